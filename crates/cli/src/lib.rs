@@ -1,0 +1,27 @@
+//! The command line of llm-perf: arguments, messages, configuration, and one file per verb.
+//!
+//! Responsible for turning arguments into settings, for what is printed where, and for exit codes. What a verb computes
+//! lives in the crates below; nothing below this crate sees `clap` or a terminal.
+
+use std::ffi::OsString;
+use std::process::ExitCode;
+
+mod arguments;
+mod error;
+mod exit;
+mod message;
+mod verb;
+
+/// Runs the program on the given argument list (the program's own name first) and says how it ended.
+pub fn run(arguments: Vec<OsString>) -> ExitCode {
+    let settings = match arguments::parse(&arguments) {
+        Ok(settings) => settings,
+        Err(usage) => return message::print_usage(&usage).into(),
+    };
+    let context = settings.context();
+    let exit = settings.verb.run(&context).unwrap_or_else(|error| {
+        context.messages.error(&error);
+        error.exit
+    });
+    exit.into()
+}

@@ -1,0 +1,185 @@
+//! What is printed where: data on standard output, talk on standard error.
+//!
+//! Nothing else in this crate writes to either. A reader that closes our output early (`| head -1`) has had enough; that
+//! is not an error. Progress displays belong to the verbs that need them.
+
+use std::fmt::Display;
+use std::io::{self, BufWriter, IsTerminal, Write};
+
+use clap::builder::styling::{AnsiColor, Style};
+use serde::Serialize;
+
+use crate::error::CliError;
+use crate::exit::Exit;
+
+/// How much is said on standard error.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Verbosity {
+    /// Errors only.
+    Quiet,
+    /// Errors, warnings and notes.
+    Normal,
+    /// Also details.
+    Verbose,
+    /// Also what only someone debugging wants.
+    Everything,
+}
+
+/// When to colour.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Colour {
+    /// On a terminal, unless `NO_COLOR` is set or the terminal is dumb.
+    Auto,
+    /// Everywhere.
+    Always,
+    /// Nowhere.
+    Never,
+}
+
+/// The two output streams and the manners on them.
+#[derive(Debug)]
+pub(crate) struct Messages {
+    verbosity: Verbosity,
+    colour: Colour,
+}
+
+const ERROR: Style = AnsiColor::Red.on_default().bold();
+const WARNING: Style = AnsiColor::Yellow.on_default().bold();
+const HINT: Style = AnsiColor::Cyan.on_default().bold();
+const FAINT: Style = Style::new().dimmed();
+
+impl Messages {
+    pub(crate) fn new(verbosity: Verbosity, colour: Colour) -> Self {
+        Self { verbosity, colour }
+    }
+
+    /// Writes data to standard output through one buffered, locked writer. A closed pipe ends the writing and counts as
+    /// written; every other failure is an error.
+    pub(crate) fn data(&self, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<(), CliError> {
+        let mut out = BufWriter::new(io::stdout().lock());
+        match write(&mut out).and_then(|()| out.flush()) {
+            Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+                Err(CliError::failed("cannot write to standard output").because(error.to_string()))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Writes a text to standard output as it is.
+    pub(crate) fn print(&self, text: &str) -> Result<(), CliError> {
+        self.data(|out| out.write_all(text.as_bytes()))
+    }
+
+    /// Writes a value to standard output as indented JSON with a line break at the end.
+    pub(crate) fn print_json(&self, value: &impl Serialize) -> Result<(), CliError> {
+        let mut text = serde_json::to_string_pretty(value)
+            .map_err(|error| CliError::failed("cannot write the result as JSON").because(error.to_string()))?;
+        text.push('\n');
+        self.print(&text)
+    }
+
+    /// Prints a failure: the error, its causes, its hints.
+    pub(crate) fn error(&self, error: &CliError) {
+        let paint = self.paint(io::stderr().is_terminal());
+        self.talk(Verbosity::Quiet, format_args!("{} {}", paint.with(ERROR, "error:"), error.message));
+        for cause in &error.causes {
+            self.talk(Verbosity::Quiet, format_args!("  {} {cause}", paint.with(FAINT, "caused by:")));
+        }
+        for hint in &error.hints {
+            self.talk(Verbosity::Quiet, format_args!("{} {hint}", paint.with(HINT, "hint:")));
+        }
+    }
+
+    /// Something the user should know although the work goes on.
+    #[allow(dead_code, reason = "the first verb with a warning uses it")]
+    pub(crate) fn warning(&self, text: impl Display) {
+        let label = self.paint(io::stderr().is_terminal()).with(WARNING, "warning:");
+        self.talk(Verbosity::Normal, format_args!("{label} {text}"));
+    }
+
+    /// What is being done.
+    pub(crate) fn note(&self, text: impl Display) {
+        self.talk(Verbosity::Normal, format_args!("{text}"));
+    }
+
+    /// What is being done, in more detail (`-v`).
+    #[allow(dead_code, reason = "the first verb with details uses it")]
+    pub(crate) fn detail(&self, text: impl Display) {
+        self.talk(Verbosity::Verbose, format_args!("{text}"));
+    }
+
+    /// For someone looking for a fault (`-vv`).
+    #[allow(dead_code, reason = "the first verb with such details uses it")]
+    pub(crate) fn debug(&self, text: impl Display) {
+        self.talk(Verbosity::Everything, format_args!("{text}"));
+    }
+
+    /// Colours for data on standard output.
+    #[allow(dead_code, reason = "the first verb that colours data uses it")]
+    pub(crate) fn paint_stdout(&self) -> Paint {
+        self.paint(io::stdout().is_terminal())
+    }
+
+    fn paint(&self, is_terminal: bool) -> Paint {
+        let variable = |name| std::env::var_os(name).filter(|value| !value.is_empty());
+        let wanted = match self.colour {
+            Colour::Always => true,
+            Colour::Never => false,
+            Colour::Auto => {
+                is_terminal && variable("NO_COLOR").is_none() && variable("TERM").is_some_and(|term| term != "dumb")
+            }
+        };
+        Paint { wanted }
+    }
+
+    /// A standard error that is closed cannot be told about; the exit code still says how it went.
+    fn talk(&self, level: Verbosity, text: impl Display) {
+        if self.verbosity >= level {
+            let _ = writeln!(io::stderr().lock(), "{text}");
+        }
+    }
+}
+
+/// Puts a style around a text, or not.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Paint {
+    wanted: bool,
+}
+
+impl Paint {
+    /// The text in the style, when colour is wanted.
+    pub(crate) fn with(self, style: Style, text: impl Display) -> String {
+        if self.wanted { format!("{style}{text}{style:#}") } else { text.to_string() }
+    }
+}
+
+/// Prints what clap has to say (help, version or a usage error) and gives back the exit code that goes with it.
+pub(crate) fn print_usage(usage: &clap::Error) -> Exit {
+    // A closed pipe under `--help | head` is fine, and there is nowhere left to report anything else.
+    let _ = usage.print();
+    if usage.use_stderr() { Exit::Usage } else { Exit::Done }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn verbosity_levels_include_the_ones_below() {
+        assert!(Verbosity::Quiet < Verbosity::Normal);
+        assert!(Verbosity::Normal < Verbosity::Verbose);
+        assert!(Verbosity::Verbose < Verbosity::Everything);
+    }
+
+    #[test]
+    fn paint_adds_nothing_when_colour_is_not_wanted() {
+        assert_eq!(Paint { wanted: false }.with(ERROR, "error:"), "error:");
+        assert_eq!(Paint { wanted: true }.with(ERROR, "error:"), "\u{1b}[1m\u{1b}[31merror:\u{1b}[0m");
+    }
+
+    #[test]
+    fn colour_never_and_always_do_not_look_at_the_terminal() {
+        assert!(!Messages::new(Verbosity::Normal, Colour::Never).paint(true).wanted);
+        assert!(Messages::new(Verbosity::Normal, Colour::Always).paint(false).wanted);
+    }
+}

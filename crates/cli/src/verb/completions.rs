@@ -1,0 +1,30 @@
+//! `llm-perf completions`: a completion script for a shell.
+
+use clap::CommandFactory;
+use clap_complete::{Shell, generate};
+
+use crate::arguments::{Context, Settings};
+use crate::error::CliError;
+use crate::exit::Exit;
+
+/// Print a completion script for a shell
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Arguments {
+    /// The shell to complete for
+    shell: Shell,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  llm-perf completions bash > ~/.local/share/bash-completion/completions/llm-perf
+  llm-perf completions zsh > \"${fpath[1]}/_llm-perf\"
+  llm-perf completions fish > ~/.config/fish/completions/llm-perf.fish";
+
+pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<Exit, CliError> {
+    // Into memory first: the generator panics when its writer fails, and a closed pipe is no reason to panic.
+    let mut script = Vec::new();
+    generate(arguments.shell, &mut Settings::command(), "llm-perf", &mut script);
+    context.messages.data(|out| out.write_all(&script))?;
+    Ok(Exit::Done)
+}

@@ -1,0 +1,1 @@
+//! What a verb does, as a list of passes.

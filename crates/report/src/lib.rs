@@ -1,0 +1,1 @@
+//! How results are written down: documents and their validation.

@@ -1,0 +1,1 @@
+//! Programs that only tests start, in `src/bin`.

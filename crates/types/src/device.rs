@@ -1,0 +1,70 @@
+//! Devices of a run, and the place a piece of device work ran.
+
+use std::fmt;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::Bytes;
+
+/// A device by its place in the run: `cpu`, or `cuda:N`.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(transparent)]
+pub struct DeviceId(String);
+
+impl DeviceId {
+    /// The host processor.
+    pub fn cpu() -> Self {
+        Self("cpu".to_owned())
+    }
+
+    /// The CUDA device with that ordinal.
+    pub fn cuda(ordinal: u32) -> Self {
+        Self(format!("cuda:{ordinal}"))
+    }
+
+    /// The name.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for DeviceId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(&self.0)
+    }
+}
+
+/// One device of a run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Device {
+    /// Its place in the run.
+    pub id: DeviceId,
+    /// The name the driver reports.
+    pub name: String,
+    /// The driver's permanent identifier.
+    pub uuid: Option<String>,
+    /// The catalogue entry its peaks come from; absent where the catalogue has none.
+    pub hardware: Option<String>,
+    /// Its memory.
+    pub memory_bytes: Option<Bytes>,
+}
+
+/// Where a piece of device work ran. What a source does not tell stays absent.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+pub struct Placement {
+    /// Host name as the user chose to call it; never read from a trace.
+    pub host: Option<String>,
+    /// Process that launched it.
+    pub pid: Option<u32>,
+    /// Rank of that process in a distributed run.
+    pub rank: Option<u32>,
+    /// Device it ran on.
+    pub device: Option<DeviceId>,
+    /// CUDA context.
+    pub context: Option<u32>,
+    /// CUDA stream.
+    pub stream: Option<u32>,
+    /// Node of the CUDA graph it belongs to.
+    pub graph_node: Option<u64>,
+}

@@ -1,0 +1,71 @@
+//! The table of every JSON document the tool writes, and its JSON Schema.
+
+use schemars::{Schema, generate::SchemaSettings};
+
+use crate::schema::{Document, SchemaName};
+use crate::{Calibration, Diagnosis, Environment, HardwareListing, Metrics, RunManifest};
+
+/// One document: its name, what it is and how its schema is made.
+pub struct DocumentKind {
+    /// Name and version.
+    pub name: SchemaName,
+    /// What it holds, in one line.
+    pub about: &'static str,
+    schema: fn() -> Schema,
+}
+
+impl DocumentKind {
+    const fn of<D: Document>(about: &'static str) -> Self {
+        Self { name: D::SCHEMA, about, schema: schema_of::<D> }
+    }
+
+    /// Its JSON Schema, draft 2020-12.
+    pub fn schema(&self) -> Schema {
+        (self.schema)()
+    }
+}
+
+/// Every document, in the order a reader meets them.
+pub const ALL: &[DocumentKind] = &[
+    DocumentKind::of::<RunManifest>("manifest.json: what a run is, its status and the files it left"),
+    DocumentKind::of::<Metrics>("metrics.json: samples, stages, operators, kernels and findings of a run"),
+    DocumentKind::of::<Environment>("env.json: the machine and the software a run used"),
+    DocumentKind::of::<Diagnosis>("output of `doctor --json`: what can be profiled here"),
+    DocumentKind::of::<HardwareListing>("output of `hardware --json`: devices with their peaks and sources"),
+    DocumentKind::of::<Calibration>("measured rates of this machine's processor"),
+];
+
+/// The document of that name: `metrics`, or `llm-perf/metrics/1`.
+pub fn find(name: &str) -> Option<&'static DocumentKind> {
+    ALL.iter().find(|kind| kind.name.name() == name || kind.name.to_string() == name)
+}
+
+fn schema_of<D: Document>() -> Schema {
+    let mut schema = SchemaSettings::draft2020_12().into_generator().into_root_schema_for::<D>();
+    schema.insert("$id".to_owned(), D::SCHEMA.to_string().into());
+    schema
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_unique_and_found_short_and_whole() {
+        for kind in ALL {
+            assert_eq!(find(kind.name.name()).unwrap().name, kind.name);
+            assert_eq!(find(&kind.name.to_string()).unwrap().name, kind.name);
+        }
+        assert!(find("nothing").is_none());
+    }
+
+    #[test]
+    fn every_schema_requires_its_own_name() {
+        for kind in ALL {
+            let schema = serde_json::to_value(kind.schema()).unwrap();
+            assert_eq!(schema["properties"]["schema"]["const"], kind.name.to_string());
+            let required = schema["required"].as_array().unwrap();
+            assert!(required.contains(&"schema".into()), "{} must require its schema field", kind.name);
+        }
+    }
+}

@@ -1,0 +1,63 @@
+//! GPU kernels: one launch, and all launches of one kernel in one stage.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::{ClockId, DeviceId, Nanos, Placement, Stage};
+
+/// Grid, block and resources of one launch.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+pub struct LaunchShape {
+    /// Blocks in x, y, z.
+    pub grid: [u32; 3],
+    /// Threads of a block in x, y, z.
+    pub block: [u32; 3],
+    /// Registers a thread uses.
+    pub registers: Option<u32>,
+    /// Shared memory of a block, fixed at compile time.
+    pub shared_static_bytes: Option<u32>,
+    /// Shared memory of a block, asked for at launch.
+    pub shared_dynamic_bytes: Option<u32>,
+}
+
+/// One launch of a kernel.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct KernelRecord {
+    /// Full demangled name.
+    pub name: String,
+    /// Clock of `start_ns`.
+    pub clock: ClockId,
+    /// Begin on the device.
+    pub start_ns: Nanos,
+    /// Time on the device.
+    pub duration_ns: Nanos,
+    /// Where it ran.
+    pub placement: Placement,
+    /// Ties the launch call to the kernel.
+    pub correlation: Option<u64>,
+    /// How it was launched.
+    pub launch: Option<LaunchShape>,
+}
+
+/// All launches of one kernel in one stage on one device.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct KernelSummary {
+    /// Full demangled name.
+    pub name: String,
+    /// The name without template arguments and parameters.
+    pub short_name: String,
+    /// What kind of work it does, such as `gemm`; `other` when its name does not tell.
+    pub family: String,
+    /// Stage that launched it; absent when not attributed.
+    pub stage: Option<Stage>,
+    /// Device it ran on.
+    pub device: DeviceId,
+    /// Launches.
+    pub calls: u64,
+    /// Time of all launches.
+    pub total_ns: Nanos,
+    /// Shortest launch.
+    pub min_ns: Nanos,
+    /// Longest launch.
+    pub max_ns: Nanos,
+}

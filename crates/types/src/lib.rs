@@ -1,0 +1,54 @@
+//! The nouns of llm-perf: units, records, documents.
+//!
+//! Every other crate agrees on these and on nothing else. There is no input or output here, no clock and no formula;
+//! JSON Schemas come from these types, so a document that validates is a document these types can read.
+
+mod clock;
+mod cost;
+mod device;
+mod diagnosis;
+mod dtype;
+mod environment;
+mod finding;
+mod hardware;
+mod kernel;
+mod manifest;
+mod metrics;
+mod operator;
+mod origin;
+mod quality;
+mod region;
+mod schema;
+mod stage;
+mod statistics;
+mod unit;
+mod workload;
+
+pub use clock::{Clock, ClockId, ClockKind};
+pub use cost::{Cost, Traffic};
+pub use device::{Device, DeviceId, Placement};
+pub use diagnosis::{Check, Diagnosis, Verdict};
+pub use dtype::{DType, UnknownDType};
+pub use environment::{
+    CpuInfo, Environment, FrameworkVersions, GitInfo, GpuInfo, MemoryInfo, OperatingSystem, ToolVersion, ToolVersions,
+};
+pub use finding::Finding;
+pub use hardware::{
+    CalibratedRate, Calibration, ComputeUnit, Hardware, HardwareListing, NumberSource, Peak, Source, Sourced,
+};
+pub use kernel::{KernelRecord, KernelSummary, LaunchShape};
+pub use manifest::{Artifact, ProcessIdentity, RunManifest, RunStatus, StepRecord};
+pub use metrics::{
+    Aggregates, Metrics, ModuleSummary, Overhead, PeakUsed, RunHeader, Sample, StageSummary, Totals, Work,
+};
+pub use operator::{OperatorRecord, OperatorSummary};
+pub use origin::Origin;
+pub use quality::{QualityCounter, Severity};
+pub use region::{RegionRecord, RegionSummary};
+pub use schema::{Document, SchemaName, SchemaNameError, SchemaTag};
+pub use stage::Stage;
+pub use statistics::Statistics;
+pub use unit::{Bytes, BytesPerSecond, Flops, FlopsPerByte, FlopsPerSecond, Nanos, Seconds};
+pub use workload::{AttentionKind, ImageWorkload, LogitsKind, PageKind, RoutingKind, Workload};
+
+pub mod documents;

@@ -1,0 +1,203 @@
+//! `metrics.json`: everything a run measured, counted or derived, in one document.
+//!
+//! The keys here are what other tools may rely on. Times are integer nanoseconds and their names end in `_ns`; the only
+//! exceptions are `stage_ms` and `time_ms`. Unknown is `null`, never zero.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::schema::{Document, SchemaName, SchemaTag};
+use crate::{
+    Bytes, BytesPerSecond, Clock, DType, Device, DeviceId, Finding, Flops, FlopsPerSecond, KernelSummary, Nanos,
+    OperatorSummary, Origin, QualityCounter, RegionSummary, Stage, Statistics,
+};
+
+/// What was run, and on what.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct RunHeader {
+    /// Name of the run.
+    pub id: String,
+    /// What did the work: `native`, `torch`, `command`, or the format of an imported trace.
+    pub engine: String,
+    /// Model; absent when the source does not say.
+    pub model: Option<String>,
+    /// Device; absent when the source does not say.
+    pub device: Option<DeviceId>,
+    /// Where the weights came from; absent when the source does not say.
+    pub weights: Option<String>,
+}
+
+/// Whole-run figures. What the source does not record is `null`.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Totals {
+    /// Wall time of the measured part.
+    pub wall_ns: Option<Nanos>,
+    /// Time at least one kernel or copy was on the device.
+    pub gpu_busy_ns: Option<Nanos>,
+    /// Sum of kernel times.
+    pub kernel_ns: Option<Nanos>,
+    /// Kernels.
+    pub kernel_count: Option<u64>,
+    /// Kernels, copies and fills per decode step.
+    pub launches_per_token: Option<f64>,
+}
+
+/// One stage.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct StageSummary {
+    /// Which.
+    pub name: Stage,
+    /// The stage it is nested in; its time is part of that one's.
+    pub parent: Option<Stage>,
+    /// Measured instances.
+    pub instances: u64,
+    /// Wall time of all instances.
+    pub wall_ns: Option<Nanos>,
+    /// Time the device was busy with work launched here.
+    pub gpu_busy_ns: Option<Nanos>,
+    /// Sum of kernel times launched here.
+    pub kernel_ns: Option<Nanos>,
+    /// Kernels launched here.
+    pub kernel_count: Option<u64>,
+    /// Tokens processed: prompt tokens for prefill, generated tokens for decode.
+    pub tokens: Option<u64>,
+    /// Model FLOPs over time and dense peak.
+    #[schemars(range(min = 0.0, max = 1.0))]
+    pub mfu: Option<f64>,
+    /// Bytes that must move over time and peak bandwidth.
+    #[schemars(range(min = 0.0, max = 1.0))]
+    pub mbu: Option<f64>,
+    /// How the times were obtained.
+    pub origin: Origin,
+}
+
+/// One module: measured beside modelled.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ModuleSummary {
+    /// Path, as in the checkpoint.
+    pub path: String,
+    /// Class name of the published model.
+    pub class: String,
+    /// Stage.
+    pub stage: Stage,
+    /// Measured time.
+    pub measured_ns: Option<Nanos>,
+    /// Least time the hardware allows for this work.
+    pub speed_of_light_ns: Option<Nanos>,
+    /// Measured minus least.
+    pub lost_ns: Option<Nanos>,
+    /// What the least time is bound by: `compute`, `memory` or `launch`.
+    pub bound: Option<String>,
+    /// Why time is lost.
+    pub cause: Option<String>,
+}
+
+/// One timed instance of a stage.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Sample {
+    /// Stage.
+    pub stage: Stage,
+    /// Input it ran on; absent when there is only one.
+    pub input: Option<String>,
+    /// Pass over the inputs.
+    pub epoch: u32,
+    /// Repeat of one input within an epoch.
+    pub repeat: u32,
+    /// Rank in a distributed run.
+    pub rank: Option<u32>,
+    /// Whether it warmed up and is left out of the aggregates.
+    pub warmup: bool,
+    /// Its time.
+    pub wall_ns: Nanos,
+}
+
+/// Statistics over samples, warm-up left out.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Aggregates {
+    /// Milliseconds per stage instance.
+    #[serde(default)]
+    pub stage_ms: BTreeMap<Stage, Statistics>,
+}
+
+/// What measuring cost.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Overhead {
+    /// Time without instruments.
+    pub baseline_ns: Option<Nanos>,
+    /// Time with them.
+    pub profiled_ns: Option<Nanos>,
+    /// How much longer, as a share of the baseline; negative when noise made the profiled run faster.
+    pub share: Option<f64>,
+}
+
+/// The peaks utilisation is held against.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct PeakUsed {
+    /// Dense rate.
+    pub flops: FlopsPerSecond,
+    /// Memory bandwidth.
+    pub bytes_per_second: BytesPerSecond,
+    /// Element type of the rate.
+    pub dtype: DType,
+    /// Where both come from.
+    pub source: String,
+}
+
+/// Exact work of one stage.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Work {
+    /// Matrix operations.
+    pub flops_matrix: Flops,
+    /// Bytes that must move.
+    pub bytes: Bytes,
+}
+
+/// The document.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Metrics {
+    /// `llm-perf/metrics/1`.
+    pub schema: SchemaTag<Self>,
+    /// What was run.
+    pub run: RunHeader,
+    /// Devices of the run.
+    pub devices: Vec<Device>,
+    /// Clocks of its timestamps.
+    pub clocks: Vec<Clock>,
+    /// Whole-run figures.
+    pub totals: Totals,
+    /// Stages, parents before children.
+    pub stages: Vec<StageSummary>,
+    /// Operators by time.
+    pub operators: Vec<OperatorSummary>,
+    /// Kernels by time; complete, one row per name, stage and device.
+    pub kernels: Vec<KernelSummary>,
+    /// NVTX regions.
+    pub regions: Vec<RegionSummary>,
+    /// Modules, measured beside modelled.
+    pub modules: Vec<ModuleSummary>,
+    /// Conclusions.
+    pub findings: Vec<Finding>,
+    /// Raw samples.
+    pub samples: Vec<Sample>,
+    /// Statistics over them.
+    pub aggregates: Aggregates,
+    /// What measuring cost.
+    pub overhead: Overhead,
+    /// What was lost or is uncertain.
+    pub quality: Vec<QualityCounter>,
+    /// Utilisation of the whole run.
+    #[schemars(range(min = 0.0, max = 1.0))]
+    pub mfu_model_level: Option<f64>,
+    /// Utilisation per stage; `null` where it cannot be told.
+    pub mfu_per_stage: BTreeMap<Stage, Option<f64>>,
+    /// Peaks used; absent when the device is not known.
+    pub peak: Option<PeakUsed>,
+    /// Exact work per stage; empty when the model is not known.
+    pub work_per_stage: BTreeMap<Stage, Work>,
+}
+
+impl Document for Metrics {
+    const SCHEMA: SchemaName = SchemaName::new("metrics", 1);
+}

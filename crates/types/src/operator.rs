@@ -1,0 +1,46 @@
+//! Operators: what the framework was asked to do, one call and all calls of one name.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::{Bytes, ClockId, DType, Nanos, Stage};
+
+/// One call of an operator.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct OperatorRecord {
+    /// Framework name, such as `linear` or `aten::mm`.
+    pub name: String,
+    /// Module path, as in the checkpoint.
+    pub module: Option<String>,
+    /// Stage it ran in.
+    pub stage: Option<Stage>,
+    /// Shapes of its inputs.
+    pub shapes: Vec<Vec<u64>>,
+    /// Element type of its output.
+    pub dtype: Option<DType>,
+    /// Clock of `start_ns`.
+    pub clock: ClockId,
+    /// Begin on the host.
+    pub start_ns: Nanos,
+    /// Time on the host, callees included.
+    pub duration_ns: Nanos,
+    /// Memory it allocated.
+    pub bytes_allocated: Option<Bytes>,
+}
+
+/// All calls of one operator.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct OperatorSummary {
+    /// Framework name.
+    pub name: String,
+    /// Calls.
+    pub calls: u64,
+    /// Host time, callees included.
+    pub total_ns: Nanos,
+    /// Host time, callees left out.
+    pub self_ns: Nanos,
+    /// Time of the device work it launched; absent when no device was traced.
+    pub device_ns: Option<Nanos>,
+    /// Memory it allocated; absent when not traced.
+    pub bytes_allocated: Option<Bytes>,
+}

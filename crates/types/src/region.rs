@@ -1,0 +1,57 @@
+//! Regions: NVTX ranges and what ran inside them.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::{ClockId, DeviceId, Nanos};
+
+/// One instance of an NVTX range.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct RegionRecord {
+    /// Names from the outermost range to this one. Names may contain `::`, so this list is the identity.
+    pub segments: Vec<String>,
+    /// NVTX domain; absent for the default domain.
+    pub domain: Option<String>,
+    /// Process and thread that opened it.
+    pub process: Option<u32>,
+    /// Thread that opened it.
+    pub thread: Option<u32>,
+    /// Clock of the times.
+    pub clock: ClockId,
+    /// Opened.
+    pub start_ns: Nanos,
+    /// Closed; absent when the trace ended first.
+    pub end_ns: Option<Nanos>,
+}
+
+/// All instances of one region in one process on one device.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct RegionSummary {
+    /// `[domain@]A::A1`, for display only.
+    pub path: String,
+    /// NVTX domain; absent for the default domain.
+    pub domain: Option<String>,
+    /// Names from the outermost range to this one: the identity, with domain, process and device.
+    pub segments: Vec<String>,
+    /// Process it ran in.
+    pub process: Option<u32>,
+    /// Device its kernels ran on.
+    pub device: Option<DeviceId>,
+    /// Display path of the enclosing region.
+    pub parent: Option<String>,
+    /// Times it was entered.
+    pub instances: u64,
+    /// Kernels launched inside, nested regions included.
+    pub kernels_inclusive: u64,
+    /// Kernels launched inside, nested regions left out.
+    pub kernels_exclusive: u64,
+    /// Kernel time, nested regions included.
+    pub total_ns_inclusive: Nanos,
+    /// Kernel time, nested regions left out.
+    pub total_ns_exclusive: Nanos,
+    /// Metrics by name, in the unit their name says; a metric the device lacks is absent.
+    #[serde(default)]
+    pub metrics: BTreeMap<String, f64>,
+}

@@ -1,0 +1,90 @@
+//! Stages: the user-visible parts of one inference.
+
+use std::fmt;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// A part of one inference.
+///
+/// `Prefill` and `Decode` follow each other and add up to the whole; the vision stages are nested inside `Prefill` and
+/// are never added to it. Reading files and tokenising belong to no stage.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Stage {
+    /// First forward pass, from prepared inputs to the first logits.
+    Prefill,
+    /// Everything that turns pixels into embeddings: `Sam` + `Clip` + `Projector`, or a model's own tower.
+    Vision,
+    /// The SAM image encoder.
+    Sam,
+    /// The CLIP encoder.
+    Clip,
+    /// The projection from vision features to the decoder's width.
+    Projector,
+    /// The token-by-token loop.
+    Decode,
+}
+
+impl Stage {
+    /// Every stage, parents before their children, in the order they begin.
+    pub const ALL: [Self; 6] = [Self::Prefill, Self::Vision, Self::Sam, Self::Clip, Self::Projector, Self::Decode];
+
+    /// The name in files and NVTX ranges.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Prefill => "prefill",
+            Self::Vision => "vision",
+            Self::Sam => "sam",
+            Self::Clip => "clip",
+            Self::Projector => "projector",
+            Self::Decode => "decode",
+        }
+    }
+
+    /// The stage this one is nested in.
+    pub const fn parent(self) -> Option<Self> {
+        match self {
+            Self::Prefill | Self::Decode => None,
+            Self::Vision => Some(Self::Prefill),
+            Self::Sam | Self::Clip | Self::Projector => Some(Self::Vision),
+        }
+    }
+
+    /// The stage an NVTX range stands for: our own domain `LLM`, or no domain at all. `decode_step` is a step of
+    /// decode, not a stage.
+    pub fn from_range(domain: Option<&str>, name: &str) -> Option<Self> {
+        if !matches!(domain, None | Some("" | "LLM")) {
+            return None;
+        }
+        match name {
+            "decode_all" => Some(Self::Decode),
+            _ => Self::ALL.into_iter().find(|stage| stage.name() == name),
+        }
+    }
+}
+
+impl fmt::Display for Stage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_prefill_and_decode_stand_at_the_top() {
+        let top: Vec<_> = Stage::ALL.into_iter().filter(|stage| stage.parent().is_none()).collect();
+        assert_eq!(top, [Stage::Prefill, Stage::Decode]);
+    }
+
+    #[test]
+    fn ranges_of_other_domains_are_no_stages() {
+        assert_eq!(Stage::from_range(Some("LLM"), "decode_all"), Some(Stage::Decode));
+        assert_eq!(Stage::from_range(None, "decode"), Some(Stage::Decode));
+        assert_eq!(Stage::from_range(Some("NCCL"), "decode"), None);
+        assert_eq!(Stage::from_range(Some("LLM"), "decode_step"), None);
+    }
+}

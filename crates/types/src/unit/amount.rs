@@ -1,0 +1,133 @@
+//! Amounts that are counted: bytes and floating-point operations.
+
+use std::fmt;
+use std::iter::Sum;
+use std::ops::{Add, AddAssign, Mul};
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::with_decimal_prefix;
+
+/// A number of bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(transparent)]
+pub struct Bytes(u64);
+
+/// A number of floating-point operations; one multiply-add is two.
+///
+/// 128 bits, because a 400-billion-parameter model over a large batch of long prompts passes the 1.8e19 of 64 bits.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(transparent)]
+pub struct Flops(u128);
+
+impl Bytes {
+    /// No bytes.
+    pub const ZERO: Self = Self(0);
+
+    /// That many bytes.
+    pub const fn new(bytes: u64) -> Self {
+        Self(bytes)
+    }
+
+    /// The count.
+    pub const fn get(self) -> u64 {
+        self.0
+    }
+
+    /// The count for arithmetic that is not exact by nature, such as rates and shares.
+    pub fn as_f64(self) -> f64 {
+        self.0 as f64
+    }
+
+    /// The difference, or `None` where it would be negative.
+    pub fn checked_sub(self, other: Self) -> Option<Self> {
+        self.0.checked_sub(other.0).map(Self)
+    }
+}
+
+impl Flops {
+    /// No operations.
+    pub const ZERO: Self = Self(0);
+
+    /// That many operations.
+    pub const fn new(flops: u128) -> Self {
+        Self(flops)
+    }
+
+    /// The count.
+    pub const fn get(self) -> u128 {
+        self.0
+    }
+
+    /// The count for arithmetic that is not exact by nature, such as rates and shares.
+    pub fn as_f64(self) -> f64 {
+        self.0 as f64
+    }
+}
+
+macro_rules! amount {
+    ($name:ident, $inner:ty, $unit:literal) => {
+        impl Add for $name {
+            type Output = Self;
+            fn add(self, other: Self) -> Self {
+                Self(self.0 + other.0)
+            }
+        }
+
+        impl AddAssign for $name {
+            fn add_assign(&mut self, other: Self) {
+                self.0 += other.0;
+            }
+        }
+
+        impl Mul<u64> for $name {
+            type Output = Self;
+            fn mul(self, times: u64) -> Self {
+                Self(self.0 * <$inner>::from(times))
+            }
+        }
+
+        impl Sum for $name {
+            fn sum<I: Iterator<Item = Self>>(amounts: I) -> Self {
+                amounts.fold(Self::ZERO, Add::add)
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                with_decimal_prefix(f, self.0 as f64, $unit)
+            }
+        }
+    };
+}
+
+amount!(Bytes, u64, "B");
+amount!(Flops, u128, "FLOP");
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn amounts_print_with_three_digits_and_a_prefix() {
+        assert_eq!(Bytes::new(0).to_string(), "0 B");
+        assert_eq!(Bytes::new(61_440).to_string(), "61.4 kB");
+        assert_eq!(Bytes::new(999_600).to_string(), "1.00 MB");
+        assert_eq!(Flops::new(1_473_000_000_000).to_string(), "1.47 TFLOP");
+    }
+
+    #[test]
+    fn flops_past_64_bits_keep_every_digit() {
+        let large = Flops::new(u128::from(u64::MAX)) * 3;
+        let text = serde_json::to_string(&large).unwrap();
+        assert_eq!(text, "55340232221128654845");
+        assert_eq!(serde_json::from_str::<Flops>(&text).unwrap(), large);
+    }
+
+    #[test]
+    fn bytes_never_go_below_zero() {
+        assert_eq!(Bytes::new(1).checked_sub(Bytes::new(2)), None);
+        assert_eq!(Bytes::new(3).checked_sub(Bytes::new(2)), Some(Bytes::new(1)));
+    }
+}
