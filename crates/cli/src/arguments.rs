@@ -91,7 +91,8 @@ pub(crate) fn parse(arguments: &[OsString]) -> Result<Settings, clap::Error> {
 /// `--color` as far as help and usage errors need it, which clap prints before the arguments are understood.
 fn early_colour(arguments: &[OsString]) -> ColorChoice {
     let mut choice = ColorChoice::Auto;
-    let mut arguments = arguments.iter().filter_map(|argument| argument.to_str()).take_while(|argument| *argument != "--");
+    let mut arguments =
+        arguments.iter().filter_map(|argument| argument.to_str()).take_while(|argument| *argument != "--");
     while let Some(argument) = arguments.next() {
         let value = match argument.strip_prefix("--color") {
             Some("") => arguments.next().unwrap_or_default(),
