@@ -3,7 +3,10 @@
 use schemars::{Schema, generate::SchemaSettings};
 
 use crate::schema::{Document, SchemaName};
-use crate::{Calibration, Diagnosis, Environment, HardwareListing, Metrics, RunManifest};
+use crate::{
+    Calibration, Diagnosis, Environment, HardwareListing, Metrics, RunDetail, RunList, RunManifest, SchemaList,
+    ValidationReport,
+};
 
 /// One document: its name, what it is and how its schema is made.
 pub struct DocumentKind {
@@ -33,6 +36,10 @@ pub const ALL: &[DocumentKind] = &[
     DocumentKind::of::<Diagnosis>("output of `doctor --json`: what can be profiled here"),
     DocumentKind::of::<HardwareListing>("output of `hardware --json`: devices with their peaks and sources"),
     DocumentKind::of::<Calibration>("measured rates of this machine's processor"),
+    DocumentKind::of::<RunList>("output of `runs --json`: the runs beneath a folder"),
+    DocumentKind::of::<RunDetail>("output of `runs ID --json`: one run with its files"),
+    DocumentKind::of::<SchemaList>("output of `schema --json`: every document the tool writes"),
+    DocumentKind::of::<ValidationReport>("output of `validate --json`: every violation, file by file"),
 ];
 
 /// The document of that name: `metrics`, or `llm-perf/metrics/1`.

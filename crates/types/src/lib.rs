@@ -18,10 +18,12 @@ mod operator;
 mod origin;
 mod quality;
 mod region;
+mod runs;
 mod schema;
 mod stage;
 mod statistics;
 mod unit;
+mod validation;
 mod workload;
 
 pub use clock::{Clock, ClockId, ClockKind};
@@ -45,10 +47,12 @@ pub use operator::{OperatorRecord, OperatorSummary};
 pub use origin::Origin;
 pub use quality::{QualityCounter, Severity};
 pub use region::{RegionRecord, RegionSummary};
+pub use runs::{FileProblem, FileProblemKind, RunDetail, RunList, RunListing, RunState, Verification};
 pub use schema::{Document, SchemaName, SchemaNameError, SchemaTag};
 pub use stage::Stage;
 pub use statistics::Statistics;
 pub use unit::{Bytes, BytesPerSecond, Flops, FlopsPerByte, FlopsPerSecond, Nanos, Seconds};
+pub use validation::{FileValidation, SchemaList, SchemaListing, ValidationReport, ValidationVerdict, Violation};
 pub use workload::{AttentionKind, ImageWorkload, LogitsKind, PageKind, RoutingKind, Workload};
 
 pub mod documents;

@@ -30,6 +30,9 @@ pub struct ProcessIdentity {
     pub start_ticks: Option<u64>,
     /// Identifier of the boot the process id belongs to.
     pub boot_id: Option<String>,
+    /// The process id namespace, such as `pid:[4026531836]`; a process id says nothing outside its own container.
+    #[serde(default)]
+    pub pid_namespace: Option<String>,
 }
 
 /// One file of a run.
