@@ -1,1 +1,245 @@
-//! The hardware catalogue.
+//! The hardware catalogue: which devices are known, what they can do, and which document says so.
+//!
+//! One YAML file describes one device. The files under `hardware/` of this crate are embedded; a user's own are handed
+//! in as text. Nothing here opens a file or asks a driver: whoever does hands over names and texts. Rates measured on
+//! the machine itself are not part of the catalogue.
+
+mod error;
+mod file;
+
+use include_dir::{Dir, include_dir};
+use types::Hardware;
+
+pub use error::HardwareError;
+
+static BUILT_IN: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/hardware");
+
+/// How many near names an unknown one is answered with.
+const NEAREST_SHOWN: usize = 4;
+
+/// Jaro-Winkler similarity from which a name counts as near. At 0.85 an H800 is answered with the H200 and a P100 with
+/// the V100s, while an A40 or an MI300X, which resemble nothing here, get no suggestion.
+const NEAR: f64 = 0.85;
+
+/// All known devices, ordered by id.
+#[derive(Clone, Debug)]
+pub struct Catalogue {
+    entries: Vec<Entry>,
+}
+
+/// A device and the file that describes it.
+#[derive(Clone, Debug)]
+struct Entry {
+    file: String,
+    hardware: Hardware,
+}
+
+impl Catalogue {
+    /// The devices that ship with the program.
+    pub fn built_in() -> Result<Self, HardwareError> {
+        let mut files = Vec::new();
+        for file in BUILT_IN.files() {
+            let name = file.path().to_string_lossy().into_owned();
+            let text = file.contents_utf8().ok_or_else(|| HardwareError::NotText { file: name.clone() })?;
+            files.push((name, text));
+        }
+        Self { entries: Vec::new() }.with_files(files)
+    }
+
+    /// Adds described devices, each given as the name and the text of its file.
+    ///
+    /// A device whose id is already known replaces that one, so that a user can correct a number. Two of the new files
+    /// with one id, or two devices with one driver name, are an error.
+    pub fn with_files<N: Into<String>, T: AsRef<str>>(
+        mut self,
+        files: impl IntoIterator<Item = (N, T)>,
+    ) -> Result<Self, HardwareError> {
+        let mut added: Vec<Entry> = Vec::new();
+        for (name, text) in files {
+            let file = name.into();
+            let hardware = file::read(&file, text.as_ref())?;
+            if let Some(first) = added.iter().find(|entry| entry.hardware.id == hardware.id) {
+                return Err(HardwareError::SameId { id: hardware.id, first: first.file.clone(), second: file });
+            }
+            added.push(Entry { file, hardware });
+        }
+        self.entries.retain(|entry| added.iter().all(|new| new.hardware.id != entry.hardware.id));
+        self.entries.append(&mut added);
+        self.entries.sort_by(|a, b| a.hardware.id.cmp(&b.hardware.id));
+        self.check_driver_names()?;
+        Ok(self)
+    }
+
+    /// Every device, ordered by id.
+    pub fn devices(&self) -> impl ExactSizeIterator<Item = &Hardware> {
+        self.entries.iter().map(|entry| &entry.hardware)
+    }
+
+    /// The device with this id, name or driver name, in any case, with or without a leading `NVIDIA`,
+    /// and with dashes or spaces between its words.
+    ///
+    /// Only a whole name matches: an `RTX 4090 D` or an `RTX 4090 Laptop GPU` is not an `RTX 4090`, and a MIG slice is
+    /// not the device it was cut from.
+    pub fn find(&self, query: &str) -> Result<&Hardware, HardwareError> {
+        let wanted = plain(query);
+        // An id is the name we give; it wins over what a file of another device may claim.
+        let by_id = self.devices().find(|device| plain(&device.id) == wanted);
+        by_id
+            .or_else(|| self.devices().find(|device| names(device).any(|name| plain(name) == wanted)))
+            .ok_or_else(|| HardwareError::Unknown { query: query.trim().to_owned(), nearest: self.nearest(&wanted) })
+    }
+
+    fn check_driver_names(&self) -> Result<(), HardwareError> {
+        let claims = || self.entries.iter().flat_map(|e| e.hardware.nvml_names.iter().map(move |name| (name, e)));
+        for (index, (name, second)) in claims().enumerate() {
+            if let Some((_, first)) = claims().take(index).find(|(earlier, _)| plain(earlier) == plain(name)) {
+                return Err(HardwareError::SameDriverName {
+                    name: name.clone(),
+                    first: first.file.clone(),
+                    second: second.file.clone(),
+                    first_id: first.hardware.id.clone(),
+                });
+            }
+        }
+        Ok(())
+    }
+
+    /// Ids of the devices named most like `wanted`, best first.
+    fn nearest(&self, wanted: &str) -> Vec<String> {
+        let mut scored: Vec<(f64, &str)> = self
+            .devices()
+            .map(|device| {
+                let best = names(device).map(|name| likeness(&plain(name), wanted)).fold(0.0, f64::max);
+                (best, device.id.as_str())
+            })
+            .filter(|(score, _)| *score >= NEAR)
+            .collect();
+        scored.sort_by(|a, b| b.0.total_cmp(&a.0).then_with(|| a.1.cmp(b.1)));
+        scored.into_iter().take(NEAREST_SHOWN).map(|(_, id)| id.to_owned()).collect()
+    }
+}
+
+/// Everything a device answers to.
+fn names(device: &Hardware) -> impl Iterator<Item = &str> {
+    [device.id.as_str(), device.name.as_str()].into_iter().chain(device.nvml_names.iter().map(String::as_str))
+}
+
+/// A name as lower-case words, dashes and the vendor's prefix taken off: `rtx-4090` is `RTX 4090`, and drivers before
+/// 2021 left the prefix out.
+fn plain(name: &str) -> String {
+    let lower = name.to_lowercase();
+    let words: Vec<&str> =
+        lower.split(|c: char| c.is_whitespace() || c == '-' || c == '_').filter(|word| !word.is_empty()).collect();
+    words.strip_prefix(&["nvidia"]).unwrap_or(&words).join(" ")
+}
+
+/// 1 where one name is a piece of the other (`h100` and `h100 sxm`), their similarity otherwise.
+fn likeness(known: &str, wanted: &str) -> f64 {
+    let piece = !wanted.is_empty() && (known.contains(wanted) || wanted.starts_with(&format!("{known} ")));
+    if piece { 1.0 } else { strsim::jaro_winkler(known, wanted) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn catalogue() -> Catalogue {
+        Catalogue::built_in().unwrap()
+    }
+
+    fn minimal(id: &str, driver_name: &str) -> String {
+        format!(
+            "{{id: {id}, name: N {id}, vendor: V, nvml_names: [{driver_name}], architecture: A, \
+             sources: {{d: {{title: T, publisher: P}}}}, memory_bytes: {{value: 1, source: d}}, \
+             bytes_per_second: {{value: 1.0, source: d}}, sm_count: {{value: 7, source: d}}, \
+             peaks: [{{dtype: fp32, unit: vector, accumulate: fp32, flops: 1e12, source: d}}]}}"
+        )
+    }
+
+    #[test]
+    fn every_file_loads_under_its_own_id() {
+        let catalogue = catalogue();
+        assert_eq!(catalogue.entries.len(), BUILT_IN.files().count());
+        for entry in &catalogue.entries {
+            assert_eq!(entry.file, format!("{}.yaml", entry.hardware.id));
+            assert!(!entry.hardware.nvml_names.is_empty(), "{} has no driver name", entry.file);
+        }
+    }
+
+    #[test]
+    fn every_device_is_found_by_each_of_its_names() {
+        let catalogue = catalogue();
+        for device in catalogue.devices() {
+            for name in names(device) {
+                for spelling in
+                    [name.to_owned(), name.to_uppercase(), format!(" nvidia  {} ", plain(name)), plain(name)]
+                {
+                    assert_eq!(catalogue.find(&spelling).unwrap().id, device.id, "{spelling}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_name_that_only_begins_like_a_device_is_another_device() {
+        let catalogue = catalogue();
+        for name in [
+            "NVIDIA GeForce RTX 4090 D",
+            "NVIDIA GeForce RTX 4090 Laptop GPU",
+            "NVIDIA H200 NVL",
+            "NVIDIA H100 NVL",
+            "NVIDIA H20-3e",
+            "NVIDIA GB200",
+            "NVIDIA A100-SXM4-40GB MIG 1g.5gb",
+            "H100",
+            "",
+        ] {
+            assert!(matches!(catalogue.find(name), Err(HardwareError::Unknown { .. })), "{name}");
+        }
+    }
+
+    #[test]
+    fn near_names_are_offered_and_far_ones_are_not() {
+        let catalogue = catalogue();
+        assert_eq!(catalogue.nearest("h100"), ["h100-pcie", "h100-sxm", "h200"]);
+        assert_eq!(catalogue.nearest("4090"), ["rtx-4090"]);
+        assert_eq!(catalogue.nearest("h200 nvl")[0], "h200");
+        assert_eq!(catalogue.nearest("geforce rtx 4090 d")[0], "rtx-4090");
+        assert_eq!(catalogue.nearest("h800"), ["h200"]);
+        for far in ["a40", "instinct mi300x", ""] {
+            assert_eq!(catalogue.nearest(far), Vec::<String>::new(), "{far}");
+        }
+    }
+
+    #[test]
+    fn a_user_file_replaces_the_device_of_its_id() {
+        let replaced = catalogue().with_files([("mine.yaml", minimal("h200", "NVIDIA H200"))]).unwrap();
+        assert_eq!(replaced.devices().len(), catalogue().devices().len());
+        assert_eq!(replaced.find("NVIDIA H200").unwrap().sm_count, 7);
+    }
+
+    #[test]
+    fn a_user_file_adds_a_device() {
+        let more = catalogue().with_files([("mine.yaml", minimal("abacus", "Abacus 1"))]).unwrap();
+        assert_eq!(more.find("abacus 1").unwrap().id, "abacus");
+    }
+
+    #[test]
+    fn two_files_with_one_id_are_refused() {
+        let files = [("one.yaml", minimal("abacus", "A")), ("two.yaml", minimal("abacus", "B"))];
+        let error = catalogue().with_files(files).unwrap_err();
+        assert_eq!(error.to_string(), "one.yaml and two.yaml both describe the id `abacus`");
+    }
+
+    #[test]
+    fn a_driver_name_belongs_to_one_device() {
+        let error = catalogue().with_files([("mine.yaml", minimal("mine", "h200"))]).unwrap_err();
+        insta::assert_snapshot!(
+            format!("{error}\nhint: {}", error.hint().unwrap()),
+            @r"
+        h200.yaml and mine.yaml both claim the driver name `h200`
+        hint: to replace the device of h200.yaml, give yours its id, `h200`
+        "
+        );
+    }
+}

@@ -1,0 +1,197 @@
+//! What can be wrong with a device file, or with a request for a device.
+
+use thiserror::Error;
+use types::{ComputeUnit, DType};
+
+/// Why a device could not be read or found.
+#[derive(Clone, Debug, PartialEq, Error)]
+#[non_exhaustive]
+pub enum HardwareError {
+    /// The file is no text.
+    #[error("{file}: not UTF-8 text")]
+    NotText {
+        /// The file.
+        file: String,
+    },
+    /// The file is no YAML, or a field is missing, unknown or of the wrong type.
+    #[error("{message}")]
+    Format {
+        /// File, line, column, what the reader says, and the line it is about.
+        message: String,
+    },
+    /// A field has a value that cannot be.
+    #[error("{file}: `{field}` is {got}, expected {expected}")]
+    Value {
+        /// The file.
+        file: String,
+        /// The field, such as `peaks[2].flops`.
+        field: String,
+        /// What it must be.
+        expected: &'static str,
+        /// What it is.
+        got: String,
+    },
+    /// A number names a source that the file does not list.
+    #[error("{file}: `{field}` names the source `{key}`, which `sources` does not list; it has {}", known.join(", "))]
+    UnknownSource {
+        /// The file.
+        file: String,
+        /// The number.
+        field: String,
+        /// The key it names.
+        key: String,
+        /// The keys there are.
+        known: Vec<String>,
+    },
+    /// One rate is given twice.
+    #[error(
+        "{file}: `peaks` lists the {} rate for {dtype} with {} accumulation twice",
+        unit_name(*unit),
+        accumulate.map_or("no", DType::name)
+    )]
+    SamePeak {
+        /// The file.
+        file: String,
+        /// Element type of the operands.
+        dtype: DType,
+        /// Unit that does the work.
+        unit: ComputeUnit,
+        /// Element type sums are kept in.
+        accumulate: Option<DType>,
+    },
+    /// Two files describe one device.
+    #[error("{first} and {second} both describe the id `{id}`")]
+    SameId {
+        /// The id.
+        id: String,
+        /// The file read first.
+        first: String,
+        /// The other file.
+        second: String,
+    },
+    /// Two devices claim one driver name, so a machine could not tell which it has.
+    #[error("{first} and {second} both claim the driver name `{name}`")]
+    SameDriverName {
+        /// The name.
+        name: String,
+        /// The file read first.
+        first: String,
+        /// The other file.
+        second: String,
+        /// Id of the device of `first`.
+        first_id: String,
+    },
+    /// No device has the name.
+    #[error("unknown device `{query}`{}", near(nearest))]
+    Unknown {
+        /// The name asked for.
+        query: String,
+        /// Ids of devices with a similar name, best first.
+        nearest: Vec<String>,
+    },
+}
+
+impl HardwareError {
+    /// The next step, where there is one that the message does not already say.
+    pub fn hint(&self) -> Option<String> {
+        match self {
+            Self::SameDriverName { first, first_id, .. } => {
+                Some(format!("to replace the device of {first}, give yours its id, `{first_id}`"))
+            }
+            Self::Unknown { query, .. } => Some(how_to_add(query)),
+            _ => None,
+        }
+    }
+}
+
+fn unit_name(unit: ComputeUnit) -> &'static str {
+    match unit {
+        ComputeUnit::Matrix => "matrix",
+        ComputeUnit::Vector => "vector",
+    }
+}
+
+fn near(nearest: &[String]) -> String {
+    match nearest {
+        [] => String::new(),
+        [one] => format!("; the nearest is {one}"),
+        many => format!("; the nearest are {}", many.join(", ")),
+    }
+}
+
+/// A complete file for the device, to be filled in: its zeros are refused when it is read.
+fn how_to_add(query: &str) -> String {
+    let id = slug(query);
+    let name = quoted(query);
+    format!(
+        "`llm-perf hardware` lists the devices. To add this one, write DIR/hardware/{id}.yaml with real numbers for \
+         the zeros and pass --config-dir DIR:
+
+id: {id}
+name: {name}
+vendor: NVIDIA
+nvml_names: [{name}]
+architecture: Ada Lovelace
+sources:
+  datasheet: {{title: Name of the document, publisher: NVIDIA, url: https://...}}
+memory_bytes: {{value: 0, source: datasheet}}
+bytes_per_second: {{value: 0, source: datasheet}}
+sm_count: {{value: 0, source: datasheet}}
+peaks: # dense rates, a multiply-add being two operations
+  - {{dtype: bf16, unit: matrix, accumulate: fp32, flops: 0, source: datasheet}}
+  - {{dtype: fp32, unit: vector, accumulate: fp32, flops: 0, source: datasheet}}
+"
+    )
+}
+
+/// An id made from a name: lower-case letters, digits and dashes.
+fn slug(name: &str) -> String {
+    let lower = name.to_lowercase();
+    let lower = lower.strip_prefix("nvidia ").unwrap_or(&lower);
+    let words: Vec<&str> = lower.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !word.is_empty()).collect();
+    if words.is_empty() { "my-device".to_owned() } else { words.join("-") }
+}
+
+/// A YAML string; control characters have no place in a device name, and a name there must be.
+fn quoted(name: &str) -> String {
+    let printable: String = name.chars().filter(|c| !c.is_control()).collect();
+    let printable = if printable.trim().is_empty() { "My device" } else { &printable };
+    format!("'{}'", printable.replace('\'', "''"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Catalogue;
+    use super::*;
+
+    fn unknown(query: &str) -> HardwareError {
+        Catalogue::built_in().unwrap().find(query).unwrap_err()
+    }
+
+    #[test]
+    fn an_unknown_device_is_answered_with_the_file_that_adds_it() {
+        let error = unknown("NVIDIA GeForce RTX 4090 D");
+        insta::assert_snapshot!(format!("error: {error}\nhint: {}", error.hint().unwrap()));
+    }
+
+    #[test]
+    fn the_offered_file_is_complete_but_its_zeros_are_refused() {
+        for query in ["NVIDIA GeForce RTX 4090 D", "it's \"odd\": [x]\n#", "", "显卡"] {
+            let hint = unknown(query).hint().unwrap();
+            let file = hint.split_once("\n\n").unwrap().1;
+            let catalogue = Catalogue::built_in().unwrap();
+            let error = catalogue.clone().with_files([("new.yaml", file)]).unwrap_err();
+            assert_eq!(error.to_string(), "new.yaml: `memory_bytes` is 0, expected a positive number", "{query}");
+
+            let filled = file.replace("value: 0", "value: 1").replace("flops: 0", "flops: 1e12");
+            catalogue.with_files([("new.yaml", filled)]).unwrap_or_else(|error| panic!("{query}: {error}"));
+        }
+    }
+
+    #[test]
+    fn an_id_is_made_of_plain_letters() {
+        assert_eq!(slug("NVIDIA GeForce RTX 4090 D"), "geforce-rtx-4090-d");
+        assert_eq!(slug("Tesla V100-SXM3-32GB"), "tesla-v100-sxm3-32gb");
+        assert_eq!(slug("显卡"), "my-device");
+    }
+}
