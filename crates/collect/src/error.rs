@@ -1,20 +1,114 @@
 //! What can go wrong while touching the machine.
 
+use std::io::ErrorKind;
 use std::path::PathBuf;
 
-/// An error of this crate, by cause.
+/// Actions of [`CollectError::Io`] that change nothing, so that another output folder would not help.
+const READING: [&str; 2] = ["read", "list"];
+
+/// An error of this crate, by cause. The message is whole: it holds what the system said, so there is no `source`.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum CollectError {
     /// A file operation failed.
-    #[error("cannot {action} {}: {source}", path.display())]
+    #[error("cannot {action} {}: {reason}", path.display())]
     Io {
-        /// What was tried, as a verb: `write`, `create folder`.
+        /// What was tried, as a verb: `write`, `create folder`; `read` and `list` change nothing.
         action: &'static str,
         /// On which path.
         path: PathBuf,
         /// What the system said.
-        source: std::io::Error,
+        reason: std::io::Error,
+    },
+
+    /// The chosen run folder is in use.
+    #[error("{} {state}; a run needs a new or an empty folder", path.display())]
+    OutTaken {
+        /// The folder.
+        path: PathBuf,
+        /// What it is: `is not empty`, `is a file`.
+        state: &'static str,
+    },
+
+    /// A path that may not name a file of a run.
+    #[error("{path:?} cannot name a file of a run: {reason}")]
+    BadRunPath {
+        /// The path as given.
+        path: String,
+        /// Which rule it breaks.
+        reason: &'static str,
+    },
+
+    /// Something the run did not write stands where it wants to write.
+    #[error("{} exists already and was not written by this run", path.display())]
+    FileExists {
+        /// The file.
+        path: PathBuf,
+    },
+
+    /// A link, folder or device where a plain file or folder of the run should be.
+    #[error("{} is {found}, not a plain {expected}", path.display())]
+    NotPlain {
+        /// The offending entry.
+        path: PathBuf,
+        /// `file` or `folder`.
+        expected: &'static str,
+        /// What it is.
+        found: &'static str,
+    },
+
+    /// A run folder that is not there.
+    #[error("there is no folder {}", path.display())]
+    NoFolder {
+        /// The folder.
+        path: PathBuf,
+    },
+
+    /// A folder without a manifest.
+    #[error("{} has no manifest.json, so it is not a run or was stopped before it began", path.display())]
+    NoManifest {
+        /// The folder.
+        path: PathBuf,
+    },
+
+    /// A manifest that cannot be understood.
+    #[error("cannot read {} as a manifest: {reason}", path.display())]
+    BadManifest {
+        /// The manifest.
+        path: PathBuf,
+        /// What is wrong, with line and column.
+        reason: serde_json::Error,
+    },
+
+    /// No run of that name.
+    #[error("there is no run `{selector}` in {}", root.display())]
+    UnknownRun {
+        /// What was asked for.
+        selector: String,
+        /// Where it was looked for.
+        root: PathBuf,
+        /// The run with the most similar name.
+        nearest: Option<String>,
+    },
+
+    /// The start of several names.
+    #[error("`{selector}` is the start of {} runs in {}: {}", matches.len(), root.display(), matches.join(", "))]
+    AmbiguousRun {
+        /// What was asked for.
+        selector: String,
+        /// Where it was looked for.
+        root: PathBuf,
+        /// The runs it may mean, newest first.
+        matches: Vec<String>,
+    },
+
+    /// A helper program could not be started.
+    #[error("cannot start {}: {reason}", program.display())]
+    Start {
+        /// The program.
+        program: PathBuf,
+        /// What the system said.
+        reason: std::io::Error,
     },
 }
 
@@ -22,6 +116,46 @@ impl CollectError {
     /// An [`CollectError::Io`], for `map_err`.
     pub(crate) fn io(action: &'static str, path: impl Into<PathBuf>) -> impl FnOnce(std::io::Error) -> Self {
         let path = path.into();
-        move |source| Self::Io { action, path, source }
+        move |reason| Self::Io { action, path, reason }
+    }
+
+    /// What the user can do about it, where that is known.
+    pub fn hint(&self) -> Option<String> {
+        match self {
+            Self::Io { action, reason, .. } => match reason.kind() {
+                ErrorKind::StorageFull | ErrorKind::QuotaExceeded => {
+                    Some("free some space, or choose a folder on another disk with `--out DIR`".to_owned())
+                }
+                ErrorKind::FileTooLarge => {
+                    Some("a limit on the size of files is set; `ulimit -f unlimited` lifts it".to_owned())
+                }
+                ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem if !READING.contains(action) => {
+                    Some("choose a folder you may write to with `--out DIR`".to_owned())
+                }
+                ErrorKind::NotADirectory => Some("a part of that path is a file; choose another folder".to_owned()),
+                _ => None,
+            },
+            Self::OutTaken { .. } => Some("nothing was overwritten; name another folder with `--out DIR`".to_owned()),
+            Self::FileExists { .. } => Some("nothing was overwritten; adopt the file or write to another name".to_owned()),
+            Self::NoFolder { .. } | Self::NoManifest { .. } => Some("`llm-perf runs` lists the runs there are".to_owned()),
+            Self::UnknownRun { nearest, root, .. } => Some(match nearest {
+                Some(nearest) => format!("did you mean `{nearest}`?"),
+                None => format!("`llm-perf runs --root {}` lists the runs there are", root.display()),
+            }),
+            Self::AmbiguousRun { .. } => Some("give more of the name, or `latest`".to_owned()),
+            _ => None,
+        }
+    }
+
+    /// Whether the request was wrong, rather than the machine unable to serve it.
+    pub fn is_wrong_usage(&self) -> bool {
+        matches!(
+            self,
+            Self::OutTaken { .. }
+                | Self::NoFolder { .. }
+                | Self::NoManifest { .. }
+                | Self::UnknownRun { .. }
+                | Self::AmbiguousRun { .. }
+        )
     }
 }
