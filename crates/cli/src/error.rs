@@ -5,6 +5,7 @@
 
 use std::error::Error;
 
+use crate::config::ConfigError;
 use crate::exit::Exit;
 
 /// One failure: printed once as `error: message`, then its causes, then its hints.
@@ -60,6 +61,14 @@ impl CliError {
     pub(crate) fn with_exit(mut self, exit: Exit) -> Self {
         self.exit = exit;
         self
+    }
+}
+
+/// A wrong configuration is wrong usage, shown with the place in its source.
+impl From<ConfigError> for CliError {
+    fn from(error: ConfigError) -> Self {
+        let place = error.span().map(|span| format!("\n{}", span.excerpt())).unwrap_or_default();
+        Self { hints: error.hints(), ..Self::usage(format!("{error}{place}")) }
     }
 }
 

@@ -7,6 +7,7 @@ use std::ffi::OsString;
 use std::process::ExitCode;
 
 mod arguments;
+pub mod config;
 mod error;
 mod exit;
 mod message;

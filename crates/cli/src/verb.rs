@@ -31,5 +31,6 @@ macro_rules! verbs {
 }
 
 verbs! {
+    config => Config,
     completions => Completions,
 }

@@ -1,28 +1,11 @@
 //! How the program behaves at its edges: help, wrong usage, closed pipes, colour.
 
 use std::io::{BufRead, BufReader};
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 
-use assert_cmd::cargo::cargo_bin;
+use support::{llm_perf, transcript};
 
-/// The program with nothing of the caller's terminal in its environment.
-fn llm_perf() -> Command {
-    let mut command = Command::new(cargo_bin!("llm-perf"));
-    command.env_remove("NO_COLOR").env("COLUMNS", "100").env("TERM", "xterm");
-    command
-}
-
-/// Exit code, standard output and standard error of one call, as one text to compare.
-fn transcript(arguments: &[&str]) -> String {
-    let output = llm_perf().args(arguments).output().expect("the program starts");
-    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-    format!(
-        "exit: {}\n----- stdout -----\n{}----- stderr -----\n{}",
-        output.status.code().expect("the program was not killed"),
-        text(&output.stdout),
-        text(&output.stderr)
-    )
-}
+mod support;
 
 /// The verbs as `--help` lists them, without clap's own `help`.
 fn verbs() -> Vec<String> {
@@ -45,7 +28,7 @@ fn help_lists_what_works() {
 #[test]
 fn every_verb_explains_itself() {
     let verbs = verbs();
-    assert!(verbs.contains(&"completions".to_owned()), "{verbs:?}");
+    assert!(verbs.contains(&"config".to_owned()), "{verbs:?}");
     for verb in verbs {
         insta::assert_snapshot!(format!("help_{verb}"), transcript(&[&verb, "--help"]));
     }

@@ -1,0 +1,166 @@
+//! Configuration that is composed: groups of files, mounted at keys, changed by overrides, with interpolation.
+//!
+//! Responsible for going from files and overrides to one resolved tree in which every value knows where it came from.
+//! What the values mean is left to whoever reads them with [`Config::get`]. The guide is `docs/guides/configuration.md`.
+//!
+//! ```text
+//! overrides -> plan (which files, where) -> tree (merge, then change values) -> resolver -> Config
+//! ```
+
+mod defaults;
+mod error;
+mod explanation;
+mod groups;
+mod interpolation;
+mod node;
+mod overriding;
+mod plan;
+mod reader;
+mod resolver;
+mod source;
+mod suggestion;
+mod tree;
+
+use std::path::Path;
+
+use jiff::Zoned;
+use serde::de::DeserializeOwned;
+
+pub use error::ConfigError;
+pub use explanation::{Explanation, Origin};
+pub use node::{Entry, Map, Node, Value};
+pub use plan::Mount;
+pub use source::{Source, SourceKind, Span};
+
+use groups::Groups;
+use overriding::Override;
+use plan::{Plan, Planner};
+
+/// Makes configurations from the built-in groups and, over them, those of one folder.
+#[derive(Debug, Clone)]
+pub struct Composer {
+    groups: Groups,
+    now: Zoned,
+}
+
+/// A group and what can be chosen from it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Group {
+    /// Its name, such as `profiling/ncu`.
+    pub name: String,
+    /// Its options by name, each with the file it is in.
+    pub options: Vec<(String, String)>,
+}
+
+/// A composed configuration: one tree, every interpolation resolved.
+#[derive(Debug, Clone)]
+pub struct Config {
+    root: Node,
+    mounts: Vec<Mount>,
+}
+
+impl Composer {
+    /// The built-in groups, with the files of `config_dir` added or in their place.
+    pub fn new(config_dir: Option<&Path>) -> Result<Self, ConfigError> {
+        Ok(Self { groups: Groups::new(config_dir)?, now: Zoned::now() })
+    }
+
+    /// The same with another time for `${now:...}`, which is otherwise the moment of creation.
+    pub fn with_now(mut self, now: Zoned) -> Self {
+        self.now = now;
+        self
+    }
+
+    /// Composes the root file under the given overrides, applied in order.
+    pub fn compose(&self, overrides: &[String]) -> Result<Config, ConfigError> {
+        let overrides = overrides.iter().map(|text| Override::parse(text)).collect::<Result<Vec<_>, _>>()?;
+        let (plan, values) = Planner::new(&self.groups).plan(&overrides)?;
+        let mut root = tree::merge(&plan)?;
+        for one in values {
+            tree::apply(&mut root, one).map_err(|error| self.point_to_group(error, &plan))?;
+        }
+        Ok(Config { root: resolver::resolve(&root, &self.now)?, mounts: plan.mounts })
+    }
+
+    /// A text where a group is mounted is most likely meant as an option.
+    fn point_to_group(&self, mut error: ConfigError, plan: &Plan) -> ConfigError {
+        if let ConfigError::WrongType { at, key, hint, .. } = &mut error
+            && plan.mounts.iter().any(|mount| mount.package == *key)
+        {
+            let choices = self.groups.having(at.text()).into_iter().map(|group| format!("{group}@{key}={}", at.text()));
+            let choices = error::alternatives(choices);
+            *hint = (!choices.is_empty()).then(|| format!("to choose an option, write {choices}"));
+        }
+        error
+    }
+
+    /// Every group and its options, sorted by name.
+    pub fn groups(&self) -> Vec<Group> {
+        let located = |group: &str, option: &str| {
+            let file = self.groups.location(&format!("{group}/{option}")).unwrap_or_default();
+            (option.to_owned(), file)
+        };
+        let groups = self.groups.list().into_iter();
+        groups
+            .map(|(name, options)| Group {
+                name: name.to_owned(),
+                options: options.into_iter().map(|option| located(name, option)).collect(),
+            })
+            .collect()
+    }
+}
+
+impl Config {
+    /// The whole tree.
+    pub fn root(&self) -> &Node {
+        &self.root
+    }
+
+    /// The groups that are mounted, in merging order.
+    pub fn mounts(&self) -> &[Mount] {
+        &self.mounts
+    }
+
+    /// The value at a dotted key in the type asked for; the empty key is the whole tree. The error points at the value
+    /// that does not fit.
+    pub fn get<T: DeserializeOwned>(&self, key: &str) -> Result<T, ConfigError> {
+        let node = self.root.at(key).ok_or_else(|| ConfigError::Missing { key: key.to_owned() })?;
+        let json = serde_json::to_value(node).map_err(|error| ConfigError::Invalid {
+            at: node.span.clone(),
+            key: key.to_owned(),
+            problem: error.to_string(),
+        })?;
+        serde_path_to_error::deserialize(json).map_err(|error| {
+            let mut at = node;
+            let mut path = key.to_owned();
+            let mut place = node.span.clone();
+            for segment in error.path() {
+                let name = segment.to_string();
+                let name = name.trim_matches(['[', ']']);
+                // An unknown field has no child to point at, but its key is there.
+                if let Value::Map(map) = &at.value
+                    && let Some(entry) = map.0.iter().find(|entry| entry.key == name)
+                {
+                    place = entry.key_span.clone();
+                }
+                let Some(child) = at.child(name) else { break };
+                (at, path) = (child, node::join(&path, name));
+            }
+            let problem = error.inner().to_string();
+            if !problem.starts_with("unknown field") {
+                place = at.span.clone();
+            }
+            ConfigError::Invalid { at: place, key: path, problem }
+        })
+    }
+
+    /// The tree as YAML, keys in merging order: the same configuration gives the same text.
+    pub fn to_yaml(&self) -> String {
+        node::to_yaml(&self.root)
+    }
+
+    /// Every leaf with its value and where that came from, in order.
+    pub fn explain(&self) -> Vec<Explanation> {
+        explanation::explain(&self.root)
+    }
+}

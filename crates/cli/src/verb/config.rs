@@ -1,0 +1,115 @@
+//! `llm-perf config`: the resolved configuration, where its values came from, and what can be chosen.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+use serde::Serialize;
+
+use crate::arguments::Context;
+use crate::config::{Composer, Config, Group};
+use crate::error::CliError;
+use crate::exit::Exit;
+
+/// Show the resolved configuration
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Arguments {
+    /// Changes, applied in order: key=value, group=option, group@package=option, +new.key=value, ++key=value, ~key
+    #[arg(value_name = "OVERRIDE")]
+    overrides: Vec<String>,
+    /// Show every value on one line with the file or override it came from
+    #[arg(long)]
+    explain: bool,
+    /// List every group with its options and where it is mounted
+    #[arg(long, conflicts_with = "explain")]
+    groups: bool,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  llm-perf config
+  llm-perf config workload=dsocr-gundam-2x3 'workload.crop_grid=[3,3]'
+  llm-perf config model/dummy_shallow_resnet/arch@model=dummy_shallow_resnet.default
+  llm-perf config pipeline.ncu.ncu_cli.replay_mode=range '+model.my_note=a text' ~dataset.file_list
+  llm-perf config --explain workload.batch=4
+  llm-perf config --groups
+  llm-perf --config-dir my-conf config workload=mine";
+
+pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<Exit, CliError> {
+    let composer = Composer::new(context.config_dir.as_deref())?;
+    let config = composer.compose(&arguments.overrides)?;
+    match (arguments.groups, arguments.explain, arguments.json) {
+        (true, _, false) => context.messages.print(&groups_text(&composer.groups(), &config)),
+        (true, _, true) => context.messages.print_json(&groups_json(&composer.groups(), &config)),
+        (_, true, false) => context.messages.print(&explained_text(&config)),
+        (_, true, true) => context.messages.print_json(&config.explain()),
+        (_, _, true) => context.messages.print_json(config.root()),
+        (_, _, false) => context.messages.print(&config.to_yaml()),
+    }?;
+    Ok(Exit::Done)
+}
+
+/// One line per value: the setting, then where it came from, in one column.
+fn explained_text(config: &Config) -> String {
+    /// A longer setting pushes its own comment out and no other.
+    const WIDEST: usize = 60;
+    let lines: Vec<(String, String)> = config
+        .explain()
+        .into_iter()
+        .map(|one| {
+            let written = one.written.as_ref().map(|written| format!("  {written}")).unwrap_or_default();
+            (one.setting(), format!("{}{written}", one.origin))
+        })
+        .collect();
+    let width = lines.iter().map(|(setting, _)| setting.chars().count()).filter(|width| *width <= WIDEST).max();
+    let width = width.unwrap_or_default();
+    lines.into_iter().fold(String::new(), |mut text, (setting, origin)| {
+        let _ = writeln!(text, "{setting:<width$}  # {origin}");
+        text
+    })
+}
+
+fn groups_text(groups: &[Group], config: &Config) -> String {
+    let mut text = String::new();
+    for group in groups {
+        let mounts: Vec<_> = config.mounts().iter().filter(|mount| mount.group == group.name).collect();
+        let packages: Vec<&str> = mounts.iter().map(|mount| mount.package.as_str()).collect();
+        let place = if packages.is_empty() { "not mounted".into() } else { format!("at {}", packages.join(", ")) };
+        let _ = writeln!(text, "{}  ({place})", group.name);
+        for (option, _) in &group.options {
+            let chosen = mounts.iter().any(|mount| mount.option.as_ref() == Some(option));
+            let _ = writeln!(text, "  {} {option}", if chosen { '*' } else { ' ' });
+        }
+    }
+    text
+}
+
+/// One group as JSON.
+#[derive(Serialize)]
+struct GroupRow<'a> {
+    group: &'a str,
+    /// By key: the option mounted there.
+    mounts: BTreeMap<&'a str, Option<&'a str>>,
+    options: Vec<OptionRow<'a>>,
+}
+
+#[derive(Serialize)]
+struct OptionRow<'a> {
+    name: &'a str,
+    file: &'a str,
+}
+
+fn groups_json<'a>(groups: &'a [Group], config: &'a Config) -> Vec<GroupRow<'a>> {
+    let row = |group: &'a Group| GroupRow {
+        group: &group.name,
+        mounts: (config.mounts().iter())
+            .filter(|mount| mount.group == group.name)
+            .map(|mount| (mount.package.as_str(), mount.option.as_deref()))
+            .collect(),
+        options: group.options.iter().map(|(name, file)| OptionRow { name, file }).collect(),
+    };
+    groups.iter().map(row).collect()
+}
