@@ -14,6 +14,7 @@ mod hardware;
 mod kernel;
 mod manifest;
 mod metrics;
+mod op;
 mod operator;
 mod origin;
 mod quality;
@@ -43,6 +44,7 @@ pub use manifest::{Artifact, ProcessIdentity, RunManifest, RunStatus, StepRecord
 pub use metrics::{
     Aggregates, Metrics, ModuleSummary, Overhead, PeakUsed, RunHeader, Sample, StageSummary, Totals, Work,
 };
+pub use op::{ActivationKind, InterpolationKind, Op, Role, Shape, Spec};
 pub use operator::{OperatorRecord, OperatorSummary};
 pub use origin::Origin;
 pub use quality::{QualityCounter, Severity};

@@ -1,0 +1,145 @@
+//! What a network needs of whoever reads it.
+
+use types::{ActivationKind, DType, InterpolationKind, Op, Shape, Spec};
+
+use crate::{Module, NetworkError, Param};
+
+/// How tokens are spread over experts.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Routing {
+    /// Experts to choose from.
+    pub experts: u64,
+    /// Experts each token goes to.
+    pub per_token: u64,
+    /// Whether the chosen scores are scaled to sum to one.
+    pub normalise: bool,
+    /// Factor on the combined output.
+    pub scale: f64,
+}
+
+/// One reading of a network: run it, meter it, or anything else that can be said operation by operation.
+pub trait Backend: Sized {
+    /// A value, or whatever stands for one. Cloning shares it.
+    type Tensor: Clone;
+
+    /// Its shape, element type and role.
+    fn spec(&self, tensor: &Self::Tensor) -> Spec;
+
+    /// A parameter.
+    fn param(&mut self, param: Param) -> Result<Self::Tensor, NetworkError>;
+
+    /// Does one operation. Recording, where a backend records, sits here and nowhere else.
+    fn apply(&mut self, op: Op, inputs: &[&Self::Tensor]) -> Result<Self::Tensor, NetworkError>;
+
+    /// Says that what follows belongs to `module`.
+    fn enter(&mut self, module: Module, inputs: &[&Self::Tensor]);
+
+    /// Says that `module` is done.
+    fn leave(&mut self, module: Module, output: &Self::Tensor);
+
+    /// Appends keys and values of the current positions to the cache of a decoder layer and gives back all of them.
+    fn cache(
+        &mut self,
+        layer: usize,
+        keys: Self::Tensor,
+        values: Self::Tensor,
+    ) -> Result<(Self::Tensor, Self::Tensor), NetworkError>;
+
+    /// Sends each row of `x [T, O]` through the experts `indices [T, k]` names and adds up what comes back, weighted by
+    /// `scores [T, E]`. `each` is one expert's forward pass; how often it is called is the backend's business.
+    fn experts(
+        &mut self,
+        routing: Routing,
+        x: &Self::Tensor,
+        scores: &Self::Tensor,
+        indices: &Self::Tensor,
+        each: impl Fn(&mut Self, usize, Self::Tensor) -> Result<Self::Tensor, NetworkError>,
+    ) -> Result<Self::Tensor, NetworkError>;
+}
+
+/// The operations as methods, so that forward code reads like forward code.
+pub trait Ops: Backend {
+    /// Runs `forward` as the body of `module`.
+    fn scope(
+        &mut self,
+        module: Module,
+        inputs: &[&Self::Tensor],
+        forward: impl FnOnce(&mut Self) -> Result<Self::Tensor, NetworkError>,
+    ) -> Result<Self::Tensor, NetworkError> {
+        self.enter(module, inputs);
+        let output = forward(self)?;
+        self.leave(module, &output);
+        Ok(output)
+    }
+
+    /// Sizes of a tensor.
+    fn shape(&self, tensor: &Self::Tensor) -> Shape {
+        self.spec(tensor).shape
+    }
+
+    /// `a + b`.
+    fn add(&mut self, a: &Self::Tensor, b: &Self::Tensor) -> Result<Self::Tensor, NetworkError> {
+        self.apply(Op::Add, &[a, b])
+    }
+
+    /// `a * b`.
+    fn multiply(&mut self, a: &Self::Tensor, b: &Self::Tensor) -> Result<Self::Tensor, NetworkError> {
+        self.apply(Op::Multiply, &[a, b])
+    }
+
+    /// A nonlinearity.
+    fn activation(&mut self, kind: ActivationKind, x: &Self::Tensor) -> Result<Self::Tensor, NetworkError> {
+        self.apply(Op::Activation(kind), &[x])
+    }
+
+    /// The same elements under another shape.
+    fn reshape(&mut self, x: &Self::Tensor, shape: impl Into<Shape>) -> Result<Self::Tensor, NetworkError> {
+        self.apply(Op::Reshape(shape.into()), &[x])
+    }
+
+    /// Dimensions in another order, without moving data.
+    fn permute(&mut self, x: &Self::Tensor, order: impl Into<Shape>) -> Result<Self::Tensor, NetworkError> {
+        self.apply(Op::Permute(order.into()), &[x])
+    }
+
+    /// Dimensions in another order, laid out anew.
+    fn permute_copy(&mut self, x: &Self::Tensor, order: impl Into<Shape>) -> Result<Self::Tensor, NetworkError> {
+        let view = self.permute(x, order)?;
+        self.apply(Op::Copy, &[&view])
+    }
+
+    /// `length` entries of dimension `dim` from `start` on.
+    fn slice(&mut self, x: &Self::Tensor, dim: u64, start: u64, length: u64) -> Result<Self::Tensor, NetworkError> {
+        self.apply(Op::Slice { dim, start, length }, &[x])
+    }
+
+    /// Repeats dimensions of size one, without moving data.
+    fn expand(&mut self, x: &Self::Tensor, shape: impl Into<Shape>) -> Result<Self::Tensor, NetworkError> {
+        self.apply(Op::Expand(shape.into()), &[x])
+    }
+
+    /// Tensors joined along `dim`.
+    fn concat(&mut self, dim: u64, parts: &[&Self::Tensor]) -> Result<Self::Tensor, NetworkError> {
+        self.apply(Op::Concat { dim }, parts)
+    }
+
+    /// Zeros added behind `dim`; nothing where there are none to add.
+    fn pad(&mut self, x: &Self::Tensor, dim: u64, after: u64) -> Result<Self::Tensor, NetworkError> {
+        if after == 0 { Ok(x.clone()) } else { self.apply(Op::Pad { dim, after }, &[x]) }
+    }
+
+    /// Another element type; nothing where it is that already.
+    fn cast(&mut self, x: &Self::Tensor, dtype: DType) -> Result<Self::Tensor, NetworkError> {
+        if self.spec(x).dtype == dtype { Ok(x.clone()) } else { self.apply(Op::Cast(dtype), &[x]) }
+    }
+
+    /// Bicubic resampling of `[1, H, W, C]`; nothing where the size is right already.
+    fn bicubic(&mut self, x: &Self::Tensor, size: [u64; 2]) -> Result<Self::Tensor, NetworkError> {
+        if self.shape(x).dims()[1..3] == size {
+            return Ok(x.clone());
+        }
+        self.apply(Op::Interpolate { kind: InterpolationKind::Bicubic, size }, &[x])
+    }
+}
+
+impl<B: Backend> Ops for B {}

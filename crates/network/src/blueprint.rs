@@ -1,0 +1,277 @@
+//! The blueprint: every module and parameter of a network, without a backend and without a checkpoint.
+
+use std::collections::HashMap;
+
+use types::{DType, Shape, Stage};
+
+/// Handle of a module.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Module(u32);
+
+/// Handle of a parameter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Param(u32);
+
+/// How the children of a container run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Repetition {
+    /// One after the other.
+    Sequential,
+    /// Side by side on parts of the input, as experts do.
+    Parallel,
+}
+
+/// A constructor parameter, as the published class takes it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Setting {
+    /// Its name.
+    pub name: &'static str,
+    /// Its value, as text.
+    pub value: String,
+}
+
+/// One module.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ModuleEntry {
+    /// Path as in the checkpoint; empty for the root.
+    pub path: String,
+    /// Last part of the path.
+    pub name: String,
+    /// Class name of the published model.
+    pub class: &'static str,
+    /// The module it is part of.
+    pub parent: Option<Module>,
+    /// The stage that begins here.
+    pub stage: Option<Stage>,
+    /// Name of the NVTX range around it.
+    pub range: Option<&'static str>,
+    /// How its children run, for containers.
+    pub repetition: Option<Repetition>,
+    /// Constructor parameters.
+    pub settings: Vec<Setting>,
+}
+
+/// One parameter.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ParamEntry {
+    /// Path as in the checkpoint.
+    pub path: String,
+    /// The module that owns it.
+    pub module: Module,
+    /// Its shape.
+    pub shape: Shape,
+    /// Element type where the network fixes it; otherwise the workload's.
+    pub dtype: Option<DType>,
+}
+
+/// All modules and parameters, parents before children.
+#[derive(Clone, Debug, Default)]
+pub struct Blueprint {
+    modules: Vec<ModuleEntry>,
+    params: Vec<ParamEntry>,
+    by_path: HashMap<String, Module>,
+}
+
+/// Fills a blueprint; knows the module under construction.
+#[derive(Debug)]
+pub struct Builder {
+    blueprint: Blueprint,
+    open: Vec<Module>,
+}
+
+impl Blueprint {
+    /// Every module with its handle, parents before children.
+    pub fn modules(&self) -> impl ExactSizeIterator<Item = (Module, &ModuleEntry)> {
+        self.modules.iter().enumerate().map(|(index, entry)| (Module(index as u32), entry))
+    }
+
+    /// Every parameter with its handle.
+    pub fn params(&self) -> impl ExactSizeIterator<Item = (Param, &ParamEntry)> {
+        self.params.iter().enumerate().map(|(index, entry)| (Param(index as u32), entry))
+    }
+
+    /// The entry of a module of this blueprint.
+    pub fn module(&self, module: Module) -> &ModuleEntry {
+        &self.modules[module.index()]
+    }
+
+    /// The entry of a parameter of this blueprint.
+    pub fn param(&self, param: Param) -> &ParamEntry {
+        &self.params[param.index()]
+    }
+
+    /// The module at `path`.
+    pub fn find(&self, path: &str) -> Option<Module> {
+        self.by_path.get(path).copied()
+    }
+
+    /// Number of parameters' elements under `path`, the module itself included.
+    pub fn parameters_under(&self, path: &str) -> u64 {
+        let inside = |param: &&ParamEntry| {
+            path.is_empty() || param.path.strip_prefix(path).is_some_and(|rest| rest.starts_with('.'))
+        };
+        self.params.iter().filter(inside).map(|param| param.shape.elements()).sum()
+    }
+
+    /// The stage `module` belongs to: its own, or that of the nearest module around it.
+    pub fn stage_of(&self, module: Module) -> Option<Stage> {
+        let mut next = Some(module);
+        while let Some(module) = next {
+            let entry = self.module(module);
+            if entry.stage.is_some() {
+                return entry.stage;
+            }
+            next = entry.parent;
+        }
+        None
+    }
+}
+
+impl Builder {
+    /// A blueprint with nothing but a root of that class.
+    pub fn new(class: &'static str) -> Self {
+        let mut builder = Self { blueprint: Blueprint::default(), open: Vec::new() };
+        let root = builder.push(String::new(), String::new(), class);
+        builder.open.push(root);
+        builder
+    }
+
+    /// The module under construction.
+    pub fn current(&self) -> Module {
+        self.open.last().copied().unwrap_or(Module(0))
+    }
+
+    /// Adds module `name` to the one under construction and lets `build` fill it.
+    pub fn module<L>(
+        &mut self,
+        name: impl Into<String>,
+        class: &'static str,
+        build: impl FnOnce(&mut Self, Module) -> L,
+    ) -> L {
+        let name = name.into();
+        let path = self.path_of(&name);
+        let module = self.push(path, name, class);
+        self.open.push(module);
+        let layer = build(self, module);
+        self.open.pop();
+        layer
+    }
+
+    /// Adds a container whose `count` children `build` makes, one after the other.
+    pub fn list<L>(
+        &mut self,
+        name: &str,
+        repetition: Repetition,
+        count: u64,
+        mut build: impl FnMut(&mut Self, u64) -> L,
+    ) -> (Module, Vec<L>) {
+        self.module(name, "ModuleList", |builder, list| {
+            builder.entry(list).repetition = Some(repetition);
+            (list, (0..count).map(|index| build(builder, index)).collect())
+        })
+    }
+
+    /// Adds a parameter to the module under construction.
+    pub fn param(&mut self, name: &str, shape: impl Into<Shape>) -> Param {
+        let param = Param(self.blueprint.params.len() as u32);
+        let entry = ParamEntry { path: self.path_of(name), module: self.current(), shape: shape.into(), dtype: None };
+        self.blueprint.params.push(entry);
+        param
+    }
+
+    /// Records a constructor parameter of the module under construction.
+    pub fn setting(&mut self, name: &'static str, value: impl ToString) {
+        let setting = Setting { name, value: value.to_string() };
+        let current = self.current();
+        self.entry(current).settings.push(setting);
+    }
+
+    /// Says that `stage` begins at the module under construction, with an NVTX range of its name.
+    pub fn stage(&mut self, stage: Stage) {
+        let current = self.current();
+        let entry = self.entry(current);
+        entry.stage = Some(stage);
+        entry.range = Some(stage.name());
+    }
+
+    /// Puts an NVTX range of that name around the module under construction.
+    pub fn range(&mut self, name: &'static str) {
+        let current = self.current();
+        self.entry(current).range = Some(name);
+    }
+
+    /// Puts an NVTX range of that name around a module that is finished already.
+    pub fn range_of(&mut self, module: Module, name: &'static str) {
+        self.entry(module).range = Some(name);
+    }
+
+    /// The finished blueprint.
+    pub fn finish(self) -> Blueprint {
+        self.blueprint
+    }
+
+    fn entry(&mut self, module: Module) -> &mut ModuleEntry {
+        &mut self.blueprint.modules[module.index()]
+    }
+
+    fn path_of(&self, name: &str) -> String {
+        match self.open.last().map(|parent| self.blueprint.module(*parent).path.as_str()) {
+            None | Some("") => name.to_owned(),
+            Some(parent) => format!("{parent}.{name}"),
+        }
+    }
+
+    fn push(&mut self, path: String, name: String, class: &'static str) -> Module {
+        let module = Module(self.blueprint.modules.len() as u32);
+        self.blueprint.by_path.insert(path.clone(), module);
+        self.blueprint.modules.push(ModuleEntry {
+            path,
+            name,
+            class,
+            parent: self.open.last().copied(),
+            stage: None,
+            range: None,
+            repetition: None,
+            settings: Vec::new(),
+        });
+        module
+    }
+}
+
+impl Module {
+    /// Its place in the blueprint.
+    pub fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+impl Param {
+    /// Its place in the blueprint.
+    pub fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_join_with_dots_and_the_root_has_none() {
+        let mut builder = Builder::new("Root");
+        builder.module("model", "Model", |builder, _| {
+            builder.stage(Stage::Sam);
+            builder.list("layers", Repetition::Sequential, 2, |builder, index| {
+                builder.module(index.to_string(), "Layer", |builder, _| builder.param("weight", [2, 3]))
+            });
+        });
+        let blueprint = builder.finish();
+        let paths: Vec<_> = blueprint.params().map(|(_, entry)| entry.path.as_str()).collect();
+        assert_eq!(paths, ["model.layers.0.weight", "model.layers.1.weight"]);
+        assert_eq!(blueprint.parameters_under("model.layers.1"), 6);
+        assert_eq!(blueprint.parameters_under(""), 12);
+        let layer = blueprint.find("model.layers.1").unwrap();
+        assert_eq!(blueprint.stage_of(layer), Some(Stage::Sam));
+        assert_eq!(blueprint.stage_of(blueprint.find("").unwrap()), None);
+    }
+}

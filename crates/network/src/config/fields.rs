@@ -1,0 +1,219 @@
+//! Fields of a `config.json`, read with the field's whole path in every error.
+
+use serde_json::{Map, Value};
+use types::DType;
+
+/// Sizes past this are mistakes, and keep products of sizes inside 64 bits.
+const LARGEST_SIZE: u64 = 1 << 32;
+
+/// What is wrong with a configuration.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ConfigProblem {
+    /// Not JSON.
+    #[error("not valid JSON: {message}")]
+    Syntax {
+        /// Line, from one.
+        line: usize,
+        /// Column, from one.
+        column: usize,
+        /// What the parser says.
+        message: String,
+    },
+    /// JSON, but no object.
+    #[error("expected a JSON object at the top")]
+    NotAnObject,
+    /// A network that is not known here.
+    #[error("architecture `{asked}` is not known; nearest is `{nearest}` (known: {known})")]
+    UnknownArchitecture {
+        /// What the file names.
+        asked: String,
+        /// The most similar known one.
+        nearest: String,
+        /// All known ones.
+        known: String,
+    },
+    /// A field that must be there.
+    #[error("field `{field}` is missing; expected {expected}")]
+    Missing {
+        /// Its path.
+        field: String,
+        /// What should stand there.
+        expected: &'static str,
+    },
+    /// A field of the wrong kind or out of range.
+    #[error("field `{field}` is {found}; expected {expected}")]
+    Invalid {
+        /// Its path.
+        field: String,
+        /// What stands there.
+        found: String,
+        /// What should.
+        expected: String,
+    },
+}
+
+/// What is wrong with a configuration, and in which file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ConfigError {
+    /// The file.
+    pub file: String,
+    /// The problem.
+    pub problem: ConfigProblem,
+}
+
+impl std::fmt::Display for ConfigError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match &self.problem {
+            ConfigProblem::Syntax { line, column, .. } => write!(f, "{}:{line}:{column}: {}", self.file, self.problem),
+            problem => write!(f, "{}: {problem}", self.file),
+        }
+    }
+}
+
+impl std::error::Error for ConfigError {}
+
+/// An object of the file and the path to it.
+pub(crate) struct Fields<'a> {
+    object: &'a Map<String, Value>,
+    path: String,
+}
+
+impl<'a> Fields<'a> {
+    pub(crate) fn new(object: &'a Map<String, Value>) -> Self {
+        Self { object, path: String::new() }
+    }
+
+    /// The object under `name`.
+    pub(crate) fn object(&self, name: &str) -> Result<Fields<'a>, ConfigProblem> {
+        match self.get(name) {
+            Some(Value::Object(object)) => Ok(Fields { object, path: self.field(name) }),
+            Some(other) => Err(self.invalid(name, other, "an object")),
+            None => Err(self.missing(name, "an object")),
+        }
+    }
+
+    /// A size: a positive integer.
+    pub(crate) fn size(&self, name: &str) -> Result<u64, ConfigProblem> {
+        let value = self.get(name).ok_or_else(|| self.missing(name, "a positive integer"))?;
+        self.as_size(name, value)
+    }
+
+    /// A size that has a published default.
+    pub(crate) fn size_or(&self, name: &str, default: u64) -> Result<u64, ConfigProblem> {
+        self.get(name).map_or(Ok(default), |value| self.as_size(name, value))
+    }
+
+    /// A count that may be zero.
+    pub(crate) fn count_or(&self, name: &str, default: u64) -> Result<u64, ConfigProblem> {
+        self.get(name).map_or(Ok(default), |value| {
+            value
+                .as_u64()
+                .filter(|count| *count <= LARGEST_SIZE)
+                .ok_or_else(|| self.invalid(name, value, "a non-negative integer"))
+        })
+    }
+
+    /// A positive number that has a published default.
+    pub(crate) fn number_or(&self, name: &str, default: f64) -> Result<f64, ConfigProblem> {
+        self.get(name).map_or(Ok(default), |value| {
+            value
+                .as_f64()
+                .filter(|number| *number > 0.0 && number.is_finite())
+                .ok_or_else(|| self.invalid(name, value, "a positive number"))
+        })
+    }
+
+    /// A truth value that has a published default.
+    pub(crate) fn flag_or(&self, name: &str, default: bool) -> Result<bool, ConfigProblem> {
+        self.get(name)
+            .map_or(Ok(default), |value| value.as_bool().ok_or_else(|| self.invalid(name, value, "true or false")))
+    }
+
+    /// A list of sizes or indices.
+    pub(crate) fn counts(&self, name: &str) -> Result<Vec<u64>, ConfigProblem> {
+        let value = self.get(name).ok_or_else(|| self.missing(name, "a list of integers"))?;
+        let list = value.as_array().ok_or_else(|| self.invalid(name, value, "a list of integers"))?;
+        list.iter()
+            .map(|entry| {
+                entry
+                    .as_u64()
+                    .filter(|count| *count <= LARGEST_SIZE)
+                    .ok_or_else(|| self.invalid(name, value, "a list of non-negative integers"))
+            })
+            .collect()
+    }
+
+    pub(crate) fn optional_text(&self, name: &str) -> Result<Option<String>, ConfigProblem> {
+        match self.get(name) {
+            None => Ok(None),
+            Some(Value::String(text)) => Ok(Some(text.clone())),
+            Some(other) => Err(self.invalid(name, other, "a string")),
+        }
+    }
+
+    /// A list of strings; empty where the field is absent.
+    pub(crate) fn text_list(&self, name: &str) -> Result<Vec<String>, ConfigProblem> {
+        let Some(value) = self.get(name) else { return Ok(Vec::new()) };
+        let texts = value
+            .as_array()
+            .and_then(|list| list.iter().map(|entry| entry.as_str().map(str::to_owned)).collect::<Option<Vec<_>>>());
+        texts.ok_or_else(|| self.invalid(name, value, "a list of strings"))
+    }
+
+    /// The element type under `dtype` or `torch_dtype`.
+    pub(crate) fn dtype(&self) -> Result<Option<DType>, ConfigProblem> {
+        for name in ["dtype", "torch_dtype"] {
+            if let Some(text) = self.optional_text(name)? {
+                return text.parse().map(Some).map_err(|_| ConfigProblem::Invalid {
+                    field: self.field(name),
+                    found: format!("\"{text}\""),
+                    expected: "an element type such as \"bfloat16\"".into(),
+                });
+            }
+        }
+        Ok(None)
+    }
+
+    /// That `whole` divides by `part`, both fields of this object.
+    pub(crate) fn divides(&self, whole: (&str, u64), part: (&str, u64)) -> Result<(), ConfigProblem> {
+        if whole.1.is_multiple_of(part.1) {
+            return Ok(());
+        }
+        Err(self.wrong(whole.0, whole.1, format!("a multiple of `{}` ({})", self.field(part.0), part.1)))
+    }
+
+    /// A field whose value does not go with the others.
+    pub(crate) fn wrong(&self, name: &str, found: impl ToString, expected: impl Into<String>) -> ConfigProblem {
+        ConfigProblem::Invalid { field: self.field(name), found: found.to_string(), expected: expected.into() }
+    }
+
+    fn as_size(&self, name: &str, value: &Value) -> Result<u64, ConfigProblem> {
+        value
+            .as_u64()
+            .filter(|size| (1..=LARGEST_SIZE).contains(size))
+            .ok_or_else(|| self.invalid(name, value, "a positive integer"))
+    }
+
+    /// The value under `name`; a published `null` is as good as absent.
+    fn get(&self, name: &str) -> Option<&'a Value> {
+        self.object.get(name).filter(|value| !value.is_null())
+    }
+
+    fn field(&self, name: &str) -> String {
+        if self.path.is_empty() { name.to_owned() } else { format!("{}.{name}", self.path) }
+    }
+
+    fn missing(&self, name: &str, expected: &'static str) -> ConfigProblem {
+        ConfigProblem::Missing { field: self.field(name), expected }
+    }
+
+    fn invalid(&self, name: &str, found: &Value, expected: &str) -> ConfigProblem {
+        let mut text = found.to_string();
+        if let Some((cut, _)) = text.char_indices().nth(60) {
+            text.truncate(cut);
+            text.push_str("...");
+        }
+        ConfigProblem::Invalid { field: self.field(name), found: text, expected: expected.to_owned() }
+    }
+}

@@ -1,0 +1,147 @@
+//! Readers of Hugging Face `config.json` files, one file per architecture, and the table that names them.
+
+pub mod deepseek_ocr;
+mod fields;
+pub mod llama;
+pub mod shallow_resnet;
+
+use serde_json::Value;
+use types::DType;
+
+use fields::Fields;
+pub use fields::{ConfigError, ConfigProblem};
+
+/// Sizes of any network this crate knows.
+#[derive(Clone, Debug, PartialEq)]
+pub enum ModelConfig {
+    /// SAM and CLIP in front of a DeepSeek-V2 decoder.
+    DeepseekOcr(Box<deepseek_ocr::DeepseekOcrConfig>),
+    /// A plain decoder.
+    Llama(llama::LlamaConfig),
+    /// A small convolutional network.
+    ShallowResnet(shallow_resnet::ShallowResnetConfig),
+}
+
+/// One architecture: the names it goes by and how its configuration is read.
+struct Architecture {
+    /// Entry of `architectures`.
+    name: &'static str,
+    /// `model_type`.
+    model_type: &'static str,
+    read: fn(&Fields<'_>) -> Result<ModelConfig, ConfigProblem>,
+}
+
+const ARCHITECTURES: &[Architecture] = &[
+    Architecture {
+        name: "DeepseekOCRForCausalLM",
+        model_type: "deepseek_vl_v2",
+        read: |fields| {
+            deepseek_ocr::DeepseekOcrConfig::read(fields).map(|config| ModelConfig::DeepseekOcr(Box::new(config)))
+        },
+    },
+    Architecture {
+        name: "LlamaForCausalLM",
+        model_type: "llama",
+        read: |fields| llama::LlamaConfig::read(fields).map(ModelConfig::Llama),
+    },
+    Architecture {
+        name: "ShallowResNet",
+        model_type: "shallow_resnet",
+        read: |fields| shallow_resnet::ShallowResnetConfig::read(fields).map(ModelConfig::ShallowResnet),
+    },
+];
+
+/// Names of the architectures that can be read.
+pub fn supported() -> impl Iterator<Item = &'static str> {
+    ARCHITECTURES.iter().map(|architecture| architecture.name)
+}
+
+impl ModelConfig {
+    /// Reads the text of a `config.json`; `file` is what errors call it.
+    pub fn from_json(file: &str, text: &str) -> Result<Self, ConfigError> {
+        let fail = |problem| ConfigError { file: file.to_owned(), problem };
+        let value: Value = serde_json::from_str(text).map_err(|error| {
+            fail(ConfigProblem::Syntax { line: error.line(), column: error.column(), message: plain(&error) })
+        })?;
+        let object = value.as_object().ok_or_else(|| fail(ConfigProblem::NotAnObject))?;
+        let fields = Fields::new(object);
+        let architecture = Architecture::of(&fields).map_err(fail)?;
+        (architecture.read)(&fields).map_err(fail)
+    }
+
+    /// Element type its weights are published in.
+    pub fn dtype(&self) -> DType {
+        match self {
+            Self::DeepseekOcr(config) => config.dtype,
+            Self::Llama(config) => config.dtype,
+            Self::ShallowResnet(config) => config.dtype,
+        }
+    }
+}
+
+impl Architecture {
+    /// By `architectures`, which names one class; by `model_type`, which names a family, only where that is absent.
+    fn of(fields: &Fields<'_>) -> Result<&'static Self, ConfigProblem> {
+        let named = fields.text_list("architectures")?;
+        let model_type = fields.optional_text("model_type")?;
+        if named.is_empty() && model_type.is_none() {
+            return Err(ConfigProblem::Missing { field: "architectures".into(), expected: "a list of one class name" });
+        }
+        let found = ARCHITECTURES.iter().find(|known| {
+            named.iter().any(|name| name == known.name)
+                || (named.is_empty() && model_type.as_deref() == Some(known.model_type))
+        });
+        found.ok_or_else(|| {
+            let asked = named.into_iter().next().or(model_type).unwrap_or_default();
+            let nearest = nearest(&asked, supported()).to_owned();
+            ConfigProblem::UnknownArchitecture { asked, nearest, known: supported().collect::<Vec<_>>().join(", ") }
+        })
+    }
+}
+
+/// The known name most like `asked`.
+fn nearest<'a>(asked: &str, known: impl Iterator<Item = &'a str>) -> &'a str {
+    known
+        .max_by(|a, b| {
+            let likeness = |name: &str| strsim::jaro_winkler(&asked.to_lowercase(), &name.to_lowercase());
+            likeness(a).total_cmp(&likeness(b))
+        })
+        .unwrap_or_default()
+}
+
+/// The parser's message without the position, which is told apart.
+fn plain(error: &serde_json::Error) -> String {
+    let text = error.to_string();
+    text.split(" at line ").next().unwrap_or(&text).to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn problem(text: &str) -> String {
+        ModelConfig::from_json("config.json", text).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn truncated_json_names_file_line_and_column() {
+        assert_eq!(problem("{\n \"a\": 1,"), "config.json:2:8: not valid JSON: EOF while parsing a value");
+    }
+
+    #[test]
+    fn an_unknown_architecture_names_the_nearest_known_one() {
+        let text = problem(r#"{"architectures": ["LamaForCausalLM"]}"#);
+        assert!(text.contains("`LamaForCausalLM`") && text.contains("nearest is `LlamaForCausalLM`"), "{text}");
+    }
+
+    #[test]
+    fn the_class_name_wins_over_the_family() {
+        let text = problem(r#"{"architectures": ["QwenVL"], "model_type": "llama"}"#);
+        assert!(text.contains("`QwenVL`"), "{text}");
+    }
+
+    #[test]
+    fn a_list_is_no_configuration() {
+        assert_eq!(problem("[]"), "config.json: expected a JSON object at the top");
+    }
+}

@@ -1,0 +1,40 @@
+//! `Linear`: a matrix product with an optional bias.
+
+use types::Op;
+
+use crate::{Backend, Builder, Module, NetworkError, Ops, Param};
+
+#[derive(Clone, Debug)]
+pub(crate) struct Linear {
+    module: Module,
+    weight: Param,
+    bias: Option<Param>,
+}
+
+impl Linear {
+    pub(crate) fn new(builder: &mut Builder, name: &str, inputs: u64, outputs: u64, bias: bool) -> Self {
+        builder.module(name, "Linear", |builder, module| {
+            builder.setting("in_features", inputs);
+            builder.setting("out_features", outputs);
+            builder.setting("bias", bias);
+            Self {
+                module,
+                weight: builder.param("weight", [outputs, inputs]),
+                bias: bias.then(|| builder.param("bias", [outputs])),
+            }
+        })
+    }
+
+    pub(crate) fn forward<B: Backend>(&self, b: &mut B, x: &B::Tensor) -> Result<B::Tensor, NetworkError> {
+        b.scope(self.module, &[x], |b| {
+            let weight = b.param(self.weight)?;
+            match self.bias {
+                None => b.apply(Op::Linear, &[x, &weight]),
+                Some(bias) => {
+                    let bias = b.param(bias)?;
+                    b.apply(Op::Linear, &[x, &weight, &bias])
+                }
+            }
+        })
+    }
+}

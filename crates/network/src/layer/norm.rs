@@ -1,0 +1,108 @@
+//! Normalisations.
+
+use types::Op;
+
+use crate::{Backend, Builder, Module, NetworkError, Ops, Param};
+
+/// Mean and variance over the last dimension.
+#[derive(Clone, Debug)]
+pub(crate) struct LayerNorm(Affine);
+
+/// Mean and variance over the channels of a picture.
+#[derive(Clone, Debug)]
+pub(crate) struct LayerNorm2d(Affine);
+
+/// Mean square over the last dimension; no bias.
+#[derive(Clone, Debug)]
+pub(crate) struct RmsNorm {
+    module: Module,
+    weight: Param,
+    epsilon: f64,
+}
+
+/// Fixed mean and variance for each channel.
+#[derive(Clone, Debug)]
+pub(crate) struct BatchNorm2d {
+    affine: Affine,
+    mean: Param,
+    variance: Param,
+}
+
+#[derive(Clone, Debug)]
+struct Affine {
+    module: Module,
+    weight: Param,
+    bias: Param,
+    epsilon: f64,
+}
+
+impl Affine {
+    fn new(builder: &mut Builder, module: Module, width: u64, epsilon: f64) -> Self {
+        builder.setting("normalized_shape", width);
+        builder.setting("eps", epsilon);
+        Self { module, weight: builder.param("weight", [width]), bias: builder.param("bias", [width]), epsilon }
+    }
+
+    fn forward<B: Backend>(&self, b: &mut B, op: Op, x: &B::Tensor) -> Result<B::Tensor, NetworkError> {
+        b.scope(self.module, &[x], |b| {
+            let (weight, bias) = (b.param(self.weight)?, b.param(self.bias)?);
+            b.apply(op, &[x, &weight, &bias])
+        })
+    }
+}
+
+impl LayerNorm {
+    pub(crate) fn new(builder: &mut Builder, name: &str, width: u64, epsilon: f64) -> Self {
+        builder.module(name, "LayerNorm", |builder, module| Self(Affine::new(builder, module, width, epsilon)))
+    }
+
+    pub(crate) fn forward<B: Backend>(&self, b: &mut B, x: &B::Tensor) -> Result<B::Tensor, NetworkError> {
+        self.0.forward(b, Op::LayerNorm { epsilon: self.0.epsilon }, x)
+    }
+}
+
+impl LayerNorm2d {
+    pub(crate) fn new(builder: &mut Builder, name: &str, channels: u64, epsilon: f64) -> Self {
+        builder.module(name, "LayerNorm2d", |builder, module| Self(Affine::new(builder, module, channels, epsilon)))
+    }
+
+    pub(crate) fn forward<B: Backend>(&self, b: &mut B, x: &B::Tensor) -> Result<B::Tensor, NetworkError> {
+        self.0.forward(b, Op::ChannelNorm { epsilon: self.0.epsilon }, x)
+    }
+}
+
+impl RmsNorm {
+    pub(crate) fn new(builder: &mut Builder, name: &str, class: &'static str, width: u64, epsilon: f64) -> Self {
+        builder.module(name, class, |builder, module| {
+            builder.setting("hidden_size", width);
+            builder.setting("eps", epsilon);
+            Self { module, weight: builder.param("weight", [width]), epsilon }
+        })
+    }
+
+    pub(crate) fn forward<B: Backend>(&self, b: &mut B, x: &B::Tensor) -> Result<B::Tensor, NetworkError> {
+        b.scope(self.module, &[x], |b| {
+            let weight = b.param(self.weight)?;
+            b.apply(Op::RmsNorm { epsilon: self.epsilon }, &[x, &weight])
+        })
+    }
+}
+
+impl BatchNorm2d {
+    pub(crate) fn new(builder: &mut Builder, name: &str, channels: u64, epsilon: f64) -> Self {
+        builder.module(name, "BatchNorm2d", |builder, module| Self {
+            affine: Affine::new(builder, module, channels, epsilon),
+            mean: builder.param("running_mean", [channels]),
+            variance: builder.param("running_var", [channels]),
+        })
+    }
+
+    pub(crate) fn forward<B: Backend>(&self, b: &mut B, x: &B::Tensor) -> Result<B::Tensor, NetworkError> {
+        let Affine { module, weight, bias, epsilon } = self.affine;
+        b.scope(module, &[x], |b| {
+            let (weight, bias) = (b.param(weight)?, b.param(bias)?);
+            let (mean, variance) = (b.param(self.mean)?, b.param(self.variance)?);
+            b.apply(Op::BatchNorm { epsilon }, &[x, &weight, &bias, &mean, &variance])
+        })
+    }
+}

@@ -1,0 +1,19 @@
+//! Networks, each written once as ordinary forward code over a [`Backend`], and read in several ways.
+//!
+//! A backend that computes runs the network; a backend whose tensors are shapes meters it. Constructing a network fills
+//! a [`Blueprint`] of modules and parameters named as in the published checkpoint, so that a metered tree, a trace and a
+//! weights file join on one key. No tensor library and no cost formula is known here.
+
+mod backend;
+mod blueprint;
+pub mod config;
+mod error;
+mod layer;
+mod model;
+mod shape;
+
+pub use backend::{Backend, Ops, Routing};
+pub use blueprint::{Blueprint, Builder, Module, ModuleEntry, Param, ParamEntry, Repetition, Setting};
+pub use error::{NetworkError, ShapeError};
+pub use model::{CacheLayout, Images, Model, Prompt, deepseek_ocr, llama, shallow_resnet};
+pub use shape::infer;

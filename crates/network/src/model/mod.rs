@@ -1,0 +1,130 @@
+//! The networks, one file each, and the table that names them.
+
+mod clip;
+mod decoder;
+pub mod deepseek_ocr;
+pub mod llama;
+mod sam;
+pub mod shallow_resnet;
+
+use types::{ImageWorkload, Stage};
+
+use crate::config::ModelConfig;
+use crate::{Backend, Blueprint, NetworkError};
+
+/// Any network this crate knows.
+#[derive(Debug)]
+pub enum Model {
+    /// SAM and CLIP in front of a DeepSeek-V2 decoder.
+    DeepseekOcr(Box<deepseek_ocr::DeepseekOcr>),
+    /// A plain decoder.
+    Llama(llama::Llama),
+    /// A small convolutional network for trying out tools.
+    ShallowResnet(shallow_resnet::ShallowResnet),
+}
+
+/// What one forward pass is given.
+#[derive(Clone, Debug)]
+pub struct Prompt<T> {
+    /// Token ids `[B, S]`; the picture `[B, 3, Y, X]` for a network that takes nothing else.
+    pub input: T,
+    /// Position of the first token.
+    pub offset: u64,
+    /// Pictures, at prefill of a vision-language network.
+    pub images: Option<Images<T>>,
+    /// Whether logits are wanted for the last position only.
+    pub last_logits_only: bool,
+}
+
+/// The pictures of a prompt.
+#[derive(Clone, Debug)]
+pub struct Images<T> {
+    /// Global views `[P, 3, base, base]`.
+    pub global: T,
+    /// Tiles `[P * w * h, 3, tile, tile]`; absent without tiles.
+    pub tiles: Option<T>,
+    /// Tiles across and down.
+    pub crop_grid: [u64; 2],
+    /// Which positions of the prompt are image tokens, `[B, S]`.
+    pub mask: T,
+}
+
+impl Model {
+    /// The network a configuration describes.
+    pub fn new(config: &ModelConfig) -> Self {
+        match config {
+            ModelConfig::DeepseekOcr(config) => Self::DeepseekOcr(Box::new(deepseek_ocr::DeepseekOcr::new(config))),
+            ModelConfig::Llama(config) => Self::Llama(llama::Llama::new(config)),
+            ModelConfig::ShallowResnet(config) => Self::ShallowResnet(shallow_resnet::ShallowResnet::new(config)),
+        }
+    }
+
+    /// Its modules and parameters.
+    pub fn blueprint(&self) -> &Blueprint {
+        match self {
+            Self::DeepseekOcr(model) => model.blueprint(),
+            Self::Llama(model) => model.blueprint(),
+            Self::ShallowResnet(model) => model.blueprint(),
+        }
+    }
+
+    /// One forward pass: logits.
+    pub fn forward<B: Backend>(&self, b: &mut B, prompt: &Prompt<B::Tensor>) -> Result<B::Tensor, NetworkError> {
+        match self {
+            Self::DeepseekOcr(model) => model.forward(b, prompt),
+            Self::Llama(model) => model.forward(b, prompt),
+            Self::ShallowResnet(model) => model.forward(b, prompt),
+        }
+    }
+
+    /// The cache, for networks that generate.
+    pub fn cache(&self) -> Option<CacheLayout> {
+        match self {
+            Self::DeepseekOcr(model) => Some(model.cache()),
+            Self::Llama(model) => Some(model.cache()),
+            Self::ShallowResnet(_) => None,
+        }
+    }
+
+    /// Tokens that a picture takes in the prompt, by the network's own rule; `None` for networks without pictures.
+    pub fn image_tokens(&self, base_size: u64, image_size: u64, crop_grid: [u64; 2]) -> Option<u64> {
+        match self {
+            Self::DeepseekOcr(_) => Some(deepseek_ocr::image_tokens(base_size, image_size, crop_grid)),
+            Self::Llama(_) | Self::ShallowResnet(_) => None,
+        }
+    }
+
+    /// Checks that the network can take such pictures.
+    pub fn check_image(&self, image: &ImageWorkload) -> Result<(), NetworkError> {
+        match self {
+            Self::DeepseekOcr(model) => model.check_image(image),
+            Self::Llama(_) | Self::ShallowResnet(_) => Ok(()),
+        }
+    }
+
+    /// Stages this network goes through, besides prefill and decode.
+    pub fn vision_stages(&self) -> &'static [Stage] {
+        match self {
+            Self::DeepseekOcr(_) => &[Stage::Sam, Stage::Clip, Stage::Projector],
+            Self::Llama(_) | Self::ShallowResnet(_) => &[],
+        }
+    }
+}
+
+/// What the cache keeps for each position.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CacheLayout {
+    /// Decoder layers.
+    pub layers: u64,
+    /// Key-value heads.
+    pub heads: u64,
+    /// Width of a head.
+    pub head_width: u64,
+}
+
+impl CacheLayout {
+    /// Elements kept for one position in all layers, keys and values together.
+    pub const fn elements_per_token(&self) -> u64 {
+        2 * self.layers * self.heads * self.head_width
+    }
+}

@@ -1,0 +1,322 @@
+//! Operations as data: what a network asks a backend to do, and the shapes it does it on.
+//!
+//! Which output shape follows from which inputs is `network`'s business, and what an operation costs is `meter`'s.
+
+use std::fmt;
+
+use crate::{Bytes, DType};
+
+/// What a tensor is; decides which part of the traffic reading it counts as.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Role {
+    /// A value computed on the way.
+    Activation,
+    /// A parameter.
+    Weight,
+    /// Keys and values of earlier positions.
+    Cache,
+}
+
+/// Sizes of a tensor's dimensions; at most [`Shape::MAX_RANK`].
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Shape {
+    dims: [u64; Self::MAX_RANK],
+    rank: u8,
+}
+
+/// Shape, element type and role of a tensor.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Spec {
+    /// Sizes.
+    pub shape: Shape,
+    /// Element type.
+    pub dtype: DType,
+    /// What it is.
+    pub role: Role,
+}
+
+/// Elementwise nonlinearities.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum ActivationKind {
+    /// Gaussian error linear unit, by the error function.
+    Gelu,
+    /// `x * sigmoid(1.702 x)`.
+    QuickGelu,
+    /// `x * sigmoid(x)`.
+    Silu,
+    /// `max(x, 0)`.
+    Relu,
+}
+
+/// How a tensor is resampled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum InterpolationKind {
+    /// Bicubic with antialiasing over `[1, H, W, C]`.
+    Bicubic,
+    /// Linear over the first dimension of `[L, C]`.
+    Linear,
+}
+
+/// One operation. Shape letters: `B` batch, `S` query positions, `T` key positions, `H` heads, `G` key-value heads,
+/// `D` head width, `I` input and `O` output features.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Op {
+    /// `x [.., I]`, `weight [O, I]`, optional `bias [O]` to `[.., O]`.
+    Linear,
+    /// `a [.., M, K]`, `b [.., N, K]` to `[.., M, N]`: the second operand is used transposed.
+    MatMulTransposed,
+    /// `x [N, C, Y, X]`, `weight [O, C, ky, kx]`, optional `bias [O]`.
+    Conv2d {
+        /// Step between outputs.
+        stride: u64,
+        /// Zeros added on every side.
+        padding: u64,
+    },
+    /// Over the last dimension: `x`, `weight`, `bias`.
+    LayerNorm {
+        /// Added to the variance.
+        epsilon: f64,
+    },
+    /// Over the channels of `[N, C, Y, X]`: `x`, `weight`, `bias`.
+    ChannelNorm {
+        /// Added to the variance.
+        epsilon: f64,
+    },
+    /// With fixed statistics over `[N, C, Y, X]`: `x`, `weight`, `bias`, `mean`, `variance`.
+    BatchNorm {
+        /// Added to the variance.
+        epsilon: f64,
+    },
+    /// Over the last dimension: `x`, `weight`.
+    RmsNorm {
+        /// Added to the mean square.
+        epsilon: f64,
+    },
+    /// `q [B, H, S, D]`, `k [B, G, T, D]`, `v [B, G, T, D]`, optional `bias [B, H, S, T]` to `[B, H, S, D]`.
+    Attention {
+        /// Whether a position sees only itself and earlier ones; the last query is aligned with the last key.
+        causal: bool,
+        /// Factor on the scores.
+        scale: f64,
+    },
+    /// `ids [..]`, `table [V, O]` to `[.., O]`.
+    Embedding,
+    /// Rotates pairs of `x [B, H, S, D]` by angles that grow with the position.
+    Rotary {
+        /// Base of the angles.
+        theta: f64,
+        /// Position of the first query.
+        offset: u64,
+    },
+    /// A nonlinearity.
+    Activation(ActivationKind),
+    /// Elementwise sum, broadcasting.
+    Add,
+    /// Elementwise product, broadcasting.
+    Multiply,
+    /// Over the last dimension.
+    Softmax,
+    /// Indices of the `k` largest of the last dimension.
+    TopK {
+        /// How many.
+        k: u64,
+    },
+    /// The same elements under another shape; no data moves.
+    Reshape(Shape),
+    /// Dimensions in another order; no data moves.
+    Permute(Shape),
+    /// Part of one dimension; no data moves.
+    Slice {
+        /// Which dimension.
+        dim: u64,
+        /// First index.
+        start: u64,
+        /// How many.
+        length: u64,
+    },
+    /// Repeats dimensions of size one; no data moves.
+    Expand(Shape),
+    /// Lays a permuted or sliced tensor out anew.
+    Copy,
+    /// Joins tensors along a dimension.
+    Concat {
+        /// Which dimension.
+        dim: u64,
+    },
+    /// Adds zeros behind one dimension.
+    Pad {
+        /// Which dimension.
+        dim: u64,
+        /// How many.
+        after: u64,
+    },
+    /// Resamples to the given sizes; see [`InterpolationKind`] for the layout.
+    Interpolate {
+        /// How.
+        kind: InterpolationKind,
+        /// Sizes of the resampled dimensions.
+        size: [u64; 2],
+    },
+    /// Rows of a relative-position `table [L, D]` for every query and key: `[queries, keys, D]`.
+    RelativePositions {
+        /// Query positions.
+        queries: u64,
+        /// Key positions.
+        keys: u64,
+    },
+    /// Mean over `Y` and `X` of `[N, C, Y, X]`.
+    GlobalAveragePool,
+    /// Changes the element type.
+    Cast(DType),
+    /// Puts `rows [N, O]` where `mask [B, S]` is true in `base [B, S, O]`.
+    ReplaceRows,
+    /// Copies each row of `x [T, O]` once for each of its `k` experts: `[T * k, O]`.
+    Dispatch {
+        /// Experts a token goes to.
+        per_token: u64,
+    },
+    /// Weighted sum of the expert outputs `[T * k, O]` with `scores` and `indices [T, k]`: `[T, O]`.
+    Combine {
+        /// Experts a token went to.
+        per_token: u64,
+    },
+    /// Writes `k` and `v` behind what the cache holds.
+    CacheAppend,
+}
+
+impl Shape {
+    /// The most dimensions any network here needs.
+    pub const MAX_RANK: usize = 6;
+
+    /// A shape of these sizes, or `None` when there are too many.
+    pub fn try_new(dims: &[u64]) -> Option<Self> {
+        let rank = u8::try_from(dims.len()).ok().filter(|rank| usize::from(*rank) <= Self::MAX_RANK)?;
+        let mut shape = Self { dims: [0; Self::MAX_RANK], rank };
+        shape.dims[..dims.len()].copy_from_slice(dims);
+        Some(shape)
+    }
+
+    /// The sizes.
+    pub fn dims(&self) -> &[u64] {
+        &self.dims[..usize::from(self.rank)]
+    }
+
+    /// Number of dimensions.
+    pub fn rank(&self) -> usize {
+        usize::from(self.rank)
+    }
+
+    /// Number of elements.
+    pub fn elements(&self) -> u64 {
+        self.dims().iter().product()
+    }
+
+    /// Size of the last dimension; one for a scalar.
+    pub fn last(&self) -> u64 {
+        self.dims().last().copied().unwrap_or(1)
+    }
+}
+
+impl<const N: usize> From<[u64; N]> for Shape {
+    /// Of a literal shape; more than six dimensions do not compile.
+    fn from(dims: [u64; N]) -> Self {
+        const { assert!(N <= Self::MAX_RANK, "a shape has at most six dimensions") };
+        let mut shape = Self { dims: [0; Self::MAX_RANK], rank: N as u8 };
+        shape.dims[..N].copy_from_slice(&dims);
+        shape
+    }
+}
+
+impl fmt::Debug for Shape {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+impl fmt::Display for Shape {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("[")?;
+        for (index, size) in self.dims().iter().enumerate() {
+            let comma = if index == 0 { "" } else { ", " };
+            write!(f, "{comma}{size}")?;
+        }
+        f.write_str("]")
+    }
+}
+
+impl Spec {
+    /// An activation.
+    pub fn activation(shape: impl Into<Shape>, dtype: DType) -> Self {
+        Self { shape: shape.into(), dtype, role: Role::Activation }
+    }
+
+    /// Bytes it takes when stored whole.
+    pub fn bytes(&self) -> Bytes {
+        self.dtype.bytes_for(self.shape.elements())
+    }
+}
+
+impl Op {
+    /// The name in operator tables.
+    pub const fn name(&self) -> &'static str {
+        match self {
+            Self::Linear => "linear",
+            Self::MatMulTransposed => "matmul",
+            Self::Conv2d { .. } => "conv2d",
+            Self::LayerNorm { .. } => "layer_norm",
+            Self::ChannelNorm { .. } => "channel_norm",
+            Self::BatchNorm { .. } => "batch_norm",
+            Self::RmsNorm { .. } => "rms_norm",
+            Self::Attention { .. } => "attention",
+            Self::Embedding => "embedding",
+            Self::Rotary { .. } => "rotary",
+            Self::Activation(ActivationKind::Gelu) => "gelu",
+            Self::Activation(ActivationKind::QuickGelu) => "quick_gelu",
+            Self::Activation(ActivationKind::Silu) => "silu",
+            Self::Activation(ActivationKind::Relu) => "relu",
+            Self::Add => "add",
+            Self::Multiply => "multiply",
+            Self::Softmax => "softmax",
+            Self::TopK { .. } => "top_k",
+            Self::Reshape(_) => "reshape",
+            Self::Permute(_) => "permute",
+            Self::Slice { .. } => "slice",
+            Self::Expand(_) => "expand",
+            Self::Copy => "copy",
+            Self::Concat { .. } => "concat",
+            Self::Pad { .. } => "pad",
+            Self::Interpolate { .. } => "interpolate",
+            Self::RelativePositions { .. } => "relative_positions",
+            Self::GlobalAveragePool => "global_average_pool",
+            Self::Cast(_) => "cast",
+            Self::ReplaceRows => "replace_rows",
+            Self::Dispatch { .. } => "dispatch",
+            Self::Combine { .. } => "combine",
+            Self::CacheAppend => "cache_append",
+        }
+    }
+
+    /// Whether the output is the input's data seen differently, so that nothing is computed and nothing moves.
+    pub const fn is_view(&self) -> bool {
+        matches!(self, Self::Reshape(_) | Self::Permute(_) | Self::Slice { .. } | Self::Expand(_))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_shape_knows_its_elements_and_prints_as_a_list() {
+        let shape = Shape::from([2, 3, 4]);
+        assert_eq!((shape.elements(), shape.rank(), shape.last()), (24, 3, 4));
+        assert_eq!(shape.to_string(), "[2, 3, 4]");
+        assert_eq!(Shape::from([]).elements(), 1);
+    }
+
+    #[test]
+    fn seven_dimensions_are_too_many() {
+        assert_eq!(Shape::try_new(&[1; 7]), None);
+        assert_eq!(Shape::try_new(&[1; 6]), Some(Shape::from([1; 6])));
+    }
+}
