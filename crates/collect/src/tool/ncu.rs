@@ -1,0 +1,60 @@
+//! Nsight Compute: where it is and which version.
+
+use std::path::PathBuf;
+
+use super::places::{children, is_program};
+use super::{Found, Places, ask_version};
+
+/// Arguments that make it say its version.
+pub(crate) const VERSION_ARGUMENTS: [&str; 1] = ["--version"];
+
+/// Finds it and asks its version.
+pub(crate) fn find(places: &Places) -> Option<Found> {
+    Some(ask_version(locate(places)?, &VERSION_ARGUMENTS, read_version))
+}
+
+/// `PATH`, the vendor's own package, the toolkits.
+fn locate(places: &Places) -> Option<PathBuf> {
+    let mut candidates: Vec<PathBuf> = places.on_path("ncu").into_iter().collect();
+    for vendor in &places.vendor {
+        candidates.extend(children(&vendor.join("nsight-compute"), "").iter().map(|release| release.join("ncu")));
+    }
+    for toolkit in &places.toolkits {
+        candidates.push(toolkit.join("bin/ncu"));
+        candidates.extend(children(toolkit, "nsight-compute-").iter().map(|release| release.join("ncu")));
+    }
+    candidates.into_iter().find(|program| is_program(program))
+}
+
+/// `Version 2025.3.1.0 (build 36398880) (public-release)`, on a line of its own under two lines of titles.
+pub(crate) fn read_version(text: &str) -> Option<String> {
+    let version = text.lines().find_map(|line| line.trim().strip_prefix("Version "))?;
+    version.split_whitespace().next().map(str::to_owned)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tool::tests::fake_program;
+
+    #[test]
+    fn the_version_line_is_read() {
+        let text = "NVIDIA (R) Nsight Compute Command Line Profiler\n\
+                    Copyright (c) 2018-2025 NVIDIA Corporation\n\
+                    Version 2025.3.1.0 (build 36398880) (public-release)\n";
+        assert_eq!(read_version(text).as_deref(), Some("2025.3.1.0"));
+        assert_eq!(read_version("NVIDIA (R) Nsight Compute Command Line Profiler"), None);
+    }
+
+    #[test]
+    fn the_newest_release_of_the_package_is_taken() {
+        let root = tempfile::tempdir().unwrap();
+        let places = Places { vendor: vec![root.path().to_owned()], ..Places::default() };
+        assert_eq!(find(&places), None);
+        for release in ["2024.1.0", "2025.3.1"] {
+            let folder = root.path().join("nsight-compute").join(release);
+            fake_program(&folder, "ncu", &format!("echo Version {release}.0 '(build 1)'"));
+        }
+        assert_eq!(find(&places).unwrap().version.as_deref(), Some("2025.3.1.0"));
+    }
+}

@@ -1,0 +1,91 @@
+//! Nsight Systems: where it is and which version.
+
+use std::path::{Path, PathBuf};
+
+use super::places::{children, is_program};
+use super::{Found, Places, ask_version};
+
+/// Arguments that make it say its version.
+pub(crate) const VERSION_ARGUMENTS: [&str; 1] = ["--version"];
+
+/// The library that the copy inside Nsight Compute needs to make a report, and does not bring along.
+pub(crate) const IMPORTER_LIBRARY: &str = "libdw.so.1";
+
+/// Finds it and asks its version.
+pub(crate) fn find(places: &Places) -> Option<Found> {
+    Some(ask_version(locate(places)?, &VERSION_ARGUMENTS, read_version))
+}
+
+/// `PATH`, the vendor's own package, the toolkits, and last the copy that Nsight Compute carries.
+fn locate(places: &Places) -> Option<PathBuf> {
+    let mut candidates: Vec<PathBuf> = places.on_path("nsys").into_iter().collect();
+    for vendor in &places.vendor {
+        for package in ["nsight-systems", "nsight-systems-cli"] {
+            candidates.extend(children(&vendor.join(package), "").iter().map(|release| release.join("bin/nsys")));
+        }
+    }
+    for toolkit in &places.toolkits {
+        candidates.push(toolkit.join("bin/nsys"));
+        candidates.extend(children(toolkit, "nsight-systems-").iter().map(|release| release.join("bin/nsys")));
+    }
+    for vendor in &places.vendor {
+        candidates.extend(children(&vendor.join("nsight-compute"), "").iter().flat_map(|release| carried(release)));
+    }
+    for toolkit in &places.toolkits {
+        candidates.extend(children(toolkit, "nsight-compute-").iter().flat_map(|release| carried(release)));
+    }
+    candidates.into_iter().find(|program| is_program(program))
+}
+
+/// The copy inside one release of Nsight Compute, whichever architecture it is for.
+fn carried(release: &Path) -> Vec<PathBuf> {
+    children(&release.join("host"), "target-linux-").into_iter().map(|target| target.join("nsys")).collect()
+}
+
+/// Whether this is the copy that Nsight Compute carries.
+pub(crate) fn is_carried(path: &Path) -> bool {
+    path.components().any(|part| part.as_os_str().to_string_lossy().starts_with("nsight-compute"))
+}
+
+/// `NVIDIA Nsight Systems version 2025.3.1.90-253135822126v0`.
+pub(crate) fn read_version(text: &str) -> Option<String> {
+    let version =
+        text.lines().find_map(|line| line.split_once("Nsight Systems version ")).map(|(_, version)| version)?;
+    version.split_whitespace().next().map(str::to_owned)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tool::tests::fake_program;
+
+    #[test]
+    fn the_version_line_is_read() {
+        // Printed by the nsys inside Nsight Compute 2025.3.1, and by Debian's 2023.4.
+        let read = |text| read_version(text).unwrap();
+        assert_eq!(read("NVIDIA Nsight Systems version 2025.3.1.90-253135822126v0\n"), "2025.3.1.90-253135822126v0");
+        assert_eq!(read("NVIDIA Nsight Systems version 2023.4.4.54-234433681190v0\n"), "2023.4.4.54-234433681190v0");
+        assert_eq!(read_version(""), None);
+        assert_eq!(read_version("NVIDIA Nsight Systems version "), None);
+    }
+
+    #[test]
+    fn the_copy_inside_nsight_compute_is_the_last_resort() {
+        let root = tempfile::tempdir().unwrap();
+        let places = Places { vendor: vec![root.path().to_owned()], ..Places::default() };
+        assert_eq!(locate(&places), None);
+        let inside = root.path().join("nsight-compute/2025.3.1/host/target-linux-x64");
+        let inside = fake_program(&inside, "nsys", "echo NVIDIA Nsight Systems version 2025.3.1.90-1v0");
+        assert_eq!(locate(&places), Some(inside.clone()));
+        assert!(is_carried(&inside));
+        let found = find(&places).unwrap();
+        assert_eq!((found.version.as_deref(), found.note), (Some("2025.3.1.90-1v0"), None));
+
+        let old = fake_program(&root.path().join("nsight-systems/2024.2.3/bin"), "nsys", "true");
+        let new = fake_program(&root.path().join("nsight-systems/2025.3.2/bin"), "nsys", "true");
+        assert_eq!(locate(&places), Some(new.clone()));
+        assert!(!is_carried(&new));
+        let on_path = Places { path: vec![old.parent().unwrap().to_owned()], ..places };
+        assert_eq!(locate(&on_path), Some(old), "what the user put on PATH wins");
+    }
+}

@@ -1,0 +1,148 @@
+//! Python: which interpreter, and which versions of the packages that matter, without importing them (importing PyTorch
+//! takes seconds).
+
+use std::path::{Path, PathBuf};
+
+use serde::Deserialize;
+
+use super::{ANSWER_LIMIT, Places};
+use crate::process::Question;
+
+/// An interpreter and what it could import.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+pub(crate) struct Python {
+    /// Its version.
+    pub(crate) version: String,
+    /// The real program behind links and shims.
+    pub(crate) executable: PathBuf,
+    /// Version of PyTorch.
+    pub(crate) torch: Option<String>,
+    /// Folder of PyTorch.
+    pub(crate) torch_folder: Option<PathBuf>,
+    /// Version of transformers.
+    pub(crate) transformers: Option<String>,
+    /// Version of the package that holds CUPTI.
+    pub(crate) cupti: Option<String>,
+    /// Folders it imports from.
+    pub(crate) folders: Vec<PathBuf>,
+}
+
+/// Asks for everything at once and prints it as JSON. The current folder is taken off the search path first, so that a
+/// file of the user's called `json.py` is not run.
+const SCRIPT: &str = r#"
+import sys
+sys.path = [p for p in sys.path if p]
+import json, os
+from importlib import metadata, util
+def version(*names):
+    for name in names:
+        try:
+            return metadata.version(name)
+        except Exception:
+            pass
+try:
+    torch = util.find_spec("torch").origin
+except Exception:
+    torch = None
+print(json.dumps({
+    "version": sys.version.split()[0],
+    "executable": sys.executable or "python3",
+    "torch": version("torch"),
+    "torch_folder": torch and os.path.dirname(torch),
+    "transformers": version("transformers"),
+    "cupti": version("nvidia-cuda-cupti", "nvidia-cuda-cupti-cu13", "nvidia-cuda-cupti-cu12"),
+    "folders": sys.path,
+}))
+"#;
+
+/// Finds the interpreter and asks it. `None` when there is none; an error says why it would not answer.
+pub(crate) fn find(places: &Places) -> Option<Result<Python, String>> {
+    let program = places.python.clone().or_else(|| places.on_path("python3"))?;
+    let answer = Question::new(&program, arguments(), ANSWER_LIMIT).ask();
+    let said = answer.map_err(|error| error.to_string()).and_then(|answer| answer.success());
+    let read = said.and_then(|text| read(&text));
+    Some(read.map_err(|reason| format!("{} would not say what it can import: {reason}", program.display())))
+}
+
+/// Arguments that make an interpreter describe itself.
+fn arguments() -> [&'static str; 2] {
+    ["-c", SCRIPT]
+}
+
+/// The description, from the last line: whatever the user's start-up files print comes before it.
+fn read(text: &str) -> Result<Python, String> {
+    let line = text.lines().rev().find(|line| !line.trim().is_empty()).ok_or("it printed nothing")?;
+    serde_json::from_str(line).map_err(|error| format!("its answer was not understood: {error}"))
+}
+
+/// The CUDA version PyTorch was built for, from its own `version.py`; `None` for a build without CUDA.
+pub(crate) fn torch_cuda(folder: &Path) -> Option<String> {
+    read_torch_cuda(&std::fs::read_to_string(folder.join("version.py")).ok()?)
+}
+
+/// `cuda: Optional[str] = '13.0'`, or `cuda = '11.8'` in older builds.
+fn read_torch_cuda(text: &str) -> Option<String> {
+    let value = text.lines().find_map(|line| {
+        let (name, value) = line.split_once('=')?;
+        (name.split(':').next()?.trim() == "cuda").then(|| value.trim())
+    })?;
+    let quoted = value.strip_prefix(['\'', '"'])?;
+    quoted.split(['\'', '"']).next().filter(|version| !version.is_empty()).map(str::to_owned)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tool::tests::fake_program;
+
+    #[test]
+    fn the_cuda_version_of_torch_is_read_from_its_source() {
+        let text = "from typing import Optional\n\n__all__ = ['cuda', 'hip']\n__version__ = '2.11.0+cu130'\n\
+                    debug = False\ncuda: Optional[str] = '13.0'\nhip: Optional[str] = None\n";
+        assert_eq!(read_torch_cuda(text).as_deref(), Some("13.0"));
+        assert_eq!(read_torch_cuda("cuda = '11.8'\n").as_deref(), Some("11.8"));
+        assert_eq!(read_torch_cuda("cuda: Optional[str] = None\n"), None);
+        assert_eq!(read_torch_cuda(""), None);
+    }
+
+    #[test]
+    fn packages_are_found_without_being_imported() {
+        let Some(python) = Places::of_this_machine().on_path("python3") else { return };
+        let packages = tempfile::tempdir().unwrap();
+        let torch = packages.path().join("torch");
+        std::fs::create_dir(&torch).unwrap();
+        std::fs::write(torch.join("__init__.py"), "raise SystemExit('imported')").unwrap();
+        std::fs::write(torch.join("version.py"), "cuda: Optional[str] = '13.0'").unwrap();
+        let distribution = packages.path().join("torch-2.11.0+cu130.dist-info");
+        std::fs::create_dir(&distribution).unwrap();
+        std::fs::write(distribution.join("METADATA"), "Metadata-Version: 2.1\nName: torch\nVersion: 2.11.0+cu130\n")
+            .unwrap();
+        let launcher = format!("PYTHONPATH='{}' exec '{}' \"$@\"", packages.path().display(), python.display());
+        let program = fake_program(&packages.path().join("bin"), "python3", &launcher);
+        let places = Places { python: Some(program), ..Places::default() };
+        let found = find(&places).unwrap().unwrap();
+        assert_eq!(found.torch.as_deref(), Some("2.11.0+cu130"));
+        assert_eq!(torch_cuda(&found.torch_folder.unwrap()).as_deref(), Some("13.0"));
+        assert!(found.folders.contains(&packages.path().to_owned()));
+        assert!(found.version.starts_with("3."), "{}", found.version);
+    }
+
+    #[test]
+    fn an_interpreter_that_fails_says_so() {
+        let folder = tempfile::tempdir().unwrap();
+        let ask = |script: &str| {
+            let program = fake_program(folder.path(), "python3", script);
+            find(&Places { python: Some(program), ..Places::default() }).unwrap().unwrap_err()
+        };
+        assert!(ask("echo 'no version set' >&2; exit 127").ends_with("it ended with code 127: no version set"));
+        assert!(ask("true").ends_with("it printed nothing"));
+        assert!(ask("echo hello").contains("its answer was not understood"));
+        assert_eq!(find(&Places::default()), None);
+    }
+
+    #[test]
+    fn what_start_up_files_print_is_skipped() {
+        let line = r#"{"version": "3.12.3", "executable": "/opt/python3", "folders": []}"#;
+        assert_eq!(read(&format!("welcome\n{line}\n")).unwrap().version, "3.12.3");
+    }
+}
