@@ -132,12 +132,16 @@ impl CollectError {
                 ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem if !READING.contains(action) => {
                     Some("choose a folder you may write to with `--out DIR`".to_owned())
                 }
-                ErrorKind::NotADirectory => Some("a part of that path is a file; choose another folder".to_owned()),
+                ErrorKind::NotADirectory | ErrorKind::AlreadyExists => {
+                    Some("a part of that path is a file; choose another folder".to_owned())
+                }
                 _ => None,
             },
             Self::OutTaken { .. } => Some("nothing was overwritten; name another folder with `--out DIR`".to_owned()),
-            Self::FileExists { .. } => Some("nothing was overwritten; adopt the file or write to another name".to_owned()),
-            Self::NoFolder { .. } | Self::NoManifest { .. } => Some("`llm-perf runs` lists the runs there are".to_owned()),
+            Self::FileExists { .. } => Some("nothing was overwritten; move it away and run again".to_owned()),
+            Self::NoFolder { .. } | Self::NoManifest { .. } => {
+                Some("`llm-perf runs` lists the runs there are".to_owned())
+            }
             Self::UnknownRun { nearest, root, .. } => Some(match nearest {
                 Some(nearest) => format!("did you mean `{nearest}`?"),
                 None => format!("`llm-perf runs --root {}` lists the runs there are", root.display()),

@@ -1,0 +1,159 @@
+//! Runs as they lie on disk, made by this process or any other.
+
+use std::cmp::Reverse;
+use std::fs;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+
+use jiff::Timestamp;
+use types::{Bytes, RunDetail, RunListing, RunManifest, RunState, RunStatus, SchemaTag, Verification};
+
+use super::folder::kind_of;
+use super::owner::{self, Liveness};
+use super::{MANIFEST, verify};
+use crate::CollectError;
+
+/// A run folder whose manifest could be read.
+#[derive(Clone, Debug)]
+pub struct StoredRun {
+    path: PathBuf,
+    manifest: RunManifest,
+}
+
+impl StoredRun {
+    /// Reads the manifest of a folder.
+    pub fn open(path: &Path) -> Result<Self, CollectError> {
+        let file = path.join(MANIFEST);
+        match fs::metadata(&file) {
+            // Asked first, because reading a pipe of that name would never end.
+            Ok(found) if !found.is_file() => {
+                return Err(CollectError::NotPlain { path: file, expected: "file", found: kind_of(&found) });
+            }
+            Err(error) if error.kind() == ErrorKind::NotFound => {
+                let path = path.to_owned();
+                return Err(if path.is_dir() {
+                    CollectError::NoManifest { path }
+                } else {
+                    CollectError::NoFolder { path }
+                });
+            }
+            Err(error) => return Err(CollectError::io("read", file)(error)),
+            Ok(_) => {}
+        }
+        let text = fs::read(&file).map_err(CollectError::io("read", &file))?;
+        let manifest =
+            serde_json::from_slice(&text).map_err(|reason| CollectError::BadManifest { path: file, reason })?;
+        Ok(Self { path: path.to_owned(), manifest })
+    }
+
+    /// The folder.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// What the run says of itself.
+    pub fn manifest(&self) -> &RunManifest {
+        &self.manifest
+    }
+
+    /// How it stands now, and why.
+    pub fn state(&self) -> (RunState, Vec<String>) {
+        let reasons = self.manifest.reasons.clone();
+        match self.manifest.status {
+            RunStatus::Complete => (RunState::Complete, reasons),
+            RunStatus::Partial => (RunState::Partial, reasons),
+            RunStatus::Failed => (RunState::Failed, reasons),
+            RunStatus::Running => match owner::liveness(&self.manifest.process) {
+                Liveness::Alive => (RunState::Running, reasons),
+                Liveness::Gone(why) => (RunState::Interrupted, vec![why.to_owned()]),
+                Liveness::Unknown(why) => (RunState::Running, vec![why.to_owned()]),
+            },
+        }
+    }
+
+    /// Its line in a list.
+    pub fn listing(&self) -> RunListing {
+        let (state, reasons) = self.state();
+        let manifest = &self.manifest;
+        RunListing {
+            id: folder_name(&self.path),
+            path: self.path.display().to_string(),
+            state,
+            reasons,
+            verb: Some(manifest.verb.clone()),
+            model: manifest.model.clone(),
+            device: manifest.device.clone(),
+            started_at: Some(manifest.started_at.clone()),
+            ended_at: manifest.ended_at.clone(),
+            file_count: Some(manifest.files.len() as u64),
+            bytes: total(manifest),
+        }
+    }
+
+    /// All there is to say about it, short of looking into its files.
+    pub fn detail(&self) -> RunDetail {
+        RunDetail {
+            schema: SchemaTag::new(),
+            run: self.listing(),
+            command: self.manifest.command.clone(),
+            tool_version: self.manifest.tool_version.clone(),
+            steps: self.manifest.steps.clone(),
+            files: self.manifest.files.clone(),
+            verification: None,
+        }
+    }
+
+    /// Compares every file with the manifest. A run that is still being made may change meanwhile.
+    pub fn verify(&self) -> Result<Verification, CollectError> {
+        verify::verify(&self.path, &self.manifest.files)
+    }
+}
+
+/// Every folder beneath `root`, newest first; those that cannot be read come last. No such root is no runs.
+pub fn list_runs(root: &Path) -> Result<Vec<RunListing>, CollectError> {
+    let entries = match fs::read_dir(root) {
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
+        entries => entries.map_err(CollectError::io("list", root))?,
+    };
+    let mut runs = Vec::new();
+    for entry in entries {
+        let path = entry.map_err(CollectError::io("list", root))?.path();
+        if path.is_dir() {
+            runs.push(StoredRun::open(&path).map_or_else(|error| unreadable(&path, &error), |run| run.listing()));
+        }
+    }
+    runs.sort_by_cached_key(|run| {
+        let started: Option<Timestamp> = run.started_at.as_deref().and_then(|text| text.parse().ok());
+        Reverse((started, run.id.clone()))
+    });
+    Ok(runs)
+}
+
+fn unreadable(path: &Path, error: &CollectError) -> RunListing {
+    RunListing {
+        id: folder_name(path),
+        path: path.display().to_string(),
+        state: RunState::Unreadable,
+        reasons: vec![error.to_string()],
+        verb: None,
+        model: None,
+        device: None,
+        started_at: None,
+        ended_at: None,
+        file_count: None,
+        bytes: None,
+    }
+}
+
+/// The last part of the path; of `.` and the like, the last part of what it stands for.
+fn folder_name(path: &Path) -> String {
+    let named = |path: &Path| path.file_name().map(|name| name.to_string_lossy().into_owned());
+    named(path)
+        .or_else(|| fs::canonicalize(path).ok().as_deref().and_then(named))
+        .unwrap_or_else(|| path.display().to_string())
+}
+
+/// The sum of sizes that anybody may have written into a manifest, so it may not fit.
+fn total(manifest: &RunManifest) -> Option<Bytes> {
+    manifest.files.iter().try_fold(0_u64, |sum, file| sum.checked_add(file.bytes.get())).map(Bytes::new)
+}
