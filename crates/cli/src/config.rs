@@ -125,32 +125,20 @@ impl Config {
     /// that does not fit.
     pub fn get<T: DeserializeOwned>(&self, key: &str) -> Result<T, ConfigError> {
         let node = self.root.at(key).ok_or_else(|| ConfigError::Missing { key: key.to_owned() })?;
-        let json = serde_json::to_value(node).map_err(|error| ConfigError::Invalid {
-            at: node.span.clone(),
-            key: key.to_owned(),
-            problem: error.to_string(),
-        })?;
-        serde_path_to_error::deserialize(json).map_err(|error| {
-            let mut at = node;
-            let mut path = key.to_owned();
-            let mut place = node.span.clone();
-            for segment in error.path() {
-                let name = segment.to_string();
-                let name = name.trim_matches(['[', ']']);
-                // An unknown field has no child to point at, but its key is there.
-                if let Value::Map(map) = &at.value
-                    && let Some(entry) = map.0.iter().find(|entry| entry.key == name)
-                {
-                    place = entry.key_span.clone();
-                }
-                let Some(child) = at.child(name) else { break };
-                (at, path) = (child, node::join(&path, name));
-            }
-            let problem = error.inner().to_string();
-            if !problem.starts_with("unknown field") {
-                place = at.span.clone();
-            }
-            ConfigError::Invalid { at: place, key: path, problem }
+        let json = serde_json::to_value(node);
+        let read = json.map_err(|error| (key.to_owned(), error)).and_then(|json| {
+            serde_path_to_error::deserialize(json).map_err(|error| {
+                let path = error.path().to_string().replace('[', ".").replace(']', "");
+                let inside = if path == "." { "" } else { path.trim_start_matches('.') };
+                (node::join(key, inside), error.into_inner())
+            })
+        });
+        read.map_err(|(key, error)| {
+            let problem = error.to_string();
+            // A field too many or too few is about names; anything else is about the value.
+            let about_names = problem.starts_with("unknown field") || problem.starts_with("missing field");
+            let at = self.root.nearest_span(&key, about_names);
+            ConfigError::Invalid { at, key, problem }
         })
     }
 

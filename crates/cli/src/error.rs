@@ -51,6 +51,7 @@ impl CliError {
     }
 
     /// Adds one next step.
+    #[allow(dead_code, reason = "the first verb over a library crate uses it")]
     pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hints.push(hint.into());
         self

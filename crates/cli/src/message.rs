@@ -98,6 +98,7 @@ impl Messages {
     }
 
     /// What is being done.
+    #[allow(dead_code, reason = "the first verb that takes a while uses it")]
     pub(crate) fn note(&self, text: impl Display) {
         self.talk(Verbosity::Normal, format_args!("{text}"));
     }

@@ -15,7 +15,7 @@ pub struct Explanation {
     /// Where it came from.
     #[serde(flatten)]
     pub origin: Origin,
-    /// The interpolation it was written as.
+    /// The interpolation it was written as in a file.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub written: Option<String>,
 }
@@ -56,9 +56,8 @@ impl std::fmt::Display for Origin {
     }
 }
 
-/// `key: value` on one line.
 impl Explanation {
-    /// The key and the value as YAML writes them.
+    /// `key: value` on one line, as YAML writes it.
     pub fn setting(&self) -> String {
         format!("{}: {}", self.key, to_yaml(&self.value).trim_end())
     }
@@ -69,8 +68,11 @@ pub(crate) fn explain(root: &Node) -> Vec<Explanation> {
     let leaves = root.leaves().into_iter();
     leaves
         .map(|(key, node)| {
-            let written = Some(node.span.text()).filter(|text| text.contains("${")).map(String::from);
-            Explanation { key, value: node.clone(), origin: Origin::of(&node.span), written }
+            let origin = Origin::of(&node.span);
+            // An override shows itself; of a file only the line is known.
+            let is_file = matches!(origin, Origin::File { .. });
+            let written = Some(node.span.text()).filter(|text| is_file && text.contains("${")).map(String::from);
+            Explanation { key, value: node.clone(), origin, written }
         })
         .collect()
 }

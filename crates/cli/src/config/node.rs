@@ -85,6 +85,22 @@ impl Node {
         segments(key).try_fold(self, Node::child)
     }
 
+    /// Where the value at a dotted key was written, or its name; for a key that is not there, the closest above it.
+    pub(crate) fn nearest_span(&self, key: &str, of_name: bool) -> Span {
+        let mut at = self;
+        let mut span = self.span.clone();
+        for segment in segments(key) {
+            let Some(child) = at.child(segment) else { break };
+            let name = match &at.value {
+                Value::Map(map) => map.0.iter().find(|entry| entry.key == segment).map(|entry| &entry.key_span),
+                _ => None,
+            };
+            span = name.filter(|_| of_name).unwrap_or(&child.span).clone();
+            at = child;
+        }
+        span
+    }
+
     /// Every leaf (scalars, empty lists and empty maps) with its dotted key, in order.
     pub fn leaves(&self) -> Vec<(String, &Node)> {
         let mut found = Vec::new();
@@ -200,6 +216,8 @@ impl Serialize for Node {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
     use crate::config::reader::read;
     use crate::config::source::Source;
@@ -223,5 +241,41 @@ mod tests {
         let root = tree("b: 1\na: {d: [], c: [x, {}]}");
         let keys: Vec<String> = root.leaves().into_iter().map(|(key, _)| key).collect();
         assert_eq!(keys, ["b", "a.d", "a.c.0", "a.c.1"]);
+    }
+
+    /// A tree of every kind of value, all written at one place.
+    fn any_node() -> impl Strategy<Value = Node> {
+        let node = |value| Node { value, span: Span::whole(&Source::file("any", "")) };
+        let leaf = prop_oneof![
+            Just(Value::Null),
+            any::<bool>().prop_map(Value::Bool),
+            any::<i64>().prop_map(Value::Int),
+            any::<f64>().prop_filter("finite", |number| number.is_finite()).prop_map(Value::Float),
+            "(?s).{0,12}".prop_map(Value::Text),
+            "[-a1:,\\[\\]{}&*!|>'\"%@#?~. \n\t]{0,8}".prop_map(Value::Text),
+            "(yes|no|on|~|null|1e3|0x1|\\.5|2024-01-01|1:30|=|<<)".prop_map(Value::Text),
+        ];
+        leaf.prop_map(node).prop_recursive(4, 24, 4, move |inner| {
+            let entry = ("[a-z]{1,3}|yes|null|12", inner.clone()).prop_map(|(key, node)| {
+                let key_span = node.span.clone();
+                Entry { key, key_span, node }
+            });
+            let map = proptest::collection::vec(entry, 0..4).prop_map(|mut entries| {
+                entries.sort_by(|a, b| a.key.cmp(&b.key));
+                entries.dedup_by(|a, b| a.key == b.key);
+                Value::Map(Map(entries))
+            });
+            let list = proptest::collection::vec(inner, 0..4).prop_map(Value::List);
+            prop_oneof![map, list].prop_map(node)
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_written_as_yaml_reads_back_the_same(node in any_node()) {
+            let text = to_yaml(&node);
+            let read = read(&Source::file("any", text.clone())).map_err(|error| TestCaseError::fail(format!("{error}\n{text}")))?;
+            prop_assert_eq!(serde_json::to_value(&read).expect("JSON"), serde_json::to_value(&node).expect("JSON"), "{}", text);
+        }
     }
 }

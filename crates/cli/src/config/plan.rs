@@ -66,7 +66,7 @@ impl<'a> Planner<'a> {
     }
 
     /// Applies the overrides that choose groups and gives the plan, with the overrides that are left: those of values.
-    pub(crate) fn plan<'o>(mut self, overrides: &'o [Override]) -> Result<(Plan, Vec<&'o Override>), ConfigError> {
+    pub(crate) fn plan(mut self, overrides: &[Override]) -> Result<(Plan, Vec<&Override>), ConfigError> {
         let mut values = Vec::new();
         for one in overrides {
             if self.chooses_group(one) {
