@@ -110,6 +110,28 @@ pub enum CollectError {
         /// What the system said.
         reason: std::io::Error,
     },
+
+    /// The processor could not be measured.
+    #[error("cannot measure this processor: {what}: {reason}")]
+    Calibration {
+        /// What was being measured.
+        what: String,
+        /// What went wrong.
+        reason: String,
+    },
+
+    /// Kept rates that cannot be understood.
+    #[error("cannot read {} as a calibration: {reason}", path.display())]
+    BadCalibration {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong, with line and column.
+        reason: serde_json::Error,
+    },
+
+    /// There is no folder for what the tool keeps between runs.
+    #[error("there is no folder to keep measured rates in: neither LLM_PERF_DATA_DIR, XDG_DATA_HOME nor HOME is set")]
+    NoDataFolder,
 }
 
 impl CollectError {
@@ -147,6 +169,10 @@ impl CollectError {
                 None => format!("`llm-perf runs --root {}` lists the runs there are", root.display()),
             }),
             Self::AmbiguousRun { .. } => Some("give more of the name, or `latest`".to_owned()),
+            Self::BadCalibration { .. } => {
+                Some("`llm-perf doctor --calibrate` measures again and replaces it".to_owned())
+            }
+            Self::NoDataFolder => Some("set LLM_PERF_DATA_DIR to a folder you may write to".to_owned()),
             _ => None,
         }
     }

@@ -2,10 +2,13 @@
 //!
 //! Nothing here interprets a result; readers of what is collected live in other crates.
 
+pub mod calibrate;
 pub mod doctor;
 pub mod environment;
 pub mod run;
 
 mod error;
+mod process;
+mod tool;
 
 pub use error::CollectError;

@@ -1,0 +1,333 @@
+//! What this machine's processor reaches: matrix products with the kernels that candle runs on, and a copy that no cache
+//! holds. The rates stand in the place of a vendor's peaks, which no vendor prints for a processor.
+//!
+//! Measures and keeps; what the rates are good for is decided elsewhere.
+
+mod copy;
+mod product;
+mod store;
+
+pub use store::Store;
+
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+use half::{bf16, f16};
+use types::{
+    Bytes, BytesPerSecond, CalibratedRate, Calibration, ComputeUnit, DType, Flops, FlopsPerSecond, Hardware, Nanos,
+    NumberSource, Peak, SchemaTag, Source,
+};
+
+use crate::{CollectError, environment};
+
+/// How much to measure.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Settings {
+    /// Threads to use.
+    pub threads: usize,
+    /// Sides of the square matrices to try, smallest first; the first that takes long enough is measured.
+    pub sides: Vec<usize>,
+    /// How long one product must take for its time to be worth something.
+    pub long_enough: Duration,
+    /// Rounds of each measurement at least.
+    pub rounds_least: usize,
+    /// Rounds of each measurement at most.
+    pub rounds_most: usize,
+    /// Time after which no further round is begun, once there are enough.
+    pub budget: Duration,
+    /// Bytes to copy; chosen by the caches and the memory of this machine when absent.
+    pub copy_bytes: Option<usize>,
+}
+
+impl Default for Settings {
+    /// About a second in all: four element types and the copy.
+    fn default() -> Self {
+        Self {
+            threads: threads(),
+            sides: vec![512, 1024, 2048, 4096],
+            // A product of 10 ms is five orders above the clock's resolution and long against the start of threads.
+            long_enough: Duration::from_millis(10),
+            rounds_least: 5,
+            rounds_most: 15,
+            budget: Duration::from_millis(150),
+            copy_bytes: None,
+        }
+    }
+}
+
+/// A calibration and where it comes from.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Ensured {
+    /// The rates.
+    pub calibration: Calibration,
+    /// Whether they were measured just now.
+    pub measured_now: bool,
+    /// What the user should know: a stored file that could not be read, or a new one that could not be kept.
+    pub note: Option<String>,
+}
+
+/// Threads that work is spread over: `RAYON_NUM_THREADS`, as rayon and candle read it, or what this process may use.
+pub fn threads() -> usize {
+    let wanted = std::env::var("RAYON_NUM_THREADS").ok().and_then(|text| text.trim().parse().ok());
+    let available = || std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    wanted.filter(|count| *count > 0).unwrap_or_else(available)
+}
+
+/// The processor's name, under which its rates are kept.
+pub fn processor_name() -> String {
+    environment::processor().model.unwrap_or_else(|| format!("unknown {} processor", std::env::consts::ARCH))
+}
+
+/// Measures this machine; `progress` is told what is being measured.
+pub fn measure(settings: &Settings, progress: &mut dyn FnMut(&str)) -> Result<Calibration, CollectError> {
+    let threads = settings.threads.max(1);
+    let pool = rayon::ThreadPoolBuilder::new()
+        .num_threads(threads)
+        .build()
+        .map_err(|error| CollectError::Calibration { what: "threads".into(), reason: error.to_string() })?;
+    let mut matrix = Vec::new();
+    for (dtype, measure) in PRODUCTS {
+        progress(&format!("{dtype} matrix product, {threads} threads"));
+        matrix.push(pool.install(|| measure(dtype, settings))?);
+    }
+    let memory = environment::memory();
+    let size = copy::Size::choose(settings.copy_bytes, &memory);
+    progress(&format!("copy of {} MiB, {threads} threads", size.bytes >> 20));
+    let copy_samples_ns = pool.install(|| copy::measure(&size, settings))?;
+    let moved = Bytes::new(size.bytes as u64) * 2;
+    Ok(Calibration {
+        schema: SchemaTag::new(),
+        cpu_model: processor_name(),
+        threads: u32::try_from(threads).unwrap_or(u32::MAX),
+        measured_at: environment::now(),
+        tool_version: env!("CARGO_PKG_VERSION").to_owned(),
+        matrix,
+        bytes_per_second: BytesPerSecond::new((moved / best(&copy_samples_ns)?.as_seconds()).get().round()),
+        copy_method: size.method(),
+        copy_samples_ns,
+        memory_bytes: memory.total_bytes.unwrap_or(Bytes::ZERO),
+    })
+}
+
+/// The kept rates for this processor and thread count, or new ones, which are kept.
+pub fn ensure(store: &Store, settings: &Settings, progress: &mut dyn FnMut(&str)) -> Result<Ensured, CollectError> {
+    let unreadable = match store.read(&processor_name(), settings.threads) {
+        Ok(Some(calibration)) => return Ok(Ensured { calibration, measured_now: false, note: None }),
+        Ok(None) => None,
+        Err(error) => Some(format!("{error}; measured again")),
+    };
+    let calibration = measure(settings, progress)?;
+    let not_kept = store.write(&calibration).err().map(|error| format!("the measured rates are not kept: {error}"));
+    Ok(Ensured { calibration, measured_now: true, note: not_kept.or(unreadable) })
+}
+
+/// The processor as a device with peaks, as the catalogue describes others.
+pub fn hardware(calibration: &Calibration) -> Hardware {
+    const SOURCE: &str = "calibration";
+    let number = |note: &str| NumberSource { source: SOURCE.to_owned(), note: Some(note.to_owned()) };
+    let peaks = calibration
+        .matrix
+        .iter()
+        .map(|rate| Peak {
+            dtype: rate.dtype,
+            unit: ComputeUnit::Matrix,
+            accumulate: Some(if rate.dtype == DType::Fp64 { DType::Fp64 } else { DType::Fp32 }),
+            flops: rate.flops,
+            source: SOURCE.to_owned(),
+            note: Some(format!("measured: {}, best of {}", rate.method, rate.samples_ns.len())),
+        })
+        .collect();
+    let source = Source {
+        title: "llm-perf doctor --calibrate".to_owned(),
+        publisher: "measured on this machine".to_owned(),
+        date: Some(calibration.measured_at.clone()),
+        url: None,
+        note: Some(format!("{} threads, llm-perf {}", calibration.threads, calibration.tool_version)),
+    };
+    Hardware {
+        id: "cpu".to_owned(),
+        name: calibration.cpu_model.clone(),
+        vendor: vendor(&calibration.cpu_model).to_owned(),
+        nvml_names: Vec::new(),
+        architecture: std::env::consts::ARCH.to_owned(),
+        compute_capability: None,
+        memory_bytes: calibration.memory_bytes,
+        bytes_per_second: calibration.bytes_per_second,
+        l2_bytes: None,
+        sm_count: calibration.threads,
+        boost_clock_hz: None,
+        interconnect_bytes_per_second: None,
+        peaks,
+        number_sources: BTreeMap::from([
+            ("memory_bytes".to_owned(), number("memory of the machine")),
+            ("bytes_per_second".to_owned(), number(&format!("measured: {}", calibration.copy_method))),
+            ("sm_count".to_owned(), number("threads the rates were measured with")),
+        ]),
+        sources: BTreeMap::from([(SOURCE.to_owned(), source)]),
+    }
+}
+
+fn vendor(model: &str) -> &'static str {
+    let known = ["Intel", "AMD", "Arm", "Ampere", "Apple"];
+    known.into_iter().find(|name| model.contains(name)).unwrap_or("unknown")
+}
+
+/// One measured element type.
+type Measure = fn(DType, &Settings) -> Result<CalibratedRate, CollectError>;
+
+/// The element types candle multiplies on a processor.
+const PRODUCTS: [(DType, Measure); 4] = [
+    (DType::Fp32, measure_product::<product::Direct<f32>>),
+    (DType::Fp16, measure_product::<product::Direct<f16>>),
+    (DType::Bf16, measure_product::<product::Widened<bf16>>),
+    (DType::Fp64, measure_product::<product::Direct<f64>>),
+];
+
+/// Finds the side that takes long enough, then measures it.
+fn measure_product<P: product::Product>(dtype: DType, settings: &Settings) -> Result<CalibratedRate, CollectError> {
+    let wrong = |reason: String| CollectError::Calibration { what: format!("{dtype} matrix product"), reason };
+    let largest = settings.sides.last().copied().ok_or_else(|| wrong("no matrix side to try".to_owned()))?;
+    for side in settings.sides.iter().copied() {
+        let mut product = P::new(side);
+        // The first run touches the memory and starts the threads; the second says how long it takes.
+        product.run(settings.threads);
+        let once = time(|| product.run(settings.threads));
+        if once < settings.long_enough && side != largest {
+            continue;
+        }
+        let mut failure = None;
+        let samples_ns = rounds(settings, || {
+            product.poison();
+            let spent = time(|| product.run(settings.threads));
+            failure = failure.take().or_else(|| product.check().err());
+            spent
+        })?;
+        if let Some(reason) = failure {
+            return Err(wrong(reason));
+        }
+        // Each of the side^2 results is `side` multiply-adds of two operations.
+        let work = Flops::new(2 * (side as u128).pow(3));
+        // To whole operations: what is behind the point is noise, and whole numbers survive a file unchanged.
+        let flops = FlopsPerSecond::new((work / best(&samples_ns)?.as_seconds()).get().round());
+        return Ok(CalibratedRate { dtype, flops, method: P::method(side), samples_ns });
+    }
+    Err(wrong("no matrix side to try".to_owned()))
+}
+
+/// Repeats a round and keeps every time.
+fn rounds(settings: &Settings, mut round: impl FnMut() -> Duration) -> Result<Vec<Nanos>, CollectError> {
+    let began = Instant::now();
+    let mut samples = Vec::new();
+    while samples.len() < settings.rounds_least.max(1)
+        || samples.len() < settings.rounds_most && began.elapsed() < settings.budget
+    {
+        let spent = Nanos::from_duration(round()).filter(|spent| *spent > Nanos::ZERO);
+        samples.push(spent.ok_or_else(|| CollectError::Calibration {
+            what: "timing".into(),
+            reason: "a round took no time at all; the clock cannot be trusted".into(),
+        })?);
+    }
+    Ok(samples)
+}
+
+/// The shortest time: everything that disturbs a measurement makes it longer.
+fn best(samples: &[Nanos]) -> Result<Nanos, CollectError> {
+    samples
+        .iter()
+        .copied()
+        .min()
+        .ok_or_else(|| CollectError::Calibration { what: "timing".into(), reason: "there was no round".into() })
+}
+
+fn time(work: impl FnOnce()) -> Duration {
+    let began = Instant::now();
+    work();
+    began.elapsed()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Small enough for a build without optimisation.
+    fn small() -> Settings {
+        Settings {
+            threads: 2,
+            sides: vec![16, 32],
+            long_enough: Duration::ZERO,
+            rounds_least: 2,
+            rounds_most: 3,
+            budget: Duration::ZERO,
+            copy_bytes: Some(1 << 16),
+        }
+    }
+
+    #[test]
+    fn every_element_type_is_measured_and_every_round_kept() {
+        let mut said = Vec::new();
+        let calibration = measure(&small(), &mut |text| said.push(text.to_owned())).unwrap();
+        let measured: Vec<DType> = calibration.matrix.iter().map(|rate| rate.dtype).collect();
+        assert_eq!(measured, [DType::Fp32, DType::Fp16, DType::Bf16, DType::Fp64]);
+        for rate in &calibration.matrix {
+            assert_eq!(rate.samples_ns.len(), 2, "{}", rate.dtype);
+            let best = rate.samples_ns.iter().min().unwrap().as_seconds().get();
+            assert_eq!(rate.flops.get(), (f64::from(2 * 16 * 16 * 16) / best).round(), "{}", rate.dtype);
+        }
+        assert_eq!(calibration.copy_samples_ns.len(), 2);
+        assert_eq!(calibration.threads, 2);
+        assert_eq!(said.len(), 5, "each measurement is announced: {said:?}");
+    }
+
+    #[test]
+    fn a_side_that_is_too_quick_gives_way_to_the_next() {
+        let patient = Settings { long_enough: Duration::from_secs(3600), ..small() };
+        let rate = measure_product::<product::Direct<f32>>(DType::Fp32, &patient).unwrap();
+        assert!(rate.method.contains("32x32x32"), "{}", rate.method);
+        let none = Settings { sides: vec![], ..small() };
+        assert!(measure_product::<product::Direct<f32>>(DType::Fp32, &none).is_err());
+    }
+
+    #[test]
+    fn what_is_kept_is_not_measured_again() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = Store::new(folder.path());
+        let first = ensure(&store, &small(), &mut |_| {}).unwrap();
+        assert_eq!((first.measured_now, first.note), (true, None));
+        let second = ensure(&store, &small(), &mut |text| panic!("measured {text}")).unwrap();
+        assert!(!second.measured_now);
+        assert_eq!(second.calibration, first.calibration);
+        let other = Settings { threads: 1, ..small() };
+        assert!(ensure(&store, &other, &mut |_| {}).unwrap().measured_now, "other threads have other rates");
+    }
+
+    #[test]
+    fn rates_that_cannot_be_kept_are_still_used_and_say_so() {
+        let folder = tempfile::tempdir().unwrap();
+        let blocked = folder.path().join("file");
+        std::fs::write(&blocked, "").unwrap();
+        let ensured = ensure(&Store::new(&blocked), &small(), &mut |_| {}).unwrap();
+        assert!(ensured.measured_now);
+        let note = ensured.note.unwrap();
+        assert!(note.starts_with("the measured rates are not kept: cannot create folder"), "{note}");
+    }
+
+    #[test]
+    fn a_processor_is_a_device_whose_every_number_has_a_source() {
+        let calibration = measure(&small(), &mut |_| {}).unwrap();
+        let hardware = hardware(&calibration);
+        assert_eq!(hardware.id, "cpu");
+        let rate = hardware.peak(DType::Fp32, ComputeUnit::Matrix).unwrap();
+        assert_eq!(rate.flops, calibration.matrix[0].flops);
+        assert_eq!(hardware.peak(DType::Fp32, ComputeUnit::Vector), None, "what was not measured is absent");
+        assert_eq!(hardware.peak(DType::Fp64, ComputeUnit::Matrix).unwrap().accumulate, Some(DType::Fp64));
+        assert!(hardware.peaks.iter().all(|peak| hardware.sources.contains_key(&peak.source)));
+        assert!(hardware.number_sources.values().all(|number| hardware.sources.contains_key(&number.source)));
+    }
+
+    #[test]
+    fn the_maker_is_named_only_when_the_model_names_it() {
+        assert_eq!(vendor("Intel(R) Xeon(R) Processor"), "Intel");
+        assert_eq!(vendor("AMD EPYC 9654 96-Core Processor"), "AMD");
+        assert_eq!(vendor("unknown riscv64 processor"), "unknown");
+    }
+}

@@ -1,0 +1,140 @@
+//! Where measured rates are kept: one small file for each processor and number of threads.
+
+use std::fs::File;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use types::Calibration;
+
+use crate::CollectError;
+
+/// The folder with the files.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Store {
+    folder: PathBuf,
+}
+
+impl Store {
+    /// Files directly in `folder`.
+    pub fn new(folder: impl Into<PathBuf>) -> Self {
+        Self { folder: folder.into() }
+    }
+
+    /// The user's own: `$LLM_PERF_DATA_DIR`, or `llm-perf` in the data folder of the desktop standard, and `calibration`
+    /// in it.
+    pub fn of_this_user() -> Result<Self, CollectError> {
+        let variable = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+        data_folder(variable).map(|folder| Self::new(folder.join("calibration"))).ok_or(CollectError::NoDataFolder)
+    }
+
+    /// What is kept for this processor and number of threads.
+    pub fn read(&self, cpu: &str, threads: usize) -> Result<Option<Calibration>, CollectError> {
+        let path = self.path(cpu, threads);
+        let text = match std::fs::read_to_string(&path) {
+            Err(reason) if reason.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+            answer => answer.map_err(CollectError::io("read", &path))?,
+        };
+        let calibration: Calibration =
+            serde_json::from_str(&text).map_err(|reason| CollectError::BadCalibration { path, reason })?;
+        // Two names may differ only in what a file name cannot hold.
+        let same = calibration.cpu_model == cpu && calibration.threads as usize == threads;
+        Ok(same.then_some(calibration))
+    }
+
+    /// Keeps rates; the file appears whole or not at all.
+    pub fn write(&self, calibration: &Calibration) -> Result<PathBuf, CollectError> {
+        let path = self.path(&calibration.cpu_model, calibration.threads as usize);
+        std::fs::create_dir_all(&self.folder).map_err(CollectError::io("create folder", &self.folder))?;
+        let part = path.with_extension(format!("{}.part", std::process::id()));
+        let text = serde_json::to_string_pretty(calibration)
+            .map_err(|reason| CollectError::BadCalibration { path: path.clone(), reason })?;
+        let written = File::create(&part)
+            .and_then(|mut file| file.write_all(format!("{text}\n").as_bytes()).and_then(|()| file.sync_all()))
+            .and_then(|()| std::fs::rename(&part, &path));
+        written.map_err(|reason| {
+            let _ = std::fs::remove_file(&part);
+            CollectError::io("write", &path)(reason)
+        })?;
+        Ok(path)
+    }
+
+    /// `intel-r-xeon-r-processor-2.json`. A build without optimisation keeps its rates apart: they are a tenth of what
+    /// the same processor does in a build that anyone would measure with.
+    fn path(&self, cpu: &str, threads: usize) -> PathBuf {
+        let words: Vec<String> = cpu
+            .split(|letter: char| !letter.is_ascii_alphanumeric())
+            .filter(|word| !word.is_empty())
+            .map(str::to_ascii_lowercase)
+            .collect();
+        let build = if cfg!(debug_assertions) { "-debug" } else { "" };
+        self.folder.join(format!("{}-{threads}{build}.json", words.join("-")))
+    }
+}
+
+fn data_folder(variable: impl Fn(&str) -> Option<PathBuf>) -> Option<PathBuf> {
+    variable("LLM_PERF_DATA_DIR")
+        // The standard says that a relative path is to be ignored.
+        .or_else(|| variable("XDG_DATA_HOME").filter(|path| path.is_absolute()).map(|path| path.join("llm-perf")))
+        .or_else(|| variable("HOME").map(|home| home.join(Path::new(".local/share/llm-perf"))))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use types::{Bytes, BytesPerSecond, SchemaTag};
+
+    fn calibration(cpu: &str, threads: u32) -> Calibration {
+        Calibration {
+            schema: SchemaTag::new(),
+            cpu_model: cpu.into(),
+            threads,
+            measured_at: "2025-11-15T04:00:00+00:00".into(),
+            tool_version: "0.1.0".into(),
+            matrix: vec![],
+            bytes_per_second: BytesPerSecond::new(1e10),
+            copy_method: "copy".into(),
+            copy_samples_ns: vec![],
+            memory_bytes: Bytes::new(1),
+        }
+    }
+
+    #[test]
+    fn what_is_written_is_read_back_for_the_same_machine_only() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = Store::new(folder.path().join("new/calibration"));
+        let kept = calibration("Intel(R) Xeon(R) Processor", 2);
+        assert_eq!(store.read(&kept.cpu_model, 2).unwrap(), None);
+        let path = store.write(&kept).unwrap();
+        assert!(path.file_name().unwrap().to_str().unwrap().starts_with("intel-r-xeon-r-processor-2"));
+        assert_eq!(store.read(&kept.cpu_model, 2).unwrap(), Some(kept.clone()));
+        assert_eq!(store.read(&kept.cpu_model, 4).unwrap(), None);
+        assert_eq!(store.read("Intel Xeon R R Processor", 2).unwrap(), None);
+        assert_eq!(store.read("Intel R Xeon R Processor", 2).unwrap(), None, "the same file, another processor");
+        let left: Vec<_> = std::fs::read_dir(path.parent().unwrap()).unwrap().collect();
+        assert_eq!(left.len(), 1, "no half-written file is left");
+    }
+
+    #[test]
+    fn a_file_that_cannot_be_understood_is_an_error_that_names_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = Store::new(folder.path());
+        std::fs::write(store.path("X", 1), r#"{"schema": "llm-perf/calibration/2"}"#).unwrap();
+        let error = store.read("X", 1).unwrap_err();
+        let message = error.to_string();
+        assert!(message.contains("x-1") && message.contains("a newer llm-perf"), "{message}");
+        assert_eq!(error.hint().as_deref(), Some("`llm-perf doctor --calibrate` measures again and replaces it"));
+    }
+
+    #[test]
+    fn the_folder_follows_the_variables_in_order() {
+        let find = |set: &[(&str, &str)]| {
+            data_folder(|name| set.iter().find(|(key, _)| *key == name).map(|(_, value)| PathBuf::from(value)))
+        };
+        let home = ("HOME", "/home/someone");
+        assert_eq!(find(&[home]), Some("/home/someone/.local/share/llm-perf".into()));
+        assert_eq!(find(&[home, ("XDG_DATA_HOME", "/data")]), Some("/data/llm-perf".into()));
+        assert_eq!(find(&[home, ("XDG_DATA_HOME", "data")]), Some("/home/someone/.local/share/llm-perf".into()));
+        assert_eq!(find(&[home, ("LLM_PERF_DATA_DIR", "here")]), Some("here".into()));
+        assert_eq!(find(&[]), None);
+    }
+}
