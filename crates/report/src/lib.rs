@@ -1,1 +1,12 @@
 //! How results are written down: documents and their validation.
+//!
+//! Nothing is computed here; what is written comes from the crates that measure and model.
+
+mod error;
+mod schema;
+mod validate;
+mod violation;
+
+pub use error::ReportError;
+pub use schema::find_schema;
+pub use validate::{Validation, validate};

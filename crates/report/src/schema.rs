@@ -1,0 +1,66 @@
+//! Finding a schema by its name.
+
+use types::SchemaName;
+use types::documents::{ALL, DocumentKind, find};
+
+use crate::ReportError;
+
+/// The document of that name: `metrics`, or `llm-perf/metrics/1`.
+pub fn find_schema(name: &str) -> Result<&'static DocumentKind, ReportError> {
+    if let Some(kind) = find(name) {
+        return Ok(kind);
+    }
+    let parsed = name.parse::<SchemaName>().ok();
+    match parsed.and_then(|found| Some((find(found.name())?.name.clone(), found))) {
+        Some((known, found)) => Err(ReportError::UnknownVersion { found, known }),
+        None => Err(ReportError::UnknownSchema { name: name.to_owned(), nearest: nearest(name) }),
+    }
+}
+
+fn nearest(name: &str) -> Option<SchemaName> {
+    // Below this, names have too little in common for a suggestion to help.
+    const ALIKE: f64 = 0.5;
+    let asked = name.strip_prefix("llm-perf/").unwrap_or(name);
+    let asked = asked.split('/').next().unwrap_or_default().to_lowercase();
+    let likeness = |kind: &DocumentKind| match kind.name.name() {
+        name if !asked.is_empty() && name.starts_with(&asked) => 1.0,
+        name => strsim::normalized_damerau_levenshtein(&asked, name),
+    };
+    let best = ALL.iter().max_by(|a, b| likeness(a).total_cmp(&likeness(b)))?;
+    (likeness(best) >= ALIKE).then(|| best.name.clone())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refused(name: &str) -> String {
+        let Err(error) = find_schema(name) else { panic!("{name} should not be found") };
+        format!("{error}; {}", error.hint().unwrap_or_default())
+    }
+
+    #[test]
+    fn every_document_is_found_by_both_of_its_names() {
+        for kind in ALL {
+            assert_eq!(find_schema(kind.name.name()).unwrap().name, kind.name);
+            assert_eq!(find_schema(&kind.name.to_string()).unwrap().name, kind.name);
+        }
+    }
+
+    #[test]
+    fn what_is_not_found_is_refused_with_the_way_on() {
+        let names =
+            ["metrcs", "llm-perf/metric/1", "llm-perf/metrics/2", "Manifest", "env", "zzz", "", "llm-perf/", "a/b/c"];
+        insta::assert_snapshot!(names.map(refused).join("\n"), @r"
+        there is no schema `metrcs`; did you mean `llm-perf/metrics/1`?
+        there is no schema `llm-perf/metric/1`; did you mean `llm-perf/metrics/1`?
+        the schema is llm-perf/metrics/2, this llm-perf knows llm-perf/metrics/1; it belongs to a newer llm-perf; update this one
+        there is no schema `Manifest`; did you mean `llm-perf/manifest/1`?
+        there is no schema `env`; did you mean `llm-perf/environment/1`?
+        there is no schema `zzz`; `llm-perf schema` lists the schemas there are
+        there is no schema ``; `llm-perf schema` lists the schemas there are
+        there is no schema `llm-perf/`; `llm-perf schema` lists the schemas there are
+        there is no schema `a/b/c`; `llm-perf schema` lists the schemas there are
+        ");
+    }
+}
