@@ -1,1 +1,5 @@
-//! Programs that only tests start, in `src/bin`.
+//! What the programs that tests start (`src/bin`) share with those tests. Nothing here is part of the tool.
+
+mod random;
+
+pub use random::Random;
