@@ -149,7 +149,7 @@ fn capture_in(
             nsys: tool(nsys),
             ncu: tool(ncu),
         },
-        frameworks: python.map(|python| frameworks(python, &tilde)).unwrap_or_default(),
+        frameworks: python.map(|python| frameworks(python, tilde)).unwrap_or_default(),
         cpu: cpu::capture(),
         memory: memory::capture(),
         operating_system,

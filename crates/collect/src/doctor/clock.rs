@@ -1,0 +1,37 @@
+//! Can short times be measured? Every operator of a run is timed with two readings of the clock.
+
+use types::{Nanos, Verdict};
+
+use super::{Outcome, Probe};
+
+/// What a reading may cost. An operator of a small model takes tens of microseconds; two readings must stay far below.
+const AFFORDABLE: Nanos = Nanos::new(500);
+
+pub(super) fn examine(probe: &Probe) -> Outcome {
+    let clock = &probe.clock;
+    let source = clock.source.as_deref().unwrap_or("unknown source");
+    let found = format!("{source}, {} a reading", clock.cost);
+    if clock.cost > AFFORDABLE {
+        return Outcome::bad(
+            Verdict::Warning,
+            found,
+            "times of short operators include this; a kernel that trusts the processor's counter \
+             (`cat /sys/devices/system/clocksource/clocksource0/available_clocksource`) reads it faster",
+        );
+    }
+    Outcome::ok(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::doctor::probe::samples;
+
+    #[test]
+    fn a_slow_clock_is_a_warning() {
+        let mut probe = samples::processor_only();
+        assert_eq!(examine(&probe), Outcome::ok("tsc, 25.0 ns a reading"));
+        probe.clock.cost = Nanos::new(1400);
+        assert_eq!(examine(&probe).verdict, Verdict::Warning);
+    }
+}

@@ -1,0 +1,62 @@
+//! Is CUPTI there, does it load, and does it belong to the driver's CUDA?
+
+use types::Verdict;
+
+use super::{Outcome, Probe};
+use crate::tool::Version;
+
+/// The oldest release whose kernel records are read.
+const OLDEST_MAJOR: u32 = 12;
+
+pub(super) fn examine(probe: &Probe) -> Outcome {
+    const INSTALL: &str = "install the CUDA toolkit, or `python3 -m pip install nvidia-cuda-cupti`; needed to record \
+                           GPU work without Nsight Systems";
+    let capture = &probe.capture;
+    let tools = &capture.environment.tools;
+    let Some(cupti) = &tools.cupti else {
+        return Outcome::bad(Verdict::Missing, "no libcupti in a toolkit or beside torch", INSTALL);
+    };
+    let path = cupti.path.as_deref().unwrap_or("an unknown place");
+    let version = cupti.version.as_deref().unwrap_or("of an unknown version");
+    let interface = match &capture.cupti_interface {
+        Some(Ok(interface)) => format!(" (interface {interface})"),
+        Some(Err(reason)) => {
+            let found = format!("libcupti {version} does not load: {reason}");
+            return Outcome::bad(Verdict::Missing, found, INSTALL);
+        }
+        None => String::new(),
+    };
+    let found = format!("libcupti {version}{interface} in {path}");
+    let driver = tools.cuda_driver.as_deref().and_then(Version::read).map(|cuda| cuda.major());
+    match (capture.cupti_major, driver) {
+        (Some(own), _) if own < OLDEST_MAJOR => Outcome::bad(Verdict::TooOld, found, INSTALL),
+        (Some(own), Some(driver)) if own < driver => Outcome::bad(
+            Verdict::Warning,
+            format!("{found}; it is of CUDA {own}, the driver of CUDA {driver}"),
+            format!("records of programs built for CUDA {driver} may be lost: install the toolkit of CUDA {driver}"),
+        ),
+        _ => Outcome::ok(found),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::doctor::probe::samples;
+
+    #[test]
+    fn each_state_of_the_library_has_its_verdict() {
+        let verdict = |change: fn(&mut Probe)| {
+            let mut probe = samples::h200();
+            change(&mut probe);
+            examine(&probe).verdict
+        };
+        assert_eq!(verdict(|_| {}), Verdict::Ok);
+        assert_eq!(verdict(|probe| probe.capture.environment.tools.cupti = None), Verdict::Missing);
+        let broken = |probe: &mut Probe| probe.capture.cupti_interface = Some(Err("wrong ELF class".into()));
+        assert_eq!(verdict(broken), Verdict::Missing);
+        assert_eq!(verdict(|probe| probe.capture.cupti_major = Some(11)), Verdict::TooOld);
+        assert_eq!(verdict(|probe| probe.capture.cupti_major = Some(12)), Verdict::Warning);
+        assert_eq!(verdict(|probe| probe.capture.cupti_major = None), Verdict::Ok, "nothing speaks against it");
+    }
+}

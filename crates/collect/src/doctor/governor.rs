@@ -1,0 +1,36 @@
+//! Does the processor run at a steady clock?
+
+use types::Verdict;
+
+use super::{Outcome, Probe};
+
+pub(super) fn examine(probe: &Probe) -> Outcome {
+    match probe.capture.environment.cpu.governor.as_deref() {
+        Some("performance") => Outcome::ok("performance"),
+        Some(governor) => Outcome::bad(
+            Verdict::Warning,
+            format!("{governor}: the clock follows the load, so short measurements vary"),
+            "`sudo cpupower frequency-set --governor performance`",
+        ),
+        None => Outcome::skipped("the system shows none, as is usual in a virtual machine"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::doctor::probe::samples;
+
+    #[test]
+    fn anything_but_performance_varies() {
+        let verdict = |governor: Option<&str>| {
+            let mut probe = samples::processor_only();
+            probe.capture.environment.cpu.governor = governor.map(str::to_owned);
+            examine(&probe).verdict
+        };
+        assert_eq!(verdict(Some("performance")), Verdict::Ok);
+        assert_eq!(verdict(Some("powersave")), Verdict::Warning);
+        assert_eq!(verdict(Some("performance, powersave")), Verdict::Warning);
+        assert_eq!(verdict(None), Verdict::Skipped);
+    }
+}

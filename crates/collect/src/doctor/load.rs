@@ -1,0 +1,38 @@
+//! Is the processor free?
+
+use types::Verdict;
+
+use super::{Outcome, Probe};
+
+/// Share of the threads that may be busy with other things before measurements suffer.
+const BUSY_SHARE: f64 = 0.5;
+
+pub(super) fn examine(probe: &Probe) -> Outcome {
+    let threads = probe.capture.environment.cpu.threads_available;
+    let Some((load, threads)) = probe.load_average.zip(threads) else {
+        return Outcome::skipped("the system does not say");
+    };
+    let found = format!("load {load:.1} on {threads} threads over the last minute");
+    if load > BUSY_SHARE * f64::from(threads) {
+        return Outcome::bad(
+            Verdict::Warning,
+            found,
+            "times will suffer: wait, or end what else runs (`top` shows it)",
+        );
+    }
+    Outcome::ok(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::doctor::probe::samples;
+
+    #[test]
+    fn half_of_the_threads_may_be_busy() {
+        let verdict = |load: Option<f64>| examine(&Probe { load_average: load, ..samples::processor_only() }).verdict;
+        assert_eq!(verdict(Some(1.0)), Verdict::Ok);
+        assert_eq!(verdict(Some(1.1)), Verdict::Warning);
+        assert_eq!(verdict(None), Verdict::Skipped);
+    }
+}

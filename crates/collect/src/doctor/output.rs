@@ -1,0 +1,63 @@
+//! Can a run be written where runs go, and is there room?
+
+use types::{Bytes, Verdict};
+
+use super::{Outcome, Probe};
+
+/// Room without which no run is begun: a run's own files are a few megabytes, and a disk this full fails for others too.
+const NEEDED: Bytes = Bytes::new(500_000_000);
+
+/// Room for a deep run. A trace of one gigabyte is ordinary, and it is there twice while it is exported.
+const COMFORTABLE: Bytes = Bytes::new(10_000_000_000);
+
+pub(super) fn examine(probe: &Probe) -> Outcome {
+    let output = &probe.output;
+    let (root, existing) = (output.root.display(), output.existing.display());
+    if !output.is_folder {
+        let found = format!("{root} cannot be made: {existing} is not a folder");
+        return Outcome::bad(Verdict::NotPermitted, found, "choose another folder with `--out-root DIR`");
+    }
+    if !output.writable {
+        let found = format!("{root} cannot be written: no permission in {existing}");
+        return Outcome::bad(Verdict::NotPermitted, found, "choose a folder you may write to with `--out-root DIR`");
+    }
+    match output.free {
+        None => Outcome::bad(
+            Verdict::Warning,
+            format!("{root} can be written; how much room there is, the system does not say"),
+            format!("make sure that there are {COMFORTABLE} for traces"),
+        ),
+        Some(free) if free < NEEDED => Outcome::bad(
+            Verdict::Missing,
+            format!("{root} has {free} of room, a run needs {NEEDED}"),
+            "free some space, or choose a folder on another disk with `--out-root DIR`",
+        ),
+        Some(free) if free < COMFORTABLE => Outcome::bad(
+            Verdict::Warning,
+            format!("{root} can be written, {free} of room"),
+            format!("deep runs leave traces of gigabytes: free some space, up to {COMFORTABLE}"),
+        ),
+        Some(free) => Outcome::ok(format!("{root} can be written, {free} of room")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::doctor::probe::samples;
+
+    #[test]
+    fn each_way_a_folder_can_fail_has_its_verdict() {
+        let verdict = |change: fn(&mut Probe)| {
+            let mut probe = samples::processor_only();
+            change(&mut probe);
+            examine(&probe).verdict
+        };
+        assert_eq!(verdict(|_| {}), Verdict::Ok);
+        assert_eq!(verdict(|probe| probe.output.is_folder = false), Verdict::NotPermitted);
+        assert_eq!(verdict(|probe| probe.output.writable = false), Verdict::NotPermitted);
+        assert_eq!(verdict(|probe| probe.output.free = Some(Bytes::new(1_000))), Verdict::Missing);
+        assert_eq!(verdict(|probe| probe.output.free = Some(Bytes::new(2_000_000_000))), Verdict::Warning);
+        assert_eq!(verdict(|probe| probe.output.free = None), Verdict::Warning);
+    }
+}
