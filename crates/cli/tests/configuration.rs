@@ -257,6 +257,8 @@ mod defaults {
         assert_eq!(composed(&files, &["+b=three"]), json!({"a": {"x": 1}, "b": {"y": 3}}));
         assert_eq!(composed(&files, &["+b@a.inner=three"]), json!({"a": {"x": 1, "inner": {"y": 3}}}));
         assert_eq!(composed(&files, &["++b@a=three"]), json!({"a": {"y": 3}}));
+        assert_eq!(composed(&files, &["~a", "+a=two"]), json!({"a": {"x": 2}}));
+        assert_eq!(composed(&files, &["+b=three", "~b", "+a@b=two"]), json!({"a": {"x": 1}, "b": {"x": 2}}));
         assert_eq!(composed(&files, &["b@a=three", "b=three", "++a@c=two"]), json!({"a": {"y": 3}, "c": {"x": 2}}));
     }
 }
@@ -284,6 +286,13 @@ mod values {
         assert_eq!(changed(&["l.1=5"], "l"), json!([1, 5]));
         assert_eq!(changed(&["m={y: {z: 3}}"], "m"), json!({"x": 1, "y": {"z": 3}}));
         assert_eq!(changed(&["n=2", "n=3"], "n"), json!(3), "the last one wins");
+    }
+
+    #[test]
+    fn groups_are_chosen_before_values_change() {
+        let config = compose(&["workload.batch=4", "workload=dsocr-base-1024"]);
+        assert_eq!(value(&config, "workload.batch"), json!(4));
+        assert_eq!(value(&config, "workload.profile_id"), json!("dsocr-base-1024"));
     }
 
     #[test]

@@ -146,6 +146,25 @@ fn package_where_nothing_is_mounted() {
 }
 
 #[test]
+fn group_chosen_for_a_place_that_a_later_choice_takes_away() {
+    let folder = world(&[
+        ("config.yaml", "defaults:\n  - a: one\n"),
+        ("a/one.yaml", "defaults:\n  - b: x\n"),
+        ("a/two.yaml", "n: 1\n"),
+        ("a/b/x.yaml", "n: 2\n"),
+        ("a/b/y.yaml", "n: 3\n"),
+    ]);
+    insta::assert_snapshot!(refusal(Some(folder.path()), &["a/b=y", "a=two"]), @r"
+    error: nothing is mounted at `a.b`
+     --> command line
+      |
+      | a/b=y
+      | ^^^
+    hint: groups are mounted at `a`
+    ");
+}
+
+#[test]
 fn removed_group_that_is_not_the_one_mounted() {
     insta::assert_snapshot!(wrong("~model/llm@model"), @r"
     error: the group `model/llm` is not mounted at `model`
@@ -191,6 +210,7 @@ fn scalar_in_place_of_a_list() {
       |
       | workload.crop_grid=2
       |                    ^
+    hint: a list is written [a, b]
     hint: its type comes from conf/workload/dsocr-standard-v1.yaml:14:12; null is accepted too
     ");
 }
@@ -269,13 +289,14 @@ fn override_without_a_value() {
 
 #[test]
 fn override_value_that_is_not_yaml() {
-    insta::assert_snapshot!(wrong("workload.crop_grid=[1,2"), @r"
+    insta::assert_snapshot!(wrong("workload.crop_grid=[1,2"), @r#"
     error: not valid YAML: unclosed bracket '['
      --> command line
       |
       | workload.crop_grid=[1,2
       |                    ^
-    ");
+    hint: values are read as YAML; quote a text for YAML too: "key='value'"
+    "#);
 }
 
 #[test]
@@ -416,6 +437,29 @@ fn anchor() {
     1 | a: &x 1
       |       ^
     hint: to use a value twice, write ${the.other.key}
+    ");
+}
+
+#[test]
+fn number_that_is_too_large() {
+    insta::assert_snapshot!(wrong("workload.batch=99999999999999999999"), @r"
+    error: the number `99999999999999999999` does not fit into 64 bits
+     --> command line
+      |
+      | workload.batch=99999999999999999999
+      |                ^^^^^^^^^^^^^^^^^^^^
+    hint: quote it to make it a text
+    ");
+}
+
+#[test]
+fn nesting_that_is_too_deep() {
+    insta::assert_snapshot!(wrong_root(&format!("a: {}{}\n", "[".repeat(70), "]".repeat(70))), @r"
+    error: maps and lists are nested more than 64 deep
+     --> DIR/config.yaml:1:68
+      |
+    1 | a: [[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]
+      |                                                                    ^
     ");
 }
 

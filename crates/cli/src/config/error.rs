@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use thiserror::Error;
 
-use super::source::Span;
+use super::source::{SourceKind, Span};
 
 /// Why a configuration cannot be composed or read.
 #[derive(Debug, Error)]
@@ -118,6 +118,9 @@ impl ConfigError {
         let one = |hint: &str| vec![hint.to_owned()];
         match self {
             Self::Folder { .. } => one("--config-dir takes a folder laid out like the built-in one: GROUP/OPTION.yaml"),
+            Self::Syntax { at, .. } if at.source().kind == SourceKind::Override => {
+                one("values are read as YAML; quote a text for YAML too: \"key='value'\"")
+            }
             Self::Unsupported { what, .. } if matches!(*what, "an anchor" | "an alias" | "a merge key") => {
                 one("to use a value twice, write ${the.other.key}")
             }
@@ -144,8 +147,13 @@ impl ConfigError {
             Self::KeyExists { key, first, .. } => {
                 vec![format!("it is given at {first}; to change it, write {key}=VALUE or ++{key}=VALUE")]
             }
-            Self::WrongType { first, hint, .. } => {
-                hint.iter().cloned().chain([format!("its type comes from {first}; null is accepted too")]).collect()
+            Self::WrongType { first, hint, expected, got, .. } => {
+                let list = (*expected == "a list" && *got != "a map").then(|| "a list is written [a, b]".to_owned());
+                hint.iter()
+                    .cloned()
+                    .chain(list)
+                    .chain([format!("its type comes from {first}; null is accepted too")])
+                    .collect()
             }
             Self::IndexOutOfRange { key, length, .. } => {
                 vec![format!("elements count from 0; to add one, write +{key}.{length}=VALUE")]

@@ -160,8 +160,10 @@ impl Groups {
             let hints = self.group_hints(group);
             return Err(ConfigError::UnknownGroup { at: group_at.clone(), group: group.into(), hints });
         }
-        let mut hints: Vec<String> =
-            did_you_mean(nearest(option, options.iter().copied()).as_slice()).into_iter().collect();
+        // Options often repeat the tool's name: `ncu.high` in `profiling/ncu`.
+        let longer = options.iter().copied().find(|name| name.ends_with(&format!(".{option}")) && !option.is_empty());
+        let near = longer.or_else(|| nearest(option, options.iter().copied()));
+        let mut hints: Vec<String> = did_you_mean(near.as_slice()).into_iter().collect();
         hints.push(format!("options of {group}: {}", options.join(", ")));
         Err(ConfigError::UnknownOption { at: option_at.clone(), group: group.into(), option: option.into(), hints })
     }

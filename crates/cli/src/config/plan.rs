@@ -42,6 +42,12 @@ pub(crate) struct Plan {
     pub(crate) mounts: Vec<Mount>,
 }
 
+impl Plan {
+    fn mounted_at(&self, package: &str) -> Option<&Mount> {
+        self.mounts.iter().find(|mount| mount.package == package)
+    }
+}
+
 /// Makes a plan; remembers files, since every choice needs the plan so far.
 pub(crate) struct Planner<'a> {
     groups: &'a Groups,
@@ -77,9 +83,10 @@ impl<'a> Planner<'a> {
         }
         let plan = self.expand()?;
         // A later choice may have taken away the file that mounted what an earlier one chose.
-        let gone = self.choices.iter().find(|(package, _)| !plan.mounts.iter().any(|mount| mount.package == **package));
-        if let Some((package, Some(choice))) = gone {
-            return Err(nothing_at(&plan, &choice.group_at, package, None));
+        for (package, choice) in &self.choices {
+            if let (Some(choice), None) = (choice, plan.mounted_at(package)) {
+                return Err(nothing_at(&plan, &choice.group_at, package, None));
+            }
         }
         Ok((plan, values))
     }
@@ -95,7 +102,6 @@ impl<'a> Planner<'a> {
     fn choose(&mut self, one: &Override) -> Result<(), ConfigError> {
         let group = one.name.text();
         let plan = self.expand()?;
-        let mounted_at = |package: &str| plan.mounts.iter().find(|mount| mount.package == package);
         if !self.groups.is_group(group) {
             self.groups.check(group, "", &one.name, &one.name)?;
         }
@@ -111,8 +117,7 @@ impl<'a> Planner<'a> {
                 }
             },
         };
-        let existing = mounted_at(&package);
-        match (one.action, existing) {
+        match (one.action, plan.mounted_at(&package)) {
             (Action::Add, Some(first)) => {
                 return Err(ConfigError::MountedTwice { at: one.name.clone(), package, first: first.at.clone() });
             }
@@ -169,7 +174,8 @@ impl<'a> Planner<'a> {
         let mut plan = Plan::default();
         self.follow(ROOT, "", None, &mut Vec::new(), &mut plan)?;
         for package in &self.added {
-            if let Some(Some(choice)) = self.choices.get(package) {
+            // A place that was emptied and filled again keeps its turn in the defaults.
+            if let (Some(Some(choice)), None) = (self.choices.get(package), plan.mounted_at(package)) {
                 self.mount(choice.clone(), package, &mut Vec::new(), &mut plan)?;
             }
         }
@@ -247,7 +253,7 @@ impl<'a> Planner<'a> {
         at: &Span,
         plan: &mut Plan,
     ) -> Result<(), ConfigError> {
-        if let Some(first) = plan.mounts.iter().find(|mount| mount.package == package) {
+        if let Some(first) = plan.mounted_at(&package) {
             return Err(ConfigError::MountedTwice { at: at.clone(), package, first: first.at.clone() });
         }
         plan.mounts.push(Mount { group, package, option, at: at.clone() });

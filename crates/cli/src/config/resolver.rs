@@ -119,16 +119,19 @@ impl Resolver<'_> {
         }
         let target = absolute(reference, key)
             .ok_or_else(|| self.syntax(node, format!("`${{{reference}}}` goes up further than `{key}` is deep")))?;
-        let mut at = self.root.clone();
+        let mut at = self.root;
         let mut path = String::new();
-        for segment in segments(&target) {
+        let mut rest = segments(&target);
+        while let Some(segment) = rest.next() {
             if matches!(&at.value, Value::Text(text) if text.contains("${")) {
-                at = self.node(&at, &path)?;
+                let resolved = self.node(at, &path)?;
+                let found = std::iter::once(segment).chain(rest).try_fold(&resolved, Node::child).cloned();
+                return found.ok_or_else(|| self.missing(reference, &target, node));
             }
+            at = at.child(segment).ok_or_else(|| self.missing(reference, &target, node))?;
             path = join(&path, segment);
-            at = at.child(segment).cloned().ok_or_else(|| self.missing(reference, &target, node))?;
         }
-        self.node(&at, &path)
+        self.node(at, &path)
     }
 
     fn now(&self, format: &str, reference: &str, node: &Node) -> Result<Node, ConfigError> {

@@ -185,7 +185,7 @@ fn unknown(root: &Node, one: &Override) -> ConfigError {
         offset += segment.len() + 1;
     }
     let mut hints: Vec<String> = did_you_mean(&suggestion::keys(root, key)).into_iter().collect();
-    if one.action == Action::Change {
+    if one.action == Action::Change && matches!(at.value, Value::Map(_) | Value::Null) {
         hints.push(format!("to add a key, write +{one}"));
     }
     let wrong = segments(&key[offset.min(key.len())..]).next().map_or(key.len(), str::len);

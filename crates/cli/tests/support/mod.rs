@@ -5,14 +5,14 @@ use std::process::Command;
 use assert_cmd::cargo::cargo_bin;
 
 /// The program with nothing of the caller's terminal in its environment.
-pub fn llm_perf() -> Command {
+pub(crate) fn llm_perf() -> Command {
     let mut command = Command::new(cargo_bin!("llm-perf"));
     command.env_remove("NO_COLOR").env("COLUMNS", "100").env("TERM", "xterm");
     command
 }
 
 /// Exit code, standard output and standard error of one call, as one text to compare.
-pub fn transcript(arguments: &[&str]) -> String {
+pub(crate) fn transcript(arguments: &[&str]) -> String {
     let output = llm_perf().args(arguments).output().expect("the program starts");
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     format!(
