@@ -1,3 +1,24 @@
 //! What a model costs and what a device could do, from descriptions alone: no measurement enters here.
+//!
+//! A [`Meter`] is a backend whose tensors are shapes. Running a network on it gives a record of every operation with its
+//! price: FLOPs and bytes, each term with the formula it comes from. [`predict`] does that for a whole workload, and a
+//! [`Roofline`] turns the prices into the least time a device needs.
 
+mod affine;
+mod arena;
+mod category;
 pub mod hardware;
+mod meter;
+mod predict;
+pub mod price;
+mod roofline;
+mod term;
+mod workload;
+
+pub use affine::AffineCost;
+pub use category::Category;
+pub use meter::{Meter, MeterSettings, ModuleCall, OpRecord, Pass, Spread};
+pub use predict::{DecodeOp, DecodePass, MeterError, Prediction, predict};
+pub use roofline::{Bound, OpTime, Roofline, RooflineError};
+pub use term::{Quantity, Symbols, Term};
+pub use workload::{WorkloadError, WorkloadSettings};

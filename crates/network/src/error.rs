@@ -20,13 +20,19 @@ pub struct ShapeError {
 pub enum NetworkError {
     /// Shapes that do not fit.
     #[error(transparent)]
-    Shape(#[from] ShapeError),
+    Shape(Box<ShapeError>),
     /// Sizes of a prompt that the network cannot take.
     #[error("{0}")]
     Prompt(String),
     /// What the backend says.
     #[error(transparent)]
     Backend(Box<dyn std::error::Error + Send + Sync>),
+}
+
+impl From<ShapeError> for NetworkError {
+    fn from(error: ShapeError) -> Self {
+        Self::Shape(Box::new(error))
+    }
 }
 
 fn shapes(inputs: &[Spec]) -> String {

@@ -10,10 +10,12 @@ pub mod config;
 mod error;
 mod layer;
 mod model;
+mod preset;
 mod shape;
 
 pub use backend::{Backend, Ops, Routing};
 pub use blueprint::{Blueprint, Builder, Module, ModuleEntry, Param, ParamEntry, Repetition, Setting};
 pub use error::{NetworkError, ShapeError};
 pub use model::{CacheLayout, Images, Model, Prompt, deepseek_ocr, llama, shallow_resnet};
+pub use preset::{PRESETS, Preset};
 pub use shape::infer;

@@ -328,7 +328,7 @@ mod tests {
 
     #[test]
     fn grouped_heads_must_divide_the_query_heads() {
-        let attention = Op::Attention { causal: true, scale: 1.0 };
+        let attention = Op::Attention { causal: true, scale: 1.0, fused: false };
         let keys = spec([1, 2, 9, 16]);
         assert_eq!(shape_of(attention, &[spec([1, 8, 4, 16]), keys, keys]), Shape::from([1, 8, 4, 16]));
         assert!(infer(attention, &[spec([1, 7, 4, 16]), keys, keys]).is_err());

@@ -98,6 +98,8 @@ pub enum Op {
         causal: bool,
         /// Factor on the scores.
         scale: f64,
+        /// Whether the published model asks for a fused kernel here whatever kind the user chose.
+        fused: bool,
     },
     /// `ids [..]`, `table [V, O]` to `[.., O]`.
     Embedding,

@@ -57,6 +57,8 @@ pub struct FileValidation {
     pub violations: Vec<Violation>,
     /// Why it could not be held against a schema; absent when it was.
     pub error: Option<String>,
+    /// What to do about that error, where something is known to help.
+    pub hint: Option<String>,
 }
 
 /// What was found about all files.

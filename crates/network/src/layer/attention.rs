@@ -72,7 +72,7 @@ impl DecoderAttention {
             let key = self.rotate(b, &key, offset)?;
             let (keys, values) = b.cache(layer, key, value)?;
             let scale = 1.0 / (head_width as f64).sqrt();
-            let mixed = b.apply(Op::Attention { causal: true, scale }, &[&query, &keys, &values])?;
+            let mixed = b.apply(Op::Attention { causal: true, scale, fused: false }, &[&query, &keys, &values])?;
             let mixed = b.permute_copy(&mixed, [0, 2, 1, 3])?;
             let mixed = b.reshape(&mixed, [batch, length, heads * head_width])?;
             self.output.forward(b, &mixed)

@@ -181,7 +181,7 @@ impl Attention {
             };
             let (query, key, value) = (part(b, 0)?, part(b, 1)?, part(b, 2)?);
             let scale = 1.0 / (head_width as f64).sqrt();
-            let mixed = b.apply(Op::Attention { causal: false, scale }, &[&query, &key, &value])?;
+            let mixed = b.apply(Op::Attention { causal: false, scale, fused: true }, &[&query, &key, &value])?;
             let mixed = b.permute_copy(&mixed, [0, 2, 1, 3])?;
             let mixed = b.reshape(&mixed, [n, length, width])?;
             self.output.forward(b, &mixed)

@@ -86,6 +86,11 @@ impl Model {
         }
     }
 
+    /// Whether its prompts contain pictures.
+    pub fn takes_pictures(&self) -> bool {
+        matches!(self, Self::DeepseekOcr(_))
+    }
+
     /// Tokens that a picture takes in the prompt, by the network's own rule; `None` for networks without pictures.
     pub fn image_tokens(&self, base_size: u64, image_size: u64, crop_grid: [u64; 2]) -> Option<u64> {
         match self {

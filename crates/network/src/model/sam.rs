@@ -203,7 +203,7 @@ impl Attention {
             let (query, key, value) = (part(b, 0)?, part(b, 1)?, part(b, 2)?);
             let bias = self.relative_bias(b, &query, rows, columns)?;
             let scale = 1.0 / (head_width as f64).sqrt();
-            let mixed = b.apply(Op::Attention { causal: false, scale }, &[&query, &key, &value, &bias])?;
+            let mixed = b.apply(Op::Attention { causal: false, scale, fused: true }, &[&query, &key, &value, &bias])?;
             drop((query, key, value, bias, qkv));
             let mixed = b.reshape(&mixed, [n, self.heads, rows, columns, head_width])?;
             let mixed = b.permute_copy(&mixed, [0, 2, 3, 1, 4])?;

@@ -13,6 +13,7 @@ const EPSILON: f64 = 1e-5;
 #[derive(Debug)]
 pub struct ShallowResnet {
     blueprint: Blueprint,
+    input: [u64; 2],
     stem: Stem,
     residual: Module,
     blocks: Vec<Block>,
@@ -80,12 +81,17 @@ impl ShallowResnet {
             builder.range("head");
             Head { module, linear: Linear::new(builder, "fc", channels, classes, true) }
         });
-        Self { blueprint: builder.finish(), stem, residual, blocks, head }
+        Self { blueprint: builder.finish(), input: [in_channels, config.image_size], stem, residual, blocks, head }
     }
 
     /// Its modules and parameters.
     pub fn blueprint(&self) -> &Blueprint {
         &self.blueprint
+    }
+
+    /// Channels and side of the pictures it takes.
+    pub fn input(&self) -> [u64; 2] {
+        self.input
     }
 
     /// Pictures `[B, C, Y, X]` to class scores `[B, classes]`.

@@ -1,0 +1,108 @@
+//! Scaled dot-product attention, eager or flash.
+#![allow(non_snake_case, reason = "symbols are written as in the literature")]
+
+use types::AttentionKind;
+
+use super::{Call, Derivation, dim, read, write};
+use crate::term::{Term, term};
+
+pub(super) const DERIVATION: Derivation = Derivation {
+    definition: "y = softmax(scale * q k^T + bias) v, for B batches of H heads, S queries, T keys of width D and values of width V",
+    text: "Two products over P query-key pairs per head: scores (D multiply-adds a pair) and weighted values (V). \
+           Softmax and scale take six a pair: scale, maximum, subtraction, exponential, sum, division; a bias one more. \
+           Eager attention computes the full square, P = S * T, and its scores pass through memory four times: written, \
+           read and written by softmax, read by the second product. Flash attention keeps scores on chip and, when \
+           causal, skips pairs above the diagonal: P = S * (T - S) + S * (S + 1) / 2. Grouped heads share keys and \
+           values, which are read once.",
+    source: "Vaswani et al. 2017, section 3.2.1; Dao et al. 2022, FlashAttention, theorem 2; torch.utils.flop_counter \
+             sdpa counts the full square",
+};
+
+pub(super) fn terms(call: &Call<'_>, causal: bool, fused: bool) -> Vec<Term> {
+    let [q, k, v] = [&call.inputs[0], &call.inputs[1], &call.inputs[2]];
+    let (B, H, S, D) = (dim(q, 0), dim(q, 1), dim(q, 2), dim(q, 3));
+    let (T, V) = (dim(k, 2), dim(v, 3));
+    let flash = fused || call.attention == AttentionKind::Flash;
+    let mut terms = Vec::with_capacity(12);
+    if flash && causal {
+        terms.push(term!(FlopsMatrix, [B, H, S, T, D], 2 * B * H * (S * (T - S) + S * (S + 1) / 2) * D));
+        terms.push(term!(FlopsMatrix, [B, H, S, T, V], 2 * B * H * (S * (T - S) + S * (S + 1) / 2) * V));
+        terms.push(term!(FlopsVector, [B, H, S, T], 6 * B * H * (S * (T - S) + S * (S + 1) / 2)));
+    } else {
+        terms.push(term!(FlopsMatrix, [B, H, S, T, D], 2 * B * H * S * T * D));
+        terms.push(term!(FlopsMatrix, [B, H, S, T, V], 2 * B * H * S * T * V));
+        terms.push(term!(FlopsVector, [B, H, S, T], 6 * B * H * S * T));
+    }
+    if call.inputs.len() > 3 {
+        terms.push(term!(FlopsVector, [B, H, S, T], B * H * S * T));
+    }
+    terms.extend(call.inputs.iter().map(read));
+    terms.push(write(&call.output));
+    if !flash {
+        let b = u128::from(q.dtype.bits());
+        terms.push(term!(ActivationsOut, [B, H, S, T, b], 2 * B * H * S * T * b / 8));
+        terms.push(term!(ActivationsIn, [B, H, S, T, b], 2 * B * H * S * T * b / 8));
+        terms.push(term!(Scratch, [B, H, S, T, b], 2 * B * H * S * T * b / 8));
+    }
+    terms
+}
+
+#[cfg(test)]
+mod tests {
+    use types::{AttentionKind, Bytes, Flops, Op};
+
+    use crate::price::testing::{activation, cached, cost, cost_of_kind};
+
+    const CAUSAL: Op = Op::Attention { causal: true, scale: 1.0, fused: false };
+
+    #[test]
+    fn a_small_square_worked_by_hand() {
+        // 1 batch, 2 heads, 3 queries and keys of width 4: 18 pairs, 4 multiply-adds each, two products: 288 FLOPs.
+        let x = activation([1, 2, 3, 4]);
+        let eager = cost(CAUSAL, &[x, x, x]);
+        assert_eq!(eager.flops_matrix, Flops::new(288));
+        assert_eq!(eager.flops_vector, Flops::new(6 * 18));
+        // q, k, v 48 B each; scores 36 B read twice and written twice; y 48 B.
+        assert_eq!(eager.bytes.activations_in, Bytes::new(3 * 48 + 72));
+        assert_eq!(eager.bytes.activations_out, Bytes::new(48 + 72));
+        // Flash skips 3 of 9 pairs of each head and moves no scores.
+        let flash = cost_of_kind(CAUSAL, &[x, x, x], AttentionKind::Flash);
+        assert_eq!(flash.flops_matrix, Flops::new(192));
+        assert_eq!(flash.bytes.activations_out, Bytes::new(48));
+    }
+
+    #[test]
+    fn one_decode_step_reads_the_whole_cache_and_skips_nothing() {
+        // DeepSeek-OCR at 287 keys: 4 * 287 * 1280 = 1,469,440 FLOPs a layer, as the flop counter counted.
+        let (query, keys) = (activation([1, 10, 1, 128]), cached([1, 10, 287, 128]));
+        let eager = cost(CAUSAL, &[query, keys, keys]);
+        let flash = cost_of_kind(CAUSAL, &[query, keys, keys], AttentionKind::Flash);
+        assert_eq!(eager.flops_matrix, Flops::new(1_469_440));
+        assert_eq!(flash.flops_matrix, eager.flops_matrix);
+        assert_eq!(eager.bytes.kv_read, Bytes::new(2 * 10 * 287 * 128 * 2));
+    }
+
+    #[test]
+    fn grouped_heads_share_their_keys() {
+        let (query, keys) = (activation([1, 8, 1, 16]), cached([1, 2, 100, 16]));
+        let cost = cost(CAUSAL, &[query, keys, keys]);
+        assert_eq!(cost.bytes.kv_read, Bytes::new(2 * 2 * 100 * 16 * 2));
+        assert_eq!(cost.flops_matrix, Flops::new(4 * 8 * 100 * 16));
+    }
+
+    #[test]
+    fn a_published_fused_kernel_stays_fused_under_eager() {
+        let fused = Op::Attention { causal: false, scale: 1.0, fused: true };
+        let x = activation([1, 2, 3, 4]);
+        assert_eq!(cost(fused, &[x, x, x]).bytes.activations_out, Bytes::new(48));
+    }
+
+    #[test]
+    fn twice_the_batch_costs_twice_as_much() {
+        let (one, two) = (activation([1, 2, 3, 4]), activation([2, 2, 3, 4]));
+        for kind in [AttentionKind::Eager, AttentionKind::Flash] {
+            let once = cost_of_kind(CAUSAL, &[one, one, one], kind);
+            assert_eq!(cost_of_kind(CAUSAL, &[two, two, two], kind), once * 2);
+        }
+    }
+}

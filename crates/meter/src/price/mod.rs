@@ -1,0 +1,196 @@
+//! What one operation costs: one file per formula, one line per operation in the table below.
+//!
+//! Conventions. One multiply-add is two FLOPs. A transcendental function counts as one. Traffic is what a perfect kernel
+//! must move: each input read once, each output written once, unless a formula says otherwise. `b` is bits per element.
+//! Views move nothing and cost nothing.
+
+mod activation;
+mod attention;
+mod cache;
+mod conv2d;
+mod elementwise;
+mod embedding;
+mod interpolate;
+mod layout;
+mod linear;
+mod matmul;
+mod norm;
+mod pool;
+mod relative_positions;
+mod rotary;
+mod routing;
+mod softmax;
+
+use types::{AttentionKind, Cost, DType, Op, Role, Spec};
+
+use crate::Category;
+use crate::term::{Quantity, Symbols, Term, total};
+
+/// The price of one operation.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Price {
+    /// Its summands.
+    pub terms: Vec<Term>,
+    /// Kind of operator.
+    pub category: Category,
+    /// Element type matrix work is done in; the matrix peak it is held against.
+    pub matrix_dtype: DType,
+}
+
+/// How an operation's price is derived, for its page.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Derivation {
+    /// What the operation computes, in symbols.
+    pub definition: &'static str,
+    /// Why the formulas are what they are.
+    pub text: &'static str,
+    /// Where that can be looked up.
+    pub source: &'static str,
+}
+
+/// What one operation is given and gives.
+pub(crate) struct Call<'a> {
+    pub(crate) inputs: &'a [Spec],
+    pub(crate) output: Spec,
+    pub(crate) attention: AttentionKind,
+}
+
+impl Price {
+    /// Operations and traffic.
+    pub fn cost(&self) -> Cost {
+        total(&self.terms)
+    }
+
+    /// Memory needed only while the operation runs.
+    pub fn scratch(&self) -> u64 {
+        let scratch = self.terms.iter().filter(|term| term.quantity == Quantity::Scratch);
+        scratch.map(|term| u64::try_from(term.value).unwrap_or(u64::MAX)).sum()
+    }
+}
+
+/// Prices `op`, which makes `output` of `inputs`.
+pub fn price(op: Op, inputs: &[Spec], output: Spec, attention: AttentionKind) -> Price {
+    let call = Call { inputs, output, attention };
+    let terms = match op {
+        Op::Linear => linear::terms(&call),
+        Op::MatMulTransposed => matmul::terms(&call),
+        Op::Conv2d { .. } => conv2d::terms(&call),
+        Op::LayerNorm { .. } | Op::ChannelNorm { .. } => norm::layer_norm(&call),
+        Op::BatchNorm { .. } => norm::batch_norm(&call),
+        Op::RmsNorm { .. } => norm::rms_norm(&call),
+        Op::Attention { causal, fused, .. } => attention::terms(&call, causal, fused),
+        Op::Embedding => embedding::lookup(&call),
+        Op::ReplaceRows => embedding::replace_rows(&call),
+        Op::Rotary { .. } => rotary::terms(&call),
+        Op::Activation(kind) => activation::terms(&call, kind),
+        Op::Add | Op::Multiply => elementwise::terms(&call),
+        Op::Softmax => softmax::softmax(&call),
+        Op::TopK { k } => softmax::top_k(&call, k),
+        Op::Reshape(_) | Op::Permute(_) | Op::Slice { .. } | Op::Expand(_) => Vec::new(),
+        Op::Copy | Op::Concat { .. } | Op::Pad { .. } | Op::Cast(_) => layout::terms(&call),
+        Op::Interpolate { kind, .. } => interpolate::terms(&call, kind),
+        Op::RelativePositions { .. } => relative_positions::terms(&call),
+        Op::GlobalAveragePool => pool::terms(&call),
+        Op::Dispatch { per_token } => routing::dispatch(&call, per_token),
+        Op::Combine { per_token } => routing::combine(&call, per_token),
+        Op::CacheAppend => cache::append(&call),
+    };
+    Price { terms, category: Category::of(&op), matrix_dtype: inputs.first().map_or(output.dtype, |x| x.dtype) }
+}
+
+/// How the price of `op` is derived.
+pub fn derivation(op: &Op) -> Derivation {
+    match op {
+        Op::Linear => linear::DERIVATION,
+        Op::MatMulTransposed => matmul::DERIVATION,
+        Op::Conv2d { .. } => conv2d::DERIVATION,
+        Op::LayerNorm { .. } | Op::ChannelNorm { .. } => norm::LAYER_NORM,
+        Op::BatchNorm { .. } => norm::BATCH_NORM,
+        Op::RmsNorm { .. } => norm::RMS_NORM,
+        Op::Attention { .. } => attention::DERIVATION,
+        Op::Embedding => embedding::LOOKUP,
+        Op::ReplaceRows => embedding::REPLACE_ROWS,
+        Op::Rotary { .. } => rotary::DERIVATION,
+        Op::Activation(_) => activation::DERIVATION,
+        Op::Add | Op::Multiply => elementwise::DERIVATION,
+        Op::Softmax => softmax::SOFTMAX,
+        Op::TopK { .. } => softmax::TOP_K,
+        Op::Reshape(_) | Op::Permute(_) | Op::Slice { .. } | Op::Expand(_) => layout::VIEW,
+        Op::Copy | Op::Concat { .. } | Op::Pad { .. } | Op::Cast(_) => layout::COPY,
+        Op::Interpolate { .. } => interpolate::DERIVATION,
+        Op::RelativePositions { .. } => relative_positions::DERIVATION,
+        Op::GlobalAveragePool => pool::DERIVATION,
+        Op::Dispatch { .. } => routing::DISPATCH,
+        Op::Combine { .. } => routing::COMBINE,
+        Op::CacheAppend => cache::APPEND,
+    }
+}
+
+/// Reading all of `spec` once; its role says which part of the traffic that is.
+pub(crate) fn read(spec: &Spec) -> Term {
+    let quantity = match spec.role {
+        Role::Activation => Quantity::ActivationsIn,
+        Role::Weight => Quantity::Weights,
+        Role::Cache => Quantity::KvRead,
+    };
+    moved(quantity, spec)
+}
+
+/// Writing all of `spec` once.
+pub(crate) fn write(spec: &Spec) -> Term {
+    moved(Quantity::ActivationsOut, spec)
+}
+
+fn moved(quantity: Quantity, spec: &Spec) -> Term {
+    let (elements, bits) = (u128::from(spec.shape.elements()), u128::from(spec.dtype.bits()));
+    Term {
+        quantity,
+        formula: "N * b / 8",
+        symbols: Symbols::new([("N", elements), ("b", bits)]),
+        value: (elements * bits).div_ceil(8),
+    }
+}
+
+/// Reads every input once and writes the output once.
+pub(crate) fn stream(call: &Call<'_>) -> Vec<Term> {
+    call.inputs.iter().map(read).chain(std::iter::once(write(&call.output))).collect()
+}
+
+/// Dimension `index` of `spec`, for formulas.
+pub(crate) fn dim(spec: &Spec, index: usize) -> u128 {
+    spec.shape.dims().get(index).copied().unwrap_or(1).into()
+}
+
+/// Elements of `spec`, for formulas.
+pub(crate) fn elements(spec: &Spec) -> u128 {
+    spec.shape.elements().into()
+}
+
+#[cfg(test)]
+pub(crate) mod testing {
+    //! Shorthand for the formulas' tests.
+
+    use types::{AttentionKind, Cost, DType, Op, Role, Shape, Spec};
+
+    pub(crate) fn activation<const N: usize>(dims: [u64; N]) -> Spec {
+        Spec { shape: Shape::from(dims), dtype: DType::Bf16, role: Role::Activation }
+    }
+
+    pub(crate) fn weight<const N: usize>(dims: [u64; N]) -> Spec {
+        Spec { role: Role::Weight, ..activation(dims) }
+    }
+
+    pub(crate) fn cached<const N: usize>(dims: [u64; N]) -> Spec {
+        Spec { role: Role::Cache, ..activation(dims) }
+    }
+
+    /// The cost of `op` with eager attention; the output shape is inferred.
+    pub(crate) fn cost(op: Op, inputs: &[Spec]) -> Cost {
+        cost_of_kind(op, inputs, AttentionKind::Eager)
+    }
+
+    pub(crate) fn cost_of_kind(op: Op, inputs: &[Spec], attention: AttentionKind) -> Cost {
+        let output = network::infer(op, inputs).expect("the test's shapes fit");
+        super::price(op, inputs, output, attention).cost()
+    }
+}

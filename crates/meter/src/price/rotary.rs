@@ -1,0 +1,32 @@
+//! Rotary position embedding.
+#![allow(non_snake_case, reason = "symbols are written as in the literature")]
+
+use super::{Call, Derivation, elements, stream};
+use crate::term::{Term, term};
+
+pub(super) const DERIVATION: Derivation = Derivation {
+    definition: "y = x * cos(position * angle) + rotate_half(x) * sin(position * angle)",
+    text: "Three per element: two products and an addition. Sines and cosines depend on the position only and are \
+           taken from a small table, which is not counted.",
+    source: "Su et al. 2021, RoFormer, equation 34",
+};
+
+pub(super) fn terms(call: &Call<'_>) -> Vec<Term> {
+    let N = elements(&call.output);
+    let mut terms = vec![term!(FlopsVector, [N], 3 * N)];
+    terms.extend(stream(call));
+    terms
+}
+
+#[cfg(test)]
+mod tests {
+    use types::{Flops, Op};
+
+    use crate::price::testing::{activation, cost};
+
+    #[test]
+    fn three_operations_per_element() {
+        let op = Op::Rotary { theta: 10_000.0, offset: 5 };
+        assert_eq!(cost(op, &[activation([1, 2, 3, 4])]).flops_vector, Flops::new(72));
+    }
+}

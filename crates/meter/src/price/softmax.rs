@@ -1,0 +1,48 @@
+//! Expert scores and the choice of the best.
+#![allow(non_snake_case, reason = "symbols are written as in the literature")]
+
+use super::{Call, Derivation, elements, stream};
+use crate::term::{Term, term};
+
+pub(super) const SOFTMAX: Derivation = Derivation {
+    definition: "y = exp(x - max(x)) / sum(exp(x - max(x)))",
+    text: "Five per element: maximum, subtraction, exponential, sum, division.",
+    source: "counted from the definition",
+};
+
+pub(super) const TOP_K: Derivation = Derivation {
+    definition: "indices of the k largest of each row",
+    text: "k selections, each one comparison per element: an upper bound that no real selection needs to reach, and \
+           far below anything that takes time.",
+    source: "counted from the definition",
+};
+
+pub(super) fn softmax(call: &Call<'_>) -> Vec<Term> {
+    let N = elements(&call.output);
+    let mut terms = vec![term!(FlopsVector, [N], 5 * N)];
+    terms.extend(stream(call));
+    terms
+}
+
+pub(super) fn top_k(call: &Call<'_>, k: u64) -> Vec<Term> {
+    let (N, k) = (elements(&call.inputs[0]), u128::from(k));
+    let mut terms = vec![term!(FlopsVector, [k, N], k * N)];
+    terms.extend(stream(call));
+    terms
+}
+
+#[cfg(test)]
+mod tests {
+    use types::{Bytes, Flops, Op};
+
+    use crate::price::testing::{activation, cost};
+
+    #[test]
+    fn scores_of_sixty_four_experts() {
+        let scores = activation([3, 64]);
+        assert_eq!(cost(Op::Softmax, &[scores]).flops_vector, Flops::new(5 * 192));
+        let choice = cost(Op::TopK { k: 6 }, &[scores]);
+        assert_eq!(choice.flops_vector, Flops::new(6 * 192));
+        assert_eq!(choice.bytes.activations_out, Bytes::new(3 * 6 * 8));
+    }
+}

@@ -1,0 +1,205 @@
+//! The least time a device needs for a cost.
+
+use types::{BytesPerSecond, ComputeUnit, Cost, DType, Flops, FlopsPerSecond, Hardware, Seconds};
+
+/// What keeps an operation from being faster.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Bound {
+    /// Arithmetic.
+    Compute,
+    /// Memory traffic.
+    Memory,
+    /// The cost of launching it.
+    Launch,
+}
+
+impl Bound {
+    /// The name in reports.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Compute => "compute",
+            Self::Memory => "memory",
+            Self::Launch => "launch",
+        }
+    }
+}
+
+/// Times of one operation; units of a device work side by side, so the largest of the first two counts.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct OpTime {
+    /// Arithmetic: the slower of matrix and vector unit.
+    pub compute: Seconds,
+    /// Traffic.
+    pub memory: Seconds,
+    /// Launch; zero when not known.
+    pub launch: Seconds,
+}
+
+/// A device that lacks a rate.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{hardware} lists no dense {dtype} {unit} rate; it lists {listed}")]
+pub struct RooflineError {
+    /// The device.
+    pub hardware: String,
+    /// Element type asked for.
+    pub dtype: DType,
+    /// Unit asked for.
+    pub unit: &'static str,
+    /// Matrix types the device does list.
+    pub listed: String,
+}
+
+/// Rates of one device.
+#[derive(Clone, Debug)]
+pub struct Roofline<'a> {
+    hardware: &'a Hardware,
+    matrix: Vec<(DType, FlopsPerSecond)>,
+    vector: FlopsPerSecond,
+    launch: Option<Seconds>,
+}
+
+impl<'a> Roofline<'a> {
+    /// The roofline of `hardware` for work in `dtypes`; `launch` is the host's cost of one operation where known.
+    pub fn new(
+        hardware: &'a Hardware,
+        dtypes: impl IntoIterator<Item = DType>,
+        launch: Option<Seconds>,
+    ) -> Result<Self, RooflineError> {
+        let missing = |dtype: DType, unit: &'static str| RooflineError {
+            hardware: hardware.id.clone(),
+            dtype,
+            unit,
+            listed: listed(hardware),
+        };
+        let vector = hardware
+            .peak(DType::Fp32, ComputeUnit::Vector)
+            .or_else(|| hardware.peak(DType::Fp32, ComputeUnit::Matrix))
+            .ok_or_else(|| missing(DType::Fp32, "vector"))?
+            .flops;
+        let mut matrix = Vec::new();
+        for dtype in dtypes {
+            // Single precision stays single precision unless somebody allows TF32, so where the matrix unit does not do
+            // it the vector unit does.
+            let rate = match (hardware.peak(dtype, ComputeUnit::Matrix), dtype) {
+                (Some(peak), _) => peak.flops,
+                (None, DType::Fp32) => vector,
+                (None, _) => return Err(missing(dtype, "matrix")),
+            };
+            matrix.push((dtype, rate));
+        }
+        Ok(Self { hardware, matrix, vector, launch })
+    }
+
+    /// The device.
+    pub fn hardware(&self) -> &'a Hardware {
+        self.hardware
+    }
+
+    /// Rate of matrix work in `dtype`; `None` when this roofline was not made for it.
+    pub fn matrix(&self, dtype: DType) -> Option<FlopsPerSecond> {
+        self.matrix.iter().find_map(|(known, rate)| (*known == dtype).then_some(*rate))
+    }
+
+    /// Rate of everything else: elementwise work is done in single precision whatever the tensors are stored in.
+    pub fn vector(&self) -> FlopsPerSecond {
+        self.vector
+    }
+
+    /// Memory bandwidth.
+    pub fn bandwidth(&self) -> BytesPerSecond {
+        self.hardware.bytes_per_second
+    }
+
+    /// Times of one operation. Matrix work in an element type this roofline was not made for gives `None`.
+    pub fn time(&self, cost: &Cost, matrix_dtype: DType) -> Option<OpTime> {
+        let matrix = if cost.flops_matrix == Flops::ZERO {
+            Seconds::ZERO
+        } else {
+            cost.flops_matrix / self.matrix(matrix_dtype)?
+        };
+        let compute = matrix.max(cost.flops_vector / self.vector);
+        let memory = cost.bytes.total() / self.bandwidth();
+        Some(OpTime { compute, memory, launch: self.launch.unwrap_or_default() })
+    }
+}
+
+impl OpTime {
+    /// The larger of arithmetic and traffic, and the launch.
+    pub fn total(&self) -> Seconds {
+        self.compute.max(self.memory) + self.launch
+    }
+
+    /// What the time is bound by.
+    pub fn bound(&self) -> Bound {
+        let work = self.compute.max(self.memory);
+        if self.launch > work {
+            Bound::Launch
+        } else if self.compute > self.memory {
+            Bound::Compute
+        } else {
+            Bound::Memory
+        }
+    }
+}
+
+fn listed(hardware: &Hardware) -> String {
+    let mut names: Vec<_> = hardware.peaks.iter().filter(|peak| peak.unit == ComputeUnit::Matrix).collect();
+    names.sort_by_key(|peak| peak.dtype);
+    names.dedup_by_key(|peak| peak.dtype);
+    if names.is_empty() {
+        return "no matrix rate at all".to_owned();
+    }
+    names.iter().map(|peak| peak.dtype.name()).collect::<Vec<_>>().join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use types::{Bytes, Traffic};
+
+    use super::*;
+    use crate::hardware::Catalogue;
+
+    fn work(flops: u128, bytes: u64) -> Cost {
+        Cost {
+            flops_matrix: Flops::new(flops),
+            bytes: Traffic { weights: Bytes::new(bytes), ..Traffic::ZERO },
+            ..Cost::ZERO
+        }
+    }
+
+    #[test]
+    fn the_memory_floor_of_a_deepseek_ocr_token_on_an_h200() {
+        let catalogue = Catalogue::built_in().unwrap();
+        let roofline = Roofline::new(catalogue.find("h200").unwrap(), [DType::Bf16], None).unwrap();
+        let time = roofline.time(&work(1_165_825_536, 1_148_190_720), DType::Bf16).unwrap();
+        // 1.148 GB at 4.8 TB/s: 0.239 ms; the arithmetic takes about a microsecond.
+        assert!((time.total().as_millis() - 0.2392).abs() < 1e-4, "{}", time.total());
+        assert_eq!(time.bound(), Bound::Memory);
+    }
+
+    #[test]
+    fn a_missing_rate_is_an_error_that_lists_the_others() {
+        let catalogue = Catalogue::built_in().unwrap();
+        let error = Roofline::new(catalogue.find("t4").unwrap(), [DType::Bf16], None).unwrap_err().to_string();
+        assert!(error.contains("t4 lists no dense bf16 matrix rate") && error.contains("fp16"), "{error}");
+    }
+
+    #[test]
+    fn single_precision_products_run_on_the_vector_unit_where_the_matrix_unit_lacks_them() {
+        let catalogue = Catalogue::built_in().unwrap();
+        let h200 = catalogue.find("h200").unwrap();
+        let roofline = Roofline::new(h200, [DType::Fp32], None).unwrap();
+        assert_eq!(roofline.matrix(DType::Fp32), Some(roofline.vector()));
+        assert_eq!(roofline.time(&work(1, 1), DType::Fp8), None);
+    }
+
+    #[test]
+    fn a_launch_longer_than_the_work_is_what_bounds() {
+        let catalogue = Catalogue::built_in().unwrap();
+        let h200 = catalogue.find("h200").unwrap();
+        let roofline = Roofline::new(h200, [DType::Bf16], Some(Seconds::new(5e-6))).unwrap();
+        let time = roofline.time(&work(1000, 1000), DType::Bf16).unwrap();
+        assert_eq!(time.bound(), Bound::Launch);
+        assert!(time.total().get() > 5e-6);
+    }
+}

@@ -1,0 +1,199 @@
+//! Workload settings as a user gives them, and what they resolve to for one model.
+
+use network::{Model, NetworkError};
+use serde::Deserialize;
+use types::{AttentionKind, DType, ImageWorkload, LogitsKind, PageKind, RoutingKind, Workload};
+
+/// Longest prompt or generation that is taken seriously.
+const MOST_TOKENS: u64 = 100_000_000;
+
+/// Largest batch that is taken seriously.
+const LARGEST_BATCH: u64 = 1_000_000;
+
+/// A workload as configured. What is `None` is derived: image settings are ignored by models without pictures, and of
+/// `seq_len` and `text_tokens`, and of `max_new_tokens` and `decode_steps`, one may be left open.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct WorkloadSettings {
+    /// Name of the profile.
+    pub profile_id: String,
+    /// What it stands for.
+    pub description: String,
+    /// What the pages look like.
+    pub doc_kind: PageKind,
+    /// Pages of one request.
+    pub num_pages: u64,
+    /// Requests processed together.
+    pub batch: u64,
+    /// Element type; the model's own when open.
+    pub dtype: Option<String>,
+    /// How attention is computed.
+    pub attention: AttentionKind,
+    /// Positions whose logits prefill computes.
+    pub logits: LogitsKind,
+    /// How tokens spread over experts.
+    pub routing: RoutingKind,
+    /// Side of the global view.
+    pub base_size: Option<u64>,
+    /// Side of a tile.
+    pub image_size: Option<u64>,
+    /// Whether pages are cut into tiles at all.
+    pub crop_mode: Option<bool>,
+    /// Tiles across and down.
+    pub crop_grid: Option<[u64; 2]>,
+    /// Prompt tokens that are no image tokens.
+    pub text_tokens: Option<u64>,
+    /// All prompt tokens.
+    pub seq_len: Option<u64>,
+    /// Tokens generated.
+    pub max_new_tokens: Option<u64>,
+    /// Decode forward passes.
+    pub decode_steps: Option<u64>,
+}
+
+/// Why settings are no workload. Every variant names the key to change.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum WorkloadError {
+    /// A value out of range.
+    #[error("workload.{key} is {found}; expected {expected}")]
+    OutOfRange {
+        /// The key.
+        key: &'static str,
+        /// What stands there.
+        found: String,
+        /// What should.
+        expected: String,
+    },
+    /// A key this model needs.
+    #[error("workload.{key} is not set, and {model} needs it")]
+    Missing {
+        /// The key.
+        key: &'static str,
+        /// What needs it.
+        model: &'static str,
+    },
+    /// Two keys that contradict each other.
+    #[error("workload.{one} and workload.{other} contradict each other: {why}")]
+    Inconsistent {
+        /// One key.
+        one: &'static str,
+        /// The other.
+        other: &'static str,
+        /// The numbers.
+        why: String,
+    },
+    /// Pictures the model cannot take.
+    #[error("workload: {0}")]
+    Image(#[source] NetworkError),
+}
+
+impl WorkloadSettings {
+    /// Fills in what is derived and checks what is given, for `model` whose weights are published as `published`.
+    pub fn resolve(&self, model: &Model, published: DType) -> Result<Workload, WorkloadError> {
+        let range = |key: &'static str, found: u64, allowed: std::ops::RangeInclusive<u64>| {
+            if allowed.contains(&found) {
+                return Ok(found);
+            }
+            let expected = format!("{} to {}", allowed.start(), allowed.end());
+            Err(WorkloadError::OutOfRange { key, found: found.to_string(), expected })
+        };
+        let batch = range("batch", self.batch, 1..=LARGEST_BATCH)?;
+        let pages_wanted = if model.takes_pictures() { 1..=10_000 } else { 0..=10_000 };
+        let num_pages = range("num_pages", self.num_pages, pages_wanted)?;
+        let dtype = match &self.dtype {
+            None => published,
+            Some(text) => text.parse().map_err(|error: types::UnknownDType| WorkloadError::OutOfRange {
+                key: "dtype",
+                found: format!("`{text}`"),
+                expected: error.to_string(),
+            })?,
+        };
+        if !matches!(dtype, DType::Fp64 | DType::Fp32 | DType::Fp16 | DType::Bf16 | DType::Fp8) {
+            let expected = "fp64, fp32, fp16, bf16 or fp8".to_owned();
+            return Err(WorkloadError::OutOfRange { key: "dtype", found: dtype.to_string(), expected });
+        }
+        let image = self.image(model)?;
+        let image_tokens = image.map_or(0, |image| image.image_tokens * num_pages);
+        let (text_tokens, seq_len) = self.prompt(image_tokens)?;
+        range("seq_len", seq_len, 1..=MOST_TOKENS)?;
+        let (max_new_tokens, decode_steps) = self.generation()?;
+        range("max_new_tokens", max_new_tokens, 1..=MOST_TOKENS)?;
+        Ok(Workload {
+            profile_id: self.profile_id.clone(),
+            description: self.description.clone(),
+            doc_kind: self.doc_kind,
+            num_pages,
+            batch,
+            image,
+            text_tokens,
+            seq_len,
+            max_new_tokens,
+            decode_steps,
+            dtype,
+            attention: self.attention,
+            logits: self.logits,
+            routing: self.routing,
+        })
+    }
+
+    fn image(&self, model: &Model) -> Result<Option<ImageWorkload>, WorkloadError> {
+        if !model.takes_pictures() {
+            return Ok(None);
+        }
+        let needed = |key: &'static str, value: Option<u64>| {
+            value.ok_or(WorkloadError::Missing { key, model: "a vision-language model" })
+        };
+        let base_size = needed("base_size", self.base_size)?;
+        let image_size = needed("image_size", self.image_size)?;
+        let crop_grid = match (self.crop_mode, self.crop_grid) {
+            (Some(false), Some(grid)) if grid != [1, 1] => {
+                let why = format!("no tiles, but a grid of {} x {}", grid[0], grid[1]);
+                return Err(WorkloadError::Inconsistent { one: "crop_mode", other: "crop_grid", why });
+            }
+            (_, grid) => grid.unwrap_or([1, 1]),
+        };
+        let mut image = ImageWorkload { base_size, image_size, crop_grid, image_tokens: 0 };
+        model.check_image(&image).map_err(WorkloadError::Image)?;
+        image.image_tokens = model.image_tokens(base_size, image_size, crop_grid).unwrap_or(0);
+        Ok(Some(image))
+    }
+
+    /// Text tokens and all prompt tokens; setting either gives the other.
+    fn prompt(&self, image_tokens: u64) -> Result<(u64, u64), WorkloadError> {
+        match (self.text_tokens, self.seq_len) {
+            (None, None) => Err(WorkloadError::Missing { key: "text_tokens", model: "every workload" }),
+            (Some(text), None) => Ok((text, text.saturating_add(image_tokens))),
+            (text, Some(all)) => {
+                let derived = all.checked_sub(image_tokens).ok_or_else(|| WorkloadError::OutOfRange {
+                    key: "seq_len",
+                    found: all.to_string(),
+                    expected: format!("at least the {image_tokens} image tokens"),
+                })?;
+                match text {
+                    Some(text) if text != derived => Err(WorkloadError::Inconsistent {
+                        one: "seq_len",
+                        other: "text_tokens",
+                        why: format!("{all} tokens less {image_tokens} image tokens leave {derived}, not {text}"),
+                    }),
+                    _ => Ok((derived, all)),
+                }
+            }
+        }
+    }
+
+    /// Tokens generated and decode passes; prefill yields the first token.
+    fn generation(&self) -> Result<(u64, u64), WorkloadError> {
+        match (self.max_new_tokens, self.decode_steps) {
+            (None, None) => Err(WorkloadError::Missing { key: "max_new_tokens", model: "every workload" }),
+            (Some(tokens), None) => Ok((tokens, tokens.saturating_sub(1))),
+            (None, Some(steps)) => Ok((steps.saturating_add(1), steps)),
+            (Some(tokens), Some(steps)) if tokens == steps.saturating_add(1) => Ok((tokens, steps)),
+            (Some(tokens), Some(steps)) => Err(WorkloadError::Inconsistent {
+                one: "max_new_tokens",
+                other: "decode_steps",
+                why: format!("{tokens} tokens take {} steps, not {steps}", tokens.saturating_sub(1)),
+            }),
+        }
+    }
+}
