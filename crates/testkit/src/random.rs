@@ -11,7 +11,7 @@ impl Random {
     }
 
     /// The next number.
-    pub fn next(&mut self) -> u64 {
+    pub fn number(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut mixed = self.0;
         mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -21,7 +21,7 @@ impl Random {
 
     /// A number below `end`, which must not be zero.
     pub fn below(&mut self, end: u64) -> u64 {
-        self.next() % end
+        self.number() % end
     }
 }
 
@@ -33,7 +33,7 @@ mod tests {
     fn the_sequence_is_the_published_one() {
         // First outputs for seed 0 of the reference implementation (Vigna, splitmix64.c).
         let mut random = Random::new(0);
-        assert_eq!(random.next(), 0xe220_a839_7b1d_cdaf);
-        assert_eq!(random.next(), 0x6e78_9e6a_a1b9_65f4);
+        assert_eq!(random.number(), 0xe220_a839_7b1d_cdaf);
+        assert_eq!(random.number(), 0x6e78_9e6a_a1b9_65f4);
     }
 }

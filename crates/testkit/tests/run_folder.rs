@@ -61,7 +61,7 @@ fn a_hundred_kills_leave_no_manifest_that_lies() {
     let (mut nothing, mut steps_seen, mut with_files) = (0, 0, 0);
     for number in 0..KILLS {
         let root = tempfile::tempdir().unwrap();
-        let (child, mut lines) = start(root.path(), random.next());
+        let (child, mut lines) = start(root.path(), random.number());
         // One in five is killed while it begins; the others somewhere in the step after the last one waited for.
         let waited = if number % 5 == 0 { 0 } else { 1 + random.below(5) };
         wait_for_steps(&mut lines, waited);

@@ -70,7 +70,7 @@ fn content(random: &mut Random) -> Vec<u8> {
         2 => random.below(10_000),
         _ => random.below(150_000),
     };
-    let byte = random.next() as u8;
+    let byte = random.number() as u8;
     (0..size).map(|place| byte.wrapping_add(place as u8)).collect()
 }
 
