@@ -1,0 +1,177 @@
+//! `hardware`: which devices are known and what they can do, this machine's processor among them once it was measured.
+
+use std::path::Path;
+
+use collect::calibrate::{self, Store};
+use meter::hardware::{Catalogue, HardwareError};
+use types::{Hardware, HardwareListing, SchemaTag};
+
+use crate::CollectError;
+
+/// The name this machine's processor goes by.
+pub const PROCESSOR: &str = "cpu";
+
+/// Why devices could not be listed, or one not be found.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum DeviceError {
+    /// A device file is wrong, or no device has the name.
+    #[error(transparent)]
+    Catalogue(#[from] HardwareError),
+    /// The machine could not be read.
+    #[error(transparent)]
+    Machine(#[from] CollectError),
+    /// The configuration folder is not one.
+    #[error("--config-dir {folder} is not a folder")]
+    NoConfigFolder {
+        /// As given.
+        folder: String,
+    },
+    /// A user's device file or folder cannot be read.
+    #[error("cannot read {path}: {reason}")]
+    Unreadable {
+        /// The file or folder.
+        path: String,
+        /// What the system said.
+        reason: std::io::Error,
+    },
+    /// The processor has no vendor's peaks, and its own were not measured yet.
+    #[error("the rates of this processor ({name}, {threads} threads) were not measured yet")]
+    NotMeasured {
+        /// Its name.
+        name: String,
+        /// Threads the rates would be for.
+        threads: usize,
+    },
+}
+
+impl DeviceError {
+    /// The next step, where there is one that the message does not already say.
+    pub fn hint(&self) -> Option<String> {
+        match self {
+            Self::Catalogue(error) => error.hint(),
+            Self::Machine(error) => error.hint(),
+            Self::NotMeasured { .. } => Some("`llm-perf doctor --calibrate` measures them in about a second".to_owned()),
+            Self::NoConfigFolder { .. } | Self::Unreadable { .. } => None,
+        }
+    }
+
+    /// Whether the request was wrong, rather than the machine unable to serve it.
+    pub fn is_wrong_usage(&self) -> bool {
+        matches!(self, Self::Catalogue(_) | Self::NoConfigFolder { .. })
+    }
+}
+
+/// What `hardware` lists.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Devices {
+    /// The document.
+    pub listing: HardwareListing,
+    /// Why the processor is not in it, when it is not.
+    pub note: Option<String>,
+}
+
+/// Every device.
+pub fn list(config_dir: Option<&Path>) -> Result<Devices, DeviceError> {
+    let mut devices: Vec<Hardware> = catalogue(config_dir)?.devices().cloned().collect();
+    let note = match processor() {
+        Ok(processor) => {
+            devices.push(processor);
+            None
+        }
+        Err(error) => {
+            let hint = error.hint().map(|hint| format!("; {hint}")).unwrap_or_default();
+            Some(format!("`{PROCESSOR}` is not listed: {error}{hint}"))
+        }
+    };
+    Ok(Devices { listing: HardwareListing { schema: SchemaTag::new(), devices }, note })
+}
+
+/// One device, by id, name or the name the driver reports.
+pub fn find(config_dir: Option<&Path>, name: &str) -> Result<Hardware, DeviceError> {
+    let catalogue = catalogue(config_dir)?;
+    // A user may describe a processor of their own under that name.
+    match catalogue.find(name) {
+        Err(HardwareError::Unknown { .. }) if name.eq_ignore_ascii_case(PROCESSOR) => processor(),
+        answer => Ok(answer?.clone()),
+    }
+}
+
+/// The built-in devices, and the ones in `hardware/` of the configuration folder.
+pub fn catalogue(config_dir: Option<&Path>) -> Result<Catalogue, DeviceError> {
+    let built_in = Catalogue::built_in()?;
+    match config_dir {
+        Some(folder) => Ok(built_in.with_files(own_files(folder)?)?),
+        None => Ok(built_in),
+    }
+}
+
+/// Name and text of each of the user's device files, by name.
+fn own_files(config_dir: &Path) -> Result<Vec<(String, String)>, DeviceError> {
+    if !config_dir.is_dir() {
+        return Err(DeviceError::NoConfigFolder { folder: config_dir.display().to_string() });
+    }
+    let unreadable = |path: &Path, reason| DeviceError::Unreadable { path: path.display().to_string(), reason };
+    let folder = config_dir.join("hardware");
+    let entries = match std::fs::read_dir(&folder) {
+        Err(reason) if reason.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
+        answer => answer.map_err(|reason| unreadable(&folder, reason))?,
+    };
+    let mut files = Vec::new();
+    for entry in entries {
+        let path = entry.map_err(|reason| unreadable(&folder, reason))?.path();
+        if path.extension().is_some_and(|ending| ending == "yaml" || ending == "yml") {
+            let text = std::fs::read_to_string(&path).map_err(|reason| unreadable(&path, reason))?;
+            files.push((path.display().to_string(), text));
+        }
+    }
+    files.sort();
+    Ok(files)
+}
+
+/// This machine's processor, as it was measured.
+fn processor() -> Result<Hardware, DeviceError> {
+    let (name, threads) = (calibrate::processor_name(), calibrate::threads());
+    let kept = Store::of_this_user()?.read(&name, threads)?;
+    kept.map(|kept| calibrate::hardware(&kept)).ok_or(DeviceError::NotMeasured { name, threads })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_folder_without_devices_adds_none() {
+        let folder = tempfile::tempdir().unwrap();
+        let built_in = catalogue(None).unwrap().devices().len();
+        assert_eq!(catalogue(Some(folder.path())).unwrap().devices().len(), built_in);
+    }
+
+    #[test]
+    fn a_users_device_is_found_by_its_drivers_name() {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::create_dir(folder.path().join("hardware")).unwrap();
+        let hint = find(None, "NVIDIA Unheard Of").unwrap_err().hint().unwrap();
+        let file = hint.split_once("\n\n").unwrap().1;
+        let file = file.replace("value: 0", "value: 7").replace("flops: 0", "flops: 1e12");
+        std::fs::write(folder.path().join("hardware/unheard-of.yaml"), file).unwrap();
+        std::fs::write(folder.path().join("hardware/notes.txt"), "no device").unwrap();
+        assert_eq!(find(Some(folder.path()), "NVIDIA Unheard Of").unwrap().sm_count, 7);
+    }
+
+    #[test]
+    fn a_folder_that_is_none_is_wrong_usage() {
+        let error = catalogue(Some(Path::new("/nowhere"))).unwrap_err();
+        assert_eq!(error.to_string(), "--config-dir /nowhere is not a folder");
+        assert!(error.is_wrong_usage());
+    }
+
+    #[test]
+    fn a_broken_file_is_named() {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::create_dir(folder.path().join("hardware")).unwrap();
+        std::fs::write(folder.path().join("hardware/broken.yaml"), "id: [").unwrap();
+        let error = catalogue(Some(folder.path())).unwrap_err();
+        assert!(error.to_string().contains("broken.yaml"), "{error}");
+    }
+}
