@@ -6,6 +6,7 @@
 
 mod backend;
 mod blueprint;
+mod class;
 pub mod config;
 mod error;
 mod layer;
@@ -15,6 +16,7 @@ mod shape;
 
 pub use backend::{Backend, Ops, Routing};
 pub use blueprint::{Blueprint, Builder, Module, ModuleEntry, Param, ParamEntry, Repetition, Setting};
+pub use class::{CLASSES, Class};
 pub use error::{NetworkError, ShapeError};
 pub use model::{CacheLayout, Images, Model, Prompt, deepseek_ocr, llama, shallow_resnet};
 pub use preset::{PRESETS, Preset};

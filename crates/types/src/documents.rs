@@ -4,8 +4,8 @@ use schemars::{Schema, generate::SchemaSettings};
 
 use crate::schema::{Document, SchemaName};
 use crate::{
-    Calibration, Diagnosis, Environment, HardwareListing, Metrics, RunDetail, RunList, RunManifest, SchemaList,
-    ValidationReport,
+    AnalyticReport, Calibration, Diagnosis, Environment, HardwareListing, Metrics, RunDetail, RunList, RunManifest,
+    SchemaList, ValidationReport,
 };
 
 /// One document: its name, what it is and how its schema is made.
@@ -32,6 +32,9 @@ impl DocumentKind {
 pub const ALL: &[DocumentKind] = &[
     DocumentKind::of::<RunManifest>("manifest.json: what a run is, its status and the files it left"),
     DocumentKind::of::<Metrics>("metrics.json: samples, stages, operators, kernels and findings of a run"),
+    DocumentKind::of::<AnalyticReport>(
+        "report.json: what a model costs on a workload, modelled from its configuration",
+    ),
     DocumentKind::of::<Environment>("env.json: the machine and the software a run used"),
     DocumentKind::of::<Diagnosis>("output of `doctor --json`: what can be profiled here"),
     DocumentKind::of::<HardwareListing>("output of `hardware --json`: devices with their peaks and sources"),

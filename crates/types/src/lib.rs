@@ -3,6 +3,7 @@
 //! Every other crate agrees on these and on nothing else. There is no input or output here, no clock and no formula;
 //! JSON Schemas come from these types, so a document that validates is a document these types can read.
 
+mod analytic;
 mod clock;
 mod cost;
 mod device;
@@ -12,6 +13,7 @@ mod environment;
 mod finding;
 mod hardware;
 mod kernel;
+mod layer_page;
 mod manifest;
 mod metrics;
 mod op;
@@ -27,6 +29,11 @@ mod unit;
 mod validation;
 mod workload;
 
+pub use analytic::{
+    AnalyticReport, Assumption, Coverage, DevicePrediction, DeviceUsed, MemoryNeed, ModelSpec, ModuleMetrics,
+    ModuleNode, ModuleStage, OperatorCategory, OperatorShare, ParameterCounts, RateUsed, RepetitionKind, StageCost,
+    TargetOperator, TargetOperatorList, WorkloadProfile,
+};
 pub use clock::{Clock, ClockId, ClockKind};
 pub use cost::{Cost, Traffic};
 pub use device::{Device, DeviceId, Placement};
@@ -40,6 +47,7 @@ pub use hardware::{
     CalibratedRate, Calibration, ComputeUnit, Hardware, HardwareListing, NumberSource, Peak, Source, Sourced,
 };
 pub use kernel::{KernelRecord, KernelSummary, LaunchShape};
+pub use layer_page::{FormulaLine, LayerPage, LayerPart, LayerPass, OperationLines};
 pub use manifest::{Artifact, ProcessIdentity, RunManifest, RunStatus, StepRecord};
 pub use metrics::{
     Aggregates, Metrics, ModuleSummary, Overhead, PeakUsed, RunHeader, Sample, StageSummary, Totals, Work,

@@ -69,6 +69,39 @@ impl ModelConfig {
         (architecture.read)(&fields).map_err(fail)
     }
 
+    /// What a report says of it.
+    pub fn facts(&self) -> Facts {
+        match self {
+            Self::DeepseekOcr(config) => Facts {
+                class: "DeepseekOCRForCausalLM",
+                width: config.language.width,
+                intermediate: Some(config.language.intermediate),
+                layers: config.language.layers,
+                heads: Some(config.language.heads),
+                vision_backbone: Some("sam_vit_b + clip_vit_l"),
+                mixes_experts: config.language.first_mixture_layer < config.language.layers,
+            },
+            Self::Llama(config) => Facts {
+                class: "LlamaForCausalLM",
+                width: config.width,
+                intermediate: Some(config.intermediate),
+                layers: config.layers,
+                heads: Some(config.heads),
+                vision_backbone: None,
+                mixes_experts: false,
+            },
+            Self::ShallowResnet(config) => Facts {
+                class: "ShallowResNet",
+                width: config.channels,
+                intermediate: None,
+                layers: config.blocks,
+                heads: None,
+                vision_backbone: None,
+                mixes_experts: false,
+            },
+        }
+    }
+
     /// Element type its weights are published in.
     pub fn dtype(&self) -> DType {
         match self {
@@ -77,6 +110,25 @@ impl ModelConfig {
             Self::ShallowResnet(config) => config.dtype,
         }
     }
+}
+
+/// What a report says of a model besides its modules.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Facts {
+    /// Class of the published model.
+    pub class: &'static str,
+    /// Width of the hidden states.
+    pub width: u64,
+    /// Inner width of a dense feed-forward.
+    pub intermediate: Option<u64>,
+    /// Decoder layers, or blocks.
+    pub layers: u64,
+    /// Attention heads.
+    pub heads: Option<u64>,
+    /// Vision encoder.
+    pub vision_backbone: Option<&'static str>,
+    /// Whether layers mix experts.
+    pub mixes_experts: bool,
 }
 
 impl Architecture {

@@ -1,0 +1,145 @@
+//! Module classes of the published models: what each computes, where it is defined, what else it is called.
+
+/// One class.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Class {
+    /// Its name.
+    pub name: &'static str,
+    /// File or package that defines it.
+    pub home: &'static str,
+    /// What it computes.
+    pub definition: &'static str,
+    /// Other classes that are the same module with another kernel.
+    pub aliases: &'static [&'static str],
+}
+
+const fn class(name: &'static str, home: &'static str, definition: &'static str) -> Class {
+    Class { name, home, definition, aliases: &[] }
+}
+
+const TORCH: &str = "torch.nn";
+const ENCODER: &str = "deepencoder";
+const OCR: &str = "modeling_deepseekocr";
+const V2: &str = "modeling_deepseekv2";
+const LLAMA: &str = "transformers.models.llama.modeling_llama";
+const OURS: &str = "shallow_resnet";
+
+/// Every class a network here is made of.
+pub const CLASSES: &[Class] = &[
+    class("DeepseekOCRForCausalLM", OCR, "logits = lm_head(model(tokens, pictures))"),
+    class(
+        "DeepseekOCRModel",
+        OCR,
+        "embed the tokens; at prefill put the projected features of tiles and global view, a newline behind each row and \
+         a separator behind the page, in place of the image tokens; then all decoder layers and the final norm",
+    ),
+    class(
+        "DeepseekV2DecoderLayer",
+        V2,
+        "h = x + self_attn(input_layernorm(x)); y = h + mlp(post_attention_layernorm(h))",
+    ),
+    class("DeepseekV2MLP", V2, "y = down_proj(silu(gate_proj(x)) * up_proj(x))"),
+    class(
+        "DeepseekV2MoE",
+        V2,
+        "y = sum over the chosen experts of score * expert(x), plus shared_experts(x), which every token passes through",
+    ),
+    class("MoEGate", V2, "scores = softmax(x W^T) in single precision; the k best experts of each token"),
+    class("DeepseekV2RMSNorm", V2, "y = x / sqrt(mean(x^2) + eps) * weight"),
+    class(
+        "ImageEncoderViT",
+        ENCODER,
+        "patches plus positions, all blocks, the neck, then two convolutions of stride 2",
+    ),
+    class("PatchEmbed", ENCODER, "a convolution whose kernel and stride are one patch, channels last"),
+    class(
+        "Block",
+        ENCODER,
+        "h = x + attn(norm1(x)), in windows padded to whole ones unless the block is global; y = h + mlp(norm2(h))",
+    ),
+    class(
+        "Attention",
+        ENCODER,
+        "softmax(q k^T / sqrt(d) + rows + columns) v, where rows and columns are products of q with relative-position tables",
+    ),
+    class("MLPBlock", ENCODER, "y = lin2(gelu(lin1(x)))"),
+    class("LayerNorm2d", ENCODER, "y = (x - mean(x)) / sqrt(var(x) + eps) * weight + bias, over channels"),
+    class("VitModel", ENCODER, "transformer(pre_layrnorm(embeddings(features of SAM)))"),
+    class(
+        "CLIPVisionEmbeddings",
+        ENCODER,
+        "class token and SAM features as patches, plus positions resampled to their grid; its own patch convolution is not used",
+    ),
+    class("NoTPTransformer", ENCODER, "all blocks, one after the other"),
+    class("NoTPTransformerBlock", ENCODER, "h = x + self_attn(layer_norm1(x)); y = h + mlp(layer_norm2(h))"),
+    class("NoTPAttention", ENCODER, "y = out_proj(softmax(q k^T / sqrt(d)) v) with q, k, v from qkv_proj(x)"),
+    class("NoTPFeedForward", ENCODER, "y = fc2(quick_gelu(fc1(x)))"),
+    class("MlpProjector", ENCODER, "y = x W^T + bias, from CLIP and SAM features side by side to the decoder's width"),
+    Class {
+        name: "LlamaAttention",
+        home: LLAMA,
+        definition: "y = o_proj(softmax(q k^T / sqrt(d), causal) v) with rotated q and k, over all cached keys and values",
+        aliases: &["LlamaFlashAttention2", "LlamaSdpaAttention"],
+    },
+    class("LlamaRotaryEmbedding", LLAMA, "y = x * cos(position * angle) + rotate_half(x) * sin(position * angle)"),
+    class("LlamaForCausalLM", LLAMA, "logits = lm_head(model(tokens))"),
+    class("LlamaModel", LLAMA, "embed the tokens, all decoder layers, the final norm"),
+    class(
+        "LlamaDecoderLayer",
+        LLAMA,
+        "h = x + self_attn(input_layernorm(x)); y = h + mlp(post_attention_layernorm(h))",
+    ),
+    class("LlamaMLP", LLAMA, "y = down_proj(silu(gate_proj(x)) * up_proj(x))"),
+    class("LlamaRMSNorm", LLAMA, "y = x / sqrt(mean(x^2) + eps) * weight"),
+    class("ShallowResNet", OURS, "head(residual(stem(x)))"),
+    class("BasicBlock", OURS, "y = relu(x + bn2(conv2(relu(bn1(conv1(x))))))"),
+    class("Linear", TORCH, "y = x W^T + bias"),
+    class("Conv2d", TORCH, "each output is the sum over channels and taps of input times weight, plus bias"),
+    class("Embedding", TORCH, "y = table[ids]"),
+    class("LayerNorm", TORCH, "y = (x - mean(x)) / sqrt(var(x) + eps) * weight + bias"),
+    class("BatchNorm2d", TORCH, "y = (x - running_mean) / sqrt(running_var + eps) * weight + bias"),
+    class("GELU", TORCH, "y = x / 2 * (1 + erf(x / sqrt(2)))"),
+    class("SiLU", TORCH, "y = x / (1 + exp(-x))"),
+    class("ReLU", TORCH, "y = max(x, 0)"),
+    class("ModuleList", TORCH, "a list of modules; what it holds is applied by the module around it"),
+    class("Sequential", TORCH, "its parts, one after the other"),
+];
+
+impl Class {
+    /// The class of that name, or the one it is an alias of.
+    pub fn find(name: &str) -> Option<&'static Self> {
+        CLASSES.iter().find(|class| class.name == name || class.aliases.contains(&name))
+    }
+
+    /// Name with the file or package that defines it.
+    pub fn qualified(&self) -> String {
+        format!("{}.{}", self.home, self.name)
+    }
+
+    /// Whether PyTorch brings it.
+    pub fn is_builtin(&self) -> bool {
+        self.home == TORCH
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Model, PRESETS};
+
+    #[test]
+    fn every_class_of_every_network_is_described_once() {
+        for preset in PRESETS {
+            let model = Model::new(&preset.config().unwrap());
+            for (_, entry) in model.blueprint().modules() {
+                let found = CLASSES.iter().filter(|class| class.name == entry.class).count();
+                assert_eq!(found, 1, "{} of {}", entry.class, preset.name);
+            }
+        }
+    }
+
+    #[test]
+    fn attention_kernels_are_aliases_of_one_module() {
+        assert_eq!(Class::find("LlamaFlashAttention2").unwrap().name, "LlamaAttention");
+    }
+}
