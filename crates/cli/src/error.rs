@@ -33,7 +33,6 @@ impl CliError {
     }
 
     /// A library error with everything beneath it as causes (exit code 1; see [`CliError::with_exit`]).
-    #[allow(dead_code, reason = "the first verb over a library crate uses it")]
     pub(crate) fn from_error(error: &dyn Error) -> Self {
         let mut failure = Self::failed(error.to_string());
         let mut source = error.source();
@@ -58,7 +57,6 @@ impl CliError {
     }
 
     /// Ends the program with another exit code.
-    #[allow(dead_code, reason = "the first verb over a library crate uses it")]
     pub(crate) fn with_exit(mut self, exit: Exit) -> Self {
         self.exit = exit;
         self
@@ -70,6 +68,13 @@ impl From<ConfigError> for CliError {
     fn from(error: ConfigError) -> Self {
         let place = error.span().map(|span| format!("\n{}", span.excerpt())).unwrap_or_default();
         Self { hints: error.hints(), ..Self::usage(format!("{error}{place}")) }
+    }
+}
+
+impl From<flow::CollectError> for CliError {
+    fn from(error: flow::CollectError) -> Self {
+        let exit = if error.is_wrong_usage() { Exit::Usage } else { Exit::Failed };
+        Self { hints: error.hint().into_iter().collect(), ..Self::from_error(&error) }.with_exit(exit)
     }
 }
 

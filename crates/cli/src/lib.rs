@@ -11,6 +11,7 @@ pub mod config;
 mod error;
 mod exit;
 mod message;
+mod table;
 mod verb;
 
 /// Runs the program on the given argument list (the program's own name first) and says how it ended.

@@ -32,5 +32,8 @@ macro_rules! verbs {
 
 verbs! {
     config => Config,
+    runs => Runs,
+    schema => Schema,
+    validate => Validate,
     completions => Completions,
 }

@@ -1,0 +1,223 @@
+//! `llm-perf runs`: what was run, how it ended, and the files of one run.
+
+use std::fmt::Write as _;
+use std::path::PathBuf;
+
+use types::{FileProblemKind, RunDetail, RunList, RunListing, RunState, Verification};
+
+use crate::arguments::Context;
+use crate::error::CliError;
+use crate::exit::Exit;
+use crate::table::{Table, printable};
+
+/// List earlier runs, or the files of one
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Arguments {
+    /// One run: its name, the start of it, `latest`, or the path of its folder
+    #[arg(value_name = "RUN")]
+    run: Option<String>,
+    /// Folder that holds the runs
+    #[arg(long, value_name = "DIR", default_value = flow::runs::DEFAULT_ROOT)]
+    root: PathBuf,
+    /// Compare every file of the run with its manifest; exit code 1 when one is missing or changed
+    #[arg(long, requires = "run")]
+    verify: bool,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  llm-perf runs                       every run, newest first
+  llm-perf runs latest                the files of the newest run
+  llm-perf runs 20251115 --verify     one run by the start of its name; are its files what it wrote?
+  llm-perf runs results/baseline      a run that was written with --out
+  llm-perf runs --json | jq -r '.runs[] | select(.state == \"complete\") | .path'";
+
+pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<Exit, CliError> {
+    match &arguments.run {
+        None => list(arguments, context),
+        Some(selector) => show(arguments, selector, context),
+    }
+}
+
+fn list(arguments: &Arguments, context: &Context) -> Result<Exit, CliError> {
+    let found = flow::runs::list(&arguments.root)?;
+    if found.runs.is_empty() {
+        let absent = if arguments.root.exists() { "" } else { " (there is no such folder)" };
+        context.messages.note(format_args!("no runs in {}{absent}", printable(&found.root)));
+        context.messages.note("`--root DIR` looks elsewhere");
+    }
+    match arguments.json {
+        true => context.messages.print_json(&found)?,
+        false => context.messages.print(&list_text(&found))?,
+    }
+    Ok(Exit::Done)
+}
+
+fn show(arguments: &Arguments, selector: &str, context: &Context) -> Result<Exit, CliError> {
+    let run = flow::runs::find_run(&arguments.root, selector)?;
+    let mut detail = run.detail();
+    if arguments.verify {
+        let size = detail.run.bytes.map(|bytes| format!(", {bytes}")).unwrap_or_default();
+        context.messages.note(format_args!("checking {}{size}", files(detail.files.len() as u64)));
+        detail.verification = Some(run.verify()?);
+    }
+    match arguments.json {
+        true => context.messages.print_json(&detail)?,
+        false => context.messages.print(&detail_text(&detail))?,
+    }
+    Ok(if detail.verification.is_none_or(|verification| verification.is_clean()) { Exit::Done } else { Exit::Failed })
+}
+
+fn list_text(list: &RunList) -> String {
+    if list.runs.is_empty() {
+        return String::new();
+    }
+    let mut table = Table::with_heads(["RUN", "STATUS", "VERB", "MODEL", "DEVICE", "STARTED", "NOTE"]);
+    for run in &list.runs {
+        let text = |field: &Option<String>| field.clone().unwrap_or_else(|| "-".to_owned());
+        let started = run.started_at.as_deref().map_or_else(|| "-".to_owned(), date);
+        let reasons = run.reasons.join("; ");
+        let (verb, model, device) = (text(&run.verb), text(&run.model), text(&run.device));
+        table.row([run.id.as_str(), state(run.state), &verb, &model, &device, &started, &reasons]);
+    }
+    table.to_string()
+}
+
+fn detail_text(detail: &RunDetail) -> String {
+    let mut text = facts(detail).to_string();
+    if !detail.steps.is_empty() {
+        let mut table = Table::with_heads(["STEP", "ENDED"]);
+        detail.steps.iter().for_each(|step| table.row([step.name.as_str(), &date(&step.ended_at)]));
+        let _ = write!(text, "\n{table}");
+    }
+    if detail.files.is_empty() {
+        text.push_str("\nno files\n");
+    } else {
+        let mut table = Table::with_heads(["SIZE", "FILE", "DOCUMENT"]).align_right(0);
+        for file in &detail.files {
+            table.row([&file.bytes.to_string(), &file.path, file.document.as_deref().unwrap_or_default()]);
+        }
+        let _ = write!(text, "\n{table}");
+    }
+    if let Some(verification) = &detail.verification {
+        let _ = write!(text, "\n{}", verification_text(verification));
+    }
+    text
+}
+
+fn facts(detail: &RunDetail) -> Table {
+    let RunListing {
+        id,
+        path,
+        state: run_state,
+        reasons,
+        verb,
+        model,
+        device,
+        started_at,
+        ended_at,
+        file_count,
+        bytes,
+    } = &detail.run;
+    let mut table = Table::default();
+    table.row(["run", id]);
+    table.row(["status", state(*run_state)]);
+    reasons.iter().for_each(|reason| table.row(["", reason]));
+    let size = file_count.zip(*bytes).map(|(count, bytes)| format!("{}, {bytes}", files(count)));
+    let command = detail.command.iter().map(|word| shell_word(word)).collect::<Vec<_>>().join(" ");
+    let rows = [
+        ("verb", verb.clone()),
+        ("model", model.clone()),
+        ("device", device.clone()),
+        ("started", started_at.clone()),
+        ("ended", ended_at.clone()),
+        ("command", Some(command)),
+        ("version", Some(detail.tool_version.clone())),
+        ("folder", Some(path.clone())),
+        ("holds", size),
+    ];
+    for (name, value) in rows {
+        table.row([name, value.as_deref().unwrap_or("-")]);
+    }
+    table
+}
+
+fn verification_text(verification: &Verification) -> String {
+    let checked = files(verification.checked);
+    let mut text = match verification.problems.len() {
+        0 => format!("{checked} checked, all as listed\n"),
+        count => format!("{checked} checked, {count} not as listed\n"),
+    };
+    let mut table = Table::default();
+    for problem in &verification.problems {
+        let kind = match problem.kind {
+            FileProblemKind::Missing => "missing",
+            FileProblemKind::Changed => "changed",
+            FileProblemKind::Unreadable => "unreadable",
+            FileProblemKind::Refused => "refused",
+        };
+        table.row(["", kind, &problem.path, &problem.detail]);
+    }
+    for path in &verification.unlisted {
+        table.row(["", "unlisted", path, ""]);
+    }
+    let _ = write!(text, "{table}");
+    text
+}
+
+fn files(count: u64) -> String {
+    if count == 1 { "1 file".to_owned() } else { format!("{count} files") }
+}
+
+fn state(state: RunState) -> &'static str {
+    match state {
+        RunState::Complete => "complete",
+        RunState::Partial => "partial",
+        RunState::Failed => "failed",
+        RunState::Running => "running",
+        RunState::Interrupted => "interrupted",
+        RunState::Unreadable => "unreadable",
+    }
+}
+
+/// `2025-11-15 03:47:12` of an RFC 3339 time, in the time zone it was written in; anything else as it is.
+fn date(time: &str) -> String {
+    match (time.get(..10), time.get(10..11), time.get(11..19)) {
+        (Some(day), Some("T"), Some(clock)) => format!("{day} {clock}"),
+        _ => time.to_owned(),
+    }
+}
+
+/// A word as a shell would read it back.
+fn shell_word(word: &str) -> String {
+    let plain = |c: char| c.is_alphanumeric() || "_-./=:@,+%~".contains(c);
+    if !word.is_empty() && word.chars().all(plain) {
+        word.to_owned()
+    } else {
+        format!("'{}'", word.replace('\'', r"'\''"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_date_is_shortened_only_when_it_is_one() {
+        assert_eq!(date("2025-11-15T03:47:12.123+01:00"), "2025-11-15 03:47:12");
+        assert_eq!(date("yesterday"), "yesterday");
+        assert_eq!(date("ääääääääääääääääääää"), "ääääääääääääääääääää");
+    }
+
+    #[test]
+    fn words_are_quoted_as_a_shell_needs_them() {
+        assert_eq!(shell_word("workload.batch=4"), "workload.batch=4");
+        assert_eq!(shell_word("[1, 2]"), "'[1, 2]'");
+        assert_eq!(shell_word("it's"), r"'it'\''s'");
+        assert_eq!(shell_word(""), "''");
+    }
+}

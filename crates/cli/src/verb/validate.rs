@@ -1,0 +1,71 @@
+//! `llm-perf validate`: whether files are what their `schema` field says.
+
+use std::fmt::Write as _;
+use std::path::PathBuf;
+
+use types::{FileValidation, ValidationReport, ValidationVerdict};
+
+use crate::arguments::Context;
+use crate::error::CliError;
+use crate::exit::Exit;
+use crate::table::printable;
+
+/// Check documents against the schema they name
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Arguments {
+    /// Files to check; `-` is standard input
+    #[arg(value_name = "FILE", required = true)]
+    files: Vec<PathBuf>,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  llm-perf validate tmp/profile-output/20251115-034712/metrics.json
+  llm-perf validate results/*/manifest.json
+  llm-perf runs --json | llm-perf validate -
+
+Exit codes:
+  0 every file is valid, 1 one is not, 2 one cannot be read or names no schema known here";
+
+pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<Exit, CliError> {
+    let report = flow::validate::validate_files(&arguments.files);
+    match arguments.json {
+        true => context.messages.print_json(&report)?,
+        false => context.messages.print(&report.files.iter().map(file_text).collect::<String>())?,
+    }
+    Ok(exit(&report))
+}
+
+fn exit(report: &ValidationReport) -> Exit {
+    let any = |verdict| report.files.iter().any(|file| file.verdict == verdict);
+    if any(ValidationVerdict::Undecided) {
+        Exit::Usage
+    } else if any(ValidationVerdict::Invalid) {
+        Exit::Failed
+    } else {
+        Exit::Done
+    }
+}
+
+fn file_text(file: &FileValidation) -> String {
+    let document = file.document.as_deref().unwrap_or_default();
+    let outcome = match (&file.error, file.violations.len()) {
+        (Some(error), _) => printable(error).into_owned(),
+        (None, 0) => format!("valid {document}"),
+        (None, 1) => format!("1 violation of {document}"),
+        (None, count) => format!("{count} violations of {document}"),
+    };
+    let mut text = format!("{}: {outcome}\n", printable(&file.file));
+    for violation in &file.violations {
+        let place = if violation.pointer.is_empty() { "(document)" } else { &violation.pointer };
+        let _ = writeln!(text, "  {}: {}", printable(place), printable(&violation.message));
+    }
+    if let Some(hint) = &file.hint {
+        let _ = writeln!(text, "  hint: {hint}");
+    }
+    text
+}
