@@ -91,14 +91,12 @@ impl Messages {
     }
 
     /// Something the user should know although the work goes on.
-    #[allow(dead_code, reason = "the first verb with a warning uses it")]
     pub(crate) fn warning(&self, text: impl Display) {
         let label = self.paint(io::stderr().is_terminal()).with(WARNING, "warning:");
         self.talk(Verbosity::Normal, format_args!("{label} {text}"));
     }
 
     /// What is being done.
-    #[allow(dead_code, reason = "the first verb that takes a while uses it")]
     pub(crate) fn note(&self, text: impl Display) {
         self.talk(Verbosity::Normal, format_args!("{text}"));
     }
@@ -116,7 +114,6 @@ impl Messages {
     }
 
     /// Colours for data on standard output.
-    #[allow(dead_code, reason = "the first verb that colours data uses it")]
     pub(crate) fn paint_stdout(&self) -> Paint {
         self.paint(io::stdout().is_terminal())
     }

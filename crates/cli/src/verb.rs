@@ -35,5 +35,8 @@ verbs! {
     runs => Runs,
     schema => Schema,
     validate => Validate,
+    doctor => Doctor,
+    env => Env,
+    hardware => Hardware,
     completions => Completions,
 }

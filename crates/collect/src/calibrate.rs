@@ -44,7 +44,7 @@ impl Default for Settings {
     fn default() -> Self {
         Self {
             threads: threads(),
-            sides: vec![512, 1024, 2048, 4096],
+            sides: vec![128, 256, 512, 1024, 2048, 4096],
             // A product of 10 ms is five orders above the clock's resolution and long against the start of threads.
             long_enough: Duration::from_millis(10),
             rounds_least: 5,
@@ -87,12 +87,16 @@ pub fn measure(settings: &Settings, progress: &mut dyn FnMut(&str)) -> Result<Ca
         .map_err(|error| CollectError::Calibration { what: "threads".into(), reason: error.to_string() })?;
     let mut matrix = Vec::new();
     for (dtype, measure) in PRODUCTS {
-        progress(&format!("{dtype} matrix product, {threads} threads"));
+        progress(&format!("measuring: {dtype} matrix product, {threads} threads"));
         matrix.push(pool.install(|| measure(dtype, settings))?);
     }
     let memory = environment::memory();
+    let memory_bytes = memory.total_bytes.ok_or_else(|| CollectError::Calibration {
+        what: "memory".into(),
+        reason: "the system does not say how much there is".into(),
+    })?;
     let size = copy::Size::choose(settings.copy_bytes, &memory);
-    progress(&format!("copy of {} MiB, {threads} threads", size.bytes >> 20));
+    progress(&format!("measuring: copy of {} MiB, {threads} threads", size.bytes >> 20));
     let copy_samples_ns = pool.install(|| copy::measure(&size, settings))?;
     let moved = Bytes::new(size.bytes as u64) * 2;
     Ok(Calibration {
@@ -105,7 +109,7 @@ pub fn measure(settings: &Settings, progress: &mut dyn FnMut(&str)) -> Result<Ca
         bytes_per_second: BytesPerSecond::new((moved / best(&copy_samples_ns)?.as_seconds()).get().round()),
         copy_method: size.method(),
         copy_samples_ns,
-        memory_bytes: memory.total_bytes.unwrap_or(Bytes::ZERO),
+        memory_bytes,
     })
 }
 

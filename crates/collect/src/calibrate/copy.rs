@@ -41,7 +41,7 @@ impl Size {
     pub(super) fn method(&self) -> String {
         let doubt = if self.short { "; memory was short, so caches may have helped" } else { "" };
         format!(
-            "copy of {} MiB, all threads, bytes read and bytes written counted, lines read to be overwritten not{doubt}",
+            "copy of {} MiB, all threads, bytes read plus bytes written, without lines fetched only to be overwritten{doubt}",
             self.bytes >> 20
         )
     }
@@ -85,15 +85,20 @@ pub(super) fn measure(size: &Size, settings: &Settings) -> Result<Vec<Nanos>, Co
     let mut target = reserve(words).ok_or_else(|| wrong("the memory for it could not be had"))?;
     let piece = words.div_ceil(settings.threads.max(1));
     // Written before it is read: pages nobody wrote all show one page of zeros, which a cache holds.
-    source.par_iter_mut().enumerate().for_each(|(place, word)| *word = place as u64);
-    target.par_iter_mut().for_each(|word| *word = u64::MAX);
+    source.par_chunks_mut(piece).enumerate().for_each(|(number, part)| part.fill(mark(number)));
+    target.par_chunks_mut(piece).for_each(|part| part.fill(0));
     let samples = rounds(settings, || {
         time(|| {
             target.par_chunks_mut(piece).zip(source.par_chunks(piece)).for_each(|(to, from)| to.copy_from_slice(from));
         })
     })?;
-    let right = [0, words / 2, words - 1].iter().all(|place| target[*place] == *place as u64);
+    let right = [0, words / 2, words - 1].iter().all(|place| target[*place] == mark(place / piece));
     if right { Ok(samples) } else { Err(wrong("what was copied is not what was there")) }
+}
+
+/// What a part is filled with, so that it can be recognised; never what the target holds before.
+fn mark(part: usize) -> u64 {
+    part as u64 + 1
 }
 
 /// A buffer, or nothing where the memory for it cannot be had.

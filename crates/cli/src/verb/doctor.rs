@@ -1,0 +1,144 @@
+//! `llm-perf doctor`: can we profile here, and what to do where we cannot.
+
+use std::fmt::Write as _;
+use std::path::PathBuf;
+
+use clap::builder::styling::{AnsiColor, Style};
+use flow::doctor::{Request, examine};
+use types::{Check, Diagnosis, Verdict};
+
+use super::hardware::device_error;
+use crate::arguments::Context;
+use crate::error::CliError;
+use crate::exit::Exit;
+use crate::message::Paint;
+use crate::table::printable;
+
+/// Check whether this machine can profile, and say what to do where it cannot
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Arguments {
+    /// Measure this processor's matrix and copy rates first and keep them (about a second)
+    #[arg(long)]
+    calibrate: bool,
+    /// Folder runs go to
+    #[arg(long, value_name = "DIR", default_value = flow::runs::DEFAULT_ROOT)]
+    out_root: PathBuf,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  llm-perf doctor
+  llm-perf doctor --calibrate            also measure this processor
+  llm-perf doctor --json | jq '.checks[] | select(.verdict != \"ok\")'
+
+Exit code 0 when the default command can run here, 1 when it cannot.
+LLM_PERF_PYTHON names the Python to ask, LLM_PERF_DATA_DIR the folder measured rates are kept in.";
+
+pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<Exit, CliError> {
+    let request = Request {
+        output_root: arguments.out_root.clone(),
+        calibrate: arguments.calibrate,
+        config_dir: context.config_dir.clone(),
+    };
+    if arguments.calibrate && cfg!(debug_assertions) {
+        context.messages.warning("this build is not optimised: its rates say little, and are kept apart from others");
+    }
+    let diagnosis = examine(&request, &mut |what| context.messages.note(what)).map_err(|error| device_error(&error))?;
+    if arguments.json {
+        context.messages.print_json(&diagnosis)?;
+    } else {
+        context.messages.print(&text(&diagnosis, context.messages.paint_stdout()))?;
+    }
+    Ok(if diagnosis.ready { Exit::Done } else { Exit::Failed })
+}
+
+const GOOD: Style = AnsiColor::Green.on_default();
+const DOUBTFUL: Style = AnsiColor::Yellow.on_default();
+const BAD: Style = AnsiColor::Red.on_default();
+const FAINT: Style = Style::new().dimmed();
+
+/// One line per check and the next step under those that need one.
+fn text(diagnosis: &Diagnosis, paint: Paint) -> String {
+    let width = diagnosis.checks.iter().map(|check| check.title.len()).max().unwrap_or_default();
+    let mut text = String::new();
+    for check in &diagnosis.checks {
+        let (mark, style, word) = shown(check);
+        let word = if word.is_empty() { String::new() } else { format!("{}: ", paint.with(style, word)) };
+        let _ =
+            writeln!(text, "{} {:<width$}  {word}{}", paint.with(style, mark), check.title, printable(&check.found));
+        if let Some(step) = &check.next_step {
+            let _ = writeln!(text, "  {:<width$}  {} {}", "", paint.with(FAINT, "next:"), printable(step));
+        }
+    }
+    text.push('\n');
+    if diagnosis.ready {
+        let _ = writeln!(text, "{}", paint.with(GOOD, "The default command can run here."));
+    } else {
+        let missing: Vec<&str> =
+            diagnosis.checks.iter().filter(|check| blocks(check)).map(|c| c.title.as_str()).collect();
+        let reason = format!("The default command cannot run here: {}.", missing.join(", "));
+        let _ = writeln!(text, "{}", paint.with(BAD, reason));
+    }
+    text
+}
+
+fn blocks(check: &Check) -> bool {
+    check.required && !matches!(check.verdict, Verdict::Ok | Verdict::Warning)
+}
+
+/// Mark, colour and word of a verdict. What nothing depends on is not painted as a failure.
+fn shown(check: &Check) -> (&'static str, Style, &'static str) {
+    let bad = if check.required { BAD } else { DOUBTFUL };
+    match check.verdict {
+        Verdict::Ok => ("✓", GOOD, ""),
+        Verdict::Warning => ("!", DOUBTFUL, "warning"),
+        Verdict::Missing => ("✗", bad, "missing"),
+        Verdict::TooOld => ("✗", bad, "too old"),
+        Verdict::NotPermitted => ("✗", bad, "not permitted"),
+        Verdict::Skipped => ("-", FAINT, "not asked"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use types::SchemaTag;
+
+    use super::*;
+    use crate::message::{Colour, Messages, Verbosity};
+
+    fn plain() -> Paint {
+        Messages::new(Verbosity::Normal, Colour::Never).paint_stdout()
+    }
+
+    fn check(title: &str, verdict: Verdict, required: bool, next_step: Option<&str>) -> Check {
+        let (id, found) = (title.to_owned(), "what was found".to_owned());
+        Check { id, title: title.to_owned(), verdict, required, found, next_step: next_step.map(str::to_owned) }
+    }
+
+    fn diagnosis(output: Verdict) -> Diagnosis {
+        let ready = output == Verdict::Ok;
+        let checks = vec![
+            check("output folder", output, true, (!ready).then_some("choose another folder")),
+            check("NVIDIA driver", Verdict::Missing, false, Some("install it")),
+            check("nsys", Verdict::TooOld, false, Some("install a newer one")),
+            check("GPU counters", Verdict::Skipped, false, None),
+            check("CPU governor", Verdict::Warning, false, Some("set it")),
+        ];
+        Diagnosis { schema: SchemaTag::new(), tool_version: "0.1.0".into(), ready, checks }
+    }
+
+    #[test]
+    fn every_verdict_has_its_mark_and_its_next_step() {
+        insta::assert_snapshot!(text(&diagnosis(Verdict::Ok), plain()));
+    }
+
+    #[test]
+    fn what_stands_in_the_way_is_named() {
+        let shown = text(&diagnosis(Verdict::NotPermitted), plain());
+        assert!(shown.ends_with("The default command cannot run here: output folder.\n"), "{shown}");
+    }
+}

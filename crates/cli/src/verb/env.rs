@@ -1,0 +1,30 @@
+//! `llm-perf env`: the machine and the software on it, as `env.json` of a run records them.
+
+use crate::arguments::Context;
+use crate::error::CliError;
+use crate::exit::Exit;
+
+use super::hardware::device_error;
+
+/// Describe this machine and the software on it, as JSON
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Arguments {
+    /// Print JSON, which is what it prints anyway
+    #[arg(long)]
+    json: bool,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  llm-perf env > env.json
+  llm-perf env | jq '.gpus[].name'
+
+Environment variables are not shown, except a fixed list of those that change how work runs.";
+
+pub(crate) fn run(_: &Arguments, context: &Context) -> Result<Exit, CliError> {
+    let environment =
+        flow::environment::capture(context.config_dir.as_deref()).map_err(|error| device_error(&error))?;
+    context.messages.print_json(&environment)?;
+    Ok(Exit::Done)
+}

@@ -1,0 +1,230 @@
+//! `llm-perf hardware`: which devices are known, and every number of one with its source.
+
+use std::fmt::Write as _;
+
+use flow::hardware::{DeviceError, find, list};
+use types::{ComputeUnit, DType, Hardware, HardwareListing, Peak, SchemaTag};
+
+use crate::arguments::Context;
+use crate::error::CliError;
+use crate::exit::Exit;
+use crate::table::{Table, printable};
+
+/// Show the known devices, or one with every number and its source
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Arguments {
+    /// A device by id, name or the name its driver reports; `cpu` is this machine's processor
+    name: Option<String>,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  llm-perf hardware
+  llm-perf hardware h200
+  llm-perf hardware 'NVIDIA A100-SXM4-80GB' --json
+  llm-perf --config-dir my-conf hardware     with the devices in my-conf/hardware/*.yaml
+
+Rates are dense (without sparsity); a multiply-add is two operations.";
+
+pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<Exit, CliError> {
+    let config_dir = context.config_dir.as_deref();
+    let messages = &context.messages;
+    match &arguments.name {
+        Some(name) => {
+            let device = find(config_dir, name).map_err(|error| device_error(&error))?;
+            if arguments.json {
+                messages.print_json(&HardwareListing { schema: SchemaTag::new(), devices: vec![device] })?;
+            } else {
+                messages.print(&detail(&device))?;
+            }
+        }
+        None => {
+            let devices = list(config_dir).map_err(|error| device_error(&error))?;
+            if arguments.json {
+                messages.print_json(&devices.listing)?;
+            } else {
+                messages.print(&overview(&devices.listing.devices))?;
+            }
+            if let Some(note) = devices.note {
+                messages.note(note);
+            }
+        }
+    }
+    Ok(Exit::Done)
+}
+
+/// A failure to list or find a device, as it is printed.
+pub(super) fn device_error(error: &DeviceError) -> CliError {
+    let exit = if error.is_wrong_usage() { Exit::Usage } else { Exit::Failed };
+    let failure = CliError::from_error(error).with_exit(exit);
+    match error.hint() {
+        Some(hint) => failure.hint(hint.trim_end()),
+        None => failure,
+    }
+}
+
+/// One line per device, with the rates that most models are held against.
+fn overview(devices: &[Hardware]) -> String {
+    let heads = ["ID", "NAME", "MEMORY", "BANDWIDTH", "BF16 MATRIX", "FP16 MATRIX", "FP32 VECTOR"];
+    let rate = |device: &Hardware, dtype, unit| device.peak(dtype, unit).map_or_else(|| "-".to_owned(), shown_rate);
+    let mut table = (2..heads.len()).fold(Table::with_heads(heads), Table::align_right);
+    for device in devices {
+        table.row([
+            device.id.clone(),
+            device.name.clone(),
+            device.memory_bytes.to_string(),
+            device.bytes_per_second.to_string(),
+            rate(device, DType::Bf16, ComputeUnit::Matrix),
+            rate(device, DType::Fp16, ComputeUnit::Matrix),
+            rate(device, DType::Fp32, ComputeUnit::Vector),
+        ]);
+    }
+    table.to_string()
+}
+
+/// Every number of a device, the key of its source and what its file notes on it.
+fn detail(device: &Hardware) -> String {
+    let mut text = format!("{}  {}\n\n", printable(&device.id), printable(&device.name));
+    let parts = [about(device), numbers(device), peaks(device)];
+    for part in parts {
+        let _ = writeln!(text, "{part}");
+    }
+    text.push_str("Sources\n");
+    for (key, source) in &device.sources {
+        let date = source.date.as_ref().map(|date| format!(", {date}")).unwrap_or_default();
+        let line = format!("[{key}] {}, {}{date}", source.title, source.publisher);
+        for line in [&line].into_iter().chain(&source.url).chain(&source.note) {
+            let _ = writeln!(text, "{}{}", if line.starts_with('[') { "" } else { "  " }, printable(line));
+        }
+    }
+    text
+}
+
+fn about(device: &Hardware) -> Table {
+    let mut table = Table::default();
+    table.row(["vendor", &device.vendor]);
+    let capability = device.compute_capability.as_ref().map(|number| format!(", compute capability {number}"));
+    table.row(["architecture", &format!("{}{}", device.architecture, capability.unwrap_or_default())]);
+    if !device.nvml_names.is_empty() {
+        table.row(["driver names", &device.nvml_names.join(", ")]);
+    }
+    table
+}
+
+fn numbers(device: &Hardware) -> Table {
+    let is_gpu = !device.nvml_names.is_empty() || device.compute_capability.is_some();
+    let interconnect = device.interconnect_bytes_per_second;
+    let numbers = [
+        ("memory_bytes", "memory", Some(device.memory_bytes.to_string())),
+        ("bytes_per_second", "bandwidth", Some(device.bytes_per_second.to_string())),
+        ("l2_bytes", "L2 cache", device.l2_bytes.map(|bytes| bytes.to_string())),
+        ("sm_count", if is_gpu { "SMs" } else { "threads" }, Some(device.sm_count.to_string())),
+        ("boost_clock_hz", "boost clock", device.boost_clock_hz.map(|clock| format!("{:.3} GHz", clock / 1e9))),
+        ("interconnect_bytes_per_second", "interconnect", interconnect.map(|rate| rate.to_string())),
+    ];
+    let mut table = Table::default().align_right(1);
+    for (key, name, value) in numbers {
+        let Some(value) = value else { continue };
+        let source = device.number_sources.get(key);
+        let origin = source.map_or_else(String::new, |number| origin(&number.source, number.note.as_deref()));
+        table.row([name, &value, &origin]);
+    }
+    table
+}
+
+fn peaks(device: &Hardware) -> Table {
+    let mut table = Table::with_heads(["UNIT", "DTYPE", "ACCUMULATE", "DENSE PEAK", "SOURCE"]).align_right(3);
+    for peak in &device.peaks {
+        let unit = match peak.unit {
+            ComputeUnit::Matrix => "matrix",
+            ComputeUnit::Vector => "vector",
+        };
+        let accumulate = peak.accumulate.map_or("-", DType::name);
+        table.row([
+            unit,
+            peak.dtype.name(),
+            accumulate,
+            &shown_rate(peak),
+            &origin(&peak.source, peak.note.as_deref()),
+        ]);
+    }
+    table
+}
+
+fn origin(source: &str, note: Option<&str>) -> String {
+    note.map_or_else(|| format!("[{source}]"), |note| format!("[{source}] {note}"))
+}
+
+/// A rate in the unit people use: whole numbers are not floating-point operations.
+fn shown_rate(peak: &Peak) -> String {
+    let text = peak.flops.to_string();
+    let is_float = matches!(
+        peak.dtype,
+        DType::Fp64 | DType::Fp32 | DType::Tf32 | DType::Fp16 | DType::Bf16 | DType::Fp8 | DType::Fp4
+    );
+    if is_float { text } else { text.replace("FLOP/s", "OP/s") }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use types::{Bytes, BytesPerSecond, FlopsPerSecond, NumberSource, Source};
+
+    use super::*;
+
+    fn device() -> Hardware {
+        let source = Source {
+            title: "A datasheet".into(),
+            publisher: "A vendor".into(),
+            date: Some("2025".into()),
+            url: Some("https://example.com".into()),
+            note: Some("a note on the whole document".into()),
+        };
+        let peak = |dtype, unit, flops, note: Option<&str>| Peak {
+            dtype,
+            unit,
+            accumulate: Some(DType::Fp32),
+            flops: FlopsPerSecond::new(flops),
+            source: "datasheet".into(),
+            note: note.map(str::to_owned),
+        };
+        Hardware {
+            id: "x1".into(),
+            name: "X One".into(),
+            vendor: "A vendor".into(),
+            nvml_names: vec!["A vendor X1".into(), "X1".into()],
+            architecture: "Ex".into(),
+            compute_capability: Some("9.0".into()),
+            memory_bytes: Bytes::new(80_000_000_000),
+            bytes_per_second: BytesPerSecond::new(3.35e12),
+            l2_bytes: None,
+            sm_count: 132,
+            boost_clock_hz: Some(1.98e9),
+            interconnect_bytes_per_second: None,
+            peaks: vec![
+                peak(DType::Bf16, ComputeUnit::Matrix, 989.5e12, Some("1,979 with sparsity, halved")),
+                peak(DType::Int8, ComputeUnit::Matrix, 1979e12, None),
+            ],
+            number_sources: BTreeMap::from([(
+                "sm_count".to_owned(),
+                NumberSource { source: "datasheet".into(), note: None },
+            )]),
+            sources: BTreeMap::from([("datasheet".to_owned(), source)]),
+        }
+    }
+
+    #[test]
+    fn the_overview_shows_what_is_not_known_as_a_dash() {
+        insta::assert_snapshot!(overview(&[device()]));
+    }
+
+    #[test]
+    fn the_detail_shows_every_number_with_its_source() {
+        insta::assert_snapshot!(detail(&device()));
+    }
+}
