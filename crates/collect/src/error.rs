@@ -146,15 +146,17 @@ impl CollectError {
         match self {
             Self::Io { action, reason, .. } => match reason.kind() {
                 ErrorKind::StorageFull | ErrorKind::QuotaExceeded => {
-                    Some("free some space, or choose a folder on another disk with `--out DIR`".to_owned())
+                    Some("free some space, or use another disk; a run goes where `--out DIR` says".to_owned())
                 }
                 ErrorKind::FileTooLarge => {
                     Some("a limit on the size of files is set; `ulimit -f unlimited` lifts it".to_owned())
                 }
                 ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem if !READING.contains(action) => {
-                    Some("choose a folder you may write to with `--out DIR`".to_owned())
+                    Some("use a folder you may write to; a run goes where `--out DIR` says".to_owned())
                 }
-                ErrorKind::NotADirectory | ErrorKind::AlreadyExists => {
+                ErrorKind::NotADirectory => Some("a part of that path is a file; choose another folder".to_owned()),
+                // What a folder is made below is a file.
+                ErrorKind::AlreadyExists if *action == "create folder" => {
                     Some("a part of that path is a file; choose another folder".to_owned())
                 }
                 _ => None,

@@ -226,7 +226,7 @@ fn an_unwritable_place_is_named_with_the_way_out() {
     {
         let error = RunFolder::create(request).unwrap_err();
         assert!(error.to_string().starts_with("cannot create folder /sys/run"), "{error}");
-        assert_eq!(error.hint().unwrap(), "choose a folder you may write to with `--out DIR`");
+        assert_eq!(error.hint().unwrap(), "use a folder you may write to; a run goes where `--out DIR` says");
     }
 }
 

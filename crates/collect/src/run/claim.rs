@@ -88,15 +88,18 @@ impl Drop for ClaimedFolder {
 fn make_numbered(root: &Path, time: &str) -> Result<(String, ClaimedFolder), CollectError> {
     fs::create_dir_all(root).map_err(CollectError::io("create folder", root))?;
     let mut run_id = time.to_owned();
-    for number in 2_u64.. {
+    let mut number = 1_u64;
+    loop {
         let path = root.join(&run_id);
         match fs::create_dir(&path) {
             Ok(()) => return Ok((run_id, ClaimedFolder { path, remove: true })),
-            Err(error) if error.kind() == ErrorKind::AlreadyExists => run_id = format!("{time}-{number}"),
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => {
+                number += 1;
+                run_id = format!("{time}-{number}");
+            }
             Err(error) => return Err(CollectError::io("create folder", path)(error)),
         }
     }
-    unreachable!("a folder holds fewer than 2^64 entries")
 }
 
 /// Makes the folder, or makes sure that what is there is a folder with nothing in it.

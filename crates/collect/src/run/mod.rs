@@ -24,9 +24,10 @@ mod verify;
 
 pub use claim::{DEFAULT_ROOT, RunRequest};
 pub use folder::{Outcome, RunFolder};
-pub use relative_path::RelativePath;
 pub use select::find_run;
 pub use stored::{StoredRun, list_runs};
 
+use relative_path::RelativePath;
+
 /// Name of the manifest in every run folder.
-pub const MANIFEST: &str = "manifest.json";
+const MANIFEST: &str = "manifest.json";

@@ -1,6 +1,5 @@
 //! Names of files inside a run folder.
 
-use std::fmt;
 use std::path::{Path, PathBuf};
 
 use super::MANIFEST;
@@ -11,11 +10,11 @@ use crate::CollectError;
 ///
 /// Links are not looked at here; whoever opens the path does that.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct RelativePath(String);
+pub(super) struct RelativePath(String);
 
 impl RelativePath {
     /// Checks a path. The manifest and temporary files belong to the folder itself and cannot be named.
-    pub fn new(path: &str) -> Result<Self, CollectError> {
+    pub(super) fn new(path: &str) -> Result<Self, CollectError> {
         match broken_rule(path) {
             Some(reason) => Err(CollectError::BadRunPath { path: path.to_owned(), reason }),
             None => Ok(Self(path.to_owned())),
@@ -23,7 +22,7 @@ impl RelativePath {
     }
 
     /// The path as text.
-    pub fn as_str(&self) -> &str {
+    pub(super) fn as_str(&self) -> &str {
         &self.0
     }
 
@@ -35,12 +34,6 @@ impl RelativePath {
     /// The folders on the way to it, outermost first: `a`, `a/b` for `a/b/c`.
     pub(super) fn parents(&self) -> impl Iterator<Item = &str> {
         self.0.match_indices('/').map(|(end, _)| &self.0[..end])
-    }
-}
-
-impl fmt::Display for RelativePath {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
     }
 }
 
