@@ -5,6 +5,7 @@ use std::fs;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, Output, Stdio};
+use std::thread;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use collect::run::list_runs;
@@ -15,6 +16,7 @@ use types::{RunManifest, RunState, RunStatus};
 /// Set to the number that a failing run printed, to have the same kills again.
 const SEED: &str = "LLM_PERF_KILL_SEED";
 const KILLS: u64 = 100;
+const WORKERS: u64 = 4;
 const TEMPORARY: &str = ".llm-perf-part";
 
 /// What one killed run left.
@@ -57,31 +59,40 @@ fn a_hundred_kills_leave_no_manifest_that_lies() {
         |text| text.parse().expect("the seed is a number"),
     );
     println!("{SEED}={seed}");
-    let mut random = Random::new(seed);
-    let (mut nothing, mut steps_seen, mut with_files) = (0, 0, 0);
-    for number in 0..KILLS {
-        let root = tempfile::tempdir().unwrap();
-        let (child, mut lines) = start(root.path(), random.number());
-        // One in five is killed while it begins; the others somewhere in the step after the last one waited for.
-        let waited = if number % 5 == 0 { 0 } else { 1 + random.below(5) };
-        wait_for_steps(&mut lines, waited);
-        std::thread::sleep(Duration::from_micros(random.below(6000)));
-        let output = kill(child);
-        assert_eq!(String::from_utf8_lossy(&output.stderr), "", "kill {number}");
-        match check(root.path()) {
-            Left::Nothing => {
-                assert_eq!(waited, 0, "kill {number}: a run that had ended a step has no manifest");
-                nothing += 1;
-            }
-            Left::Run { steps, files } => {
-                assert!(steps as u64 >= waited, "kill {number}: {waited} steps were reported, {steps} are recorded");
-                steps_seen += steps;
-                with_files += u64::from(files > 0);
-            }
-        }
-    }
-    println!("{KILLS} kills: {nothing} before the manifest, {with_files} with files, {steps_seen} steps in all");
-    assert!(with_files >= KILLS / 2, "only {with_files} of {KILLS} killed runs had any file to lie about");
+    // Writers mostly wait for the disk, so several are killed at a time.
+    let left: Vec<Left> = thread::scope(|scope| {
+        let workers: Vec<_> = (0..WORKERS)
+            .map(|first| {
+                let numbers = (first..KILLS).step_by(WORKERS as usize);
+                scope.spawn(move || numbers.map(|number| kill_one(number, seed)).collect::<Vec<Left>>())
+            })
+            .collect();
+        workers.into_iter().flat_map(|worker| worker.join().unwrap()).collect()
+    });
+    let with_files = left.iter().filter(|left| matches!(left, Left::Run { files: 1.., .. })).count();
+    let nothing = left.iter().filter(|left| matches!(left, Left::Nothing)).count();
+    println!("{} kills: {nothing} before the manifest, {with_files} with files", left.len());
+    assert_eq!(left.len() as u64, KILLS);
+    assert!(with_files as u64 >= KILLS / 2, "only {with_files} of {KILLS} killed runs had any file to lie about");
+}
+
+fn kill_one(number: u64, seed: u64) -> Left {
+    let mut random = Random::new(seed.wrapping_add(number));
+    let root = tempfile::tempdir().unwrap();
+    let (child, mut lines) = start(root.path(), random.number());
+    // One in five is killed while it begins; the others somewhere in the step after the last one waited for.
+    let waited = if number.is_multiple_of(5) { 0 } else { 1 + random.below(4) };
+    wait_for_steps(&mut lines, waited);
+    thread::sleep(Duration::from_micros(random.below(6000)));
+    let output = kill(child);
+    assert_eq!(String::from_utf8_lossy(&output.stderr), "", "kill {number}");
+    let left = check(root.path());
+    let steps = match left {
+        Left::Nothing => 0,
+        Left::Run { steps, .. } => steps,
+    };
+    assert!(steps as u64 >= waited, "kill {number}: {waited} steps were reported, {steps} are recorded");
+    left
 }
 
 /// Everything that must be true of a root with one killed run in it.
