@@ -6,7 +6,7 @@ use types::{Bytes, Cost, Flops, Traffic};
 ///
 /// FLOPs and bytes of every operation are affine in the number of cached positions, so two priced steps give all of
 /// them exactly. Roofline time is not affine and is summed step by step.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct AffineCost {
     /// At the first step.
     pub first: Cost,

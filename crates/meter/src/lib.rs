@@ -2,7 +2,7 @@
 //!
 //! A [`Meter`] is a backend whose tensors are shapes. Running a network on it gives a record of every operation with its
 //! price: FLOPs and bytes, each term with the formula it comes from. [`predict`] does that for a whole workload, and a
-//! [`Roofline`] turns the prices into the least time a device needs.
+//! [`Roofline`] turns the prices into the least time a device needs. [`summarise`] lays both out by stage and module.
 
 mod affine;
 mod arena;
@@ -12,6 +12,7 @@ mod meter;
 mod predict;
 pub mod price;
 mod roofline;
+mod summary;
 mod term;
 mod workload;
 
@@ -20,5 +21,6 @@ pub use category::Category;
 pub use meter::{Meter, MeterSettings, ModuleCall, OpRecord, Pass, Spread};
 pub use predict::{DecodeOp, DecodePass, MeterError, Prediction, predict};
 pub use roofline::{Bound, OpTime, Roofline, RooflineError};
+pub use summary::{Subject, layer_pages, matrix_dtypes, summarise};
 pub use term::{Quantity, Symbols, Term};
 pub use workload::{WorkloadError, WorkloadSettings};

@@ -110,6 +110,11 @@ impl<'a> Roofline<'a> {
         self.hardware.bytes_per_second
     }
 
+    /// Cost of launching one operation; absent when not counted.
+    pub fn launch(&self) -> Option<Seconds> {
+        self.launch
+    }
+
     /// Times of one operation. Matrix work in an element type this roofline was not made for gives `None`.
     pub fn time(&self, cost: &Cost, matrix_dtype: DType) -> Option<OpTime> {
         let matrix = if cost.flops_matrix == Flops::ZERO {

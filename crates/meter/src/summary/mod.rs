@@ -1,0 +1,250 @@
+//! A prediction laid out by stage, module and kind of operator, with least times: the analytic report.
+
+mod metrics;
+mod modules;
+mod pages;
+mod stages;
+mod timed;
+
+use std::collections::BTreeMap;
+
+use network::{Model, config::ModelConfig};
+use types::{
+    AnalyticReport, Assumption, Bytes, ComputeUnit, DType, DevicePrediction, DeviceUsed, MemoryNeed, ModelSpec,
+    OperatorCategory, Origin, ParameterCounts, RateUsed, SchemaTag, Stage, Workload, WorkloadProfile,
+};
+
+use crate::{Category, Prediction, Roofline};
+
+use modules::ModuleTree;
+pub use pages::layer_pages;
+use timed::Timed;
+
+/// What a report is about.
+#[derive(Clone, Copy, Debug)]
+pub struct Subject<'a> {
+    /// Name of the model on the command line, or the file its configuration came from.
+    pub model_id: &'a str,
+    /// File the configuration came from; `builtin:NAME` for embedded ones.
+    pub config_path: &'a str,
+    /// Sizes.
+    pub config: &'a ModelConfig,
+    /// The network of these sizes.
+    pub model: &'a Model,
+    /// The workload.
+    pub workload: &'a Workload,
+    /// What it costs.
+    pub prediction: &'a Prediction,
+    /// Version of llm-perf.
+    pub tool_version: &'a str,
+}
+
+/// Lays the prediction out, with times for `first` and, beside them, for all of `rooflines`.
+pub fn summarise(subject: &Subject<'_>, first: &Roofline<'_>, rooflines: &[Roofline<'_>]) -> AnalyticReport {
+    let Subject { prediction, workload, model, .. } = *subject;
+    let timed = Timed::new(prediction, first);
+    let tree = ModuleTree::new(model.blueprint(), prediction);
+    let stages = stages::stages(model, prediction, &timed);
+    let total_ms = stages::total_ms(&stages);
+    let memory = memory(prediction, first.hardware().memory_bytes);
+    let metrics = metrics::Metrics::new(subject, &tree, &timed);
+    let devices = rooflines.iter().map(|roofline| device_prediction(subject, roofline)).collect();
+    AnalyticReport {
+        schema: SchemaTag::new(),
+        report_id: format!("{}/{}/{}", subject.model_id, workload.profile_id, first.hardware().id),
+        tool_version: subject.tool_version.to_owned(),
+        origin: Origin::Modelled,
+        model: model_spec(subject),
+        workload: profile(workload),
+        device: device_used(first, prediction),
+        predicted_total_time_ms: total_ms,
+        memory,
+        modules: tree.nodes(model),
+        operator_categories: categories(),
+        module_metrics: metrics.rows(),
+        categories: metrics.categories(),
+        flops_in_named_categories: metrics.named_flops(),
+        time_in_named_categories: metrics.named_time(),
+        stages,
+        devices,
+        coverage: None,
+        profile_run_id: None,
+        measured_total_time_ms: None,
+        predicted_vs_measured_ratio: None,
+        assumptions: assumptions(subject, first),
+        notes: vec![
+            "Times are the least the device needs for the work, not a forecast: real kernels reach a part of each rate, \
+             and launches, synchronisation and the host come on top."
+                .to_owned(),
+        ],
+        layer_docs_dir: "layers".to_owned(),
+    }
+}
+
+/// Element types in which the prediction does matrix work.
+pub fn matrix_dtypes(prediction: &Prediction) -> Vec<DType> {
+    let prefill = prediction.prefill.ops.iter();
+    let decode = prediction.decode.iter().flat_map(|decode| decode.ops.iter().map(|op| &op.record));
+    let mut dtypes: Vec<_> = prefill
+        .chain(decode)
+        .filter(|record| record.cost.flops_matrix.get() > 0)
+        .map(|record| record.price.matrix_dtype)
+        .collect();
+    dtypes.sort();
+    dtypes.dedup();
+    dtypes
+}
+
+fn device_prediction(subject: &Subject<'_>, roofline: &Roofline<'_>) -> DevicePrediction {
+    let Subject { prediction, workload, model, .. } = *subject;
+    let timed = Timed::new(prediction, roofline);
+    let stages = stages::stages(model, prediction, &timed);
+    let ttft_ms = stages.get(Stage::Prefill.name()).map_or(0.0, |stage| stage.time_ms);
+    let per_step = stages
+        .get(Stage::Decode.name())
+        .filter(|stage| stage.passes > 0)
+        .map(|stage| stage.time_ms / stage.passes as f64);
+    DevicePrediction {
+        device: device_used(roofline, prediction),
+        predicted_total_time_ms: stages::total_ms(&stages),
+        ttft_ms,
+        time_per_output_token_ms: per_step,
+        decode_tokens_per_second: per_step.filter(|ms| *ms > 0.0).map(|ms| workload.batch as f64 / ms * 1e3),
+        fits: memory(prediction, roofline.hardware().memory_bytes).fits,
+        stages,
+    }
+}
+
+fn memory(prediction: &Prediction, device: Bytes) -> MemoryNeed {
+    let decode = prediction.decode.as_ref().map_or(Bytes::ZERO, |decode| decode.peak_activations);
+    let activations = prediction.prefill.peak_activations.max(decode);
+    let total = prediction.weights + activations + prediction.kv_at_end;
+    MemoryNeed {
+        weights_bytes: prediction.weights,
+        activations_peak_bytes: activations,
+        kv_bytes_per_token: prediction.kv_per_token,
+        kv_bytes: prediction.kv_at_end,
+        total_bytes: total,
+        fits: total <= device,
+    }
+}
+
+fn model_spec(subject: &Subject<'_>) -> ModelSpec {
+    let facts = subject.config.facts();
+    let blueprint = subject.model.blueprint();
+    let parts = blueprint.modules().filter(|(_, entry)| !entry.path.is_empty() && entry.path.split('.').count() <= 2);
+    let by_module: BTreeMap<_, _> = parts
+        .map(|(_, entry)| (entry.path.clone(), blueprint.parameters_under(&entry.path)))
+        .filter(|(_, count)| *count > 0)
+        .collect();
+    ModelSpec {
+        model_id: subject.model_id.to_owned(),
+        model_variant: facts.class.to_owned(),
+        hf_revision: None,
+        config_path: subject.config_path.to_owned(),
+        hidden_size: facts.width,
+        intermediate_size: facts.intermediate,
+        num_layers: facts.layers,
+        num_attention_heads: facts.heads,
+        vision_backbone: facts.vision_backbone.map(str::to_owned),
+        uses_moe: facts.mixes_experts,
+        dtype: subject.config.dtype(),
+        parameters: ParameterCounts { total: subject.prediction.parameters, by_module },
+        notes: String::new(),
+    }
+}
+
+fn profile(workload: &Workload) -> WorkloadProfile {
+    let image = workload.image;
+    WorkloadProfile {
+        profile_id: workload.profile_id.clone(),
+        description: workload.description.clone(),
+        seq_len: workload.seq_len,
+        text_tokens: workload.text_tokens,
+        image_tokens: workload.seq_len - workload.text_tokens,
+        base_size: image.map(|image| image.base_size),
+        image_size: image.map(|image| image.image_size),
+        crop_mode: image.is_some_and(|image| image.crop_grid != [1, 1]),
+        crop_grid: image.map(|image| image.crop_grid),
+        max_new_tokens: workload.max_new_tokens,
+        decode_steps: workload.decode_steps,
+        doc_kind: workload.doc_kind,
+        num_pages: workload.num_pages,
+        batch: workload.batch,
+        dtype: workload.dtype,
+        attention: workload.attention,
+        logits: workload.logits,
+        routing: workload.routing,
+    }
+}
+
+fn device_used(roofline: &Roofline<'_>, prediction: &Prediction) -> DeviceUsed {
+    let hardware = roofline.hardware();
+    let source = |dtype: DType, unit: ComputeUnit| {
+        let peak = hardware.peak(dtype, unit)?;
+        let title = hardware.sources.get(&peak.source).map_or(peak.source.as_str(), |source| source.title.as_str());
+        Some(title.to_owned())
+    };
+    let vector_source = source(DType::Fp32, ComputeUnit::Vector)
+        .or_else(|| source(DType::Fp32, ComputeUnit::Matrix))
+        .unwrap_or_default();
+    let mut rates: Vec<_> = matrix_dtypes(prediction)
+        .into_iter()
+        .filter_map(|dtype| {
+            let flops = roofline.matrix(dtype)?;
+            let source = source(dtype, ComputeUnit::Matrix).unwrap_or_else(|| vector_source.clone());
+            Some(RateUsed { dtype, unit: "matrix".to_owned(), flops, source })
+        })
+        .collect();
+    let vector =
+        RateUsed { dtype: DType::Fp32, unit: "vector".to_owned(), flops: roofline.vector(), source: vector_source };
+    rates.push(vector);
+    DeviceUsed {
+        id: hardware.id.clone(),
+        name: hardware.name.clone(),
+        memory_bytes: hardware.memory_bytes,
+        bytes_per_second: hardware.bytes_per_second,
+        rates,
+        launch_us: roofline.launch().map(|launch| launch.get() * 1e6),
+    }
+}
+
+fn categories() -> Vec<OperatorCategory> {
+    Category::ALL
+        .into_iter()
+        .map(|category| OperatorCategory {
+            category_id: category.id().to_owned(),
+            display_name: category.display_name().to_owned(),
+            description: category.description().to_owned(),
+            match_classes: category.match_classes().iter().map(|class| (*class).to_owned()).collect(),
+        })
+        .collect()
+}
+
+fn assumptions(subject: &Subject<'_>, roofline: &Roofline<'_>) -> Vec<Assumption> {
+    let mut texts = vec![
+        "Every operation reads its inputs from device memory and writes its output there; nothing stays in a cache \
+         between operations, and nothing is fused that the network does not fuse."
+            .to_owned(),
+        "Matrix, vector and memory units work side by side inside one operation; operations follow each other."
+            .to_owned(),
+        format!(
+            "Elementwise arithmetic runs at the single-precision vector rate, whatever the {} tensors are stored in.",
+            subject.workload.dtype
+        ),
+    ];
+    if let Some(spread) = subject.prediction.prefill.ops.iter().find_map(|op| op.spread) {
+        texts.push(format!(
+            "Each token chooses {} of {} experts independently and evenly; expert weights are read once for each expert \
+             touched, {:.2} of {} at prefill in expectation.",
+            spread.per_token,
+            spread.experts,
+            spread.distinct(),
+            spread.experts
+        ));
+    }
+    if roofline.launch().is_none() {
+        texts.push("Launching an operation costs nothing.".to_owned());
+    }
+    texts.into_iter().map(|text| Assumption { text, origin: Origin::Assumed }).collect()
+}
