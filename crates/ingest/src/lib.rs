@@ -1,0 +1,10 @@
+//! Files of other tools, read into records: one module per format.
+//!
+//! A reader takes text and gives back what the text says. It opens nothing, starts nothing and joins nothing; what the
+//! records mean for a model or a run is decided elsewhere.
+
+mod error;
+mod json;
+pub mod torchinfo;
+
+pub use error::IngestError;
