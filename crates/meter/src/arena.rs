@@ -22,14 +22,14 @@ pub(crate) struct Allocation {
 impl Arena {
     /// Storage of that size, live until dropped.
     pub(crate) fn allocate(self: &Rc<Self>, bytes: Bytes) -> Rc<Allocation> {
-        self.live.set(self.live.get() + bytes.get());
+        self.live.set(self.live.get().saturating_add(bytes.get()));
         self.peak.set(self.peak.get().max(self.live.get()));
         Rc::new(Allocation { bytes: bytes.get(), arena: Rc::clone(self) })
     }
 
     /// Storage that is needed only for a moment.
     pub(crate) fn touch(&self, bytes: u64) {
-        self.peak.set(self.peak.get().max(self.live.get() + bytes));
+        self.peak.set(self.peak.get().max(self.live.get().saturating_add(bytes)));
     }
 
     /// Most bytes live at once since [`Arena::mark`].
@@ -50,7 +50,8 @@ impl Arena {
 
 impl Drop for Allocation {
     fn drop(&mut self) {
-        self.arena.live.set(self.arena.live.get() - self.bytes);
+        // Only a sum that once saturated can fall short here; its peak has already said so.
+        self.arena.live.set(self.arena.live.get().saturating_sub(self.bytes));
     }
 }
 

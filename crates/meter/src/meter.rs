@@ -155,7 +155,7 @@ impl Backend for Meter<'_> {
         if let Some(spread) = self.spread {
             cost.bytes.weights = spread.weights(cost.bytes.weights);
         }
-        self.arena.touch(output.bytes().get() + price.scratch());
+        self.arena.touch((output.bytes() + Bytes::new(price.scratch())).get());
         let module = self.module();
         self.pass.ops.push(OpRecord { module, op, inputs: specs, output, price, spread: self.spread, cost });
         let storage = match output.role {

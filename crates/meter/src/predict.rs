@@ -18,6 +18,12 @@ pub enum MeterError {
         /// What the network says.
         source: NetworkError,
     },
+    /// More traffic or memory than 64 bits count.
+    #[error("the {pass} pass moves or holds more than 18 exabytes; choose a smaller batch or a shorter prompt")]
+    TooLarge {
+        /// Which pass.
+        pass: &'static str,
+    },
     /// Two decode steps did different operations, or one got cheaper with more to read.
     #[error("decode steps are not alike at operation {index} ({op}); their costs cannot be summed")]
     NotAffine {
@@ -80,6 +86,14 @@ pub fn predict(model: &Model, workload: &Workload) -> Result<Prediction, MeterEr
     let params = || model.blueprint().params().map(|(_, entry)| entry);
     let kv_per_token = model.cache().map(|cache| workload.dtype.bytes_for(cache.elements_per_token()));
     let positions = workload.seq_len + workload.decode_steps;
+    let counted = |pass: &'static str, cost: Cost, peak: Bytes| {
+        let too_large = cost.bytes.total().is_saturated() || peak.is_saturated();
+        if too_large { Err(MeterError::TooLarge { pass }) } else { Ok(()) }
+    };
+    counted("prefill", prefill.total(), prefill.peak_activations)?;
+    if let Some(decode) = &decode {
+        counted("decode", decode.total(), decode.peak_activations)?;
+    }
     Ok(Prediction {
         prefill,
         decode,

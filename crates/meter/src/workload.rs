@@ -56,7 +56,7 @@ pub struct WorkloadSettings {
 #[non_exhaustive]
 pub enum WorkloadError {
     /// A value out of range.
-    #[error("workload.{key} is {found}; expected {expected}")]
+    #[error("workload.{key} is {found}; this model expects {expected}")]
     OutOfRange {
         /// The key.
         key: &'static str,
@@ -95,7 +95,8 @@ impl WorkloadSettings {
             if allowed.contains(&found) {
                 return Ok(found);
             }
-            let expected = format!("{} to {}", allowed.start(), allowed.end());
+            let (least, most) = (allowed.start(), allowed.end());
+            let expected = if least == most { least.to_string() } else { format!("{least} to {most}") };
             Err(WorkloadError::OutOfRange { key, found: found.to_string(), expected })
         };
         let batch = range("batch", self.batch, 1..=LARGEST_BATCH)?;
@@ -116,9 +117,14 @@ impl WorkloadSettings {
         let image = self.image(model)?;
         let image_tokens = image.map_or(0, |image| image.image_tokens * num_pages);
         let (text_tokens, seq_len) = self.prompt(image_tokens)?;
-        range("seq_len", seq_len, 1..=MOST_TOKENS)?;
         let (max_new_tokens, decode_steps) = self.generation()?;
-        range("max_new_tokens", max_new_tokens, 1..=MOST_TOKENS)?;
+        if model.takes_tokens() {
+            range("seq_len", seq_len, 1..=MOST_TOKENS)?;
+            range("max_new_tokens", max_new_tokens, 1..=MOST_TOKENS)?;
+        } else {
+            range("seq_len", seq_len, 0..=0)?;
+            range("decode_steps", decode_steps, 0..=0)?;
+        }
         Ok(Workload {
             profile_id: self.profile_id.clone(),
             description: self.description.clone(),

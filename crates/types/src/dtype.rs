@@ -91,9 +91,10 @@ impl DType {
         }
     }
 
-    /// Bytes that `elements` of this type take, rounded up to whole bytes.
-    pub const fn bytes_for(self, elements: u64) -> crate::Bytes {
-        crate::Bytes::new((elements * self.bits()).div_ceil(8))
+    /// Bytes that `elements` of this type take, rounded up to whole bytes; saturates like [`crate::Bytes`] do.
+    pub fn bytes_for(self, elements: u64) -> crate::Bytes {
+        let bytes = (u128::from(elements) * u128::from(self.bits())).div_ceil(8);
+        crate::Bytes::new(u64::try_from(bytes).unwrap_or(u64::MAX))
     }
 }
 

@@ -208,9 +208,9 @@ impl Shape {
         usize::from(self.rank)
     }
 
-    /// Number of elements.
+    /// Number of elements; stops at the largest 64-bit number.
     pub fn elements(&self) -> u64 {
-        self.dims().iter().product()
+        self.dims().iter().fold(1, |product, size| u64::saturating_mul(product, *size))
     }
 
     /// Size of the last dimension; one for a scalar.

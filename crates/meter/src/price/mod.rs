@@ -64,7 +64,7 @@ impl Price {
     /// Memory needed only while the operation runs.
     pub fn scratch(&self) -> u64 {
         let scratch = self.terms.iter().filter(|term| term.quantity == Quantity::Scratch);
-        scratch.map(|term| u64::try_from(term.value).unwrap_or(u64::MAX)).sum()
+        scratch.map(|term| u64::try_from(term.value).unwrap_or(u64::MAX)).fold(0, u64::saturating_add)
     }
 }
 

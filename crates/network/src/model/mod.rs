@@ -86,6 +86,11 @@ impl Model {
         }
     }
 
+    /// Whether its prompts are tokens; a network that takes nothing but a picture has no prompt to size.
+    pub fn takes_tokens(&self) -> bool {
+        !matches!(self, Self::ShallowResnet(_))
+    }
+
     /// Whether its prompts contain pictures.
     pub fn takes_pictures(&self) -> bool {
         matches!(self, Self::DeepseekOcr(_))

@@ -10,6 +10,9 @@ use serde::{Deserialize, Serialize};
 use super::with_decimal_prefix;
 
 /// A number of bytes.
+///
+/// Sums and products stop at the largest 64-bit number instead of wrapping; [`Bytes::is_saturated`] tells, and whoever
+/// sums modelled traffic must ask before printing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(transparent)]
 pub struct Bytes(u64);
@@ -38,6 +41,11 @@ impl Bytes {
     /// The count for arithmetic that is not exact by nature, such as rates and shares.
     pub fn as_f64(self) -> f64 {
         self.0 as f64
+    }
+
+    /// Whether a sum or product grew past what can be counted.
+    pub const fn is_saturated(self) -> bool {
+        self.0 == u64::MAX
     }
 
     /// The difference, or `None` where it would be negative.
@@ -71,20 +79,20 @@ macro_rules! amount {
         impl Add for $name {
             type Output = Self;
             fn add(self, other: Self) -> Self {
-                Self(self.0 + other.0)
+                Self(self.0.saturating_add(other.0))
             }
         }
 
         impl AddAssign for $name {
             fn add_assign(&mut self, other: Self) {
-                self.0 += other.0;
+                self.0 = self.0.saturating_add(other.0);
             }
         }
 
         impl Mul<u64> for $name {
             type Output = Self;
             fn mul(self, times: u64) -> Self {
-                Self(self.0 * <$inner>::from(times))
+                Self(self.0.saturating_mul(<$inner>::from(times)))
             }
         }
 
@@ -123,6 +131,14 @@ mod tests {
         let text = serde_json::to_string(&large).unwrap();
         assert_eq!(text, "55340232221128654845");
         assert_eq!(serde_json::from_str::<Flops>(&text).unwrap(), large);
+    }
+
+    #[test]
+    fn too_many_bytes_saturate_and_say_so() {
+        let most = Bytes::new(u64::MAX - 1);
+        assert!(!most.is_saturated());
+        assert!((most + Bytes::new(5)).is_saturated());
+        assert!((most * 2).is_saturated());
     }
 
     #[test]
