@@ -119,6 +119,40 @@ fn env_describes_the_machine_and_keeps_secrets_to_itself() {
     assert_valid(text, home.path());
 }
 
+/// Builds the stand-in for NVML into `folder`, for `LD_LIBRARY_PATH`.
+fn build_fake_nvml(folder: &Path) {
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fake/nvml.c");
+    let library = folder.join("libnvidia-ml.so.1");
+    let status = Command::new("cc").args(["-shared", "-fPIC", "-o"]).args([&library, &source]).status();
+    assert!(status.expect("a C compiler").success());
+}
+
+#[test]
+fn a_gpu_is_described_field_by_field() {
+    let home = home();
+    build_fake_nvml(home.path());
+    let output = llm_perf(home.path()).arg("env").env("LD_LIBRARY_PATH", home.path()).output().unwrap();
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let environment: Environment = serde_json::from_str(stdout(&output)).unwrap();
+    assert_eq!(environment.tools.driver.as_deref(), Some("580.159.04"));
+    assert_eq!(environment.tools.cuda_driver.as_deref(), Some("13.0"));
+    insta::assert_snapshot!(serde_json::to_string_pretty(&environment.gpus).unwrap());
+    let notes: Vec<&String> = environment.notes.iter().filter(|note| note.starts_with("GPU 0")).collect();
+    assert!(notes.len() == 1 && notes[0].contains("pcie_width unknown"), "{notes:?}");
+    assert_valid(stdout(&output), home.path());
+}
+
+#[test]
+fn a_gpu_is_known_to_the_catalogue_by_the_name_its_driver_reports() {
+    let home = home();
+    build_fake_nvml(home.path());
+    let output = llm_perf(home.path()).args(["doctor", "--json"]).env("LD_LIBRARY_PATH", home.path()).output().unwrap();
+    let diagnosis: Diagnosis = serde_json::from_str(stdout(&output)).unwrap();
+    let check = |id: &str| diagnosis.checks.iter().find(|check| check.id == id).unwrap();
+    assert_eq!((check("driver").verdict, check("gpu").verdict), (Verdict::Ok, Verdict::Ok));
+    assert_eq!(check("catalogue").found, "known as h200");
+}
+
 #[test]
 fn the_processor_is_listed_once_it_was_measured() {
     let home = home();
