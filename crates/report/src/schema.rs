@@ -50,7 +50,7 @@ mod tests {
     #[test]
     fn what_is_not_found_is_refused_with_the_way_on() {
         let names =
-            ["metrcs", "llm-perf/metric/1", "llm-perf/metrics/2", "Manifest", "env", "zzz", "", "llm-perf/", "a/b/c"];
+            ["metrcs", "llm-perf/metric/1", "llm-perf/metrics/2", "Manifest", "env", "zzz", "", "llm-perf/", "x/y/z"];
         insta::assert_snapshot!(names.map(refused).join("\n"), @r"
         there is no schema `metrcs`; did you mean `llm-perf/metrics/1`?
         there is no schema `llm-perf/metric/1`; did you mean `llm-perf/metrics/1`?
@@ -60,7 +60,7 @@ mod tests {
         there is no schema `zzz`; `llm-perf schema` lists the schemas there are
         there is no schema ``; `llm-perf schema` lists the schemas there are
         there is no schema `llm-perf/`; `llm-perf schema` lists the schemas there are
-        there is no schema `a/b/c`; `llm-perf schema` lists the schemas there are
+        there is no schema `x/y/z`; `llm-perf schema` lists the schemas there are
         ");
     }
 }
