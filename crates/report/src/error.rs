@@ -49,6 +49,15 @@ pub enum ReportError {
         known: SchemaName,
     },
 
+    /// A document that a format cannot say; a fault of this program.
+    #[error("cannot write {format}: {reason}")]
+    NotWritable {
+        /// Which format.
+        format: &'static str,
+        /// Why.
+        reason: String,
+    },
+
     /// A schema of ours that is itself wrong; a fault of this program.
     #[error("the built-in schema {name} cannot be used: {reason}")]
     BadSchema {

@@ -2,8 +2,12 @@
 //!
 //! Nothing is computed here; what is written comes from the crates that measure and model.
 
+pub mod analytic;
 mod error;
+mod markdown;
+mod number;
 mod schema;
+mod table;
 mod validate;
 mod violation;
 

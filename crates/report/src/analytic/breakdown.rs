@@ -1,0 +1,248 @@
+//! Which modules to show: few enough to read, fine enough to act on.
+//!
+//! Layers that repeat are shown together by role (`model.layers.*.mlp`), because nobody optimises layer 7 alone. Whatever
+//! holds more than a quarter of the time is opened until what is left would fall apart into single operators.
+
+use std::collections::HashMap;
+
+use types::{AnalyticReport, Bytes, Flops, ModuleMetrics, RepetitionKind};
+
+/// A module with a larger share of the time than this is shown by its parts.
+const OPEN_ABOVE: f64 = 0.25;
+
+/// One line: modules of one role, their parts included.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Role {
+    /// Path, with `*` for modules that repeat.
+    pub(super) name: String,
+    /// Classes of the modules; empty where the line gathers different ones.
+    pub(super) classes: Vec<String>,
+    /// Least time.
+    pub(super) time_ms: f64,
+    /// Matrix and vector operations.
+    pub(super) flops: Flops,
+    /// Bytes moved.
+    pub(super) bytes: Bytes,
+}
+
+/// Roles by time, longest first: at most `most`, then one line for all others. Together they are the whole model.
+pub(super) fn by_time(report: &AnalyticReport, most: usize) -> Vec<Role> {
+    let tree = Tree::new(report);
+    let Some(root) = tree.nodes.iter().position(|node| node.parent.is_none()) else {
+        return Vec::new();
+    };
+    let whole = tree.time(&[root]);
+    let mut closed = Vec::new();
+    let mut open = vec![Group { name: String::new(), members: vec![root] }];
+    while let Some(group) = open.pop() {
+        let deep = group.members.iter().any(|member| tree.nodes[*member].height > 1);
+        let opens = group.name.is_empty() || (deep && tree.time(&group.members) > OPEN_ABOVE * whole);
+        if opens && group.members.iter().any(|member| !tree.nodes[*member].children.is_empty()) {
+            closed.extend(tree.own(&group));
+            open.extend(tree.parts(&group));
+        } else {
+            closed.push(tree.role(&group));
+        }
+    }
+    closed.retain(|role| role.time_ms > 0.0);
+    closed.sort_by(|a, b| b.time_ms.total_cmp(&a.time_ms).then_with(|| a.name.cmp(&b.name)));
+    if closed.len() > most {
+        let rest = closed.split_off(most);
+        closed.push(Role {
+            name: format!("{} others", rest.len()),
+            classes: Vec::new(),
+            time_ms: rest.iter().map(|role| role.time_ms).sum(),
+            flops: rest.iter().map(|role| role.flops).sum(),
+            bytes: rest.iter().map(|role| role.bytes).sum(),
+        });
+    }
+    closed
+}
+
+/// Modules of one role.
+struct Group {
+    name: String,
+    members: Vec<usize>,
+}
+
+struct Node<'a> {
+    name: &'a str,
+    class: &'a str,
+    repeats: bool,
+    parent: Option<usize>,
+    children: Vec<usize>,
+    /// Levels of modules below; lists do not count.
+    height: usize,
+    metrics: Option<&'a ModuleMetrics>,
+}
+
+struct Tree<'a> {
+    nodes: Vec<Node<'a>>,
+}
+
+impl<'a> Tree<'a> {
+    fn new(report: &'a AnalyticReport) -> Self {
+        let metrics: HashMap<&str, &ModuleMetrics> =
+            report.module_metrics.iter().map(|metrics| (metrics.module_id.as_str(), metrics)).collect();
+        let mut places: HashMap<&str, usize> = HashMap::new();
+        let mut nodes: Vec<Node<'a>> = Vec::with_capacity(report.modules.len());
+        for (index, module) in report.modules.iter().enumerate() {
+            // Parents stand before their children, so a parent that is not there yet is none.
+            let parent = module.parent_id.as_deref().and_then(|parent| places.get(parent)).copied();
+            if let Some(parent) = parent {
+                nodes[parent].children.push(index);
+            }
+            places.insert(&module.module_id, index);
+            nodes.push(Node {
+                name: &module.name,
+                class: class_name(&module.qualified_class_name),
+                repeats: module.repetition != RepetitionKind::None,
+                parent,
+                children: Vec::new(),
+                height: 0,
+                metrics: metrics.get(module.module_id.as_str()).copied(),
+            });
+        }
+        for index in (0..nodes.len()).rev() {
+            let height = nodes[index].height;
+            if let Some(parent) = nodes[index].parent.and_then(|parent| nodes.get_mut(parent)) {
+                parent.height = parent.height.max(if parent.repeats { height } else { height + 1 });
+            }
+        }
+        Self { nodes }
+    }
+
+    fn sum<T: std::iter::Sum>(&self, members: &[usize], part: impl Fn(&ModuleMetrics) -> T) -> T {
+        members.iter().filter_map(|member| self.nodes[*member].metrics).map(part).sum()
+    }
+
+    fn time(&self, members: &[usize]) -> f64 {
+        self.sum(members, |metrics| metrics.total_time_ms)
+    }
+
+    fn flops(&self, members: &[usize]) -> Flops {
+        self.sum(members, |metrics| metrics.flops_matrix + metrics.flops_vector)
+    }
+
+    fn bytes(&self, members: &[usize]) -> Bytes {
+        self.sum(members, |metrics| metrics.bytes.total())
+    }
+
+    fn classes(&self, members: &[usize]) -> Vec<String> {
+        let mut classes: Vec<String> = Vec::new();
+        for member in members {
+            let node = &self.nodes[*member];
+            // A list is what it holds.
+            let found = if node.repeats { self.classes(&node.children) } else { vec![node.class.to_owned()] };
+            for class in found {
+                if !classes.contains(&class) {
+                    classes.push(class);
+                }
+            }
+        }
+        classes
+    }
+
+    fn role(&self, group: &Group) -> Role {
+        Role {
+            name: group.name.clone(),
+            classes: self.classes(&group.members),
+            time_ms: self.time(&group.members),
+            flops: self.flops(&group.members),
+            bytes: self.bytes(&group.members),
+        }
+    }
+
+    /// Operations of the modules themselves, parts left out; absent where there are none.
+    fn own(&self, group: &Group) -> Option<Role> {
+        let time_ms: f64 = self.sum(&group.members, |metrics| metrics.self_time_ms);
+        let parts: Vec<usize> = group.members.iter().flat_map(|member| self.nodes[*member].children.clone()).collect();
+        let (flops, bytes) = (self.flops(&group.members), self.bytes(&group.members));
+        (time_ms > 0.0).then(|| Role {
+            name: format!("{} (own operations)", if group.name.is_empty() { "(root)" } else { &group.name }),
+            classes: self.classes(&group.members),
+            time_ms,
+            // The parts are in the sum of the whole, so nothing is lost here.
+            flops: Flops::new(flops.get().saturating_sub(self.flops(&parts).get())),
+            bytes: Bytes::new(bytes.get().saturating_sub(self.bytes(&parts).get())),
+        })
+    }
+
+    /// The parts of a group by role.
+    fn parts(&self, group: &Group) -> Vec<Group> {
+        let mut groups: Vec<Group> = Vec::new();
+        for member in &group.members {
+            let node = &self.nodes[*member];
+            for child in &node.children {
+                let name = if node.repeats { "*" } else { self.nodes[*child].name };
+                let path = if group.name.is_empty() { name.to_owned() } else { format!("{}.{name}", group.name) };
+                match groups.iter_mut().find(|known| known.name == path) {
+                    Some(known) => known.members.push(*child),
+                    None => groups.push(Group { name: path, members: vec![*child] }),
+                }
+            }
+        }
+        groups
+    }
+}
+
+/// The class without the file that defines it.
+pub(super) fn class_name(qualified: &str) -> &str {
+    qualified.rsplit('.').next().unwrap_or(qualified)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::analytic::sample;
+
+    fn names(roles: &[Role]) -> Vec<&str> {
+        roles.iter().map(|role| role.name.as_str()).collect()
+    }
+
+    #[test]
+    fn repeated_layers_are_shown_by_role_and_the_vision_tower_as_one() {
+        let roles = by_time(&sample::report(), 12);
+        assert_eq!(
+            names(&roles),
+            [
+                "lm_head",
+                "model.layers.*.mlp.experts",
+                "model.layers.*.self_attn",
+                "model.layers.*.mlp.shared_experts",
+                "model.sam_model",
+                "model.vision_model",
+                "model.layers.*.mlp.gate",
+                "model.layers.* (own operations)",
+                "model.layers.*.input_layernorm",
+                "model.embed_tokens",
+                "model.projector",
+            ]
+        );
+        assert_eq!(roles[1].classes, ["DeepseekV2MLP"]);
+        assert_eq!(roles[2].classes, ["LlamaAttention"]);
+    }
+
+    #[test]
+    fn the_lines_add_up_to_the_model_however_many_are_shown() {
+        let report = sample::report();
+        let root = &report.module_metrics[0];
+        for most in [0, 1, 5, 100] {
+            let roles = by_time(&report, most);
+            assert!(roles.len() <= most + 1);
+            let time: f64 = roles.iter().map(|role| role.time_ms).sum();
+            assert!((time - root.total_time_ms).abs() < 1e-9 * root.total_time_ms, "{time}");
+            assert_eq!(roles.iter().map(|role| role.flops).sum::<Flops>(), root.flops_matrix + root.flops_vector);
+            assert_eq!(roles.iter().map(|role| role.bytes).sum::<Bytes>(), root.bytes.total());
+        }
+    }
+
+    #[test]
+    fn a_report_without_modules_or_without_time_has_no_lines() {
+        let mut report = sample::report();
+        report.module_metrics.clear();
+        assert_eq!(by_time(&report, 5), []);
+        report.modules.clear();
+        assert_eq!(by_time(&report, 5), []);
+    }
+}

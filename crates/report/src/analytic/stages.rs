@@ -1,0 +1,73 @@
+//! Stages in the order a reader expects, with what they are part of.
+
+use std::collections::BTreeMap;
+
+use types::{Stage, StageCost};
+
+/// The prefill without vision; not a stage of its own anywhere else.
+const PREFILL_TEXT: &str = "prefill_text";
+
+/// One stage and the stages around it.
+#[derive(Clone, Debug)]
+pub(super) struct StageRow<'a> {
+    /// Its name.
+    pub(super) name: &'a str,
+    /// What it is part of, outermost first.
+    pub(super) around: Vec<&'static str>,
+    /// Its cost.
+    pub(super) cost: &'a StageCost,
+}
+
+/// Stages that do something, parts behind the stage they are part of; names nobody knows come last.
+pub(super) fn ordered(stages: &BTreeMap<String, StageCost>) -> Vec<StageRow<'_>> {
+    let mut rows: Vec<_> = stages
+        .iter()
+        .filter(|(_, cost)| cost.operations > 0)
+        .map(|(name, cost)| (place(name), StageRow { name, around: around(name), cost }))
+        .collect();
+    rows.sort_by_key(|(place, _)| *place);
+    rows.into_iter().map(|(_, row)| row).collect()
+}
+
+fn place(name: &str) -> usize {
+    // Prefill, vision and its parts, then the rest of prefill, then decode.
+    let order = Stage::ALL.map(Stage::name);
+    let decode = order.iter().position(|known| *known == Stage::Decode.name()).unwrap_or(order.len());
+    match order.iter().position(|known| *known == name) {
+        _ if name == PREFILL_TEXT => 2 * decode - 1,
+        Some(position) => 2 * position,
+        None => 2 * order.len(),
+    }
+}
+
+fn around(name: &str) -> Vec<&'static str> {
+    if name == PREFILL_TEXT {
+        return vec![Stage::Prefill.name()];
+    }
+    let mut stage = Stage::ALL.into_iter().find(|stage| stage.name() == name).and_then(Stage::parent);
+    let mut names = Vec::new();
+    while let Some(outer) = stage {
+        names.insert(0, outer.name());
+        stage = outer.parent();
+    }
+    names
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::analytic::sample;
+
+    #[test]
+    fn parts_follow_what_they_are_part_of_and_idle_stages_are_left_out() {
+        let mut report = sample::report();
+        let mut idle = report.stages["clip"].clone();
+        idle.operations = 0;
+        report.stages.insert("clip".to_owned(), idle);
+        report.stages.insert("another".to_owned(), report.stages["sam"].clone());
+        let rows = ordered(&report.stages);
+        let names: Vec<_> = rows.iter().map(|row| row.name).collect();
+        assert_eq!(names, ["prefill", "vision", "sam", "projector", "prefill_text", "decode", "another"]);
+        assert_eq!(rows[2].around, ["prefill", "vision"]);
+    }
+}
