@@ -51,7 +51,9 @@ impl DeviceError {
         match self {
             Self::Catalogue(error) => error.hint(),
             Self::Machine(error) => error.hint(),
-            Self::NotMeasured { .. } => Some("`llm-perf doctor --calibrate` measures them in about a second".to_owned()),
+            Self::NotMeasured { .. } => {
+                Some("`llm-perf doctor --calibrate` measures them in about a second".to_owned())
+            }
             Self::NoConfigFolder { .. } | Self::Unreadable { .. } => None,
         }
     }

@@ -1,5 +1,6 @@
 //! A copy between two buffers that no cache holds.
 
+use std::mem::MaybeUninit;
 use std::path::Path;
 
 use rayon::prelude::*;
@@ -81,12 +82,10 @@ fn read_size(text: &str) -> Option<usize> {
 pub(super) fn measure(size: &Size, settings: &Settings) -> Result<Vec<Nanos>, CollectError> {
     let wrong = |reason: &str| CollectError::Calibration { what: "copy".into(), reason: reason.to_owned() };
     let words = (size.bytes / 8).max(1);
-    let mut source = reserve(words).ok_or_else(|| wrong("the memory for it could not be had"))?;
-    let mut target = reserve(words).ok_or_else(|| wrong("the memory for it could not be had"))?;
     let piece = words.div_ceil(settings.threads.max(1));
-    // Written before it is read: pages nobody wrote all show one page of zeros, which a cache holds.
-    source.par_chunks_mut(piece).enumerate().for_each(|(number, part)| part.fill(mark(number)));
-    target.par_chunks_mut(piece).for_each(|part| part.fill(0));
+    let no_memory = || wrong("the memory for it could not be had");
+    let source = filled(words, piece, mark).ok_or_else(no_memory)?;
+    let mut target = filled(words, piece, |_| 0).ok_or_else(no_memory)?;
     let samples = rounds(settings, || {
         time(|| {
             target.par_chunks_mut(piece).zip(source.par_chunks(piece)).for_each(|(to, from)| to.copy_from_slice(from));
@@ -101,11 +100,17 @@ fn mark(part: usize) -> u64 {
     part as u64 + 1
 }
 
-/// A buffer, or nothing where the memory for it cannot be had.
-fn reserve(words: usize) -> Option<Vec<u64>> {
-    let mut buffer = Vec::new();
+/// A buffer filled part by part, or nothing where the memory for it cannot be had.
+///
+/// Every word is written before it is read, because pages nobody wrote all show one page of zeros, which a cache holds;
+/// and by the threads that copy it later, because where the first one to write sits decides where the page is.
+fn filled(words: usize, piece: usize, value: impl Fn(usize) -> u64 + Sync) -> Option<Vec<u64>> {
+    let mut buffer: Vec<u64> = Vec::new();
     buffer.try_reserve_exact(words).ok()?;
-    buffer.resize(words, 0);
+    let parts = buffer.spare_capacity_mut()[..words].par_chunks_mut(piece).enumerate();
+    parts.for_each(|(number, part)| part.fill(MaybeUninit::new(value(number))));
+    // SAFETY: the parts cover the first `words` places of the capacity, and each was filled.
+    unsafe { buffer.set_len(words) };
     Some(buffer)
 }
 

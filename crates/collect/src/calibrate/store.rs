@@ -1,7 +1,7 @@
 //! Where measured rates are kept: one small file for each processor and number of threads.
 
 use std::fs::File;
-use std::io::Write;
+use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
 use types::Calibration;
@@ -31,7 +31,7 @@ impl Store {
     pub fn read(&self, cpu: &str, threads: usize) -> Result<Option<Calibration>, CollectError> {
         let path = self.path(cpu, threads);
         let text = match std::fs::read_to_string(&path) {
-            Err(reason) if reason.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+            Err(reason) if matches!(reason.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => return Ok(None),
             answer => answer.map_err(CollectError::io("read", &path))?,
         };
         let calibration: Calibration =

@@ -3,6 +3,7 @@
 use types::Verdict;
 
 use super::{Outcome, Probe, listed};
+use crate::calibrate;
 
 pub(super) fn examine(probe: &Probe) -> Outcome {
     const MEASURE: &str = "`llm-perf doctor --calibrate` measures them in about a second";
@@ -12,7 +13,15 @@ pub(super) fn examine(probe: &Probe) -> Outcome {
             let rates: Vec<String> =
                 calibration.matrix.iter().map(|rate| format!("{} {}", rate.dtype, rate.flops)).collect();
             let copy = calibration.bytes_per_second;
-            Outcome::ok(format!("measured with {threads} threads: {}; copy {copy}", listed(&rates)))
+            let found = format!("measured with {threads} threads: {}; copy {copy}", listed(&rates));
+            match calibrate::doubt(calibration) {
+                None => Outcome::ok(found),
+                Some(reason) => Outcome::bad(
+                    Verdict::Warning,
+                    format!("{found}; {reason}"),
+                    "measure again when nothing else runs: `llm-perf doctor --calibrate`",
+                ),
+            }
         }
         Ok(None) => Outcome::bad(Verdict::Missing, format!("not measured yet with {threads} threads"), MEASURE),
         Err(reason) => Outcome::bad(Verdict::Missing, reason.clone(), format!("{MEASURE} and replaces them")),
@@ -29,6 +38,10 @@ mod tests {
         let mut probe = samples::h200();
         let found = "measured with 2 threads: fp32 101 GFLOP/s and fp16 88.0 GFLOP/s; copy 21.4 GB/s";
         assert_eq!(examine(&probe), Outcome::ok(found));
+        let mut unsteady = samples::calibration();
+        unsteady.copy_samples_ns = vec![types::Nanos::new(100), types::Nanos::new(900)];
+        probe.calibration = Ok(Some(unsteady));
+        assert_eq!(examine(&probe).verdict, Verdict::Warning);
         probe.calibration = Ok(None);
         assert_eq!(examine(&probe).verdict, Verdict::Missing);
         probe.calibration = Err("cannot read x.json".into());
