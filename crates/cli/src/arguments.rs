@@ -21,8 +21,9 @@ pub(crate) struct Settings {
 
 const EXAMPLES: &str = "\
 Examples:
-  llm-perf config                        the resolved configuration
-  llm-perf config workload=dsocr-base-1024 workload.batch=4
+  llm-perf analyze                       what DeepSeek-OCR costs on an H200, from its config alone
+  llm-perf analyze --model config.json --hardware rtx-4090 workload.batch=4
+  llm-perf doctor                        can this machine profile?
   llm-perf VERB --help                   more on one verb
 
 Exit codes:

@@ -28,6 +28,7 @@ use serde::de::DeserializeOwned;
 
 pub use error::ConfigError;
 pub use explanation::{Explanation, Origin};
+pub(crate) use node::to_yaml;
 pub use node::{Entry, Map, Node, Value};
 pub use plan::Mount;
 pub use source::{Source, SourceKind, Span};

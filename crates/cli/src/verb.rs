@@ -31,12 +31,15 @@ macro_rules! verbs {
 }
 
 verbs! {
+    analyze => Analyze,
+    models => Models,
+    workloads => Workloads,
+    hardware => Hardware,
     config => Config,
     runs => Runs,
     schema => Schema,
     validate => Validate,
     doctor => Doctor,
     env => Env,
-    hardware => Hardware,
     completions => Completions,
 }

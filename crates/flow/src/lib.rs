@@ -2,11 +2,15 @@
 //!
 //! Takes plain settings and gives back documents; what is printed, and how, is left to the command line.
 
+pub mod analyze;
 pub mod doctor;
 pub mod environment;
 pub mod hardware;
+pub mod model;
 pub mod runs;
 pub mod validate;
 
 pub use collect::CollectError;
+pub use collect::run::RunRequest;
+pub use meter::WorkloadSettings;
 pub use report::ReportError;

@@ -49,6 +49,14 @@ pub struct RooflineError {
     pub listed: String,
 }
 
+impl RooflineError {
+    /// An element type the device does have a rate for, widest of the usual ones first.
+    pub fn instead(&self) -> &'static str {
+        let listed: Vec<&str> = self.listed.split(", ").collect();
+        ["bf16", "fp16", "fp32"].into_iter().find(|name| listed.contains(name)).unwrap_or("fp32")
+    }
+}
+
 /// Rates of one device.
 #[derive(Clone, Debug)]
 pub struct Roofline<'a> {

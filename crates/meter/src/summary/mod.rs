@@ -188,12 +188,12 @@ fn device_used(roofline: &Roofline<'_>, prediction: &Prediction) -> DeviceUsed {
     let vector_source = source(DType::Fp32, ComputeUnit::Vector)
         .or_else(|| source(DType::Fp32, ComputeUnit::Matrix))
         .unwrap_or_default();
+    // A type the matrix unit does not have runs at the vector rate, which is listed anyway.
     let mut rates: Vec<_> = matrix_dtypes(prediction)
         .into_iter()
         .filter_map(|dtype| {
-            let flops = roofline.matrix(dtype)?;
-            let source = source(dtype, ComputeUnit::Matrix).unwrap_or_else(|| vector_source.clone());
-            Some(RateUsed { dtype, unit: "matrix".to_owned(), flops, source })
+            let source = source(dtype, ComputeUnit::Matrix)?;
+            Some(RateUsed { dtype, unit: "matrix".to_owned(), flops: roofline.matrix(dtype)?, source })
         })
         .collect();
     let vector =

@@ -1,7 +1,7 @@
 //! The page of every module class: its formulas with the numbers of one instance.
 
 use network::{Class, Module};
-use types::{Cost, FormulaLine, LayerPage, LayerPart, LayerPass, OperationLines, Origin, Seconds, Spec};
+use types::{ComputeUnit, Cost, FormulaLine, LayerPage, LayerPart, LayerPass, OperationLines, Origin, Seconds, Spec};
 
 use super::Subject;
 use super::modules::ModuleTree;
@@ -123,10 +123,13 @@ fn operation(record: &OpRecord, roofline: &Roofline<'_>) -> OperationLines {
     if record.cost.flops_matrix.get() > 0
         && let Some(rate) = roofline.matrix(record.price.matrix_dtype)
     {
-        against.push(format!("{} matrix rate {rate}", record.price.matrix_dtype));
+        let dtype = record.price.matrix_dtype;
+        let own = roofline.hardware().peak(dtype, ComputeUnit::Matrix).is_some();
+        let unit = if own { "matrix" } else { "vector" };
+        against.push(format!("{dtype} {unit} rate {rate} for the products"));
     }
     if record.cost.flops_vector.get() > 0 {
-        against.push(format!("fp32 vector rate {}", roofline.vector()));
+        against.push(format!("fp32 vector rate {} for the rest", roofline.vector()));
     }
     against.push(format!("bandwidth {}", roofline.bandwidth()));
     OperationLines {

@@ -1,0 +1,236 @@
+//! `analyze`: what a model costs on a workload and the least time devices need for it.
+
+use std::path::{Path, PathBuf};
+
+use collect::run::{Outcome, RunFolder, RunRequest};
+use meter::{
+    MeterError, Roofline, RooflineError, Subject, WorkloadError, WorkloadSettings, layer_pages, matrix_dtypes, predict,
+    summarise,
+};
+use network::Class;
+use types::{AnalyticReport, Coverage, Hardware, LayerPage, RunManifest, Seconds, TargetOperatorList};
+
+use crate::CollectError;
+use crate::hardware::{self, DeviceError};
+use crate::model::LoadedModel;
+
+/// The device a prediction is for when nobody names one.
+pub const DEFAULT_DEVICE: &str = "h200";
+
+/// Where the report stands inside a run folder.
+const FOLDER: &str = "static_analysis/analytic_model";
+
+/// The page to read first, inside a run folder.
+pub const SUMMARY: &str = "static_analysis/analytic_model/summary.md";
+
+/// What to analyse.
+#[derive(Clone, Debug)]
+pub struct AnalyzeSettings {
+    /// The workload.
+    pub workload: WorkloadSettings,
+    /// Devices by name, the one the report is for first.
+    pub devices: Vec<String>,
+    /// Folder with a user's own devices.
+    pub config_dir: Option<PathBuf>,
+    /// Cost of launching one operation, in microseconds, where known.
+    pub launch_us: Option<f64>,
+    /// A TorchInfo snapshot to hold the network against.
+    pub torchinfo: Option<PathBuf>,
+    /// Version of llm-perf.
+    pub tool_version: String,
+}
+
+/// The outcome.
+#[derive(Clone, Debug)]
+pub struct Analysis {
+    /// The report.
+    pub report: AnalyticReport,
+    /// The page of every module class.
+    pub pages: Vec<LayerPage>,
+}
+
+/// Why there is no analysis.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum AnalyzeError {
+    /// The workload.
+    #[error(transparent)]
+    Workload(#[from] WorkloadError),
+    /// Metering.
+    #[error(transparent)]
+    Meter(#[from] MeterError),
+    /// A device.
+    #[error(transparent)]
+    Device(#[from] DeviceError),
+    /// A device without the rate that is needed.
+    #[error(transparent)]
+    Rate(#[from] RooflineError),
+    /// The launch cost is no time.
+    #[error("the launch cost must be a number of microseconds from 0 to 1,000,000, got {0}")]
+    Launch(f64),
+    /// A TorchInfo snapshot.
+    #[error(transparent)]
+    TorchInfo(#[from] ingest::IngestError),
+    /// A file cannot be read.
+    #[error("cannot read {}: {reason}", path.display())]
+    Unreadable {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        reason: std::io::Error,
+    },
+    /// The report could not be written as YAML.
+    #[error(transparent)]
+    Report(#[from] report::ReportError),
+    /// The run folder.
+    #[error(transparent)]
+    Collect(#[from] CollectError),
+}
+
+impl AnalyzeError {
+    /// The next step, where there is one that the message does not already say.
+    pub fn hint(&self) -> Option<String> {
+        match self {
+            Self::Device(error) => error.hint(),
+            Self::Collect(error) => error.hint(),
+            Self::Rate(error) => {
+                Some(format!("choose another element type, such as workload.dtype={}", error.instead()))
+            }
+            _ => None,
+        }
+    }
+
+    /// Whether the request was wrong, rather than the machine unable to serve it.
+    pub fn is_wrong_usage(&self) -> bool {
+        match self {
+            Self::Device(error) => error.is_wrong_usage(),
+            Self::Collect(error) => error.is_wrong_usage(),
+            Self::Report(_) => false,
+            _ => true,
+        }
+    }
+}
+
+/// Analyses; nothing is written.
+pub fn analyze(model: &LoadedModel, settings: &AnalyzeSettings) -> Result<Analysis, AnalyzeError> {
+    let launch = match settings.launch_us {
+        Some(microseconds) if !(0.0..=1e6).contains(&microseconds) => return Err(AnalyzeError::Launch(microseconds)),
+        launch => launch.map(|microseconds| Seconds::new(microseconds / 1e6)),
+    };
+    let LoadedModel { config, network, .. } = model;
+    let target = settings.torchinfo.as_deref().map(target_operators).transpose()?;
+    let workload = settings.workload.resolve(network, model.dtype)?;
+    let devices = devices(settings)?;
+    let prediction = predict(network, &workload)?;
+    let rooflines = devices
+        .iter()
+        .map(|device| Roofline::new(device, matrix_dtypes(&prediction), launch))
+        .collect::<Result<Vec<_>, _>>()?;
+    let subject = Subject {
+        model_id: &model.id,
+        config_path: &model.config_path,
+        config,
+        model: network,
+        workload: &workload,
+        prediction: &prediction,
+        tool_version: &settings.tool_version,
+    };
+    let mut report = summarise(&subject, &rooflines[0], &rooflines);
+    report.model.hf_revision = model.revision.clone();
+    report.model.notes = model.notes.clone();
+    report.coverage = target.map(|target| coverage(target, network));
+    Ok(Analysis { report, pages: layer_pages(&subject, &rooflines[0]) })
+}
+
+/// The report in a few lines, for a terminal.
+pub fn table(report: &AnalyticReport) -> String {
+    report::analytic::terminal(report)
+}
+
+/// Writes an analysis into a run folder of its own.
+pub fn keep(
+    analysis: &Analysis,
+    config_yaml: &str,
+    request: RunRequest,
+) -> Result<(PathBuf, RunManifest), AnalyzeError> {
+    let Analysis { report, pages } = analysis;
+    let request =
+        RunRequest { model: Some(report.model.model_id.clone()), device: Some(report.device.id.clone()), ..request };
+    let mut folder = RunFolder::create(request)?;
+    let path = folder.path().to_owned();
+    let written = write(&mut folder, report, pages, config_yaml);
+    match written {
+        Ok(()) => Ok((path, folder.finish(Outcome::Complete)?)),
+        Err(error) => {
+            // What the folder says matters less than why it could not be filled.
+            let _ = folder.fail(error.to_string());
+            Err(error)
+        }
+    }
+}
+
+fn write(
+    folder: &mut RunFolder,
+    report: &AnalyticReport,
+    pages: &[LayerPage],
+    config_yaml: &str,
+) -> Result<(), AnalyzeError> {
+    folder.write_file("config.yaml", config_yaml.as_bytes())?;
+    folder.write_json(&format!("{FOLDER}/report.json"), report)?;
+    folder.write_file(&format!("{FOLDER}/report.yaml"), report::analytic::yaml(report)?.as_bytes())?;
+    folder.write_file(SUMMARY, report::analytic::summary_markdown(report).as_bytes())?;
+    for page in pages {
+        let name = report::analytic::file_name(&page.class);
+        let text = report::analytic::layer_markdown(page);
+        folder.write_file(&format!("{FOLDER}/{}/{name}", report.layer_docs_dir), text.as_bytes())?;
+    }
+    folder.end_step("analyze")?;
+    Ok(())
+}
+
+fn devices(settings: &AnalyzeSettings) -> Result<Vec<Hardware>, DeviceError> {
+    let default = [DEFAULT_DEVICE.to_owned()];
+    let names = if settings.devices.is_empty() { &default[..] } else { &settings.devices };
+    names.iter().map(|name| hardware::find(settings.config_dir.as_deref(), name)).collect()
+}
+
+/// Reads `torchinfo-unique-layers.json`, or the one in a folder.
+fn target_operators(path: &Path) -> Result<TargetOperatorList, AnalyzeError> {
+    let file = if path.is_dir() { path.join("torchinfo-unique-layers.json") } else { path.to_owned() };
+    let text =
+        std::fs::read_to_string(&file).map_err(|reason| AnalyzeError::Unreadable { path: file.clone(), reason })?;
+    let mut snapshot = ingest::torchinfo::read(&file.display().to_string(), &text)?;
+    let folder = file.parent().unwrap_or(Path::new(""));
+    let beside =
+        |name: &str| Some(folder.join(name)).filter(|path| path.is_file()).map(|path| path.display().to_string());
+    for operator in &mut snapshot.operators {
+        operator.default_category_id = meter::Category::ALL
+            .into_iter()
+            .find(|category| category.match_classes().contains(&operator.class_name.as_str()))
+            .map_or_else(String::new, |category| category.id().to_owned());
+    }
+    Ok(TargetOperatorList {
+        snapshot_id: snapshot.snapshot_id,
+        source_artifact_dir: folder.display().to_string(),
+        layers_md_path: beside("torchinfo-unique-layers.md"),
+        layers_json_path: file.display().to_string(),
+        stages_json_path: beside("torchinfo-stages.json"),
+        operators: snapshot.operators,
+    })
+}
+
+/// Which classes of `target` the network is made of.
+fn coverage(target: TargetOperatorList, network: &network::Model) -> Coverage {
+    let modelled: Vec<&str> = network.blueprint().modules().map(|(_, entry)| entry.class).collect();
+    let covers = |name: &str| {
+        let canonical = Class::find(name).map_or(name, |class| class.name);
+        modelled.contains(&canonical)
+    };
+    let uncovered: Vec<String> = target
+        .operators
+        .iter()
+        .filter(|operator| !covers(&operator.class_name))
+        .map(|operator| operator.class_name_qualified.clone())
+        .collect();
+    Coverage { covered: (target.operators.len() - uncovered.len()) as u64, uncovered, target }
+}

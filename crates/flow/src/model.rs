@@ -1,0 +1,161 @@
+//! Models: the built-in ones, and any configuration file.
+
+use std::path::{Path, PathBuf};
+
+use network::config::{ConfigError, ModelConfig};
+use network::{Model, PRESETS, Preset};
+use serde::Deserialize;
+use types::{DType, UnknownDType};
+
+/// The `model` part of a configuration, as far as building a network needs it.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+pub struct ModelSettings {
+    /// Name in reports; names the built-in configuration when `config` is `builtin`.
+    pub name: String,
+    /// Where the sizes come from.
+    pub config: ConfigSource,
+    /// The file, when they come from one.
+    pub config_path: Option<PathBuf>,
+    /// Element type of weights and activations; as published when open.
+    pub dtype: Option<String>,
+    /// Revision of the published weights.
+    pub revision: Option<String>,
+    /// Free text for the reports.
+    pub notes: Option<String>,
+}
+
+/// Where a model's sizes come from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ConfigSource {
+    /// A configuration carried in the program.
+    Builtin,
+    /// A `config.json`.
+    File,
+}
+
+/// A model that can be metered.
+#[derive(Debug)]
+pub struct LoadedModel {
+    /// Name in reports.
+    pub id: String,
+    /// Where the configuration came from.
+    pub config_path: String,
+    /// Sizes.
+    pub config: ModelConfig,
+    /// The network.
+    pub network: Model,
+    /// Element type of weights and activations.
+    pub dtype: DType,
+    /// Revision of the published weights, where known.
+    pub revision: Option<String>,
+    /// Free text for the reports.
+    pub notes: String,
+}
+
+/// Why a model could not be loaded.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ModelError {
+    /// No built-in model of that name.
+    #[error("no built-in model is called `{name}`")]
+    Unknown {
+        /// What was asked for.
+        name: String,
+        /// The most similar known one.
+        nearest: &'static str,
+    },
+    /// `config: file` without a file.
+    #[error("model.config is `file`, but model.config_path is not set")]
+    NoFile,
+    /// The file cannot be read.
+    #[error("cannot read {}: {reason}", path.display())]
+    Unreadable {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        reason: std::io::Error,
+    },
+    /// What the file says is wrong.
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+    /// `model.dtype` is no element type.
+    #[error("model.dtype: {0}")]
+    DType(#[from] UnknownDType),
+}
+
+impl ModelError {
+    /// The next step.
+    pub fn hint(&self) -> Option<String> {
+        match self {
+            Self::Unknown { nearest, .. } => Some(format!(
+                "nearest is `{nearest}`; `llm-perf models` lists all, and --model also takes the path of a config.json"
+            )),
+            Self::NoFile => Some("set it with model.config_path=FILE, or use --model FILE".to_owned()),
+            Self::Config(_) | Self::Unreadable { .. } | Self::DType(_) => None,
+        }
+    }
+}
+
+/// What is built in.
+pub fn presets() -> &'static [Preset] {
+    PRESETS
+}
+
+/// Loads the model these settings describe.
+pub fn load(settings: &ModelSettings) -> Result<LoadedModel, ModelError> {
+    let (config_path, config) = match (settings.config, &settings.config_path) {
+        (ConfigSource::Builtin, _) => {
+            let preset = Preset::find(&settings.name)
+                .ok_or_else(|| ModelError::Unknown { name: settings.name.clone(), nearest: nearest(&settings.name) })?;
+            (format!("builtin:{}", preset.name), preset.config()?)
+        }
+        (ConfigSource::File, None) => return Err(ModelError::NoFile),
+        (ConfigSource::File, Some(path)) => (path.display().to_string(), read(path)?),
+    };
+    let dtype = match &settings.dtype {
+        Some(text) => text.parse()?,
+        None => config.dtype(),
+    };
+    let network = Model::new(&config);
+    Ok(LoadedModel {
+        id: settings.name.clone(),
+        config_path,
+        config,
+        network,
+        dtype,
+        revision: settings.revision.clone(),
+        notes: settings.notes.clone().unwrap_or_default(),
+    })
+}
+
+impl LoadedModel {
+    /// The workload profile that suits it when nobody names one.
+    pub fn default_workload(&self) -> &'static str {
+        match (self.network.takes_pictures(), self.network.takes_tokens()) {
+            (true, _) => "dsocr-standard-v1",
+            (false, true) => "llm-standard-v1",
+            (false, false) => "image-standard-v1",
+        }
+    }
+}
+
+/// Longest configuration that is read; real ones are a few kilobytes.
+const LARGEST_CONFIG: u64 = 16 << 20;
+
+fn read(path: &Path) -> Result<ModelConfig, ModelError> {
+    let unreadable = |reason| ModelError::Unreadable { path: path.to_owned(), reason };
+    let file = if path.is_dir() { path.join("config.json") } else { path.to_owned() };
+    let size = std::fs::metadata(&file).map_err(unreadable)?.len();
+    if size > LARGEST_CONFIG {
+        let reason = std::io::Error::other(format!("{size} bytes are too many for a config.json"));
+        return Err(unreadable(reason));
+    }
+    let text = std::fs::read_to_string(&file).map_err(unreadable)?;
+    Ok(ModelConfig::from_json(&file.display().to_string(), &text)?)
+}
+
+fn nearest(name: &str) -> &'static str {
+    let likeness = |preset: &&Preset| strsim::jaro_winkler(name, preset.name);
+    PRESETS.iter().max_by(|a, b| likeness(a).total_cmp(&likeness(b))).map_or("", |preset| preset.name)
+}
