@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use types::GitInfo;
 
-use super::{ANSWER_LIMIT, Places};
+use super::Places;
 use crate::process::Question;
 
 /// Arguments that print the commit.
@@ -19,7 +19,7 @@ pub(crate) fn find(places: &Places, folder: &Path) -> Option<GitInfo> {
     let root = folder.ancestors().find(|ancestor| ancestor.join(".git").exists())?;
     let ask = |arguments: &[&str]| {
         let git = places.on_path("git")?;
-        let answer = Question::new(git, arguments.iter().copied(), ANSWER_LIMIT).within(folder).ask().ok()?;
+        let answer = Question::new(git, arguments.iter().copied(), places.limit).within(folder).ask().ok()?;
         answer.success().ok()
     };
     let revision = ask(&REVISION_ARGUMENTS).map(|text| text.trim().to_owned()).filter(|text| is_revision(text));
@@ -71,6 +71,7 @@ fn is_revision(text: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tool::tests::patient;
 
     const COMMIT: &str = "0123456789abcdef0123456789abcdef01234567";
 
@@ -112,7 +113,7 @@ mod tests {
 
     #[test]
     fn a_changed_file_makes_the_tree_dirty_and_an_unknown_one_does_not() {
-        let places = Places::of_this_machine();
+        let places = Places { limit: patient().limit, ..Places::of_this_machine() };
         let Some(git) = places.on_path("git") else { return };
         let root = tempfile::tempdir().unwrap();
         let run = |arguments: &[&str]| {

@@ -21,9 +21,9 @@ use std::time::Duration;
 
 use crate::process::Question;
 
-/// How long one tool may take to say its version. All tools are asked at the same time, and a healthy one answers in a
-/// tenth of this even from a cold disk.
-pub(crate) const ANSWER_LIMIT: Duration = Duration::from_millis(1200);
+/// How long one tool may take to answer. All tools are asked at the same time, and a healthy one answers in a tenth of
+/// this.
+const ANSWER_LIMIT: Duration = Duration::from_millis(1500);
 
 /// A tool that was found.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -38,8 +38,8 @@ pub(crate) struct Found {
 
 /// Asks a program for its version and reads the answer; the release number in its path stands in where it does not
 /// answer (`/opt/nvidia/nsight-compute/2025.3.1/ncu`).
-fn ask_version(path: PathBuf, arguments: &[&str], read: fn(&str) -> Option<String>) -> Found {
-    let answer = Question::new(&path, arguments.iter().copied(), ANSWER_LIMIT).ask();
+fn ask_version(places: &Places, path: PathBuf, arguments: &[&str], read: fn(&str) -> Option<String>) -> Found {
+    let answer = Question::new(&path, arguments.iter().copied(), places.limit).ask();
     let said = answer.map_err(|error| error.to_string()).and_then(|answer| answer.success());
     let version = said.and_then(|text| read(&text).ok_or_else(|| "its answer was not understood".to_owned()));
     match version {
@@ -77,6 +77,11 @@ pub(crate) mod tests {
         path
     }
 
+    /// Nowhere to look, and time to answer: for tests that are about the answer.
+    pub(crate) fn patient() -> Places {
+        Places { limit: Duration::from_secs(60), ..Places::default() }
+    }
+
     #[test]
     fn a_release_number_is_found_in_a_path_from_the_inside_out() {
         let release = |path: &str| release_in_path(Path::new(path));
@@ -93,7 +98,7 @@ pub(crate) mod tests {
     fn a_tool_that_fails_is_still_found_and_says_why_it_has_no_version() {
         let folder = tempfile::tempdir().unwrap();
         let path = fake_program(folder.path(), "nsys", "echo 'libdw.so.1: cannot open' >&2; exit 127");
-        let found = ask_version(path.clone(), &["--version"], |_| None);
+        let found = ask_version(&patient(), path.clone(), &["--version"], |_| None);
         assert_eq!(found.version, None);
         let expected =
             format!("{} would not say its version: it ended with code 127: libdw.so.1: cannot open", path.display());
@@ -104,7 +109,7 @@ pub(crate) mod tests {
     fn a_tool_that_answers_nonsense_takes_its_version_from_the_path() {
         let folder = tempfile::tempdir().unwrap();
         let path = fake_program(&folder.path().join("nsight-compute/2025.3.1"), "ncu", "echo hello");
-        let found = ask_version(path, &["--version"], ncu::read_version);
+        let found = ask_version(&patient(), path, &["--version"], ncu::read_version);
         assert_eq!(found.version.as_deref(), Some("2025.3.1"));
         assert!(found.note.unwrap().ends_with("its answer was not understood; the version is the one in its path"));
     }

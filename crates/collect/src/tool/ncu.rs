@@ -10,7 +10,7 @@ pub(crate) const VERSION_ARGUMENTS: [&str; 1] = ["--version"];
 
 /// Finds it and asks its version.
 pub(crate) fn find(places: &Places) -> Option<Found> {
-    Some(ask_version(locate(places)?, &VERSION_ARGUMENTS, read_version))
+    Some(ask_version(places, locate(places)?, &VERSION_ARGUMENTS, read_version))
 }
 
 /// `PATH`, the vendor's own package, the toolkits.
@@ -35,7 +35,7 @@ pub(crate) fn read_version(text: &str) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tool::tests::fake_program;
+    use crate::tool::tests::{fake_program, patient};
 
     #[test]
     fn the_version_line_is_read() {
@@ -49,7 +49,7 @@ mod tests {
     #[test]
     fn the_newest_release_of_the_package_is_taken() {
         let root = tempfile::tempdir().unwrap();
-        let places = Places { vendor: vec![root.path().to_owned()], ..Places::default() };
+        let places = Places { vendor: vec![root.path().to_owned()], ..patient() };
         assert_eq!(find(&places), None);
         for release in ["2024.1.0", "2025.3.1"] {
             let folder = root.path().join("nsight-compute").join(release);

@@ -13,7 +13,7 @@ pub(crate) const IMPORTER_LIBRARY: &str = "libdw.so.1";
 
 /// Finds it and asks its version.
 pub(crate) fn find(places: &Places) -> Option<Found> {
-    Some(ask_version(locate(places)?, &VERSION_ARGUMENTS, read_version))
+    Some(ask_version(places, locate(places)?, &VERSION_ARGUMENTS, read_version))
 }
 
 /// `PATH`, the vendor's own package, the toolkits, and last the copy that Nsight Compute carries.
@@ -57,7 +57,7 @@ pub(crate) fn read_version(text: &str) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tool::tests::fake_program;
+    use crate::tool::tests::{fake_program, patient};
 
     #[test]
     fn the_version_line_is_read() {
@@ -72,7 +72,7 @@ mod tests {
     #[test]
     fn the_copy_inside_nsight_compute_is_the_last_resort() {
         let root = tempfile::tempdir().unwrap();
-        let places = Places { vendor: vec![root.path().to_owned()], ..Places::default() };
+        let places = Places { vendor: vec![root.path().to_owned()], ..patient() };
         assert_eq!(locate(&places), None);
         let inside = root.path().join("nsight-compute/2025.3.1/host/target-linux-x64");
         let inside = fake_program(&inside, "nsys", "echo NVIDIA Nsight Systems version 2025.3.1.90-1v0");

@@ -2,9 +2,10 @@
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 /// Folders to search. Built from the machine once; tests build their own.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Places {
     /// Folders of `PATH`.
     pub(crate) path: Vec<PathBuf>,
@@ -16,6 +17,16 @@ pub(crate) struct Places {
     pub(crate) libraries: Vec<PathBuf>,
     /// `LLM_PERF_PYTHON`.
     pub(crate) python: Option<PathBuf>,
+    /// How long each tool may take to answer.
+    pub(crate) limit: Duration,
+}
+
+impl Default for Places {
+    /// Nowhere.
+    fn default() -> Self {
+        let (path, toolkits, vendor, libraries) = Default::default();
+        Self { path, toolkits, vendor, libraries, python: None, limit: super::ANSWER_LIMIT }
+    }
 }
 
 /// Folders in which the driver's own libraries are found where the loader does not know them: the usual ones of Debian
@@ -55,6 +66,7 @@ impl Places {
             vendor: vec![PathBuf::from("/opt/nvidia")],
             libraries,
             python: single("LLM_PERF_PYTHON"),
+            ..Self::default()
         }
     }
 

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 
-use super::{ANSWER_LIMIT, Places};
+use super::Places;
 use crate::process::Question;
 
 /// An interpreter and what it could import.
@@ -58,7 +58,7 @@ print(json.dumps({
 /// Finds the interpreter and asks it. `None` when there is none; an error says why it would not answer.
 pub(crate) fn find(places: &Places) -> Option<Result<Python, String>> {
     let program = places.python.clone().or_else(|| places.on_path("python3"))?;
-    let answer = Question::new(&program, arguments(), ANSWER_LIMIT).ask();
+    let answer = Question::new(&program, arguments(), places.limit).ask();
     let said = answer.map_err(|error| error.to_string()).and_then(|answer| answer.success());
     let read = said.and_then(|text| read(&text));
     Some(read.map_err(|reason| format!("{} would not say what it can import: {reason}", program.display())))
@@ -93,7 +93,7 @@ fn read_torch_cuda(text: &str) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tool::tests::fake_program;
+    use crate::tool::tests::{fake_program, patient};
 
     #[test]
     fn the_cuda_version_of_torch_is_read_from_its_source() {
@@ -119,7 +119,7 @@ mod tests {
             .unwrap();
         let launcher = format!("PYTHONPATH='{}' exec '{}' \"$@\"", packages.path().display(), python.display());
         let program = fake_program(&packages.path().join("bin"), "python3", &launcher);
-        let places = Places { python: Some(program), ..Places::default() };
+        let places = Places { python: Some(program), ..patient() };
         let found = find(&places).unwrap().unwrap();
         assert_eq!(found.torch.as_deref(), Some("2.11.0+cu130"));
         assert_eq!(torch_cuda(&found.torch_folder.unwrap()).as_deref(), Some("13.0"));
@@ -132,7 +132,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let ask = |script: &str| {
             let program = fake_program(folder.path(), "python3", script);
-            find(&Places { python: Some(program), ..Places::default() }).unwrap().unwrap_err()
+            find(&Places { python: Some(program), ..patient() }).unwrap().unwrap_err()
         };
         assert!(ask("echo 'no version set' >&2; exit 127").ends_with("it ended with code 127: no version set"));
         assert!(ask("true").ends_with("it printed nothing"));

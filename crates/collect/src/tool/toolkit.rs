@@ -18,10 +18,10 @@ pub(crate) fn find(places: &Places) -> Option<Found> {
         }
         let compiler = toolkit.join("bin/nvcc");
         if is_program(&compiler) {
-            return Some(ask_version(compiler, &VERSION_ARGUMENTS, read_compiler_version));
+            return Some(ask_version(places, compiler, &VERSION_ARGUMENTS, read_compiler_version));
         }
     }
-    Some(ask_version(places.on_path("nvcc")?, &VERSION_ARGUMENTS, read_compiler_version))
+    Some(ask_version(places, places.on_path("nvcc")?, &VERSION_ARGUMENTS, read_compiler_version))
 }
 
 /// The version a toolkit folder states: `version.json` since 11.1, `version.txt` before.
@@ -53,7 +53,7 @@ fn read_compiler_version(text: &str) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tool::tests::fake_program;
+    use crate::tool::tests::{fake_program, patient};
 
     const COMPILER: &str = "nvcc: NVIDIA (R) Cuda compiler driver\n\
         Copyright (c) 2005-2025 NVIDIA Corporation\n\
@@ -71,7 +71,7 @@ mod tests {
     #[test]
     fn a_version_file_is_read_before_the_compiler_is_asked() {
         let root = tempfile::tempdir().unwrap();
-        let places = Places { toolkits: vec![root.path().to_owned()], ..Places::default() };
+        let places = Places { toolkits: vec![root.path().to_owned()], ..patient() };
         assert_eq!(find(&places), None);
         fake_program(&root.path().join("bin"), "nvcc", "echo 'Cuda compilation tools, release 12.4, V12.4.131'");
         assert_eq!(find(&places).unwrap().version.as_deref(), Some("12.4.131"));
