@@ -1,7 +1,7 @@
 //! Which modules to show: few enough to read, fine enough to act on.
 //!
-//! Layers that repeat are shown together by role (`model.layers.*.mlp`), because nobody optimises layer 7 alone. Whatever
-//! holds more than a quarter of the time is opened until what is left would fall apart into single operators.
+//! Layers that repeat are shown together by role and class (`model.layers.*.mlp`), because nobody optimises layer 7 alone.
+//! Whatever holds more than a quarter of the time is opened until what is left would fall apart into single operators.
 
 use std::collections::HashMap;
 
@@ -10,13 +10,13 @@ use types::{AnalyticReport, Bytes, Flops, ModuleMetrics, RepetitionKind};
 /// A module with a larger share of the time than this is shown by its parts.
 const OPEN_ABOVE: f64 = 0.25;
 
-/// One line: modules of one role, their parts included.
+/// One line: modules of one role and class, their parts included.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Role {
-    /// Path, with `*` for modules that repeat.
+    /// Path, with `*` for modules that repeat; no two lines have the same.
     pub(super) name: String,
-    /// Classes of the modules; empty where the line gathers different ones.
-    pub(super) classes: Vec<String>,
+    /// Class of the modules, that of its elements for a list; absent where the line gathers different ones.
+    pub(super) class: Option<String>,
     /// Least time.
     pub(super) time_ms: f64,
     /// Matrix and vector operations.
@@ -33,7 +33,7 @@ pub(super) fn by_time(report: &AnalyticReport, most: usize) -> Vec<Role> {
     };
     let whole = tree.time(&[root]);
     let mut closed = Vec::new();
-    let mut open = vec![Group { name: String::new(), members: vec![root] }];
+    let mut open = vec![Group { name: String::new(), class: tree.nodes[root].class, members: vec![root] }];
     while let Some(group) = open.pop() {
         let deep = group.members.iter().any(|member| tree.nodes[*member].height > 1);
         let opens = group.name.is_empty() || (deep && tree.time(&group.members) > OPEN_ABOVE * whole);
@@ -45,12 +45,13 @@ pub(super) fn by_time(report: &AnalyticReport, most: usize) -> Vec<Role> {
         }
     }
     closed.retain(|role| role.time_ms > 0.0);
+    tell_apart(&mut closed);
     closed.sort_by(|a, b| b.time_ms.total_cmp(&a.time_ms).then_with(|| a.name.cmp(&b.name)));
     if closed.len() > most {
         let rest = closed.split_off(most);
         closed.push(Role {
             name: format!("{} others", rest.len()),
-            classes: Vec::new(),
+            class: None,
             time_ms: rest.iter().map(|role| role.time_ms).sum(),
             flops: rest.iter().map(|role| role.flops).sum(),
             bytes: rest.iter().map(|role| role.bytes).sum(),
@@ -59,13 +60,29 @@ pub(super) fn by_time(report: &AnalyticReport, most: usize) -> Vec<Role> {
     closed
 }
 
-/// Modules of one role.
-struct Group {
+/// Adds the class to a name that another line has too, or seems to be inside of.
+fn tell_apart(roles: &mut [Role]) {
+    let names: Vec<String> = roles.iter().map(|role| role.name.clone()).collect();
+    for (index, role) in roles.iter_mut().enumerate() {
+        let own = names[index].as_str();
+        let confused =
+            |other: &str| other.strip_prefix(own).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'));
+        let others = names.iter().enumerate().filter(|(other, _)| *other != index);
+        if let (Some(class), true) = (&role.class, others.map(|(_, name)| name.as_str()).any(confused)) {
+            role.name = format!("{} ({class})", role.name);
+        }
+    }
+}
+
+/// Modules of one role and class.
+struct Group<'a> {
     name: String,
+    class: &'a str,
     members: Vec<usize>,
 }
 
 struct Node<'a> {
+    id: &'a str,
     name: &'a str,
     class: &'a str,
     repeats: bool,
@@ -94,6 +111,7 @@ impl<'a> Tree<'a> {
             }
             places.insert(&module.module_id, index);
             nodes.push(Node {
+                id: &module.module_id,
                 name: &module.name,
                 class: class_name(&module.qualified_class_name),
                 repeats: module.repetition != RepetitionKind::None,
@@ -128,25 +146,27 @@ impl<'a> Tree<'a> {
         self.sum(members, |metrics| metrics.bytes.total())
     }
 
-    fn classes(&self, members: &[usize]) -> Vec<String> {
-        let mut classes: Vec<String> = Vec::new();
-        for member in members {
-            let node = &self.nodes[*member];
-            // A list is what it holds.
-            let found = if node.repeats { self.classes(&node.children) } else { vec![node.class.to_owned()] };
-            for class in found {
-                if !classes.contains(&class) {
-                    classes.push(class);
-                }
-            }
+    /// The name of a group: a module that is alone has its own.
+    fn name(&self, group: &Group<'_>) -> String {
+        match group.members[..] {
+            [only] => self.nodes[only].id.to_owned(),
+            _ => group.name.clone(),
         }
-        classes
     }
 
-    fn role(&self, group: &Group) -> Role {
+    /// The class of a group; a list is what it holds.
+    fn class(&self, group: &Group<'_>) -> Option<String> {
+        let mut node = &self.nodes[*group.members.first()?];
+        while let (true, Some(element)) = (node.repeats, node.children.first()) {
+            node = &self.nodes[*element];
+        }
+        Some(node.class.to_owned())
+    }
+
+    fn role(&self, group: &Group<'_>) -> Role {
         Role {
-            name: group.name.clone(),
-            classes: self.classes(&group.members),
+            name: self.name(group),
+            class: self.class(group),
             time_ms: self.time(&group.members),
             flops: self.flops(&group.members),
             bytes: self.bytes(&group.members),
@@ -154,13 +174,13 @@ impl<'a> Tree<'a> {
     }
 
     /// Operations of the modules themselves, parts left out; absent where there are none.
-    fn own(&self, group: &Group) -> Option<Role> {
+    fn own(&self, group: &Group<'_>) -> Option<Role> {
         let time_ms: f64 = self.sum(&group.members, |metrics| metrics.self_time_ms);
         let parts: Vec<usize> = group.members.iter().flat_map(|member| self.nodes[*member].children.clone()).collect();
         let (flops, bytes) = (self.flops(&group.members), self.bytes(&group.members));
         (time_ms > 0.0).then(|| Role {
-            name: format!("{} (own operations)", if group.name.is_empty() { "(root)" } else { &group.name }),
-            classes: self.classes(&group.members),
+            name: format!("{} (own operations)", self.name(group)),
+            class: self.class(group),
             time_ms,
             // The parts are in the sum of the whole, so nothing is lost here.
             flops: Flops::new(flops.get().saturating_sub(self.flops(&parts).get())),
@@ -168,17 +188,18 @@ impl<'a> Tree<'a> {
         })
     }
 
-    /// The parts of a group by role.
-    fn parts(&self, group: &Group) -> Vec<Group> {
-        let mut groups: Vec<Group> = Vec::new();
+    /// The parts of a group by role and class.
+    fn parts(&self, group: &Group<'_>) -> Vec<Group<'a>> {
+        let mut groups: Vec<Group<'a>> = Vec::new();
         for member in &group.members {
             let node = &self.nodes[*member];
             for child in &node.children {
                 let name = if node.repeats { "*" } else { self.nodes[*child].name };
                 let path = if group.name.is_empty() { name.to_owned() } else { format!("{}.{name}", group.name) };
-                match groups.iter_mut().find(|known| known.name == path) {
+                let alike = |known: &&mut Group<'_>| known.name == path && known.class == self.nodes[*child].class;
+                match groups.iter_mut().find(alike) {
                     Some(known) => known.members.push(*child),
-                    None => groups.push(Group { name: path, members: vec![*child] }),
+                    None => groups.push(Group { name: path, class: self.nodes[*child].class, members: vec![*child] }),
                 }
             }
         }
@@ -211,6 +232,7 @@ mod tests {
                 "model.layers.*.self_attn",
                 "model.layers.*.mlp.shared_experts",
                 "model.sam_model",
+                "model.layers.0.mlp",
                 "model.vision_model",
                 "model.layers.*.mlp.gate",
                 "model.layers.* (own operations)",
@@ -219,8 +241,31 @@ mod tests {
                 "model.projector",
             ]
         );
-        assert_eq!(roles[1].classes, ["DeepseekV2MLP"]);
-        assert_eq!(roles[2].classes, ["LlamaAttention"]);
+        assert_eq!(roles[1].class.as_deref(), Some("DeepseekV2MLP"));
+        assert_eq!(roles[2].class.as_deref(), Some("LlamaAttention"));
+    }
+
+    #[test]
+    fn layers_of_different_classes_stay_apart() {
+        let roles = by_time(&sample::report(), 12);
+        // Two layers mix experts and are opened, the other is dense and shown whole.
+        let dense = roles.iter().find(|role| role.name == "model.layers.0.mlp").unwrap();
+        assert_eq!((dense.class.as_deref(), dense.time_ms), (Some("DeepseekV2MLP"), 2.0));
+    }
+
+    #[test]
+    fn lines_that_could_be_confused_are_told_apart_by_their_class() {
+        let role = |name: &str, class: &str| Role {
+            name: name.to_owned(),
+            class: Some(class.to_owned()),
+            time_ms: 1.0,
+            flops: Flops::ZERO,
+            bytes: Bytes::ZERO,
+        };
+        let mut roles = ["a.*", "a.*", "d", "e.*", "e.*.f", "e.*g"].map(|name| role(name, "X"));
+        roles[1].class = Some("Y".to_owned());
+        tell_apart(&mut roles);
+        assert_eq!(names(&roles), ["a.* (X)", "a.* (Y)", "d", "e.* (X)", "e.*.f", "e.*g"]);
     }
 
     #[test]

@@ -35,8 +35,6 @@ pub(super) fn workload(workload: &WorkloadProfile) -> String {
         let image = grouped(workload.image_tokens);
         let kinds = if workload.image_tokens > 0 { format!(" ({image} image)") } else { String::new() };
         parts.push(count(workload.seq_len, "prompt token") + &kinds);
-    }
-    if workload.max_new_tokens > 0 {
         parts.push(format!("{} new", grouped(workload.max_new_tokens)));
     }
     parts.push(format!("batch {}", grouped(workload.batch)));
@@ -66,6 +64,13 @@ pub(super) fn attention(kind: AttentionKind) -> &'static str {
     }
 }
 
+/// What the times are, in a sentence.
+pub(super) fn meaning(report: &AnalyticReport) -> String {
+    let launch = report.device.launch_us.map(|time| milliseconds(time / 1e3));
+    let launch = launch.map(|time| format!(", plus {time} to launch each operation")).unwrap_or_default();
+    format!("the least the device's peak rates allow{launch}")
+}
+
 fn times(report: &AnalyticReport) -> String {
     let total = milliseconds(report.predicted_total_time_ms);
     let mut text = format!("**{} needs at least {total}", prose(&report.device.name));
@@ -77,7 +82,7 @@ fn times(report: &AnalyticReport) -> String {
                 let (step, rate) = (milliseconds(step), tokens_per_second(rate));
                 text += &format!(": {first} to the first token, then {steps} of {step} ({rate})");
             }
-            _ => text += &format!(": {first} to the first result, and nothing is decoded"),
+            _ => text += ", and nothing is decoded",
         }
     }
     text + ".**"
@@ -94,14 +99,17 @@ fn stages(report: &AnalyticReport) -> Option<String> {
 }
 
 fn work(report: &AnalyticReport) -> Option<String> {
-    let (prefill, decode) = (report.stages.get("prefill")?, report.stages.get("decode")?);
     let flops = |stage: &StageCost| stage.flops_matrix + stage.flops_vector;
-    let (all_flops, all_bytes) = (flops(prefill) + flops(decode), prefill.bytes.total() + decode.bytes.total());
-    let (flops, bytes) = (flops(prefill).as_f64(), prefill.bytes.total().as_f64());
+    let (prefill, decode) = (report.stages.get("prefill")?, report.stages.get("decode"));
+    let (prefill_flops, prefill_bytes) = (flops(prefill), prefill.bytes.total());
+    let Some(decode) = decode.filter(|decode| decode.operations > 0) else {
+        return Some(format!("It does {prefill_flops} and moves {prefill_bytes}."));
+    };
+    let (all_flops, all_bytes) = (prefill_flops + flops(decode), prefill_bytes + decode.bytes.total());
     Some(format!(
         "Prefill does {} of the {all_flops} and moves {} of the {all_bytes}; decode does the rest.",
-        percent(share(flops, all_flops.as_f64())),
-        percent(share(bytes, all_bytes.as_f64())),
+        percent(share(prefill_flops.as_f64(), all_flops.as_f64())),
+        percent(share(prefill_bytes.as_f64(), all_bytes.as_f64())),
     ))
 }
 
@@ -115,4 +123,39 @@ fn modules(report: &AnalyticReport) -> Option<String> {
     let (last, others) = names.split_last()?;
     let list = if others.is_empty() { last.clone() } else { format!("{} and {last}", others.join(", ")) };
     Some(format!("Most of the time is in {list}."))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::analytic::sample;
+
+    #[test]
+    fn a_model_that_decodes_nothing_has_no_decode_in_its_paragraph() {
+        let mut report = sample::report();
+        report.stages.retain(|name, _| name == "prefill");
+        report.devices[0].time_per_output_token_ms = None;
+        insta::assert_snapshot!(paragraph(&report), @"
+        **NVIDIA H200 needs at least 92.0 ms, and nothing is decoded.** `prefill` takes 6.7% of the time and is bound by compute. It does 3.41 TFLOP and moves 11.0 GB. Most of the time is in `lm_head` (36.9%), `model.layers.*.mlp.experts` (32.6%) and `model.layers.*.self_attn` (15.2%).
+        ");
+    }
+
+    #[test]
+    fn a_measured_run_is_named_beside_the_prediction() {
+        let mut report = sample::report();
+        report.profile_run_id = Some("20251115-120000".to_owned());
+        report.measured_total_time_ms = Some(920.0);
+        report.predicted_vs_measured_ratio = Some(0.1);
+        let text = paragraph(&report);
+        let end = "Run `20251115-120000` took 920 ms (measured), predicted over measured 0.100.";
+        assert!(text.ends_with(end), "{text}");
+    }
+
+    #[test]
+    fn a_launch_cost_is_part_of_what_the_times_mean() {
+        let mut report = sample::report();
+        assert_eq!(meaning(&report), "the least the device's peak rates allow");
+        report.device.launch_us = Some(5.0);
+        assert_eq!(meaning(&report), "the least the device's peak rates allow, plus 5.00 us to launch each operation");
+    }
 }

@@ -45,7 +45,7 @@ pub fn layer_markdown(page: &LayerPage) -> String {
     } else {
         text += "\nEvery number below is modelled. The table of a pass covers all calls of the instance in it, parts \
                  included; its operations are those of one call. `flops_*` are FLOPs, one multiply-add being two; all \
-                 other quantities are bytes. `/` rounds down; a number with a decimal point makes its line one of real \
+                 other quantities are bytes, and `N * b / 8` is what `N` elements of `b` bits take. `/` rounds down; a number with a decimal point makes its line one of real \
                  numbers.\n";
     }
     for pass in &page.passes {

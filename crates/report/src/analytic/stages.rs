@@ -18,11 +18,13 @@ pub(super) struct StageRow<'a> {
     pub(super) cost: &'a StageCost,
 }
 
-/// Stages that do something, parts behind the stage they are part of; names nobody knows come last.
+/// Stages that do something, parts behind the stage they are part of; names nobody knows come last. Where nothing is
+/// seen, the prefill without vision is the prefill and not shown again.
 pub(super) fn ordered(stages: &BTreeMap<String, StageCost>) -> Vec<StageRow<'_>> {
+    let sees = stages.get(Stage::Vision.name()).is_some_and(|vision| vision.operations > 0);
     let mut rows: Vec<_> = stages
         .iter()
-        .filter(|(_, cost)| cost.operations > 0)
+        .filter(|(name, cost)| cost.operations > 0 && (sees || *name != PREFILL_TEXT))
         .map(|(name, cost)| (place(name), StageRow { name, around: around(name), cost }))
         .collect();
     rows.sort_by_key(|(place, _)| *place);
@@ -69,5 +71,13 @@ mod tests {
         let names: Vec<_> = rows.iter().map(|row| row.name).collect();
         assert_eq!(names, ["prefill", "vision", "sam", "projector", "prefill_text", "decode", "another"]);
         assert_eq!(rows[2].around, ["prefill", "vision"]);
+    }
+
+    #[test]
+    fn without_vision_prefill_is_shown_once() {
+        let mut report = sample::report();
+        report.stages.retain(|name, _| ["prefill", "prefill_text", "decode"].contains(&name.as_str()));
+        let names: Vec<_> = ordered(&report.stages).iter().map(|row| row.name).collect();
+        assert_eq!(names, ["prefill", "decode"]);
     }
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use types::{AnalyticReport, Bytes, Flops, LogitsKind, PageKind, RoutingKind};
 
 use super::breakdown::{by_time, class_name};
-use super::headline::{attention, paragraph};
+use super::headline::{attention, meaning, paragraph};
 use super::layer::file_name;
 use super::stages::{StageRow, ordered};
 use crate::markdown::{code, link, prose};
@@ -25,11 +25,11 @@ pub fn summary_markdown(report: &AnalyticReport) -> String {
         prose(&report.workload.profile_id)
     );
     page.paragraph(&paragraph(report));
-    page.paragraph(
+    page.paragraph(&format!(
         "Every number here is modelled from the configuration: FLOPs and bytes are what the forward pass must do and \
-         move, times are the least the device's peak rates allow for that, operation by operation. Nothing was measured, \
-         and a real run takes longer.",
-    );
+         move, times are {}, operation by operation. Nothing was measured, and a real run takes longer.",
+        meaning(report)
+    ));
     stages(&mut page, report);
     modules(&mut page, report);
     categories(&mut page, report);
@@ -118,7 +118,8 @@ fn stages(page: &mut Page, report: &AnalyticReport) {
         table.row([stage_name(row), weights, read, written, kv_read, kv_write, bytes.total().to_string()]);
     }
     page.table(&table);
-    page.paragraph("Time in operations bound by arithmetic and by memory traffic:");
+    let rest = if report.device.launch_us.is_some() { "; the rest is bound by launches" } else { "" };
+    page.paragraph(&format!("Time in operations bound by arithmetic and by memory traffic{rest}:"));
     let mut table = Table::new([
         Column::text("stage"),
         Column::number("passes"),
@@ -150,7 +151,7 @@ fn modules(page: &mut Page, report: &AnalyticReport) {
     }
     page.paragraph(
         "All passes together, parts included. `*` stands for layers that repeat; what holds more than a quarter of the \
-         time is shown by its parts. The lines add up to the model.",
+         time is shown by its parts, unless those are single operators. The lines add up to the model.",
     );
     let all_flops: Flops = roles.iter().map(|role| role.flops).sum();
     let all_bytes: Bytes = roles.iter().map(|role| role.bytes).sum();
@@ -166,8 +167,8 @@ fn modules(page: &mut Page, report: &AnalyticReport) {
     ]);
     for role in roles {
         table.row([
-            if role.classes.is_empty() { role.name } else { code(&role.name) },
-            prose(&role.classes.join(", ")),
+            if role.class.is_none() { role.name } else { code(&role.name) },
+            prose(role.class.as_deref().unwrap_or_default()),
             milliseconds(role.time_ms),
             percent(share(role.time_ms, report.predicted_total_time_ms)),
             role.flops.to_string(),
@@ -331,6 +332,8 @@ fn inputs(page: &mut Page, report: &AnalyticReport) {
     if workload.seq_len > 0 {
         let (image, text) = (grouped(workload.image_tokens), grouped(workload.text_tokens));
         row("prompt", format!("{}: {image} image, {text} text", count(workload.seq_len, "token")));
+        let steps = count(workload.decode_steps, "decode step");
+        row("generation", format!("{}, {steps}", count(workload.max_new_tokens, "token")));
     }
     if let (Some(base), Some(tile), Some([wide, high])) = (workload.base_size, workload.image_size, workload.crop_grid)
     {
@@ -338,10 +341,6 @@ fn inputs(page: &mut Page, report: &AnalyticReport) {
             if workload.crop_mode { format!("{wide} x {high} tiles of {tile} px") } else { "no tiles".to_owned() };
         let pages = count(workload.num_pages, "page");
         row("pictures", format!("{pages}, {}: global view of {base} px, {tiles}", page_kind(workload.doc_kind)));
-    }
-    if workload.max_new_tokens > 0 {
-        let steps = count(workload.decode_steps, "decode step");
-        row("generation", format!("{}, {steps}", count(workload.max_new_tokens, "token")));
     }
     row("batch", grouped(workload.batch));
     row("element type", format!("{} (published weights: {})", workload.dtype, model.dtype));

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use types::{AnalyticReport, DeviceUsed};
 
 use super::breakdown::by_time;
-use super::headline::{model, prediction, workload};
+use super::headline::{meaning, model, prediction, workload};
 use super::stages::ordered;
 use crate::number::{UNKNOWN, milliseconds, percent, share, tokens_per_second};
 use crate::table::{Column, Table, printable};
@@ -27,7 +27,8 @@ pub fn terminal(report: &AnalyticReport) -> String {
     line(&mut text, &memory(report));
     section(&mut text, &devices(report));
     section(&mut text, &modules(report));
-    text.push_str("\nEvery number is modelled: the least time the device's peaks allow. Nothing was measured.\n");
+    text.push('\n');
+    line(&mut text, &format!("Modelled, nothing measured: times are {}.", meaning(report)));
     text
 }
 
@@ -76,14 +77,10 @@ fn stages(report: &AnalyticReport) -> String {
 }
 
 fn latency(report: &AnalyticReport) -> String {
-    let all = milliseconds(report.predicted_total_time_ms);
-    let Some(prediction) = prediction(report) else {
-        return format!("time      at least {all}");
-    };
-    let mut text = format!("time      at least {all}: first token {}", milliseconds(prediction.ttft_ms));
-    if let Some(step) = prediction.time_per_output_token_ms {
-        let _ = write!(text, ", then {} per token", milliseconds(step));
-    }
+    let mut text = format!("time      at least {}", milliseconds(report.predicted_total_time_ms));
+    let Some(prediction) = prediction(report) else { return text };
+    let Some(step) = prediction.time_per_output_token_ms else { return text + ", nothing is decoded" };
+    let _ = write!(text, ": first token {}, then {} per token", milliseconds(prediction.ttft_ms), milliseconds(step));
     if let Some(rate) = prediction.decode_tokens_per_second {
         let _ = write!(text, ", {}", tokens_per_second(rate));
     }
@@ -161,6 +158,14 @@ mod tests {
     #[test]
     fn several_devices_are_compared_line_by_line() {
         insta::assert_snapshot!(terminal(&sample::on_two_devices()));
+    }
+
+    #[test]
+    fn without_decode_there_is_no_time_per_token() {
+        let mut report = sample::report();
+        report.devices[0].time_per_output_token_ms = None;
+        report.devices[0].decode_tokens_per_second = None;
+        assert_eq!(latency(&report), "time      at least 92.0 ms, nothing is decoded");
     }
 
     #[test]
