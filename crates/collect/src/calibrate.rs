@@ -121,7 +121,7 @@ pub fn ensure(store: &Store, settings: &Settings, progress: &mut dyn FnMut(&str)
         Err(error) => Some(format!("{error}; measured again")),
     };
     let calibration = measure(settings, progress)?;
-    let not_kept = store.write(&calibration).err().map(|error| format!("the measured rates are not kept: {error}"));
+    let not_kept = store.write(&calibration).err().map(|error| error.to_string());
     let doubtful = doubt(&calibration).map(|reason| format!("the measured rates are doubtful: {reason}"));
     let notes: Vec<String> = [unreadable, not_kept, doubtful].into_iter().flatten().collect();
     let note = (!notes.is_empty()).then(|| notes.join("; "));
@@ -336,7 +336,7 @@ mod tests {
         let ensured = ensure(&Store::new(&blocked), &small(), &mut |_| {}).unwrap();
         assert!(ensured.measured_now);
         let note = ensured.note.unwrap();
-        assert!(note.starts_with("the measured rates are not kept: cannot create folder"), "{note}");
+        assert!(note.starts_with("cannot keep measured rates in "), "{note}");
     }
 
     #[test]

@@ -129,6 +129,15 @@ pub enum CollectError {
         reason: serde_json::Error,
     },
 
+    /// Measured rates could not be kept.
+    #[error("cannot keep measured rates in {}: {reason}", path.display())]
+    NotKept {
+        /// The folder or file.
+        path: PathBuf,
+        /// What the system said.
+        reason: std::io::Error,
+    },
+
     /// There is no folder for what the tool keeps between runs.
     #[error("there is no folder to keep measured rates in: neither LLM_PERF_DATA_DIR, XDG_DATA_HOME nor HOME is set")]
     NoDataFolder,
@@ -174,7 +183,7 @@ impl CollectError {
             Self::BadCalibration { .. } => {
                 Some("`llm-perf doctor --calibrate` measures again and replaces it".to_owned())
             }
-            Self::NoDataFolder => Some("set LLM_PERF_DATA_DIR to a folder you may write to".to_owned()),
+            Self::NoDataFolder | Self::NotKept { .. } => Some("set LLM_PERF_DATA_DIR to a folder you may write to".to_owned()),
             _ => None,
         }
     }

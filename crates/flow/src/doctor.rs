@@ -24,6 +24,7 @@ pub struct Request {
 pub fn examine(request: &Request, progress: &mut dyn FnMut(&str)) -> Result<Diagnosis, DeviceError> {
     if request.calibrate {
         let store = Store::of_this_user()?;
+        store.prepare()?;
         let calibration = calibrate::measure(&Settings::default(), progress)?;
         let path = store.write(&calibration)?;
         progress(&format!("kept in {}", path.display()));

@@ -41,10 +41,15 @@ impl Store {
         Ok(same.then_some(calibration))
     }
 
+    /// Makes the folder, so that measuring is not begun where the result cannot be kept.
+    pub fn prepare(&self) -> Result<(), CollectError> {
+        std::fs::create_dir_all(&self.folder).map_err(not_kept(&self.folder))
+    }
+
     /// Keeps rates; the file appears whole or not at all.
     pub fn write(&self, calibration: &Calibration) -> Result<PathBuf, CollectError> {
         let path = self.path(&calibration.cpu_model, calibration.threads as usize);
-        std::fs::create_dir_all(&self.folder).map_err(CollectError::io("create folder", &self.folder))?;
+        self.prepare()?;
         let part = path.with_extension(format!("{}.part", std::process::id()));
         let text = serde_json::to_string_pretty(calibration)
             .map_err(|reason| CollectError::BadCalibration { path: path.clone(), reason })?;
@@ -53,7 +58,7 @@ impl Store {
             .and_then(|()| std::fs::rename(&part, &path));
         written.map_err(|reason| {
             let _ = std::fs::remove_file(&part);
-            CollectError::io("write", &path)(reason)
+            not_kept(&path)(reason)
         })?;
         Ok(path)
     }
@@ -69,6 +74,10 @@ impl Store {
         let build = if cfg!(debug_assertions) { "-debug" } else { "" };
         self.folder.join(format!("{}-{threads}{build}.json", words.join("-")))
     }
+}
+
+fn not_kept(path: &Path) -> impl FnOnce(std::io::Error) -> CollectError {
+    move |reason| CollectError::NotKept { path: path.to_owned(), reason }
 }
 
 fn data_folder(variable: impl Fn(&str) -> Option<PathBuf>) -> Option<PathBuf> {

@@ -24,14 +24,17 @@ pub(super) fn examine(probe: &Probe) -> Outcome {
             }
         }
         Ok(None) => Outcome::bad(Verdict::Missing, format!("not measured yet with {threads} threads"), MEASURE),
-        Err(reason) => Outcome::bad(Verdict::Missing, reason.clone(), format!("{MEASURE} and replaces them")),
+        Err(problem) => {
+            let step = problem.hint.clone().unwrap_or_else(|| MEASURE.to_owned());
+            Outcome::bad(Verdict::Missing, problem.reason.clone(), step)
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::doctor::probe::samples;
+    use crate::doctor::probe::{CalibrationProblem, samples};
 
     #[test]
     fn measured_rates_are_shown_and_missing_ones_can_be_measured() {
@@ -44,7 +47,12 @@ mod tests {
         assert_eq!(examine(&probe).verdict, Verdict::Warning);
         probe.calibration = Ok(None);
         assert_eq!(examine(&probe).verdict, Verdict::Missing);
-        probe.calibration = Err("cannot read x.json".into());
-        assert_eq!(examine(&probe).found, "cannot read x.json");
+        probe.calibration =
+            Err(CalibrationProblem { reason: "there is no folder".into(), hint: Some("set LLM_PERF_DATA_DIR".into()) });
+        let outcome = examine(&probe);
+        assert_eq!(
+            (outcome.found.as_str(), outcome.next_step.as_deref()),
+            ("there is no folder", Some("set LLM_PERF_DATA_DIR"))
+        );
     }
 }

@@ -18,7 +18,7 @@ mod output;
 mod probe;
 mod python;
 
-pub use probe::{ClockFacts, CounterFacts, OutputFacts, Probe};
+pub use probe::{CalibrationProblem, ClockFacts, CounterFacts, OutputFacts, Probe};
 
 use types::{Check, Diagnosis, SchemaTag, Verdict};
 

@@ -26,7 +26,16 @@ pub struct Probe {
     /// Threads work is spread over.
     pub threads: usize,
     /// The kept rates for this processor and these threads, or why they cannot be read.
-    pub calibration: Result<Option<Calibration>, String>,
+    pub calibration: Result<Option<Calibration>, CalibrationProblem>,
+}
+
+/// Why kept rates cannot be read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CalibrationProblem {
+    /// What is wrong.
+    pub reason: String,
+    /// What to do about it, where that is known.
+    pub hint: Option<String>,
 }
 
 /// What decides whether GPU counters may be read.
@@ -72,7 +81,7 @@ impl Probe {
         let threads = calibrate::threads();
         let calibration = Store::of_this_user()
             .and_then(|store| store.read(&calibrate::processor_name(), threads))
-            .map_err(|error| error.to_string());
+            .map_err(|error| CalibrationProblem { reason: error.to_string(), hint: error.hint() });
         Self {
             capture,
             counters: CounterFacts::of_this_process(),
@@ -303,7 +312,10 @@ pub(super) mod samples {
         probe.output.free = Some(Bytes::new(900_000_000));
         probe.load_average = Some(3.5);
         probe.clock = ClockFacts { source: Some("hpet".into()), cost: Nanos::new(1400) };
-        probe.calibration = Err("cannot read x.json as a calibration: expected value at line 1 column 1".into());
+        probe.calibration = Err(CalibrationProblem {
+            reason: "cannot read x.json as a calibration: expected value at line 1 column 1".into(),
+            hint: Some("`llm-perf doctor --calibrate` measures again and replaces it".into()),
+        });
         probe
     }
 
