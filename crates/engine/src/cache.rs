@@ -1,0 +1,57 @@
+//! The key-value cache: one preallocated pair of tensors a layer.
+
+use candle_core::Tensor;
+
+use crate::EngineError;
+
+/// Keys and values of all positions so far.
+#[derive(Debug, Default)]
+pub(crate) struct Cache {
+    layers: Vec<Option<[Tensor; 2]>>,
+    capacity: usize,
+    length: usize,
+}
+
+impl Cache {
+    /// Room for `capacity` positions; memory is taken when a layer first writes.
+    pub(crate) fn new(capacity: usize) -> Self {
+        Self { layers: Vec::new(), capacity, length: 0 }
+    }
+
+    /// Positions written.
+    pub(crate) fn length(&self) -> usize {
+        self.length
+    }
+
+    /// Counts `positions` that every layer has written.
+    pub(crate) fn advance(&mut self, positions: usize) {
+        self.length += positions;
+    }
+
+    /// Writes keys and values `[B, G, S, D]` behind what `layer` holds and gives back all of them.
+    pub(crate) fn append(&mut self, layer: usize, keys: &Tensor, values: &Tensor) -> Result<[Tensor; 2], EngineError> {
+        let failed = |source| EngineError::Compute { op: "cache_append", source };
+        let positions = keys.dim(2).map_err(failed)?;
+        let end = self.length + positions;
+        if end > self.capacity {
+            return Err(EngineError::CacheFull { wanted: end, capacity: self.capacity });
+        }
+        if self.layers.len() <= layer {
+            self.layers.resize(layer + 1, None);
+        }
+        let room = |like: &Tensor| {
+            let (batch, heads, _, width) = like.dims4()?;
+            Tensor::zeros((batch, heads, self.capacity, width), like.dtype(), like.device())
+        };
+        let slot = &mut self.layers[layer];
+        let held = match slot {
+            Some(held) => held,
+            None => slot.insert([room(keys).map_err(failed)?, room(values).map_err(failed)?]),
+        };
+        let write = |held: &Tensor, new: &Tensor| {
+            held.slice_set(&new.contiguous()?, 2, self.length)?;
+            held.narrow(2, 0, end)
+        };
+        Ok([write(&held[0], keys).map_err(failed)?, write(&held[1], values).map_err(failed)?])
+    }
+}

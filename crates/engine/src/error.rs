@@ -1,0 +1,100 @@
+//! What can go wrong while a network runs.
+
+use std::path::PathBuf;
+
+use network::NetworkError;
+use types::Shape;
+
+/// An error of this crate, by cause.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum EngineError {
+    /// A file cannot be read.
+    #[error("cannot read {}: {reason}", path.display())]
+    Unreadable {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        reason: std::io::Error,
+    },
+    /// A file is no checkpoint.
+    #[error("{} is not a safetensors checkpoint: {reason}", path.display())]
+    NotACheckpoint {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// A tensor the network needs is not in the checkpoint.
+    #[error("{} has no tensor `{name}`; the network needs it with shape {shape}", path.display())]
+    MissingTensor {
+        /// The checkpoint.
+        path: PathBuf,
+        /// The tensor.
+        name: String,
+        /// Its shape.
+        shape: Box<Shape>,
+    },
+    /// A tensor of another shape than the network needs.
+    #[error("tensor `{name}` of {} has shape {found:?}; the network needs {wanted}", path.display())]
+    WrongShape {
+        /// The checkpoint.
+        path: PathBuf,
+        /// The tensor.
+        name: String,
+        /// What the checkpoint has.
+        found: Vec<usize>,
+        /// What the network needs.
+        wanted: Box<Shape>,
+    },
+    /// A tensor of an element type that cannot be computed with.
+    #[error("tensor `{name}` of {} is stored as {found}, which this engine does not read", path.display())]
+    WrongType {
+        /// The checkpoint.
+        path: PathBuf,
+        /// The tensor.
+        name: String,
+        /// What the checkpoint has.
+        found: String,
+    },
+    /// The prompt and what is to be generated do not fit the cache.
+    #[error("{wanted} positions do not fit the cache of {capacity}")]
+    CacheFull {
+        /// Positions wanted.
+        wanted: usize,
+        /// Positions there are.
+        capacity: usize,
+    },
+    /// The tensor library failed.
+    #[error("{op}: {source}")]
+    Compute {
+        /// The operation.
+        op: &'static str,
+        /// What the library says.
+        source: candle_core::Error,
+    },
+    /// The network refused.
+    #[error(transparent)]
+    Network(NetworkError),
+}
+
+impl From<NetworkError> for EngineError {
+    fn from(error: NetworkError) -> Self {
+        match error {
+            NetworkError::Backend(inner) => match inner.downcast::<Self>() {
+                Ok(own) => *own,
+                Err(other) => Self::Network(NetworkError::Backend(other)),
+            },
+            other => Self::Network(other),
+        }
+    }
+}
+
+impl From<EngineError> for NetworkError {
+    fn from(error: EngineError) -> Self {
+        match error {
+            EngineError::Network(inner) => inner,
+            other => Self::Backend(Box::new(other)),
+        }
+    }
+}

@@ -1,0 +1,18 @@
+//! The engine: a backend that computes, so that the networks run.
+//!
+//! Loads weights, keeps the key-value cache, times stages and, when asked, records every operation. What an operation
+//! costs is priced elsewhere, from the shapes recorded here.
+
+mod backend;
+mod cache;
+mod error;
+mod op;
+mod session;
+mod trace;
+mod weights;
+
+pub use backend::{Engine, Value};
+pub use error::EngineError;
+pub use session::{Forward, Generation, PageImages, Pictures, PromptData, Session};
+pub use trace::{OpTrace, RangeTime, Trace};
+pub use weights::{Checkpoint, Weights, load_weights};

@@ -1,0 +1,66 @@
+//! Operations that move data.
+
+use candle_core::{Result, Tensor};
+
+pub(super) fn concat(inputs: &[&Tensor], dim: usize) -> Result<Tensor> {
+    let parts = inputs.iter().map(|part| part.contiguous()).collect::<Result<Vec<_>>>()?;
+    Tensor::cat(&parts, dim)
+}
+
+/// Rows of `table [L, D]` for every query and key: row `i - j + keys - 1`.
+pub(super) fn relative_positions(table: &Tensor, queries: u64, keys: u64) -> Result<Tensor> {
+    let rows: Vec<u32> =
+        (0..queries).flat_map(|query| (0..keys).map(move |key| (query + keys - 1 - key) as u32)).collect();
+    let rows = Tensor::new(rows, table.device())?;
+    let width = table.dim(1)?;
+    table.index_select(&rows, 0)?.reshape((queries as usize, keys as usize, width))
+}
+
+/// `base [B, S, O]` with the n-th masked position replaced by row n of `rows [N, O]`.
+pub(super) fn replace_rows(inputs: &[&Tensor]) -> Result<Tensor> {
+    let (base, rows, mask) = (inputs[0], inputs[1], inputs[2]);
+    let (batch, length, width) = base.dims3()?;
+    let positions = batch * length;
+    let mask = mask.flatten_all()?.to_dtype(candle_core::DType::U8)?.to_vec1::<u8>()?;
+    let mut next = 0;
+    let mut from = Vec::with_capacity(positions);
+    for (position, masked) in mask.iter().enumerate() {
+        if *masked == 0 {
+            from.push(position as u32);
+        } else {
+            from.push((positions + next) as u32);
+            next += 1;
+        }
+    }
+    let available = rows.dim(0)?;
+    if next != available {
+        candle_core::bail!("{next} positions are masked, but there are {available} rows for them");
+    }
+    let both = Tensor::cat(&[&base.reshape((positions, width))?, rows], 0)?;
+    both.index_select(&Tensor::new(from, base.device())?, 0)?.reshape((batch, length, width))
+}
+
+#[cfg(test)]
+mod tests {
+    use candle_core::Device;
+
+    use super::*;
+
+    #[test]
+    fn masked_positions_get_the_rows_in_order() {
+        let base = Tensor::new(&[[[0f32], [1.], [2.], [3.]]], &Device::Cpu).unwrap();
+        let rows = Tensor::new(&[[10f32], [11.]], &Device::Cpu).unwrap();
+        let mask = Tensor::new(&[[0u8, 1, 0, 1]], &Device::Cpu).unwrap();
+        let out = replace_rows(&[&base, &rows, &mask]).unwrap();
+        assert_eq!(out.flatten_all().unwrap().to_vec1::<f32>().unwrap(), [0., 10., 2., 11.]);
+        assert!(replace_rows(&[&base, &rows.narrow(0, 0, 1).unwrap(), &mask]).is_err());
+    }
+
+    #[test]
+    fn relative_rows_count_from_the_far_key() {
+        let table = Tensor::new(&[[0f32], [1.], [2.], [3.], [4.]], &Device::Cpu).unwrap();
+        let out = relative_positions(&table, 3, 3).unwrap();
+        let rows = out.reshape((3, 3)).unwrap().to_vec2::<f32>().unwrap();
+        assert_eq!(rows, [[2., 1., 0.], [3., 2., 1.], [4., 3., 2.]]);
+    }
+}

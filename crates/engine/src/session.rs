@@ -1,0 +1,203 @@
+//! A session: a network and its weights, loaded once and run many times.
+
+use std::time::Instant;
+
+use candle_core::{D, DType as CandleType, Device, Tensor};
+use network::{Images, Model, Prompt};
+use types::{DType, Nanos, Role};
+
+use crate::op::candle_type;
+use crate::trace::{Trace, since};
+use crate::{Checkpoint, Engine, EngineError, Value, Weights, load_weights};
+
+/// Pictures, normalised, one after the other as `[count, 3, side, side]`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Pictures {
+    /// How many.
+    pub count: usize,
+    /// Side of each.
+    pub side: usize,
+    /// Values, channels first.
+    pub pixels: Vec<f32>,
+}
+
+/// The pictures of one page.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PageImages {
+    /// The padded whole page.
+    pub global: Pictures,
+    /// Its tiles, row by row; absent when it has none.
+    pub tiles: Option<Pictures>,
+    /// Tiles across and down.
+    pub crop_grid: [u64; 2],
+}
+
+/// A prompt, prepared: what prefill is given.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PromptData {
+    /// Token ids.
+    pub ids: Vec<i64>,
+    /// Which of them are image tokens; all false without pictures.
+    pub image_mask: Vec<bool>,
+    /// The pictures.
+    pub images: Option<PageImages>,
+}
+
+/// The outcome of one forward pass.
+#[derive(Debug)]
+pub struct Forward {
+    /// Logits `[1, positions, vocabulary]`, or class scores.
+    pub logits: Tensor,
+    /// Begin, since the session's clock started.
+    pub start: Nanos,
+    /// Wall time.
+    pub duration: Nanos,
+    /// What was recorded.
+    pub trace: Trace,
+}
+
+/// A network and its weights.
+#[derive(Debug)]
+pub struct Session {
+    model: Model,
+    weights: Weights,
+    dtype: DType,
+    zero: Instant,
+    load: Nanos,
+}
+
+/// One sequence on its way: the cache and what has been recorded.
+#[derive(Debug)]
+pub struct Generation<'a> {
+    session: &'a Session,
+    engine: Engine<'a>,
+}
+
+impl Session {
+    /// Loads the weights of `model` in `dtype`.
+    pub fn load(model: Model, from: &Checkpoint, dtype: DType) -> Result<Self, EngineError> {
+        let zero = Instant::now();
+        let weights = load_weights(model.blueprint(), from, dtype)?;
+        Ok(Self { model, weights, dtype, zero, load: since(zero) })
+    }
+
+    /// The network.
+    pub fn model(&self) -> &Model {
+        &self.model
+    }
+
+    /// The weights.
+    pub fn weights(&self) -> &Weights {
+        &self.weights
+    }
+
+    /// Element type it computes in.
+    pub fn dtype(&self) -> DType {
+        self.dtype
+    }
+
+    /// Time loading took.
+    pub fn load_time(&self) -> Nanos {
+        self.load
+    }
+
+    /// Time since the session's clock started.
+    pub fn now(&self) -> Nanos {
+        since(self.zero)
+    }
+
+    /// Begins a sequence of at most `capacity` positions.
+    pub fn begin(&self, capacity: usize) -> Generation<'_> {
+        let engine = Engine::new(self.model.blueprint(), &self.weights, capacity, self.zero);
+        Generation { session: self, engine }
+    }
+}
+
+impl Generation<'_> {
+    /// Keeps the outputs of the module at `path` from now on; false when there is none.
+    pub fn watch(&mut self, path: &str) -> bool {
+        self.engine.watch(path)
+    }
+
+    /// Outputs of the watched module since the last call, in order.
+    pub fn watched(&mut self, path: &str) -> Vec<Tensor> {
+        self.engine.watched(path)
+    }
+
+    /// Rows each expert got, all layers together.
+    pub fn routed(&self) -> &[u64] {
+        self.engine.routed()
+    }
+
+    /// Whether operations are recorded from now on.
+    pub fn set_tracing(&mut self, on: bool) {
+        self.engine.set_tracing(on);
+    }
+
+    /// Runs the prompt.
+    pub fn prefill(&mut self, prompt: &PromptData, last_logits_only: bool) -> Result<Forward, EngineError> {
+        let ids = self.ids(&prompt.ids)?;
+        let images = match &prompt.images {
+            None => None,
+            Some(images) => {
+                let mask: Vec<u8> = prompt.image_mask.iter().map(|masked| u8::from(*masked)).collect();
+                let mask = tensor(Tensor::from_vec(mask, (1, prompt.ids.len()), &Device::Cpu))?;
+                Some(Images {
+                    global: self.pictures(&images.global)?,
+                    tiles: images.tiles.as_ref().map(|tiles| self.pictures(tiles)).transpose()?,
+                    crop_grid: images.crop_grid,
+                    mask: Value::new(mask, DType::Bool, Role::Activation)?,
+                })
+            }
+        };
+        self.forward(Prompt { input: ids, offset: 0, images, last_logits_only }, prompt.ids.len())
+    }
+
+    /// Runs one more token.
+    pub fn step(&mut self, token: i64) -> Result<Forward, EngineError> {
+        let input = self.ids(&[token])?;
+        let offset = self.engine.cached() as u64;
+        self.forward(Prompt { input, offset, images: None, last_logits_only: true }, 1)
+    }
+
+    /// Runs pictures through a network that takes nothing else.
+    pub fn classify(&mut self, pictures: &Pictures) -> Result<Forward, EngineError> {
+        let input = self.pictures(pictures)?;
+        self.forward(Prompt { input, offset: 0, images: None, last_logits_only: false }, 0)
+    }
+
+    fn forward(&mut self, prompt: Prompt<Value>, positions: usize) -> Result<Forward, EngineError> {
+        let start = self.session.now();
+        let logits = self.session.model.forward(&mut self.engine, &prompt)?;
+        let duration = self.session.now() - start;
+        self.engine.advance(positions);
+        Ok(Forward { logits: logits.tensor().clone(), start, duration, trace: self.engine.take_trace() })
+    }
+
+    fn ids(&self, ids: &[i64]) -> Result<Value, EngineError> {
+        let ids = tensor(Tensor::from_vec(ids.to_vec(), (1, ids.len()), &Device::Cpu))?;
+        Value::new(ids, DType::Int64, Role::Activation)
+    }
+
+    fn pictures(&self, pictures: &Pictures) -> Result<Value, EngineError> {
+        let Pictures { count, side, pixels } = pictures;
+        let made = Tensor::from_slice(pixels, (*count, 3, *side, *side), &Device::Cpu);
+        let dtype = candle_type(self.session.dtype).unwrap_or(CandleType::F32);
+        Value::new(tensor(made.and_then(|made| made.to_dtype(dtype)))?, self.session.dtype, Role::Activation)
+    }
+}
+
+impl Forward {
+    /// Logits of the last position, in single precision.
+    pub fn last_logits(&self) -> Result<Vec<f32>, EngineError> {
+        let vocabulary = tensor(self.logits.dim(D::Minus1))?;
+        let rows = tensor(self.logits.reshape(((), vocabulary)))?;
+        let count = tensor(rows.dim(0))?;
+        let last = tensor(rows.get(count.saturating_sub(1)))?;
+        tensor(last.to_dtype(CandleType::F32).and_then(|last| last.to_vec1()))
+    }
+}
+
+fn tensor<T>(result: candle_core::Result<T>) -> Result<T, EngineError> {
+    result.map_err(|source| EngineError::Compute { op: "prompt", source })
+}

@@ -1,0 +1,193 @@
+//! The engine against the published implementation, on every case of the golden folder.
+
+use std::path::{Path, PathBuf};
+
+use candle_core::{DType as CandleType, Device, Tensor};
+use llm_perf_engine::{Checkpoint, EngineError, Forward, Generation, PageImages, Pictures, PromptData, Session};
+use network::Model;
+use network::config::ModelConfig;
+use serde_json::Value;
+use types::DType;
+
+/// What the published implementation and this one may differ by, in single precision.
+const TOLERANCE: f32 = 1e-4;
+
+struct Golden {
+    session: Session,
+    expected: std::collections::HashMap<String, Tensor>,
+    cases: Vec<Value>,
+}
+
+fn folder() -> PathBuf {
+    std::env::var_os("LLM_PERF_GOLDEN")
+        .map_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/tiny-a"), PathBuf::from)
+}
+
+fn load(checkpoint: &Checkpoint) -> Result<Session, EngineError> {
+    let file = folder().join("config.json");
+    let text = std::fs::read_to_string(&file).unwrap();
+    let config = ModelConfig::from_json("config.json", &text).unwrap();
+    Session::load(Model::new(&config), checkpoint, DType::Fp32)
+}
+
+impl Golden {
+    fn read() -> Self {
+        let folder = folder();
+        let session = load(&Checkpoint::Safetensors(folder.join("model.safetensors"))).unwrap();
+        let expected = candle_core::safetensors::load(folder.join("expected.safetensors"), &Device::Cpu).unwrap();
+        let cases: Value = serde_json::from_str(&std::fs::read_to_string(folder.join("cases.json")).unwrap()).unwrap();
+        let cases = cases["cases"].as_array().unwrap().clone();
+        assert!(!cases.is_empty());
+        Self { session, expected, cases }
+    }
+
+    fn tensor(&self, case: &str, name: &str) -> &Tensor {
+        self.expected.get(&format!("{case}.{name}")).unwrap_or_else(|| panic!("{case}.{name} is in the file"))
+    }
+
+    fn prompt(&self, case: &Value) -> PromptData {
+        let name = case["name"].as_str().unwrap();
+        let flat = |name_of: &str| self.tensor(name, name_of).flatten_all().unwrap();
+        let pictures = |name_of: &str| {
+            let tensor = self.tensor(name, name_of);
+            let (count, _, side, _) = tensor.dims4().unwrap();
+            Pictures { count, side, pixels: tensor.flatten_all().unwrap().to_vec1().unwrap() }
+        };
+        let grid = [case["crop_grid"][0].as_u64().unwrap(), case["crop_grid"][1].as_u64().unwrap()];
+        PromptData {
+            ids: flat("input_ids").to_vec1::<i64>().unwrap(),
+            image_mask: flat("images_seq_mask").to_vec1::<u8>().unwrap().into_iter().map(|mask| mask != 0).collect(),
+            images: Some(PageImages {
+                global: pictures("image"),
+                tiles: (grid != [1, 1]).then(|| pictures("crops")),
+                crop_grid: grid,
+            }),
+        }
+    }
+}
+
+fn assert_close(what: &str, found: &Tensor, wanted: &Tensor) {
+    assert_eq!(found.dims(), wanted.dims(), "{what}");
+    let wanted = wanted.to_dtype(CandleType::F32).unwrap();
+    let worst = (found - wanted).unwrap().abs().unwrap().max_all().unwrap().to_scalar::<f32>().unwrap();
+    println!("{what}: largest difference {worst:e}");
+    assert!(worst <= TOLERANCE, "{what}: off by {worst:e}");
+}
+
+fn greedy(forward: &Forward) -> i64 {
+    let logits = forward.last_logits().unwrap();
+    let best = logits.iter().enumerate().max_by(|a, b| a.1.total_cmp(b.1)).unwrap();
+    best.0 as i64
+}
+
+#[test]
+fn golden_vision_equals_the_published_implementation() {
+    let golden = Golden::read();
+    for case in &golden.cases {
+        let name = case["name"].as_str().unwrap();
+        let prompt = golden.prompt(case);
+        let mut run = golden.session.begin(prompt.ids.len());
+        for module in ["model.sam_model", "model.vision_model", "model.projector"] {
+            assert!(run.watch(module), "{module}");
+        }
+        run.prefill(&prompt, false).unwrap();
+        let parts = |run: &mut Generation<'_>, path: &str| {
+            let mut outputs = run.watched(path);
+            let global = outputs.pop().unwrap();
+            (outputs.pop(), global)
+        };
+        for (module, stem) in [("model.sam_model", "sam"), ("model.vision_model", "clip")] {
+            let (local, global) = parts(&mut run, module);
+            assert_close(&format!("{name} {stem} global"), &global, golden.tensor(name, &format!("{stem}_global")));
+            if let Some(local) = local {
+                assert_close(&format!("{name} {stem} local"), &local, golden.tensor(name, &format!("{stem}_local")));
+            }
+        }
+        let (_, projected) = parts(&mut run, "model.projector");
+        assert_close(&format!("{name} projector"), &projected, golden.tensor(name, "projected_global"));
+    }
+}
+
+#[test]
+fn golden_logits_and_tokens_equal_the_published_implementation() {
+    let golden = Golden::read();
+    for case in &golden.cases {
+        let name = case["name"].as_str().unwrap();
+        let prompt = golden.prompt(case);
+        let wanted: Vec<i64> =
+            case["greedy_tokens"].as_array().unwrap().iter().map(|token| token.as_i64().unwrap()).collect();
+        let mut run = golden.session.begin(prompt.ids.len() + wanted.len());
+        let prefill = run.prefill(&prompt, false).unwrap();
+        assert_close(&format!("{name} prefill logits"), &prefill.logits, golden.tensor(name, "prefill_logits"));
+        // Row n of the decode logits is what comes of feeding token n.
+        let rows = golden.tensor(name, "decode_logits");
+        let mut tokens = vec![greedy(&prefill)];
+        for step in 0..wanted.len() {
+            let forward = run.step(tokens[step]).unwrap();
+            let logits = forward.logits.flatten_all().unwrap();
+            assert_close(&format!("{name} decode step {step}"), &logits, &rows.get(step).unwrap());
+            tokens.push(greedy(&forward));
+        }
+        tokens.pop();
+        assert_eq!(tokens, wanted, "{name}");
+    }
+}
+
+#[test]
+fn golden_logits_of_the_last_position_are_the_last_of_all() {
+    let golden = Golden::read();
+    let prompt = golden.prompt(&golden.cases[0]);
+    let all = golden.session.begin(64).prefill(&prompt, false).unwrap().last_logits().unwrap();
+    let last = golden.session.begin(64).prefill(&prompt, true).unwrap().last_logits().unwrap();
+    let worst = all.iter().zip(&last).map(|(a, b)| (a - b).abs()).fold(0f32, f32::max);
+    assert!(worst < 1e-5, "off by {worst:e}");
+}
+
+#[test]
+fn golden_checkpoint_is_used_whole_and_in_shards() {
+    let golden = Golden::read();
+    assert_eq!(golden.session.weights().unused(), &[] as &[String]);
+    // The same tensors in two files behind an index.
+    let all = candle_core::safetensors::load(folder().join("model.safetensors"), &Device::Cpu).unwrap();
+    let shards = tempfile::tempdir().unwrap();
+    let mut names: Vec<_> = all.keys().cloned().collect();
+    names.sort();
+    let mut map = serde_json::Map::new();
+    for (index, half) in names.chunks(names.len() / 2 + 1).enumerate() {
+        let file = format!("part-{index}.safetensors");
+        let part: std::collections::HashMap<_, _> = half.iter().map(|name| (name.clone(), all[name].clone())).collect();
+        candle_core::safetensors::save(&part, shards.path().join(&file)).unwrap();
+        map.extend(half.iter().map(|name| (name.clone(), Value::from(file.clone()))));
+    }
+    let index = serde_json::json!({ "weight_map": map });
+    std::fs::write(shards.path().join("model.safetensors.index.json"), index.to_string()).unwrap();
+    let sharded = load(&Checkpoint::Safetensors(shards.path().to_owned())).unwrap();
+    let prompt = golden.prompt(&golden.cases[0]);
+    let logits = |session: &Session| session.begin(64).prefill(&prompt, true).unwrap().last_logits().unwrap();
+    assert_eq!(logits(&sharded), logits(&golden.session));
+}
+
+#[test]
+fn golden_checkpoint_with_a_missing_or_misshapen_tensor_is_refused_by_name() {
+    let all = candle_core::safetensors::load(folder().join("model.safetensors"), &Device::Cpu).unwrap();
+    let scratch = tempfile::tempdir().unwrap();
+    let file = scratch.path().join("model.safetensors");
+    let changed = |change: &dyn Fn(&mut std::collections::HashMap<String, Tensor>)| {
+        let mut tensors = all.clone();
+        change(&mut tensors);
+        candle_core::safetensors::save(&tensors, &file).unwrap();
+        load(&Checkpoint::Safetensors(file.clone())).unwrap_err().to_string()
+    };
+    let missing = changed(&|tensors| drop(tensors.remove("model.norm.weight")));
+    assert!(missing.contains("has no tensor `model.norm.weight`") && missing.contains("[64]"), "{missing}");
+    let misshapen = changed(&|tensors| {
+        tensors.insert("lm_head.weight".into(), Tensor::zeros((3, 4), CandleType::F32, &Device::Cpu).unwrap());
+    });
+    assert!(misshapen.contains("`lm_head.weight`") && misshapen.contains("[3, 4]"), "{misshapen}");
+    assert!(misshapen.contains("the network needs [512, 64]"), "{misshapen}");
+    std::fs::write(&file, b"no checkpoint").unwrap();
+    let garbage = load(&Checkpoint::Safetensors(file.clone())).unwrap_err().to_string();
+    assert!(garbage.contains("is not a safetensors checkpoint"), "{garbage}");
+    let nowhere = load(&Checkpoint::Safetensors("no/such/file".into())).unwrap_err().to_string();
+    assert!(nowhere.contains("cannot read no/such/file"), "{nowhere}");
+}
