@@ -93,6 +93,7 @@ impl AnalyzeError {
         match self {
             Self::Device(error) => error.hint(),
             Self::Collect(error) => error.hint(),
+            Self::TorchInfo(error) => Some(error.hint().to_owned()),
             Self::Rate(error) => {
                 Some(format!("choose another element type, such as workload.dtype={}", error.instead()))
             }

@@ -116,8 +116,12 @@ pub struct DeviceUsed {
     pub name: String,
     /// Memory.
     pub memory_bytes: Bytes,
+    /// Where that comes from.
+    pub memory_source: Option<String>,
     /// Bandwidth.
     pub bytes_per_second: BytesPerSecond,
+    /// Where that comes from.
+    pub bandwidth_source: Option<String>,
     /// Rates.
     pub rates: Vec<RateUsed>,
     /// Cost of one launch; absent when not counted.

@@ -143,9 +143,11 @@ pub(crate) fn write(spec: &Spec) -> Term {
 
 fn moved(quantity: Quantity, spec: &Spec) -> Term {
     let (elements, bits) = (u128::from(spec.shape.elements()), u128::from(spec.dtype.bits()));
+    // Half a byte left over takes a whole one; only four-bit types have any.
+    let whole = (elements * bits).is_multiple_of(8);
     Term {
         quantity,
-        formula: "N * b / 8",
+        formula: if whole { "N * b / 8" } else { "(N * b + 7) / 8" },
         symbols: Symbols::new([("N", elements), ("b", bits)]),
         value: (elements * bits).div_ceil(8),
     }

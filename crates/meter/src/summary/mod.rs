@@ -199,11 +199,17 @@ fn device_used(roofline: &Roofline<'_>, prediction: &Prediction) -> DeviceUsed {
     let vector =
         RateUsed { dtype: DType::Fp32, unit: "vector".to_owned(), flops: roofline.vector(), source: vector_source };
     rates.push(vector);
+    let number_source = |name: &str| {
+        let key = &hardware.number_sources.get(name)?.source;
+        Some(hardware.sources.get(key).map_or_else(|| key.clone(), |source| source.title.clone()))
+    };
     DeviceUsed {
         id: hardware.id.clone(),
         name: hardware.name.clone(),
         memory_bytes: hardware.memory_bytes,
+        memory_source: number_source("memory_bytes"),
         bytes_per_second: hardware.bytes_per_second,
+        bandwidth_source: number_source("bytes_per_second"),
         rates,
         launch_us: roofline.launch().map(|launch| launch.get() * 1e6),
     }

@@ -60,12 +60,17 @@ fn page(subject: &Subject<'_>, roofline: &Roofline<'_>, tree: &ModuleTree<'_>, c
             class: blueprint.module(module).class.to_owned(),
         })
         .collect();
-    for (name, pass) in passes {
-        if let Some(pass) = layer_pass(subject, roofline, name, pass, example) {
-            page.passes.push(pass);
+    for (name, pass) in &passes {
+        page.passes.extend(layer_pass(subject, roofline, name.clone(), pass, example));
+    }
+    // Experts read other weights than their class does elsewhere, so they are shown as well.
+    let routed = instances.iter().copied().find(|module| runs(module) && tree.stands_for_several(*module));
+    if let Some(routed) = routed.filter(|routed| *routed != example) {
+        for (name, pass) in &passes {
+            page.passes.extend(layer_pass(subject, roofline, format!("{name}, `{}`", id(routed)), pass, routed));
         }
     }
-    page.assumptions = assumptions(subject, example);
+    page.assumptions = assumptions(subject, routed.unwrap_or(example));
     page
 }
 
@@ -155,8 +160,8 @@ fn formula(term: &Term, spread: Option<&Spread>) -> FormulaLine {
                 quantity: term.quantity.name().to_owned(),
                 formula: format!("round({} * E * (1 - (1 - k / E) ^ T))", term.formula),
                 substituted: format!(
-                    "round({}.0 * {experts}.0 * (1.0 - (1.0 - {per_token}.0 / {experts}.0) ^ {tokens}.0))",
-                    of_one.get()
+                    "round({} * {experts}.0 * (1 - (1 - {per_token}.0 / {experts}.0) ^ {tokens}.0))",
+                    term.substituted()
                 ),
                 value: spread.weights(of_one).get().into(),
                 origin: Origin::Assumed,

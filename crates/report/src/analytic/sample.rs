@@ -412,7 +412,9 @@ fn h200() -> DeviceUsed {
         id: "h200".to_owned(),
         name: "NVIDIA H200".to_owned(),
         memory_bytes: Bytes::new(141_000_000_000),
+        memory_source: Some("NVML on the device".to_owned()),
         bytes_per_second: BytesPerSecond::new(4.8e12),
+        bandwidth_source: Some("NVIDIA H200 Tensor Core GPU datasheet".to_owned()),
         rates: vec![rate(DType::Bf16, "matrix", 989.5e12), rate(DType::Fp32, "vector", 66.9e12)],
         launch_us: None,
     }

@@ -279,9 +279,10 @@ fn peaks(page: &mut Page, report: &AnalyticReport) {
     for rate in &device.rates {
         table.row([format!("{} {}, dense", rate.dtype, rate.unit), rate.flops.to_string(), prose(&rate.source)]);
     }
-    let catalogue = format!("hardware catalogue, {}", code(&device.id));
-    table.row(["memory bandwidth".to_owned(), device.bytes_per_second.to_string(), catalogue.clone()]);
-    table.row(["memory".to_owned(), device.memory_bytes.to_string(), catalogue]);
+    let source = |source: &Option<String>| source.as_deref().map_or_else(|| UNKNOWN.to_owned(), prose);
+    let (bandwidth, memory) = (source(&device.bandwidth_source), source(&device.memory_source));
+    table.row(["memory bandwidth".to_owned(), device.bytes_per_second.to_string(), bandwidth]);
+    table.row(["memory".to_owned(), device.memory_bytes.to_string(), memory]);
     let launch = device.launch_us.map_or("not counted".to_owned(), |time| milliseconds(time / 1e3));
     let source = if device.launch_us.is_some() { "assumed for every operation" } else { UNKNOWN };
     table.row(["launch of one operation".to_owned(), launch, source.to_owned()]);
