@@ -174,6 +174,10 @@ pub struct Calibration {
     pub tool_version: String,
     /// Matrix rates by element type.
     pub matrix: Vec<CalibratedRate>,
+    /// Share of the time that the threads really ran while the first of them was measured; below one when something else
+    /// was running.
+    #[serde(default)]
+    pub thread_share: Option<f64>,
     /// Copy bandwidth, bytes read plus bytes written.
     pub bytes_per_second: BytesPerSecond,
     /// What was copied, such as `copy of 256 MiB, all threads`.

@@ -19,6 +19,7 @@ mod metrics;
 mod op;
 mod operator;
 mod origin;
+mod profile;
 mod quality;
 mod region;
 mod runs;
@@ -53,14 +54,15 @@ pub use metrics::{
     Aggregates, Metrics, ModuleSummary, Overhead, PeakUsed, RunHeader, Sample, StageSummary, Totals, Work,
 };
 pub use op::{ActivationKind, InterpolationKind, Op, Role, Shape, Spec};
-pub use operator::{OperatorRecord, OperatorSummary};
+pub use operator::{ClassGroup, OperatorGroups, OperatorRecord, OperatorSummary, ShapeGroup};
 pub use origin::Origin;
+pub use profile::{CostCentre, InputFacts, ProfileSettings, Throughput};
 pub use quality::{QualityCounter, Severity};
 pub use region::{RegionRecord, RegionSummary};
 pub use runs::{FileProblem, FileProblemKind, RunDetail, RunList, RunListing, RunState, Verification};
 pub use schema::{Document, SchemaName, SchemaNameError, SchemaTag};
 pub use stage::Stage;
-pub use statistics::Statistics;
+pub use statistics::{Statistics, Variance};
 pub use unit::{Bytes, BytesPerSecond, Flops, FlopsPerByte, FlopsPerSecond, Nanos, Seconds};
 pub use validation::{FileValidation, SchemaList, SchemaListing, ValidationReport, ValidationVerdict, Violation};
 pub use workload::{AttentionKind, ImageWorkload, LogitsKind, PageKind, RoutingKind, Workload};

@@ -10,8 +10,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::schema::{Document, SchemaName, SchemaTag};
 use crate::{
-    Bytes, BytesPerSecond, Clock, DType, Device, DeviceId, Finding, Flops, FlopsPerSecond, KernelSummary, Nanos,
-    OperatorSummary, Origin, QualityCounter, RegionSummary, Stage, Statistics,
+    Bytes, BytesPerSecond, Clock, CostCentre, DType, Device, DeviceId, Finding, Flops, FlopsPerSecond, InputFacts,
+    KernelSummary, Nanos, OperatorGroups, OperatorSummary, Origin, ProfileSettings, QualityCounter, RegionSummary,
+    Stage, Statistics, Throughput, Variance,
 };
 
 /// What was run, and on what.
@@ -82,7 +83,7 @@ pub struct ModuleSummary {
     pub class: String,
     /// Stage.
     pub stage: Stage,
-    /// Measured time.
+    /// Measured time, submodules included.
     pub measured_ns: Option<Nanos>,
     /// Least time the hardware allows for this work.
     pub speed_of_light_ns: Option<Nanos>,
@@ -145,7 +146,7 @@ pub struct PeakUsed {
     pub source: String,
 }
 
-/// Exact work of one stage.
+/// Exact work of one stage, each input once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Work {
     /// Matrix operations.
@@ -196,6 +197,31 @@ pub struct Metrics {
     pub peak: Option<PeakUsed>,
     /// Exact work per stage; empty when the model is not known.
     pub work_per_stage: BTreeMap<Stage, Work>,
+    /// Bandwidth utilisation of the whole run.
+    #[serde(default)]
+    #[schemars(range(min = 0.0, max = 1.0))]
+    pub mbu_model_level: Option<f64>,
+    /// How the inputs were run; absent when the source does not say.
+    #[serde(default)]
+    pub settings: Option<ProfileSettings>,
+    /// What the inputs were; empty when the source does not say.
+    #[serde(default)]
+    pub inputs: Vec<InputFacts>,
+    /// Time loading the model took, before anything else here; absent when the source does not say.
+    #[serde(default)]
+    pub load_ns: Option<Nanos>,
+    /// Rates a user of the model sees.
+    #[serde(default)]
+    pub throughput: Throughput,
+    /// Spread of repeats and of inputs, apart.
+    #[serde(default)]
+    pub variance: Variance,
+    /// Operators by module class and by shape.
+    #[serde(default)]
+    pub operator_groups: OperatorGroups,
+    /// Parts of the network by time, without overlap.
+    #[serde(default)]
+    pub cost_centres: Vec<CostCentre>,
 }
 
 impl Document for Metrics {

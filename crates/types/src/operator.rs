@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Bytes, ClockId, DType, Nanos, Stage};
+use crate::{Bytes, ClockId, DType, Flops, FlopsPerSecond, Nanos, Stage};
 
 /// One call of an operator.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -43,4 +43,49 @@ pub struct OperatorSummary {
     pub device_ns: Option<Nanos>,
     /// Memory it allocated; absent when not traced.
     pub bytes_allocated: Option<Bytes>,
+}
+
+/// All calls inside modules of one class.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ClassGroup {
+    /// Class name of the published model.
+    pub class: String,
+    /// Calls.
+    pub calls: u64,
+    /// Host time.
+    pub total_ns: Nanos,
+    /// Memory allocated; absent when not traced.
+    pub bytes_allocated: Option<Bytes>,
+    /// Matrix operations.
+    pub flops_matrix: Flops,
+    /// Matrix operations per second of host time; absent where there are none or no time was measured.
+    pub flops_per_second: Option<FlopsPerSecond>,
+}
+
+/// All calls of one operator on inputs of the same shapes.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ShapeGroup {
+    /// Framework name.
+    pub name: String,
+    /// Shapes of its inputs.
+    pub shapes: Vec<Vec<u64>>,
+    /// Calls.
+    pub calls: u64,
+    /// Host time.
+    pub total_ns: Nanos,
+    /// Memory allocated; absent when not traced.
+    pub bytes_allocated: Option<Bytes>,
+    /// Matrix operations.
+    pub flops_matrix: Flops,
+    /// Matrix operations per second of host time; absent where there are none or no time was measured.
+    pub flops_per_second: Option<FlopsPerSecond>,
+}
+
+/// Operators grouped in other ways than by name. Each list holds every call once, longest first.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct OperatorGroups {
+    /// By the class of the module they ran in.
+    pub by_class: Vec<ClassGroup>,
+    /// By name and the shapes of their inputs.
+    pub by_shape: Vec<ShapeGroup>,
 }
