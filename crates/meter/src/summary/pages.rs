@@ -67,7 +67,7 @@ fn page(subject: &Subject<'_>, roofline: &Roofline<'_>, tree: &ModuleTree<'_>, c
     let routed = instances.iter().copied().find(|module| runs(module) && tree.stands_for_several(*module));
     if let Some(routed) = routed.filter(|routed| *routed != example) {
         for (name, pass) in &passes {
-            page.passes.extend(layer_pass(subject, roofline, format!("{name}, `{}`", id(routed)), pass, routed));
+            page.passes.extend(layer_pass(subject, roofline, format!("{name}, as {}", id(routed)), pass, routed));
         }
     }
     page.assumptions = assumptions(subject, routed.unwrap_or(example));
