@@ -86,9 +86,12 @@ pub fn measure(settings: &Settings, progress: &mut dyn FnMut(&str)) -> Result<Ca
         .build()
         .map_err(|error| CollectError::Calibration { what: "threads".into(), reason: error.to_string() })?;
     let mut matrix = Vec::new();
+    let mut thread_share = None;
     for (dtype, measure) in PRODUCTS {
         progress(&format!("measuring: {dtype} matrix product, {threads} threads"));
-        matrix.push(pool.install(|| measure(dtype, settings))?);
+        let (rate, share) = pool.install(|| measure(dtype, settings))?;
+        matrix.push(rate);
+        thread_share = thread_share.or(share);
     }
     let memory = environment::memory();
     let memory_bytes = memory.total_bytes.ok_or_else(|| CollectError::Calibration {
@@ -106,6 +109,7 @@ pub fn measure(settings: &Settings, progress: &mut dyn FnMut(&str)) -> Result<Ca
         measured_at: environment::now(),
         tool_version: env!("CARGO_PKG_VERSION").to_owned(),
         matrix,
+        thread_share,
         bytes_per_second: BytesPerSecond::new((moved / best(&copy_samples_ns)?.as_seconds()).get().round()),
         copy_method: size.method(),
         copy_samples_ns,
@@ -131,8 +135,11 @@ pub fn ensure(store: &Store, settings: &Settings, progress: &mut dyn FnMut(&str)
 /// How far the middle round may lie above the best one. An undisturbed machine stays within a tenth.
 const STEADY: f64 = 1.25;
 
-/// Why the rates are to be doubted, when they are: rounds of one measurement that differ mean that something else was
-/// running, and then the best of them is not the best the machine can do either.
+/// Share of the time that the threads must have run. They wait for each other a little at the end of every product.
+const UNDISTURBED: f64 = 0.9;
+
+/// Why the rates are to be doubted, when they are: threads that had to wait and rounds that differ mean that something
+/// else was running, and then the best round is not the best the machine can do either.
 pub fn doubt(calibration: &Calibration) -> Option<String> {
     let matrix = calibration.matrix.iter().map(|rate| (rate.dtype.to_string(), &rate.samples_ns));
     let copy = ("copy".to_owned(), &calibration.copy_samples_ns);
@@ -144,8 +151,11 @@ pub fn doubt(calibration: &Calibration) -> Option<String> {
         (spread > STEADY).then(|| format!("{name} {spread:.1}x"))
     });
     let unsteady: Vec<String> = unsteady.collect();
-    let named = unsteady.join(", ");
-    (!unsteady.is_empty()).then(|| format!("the machine was busy (middle round against the best: {named})"))
+    let waited = calibration.thread_share.filter(|share| *share < UNDISTURBED);
+    let waited = waited.map(|share| format!("its threads ran {:.0}% of the time", share * 100.0));
+    let unsteady = (!unsteady.is_empty()).then(|| format!("middle round against the best: {}", unsteady.join(", ")));
+    let reasons: Vec<String> = [waited, unsteady].into_iter().flatten().collect();
+    (!reasons.is_empty()).then(|| format!("the machine was busy ({})", reasons.join("; ")))
 }
 
 /// The processor as a device with peaks, as the catalogue describes others.
@@ -199,8 +209,8 @@ fn vendor(model: &str) -> &'static str {
     known.into_iter().find(|name| model.contains(name)).unwrap_or("unknown")
 }
 
-/// One measured element type.
-type Measure = fn(DType, &Settings) -> Result<CalibratedRate, CollectError>;
+/// One measured element type, and the share of the time its threads really ran.
+type Measure = fn(DType, &Settings) -> Result<(CalibratedRate, Option<f64>), CollectError>;
 
 /// The element types candle multiplies on a processor.
 const PRODUCTS: [(DType, Measure); 4] = [
@@ -211,7 +221,10 @@ const PRODUCTS: [(DType, Measure); 4] = [
 ];
 
 /// Finds the side that takes long enough, then measures it.
-fn measure_product<P: product::Product>(dtype: DType, settings: &Settings) -> Result<CalibratedRate, CollectError> {
+fn measure_product<P: product::Product>(
+    dtype: DType,
+    settings: &Settings,
+) -> Result<(CalibratedRate, Option<f64>), CollectError> {
     let wrong = |reason: String| CollectError::Calibration { what: format!("{dtype} matrix product"), reason };
     let largest = settings.sides.last().copied().ok_or_else(|| wrong("no matrix side to try".to_owned()))?;
     for side in settings.sides.iter().copied() {
@@ -224,9 +237,12 @@ fn measure_product<P: product::Product>(dtype: DType, settings: &Settings) -> Re
             continue;
         }
         let mut failure = None;
+        let mut processor_time = Duration::ZERO;
         let samples_ns = rounds(settings, || {
             product.poison();
+            let before = process_time();
             let spent = time(|| product.run(settings.threads));
+            processor_time += process_time().saturating_sub(before);
             failure = failure.take().or_else(|| product.check().err());
             spent
         })?;
@@ -237,7 +253,11 @@ fn measure_product<P: product::Product>(dtype: DType, settings: &Settings) -> Re
         let work = Flops::new(2 * (side as u128).pow(3));
         // To whole operations: what is behind the point is noise, and whole numbers survive a file unchanged.
         let flops = FlopsPerSecond::new((work / best(&samples_ns)?.as_seconds()).get().round());
-        return Ok(CalibratedRate { dtype, flops, method: P::method(side), samples_ns });
+        let wall: f64 = samples_ns.iter().map(|sample| sample.as_seconds().get()).sum();
+        let share = processor_time.as_secs_f64() / (wall * settings.threads.max(1) as f64);
+        // To whole percents, which is as much as it means.
+        let share = (processor_time > Duration::ZERO).then(|| (share.min(1.0) * 100.0).round() / 100.0);
+        return Ok((CalibratedRate { dtype, flops, method: P::method(side), samples_ns }, share));
     }
     Err(wrong("no matrix side to try".to_owned()))
 }
@@ -265,6 +285,17 @@ fn best(samples: &[Nanos]) -> Result<Nanos, CollectError> {
         .copied()
         .min()
         .ok_or_else(|| CollectError::Calibration { what: "timing".into(), reason: "there was no round".into() })
+}
+
+/// Processor time of all threads of this process; zero where the system does not say.
+fn process_time() -> Duration {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: `time` has room for the structure and outlives the call.
+    let failed = unsafe { libc::clock_gettime(libc::CLOCK_PROCESS_CPUTIME_ID, &raw mut time) } != 0;
+    match (failed, u64::try_from(time.tv_sec), u32::try_from(time.tv_nsec)) {
+        (false, Ok(seconds), Ok(nanoseconds)) => Duration::new(seconds, nanoseconds),
+        _ => Duration::ZERO,
+    }
 }
 
 fn time(work: impl FnOnce()) -> Duration {
@@ -309,7 +340,7 @@ mod tests {
     #[test]
     fn a_side_that_is_too_quick_gives_way_to_the_next() {
         let patient = Settings { long_enough: Duration::from_secs(3600), ..small() };
-        let rate = measure_product::<product::Direct<f32>>(DType::Fp32, &patient).unwrap();
+        let rate = measure_product::<product::Direct<f32>>(DType::Fp32, &patient).unwrap().0;
         assert!(rate.method.contains("32x32x32"), "{}", rate.method);
         let none = Settings { sides: vec![], ..small() };
         assert!(measure_product::<product::Direct<f32>>(DType::Fp32, &none).is_err());
@@ -347,7 +378,11 @@ mod tests {
             rate.samples_ns = samples(&[100, 104, 250]);
         }
         calibration.copy_samples_ns = samples(&[120, 100, 110, 900, 110]);
+        calibration.thread_share = None;
         assert_eq!(doubt(&calibration), None, "one slow round is no reason");
+        calibration.thread_share = Some(0.62);
+        assert_eq!(doubt(&calibration).unwrap(), "the machine was busy (its threads ran 62% of the time)");
+        calibration.thread_share = Some(0.97);
         calibration.matrix[0].samples_ns = samples(&[300, 100, 250]);
         calibration.copy_samples_ns = samples(&[100, 150]);
         assert_eq!(

@@ -100,6 +100,7 @@ mod tests {
             measured_at: "2025-11-15T04:00:00+00:00".into(),
             tool_version: "0.1.0".into(),
             matrix: vec![],
+            thread_share: Some(0.99),
             bytes_per_second: BytesPerSecond::new(1e10),
             copy_method: "copy".into(),
             copy_samples_ns: vec![],

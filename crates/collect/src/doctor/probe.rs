@@ -333,6 +333,7 @@ pub(super) mod samples {
             measured_at: "2025-11-15T04:00:00+00:00".into(),
             tool_version: "0.1.0".into(),
             matrix: vec![rate(DType::Fp32, 101e9), rate(DType::Fp16, 88e9)],
+            thread_share: Some(0.99),
             bytes_per_second: BytesPerSecond::new(21.4e9),
             copy_method: "copy".into(),
             copy_samples_ns: vec![],
