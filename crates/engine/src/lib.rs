@@ -6,6 +6,8 @@
 mod backend;
 mod cache;
 mod error;
+pub mod image;
+mod input_error;
 mod op;
 mod session;
 mod trace;
@@ -13,6 +15,7 @@ mod weights;
 
 pub use backend::{Engine, Value};
 pub use error::EngineError;
+pub use input_error::InputError;
 pub use session::{Forward, Generation, PageImages, Pictures, PromptData, Session};
 pub use trace::{OpTrace, RangeTime, Trace};
 pub use weights::{Checkpoint, Weights, load_weights};
