@@ -3,6 +3,20 @@
 //! Records come in, a document goes out; nothing is opened, started or timed here. What cannot be told from the records
 //! is absent, never zero.
 
+mod distance;
+mod finding;
+mod modules;
+mod operators;
+mod overhead;
+mod profile;
 mod records;
+#[cfg(test)]
+mod sample;
+mod stages;
+pub mod statistics;
+mod timings;
+mod utilisation;
 
+pub use distance::{StageDifference, distance};
+pub use profile::profile;
 pub use records::{InputWork, PricedOperator, ProfileRecords};

@@ -1,0 +1,129 @@
+//! Prefill computes logits for every position of the prompt, and only the last one chooses a token.
+
+use types::{Finding, Severity, Stage};
+
+use super::{Run, percent};
+use crate::PricedOperator;
+use crate::operators::Sum;
+use crate::statistics::{median, share};
+use crate::timings::rounded;
+
+/// Share of prefill below which there is nothing worth changing.
+const LEAST_SHARE: f64 = 0.01;
+
+/// Module that turns hidden states into logits.
+const HEAD: &str = "lm_head";
+
+pub(super) fn check(run: &Run<'_>) -> Vec<Finding> {
+    found(run).into_iter().collect()
+}
+
+fn found(run: &Run<'_>) -> Option<Finding> {
+    if !run.records.logits_all_positions {
+        return None;
+    }
+    let head = Sum::of(run.operators(Stage::Prefill).filter(|operator| is_head(operator)));
+    let prefills = run.profiled.inputs(Stage::Prefill).map(|(_, runs)| runs.len() as u64).sum::<u64>().max(1);
+    let instrumented = run.instrumented(Stage::Prefill);
+    let (positions, mean) = positions(run)?;
+    let one = one_position(run);
+    // What one position costs is known where decode ran: each of its steps computes exactly that. Otherwise the time is
+    // taken to be in proportion to the positions.
+    let needed = match one {
+        Some(one) => one * prefills as f64,
+        None => head.time.get() as f64 / mean,
+    };
+    let saved = (head.time.get() as f64 - needed).max(0.0);
+    let saved_share = share(saved, instrumented.get() as f64).filter(|share| *share >= LEAST_SHARE)?;
+    let mut evidence = vec![
+        format!(
+            "`{HEAD}` takes {} of prefill ({} of {instrumented}, instrumented)",
+            percent(share(head.time.get() as f64, instrumented.get() as f64)?),
+            head.time
+        ),
+        format!("it computes {positions} positions, and one per prompt is used"),
+    ];
+    evidence.extend(one.map(|one| format!("one position takes {} in decode", rounded(one))));
+    Some(Finding {
+        rule: "logits-of-all-positions".to_owned(),
+        severity: Severity::Info,
+        stage: Some(Stage::Prefill),
+        evidence,
+        saves_ns: run.carried_over(rounded(saved), Stage::Prefill),
+        saves_share: None,
+        advice: format!(
+            "Compute the logits of the last position only (`logits=last`): the text stays the same, prefill gets {} shorter.",
+            percent(saved_share)
+        ),
+    })
+}
+
+fn is_head(operator: &PricedOperator) -> bool {
+    operator.record.module.as_deref().and_then(|path| path.rsplit('.').next()) == Some(HEAD)
+}
+
+/// Positions of the prompts of the instrumented pass, in all and on average; of all inputs where it names none.
+fn positions(run: &Run<'_>) -> Option<(u64, f64)> {
+    let names: Vec<_> = run.profiled.inputs(Stage::Prefill).map(|(input, _)| input).collect();
+    let prompts = run.records.inputs.iter().filter(|input| names.is_empty() || names.contains(&input.name.as_str()));
+    let prompts: Vec<_> = prompts.map(|input| input.prompt_tokens).collect();
+    let all = prompts.iter().sum::<u64>();
+    Some((all, share(all as f64, prompts.len() as f64).filter(|mean| *mean > 1.0)?))
+}
+
+/// Time of the head for one position, from the steps of decode.
+fn one_position(run: &Run<'_>) -> Option<f64> {
+    let steps = run.operators(Stage::Decode).filter(|operator| is_head(operator));
+    let times: Vec<_> = steps.map(|operator| operator.record.duration_ns.get() as f64).collect();
+    median(&times).filter(|time| *time > 0.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use types::Nanos;
+
+    use super::*;
+    use crate::ProfileRecords;
+    use crate::finding::fired;
+    use crate::sample::{operator, page, records, timed};
+
+    fn run(head: i64, decode_step: Option<i64>, all: bool) -> Vec<Finding> {
+        let mut operators = vec![
+            operator("linear", "lm_head", Stage::Prefill, head),
+            operator("linear", "model.layers.0.mlp", Stage::Prefill, 10_000 - head),
+        ];
+        operators.extend(decode_step.map(|time| operator("linear", "lm_head", Stage::Decode, time)));
+        // Instruments double the time, and there are two measured runs of 5,000 ns.
+        let samples = vec![timed(Stage::Prefill, "a", 0, 5_000), timed(Stage::Prefill, "a", 1, 5_000)];
+        let profiled = vec![timed(Stage::Prefill, "a", 0, 10_000)];
+        let inputs = vec![page("a", 100, 2)];
+        let records = ProfileRecords { operators, samples, profiled, inputs, logits_all_positions: all, ..records() };
+        fired(&records, "logits-of-all-positions")
+    }
+
+    #[test]
+    fn all_but_one_position_is_saved() {
+        // 2,000 * (1 - 1/100) of 10,000 ns is 19.8% of prefill, of which 2 * 5,000 ns were measured.
+        let found = run(2_000, None, true);
+        assert_eq!((found.len(), found[0].saves_ns), (1, Some(Nanos::new(1_980))));
+        assert!((found[0].saves_share.unwrap() - 0.198).abs() < 1e-12);
+    }
+
+    #[test]
+    fn a_step_of_decode_shows_what_one_position_really_costs() {
+        // Reading the weights for one position alone takes 500 ns, so 1,500 of 10,000 are saved.
+        let found = run(2_000, Some(500), true);
+        assert_eq!(found[0].saves_ns, Some(Nanos::new(1_500)));
+    }
+
+    #[test]
+    fn a_head_of_less_than_a_hundredth_does_not_fire() {
+        assert_eq!(run(100, None, true), []);
+        assert_eq!(run(2_000, Some(1_950), true), []);
+    }
+
+    #[test]
+    fn logits_of_the_last_position_do_not_fire() {
+        assert_eq!(run(2_000, None, false), []);
+    }
+}

@@ -1,0 +1,74 @@
+//! Decode waits for memory while the arithmetic units idle: each weight is read for one token and used once.
+
+use types::{Finding, Severity, Stage};
+
+use super::{Run, percent};
+use crate::statistics::share;
+
+/// Bandwidth use below which memory is not what decode waits for.
+const LEAST_MBU: f64 = 0.3;
+/// How many times as busy memory must be as arithmetic; below it batching runs into the other limit soon.
+const LEAST_RATIO: f64 = 4.0;
+
+pub(super) fn check(run: &Run<'_>) -> Vec<Finding> {
+    found(run).into_iter().collect()
+}
+
+fn found(run: &Run<'_>) -> Option<Finding> {
+    let used = run.used.get(&Stage::Decode)?;
+    let mbu = used.mbu().filter(|mbu| *mbu >= LEAST_MBU)?;
+    let mfu = used.mfu()?;
+    let ratio = share(mbu, mfu).filter(|ratio| *ratio >= LEAST_RATIO)?;
+    let intensity = used.work.flops_matrix / used.work.bytes;
+    Some(Finding {
+        rule: "memory-bound-decode".to_owned(),
+        severity: Severity::Info,
+        stage: Some(Stage::Decode),
+        evidence: vec![
+            format!("decode uses {} of the bandwidth and {} of the arithmetic", percent(mbu), percent(mfu)),
+            format!("it does {intensity}; memory is {ratio:.0} times as busy as arithmetic"),
+            format!("batch {}", run.records.settings.batch),
+        ],
+        saves_ns: None,
+        saves_share: None,
+        advice: "Decode several pages at once: their tokens share one read of the weights, so tokens per second grow with the \
+                 batch until arithmetic is as busy. Smaller weights (fewer bits) shorten each step. This run has one batch \
+                 size and does not tell the saving."
+            .to_owned(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ProfileRecords;
+    use crate::finding::fired;
+    use crate::sample::{page, peak, records, timed, work};
+
+    fn run(flops: u64, bytes: u64) -> Vec<Finding> {
+        let samples = vec![timed(Stage::Decode, "a", 0, 1_000)];
+        let work = vec![work("a", Stage::Decode, flops, bytes)];
+        let inputs = vec![page("a", 10, 5)];
+        let records = ProfileRecords { samples, work, inputs, peak: Some(peak(1e9, 1e9)), ..records() };
+        fired(&records, "memory-bound-decode")
+    }
+
+    #[test]
+    fn busy_memory_and_idle_arithmetic_fire() {
+        let found = run(100, 800);
+        assert_eq!(found.len(), 1);
+        assert_eq!(found[0].evidence[0], "decode uses 80.0% of the bandwidth and 10.0% of the arithmetic");
+        assert_eq!((found[0].saves_ns, found[0].saves_share), (None, None));
+    }
+
+    #[test]
+    fn idle_memory_or_busy_arithmetic_do_not_fire() {
+        assert_eq!(run(10, 290), []);
+        assert_eq!(run(210, 800), []);
+    }
+
+    #[test]
+    fn more_traffic_than_memory_can_carry_is_no_evidence() {
+        assert_eq!(run(10, 1_100), []);
+    }
+}

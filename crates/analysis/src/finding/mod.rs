@@ -1,0 +1,93 @@
+//! Conclusions: one file per rule, and one line in the table below. A rule fires on evidence or not at all.
+
+mod far_from_limits;
+mod logits_of_all_positions;
+mod memory_bound_decode;
+mod top_operator;
+mod utilisation_above_one;
+mod variance;
+mod vision_dominates_prefill;
+
+use std::collections::BTreeMap;
+
+use types::{Finding, Nanos, Stage};
+
+use crate::modules::{top, within};
+use crate::operators::Sum;
+use crate::statistics::share;
+use crate::timings::{Timings, rounded};
+use crate::utilisation::Utilisation;
+use crate::{PricedOperator, ProfileRecords};
+
+/// Every rule. What a finding saves as a share of the run is filled in afterwards, the same way for all.
+const RULES: [fn(&Run<'_>) -> Vec<Finding>; 7] = [
+    utilisation_above_one::check,
+    variance::check,
+    vision_dominates_prefill::check,
+    logits_of_all_positions::check,
+    memory_bound_decode::check,
+    far_from_limits::check,
+    top_operator::check,
+];
+
+/// What rules look at.
+pub(crate) struct Run<'a> {
+    pub(crate) records: &'a ProfileRecords,
+    /// Without instruments.
+    pub(crate) timings: &'a Timings<'a>,
+    /// With them.
+    pub(crate) profiled: &'a Timings<'a>,
+    /// Utilisation of the stages.
+    pub(crate) used: &'a BTreeMap<Stage, Utilisation>,
+    /// Utilisation of the model.
+    pub(crate) whole: Option<Utilisation>,
+}
+
+impl<'a> Run<'a> {
+    /// Operators of a stage and of those nested in it.
+    fn operators(&self, stage: Stage) -> impl Iterator<Item = &'a PricedOperator> {
+        let inside = move |found: Stage| within(found, stage);
+        self.records.operators.iter().filter(move |operator| operator.record.stage.is_some_and(inside))
+    }
+
+    /// Time of a stage in the instrumented pass; its operators where the pass was not timed as a whole.
+    fn instrumented(&self, stage: Stage) -> Nanos {
+        self.profiled.total(stage).unwrap_or_else(|| Sum::of(self.operators(stage)).time)
+    }
+
+    /// A time of the instrumented pass, carried over to all measured instances: instruments slow a stage down evenly, as
+    /// far as this run tells, so the share of the stage stays what it is.
+    fn carried_over(&self, time: Nanos, stage: Stage) -> Option<Nanos> {
+        let part = share(time.get() as f64, self.instrumented(stage).get() as f64)?;
+        Some(rounded(part * self.timings.total(stage)?.get() as f64))
+    }
+}
+
+/// Everything that fires, what matters most and saves most first.
+pub(crate) fn all(run: &Run<'_>) -> Vec<Finding> {
+    let wall = run.timings.wall().unwrap_or_default();
+    let mut findings: Vec<_> = RULES.iter().flat_map(|rule| rule(run)).collect();
+    for finding in &mut findings {
+        // More than the whole run cannot be saved; where the figures say so, they do not tell.
+        finding.saves_ns = finding.saves_ns.filter(|saves| (Nanos::ZERO..=wall).contains(saves));
+        finding.saves_share = finding.saves_ns.and_then(|saves| share(saves.get() as f64, wall.get() as f64));
+    }
+    findings.sort_by_key(|finding| std::cmp::Reverse((finding.severity, finding.saves_ns)));
+    findings
+}
+
+/// A share in percent, for evidence. The document keeps the number itself elsewhere.
+fn percent(share: f64) -> String {
+    format!("{:.1}%", share * 100.0)
+}
+
+/// The stages that add up to a run.
+fn top_stages(run: &Run<'_>) -> impl Iterator<Item = Stage> {
+    run.timings.stages().filter(|stage| top(*stage) == *stage)
+}
+
+/// All findings of a run, for the tests of a rule: its neighbours may fire too.
+#[cfg(test)]
+fn fired(records: &ProfileRecords, rule: &str) -> Vec<Finding> {
+    crate::profile(records).findings.into_iter().filter(|finding| finding.rule == rule).collect()
+}

@@ -1,0 +1,89 @@
+//! One operator takes much of the time and runs well below what the device allows for it.
+
+use types::{Finding, Nanos, Severity};
+
+use super::{Run, percent};
+use crate::modules::top;
+use crate::operators::{Sum, sums};
+use crate::statistics::share;
+
+/// Share of all operators above which one of them decides the run.
+const MOST_SHARE: f64 = 0.4;
+/// How many times its least time it must take; below it there is little to gain.
+const LEAST_RATIO: f64 = 1.5;
+
+pub(super) fn check(run: &Run<'_>) -> Vec<Finding> {
+    found(run).into_iter().collect()
+}
+
+fn found(run: &Run<'_>) -> Option<Finding> {
+    let operators = &run.records.operators;
+    let placed = operators.iter().filter(|operator| operator.record.stage.is_some());
+    let groups = sums(placed, |operator| (operator.record.stage.map(top), operator.record.name.as_str()));
+    let ((stage, name), sum) = groups.into_iter().next()?;
+    let stage = stage?;
+    let all = Sum::of(operators).time.get() as f64;
+    let part = share(sum.time.get() as f64, all).filter(|part| *part > MOST_SHARE)?;
+    let least = sum.least.filter(|least| *least > Nanos::ZERO)?;
+    let ratio = share(sum.time.get() as f64, least.get() as f64).filter(|ratio| *ratio >= LEAST_RATIO)?;
+    let mut evidence = vec![
+        format!("`{name}` takes {} of all operator time, {} calls in {stage}", percent(part), sum.calls),
+        format!("it took {} where the device needs {least} at least, {ratio:.1} times as long", sum.time),
+    ];
+    evidence.extend(sum.rate().map(|rate| format!("it ran at {rate}")));
+    Some(Finding {
+        rule: "top-operator".to_owned(),
+        severity: Severity::Info,
+        stage: Some(stage),
+        evidence,
+        saves_ns: run.carried_over(sum.time - least, stage),
+        saves_share: None,
+        advice: format!(
+            "A faster `{name}` is the largest single gain; the figure is what it would save at the device's rates, and the \
+             most there is. Its shapes in `operators.md` show which calls are slow."
+        ),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use types::Stage;
+
+    use super::*;
+    use crate::ProfileRecords;
+    use crate::finding::fired;
+    use crate::sample::{operator, records, timed};
+
+    fn run(time: i64, least: Option<i64>) -> Vec<Finding> {
+        let mut operators = vec![
+            operator("linear", "lm_head", Stage::Decode, time),
+            operator("add", "model", Stage::Decode, 1_000 - time),
+        ];
+        operators[0].least_ns = least.map(Nanos::new);
+        let samples = vec![timed(Stage::Decode, "a", 0, 2_000)];
+        let profiled = vec![timed(Stage::Decode, "a", 0, 1_000)];
+        fired(&ProfileRecords { operators, samples, profiled, ..records() }, "top-operator")
+    }
+
+    #[test]
+    fn the_distance_to_the_least_time_is_what_it_could_save() {
+        // 600 - 200 of 1,000 instrumented ns, so 40% of the 2,000 measured ones.
+        let found = run(600, Some(200));
+        assert_eq!((found.len(), found[0].saves_ns, found[0].saves_share), (1, Some(Nanos::new(800)), Some(0.4)));
+    }
+
+    #[test]
+    fn an_operator_near_its_least_time_does_not_fire() {
+        assert_eq!(run(600, Some(401)), []);
+        assert_eq!(run(600, None), []);
+    }
+
+    #[test]
+    fn two_operators_of_similar_time_do_not_fire() {
+        let mut operators: Vec<_> =
+            ["a", "b", "c"].map(|name| operator(name, "model", Stage::Decode, 400)).into_iter().collect();
+        operators.iter_mut().for_each(|operator| operator.least_ns = Some(Nanos::new(1)));
+        let samples = vec![timed(Stage::Decode, "a", 0, 2_000)];
+        assert_eq!(fired(&ProfileRecords { operators, samples, ..records() }, "top-operator"), []);
+    }
+}

@@ -1,0 +1,144 @@
+//! Most of prefill is spent on pictures. Where some pages ran with tiles and some without, the run tells what tiles cost.
+
+use types::{Finding, InputFacts, Nanos, Severity, Stage};
+
+use super::{Run, percent};
+use crate::statistics::{median, share};
+use crate::timings::rounded;
+
+/// Share of prefill above which the text part is the smaller one.
+const MOST_OF_PREFILL: f64 = 0.5;
+
+pub(super) fn check(run: &Run<'_>) -> Vec<Finding> {
+    found(run).into_iter().collect()
+}
+
+fn found(run: &Run<'_>) -> Option<Finding> {
+    let (vision, prefill) = (run.timings.total(Stage::Vision)?, run.timings.total(Stage::Prefill)?);
+    let part = share(vision.get() as f64, prefill.get() as f64).filter(|part| *part > MOST_OF_PREFILL)?;
+    let mut evidence = vec![format!("vision takes {} of prefill ({vision} of {prefill})", percent(part))];
+    let parts = [Stage::Sam, Stage::Clip, Stage::Projector].into_iter();
+    let parts: Vec<_> = parts.filter_map(|stage| Some((stage, run.timings.total(stage)?))).collect();
+    if let Some((stage, time)) = parts.iter().max_by_key(|(_, time)| *time) {
+        evidence.push(format!("most of it is {stage} ({time})"));
+    }
+    let tiles = Tiles::of(run);
+    evidence.extend(tiles.evidence());
+    let saves_ns = tiles.saves();
+    let advice = match (tiles.tiled.is_empty(), saves_ns) {
+        (true, _) => {
+            "No page ran with tiles, so only a smaller global view or a faster encoder makes this part shorter; check \
+                      first whether the text stays readable."
+        }
+        (false, Some(_)) => {
+            "Run without tiles the pages whose text stays readable: the figure is what all of them would save. \
+                             Pages that come again can keep their encoded picture."
+        }
+        (false, None) => {
+            "Fewer tiles shorten this part about in proportion; this run has no page without tiles to say by how \
+                          much. Pages that come again can keep their encoded picture."
+        }
+    };
+    Some(Finding {
+        rule: "vision-dominates-prefill".to_owned(),
+        severity: Severity::Info,
+        stage: Some(Stage::Vision),
+        evidence,
+        saves_ns,
+        saves_share: None,
+        advice: advice.to_owned(),
+    })
+}
+
+/// Vision times of pages with tiles and without.
+struct Tiles {
+    /// Tiles, median time and instances of each page that has tiles.
+    tiled: Vec<(u64, f64, u64)>,
+    /// Median time of each page without.
+    plain: Vec<f64>,
+}
+
+impl Tiles {
+    fn of(run: &Run<'_>) -> Self {
+        let medians = run.timings.medians(Stage::Vision);
+        let mut tiles = Self { tiled: Vec::new(), plain: Vec::new() };
+        for (input, runs) in run.timings.inputs(Stage::Vision) {
+            let facts = run.records.inputs.iter().find(|facts: &&InputFacts| facts.name == input);
+            let (Some([across, down]), Some(time)) = (facts.and_then(|facts| facts.crop_grid), medians.get(input))
+            else {
+                continue;
+            };
+            match across.saturating_mul(down) {
+                0 | 1 => tiles.plain.push(*time),
+                count => tiles.tiled.push((count, *time, runs.len() as u64)),
+            }
+        }
+        tiles
+    }
+
+    fn evidence(&self) -> Vec<String> {
+        let mut evidence = Vec::new();
+        let times: Vec<_> = self.tiled.iter().map(|one| one.1).collect();
+        if let Some(time) = median(&times) {
+            let most = self.tiled.iter().map(|one| one.0).max().unwrap_or_default();
+            let pages = self.tiled.len();
+            evidence
+                .push(format!("pages with tiles: {pages}, up to {most} tiles, median vision time {}", rounded(time)));
+        }
+        if let Some(time) = median(&self.plain) {
+            evidence.push(format!("pages without tiles: {}, median vision time {}", self.plain.len(), rounded(time)));
+        }
+        evidence
+    }
+
+    /// What all measured runs of tiled pages would save at the time of a page without tiles.
+    fn saves(&self) -> Option<Nanos> {
+        let plain = median(&self.plain)?;
+        let saved = self.tiled.iter().map(|(_, time, runs)| (time - plain).max(0.0) * *runs as f64);
+        Some(rounded(saved.sum())).filter(|saved| *saved > Nanos::ZERO)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ProfileRecords;
+    use crate::finding::fired;
+    use crate::sample::{page, records, timed};
+
+    fn run(prefill: [i64; 2], vision: [i64; 2], grids: [[u64; 2]; 2]) -> Vec<Finding> {
+        let mut samples = Vec::new();
+        let mut inputs = Vec::new();
+        for (index, name) in ["a", "b"].into_iter().enumerate() {
+            for repeat in 0..2 {
+                samples.push(timed(Stage::Prefill, name, repeat, prefill[index]));
+                samples.push(timed(Stage::Vision, name, repeat, vision[index]));
+                samples.push(timed(Stage::Sam, name, repeat, vision[index] - 10));
+            }
+            inputs.push(InputFacts { crop_grid: Some(grids[index]), ..page(name, 10, 1) });
+        }
+        fired(&ProfileRecords { samples, inputs, ..records() }, "vision-dominates-prefill")
+    }
+
+    #[test]
+    fn tiles_save_what_the_page_without_them_shows() {
+        let found = run([1_000, 500], [900, 200], [[2, 3], [1, 1]]);
+        // Two runs of the tiled page, 900 - 200 each; all runs together take 2 * (1000 + 500).
+        assert_eq!((found.len(), found[0].saves_ns), (1, Some(Nanos::new(1_400))));
+        assert!((found[0].saves_share.unwrap() - 1_400.0 / 3_000.0).abs() < 1e-12);
+        assert!(found[0].evidence.iter().any(|line| line.contains("up to 6 tiles")), "{:?}", found[0].evidence);
+    }
+
+    #[test]
+    fn without_a_page_to_compare_with_the_saving_is_unknown() {
+        let found = run([1_000, 1_000], [900, 900], [[2, 3], [2, 3]]);
+        assert_eq!((found.len(), found[0].saves_ns), (1, None));
+        let untiled = run([1_000, 1_000], [900, 900], [[1, 1], [1, 1]]);
+        assert_ne!(found[0].advice, untiled[0].advice);
+    }
+
+    #[test]
+    fn half_of_prefill_does_not_fire() {
+        assert_eq!(run([1_000, 1_000], [500, 500], [[2, 3], [1, 1]]), []);
+    }
+}

@@ -1,0 +1,102 @@
+//! Records for tests: small, and with nothing in them that a test did not ask for.
+
+use std::collections::BTreeMap;
+
+use types::{
+    Bytes, BytesPerSecond, Clock, ClockId, ClockKind, Cost, DType, Device, DeviceId, Flops, FlopsPerSecond, InputFacts,
+    Nanos, OperatorRecord, PeakUsed, ProfileSettings, RunHeader, Sample, Stage, Work,
+};
+
+use crate::{InputWork, PricedOperator, ProfileRecords};
+
+/// A run without a single sample.
+pub(crate) fn records() -> ProfileRecords {
+    ProfileRecords {
+        run: RunHeader {
+            id: "run".to_owned(),
+            engine: "native".to_owned(),
+            model: Some("deepseek-ocr-tiny".to_owned()),
+            device: Some(DeviceId::cpu()),
+            weights: Some("synthetic".to_owned()),
+        },
+        devices: vec![Device {
+            id: DeviceId::cpu(),
+            name: "a processor".to_owned(),
+            uuid: None,
+            hardware: None,
+            memory_bytes: None,
+        }],
+        clocks: vec![Clock {
+            id: ClockId(0),
+            kind: ClockKind::HostMonotonic,
+            unix_ns_at_zero: None,
+            uncertainty_ns: None,
+        }],
+        samples: Vec::new(),
+        inputs: Vec::new(),
+        work: Vec::new(),
+        operators: Vec::new(),
+        classes: BTreeMap::new(),
+        profiled: Vec::new(),
+        peak: None,
+        logits_all_positions: true,
+        load_ns: Nanos::new(7),
+        settings: ProfileSettings { repeats: 3, epochs: 1, warmup_rounds: 1, batch: 1, seed: None },
+        quality: Vec::new(),
+    }
+}
+
+/// One measured instance.
+pub(crate) fn timed(stage: Stage, input: &str, repeat: u32, nanoseconds: i64) -> Sample {
+    let wall_ns = Nanos::new(nanoseconds);
+    Sample { stage, input: Some(input.to_owned()), epoch: 0, repeat, rank: None, warmup: false, wall_ns }
+}
+
+/// One input with a picture of one view.
+pub(crate) fn page(name: &str, prompt_tokens: u64, generated_tokens: u64) -> InputFacts {
+    InputFacts {
+        name: name.to_owned(),
+        width: Some(100),
+        height: Some(100),
+        crop_grid: Some([1, 1]),
+        prompt_tokens,
+        image_tokens: prompt_tokens / 2,
+        generated_tokens,
+    }
+}
+
+/// Modelled work.
+pub(crate) fn work(input: &str, stage: Stage, flops: u64, bytes: u64) -> InputWork {
+    let work = Work { flops_matrix: Flops::new(flops.into()), bytes: Bytes::new(bytes) };
+    InputWork { input: input.to_owned(), stage, work }
+}
+
+/// One call.
+pub(crate) fn operator(name: &str, module: &str, stage: Stage, nanoseconds: i64) -> PricedOperator {
+    PricedOperator {
+        record: OperatorRecord {
+            name: name.to_owned(),
+            module: Some(module.to_owned()),
+            stage: Some(stage),
+            shapes: Vec::new(),
+            dtype: Some(DType::Fp32),
+            clock: ClockId(0),
+            start_ns: Nanos::ZERO,
+            duration_ns: Nanos::new(nanoseconds),
+            bytes_allocated: Some(Bytes::new(8)),
+        },
+        class: "Class".to_owned(),
+        cost: Cost::ZERO,
+        least_ns: None,
+    }
+}
+
+/// Rates.
+pub(crate) fn peak(flops: f64, bytes_per_second: f64) -> PeakUsed {
+    PeakUsed {
+        flops: FlopsPerSecond::new(flops),
+        bytes_per_second: BytesPerSecond::new(bytes_per_second),
+        dtype: DType::Fp32,
+        source: "calibrated here".to_owned(),
+    }
+}

@@ -1,0 +1,162 @@
+//! How much of the device's rates the model's work used.
+//!
+//! The numerator is the model's work, each input once; the denominator is the median time of each input. Both are summed
+//! over the inputs before they are divided, so that a long page counts for more than a short one.
+
+use std::collections::BTreeMap;
+
+use types::{Bytes, Flops, PeakUsed, Stage, Work};
+
+use crate::InputWork;
+use crate::statistics::share;
+use crate::timings::Timings;
+
+/// Work and time of one stage, or of the model, and what share of the peaks that is.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Utilisation {
+    /// Work, each input once.
+    pub(crate) work: Work,
+    /// Median time, each input once, in nanoseconds.
+    pub(crate) time: f64,
+    /// Share of the peak rate as it comes out, also above 1; absent without a peak.
+    pub(crate) flops_share: Option<f64>,
+    /// Share of the peak bandwidth as it comes out, also above 1; absent without a peak.
+    pub(crate) bytes_share: Option<f64>,
+}
+
+impl Utilisation {
+    fn new(work: Work, time: f64, peak: Option<&PeakUsed>) -> Self {
+        let seconds = time / 1e9;
+        let of = |amount: f64, rate: f64| share(amount, rate * seconds);
+        Self {
+            work,
+            time,
+            flops_share: peak.and_then(|peak| of(work.flops_matrix.as_f64(), peak.flops.get())),
+            bytes_share: peak.and_then(|peak| of(work.bytes.as_f64(), peak.bytes_per_second.get())),
+        }
+    }
+
+    /// Model FLOPs utilisation; absent where it cannot be true.
+    pub(crate) fn mfu(&self) -> Option<f64> {
+        self.flops_share.filter(|share| *share <= 1.0)
+    }
+
+    /// Bandwidth utilisation; absent where it cannot be true.
+    pub(crate) fn mbu(&self) -> Option<f64> {
+        self.bytes_share.filter(|share| *share <= 1.0)
+    }
+}
+
+/// Work of each stage, each input once, whether or not it was timed.
+pub(crate) fn work_per_stage(work: &[InputWork]) -> BTreeMap<Stage, Work> {
+    let mut stages = BTreeMap::new();
+    for entry in work {
+        let sum = stages.entry(entry.stage).or_insert(NO_WORK);
+        *sum = added(*sum, entry.work);
+    }
+    stages
+}
+
+/// Utilisation of every stage that was timed and has modelled work.
+pub(crate) fn per_stage(
+    timings: &Timings<'_>,
+    work: &[InputWork],
+    peak: Option<&PeakUsed>,
+) -> BTreeMap<Stage, Utilisation> {
+    let used = |stage| Some((stage, Utilisation::over(timings, work, &[stage], peak)?));
+    timings.stages().filter_map(used).collect()
+}
+
+/// Utilisation of the model: prefill and decode together.
+pub(crate) fn whole(timings: &Timings<'_>, work: &[InputWork], peak: Option<&PeakUsed>) -> Option<Utilisation> {
+    let tops: Vec<_> = timings.stages().filter(|stage| stage.parent().is_none()).collect();
+    Utilisation::over(timings, work, &tops, peak)
+}
+
+impl Utilisation {
+    fn over(timings: &Timings<'_>, work: &[InputWork], stages: &[Stage], peak: Option<&PeakUsed>) -> Option<Self> {
+        let (mut sum, mut time) = (NO_WORK, 0.0);
+        for stage in stages {
+            let medians = timings.medians(*stage);
+            for entry in work.iter().filter(|entry| entry.stage == *stage) {
+                // An input that was not timed, or has no modelled work, is in neither sum.
+                let Some(median) = medians.get(entry.input.as_str()) else { continue };
+                sum = added(sum, entry.work);
+                time += median;
+            }
+        }
+        (time > 0.0).then(|| Self::new(sum, time, peak))
+    }
+}
+
+const NO_WORK: Work = Work { flops_matrix: Flops::ZERO, bytes: Bytes::ZERO };
+
+fn added(one: Work, other: Work) -> Work {
+    Work { flops_matrix: one.flops_matrix + other.flops_matrix, bytes: one.bytes + other.bytes }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::sample::{peak, timed, work};
+
+    #[test]
+    fn a_case_worked_by_hand() {
+        // 3e9 + 1e9 FLOP in medians of 2 ms + 2 ms against 2e12 FLOP/s: 4e9 / (4e-3 * 2e12) = 0.5;
+        // 80 MB + 40 MB in 4 ms against 60 GB/s: 120e6 / (4e-3 * 60e9) = 0.5.
+        let samples = [
+            timed(Stage::Prefill, "a", 0, 2_000_000),
+            timed(Stage::Prefill, "a", 1, 1_000_000),
+            timed(Stage::Prefill, "a", 2, 9_000_000),
+            timed(Stage::Prefill, "b", 0, 2_000_000),
+        ];
+        let work = [
+            work("a", Stage::Prefill, 3_000_000_000, 80_000_000),
+            work("b", Stage::Prefill, 1_000_000_000, 40_000_000),
+        ];
+        let peak = peak(2e12, 60e9);
+        let used = per_stage(&Timings::new(&samples, &[]), &work, Some(&peak))[&Stage::Prefill];
+        assert!((used.mfu().unwrap() - 0.5).abs() < 1e-12 && (used.mbu().unwrap() - 0.5).abs() < 1e-12, "{used:?}");
+        assert_eq!(whole(&Timings::new(&samples, &[]), &work, Some(&peak)), Some(used));
+    }
+
+    #[test]
+    fn a_share_above_one_is_withheld_but_remembered() {
+        let samples = [timed(Stage::Decode, "a", 0, 1_000)];
+        let work = [work("a", Stage::Decode, 3_000, 1)];
+        let used = per_stage(&Timings::new(&samples, &[]), &work, Some(&peak(1e9, 1e9)))[&Stage::Decode];
+        assert_eq!((used.mfu(), used.flops_share), (None, Some(3.0)));
+        assert!(used.mbu().is_some());
+    }
+
+    #[test]
+    fn without_a_peak_nothing_is_claimed() {
+        let samples = [timed(Stage::Decode, "a", 0, 1_000)];
+        let work = [work("a", Stage::Decode, 3_000, 1)];
+        let used = per_stage(&Timings::new(&samples, &[]), &work, None)[&Stage::Decode];
+        assert_eq!((used.mfu(), used.mbu()), (None, None));
+    }
+
+    #[test]
+    fn an_input_without_modelled_work_is_left_out_of_the_time_too() {
+        let samples = [timed(Stage::Decode, "a", 0, 1_000), timed(Stage::Decode, "b", 0, 1_000_000)];
+        let work = [work("a", Stage::Decode, 500, 1)];
+        let used = per_stage(&Timings::new(&samples, &[]), &work, Some(&peak(1e9, 1e9)))[&Stage::Decode];
+        assert!((used.mfu().unwrap() - 0.5).abs() < 1e-12);
+    }
+
+    proptest! {
+        #[test]
+        fn the_model_lies_between_its_stages(prefill in 1i64..1_000_000, decode in 1i64..1_000_000, flops in 1u64..1_000_000, more in 1u64..1_000_000) {
+            let samples = [timed(Stage::Prefill, "a", 0, prefill), timed(Stage::Decode, "a", 0, decode)];
+            let work = [work("a", Stage::Prefill, flops, 1), work("a", Stage::Decode, more, 1)];
+            let (timings, peak) = (Timings::new(&samples, &[]), peak(1e16, 1e16));
+            let stages = per_stage(&timings, &work, Some(&peak));
+            let both = [Stage::Prefill, Stage::Decode].map(|stage| stages[&stage].mfu().unwrap());
+            let model = whole(&timings, &work, Some(&peak)).unwrap().mfu().unwrap();
+            prop_assert!(model >= both[0].min(both[1]) * (1.0 - 1e-9) && model <= both[0].max(both[1]) * (1.0 + 1e-9));
+        }
+    }
+}
