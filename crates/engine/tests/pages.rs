@@ -4,7 +4,8 @@ use std::path::{Path, PathBuf};
 
 use image::{ExtendedColorType, ImageEncoder, codecs::jpeg::JpegEncoder, codecs::png::PngEncoder};
 use llm_perf_engine::InputError;
-use llm_perf_engine::image::{ImageSettings, Page, Picture, decode, measure, prepare};
+use llm_perf_engine::image::{ImageSettings, Page, Picture, crop_grid, decode, measure, prepare};
+use sha2::{Digest, Sha256};
 
 fn pillow(name: &str) -> Vec<u8> {
     let folder: PathBuf = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/pillow");
@@ -140,4 +141,67 @@ fn a_picture_past_the_limits_is_refused_before_it_is_decoded() {
 fn checksum(bytes: &[u8]) -> u32 {
     let step = |sum: u32, _| if sum & 1 == 1 { 0xedb8_8320 ^ (sum >> 1) } else { sum >> 1 };
     !bytes.iter().fold(!0, |sum: u32, byte| (0..8).fold(sum ^ u32::from(*byte), step))
+}
+
+#[derive(serde::Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Manifest {
+    pages: Vec<ShippedPage>,
+}
+
+#[derive(serde::Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ShippedPage {
+    file: String,
+    category: String,
+    width: u32,
+    height: u32,
+    bytes: usize,
+    sha256: String,
+    note: String,
+}
+
+fn shipped() -> (PathBuf, Manifest) {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../assets/pages");
+    let text = std::fs::read_to_string(folder.join("manifest.yaml")).unwrap();
+    (folder, serde_saphyr::from_str(&text).unwrap())
+}
+
+#[test]
+fn shipped_pages_are_what_their_manifest_says() {
+    let (folder, manifest) = shipped();
+    for page in &manifest.pages {
+        let bytes = std::fs::read(folder.join(&page.file)).unwrap();
+        assert_eq!(bytes.len(), page.bytes, "{}", page.file);
+        let digest: String = Sha256::digest(&bytes).iter().map(|byte| format!("{byte:02x}")).collect();
+        assert_eq!(digest, page.sha256, "{}", page.file);
+        let size = Page { width: page.width, height: page.height };
+        assert_eq!(measure(&page.file, &bytes).unwrap(), size, "{}", page.file);
+        assert_eq!(decode(&page.file, &bytes).unwrap().page(), size, "{}", page.file);
+        assert!(!page.note.is_empty());
+    }
+    let mut listed: Vec<String> = manifest.pages.into_iter().map(|page| page.file).collect();
+    listed.push("manifest.yaml".into());
+    listed.sort();
+    let mut found: Vec<String> =
+        std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+    found.sort();
+    assert_eq!(found, listed);
+}
+
+#[test]
+fn shipped_pages_are_few_small_and_diverse() {
+    let (_, manifest) = shipped();
+    for category in ["text-heavy", "mixed-layout", "image-rich"] {
+        assert_eq!(manifest.pages.iter().filter(|page| page.category == category).count(), 4, "{category}");
+    }
+    assert_eq!(manifest.pages.len(), 12);
+    let total: usize = manifest.pages.iter().map(|page| page.bytes).sum();
+    assert!(total < 650_000, "{total} bytes");
+    let grids: std::collections::BTreeSet<[u64; 2]> = manifest
+        .pages
+        .iter()
+        .map(|page| crop_grid(Page { width: page.width, height: page.height }, &ImageSettings::default()))
+        .collect();
+    assert!(grids.len() >= 6 && grids.contains(&[1, 1]), "{grids:?}");
 }
