@@ -49,7 +49,7 @@ impl Default for Settings {
             long_enough: Duration::from_millis(10),
             rounds_least: 5,
             rounds_most: 15,
-            budget: Duration::from_millis(150),
+            budget: Duration::from_millis(100),
             copy_bytes: None,
         }
     }
@@ -135,7 +135,7 @@ pub fn ensure(store: &Store, settings: &Settings, progress: &mut dyn FnMut(&str)
 /// How far the middle round may lie above the best one. An undisturbed machine stays within a tenth.
 const STEADY: f64 = 1.25;
 
-/// Share of the time that the threads must have run. They wait for each other a little at the end of every product.
+/// Share of the time they wanted to run that the threads must have run. An idle machine gives them nearly all of it.
 const UNDISTURBED: f64 = 0.9;
 
 /// Why the rates are to be doubted, when they are: threads that had to wait and rounds that differ mean that something
@@ -227,25 +227,28 @@ fn measure_product<P: product::Product>(
 ) -> Result<(CalibratedRate, Option<f64>), CollectError> {
     let wrong = |reason: String| CollectError::Calibration { what: format!("{dtype} matrix product"), reason };
     let largest = settings.sides.last().copied().ok_or_else(|| wrong("no matrix side to try".to_owned()))?;
+    let mut found = false;
     for side in settings.sides.iter().copied() {
         let mut product = P::new(side);
-        // The first run touches the memory and starts the threads; of the next two, the one that was not disturbed says
-        // how long it takes.
+        // The first run touches the memory and starts the threads.
         product.run(settings.threads);
-        let once = time(|| product.run(settings.threads)).min(time(|| product.run(settings.threads)));
-        if once < settings.long_enough && side != largest {
-            continue;
+        if !found && side != largest {
+            let once = time(|| product.run(settings.threads)).min(time(|| product.run(settings.threads)));
+            if once < settings.long_enough {
+                // Twice the side is eight times the work, so the next side need not be tried before it is measured.
+                found = once * 8 >= settings.long_enough;
+                continue;
+            }
         }
         let mut failure = None;
-        let mut processor_time = Duration::ZERO;
+        let before = Scheduled::of_this_process();
         let samples_ns = rounds(settings, || {
             product.poison();
-            let before = process_time();
             let spent = time(|| product.run(settings.threads));
-            processor_time += process_time().saturating_sub(before);
             failure = failure.take().or_else(|| product.check().err());
             spent
         })?;
+        let share = Scheduled::of_this_process().share_since(before);
         if let Some(reason) = failure {
             return Err(wrong(reason));
         }
@@ -253,10 +256,6 @@ fn measure_product<P: product::Product>(
         let work = Flops::new(2 * (side as u128).pow(3));
         // To whole operations: what is behind the point is noise, and whole numbers survive a file unchanged.
         let flops = FlopsPerSecond::new((work / best(&samples_ns)?.as_seconds()).get().round());
-        let wall: f64 = samples_ns.iter().map(|sample| sample.as_seconds().get()).sum();
-        let share = processor_time.as_secs_f64() / (wall * settings.threads.max(1) as f64);
-        // To whole percents, which is as much as it means.
-        let share = (processor_time > Duration::ZERO).then(|| (share.min(1.0) * 100.0).round() / 100.0);
         return Ok((CalibratedRate { dtype, flops, method: P::method(side), samples_ns }, share));
     }
     Err(wrong("no matrix side to try".to_owned()))
@@ -287,14 +286,35 @@ fn best(samples: &[Nanos]) -> Result<Nanos, CollectError> {
         .ok_or_else(|| CollectError::Calibration { what: "timing".into(), reason: "there was no round".into() })
 }
 
-/// Processor time of all threads of this process; zero where the system does not say.
-fn process_time() -> Duration {
-    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: `time` has room for the structure and outlives the call.
-    let failed = unsafe { libc::clock_gettime(libc::CLOCK_PROCESS_CPUTIME_ID, &raw mut time) } != 0;
-    match (failed, u64::try_from(time.tv_sec), u32::try_from(time.tv_nsec)) {
-        (false, Ok(seconds), Ok(nanoseconds)) => Duration::new(seconds, nanoseconds),
-        _ => Duration::ZERO,
+/// What the scheduler has counted for the threads of this process.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Scheduled {
+    ran: u64,
+    waited: u64,
+}
+
+impl Scheduled {
+    /// Nothing where the kernel does not count.
+    fn of_this_process() -> Self {
+        let threads = std::fs::read_dir("/proc/self/task").into_iter().flatten().flatten();
+        let texts = threads.filter_map(|thread| std::fs::read_to_string(thread.path().join("schedstat")).ok());
+        texts
+            .filter_map(|text| Self::read(&text))
+            .fold(Self::default(), |sum, thread| Self { ran: sum.ran + thread.ran, waited: sum.waited + thread.waited })
+    }
+
+    /// `ran waited slices`, in nanoseconds: waiting is being ready to run on a processor that runs something else. A
+    /// thread that sleeps until others have finished does not wait.
+    fn read(text: &str) -> Option<Self> {
+        let mut numbers = text.split_whitespace().map(str::parse);
+        Some(Self { ran: numbers.next()?.ok()?, waited: numbers.next()?.ok()? })
+    }
+
+    /// The share of the time since `before` that was not spent waiting, to whole percents.
+    fn share_since(self, before: Self) -> Option<f64> {
+        let ran = self.ran.checked_sub(before.ran).filter(|ran| *ran > 0)? as f64;
+        let waited = self.waited.checked_sub(before.waited)? as f64;
+        Some((ran / (ran + waited) * 100.0).round() / 100.0)
     }
 }
 
@@ -368,6 +388,17 @@ mod tests {
         assert!(ensured.measured_now);
         let note = ensured.note.unwrap();
         assert!(note.starts_with("cannot keep measured rates in "), "{note}");
+    }
+
+    #[test]
+    fn time_spent_waiting_for_a_processor_is_counted() {
+        let before = Scheduled::read("1000 50 7\n").unwrap();
+        let after = Scheduled::read("4000 1050 9\n").unwrap();
+        // 3000 run and 1000 waited for.
+        assert_eq!(after.share_since(before), Some(0.75));
+        assert_eq!(before.share_since(before), None, "nothing ran");
+        assert_eq!(before.share_since(after), None, "a thread ended in between");
+        assert_eq!(Scheduled::read(""), None);
     }
 
     #[test]

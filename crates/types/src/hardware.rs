@@ -174,8 +174,8 @@ pub struct Calibration {
     pub tool_version: String,
     /// Matrix rates by element type.
     pub matrix: Vec<CalibratedRate>,
-    /// Share of the time that the threads really ran while the first of them was measured; below one when something else
-    /// was running.
+    /// Share of the time they wanted to run that the threads did run, while the first of these was measured; below one when
+    /// something else was running, absent where the system does not say.
     #[serde(default)]
     pub thread_share: Option<f64>,
     /// Copy bandwidth, bytes read plus bytes written.
