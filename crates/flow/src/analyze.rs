@@ -8,11 +8,11 @@ use meter::{
     summarise,
 };
 use network::Class;
-use types::{AnalyticReport, Coverage, Hardware, LayerPage, RunManifest, Seconds, TargetOperatorList};
+use types::{AnalyticReport, Coverage, Hardware, LayerPage, RunManifest, Seconds, TargetOperatorList, Workload};
 
 use crate::CollectError;
 use crate::hardware::{self, DeviceError};
-use crate::model::LoadedModel;
+use crate::model::{AboutModel, LoadedModel};
 
 /// The device a prediction is for when nobody names one.
 pub const DEFAULT_DEVICE: &str = "h200";
@@ -118,28 +118,41 @@ pub fn analyze(model: &LoadedModel, settings: &AnalyzeSettings) -> Result<Analys
         Some(microseconds) if !(0.0..=1e6).contains(&microseconds) => return Err(AnalyzeError::Launch(microseconds)),
         launch => launch.map(|microseconds| Seconds::new(microseconds / 1e6)),
     };
-    let LoadedModel { config, network, .. } = model;
+    let network = &model.network;
     let target = settings.torchinfo.as_deref().map(target_operators).transpose()?;
     let workload = settings.workload.resolve(network, model.dtype)?;
     let devices = devices(settings)?;
-    let prediction = predict(network, &workload)?;
+    let mut analysis = lay_out(model.about(), network, &workload, &devices, launch, &settings.tool_version)?;
+    analysis.report.coverage = target.map(|target| coverage(target, network));
+    Ok(analysis)
+}
+
+/// Meters `workload` and lays it out for `devices`, of which there is at least one.
+pub(crate) fn lay_out(
+    about: AboutModel<'_>,
+    network: &network::Model,
+    workload: &Workload,
+    devices: &[Hardware],
+    launch: Option<Seconds>,
+    tool_version: &str,
+) -> Result<Analysis, AnalyzeError> {
+    let prediction = predict(network, workload)?;
     let rooflines = devices
         .iter()
         .map(|device| Roofline::new(device, matrix_dtypes(&prediction), launch))
         .collect::<Result<Vec<_>, _>>()?;
     let subject = Subject {
-        model_id: &model.id,
-        config_path: &model.config_path,
-        config,
+        model_id: about.id,
+        config_path: about.config_path,
+        config: about.config,
         model: network,
-        workload: &workload,
+        workload,
         prediction: &prediction,
-        tool_version: &settings.tool_version,
+        tool_version,
     };
     let mut report = summarise(&subject, &rooflines[0], &rooflines);
-    report.model.hf_revision = model.revision.clone();
-    report.model.notes = model.notes.clone();
-    report.coverage = target.map(|target| coverage(target, network));
+    report.model.hf_revision = about.revision.map(str::to_owned);
+    report.model.notes = about.notes.to_owned();
     Ok(Analysis { report, pages: layer_pages(&subject, &rooflines[0]) })
 }
 
@@ -154,12 +167,16 @@ pub fn keep(
     config_yaml: &str,
     request: RunRequest,
 ) -> Result<(PathBuf, RunManifest), AnalyzeError> {
-    let Analysis { report, pages } = analysis;
+    let report = &analysis.report;
     let request =
         RunRequest { model: Some(report.model.model_id.clone()), device: Some(report.device.id.clone()), ..request };
     let mut folder = RunFolder::create(request)?;
     let path = folder.path().to_owned();
-    let written = write(&mut folder, report, pages, config_yaml);
+    let written = folder
+        .write_file("config.yaml", config_yaml.as_bytes())
+        .map_err(AnalyzeError::from)
+        .and_then(|()| write(&mut folder, analysis))
+        .and_then(|()| Ok(folder.end_step("analyze")?));
     match written {
         Ok(()) => Ok((path, folder.finish(Outcome::Complete)?)),
         Err(error) => {
@@ -170,13 +187,9 @@ pub fn keep(
     }
 }
 
-fn write(
-    folder: &mut RunFolder,
-    report: &AnalyticReport,
-    pages: &[LayerPage],
-    config_yaml: &str,
-) -> Result<(), AnalyzeError> {
-    folder.write_file("config.yaml", config_yaml.as_bytes())?;
+/// Writes the report and its pages; the step is for the caller to end.
+pub(crate) fn write(folder: &mut RunFolder, analysis: &Analysis) -> Result<(), AnalyzeError> {
+    let Analysis { report, pages } = analysis;
     folder.write_json(&format!("{FOLDER}/report.json"), report)?;
     folder.write_file(&format!("{FOLDER}/report.yaml"), report::analytic::yaml(report)?.as_bytes())?;
     folder.write_file(SUMMARY, report::analytic::summary_markdown(report).as_bytes())?;
@@ -185,7 +198,6 @@ fn write(
         let text = report::analytic::layer_markdown(page);
         folder.write_file(&format!("{FOLDER}/{}/{name}", report.layer_docs_dir), text.as_bytes())?;
     }
-    folder.end_step("analyze")?;
     Ok(())
 }
 

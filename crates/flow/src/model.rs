@@ -129,7 +129,28 @@ pub fn load(settings: &ModelSettings) -> Result<LoadedModel, ModelError> {
     })
 }
 
+/// What reports say of a model besides its network.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct AboutModel<'a> {
+    pub(crate) id: &'a str,
+    pub(crate) config_path: &'a str,
+    pub(crate) config: &'a ModelConfig,
+    pub(crate) revision: Option<&'a str>,
+    pub(crate) notes: &'a str,
+}
+
 impl LoadedModel {
+    /// What reports say of it.
+    pub(crate) fn about(&self) -> AboutModel<'_> {
+        AboutModel {
+            id: &self.id,
+            config_path: &self.config_path,
+            config: &self.config,
+            revision: self.revision.as_deref(),
+            notes: &self.notes,
+        }
+    }
+
     /// The workload profile that suits it when nobody names one.
     pub fn default_workload(&self) -> &'static str {
         match (self.network.takes_pictures(), self.network.takes_tokens()) {

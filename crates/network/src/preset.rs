@@ -21,6 +21,16 @@ pub const PRESETS: &[Preset] = &[
         config: include_str!("../presets/deepseek-ocr.json"),
     },
     Preset {
+        name: "deepseek-ocr-tiny",
+        about: "DeepSeek-OCR at small widths: the same structure, quick on any processor",
+        config: include_str!("../presets/deepseek-ocr-tiny.json"),
+    },
+    Preset {
+        name: "deepseek-ocr-small",
+        about: "DeepSeek-OCR at middling widths, for benchmarks",
+        config: include_str!("../presets/deepseek-ocr-small.json"),
+    },
+    Preset {
         name: "llama-3-8b",
         about: "Llama 3 8B: a plain decoder with grouped key-value heads",
         config: include_str!("../presets/llama-3-8b.json"),

@@ -4,8 +4,8 @@ use schemars::{Schema, generate::SchemaSettings};
 
 use crate::schema::{Document, SchemaName};
 use crate::{
-    AnalyticReport, Calibration, Diagnosis, Environment, HardwareListing, Metrics, RunDetail, RunList, RunManifest,
-    SchemaList, ValidationReport,
+    AnalyticReport, Calibration, Diagnosis, Environment, HardwareListing, InputSet, Metrics, RunDetail, RunList,
+    RunManifest, SchemaList, ValidationReport,
 };
 
 /// One document: its name, what it is and how its schema is made.
@@ -35,6 +35,7 @@ pub const ALL: &[DocumentKind] = &[
     DocumentKind::of::<AnalyticReport>(
         "report.json: what a model costs on a workload, modelled from its configuration",
     ),
+    DocumentKind::of::<InputSet>("inputs.yaml: the images a run was given and which it used"),
     DocumentKind::of::<Environment>("env.json: the machine and the software a run used"),
     DocumentKind::of::<Diagnosis>("output of `doctor --json`: what can be profiled here"),
     DocumentKind::of::<HardwareListing>("output of `hardware --json`: devices with their peaks and sources"),

@@ -12,6 +12,7 @@ mod dtype;
 mod environment;
 mod finding;
 mod hardware;
+mod inputs;
 mod kernel;
 mod layer_page;
 mod manifest;
@@ -47,6 +48,7 @@ pub use finding::Finding;
 pub use hardware::{
     CalibratedRate, Calibration, ComputeUnit, Hardware, HardwareListing, NumberSource, Peak, Source, Sourced,
 };
+pub use inputs::{InputImage, InputSet};
 pub use kernel::{KernelRecord, KernelSummary, LaunchShape};
 pub use layer_page::{FormulaLine, LayerPage, LayerPart, LayerPass, OperationLines};
 pub use manifest::{Artifact, ProcessIdentity, RunManifest, RunStatus, StepRecord};

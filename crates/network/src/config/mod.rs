@@ -102,6 +102,15 @@ impl ModelConfig {
         }
     }
 
+    /// Tokens it knows; absent for networks that take none.
+    pub fn vocabulary(&self) -> Option<u64> {
+        match self {
+            Self::DeepseekOcr(config) => Some(config.language.vocabulary),
+            Self::Llama(config) => Some(config.vocabulary),
+            Self::ShallowResnet(_) => None,
+        }
+    }
+
     /// Element type its weights are published in.
     pub fn dtype(&self) -> DType {
         match self {
