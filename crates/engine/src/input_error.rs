@@ -1,6 +1,6 @@
-//! What can be wrong with what a user hands in: pictures, tokenizers, prompts and sampling settings.
+//! What can be wrong around a network: with pictures, tokenizers, prompts, sampling settings, and logits to choose by.
 
-/// An input that cannot be used, by cause.
+/// An error of preparing a prompt or choosing a token, by cause.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum InputError {
@@ -62,6 +62,66 @@ pub enum InputError {
         /// Most bytes of decoded pixels.
         most_bytes: u64,
     },
+    /// A vocabulary that leaves no room for bytes.
+    #[error("a vocabulary of {vocabulary} is too small for the byte tokenizer, which needs {least} ids")]
+    VocabularyTooSmall {
+        /// Ids there are.
+        vocabulary: u64,
+        /// Ids needed.
+        least: u64,
+    },
+    /// A tokenizer without a token for pictures.
+    #[error("{tokenizer} has no token <image>, so pages cannot be read with it")]
+    NoImageToken {
+        /// The tokenizer.
+        tokenizer: String,
+    },
+    /// A page, and a prompt that does not say where it belongs.
+    #[error("the prompt {prompt:?} has no <image>, so the page has no place in it")]
+    PageWithoutMark {
+        /// The prompt.
+        prompt: String,
+    },
+    /// A prompt for a page, and no page.
+    #[error("the prompt {prompt:?} asks for a page, and there is none")]
+    MarkWithoutPage {
+        /// The prompt.
+        prompt: String,
+    },
+    /// A prompt for several pages.
+    #[error("the prompt {prompt:?} has <image> {marks} times; one page is read at a time")]
+    SeveralMarks {
+        /// The prompt.
+        prompt: String,
+        /// How often.
+        marks: usize,
+    },
+    /// A sampling setting that makes no sense.
+    #[error("{setting} is {value}, and must be {range}")]
+    SettingOutOfRange {
+        /// The setting.
+        setting: &'static str,
+        /// Its value.
+        value: f64,
+        /// What it may be.
+        range: &'static str,
+    },
+    /// A logit that nothing can be chosen by.
+    #[error("the logit of token {token} at position {position} is {value}")]
+    NotANumber {
+        /// The token.
+        token: usize,
+        /// Its logit.
+        value: f32,
+        /// Tokens before it.
+        position: usize,
+    },
+    /// Every token is ruled out.
+    #[error("no token is left to choose at position {position}: all are ruled out or impossible")]
+    NothingLeft {
+        /// Tokens before it.
+        position: usize,
+    },
 }
 
 impl InputError {
@@ -74,6 +134,14 @@ impl InputError {
             Self::NotAPicture { .. } => Some("leave the file out of the inputs"),
             Self::UnreadFormat { .. } => Some("convert it to PNG or JPEG"),
             Self::PictureTooLarge { .. } => Some("scale the picture down; the network sees 9 tiles of it at most"),
+            Self::VocabularyTooSmall { .. } => Some("use a model with a larger vocabulary"),
+            Self::NoImageToken { .. } => Some("use the tokenizer.json that belongs to the model"),
+            Self::PageWithoutMark { .. } => Some("put <image> into the prompt where the page belongs"),
+            Self::MarkWithoutPage { .. } => Some("give a page, or take <image> out of the prompt"),
+            Self::SeveralMarks { .. } => Some("leave one <image> in the prompt"),
+            Self::NotANumber { .. } => Some("the weights are damaged, or too large for the element type; try float32"),
+            Self::NothingLeft { .. } => Some("raise no_repeat_ngram_size, or set it to 0"),
+            Self::SettingOutOfRange { .. } => None,
         }
     }
 }

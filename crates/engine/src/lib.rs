@@ -9,13 +9,18 @@ mod error;
 pub mod image;
 mod input_error;
 mod op;
+pub mod prompt;
+mod sampling;
 mod session;
+mod tokenizer;
 mod trace;
 mod weights;
 
 pub use backend::{Engine, Value};
 pub use error::EngineError;
 pub use input_error::InputError;
+pub use sampling::{Sampler, SamplingSettings};
 pub use session::{Forward, Generation, PageImages, Pictures, PromptData, Session};
+pub use tokenizer::{IMAGE_MARK, SpecialIds, Tokenizer};
 pub use trace::{OpTrace, RangeTime, Trace};
 pub use weights::{Checkpoint, Weights, load_weights};

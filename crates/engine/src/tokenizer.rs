@@ -1,0 +1,138 @@
+//! Text to token ids and back.
+//!
+//! Where a picture stands in the text, and the token that begins it, is left to `prompt`.
+
+use crate::InputError;
+
+/// What marks a picture in a text, and the name of its token.
+pub const IMAGE_MARK: &str = "<image>";
+
+/// Ids of the tokens with a meaning of their own.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SpecialIds {
+    /// Begins every prompt; none for models that have no such token.
+    pub begin: Option<i64>,
+    /// End a text; the published configurations name one or several.
+    pub end: Vec<i64>,
+}
+
+/// A tokenizer.
+#[derive(Clone, Debug)]
+pub struct Tokenizer {
+    kind: Kind,
+    name: String,
+    special: SpecialIds,
+    image: Option<i64>,
+}
+
+#[derive(Clone, Debug)]
+enum Kind {
+    /// A token for each byte; `usable` ids from `FIRST_BYTE` on.
+    Bytes { usable: i64 },
+}
+
+/// Ids of the byte tokenizer: begin, end, one left free for padding, then the bytes; the last id of the vocabulary is the
+/// image token.
+const BEGIN: i64 = 0;
+const END: i64 = 1;
+const FIRST_BYTE: i64 = 3;
+const BYTES: i64 = 256;
+
+impl Tokenizer {
+    /// A token for each byte, for models with synthetic weights: it needs no file and gives every text a length that
+    /// is easy to predict. Reversible from 260 ids on; below, several bytes share an id.
+    pub fn bytes(vocabulary: u64) -> Result<Self, InputError> {
+        let ids = i64::try_from(vocabulary).unwrap_or(i64::MAX);
+        let usable = ids - FIRST_BYTE - 1;
+        if usable < 1 {
+            return Err(InputError::VocabularyTooSmall { vocabulary, least: FIRST_BYTE as u64 + 2 });
+        }
+        Ok(Self {
+            kind: Kind::Bytes { usable: usable.min(BYTES) },
+            name: "the byte tokenizer".into(),
+            special: SpecialIds { begin: Some(BEGIN), end: vec![END] },
+            image: Some(ids - 1),
+        })
+    }
+
+    /// What messages and reports call it.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The token that begins every prompt.
+    pub fn begin(&self) -> Option<i64> {
+        self.special.begin
+    }
+
+    /// Whether generation stops at this token.
+    pub fn is_end(&self, id: i64) -> bool {
+        self.special.end.contains(&id)
+    }
+
+    /// The token that stands for a part of a picture.
+    pub fn image(&self) -> Option<i64> {
+        self.image
+    }
+
+    /// Ids of a text, without those that begin or end it.
+    pub fn encode(&self, text: &str) -> Result<Vec<i64>, InputError> {
+        match &self.kind {
+            Kind::Bytes { usable } => Ok(text.bytes().map(|byte| FIRST_BYTE + i64::from(byte) % usable).collect()),
+        }
+    }
+
+    /// Text of ids, without special tokens. What stands for no text is shown as the replacement character.
+    pub fn decode(&self, ids: &[i64]) -> Result<String, InputError> {
+        match &self.kind {
+            Kind::Bytes { .. } => {
+                let is_special = |id: i64| (0..FIRST_BYTE).contains(&id) || self.image == Some(id);
+                // 0xff begins no character in UTF-8.
+                let byte = |id: i64| u8::try_from(id - FIRST_BYTE).unwrap_or(0xff);
+                let bytes: Vec<u8> = ids.iter().copied().filter(|id| !is_special(*id)).map(byte).collect();
+                Ok(String::from_utf8_lossy(&bytes).into_owned())
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn bytes_follow_the_special_ids() {
+        let tokenizer = Tokenizer::bytes(512).unwrap();
+        assert_eq!(tokenizer.encode("Az").unwrap(), [3 + 65, 3 + 122]);
+        assert_eq!((tokenizer.begin(), tokenizer.image()), (Some(0), Some(511)));
+        assert!(tokenizer.is_end(1) && !tokenizer.is_end(0));
+    }
+
+    #[test]
+    fn special_and_unknown_ids_are_told_apart() {
+        let tokenizer = Tokenizer::bytes(512).unwrap();
+        assert_eq!(tokenizer.decode(&[0, 3 + 72, 511, 3 + 105, 1]).unwrap(), "Hi");
+        assert_eq!(tokenizer.decode(&[3 + 72, 400, -7]).unwrap(), "H\u{fffd}\u{fffd}");
+    }
+
+    #[test]
+    fn a_small_vocabulary_stays_within_its_ids() {
+        let tokenizer = Tokenizer::bytes(5).unwrap();
+        assert_eq!(tokenizer.encode("any text").unwrap(), [3; 8]);
+        assert_eq!(tokenizer.image(), Some(4));
+        let error = Tokenizer::bytes(4).unwrap_err();
+        assert_eq!(error.to_string(), "a vocabulary of 4 is too small for the byte tokenizer, which needs 5 ids");
+    }
+
+    proptest! {
+        #[test]
+        fn every_text_comes_back(text: String, vocabulary in 260_u64..200_000) {
+            let tokenizer = Tokenizer::bytes(vocabulary).unwrap();
+            let ids = tokenizer.encode(&text).unwrap();
+            prop_assert_eq!(ids.len(), text.len());
+            prop_assert!(ids.iter().all(|id| (3..vocabulary as i64 - 1).contains(id)));
+            prop_assert_eq!(tokenizer.decode(&ids).unwrap(), text);
+        }
+    }
+}
