@@ -1,5 +1,7 @@
 //! What can be wrong around a network: with pictures, tokenizers, prompts, sampling settings, and logits to choose by.
 
+use std::path::PathBuf;
+
 /// An error of preparing a prompt or choosing a token, by cause.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -61,6 +63,38 @@ pub enum InputError {
         most_side: u32,
         /// Most bytes of decoded pixels.
         most_bytes: u64,
+    },
+    /// A file cannot be read.
+    #[error("cannot read {}: {reason}", path.display())]
+    Unreadable {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        reason: std::io::Error,
+    },
+    /// A file is no tokenizer.
+    #[error("{} is not a tokenizer: {reason}", path.display())]
+    NotATokenizer {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// A file is no configuration of a model.
+    #[error("{} is not a model configuration: {reason}", path.display())]
+    NotAConfiguration {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// A tokenizer that failed on a text.
+    #[error("{tokenizer} failed: {reason}")]
+    TokenizerFailed {
+        /// The tokenizer.
+        tokenizer: String,
+        /// What it says.
+        reason: String,
     },
     /// A vocabulary that leaves no room for bytes.
     #[error("a vocabulary of {vocabulary} is too small for the byte tokenizer, which needs {least} ids")]
@@ -135,13 +169,15 @@ impl InputError {
             Self::UnreadFormat { .. } => Some("convert it to PNG or JPEG"),
             Self::PictureTooLarge { .. } => Some("scale the picture down; the network sees 9 tiles of it at most"),
             Self::VocabularyTooSmall { .. } => Some("use a model with a larger vocabulary"),
-            Self::NoImageToken { .. } => Some("use the tokenizer.json that belongs to the model"),
+            Self::NotATokenizer { .. } | Self::NoImageToken { .. } | Self::TokenizerFailed { .. } => {
+                Some("use the tokenizer.json that belongs to the model")
+            }
             Self::PageWithoutMark { .. } => Some("put <image> into the prompt where the page belongs"),
             Self::MarkWithoutPage { .. } => Some("give a page, or take <image> out of the prompt"),
             Self::SeveralMarks { .. } => Some("leave one <image> in the prompt"),
             Self::NotANumber { .. } => Some("the weights are damaged, or too large for the element type; try float32"),
             Self::NothingLeft { .. } => Some("raise no_repeat_ngram_size, or set it to 0"),
-            Self::SettingOutOfRange { .. } => None,
+            Self::Unreadable { .. } | Self::NotAConfiguration { .. } | Self::SettingOutOfRange { .. } => None,
         }
     }
 }

@@ -2,6 +2,10 @@
 //!
 //! Where a picture stands in the text, and the token that begins it, is left to `prompt`.
 
+use std::path::Path;
+
+use serde_json::Value;
+
 use crate::InputError;
 
 /// What marks a picture in a text, and the name of its token.
@@ -29,6 +33,8 @@ pub struct Tokenizer {
 enum Kind {
     /// A token for each byte; `usable` ids from `FIRST_BYTE` on.
     Bytes { usable: i64 },
+    /// A published `tokenizer.json`.
+    File(Box<tokenizers::Tokenizer>),
 }
 
 /// Ids of the byte tokenizer: begin, end, one left free for padding, then the bytes; the last id of the vocabulary is the
@@ -38,7 +44,49 @@ const END: i64 = 1;
 const FIRST_BYTE: i64 = 3;
 const BYTES: i64 = 256;
 
+/// Where configurations of models with several parts keep the ids of the language part.
+const LANGUAGE_PARTS: [&str; 2] = ["language_config", "text_config"];
+
+impl SpecialIds {
+    /// The ids that a model's `config.json` names. One that is absent or null stays unknown.
+    pub fn from_config(path: &Path) -> Result<Self, InputError> {
+        let text =
+            std::fs::read_to_string(path).map_err(|reason| InputError::Unreadable { path: path.into(), reason })?;
+        let wrong = |reason: String| InputError::NotAConfiguration { path: path.into(), reason };
+        let config: Value = serde_json::from_str(&text).map_err(|error| wrong(error.to_string()))?;
+        let named = |key: &str| {
+            let parts = LANGUAGE_PARTS.iter().filter_map(|part| config.get(part));
+            std::iter::once(&config).chain(parts).filter_map(|part| part.get(key)).find(|value| !value.is_null())
+        };
+        let ids = |key: &str| -> Result<Vec<i64>, InputError> {
+            let values = match named(key) {
+                None => &[][..],
+                Some(Value::Array(values)) => values,
+                Some(value) => std::slice::from_ref(value),
+            };
+            let id = |value: &Value| value.as_i64().ok_or_else(|| wrong(format!("{key} is {value}, not a token id")));
+            values.iter().map(id).collect()
+        };
+        Ok(Self { begin: ids("bos_token_id")?.first().copied(), end: ids("eos_token_id")? })
+    }
+}
+
 impl Tokenizer {
+    /// The tokenizer of a published model: `tokenizer.json` and `config.json` of a folder.
+    pub fn from_folder(folder: &Path) -> Result<Self, InputError> {
+        let special = SpecialIds::from_config(&folder.join("config.json"))?;
+        Self::from_file(&folder.join("tokenizer.json"), special)
+    }
+
+    /// The tokenizer of a `tokenizer.json`, which does not say itself which of its tokens begin and end a text.
+    pub fn from_file(path: &Path, special: SpecialIds) -> Result<Self, InputError> {
+        let bytes = std::fs::read(path).map_err(|reason| InputError::Unreadable { path: path.into(), reason })?;
+        let inner = tokenizers::Tokenizer::from_bytes(bytes)
+            .map_err(|error| InputError::NotATokenizer { path: path.into(), reason: error.to_string() })?;
+        let image = inner.token_to_id(IMAGE_MARK).map(i64::from);
+        Ok(Self { kind: Kind::File(Box::new(inner)), name: path.display().to_string(), special, image })
+    }
+
     /// A token for each byte, for models with synthetic weights: it needs no file and gives every text a length that
     /// is easy to predict. Reversible from 260 ids on; below, several bytes share an id.
     pub fn bytes(vocabulary: u64) -> Result<Self, InputError> {
@@ -79,6 +127,10 @@ impl Tokenizer {
     pub fn encode(&self, text: &str) -> Result<Vec<i64>, InputError> {
         match &self.kind {
             Kind::Bytes { usable } => Ok(text.bytes().map(|byte| FIRST_BYTE + i64::from(byte) % usable).collect()),
+            Kind::File(inner) => {
+                let encoding = inner.encode_fast(text, false).map_err(|error| self.failed(error))?;
+                Ok(encoding.get_ids().iter().map(|id| i64::from(*id)).collect())
+            }
         }
     }
 
@@ -92,7 +144,24 @@ impl Tokenizer {
                 let bytes: Vec<u8> = ids.iter().copied().filter(|id| !is_special(*id)).map(byte).collect();
                 Ok(String::from_utf8_lossy(&bytes).into_owned())
             }
+            Kind::File(inner) => {
+                // A model may have more outputs than its tokenizer has tokens.
+                let known: Vec<Option<u32>> = ids
+                    .iter()
+                    .map(|id| u32::try_from(*id).ok().filter(|id| inner.id_to_token(*id).is_some()))
+                    .collect();
+                let parts: Result<Vec<String>, InputError> = known
+                    .split(Option::is_none)
+                    .map(|part| part.iter().flatten().copied().collect::<Vec<u32>>())
+                    .map(|part| inner.decode(&part, true).map_err(|error| self.failed(error)))
+                    .collect();
+                Ok(parts?.join("\u{fffd}"))
+            }
         }
+    }
+
+    fn failed(&self, error: tokenizers::Error) -> InputError {
+        InputError::TokenizerFailed { tokenizer: self.name.clone(), reason: error.to_string() }
     }
 }
 
