@@ -34,8 +34,8 @@ pub fn profile(records: &ProfileRecords) -> Metrics {
             share: share(modules.faster_than_modelled as f64, modules.rows.len() as f64),
             severity: Severity::Info,
             remedy:
-                "their data stayed in caches, which are faster than the memory the least time assumes; their loss is \
-                 unknown. Larger inputs or a wider model leave the caches"
+                "what they lose is unknown: their data stayed in caches, which are faster than the memory the least \
+                 time assumes, or the device's rates were measured too low"
                     .to_owned(),
         }
     }));
@@ -51,7 +51,7 @@ pub fn profile(records: &ProfileRecords) -> Metrics {
         kernels: Vec::new(),
         regions: Vec::new(),
         modules: modules.rows,
-        findings: finding::all(&Run { records, timings: &timings, profiled: &profiled, used: &used, whole }),
+        findings: finding::all(&Run { records, timings: &timings, profiled: &profiled, used: &used }),
         samples: records.samples.clone(),
         aggregates: Aggregates { stage_ms: per_stage(&timings, |stage| timings.milliseconds(stage)) },
         overhead: overhead(&timings, &profiled),

@@ -6,6 +6,7 @@ pub mod analytic;
 mod error;
 mod markdown;
 mod number;
+pub mod profile;
 mod schema;
 mod table;
 mod validate;

@@ -39,8 +39,6 @@ pub(crate) struct Run<'a> {
     pub(crate) profiled: &'a Timings<'a>,
     /// Utilisation of the stages.
     pub(crate) used: &'a BTreeMap<Stage, Utilisation>,
-    /// Utilisation of the model.
-    pub(crate) whole: Option<Utilisation>,
 }
 
 impl<'a> Run<'a> {

@@ -1,0 +1,141 @@
+//! Words and figures that more than one page of a run needs.
+
+use types::{Environment, Finding, Metrics, Nanos, Severity, Stage, StageSummary};
+
+use crate::markdown::{code, prose};
+use crate::number::{UNKNOWN, count, percent, share};
+
+/// A measured time, or a dash.
+pub(super) fn time(time: Option<Nanos>) -> String {
+    time.map_or(UNKNOWN.to_owned(), |time| time.to_string())
+}
+
+/// Anything that may be unknown, or a dash.
+pub(super) fn known(value: Option<impl ToString>) -> String {
+    value.map_or(UNKNOWN.to_owned(), |value| value.to_string())
+}
+
+/// The model, or that it is unknown.
+pub(super) fn model(metrics: &Metrics) -> &str {
+    metrics.run.model.as_deref().unwrap_or("an unnamed model")
+}
+
+/// The device of the run, by the name its driver reports.
+pub(super) fn device(metrics: &Metrics) -> String {
+    let id = metrics.run.device.as_ref();
+    let found = metrics.devices.iter().find(|device| Some(&device.id) == id);
+    match (found, id) {
+        (Some(device), _) => device.name.clone(),
+        (None, Some(id)) => id.to_string(),
+        (None, None) => "an unnamed device".to_owned(),
+    }
+}
+
+/// What was run how often: `2 inputs x 3 repeats x 1 epoch`.
+pub(super) fn extent(metrics: &Metrics) -> String {
+    let mut parts = vec![count(metrics.inputs.len() as u64, "input")];
+    if let Some(settings) = &metrics.settings {
+        parts.push(count(settings.repeats.into(), "repeat"));
+        parts.push(count(settings.epochs.into(), "epoch"));
+    }
+    parts.join(" x ")
+}
+
+/// One stage of the run.
+pub(super) fn stage(metrics: &Metrics, name: Stage) -> Option<&StageSummary> {
+    metrics.stages.iter().find(|stage| stage.name == name)
+}
+
+/// How much of the run a stage is.
+pub(super) fn share_of_run(metrics: &Metrics, stage: &StageSummary) -> Option<f64> {
+    share(stage.wall_ns?.get() as f64, metrics.totals.wall_ns?.get() as f64)
+}
+
+/// Nested stages further to the right.
+pub(super) fn indented(stage: Stage) -> String {
+    let mut depth = 0;
+    let mut around = stage.parent();
+    while let Some(parent) = around {
+        depth += 1;
+        around = parent.parent();
+    }
+    "  ".repeat(depth) + stage.name()
+}
+
+/// `a > b` for a stage nested in another, for Markdown, which drops leading spaces.
+pub(super) fn nested(stage: Stage) -> String {
+    stage.parent().map_or(stage.to_string(), |parent| format!("{parent} > {stage}"))
+}
+
+/// What acting on a finding saves, in words; absent where the run does not tell.
+pub(super) fn saving(finding: &Finding, metrics: &Metrics) -> Option<String> {
+    let saves = finding.saves_ns?;
+    let mut text = format!("{} of the run, {saves}", percent(finding.saves_share));
+    if let Some(wall) = metrics.totals.wall_ns {
+        text += &format!(" of {wall}");
+    }
+    let runs = stage(metrics, Stage::Prefill).or_else(|| stage(metrics, Stage::Decode)).map(|stage| stage.instances);
+    if let Some(runs) = runs.filter(|runs| *runs > 1).and_then(|runs| i64::try_from(runs).ok()) {
+        text += &format!("; {} per input on average", Nanos::new(saves.get() / runs));
+    }
+    Some(text)
+}
+
+/// A finding's place: its stage, or the whole run.
+pub(super) fn place(finding: &Finding) -> String {
+    finding.stage.map_or("whole run".to_owned(), |stage| stage.to_string())
+}
+
+/// The machine and its software, line by line. What is not known is left out.
+pub(super) fn environment(metrics: &Metrics, environment: &Environment) -> Vec<String> {
+    let mut lines = Vec::new();
+    let mut ran = format!("{} on the {} engine", code(model(metrics)), prose(&metrics.run.engine));
+    if let Some(weights) = &metrics.run.weights {
+        ran += &format!(", weights: {}", prose(weights));
+    }
+    lines.push(ran);
+    lines.push(format!("device: {}", prose(&device(metrics))));
+    let cpu = &environment.cpu;
+    let threads = cpu.threads_available.or(cpu.threads).map(|threads| count(threads.into(), "thread"));
+    let facts = [cpu.model.as_deref().map(prose), Some(prose(&cpu.architecture)), threads];
+    lines.push(format!("processor: {}", facts.into_iter().flatten().collect::<Vec<_>>().join(", ")));
+    for gpu in &environment.gpus {
+        let name = gpu.name.as_deref().map_or("unnamed".to_owned(), prose);
+        let memory = gpu.memory_bytes.map(|memory| format!(", {memory}")).unwrap_or_default();
+        lines.push(format!("GPU {}: {name}{memory}", gpu.index));
+    }
+    lines.extend(environment.memory.total_bytes.map(|memory| format!("memory: {memory}")));
+    lines.extend(environment.operating_system.name.as_deref().map(|name| format!("operating system: {}", prose(name))));
+    lines.extend(environment.tools.driver.as_deref().map(|driver| format!("driver: {}", prose(driver))));
+    lines.push(format!("llm-perf {}", prose(&environment.tool_version)));
+    if let Some(git) = &environment.git {
+        let changed = if git.dirty == Some(true) { ", with changes" } else { "" };
+        lines.push(format!("source tree: {}{changed}", code(&git.revision)));
+    }
+    lines
+}
+
+/// What the instruments cost, in a sentence.
+pub(super) fn overhead(metrics: &Metrics) -> String {
+    let overhead = &metrics.overhead;
+    let (Some(share), Some(with), Some(without)) = (overhead.share, overhead.profiled_ns, overhead.baseline_ns) else {
+        return "What the instruments cost is not known.".to_owned();
+    };
+    let (size, word) = (percent(Some(share.abs())), if share < 0.0 { "shorter" } else { "longer" });
+    format!("With instruments the same inputs took {size} {word} ({with} instead of {without}).")
+}
+
+/// How much something matters.
+pub(super) fn severity(severity: Severity) -> &'static str {
+    match severity {
+        Severity::Info => "info",
+        Severity::Warning => "warning",
+        Severity::Error => "error",
+    }
+}
+
+/// Evidence, advice or a remedy: prose in which backticks set names apart.
+pub(super) fn sentence(text: &str) -> String {
+    let part = |(index, part): (usize, &str)| if index % 2 == 1 { code(part) } else { prose(part) };
+    text.split('`').enumerate().map(part).collect()
+}
