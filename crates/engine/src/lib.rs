@@ -8,6 +8,7 @@ mod cache;
 mod error;
 pub mod image;
 mod input_error;
+pub mod nvtx;
 mod op;
 pub mod prompt;
 mod sampling;
