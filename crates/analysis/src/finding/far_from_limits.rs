@@ -12,6 +12,9 @@ const MOST_USE: f64 = 0.3;
 /// Share of the run below which a stage is not worth a look.
 const LEAST_SHARE: f64 = 0.1;
 
+/// The rule's name.
+pub(super) const RULE: &str = "far-from-limits";
+
 pub(super) fn check(run: &Run<'_>) -> Vec<Finding> {
     top_stages(run).filter_map(|stage| of_stage(run, stage)).collect()
 }
@@ -34,7 +37,7 @@ fn of_stage(run: &Run<'_>, stage: Stage) -> Option<Finding> {
     evidence
         .extend(outside.map(|outside| format!("{} of the instrumented time is between operators", percent(outside))));
     Some(Finding {
-        rule: "far-from-limits".to_owned(),
+        rule: RULE.to_owned(),
         severity: Severity::Info,
         stage: Some(stage),
         evidence,
@@ -66,7 +69,7 @@ mod tests {
             peak: Some(peak(1e9, 1e9)),
             ..records()
         };
-        fired(&records, "far-from-limits")
+        fired(&records, RULE)
     }
 
     #[test]

@@ -14,6 +14,9 @@ const LEAST_SHARE: f64 = 0.01;
 /// Module that turns hidden states into logits.
 const HEAD: &str = "lm_head";
 
+/// The rule's name.
+pub(super) const RULE: &str = "logits-of-all-positions";
+
 pub(super) fn check(run: &Run<'_>) -> Vec<Finding> {
     found(run).into_iter().collect()
 }
@@ -45,7 +48,7 @@ fn found(run: &Run<'_>) -> Option<Finding> {
     ];
     evidence.extend(one.map(|one| format!("one position takes {} in decode", rounded(one))));
     Some(Finding {
-        rule: "logits-of-all-positions".to_owned(),
+        rule: RULE.to_owned(),
         severity: Severity::Info,
         stage: Some(Stage::Prefill),
         evidence,
@@ -98,7 +101,7 @@ mod tests {
         let profiled = vec![timed(Stage::Prefill, "a", 0, 10_000)];
         let inputs = vec![page("a", 100, 2)];
         let records = ProfileRecords { operators, samples, profiled, inputs, logits_all_positions: all, ..records() };
-        fired(&records, "logits-of-all-positions")
+        fired(&records, RULE)
     }
 
     #[test]

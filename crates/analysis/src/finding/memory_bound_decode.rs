@@ -10,6 +10,9 @@ const LEAST_MBU: f64 = 0.3;
 /// How many times as busy memory must be as arithmetic; below it batching runs into the other limit soon.
 const LEAST_RATIO: f64 = 4.0;
 
+/// The rule's name.
+pub(super) const RULE: &str = "memory-bound-decode";
+
 pub(super) fn check(run: &Run<'_>) -> Vec<Finding> {
     found(run).into_iter().collect()
 }
@@ -21,7 +24,7 @@ fn found(run: &Run<'_>) -> Option<Finding> {
     let ratio = share(mbu, mfu).filter(|ratio| *ratio >= LEAST_RATIO)?;
     let intensity = used.work.flops_matrix / used.work.bytes;
     Some(Finding {
-        rule: "memory-bound-decode".to_owned(),
+        rule: RULE.to_owned(),
         severity: Severity::Info,
         stage: Some(Stage::Decode),
         evidence: vec![
@@ -50,7 +53,7 @@ mod tests {
         let work = vec![work("a", Stage::Decode, flops, bytes)];
         let inputs = vec![page("a", 10, 5)];
         let records = ProfileRecords { samples, work, inputs, peak: Some(peak(1e9, 1e9)), ..records() };
-        fired(&records, "memory-bound-decode")
+        fired(&records, RULE)
     }
 
     #[test]

@@ -19,15 +19,18 @@ use crate::timings::{Timings, rounded};
 use crate::utilisation::Utilisation;
 use crate::{PricedOperator, ProfileRecords};
 
+/// A rule: its name, and what it finds in a run.
+type Rule = (&'static str, fn(&Run<'_>) -> Vec<Finding>);
+
 /// Every rule. What a finding saves as a share of the run is filled in afterwards, the same way for all.
-const RULES: [fn(&Run<'_>) -> Vec<Finding>; 7] = [
-    utilisation_above_one::check,
-    variance::check,
-    vision_dominates_prefill::check,
-    logits_of_all_positions::check,
-    memory_bound_decode::check,
-    far_from_limits::check,
-    top_operator::check,
+const RULES: [Rule; 7] = [
+    (utilisation_above_one::RULE, utilisation_above_one::check),
+    (variance::RULE, variance::check),
+    (vision_dominates_prefill::RULE, vision_dominates_prefill::check),
+    (logits_of_all_positions::RULE, logits_of_all_positions::check),
+    (memory_bound_decode::RULE, memory_bound_decode::check),
+    (far_from_limits::RULE, far_from_limits::check),
+    (top_operator::RULE, top_operator::check),
 ];
 
 /// What rules look at.
@@ -64,7 +67,7 @@ impl<'a> Run<'a> {
 /// Everything that fires, what matters most and saves most first.
 pub(crate) fn all(run: &Run<'_>) -> Vec<Finding> {
     let wall = run.timings.wall().unwrap_or_default();
-    let mut findings: Vec<_> = RULES.iter().flat_map(|rule| rule(run)).collect();
+    let mut findings: Vec<_> = RULES.iter().flat_map(|(_, check)| check(run)).collect();
     for finding in &mut findings {
         // More than the whole run cannot be saved; where the figures say so, they do not tell.
         finding.saves_ns = finding.saves_ns.filter(|saves| (Nanos::ZERO..=wall).contains(saves));
@@ -84,8 +87,21 @@ fn top_stages(run: &Run<'_>) -> impl Iterator<Item = Stage> {
     run.timings.stages().filter(|stage| top(*stage) == *stage)
 }
 
-/// All findings of a run, for the tests of a rule: its neighbours may fire too.
+/// Findings of one rule, for the tests of a rule: its neighbours may fire too.
 #[cfg(test)]
 fn fired(records: &ProfileRecords, rule: &str) -> Vec<Finding> {
     crate::profile(records).findings.into_iter().filter(|finding| finding.rule == rule).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_reference_lists_every_rule_and_no_other() {
+        let page = include_str!("../../../../docs/reference/metrics.md");
+        let section = page.split("## Findings").nth(1).unwrap().split("\n## ").next().unwrap();
+        let listed: Vec<_> = section.lines().filter_map(|line| line.strip_prefix("| `")?.split('`').next()).collect();
+        assert_eq!(listed, RULES.map(|(name, _)| name));
+    }
 }

@@ -12,6 +12,9 @@ const MOST_SHARE: f64 = 0.4;
 /// How many times its least time it must take; below it there is little to gain.
 const LEAST_RATIO: f64 = 1.5;
 
+/// The rule's name.
+pub(super) const RULE: &str = "top-operator";
+
 pub(super) fn check(run: &Run<'_>) -> Vec<Finding> {
     found(run).into_iter().collect()
 }
@@ -32,7 +35,7 @@ fn found(run: &Run<'_>) -> Option<Finding> {
     ];
     evidence.extend(sum.rate().map(|rate| format!("it ran at {rate}")));
     Some(Finding {
-        rule: "top-operator".to_owned(),
+        rule: RULE.to_owned(),
         severity: Severity::Info,
         stage: Some(stage),
         evidence,
@@ -62,7 +65,7 @@ mod tests {
         operators[0].least_ns = least.map(Nanos::new);
         let samples = vec![timed(Stage::Decode, "a", 0, 2_000)];
         let profiled = vec![timed(Stage::Decode, "a", 0, 1_000)];
-        fired(&ProfileRecords { operators, samples, profiled, ..records() }, "top-operator")
+        fired(&ProfileRecords { operators, samples, profiled, ..records() }, RULE)
     }
 
     #[test]
@@ -84,6 +87,6 @@ mod tests {
             ["a", "b", "c"].map(|name| operator(name, "model", Stage::Decode, 400)).into_iter().collect();
         operators.iter_mut().for_each(|operator| operator.least_ns = Some(Nanos::new(1)));
         let samples = vec![timed(Stage::Decode, "a", 0, 2_000)];
-        assert_eq!(fired(&ProfileRecords { operators, samples, ..records() }, "top-operator"), []);
+        assert_eq!(fired(&ProfileRecords { operators, samples, ..records() }, RULE), []);
     }
 }

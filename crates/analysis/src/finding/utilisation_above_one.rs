@@ -8,6 +8,9 @@ use super::{Run, percent};
 use crate::timings::rounded;
 use crate::utilisation::Utilisation;
 
+/// The rule's name.
+pub(super) const RULE: &str = "utilisation-above-one";
+
 pub(super) fn check(run: &Run<'_>) -> Vec<Finding> {
     let Some(peak) = &run.records.peak else { return Vec::new() };
     [arithmetic(run, peak), traffic(run, peak)].into_iter().flatten().collect()
@@ -52,7 +55,7 @@ fn finding(found: Vec<(Stage, String)>, severity: Severity, peak: String, advice
         _ => None,
     };
     let evidence = found.into_iter().map(|(_, line)| line).chain([peak]).collect();
-    let rule = "utilisation-above-one".to_owned();
+    let rule = RULE.to_owned();
     Some(Finding { rule, severity, stage, evidence, saves_ns: None, saves_share: None, advice })
 }
 
@@ -67,10 +70,7 @@ mod tests {
         let samples = vec![timed(Stage::Prefill, "a", 0, 1_000)];
         let work = vec![work("a", Stage::Prefill, flops, bytes)];
         let inputs = vec![page("a", 1, 1)];
-        fired(
-            &ProfileRecords { samples, work, inputs, peak: Some(peak(1e9, 1e9)), ..records() },
-            "utilisation-above-one",
-        )
+        fired(&ProfileRecords { samples, work, inputs, peak: Some(peak(1e9, 1e9)), ..records() }, RULE)
     }
 
     #[test]
@@ -98,7 +98,7 @@ mod tests {
         let samples = vec![timed(Stage::Prefill, "a", 0, 1_000), timed(Stage::Decode, "a", 0, 1_000)];
         let work = vec![work("a", Stage::Prefill, 2_000, 1), work("a", Stage::Decode, 3_000, 1)];
         let records = ProfileRecords { samples, work, peak: Some(peak(1e9, 1e9)), ..records() };
-        let found = fired(&records, "utilisation-above-one");
+        let found = fired(&records, RULE);
         assert_eq!((found.len(), found[0].stage, found[0].evidence.len()), (1, None, 3));
     }
 }

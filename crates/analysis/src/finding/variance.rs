@@ -25,6 +25,9 @@ enum Cause {
     Unknown,
 }
 
+/// The rule's name.
+pub(super) const RULE: &str = "variance";
+
 pub(super) fn check(run: &Run<'_>) -> Vec<Finding> {
     top_stages(run).filter_map(|stage| of_stage(run, stage)).collect()
 }
@@ -50,7 +53,7 @@ fn of_stage(run: &Run<'_>, stage: Stage) -> Option<Finding> {
     let (cause, seen) = cause(runs)?;
     evidence.extend(seen);
     Some(Finding {
-        rule: "variance".to_owned(),
+        rule: RULE.to_owned(),
         severity: Severity::Warning,
         stage: Some(stage),
         evidence,
@@ -130,7 +133,7 @@ mod tests {
     fn run(times: &[i64]) -> Vec<Finding> {
         let timed = |(repeat, time): (usize, &i64)| timed(Stage::Prefill, "a", repeat as u32, *time);
         let samples = times.iter().enumerate().map(timed).collect();
-        fired(&ProfileRecords { samples, ..records() }, "variance")
+        fired(&ProfileRecords { samples, ..records() }, RULE)
     }
 
     #[test]
@@ -151,7 +154,7 @@ mod tests {
     #[test]
     fn inputs_that_differ_are_no_variance() {
         let samples = vec![timed(Stage::Decode, "a", 0, 1_000), timed(Stage::Decode, "b", 0, 9_000)];
-        assert_eq!(fired(&ProfileRecords { samples, ..records() }, "variance"), []);
+        assert_eq!(fired(&ProfileRecords { samples, ..records() }, RULE), []);
     }
 
     fn likely(times: &[(u32, i64)]) -> Cause {

@@ -9,6 +9,9 @@ use crate::timings::rounded;
 /// Share of prefill above which the text part is the smaller one.
 const MOST_OF_PREFILL: f64 = 0.5;
 
+/// The rule's name.
+pub(super) const RULE: &str = "vision-dominates-prefill";
+
 pub(super) fn check(run: &Run<'_>) -> Vec<Finding> {
     found(run).into_iter().collect()
 }
@@ -40,7 +43,7 @@ fn found(run: &Run<'_>) -> Option<Finding> {
         }
     };
     Some(Finding {
-        rule: "vision-dominates-prefill".to_owned(),
+        rule: RULE.to_owned(),
         severity: Severity::Info,
         stage: Some(Stage::Vision),
         evidence,
@@ -117,7 +120,7 @@ mod tests {
             }
             inputs.push(InputFacts { crop_grid: Some(grids[index]), ..page(name, 10, 1) });
         }
-        fired(&ProfileRecords { samples, inputs, ..records() }, "vision-dominates-prefill")
+        fired(&ProfileRecords { samples, inputs, ..records() }, RULE)
     }
 
     #[test]

@@ -19,3 +19,27 @@ pub use operators::operators_markdown;
 pub use report::report_markdown;
 pub use stakeholder::stakeholder_markdown;
 pub use terminal::terminal;
+
+#[cfg(test)]
+mod tests {
+    use types::documents;
+
+    use super::sample;
+
+    #[test]
+    fn the_reference_explains_every_key_of_the_document() {
+        let page = include_str!("../../../../docs/reference/metrics.md");
+        let schema = documents::find("metrics").unwrap().schema();
+        let keys = schema.as_value()["properties"].as_object().unwrap().keys();
+        let missing: Vec<_> = keys.filter(|key| !page.contains(&format!("`{key}"))).collect();
+        assert_eq!(missing, Vec::<&String>::new());
+    }
+
+    #[test]
+    fn the_documents_the_pages_come_from_follow_their_schema() {
+        for metrics in [sample::metrics(), sample::without_peak(), sample::empty()] {
+            let found = crate::validate(&serde_json::to_vec(&metrics).unwrap()).unwrap();
+            assert_eq!(found.violations, [], "{:?}", metrics.run);
+        }
+    }
+}
