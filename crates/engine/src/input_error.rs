@@ -167,7 +167,9 @@ impl InputError {
             }
             Self::NotAPicture { .. } => Some("leave the file out of the inputs"),
             Self::UnreadFormat { .. } => Some("convert it to PNG or JPEG"),
-            Self::PictureTooLarge { .. } => Some("scale the picture down; the network sees it scaled to a few tiles anyway"),
+            Self::PictureTooLarge { .. } => {
+                Some("scale the picture down; the network sees it scaled to a few tiles anyway")
+            }
             Self::VocabularyTooSmall { .. } => Some("use a model with a larger vocabulary"),
             Self::NotATokenizer { .. } | Self::NoImageToken { .. } | Self::TokenizerFailed { .. } => {
                 Some("use the tokenizer.json that belongs to the model")
