@@ -183,7 +183,9 @@ impl CollectError {
             Self::BadCalibration { .. } => {
                 Some("`llm-perf doctor --calibrate` measures again and replaces it".to_owned())
             }
-            Self::NoDataFolder | Self::NotKept { .. } => Some("set LLM_PERF_DATA_DIR to a folder you may write to".to_owned()),
+            Self::NoDataFolder | Self::NotKept { .. } => {
+                Some("set LLM_PERF_DATA_DIR to a folder you may write to".to_owned())
+            }
             _ => None,
         }
     }

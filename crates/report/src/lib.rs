@@ -11,7 +11,9 @@ mod schema;
 mod table;
 mod validate;
 mod violation;
+mod yaml;
 
 pub use error::ReportError;
 pub use schema::find_schema;
 pub use validate::{Validation, validate};
+pub use yaml::yaml;

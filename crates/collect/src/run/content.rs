@@ -32,6 +32,11 @@ struct Hashing<W> {
     bytes: u64,
 }
 
+/// SHA-256 of content that is in memory already, in lowercase hexadecimal.
+pub fn sha256(content: &[u8]) -> String {
+    Sha256::digest(content).iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
 impl Digest {
     /// Reads to the end, in pieces, so that the size of the content does not matter.
     pub(super) fn of(mut content: impl Read) -> io::Result<Self> {

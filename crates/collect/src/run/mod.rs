@@ -23,6 +23,7 @@ mod stored;
 mod verify;
 
 pub use claim::{DEFAULT_ROOT, RunRequest};
+pub use content::sha256;
 pub use folder::{Outcome, RunFolder};
 pub use select::find_run;
 pub use stored::{StoredRun, list_runs};

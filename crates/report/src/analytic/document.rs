@@ -14,13 +14,7 @@ pub fn json(report: &AnalyticReport) -> Result<String, ReportError> {
 
 /// The report as YAML. The same report gives the same bytes.
 pub fn yaml(report: &AnalyticReport) -> Result<String, ReportError> {
-    let mut options = serde_saphyr::SerializerOptions::default();
-    options.compact_list_indent = false;
-    options.prefer_block_scalars = false;
-    let mut text = String::new();
-    serde_saphyr::to_fmt_writer_with_options(&mut text, report, options)
-        .map_err(|error| ReportError::NotWritable { format: "YAML", reason: error.to_string() })?;
-    Ok(text)
+    crate::yaml(report)
 }
 
 #[cfg(test)]
