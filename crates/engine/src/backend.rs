@@ -8,6 +8,7 @@ use network::{Backend, Blueprint, Module, NetworkError, Param, Routing, infer};
 use types::{Bytes, DType, Nanos, Op, Role, Spec};
 
 use crate::cache::Cache;
+use crate::nvtx;
 use crate::op;
 use crate::trace::{OpTrace, RangeTime, Trace, since};
 use crate::{EngineError, Weights};
@@ -27,7 +28,7 @@ pub struct Engine<'a> {
     cache: Cache,
     tracing: bool,
     zero: Instant,
-    open: Vec<(Module, Option<Nanos>)>,
+    open: Vec<(Module, Option<(Nanos, nvtx::Range)>)>,
     trace: Trace,
     /// How many rows each expert got, by expert, over all calls.
     routed: Vec<u64>,
@@ -168,17 +169,18 @@ impl Backend for Engine<'_> {
     }
 
     fn enter(&mut self, module: Module, _inputs: &[&Value]) {
-        let start = self.blueprint.module(module).range.map(|_| since(self.zero));
-        self.open.push((module, start));
+        let range = self.blueprint.module(module).range.map(|name| (since(self.zero), nvtx::Range::push(name)));
+        self.open.push((module, range));
     }
 
     fn leave(&mut self, module: Module, output: &Value) {
         if let Some(outputs) = self.watched.get_mut(&module) {
             outputs.push(output.tensor.clone());
         }
-        if let Some((module, Some(start))) = self.open.pop()
+        if let Some((module, Some((start, range)))) = self.open.pop()
             && let Some(name) = self.blueprint.module(module).range
         {
+            drop(range);
             self.trace.ranges.push(RangeTime { name, start, duration: since(self.zero) - start });
         }
     }

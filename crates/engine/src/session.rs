@@ -6,6 +6,7 @@ use candle_core::{D, DType as CandleType, Device, Tensor};
 use network::{Images, Model, Prompt};
 use types::{DType, Nanos, Role};
 
+use crate::nvtx;
 use crate::op::candle_type;
 use crate::trace::{Trace, since};
 use crate::{Checkpoint, Engine, EngineError, Value, Weights, load_weights};
@@ -136,6 +137,7 @@ impl Generation<'_> {
 
     /// Runs the prompt.
     pub fn prefill(&mut self, prompt: &PromptData, last_logits_only: bool) -> Result<Forward, EngineError> {
+        let _range = nvtx::Range::push("prefill");
         let ids = self.ids(&prompt.ids)?;
         let images = match &prompt.images {
             None => None,
@@ -155,6 +157,7 @@ impl Generation<'_> {
 
     /// Runs one more token.
     pub fn step(&mut self, token: i64) -> Result<Forward, EngineError> {
+        let _range = nvtx::Range::push("decode_step");
         let input = self.ids(&[token])?;
         let offset = self.engine.cached() as u64;
         self.forward(Prompt { input, offset, images: None, last_logits_only: true }, 1)
