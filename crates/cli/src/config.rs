@@ -112,6 +112,15 @@ impl Composer {
 }
 
 impl Config {
+    /// A configuration that was resolved before, as a run folder keeps it; `file` is what errors call it.
+    pub fn from_resolved(file: &str, text: &str, overrides: &[String]) -> Result<Self, ConfigError> {
+        let mut root = reader::read(&Source::file(file, text))?;
+        for text in overrides {
+            tree::apply(&mut root, &Override::parse(text)?)?;
+        }
+        Ok(Self { root, mounts: Vec::new() })
+    }
+
     /// The whole tree.
     pub fn root(&self) -> &Node {
         &self.root

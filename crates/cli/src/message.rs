@@ -53,6 +53,11 @@ impl Messages {
         Self { verbosity, colour }
     }
 
+    /// Whether nothing but errors is said.
+    pub(crate) fn is_quiet(&self) -> bool {
+        self.verbosity == Verbosity::Quiet
+    }
+
     /// Writes data to standard output through one buffered, locked writer. A closed pipe ends the writing and counts as
     /// written; every other failure is an error.
     pub(crate) fn data(&self, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<(), CliError> {

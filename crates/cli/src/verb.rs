@@ -31,6 +31,7 @@ macro_rules! verbs {
 }
 
 verbs! {
+    profile => Profile,
     analyze => Analyze,
     models => Models,
     workloads => Workloads,

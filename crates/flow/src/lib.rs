@@ -7,6 +7,7 @@ pub mod doctor;
 pub mod environment;
 pub mod hardware;
 pub mod model;
+pub mod profile;
 pub mod runs;
 pub mod validate;
 

@@ -107,7 +107,7 @@ fn compose(arguments: &Arguments, composer: &Composer) -> Result<(Config, Loaded
 }
 
 /// `--model` as overrides: a path where it looks like one or is one, else the name of a built-in model.
-fn model_overrides(model: &str) -> Vec<String> {
+pub(super) fn model_overrides(model: &str) -> Vec<String> {
     let is_path = model.contains('/') || model.ends_with(".json") || Path::new(model).exists();
     let quoted = |text: &str| format!("'{}'", text.replace('\'', "''"));
     let (name, config, path) = if is_path {

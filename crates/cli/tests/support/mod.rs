@@ -12,6 +12,7 @@ pub(crate) fn llm_perf() -> Command {
 }
 
 /// Exit code, standard output and standard error of one call, as one text to compare.
+#[allow(dead_code, reason = "each test file takes what it needs")]
 pub(crate) fn transcript(arguments: &[&str]) -> String {
     let output = llm_perf().args(arguments).output().expect("the program starts");
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();

@@ -1,0 +1,266 @@
+//! `llm-perf profile` as a user runs it: the whole bundle, repeats, and everything that can be wrong with the inputs.
+
+mod support;
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+use support::llm_perf;
+use tempfile::TempDir;
+
+/// Small enough that one inference takes milliseconds.
+const QUICK: [&str; 5] = [
+    "dataset/sampling@dataset.sampling=sampling.smoke",
+    "infer.base_size=64",
+    "infer.image_size=64",
+    "infer.max_tiles=2",
+    "infer.max_new_tokens=4",
+];
+
+struct Output {
+    code: i32,
+    stdout: String,
+    stderr: String,
+}
+
+/// A scratch folder with a home of its own, so that nothing is kept in the tester's.
+struct Scratch(TempDir);
+
+impl Scratch {
+    fn new() -> Self {
+        Self(TempDir::new().unwrap())
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = llm_perf();
+        command.args(arguments).current_dir(self.0.path());
+        command.env("LLM_PERF_DATA_DIR", Path::new(env!("CARGO_TARGET_TMPDIR")).join("profile-data"));
+        command
+    }
+
+    fn profile(&self, arguments: &[&str]) -> Output {
+        let output = self.command(&[&["profile"], arguments, &QUICK].concat()).output().unwrap();
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        Output { code: output.status.code().unwrap(), stdout: text(&output.stdout), stderr: text(&output.stderr) }
+    }
+
+    fn manifest(&self, run: &str) -> Value {
+        serde_json::from_slice(&std::fs::read(self.path(run).join("manifest.json")).unwrap()).unwrap()
+    }
+
+    /// A folder of images: a good page, and whatever `more` adds.
+    fn images(&self, more: &[(&str, &[u8])]) -> PathBuf {
+        let folder = self.path("images");
+        std::fs::create_dir_all(&folder).unwrap();
+        std::fs::write(folder.join("good.png"), page("receipt.png")).unwrap();
+        for (name, content) in more {
+            std::fs::write(folder.join(name), content).unwrap();
+        }
+        folder
+    }
+}
+
+fn page(name: &str) -> Vec<u8> {
+    std::fs::read(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../assets/pages").join(name)).unwrap()
+}
+
+#[test]
+fn the_default_leaves_the_whole_bundle_and_every_document_is_valid() {
+    let scratch = Scratch::new();
+    let output = scratch.profile(&["--out", "run", "--predictions"]);
+    assert_eq!(output.code, 0, "{}", output.stderr);
+    assert!(output.stdout.contains("first token"), "{}", output.stdout);
+    for name in [
+        "report.md",
+        "operators.md",
+        "metrics.json",
+        "stakeholder_summary.md",
+        "inputs.yaml",
+        "env.json",
+        "assumptions.md",
+        "config.yaml",
+        "predictions.jsonl",
+        "static_analysis/analytic_model/report.json",
+        "static_analysis/analytic_model/summary.md",
+    ] {
+        let text = std::fs::read_to_string(scratch.path("run").join(name)).unwrap_or_else(|_| panic!("{name}"));
+        assert!(!text.is_empty(), "{name}");
+    }
+    for name in ["metrics.json", "env.json", "manifest.json", "static_analysis/analytic_model/report.json"] {
+        let file = scratch.path("run").join(name);
+        let status = scratch.command(&["validate", file.to_str().unwrap()]).output().unwrap();
+        assert!(status.status.success(), "{name}: {}", String::from_utf8_lossy(&status.stdout));
+    }
+    let verified = scratch.command(&["runs", "./run", "--verify"]).output().unwrap();
+    assert!(verified.status.success(), "{}", String::from_utf8_lossy(&verified.stderr));
+
+    let metrics: Value = serde_json::from_slice(&std::fs::read(scratch.path("run/metrics.json")).unwrap()).unwrap();
+    let stage = |name: &str| {
+        let stages = metrics["stages"].as_array().unwrap();
+        stages.iter().find(|stage| stage["name"] == name).unwrap()["wall_ns"].as_i64().unwrap()
+    };
+    let wall = metrics["totals"]["wall_ns"].as_i64().unwrap();
+    assert_eq!(stage("prefill") + stage("decode"), wall);
+    assert_eq!(stage("sam") + stage("clip") + stage("projector"), stage("vision"));
+    assert!(stage("vision") <= stage("prefill"));
+    assert!(metrics["operators"].as_array().unwrap().len() > 10);
+    assert!(metrics["overhead"]["share"].is_f64());
+    assert_eq!(metrics["inputs"][0]["generated_tokens"], 4);
+}
+
+#[test]
+fn a_run_repeats_from_its_folder_and_says_how_far_it_is_from_the_first() {
+    let scratch = Scratch::new();
+    assert_eq!(scratch.profile(&["--out", "first"]).code, 0);
+    let output = scratch.command(&["profile", "--from", "./first", "--out", "second"]).output().unwrap();
+    let stdout = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    assert!(stdout.contains("prefill") && stdout.contains('%'), "{stdout}");
+    let config = |run: &str| std::fs::read_to_string(scratch.path(run).join("config.yaml")).unwrap();
+    assert_eq!(config("first"), config("second"));
+}
+
+#[test]
+fn a_checkpoint_is_run_and_a_wrong_one_is_refused_by_tensor() {
+    let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("../engine/tests/golden/tiny-a");
+    let scratch = Scratch::new();
+    let config = golden.join("config.json");
+    let weights = golden.join("model.safetensors");
+    let (config, weights) = (config.to_str().unwrap(), weights.to_str().unwrap());
+    let good = scratch.profile(&["--model", config, "--weights", weights, "--out", "good"]);
+    assert_eq!(good.code, 0, "{}", good.stderr);
+    let wrong = scratch.profile(&["--weights", weights, "--out", "wrong"]);
+    assert_eq!(wrong.code, 1);
+    assert!(wrong.stderr.contains("tensor `") && wrong.stderr.contains("the network needs"), "{}", wrong.stderr);
+    assert_eq!(scratch.manifest("wrong")["status"], "failed");
+}
+
+#[test]
+fn images_that_cannot_be_read_make_the_run_partial_and_are_named() {
+    let scratch = Scratch::new();
+    let jpeg = page("slide.jpg");
+    let folder = scratch.images(&[
+        ("text.png", b"this is no picture"),
+        ("cut.jpg", &jpeg[..jpeg.len() / 2]),
+        ("empty.png", b""),
+    ]);
+    let output = scratch.profile(&["--inputs", folder.to_str().unwrap(), "--out", "run"]);
+    assert_eq!(output.code, 3, "{}", output.stderr);
+    for name in ["text.png", "empty.png", "cut.jpg"] {
+        assert!(output.stderr.contains(name), "{name}: {}", output.stderr);
+    }
+    let manifest = scratch.manifest("run");
+    assert_eq!(manifest["status"], "partial");
+    assert!(manifest["reasons"].as_array().unwrap().len() >= 3);
+    let inputs = std::fs::read_to_string(scratch.path("run/inputs.yaml")).unwrap();
+    assert!(inputs.contains("used: true") && inputs.contains("used: false"), "{inputs}");
+}
+
+#[test]
+fn odd_sizes_run() {
+    let scratch = Scratch::new();
+    // One pixel, and a strip twenty thousand wide: minimal files, made by hand.
+    let strip = scratch.path("images");
+    std::fs::create_dir_all(&strip).unwrap();
+    std::fs::write(strip.join("pixel.png"), png(1, 1)).unwrap();
+    std::fs::write(strip.join("strip.png"), png(20_000, 3)).unwrap();
+    let output = scratch.profile(&["--inputs", "images", "--out", "run", "dataset.sampling.samples_per_epoch=null"]);
+    assert_eq!(output.code, 0, "{}", output.stderr);
+}
+
+#[test]
+fn nothing_to_run_on_is_wrong_usage_and_leaves_no_folder() {
+    let scratch = Scratch::new();
+    std::fs::create_dir(scratch.path("empty")).unwrap();
+    let cases: &[(&[&str], i32, &str)] = &[
+        (&["--inputs", "empty"], 2, "no image under empty"),
+        (&["--inputs", "no-such-folder"], 2, "no-such-folder"),
+        (&["--inputs", "empty/*.png"], 2, "no image under empty"),
+        (&["dataset.root=builtin:books"], 2, "builtin:pages"),
+        (&["dataset.sampling.repeats=0"], 2, "at least 1"),
+        (&["--model", "llama-3-8b"], 2, "takes no pages"),
+        (&["--from", "nothing"], 2, "nothing"),
+    ];
+    for (arguments, code, wanted) in cases {
+        let mut all = vec!["profile"];
+        all.extend_from_slice(arguments);
+        all.extend_from_slice(&["--out", "run"]);
+        let output = scratch.command(&all).output().unwrap();
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(*code), "{arguments:?}: {stderr}");
+        assert!(stderr.contains(wanted), "{arguments:?}: {stderr}");
+        assert!(!scratch.path("run").exists(), "{arguments:?}");
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn an_interrupt_ends_the_run_with_a_folder_that_says_so() {
+    let scratch = Scratch::new();
+    let mut child = scratch
+        .command(&["profile", "--out", "run", "dataset.sampling.repeats=10000"])
+        .args(&QUICK[1..])
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let begun = Instant::now();
+    let prepared =
+        || std::fs::read_to_string(scratch.path("run/manifest.json")).is_ok_and(|text| text.contains("prepare"));
+    while !prepared() {
+        assert!(begun.elapsed() < Duration::from_secs(60), "the run did not begin");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    let killed = Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
+    assert!(killed.success());
+    assert_eq!(child.wait().unwrap().code(), Some(1));
+    let manifest = scratch.manifest("run");
+    assert_eq!(manifest["status"], "failed");
+    assert!(manifest["reasons"][0].as_str().unwrap().contains("stopped by the user"), "{manifest}");
+}
+
+/// A grey PNG of that size, stored without compression.
+fn png(width: u32, height: u32) -> Vec<u8> {
+    let mut raw = Vec::new();
+    for row in 0..height {
+        raw.push(0);
+        raw.extend((0..width).map(|column| ((row + column) % 251) as u8));
+    }
+    let mut deflated = vec![0x78, 0x01];
+    let mut blocks = raw.chunks(65_535).peekable();
+    while let Some(block) = blocks.next() {
+        deflated.push(u8::from(blocks.peek().is_none()));
+        deflated.extend((block.len() as u16).to_le_bytes());
+        deflated.extend((!(block.len() as u16)).to_le_bytes());
+        deflated.extend(block);
+    }
+    let (a, b) = raw.iter().fold((1u32, 0u32), |(a, b), byte| {
+        let a = (a + u32::from(*byte)) % 65_521;
+        (a, (b + a) % 65_521)
+    });
+    deflated.extend(((b << 16) | a).to_be_bytes());
+    let mut file = b"\x89PNG\r\n\x1a\n".to_vec();
+    let mut chunk = |kind: &[u8; 4], data: &[u8]| {
+        file.extend((data.len() as u32).to_be_bytes());
+        let mut body = kind.to_vec();
+        body.extend(data);
+        let crc = body.iter().fold(!0u32, |crc, byte| {
+            (0..8).fold(crc ^ u32::from(*byte), |crc, _| (crc >> 1) ^ (0xEDB8_8320 & (crc & 1).wrapping_neg()))
+        });
+        file.extend(&body);
+        file.extend((!crc).to_be_bytes());
+    };
+    let mut header = width.to_be_bytes().to_vec();
+    header.extend(height.to_be_bytes());
+    header.extend([8, 0, 0, 0, 0]);
+    chunk(b"IHDR", &header);
+    chunk(b"IDAT", &deflated);
+    chunk(b"IEND", &[]);
+    file
+}

@@ -1,0 +1,114 @@
+//! What was measured and what was modelled, side by side, as the analysis takes them.
+
+use std::collections::BTreeMap;
+
+use analysis::{InputWork, PricedOperator};
+use engine::{OpTrace, Trace};
+use meter::price::price;
+use meter::{Prediction, Roofline, predict};
+use network::Model;
+use types::{
+    AttentionKind, Bytes, ClockId, Cost, DType, Flops, ImageWorkload, InputFacts, LogitsKind, Nanos, OperatorRecord,
+    PageKind, RoutingKind, Stage, Work, Workload,
+};
+
+use super::ProfileError;
+
+/// Every operation of a traced inference, priced.
+pub(super) fn operators(
+    model: &Model,
+    roofline: Option<&Roofline<'_>>,
+    prefill: &Trace,
+    decode: &Trace,
+) -> Vec<PricedOperator> {
+    let blueprint = model.blueprint();
+    let priced = |op: &OpTrace, stage: Stage| {
+        let price = price(op.op, &op.inputs, op.output, AttentionKind::Eager);
+        let cost = price.cost();
+        let entry = blueprint.module(op.module);
+        let least = roofline.and_then(|roofline| roofline.time(&cost, price.matrix_dtype));
+        PricedOperator {
+            record: OperatorRecord {
+                name: op.op.name().to_owned(),
+                module: Some(entry.path.clone()),
+                stage: Some(stage),
+                shapes: op.inputs.iter().map(|spec| spec.shape.dims().to_vec()).collect(),
+                dtype: Some(op.output.dtype),
+                clock: ClockId(0),
+                start_ns: op.start,
+                duration_ns: op.duration,
+                bytes_allocated: Some(op.allocated),
+            },
+            class: entry.class.to_owned(),
+            cost,
+            least_ns: least.map(|time| Nanos::new((time.total().get() * 1e9).round() as i64)),
+        }
+    };
+    let during_prefill = |op: &OpTrace| priced(op, blueprint.stage_of(op.module).unwrap_or(Stage::Prefill));
+    let during_decode = |op: &OpTrace| priced(op, Stage::Decode);
+    prefill.ops.iter().map(during_prefill).chain(decode.ops.iter().map(during_decode)).collect()
+}
+
+/// Classes of all modules, by path.
+pub(super) fn classes(model: &Model) -> BTreeMap<String, String> {
+    model.blueprint().modules().map(|(_, entry)| (entry.path.clone(), entry.class.to_owned())).collect()
+}
+
+/// The workload one input was, and its modelled work by stage.
+pub(super) fn work(
+    model: &Model,
+    facts: &InputFacts,
+    [base_size, image_size]: [u64; 2],
+    dtype: DType,
+    last_logits_only: bool,
+) -> Result<(Workload, Vec<InputWork>), ProfileError> {
+    let workload = Workload {
+        profile_id: facts.name.clone(),
+        description: format!("as measured on {}", facts.name),
+        doc_kind: PageKind::MixedLayout,
+        num_pages: 1,
+        batch: 1,
+        image: facts.crop_grid.map(|crop_grid| ImageWorkload {
+            base_size,
+            image_size,
+            crop_grid,
+            image_tokens: facts.image_tokens,
+        }),
+        text_tokens: facts.prompt_tokens - facts.image_tokens,
+        seq_len: facts.prompt_tokens,
+        max_new_tokens: facts.generated_tokens,
+        decode_steps: facts.generated_tokens.saturating_sub(1),
+        dtype,
+        // Utilisation counts attention in full whichever kernel ran, so that it compares across runs.
+        attention: AttentionKind::Eager,
+        logits: if last_logits_only { LogitsKind::Last } else { LogitsKind::All },
+        routing: RoutingKind::Balanced,
+    };
+    let prediction = predict(model, &workload)?;
+    let work = by_stage(model, &prediction)
+        .into_iter()
+        .map(|(stage, work)| InputWork { input: facts.name.clone(), stage, work })
+        .collect();
+    Ok((workload, work))
+}
+
+/// Work of every stage; a stage's includes that of the stages nested in it.
+fn by_stage(model: &Model, prediction: &Prediction) -> BTreeMap<Stage, Work> {
+    let mut stages: BTreeMap<Stage, Work> = BTreeMap::new();
+    let mut add = |stage: Stage, cost: &Cost| {
+        let work = stages.entry(stage).or_insert(Work { flops_matrix: Flops::ZERO, bytes: Bytes::ZERO });
+        work.flops_matrix += cost.flops_matrix;
+        work.bytes += cost.bytes.total();
+    };
+    for op in &prediction.prefill.ops {
+        let mut stage = Some(model.blueprint().stage_of(op.module).unwrap_or(Stage::Prefill));
+        while let Some(inner) = stage {
+            add(inner, &op.cost);
+            stage = inner.parent();
+        }
+    }
+    if let Some(decode) = &prediction.decode {
+        add(Stage::Decode, &decode.total());
+    }
+    stages
+}
