@@ -107,6 +107,9 @@ fn the_default_leaves_the_whole_bundle_and_every_document_is_valid() {
     };
     let wall = metrics["totals"]["wall_ns"].as_i64().unwrap();
     assert_eq!(stage("prefill") + stage("decode"), wall);
+    let quality = metrics["quality"].as_array().unwrap();
+    let outside = quality.iter().find(|one| one["counter"] == "nanoseconds_outside_stages").unwrap();
+    assert!(outside["share"].as_f64().unwrap() < 0.01, "{outside}");
     assert_eq!(stage("sam") + stage("clip") + stage("projector"), stage("vision"));
     assert!(stage("vision") <= stage("prefill"));
     assert!(metrics["operators"].as_array().unwrap().len() > 10);

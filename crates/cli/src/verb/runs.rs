@@ -47,7 +47,7 @@ fn list(arguments: &Arguments, context: &Context) -> Result<Exit, CliError> {
     let found = flow::runs::list(&arguments.root)?;
     if found.runs.is_empty() {
         let absent = if arguments.root.exists() { "" } else { " (there is no such folder)" };
-        context.messages.note(format_args!("no runs in {}{absent}", printable(&found.root)));
+        context.messages.note(format_args!("no runs in {}{absent}; `llm-perf profile` makes one", printable(&found.root)));
         context.messages.note("`--root DIR` looks elsewhere");
     }
     match arguments.json {

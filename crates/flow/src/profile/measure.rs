@@ -28,6 +28,8 @@ pub(super) struct Turn {
 pub(super) struct Inference {
     /// Times of its stages.
     pub(super) samples: Vec<Sample>,
+    /// Time of the whole of it, taken apart from the stages.
+    pub(super) wall: Nanos,
     /// What was generated.
     pub(super) tokens: Vec<i64>,
     /// Operations of prefill, when traced.
@@ -72,6 +74,7 @@ impl Runner<'_> {
         let mut run = self.session.begin(input.prompt.ids.len() + most);
         run.set_tracing(traced);
         let mut sampler = Sampler::new(self.infer.sampling())?;
+        let begin = self.session.now();
         let prefill = run.prefill(&input.prompt, self.last_logits_only)?;
         let mut history = input.prompt.ids.clone();
         let mut tokens = Vec::with_capacity(most);
@@ -96,8 +99,9 @@ impl Runner<'_> {
         }
         let decode = self.session.now() - start;
         drop(range);
+        let wall = self.session.now() - begin;
         let samples = samples(&input.facts.name, turn, &prefill, decode, self.session.model());
-        Ok(Inference { samples, tokens, prefill: prefill.trace, decode: traces })
+        Ok(Inference { samples, wall, tokens, prefill: prefill.trace, decode: traces })
     }
 
     /// Text of generated tokens.

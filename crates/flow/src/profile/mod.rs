@@ -1,32 +1,33 @@
 //! `profile`: run a model on inputs, time its stages, and lay the result beside what the hardware allows.
 
 mod artifacts;
+mod error;
 mod inputs;
 mod measure;
+mod passes;
 mod records;
 
-use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
 use analysis::ProfileRecords;
 use collect::calibrate::{self, Store};
 use collect::run::{Outcome, RunFolder};
-use engine::{Checkpoint, EngineError, InputError, Session, Tokenizer};
-use meter::{MeterError, Roofline};
+use engine::{Checkpoint, Session, Tokenizer};
+use meter::Roofline;
 use serde::Deserialize;
 use types::{
     Clock, ClockId, ClockKind, ComputeUnit, DType, Device, DeviceId, Hardware, InputSet, Metrics, PeakUsed,
     ProfileSettings as RunCounts, RunHeader, Workload,
 };
 
-use crate::analyze::{self, AnalyzeError};
-use crate::hardware::DeviceError;
+use crate::RunRequest;
+use crate::analyze;
 use crate::model::{AboutModel, LoadedModel};
-use crate::{CollectError, RunRequest};
 
+pub use error::ProfileError;
 use inputs::Input;
 pub use inputs::{DatasetSettings, SamplingSettings};
-use measure::{Inference, Prepared, Runner, Turn};
+use measure::Runner;
 
 /// The `infer` part of a configuration: how a page becomes a prompt and a prompt becomes text.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
@@ -110,135 +111,6 @@ pub struct Profile {
     pub folder: PathBuf,
     /// Why the run is partial; empty when it is not.
     pub missing: Vec<String>,
-}
-
-/// Why there is no profile.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum ProfileError {
-    /// A model this verb cannot run yet.
-    #[error("{model} takes no pages; this version profiles models that read pages")]
-    NoPages {
-        /// The model.
-        model: String,
-    },
-    /// No dataset of that name ships with the program.
-    #[error("no dataset `builtin:{name}` ships with the program; there is `builtin:pages`")]
-    NoDataset {
-        /// What was asked for.
-        name: String,
-    },
-    /// A dataset without images.
-    #[error("no image under {root} matches {patterns}")]
-    NoImages {
-        /// The folder.
-        root: String,
-        /// The patterns.
-        patterns: String,
-    },
-    /// Images, but none that can be read.
-    #[error("none of the {count} images can be used; the first: {problem}")]
-    NoUsableImages {
-        /// How many there are.
-        count: usize,
-        /// What is wrong with the first.
-        problem: String,
-    },
-    /// A pattern that is none.
-    #[error("dataset.{key}: `{pattern}` is no pattern: {reason}")]
-    Pattern {
-        /// Which key.
-        key: &'static str,
-        /// The pattern.
-        pattern: String,
-        /// What is wrong.
-        reason: String,
-    },
-    /// A file cannot be read.
-    #[error("cannot read {}: {reason}", path.display())]
-    Unreadable {
-        /// The file.
-        path: PathBuf,
-        /// What the system said.
-        reason: std::io::Error,
-    },
-    /// What ships with the program is broken.
-    #[error("the pages that ship with the program are broken: {reason}")]
-    Shipped {
-        /// How.
-        reason: String,
-    },
-    /// A setting out of range.
-    #[error("{key} must be {expected}, is {found}")]
-    Setting {
-        /// The key.
-        key: &'static str,
-        /// What it must be.
-        expected: &'static str,
-        /// What it is.
-        found: String,
-    },
-    /// The user stopped the run.
-    #[error("stopped by the user after {done} of {total} inferences")]
-    Stopped {
-        /// Done.
-        done: u64,
-        /// Planned.
-        total: u64,
-    },
-    /// An input.
-    #[error(transparent)]
-    Input(#[from] InputError),
-    /// The engine.
-    #[error(transparent)]
-    Engine(#[from] EngineError),
-    /// The model of the work.
-    #[error(transparent)]
-    Meter(#[from] MeterError),
-    /// The analytic report.
-    #[error(transparent)]
-    Analyze(#[from] AnalyzeError),
-    /// A device.
-    #[error(transparent)]
-    Device(#[from] DeviceError),
-    /// A document could not be written down.
-    #[error(transparent)]
-    Report(#[from] report::ReportError),
-    /// The machine or the run folder.
-    #[error(transparent)]
-    Collect(#[from] CollectError),
-}
-
-impl ProfileError {
-    /// The next step, where there is one that the message does not already say.
-    pub fn hint(&self) -> Option<String> {
-        match self {
-            Self::NoImages { .. } => {
-                Some("PNG and JPEG are read; --inputs takes a folder, a file or a pattern".to_owned())
-            }
-            Self::NoPages { .. } => {
-                Some("`llm-perf analyze` models it; `llm-perf models` lists what can be run".to_owned())
-            }
-            Self::Collect(error) => error.hint(),
-            Self::Analyze(error) => error.hint(),
-            _ => None,
-        }
-    }
-
-    /// Whether the request was wrong, rather than the run failing.
-    pub fn is_wrong_usage(&self) -> bool {
-        match self {
-            Self::NoPages { .. }
-            | Self::NoDataset { .. }
-            | Self::NoImages { .. }
-            | Self::Pattern { .. }
-            | Self::Setting { .. }
-            | Self::Unreadable { .. } => true,
-            Self::Collect(error) => error.is_wrong_usage(),
-            Self::Analyze(error) => error.is_wrong_usage(),
-            _ => false,
-        }
-    }
 }
 
 /// Runs, measures, analyses and writes everything into a run folder.
@@ -335,7 +207,7 @@ fn filled(
         infer: &request.infer,
         last_logits_only: request.last_logits_only,
     };
-    let measured = measure_all(&runner, request, inputs, usable, progress, stop)?;
+    let measured = passes::measure(&runner, request, inputs, usable, progress, stop)?;
     let roofline = Roofline::new(&processor, [dtype], None).ok();
     let network = session.model();
 
@@ -371,7 +243,7 @@ fn filled(
             unix_ns_at_zero: None,
             uncertainty_ns: None,
         }],
-        samples: measured.samples,
+        samples: measured.samples.clone(),
         inputs: measured.inputs.iter().map(|one| one.prepared.facts.clone()).collect(),
         work,
         operators,
@@ -387,7 +259,7 @@ fn filled(
             batch: 1,
             seed: Some(sampling.seed),
         },
-        quality: Vec::new(),
+        quality: vec![records::outside_stages(&measured.samples, measured.wall)],
     };
     let metrics = analysis::profile(&records);
     folder.write_json("metrics.json", &metrics)?;
@@ -423,120 +295,6 @@ pub fn terminal(metrics: &Metrics) -> String {
 /// How far two runs are apart, stage by stage, for a terminal.
 pub fn distance(first: &Metrics, second: &Metrics) -> String {
     report::profile::difference_terminal(&analysis::distance(first, second))
-}
-
-/// One measured input.
-struct MeasuredInput {
-    prepared: Prepared,
-    traced: Inference,
-}
-
-/// Everything the passes gave.
-struct Measured {
-    inputs: Vec<MeasuredInput>,
-    samples: Vec<types::Sample>,
-    profiled: Vec<types::Sample>,
-    /// Name and text of each input.
-    texts: Vec<(String, String)>,
-}
-
-fn measure_all(
-    runner: &Runner<'_>,
-    request: &ProfileRequest,
-    inputs: &mut [Input],
-    usable: &[usize],
-    progress: &mut dyn FnMut(Progress<'_>),
-    stop: &dyn Fn() -> bool,
-) -> Result<Measured, ProfileError> {
-    let sampling = &request.dataset.sampling;
-    let Plan { epochs, prepared } = prepare_all(runner, sampling, inputs, usable, progress)?;
-    let planned: usize = epochs.iter().map(Vec::len).sum();
-    let distinct = prepared.len() as u64;
-    let rounds = u64::from(sampling.repeats) * planned as u64 + u64::from(sampling.warmup_rounds) * distinct;
-    let total = rounds + distinct;
-    let mut done = 0;
-    let mut samples = Vec::new();
-    let mut warm = BTreeSet::new();
-    let mut step = |input: &Prepared, turn: Turn, traced: bool, done: &mut u64| {
-        if stop() {
-            return Err(ProfileError::Stopped { done: *done, total });
-        }
-        let inference = runner.infer(input, turn, traced)?;
-        *done += 1;
-        progress(Progress::Inference { done: *done, total, input: &input.facts.name });
-        Ok(inference)
-    };
-    for (epoch, chosen) in (0..).zip(&epochs) {
-        for index in chosen {
-            let input = &prepared[index];
-            if warm.insert(*index) {
-                for repeat in 0..sampling.warmup_rounds {
-                    samples.extend(step(input, Turn { epoch, repeat, warmup: true }, false, &mut done)?.samples);
-                }
-            }
-            for repeat in 0..sampling.repeats {
-                samples.extend(step(input, Turn { epoch, repeat, warmup: false }, false, &mut done)?.samples);
-            }
-        }
-    }
-    let mut measured = Measured { inputs: Vec::new(), samples, profiled: Vec::new(), texts: Vec::new() };
-    for (_, mut input) in prepared {
-        let traced = step(&input, Turn { epoch: 0, repeat: 0, warmup: false }, true, &mut done)?;
-        input.facts.generated_tokens = traced.tokens.len() as u64;
-        measured.profiled.extend(traced.samples.iter().cloned());
-        measured.texts.push((input.facts.name.clone(), runner.text(&traced.tokens)?));
-        measured.inputs.push(MeasuredInput { prepared: input, traced });
-    }
-    Ok(measured)
-}
-
-/// What is run: the inputs of every epoch, by index, and each of them prepared.
-struct Plan {
-    epochs: Vec<Vec<usize>>,
-    prepared: BTreeMap<usize, Prepared>,
-}
-
-/// The inputs of every epoch, prepared. One that turns out to be broken is left out, and the choice made again.
-fn prepare_all(
-    runner: &Runner<'_>,
-    sampling: &SamplingSettings,
-    inputs: &mut [Input],
-    usable: &[usize],
-    progress: &mut dyn FnMut(Progress<'_>),
-) -> Result<Plan, ProfileError> {
-    let mut usable = usable.to_vec();
-    let mut prepared = BTreeMap::new();
-    loop {
-        let epochs: Vec<Vec<usize>> =
-            (0..sampling.epochs).map(|epoch| inputs::choose(sampling, &usable, epoch)).collect();
-        let chosen: BTreeSet<usize> = epochs.iter().flatten().copied().collect();
-        let mut broken = BTreeSet::new();
-        for index in chosen.iter().filter(|index| !prepared.contains_key(*index)).copied().collect::<Vec<_>>() {
-            progress(Progress::Doing("preparing pages"));
-            match runner.prepare(&inputs[index]) {
-                Ok(one) => {
-                    prepared.insert(index, one);
-                }
-                Err(ProfileError::Input(error)) => {
-                    inputs[index].facts.problem = Some(error.to_string());
-                    broken.insert(index);
-                }
-                Err(error) => return Err(error),
-            }
-        }
-        usable.retain(|index| !broken.contains(index));
-        if usable.is_empty() {
-            let problem = inputs.iter().find_map(|input| input.facts.problem.clone()).unwrap_or_default();
-            return Err(ProfileError::NoUsableImages { count: inputs.len(), problem });
-        }
-        if broken.is_empty() {
-            prepared.retain(|index, _| chosen.contains(index));
-            for index in prepared.keys() {
-                inputs[*index].facts.used = true;
-            }
-            return Ok(Plan { epochs, prepared });
-        }
-    }
 }
 
 /// This machine's processor with its measured rates; measured now when they were not.

@@ -9,7 +9,7 @@ use meter::{Prediction, Roofline, predict};
 use network::Model;
 use types::{
     AttentionKind, Bytes, ClockId, Cost, DType, Flops, ImageWorkload, InputFacts, LogitsKind, Nanos, OperatorRecord,
-    PageKind, RoutingKind, Stage, Work, Workload,
+    PageKind, QualityCounter, RoutingKind, Sample, Severity, Stage, Work, Workload,
 };
 
 use super::ProfileError;
@@ -112,3 +112,22 @@ fn by_stage(model: &Model, prediction: &Prediction) -> BTreeMap<Stage, Work> {
     }
     stages
 }
+
+/// Time of the inferences that belongs to no stage, held against a clock of its own. Stages that do not add up to what a
+/// user waits for would hide time.
+pub(super) fn outside_stages(samples: &[Sample], wall: Nanos) -> QualityCounter {
+    let measured = samples.iter().filter(|sample| !sample.warmup && sample.stage.parent().is_none());
+    let staged: Nanos = measured.map(|sample| sample.wall_ns).sum();
+    let outside = (wall - staged).get().max(0);
+    let share = if wall > Nanos::ZERO { outside as f64 / wall.get() as f64 } else { 0.0 };
+    QualityCounter {
+        counter: "nanoseconds_outside_stages".to_owned(),
+        value: outside as u64,
+        share: Some(share.clamp(0.0, 1.0)),
+        severity: if share > STAGES_COVER { Severity::Warning } else { Severity::Info },
+        remedy: "none needed below 1%; above, something between the stages takes time that no stage shows".to_owned(),
+    }
+}
+
+/// How much of an inference may belong to no stage.
+const STAGES_COVER: f64 = 0.01;
