@@ -5,6 +5,7 @@
 
 mod backend;
 mod cache;
+mod cubic;
 mod error;
 pub mod image;
 mod input_error;

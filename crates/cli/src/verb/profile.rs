@@ -48,7 +48,7 @@ pub(crate) struct Arguments {
 const EXAMPLES: &str = "\
 Examples:
   llm-perf profile
-  llm-perf profile --inputs scans/ dataset.sampling=sampling.full
+  llm-perf profile --inputs scans/ dataset/sampling=sampling.full
   llm-perf profile --model deepseek-ocr --weights path/to/checkpoint --inputs page.png
   llm-perf profile infer.max_new_tokens=64 dataset.sampling.repeats=10
   llm-perf profile --from latest

@@ -8,9 +8,9 @@
 use rayon::prelude::*;
 
 use super::Picture;
+use crate::cubic;
 
 const CHANNELS: usize = 3;
-const SUPPORT: f64 = 2.0;
 const POINT: u32 = 22;
 const HALF: i32 = 1 << (POINT - 1);
 
@@ -72,31 +72,11 @@ fn stack(levels: &[u8], taps: &Taps, sums: &mut [i32], out: &mut [u8]) {
 
 /// What each of `output` pixels takes from `input` ones.
 fn taps(input: usize, output: usize) -> Vec<Taps> {
-    let scale = input as f64 / output as f64;
-    let spread = scale.max(1.0);
-    let reach = SUPPORT * spread;
     let pixel = |index: usize| {
-        let centre = (index as f64 + 0.5) * scale;
-        let first = (centre - reach + 0.5).max(0.0) as usize;
-        let end = ((centre + reach + 0.5) as usize).min(input);
-        let weights: Vec<f64> = (first..end).map(|from| bicubic((from as f64 - centre + 0.5) / spread)).collect();
-        let sum: f64 = weights.iter().sum();
-        Taps { first, weights: weights.iter().map(|weight| fixed(weight / sum)).collect() }
+        let (first, weights) = cubic::taps(index, input, output);
+        Taps { first, weights: weights.into_iter().map(fixed).collect() }
     };
     (0..output).map(pixel).collect()
-}
-
-/// The cubic convolution kernel with a = -0.5.
-fn bicubic(distance: f64) -> f64 {
-    const A: f64 = -0.5;
-    let x = distance.abs();
-    if x < 1.0 {
-        ((A + 2.0) * x - (A + 3.0)) * x * x + 1.0
-    } else if x < 2.0 {
-        (((x - 5.0) * x + 8.0) * x - 4.0) * A
-    } else {
-        0.0
-    }
 }
 
 /// A weight in fixed point, rounded half away from zero.

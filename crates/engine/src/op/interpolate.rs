@@ -3,6 +3,8 @@
 use candle_core::{DType, Device, Result, Tensor};
 use types::InterpolationKind;
 
+use crate::cubic;
+
 /// Resamples `[1, Y, X, C]` to `size`, or `[L, C]` to `size[0]` rows.
 pub(super) fn interpolate(x: &Tensor, kind: InterpolationKind, size: [u64; 2]) -> Result<Tensor> {
     let dtype = x.dtype();
@@ -46,34 +48,11 @@ fn linear_row(row: usize, inputs: usize, outputs: usize, weights: &mut [f32]) {
     weights[second] += part;
 }
 
-/// The antialiased cubic kernel with a = -0.5: widened by the ratio of sizes when shrinking, weights summing to one.
+/// The antialiased cubic kernel.
 fn cubic_row(row: usize, inputs: usize, outputs: usize, weights: &mut [f32]) {
-    let scale = inputs as f64 / outputs as f64;
-    let widen = scale.max(1.0);
-    let support = 2.0 * widen;
-    let centre = scale * (row as f64 + 0.5);
-    let first = ((centre - support + 0.5) as i64).max(0) as usize;
-    let last = ((centre + support + 0.5) as i64).clamp(0, inputs as i64) as usize;
-    let mut total = 0.0;
-    for (index, weight) in weights.iter_mut().enumerate().take(last).skip(first) {
-        let value = cubic((index as f64 - centre + 0.5) / widen);
-        *weight = value as f32;
-        total += value;
-    }
-    if total != 0.0 {
-        weights[first..last].iter_mut().for_each(|weight| *weight = (f64::from(*weight) / total) as f32);
-    }
-}
-
-fn cubic(x: f64) -> f64 {
-    const A: f64 = -0.5;
-    let x = x.abs();
-    if x < 1.0 {
-        ((A + 2.0) * x - (A + 3.0)) * x * x + 1.0
-    } else if x < 2.0 {
-        (((x - 5.0) * x + 8.0) * x - 4.0) * A
-    } else {
-        0.0
+    let (first, taps) = cubic::taps(row, inputs, outputs);
+    for (weight, tap) in weights[first..].iter_mut().zip(taps) {
+        *weight = tap as f32;
     }
 }
 
