@@ -126,8 +126,7 @@ impl<'a> Meter<'a> {
     }
 
     fn module(&self) -> Module {
-        let root = || self.blueprint.modules().next().map(|(module, _)| module);
-        self.open.last().map(|(module, _)| *module).or_else(root).expect("a blueprint has a root")
+        self.open.last().map_or_else(|| self.blueprint.root(), |(module, _)| *module)
     }
 }
 

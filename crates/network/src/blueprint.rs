@@ -100,6 +100,11 @@ impl Blueprint {
         &self.params[param.index()]
     }
 
+    /// The network itself, which every builder puts first.
+    pub fn root(&self) -> Module {
+        Module(0)
+    }
+
     /// The module at `path`.
     pub fn find(&self, path: &str) -> Option<Module> {
         self.by_path.get(path).copied()
@@ -138,7 +143,7 @@ impl Builder {
 
     /// The module under construction.
     pub fn current(&self) -> Module {
-        self.open.last().copied().unwrap_or(Module(0))
+        self.open.last().copied().unwrap_or_else(|| self.blueprint.root())
     }
 
     /// Adds module `name` to the one under construction and lets `build` fill it.
