@@ -109,7 +109,9 @@ fn the_default_leaves_the_whole_bundle_and_every_document_is_valid() {
     assert_eq!(stage("prefill") + stage("decode"), wall);
     let quality = metrics["quality"].as_array().unwrap();
     let outside = quality.iter().find(|one| one["counter"] == "nanoseconds_outside_stages").unwrap();
-    assert!(outside["share"].as_f64().unwrap() < 0.01, "{outside}");
+    // A step between the stages would show here; a busy machine that stops the program between two of them does not.
+    assert!(outside["share"].as_f64().unwrap() < 0.1, "{outside}");
+    assert!(["info", "warning"].contains(&outside["severity"].as_str().unwrap()), "{outside}");
     assert_eq!(stage("sam") + stage("clip") + stage("projector"), stage("vision"));
     assert!(stage("vision") <= stage("prefill"));
     assert!(metrics["operators"].as_array().unwrap().len() > 10);
