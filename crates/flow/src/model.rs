@@ -47,6 +47,8 @@ pub struct LoadedModel {
     pub network: Model,
     /// Element type of weights and activations.
     pub dtype: DType,
+    /// The element type that was asked for, where one was.
+    pub wanted_dtype: Option<DType>,
     /// Revision of the published weights, where known.
     pub revision: Option<String>,
     /// Free text for the reports.
@@ -113,10 +115,8 @@ pub fn load(settings: &ModelSettings) -> Result<LoadedModel, ModelError> {
         (ConfigSource::File, None) => return Err(ModelError::NoFile),
         (ConfigSource::File, Some(path)) => (path.display().to_string(), read(path)?),
     };
-    let dtype = match &settings.dtype {
-        Some(text) => text.parse()?,
-        None => config.dtype(),
-    };
+    let wanted_dtype = settings.dtype.as_deref().map(str::parse).transpose()?;
+    let dtype = wanted_dtype.unwrap_or_else(|| config.dtype());
     let network = Model::new(&config);
     Ok(LoadedModel {
         id: settings.name.clone(),
@@ -124,6 +124,7 @@ pub fn load(settings: &ModelSettings) -> Result<LoadedModel, ModelError> {
         config,
         network,
         dtype,
+        wanted_dtype,
         revision: settings.revision.clone(),
         notes: settings.notes.clone().unwrap_or_default(),
     })

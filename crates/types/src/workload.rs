@@ -45,6 +45,8 @@ pub enum PageKind {
     ImageRich,
     /// Made up.
     Synthetic,
+    /// Nobody says.
+    Unknown,
 }
 
 /// The image part of a prompt.

@@ -63,10 +63,13 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<Exit, CliE
         None => (compose(arguments, context)?, None),
     };
     let model = load(&config)?;
+    warn_of_no_effect(arguments, context);
     let request = ProfileRequest {
+        engine: config.get::<String>("engine")?,
+        device: config.get::<String>("device")?,
         weights: config.get::<WeightSettings>("model")?,
         infer: config.get::<InferSettings>("infer")?,
-        dataset: config.get::<DatasetSettings>("dataset")?,
+        dataset: dataset(&config)?,
         last_logits_only: config.get::<String>("workload.logits")? == "last",
         keep_predictions: arguments.predictions,
         tool_version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -161,6 +164,29 @@ fn earlier(arguments: &Arguments, selector: &str) -> Result<(Config, Option<type
 fn load(config: &Config) -> Result<LoadedModel, CliError> {
     let settings: ModelSettings = config.get("model")?;
     model::load(&settings).map_err(|error| model_error(&error))
+}
+
+/// The dataset, or the file list that `inputs.manifest` names in its place.
+fn dataset(config: &Config) -> Result<DatasetSettings, CliError> {
+    let mut settings: DatasetSettings = config.get("dataset")?;
+    if let Some(manifest) = config.get::<Option<PathBuf>>("inputs.manifest")? {
+        settings.root = ".".to_owned();
+        settings.file_list = Some(manifest);
+    }
+    Ok(settings)
+}
+
+/// Parts of the configuration that this verb does not read.
+const WITHOUT_EFFECT: [&str; 4] = ["workload.", "pipeline.", "runner.", "hardware="];
+
+/// Says which overrides change nothing here, so that nobody believes they did.
+fn warn_of_no_effect(arguments: &Arguments, context: &Context) {
+    for text in &arguments.overrides {
+        let key = text.trim_start_matches('+');
+        if WITHOUT_EFFECT.iter().any(|part| key.starts_with(part)) && !key.starts_with("workload.logits=") {
+            context.messages.warning(format!("`{text}` has no effect on `profile`"));
+        }
+    }
 }
 
 fn quoted(text: &str) -> String {

@@ -52,6 +52,8 @@ pub struct InferSettings {
     pub top_p: f64,
     /// No run of this many tokens comes twice; zero switches it off.
     pub no_repeat_ngram_size: u64,
+    /// How attention is computed; the engine has one way of its own.
+    pub attention: String,
 }
 
 /// Where weights come from: the `model.weights` and `model.seed` of a configuration.
@@ -66,6 +68,10 @@ pub struct WeightSettings {
 /// What to profile.
 #[derive(Clone, Debug)]
 pub struct ProfileRequest {
+    /// What runs the model; `native` is all there is.
+    pub engine: String,
+    /// Where it runs; `cpu` is all there is, and `auto` means it.
+    pub device: String,
     /// Where weights come from.
     pub weights: WeightSettings,
     /// How a page becomes text.
@@ -153,6 +159,24 @@ fn check(model: &LoadedModel, request: &ProfileRequest) -> Result<(), ProfileErr
     if !model.network.takes_pictures() {
         return Err(ProfileError::NoPages { model: model.id.clone() });
     }
+    let one_of = |key: &'static str, expected: &'static str, found: &str, allowed: &[&str]| {
+        if allowed.contains(&found) {
+            return Ok(());
+        }
+        Err(ProfileError::Setting { key, expected, found: format!("`{found}`") })
+    };
+    one_of("engine", "`native`, the only one there is yet", &request.engine, &["native"])?;
+    one_of("device", "`cpu` or `auto`: models run on the processor only, yet", &request.device, &["cpu", "auto"])?;
+    one_of(
+        "infer.attention",
+        "`eager`: the engine computes attention in one way",
+        &request.infer.attention,
+        &["eager"],
+    )?;
+    if let Some(dtype) = model.wanted_dtype.filter(|dtype| *dtype != DType::Fp32) {
+        let expected = "float32 or null: the processor computes in single precision";
+        return Err(ProfileError::Setting { key: "model.dtype", expected, found: dtype.to_string() });
+    }
     let sampling = &request.dataset.sampling;
     for (key, found) in [("dataset.sampling.epochs", sampling.epochs), ("dataset.sampling.repeats", sampling.repeats)] {
         if found == 0 {
@@ -216,7 +240,7 @@ fn filled(
     let mut workload: Option<Workload> = None;
     for one in &measured.inputs {
         let (one_workload, one_work) =
-            records::work(network, &one.prepared.facts, one.prepared.sides, dtype, request.last_logits_only)?;
+            records::work(network, &one.prepared.facts, one.kind, one.prepared.sides, dtype, request.last_logits_only)?;
         workload.get_or_insert(one_workload);
         work.extend(one_work);
         operators.extend(records::operators(network, roofline.as_ref(), &one.traced.prefill, &one.traced.decode));

@@ -2,14 +2,16 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use types::{Nanos, Sample};
+use types::{Nanos, PageKind, Sample};
 
 use super::inputs::{self, Input, SamplingSettings};
 use super::measure::{Inference, Prepared, Runner, Turn};
+use super::records;
 use super::{ProfileError, ProfileRequest, Progress};
 
 /// One measured input.
 pub(super) struct MeasuredInput {
+    pub(super) kind: PageKind,
     pub(super) prepared: Prepared,
     pub(super) traced: Inference,
 }
@@ -69,12 +71,13 @@ pub(super) fn measure(
         }
     }
     let mut measured = Measured { inputs: Vec::new(), samples, wall, profiled: Vec::new(), texts: Vec::new() };
-    for (_, mut input) in prepared {
+    for (index, mut input) in prepared {
+        let kind = records::page_kind(inputs[index].facts.category.as_deref());
         let traced = step(&input, Turn { epoch: 0, repeat: 0, warmup: false }, true, &mut done)?;
         input.facts.generated_tokens = traced.tokens.len() as u64;
         measured.profiled.extend(traced.samples.iter().cloned());
         measured.texts.push((input.facts.name.clone(), runner.text(&traced.tokens)?));
-        measured.inputs.push(MeasuredInput { prepared: input, traced });
+        measured.inputs.push(MeasuredInput { kind, prepared: input, traced });
     }
     Ok(measured)
 }

@@ -58,6 +58,7 @@ pub(super) fn classes(model: &Model) -> BTreeMap<String, String> {
 pub(super) fn work(
     model: &Model,
     facts: &InputFacts,
+    doc_kind: PageKind,
     [base_size, image_size]: [u64; 2],
     dtype: DType,
     last_logits_only: bool,
@@ -65,7 +66,7 @@ pub(super) fn work(
     let workload = Workload {
         profile_id: facts.name.clone(),
         description: format!("as measured on {}", facts.name),
-        doc_kind: PageKind::MixedLayout,
+        doc_kind,
         num_pages: 1,
         batch: 1,
         image: facts.crop_grid.map(|crop_grid| ImageWorkload {
@@ -90,6 +91,16 @@ pub(super) fn work(
         .map(|(stage, work)| InputWork { input: facts.name.clone(), stage, work })
         .collect();
     Ok((workload, work))
+}
+
+/// What kind of page the dataset's manifest says it is.
+pub(super) fn page_kind(category: Option<&str>) -> PageKind {
+    match category {
+        Some("text-heavy") => PageKind::TextHeavy,
+        Some("mixed-layout") => PageKind::MixedLayout,
+        Some("image-rich") => PageKind::ImageRich,
+        _ => PageKind::Unknown,
+    }
 }
 
 /// Work of every stage; a stage's includes that of the stages nested in it.

@@ -75,7 +75,10 @@ impl Timed {
 
 impl Times {
     pub(super) fn of(cost: &Cost, dtype: DType, roofline: &Roofline<'_>) -> Self {
-        let Some(time) = roofline.time(cost, dtype) else { return Self::default() };
+        // Whoever summarises makes the roofline for every matrix type of the prediction, so a time is always there.
+        let time = roofline.time(cost, dtype);
+        debug_assert!(time.is_some(), "the roofline was not made for {dtype}");
+        let Some(time) = time else { return Self::default() };
         let total = time.total();
         match time.bound() {
             Bound::Compute => Self { total, compute_bound: total, memory_bound: Seconds::ZERO },

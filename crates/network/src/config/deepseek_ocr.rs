@@ -123,7 +123,8 @@ impl DeepseekOcrConfig {
             let expected = format!("{}, the hidden size of the decoder", language.width);
             return Err(projector.wrong("n_embed", outputs, expected));
         }
-        let dtype = fields.dtype()?.or(language_fields.dtype()?).unwrap_or(DType::Bf16);
+        // What Hugging Face takes where a configuration does not say.
+        let dtype = fields.dtype()?.or(language_fields.dtype()?).unwrap_or(DType::Fp32);
         Ok(Self { sam, clip, projector_inputs, language, dtype })
     }
 }

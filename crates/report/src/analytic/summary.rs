@@ -366,6 +366,7 @@ fn page_kind(kind: PageKind) -> &'static str {
         PageKind::MixedLayout => "mixed layout",
         PageKind::ImageRich => "mostly pictures",
         PageKind::Synthetic => "synthetic",
+        PageKind::Unknown => "not said",
     }
 }
 
