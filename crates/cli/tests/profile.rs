@@ -191,10 +191,10 @@ fn nothing_to_run_on_is_wrong_usage_and_leaves_no_folder() {
         (&["dataset.sampling.repeats=0"], 2, "at least 1"),
         (&["--model", "llama-3-8b"], 2, "takes no pages"),
         (&["--from", "nothing"], 2, "nothing"),
-        (&["device=cuda:0"], 2, "device must be"),
-        (&["engine=torch"], 2, "engine must be"),
-        (&["infer.attention=flash"], 2, "infer.attention must be"),
-        (&["model.dtype=bfloat16"], 2, "model.dtype must be"),
+        (&["device=cuda:0"], 2, "device is `cuda:0`"),
+        (&["engine=torch"], 2, "engine is `torch`"),
+        (&["infer.attention=flash"], 2, "infer.attention is `flash`"),
+        (&["model.dtype=bfloat16"], 2, "model.dtype is bf16"),
         (&["inputs.manifest=no-such-list"], 2, "no-such-list"),
     ];
     for (arguments, code, wanted) in cases {

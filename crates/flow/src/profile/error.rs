@@ -66,7 +66,7 @@ pub enum ProfileError {
         reason: String,
     },
     /// A setting out of range.
-    #[error("{key} must be {expected}, is {found}")]
+    #[error("{key} is {found}; it must be {expected}")]
     Setting {
         /// The key.
         key: &'static str,

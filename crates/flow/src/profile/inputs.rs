@@ -197,7 +197,7 @@ impl Input {
         };
         let content = match content {
             Err(error) => {
-                facts.problem = Some(error.to_string());
+                facts.problem = Some(format!("cannot read {}: {error}", facts.path));
                 return Self { facts, content: None };
             }
             Ok(content) => content,

@@ -165,8 +165,8 @@ fn check(model: &LoadedModel, request: &ProfileRequest) -> Result<(), ProfileErr
         }
         Err(ProfileError::Setting { key, expected, found: format!("`{found}`") })
     };
-    one_of("engine", "`native`, the only one there is yet", &request.engine, &["native"])?;
-    one_of("device", "`cpu` or `auto`: models run on the processor only, yet", &request.device, &["cpu", "auto"])?;
+    one_of("engine", "`native`, the only one there is", &request.engine, &["native"])?;
+    one_of("device", "`cpu` or `auto`: models run on the processor only", &request.device, &["cpu", "auto"])?;
     one_of(
         "infer.attention",
         "`eager`: the engine computes attention in one way",
