@@ -27,6 +27,7 @@ mod runs;
 mod schema;
 mod stage;
 mod statistics;
+pub mod timeline;
 mod unit;
 mod validation;
 mod workload;

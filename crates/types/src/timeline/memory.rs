@@ -1,0 +1,17 @@
+//! Allocations as a framework reports them.
+
+use super::ThreadId;
+use crate::Nanos;
+
+/// One allocation or release.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MemoryEvent {
+    /// When.
+    pub time: Nanos,
+    /// On which thread.
+    pub thread: ThreadId,
+    /// Bytes taken; negative when given back.
+    pub bytes: i64,
+    /// Ordinal of the device; absent for host memory.
+    pub device: Option<u32>,
+}

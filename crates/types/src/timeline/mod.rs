@@ -1,0 +1,139 @@
+//! A timeline: what a trace says happened, on the host and on devices.
+//!
+//! Readers of every format fill one; joins, stages and tables are made from it elsewhere. Rows are small and plain,
+//! because a trace has millions of them: text is stored once and referred to by [`NameId`], and so are launch shapes,
+//! operator signatures, threads and queues. Rows keep the order of the source; nothing here is sorted or matched.
+//!
+//! A reader lets no timestamp in whose size reaches [`Timeline::LARGEST_TIME`], so that spans can be subtracted and
+//! added without overflow.
+
+mod device_work;
+mod host;
+mod memory;
+mod range;
+mod table;
+
+use std::num::NonZeroU64;
+
+pub use device_work::{CopyDirection, DeviceQueue, DeviceWork, QueueId, WorkKind};
+pub use host::{HostCall, HostOperator, HostThread, OperatorKind, OperatorSignature, SignatureId, ThreadId};
+pub use memory::MemoryEvent;
+pub use range::{Range, RangeStyle};
+pub use table::{LaunchShapeId, NameId, Table};
+
+use crate::{Clock, Device, LaunchShape, Nanos, QualityCounter};
+
+/// Ties a call on the host to the device work it launched. Unique within one process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Correlation(pub NonZeroU64);
+
+impl Correlation {
+    /// A number of the source; zero is what sources write where there is none.
+    pub fn new(number: u64) -> Option<Self> {
+        NonZeroU64::new(number).map(Self)
+    }
+}
+
+/// The number a framework gives one call of an operator, so that device work can name it. Unique within one process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct OperatorCallId(pub NonZeroU64);
+
+impl OperatorCallId {
+    /// A number of the source; zero is what sources write where there is none.
+    pub fn new(number: u64) -> Option<Self> {
+        NonZeroU64::new(number).map(Self)
+    }
+}
+
+/// What kind of file a timeline came from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum TraceFormat {
+    /// Chrome JSON written by the torch profiler (Kineto).
+    TorchProfiler,
+    /// SQLite export of Nsight Systems.
+    NsysSqlite,
+    /// Records of our own collector.
+    Wire,
+}
+
+impl TraceFormat {
+    /// The name in files.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::TorchProfiler => "torch-profiler",
+            Self::NsysSqlite => "nsys",
+            Self::Wire => "llm-perf",
+        }
+    }
+}
+
+/// Everything one trace file says.
+#[derive(Clone, Debug)]
+pub struct Timeline {
+    /// Kind of file.
+    pub format: TraceFormat,
+    /// The tool that wrote it, with its version, as far as the file says.
+    pub tool: Option<String>,
+    /// What all times here are relative to.
+    pub clock: Clock,
+    /// Devices the file describes.
+    pub devices: Vec<Device>,
+    /// Every text, once.
+    pub names: Table<str>,
+    /// Every launch shape, once.
+    pub launch_shapes: Table<LaunchShape>,
+    /// Every operator signature, once.
+    pub signatures: Table<OperatorSignature>,
+    /// Threads of the host.
+    pub threads: Vec<HostThread>,
+    /// Streams of the devices.
+    pub queues: Vec<DeviceQueue>,
+    /// Kernels, copies and fills.
+    pub work: Vec<DeviceWork>,
+    /// Calls of the CUDA runtime and driver.
+    pub calls: Vec<HostCall>,
+    /// Framework operators and Python functions. The call tree is the nesting of their spans on one thread.
+    pub operators: Vec<HostOperator>,
+    /// NVTX ranges and user annotations.
+    pub ranges: Vec<Range>,
+    /// Allocations and releases.
+    pub memory: Vec<MemoryEvent>,
+    /// What was lost or could not be understood while reading.
+    pub quality: Vec<QualityCounter>,
+}
+
+impl Timeline {
+    /// No time of a timeline is this large, in either direction: about 73 years.
+    pub const LARGEST_TIME: i64 = 1 << 61;
+
+    /// A timeline with nothing in it.
+    pub fn new(format: TraceFormat, clock: Clock) -> Self {
+        Self {
+            format,
+            tool: None,
+            clock,
+            devices: Vec::new(),
+            names: Table::default(),
+            launch_shapes: Table::default(),
+            signatures: Table::default(),
+            threads: Vec::new(),
+            queues: Vec::new(),
+            work: Vec::new(),
+            calls: Vec::new(),
+            operators: Vec::new(),
+            ranges: Vec::new(),
+            memory: Vec::new(),
+            quality: Vec::new(),
+        }
+    }
+
+    /// A time of the source, or `None` where it cannot be one.
+    pub fn time(nanoseconds: i64) -> Option<Nanos> {
+        (nanoseconds.unsigned_abs() < Self::LARGEST_TIME as u64).then(|| Nanos::new(nanoseconds))
+    }
+
+    /// The text of a name.
+    pub fn name(&self, id: NameId) -> &str {
+        self.names.get(id)
+    }
+}
