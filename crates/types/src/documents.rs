@@ -4,8 +4,8 @@ use schemars::{Schema, generate::SchemaSettings};
 
 use crate::schema::{Document, SchemaName};
 use crate::{
-    AnalyticReport, Calibration, Diagnosis, Environment, HardwareListing, InputSet, Metrics, RunDetail, RunList,
-    RunManifest, SchemaList, ValidationReport,
+    AnalyticReport, Calibration, Comparison, Diagnosis, Environment, HardwareListing, InputSet, Metrics, RunDetail,
+    RunList, RunManifest, SchemaList, ValidationReport,
 };
 
 /// One document: its name, what it is and how its schema is made.
@@ -37,6 +37,7 @@ pub const ALL: &[DocumentKind] = &[
     ),
     DocumentKind::of::<InputSet>("inputs.yaml: the images a run was given and which it used"),
     DocumentKind::of::<Environment>("env.json: the machine and the software a run used"),
+    DocumentKind::of::<Comparison>("output of `compare --json`: what changed between runs, and how sure that is"),
     DocumentKind::of::<Diagnosis>("output of `doctor --json`: what can be profiled here"),
     DocumentKind::of::<HardwareListing>("output of `hardware --json`: devices with their peaks and sources"),
     DocumentKind::of::<Calibration>("measured rates of this machine's processor"),

@@ -5,6 +5,7 @@
 
 mod analytic;
 mod clock;
+mod comparison;
 mod cost;
 mod device;
 mod diagnosis;
@@ -38,6 +39,9 @@ pub use analytic::{
     TargetOperator, TargetOperatorList, WorkloadProfile,
 };
 pub use clock::{Clock, ClockId, ClockKind};
+pub use comparison::{
+    Change, ChangeInterval, ChangeVerdict, ComparedRun, Comparison, Difference, Gate, GateOutcome, Measured, Replication,
+};
 pub use cost::{Cost, Traffic};
 pub use device::{Device, DeviceId, Placement};
 pub use diagnosis::{Check, Diagnosis, Verdict};
