@@ -68,6 +68,7 @@ pub fn profile(records: &ProfileRecords) -> Metrics {
         variance: timings.variance(),
         operator_groups: operators::groups(&records.operators),
         cost_centres: cost_centres(&records.operators),
+        routing: records.routing.clone(),
     }
 }
 

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use types::{
-    Clock, Cost, Device, InputFacts, Nanos, OperatorRecord, PeakUsed, ProfileSettings, QualityCounter, RunHeader,
-    Sample, Stage, Work,
+    Clock, Cost, Device, InputFacts, Nanos, OperatorRecord, PeakUsed, ProfileSettings, QualityCounter,
+    RoutingCounts, RunHeader, Sample, Stage, Work,
 };
 
 /// Everything one profiled run recorded, and the modelled work beside it.
@@ -29,6 +29,8 @@ pub struct ProfileRecords {
     /// Classes by module path, for modules that have no operator of their own; may be empty, and then such modules are
     /// not listed.
     pub classes: BTreeMap<String, String>,
+    /// Where mixtures of experts sent their tokens in the instrumented pass; empty without experts.
+    pub routing: Vec<RoutingCounts>,
     /// Stage times of the instrumented pass over the same inputs.
     pub profiled: Vec<Sample>,
     /// Rates utilisation is held against; absent when the device's are not known.

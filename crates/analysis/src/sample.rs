@@ -37,6 +37,7 @@ pub(crate) fn records() -> ProfileRecords {
         work: Vec::new(),
         operators: Vec::new(),
         classes: BTreeMap::new(),
+        routing: Vec::new(),
         profiled: Vec::new(),
         peak: None,
         logits_all_positions: true,

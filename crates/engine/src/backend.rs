@@ -1,6 +1,6 @@
 //! The backend: values are tensors, and every operation runs.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::time::Instant;
 
 use candle_core::Tensor;
@@ -30,8 +30,8 @@ pub struct Engine<'a> {
     zero: Instant,
     open: Vec<(Module, Option<(Nanos, nvtx::Range)>)>,
     trace: Trace,
-    /// How many rows each expert got, by expert, over all calls.
-    routed: Vec<u64>,
+    /// How many rows each expert got, by expert, for every module with experts.
+    routed: BTreeMap<Module, Vec<u64>>,
     /// Outputs of modules somebody wants to see.
     watched: HashMap<Module, Vec<Tensor>>,
 }
@@ -69,7 +69,7 @@ impl<'a> Engine<'a> {
             zero,
             open: Vec::new(),
             trace: Trace::default(),
-            routed: Vec::new(),
+            routed: BTreeMap::new(),
             watched: HashMap::new(),
         }
     }
@@ -94,9 +94,9 @@ impl<'a> Engine<'a> {
         std::mem::take(&mut self.trace)
     }
 
-    /// Rows each expert got since the engine was made, all layers together.
-    pub fn routed(&self) -> &[u64] {
-        &self.routed
+    /// Rows each expert got since the last call, by the module that holds the experts.
+    pub fn take_routed(&mut self) -> BTreeMap<Module, Vec<u64>> {
+        std::mem::take(&mut self.routed)
     }
 
     /// Keeps the outputs of the module at `path` from now on; false when there is none.
@@ -207,7 +207,11 @@ impl Backend for Engine<'_> {
         let failed = |source| NetworkError::from(EngineError::Compute { op: "experts", source });
         let per_token = routing.per_token;
         let plan = op::routing::Plan::new(routing, &scores.tensor, &indices.tensor).map_err(failed)?;
-        self.routed.resize(self.routed.len().max(routing.experts as usize), 0);
+        let module = self.module();
+        let routed = self.routed.entry(module).or_insert_with(|| vec![0; routing.experts as usize]);
+        for group in plan.groups() {
+            routed[group.expert] += group.rows as u64;
+        }
         let start = self.tracing.then(|| since(self.zero));
         let rows = plan.dispatch(&x.tensor).map_err(failed)?;
         let rows = Value::new(rows, x.spec.dtype, Role::Activation)?;
@@ -216,7 +220,6 @@ impl Backend for Engine<'_> {
         }
         let mut outputs = Vec::with_capacity(plan.groups().len());
         for group in plan.groups() {
-            self.routed[group.expert] += group.rows as u64;
             let part = rows.tensor.narrow(0, group.start, group.rows).map_err(failed)?;
             let part = Value::new(part, x.spec.dtype, Role::Activation)?;
             outputs.push(each(self, group.expert, part)?.tensor);

@@ -1,9 +1,10 @@
 //! A session: a network and its weights, loaded once and run many times.
 
+use std::collections::BTreeMap;
 use std::time::Instant;
 
 use candle_core::{D, DType as CandleType, Device, Tensor};
-use network::{Images, Model, Prompt};
+use network::{Images, Model, Module, Prompt};
 use types::{DType, Nanos, Role};
 
 use crate::nvtx;
@@ -125,9 +126,9 @@ impl Generation<'_> {
         self.engine.watched(path)
     }
 
-    /// Rows each expert got, all layers together.
-    pub fn routed(&self) -> &[u64] {
-        self.engine.routed()
+    /// Rows each expert got since the last call, by the module that holds the experts.
+    pub fn take_routed(&mut self) -> BTreeMap<Module, Vec<u64>> {
+        self.engine.take_routed()
     }
 
     /// Whether operations are recorded from now on.
@@ -165,6 +166,7 @@ impl Generation<'_> {
 
     /// Runs pictures through a network that takes nothing else.
     pub fn classify(&mut self, pictures: &Pictures) -> Result<Forward, EngineError> {
+        let _range = nvtx::Range::push("prefill");
         let input = self.pictures(pictures)?;
         self.forward(Prompt { input, offset: 0, images: None, last_logits_only: false }, 0)
     }

@@ -105,7 +105,7 @@ fn ranges_of_the_vision_stages_are_timed_and_operations_only_when_asked() {
     let inside: i64 = forward.trace.ranges.iter().map(|range| range.duration.get()).sum();
     assert!(inside > 0 && inside <= forward.duration.get());
     // Every token went to three experts in each of the two layers that mix.
-    let rows: u64 = run.routed().iter().sum();
+    let rows: u64 = run.take_routed().values().flatten().sum();
     assert_eq!(rows, workload.seq_len * 3 * 2);
 }
 

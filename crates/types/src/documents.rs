@@ -35,7 +35,7 @@ pub const ALL: &[DocumentKind] = &[
     DocumentKind::of::<AnalyticReport>(
         "report.json: what a model costs on a workload, modelled from its configuration",
     ),
-    DocumentKind::of::<InputSet>("inputs.yaml: the images a run was given and which it used"),
+    DocumentKind::of::<InputSet>("inputs.yaml: the images or prompts a run was given and which it used"),
     DocumentKind::of::<Environment>("env.json: the machine and the software a run used"),
     DocumentKind::of::<Comparison>("output of `compare --json`: what changed between runs, and how sure that is"),
     DocumentKind::of::<Diagnosis>("output of `doctor --json`: what can be profiled here"),

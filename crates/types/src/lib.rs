@@ -53,7 +53,7 @@ pub use finding::Finding;
 pub use hardware::{
     CalibratedRate, Calibration, ComputeUnit, Hardware, HardwareListing, NumberSource, Peak, Source, Sourced,
 };
-pub use inputs::{InputImage, InputSet};
+pub use inputs::{InputImage, InputPrompt, InputSet};
 pub use kernel::{KernelRecord, KernelSummary, LaunchShape};
 pub use layer_page::{FormulaLine, LayerPage, LayerPart, LayerPass, OperationLines};
 pub use manifest::{Artifact, ProcessIdentity, RunManifest, RunStatus, StepRecord};
@@ -63,7 +63,7 @@ pub use metrics::{
 pub use op::{ActivationKind, InterpolationKind, Op, Role, Shape, Spec};
 pub use operator::{ClassGroup, OperatorGroups, OperatorRecord, OperatorSummary, ShapeGroup};
 pub use origin::Origin;
-pub use profile::{CostCentre, InputFacts, ProfileSettings, Throughput};
+pub use profile::{CostCentre, InputFacts, ProfileSettings, RoutingCounts, Throughput};
 pub use quality::{QualityCounter, Severity};
 pub use region::{RegionRecord, RegionSummary};
 pub use runs::{FileProblem, FileProblemKind, RunDetail, RunList, RunListing, RunState, Verification};

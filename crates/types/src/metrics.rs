@@ -12,7 +12,7 @@ use crate::schema::{Document, SchemaName, SchemaTag};
 use crate::{
     Bytes, BytesPerSecond, Clock, CostCentre, DType, Device, DeviceId, Finding, Flops, FlopsPerSecond, InputFacts,
     KernelSummary, Nanos, OperatorGroups, OperatorSummary, Origin, ProfileSettings, QualityCounter, RegionSummary,
-    Stage, Statistics, Throughput, Variance,
+    RoutingCounts, Stage, Statistics, Throughput, Variance,
 };
 
 /// What was run, and on what.
@@ -222,6 +222,9 @@ pub struct Metrics {
     /// Parts of the network by time, without overlap.
     #[serde(default)]
     pub cost_centres: Vec<CostCentre>,
+    /// Where mixtures of experts sent their tokens; empty for models without experts and when not recorded.
+    #[serde(default)]
+    pub routing: Vec<RoutingCounts>,
 }
 
 impl Document for Metrics {

@@ -54,6 +54,17 @@ pub struct Throughput {
     pub prefill_tokens_per_second: Option<f64>,
 }
 
+/// Where a mixture of experts sent the tokens of one stage: recorded in the instrumented pass, each input once.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct RoutingCounts {
+    /// Path of the module that holds the experts.
+    pub path: String,
+    /// Stage.
+    pub stage: Stage,
+    /// Tokens each expert got, in the order of the experts. A token counts once for every expert it was sent to.
+    pub tokens_per_expert: Vec<u64>,
+}
+
 /// A part of the network that takes time, repeated layers taken together. Cost centres do not overlap.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CostCentre {

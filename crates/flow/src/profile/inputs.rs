@@ -97,6 +97,7 @@ pub(super) fn document(settings: &DatasetSettings, inputs: &[Input]) -> InputSet
         subset_filelist: settings.file_list.as_ref().map(|file| file.display().to_string()),
         count: inputs.len() as u64,
         images: inputs.iter().map(|input| input.facts.clone()).collect(),
+        prompts: Vec::new(),
     }
 }
 

@@ -272,6 +272,7 @@ fn filled(
         work,
         operators,
         classes: records::classes(network),
+        routing: Vec::new(),
         profiled: measured.profiled,
         peak: peak(&processor, dtype),
         logits_all_positions: !request.last_logits_only,

@@ -143,6 +143,7 @@ fn records() -> ProfileRecords {
         work: work(),
         operators: CALLS.iter().flat_map(|call| calls(call, flops, bytes_per_second)).collect(),
         classes: BTreeMap::new(),
+        routing: Vec::new(),
         profiled: samples().into_iter().filter(|sample| !sample.warmup && sample.repeat == 1).map(slower).collect(),
         peak: Some(PeakUsed {
             flops,
