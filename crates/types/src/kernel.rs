@@ -18,6 +18,9 @@ pub struct LaunchShape {
     pub shared_static_bytes: Option<u32>,
     /// Shared memory of a block, asked for at launch.
     pub shared_dynamic_bytes: Option<u32>,
+    /// Shared memory of a block, fixed and asked for together, where the source does not tell the two apart.
+    #[serde(default)]
+    pub shared_total_bytes: Option<u32>,
 }
 
 /// One launch of a kernel.

@@ -52,7 +52,8 @@ pub enum OperatorKind {
 /// Place of a signature in [`super::Timeline::signatures`].
 pub type SignatureId = super::table::TableId<OperatorSignature>;
 
-/// What an operator was called with. One entry per argument; an argument that is no tensor has no dimensions.
+/// What an operator was called with. One entry per argument; an argument that is no tensor has no dimensions, and a list
+/// of tensors has one entry per tensor, each with the type of the list.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct OperatorSignature {
     /// Dimensions.
