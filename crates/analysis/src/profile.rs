@@ -69,6 +69,7 @@ pub fn profile(records: &ProfileRecords) -> Metrics {
         operator_groups: operators::groups(&records.operators),
         cost_centres: cost_centres(&records.operators),
         routing: records.routing.clone(),
+        trace: None,
     }
 }
 

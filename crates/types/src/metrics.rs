@@ -12,7 +12,7 @@ use crate::schema::{Document, SchemaName, SchemaTag};
 use crate::{
     Bytes, BytesPerSecond, Clock, CostCentre, DType, Device, DeviceId, Finding, Flops, FlopsPerSecond, InputFacts,
     KernelSummary, Nanos, OperatorGroups, OperatorSummary, Origin, ProfileSettings, QualityCounter, RegionSummary,
-    RoutingCounts, Stage, Statistics, Throughput, Variance,
+    RoutingCounts, Stage, Statistics, Throughput, TraceFacts, Variance,
 };
 
 /// What was run, and on what.
@@ -225,6 +225,9 @@ pub struct Metrics {
     /// Where mixtures of experts sent their tokens; empty for models without experts and when not recorded.
     #[serde(default)]
     pub routing: Vec<RoutingCounts>,
+    /// Where an imported run was read from; absent for a run of our own.
+    #[serde(default)]
+    pub trace: Option<TraceFacts>,
 }
 
 impl Document for Metrics {

@@ -1,0 +1,128 @@
+//! What an imported run adds to its metrics: where it was read from, and how much of it could be placed.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::{Bytes, DeviceId, Nanos, Stage, Statistics, Workload};
+
+/// A file that was imported. It is not copied.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct TraceSource {
+    /// As it was given; `-` is standard input.
+    pub path: String,
+    /// Kind of file, such as `torch-profiler`.
+    pub format: String,
+    /// The tool that wrote it, as far as the file says.
+    pub tool: Option<String>,
+    /// Size, as stored.
+    pub bytes: Bytes,
+    /// SHA-256 of the content as stored, in lowercase hexadecimal.
+    #[schemars(regex(pattern = r"^[0-9a-f]{64}$"))]
+    pub sha256: String,
+    /// Rank in a distributed run.
+    pub rank: Option<u32>,
+}
+
+/// How stages were found.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct StageBasis {
+    /// Whether they are inferred; otherwise ranges in the trace mark them.
+    pub inferred: bool,
+    /// How sure an inference is; absent where ranges mark the stages.
+    #[schemars(range(min = 0.0, max = 1.0))]
+    pub confidence: Option<f64>,
+    /// From what, or why there is none.
+    pub basis: String,
+}
+
+/// How much of the device's time could be placed. Shares are of `device_ns`.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct WorkCoverage {
+    /// Time of all kernels, copies and fills, overlap counted twice.
+    pub device_ns: Nanos,
+    /// In a stage that ranges mark.
+    #[schemars(range(min = 0.0, max = 1.0))]
+    pub stage_share: Option<f64>,
+    /// In a stage that was inferred.
+    #[schemars(range(min = 0.0, max = 1.0))]
+    pub inferred_share: Option<f64>,
+    /// In no stage.
+    #[schemars(range(min = 0.0, max = 1.0))]
+    pub unattributed_share: Option<f64>,
+    /// Inside a framework operator.
+    #[schemars(range(min = 0.0, max = 1.0))]
+    pub operator_share: Option<f64>,
+}
+
+/// The workload a trace shows, and what of it rests on recorded shapes.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct TracedWorkload {
+    /// The workload; absent when it could not be told.
+    pub workload: Option<Workload>,
+    /// Where each part comes from, in words.
+    pub evidence: Vec<String>,
+    /// Why it could not be told.
+    pub missing: Vec<String>,
+}
+
+/// All copies or fills of one kind in one stage on one device.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct CopySummary {
+    /// Name in the trace.
+    pub name: String,
+    /// Stage that launched it; absent when not attributed.
+    pub stage: Option<Stage>,
+    /// Device it ran on.
+    pub device: DeviceId,
+    /// How many.
+    pub calls: u64,
+    /// Time of all.
+    pub total_ns: Nanos,
+    /// Bytes of all; absent where the trace does not say for each.
+    pub bytes: Option<Bytes>,
+}
+
+/// Hardware counters of all measured launches of one kernel, or of one range.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct CounterSummary {
+    /// Full demangled name of the kernel, or of the range.
+    pub name: String,
+    /// The name without template arguments and parameters.
+    pub short_name: String,
+    /// Device it ran on; absent where the source does not say.
+    pub device: Option<DeviceId>,
+    /// Launches measured.
+    pub calls: u64,
+    /// Time of all, as the counters have it: under the tool's clocks and caches, not those of a plain run.
+    pub total_ns: Option<Nanos>,
+    /// Bytes read from and written to device memory, all launches together.
+    pub dram_bytes: Option<Bytes>,
+    /// Share of the multiprocessors' peak that was used, mean over launches weighted by time.
+    #[schemars(range(min = 0.0))]
+    pub compute_share: Option<f64>,
+    /// Share of the memory system's peak that was used, mean over launches weighted by time.
+    #[schemars(range(min = 0.0))]
+    pub memory_share: Option<f64>,
+    /// Share of the warps a multiprocessor can hold that were active, mean over launches weighted by time.
+    #[schemars(range(min = 0.0))]
+    pub occupancy: Option<f64>,
+}
+
+/// Everything only an imported run has.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct TraceFacts {
+    /// The files, in the order given.
+    pub sources: Vec<TraceSource>,
+    /// How stages were found; absent where the files have no timeline.
+    pub stages: Option<StageBasis>,
+    /// How much of the device's time was placed; absent where the files have no timeline.
+    pub coverage: Option<WorkCoverage>,
+    /// The workload; absent where nobody asked for utilisation.
+    pub workload: Option<TracedWorkload>,
+    /// Host time of decode steps, in milliseconds; absent where the trace does not mark them.
+    pub step_ms: Option<Statistics>,
+    /// Copies and fills by time.
+    pub copies: Vec<CopySummary>,
+    /// Hardware counters by time; empty without a source that has them.
+    pub counters: Vec<CounterSummary>,
+}
