@@ -1,6 +1,23 @@
-//! Centre and spread of repeated measurements. Nothing here gives NaN: what is not defined is absent.
+//! Centre and spread of repeated measurements, and what they tell about a change. Pure functions of samples: nothing here
+//! knows where they come from, and nothing gives NaN; what is not defined is absent.
+//!
+//! `docs/concepts/statistics.md` has every formula, with the reasons for choosing it.
+
+mod distribution;
+mod family;
+mod outliers;
+pub(crate) mod random;
+mod rank_test;
+mod strata;
+mod student_test;
 
 use types::Statistics;
+
+pub use family::holm;
+pub use outliers::{outliers, warm_up};
+pub use rank_test::{RankTest, rank_test};
+pub use strata::{LogInterval, Stratum, log_ratio, log_ratio_interval};
+pub use student_test::{StudentTest, student_test};
 
 /// Centre and spread of the finite samples; `None` when there is none.
 pub fn describe(samples: &[f64]) -> Option<Statistics> {
