@@ -3,8 +3,10 @@
 //! Records come in, a document goes out; nothing is opened, started or timed here. What cannot be told from the records
 //! is absent, never zero.
 
+pub mod attribution;
 mod distance;
 mod finding;
+pub mod kernel;
 mod modules;
 mod operators;
 mod overhead;
@@ -14,6 +16,7 @@ mod records;
 mod sample;
 mod stages;
 pub mod statistics;
+pub mod time;
 mod timings;
 mod utilisation;
 

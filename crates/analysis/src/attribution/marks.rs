@@ -1,0 +1,211 @@
+//! Ranges that name a stage or a decode step, and the launches inside them.
+
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+
+use types::Stage;
+use types::timeline::{RangeStyle, ThreadId, Timeline};
+
+use super::launch::{Launches, NONE};
+use super::nesting::Open;
+use super::projection::trace_end;
+use super::stage::{Inference, StageInstance, StageOrigin, Stages, StepInstance};
+use crate::time::Span;
+
+/// A range that means something here.
+#[derive(Clone, Debug)]
+struct Mark {
+    /// The stage it names; absent for a decode step.
+    stage: Option<Stage>,
+    span: Span,
+    thread: ThreadId,
+    style: RangeStyle,
+    clipped: bool,
+}
+
+/// Stages from ranges; `None` where no range names one.
+pub(super) fn stages(timeline: &Timeline, launches: &Launches) -> Option<Stages> {
+    let mut marks = marks(timeline);
+    if marks.is_empty() {
+        return None;
+    }
+    let mut lanes = Lanes::new(timeline, launches, &marks);
+    let orphans = orphans(&marks, &lanes.sweep(&marks, launches));
+    if !orphans.is_empty() {
+        marks.extend(orphans);
+        marks.sort_by_key(order);
+        lanes = Lanes::new(timeline, launches, &marks);
+    }
+    let sweep = lanes.sweep(&marks, launches);
+    Some(build(launches, &marks, &sweep))
+}
+
+fn order(mark: &Mark) -> (types::Nanos, Reverse<types::Nanos>, bool) {
+    (mark.span.start, Reverse(mark.span.end), mark.stage.is_none())
+}
+
+fn marks(timeline: &Timeline) -> Vec<Mark> {
+    // Few names mean anything; looking them up once keeps millions of other ranges cheap.
+    let meaning = |name: &str| Stage::from_range(None, name).map(Some).or_else(|| is_step(name).then_some(None));
+    let meanings: Vec<Option<Option<Stage>>> = timeline.names.iter().map(|(_, name)| meaning(name)).collect();
+    let last = trace_end(timeline);
+    let mark = |range: &types::timeline::Range| {
+        let stage = meanings[range.name.index()]?;
+        if !matches!(range.domain.map(|domain| timeline.name(domain)), None | Some("" | "LLM")) {
+            return None;
+        }
+        let span = Span::new(range.start, range.end.unwrap_or(last));
+        Some(Mark { stage, span, thread: range.thread, style: range.style, clipped: range.end.is_none() })
+    };
+    let mut marks: Vec<Mark> = timeline.ranges.iter().filter_map(mark).collect();
+    marks.sort_by_key(order);
+    marks
+}
+
+/// `decode_step`, also with a number behind it.
+fn is_step(name: &str) -> bool {
+    let rest = name.strip_prefix("decode_step").map(|rest| rest.trim_start_matches(['_', ' ', '#', ':', '-']));
+    rest.is_some_and(|rest| rest.bytes().all(|letter| letter.is_ascii_digit()))
+}
+
+/// Which marks each thread sees: those it pushed, and those started by handle anywhere in its process.
+struct Lanes(BTreeMap<u32, Vec<u32>>);
+
+/// What was open around each mark and each launch; places of marks.
+struct Sweep {
+    /// Per mark: the stage mark around it.
+    parent: Vec<Option<u32>>,
+    /// Per launch, or [`NONE`].
+    stage: Vec<u32>,
+    /// Per launch, or [`NONE`].
+    step: Vec<u32>,
+}
+
+impl Lanes {
+    fn new(timeline: &Timeline, launches: &Launches, marks: &[Mark]) -> Self {
+        let process = |thread: u32| timeline.threads[thread as usize].process;
+        let mut lanes: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
+        for (place, mark) in marks.iter().enumerate() {
+            lanes.entry(mark.thread.0).or_default().push(place as u32);
+        }
+        let launching = (0..timeline.threads.len()).filter(|thread| !launches.calls.span(*thread).is_empty());
+        let threads: Vec<u32> = launching.map(|thread| thread as u32).collect();
+        for (place, mark) in marks.iter().enumerate().filter(|(_, mark)| mark.style == RangeStyle::StartEnd) {
+            let others = threads.iter().filter(|thread| **thread != mark.thread.0);
+            for thread in others.filter(|thread| process(**thread) == process(mark.thread.0)) {
+                lanes.entry(*thread).or_default().push(place as u32);
+            }
+        }
+        // Marks are in order, so their places are too.
+        lanes.values_mut().for_each(|lane| lane.sort_unstable());
+        Self(lanes)
+    }
+
+    fn sweep(&self, marks: &[Mark], launches: &Launches) -> Sweep {
+        let mut sweep = Sweep {
+            parent: vec![None; marks.len()],
+            stage: vec![NONE; launches.len()],
+            step: vec![NONE; launches.len()],
+        };
+        for (thread, lane) in &self.0 {
+            let (mut stages, mut steps) = (Open::default(), Open::default());
+            let of_thread = launches.calls.span(*thread as usize);
+            let (mut launch, until) = (of_thread.start, of_thread.end);
+            let mut place_until = |moment: Option<types::Nanos>, stages: &mut Open, steps: &mut Open| {
+                while launch < until && moment.is_none_or(|moment| launches.starts[launch] < moment) {
+                    sweep.stage[launch] = stages.innermost(launches.starts[launch]).unwrap_or(NONE);
+                    sweep.step[launch] = steps.innermost(launches.starts[launch]).unwrap_or(NONE);
+                    launch += 1;
+                }
+            };
+            for place in lane.iter().copied() {
+                let mark = &marks[place as usize];
+                place_until(Some(mark.span.start), &mut stages, &mut steps);
+                let parent = match mark.stage {
+                    Some(_) => stages.open(place, mark.span.start, mark.span.end),
+                    None => {
+                        steps.open(place, mark.span.start, mark.span.end);
+                        stages.innermost(mark.span.start)
+                    }
+                };
+                if mark.thread.0 == *thread {
+                    sweep.parent[place as usize] = parent;
+                }
+            }
+            place_until(None, &mut stages, &mut steps);
+        }
+        sweep
+    }
+}
+
+/// Runs of decode for steps that no range named `decode` holds: neighbours on a thread with no other stage between.
+fn orphans(marks: &[Mark], sweep: &Sweep) -> Vec<Mark> {
+    let mut runs: BTreeMap<u32, Mark> = BTreeMap::new();
+    let mut done = Vec::new();
+    for (place, mark) in marks.iter().enumerate() {
+        let in_decode = || {
+            let mut around = sweep.parent[place];
+            std::iter::from_fn(move || {
+                let this = around?;
+                around = sweep.parent[this as usize];
+                Some(this)
+            })
+            .any(|parent| marks[parent as usize].stage == Some(Stage::Decode))
+        };
+        match mark.stage {
+            Some(_) => done.extend(runs.remove(&mark.thread.0)),
+            None if in_decode() => {}
+            None => {
+                let run =
+                    runs.entry(mark.thread.0).or_insert_with(|| Mark { stage: Some(Stage::Decode), ..mark.clone() });
+                run.span = run.span.hull(mark.span);
+                run.clipped |= mark.clipped;
+            }
+        }
+    }
+    done.extend(runs.into_values());
+    done
+}
+
+fn build(launches: &Launches, marks: &[Mark], sweep: &Sweep) -> Stages {
+    let mut stages: Vec<StageInstance> = Vec::new();
+    let mut steps: Vec<StepInstance> = Vec::new();
+    // Per mark: its place among the stages or the steps.
+    let mut places = vec![NONE; marks.len()];
+    let mut counted: BTreeMap<Option<u32>, u32> = BTreeMap::new();
+    for (place, mark) in marks.iter().enumerate() {
+        let parent = sweep.parent[place].map(|parent| places[parent as usize]);
+        let Some(stage) = mark.stage else {
+            places[place] = steps.len() as u32;
+            let number = counted.entry(parent).or_default();
+            steps.push(StepInstance::new(*number, parent, mark.span));
+            *number += 1;
+            continue;
+        };
+        // A range inside one of the same stage says the same twice.
+        if let Some(parent) = parent.filter(|parent| stages[*parent as usize].stage == stage) {
+            places[place] = parent;
+            continue;
+        }
+        places[place] = stages.len() as u32;
+        stages.push(StageInstance {
+            stage,
+            parent,
+            host: mark.span,
+            device: None,
+            work: 0,
+            thread: mark.thread,
+            origin: StageOrigin::Ranges,
+            confidence: None,
+            clipped: mark.clipped,
+        });
+    }
+    let place = |mark: Option<u32>| mark.map(|mark| places[mark as usize]);
+    Stages {
+        instance: launches.per_work(&sweep.stage).map(place).collect(),
+        step: launches.per_work(&sweep.step).map(place).collect(),
+        stages,
+        steps,
+        inference: Inference::NotNeeded,
+    }
+}

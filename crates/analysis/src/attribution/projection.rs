@@ -1,0 +1,233 @@
+//! Ranges projected onto the device: from the begin of the first to the end of the last piece of work launched inside.
+//!
+//! The definition is that of `nsys stats -r nvtx_gpu_proj_sum`: work counts for a range when the thread that opened the
+//! range launched it while the range was open, and so counts for every range around that one too. Work of a launch on a
+//! thread is a run of places in launch order, so a projection is a minimum and a maximum over that run.
+
+use std::cmp::Reverse;
+
+use types::Nanos;
+use types::timeline::{NameId, Range, RangeStyle, Timeline};
+
+use super::RangeIndex;
+use super::launch::{Launches, NONE};
+use super::nesting::{ByThread, Open};
+use crate::time::Span;
+
+/// What a range covers on the device.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Projection {
+    /// From the first begin to the last end.
+    pub span: Span,
+    /// Pieces of work.
+    pub work: u64,
+}
+
+/// All ranges of one name that launched work.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RangeSum {
+    /// Their name.
+    pub name: NameId,
+    /// Their domain.
+    pub domain: Option<NameId>,
+    /// How they were opened.
+    pub style: RangeStyle,
+    /// How many launched work.
+    pub instances: u64,
+    /// Time they cover on the device, summed.
+    pub projected_ns: Nanos,
+    /// Shortest of them.
+    pub shortest_ns: Nanos,
+    /// Longest of them.
+    pub longest_ns: Nanos,
+    /// Time they were open on the host, summed.
+    pub host_ns: Nanos,
+    /// Pieces of work launched inside.
+    pub work: u64,
+}
+
+/// Nesting of ranges, and the launches inside each.
+pub(super) struct Forest {
+    /// Per launch: the innermost pushed range, or [`NONE`].
+    pub(super) innermost: Vec<u32>,
+    spans: RangeSpans,
+}
+
+/// Per range: the one around it, and its run of launches.
+#[derive(Clone, Debug)]
+pub(super) struct RangeSpans {
+    parent: Vec<u32>,
+    first: Vec<u32>,
+    end: Vec<u32>,
+    crossing: u64,
+}
+
+/// When the trace ended: ranges left open are open until then.
+pub(super) fn trace_end(timeline: &Timeline) -> Nanos {
+    let work = timeline.work.iter().map(|work| work.end());
+    let calls = timeline.calls.iter().map(|call| call.end());
+    let operators = timeline.operators.iter().map(|operator| operator.end());
+    let ranges = timeline.ranges.iter().map(|range| range.end.unwrap_or(range.start));
+    let last = work.chain(calls).chain(operators).chain(ranges).max().unwrap_or(Nanos::ZERO);
+    last + Nanos::new(1)
+}
+
+impl Forest {
+    pub(super) fn new(timeline: &Timeline, launches: &Launches) -> Self {
+        let count = timeline.ranges.len();
+        let mut innermost = vec![NONE; launches.len()];
+        let mut spans =
+            RangeSpans { parent: vec![NONE; count], first: vec![0; count], end: vec![0; count], crossing: 0 };
+        if count == 0 {
+            return Self { innermost, spans };
+        }
+        let last = trace_end(timeline);
+        let row = |place: u32| &timeline.ranges[place as usize];
+        let close = |range: &Range| range.end.unwrap_or(last);
+        let rows = timeline.ranges.iter().enumerate().map(|(place, range)| (place as u32, range.thread.0));
+        let order = ByThread::new(timeline.threads.len(), rows, |place| (row(place).start, Reverse(close(row(place)))));
+        for thread in 0..timeline.threads.len() {
+            let mut open = Open::default();
+            let of_thread = launches.calls.span(thread);
+            let (mut place, until) = (of_thread.start, of_thread.end);
+            for range in order.of(thread).iter().copied() {
+                let (start, end) = (row(range).start, close(row(range)));
+                while place < until && launches.starts[place] < start {
+                    innermost[place] = open.innermost(launches.starts[place]).unwrap_or(NONE);
+                    place += 1;
+                }
+                spans.first[range as usize] = place as u32;
+                spans.end[range as usize] = seek(&launches.starts[..until], place, end) as u32;
+                if row(range).style == RangeStyle::PushPop {
+                    spans.parent[range as usize] = open.open(range, start, end).unwrap_or(NONE);
+                }
+            }
+            for (innermost, start) in innermost[place..until].iter_mut().zip(&launches.starts[place..until]) {
+                *innermost = open.innermost(*start).unwrap_or(NONE);
+            }
+            spans.crossing += open.crossing;
+        }
+        Self { innermost, spans }
+    }
+
+    pub(super) fn into_spans(self) -> RangeSpans {
+        self.spans
+    }
+}
+
+/// First place from `from` on whose start is not before `moment`. Most ranges are short, so the search gallops.
+fn seek(starts: &[Nanos], from: usize, moment: Nanos) -> usize {
+    let (mut low, mut step) = (from, 1);
+    while starts.get(low + step - 1).is_some_and(|start| *start < moment) {
+        low += step;
+        step *= 2;
+    }
+    let high = (low + step - 1).min(starts.len());
+    low + starts[low..high].partition_point(|start| *start < moment)
+}
+
+/// Every range projected onto the device, on demand.
+#[derive(Clone, Debug)]
+pub struct Projections {
+    ranges: RangeSpans,
+    /// Work launched before each launch, and in all.
+    before: Vec<u32>,
+    /// First begin and last end of the work of each launch, as a tree over pairs: leaves in the second half.
+    tree: Vec<Span>,
+}
+
+impl Projections {
+    pub(super) fn new(timeline: &Timeline, ranges: RangeSpans, launches: Launches) -> Self {
+        let count = if timeline.ranges.is_empty() { 0 } else { launches.len() };
+        let nothing = Span::new(Nanos::new(i64::MAX), Nanos::new(i64::MIN));
+        let mut before = vec![0u32; count + 1];
+        let mut tree = vec![nothing; 2 * count];
+        if count > 0 {
+            for (work, launch) in timeline.work.iter().zip(&launches.of_work).filter(|(_, launch)| **launch != NONE) {
+                before[*launch as usize + 1] += 1;
+                let leaf = &mut tree[count + *launch as usize];
+                *leaf = leaf.hull(Span::new(work.start, work.end()));
+            }
+        }
+        for place in 0..count {
+            before[place + 1] += before[place];
+        }
+        for place in (1..count).rev() {
+            tree[place] = tree[2 * place].hull(tree[2 * place + 1]);
+        }
+        Self { ranges, before, tree }
+    }
+
+    /// The range a pushed range lies in.
+    pub fn parent(&self, range: RangeIndex) -> Option<RangeIndex> {
+        self.ranges.parent.get(range.0 as usize).filter(|parent| **parent != NONE).map(|parent| RangeIndex(*parent))
+    }
+
+    /// Ranges that ended inside one opened later on their thread, as ranges of two domains may.
+    pub fn crossing(&self) -> u64 {
+        self.ranges.crossing
+    }
+
+    /// What a range covers on the device; absent where it launched nothing.
+    pub fn of(&self, range: RangeIndex) -> Option<Projection> {
+        let (first, end) = (*self.ranges.first.get(range.0 as usize)?, *self.ranges.end.get(range.0 as usize)?);
+        if first >= end {
+            return None;
+        }
+        let count = self.before.len() - 1;
+        let (mut low, mut high) = (first as usize + count, end as usize + count);
+        let mut span = self.tree[low];
+        while low < high {
+            if low % 2 == 1 {
+                span = span.hull(self.tree[low]);
+                low += 1;
+            }
+            if high % 2 == 1 {
+                high -= 1;
+                span = span.hull(self.tree[high]);
+            }
+            (low, high) = (low / 2, high / 2);
+        }
+        Some(Projection { span, work: u64::from(self.before[end as usize] - self.before[first as usize]) })
+    }
+
+    /// Ranges by domain, name and style, the largest projected time first.
+    pub fn sums(&self, timeline: &Timeline) -> Vec<RangeSum> {
+        let last = trace_end(timeline);
+        let mut sums: Vec<RangeSum> = Vec::new();
+        // Names have small numbers: a list per name is a table without hashing.
+        let mut places: Vec<Vec<u32>> = vec![Vec::new(); timeline.names.len()];
+        for (place, range) in timeline.ranges.iter().enumerate() {
+            let Some(projection) = self.of(RangeIndex(place as u32)) else { continue };
+            let same = &mut places[range.name.index()];
+            let found = same.iter().copied().find(|sum| {
+                let sum = &sums[*sum as usize];
+                sum.domain == range.domain && sum.style == range.style
+            });
+            let sum = found.unwrap_or_else(|| {
+                same.push(sums.len() as u32);
+                sums.push(RangeSum {
+                    name: range.name,
+                    domain: range.domain,
+                    style: range.style,
+                    instances: 0,
+                    projected_ns: Nanos::ZERO,
+                    shortest_ns: Nanos::new(i64::MAX),
+                    longest_ns: Nanos::ZERO,
+                    host_ns: Nanos::ZERO,
+                    work: 0,
+                });
+                sums.len() as u32 - 1
+            });
+            let (sum, projected) = (&mut sums[sum as usize], projection.span.length());
+            sum.instances += 1;
+            sum.projected_ns += projected;
+            sum.shortest_ns = sum.shortest_ns.min(projected);
+            sum.longest_ns = sum.longest_ns.max(projected);
+            sum.host_ns += range.end.unwrap_or(last) - range.start;
+            sum.work += projection.work;
+        }
+        sums.sort_by_key(|sum| Reverse(sum.projected_ns));
+        sums
+    }
+}

@@ -1,0 +1,230 @@
+//! Names short enough to print: no namespaces, template arguments or parameters, but enough to tell kernels apart.
+//!
+//! Frameworks hide what a kernel does in its template arguments: PyTorch's hundreds of elementwise kernels share three
+//! names. For those the functor is taken out and put behind the name: `elementwise: CUDAFunctor_add<bf16>`.
+
+use super::traits::element_type;
+
+/// Kernels whose work is in their template arguments, and what to call them.
+const CARRIERS: &[(&str, &str)] = &[
+    ("elementwise_kernel", "elementwise"),
+    ("vectorized_elementwise_kernel", "elementwise"),
+    ("unrolled_elementwise_kernel", "elementwise"),
+    ("elementwise_kernel_with_index", "elementwise"),
+    ("index_elementwise_kernel", "index"),
+    ("_scatter_gather_elementwise_kernel", "scatter_gather"),
+    ("legacy_elementwise_kernel", "elementwise"),
+    ("elementwise_kernel_manual_unroll", "elementwise"),
+    ("reduce_kernel", "reduce"),
+    ("multi_tensor_apply_kernel", "multi_tensor"),
+    ("distribution_elementwise_grid_stride_kernel", "random"),
+];
+
+/// Wrappers around a functor that say nothing about it.
+const WRAPPERS: &[&str] = &[
+    "gpu_kernel_impl_nocast",
+    "gpu_kernel_impl",
+    "gpu_index_kernel",
+    "opmath_gpu_kernel_with_scalars",
+    "BinaryFunctor",
+    "AUnaryFunctor",
+    "BUnaryFunctor",
+    "ReduceOp",
+    "func_wrapper_t",
+    "TensorListMetadata",
+];
+
+/// The name without namespaces, template arguments and parameters.
+pub fn short_name(name: &str) -> String {
+    let base = last_word(name);
+    let segment = last_segment(base);
+    let plain = identifier(segment);
+    if plain.is_empty() {
+        return name.to_owned();
+    }
+    if let Some((_, kind)) = CARRIERS.iter().find(|(carrier, _)| *carrier == plain) {
+        let functor = template_arguments(segment).into_iter().find_map(functor);
+        return functor.map_or_else(|| (*kind).to_owned(), |functor| format!("{kind}: {functor}"));
+    }
+    // CUTLASS wraps the kernel's real name in one of its own.
+    if let ("Kernel2" | "Kernel" | "device_kernel", Some(inner)) = (plain, template_arguments(segment).first()) {
+        return identifier(last_segment(inner)).to_owned();
+    }
+    // A name that says nothing on its own keeps its namespace: `gemvx::kernel`.
+    if plain == "kernel" || plain == "Kernel" {
+        let mut parts = segments(base);
+        parts.pop();
+        if let Some(parent) = parts.pop().map(identifier).filter(|parent| !parent.is_empty()) {
+            return format!("{parent}::{plain}");
+        }
+    }
+    plain.to_owned()
+}
+
+/// `CUDAFunctor_add<bf16>` out of a template argument; `None` for numbers and types that carry no work.
+fn functor(argument: &str) -> Option<String> {
+    let argument = last_word_of_type(argument);
+    let path = segments(argument);
+    // `direct_copy_kernel_cuda(...)::{lambda()#3}::operator()() const::{lambda(c10::BFloat16)#1}`: the function that
+    // holds the lambda is the first segment with parameters or template arguments that is no namespace.
+    let holder = path.iter().find(|part| {
+        let plain = identifier(part);
+        !plain.is_empty() && part.len() > plain.len() && part[plain.len()..].starts_with(['<', '('])
+    })?;
+    let plain = identifier(holder);
+    if plain.parse::<i64>().is_ok() || plain.starts_with("OffsetCalculator") {
+        return None;
+    }
+    let inner = template_arguments(holder);
+    if WRAPPERS.contains(&plain) {
+        // The functor inside is the last argument that is one: `BinaryFunctor<in, in, out, MulFunctor<float>>`.
+        let found = inner.iter().rev().find_map(|inner| functor(inner))?;
+        return Some(match (element_type(argument), found.split_once('<')) {
+            (Some(dtype), Some((name, _))) => format!("{name}<{dtype}>"),
+            _ => found,
+        });
+    }
+    // The last lambda's parameter is the type the work is done in.
+    let typed = if holder[plain.len()..].starts_with('<') { *holder } else { path.last().copied().unwrap_or(holder) };
+    Some(match element_type(typed) {
+        Some(dtype) => format!("{plain}<{dtype}>"),
+        None => plain.to_owned(),
+    })
+}
+
+/// The identifier a segment begins with.
+fn identifier(segment: &str) -> &str {
+    let end = segment.find(|letter: char| !(letter.is_alphanumeric() || letter == '_' || letter == '$'));
+    &segment[..end.unwrap_or(segment.len())]
+}
+
+/// What stands after the last space outside all brackets: the name without its return type.
+fn last_word(name: &str) -> &str {
+    let name = name.trim();
+    let mut start = 0;
+    for (at, letter) in outside_brackets(name) {
+        // A qualifier or note after the parameters is no name.
+        if letter == ' ' && name[at + 1..].starts_with(|next: char| next.is_alphabetic() || "_(<".contains(next)) {
+            start = at + 1;
+        }
+    }
+    &name[start..]
+}
+
+/// As [`last_word`], for a template argument: `void f<...>(...)::[lambda]` in the spelling of nsys.
+fn last_word_of_type(argument: &str) -> &str {
+    let argument = argument.trim();
+    argument.strip_prefix("void ").unwrap_or(argument)
+}
+
+/// Parts between `::` outside all brackets.
+fn segments(name: &str) -> Vec<&str> {
+    let mut parts = Vec::new();
+    let mut from = 0;
+    let mut skip = 0;
+    for (at, letter) in outside_brackets(name) {
+        if at < skip {
+            continue;
+        }
+        if letter == ':' && name[at..].starts_with("::") {
+            parts.push(&name[from..at]);
+            from = at + 2;
+            skip = from;
+        }
+    }
+    parts.push(&name[from..]);
+    parts
+}
+
+fn last_segment(name: &str) -> &str {
+    segments(name).pop().unwrap_or(name)
+}
+
+/// Arguments of the first template list of a segment.
+fn template_arguments(segment: &str) -> Vec<&str> {
+    let Some(open) = segment.find('<') else { return Vec::new() };
+    let inner = &segment[open + 1..];
+    let mut from = 0;
+    let mut arguments = Vec::new();
+    let mut depth = 0usize;
+    for (at, letter) in inner.char_indices() {
+        match letter {
+            '<' | '(' | '{' | '[' => depth += 1,
+            '>' | ')' | '}' | ']' if depth == 0 => {
+                arguments.push(inner[from..at].trim());
+                return arguments;
+            }
+            '>' | ')' | '}' | ']' => depth -= 1,
+            ',' if depth == 0 => {
+                arguments.push(inner[from..at].trim());
+                from = at + 1;
+            }
+            _ => {}
+        }
+    }
+    arguments.push(inner[from..].trim());
+    arguments
+}
+
+/// Letters that stand outside all brackets, with their places.
+fn outside_brackets(text: &str) -> impl Iterator<Item = (usize, char)> {
+    let mut depth = 0usize;
+    text.char_indices().filter(move |(_, letter)| match letter {
+        '<' | '(' | '{' | '[' => {
+            depth += 1;
+            false
+        }
+        '>' | ')' | '}' | ']' => {
+            depth = depth.saturating_sub(1);
+            false
+        }
+        _ => depth == 0,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn namespaces_templates_and_parameters_go() {
+        let cases = [
+            ("nvjet_sm90_tst_8x64_64x16_4x1_v_bz_TNN", "nvjet_sm90_tst_8x64_64x16_4x1_v_bz_TNN"),
+            ("void at::native::sbtopk::gatherTopK<float, unsigned int, 1, false>(int, bool)", "gatherTopK"),
+            (
+                "void at::native::(anonymous namespace)::CatArrayBatchedCopy<at::native::OpaqueType<2u>, 4>(x*)",
+                "CatArrayBatchedCopy",
+            ),
+            (
+                "void at::native::<unnamed>::CatArrayBatchedCopy<at::native::<unnamed>::OpaqueType<(unsigned int)2>>(T1 *)",
+                "CatArrayBatchedCopy",
+            ),
+            (
+                "void cutlass::Kernel2<cutlass_80_simt_sgemm_64x64_8x5_tn_align1>(cutlass_80_simt::Params)",
+                "cutlass_80_simt_sgemm_64x64_8x5_tn_align1",
+            ),
+            (
+                "std::enable_if<!(false), void>::type internal::gemvx::kernel<int, float>(cublasGemvParamsEx<int>)",
+                "gemvx::kernel",
+            ),
+            (
+                "at::native::(anonymous namespace)::masked_scatter_size_check(long const*, bool const*, long)",
+                "masked_scatter_size_check",
+            ),
+            ("", ""),
+            ("void ", "void"),
+        ];
+        for (name, short) in cases {
+            assert_eq!(short_name(name), short, "{name}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn no_text_breaks_it(name in "[ a-z:<>(){}\\[\\],#&*é]{0,60}") {
+            let _ = short_name(&name);
+        }
+    }
+}
