@@ -3,6 +3,7 @@
 //! Records come in, a document goes out; nothing is opened, started or timed here. What cannot be told from the records
 //! is absent, never zero.
 
+pub mod alignment;
 pub mod attribution;
 mod distance;
 mod finding;
