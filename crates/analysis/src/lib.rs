@@ -5,6 +5,7 @@
 
 pub mod alignment;
 pub mod attribution;
+mod compare;
 mod distance;
 mod finding;
 pub mod kernel;
@@ -21,6 +22,7 @@ pub mod time;
 mod timings;
 mod utilisation;
 
+pub use compare::{RunRecords, Sides, compare};
 pub use distance::{StageDifference, distance};
 pub use profile::profile;
 pub use records::{InputWork, PricedOperator, ProfileRecords};

@@ -1,0 +1,125 @@
+//! Two sides, each one run or several of the same thing: can they be compared, what changed, how sure is that.
+//!
+//! Comparability comes first, because a change between runs that did different work says nothing. Reading run folders is
+//! left to `flow`, wording to `report`; the statistics are those of [`crate::statistics`].
+
+mod comparability;
+mod gate;
+mod pairing;
+mod parts;
+mod row;
+mod stages;
+
+use types::{ComparedRun, Comparison, Environment, InputSet, Metrics, Replication, RunState, SchemaTag};
+
+use pairing::Pairing;
+use parts::Part;
+
+/// How sure intervals are.
+const CONFIDENCE: f64 = 0.95;
+/// Chance of at least one wrong verdict in a table in which nothing changed.
+const SIGNIFICANCE: f64 = 0.05;
+
+/// What one run left behind, as far as it was found.
+#[derive(Clone, Debug)]
+pub struct RunRecords {
+    /// Where it was read from.
+    pub path: String,
+    /// How it stands; absent when only its metrics are known.
+    pub state: Option<RunState>,
+    /// Why it is partial or failed.
+    pub reasons: Vec<String>,
+    /// Everything it measured.
+    pub metrics: Metrics,
+    /// The machine; absent when not known.
+    pub environment: Option<Environment>,
+    /// What it ran on; absent when not known.
+    pub inputs: Option<InputSet>,
+}
+
+/// Two sides with at least one run each.
+#[derive(Clone, Copy, Debug)]
+pub struct Sides<'a> {
+    /// The first side.
+    pub base: &'a [RunRecords],
+    /// The second side.
+    pub with: &'a [RunRecords],
+}
+
+impl<'a> Sides<'a> {
+    fn runs(&self) -> impl Iterator<Item = &'a RunRecords> + Clone + use<'a> {
+        self.base.iter().chain(self.with)
+    }
+
+    fn replication(&self) -> Replication {
+        if self.base.len() + self.with.len() > 2 { Replication::Runs } else { Replication::Repeats }
+    }
+}
+
+/// Everything two sides tell. `fail_over` is the gate: the most a stage may be slower, as a share.
+pub fn compare(sides: Sides<'_>, fail_over: Option<f64>) -> Comparison {
+    let pairing = Pairing::new(sides);
+    let differences = comparability::differences(sides, &pairing);
+    let stages = stages::changes(sides, &pairing);
+    let part = |part: Part| parts::changes(sides, &pairing, part);
+    let (operators, kernels, modules) = (part(Part::Operators), part(Part::Kernels), part(Part::Modules));
+    Comparison {
+        schema: SchemaTag::new(),
+        base: sides.base.iter().map(compared).collect(),
+        with: sides.with.iter().map(compared).collect(),
+        replication: sides.replication(),
+        significance: SIGNIFICANCE,
+        common_inputs: pairing.names_inputs().then(|| pairing.common().len() as u64),
+        gate: fail_over.map(|limit| gate::judge(limit, &stages, &differences)),
+        notes: notes(sides),
+        differences,
+        stages,
+        operators,
+        kernels,
+        modules,
+    }
+}
+
+fn compared(run: &RunRecords) -> ComparedRun {
+    ComparedRun {
+        id: run.metrics.run.id.clone(),
+        path: run.path.clone(),
+        state: run.state,
+        reasons: run.reasons.clone(),
+    }
+}
+
+/// What a reader must know to read the numbers right.
+fn notes(sides: Sides<'_>) -> Vec<String> {
+    let mut notes = Vec::new();
+    if sides.replication() == Replication::Repeats {
+        notes.push(
+            "one run per side: intervals are about the repeats within each run, not about how runs of the same thing \
+             differ; several runs per side tell that too"
+                .to_owned(),
+        );
+    }
+    if sides.base.iter().any(|one| sides.with.iter().any(|other| one.path == other.path)) {
+        notes.push("a run is on both sides; it cannot differ from itself".to_owned());
+    }
+    let without = |known: fn(&RunRecords) -> bool| -> Vec<&str> {
+        sides.runs().filter(|run| !known(run)).map(|run| run.path.as_str()).collect()
+    };
+    for (missing, unchecked) in [
+        (without(|run| run.environment.is_some()), "env.json, so machine, clocks and versions were not checked"),
+        (without(|run| run.inputs.is_some()), "inputs.yaml, so inputs were compared by name"),
+    ] {
+        if !missing.is_empty() {
+            notes.push(format!("no {unchecked}: {}", missing.join(", ")));
+        }
+    }
+    for run in sides.runs() {
+        for counter in run.metrics.quality.iter().filter(|counter| counter.severity == types::Severity::Error) {
+            notes.push(format!("{}: {} is {}; {}", run.path, counter.counter, counter.value, counter.remedy));
+        }
+    }
+    notes
+}
+
+#[cfg(test)]
+mod tests;

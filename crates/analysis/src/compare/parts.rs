@@ -1,0 +1,130 @@
+//! Operators, kernels and modules. Each run times them once, in its instrumented pass, so how sure a change is can be told
+//! from several runs only.
+
+use std::collections::BTreeMap;
+
+use types::{Change, DeviceId, Measured, Replication, Stage};
+
+use super::pairing::Pairing;
+use super::row::{Evidence, Row, geometric_mean, judged, log_ratio, time};
+use super::{CONFIDENCE, RunRecords, Sides};
+use crate::statistics::{relative_spread, student_test};
+
+/// Which of them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Part {
+    Operators,
+    Kernels,
+    Modules,
+}
+
+/// What makes rows of different runs the same row.
+type Key = (String, Option<Stage>, Option<DeviceId>);
+
+/// Time and calls of one run.
+#[derive(Clone, Copy, Debug)]
+struct Spent {
+    nanoseconds: f64,
+    calls: Option<u64>,
+}
+
+/// Every row that a run has, the largest change in time first.
+pub(super) fn changes(sides: Sides<'_>, pairing: &Pairing, part: Part) -> Vec<Change> {
+    let on_device = part == Part::Operators && sides.runs().all(has_device_times);
+    let spent = |run: &RunRecords| spent(run, part, on_device);
+    let tables: Vec<BTreeMap<Key, Spent>> = sides.runs().map(spent).collect();
+    let mut keys: Vec<&Key> = tables.iter().flat_map(BTreeMap::keys).collect();
+    keys.sort();
+    keys.dedup();
+    let rows = keys.into_iter().map(|key| {
+        let found: Vec<Option<Spent>> = tables.iter().map(|table| table.get(key).copied()).collect();
+        row(sides, pairing, key, &found)
+    });
+    let mut changes = judged(rows.collect());
+    let moved = |change: &Change| {
+        let nanoseconds = |side: &Measured| side.time_ns.map_or(0, |time| time.get());
+        nanoseconds(&change.with).abs_diff(nanoseconds(&change.base))
+    };
+    changes.sort_by_key(|change| std::cmp::Reverse(moved(change)));
+    changes
+}
+
+fn row(sides: Sides<'_>, pairing: &Pairing, key: &Key, found: &[Option<Spent>]) -> Row {
+    let (base, with) = found.split_at(sides.base.len());
+    let (name, stage, device) = key.clone();
+    let (base_times, with_times) = (times(base), times(with));
+    let row = Row {
+        name,
+        stage,
+        device,
+        base: measured(base, &base_times),
+        with: measured(with, &with_times),
+        ..Row::default()
+    };
+    let partly = base_times.len() < base.len() || with_times.len() < with.len();
+    let reason = match (base_times.is_empty(), with_times.is_empty()) {
+        (true, _) => Some("only the second side has it"),
+        (_, true) => Some("only the first side has it"),
+        _ if !pairing.is_whole() => Some("the runs have different inputs"),
+        _ if partly => Some("not every run has it"),
+        _ => None,
+    };
+    if let Some(reason) = reason {
+        return Row { evidence: Evidence::untested(reason), ..row };
+    }
+    let log_ratio = log_ratio(geometric_mean(&base_times), geometric_mean(&with_times));
+    let evidence = match sides.replication() {
+        Replication::Repeats => Evidence::untested("one pass per side, so its noise is not known"),
+        Replication::Runs => student_test(&base_times, &with_times, CONFIDENCE)
+            .map_or_else(|| Evidence::untested("its times are zero or equal to the nanosecond"), Evidence::from),
+    };
+    Row { log_ratio, evidence, ..row }
+}
+
+fn times(found: &[Option<Spent>]) -> Vec<f64> {
+    found.iter().flatten().map(|spent| spent.nanoseconds).collect()
+}
+
+/// The typical run: the mean on a logarithmic scale, and the plain mean where a time is zero.
+fn measured(found: &[Option<Spent>], times: &[f64]) -> Measured {
+    let mean = || (!times.is_empty()).then(|| times.iter().sum::<f64>() / times.len() as f64);
+    let calls: Vec<u64> = found.iter().flatten().filter_map(|spent| spent.calls).collect();
+    Measured {
+        time_ns: time(geometric_mean(times).or_else(mean)),
+        samples: times.len() as u64,
+        calls: (!calls.is_empty()).then(|| calls.iter().sum::<u64>() / calls.len() as u64),
+        spread: relative_spread(times),
+        ..Measured::default()
+    }
+}
+
+fn has_device_times(run: &RunRecords) -> bool {
+    run.metrics.operators.iter().any(|operator| operator.device_ns.is_some())
+}
+
+/// Rows of one run by key. Operators count their own time, or that of the device where every run knows it: times that
+/// include callees would show one change in every caller again.
+fn spent(run: &RunRecords, part: Part, on_device: bool) -> BTreeMap<Key, Spent> {
+    let mut table: BTreeMap<Key, Spent> = BTreeMap::new();
+    let mut add = |key: Key, nanoseconds: i64, calls: Option<u64>| {
+        let sum = table.entry(key).or_insert(Spent { nanoseconds: 0.0, calls: calls.map(|_| 0) });
+        sum.nanoseconds += nanoseconds as f64;
+        sum.calls = sum.calls.zip(calls).map(|(sum, calls)| sum + calls);
+    };
+    match part {
+        Part::Operators => run.metrics.operators.iter().for_each(|operator| {
+            let own = if on_device { operator.device_ns.unwrap_or_default() } else { operator.self_ns };
+            add((operator.name.clone(), None, None), own.get(), Some(operator.calls));
+        }),
+        Part::Kernels => run.metrics.kernels.iter().for_each(|kernel| {
+            let key = (kernel.name.clone(), kernel.stage, Some(kernel.device.clone()));
+            add(key, kernel.total_ns.get(), Some(kernel.calls));
+        }),
+        Part::Modules => run.metrics.modules.iter().for_each(|module| {
+            if let Some(measured) = module.measured_ns {
+                add((module.path.clone(), Some(module.stage), None), measured.get(), None);
+            }
+        }),
+    }
+    table
+}

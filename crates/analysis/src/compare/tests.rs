@@ -1,0 +1,354 @@
+//! Claims about whole comparisons, on simulated runs whose truth is known.
+
+use proptest::prelude::*;
+use types::{
+    Change, ChangeVerdict, Comparison, DeviceId, Environment, GateOutcome, InputImage, InputSet, KernelSummary, Nanos,
+    RunState, Sample, SchemaTag, Severity, Stage,
+};
+
+use super::{RunRecords, Sides, compare};
+use crate::sample::{operator, page, records, timed};
+use crate::statistics::random::Random;
+use crate::{ProfileRecords, profile};
+
+/// A run with these samples and one operator.
+fn run(path: &str, samples: Vec<Sample>) -> RunRecords {
+    let inputs = vec![page("a", 10, 4), page("b", 20, 4)];
+    let operators = vec![operator("linear", "lm_head", Stage::Prefill, 1_000)];
+    RunRecords {
+        path: path.to_owned(),
+        state: Some(RunState::Complete),
+        reasons: Vec::new(),
+        metrics: profile(&ProfileRecords { samples, inputs, operators, ..records() }),
+        environment: None,
+        inputs: None,
+    }
+}
+
+/// Repeats of inputs whose true times are given, in microseconds.
+fn repeats(random: &mut Random, stage: Stage, inputs: &[(&str, f64)], count: u32, noise: f64) -> Vec<Sample> {
+    let mut samples = Vec::new();
+    for (input, time) in inputs {
+        for repeat in 0..count {
+            let measured = time * 1e3 * (1.0 + noise * random.normal());
+            samples.push(timed(stage, input, repeat, measured.round() as i64));
+        }
+    }
+    samples
+}
+
+fn two(base: &RunRecords, with: &RunRecords) -> Comparison {
+    compare(Sides { base: std::slice::from_ref(base), with: std::slice::from_ref(with) }, None)
+}
+
+fn stage(comparison: &Comparison, stage: Stage) -> &Change {
+    comparison.stages.iter().find(|change| change.name == stage.name()).unwrap()
+}
+
+/// Two runs of two stages, the second slower by `change`, compared.
+fn simulated(random: &mut Random, count: u32, noise: f64, change: f64) -> Comparison {
+    let mut one = |factor: f64| {
+        let mut samples = repeats(random, Stage::Prefill, &[("a", 40_000.0 * factor)], count, noise);
+        samples.extend(repeats(random, Stage::Decode, &[("a", 9_000.0 * factor)], count, noise));
+        samples
+    };
+    let (base, with) = (one(1.0), one(1.0 + change));
+    two(&run("a", base), &run("b", with))
+}
+
+fn found(comparison: &Comparison, verdict: ChangeVerdict) -> bool {
+    comparison.stages.iter().any(|change| change.verdict == verdict)
+}
+
+#[test]
+fn repeats_of_one_distribution_are_told_apart_as_rarely_as_stated() {
+    const SIMULATED: usize = 200;
+    let mut random = Random::new(1);
+    let wrong = (0..SIMULATED).filter(|_| {
+        let comparison = simulated(&mut random, 10, 0.02, 0.0);
+        found(&comparison, ChangeVerdict::Slower) || found(&comparison, ChangeVerdict::Faster)
+    });
+    // Stated: at most 5% of tables, 10 of 200; three standard deviations (3.1 each) above that is chance no more.
+    let wrong = wrong.count();
+    assert!(wrong <= 19, "{wrong} of {SIMULATED}");
+}
+
+#[test]
+fn a_change_of_five_percent_is_found_with_ten_repeats_at_two_percent_noise() {
+    const SIMULATED: usize = 100;
+    let mut random = Random::new(2);
+    for (change, verdict) in [(0.05, ChangeVerdict::Slower), (-0.05, ChangeVerdict::Faster)] {
+        let right = (0..SIMULATED).filter(|_| {
+            let comparison = simulated(&mut random, 10, 0.02, change);
+            stage(&comparison, Stage::Decode).verdict == verdict
+        });
+        // Stated: at least 95%.
+        let right = right.count();
+        assert!(right >= 95, "{verdict:?}: {right} of {SIMULATED}");
+    }
+}
+
+#[test]
+fn inputs_that_differ_do_not_hide_a_change_of_each() {
+    let mut random = Random::new(3);
+    let inputs = |factor: f64| [("a", 10_000.0 * factor), ("b", 500_000.0 * factor)];
+    let base = run("a", repeats(&mut random, Stage::Prefill, &inputs(1.0), 5, 0.005));
+    let with = run("b", repeats(&mut random, Stage::Prefill, &inputs(1.02), 5, 0.005));
+    let comparison = two(&base, &with);
+    let change = stage(&comparison, Stage::Prefill);
+    // 2% between inputs that are 50 times apart.
+    assert_eq!(change.verdict, ChangeVerdict::Slower, "{change:?}");
+    assert!((change.change.unwrap() - 0.02).abs() < 0.01, "{change:?}");
+    assert_eq!((comparison.common_inputs, change.base.samples), (Some(2), 10));
+}
+
+#[test]
+fn many_kernels_do_not_cry_wolf() {
+    let mut random = Random::new(4);
+    let mut one = |path: &str| {
+        let mut one = run(path, vec![timed(Stage::Decode, "a", 0, 1_000)]);
+        one.metrics.kernels = (0..500).map(|number| kernel(number, 1e6 * (0.03 * random.normal()).exp())).collect();
+        one
+    };
+    let (base, mut with) = ([one("a"), one("b"), one("c")], [one("d"), one("e"), one("f")]);
+    let verdicts = |with: &[RunRecords; 3]| {
+        let comparison = compare(Sides { base: &base, with }, None);
+        let sure = comparison.kernels.iter().filter(|change| change.verdict != ChangeVerdict::NoEvidence);
+        sure.map(|change| (change.name.clone(), change.verdict)).collect::<Vec<_>>()
+    };
+    assert_eq!(verdicts(&with), []);
+    // One that really doubled stands out, and is first.
+    with.iter_mut().for_each(|run| run.metrics.kernels[7].total_ns = Nanos::new(40_000_000));
+    assert_eq!(verdicts(&with), [("kernel 7".to_owned(), ChangeVerdict::Slower)]);
+}
+
+fn kernel(number: usize, nanoseconds: f64) -> KernelSummary {
+    let total_ns = Nanos::new(nanoseconds as i64);
+    KernelSummary {
+        name: format!("kernel {number}"),
+        short_name: format!("kernel {number}"),
+        family: "other".to_owned(),
+        stage: Some(Stage::Decode),
+        device: DeviceId::cuda(0),
+        calls: 3,
+        total_ns,
+        min_ns: total_ns,
+        max_ns: total_ns,
+    }
+}
+
+#[test]
+fn one_pass_per_side_gives_a_change_without_a_verdict() {
+    let base = run("a", vec![timed(Stage::Prefill, "a", 0, 1_000)]);
+    let mut with = base.clone();
+    with.metrics.operators[0].self_ns = Nanos::new(1_500);
+    let comparison = two(&base, &with);
+    let change = &comparison.operators[0];
+    assert!((change.change.unwrap() - 0.5).abs() < 1e-12);
+    assert_eq!((change.interval, change.verdict), (None, ChangeVerdict::NoEvidence));
+    assert_eq!(change.untested.as_deref(), Some("one pass per side, so its noise is not known"));
+    assert_eq!(comparison.stages[0].untested.as_deref(), Some("one sample on a side, so its noise is not known"));
+}
+
+#[test]
+fn too_few_repeats_are_said_and_leave_a_gate_undecided() {
+    let mut random = Random::new(5);
+    let mut one = |path, time| run(path, repeats(&mut random, Stage::Decode, &[("a", time)], 3, 0.001));
+    let (base, with) = ([one("a", 100.0)], [one("b", 150.0)]);
+    let comparison = compare(Sides { base: &base, with: &with }, Some(0.05));
+    let change = &comparison.stages[0];
+    assert_eq!(change.untested.as_deref(), Some("too few repeats: 3 and 3 of 1 input; 4 per side are needed"));
+    assert!(change.interval.unwrap().low > 0.4 && change.verdict == ChangeVerdict::NoEvidence);
+    let gate = comparison.gate.unwrap();
+    assert_eq!((gate.outcome, gate.reasons.len()), (GateOutcome::Undecided, 1));
+}
+
+#[test]
+fn a_gate_fails_on_a_slower_stage_beyond_its_limit_and_on_nothing_else() {
+    let mut random = Random::new(6);
+    let mut one = |path, time| [run(path, repeats(&mut random, Stage::Decode, &[("a", time)], 10, 0.005))];
+    let (base, slower, faster) = (one("a", 1_000.0), one("b", 1_100.0), one("c", 900.0));
+    let outcome = |with: &[RunRecords], limit| {
+        let gate = compare(Sides { base: &base, with }, Some(limit)).gate.unwrap();
+        (gate.outcome, gate.failed)
+    };
+    assert_eq!(outcome(&slower, 0.05), (GateOutcome::Failed, vec![Stage::Decode]));
+    assert_eq!(outcome(&slower, 0.20), (GateOutcome::Passed, Vec::new()));
+    assert_eq!(outcome(&faster, 0.05), (GateOutcome::Passed, Vec::new()));
+    assert_eq!(outcome(&base, 0.0), (GateOutcome::Passed, Vec::new()));
+}
+
+#[test]
+fn a_baseline_of_several_runs_can_be_held_against_one() {
+    let mut random = Random::new(7);
+    let mut one = |path: &str, time: f64| {
+        let drift = time * (1.0 + 0.004 * random.normal());
+        run(path, repeats(&mut random, Stage::Decode, &[("a", drift)], 5, 0.02))
+    };
+    let base = [one("a", 1e3), one("b", 1e3), one("c", 1e3), one("d", 1e3), one("e", 1e3)];
+    let comparison = compare(Sides { base: &base, with: &[one("f", 1.2e3)] }, Some(0.05));
+    assert_eq!(comparison.stages[0].verdict, ChangeVerdict::Slower, "{:?}", comparison.stages[0]);
+    assert_eq!(comparison.gate.unwrap().outcome, GateOutcome::Failed);
+    assert_eq!(
+        compare(Sides { base: &base, with: &[one("g", 1e3)] }, None).stages[0].verdict,
+        ChangeVerdict::NoEvidence
+    );
+}
+
+#[test]
+fn other_inputs_are_not_compared_and_common_ones_are() {
+    let samples = |names: [&str; 2]| {
+        names.iter().flat_map(|name| (0..6).map(|i| timed(Stage::Decode, name, i, 100 + i64::from(i)))).collect()
+    };
+    let (base, with) = (run("a", samples(["a", "b"])), run("b", samples(["b", "c"])));
+    let comparison = two(&base, &with);
+    assert_eq!((comparison.common_inputs, comparison.stages[0].base.samples), (Some(1), 6));
+    let inputs = comparison.differences.iter().find(|difference| difference.aspect == "inputs").unwrap();
+    assert_eq!((inputs.base.clone(), inputs.with.clone()), (vec!["a".to_owned()], vec!["c".to_owned()]));
+    assert_eq!(inputs.severity, Severity::Warning);
+    assert_eq!(comparison.operators[0].untested.as_deref(), Some("the runs have different inputs"));
+    let apart = two(&base, &run("c", samples(["x", "y"])));
+    assert_eq!(apart.stages[0].untested.as_deref(), Some("the sides have no input in common"));
+    assert_eq!((apart.stages[0].change, apart.differences[0].severity), (None, Severity::Error));
+}
+
+#[test]
+fn inputs_are_the_same_by_content_whatever_they_are_called() {
+    let with_hash = |path: &str, name: &str, hash: &str| {
+        let image = InputImage {
+            name: name.to_owned(),
+            path: name.to_owned(),
+            width: None,
+            height: None,
+            bytes: None,
+            sha256: Some(hash.to_owned()),
+            category: None,
+            used: true,
+            problem: None,
+        };
+        let inputs = InputSet {
+            schema: SchemaTag::new(),
+            dataset_root: ".".to_owned(),
+            subset_filelist: None,
+            count: 1,
+            images: vec![image],
+            prompts: Vec::new(),
+        };
+        let samples = (0..3).map(|i| timed(Stage::Decode, name, i, 100)).collect();
+        RunRecords { inputs: Some(inputs), ..run(path, samples) }
+    };
+    let base = with_hash("a", "old.png", "1");
+    assert_eq!(two(&base, &with_hash("b", "new.png", "1")).common_inputs, Some(1));
+    assert_eq!(two(&base, &with_hash("b", "old.png", "2")).common_inputs, Some(0));
+}
+
+#[test]
+fn differences_are_graded_and_the_gravest_comes_first() {
+    let base = run("a", vec![timed(Stage::Decode, "a", 0, 100)]);
+    let mut with = RunRecords { state: Some(RunState::Partial), reasons: vec!["no trace".to_owned()], ..base.clone() };
+    with.metrics.run.weights = Some("checkpoint".to_owned());
+    with.metrics.run.model = Some("another".to_owned());
+    with.metrics.inputs[0].generated_tokens = 9;
+    let mut machines = [environment("1"), environment("2")].into_iter();
+    let (base, with) =
+        (RunRecords { environment: machines.next(), ..base }, RunRecords { environment: machines.next(), ..with });
+    let comparison = two(&base, &with);
+    let found: Vec<_> = comparison.differences.iter().map(|one| (one.aspect.as_str(), one.severity)).collect();
+    let expected = [
+        ("generated tokens", Severity::Error),
+        ("model", Severity::Error),
+        ("status", Severity::Warning),
+        ("weights", Severity::Warning),
+        ("driver", Severity::Warning),
+        ("source tree", Severity::Info),
+    ];
+    assert_eq!(found, expected);
+    assert_eq!(comparison.differences[0].with, ["a: 9"]);
+    assert_eq!(comparison.differences[2].with, ["a: partial, no trace"]);
+}
+
+fn environment(version: &str) -> Environment {
+    let text = format!(
+        r#"{{"schema": "llm-perf/environment/1", "captured_at": "", "tool_version": "0.1.0", "tool_features": [],
+        "gpus": [], "tools": {{"driver": "{version}"}}, "frameworks": {{}}, "cpu": {{"architecture": "x86_64", "features": []}},
+        "memory": {{}}, "operating_system": {{}}, "git": {{"revision": "{version}", "dirty": false}}, "variables": {{}}, "notes": []}}"#
+    );
+    serde_json::from_str(&text).unwrap()
+}
+
+#[test]
+fn stages_without_samples_are_compared_by_their_totals() {
+    let mut base = run("a", vec![timed(Stage::Decode, "a", 0, 1_000)]);
+    base.metrics.samples.clear();
+    let mut with = base.clone();
+    with.metrics.stages[0].wall_ns = Some(Nanos::new(1_100));
+    let comparison = two(&base, &with);
+    assert!((comparison.stages[0].change.unwrap() - 0.1).abs() < 1e-12);
+    assert_eq!(comparison.stages[0].untested.as_deref(), Some("one pass per side, so its noise is not known"));
+    assert_eq!(comparison.common_inputs, None);
+}
+
+#[test]
+fn a_stage_of_one_side_is_shown_and_not_compared() {
+    let base = run("a", vec![timed(Stage::Prefill, "a", 0, 1_000), timed(Stage::Vision, "a", 0, 500)]);
+    let with = run("b", vec![timed(Stage::Prefill, "a", 0, 1_000)]);
+    let comparison = compare(Sides { base: &[base], with: &[with] }, Some(0.05));
+    let vision = stage(&comparison, Stage::Vision);
+    assert_eq!((vision.base.time_ns, vision.with.time_ns), (Some(Nanos::new(500)), None));
+    assert_eq!(vision.untested.as_deref(), Some("only the first side has it"));
+    assert_eq!(comparison.gate.unwrap().outcome, GateOutcome::Undecided);
+}
+
+#[test]
+fn two_empty_runs_are_compared_without_a_word_too_many() {
+    let comparison = compare(Sides { base: &[run("a", Vec::new())], with: &[run("b", Vec::new())] }, Some(0.05));
+    assert_eq!((comparison.stages.len(), comparison.common_inputs), (0, None));
+    assert_eq!(comparison.gate.unwrap().reasons, ["no stage was measured"]);
+}
+
+fn any_samples() -> impl Strategy<Value = Vec<Sample>> {
+    let one = (0usize..6, 0usize..2, 0u32..6, 1i64..1_000_000, any::<bool>());
+    proptest::collection::vec(one, 0..30).prop_map(|all| {
+        let make = |(stage, input, repeat, time, warmup): (usize, usize, u32, i64, bool)| Sample {
+            warmup,
+            ..timed(Stage::ALL[stage], ["a", "b"][input], repeat, time)
+        };
+        all.into_iter().map(make).collect()
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+
+    #[test]
+    fn a_run_compared_with_itself_has_not_changed(samples in any_samples()) {
+        let one = run("a", samples);
+        let comparison = two(&one, &one);
+        for change in [&comparison.stages, &comparison.operators, &comparison.modules].into_iter().flatten() {
+            prop_assert_eq!(change.verdict, ChangeVerdict::NoEvidence);
+            prop_assert_eq!(change.change.unwrap_or(0.0), 0.0);
+            prop_assert!(change.interval.is_none_or(|interval| interval.low <= 0.0 && interval.high >= 0.0));
+        }
+        prop_assert_eq!(comparison.differences, []);
+    }
+
+    #[test]
+    fn exchanging_the_sides_turns_every_change_around(first in any_samples(), second in any_samples()) {
+        let (one, other) = (run("a", first), run("b", second));
+        let (forth, back) = (two(&one, &other), two(&other, &one));
+        let near = |a: f64, b: f64| (a.ln_1p() + b.ln_1p()).abs() < 1e-6;
+        for (forth, back) in forth.stages.iter().zip(&back.stages) {
+            prop_assert_eq!(&forth.name, &back.name);
+            prop_assert!(forth.change.zip(back.change).is_none_or(|(forth, back)| near(forth, back)));
+            prop_assert!(forth.interval.zip(back.interval).is_none_or(|(forth, back)| near(forth.low, back.high)));
+            let turned = match back.verdict {
+                ChangeVerdict::Faster => ChangeVerdict::Slower,
+                ChangeVerdict::Slower => ChangeVerdict::Faster,
+                ChangeVerdict::NoEvidence => ChangeVerdict::NoEvidence,
+            };
+            prop_assert_eq!(forth.verdict, turned);
+        }
+        let json = serde_json::to_string(&forth).unwrap();
+        prop_assert!(serde_json::from_str::<Comparison>(&json).is_ok(), "{json}");
+    }
+}
