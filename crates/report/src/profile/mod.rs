@@ -1,9 +1,13 @@
-//! A profiled run written down: the report, its operators, a summary in plain words, its assumptions, and the terminal.
+//! A profiled or imported run written down: the report, its operators and kernels, a summary in plain words, its
+//! assumptions, and the terminal.
 //!
 //! Everything comes from the metrics and the environment of the run; here it is arranged, rounded and put into words.
 
 mod assumptions;
 mod difference;
+mod import_terminal;
+mod imported;
+mod kernels;
 mod operators;
 mod page;
 mod phrase;
@@ -15,6 +19,8 @@ mod terminal;
 
 pub use assumptions::{Assumptions, Setting, assumptions_markdown};
 pub use difference::{difference_markdown, difference_terminal};
+pub use import_terminal::import_terminal;
+pub use kernels::kernels_markdown;
 pub use operators::operators_markdown;
 pub use report::report_markdown;
 pub use stakeholder::stakeholder_markdown;

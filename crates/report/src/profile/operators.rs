@@ -5,17 +5,24 @@ use types::{Bytes, Metrics, Nanos, OperatorSummary};
 use super::page::Page;
 use super::phrase::{device, known, model, overhead, time};
 use crate::markdown::{code, prose};
-use crate::number::{count, grouped, percent, share};
+use crate::number::{UNKNOWN, count, grouped, percent, share};
 use crate::table::{Column, Table};
 
 /// Rows shown of each table; `metrics.json` has them all.
 const ROWS: usize = 20;
+/// Rows shown of an imported run, which has one table.
+const IMPORTED_ROWS: usize = 50;
 
 /// The operators as Markdown.
 pub fn operators_markdown(metrics: &Metrics) -> String {
     let mut page = Page::new(&format!("Operators of {} on {}", prose(model(metrics)), prose(&device(metrics))));
     if metrics.operators.is_empty() {
-        page.paragraph("No operator was recorded: the run had no instrumented pass.");
+        let why = if metrics.trace.is_some() { "the files name none" } else { "the run had no instrumented pass" };
+        page.paragraph(&format!("No operator was recorded: {why}."));
+        return page.finish();
+    }
+    if metrics.trace.is_some() {
+        imported(&mut page, metrics);
         return page.finish();
     }
     let all: Nanos = metrics.operators.iter().map(|operator| operator.total_ns).sum();
@@ -32,6 +39,43 @@ pub fn operators_markdown(metrics: &Metrics) -> String {
     by_class(&mut page, metrics, all);
     by_shape(&mut page, metrics, all);
     page.finish()
+}
+
+/// Operators of a framework call each other, so that their totals overlap; what is theirs alone adds up.
+fn imported(page: &mut Page, metrics: &Metrics) {
+    let calls: u64 = metrics.operators.iter().map(|operator| operator.calls).sum();
+    let own: Nanos = metrics.operators.iter().map(|operator| operator.self_ns).sum();
+    let device: Option<Nanos> = metrics.operators.iter().map(|operator| operator.device_ns).sum();
+    page.paragraph(&format!(
+        "{} took {own} of host time{} (measured, while a profiler ran). Device is the work an operator launched itself, self          its host time without the operators it called: both add up over the rows. Total includes what it called, so totals          overlap. `metrics.json` holds every row; here are the first {IMPORTED_ROWS}.",
+        count(calls, "operator call"),
+        device.map(|device| format!(" and launched {device} of device work")).unwrap_or_default(),
+    ));
+    page.heading("By device time");
+    let mut table = Table::new([
+        Column::text("operator"),
+        Column::number("device"),
+        Column::number("of device"),
+        Column::number("self"),
+        Column::number("of self"),
+        Column::number("total"),
+        Column::number("calls"),
+        Column::number("allocated"),
+    ]);
+    for operator in metrics.operators.iter().take(IMPORTED_ROWS) {
+        let of_device = operator.device_ns.zip(device).map_or(UNKNOWN.to_owned(), |(one, device)| of(one, device));
+        table.row([
+            code(&operator.name),
+            time(operator.device_ns),
+            of_device,
+            operator.self_ns.to_string(),
+            of(operator.self_ns, own),
+            operator.total_ns.to_string(),
+            grouped(operator.calls),
+            known(operator.bytes_allocated),
+        ]);
+    }
+    page.table(&table);
 }
 
 fn by_time(page: &mut Page, metrics: &Metrics, all: Nanos) {

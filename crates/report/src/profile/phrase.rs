@@ -1,6 +1,6 @@
 //! Words and figures that more than one page of a run needs.
 
-use types::{Environment, Finding, Metrics, Nanos, Severity, Stage, StageSummary};
+use types::{Environment, Finding, Metrics, Nanos, Severity, Stage, StageSummary, TraceFacts};
 
 use crate::markdown::{code, prose};
 use crate::number::{UNKNOWN, count, percent, share};
@@ -33,6 +33,9 @@ pub(super) fn device(metrics: &Metrics) -> String {
 
 /// What was run how often: `2 inputs x 3 repeats x 1 epoch`.
 pub(super) fn extent(metrics: &Metrics) -> String {
+    if let Some(facts) = &metrics.trace {
+        return format!("by another tool, read from {}", count(facts.sources.len() as u64, "file"));
+    }
     let mut parts = vec![count(metrics.inputs.len() as u64, "input")];
     if let Some(settings) = &metrics.settings {
         parts.push(count(settings.repeats.into(), "repeat"));
@@ -89,6 +92,9 @@ pub(super) fn place(finding: &Finding) -> String {
 /// The machine and its software, line by line. What is not known is left out.
 pub(super) fn environment(metrics: &Metrics, environment: &Environment) -> Vec<String> {
     let mut lines = Vec::new();
+    if let Some(facts) = &metrics.trace {
+        return traced(metrics, facts, &environment.tool_version);
+    }
     let mut ran = format!("{} on the {} engine", code(model(metrics)), prose(&metrics.run.engine));
     if let Some(weights) = &metrics.run.weights {
         ran += &format!(", weights: {}", prose(weights));
@@ -112,6 +118,20 @@ pub(super) fn environment(metrics: &Metrics, environment: &Environment) -> Vec<S
         let changed = if git.dirty == Some(true) { ", with changes" } else { "" };
         lines.push(format!("source tree: {}{changed}", code(&git.revision)));
     }
+    lines
+}
+
+/// What the files of an imported run say of the machine it ran on: its devices and the tools. This machine is another.
+fn traced(metrics: &Metrics, facts: &TraceFacts, tool_version: &str) -> Vec<String> {
+    let mut lines = vec![format!("{}, imported", code(model(metrics)))];
+    for device in &metrics.devices {
+        let memory = device.memory_bytes.map(|memory| format!(", {memory}")).unwrap_or_default();
+        lines.push(format!("{}: {}{memory}", device.id, prose(&device.name)));
+    }
+    let mut tools: Vec<_> = facts.sources.iter().filter_map(|source| source.tool.as_deref()).map(prose).collect();
+    tools.dedup();
+    lines.extend((!tools.is_empty()).then(|| format!("recorded with {}", tools.join(", "))));
+    lines.push(format!("llm-perf {}", prose(tool_version)));
     lines
 }
 

@@ -1,7 +1,8 @@
 //! `report.md`: the whole run, from what is asked first to what is asked last.
 
-use types::{Environment, Metrics};
+use types::{Environment, Metrics, TraceFacts};
 
+use super::imported;
 use super::page::Page;
 use super::phrase::{
     device, environment, extent, known, model, nested, overhead, place, saving, sentence, severity, share_of_run,
@@ -19,6 +20,10 @@ const INPUTS: usize = 50;
 /// The run as Markdown.
 pub fn report_markdown(metrics: &Metrics, environment: &Environment) -> String {
     let mut page = Page::new(&format!("Profile of {} on {}", prose(model(metrics)), prose(&device(metrics))));
+    if let Some(facts) = &metrics.trace {
+        imported_sections(&mut page, metrics, facts, environment);
+        return page.finish();
+    }
     page.paragraph(&headline(metrics));
     page.paragraph(&method(metrics));
     stages(&mut page, metrics);
@@ -30,6 +35,22 @@ pub fn report_markdown(metrics: &Metrics, environment: &Environment) -> String {
     quality(&mut page, metrics);
     machine(&mut page, metrics, environment);
     page.finish()
+}
+
+/// A run that others made is told from its files: what it lacks is left out, not filled in.
+fn imported_sections(page: &mut Page, metrics: &Metrics, facts: &TraceFacts, environment: &Environment) {
+    page.paragraph(&imported::headline(metrics));
+    page.paragraph(&imported::method(metrics, facts));
+    imported::stages(page, metrics, facts);
+    utilisation(page, metrics);
+    findings(page, metrics);
+    imported::top_operators(page, metrics);
+    imported::top_kernels(page, metrics);
+    imported::workload(page, facts);
+    imported::coverage(page, facts);
+    quality(page, metrics);
+    imported::sources(page, facts);
+    machine(page, metrics, environment);
 }
 
 fn headline(metrics: &Metrics) -> String {
@@ -267,8 +288,9 @@ fn machine(page: &mut Page, metrics: &Metrics, found: &Environment) {
     page.heading("Environment");
     page.list(environment(metrics, found));
     page.paragraph(&format!(
-        "Run {}, captured {}. `env.json` has the rest.",
+        "Run {}, {} {}. `env.json` has the rest.",
         code(&metrics.run.id),
+        if metrics.trace.is_some() { "imported" } else { "captured" },
         prose(&found.captured_at)
     ));
 }

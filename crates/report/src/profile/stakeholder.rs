@@ -4,6 +4,7 @@
 
 use types::{Environment, Finding, Metrics, Stage, StageSummary};
 
+use super::imported;
 use super::page::Page;
 use super::phrase::{device, environment, extent, known, model, nested, saving, sentence, share_of_run, stage, time};
 use crate::markdown::{code, prose};
@@ -24,7 +25,12 @@ pub fn stakeholder_markdown(metrics: &Metrics, found: &Environment) -> String {
     stages(&mut page, metrics);
     utilisation(&mut page, metrics);
     takeaways(&mut page, metrics);
-    centres(&mut page, metrics);
+    if metrics.trace.is_some() {
+        imported::top_operators(&mut page, metrics);
+        imported::top_kernels(&mut page, metrics);
+    } else {
+        centres(&mut page, metrics);
+    }
     recommendations(&mut page, metrics);
     page.finish()
 }

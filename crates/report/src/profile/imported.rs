@@ -1,0 +1,208 @@
+//! What the pages of an imported run say beyond those of a run of our own: sources, the device, how much could be placed.
+
+use types::{Metrics, TraceFacts};
+
+use super::kernels::by_time;
+use super::page::Page;
+use super::phrase::{known, nested, sentence, share_of_run, time};
+use crate::markdown::{code, prose};
+use crate::number::{UNKNOWN, count, grouped, milliseconds, percent, share};
+use crate::table::{Column, Table};
+
+/// Kernels shown in the report.
+const KERNELS: usize = 15;
+/// Operators shown in the report.
+const OPERATORS: usize = 15;
+
+/// The first sentence: how much of the time the device worked.
+pub(super) fn headline(metrics: &Metrics) -> String {
+    let totals = &metrics.totals;
+    let Some((busy, wall)) = totals.gpu_busy_ns.zip(totals.wall_ns) else {
+        return match totals.kernel_ns {
+            Some(kernels) => format!("**{kernels} of kernels.** The files have no timeline."),
+            None => "**The files hold no device work.**".to_owned(),
+        };
+    };
+    let part = percent(share(busy.get() as f64, wall.get() as f64));
+    let mut text = format!("**The device worked {busy} of {wall}: {part}.**");
+    if let Some(launches) = totals.launches_per_token {
+        text += &format!(" Each decoded token took {} launches.", grouped(launches.round().max(0.0) as u128));
+    }
+    text
+}
+
+/// What the numbers are, in a paragraph.
+pub(super) fn method(metrics: &Metrics, facts: &TraceFacts) -> String {
+    let mut text = format!("Read from {}.", count(facts.sources.len() as u64, "file"));
+    if metrics.totals.wall_ns.is_some() {
+        text += " Times of stages and operators are the host's, recorded by a profiler, which slows the host down; times of \
+                 kernels are the device's. Device work belongs to the stage and the operator that launched it.";
+    }
+    if !metrics.work_per_stage.is_empty() {
+        text += " FLOPs and bytes are modelled from the configuration, one multiply-add being two FLOPs.";
+    }
+    text
+}
+
+/// The files.
+pub(super) fn sources(page: &mut Page, facts: &TraceFacts) {
+    page.heading("Sources");
+    let mut table = Table::new([
+        Column::text("file"),
+        Column::text("format"),
+        Column::text("written by"),
+        Column::number("rank"),
+        Column::number("size"),
+        Column::text("SHA-256"),
+    ]);
+    for source in &facts.sources {
+        table.row([
+            code(&source.path),
+            source.format.clone(),
+            source.tool.as_deref().map_or(UNKNOWN.to_owned(), prose),
+            known(source.rank),
+            source.bytes.to_string(),
+            code(&source.sha256),
+        ]);
+    }
+    page.table(&table);
+    page.paragraph("The files are not copied into the run.");
+}
+
+/// Stages on the host and on the device.
+pub(super) fn stages(page: &mut Page, metrics: &Metrics, facts: &TraceFacts) {
+    page.heading("Per-Stage Timings");
+    if let Some(basis) = &facts.stages {
+        let how = match (basis.inferred, basis.confidence) {
+            (true, Some(confidence)) => format!("Inferred with a confidence of {}", percent(Some(confidence))),
+            (true, None) => "Inferred".to_owned(),
+            (false, _) => "Stages are from".to_owned(),
+        };
+        let joint = if basis.inferred { ": " } else { " " };
+        let text = if metrics.stages.is_empty() {
+            format!("No stage was found: {}.", sentence(&basis.basis))
+        } else {
+            format!("{how}{joint}{}. `a > b` is a part of `a` and contained in its numbers.", sentence(&basis.basis))
+        };
+        page.paragraph(&text);
+    }
+    if metrics.stages.is_empty() {
+        return;
+    }
+    let mut table = Table::new([
+        Column::text("stage"),
+        Column::number("instances"),
+        Column::number("wall"),
+        Column::number("of run"),
+        Column::number("device busy"),
+        Column::number("of wall"),
+        Column::number("kernel time"),
+        Column::number("kernels"),
+        Column::number("tokens"),
+        Column::number("MFU"),
+        Column::number("MBU"),
+    ]);
+    for stage in &metrics.stages {
+        let busy = stage.gpu_busy_ns.zip(stage.wall_ns);
+        table.row([
+            nested(stage.name),
+            grouped(stage.instances),
+            time(stage.wall_ns),
+            percent(share_of_run(metrics, stage)),
+            time(stage.gpu_busy_ns),
+            percent(busy.and_then(|(busy, wall)| share(busy.get() as f64, wall.get() as f64))),
+            time(stage.kernel_ns),
+            known(stage.kernel_count.map(grouped)),
+            known(stage.tokens.map(grouped)),
+            percent(stage.mfu),
+            percent(stage.mbu),
+        ]);
+    }
+    page.table(&table);
+    page.paragraph("Device work may run after the stage that launched it has returned.");
+    if let Some(steps) = &facts.step_ms {
+        let spread = steps.std.map(|std| format!(", std {}", milliseconds(std))).unwrap_or_default();
+        page.paragraph(&format!(
+            "{}: median {}, from {} to {}{spread}, host time.",
+            count(steps.n, "decode step"),
+            milliseconds(steps.median),
+            milliseconds(steps.min),
+            milliseconds(steps.max),
+        ));
+    }
+}
+
+/// How much could be placed.
+pub(super) fn coverage(page: &mut Page, facts: &TraceFacts) {
+    let Some(coverage) = &facts.coverage else { return };
+    page.heading("Coverage");
+    page.paragraph(&format!("Shares of the {} of device work, overlap counted twice.", coverage.device_ns));
+    let mut table = Table::new([Column::text("work"), Column::number("of device time")]);
+    table.row(["in a stage that ranges mark".to_owned(), percent(coverage.stage_share)]);
+    table.row(["in an inferred stage".to_owned(), percent(coverage.inferred_share)]);
+    table.row(["in no stage".to_owned(), percent(coverage.unattributed_share)]);
+    table.row(["inside a framework operator".to_owned(), percent(coverage.operator_share)]);
+    page.table(&table);
+}
+
+/// The workload and what it rests on.
+pub(super) fn workload(page: &mut Page, facts: &TraceFacts) {
+    let Some(traced) = &facts.workload else { return };
+    page.heading("Workload");
+    match &traced.workload {
+        Some(workload) => page.paragraph(&format!(
+            "{} x {} prompt tokens, {} decode steps, {}: {}.",
+            workload.batch,
+            grouped(workload.seq_len),
+            grouped(workload.decode_steps),
+            workload.dtype,
+            prose(&workload.description)
+        )),
+        None => page.paragraph("Not known, so there is no utilisation."),
+    }
+    let lines = traced.evidence.iter().map(|line| sentence(line));
+    let missing = traced.missing.iter().map(|line| format!("missing: {}", sentence(line)));
+    let lines: Vec<_> = lines.chain(missing).collect();
+    if !lines.is_empty() {
+        page.list(lines);
+    }
+}
+
+/// The operators that matter most.
+pub(super) fn top_operators(page: &mut Page, metrics: &Metrics) {
+    page.heading("Top Operators");
+    if metrics.operators.is_empty() {
+        return page.paragraph("The files name no framework operator.");
+    }
+    let mut table = Table::new([
+        Column::text("operator"),
+        Column::number("device"),
+        Column::number("self"),
+        Column::number("total"),
+        Column::number("calls"),
+    ]);
+    for operator in metrics.operators.iter().take(OPERATORS) {
+        table.row([
+            code(&operator.name),
+            time(operator.device_ns),
+            operator.self_ns.to_string(),
+            operator.total_ns.to_string(),
+            grouped(operator.calls),
+        ]);
+    }
+    page.table(&table);
+    page.paragraph(
+        "Device is the work launched by the operator itself, self its host time without callees, total with them. \
+         `operators.md` has more.",
+    );
+}
+
+/// The kernels that matter most.
+pub(super) fn top_kernels(page: &mut Page, metrics: &Metrics) {
+    page.heading("Top Kernels");
+    if metrics.kernels.is_empty() {
+        return page.paragraph("No kernel was recorded.");
+    }
+    page.table(&by_time(metrics, KERNELS));
+    page.paragraph("`kernels.md` has more.");
+}
