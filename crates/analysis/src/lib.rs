@@ -20,6 +20,7 @@ mod stages;
 pub mod statistics;
 pub mod time;
 mod timings;
+pub mod trace;
 mod utilisation;
 
 pub use compare::{RunRecords, Sides, compare};

@@ -1,0 +1,154 @@
+//! From imported timelines to the metrics of a run.
+//!
+//! Timelines come with their attribution; here they are summed up by stage, operator and kernel, and laid beside modelled
+//! work where a model, a workload and a device are known. Reading files is left to `ingest`, joining to
+//! [`crate::attribution`], choosing the workload to `flow`.
+
+mod device_work;
+mod observed;
+mod operators;
+mod quality;
+mod stages;
+
+use std::collections::BTreeMap;
+
+use types::timeline::Timeline;
+use types::{
+    Clock, Device, DeviceId, InputFacts, Metrics, Nanos, Origin, PeakUsed, ProfileSettings, QualityCounter, RunHeader,
+    Stage, TraceFacts, Work, WorkCoverage,
+};
+
+use crate::attribution::{Attribution, Coverage};
+use crate::statistics::{describe, share};
+use crate::{InputWork, ProfileRecords};
+
+pub use observed::{Observed, observe};
+pub use stages::steps;
+
+/// A timeline, where its rows belong, and what its devices are called in the run.
+#[derive(Debug)]
+pub struct PlacedTimeline<'a> {
+    /// The timeline.
+    pub timeline: &'a Timeline,
+    /// Where its rows belong.
+    pub attribution: &'a Attribution,
+    /// Rank in a distributed run.
+    pub rank: Option<u32>,
+    /// Names of its devices by the ordinals it uses; others keep their ordinal.
+    pub devices: BTreeMap<u32, DeviceId>,
+}
+
+impl PlacedTimeline<'_> {
+    fn device(&self, ordinal: u32) -> DeviceId {
+        self.devices.get(&ordinal).cloned().unwrap_or_else(|| DeviceId::cuda(ordinal))
+    }
+}
+
+/// Everything one imported run has.
+#[derive(Debug)]
+pub struct TraceRecords<'a> {
+    /// What was run.
+    pub run: RunHeader,
+    /// Devices of the run.
+    pub devices: Vec<Device>,
+    /// Clocks of its timestamps.
+    pub clocks: Vec<Clock>,
+    /// Timelines, one per rank.
+    pub timelines: Vec<PlacedTimeline<'a>>,
+    /// Sources, workload and counters; the rest is filled in here.
+    pub facts: TraceFacts,
+    /// What the prompt was; absent where it is not known.
+    pub input: Option<InputFacts>,
+    /// Modelled work of one instance of each stage; empty where it is not known.
+    pub work: BTreeMap<Stage, Work>,
+    /// Rates utilisation is held against; absent where the device's are not known.
+    pub peak: Option<PeakUsed>,
+    /// What was lost or is uncertain, as far as the reading side knows.
+    pub quality: Vec<QualityCounter>,
+}
+
+/// Everything an imported run tells.
+pub fn trace(records: &TraceRecords<'_>) -> Metrics {
+    let sums = device_work::sum(&records.timelines);
+    let mut metrics = crate::profile(&profile_records(records));
+    // What a trace does not say: how the inputs were run, what loading took, what the instruments cost.
+    (metrics.settings, metrics.load_ns) = (None, None);
+    let has_work = sums.whole.launches > 0;
+    for stage in &mut metrics.stages {
+        stage.wall_ns = stages::wall(&records.timelines, stage.name);
+        if stages::is_inferred(&records.timelines, stage.name) {
+            stage.origin = Origin::Assumed;
+        }
+        if has_work {
+            let sum = sums.stages.get(&stage.name).copied().unwrap_or_default();
+            stage.gpu_busy_ns = Some(sum.busy);
+            stage.kernel_ns = Some(sum.kernel_time);
+            stage.kernel_count = Some(sum.kernels);
+        }
+    }
+    let steps = stages::all_steps(&records.timelines).or_else(|| given_steps(records, &metrics));
+    let decode = sums.stages.get(&Stage::Decode).map(|decode| decode.launches as f64);
+    metrics.totals.wall_ns = stages::whole(&records.timelines);
+    if has_work {
+        metrics.totals.gpu_busy_ns = Some(sums.whole.busy);
+        metrics.totals.kernel_ns = Some(sums.whole.kernel_time);
+        metrics.totals.kernel_count = Some(sums.whole.kernels);
+        metrics.totals.launches_per_token = decode.zip(steps).and_then(|(all, steps)| share(all, steps as f64));
+    }
+    metrics.operators = operators::summaries(&records.timelines);
+    let mut facts = records.facts.clone();
+    facts.stages = stages::basis(&records.timelines);
+    facts.coverage = has_work.then(|| coverage(&records.timelines));
+    facts.step_ms = describe(&stages::step_times(&records.timelines));
+    metrics.quality = quality::counters(records, &metrics, &sums, &facts);
+    facts.copies = sums.copies;
+    metrics.kernels = sums.kernels;
+    metrics.trace = Some(facts);
+    metrics
+}
+
+/// The same run as the analysis of profiles wants it: stages are timed alike, whoever timed them.
+fn profile_records(records: &TraceRecords<'_>) -> ProfileRecords {
+    let name = records.input.as_ref().map_or("", |input| &input.name);
+    let of_stage = |(stage, work): (&Stage, &Work)| InputWork { input: name.to_owned(), stage: *stage, work: *work };
+    ProfileRecords {
+        run: records.run.clone(),
+        devices: records.devices.clone(),
+        clocks: records.clocks.clone(),
+        samples: stages::samples(&records.timelines),
+        inputs: records.input.iter().cloned().collect(),
+        work: records.work.iter().map(of_stage).collect(),
+        operators: Vec::new(),
+        classes: BTreeMap::new(),
+        routing: Vec::new(),
+        profiled: Vec::new(),
+        peak: records.peak.clone(),
+        logits_all_positions: false,
+        load_ns: Nanos::ZERO,
+        settings: ProfileSettings::default(),
+        quality: Vec::new(),
+    }
+}
+
+/// Decode steps of all instances, as the workload has them.
+fn given_steps(records: &TraceRecords<'_>, metrics: &Metrics) -> Option<u64> {
+    let decode = metrics.stages.iter().find(|stage| stage.name == Stage::Decode)?;
+    let generated = records.input.as_ref()?.generated_tokens;
+    generated.checked_sub(1)?.checked_mul(decode.instances)
+}
+
+fn coverage(timelines: &[PlacedTimeline<'_>]) -> WorkCoverage {
+    let sum = |time: fn(&Coverage) -> Nanos| -> Nanos {
+        timelines.iter().map(|placed| time(&placed.attribution.coverage)).sum()
+    };
+    let all = sum(|coverage| coverage.all.time);
+    let of = |time: Nanos| share(time.get() as f64, all.get() as f64);
+    let (marked, inferred) = (sum(|found| found.stage_from_ranges.time), sum(|found| found.stage_inferred.time));
+    WorkCoverage {
+        device_ns: all,
+        stage_share: of(marked),
+        inferred_share: of(inferred),
+        unattributed_share: of(all - marked - inferred),
+        operator_share: of(sum(|coverage| coverage.operator.time)),
+    }
+}

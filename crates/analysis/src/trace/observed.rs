@@ -1,0 +1,180 @@
+//! The workload as the recorded shapes of operators show it. What they do not show stays open, with the reason.
+
+use types::timeline::{HostOperator, OperatorSignature, Timeline};
+use types::{DType, LogitsKind};
+
+/// Names of the operators that tell. A lookup of token ids begins every pass; a convolution over three channels begins
+/// every look at a picture; a product with the token table's rows makes logits.
+const LOOKUP: &str = "aten::embedding";
+const CONVOLUTIONS: [&str; 2] = ["aten::conv2d", "aten::convolution"];
+const PRODUCTS: [&str; 3] = ["aten::linear", "aten::mm", "aten::addmm"];
+
+/// What shapes show. All counts are of one prompt.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Observed {
+    /// Prompts processed together.
+    pub batch: Option<u64>,
+    /// Tokens of one prompt.
+    pub prompt_tokens: Option<u64>,
+    /// Forward passes over one new token.
+    pub decode_steps: Option<u64>,
+    /// Views of a picture, by side: how many at once, and pixels of a side. In the order they were looked at.
+    pub views: Vec<(u64, u64)>,
+    /// Element type of the weights.
+    pub dtype: Option<DType>,
+    /// Positions whose logits prefill computed.
+    pub logits: Option<LogitsKind>,
+    /// What each of these rests on.
+    pub evidence: Vec<String>,
+    /// What could not be told, and why.
+    pub missing: Vec<String>,
+}
+
+/// One lookup of token ids.
+struct Lookup<'a> {
+    operator: &'a HostOperator,
+    table: [u64; 2],
+    batch: u64,
+    tokens: u64,
+    dtype: Option<DType>,
+}
+
+/// What the shapes of a timeline show. `steps` is the number of decode steps where ranges mark them.
+pub fn observe(timeline: &Timeline, steps: Option<u64>) -> Observed {
+    let mut observed = Observed::default();
+    let lookups = lookups(timeline);
+    // Position tables are looked up too; the token table is the one with the most rows.
+    let Some(table) = lookups.iter().map(|lookup| lookup.table).max() else {
+        let why = match timeline.signatures.is_empty() {
+            true => "the trace has no shapes of operators",
+            false => "no operator of the trace looks up token ids",
+        };
+        observed.missing.push(why.to_owned());
+        observed.decode_steps = steps;
+        return observed;
+    };
+    let tokens: Vec<_> = lookups.iter().filter(|lookup| lookup.table == table).collect();
+    let prompts: Vec<_> = tokens.iter().filter(|lookup| lookup.tokens > 1).collect();
+    let same = prompts.windows(2).all(|pair| (pair[0].batch, pair[0].tokens) == (pair[1].batch, pair[1].tokens));
+    match prompts.first() {
+        Some(first) if same => {
+            observed.batch = Some(first.batch);
+            observed.prompt_tokens = Some(first.tokens);
+            let shape = format!("[{}, {}]", first.batch, first.tokens);
+            observed
+                .evidence
+                .push(format!("prompt of {} tokens, batch {}: {LOOKUP} of {shape}", first.tokens, first.batch));
+        }
+        Some(first) => {
+            let differs = |one: &&&&Lookup<'_>| (one.batch, one.tokens) != (first.batch, first.tokens);
+            let other = prompts.iter().find(differs).unwrap_or(first);
+            observed.missing.push(format!(
+                "prompts of different size, such as [{}, {}] and [{}, {}], are more than one workload",
+                first.batch, first.tokens, other.batch, other.tokens
+            ));
+        }
+        None => observed.missing.push("no lookup of more than one token: the trace has no prefill".to_owned()),
+    }
+    observed.dtype = tokens.iter().find_map(|lookup| lookup.dtype);
+    if let Some(dtype) = observed.dtype {
+        observed.evidence.push(format!("weights in {dtype}: the token table's element type"));
+    }
+    decode_steps(&mut observed, &tokens, prompts.len() as u64, steps);
+    pictures(&mut observed, timeline);
+    logits(&mut observed, timeline, table);
+    observed
+}
+
+fn decode_steps(observed: &mut Observed, tokens: &[&Lookup<'_>], prompts: u64, steps: Option<u64>) {
+    let single = tokens.iter().filter(|lookup| lookup.tokens == 1).count() as u64;
+    let (all, from) = match steps {
+        Some(steps) => (steps, "ranges named decode_step".to_owned()),
+        None => (single, format!("{LOOKUP} of one token")),
+    };
+    match all.checked_rem(prompts) {
+        Some(0) => {
+            observed.decode_steps = Some(all / prompts);
+            observed.evidence.push(format!("{} decode steps: {all} {from}", all / prompts));
+        }
+        Some(_) => observed.missing.push(format!("{all} decode steps after {prompts} prompts: not equally many each")),
+        None => {}
+    }
+}
+
+fn pictures(observed: &mut Observed, timeline: &Timeline) {
+    let mut seen: Vec<(&HostOperator, u64, u64)> = Vec::new();
+    for (operator, signature) in named(timeline, &CONVOLUTIONS) {
+        if let Some(&[count, 3, height, width]) = signature.shapes.first().map(Vec::as_slice)
+            && height == width
+        {
+            seen.push((operator, count, height));
+        }
+    }
+    seen.sort_by_key(|(operator, ..)| operator.start);
+    for (_, count, side) in seen {
+        // The dispatcher's own call inside the first one has the same shape, and so have later prompts and towers.
+        if !observed.views.contains(&(count, side)) {
+            observed.views.push((count, side));
+            observed
+                .evidence
+                .push(format!("{count} picture(s) of {side} x {side} pixels: the first convolution's input"));
+        }
+    }
+}
+
+fn logits(observed: &mut Observed, timeline: &Timeline, table: [u64; 2]) {
+    let Some(prompt) = observed.prompt_tokens.zip(observed.batch) else { return };
+    let rows = |signature: &OperatorSignature| {
+        // `linear` takes the weight as stored, `mm` and `addmm` transposed.
+        let weight = signature.shapes.iter().position(|shape| *shape == table || *shape == [table[1], table[0]])?;
+        let input = signature.shapes[..weight].iter().rev().find(|shape| shape.last() == Some(&table[1]))?;
+        Some(input[..input.len() - 1].iter().product::<u64>())
+    };
+    let mut products: Vec<_> = named(timeline, &PRODUCTS).collect();
+    products.sort_by_key(|(operator, _)| operator.start);
+    // The first such product is prefill's.
+    let Some(found) = products.into_iter().find_map(|(_, signature)| rows(signature)) else { return };
+    observed.logits = match (found, prompt) {
+        (found, (tokens, batch)) if found == tokens * batch => Some(LogitsKind::All),
+        (found, (_, batch)) if found == batch => Some(LogitsKind::Last),
+        _ => None,
+    };
+    if let Some(kind) = observed.logits {
+        let which = if kind == LogitsKind::All { "all positions" } else { "the last position" };
+        observed.evidence.push(format!("logits of {which}: the head's input has {found} row(s)"));
+    }
+}
+
+fn lookups(timeline: &Timeline) -> Vec<Lookup<'_>> {
+    let lookup = |(operator, signature): (_, &OperatorSignature)| {
+        let [table, ids, ..] = &signature.shapes[..] else { return None };
+        let table = <[u64; 2]>::try_from(&table[..]).ok()?;
+        let [batch, tokens] = <[u64; 2]>::try_from(&ids[..]).ok()?;
+        let dtype = signature.types.first().and_then(|kind| element_type(kind));
+        Some(Lookup { operator, table, batch, tokens, dtype })
+    };
+    let mut lookups: Vec<_> = named(timeline, &[LOOKUP]).filter_map(lookup).collect();
+    lookups.sort_by_key(|lookup| lookup.operator.start);
+    lookups
+}
+
+/// Operators of these names that have a signature.
+fn named<'a>(
+    timeline: &'a Timeline,
+    names: &[&str],
+) -> impl Iterator<Item = (&'a HostOperator, &'a OperatorSignature)> {
+    let wanted: Vec<_> = names.iter().filter_map(|name| timeline.names.find(name)).collect();
+    let found = timeline.operators.iter().filter(move |operator| wanted.contains(&operator.name));
+    found.filter_map(|operator| Some((operator, timeline.signatures.get(operator.signature?))))
+}
+
+/// Element types as PyTorch spells them.
+fn element_type(kind: &str) -> Option<DType> {
+    match kind {
+        "c10::BFloat16" => Some(DType::Bf16),
+        "c10::Half" => Some(DType::Fp16),
+        "float" => Some(DType::Fp32),
+        "double" => Some(DType::Fp64),
+        _ => None,
+    }
+}

@@ -1,0 +1,109 @@
+//! Stages of imported timelines: their instances as samples, their time on the host, their steps.
+
+use std::collections::BTreeMap;
+
+use types::{Nanos, Sample, Stage, StageBasis};
+
+use super::PlacedTimeline;
+use crate::attribution::{Attribution, Inference, StageOrigin};
+use crate::time::Span;
+
+/// One sample for each instance of a stage. Where the parts of vision are there and vision itself is not marked, each
+/// prefill gets a vision of their sum, as a profile has it.
+pub(super) fn samples(timelines: &[PlacedTimeline<'_>]) -> Vec<Sample> {
+    timelines.iter().flat_map(of_timeline).collect()
+}
+
+fn of_timeline(placed: &PlacedTimeline<'_>) -> Vec<Sample> {
+    let mut counts: BTreeMap<Stage, u32> = BTreeMap::new();
+    let mut sample = |stage: Stage, wall_ns: Nanos| {
+        let repeat = counts.entry(stage).or_default();
+        let sample =
+            Sample { stage, input: None, epoch: 0, repeat: *repeat, rank: placed.rank, warmup: false, wall_ns };
+        *repeat += 1;
+        sample
+    };
+    let instances = &placed.attribution.stages;
+    let mut samples: Vec<_> = instances.iter().map(|instance| sample(instance.stage, instance.host.length())).collect();
+    if instances.iter().all(|instance| instance.stage != Stage::Vision) {
+        samples.extend(visions(placed.attribution).into_iter().map(|time| sample(Stage::Vision, time)));
+    }
+    samples
+}
+
+/// Time of the parts of vision in each prefill that has any.
+fn visions(attribution: &Attribution) -> Vec<Nanos> {
+    let parts = || attribution.stages.iter().filter(|instance| instance.stage.parent() == Some(Stage::Vision));
+    let prefills = attribution.stages.iter().filter(|instance| instance.stage == Stage::Prefill);
+    let inside = |prefill: Span| -> Nanos {
+        let of_prefill = parts().filter(|part| prefill.contains(part.host.start));
+        of_prefill.map(|part| part.host.length()).sum()
+    };
+    prefills.map(|prefill| inside(prefill.host)).filter(|time| *time > Nanos::ZERO).collect()
+}
+
+/// Host time of all instances of a stage; with several ranks, which run side by side, that of the slowest.
+pub(super) fn wall(timelines: &[PlacedTimeline<'_>], stage: Stage) -> Option<Nanos> {
+    let of_rank = |placed: &PlacedTimeline<'_>| {
+        let times = of_timeline(placed).into_iter().filter(|sample| sample.stage == stage);
+        times.map(|sample| sample.wall_ns).reduce(|one, two| one + two)
+    };
+    timelines.iter().filter_map(of_rank).max()
+}
+
+/// From the first thing recorded to the last; with several ranks, the longest.
+pub(super) fn whole(timelines: &[PlacedTimeline<'_>]) -> Option<Nanos> {
+    timelines.iter().filter_map(|placed| extent(placed).map(Span::length)).max()
+}
+
+fn extent(placed: &PlacedTimeline<'_>) -> Option<Span> {
+    let timeline = placed.timeline;
+    let work = timeline.work.iter().map(|work| Span::new(work.start, work.end()));
+    let calls = timeline.calls.iter().map(|call| Span::new(call.start, call.end()));
+    let operators = timeline.operators.iter().map(|operator| Span::new(operator.start, operator.end()));
+    let ranges = timeline.ranges.iter().map(|range| Span::new(range.start, range.end.unwrap_or(range.start)));
+    work.chain(calls).chain(operators).chain(ranges).reduce(Span::hull)
+}
+
+/// How the stages were found; absent without a timeline.
+pub(super) fn basis(timelines: &[PlacedTimeline<'_>]) -> Option<StageBasis> {
+    let marked = StageBasis { inferred: false, confidence: None, basis: "ranges in the trace".to_owned() };
+    let of_timeline = |placed: &PlacedTimeline<'_>| match &placed.attribution.inference {
+        Inference::NotNeeded => marked.clone(),
+        Inference::Done { confidence, evidence } => {
+            StageBasis { inferred: true, confidence: Some(*confidence), basis: evidence.clone() }
+        }
+        Inference::Refused { reason } => StageBasis { inferred: false, confidence: None, basis: reason.clone() },
+    };
+    // With several ranks, the least sure of them speaks for all.
+    let sureness = |basis: &StageBasis| basis.confidence.map_or(1.0, |confidence| confidence);
+    timelines.iter().map(of_timeline).min_by(|one, two| sureness(one).total_cmp(&sureness(two)))
+}
+
+/// Whether a stage was inferred in any timeline.
+pub(super) fn is_inferred(timelines: &[PlacedTimeline<'_>], stage: Stage) -> bool {
+    let mut instances = timelines.iter().flat_map(|placed| &placed.attribution.stages);
+    // Where vision is the sum of its parts, it is as sure as they are.
+    let of_stage = |found: Stage| found == stage || (stage == Stage::Vision && found.parent() == Some(stage));
+    instances.any(|instance| of_stage(instance.stage) && instance.origin == StageOrigin::Inferred)
+}
+
+/// Decode steps of one timeline, where the trace marks or shows them.
+pub fn steps(attribution: &Attribution) -> Option<u64> {
+    let steps = attribution.steps.len() as u64;
+    (steps > 0).then_some(steps)
+}
+
+/// Decode steps of all ranks together.
+pub(super) fn all_steps(timelines: &[PlacedTimeline<'_>]) -> Option<u64> {
+    let each: Vec<_> = timelines.iter().filter_map(|placed| steps(placed.attribution)).collect();
+    (!each.is_empty()).then(|| each.iter().sum())
+}
+
+/// Host time of every decode step, in milliseconds.
+pub(super) fn step_times(timelines: &[PlacedTimeline<'_>]) -> Vec<f64> {
+    let of_timeline = |placed: &PlacedTimeline<'_>| -> Vec<f64> {
+        placed.attribution.steps.iter().map(|step| step.host.length().as_millis()).collect()
+    };
+    timelines.iter().flat_map(of_timeline).collect()
+}
