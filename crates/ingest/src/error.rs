@@ -56,15 +56,142 @@ pub enum IngestError {
         /// What does not fit what.
         reason: String,
     },
+
+    /// The source failed while it was read.
+    #[error("{file}, line {line}: cannot be read: {reason}")]
+    Unreadable {
+        /// The file.
+        file: String,
+        /// The line that was to be read, counted from one.
+        line: u64,
+        /// What the system says.
+        reason: String,
+    },
+
+    /// A line that no tool writes.
+    #[error("{file}, line {line}: longer than {limit} bytes")]
+    LineTooLong {
+        /// The file.
+        file: String,
+        /// The line, counted from one.
+        line: u64,
+        /// The longest line that is read.
+        limit: usize,
+    },
+
+    /// A table that is not built as its header says.
+    #[error("{file}, line {line}: {reason}")]
+    NotCsv {
+        /// The file.
+        file: String,
+        /// The line, counted from one.
+        line: u64,
+        /// What is wrong, what was expected and what is there.
+        reason: String,
+    },
+
+    /// Bytes of another format than the one that is asked for.
+    #[error("{file} is not {expected}: {found}")]
+    WrongFormat {
+        /// The file.
+        file: String,
+        /// The format that is asked for.
+        expected: &'static str,
+        /// What tells that it is another.
+        found: String,
+    },
+
+    /// The right format in a version that came after this program.
+    #[error("{file}: {format} version {found} is newer than {known}, the newest this program knows")]
+    NewerVersion {
+        /// The file.
+        file: String,
+        /// The format.
+        format: &'static str,
+        /// Its version.
+        found: String,
+        /// The newest version this program reads.
+        known: &'static str,
+    },
+
+    /// The right format in a form that is not read.
+    #[error("{file}: {reason}")]
+    Unsupported {
+        /// The file.
+        file: String,
+        /// What is not read.
+        reason: String,
+    },
+
+    /// A file that ends too early or contradicts its own format, so that nothing of it can be used.
+    #[error("{file}: damaged at {place}: {reason}")]
+    Damaged {
+        /// The file.
+        file: String,
+        /// Where.
+        place: String,
+        /// What is wrong.
+        reason: String,
+    },
+
+    /// A database in which there is nothing of a trace.
+    #[error("{file}: no trace in this database: expected one of {expected}; found {found}")]
+    NoTables {
+        /// The file.
+        file: String,
+        /// Tables of which one is needed.
+        expected: String,
+        /// Tables that are there.
+        found: String,
+    },
+
+    /// A table without a column that every version of the format has.
+    #[error("{file}: table {table} has no column {column}; found {found}")]
+    MissingColumn {
+        /// The file.
+        file: String,
+        /// The table.
+        table: String,
+        /// The column.
+        column: &'static str,
+        /// Columns that are there.
+        found: String,
+    },
+
+    /// One event or value larger than is read.
+    #[error("{file}: what begins at byte {offset} is longer than {limit} bytes")]
+    TooLarge {
+        /// The file.
+        file: String,
+        /// Where it begins, in the uncompressed file.
+        offset: u64,
+        /// The bound.
+        limit: u64,
+    },
 }
 
 impl IngestError {
     /// What the user can do about it.
     pub fn hint(&self) -> &'static str {
         match self {
-            Self::Empty { .. } | Self::NotJson { .. } => "check that the file was written and copied whole",
+            Self::Empty { .. } | Self::NotJson { .. } | Self::NotCsv { .. } => {
+                "check that the file was written and copied whole"
+            }
+            Self::Unreadable { .. } => "check that the file can be read to its end",
+            Self::LineTooLong { .. } => {
+                "the file is damaged or of another kind: a quote may be open, or line breaks missing"
+            }
             Self::Missing { .. } | Self::WrongKind { .. } => "check that this is the kind of file that is asked for",
             Self::Inconsistent { .. } => "the file was changed after the tool wrote it; make it again",
+            Self::TooLarge { .. } => "no tool writes such a file; check that this is the file you mean",
+            Self::WrongFormat { .. } | Self::Damaged { .. } => "check that the file was written and copied whole",
+            Self::NewerVersion { .. } => "export the trace with an older version of the tool, or update this program",
+            Self::Unsupported { .. } => {
+                "export the trace again with the tool that made it, and do not open it for writing"
+            }
+            Self::NoTables { .. } | Self::MissingColumn { .. } => {
+                "record with `--trace cuda,nvtx` and export all tables"
+            }
         }
     }
 }

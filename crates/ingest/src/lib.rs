@@ -5,6 +5,7 @@
 
 mod error;
 mod json;
+pub mod torch;
 pub mod torchinfo;
 
 pub use error::IngestError;

@@ -1,0 +1,111 @@
+//! What an operator was called with, from the lists `Input Dims`, `Input type` and `Input Strides`.
+
+use types::timeline::OperatorSignature;
+
+use super::lexer::{Scan, Stop, peek, space, text, value};
+use super::number::{integer, whole};
+
+/// The signature three tokens describe; an absent one is empty. `None` where one is of another form.
+///
+/// An argument that is a list of tensors has one list of dimensions per tensor. It becomes that many entries, each with
+/// the type of the list, so that the three lists keep going together.
+pub(crate) fn signature(shapes: &[u8], types: &[u8], strides: &[u8]) -> Option<OperatorSignature> {
+    let (shapes, counts) = arguments(shapes, whole::<u64>)?;
+    let (strides, _) = arguments(strides, integer)?;
+    let mut named = Vec::new();
+    list(types, 0, |token| {
+        let count = counts.get(named.len()).copied();
+        named.push((text(token).into_owned(), count.unwrap_or(1)));
+        Some(())
+    })?;
+    let types = named.into_iter().flat_map(|(name, count)| std::iter::repeat_n(name, count)).collect();
+    Some(OperatorSignature { shapes, types, strides })
+}
+
+/// The lists of numbers in a list of arguments, and how many lists each argument has.
+fn arguments<T>(token: &[u8], number: impl Fn(&[u8]) -> Option<T>) -> Option<(Vec<Vec<T>>, Vec<usize>)> {
+    let (mut lists, mut counts) = (Vec::new(), Vec::new());
+    let numbers = |token: &[u8]| {
+        let mut numbers = Vec::new();
+        list(token, 0, |token| {
+            numbers.push(number(token)?);
+            Some(())
+        })?;
+        Some(numbers)
+    };
+    list(token, 0, |argument| {
+        let before = lists.len();
+        let inner = argument.get(1..).map(|rest| &rest[space(rest, 0)..]);
+        if inner.is_some_and(|rest| rest.starts_with(b"[")) {
+            list(argument, 0, |tensor| {
+                lists.push(numbers(tensor)?);
+                Some(())
+            })?;
+        } else {
+            lists.push(numbers(argument)?);
+        }
+        counts.push(lists.len() - before);
+        Some(())
+    })?;
+    Some((lists, counts))
+}
+
+/// Hands every element of the list at `at` to `each`. An absent list has none. `None` where this is no list, or where
+/// `each` says so.
+pub(crate) fn list(token: &[u8], at: usize, mut each: impl FnMut(&[u8]) -> Option<()>) -> Option<()> {
+    if token.is_empty() {
+        return Some(());
+    }
+    let mut scan = || -> Scan<Option<()>> {
+        if peek(token, at)? != b'[' {
+            return Ok(None);
+        }
+        let mut at = space(token, at + 1);
+        if peek(token, at)? == b']' {
+            return Ok(Some(()));
+        }
+        loop {
+            let end = value(token, at)?;
+            if each(&token[at..end]).is_none() {
+                return Ok(None);
+            }
+            at = space(token, end);
+            match peek(token, at)? {
+                b',' => at = space(token, at + 1),
+                b']' => return Ok(Some(())),
+                _ => return Err(Stop::Bad(at)),
+            }
+        }
+    };
+    scan().ok().flatten()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_list_of_tensors_has_an_entry_per_tensor() {
+        let shapes = b"[[[1, 559, 32], [1,559,32]], [], [ ]]";
+        let types = br#"["TensorList", "Scalar", ""]"#;
+        let strides = b"[[[17888, 1, 559],[17888, 1, -559]], [], []]";
+        let signature = signature(shapes, types, strides).unwrap();
+        assert_eq!(signature.shapes, [vec![1, 559, 32], vec![1, 559, 32], vec![], vec![]]);
+        assert_eq!(signature.types, ["TensorList", "TensorList", "Scalar", ""]);
+        assert_eq!(signature.strides, [vec![17888, 1, 559], vec![17888, 1, -559], vec![], vec![]]);
+    }
+
+    #[test]
+    fn lists_that_are_absent_are_empty() {
+        let signature = signature(b"", br#"["float"]"#, b"").unwrap();
+        assert_eq!((signature.shapes.len(), signature.types.len(), signature.strides.len()), (0, 1, 0));
+    }
+
+    #[test]
+    fn what_is_no_list_of_whole_numbers_is_refused() {
+        for shapes in ["1", "[1]", "[[1.5]]", "[[-1]]", r#"[["s0"]]"#, "[[[[1]]]]", "{}", "[[1 2]]", "[[1],]"] {
+            assert_eq!(signature(shapes.as_bytes(), b"", b""), None, "{shapes}");
+        }
+        assert_eq!(signature(b"[]", b"7", b""), None);
+    }
+}
