@@ -3,8 +3,11 @@
 //! A reader takes text and gives back what the text says. It opens nothing, starts nothing and joins nothing; what the
 //! records mean for a model or a run is decided elsewhere.
 
+mod csv;
+mod decimal;
 mod error;
 mod json;
+pub mod ncu;
 pub mod torch;
 pub mod torchinfo;
 

@@ -7,6 +7,7 @@ mod analytic;
 mod clock;
 mod comparison;
 mod cost;
+pub mod counter;
 mod device;
 mod diagnosis;
 mod dtype;
