@@ -9,6 +9,7 @@ mod compare;
 mod distance;
 mod finding;
 pub mod kernel;
+mod loss;
 mod modules;
 mod operators;
 mod overhead;

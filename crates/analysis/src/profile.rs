@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use types::{Aggregates, Metrics, QualityCounter, SchemaTag, Severity, Stage, Totals};
 
 use crate::finding::{self, Run};
+use crate::loss;
 use crate::modules::{cost_centres, modules};
 use crate::operators::{self, Sum};
 use crate::overhead::overhead;
@@ -22,6 +23,9 @@ pub fn profile(records: &ProfileRecords) -> Metrics {
     let used = utilisation::per_stage(&timings, &records.work, peak);
     let whole = utilisation::whole(&timings, &records.work, peak);
     let modules = modules(records);
+    let lost = loss::books(records, &timings, &profiled);
+    let (findings, lost) =
+        finding::all(&Run { records, timings: &timings, profiled: &profiled, used: &used, lost: &lost });
 
     let mut quality = records.quality.clone();
     quality.extend(without_peak(records, &timings));
@@ -46,12 +50,13 @@ pub fn profile(records: &ProfileRecords) -> Metrics {
         devices: records.devices.clone(),
         clocks: records.clocks.clone(),
         totals: Totals { wall_ns: timings.wall(), ..Totals::default() },
-        stages: summaries(&timings, &records.inputs, &used),
+        stages: summaries(&timings, &records.inputs, &used, &lost),
         operators: operators::summaries(&records.operators),
         kernels: Vec::new(),
         regions: Vec::new(),
         modules: modules.rows,
-        findings: finding::all(&Run { records, timings: &timings, profiled: &profiled, used: &used }),
+        findings,
+        lost_time: lost.rows(timings.wall()),
         samples: records.samples.clone(),
         aggregates: Aggregates { stage_ms: per_stage(&timings, |stage| timings.milliseconds(stage)) },
         overhead: overhead(&timings, &profiled),

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use types::{InputFacts, Origin, Stage, StageSummary, Throughput};
 
+use crate::loss::Ledger;
 use crate::statistics::share;
 use crate::timings::{Timings, rounded};
 use crate::utilisation::Utilisation;
@@ -24,9 +25,11 @@ pub(crate) fn summaries(
     timings: &Timings<'_>,
     inputs: &[InputFacts],
     utilisation: &BTreeMap<Stage, Utilisation>,
+    lost: &Ledger,
 ) -> Vec<StageSummary> {
     let summary = |stage: Stage| {
         let used = utilisation.get(&stage);
+        let least = lost.stages().iter().find(|one| one.stage == stage).and_then(|one| one.least);
         StageSummary {
             name: stage,
             parent: stage.parent(),
@@ -39,6 +42,8 @@ pub(crate) fn summaries(
             mfu: used.and_then(Utilisation::mfu),
             mbu: used.and_then(Utilisation::mbu),
             origin: Origin::Measured,
+            speed_of_light_ns: least,
+            lost_ns: least.map(|_| lost.lost(stage, |_| true)),
         }
     };
     timings.stages().map(summary).collect()
@@ -93,7 +98,7 @@ mod tests {
         assert_eq!(rates.time_per_output_token_ns, Some(Nanos::new(200)));
         assert_eq!(rates.decode_tokens_per_second, Some(5e6));
         assert_eq!(rates.prefill_tokens_per_second, Some(1e8));
-        let stages = summaries(&timings, &inputs, &BTreeMap::new());
+        let stages = summaries(&timings, &inputs, &BTreeMap::new(), &Ledger::default());
         assert_eq!(stages.iter().map(|stage| stage.tokens).collect::<Vec<_>>(), [Some(100), Some(4)]);
     }
 
@@ -110,7 +115,7 @@ mod tests {
     fn an_unknown_input_makes_tokens_unknown_not_zero() {
         let inputs = [page("a", 100, 5)];
         let samples = [timed(Stage::Prefill, "a", 0, 10), timed(Stage::Prefill, "b", 0, 10)];
-        let stages = summaries(&Timings::new(&samples, &inputs), &inputs, &BTreeMap::new());
+        let stages = summaries(&Timings::new(&samples, &inputs), &inputs, &BTreeMap::new(), &Ledger::default());
         assert_eq!(stages[0].tokens, None);
     }
 }

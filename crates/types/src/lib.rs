@@ -17,6 +17,7 @@ mod hardware;
 mod inputs;
 mod kernel;
 mod layer_page;
+mod loss;
 mod manifest;
 mod metrics;
 mod op;
@@ -58,6 +59,7 @@ pub use hardware::{
 pub use inputs::{InputImage, InputPrompt, InputSet};
 pub use kernel::{KernelRecord, KernelSummary, LaunchShape};
 pub use layer_page::{FormulaLine, LayerPage, LayerPart, LayerPass, OperationLines};
+pub use loss::LostTime;
 pub use manifest::{Artifact, ProcessIdentity, RunManifest, RunStatus, StepRecord};
 pub use metrics::{
     Aggregates, Metrics, ModuleSummary, Overhead, PeakUsed, RunHeader, Sample, StageSummary, Totals, Work,

@@ -11,8 +11,8 @@ use serde::{Deserialize, Serialize};
 use crate::schema::{Document, SchemaName, SchemaTag};
 use crate::{
     Bytes, BytesPerSecond, Clock, CostCentre, DType, Device, DeviceId, Finding, Flops, FlopsPerSecond, InputFacts,
-    KernelSummary, Nanos, OperatorGroups, OperatorSummary, Origin, ProfileSettings, QualityCounter, RegionSummary,
-    RoutingCounts, Stage, Statistics, Throughput, TraceFacts, Variance,
+    KernelSummary, LostTime, Nanos, OperatorGroups, OperatorSummary, Origin, ProfileSettings, QualityCounter,
+    RegionSummary, RoutingCounts, Stage, Statistics, Throughput, TraceFacts, Variance,
 };
 
 /// What was run, and on what.
@@ -72,6 +72,13 @@ pub struct StageSummary {
     pub mbu: Option<f64>,
     /// How the times were obtained.
     pub origin: Origin,
+    /// Least time its work needs on this device, all instances together; absent where the work or the device is not
+    /// known, and for nested stages.
+    #[serde(default)]
+    pub speed_of_light_ns: Option<Nanos>,
+    /// What it took beyond that, as far as causes are known: the sum of its rows in `lost_time`.
+    #[serde(default)]
+    pub lost_ns: Option<Nanos>,
 }
 
 /// One module: measured beside modelled.
@@ -180,6 +187,9 @@ pub struct Metrics {
     pub modules: Vec<ModuleSummary>,
     /// Conclusions.
     pub findings: Vec<Finding>,
+    /// Time lost, by stage and cause, most first.
+    #[serde(default)]
+    pub lost_time: Vec<LostTime>,
     /// Raw samples.
     pub samples: Vec<Sample>,
     /// Statistics over them.

@@ -2,7 +2,7 @@
 
 use types::{Finding, Nanos, Severity, Stage};
 
-use super::{Run, percent, top_stages};
+use super::{Found, Run, percent, top_stages};
 use crate::operators::Sum;
 use crate::statistics::share;
 use crate::timings::rounded;
@@ -15,11 +15,11 @@ const LEAST_SHARE: f64 = 0.1;
 /// The rule's name.
 pub(super) const RULE: &str = "far-from-limits";
 
-pub(super) fn check(run: &Run<'_>) -> Vec<Finding> {
+pub(super) fn check(run: &Run<'_>) -> Vec<Found> {
     top_stages(run).filter_map(|stage| of_stage(run, stage)).collect()
 }
 
-fn of_stage(run: &Run<'_>, stage: Stage) -> Option<Finding> {
+fn of_stage(run: &Run<'_>, stage: Stage) -> Option<Found> {
     let used = run.used.get(&stage)?;
     let (mfu, mbu) = (used.mfu().filter(|mfu| *mfu < MOST_USE)?, used.mbu().filter(|mbu| *mbu < MOST_USE)?);
     let part = share(run.timings.total(stage)?.get() as f64, run.timings.wall()?.get() as f64);
@@ -36,7 +36,7 @@ fn of_stage(run: &Run<'_>, stage: Stage) -> Option<Finding> {
     let outside = between.and_then(|rest| share(rest.get() as f64, run.instrumented(stage).get() as f64));
     evidence
         .extend(outside.map(|outside| format!("{} of the instrumented time is between operators", percent(outside))));
-    Some(Finding {
+    Some(Found::plain(Finding {
         rule: RULE.to_owned(),
         severity: Severity::Info,
         stage: Some(stage),
@@ -46,7 +46,7 @@ fn of_stage(run: &Run<'_>, stage: Stage) -> Option<Finding> {
         advice: "Look at the operators with the lowest rate for their time first (`operators.md`): fusing small ones, avoiding \
                  copies and running more work per call raise both shares. How much is gained depends on the change."
             .to_owned(),
-    })
+    }))
 }
 
 #[cfg(test)]

@@ -2,8 +2,9 @@
 
 use types::{Finding, Severity, Stage};
 
-use super::{Run, percent};
+use super::{Claim, Found, Run, percent};
 use crate::PricedOperator;
+use crate::loss::Cause;
 use crate::operators::Sum;
 use crate::statistics::{median, share};
 use crate::timings::rounded;
@@ -17,11 +18,11 @@ const HEAD: &str = "lm_head";
 /// The rule's name.
 pub(super) const RULE: &str = "logits-of-all-positions";
 
-pub(super) fn check(run: &Run<'_>) -> Vec<Finding> {
+pub(super) fn check(run: &Run<'_>) -> Vec<Found> {
     found(run).into_iter().collect()
 }
 
-fn found(run: &Run<'_>) -> Option<Finding> {
+fn found(run: &Run<'_>) -> Option<Found> {
     if !run.records.logits_all_positions {
         return None;
     }
@@ -47,7 +48,7 @@ fn found(run: &Run<'_>) -> Option<Finding> {
         format!("it computes {positions} positions, and one per prompt is used"),
     ];
     evidence.extend(one.map(|one| format!("one position takes {} in decode", rounded(one))));
-    Some(Finding {
+    let finding = Finding {
         rule: RULE.to_owned(),
         severity: Severity::Info,
         stage: Some(Stage::Prefill),
@@ -58,7 +59,8 @@ fn found(run: &Run<'_>) -> Option<Finding> {
             "Compute the logits of the last position only (`logits=last`): the text stays the same, prefill gets {} shorter.",
             percent(saved_share)
         ),
-    })
+    };
+    Some(Found { finding, claim: Claim::Work(vec![Cause::Operator("linear".to_owned())]) })
 }
 
 fn is_head(operator: &PricedOperator) -> bool {

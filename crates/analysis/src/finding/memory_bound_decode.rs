@@ -2,7 +2,7 @@
 
 use types::{Finding, Severity, Stage};
 
-use super::{Run, percent};
+use super::{Found, Run, percent};
 use crate::statistics::share;
 
 /// Bandwidth use below which memory is not what decode waits for.
@@ -13,17 +13,17 @@ const LEAST_RATIO: f64 = 4.0;
 /// The rule's name.
 pub(super) const RULE: &str = "memory-bound-decode";
 
-pub(super) fn check(run: &Run<'_>) -> Vec<Finding> {
+pub(super) fn check(run: &Run<'_>) -> Vec<Found> {
     found(run).into_iter().collect()
 }
 
-fn found(run: &Run<'_>) -> Option<Finding> {
+fn found(run: &Run<'_>) -> Option<Found> {
     let used = run.used.get(&Stage::Decode)?;
     let mbu = used.mbu().filter(|mbu| *mbu >= LEAST_MBU)?;
     let mfu = used.mfu()?;
     let ratio = share(mbu, mfu).filter(|ratio| *ratio >= LEAST_RATIO)?;
     let intensity = used.work.flops_matrix / used.work.bytes;
-    Some(Finding {
+    Some(Found::plain(Finding {
         rule: RULE.to_owned(),
         severity: Severity::Info,
         stage: Some(Stage::Decode),
@@ -38,7 +38,7 @@ fn found(run: &Run<'_>) -> Option<Finding> {
                  batch until arithmetic is as busy. Smaller weights (fewer bits) shorten each step. This run has one batch \
                  size and does not tell the saving."
             .to_owned(),
-    })
+    }))
 }
 
 #[cfg(test)]

@@ -1,4 +1,8 @@
 //! Conclusions: one file per rule, and one line in the table below. A rule fires on evidence or not at all.
+//!
+//! What a finding would save is taken out of the books of lost time ([`Ledger`]) in the order of the table, so that no
+//! two findings promise the same nanosecond: a rule says what it could save and under which causes that time stands, and
+//! gets what is left there.
 
 mod far_from_limits;
 mod logits_of_all_positions;
@@ -12,6 +16,7 @@ use std::collections::BTreeMap;
 
 use types::{Finding, Nanos, Stage};
 
+use crate::loss::{Cause, Ledger};
 use crate::modules::{top, within};
 use crate::operators::Sum;
 use crate::statistics::share;
@@ -20,7 +25,7 @@ use crate::utilisation::Utilisation;
 use crate::{PricedOperator, ProfileRecords};
 
 /// A rule: its name, and what it finds in a run.
-type Rule = (&'static str, fn(&Run<'_>) -> Vec<Finding>);
+type Rule = (&'static str, fn(&Run<'_>) -> Vec<Found>);
 
 /// Every rule. What a finding saves as a share of the run is filled in afterwards, the same way for all.
 const RULES: [Rule; 7] = [
@@ -33,6 +38,29 @@ const RULES: [Rule; 7] = [
     (top_operator::RULE, top_operator::check),
 ];
 
+/// A finding, and under which causes the time stands that it would save.
+pub(crate) struct Found {
+    finding: Finding,
+    claim: Claim,
+}
+
+/// What a finding takes out of the books.
+pub(crate) enum Claim {
+    /// It promises no time.
+    Nothing,
+    /// Time lost to these causes.
+    Lost(Vec<Cause>),
+    /// The whole time of work that need not be done: what is lost to these causes, and then the work itself.
+    Work(Vec<Cause>),
+}
+
+impl Found {
+    /// A finding that promises no time.
+    fn plain(finding: Finding) -> Self {
+        Self { finding, claim: Claim::Nothing }
+    }
+}
+
 /// What rules look at.
 pub(crate) struct Run<'a> {
     pub(crate) records: &'a ProfileRecords,
@@ -42,6 +70,8 @@ pub(crate) struct Run<'a> {
     pub(crate) profiled: &'a Timings<'a>,
     /// Utilisation of the stages.
     pub(crate) used: &'a BTreeMap<Stage, Utilisation>,
+    /// What was lost, before anything is claimed.
+    pub(crate) lost: &'a Ledger,
 }
 
 impl<'a> Run<'a> {
@@ -64,17 +94,38 @@ impl<'a> Run<'a> {
     }
 }
 
-/// Everything that fires, what matters most and saves most first.
-pub(crate) fn all(run: &Run<'_>) -> Vec<Finding> {
+/// Everything that fires, what matters most and saves most first; and the books with what they claim.
+pub(crate) fn all(run: &Run<'_>) -> (Vec<Finding>, Ledger) {
     let wall = run.timings.wall().unwrap_or_default();
-    let mut findings: Vec<_> = RULES.iter().flat_map(|(_, check)| check(run)).collect();
-    for finding in &mut findings {
-        // More than the whole run cannot be saved; where the figures say so, they do not tell.
-        finding.saves_ns = finding.saves_ns.filter(|saves| (Nanos::ZERO..=wall).contains(saves));
-        finding.saves_share = finding.saves_ns.and_then(|saves| share(saves.get() as f64, wall.get() as f64));
+    let mut ledger = run.lost.clone();
+    let mut findings = Vec::new();
+    for (rule, check) in RULES {
+        for Found { mut finding, claim } in check(run) {
+            finding.saves_ns = finding.saves_ns.map(|wanted| granted(&mut ledger, rule, &finding, &claim, wanted));
+            finding.saves_ns = finding.saves_ns.filter(|saves| *saves > Nanos::ZERO);
+            finding.saves_share = finding.saves_ns.and_then(|saves| share(saves.get() as f64, wall.get() as f64));
+            findings.push(finding);
+        }
     }
     findings.sort_by_key(|finding| std::cmp::Reverse((finding.severity, finding.saves_ns)));
-    findings
+    (findings, ledger)
+}
+
+/// How much of what a finding could save nobody else has claimed.
+fn granted(ledger: &mut Ledger, rule: &'static str, finding: &Finding, claim: &Claim, wanted: Nanos) -> Nanos {
+    let Some(stage) = finding.stage.map(top) else { return Nanos::ZERO };
+    match claim {
+        Claim::Nothing => Nanos::ZERO,
+        Claim::Lost(causes) => ledger.claim(rule, stage, |cause| causes.contains(cause), wanted),
+        Claim::Work(causes) => {
+            let lost = ledger.claim(rule, stage, |cause| causes.contains(cause), wanted);
+            // A stage cannot save more than it took.
+            let stages = ledger.stages().iter();
+            let took: Nanos = stages.filter(|one| one.stage == stage).map(|one| one.wall).sum();
+            let rest = (wanted - lost).min(took - ledger.lost(stage, |_| true)).max(Nanos::ZERO);
+            lost + ledger.claim_work(rule, stage, rest)
+        }
+    }
 }
 
 /// A share in percent, for evidence. The document keeps the number itself elsewhere.

@@ -2,7 +2,8 @@
 
 use types::{Finding, Nanos, Severity};
 
-use super::{Run, percent};
+use super::{Claim, Found, Run, percent};
+use crate::loss::Cause;
 use crate::modules::top;
 use crate::operators::{Sum, sums};
 use crate::statistics::share;
@@ -15,11 +16,11 @@ const LEAST_RATIO: f64 = 1.5;
 /// The rule's name.
 pub(super) const RULE: &str = "top-operator";
 
-pub(super) fn check(run: &Run<'_>) -> Vec<Finding> {
+pub(super) fn check(run: &Run<'_>) -> Vec<Found> {
     found(run).into_iter().collect()
 }
 
-fn found(run: &Run<'_>) -> Option<Finding> {
+fn found(run: &Run<'_>) -> Option<Found> {
     let operators = &run.records.operators;
     let placed = operators.iter().filter(|operator| operator.record.stage.is_some());
     let groups = sums(placed, |operator| (operator.record.stage.map(top), operator.record.name.as_str()));
@@ -34,7 +35,7 @@ fn found(run: &Run<'_>) -> Option<Finding> {
         format!("it took {} where the device needs {least} at least, {ratio:.1} times as long", sum.time),
     ];
     evidence.extend(sum.rate().map(|rate| format!("it ran at {rate}")));
-    Some(Finding {
+    let finding = Finding {
         rule: RULE.to_owned(),
         severity: Severity::Info,
         stage: Some(stage),
@@ -45,7 +46,8 @@ fn found(run: &Run<'_>) -> Option<Finding> {
             "A faster `{name}` is the largest single gain; the figure is what it would save at the device's rates, and the \
              most there is. Its shapes in `operators.md` show which calls are slow."
         ),
-    })
+    };
+    Some(Found { finding, claim: Claim::Lost(vec![Cause::Operator(name.to_owned())]) })
 }
 
 #[cfg(test)]

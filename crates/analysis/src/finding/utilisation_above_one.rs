@@ -4,19 +4,19 @@
 
 use types::{BytesPerSecond, Finding, FlopsPerSecond, PeakUsed, Severity, Stage};
 
-use super::{Run, percent};
+use super::{Found, Run, percent};
 use crate::timings::rounded;
 use crate::utilisation::Utilisation;
 
 /// The rule's name.
 pub(super) const RULE: &str = "utilisation-above-one";
 
-pub(super) fn check(run: &Run<'_>) -> Vec<Finding> {
+pub(super) fn check(run: &Run<'_>) -> Vec<Found> {
     let Some(peak) = &run.records.peak else { return Vec::new() };
     [arithmetic(run, peak), traffic(run, peak)].into_iter().flatten().collect()
 }
 
-fn arithmetic(run: &Run<'_>, peak: &PeakUsed) -> Option<Finding> {
+fn arithmetic(run: &Run<'_>, peak: &PeakUsed) -> Option<Found> {
     let above = |(stage, used): (&Stage, &Utilisation)| {
         let share = percent(used.flops_share.filter(|share| *share > 1.0)?);
         let rate = FlopsPerSecond::new(used.work.flops_matrix.as_f64() / (used.time / 1e9));
@@ -34,7 +34,7 @@ fn arithmetic(run: &Run<'_>, peak: &PeakUsed) -> Option<Finding> {
 }
 
 /// Only good to know: caches explain it, and nothing else rests on the figure.
-fn traffic(run: &Run<'_>, peak: &PeakUsed) -> Option<Finding> {
+fn traffic(run: &Run<'_>, peak: &PeakUsed) -> Option<Found> {
     let above = |(stage, used): (&Stage, &Utilisation)| {
         let share = percent(used.bytes_share.filter(|share| *share > 1.0)?);
         let rate = BytesPerSecond::new(used.work.bytes.as_f64() / (used.time / 1e9));
@@ -48,7 +48,7 @@ fn traffic(run: &Run<'_>, peak: &PeakUsed) -> Option<Finding> {
     finding(found, Severity::Info, peak, advice.to_owned())
 }
 
-fn finding(found: Vec<(Stage, String)>, severity: Severity, peak: String, advice: String) -> Option<Finding> {
+fn finding(found: Vec<(Stage, String)>, severity: Severity, peak: String, advice: String) -> Option<Found> {
     let stage = match found.as_slice() {
         [] => return None,
         [(stage, _)] => Some(*stage),
@@ -56,7 +56,7 @@ fn finding(found: Vec<(Stage, String)>, severity: Severity, peak: String, advice
     };
     let evidence = found.into_iter().map(|(_, line)| line).chain([peak]).collect();
     let rule = RULE.to_owned();
-    Some(Finding { rule, severity, stage, evidence, saves_ns: None, saves_share: None, advice })
+    Some(Found::plain(Finding { rule, severity, stage, evidence, saves_ns: None, saves_share: None, advice }))
 }
 
 #[cfg(test)]

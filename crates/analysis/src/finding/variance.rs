@@ -2,7 +2,7 @@
 
 use types::{Finding, Sample, Severity, Stage};
 
-use super::{Run, percent, top_stages};
+use super::{Found, Run, percent, top_stages};
 use crate::statistics::{describe, median, relative_spread, share};
 use crate::timings::{nanoseconds, rounded};
 
@@ -28,11 +28,11 @@ enum Cause {
 /// The rule's name.
 pub(super) const RULE: &str = "variance";
 
-pub(super) fn check(run: &Run<'_>) -> Vec<Finding> {
+pub(super) fn check(run: &Run<'_>) -> Vec<Found> {
     top_stages(run).filter_map(|stage| of_stage(run, stage)).collect()
 }
 
-fn of_stage(run: &Run<'_>, stage: Stage) -> Option<Finding> {
+fn of_stage(run: &Run<'_>, stage: Stage) -> Option<Found> {
     let measured = run.timings.inputs(stage).filter_map(|(input, runs)| {
         let spread = relative_spread(&nanoseconds(runs))?;
         Some((input, runs, spread))
@@ -52,7 +52,7 @@ fn of_stage(run: &Run<'_>, stage: Stage) -> Option<Finding> {
     ];
     let (cause, seen) = cause(runs)?;
     evidence.extend(seen);
-    Some(Finding {
+    Some(Found::plain(Finding {
         rule: RULE.to_owned(),
         severity: Severity::Warning,
         stage: Some(stage),
@@ -60,7 +60,7 @@ fn of_stage(run: &Run<'_>, stage: Stage) -> Option<Finding> {
         saves_ns: None,
         saves_share: None,
         advice: advice(cause, run.records.settings.warmup_rounds),
-    })
+    }))
 }
 
 /// The likely cause of the widest input's spread, and what shows it.

@@ -1,8 +1,11 @@
 //! Most of prefill is spent on pictures. Where some pages ran with tiles and some without, the run tells what tiles cost.
 
+use std::collections::BTreeSet;
+
 use types::{Finding, InputFacts, Nanos, Severity, Stage};
 
-use super::{Run, percent};
+use super::{Claim, Found, Run, percent};
+use crate::loss::Cause;
 use crate::statistics::{median, share};
 use crate::timings::rounded;
 
@@ -12,11 +15,11 @@ const MOST_OF_PREFILL: f64 = 0.5;
 /// The rule's name.
 pub(super) const RULE: &str = "vision-dominates-prefill";
 
-pub(super) fn check(run: &Run<'_>) -> Vec<Finding> {
+pub(super) fn check(run: &Run<'_>) -> Vec<Found> {
     found(run).into_iter().collect()
 }
 
-fn found(run: &Run<'_>) -> Option<Finding> {
+fn found(run: &Run<'_>) -> Option<Found> {
     let (vision, prefill) = (run.timings.total(Stage::Vision)?, run.timings.total(Stage::Prefill)?);
     let part = share(vision.get() as f64, prefill.get() as f64).filter(|part| *part > MOST_OF_PREFILL)?;
     let mut evidence = vec![format!("vision takes {} of prefill ({vision} of {prefill})", percent(part))];
@@ -42,7 +45,7 @@ fn found(run: &Run<'_>) -> Option<Finding> {
                           much. Pages that come again can keep their encoded picture."
         }
     };
-    Some(Finding {
+    let finding = Finding {
         rule: RULE.to_owned(),
         severity: Severity::Info,
         stage: Some(Stage::Vision),
@@ -50,7 +53,14 @@ fn found(run: &Run<'_>) -> Option<Finding> {
         saves_ns,
         saves_share: None,
         advice: advice.to_owned(),
-    })
+    };
+    Some(Found { finding, claim: Claim::Work(encoder_causes(run)) })
+}
+
+/// Operators of the encoders: fewer tiles are less of each.
+fn encoder_causes(run: &Run<'_>) -> Vec<Cause> {
+    let names: BTreeSet<_> = run.operators(Stage::Vision).map(|operator| operator.record.name.as_str()).collect();
+    names.into_iter().map(|name| Cause::Operator(name.to_owned())).collect()
 }
 
 /// Vision times of pages with tiles and without.

@@ -1,0 +1,24 @@
+//! Lost time: what a stage took beyond the least its work needs, by cause.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::{Nanos, Stage};
+
+/// Time of one stage that was lost to one cause. Causes do not overlap: those of a stage add up to what it lost.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct LostTime {
+    /// Prefill or decode; nested stages are part of them.
+    pub stage: Stage,
+    /// Where the time went, such as `waiting: launches` or `kernels: elementwise`.
+    pub cause: String,
+    /// How much, over all instances of the stage.
+    pub lost_ns: Nanos,
+    /// The same as a share of the run.
+    #[schemars(range(min = 0.0, max = 1.0))]
+    pub share: Option<f64>,
+    /// The part of it that findings say how to save.
+    pub claimed_ns: Nanos,
+    /// Those findings, by rule.
+    pub rules: Vec<String>,
+}
