@@ -3,6 +3,7 @@
 //! Nothing is computed here; what is written comes from the crates that measure and model.
 
 pub mod analytic;
+pub mod compare;
 mod error;
 mod markdown;
 mod number;

@@ -10,7 +10,7 @@ use super::{RunRecords, Sides};
 /// The sides did different work, so that times do not compare.
 const OTHER_WORK: &str = "the sides did different work; their times do not compare";
 /// The same work under other conditions.
-const OTHER_CONDITIONS: &str = "a change may come from this and from nothing else";
+const OTHER_CONDITIONS: &str = "a change may come from this alone";
 /// Not known to change times.
 const GOOD_TO_KNOW: &str = "good to know; it should not change times";
 

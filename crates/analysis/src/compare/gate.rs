@@ -3,6 +3,8 @@
 //! It fails where a stage's verdict is `slower` and its change is above the limit. A gate that could not have failed does
 //! not pass: it is undecided, and says why.
 
+use std::collections::BTreeMap;
+
 use types::{Change, ChangeVerdict, Difference, Gate, GateOutcome, Severity, Stage};
 
 pub(super) fn judge(limit: f64, stages: &[Change], differences: &[Difference]) -> Gate {
@@ -10,8 +12,14 @@ pub(super) fn judge(limit: f64, stages: &[Change], differences: &[Difference]) -
         change.verdict == ChangeVerdict::Slower && change.change.is_some_and(|change| change > limit)
     };
     let failed: Vec<Stage> = stages.iter().filter(slower).filter_map(stage).collect();
+    let mut untested: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    for change in stages {
+        if let Some(reason) = &change.untested {
+            untested.entry(reason).or_default().push(&change.name);
+        }
+    }
     let mut reasons: Vec<String> =
-        stages.iter().filter_map(|change| Some(format!("{}: {}", change.name, change.untested.as_ref()?))).collect();
+        untested.into_iter().map(|(reason, names)| format!("{}: {reason}", names.join(", "))).collect();
     if stages.is_empty() {
         reasons.push("no stage was measured".to_owned());
     }

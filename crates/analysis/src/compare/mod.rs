@@ -110,7 +110,9 @@ fn notes(sides: Sides<'_>) -> Vec<String> {
         (without(|run| run.inputs.is_some()), "inputs.yaml, so inputs were compared by name"),
     ] {
         if !missing.is_empty() {
-            notes.push(format!("no {unchecked}: {}", missing.join(", ")));
+            let all = missing.len() == sides.runs().count();
+            let runs = if all { "all runs".to_owned() } else { missing.join(", ") };
+            notes.push(format!("no {unchecked}: {runs}"));
         }
     }
     for run in sides.runs() {

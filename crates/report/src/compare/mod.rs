@@ -1,0 +1,13 @@
+//! A comparison written down, for the terminal and as Markdown. What changed and how sure that is comes from the document;
+//! here it is arranged, rounded and put into words.
+
+mod markdown;
+mod phrase;
+#[cfg(test)]
+mod sample;
+mod stages;
+mod terminal;
+
+pub use markdown::markdown;
+pub use stages::stages_terminal;
+pub use terminal::terminal;
