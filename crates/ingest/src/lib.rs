@@ -8,6 +8,7 @@ mod decimal;
 mod error;
 mod json;
 pub mod ncu;
+pub mod nsys;
 pub mod torch;
 pub mod torchinfo;
 

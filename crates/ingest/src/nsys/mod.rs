@@ -1,0 +1,4 @@
+//! Nsight Systems: SQLite exports, and the tables `nsys stats` prints.
+
+mod database;
+pub mod sqlite;

@@ -1,0 +1,128 @@
+//! SQLite exports of Nsight Systems (`nsys export --type sqlite`, or `nsys profile --export=sqlite`) as a timeline.
+//!
+//! Reads kernels, copies, fills, whole graphs, calls of the CUDA runtime and driver, NVTX ranges with their domains, and
+//! the devices. Leaves out what has no place in a timeline (samples, scheduling, operating system calls; what was waited
+//! for, which the calls show as well) and all that is confidential: an export carries the environment, the command line,
+//! the host's name and its paths, and of these tables only the columns [`machine`] names are looked at.
+//!
+//! A file that was cut off or damaged is read as far as it goes, with counters of what was lost. Two things cannot be seen
+//! from the bytes and are the caller's to look for: a journal beside the file (`FILE-journal`), which means that the
+//! export was killed, and a flipped bit inside a value, against which SQLite has no checksum.
+
+mod calls;
+mod identity;
+mod machine;
+mod ranges;
+mod schema;
+mod strings;
+mod work;
+
+use types::timeline::{Timeline, TraceFormat};
+use types::{Nanos, QualityCounter, Severity};
+
+use self::identity::{Queues, Threads};
+use self::machine::Machine;
+use self::ranges::Ranges;
+use self::strings::Strings;
+use self::work::Work;
+use crate::IngestError;
+use crate::nsys::database::{self, Database, Losses, Malformed};
+
+/// Whether bytes are the beginning of a SQLite file; `None` while there are too few to tell.
+pub fn is_applicable(beginning: &[u8]) -> Option<bool> {
+    let magic = database::MAGIC;
+    let length = beginning.len().min(magic.len());
+    if beginning[..length] != magic[..length] {
+        return Some(false);
+    }
+    (length == magic.len()).then_some(true)
+}
+
+/// Reads a whole export. `file` is what messages call it.
+pub fn read(file: &str, bytes: &[u8]) -> Result<Timeline, IngestError> {
+    let database = Database::open(file, bytes)?;
+    if !schema::EVENTS.iter().any(|table| database.table(table).is_some()) {
+        let found = schema::list(database.tables().iter().map(|table| table.name.as_str()));
+        return Err(IngestError::NoTables { file: file.to_owned(), expected: schema::EVENTS.join(", "), found });
+    }
+    let machine = Machine::read(file, &database)?;
+    let mut strings = Strings::open(file, &database)?;
+    let mut threads = Threads::new();
+    let work = Work::read(file, &database, &mut strings, Queues::new(machine.device_numbers))?;
+    let (calls, call_losses) = calls::read(file, &database, &mut strings, &mut threads)?;
+    let ranges = Ranges::read(file, &database, &mut strings, &mut threads)?;
+
+    let mut losses = database.losses;
+    for part in [machine.losses, work.losses, call_losses, ranges.losses, strings.losses] {
+        losses.add(part);
+    }
+    let kept = (work.rows.len() + calls.len() + ranges.rows.len()) as u64;
+    let mut quality = lost(&database, losses, kept);
+    quality.extend(uncertain(&strings, &ranges, machine.errors));
+
+    let mut timeline = Timeline::new(TraceFormat::NsysSqlite, machine.clock);
+    timeline.tool = machine.tool;
+    timeline.devices = machine.devices;
+    timeline.names = strings.names;
+    timeline.launch_shapes = work.launch_shapes;
+    timeline.threads = threads.threads;
+    timeline.queues = work.queues.queues;
+    timeline.work = work.rows;
+    timeline.calls = calls;
+    timeline.ranges = ranges.rows;
+    timeline.quality = quality;
+    Ok(timeline)
+}
+
+/// Counters of what is not in the file any more.
+fn lost(database: &Database<'_>, losses: Losses, kept: u64) -> Vec<QualityCounter> {
+    let pages = &database.pages;
+    let cut = u64::from(!pages.bytes.len().is_multiple_of(pages.size));
+    let missing = pages.expected.saturating_sub(pages.present()).max(losses.missing).max(cut);
+    let whole = pages.expected.max(pages.present()).max(1);
+    let again = "the file is incomplete; copy or export it again";
+    let damaged = "the file is damaged; copy or export it again";
+    [
+        counter("nsys_pages_missing", missing, share(missing, whole), Severity::Error, again),
+        counter("nsys_pages_damaged", losses.damaged, share(losses.damaged, whole), Severity::Error, damaged),
+        counter("nsys_rows_unreadable", losses.rows, share(losses.rows, losses.rows + kept), Severity::Error, damaged),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
+}
+
+/// Counters of what is in the file and cannot be relied on.
+fn uncertain(strings: &Strings<'_>, ranges: &Ranges, errors: u64) -> Vec<QualityCounter> {
+    let garbled = "names that are not UTF-8 have replacement characters; set them as UTF-8 in the program under test";
+    let domains = "the domains were made before the recording began; ranges carry the domain's number instead";
+    let reported = "nsys reported errors while it recorded; open the report in Nsight Systems and read its diagnostics";
+    let missing = "rows refer to names that are not in the file; export it again";
+    [
+        counter("nsys_names_missing", strings.missing, None, Severity::Warning, missing),
+        counter("nsys_names_garbled", strings.garbled, None, Severity::Info, garbled),
+        counter("nvtx_domains_unnamed", ranges.unnamed_domains, None, Severity::Info, domains),
+        counter("nsys_errors_reported", errors, None, Severity::Warning, reported),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
+}
+
+fn counter(name: &str, value: u64, share: Option<f64>, severity: Severity, remedy: &str) -> Option<QualityCounter> {
+    let (counter, remedy) = (name.to_owned(), remedy.to_owned());
+    (value > 0).then_some(QualityCounter { counter, value, share, severity, remedy })
+}
+
+fn share(part: u64, whole: u64) -> Option<f64> {
+    (whole > 0).then(|| (part as f64 / whole as f64).min(1.0))
+}
+
+/// Start and duration of something that began and ended.
+fn span(start: i64, end: i64) -> Result<(Nanos, Nanos), Malformed> {
+    let (Some(start), Some(end)) = (Timeline::time(start), Timeline::time(end)) else { return Err(Malformed) };
+    if end < start {
+        return Err(Malformed);
+    }
+    Ok((start, end - start))
+}

@@ -1,0 +1,202 @@
+//! Kernels, copies, fills and graphs.
+
+use std::num::NonZeroU64;
+
+use types::timeline::{CopyDirection, Correlation, DeviceWork, LaunchShapeId, NameId, Table, WorkKind};
+use types::{Bytes, LaunchShape};
+
+use super::identity::{Queues, Stream};
+use super::schema::{COPIES, FILLS, GRAPHS, KERNELS};
+use super::span;
+use super::strings::Strings;
+use crate::IngestError;
+use crate::nsys::database::{Database, Losses, Malformed, Value};
+
+/// The device work of an export.
+pub(crate) struct Work {
+    pub(crate) rows: Vec<DeviceWork>,
+    pub(crate) launch_shapes: Table<LaunchShape>,
+    pub(crate) queues: Queues,
+    pub(crate) losses: Losses,
+}
+
+impl Work {
+    /// Reads every table of device work there is.
+    pub(crate) fn read(
+        file: &str,
+        database: &Database<'_>,
+        strings: &mut Strings<'_>,
+        queues: Queues,
+    ) -> Result<Self, IngestError> {
+        let mut work = Self { rows: Vec::new(), launch_shapes: Table::default(), queues, losses: Losses::default() };
+        work.read_kernels(file, database, strings)?;
+        work.read_copies(file, database, strings)?;
+        work.read_fills(file, database, strings)?;
+        work.read_graphs(file, database, strings)?;
+        Ok(work)
+    }
+
+    fn read_kernels(
+        &mut self,
+        file: &str,
+        database: &Database<'_>,
+        strings: &mut Strings<'_>,
+    ) -> Result<(), IngestError> {
+        let Some((table, layout)) = KERNELS.find(file, database)? else { return Ok(()) };
+        let losses = database.rows(table, &layout, |row| {
+            let [start, end, device, context, stream, process, correlation, node, name, short_name, shape @ ..] = row;
+            let name = match strings.find(name.required()?) {
+                Some(name) => name,
+                None => {
+                    short_name.integer()?.and_then(|short| strings.find(short)).unwrap_or_else(|| strings.unknown())
+                }
+            };
+            let launch = launch_shape(shape)?.map(|shape| self.launch_shapes.place_owned(shape));
+            let common = Common { start, end, device, context, stream, process, correlation, node, bytes: Value::Null };
+            self.add(WorkKind::Kernel, name, launch, common)
+        });
+        self.losses.add(losses);
+        Ok(())
+    }
+
+    fn read_copies(
+        &mut self,
+        file: &str,
+        database: &Database<'_>,
+        strings: &mut Strings<'_>,
+    ) -> Result<(), IngestError> {
+        let Some((table, layout)) = COPIES.find(file, database)? else { return Ok(()) };
+        let losses = database.rows(table, &layout, |row| {
+            let [start, end, device, context, stream, process, correlation, node, bytes, kind] = row;
+            let (direction, label) = copy(kind.required()?);
+            let name = strings.place(label.as_bytes());
+            let common = Common { start, end, device, context, stream, process, correlation, node, bytes };
+            self.add(WorkKind::Copy(direction), name, None, common)
+        });
+        self.losses.add(losses);
+        Ok(())
+    }
+
+    fn read_fills(
+        &mut self,
+        file: &str,
+        database: &Database<'_>,
+        strings: &mut Strings<'_>,
+    ) -> Result<(), IngestError> {
+        let Some((table, layout)) = FILLS.find(file, database)? else { return Ok(()) };
+        let name = strings.place(b"[CUDA memset]");
+        let losses = database.rows(table, &layout, |row| {
+            let [start, end, device, context, stream, process, correlation, node, bytes] = row;
+            let common = Common { start, end, device, context, stream, process, correlation, node, bytes };
+            self.add(WorkKind::Fill, name, None, common)
+        });
+        self.losses.add(losses);
+        Ok(())
+    }
+
+    fn read_graphs(
+        &mut self,
+        file: &str,
+        database: &Database<'_>,
+        strings: &mut Strings<'_>,
+    ) -> Result<(), IngestError> {
+        let Some((table, layout)) = GRAPHS.find(file, database)? else { return Ok(()) };
+        let losses = database.rows(table, &layout, |row| {
+            let [start, end, device, context, stream, process, correlation, graph] = row;
+            let name = match graph.integer()? {
+                Some(graph) => strings.place(format!("[CUDA graph {graph}]").as_bytes()),
+                None => strings.place(b"[CUDA graph]"),
+            };
+            let (node, bytes) = (Value::Null, Value::Null);
+            let common = Common { start, end, device, context, stream, process, correlation, node, bytes };
+            self.add(WorkKind::Graph, name, None, common)
+        });
+        self.losses.add(losses);
+        Ok(())
+    }
+
+    fn add(
+        &mut self,
+        kind: WorkKind,
+        name: NameId,
+        launch: Option<LaunchShapeId>,
+        row: Common<'_>,
+    ) -> Result<(), Malformed> {
+        let (start, duration) = span(row.start.required()?, row.end.required()?)?;
+        let device = row.device.narrow()?.ok_or(Malformed)?;
+        let (context, stream) = (row.context.narrow()?, row.stream.narrow()?);
+        let queue = self.queues.place(Stream { device, context, stream, process: row.process.integer()? });
+        let bytes = row.bytes.narrow::<u64>()?.map(Bytes::new);
+        let correlation = row.correlation.narrow()?.and_then(Correlation::new);
+        let graph_node = row.node.integer()?.and_then(|node| NonZeroU64::new(node as u64));
+        let operator = None;
+        self.rows.push(DeviceWork {
+            kind,
+            name,
+            queue,
+            launch,
+            start,
+            duration,
+            correlation,
+            operator,
+            bytes,
+            graph_node,
+        });
+        Ok(())
+    }
+}
+
+/// The columns all tables of device work have.
+struct Common<'r> {
+    start: Value<'r>,
+    end: Value<'r>,
+    device: Value<'r>,
+    context: Value<'r>,
+    stream: Value<'r>,
+    process: Value<'r>,
+    correlation: Value<'r>,
+    node: Value<'r>,
+    bytes: Value<'r>,
+}
+
+/// A launch shape from registers, grid, block and shared memory; `None` where a version has no grid.
+fn launch_shape(
+    [registers, gx, gy, gz, bx, by, bz, fixed, asked]: [Value<'_>; 9],
+) -> Result<Option<LaunchShape>, Malformed> {
+    let three = |x: Value<'_>, y: Value<'_>, z: Value<'_>| -> Result<Option<[u32; 3]>, Malformed> {
+        Ok(match (x.narrow()?, y.narrow()?, z.narrow()?) {
+            (Some(x), Some(y), Some(z)) => Some([x, y, z]),
+            _ => None,
+        })
+    };
+    let (Some(grid), Some(block)) = (three(gx, gy, gz)?, three(bx, by, bz)?) else { return Ok(None) };
+    Ok(Some(LaunchShape {
+        grid,
+        block,
+        registers: registers.narrow()?,
+        shared_static_bytes: fixed.narrow()?,
+        shared_dynamic_bytes: asked.narrow()?,
+        shared_total_bytes: None,
+    }))
+}
+
+/// Direction and name of a copy by its kind, which is CUPTI's; the names are those nsys prints.
+fn copy(kind: i64) -> (CopyDirection, &'static str) {
+    use CopyDirection::{DeviceToDevice, DeviceToHost, HostToDevice, HostToHost, PeerToPeer, Unknown};
+    match kind {
+        1 => (HostToDevice, "[CUDA memcpy Host-to-Device]"),
+        2 => (DeviceToHost, "[CUDA memcpy Device-to-Host]"),
+        3 => (HostToDevice, "[CUDA memcpy Host-to-Array]"),
+        4 => (DeviceToHost, "[CUDA memcpy Array-to-Host]"),
+        5 => (DeviceToDevice, "[CUDA memcpy Array-to-Array]"),
+        6 => (DeviceToDevice, "[CUDA memcpy Array-to-Device]"),
+        7 => (DeviceToDevice, "[CUDA memcpy Device-to-Array]"),
+        8 => (DeviceToDevice, "[CUDA memcpy Device-to-Device]"),
+        9 => (HostToHost, "[CUDA memcpy Host-to-Host]"),
+        10 => (PeerToPeer, "[CUDA memcpy Peer-to-Peer]"),
+        11 => (HostToDevice, "[CUDA memcpy Unified Host-to-Device]"),
+        12 => (DeviceToHost, "[CUDA memcpy Unified Device-to-Host]"),
+        13 => (DeviceToDevice, "[CUDA memcpy Unified Device-to-Device]"),
+        _ => (Unknown, "[CUDA memcpy Unknown]"),
+    }
+}
