@@ -115,17 +115,12 @@ pub(super) fn read<R: BufRead>(mut rows: Rows<'_, '_, R>, header: Header) -> Res
 enum Entry {
     Metric(Arc<str>, SectionMetric),
     Rule(RuleResult),
-    /// A section that was collected and has neither.
-    Section(Arc<str>),
 }
 
 fn add(work: &mut DetailedWork, entry: Entry) {
     match entry {
         Entry::Rule(rule) => work.rules.push(rule),
         Entry::Metric(title, metric) => section(work, title).metrics.push(metric),
-        Entry::Section(title) => {
-            section(work, title);
-        }
     }
 }
 
@@ -155,9 +150,7 @@ fn entry<R: BufRead>(records: &Records<'_, R>, columns: Columns, width: usize, t
         };
         return Some(Entry::Metric(section, metric));
     }
-    let Some(rule) = columns.rule.filter(|rule| !field(rule.name).is_empty()) else {
-        return (!section.is_empty()).then_some(Entry::Section(section));
-    };
+    let rule = columns.rule.filter(|rule| !field(rule.name).is_empty())?;
     // A rule's row has every column; one that ends early has lost its words.
     if records.len() != width {
         return None;

@@ -106,6 +106,10 @@ pub fn read_counters(reader: impl BufRead, file: &str, keep: impl Fn(&str) -> bo
             continue;
         }
         let Some(header) = Header::recognise(&mut records) else { continue };
+        if !records.is_terminated() {
+            let reason = "the file ends within its header".to_owned();
+            return Err(IngestError::NotCsv { file: file.to_owned(), line: records.line(), reason });
+        }
         let is_details = header.has("Metric Name");
         if is_details && !header.has("Metric Value") || !header.has("ID") {
             return Err(IngestError::WrongKind {

@@ -83,6 +83,9 @@ fn units<R: BufRead>(
         let fields = rows.records.len();
         return Err(wrong(rows.records, format!("expected the row of units with {width} fields, got {fields} fields")));
     }
+    if !rows.records.is_terminated() {
+        return Err(wrong(rows.records, "the file ends within the row of units".to_owned()));
+    }
     if rows.records.raw(0).is_some_and(|id| !id.is_empty()) {
         let reason = "expected the row of units under the header, got a row with a number".to_owned();
         return Err(wrong(rows.records, reason));

@@ -41,8 +41,11 @@ impl<R: BufRead> Rows<'_, '_, R> {
             if let Some(header) = Header::recognise(self.records) {
                 return Ok(Next::Header(header));
             }
-            match self.records.split_record()? {
-                Shape::Whole if is_width(self.records.len()) => return Ok(Next::Row),
+            let shape = self.records.split_record()?;
+            // Without a line break behind it, a row is only known to be whole when its last field has both quotes.
+            let is_ended = self.records.is_terminated() || self.records.text().ends_with(b"\"");
+            match shape {
+                Shape::Whole if is_ended && is_width(self.records.len()) => return Ok(Next::Row),
                 Shape::Open => self.tally.cut += 1,
                 _ if !self.records.is_terminated() => self.tally.cut += 1,
                 _ => self.tally.unreadable += 1,

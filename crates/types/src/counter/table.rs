@@ -45,13 +45,16 @@ impl CounterColumn {
 
     /// What is said about row `row`.
     pub fn value(&self, row: usize) -> Option<CounterValue> {
-        self.number(row).map(CounterValue::Number).or_else(|| self.others.get(&row).cloned())
+        self.plain(row).map(CounterValue::Number).or_else(|| self.others.get(&row).cloned())
     }
 
     /// The number in row `row`, for the whole where there are instances.
     pub fn number(&self, row: usize) -> Option<f64> {
-        let number = self.numbers.get(row).copied().filter(|number| !number.is_nan());
-        number.or_else(|| self.others.get(&row)?.number())
+        self.plain(row).or_else(|| self.others.get(&row)?.number())
+    }
+
+    fn plain(&self, row: usize) -> Option<f64> {
+        self.numbers.get(row).copied().filter(|number| !number.is_nan())
     }
 
     /// Sets row `row`, which no value was set for yet. Earlier rows without a value are absent.
