@@ -9,6 +9,7 @@
 //! to those who need them.
 
 mod coverage;
+mod infer;
 mod launch;
 mod marks;
 mod nesting;
@@ -82,7 +83,7 @@ pub fn attribute(timeline: &Timeline, settings: &Settings) -> Attribution {
     let ranges = projection::Forest::new(timeline, &launches);
     let operators = launch::operators(timeline, &launches, &join.call, OperatorKind::Framework);
     let python = launch::operators(timeline, &launches, &join.call, OperatorKind::Python);
-    let stages = stage::find(timeline, &launches, &operators, settings);
+    let stages = stage::find(timeline, &launches, settings);
     let range = launches.per_work(&ranges.innermost).map(|range| range.map(RangeIndex)).collect();
     let mut attribution = Attribution {
         launch: join.call,

@@ -4,7 +4,7 @@ use types::timeline::{ThreadId, Timeline, WorkKind};
 use types::{Nanos, Stage};
 
 use super::launch::Launches;
-use super::{Settings, marks};
+use super::{Settings, infer, marks};
 use crate::time::Span;
 
 /// How a stage was found.
@@ -129,15 +129,11 @@ impl Stages {
 }
 
 /// Finds the stages: from ranges where any names one, otherwise by inference where that is allowed.
-pub(super) fn find(
-    timeline: &Timeline,
-    launches: &Launches,
-    _operator_of_work: &[Option<u32>],
-    _settings: &Settings,
-) -> Stages {
+pub(super) fn find(timeline: &Timeline, launches: &Launches, settings: &Settings) -> Stages {
     let mut stages = match marks::stages(timeline, launches) {
         Some(stages) => stages,
-        None => Stages::none(timeline, "no range names a stage".to_owned()),
+        None if settings.infer => infer::infer(timeline, launches, settings),
+        None => Stages::none(timeline, "no range names a stage, and inference is switched off".to_owned()),
     };
     stages.add_work(timeline);
     stages

@@ -85,7 +85,8 @@ fn functor(argument: &str) -> Option<String> {
         });
     }
     // The last lambda's parameter is the type the work is done in.
-    let typed = if holder[plain.len()..].starts_with('<') { *holder } else { path.last().copied().unwrap_or(holder) };
+    let arguments = &holder[plain.len()..holder.len() - after_templates(holder).len()];
+    let typed = if arguments.is_empty() { path.last().copied().unwrap_or(holder) } else { arguments };
     Some(match element_type(typed) {
         Some(dtype) => format!("{plain}<{dtype}>"),
         None => plain.to_owned(),
@@ -164,6 +165,24 @@ fn template_arguments(segment: &str) -> Vec<&str> {
     }
     arguments.push(inner[from..].trim());
     arguments
+}
+
+/// What follows the first template list of a segment; all after its identifier where it has none.
+fn after_templates(segment: &str) -> &str {
+    let rest = &segment[identifier(segment).len()..];
+    if !rest.starts_with('<') {
+        return rest;
+    }
+    let mut depth = 0usize;
+    for (at, letter) in rest.char_indices() {
+        match letter {
+            '<' => depth += 1,
+            '>' if depth == 1 => return &rest[at + 1..],
+            '>' => depth -= 1,
+            _ => {}
+        }
+    }
+    ""
 }
 
 /// Letters that stand outside all brackets, with their places.

@@ -4,28 +4,22 @@ use types::DType;
 
 use super::Tile;
 
-/// Spellings of element types in names. The one that stands first in the name wins; of two at the same place, the longer.
+/// Spellings of element types in names. The one that stands first in the name wins.
 const SPELLINGS: &[(&str, DType)] = &[
     ("c10::BFloat16", DType::Bf16),
-    ("__nv_bfloat16", DType::Bf16),
-    ("bfloat16_t", DType::Bf16),
+    ("bfloat16", DType::Bf16),
     ("bf16", DType::Bf16),
     ("c10::Half", DType::Fp16),
     ("__half", DType::Fp16),
     ("half_t", DType::Fp16),
     ("fp16", DType::Fp16),
-    ("_f16", DType::Fp16),
+    ("f16f16", DType::Fp16),
     ("h16816gemm", DType::Fp16),
-    ("hgemm", DType::Fp16),
     ("e4m3", DType::Fp8),
     ("e5m2", DType::Fp8),
     ("Float8_", DType::Fp8),
     ("fp8", DType::Fp8),
     ("tf32", DType::Tf32),
-    ("sgemm", DType::Fp32),
-    ("_f32", DType::Fp32),
-    ("dgemm", DType::Fp64),
-    ("_f64", DType::Fp64),
     ("i8816gemm", DType::Int8),
     ("<float", DType::Fp32),
     ("(float", DType::Fp32),
@@ -36,7 +30,18 @@ const SPELLINGS: &[(&str, DType)] = &[
     ("<long", DType::Int64),
     ("(long", DType::Int64),
     ("<bool", DType::Bool),
-    ("(bool, ", DType::Bool),
+    ("lambda(bool", DType::Bool),
+];
+
+/// What the name of the algorithm implies where no type is spelled out: BLAS letters, and the endings of candle.
+const IMPLIED: &[(&str, DType)] =
+    &[("f32f32", DType::Fp32), ("sgemm", DType::Fp32), ("dgemm", DType::Fp64), ("hgemm", DType::Fp16)];
+const ENDINGS: &[(&str, DType)] = &[
+    ("_f16", DType::Fp16),
+    ("_f32", DType::Fp32),
+    ("_f64", DType::Fp64),
+    ("_i64", DType::Int64),
+    ("_u8", DType::Uint8),
 ];
 
 /// Element type of the inputs. `name` is without its return type.
@@ -44,9 +49,15 @@ pub(super) fn element_type(name: &str) -> Option<DType> {
     if let Some(rest) = name.strip_prefix("nvjet_") {
         return nvjet_type(rest);
     }
-    // nsys writes template numbers as casts, `(bool)1`, and parameters after the templates: neither is an input type.
-    let first = SPELLINGS.iter().filter_map(|(text, dtype)| Some((name.find(text)?, text.len(), *dtype)));
-    first.min_by_key(|(at, length, _)| (*at, usize::MAX - length)).map(|(.., dtype)| dtype)
+    // A copy that converts is named after what it makes; what it reads is in its lambda.
+    let name = name.split_once("float16_copy_kernel_cuda").map_or(name, |(_, rest)| rest);
+    // Index lists are no inputs of this kind, whatever their type.
+    let at = |text: &str| name.match_indices(text).map(|(at, _)| at).find(|at| !name[..*at].ends_with("ArrayRef"));
+    let spelled = SPELLINGS.iter().filter_map(|(text, dtype)| Some((at(text)?, *dtype)));
+    let spelled = spelled.min_by_key(|(at, _)| *at).map(|(_, dtype)| dtype);
+    let implied = || IMPLIED.iter().find(|(text, _)| name.contains(text)).map(|(_, dtype)| *dtype);
+    let ending = || ENDINGS.iter().find(|(text, _)| name.ends_with(text)).map(|(_, dtype)| *dtype);
+    spelled.or_else(implied).or_else(ending)
 }
 
 /// `nvjet_sm90_tst_...`: input, accumulator and output, one letter each; `t` is brain float, `h` half, `q` eight bits.

@@ -1,0 +1,40 @@
+//! Forward passes: what inference looks for.
+
+use types::timeline::ThreadId;
+
+use crate::time::Span;
+
+/// What a forward pass does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// Many positions of the prompt at once.
+    Prefill,
+    /// One token.
+    Decode,
+}
+
+/// One forward pass.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Forward {
+    pub(super) kind: Kind,
+    /// When its work was launched.
+    pub(super) span: Span,
+}
+
+/// Forward passes of a trace, in order and without overlap.
+#[derive(Clone, Debug)]
+pub(super) struct Found {
+    pub(super) forwards: Vec<Forward>,
+    /// The thread that launched them.
+    pub(super) thread: ThreadId,
+    /// What they were found by, in words.
+    pub(super) evidence: String,
+}
+
+/// Names of operators and kernels that choose the next token: a forward pass ends with one.
+const SAMPLING: &[&str] = &["argmax", "ArgMax", "multinomial", "sampling", "Sampling", "sampler"];
+
+/// Whether an operator or kernel chooses the next token.
+pub(super) fn is_sampling(name: &str) -> bool {
+    SAMPLING.iter().any(|sign| name.contains(sign))
+}

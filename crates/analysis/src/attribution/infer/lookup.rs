@@ -1,0 +1,100 @@
+//! Forward passes from the look-up of token embeddings, where the trace has shapes.
+
+use types::Nanos;
+use types::timeline::{HostOperator, OperatorKind, ThreadId, Timeline};
+
+use super::forward::{Forward, Found, Kind, is_sampling};
+use crate::attribution::projection::trace_end;
+use crate::time::Span;
+
+/// One look-up: when, and how many positions of each sequence.
+struct Lookup {
+    start: Nanos,
+    positions: u64,
+    /// Positions of all sequences in one row, as serving engines do.
+    flat: bool,
+}
+
+/// Forward passes; `None` where the trace has no look-up with shapes, a reason where they cannot be told apart.
+pub(super) fn find(timeline: &Timeline) -> Option<Result<Found, String>> {
+    let (lookups, thread) = lookups(timeline)?;
+    Some(mixed(&lookups).map_or_else(|| Ok(found(timeline, &lookups, thread)), Err))
+}
+
+/// Look-ups in the largest table of the busiest thread: position tables are smaller than vocabularies.
+fn lookups(timeline: &Timeline) -> Option<(Vec<Lookup>, ThreadId)> {
+    let name = timeline.names.find("aten::embedding")?;
+    let calls = || {
+        let embeddings =
+            timeline.operators.iter().filter(|row| row.name == name && row.kind == OperatorKind::Framework);
+        embeddings.filter_map(|row| {
+            let shapes = &timeline.signatures.get(row.signature?).shapes;
+            let (table, index) = (shapes.first()?, shapes.get(1)?);
+            (table.len() == 2 && !index.is_empty()).then_some((row, table[0], index))
+        })
+    };
+    let (thread, rows) = calls().map(|(row, rows, _)| (row.thread, rows)).max_by_key(|(_, rows)| *rows)?;
+    let of_table = calls().filter(|(row, table, _)| row.thread == thread && *table == rows);
+    let mut lookups: Vec<Lookup> = of_table
+        .map(|(row, _, index)| Lookup {
+            start: row.start,
+            positions: index.last().copied().unwrap_or(0),
+            flat: index.len() == 1,
+        })
+        .collect();
+    lookups.sort_by_key(|lookup| lookup.start);
+    Some((lookups, thread))
+}
+
+/// Why the look-ups tell no stages, if they do not.
+fn mixed(lookups: &[Lookup]) -> Option<String> {
+    // One row of positions may be one prompt, then one token at a time: no more than a first long one.
+    let long = lookups.iter().skip(1).filter(|lookup| lookup.flat && lookup.positions > 1).count();
+    if long == 0 {
+        return None;
+    }
+    Some(format!(
+        "{long} of {} forward passes take positions of several requests in one row, as a serving engine's mixed batches \
+         of prefill and decode do",
+        lookups.len()
+    ))
+}
+
+fn found(timeline: &Timeline, lookups: &[Lookup], thread: ThreadId) -> Found {
+    let boundaries = boundaries(timeline, lookups, thread);
+    let forwards: Vec<Forward> = lookups
+        .iter()
+        .zip(boundaries.windows(2))
+        .map(|(lookup, bounds)| Forward {
+            kind: if lookup.positions > 1 { Kind::Prefill } else { Kind::Decode },
+            span: Span::new(bounds[0], bounds[1]),
+        })
+        .collect();
+    let prefills = forwards.iter().filter(|forward| forward.kind == Kind::Prefill).count();
+    let evidence = format!(
+        "token embeddings looked up {} times: {prefills} for many positions (prefill), {} for one (decode)",
+        forwards.len(),
+        forwards.len() - prefills
+    );
+    Found { forwards, thread, evidence }
+}
+
+/// Where forward passes begin, and the end of the last. One begins where the token before it was chosen, else with its
+/// look-up.
+fn boundaries(timeline: &Timeline, lookups: &[Lookup], thread: ThreadId) -> Vec<Nanos> {
+    let sampling: Vec<bool> = timeline.names.iter().map(|(_, name)| is_sampling(name)).collect();
+    let of_thread = |row: &&HostOperator| row.thread == thread && sampling[row.name.index()];
+    let mut chosen: Vec<Nanos> = timeline.operators.iter().filter(of_thread).map(|row| row.end()).collect();
+    chosen.sort_unstable();
+    let last_choice = |from: Nanos, to: Nanos| {
+        let before = chosen.partition_point(|end| *end <= to);
+        before.checked_sub(1).map(|place| chosen[place]).filter(|end| *end > from)
+    };
+    let mut boundaries: Vec<Nanos> = lookups.first().map(|lookup| lookup.start).into_iter().collect();
+    for pair in lookups.windows(2) {
+        boundaries.push(last_choice(pair[0].start, pair[1].start).unwrap_or(pair[1].start));
+    }
+    let last = lookups.last().map_or(Nanos::ZERO, |lookup| lookup.start);
+    boundaries.push(last_choice(last, trace_end(timeline)).unwrap_or_else(|| trace_end(timeline)));
+    boundaries
+}

@@ -1,0 +1,93 @@
+//! Forward passes from the kernels alone: each ends with the kernel that chooses a token, and decode steps are alike.
+
+use types::Nanos;
+use types::timeline::Timeline;
+
+use super::forward::{Forward, Found, Kind, is_sampling};
+use super::similarity::alike;
+use super::{Sequence, busiest_thread};
+use crate::time::Span;
+
+/// A pass has at least this many kernels; choosing a token may itself take several.
+const FEWEST_KERNELS: usize = 8;
+/// Steps of decode share at least this much: kernels of attention may change as the cache grows, the others do not.
+const ALIKE: f64 = 0.7;
+/// Passes after the first that are no decode step. One in four is a new request now and then; more is a mix.
+const MOST_UNLIKE: f64 = 0.25;
+
+/// Kernels between two choices of a token.
+struct Segment {
+    span: Span,
+    /// Names, sorted.
+    names: Vec<u32>,
+    /// Time on the device.
+    time: Nanos,
+}
+
+/// Forward passes, or why the kernels do not tell them.
+pub(super) fn find(timeline: &Timeline, sequence: &Sequence) -> Result<Found, String> {
+    let segments = segments(timeline, sequence);
+    if segments.len() < 3 {
+        let choices = segments.len();
+        return Err(format!(
+            "no repetition to tell decode from prefill by: {choices} forward passes end with a kernel that chooses a token"
+        ));
+    }
+    // The step in the middle by size stands for all: passes over prompts are few, and at the ends.
+    let mut by_size: Vec<usize> = (1..segments.len()).collect();
+    by_size.sort_by_key(|place| segments[*place].names.len());
+    let typical = &segments[by_size[by_size.len() / 2]];
+    let is_step = |segment: &Segment| alike(&segment.names, &typical.names) >= ALIKE;
+    let unlike = segments[1..].iter().filter(|segment| !is_step(segment)).count();
+    let others = segments.len() - 1;
+    if unlike as f64 > MOST_UNLIKE * others as f64 {
+        return Err(format!(
+            "no single period: {unlike} of {others} forward passes are unlike the others, as in a serving engine's mixed \
+             batches of prefill and decode"
+        ));
+    }
+    let forwards: Vec<Forward> = segments
+        .iter()
+        .filter_map(|segment| match is_step(segment) {
+            true => Some(Forward { kind: Kind::Decode, span: segment.span }),
+            // Less than a step is a piece of one that the trace has cut.
+            false if segment.time <= typical.time => None,
+            false => Some(Forward { kind: Kind::Prefill, span: segment.span }),
+        })
+        .collect();
+    let steps = forwards.iter().filter(|forward| forward.kind == Kind::Decode).count();
+    let evidence = format!(
+        "{steps} passes of about {} kernels repeat (decode), each after a kernel that chooses a token; {} longer ones \
+         are prefill",
+        typical.names.len(),
+        forwards.len() - steps
+    );
+    Ok(Found { forwards, thread: busiest_thread(timeline), evidence })
+}
+
+/// The sequence cut after each kernel that chooses a token. What follows the last one is in no segment.
+fn segments(timeline: &Timeline, sequence: &Sequence) -> Vec<Segment> {
+    let sampling: Vec<bool> = timeline.names.iter().map(|(_, name)| is_sampling(name)).collect();
+    let mut cuts: Vec<usize> = Vec::new();
+    for place in (0..sequence.names.len()).filter(|place| sampling[sequence.names[*place] as usize]) {
+        match cuts.last_mut() {
+            // One choice in several kernels is one choice.
+            Some(last) if place + 1 - *last < FEWEST_KERNELS => *last = place + 1,
+            _ => cuts.push(place + 1),
+        }
+    }
+    let mut from = 0;
+    let segment = |cut: usize| {
+        let mut names = sequence.names[from..cut].to_vec();
+        names.sort_unstable();
+        let end = sequence.moments.get(cut).copied().unwrap_or(sequence.moments[cut - 1] + Nanos::new(1));
+        let segment = Segment {
+            span: Span::new(sequence.moments[from], end),
+            names,
+            time: sequence.times[from..cut].iter().copied().sum(),
+        };
+        from = cut;
+        segment
+    };
+    cuts.into_iter().map(segment).collect()
+}
