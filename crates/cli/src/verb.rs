@@ -33,6 +33,7 @@ macro_rules! verbs {
 verbs! {
     profile => Profile,
     analyze => Analyze,
+    import => Import,
     models => Models,
     workloads => Workloads,
     hardware => Hardware,

@@ -6,10 +6,12 @@ pub mod analyze;
 pub mod doctor;
 pub mod environment;
 pub mod hardware;
+pub mod import;
 pub mod model;
 pub mod profile;
 pub mod runs;
 pub mod validate;
+mod work;
 
 pub use collect::CollectError;
 pub use collect::run::RunRequest;

@@ -19,11 +19,12 @@ use types::{
 };
 
 use crate::attribution::{Attribution, Coverage};
+use crate::device::DeviceRecords;
+use crate::profile::with_device;
 use crate::statistics::{describe, share};
 use crate::{InputWork, ProfileRecords};
 
 pub use observed::{Observed, observe};
-pub use stages::steps;
 
 /// A timeline, where its rows belong, and what its devices are called in the run.
 #[derive(Debug)]
@@ -70,7 +71,8 @@ pub struct TraceRecords<'a> {
 /// Everything an imported run tells.
 pub fn trace(records: &TraceRecords<'_>) -> Metrics {
     let sums = device_work::sum(&records.timelines);
-    let mut metrics = crate::profile(&profile_records(records));
+    let device = DeviceRecords::new(&records.timelines, None, records.peak.as_ref());
+    let mut metrics = with_device(&profile_records(records), device.as_ref());
     // What a trace does not say: how the inputs were run, what loading took, what the instruments cost.
     (metrics.settings, metrics.load_ns) = (None, None);
     let has_work = sums.whole.launches > 0;
@@ -86,7 +88,7 @@ pub fn trace(records: &TraceRecords<'_>) -> Metrics {
             stage.kernel_count = Some(sum.kernels);
         }
     }
-    let steps = stages::all_steps(&records.timelines).or_else(|| given_steps(records, &metrics));
+    let steps = stages::steps(&records.timelines).or_else(|| given_steps(records, &metrics));
     let decode = sums.stages.get(&Stage::Decode).map(|decode| decode.launches as f64);
     metrics.totals.wall_ns = stages::whole(&records.timelines);
     if has_work {
@@ -133,8 +135,8 @@ fn profile_records(records: &TraceRecords<'_>) -> ProfileRecords {
 /// Decode steps of all instances, as the workload has them.
 fn given_steps(records: &TraceRecords<'_>, metrics: &Metrics) -> Option<u64> {
     let decode = metrics.stages.iter().find(|stage| stage.name == Stage::Decode)?;
-    let generated = records.input.as_ref()?.generated_tokens;
-    generated.checked_sub(1)?.checked_mul(decode.instances)
+    let workload = records.facts.workload.as_ref()?.workload.as_ref()?;
+    workload.decode_steps.checked_mul(decode.instances)
 }
 
 fn coverage(timelines: &[PlacedTimeline<'_>]) -> WorkCoverage {

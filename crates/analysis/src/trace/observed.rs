@@ -1,7 +1,9 @@
 //! The workload as the recorded shapes of operators show it. What they do not show stays open, with the reason.
 
 use types::timeline::{HostOperator, OperatorSignature, Timeline};
-use types::{DType, LogitsKind};
+use types::{DType, LogitsKind, Stage};
+
+use crate::attribution::{Attribution, Inference};
 
 /// Names of the operators that tell. A lookup of token ids begins every pass; a convolution over three channels begins
 /// every look at a picture; a product with the token table's rows makes logits.
@@ -39,9 +41,10 @@ struct Lookup<'a> {
     dtype: Option<DType>,
 }
 
-/// What the shapes of a timeline show. `steps` is the number of decode steps where ranges mark them.
-pub fn observe(timeline: &Timeline, steps: Option<u64>) -> Observed {
+/// What the shapes and steps of a timeline show.
+pub fn observe(timeline: &Timeline, attribution: &Attribution) -> Observed {
     let mut observed = Observed::default();
+    decode_steps(&mut observed, attribution);
     let lookups = lookups(timeline);
     // Position tables are looked up too; the token table is the one with the most rows.
     let Some(table) = lookups.iter().map(|lookup| lookup.table).max() else {
@@ -50,7 +53,6 @@ pub fn observe(timeline: &Timeline, steps: Option<u64>) -> Observed {
             false => "no operator of the trace looks up token ids",
         };
         observed.missing.push(why.to_owned());
-        observed.decode_steps = steps;
         return observed;
     };
     let tokens: Vec<_> = lookups.iter().filter(|lookup| lookup.table == table).collect();
@@ -79,24 +81,36 @@ pub fn observe(timeline: &Timeline, steps: Option<u64>) -> Observed {
     if let Some(dtype) = observed.dtype {
         observed.evidence.push(format!("weights in {dtype}: the token table's element type"));
     }
-    decode_steps(&mut observed, &tokens, prompts.len() as u64, steps);
+    if observed.decode_steps.is_none() {
+        single_lookups(&mut observed, &tokens, prompts.len() as u64);
+    }
     pictures(&mut observed, timeline);
     logits(&mut observed, timeline, table);
     observed
 }
 
-fn decode_steps(observed: &mut Observed, tokens: &[&Lookup<'_>], prompts: u64, steps: Option<u64>) {
+/// Steps that the trace marks or that were inferred, if each run of decode has as many.
+fn decode_steps(observed: &mut Observed, attribution: &Attribution) {
+    let runs = attribution.stages.iter().filter(|instance| instance.stage == Stage::Decode).count() as u64;
+    let all = attribution.steps.len() as u64;
+    if all > 0 && all.checked_rem(runs) == Some(0) {
+        observed.decode_steps = Some(all / runs);
+        let how = if attribution.inference == Inference::NotNeeded { "as ranges mark them" } else { "inferred" };
+        observed.evidence.push(format!("{} decode steps: {how}", all / runs));
+    }
+}
+
+/// The same from lookups of one token, which every step begins with.
+fn single_lookups(observed: &mut Observed, tokens: &[&Lookup<'_>], prompts: u64) {
     let single = tokens.iter().filter(|lookup| lookup.tokens == 1).count() as u64;
-    let (all, from) = match steps {
-        Some(steps) => (steps, "ranges named decode_step".to_owned()),
-        None => (single, format!("{LOOKUP} of one token")),
-    };
-    match all.checked_rem(prompts) {
+    match single.checked_rem(prompts) {
         Some(0) => {
-            observed.decode_steps = Some(all / prompts);
-            observed.evidence.push(format!("{} decode steps: {all} {from}", all / prompts));
+            observed.decode_steps = Some(single / prompts);
+            observed.evidence.push(format!("{} decode steps: {single} {LOOKUP} of one token", single / prompts));
         }
-        Some(_) => observed.missing.push(format!("{all} decode steps after {prompts} prompts: not equally many each")),
+        Some(_) => {
+            observed.missing.push(format!("{single} decode steps after {prompts} prompts: not equally many each"))
+        }
         None => {}
     }
 }

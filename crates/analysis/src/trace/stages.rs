@@ -88,16 +88,10 @@ pub(super) fn is_inferred(timelines: &[PlacedTimeline<'_>], stage: Stage) -> boo
     instances.any(|instance| of_stage(instance.stage) && instance.origin == StageOrigin::Inferred)
 }
 
-/// Decode steps of one timeline, where the trace marks or shows them.
-pub fn steps(attribution: &Attribution) -> Option<u64> {
-    let steps = attribution.steps.len() as u64;
+/// Decode steps of all ranks together, where the trace marks or shows them.
+pub(super) fn steps(timelines: &[PlacedTimeline<'_>]) -> Option<u64> {
+    let steps = timelines.iter().map(|placed| placed.attribution.steps.len() as u64).sum();
     (steps > 0).then_some(steps)
-}
-
-/// Decode steps of all ranks together.
-pub(super) fn all_steps(timelines: &[PlacedTimeline<'_>]) -> Option<u64> {
-    let each: Vec<_> = timelines.iter().filter_map(|placed| steps(placed.attribution)).collect();
-    (!each.is_empty()).then(|| each.iter().sum())
 }
 
 /// Host time of every decode step, in milliseconds.

@@ -1,0 +1,107 @@
+//! Why there is no import.
+
+use std::path::PathBuf;
+
+use ingest::IngestError;
+use meter::{MeterError, WorkloadError};
+
+use crate::CollectError;
+use crate::hardware::DeviceError;
+
+/// Why there is no import.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ImportError {
+    /// A file cannot be read.
+    #[error("cannot read {}: {reason}", path.display())]
+    Unreadable {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        reason: std::io::Error,
+    },
+    /// A file of a kind nobody here knows.
+    #[error("{file} is not a trace this program knows")]
+    UnknownFormat {
+        /// The file.
+        file: String,
+        /// What is known.
+        known: String,
+    },
+    /// A file of a known kind that says nothing a run could be made of.
+    #[error("{file}: {reason}")]
+    NothingInside {
+        /// The file.
+        file: String,
+        /// What it says instead.
+        reason: String,
+        /// What to do.
+        hint: String,
+    },
+    /// Files that cannot be of one run.
+    #[error("{one} and {other} are not of one run: {why}")]
+    NotOneRun {
+        /// One file.
+        one: String,
+        /// Another.
+        other: String,
+        /// What tells.
+        why: String,
+    },
+    /// A file a reader refuses.
+    #[error(transparent)]
+    Ingest(#[from] IngestError),
+    /// The workload.
+    #[error(transparent)]
+    Workload(#[from] WorkloadError),
+    /// Metering.
+    #[error(transparent)]
+    Meter(#[from] MeterError),
+    /// The device that was named.
+    #[error(transparent)]
+    Device(#[from] DeviceError),
+    /// The device that was named does not say how fast it is in the model's element type.
+    #[error("{device} has no matrix rate for {dtype}")]
+    NoRate {
+        /// The device.
+        device: String,
+        /// The element type.
+        dtype: types::DType,
+    },
+    /// A document could not be written down.
+    #[error(transparent)]
+    Report(#[from] report::ReportError),
+    /// The run folder.
+    #[error(transparent)]
+    Collect(#[from] CollectError),
+}
+
+impl ImportError {
+    /// The next step, where there is one that the message does not already say.
+    pub fn hint(&self) -> Option<String> {
+        match self {
+            Self::UnknownFormat { known, .. } => Some(format!("known are {known}, each also gzip or zstd")),
+            Self::NothingInside { hint, .. } => Some(hint.clone()),
+            Self::NotOneRun { .. } => Some("import each by itself, then `llm-perf compare` the two runs".to_owned()),
+            Self::Ingest(error) => Some(error.hint().to_owned()),
+            Self::Device(error) => error.hint(),
+            Self::NoRate { .. } => Some("set another element type with workload.dtype=NAME".to_owned()),
+            Self::Collect(error) => error.hint(),
+            Self::Unreadable { .. } | Self::Workload(_) | Self::Meter(_) | Self::Report(_) => None,
+        }
+    }
+
+    /// Whether the request was wrong, rather than a file unreadable or the machine unable to serve it.
+    pub fn is_wrong_usage(&self) -> bool {
+        match self {
+            Self::UnknownFormat { .. }
+            | Self::NotOneRun { .. }
+            | Self::Workload(_)
+            | Self::Meter(_)
+            | Self::NoRate { .. } => true,
+            Self::Device(error) => error.is_wrong_usage(),
+            Self::Collect(error) => error.is_wrong_usage(),
+            Self::Unreadable { .. } | Self::NothingInside { .. } | Self::Ingest(_) | Self::Report(_) => false,
+        }
+    }
+}

@@ -1,0 +1,254 @@
+//! `import`: traces of other tools, made into a run.
+//!
+//! Files are opened and mapped here, read by `ingest`, joined and summed up by `analysis`. What the files say of the
+//! machine they came from beyond its devices (paths, names, environment) stays in them.
+
+mod artifacts;
+mod devices;
+mod error;
+mod parts;
+mod source;
+mod workload;
+
+use std::path::PathBuf;
+
+use analysis::attribution::{self, Attribution};
+use analysis::trace::{Observed, PlacedTimeline, TraceRecords, observe};
+use collect::run::{Outcome, RunFolder};
+use meter::predict;
+use types::timeline::Timeline;
+use types::{
+    Clock, ClockId, ComputeUnit, DType, Hardware, Metrics, PeakUsed, QualityCounter, RunHeader, TraceFacts,
+    TraceSource, TracedWorkload,
+};
+
+use crate::model::LoadedModel;
+use crate::{RunRequest, hardware};
+
+pub use error::ImportError;
+pub use source::STANDARD_INPUT;
+pub use workload::WorkloadRequest;
+
+use parts::{Kind, Parts};
+use source::Source;
+
+/// What to import.
+#[derive(Debug)]
+pub struct ImportRequest {
+    /// The files of one run; `-` is standard input.
+    pub files: Vec<PathBuf>,
+    /// The model that ran, where the user says.
+    pub model: Option<LoadedModel>,
+    /// The workload, as far as the user says.
+    pub workload: WorkloadRequest,
+    /// The device, where the user says; otherwise the files may.
+    pub hardware: Option<String>,
+    /// Folder with a user's own devices.
+    pub config_dir: Option<PathBuf>,
+}
+
+/// The outcome.
+#[derive(Debug)]
+pub struct Import {
+    /// Everything the files tell.
+    pub metrics: Metrics,
+    /// The run folder.
+    pub folder: PathBuf,
+    /// Why the run is partial; empty when it is not.
+    pub missing: Vec<String>,
+}
+
+/// A timeline and where its rows belong.
+struct Placed {
+    timeline: Timeline,
+    attribution: Attribution,
+    rank: Option<u32>,
+}
+
+/// Reads the files, analyses them and writes everything into a run folder.
+///
+/// Files that cannot be opened or are of an unknown kind are found before the folder is made; after that an error leaves
+/// a folder that says so.
+pub fn import(
+    request: &ImportRequest,
+    run: RunRequest,
+    config_yaml: &str,
+    progress: &mut dyn FnMut(&str),
+) -> Result<Import, ImportError> {
+    let named = request.hardware.as_deref().map(|name| hardware::find(request.config_dir.as_deref(), name)).transpose()?;
+    let sources = request.files.iter().map(|path| Source::open(path)).collect::<Result<Vec<_>, _>>()?;
+    let kinds = sources.iter().map(parts::kind).collect::<Result<Vec<_>, _>>()?;
+    let device = named.as_ref().map(|hardware| hardware.id.clone());
+    let run = RunRequest { model: request.model.as_ref().map(|model| model.id.clone()), device, ..run };
+    let mut folder = RunFolder::create(run)?;
+    let path = folder.path().to_owned();
+    match filled(&mut folder, request, &sources, &kinds, named.as_ref(), config_yaml, progress) {
+        Ok((metrics, missing)) => {
+            folder.finish(Outcome::from_missing(missing.clone()))?;
+            Ok(Import { metrics, folder: path, missing })
+        }
+        Err(error) => {
+            // What the folder says matters less than why the import failed.
+            let _ = folder.fail(error.to_string());
+            Err(error)
+        }
+    }
+}
+
+fn filled(
+    folder: &mut RunFolder,
+    request: &ImportRequest,
+    sources: &[Source],
+    kinds: &[Kind],
+    named: Option<&Hardware>,
+    config_yaml: &str,
+    progress: &mut dyn FnMut(&str),
+) -> Result<(Metrics, Vec<String>), ImportError> {
+    folder.write_file("config.yaml", config_yaml.as_bytes())?;
+    folder.end_step("prepare")?;
+    let mut parts = Parts::default();
+    let mut files = Vec::new();
+    for (source, kind) in sources.iter().zip(kinds) {
+        progress(&format!("reading {}", source.name));
+        let (part, sha256) = parts::read(source, kind)?;
+        files.push(TraceSource {
+            path: source.name.clone(),
+            format: part.format().to_owned(),
+            tool: part.tool(),
+            bytes: source.size(),
+            sha256,
+            rank: part.rank(),
+        });
+        same_file_twice(&files)?;
+        parts.add(&source.name, part)?;
+    }
+    analysed(folder, request, named, parts, files, progress)
+}
+
+/// The run in a few lines, for a terminal.
+pub fn terminal(metrics: &Metrics) -> String {
+    report::profile::import_terminal(metrics)
+}
+
+fn same_file_twice(files: &[TraceSource]) -> Result<(), ImportError> {
+    for (index, file) in files.iter().enumerate() {
+        if let Some(first) = files[..index].iter().find(|other| other.sha256 == file.sha256) {
+            let why = "they have the same content".to_owned();
+            return Err(ImportError::NotOneRun { one: first.path.clone(), other: file.path.clone(), why });
+        }
+    }
+    Ok(())
+}
+
+fn analysed(
+    folder: &mut RunFolder,
+    request: &ImportRequest,
+    named: Option<&Hardware>,
+    parts: Parts,
+    files: Vec<TraceSource>,
+    progress: &mut dyn FnMut(&str),
+) -> Result<(Metrics, Vec<String>), ImportError> {
+    progress("attributing device work");
+    let model = request.model.as_ref();
+    let settings = attribution::Settings { model: model.map(|model| model.id.clone()), ..Default::default() };
+    let placed: Vec<Placed> = parts
+        .timelines
+        .into_iter()
+        .map(|(_, timeline)| {
+            let attribution = attribution::attribute(&timeline, &settings);
+            Placed { rank: parts::rank(&timeline), timeline, attribution }
+        })
+        .collect();
+    progress("summing up");
+    let found = devices::find(&placed, named, request.config_dir.as_deref())?;
+    let observed = match placed.as_slice() {
+        [only] => observe(&only.timeline, &only.attribution),
+        [] => Observed { missing: vec!["the files have no timeline".to_owned()], ..Observed::default() },
+        _ => Observed { missing: vec!["several ranks may share one prompt".to_owned()], ..Observed::default() },
+    };
+    let traced = match model {
+        Some(model) => workload::choose(model, &request.workload, &observed)?,
+        None => TracedWorkload { workload: None, evidence: observed.evidence.clone(), missing: Vec::new() },
+    };
+    let input = workload::input(traced.workload.as_ref(), &observed);
+    let work = match (model, &traced.workload, placed.len()) {
+        // How several ranks share the work is not known.
+        (Some(model), Some(workload), 1) => crate::work::per_stage(&model.network, &predict(&model.network, workload)?),
+        _ => Default::default(),
+    };
+    let dtype = traced.workload.as_ref().map(|workload| workload.dtype);
+    let hardware = found.hardware.as_ref();
+    let peak = hardware.zip(dtype).map(|(hardware, dtype)| peak(hardware, dtype)).transpose()?;
+    let mut quality = parts.quality;
+    quality.extend(differing_workload(&traced, &observed));
+    let engine = engine(&files);
+    let timelines = placed.iter().zip(found.names).map(|(one, devices)| PlacedTimeline {
+        timeline: &one.timeline,
+        attribution: &one.attribution,
+        rank: one.rank,
+        devices,
+    });
+    let records = TraceRecords {
+        run: RunHeader {
+            id: folder.id().to_owned(),
+            engine,
+            model: model.map(|model| model.id.clone()),
+            device: found.devices.first().map(|device| device.id.clone()),
+            weights: None,
+        },
+        devices: found.devices,
+        clocks: clocks(&placed),
+        timelines: timelines.collect(),
+        facts: TraceFacts { sources: files, workload: Some(traced), ..TraceFacts::default() },
+        input,
+        work,
+        peak,
+        quality,
+    };
+    let metrics = analysis::trace::trace(&records);
+    folder.write_json("metrics.json", &metrics)?;
+    folder.end_step("import")?;
+    progress("writing reports");
+    artifacts::write(folder, &metrics, hardware)?;
+    folder.end_step("report")?;
+    Ok((metrics, parts.missing))
+}
+
+fn engine(files: &[TraceSource]) -> String {
+    let mut formats: Vec<_> = files.iter().map(|file| file.format.as_str()).collect();
+    formats.dedup();
+    formats.join(" + ")
+}
+
+fn clocks(placed: &[Placed]) -> Vec<Clock> {
+    let numbered = (0u32..).zip(placed);
+    numbered.map(|(number, one)| Clock { id: ClockId(number), ..one.timeline.clock.clone() }).collect()
+}
+
+fn peak(hardware: &Hardware, dtype: DType) -> Result<PeakUsed, ImportError> {
+    let no_rate = || ImportError::NoRate { device: hardware.name.clone(), dtype };
+    let peak = hardware.peak(dtype, ComputeUnit::Matrix).ok_or_else(no_rate)?;
+    let source = hardware.sources.get(&peak.source).map_or_else(|| peak.source.clone(), |source| source.title.clone());
+    Ok(PeakUsed { flops: peak.flops, bytes_per_second: hardware.bytes_per_second, dtype, source })
+}
+
+/// A workload that was named and is not what the shapes show.
+fn differing_workload(traced: &TracedWorkload, observed: &Observed) -> Option<QualityCounter> {
+    let workload = traced.workload.as_ref()?;
+    let mut differing = Vec::new();
+    let mut hold = |what: &str, named: u64, shown: Option<u64>| {
+        if let Some(shown) = shown.filter(|shown| *shown != named) {
+            differing.push(format!("{what}: {named} named, {shown} in the trace"));
+        }
+    };
+    hold("prompt tokens", workload.seq_len, observed.prompt_tokens);
+    hold("decode steps", workload.decode_steps, observed.decode_steps);
+    hold("batch", workload.batch, observed.batch);
+    (!differing.is_empty()).then(|| QualityCounter {
+        counter: "workload_differs_from_trace".to_owned(),
+        value: differing.len() as u64,
+        share: None,
+        severity: types::Severity::Warning,
+        remedy: format!("utilisation counts with what was named ({}); leave it out to use the trace's", differing.join("; ")),
+    })
+}

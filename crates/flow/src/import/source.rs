@@ -1,0 +1,107 @@
+//! A file on its way in: found, mapped, and known by its digest. What is in it is left to the readers.
+
+use std::fs::File;
+use std::io::{self, Read, Seek, Write};
+use std::path::{Path, PathBuf};
+
+use collect::run::sha256;
+use memmap2::Mmap;
+use types::Bytes;
+
+use super::ImportError;
+
+/// Stands for standard input among the files.
+pub const STANDARD_INPUT: &str = "-";
+
+/// A file whose bytes are at hand.
+pub(super) struct Source {
+    /// As it was given.
+    pub(super) name: String,
+    /// The bytes; absent where there is none, because nothing cannot be mapped.
+    map: Option<Mmap>,
+}
+
+impl Source {
+    /// Opens what was named: a file, or standard input.
+    pub(super) fn open(path: &Path) -> Result<Self, ImportError> {
+        let unreadable = |reason| ImportError::Unreadable { path: path.to_owned(), reason };
+        let name = path.display().to_string();
+        let file = if name == STANDARD_INPUT {
+            spooled(io::stdin().lock()).map_err(unreadable)?
+        } else {
+            let file = File::open(path).map_err(unreadable)?;
+            let found = file.metadata().map_err(unreadable)?;
+            if found.is_dir() {
+                return Err(unreadable(io::Error::from(io::ErrorKind::IsADirectory)));
+            }
+            // Pipes and the like have no length and cannot be mapped.
+            if found.is_file() { file } else { spooled(file).map_err(unreadable)? }
+        };
+        Ok(Self { map: mapped(&file).map_err(unreadable)?, name })
+    }
+
+    /// The bytes, as stored.
+    pub(super) fn bytes(&self) -> &[u8] {
+        self.map.as_deref().unwrap_or_default()
+    }
+
+    /// Their size.
+    pub(super) fn size(&self) -> Bytes {
+        Bytes::new(self.bytes().len() as u64)
+    }
+
+    /// Their digest.
+    pub(super) fn digest(&self) -> String {
+        sha256(self.bytes())
+    }
+
+    /// The file, for messages that want a path.
+    pub(super) fn path(&self) -> PathBuf {
+        PathBuf::from(&self.name)
+    }
+}
+
+/// What a reader yields, as bytes in a file without a name: readers that jump about need all of it, and memory need not
+/// hold it.
+pub(super) fn unpacked(reader: impl Read) -> io::Result<Unpacked> {
+    let file = spooled(reader)?;
+    Ok(Unpacked { map: mapped(&file)? })
+}
+
+/// Bytes that were unpacked.
+pub(super) struct Unpacked {
+    map: Option<Mmap>,
+}
+
+impl Unpacked {
+    /// The bytes.
+    pub(super) fn bytes(&self) -> &[u8] {
+        self.map.as_deref().unwrap_or_default()
+    }
+}
+
+fn spooled(mut reader: impl Read) -> io::Result<File> {
+    let mut file = tempfile::tempfile()?;
+    let mut piece = vec![0; 1 << 20];
+    loop {
+        match reader.read(&mut piece) {
+            Ok(0) => break,
+            Ok(count) => file.write_all(&piece[..count])?,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    file.rewind()?;
+    Ok(file)
+}
+
+fn mapped(file: &File) -> io::Result<Option<Mmap>> {
+    if file.metadata()?.len() == 0 {
+        return Ok(None);
+    }
+    // SAFETY: the map is only read, and lives no longer than this process. A file that another process cuts short
+    // meanwhile ends this one with SIGBUS; one that is written to may read as a mixture of both contents. Either is a
+    // trace that was still being written, which no reader could make sense of, and no memory but the map is touched.
+    let map = unsafe { Mmap::map(file)? };
+    Ok(Some(map))
+}
