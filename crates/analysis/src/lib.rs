@@ -6,6 +6,7 @@
 pub mod alignment;
 pub mod attribution;
 mod compare;
+mod device;
 mod distance;
 mod finding;
 pub mod kernel;

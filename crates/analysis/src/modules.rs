@@ -102,7 +102,7 @@ pub(crate) fn within(stage: Stage, around: Stage) -> bool {
 }
 
 /// The innermost stage that holds both. Both have the same top, so there is one.
-fn common(one: Stage, other: Stage) -> Stage {
+pub(crate) fn common(one: Stage, other: Stage) -> Stage {
     match one.parent() {
         _ if within(other, one) => one,
         Some(parent) => common(parent, other),
@@ -111,7 +111,7 @@ fn common(one: Stage, other: Stage) -> Stage {
 }
 
 /// The path and every path above it.
-fn with_ancestors(path: &str) -> impl Iterator<Item = &str> {
+pub(crate) fn with_ancestors(path: &str) -> impl Iterator<Item = &str> {
     let ends = path.match_indices('.').map(|(end, _)| end).chain([path.len()]);
     ends.map(|end| &path[..end])
 }

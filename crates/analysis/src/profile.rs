@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use types::{Aggregates, Metrics, QualityCounter, SchemaTag, Severity, Stage, Totals};
 
+use crate::device::DeviceRecords;
 use crate::finding::{self, Run};
 use crate::loss;
 use crate::modules::{cost_centres, modules};
@@ -17,15 +18,23 @@ use crate::{PricedOperator, ProfileRecords};
 
 /// Everything a profiled run tells.
 pub fn profile(records: &ProfileRecords) -> Metrics {
+    with_device(records, None)
+}
+
+/// The same for a run whose device work was traced.
+pub(crate) fn with_device(records: &ProfileRecords, device: Option<&DeviceRecords>) -> Metrics {
     let timings = Timings::new(&records.samples, &records.inputs);
     let profiled = Timings::new(&records.profiled, &records.inputs);
     let peak = records.peak.as_ref();
     let used = utilisation::per_stage(&timings, &records.work, peak);
     let whole = utilisation::whole(&timings, &records.work, peak);
     let modules = modules(records);
-    let lost = loss::books(records, &timings, &profiled);
-    let (findings, lost) =
-        finding::all(&Run { records, timings: &timings, profiled: &profiled, used: &used, lost: &lost });
+    let lost = match device {
+        Some(device) => loss::device_books(device),
+        None => loss::profile_books(records, &timings, &profiled),
+    };
+    let run = Run { records, device, timings: &timings, profiled: &profiled, used: &used, lost: &lost };
+    let (findings, lost) = finding::all(&run);
 
     let mut quality = records.quality.clone();
     quality.extend(without_peak(records, &timings));
@@ -54,7 +63,7 @@ pub fn profile(records: &ProfileRecords) -> Metrics {
         operators: operators::summaries(&records.operators),
         kernels: Vec::new(),
         regions: Vec::new(),
-        modules: modules.rows,
+        modules: device.map_or(modules.rows, |device| device.modules.clone()),
         findings,
         lost_time: lost.rows(timings.wall()),
         samples: records.samples.clone(),

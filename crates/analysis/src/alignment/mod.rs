@@ -8,7 +8,7 @@
 mod anchor;
 mod sequence;
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
 
 use types::timeline::{OperatorKind, ThreadId, Timeline};
@@ -46,6 +46,8 @@ pub struct ModelledRun {
     pub prefill: Vec<ModelledOperator>,
     /// One decode step; costs are those of all steps.
     pub decode: Vec<ModelledOperator>,
+    /// Classes by module path, for modules that have no operation of their own.
+    pub classes: BTreeMap<String, String>,
 }
 
 /// The module of each recorded operator.
@@ -284,7 +286,7 @@ mod tests {
                 modelled("layer.experts.down", Op::Linear, &[8, 4], true),
                 modelled("head", Op::Linear, &[99, 8], false),
             ],
-            decode: Vec::new(),
+            ..ModelledRun::default()
         };
         let (gate, down): (&[&[u64]], &[&[u64]]) = (&[&[1, 8], &[4, 8]], &[&[1, 4], &[8, 4]]);
         let timeline = recorded(&[
@@ -327,7 +329,8 @@ mod tests {
     fn without_stages_nothing_is_claimed() {
         let mut timeline = recorded(&[("aten::linear", &[&[1, 8], &[8, 8]])]);
         timeline.ranges.clear();
-        let model = ModelledRun { prefill: vec![modelled("q", Op::Linear, &[8, 8], false)], decode: Vec::new() };
+        let prefill = vec![modelled("q", Op::Linear, &[8, 8], false)];
+        let model = ModelledRun { prefill, ..ModelledRun::default() };
         let attribution = attribute(&timeline, &Settings { infer: false, ..Settings::default() });
         assert_eq!(align(&timeline, &attribution, &model).module, [None]);
     }

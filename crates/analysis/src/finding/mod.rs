@@ -16,6 +16,7 @@ use std::collections::BTreeMap;
 
 use types::{Finding, Nanos, Stage};
 
+use crate::device::DeviceRecords;
 use crate::loss::{Cause, Ledger};
 use crate::modules::{top, within};
 use crate::operators::Sum;
@@ -64,6 +65,8 @@ impl Found {
 /// What rules look at.
 pub(crate) struct Run<'a> {
     pub(crate) records: &'a ProfileRecords,
+    /// Device work, where it was traced.
+    pub(crate) device: Option<&'a DeviceRecords>,
     /// Without instruments.
     pub(crate) timings: &'a Timings<'a>,
     /// With them.

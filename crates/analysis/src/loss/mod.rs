@@ -2,16 +2,18 @@
 //!
 //! Two sources fill the books. On our own engine operators run one after the other, so the time of each beyond its least
 //! is lost to that operator, and what is between operators to nobody ([`profile`]). In a trace of a device the wall time is
-//! divided among pieces of device work first ([`partition`]); waiting is lost to what the host did meanwhile, running to
+//! divided among pieces of device work first; waiting is lost to what the host did meanwhile, running to
 //! the family of the kernel ([`device`]). Findings then claim from the books; see [`Ledger`].
 
+mod device;
 mod ledger;
 mod profile;
 
 use std::fmt;
 
+pub(crate) use device::books as device_books;
 pub(crate) use ledger::{Ledger, StageLoss};
-pub(crate) use profile::books;
+pub(crate) use profile::books as profile_books;
 
 use crate::kernel::Family;
 

@@ -1,0 +1,111 @@
+//! Runs of elementwise kernels: each reads what the one before wrote, so a compiler could make one kernel of them.
+
+use std::collections::BTreeMap;
+
+use types::timeline::{QueueId, Timeline, WorkKind};
+use types::{Nanos, Stage};
+
+use super::partition::{Part, Partition};
+use crate::attribution::Attribution;
+use crate::kernel::{self, Family};
+use crate::modules::top;
+
+/// What fusing all chains of a stage would save: of each chain, everything but its longest kernel.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Chains {
+    /// Chains of two and more.
+    pub(crate) chains: u64,
+    /// Kernels in them.
+    pub(crate) kernels: u64,
+    /// Running time of all kernels but the longest of each chain.
+    pub(crate) run: Nanos,
+    /// Waiting for all kernels but the first of each chain.
+    pub(crate) wait: Nanos,
+}
+
+impl Chains {
+    /// Adds those of another timeline.
+    pub(crate) fn add(&mut self, other: Self) {
+        self.chains += other.chains;
+        self.kernels += other.kernels;
+        self.run += other.run;
+        self.wait += other.wait;
+    }
+
+    fn close(&mut self, chain: &mut Vec<Part>) {
+        if chain.len() > 1 {
+            let longest = chain.iter().map(|part| part.run).max().unwrap_or_default();
+            self.chains += 1;
+            self.kernels += chain.len() as u64;
+            self.run += chain.iter().map(|part| part.run).sum::<Nanos>() - longest;
+            self.wait += chain[1..].iter().map(|part| part.wait).sum::<Nanos>();
+        }
+        chain.clear();
+    }
+}
+
+/// Chains by top stage. A chain ends at any other kernel of its queue, and where the stage does.
+pub(super) fn chains(timeline: &Timeline, attribution: &Attribution, partition: &Partition) -> BTreeMap<Stage, Chains> {
+    let elementwise: Vec<bool> =
+        timeline.names.iter().map(|(_, name)| kernel::family(name) == Family::Elementwise).collect();
+    let mut rows: Vec<u32> = (0..timeline.work.len() as u32).collect();
+    rows.sort_by_key(|row| {
+        let work = &timeline.work[*row as usize];
+        (work.queue, work.start)
+    });
+    let mut found: BTreeMap<Stage, Chains> = BTreeMap::new();
+    let mut chain: Vec<Part> = Vec::new();
+    let mut open: Option<(QueueId, Stage)> = None;
+    for row in rows {
+        let work = &timeline.work[row as usize];
+        let here = attribution.stage[row as usize].map(|stage| (work.queue, top(stage)));
+        let fuses = work.kind == WorkKind::Kernel && elementwise[work.name.index()];
+        if (open != here || !fuses)
+            && let Some((_, stage)) = open
+        {
+            found.entry(stage).or_default().close(&mut chain);
+        }
+        open = here;
+        if fuses && here.is_some() {
+            chain.push(partition.parts[row as usize]);
+        }
+    }
+    if let Some((_, stage)) = open {
+        found.entry(stage).or_default().close(&mut chain);
+    }
+    found.retain(|_, chains| chains.chains > 0);
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::attribution::{Settings, attribute};
+    use crate::device::sample::{Launch, timeline};
+
+    const ADD: &str = "void at::native::vectorized_elementwise_kernel<4, at::native::CUDAFunctor_add<float>>(int)";
+
+    fn found(launches: &[Launch]) -> BTreeMap<Stage, Chains> {
+        let timeline = timeline(1_000, launches);
+        let attribution = attribute(&timeline, &Settings::default());
+        chains(&timeline, &attribution, &Partition::new(&timeline, &attribution))
+    }
+
+    #[test]
+    fn a_chain_saves_all_but_its_longest_kernel_and_all_waits_but_the_first() {
+        let found = found(&[
+            Launch::new(0, 100, 10).named(ADD),
+            Launch::new(1, 120, 30).named(ADD),
+            Launch::new(2, 155, 20).named(ADD),
+            Launch::new(3, 200, 50).named("nvjet_sm90_tst_8x64_64x16_4x1_v_bz_TNN"),
+            Launch::new(4, 300, 10).named(ADD),
+        ]);
+        let expected = Chains { chains: 1, kernels: 3, run: Nanos::new(30), wait: Nanos::new(15) };
+        assert_eq!(found[&Stage::Prefill], expected);
+    }
+
+    #[test]
+    fn single_kernels_are_no_chain() {
+        assert!(found(&[Launch::new(0, 100, 10).named(ADD), Launch::new(1, 120, 10).named("nvjet_x")]).is_empty());
+    }
+}

@@ -1,0 +1,109 @@
+//! Device work by stage, name and operator.
+
+use std::collections::HashMap;
+
+use types::timeline::{NameId, Timeline, WorkKind};
+use types::{Bytes, DType, Nanos, Stage};
+
+use super::partition::Partition;
+use crate::attribution::Attribution;
+use crate::kernel::{self, Family};
+
+/// All work of one name that one operator launched in one stage.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct WorkGroup {
+    /// The innermost stage.
+    pub(crate) stage: Stage,
+    /// What it is.
+    pub(crate) kind: WorkKind,
+    /// Full name.
+    pub(crate) name: String,
+    /// Family of the kernel.
+    pub(crate) family: Family,
+    /// Element type, where the name tells.
+    pub(crate) dtype: Option<DType>,
+    /// The innermost framework operator; absent where the trace has none.
+    pub(crate) operator: Option<String>,
+    /// Pieces.
+    pub(crate) calls: u64,
+    /// Their time on the device.
+    pub(crate) time: Nanos,
+    /// Their part of wall time in which they ran.
+    pub(crate) run: Nanos,
+    /// Their part of wall time in which the device waited for them.
+    pub(crate) wait: Nanos,
+    /// Bytes copied or filled, as far as the trace says.
+    pub(crate) bytes: Bytes,
+    /// Fewest and most blocks of a launch; absent where the trace does not say.
+    pub(crate) blocks: Option<[u64; 2]>,
+}
+
+type Key = (Stage, WorkKind, NameId, Option<NameId>);
+
+#[derive(Clone, Copy, Default)]
+struct Row {
+    calls: u64,
+    time: Nanos,
+    run: Nanos,
+    wait: Nanos,
+    bytes: Bytes,
+    blocks: Option<[u64; 2]>,
+}
+
+/// Groups while they grow.
+#[derive(Default)]
+pub(super) struct Groups(Vec<WorkGroup>);
+
+impl Groups {
+    /// Adds the work of a timeline that has a stage.
+    pub(super) fn add(&mut self, timeline: &Timeline, attribution: &Attribution, partition: &Partition) {
+        let mut rows: HashMap<Key, Row> = HashMap::new();
+        for (place, work) in timeline.work.iter().enumerate() {
+            let Some(stage) = attribution.stage[place] else { continue };
+            let operator = attribution.operator[place].map(|row| timeline.operators[row as usize].name);
+            let row = rows.entry((stage, work.kind, work.name, operator)).or_default();
+            let part = partition.parts[place];
+            row.calls += 1;
+            row.time += work.duration;
+            row.run += part.run;
+            row.wait += part.wait;
+            row.bytes += work.bytes.unwrap_or_default();
+            if let Some(shape) = work.launch.map(|shape| timeline.launch_shapes.get(shape)) {
+                let blocks: u64 = shape.grid.iter().map(|side| u64::from(*side)).product();
+                let [fewest, most] = row.blocks.unwrap_or([blocks, blocks]);
+                row.blocks = Some([fewest.min(blocks), most.max(blocks)]);
+            }
+        }
+        self.0.extend(rows.into_iter().map(|((stage, kind, name, operator), row)| {
+            let name = timeline.name(name);
+            let known = (kind == WorkKind::Kernel).then(|| kernel::classify(name));
+            WorkGroup {
+                stage,
+                kind,
+                name: name.to_owned(),
+                family: kernel::family_of_work(kind, name),
+                dtype: known.and_then(|known| known.dtype),
+                operator: operator.map(|operator| timeline.name(operator).to_owned()),
+                calls: row.calls,
+                time: row.time,
+                run: row.run,
+                wait: row.wait,
+                bytes: row.bytes,
+                blocks: row.blocks,
+            }
+        }));
+    }
+
+    /// All groups, longest first.
+    pub(super) fn finish(self) -> Vec<WorkGroup> {
+        let mut groups = self.0;
+        groups.sort_by(|one, two| {
+            let order = |group: &WorkGroup| (std::cmp::Reverse(group.time), group.stage);
+            order(one)
+                .cmp(&order(two))
+                .then_with(|| one.name.cmp(&two.name))
+                .then_with(|| one.operator.cmp(&two.operator))
+        });
+        groups
+    }
+}

@@ -1,0 +1,169 @@
+//! What a trace shows of device work, summed as the books of lost time and the findings need it.
+//!
+//! Wall time is divided among pieces of work first ([`partition`]), waiting by what the host did meanwhile ([`waits`]);
+//! then pieces are grouped by name and operator ([`groups`]) and, where the model is known, by module ([`modules`]).
+
+mod chains;
+mod groups;
+mod modules;
+mod partition;
+#[cfg(test)]
+pub(crate) mod sample;
+mod waits;
+
+use std::collections::BTreeMap;
+
+use types::timeline::WorkKind;
+use types::{Cost, ModuleSummary, Nanos, PeakUsed, Stage};
+
+pub(crate) use chains::Chains;
+pub(crate) use groups::WorkGroup;
+
+use crate::alignment::{ModelledOperator, ModelledRun, align};
+use crate::loss::Wait;
+use crate::modules::top;
+use crate::trace::PlacedTimeline;
+use partition::Partition;
+
+/// All instances of prefill, or of decode.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct StageWork {
+    /// Wall time, on the clock of the trace.
+    pub(crate) wall: Nanos,
+    /// The device had finished, the host had not.
+    pub(crate) after: Nanos,
+    /// Instances.
+    pub(crate) instances: u64,
+    /// Decode steps; absent where they are not known.
+    pub(crate) steps: Option<u64>,
+    /// Kernels, copies and fills.
+    pub(crate) launches: u64,
+    /// Time the device waited, by what the host did meanwhile.
+    pub(crate) waits: BTreeMap<Wait, Nanos>,
+    /// The shortest waits between two pieces of work: what even a device that never runs dry needs to go on.
+    pub(crate) shortest_wait: Option<Nanos>,
+    /// Runs of elementwise kernels that could be one.
+    pub(crate) chains: Chains,
+    /// Least time of matrix work and of all other work; absent where the model or the device is not known.
+    pub(crate) least: Option<[Nanos; 2]>,
+}
+
+/// What the trace shows.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct DeviceRecords {
+    /// Prefill and decode.
+    pub(crate) stages: BTreeMap<Stage, StageWork>,
+    /// Work by stage, name and operator, longest first.
+    pub(crate) groups: Vec<WorkGroup>,
+    /// Calls that blocked while the device had nothing to do: by top stage, cause and name.
+    pub(crate) blocking: BTreeMap<(Stage, Wait, String), u64>,
+    /// Host time of decode steps, in order.
+    pub(crate) steps: Vec<Nanos>,
+    /// Modules, measured beside modelled; empty where the model is not known.
+    pub(crate) modules: Vec<ModuleSummary>,
+    /// Share of the device's part of wall time that has a module; absent where the model is not known.
+    pub(crate) module_share: Option<f64>,
+}
+
+impl DeviceRecords {
+    /// Sums up timelines that have device work; absent where none has.
+    pub(crate) fn new(
+        timelines: &[PlacedTimeline<'_>],
+        model: Option<&ModelledRun>,
+        peak: Option<&PeakUsed>,
+    ) -> Option<Self> {
+        let mut records = Self::default();
+        let mut all = groups::Groups::default();
+        let mut modules = modules::ModuleTimes::default();
+        for placed in timelines.iter().filter(|placed| !placed.timeline.work.is_empty()) {
+            let (timeline, attribution) = (placed.timeline, placed.attribution);
+            let partition = Partition::new(timeline, attribution);
+            records.add_stages(placed, &partition);
+            all.add(timeline, attribution, &partition);
+            if let Some(model) = model {
+                let alignment = align(timeline, attribution, model);
+                modules.add(timeline, attribution, &partition, &alignment);
+            }
+        }
+        if records.stages.is_empty() {
+            return None;
+        }
+        records.groups = all.finish();
+        if let Some(model) = model {
+            records.add_least(model);
+            let instances = records.stages.iter().map(|(stage, work)| (*stage, work.instances)).collect();
+            records.module_share = modules.placed_share();
+            records.modules = modules.rows(model, &instances, peak);
+        }
+        Some(records)
+    }
+
+    fn add_stages(&mut self, placed: &PlacedTimeline<'_>, partition: &Partition) {
+        let (timeline, attribution) = (placed.timeline, placed.attribution);
+        for time in &partition.stages {
+            let stage = self.stages.entry(time.stage).or_default();
+            stage.wall += time.wall.length();
+            stage.after += time.after;
+            stage.instances += 1;
+        }
+        let found = waits::waits(timeline, attribution, partition);
+        for ((stage, wait), time) in found.of_stage {
+            *self.stages.entry(stage).or_default().waits.entry(wait).or_default() += time;
+        }
+        for (key, calls) in found.calls {
+            *self.blocking.entry(key).or_default() += calls;
+        }
+        let mut between: BTreeMap<Stage, Vec<Nanos>> = BTreeMap::new();
+        for (row, part) in partition.parts.iter().enumerate() {
+            let Some(stage) = attribution.stage[row].map(top) else { continue };
+            self.stages.entry(stage).or_default().launches += 1;
+            if timeline.work[row].kind == WorkKind::Kernel && part.wait > Nanos::ZERO {
+                between.entry(stage).or_default().push(part.wait);
+            }
+        }
+        for (stage, waits) in between {
+            let work = self.stages.entry(stage).or_default();
+            work.shortest_wait = work.shortest_wait.into_iter().chain(twentieth(waits)).min();
+        }
+        for (stage, chains) in chains::chains(timeline, attribution, partition) {
+            self.stages.entry(stage).or_default().chains.add(chains);
+        }
+        if !attribution.steps.is_empty() {
+            let decode = self.stages.entry(Stage::Decode).or_default();
+            *decode.steps.get_or_insert(0) += attribution.steps.len() as u64;
+            self.steps.extend(attribution.steps.iter().map(|step| step.host.length()));
+        }
+    }
+
+    fn add_least(&mut self, model: &ModelledRun) {
+        let passes = [(Stage::Prefill, &model.prefill), (Stage::Decode, &model.decode)];
+        for (stage, operators) in passes {
+            let Some(work) = self.stages.get_mut(&stage) else { continue };
+            let count = i64::try_from(work.instances).unwrap_or(i64::MAX);
+            let sum = |matrix: bool| -> Option<Nanos> {
+                let of_kind = operators.iter().filter(|operator| is_matrix(&operator.cost) == matrix);
+                of_kind.map(|operator| operator.least).sum::<Option<Nanos>>()
+            };
+            let all = |least: Nanos| Nanos::new(least.get().saturating_mul(count));
+            work.least = sum(true).zip(sum(false)).map(|(matrix, other)| [all(matrix), all(other)]);
+        }
+    }
+}
+
+fn is_matrix(cost: &Cost) -> bool {
+    cost.flops_matrix > types::Flops::ZERO
+}
+
+/// The twentieth part from below: short, and still not the one that a clock's granularity made.
+fn twentieth(mut times: Vec<Nanos>) -> Option<Nanos> {
+    let place = times.len() / 20;
+    (!times.is_empty()).then(|| *times.select_nth_unstable(place).1)
+}
+
+/// Whether an operation's least time is spent on arithmetic; absent where it has no work.
+fn is_compute_bound(operator: &ModelledOperator, peak: &PeakUsed) -> Option<(bool, f64)> {
+    let compute = (operator.cost.flops_matrix / peak.flops).get();
+    let memory = (operator.cost.bytes.total() / peak.bytes_per_second).get();
+    let larger = compute.max(memory);
+    (larger.is_finite() && larger > 0.0).then_some((compute > memory, larger))
+}

@@ -1,0 +1,162 @@
+//! Modules of the model: what a trace shows them to take, beside the least their work needs.
+
+use std::collections::BTreeMap;
+
+use types::timeline::Timeline;
+use types::{ModuleSummary, Nanos, PeakUsed, Stage};
+
+use super::is_compute_bound;
+use super::partition::{Part, Partition};
+use crate::alignment::{Alignment, ModelledRun};
+use crate::attribution::Attribution;
+use crate::kernel::{Family, family_of_work};
+use crate::modules::{common, top, with_ancestors};
+use crate::statistics::share;
+
+/// Modules with less of the wall time are not listed: they are hundreds, and none of them is worth a look.
+const LEAST_SHARE: f64 = 0.005;
+/// Share of the lost time above which waiting is its cause.
+const MOSTLY: f64 = 0.5;
+
+/// What one module took, submodules left out.
+#[derive(Clone, Default)]
+struct Own {
+    part: Part,
+    families: BTreeMap<Family, Nanos>,
+}
+
+/// Measured and modelled, submodules included.
+#[derive(Clone, Default)]
+struct Node {
+    stage: Option<Stage>,
+    part: Part,
+    families: BTreeMap<Family, Nanos>,
+    least: Nanos,
+    compute: f64,
+    memory: f64,
+}
+
+/// Times by module path and innermost stage.
+#[derive(Default)]
+pub(super) struct ModuleTimes {
+    own: BTreeMap<(String, Stage), Own>,
+    placed: Nanos,
+    all: Nanos,
+}
+
+impl ModuleTimes {
+    /// Adds the work of one timeline.
+    pub(super) fn add(
+        &mut self,
+        timeline: &Timeline,
+        attribution: &Attribution,
+        partition: &Partition,
+        alignment: &Alignment<'_>,
+    ) {
+        let families: Vec<_> = timeline.names.iter().map(|(_, name)| crate::kernel::family(name)).collect();
+        for (row, work) in timeline.work.iter().enumerate() {
+            let (part, Some(stage)) = (partition.parts[row], attribution.stage[row]) else { continue };
+            self.all += part.total();
+            let Some(module) = attribution.operator[row].and_then(|row| alignment.module[row as usize]) else {
+                continue;
+            };
+            self.placed += part.total();
+            let own = match self.own.get_mut(&(module.to_owned(), stage)) {
+                Some(own) => own,
+                None => self.own.entry((module.to_owned(), stage)).or_default(),
+            };
+            own.part.wait += part.wait;
+            own.part.run += part.run;
+            let family = match work.kind {
+                types::timeline::WorkKind::Kernel => families[work.name.index()],
+                kind => family_of_work(kind, ""),
+            };
+            *own.families.entry(family).or_default() += part.run;
+        }
+    }
+
+    /// Share of the work's wall time that has a module.
+    pub(super) fn placed_share(&self) -> Option<f64> {
+        share(self.placed.get() as f64, self.all.get() as f64)
+    }
+
+    /// One row per module and top stage, most lost first.
+    pub(super) fn rows(
+        &self,
+        model: &ModelledRun,
+        instances: &BTreeMap<Stage, u64>,
+        peak: Option<&PeakUsed>,
+    ) -> Vec<ModuleSummary> {
+        let mut nodes: BTreeMap<(&str, Stage), Node> = BTreeMap::new();
+        let mut classes: BTreeMap<&str, &str> = BTreeMap::new();
+        for ((path, stage), own) in &self.own {
+            for path in with_ancestors(path) {
+                let node = nodes.entry((path, top(*stage))).or_default();
+                node.stage = Some(node.stage.map_or(*stage, |other| common(other, *stage)));
+                node.part.wait += own.part.wait;
+                node.part.run += own.part.run;
+                for (family, time) in &own.families {
+                    *node.families.entry(*family).or_default() += *time;
+                }
+            }
+        }
+        let mut known = peak.is_some();
+        for (stage, operators) in [(Stage::Prefill, &model.prefill), (Stage::Decode, &model.decode)] {
+            let count = instances.get(&stage).map_or(0, |count| i64::try_from(*count).unwrap_or(i64::MAX));
+            for operator in operators {
+                classes.insert(&operator.module, &operator.class);
+                known &= operator.least.is_some();
+                for path in with_ancestors(&operator.module) {
+                    // A module that the trace does not show has no row.
+                    let Some(node) = nodes.get_mut(&(path, stage)) else { continue };
+                    node.least += Nanos::new(operator.least.unwrap_or_default().get().saturating_mul(count));
+                    if let Some((compute, time)) = peak.and_then(|peak| is_compute_bound(operator, peak)) {
+                        *(if compute { &mut node.compute } else { &mut node.memory }) += time;
+                    }
+                }
+            }
+        }
+        for (path, class) in &model.classes {
+            classes.entry(path).or_insert(class);
+        }
+        let listed =
+            |part: Part| share(part.total().get() as f64, self.all.get() as f64).is_some_and(|one| one >= LEAST_SHARE);
+        let row = |((path, _), node): ((&str, Stage), Node)| {
+            let class = classes.get(path).filter(|_| listed(node.part))?;
+            Some(node.summary(path, class, known))
+        };
+        let mut rows: Vec<_> = nodes.into_iter().filter_map(row).collect();
+        rows.sort_by_key(|row| std::cmp::Reverse((row.lost_ns, row.measured_ns)));
+        rows
+    }
+}
+
+impl Node {
+    fn summary(self, path: &str, class: &str, known: bool) -> ModuleSummary {
+        let measured = self.part.total();
+        let least = known.then_some(self.least);
+        let lost = least.map(|least| measured - least).filter(|lost| *lost >= Nanos::ZERO);
+        let bound =
+            (self.compute + self.memory > 0.0).then_some(if self.compute > self.memory { "compute" } else { "memory" });
+        ModuleSummary {
+            path: path.to_owned(),
+            class: class.to_owned(),
+            stage: self.stage.unwrap_or(Stage::Prefill),
+            measured_ns: Some(measured),
+            speed_of_light_ns: least,
+            lost_ns: lost,
+            bound: bound.map(str::to_owned),
+            cause: lost.and_then(|lost| self.cause(lost)),
+        }
+    }
+
+    /// Why time is lost: waiting, where that is most of it; otherwise the kernels that ran longest.
+    fn cause(&self, lost: Nanos) -> Option<String> {
+        let waiting = share(self.part.wait.get() as f64, lost.get() as f64)?;
+        if waiting > MOSTLY {
+            return Some(format!("waiting for the host ({:.0}% of the loss)", (waiting * 100.0).min(100.0)));
+        }
+        let (family, time) = self.families.iter().max_by_key(|(_, time)| **time)?;
+        Some(format!("{} kernels, {time} of running time", family.name()))
+    }
+}

@@ -1,0 +1,145 @@
+//! Wall time, divided among the pieces of device work it was spent on.
+//!
+//! In the order of their begin, each piece gets the time from the end of what ran before it to its own end: the part in
+//! which the device waited for it, and the part in which it ran alone or carried on. Pieces that run wholly beside others
+//! get nothing. So the parts of a stage never overlap, and with what is left behind the last piece they make up its wall
+//! time exactly, whether the host or the device was the slower one.
+
+use std::collections::BTreeMap;
+
+use types::timeline::{ThreadId, Timeline};
+use types::{Nanos, Stage};
+
+use crate::attribution::{Attribution, StageInstance};
+use crate::modules::top;
+use crate::time::Span;
+
+/// What one piece of work has of the wall time.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Part {
+    /// The device had nothing to do and waited for this, until its begin.
+    pub(crate) wait: Nanos,
+    /// It ran, and nothing that began earlier still did.
+    pub(crate) run: Nanos,
+}
+
+impl Part {
+    /// Both.
+    pub(crate) fn total(self) -> Nanos {
+        self.wait + self.run
+    }
+}
+
+/// Wall time of one run of prefill or decode.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct StageTime {
+    /// Which.
+    pub(crate) stage: Stage,
+    /// Its wall time, on the clock of the trace.
+    pub(crate) wall: Span,
+    /// The device had finished everything; the host had not.
+    pub(crate) after: Nanos,
+}
+
+/// The wall time of a timeline's stages, divided.
+#[derive(Clone, Debug)]
+pub(crate) struct Partition {
+    /// One entry for each row of [`Timeline::work`].
+    pub(crate) parts: Vec<Part>,
+    /// Runs of prefill and decode.
+    pub(crate) stages: Vec<StageTime>,
+}
+
+impl Partition {
+    /// Divides the wall time of every run of prefill and decode.
+    pub(crate) fn new(timeline: &Timeline, attribution: &Attribution) -> Self {
+        let mut work_of: Vec<Vec<u32>> = vec![Vec::new(); attribution.stages.len()];
+        for (row, instance) in attribution.instance.iter().enumerate() {
+            if let Some(instance) = instance {
+                work_of[outermost(&attribution.stages, *instance)].push(row as u32);
+            }
+        }
+        let mut busy_until: BTreeMap<ThreadId, Nanos> = BTreeMap::new();
+        let mut partition = Self { parts: vec![Part::default(); timeline.work.len()], stages: Vec::new() };
+        for (instance, mut rows) in attribution.stages.iter().zip(work_of) {
+            if instance.parent.is_some() {
+                continue;
+            }
+            rows.sort_by_key(|row| timeline.work[*row as usize].start);
+            // Work of an earlier run that nobody waited for still occupies the device; that time is its own.
+            let begin = busy_until.get(&instance.thread).copied().unwrap_or(instance.host.start);
+            let wall = wall(instance, begin.max(instance.host.start));
+            let mut reached = wall.start;
+            for row in rows {
+                let work = &timeline.work[row as usize];
+                let (start, end) = (work.start.clamp(wall.start, wall.end), work.end().clamp(wall.start, wall.end));
+                let wait = (start - reached).max(Nanos::ZERO);
+                let run = (end - start.max(reached)).max(Nanos::ZERO);
+                partition.parts[row as usize] = Part { wait, run };
+                reached = reached.max(end);
+            }
+            busy_until.insert(instance.thread, wall.end);
+            let after = wall.end - reached;
+            partition.stages.push(StageTime { stage: top(instance.stage), wall, after });
+        }
+        partition
+    }
+}
+
+/// From the begin on the host to the end, on whichever side that is later: a stage that nobody waits for ends on the device.
+fn wall(instance: &StageInstance, begin: Nanos) -> Span {
+    let end = instance.device.map_or(instance.host.end, |device| device.end.max(instance.host.end));
+    Span::new(begin, end.max(begin))
+}
+
+fn outermost(stages: &[StageInstance], instance: u32) -> usize {
+    let mut place = instance as usize;
+    while let Some(parent) = stages[place].parent {
+        place = parent as usize;
+    }
+    place
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::attribution::{Settings, attribute};
+    use crate::device::sample::{Launch, timeline};
+
+    fn divided(launches: &[Launch]) -> Partition {
+        let timeline = timeline(1_000, launches);
+        Partition::new(&timeline, &attribute(&timeline, &Settings::default()))
+    }
+
+    #[test]
+    fn waiting_running_and_what_follows_make_up_the_wall() {
+        // Begins at 100 and 400, runs 200 and 100; the stage lasts from 0 to 1,000.
+        let found = divided(&[Launch::new(10, 100, 200), Launch::new(20, 400, 100)]);
+        let parts: Vec<_> = found.parts.iter().map(|part| (part.wait.get(), part.run.get())).collect();
+        assert_eq!(parts, [(100, 200), (100, 100)]);
+        assert_eq!((found.stages.len(), found.stages[0].after.get()), (1, 500));
+    }
+
+    #[test]
+    fn work_beside_other_work_gets_what_it_adds() {
+        let found = divided(&[Launch::new(10, 100, 200), Launch::new(20, 150, 100), Launch::new(30, 250, 100)]);
+        let parts: Vec<_> = found.parts.iter().map(|part| (part.wait.get(), part.run.get())).collect();
+        assert_eq!(parts, [(100, 200), (0, 0), (0, 50)]);
+    }
+
+    proptest! {
+        #[test]
+        fn nothing_is_lost_and_nothing_counted_twice(work in proptest::collection::vec((0i64..900, 0i64..300), 0..30)) {
+            let launches: Vec<_> =
+                work.iter().map(|(start, duration)| Launch::new(*start / 2, *start, *duration)).collect();
+            let found = divided(&launches);
+            let parts: Nanos = found.parts.iter().map(|part| part.total()).sum();
+            let wall: Nanos = found.stages.iter().map(|stage| stage.wall.length()).sum();
+            let after: Nanos = found.stages.iter().map(|stage| stage.after).sum();
+            prop_assert_eq!(parts + after, wall);
+            prop_assert!(wall >= Nanos::new(1_000));
+        }
+    }
+}
