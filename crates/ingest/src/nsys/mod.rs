@@ -2,3 +2,4 @@
 
 mod database;
 pub mod sqlite;
+pub mod stats;

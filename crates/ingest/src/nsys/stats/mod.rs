@@ -1,0 +1,205 @@
+//! `nsys stats --format csv`: summaries of kernels, calls, copies and ranges, and the list of device work.
+//!
+//! Times are whole nanoseconds, as the tool prints them unless it is told otherwise. One file may hold several reports
+//! one after another, with the tool's own lines between them.
+
+mod header;
+mod row;
+mod sum;
+
+use std::io::BufRead;
+
+use types::{QualityCounter, Severity};
+
+pub use header::StatsKind;
+pub use sum::{MemorySize, NamedSum, RangeName, RangeProjection, RangeSum, StatsTable, TimeSum, TraceRow};
+
+use crate::IngestError;
+use crate::csv::{Records, Shape};
+use header::Header;
+use row::Row;
+
+const EXPECTED: &str = "CSV of `nsys stats` (cuda_gpu_kern_sum, cuda_api_sum, cuda_gpu_mem_time_sum, \
+                        cuda_gpu_mem_size_sum, nvtx_pushpop_sum, nvtx_sum, nvtx_gpu_proj_sum or cuda_gpu_trace)";
+
+/// What a file of `nsys stats` holds.
+#[derive(Clone, Debug, PartialEq)]
+pub struct StatsFile {
+    /// Reports, in the order of the file.
+    pub tables: Vec<StatsTable>,
+    /// What the tool says the trace does not contain, such as `CUDA kernel data`.
+    pub skipped: Vec<String>,
+    /// What could not be read.
+    pub quality: Vec<QualityCounter>,
+}
+
+/// Rows by what became of them.
+#[derive(Default)]
+struct Tally {
+    read: u64,
+    unreadable: u64,
+    cut: u64,
+    rounded: u64,
+}
+
+/// The first report that `head`, the first bytes of a file, holds.
+pub fn sniff(head: &[u8]) -> Option<StatsKind> {
+    let mut records = Records::new(head, "");
+    while records.next_line().ok()? {
+        if let Some(header) = Header::recognise(&mut records) {
+            return Some(header.kind);
+        }
+    }
+    None
+}
+
+/// Reads what `nsys stats` printed. `file` is only used in messages.
+pub fn read(reader: impl BufRead, file: &str) -> Result<StatsFile, IngestError> {
+    let mut records = Records::new(reader, file);
+    let mut tally = Tally::default();
+    let (mut tables, mut skipped): (Vec<StatsTable>, Vec<String>) = (Vec::new(), Vec::new());
+    let mut current: Option<Header> = None;
+    let mut found = None;
+    while records.next_line()? {
+        let text = records.text();
+        if text.trim_ascii().is_empty() || text.starts_with(b"Processing [") {
+            current = None;
+        } else if let Some(missing) = skipped_report(text) {
+            skipped.push(missing);
+            current = None;
+        } else if let Some(header) = Header::recognise(&mut records) {
+            if !records.is_terminated() {
+                let reason = "the file ends within a header".to_owned();
+                return Err(IngestError::NotCsv { file: file.to_owned(), line: records.line(), reason });
+            }
+            tables.push(empty(header.kind));
+            current = Some(header);
+        } else if let (Some(header), Some(table)) = (&current, tables.last_mut()) {
+            let shape = records.split_record()?;
+            if shape == Shape::Open || !records.is_terminated() {
+                tally.cut += 1;
+                continue;
+            }
+            let mut row = Row { header, records: &records, rounded: 0 };
+            if shape == Shape::Whole && records.len() == header.len() && add(table, &mut row) {
+                tally.read += 1;
+                tally.rounded += row.rounded;
+            } else {
+                tally.unreadable += 1;
+            }
+        } else if found.is_none() {
+            found = Some(describe(records.text()));
+        }
+    }
+    if tables.is_empty() && skipped.is_empty() {
+        let file = file.to_owned();
+        return Err(match found {
+            None => IngestError::Empty { file, expected: EXPECTED },
+            Some(found) => {
+                IngestError::WrongKind { file, pointer: String::new(), expected: EXPECTED, found: found.to_owned() }
+            }
+        });
+    }
+    tables.iter_mut().for_each(split_domains);
+    Ok(StatsFile { tables, skipped, quality: tally.counters() })
+}
+
+fn empty(kind: StatsKind) -> StatsTable {
+    match kind {
+        StatsKind::Kernels => StatsTable::Kernels(Vec::new()),
+        StatsKind::Calls => StatsTable::Calls(Vec::new()),
+        StatsKind::MemoryTimes => StatsTable::MemoryTimes(Vec::new()),
+        StatsKind::MemorySizes => StatsTable::MemorySizes(Vec::new()),
+        StatsKind::Ranges => StatsTable::Ranges(Vec::new()),
+        StatsKind::RangeProjections => StatsTable::RangeProjections(Vec::new()),
+        StatsKind::Trace => StatsTable::Trace(Vec::new()),
+    }
+}
+
+/// Adds a row; `false` where a field it needs cannot be read.
+fn add<R: BufRead>(table: &mut StatsTable, row: &mut Row<'_, '_, R>) -> bool {
+    fn push<T>(rows: &mut Vec<T>, row: Option<T>) -> bool {
+        let is_read = row.is_some();
+        rows.extend(row);
+        is_read
+    }
+    match table {
+        StatsTable::Kernels(rows) | StatsTable::Calls(rows) => push(rows, row.named("name")),
+        StatsTable::MemoryTimes(rows) => push(rows, row.named("operation")),
+        StatsTable::MemorySizes(rows) => push(rows, row.memory_size()),
+        StatsTable::Ranges(rows) => push(rows, row.range()),
+        StatsTable::RangeProjections(rows) => push(rows, row.projection()),
+        StatsTable::Trace(rows) => push(rows, row.trace()),
+    }
+}
+
+/// Takes the domain off the names of ranges. Versions that print it put `domain:` before every name, with nothing before
+/// the colon for the default domain; in older tables a colon is part of the name.
+fn split_domains(table: &mut StatsTable) {
+    let mut names: Vec<&mut RangeName> = match table {
+        StatsTable::Ranges(rows) => rows.iter_mut().map(|row| &mut row.range).collect(),
+        StatsTable::RangeProjections(rows) => rows.iter_mut().map(|row| &mut row.range).collect(),
+        _ => return,
+    };
+    if !names.iter().all(|range| range.name.contains(':')) {
+        return;
+    }
+    for range in &mut names {
+        if let Some((domain, name)) = range.name.split_once(':') {
+            let (domain, name) = (domain.to_owned(), name.to_owned());
+            range.domain = (!domain.is_empty()).then_some(domain);
+            range.name = name;
+        }
+    }
+}
+
+/// `SKIPPED: x.sqlite does not contain CUDA kernel data.` The path before it stays out of our records.
+fn skipped_report(line: &[u8]) -> Option<String> {
+    let line = std::str::from_utf8(line.strip_prefix(b"SKIPPED:")?).ok()?;
+    let (_, missing) = line.rsplit_once("does not contain ")?;
+    Some(missing.trim().trim_end_matches('.').to_owned())
+}
+
+/// What a line that is no table's tells about its file.
+fn describe(line: &[u8]) -> &'static str {
+    let has = |part: &[u8]| line.windows(part.len()).any(|window| window == part);
+    if has(b"** ") || has(b"Total Time (ns)") {
+        "a report that is printed for reading or not known (CSV is `--format csv`)"
+    } else {
+        "text without a header of these reports"
+    }
+}
+
+impl Tally {
+    fn counters(&self) -> Vec<QualityCounter> {
+        let rows = self.read + self.unreadable + self.cut;
+        let counter = |name: &str, value: u64, severity, remedy: &str| QualityCounter {
+            counter: name.to_owned(),
+            value,
+            share: (rows > 0 && value <= rows).then(|| value as f64 / rows as f64),
+            severity,
+            remedy: remedy.to_owned(),
+        };
+        let counters = [
+            counter(
+                "nsys_stats_rows_unreadable",
+                self.unreadable,
+                Severity::Error,
+                "write the report again with `nsys stats --format csv` and do not edit it",
+            ),
+            counter(
+                "nsys_stats_rows_cut_off",
+                self.cut,
+                Severity::Error,
+                "the file ends within a row: check that it was written and copied whole",
+            ),
+            counter(
+                "nsys_stats_times_rounded",
+                self.rounded,
+                Severity::Info,
+                "print times in nanoseconds (without --timeunit) to keep every digit",
+            ),
+        ];
+        counters.into_iter().filter(|counter| counter.value > 0).collect()
+    }
+}
