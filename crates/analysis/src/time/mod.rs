@@ -4,7 +4,14 @@
 //! [`crate::attribution`]; what to make of the numbers in findings.
 
 mod activity;
+mod gap;
+mod queue_depth;
 mod span;
+mod step;
 
 pub use activity::{Activity, activity, devices};
+pub(crate) use gap::{Host, cause_of_call};
+pub use gap::{Gap, GapCause, Waiting, gaps, waiting};
+pub use queue_depth::{QueueDepth, queue_depth};
 pub use span::{Span, Spans};
+pub use step::{StepSeries, step_series};

@@ -104,6 +104,25 @@ impl Spans {
         Self(gaps)
     }
 
+    /// Moments in this set and not in the other.
+    pub fn subtract(&self, other: &Self) -> Self {
+        let mut left = Vec::with_capacity(self.0.len());
+        let mut taken = other.0.iter().peekable();
+        for span in &self.0 {
+            let mut from = span.start;
+            while taken.next_if(|taken| taken.end <= from).is_some() {}
+            // A span of the other set may reach into the next one of this, so it is looked at without being used up.
+            let mut ahead = taken.clone();
+            while let Some(taken) = ahead.next_if(|taken| taken.start < span.end) {
+                left.push(Span::new(from, taken.start));
+                from = taken.end;
+            }
+            left.push(Span::new(from, span.end));
+        }
+        left.retain(|span| !span.is_empty());
+        Self(left)
+    }
+
     /// Moments in both sets.
     pub fn intersect(&self, other: &Self) -> Self {
         let (mut left, mut right) = (self.0.iter().peekable(), other.0.iter().peekable());
@@ -180,10 +199,11 @@ mod tests {
         }
 
         #[test]
-        fn an_intersection_holds_the_moments_of_both(left in any_spans(), right in any_spans()) {
+        fn an_intersection_holds_the_moments_of_both_and_a_difference_the_others(left in any_spans(), right in any_spans()) {
             let (left, right) = (Spans::union(left), Spans::union(right));
             prop_assert_eq!(moments(&left.intersect(&right)), moments(&left) & moments(&right));
             prop_assert_eq!(left.intersect(&right), right.intersect(&left));
+            prop_assert_eq!(moments(&left.subtract(&right)), moments(&left) & !moments(&right));
         }
     }
 }

@@ -1,0 +1,54 @@
+//! Queue depth: work that the host has called for and the device has not begun.
+
+use types::Nanos;
+use types::timeline::Timeline;
+
+use super::Span;
+use crate::attribution::Attribution;
+use crate::statistics::share;
+
+/// How much work lay waiting for a device in a window. A device whose queue is empty waits for its host.
+#[derive(Clone, Debug, PartialEq)]
+pub struct QueueDepth {
+    /// Mean over time.
+    pub mean: f64,
+    /// Most at one moment.
+    pub max: u64,
+    /// Share of time in which nothing waited.
+    pub empty_share: f64,
+}
+
+/// Queue depth of a device in a window; absent for an empty window and where no launch is known.
+pub fn queue_depth(timeline: &Timeline, attribution: &Attribution, device: u32, window: Span) -> Option<QueueDepth> {
+    let mut changes: Vec<(Nanos, i64)> = Vec::new();
+    for (work, launch) in timeline.work.iter().zip(&attribution.launch) {
+        let Some(call) = *launch else { continue };
+        if timeline.queues[work.queue.0 as usize].device != device {
+            continue;
+        }
+        let called = timeline.calls[call as usize].start;
+        // Clocks of host and device differ a little: work never begins before it is called for.
+        let waits = Span::new(called, work.start.max(called)).intersect(window);
+        if !waits.is_empty() {
+            changes.extend([(waits.start, 1), (waits.end, -1)]);
+        }
+    }
+    if changes.is_empty() {
+        return None;
+    }
+    changes.sort_unstable();
+    let (mut depth, mut from, mut area, mut empty, mut max) = (0i64, window.start, 0.0, Nanos::ZERO, 0i64);
+    for (moment, change) in changes.into_iter().chain([(window.end, 0)]) {
+        let time = moment - from;
+        area += depth as f64 * time.get() as f64;
+        if depth == 0 {
+            empty += time;
+        }
+        depth += change;
+        max = max.max(depth);
+        from = moment;
+    }
+    let length = window.length().get() as f64;
+    let (mean, empty_share) = (share(area, length)?, share(empty.get() as f64, length)?);
+    Some(QueueDepth { mean, max: max.unsigned_abs(), empty_share })
+}
