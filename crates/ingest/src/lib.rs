@@ -3,8 +3,10 @@
 //! A reader takes text and gives back what the text says. It opens nothing, starts nothing and joins nothing; what the
 //! records mean for a model or a run is decided elsewhere.
 
+pub mod compressed;
 mod csv;
 mod decimal;
+pub mod detect;
 mod error;
 mod json;
 pub mod ncu;

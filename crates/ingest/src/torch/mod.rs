@@ -15,7 +15,7 @@ mod document;
 mod event;
 mod events;
 mod header;
-mod lexer;
+pub(crate) mod lexer;
 mod number;
 mod parallel;
 mod part;
