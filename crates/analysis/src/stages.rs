@@ -10,10 +10,10 @@ use crate::timings::{Timings, rounded};
 use crate::utilisation::Utilisation;
 
 /// Tokens one instance of a stage handles: the prompt for prefill, its image tokens for vision, and for decode every
-/// token but the first, which prefill gives. The encoders see patches, not tokens.
+/// token but the first, which prefill gives. The encoders see patches, not tokens; a network without a prompt sees none.
 fn tokens(stage: Stage, input: &InputFacts) -> Option<u64> {
     match stage {
-        Stage::Prefill => Some(input.prompt_tokens),
+        Stage::Prefill => Some(input.prompt_tokens).filter(|tokens| *tokens > 0),
         Stage::Vision => Some(input.image_tokens),
         Stage::Decode => Some(input.generated_tokens.saturating_sub(1)),
         Stage::Sam | Stage::Clip | Stage::Projector => None,
@@ -62,8 +62,11 @@ fn all_tokens(timings: &Timings<'_>, inputs: &[InputFacts], stage: Stage) -> Opt
 pub(crate) fn throughput(timings: &Timings<'_>, inputs: &[InputFacts]) -> Throughput {
     let (decode_tokens, decode) = paired(timings, inputs, Stage::Decode);
     let (prompt_tokens, prefill) = paired(timings, inputs, Stage::Prefill);
+    // A network that generates nothing has no first token to wait for.
+    let generates = inputs.is_empty() || inputs.iter().any(|input| input.generated_tokens > 0);
+    let first = timings.milliseconds(Stage::Prefill).filter(|_| generates);
     Throughput {
-        ttft_ns: timings.milliseconds(Stage::Prefill).map(|statistics| rounded(statistics.median * 1e6)),
+        ttft_ns: first.map(|statistics| rounded(statistics.median * 1e6)),
         time_per_output_token_ns: share(decode, decode_tokens).map(rounded),
         decode_tokens_per_second: share(decode_tokens * 1e9, decode).filter(|rate| *rate > 0.0),
         prefill_tokens_per_second: share(prompt_tokens * 1e9, prefill).filter(|rate| *rate > 0.0),
@@ -109,6 +112,15 @@ mod tests {
         let rates = throughput(&Timings::new(&samples, &inputs), &inputs);
         assert_eq!((rates.time_per_output_token_ns, rates.decode_tokens_per_second), (None, None));
         assert!(rates.ttft_ns.is_some());
+    }
+
+    #[test]
+    fn a_network_without_tokens_has_no_first_one() {
+        let inputs = [page("a", 0, 0)];
+        let samples = [timed(Stage::Prefill, "a", 0, 1_000)];
+        let timings = Timings::new(&samples, &inputs);
+        assert_eq!(throughput(&timings, &inputs), Throughput::default());
+        assert_eq!(summaries(&timings, &inputs, &BTreeMap::new(), &Ledger::default())[0].tokens, None);
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use types::{Environment, Finding, Metrics, Nanos, Severity, Stage, StageSummary, TraceFacts};
 
 use crate::markdown::{code, prose};
-use crate::number::{UNKNOWN, count, percent, share};
+use crate::number::{UNKNOWN, count, milliseconds, percent, share};
 
 /// A measured time, or a dash.
 pub(super) fn time(time: Option<Nanos>) -> String {
@@ -47,6 +47,13 @@ pub(super) fn extent(metrics: &Metrics) -> String {
 /// One stage of the run.
 pub(super) fn stage(metrics: &Metrics, name: Stage) -> Option<&StageSummary> {
     metrics.stages.iter().find(|stage| stage.name == name)
+}
+
+/// Median time of a forward pass, for networks that generate no tokens; absent for the others, and where none ran.
+pub(super) fn forward_pass(metrics: &Metrics) -> Option<String> {
+    let generates = metrics.inputs.iter().any(|input| input.generated_tokens > 0);
+    let prefill = metrics.aggregates.stage_ms.get(&Stage::Prefill);
+    prefill.filter(|_| !generates && !metrics.inputs.is_empty()).map(|found| milliseconds(found.median))
 }
 
 /// How much of the run a stage is.

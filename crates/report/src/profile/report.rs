@@ -5,8 +5,8 @@ use types::{Environment, Metrics, TraceFacts};
 use super::imported;
 use super::page::Page;
 use super::phrase::{
-    device, environment, extent, known, model, nested, overhead, place, saving, sentence, severity, share_of_run,
-    stage, time,
+    device, environment, extent, forward_pass, known, model, nested, overhead, place, saving, sentence, severity,
+    share_of_run, stage, time,
 };
 use crate::markdown::{code, prose};
 use crate::number::{UNKNOWN, count, grouped, milliseconds, percent, tokens_per_second};
@@ -55,12 +55,17 @@ fn imported_sections(page: &mut Page, metrics: &Metrics, facts: &TraceFacts, env
 
 fn headline(metrics: &Metrics) -> String {
     let rates = &metrics.throughput;
-    let Some(first) = rates.ttft_ns else { return "**No prefill was measured.**".to_owned() };
-    let mut text = format!("**{first} to the first token");
-    match (rates.time_per_output_token_ns, rates.decode_tokens_per_second) {
-        (Some(step), Some(rate)) => text += &format!(", then {step} per token ({}).**", tokens_per_second(rate)),
-        _ => text += ", and nothing was decoded.**",
-    }
+    let mut text = match (rates.ttft_ns, forward_pass(metrics)) {
+        (None, None) => return "**No prefill was measured.**".to_owned(),
+        (None, Some(pass)) => format!("**{pass} for a forward pass.**"),
+        (Some(first), _) => {
+            let then = match (rates.time_per_output_token_ns, rates.decode_tokens_per_second) {
+                (Some(step), Some(rate)) => format!("then {step} per token ({})", tokens_per_second(rate)),
+                _ => "and nothing was decoded".to_owned(),
+            };
+            format!("**{first} to the first token, {then}.**")
+        }
+    };
     if let Some(mfu) = metrics.mfu_model_level {
         text += &format!(" The model used {} of the device's arithmetic", percent(Some(mfu)));
         let mbu = metrics.mbu_model_level.map(|mbu| format!(" and {} of its bandwidth", percent(Some(mbu))));

@@ -2,7 +2,7 @@
 
 use types::{Metrics, Severity, Stage};
 
-use super::phrase::{device, extent, indented, known, model, share_of_run, stage, time};
+use super::phrase::{device, extent, forward_pass, indented, known, model, share_of_run, stage, time};
 use crate::number::{UNKNOWN, count, milliseconds, percent, tokens_per_second};
 use crate::table::{Column, Table, printable};
 
@@ -10,21 +10,31 @@ use crate::table::{Column, Table, printable};
 pub fn terminal(metrics: &Metrics) -> String {
     let weights = metrics.run.weights.as_ref().map(|weights| format!(", weights: {weights}")).unwrap_or_default();
     let rates = &metrics.throughput;
-    let lines = [
-        format!("{}{weights}, on {}: {}", model(metrics), device(metrics), extent(metrics)),
-        format!("first token  {}", time(rates.ttft_ns)),
-        format!("per token    {}", time(rates.time_per_output_token_ns)),
-        format!("throughput   {}", rates.decode_tokens_per_second.map_or(UNKNOWN.to_owned(), tokens_per_second)),
+    let mut lines = vec![format!("{}{weights}, on {}: {}", model(metrics), device(metrics), extent(metrics))];
+    match forward_pass(metrics) {
+        Some(pass) => lines.push(format!("forward pass {pass}, batch {}", known(batch(metrics)))),
+        None => lines.extend([
+            format!("first token  {}", time(rates.ttft_ns)),
+            format!("per token    {}", time(rates.time_per_output_token_ns)),
+            format!("throughput   {}", rates.decode_tokens_per_second.map_or(UNKNOWN.to_owned(), tokens_per_second)),
+        ]),
+    }
+    lines.extend([
         format!("MFU          {}", utilisation(metrics)),
         format!("held against {}", peak(metrics)),
         String::new(),
-    ];
-    let mut text = lines.map(|line| printable(&line).into_owned() + "\n").concat() + &stages(metrics);
+    ]);
+    let lines = lines.iter().map(|line| printable(line).into_owned() + "\n");
+    let mut text = lines.collect::<String>() + &stages(metrics);
     if let Some(line) = outlook(metrics) {
         text += &line;
         text.push('\n');
     }
     text
+}
+
+fn batch(metrics: &Metrics) -> Option<u32> {
+    metrics.settings.as_ref().map(|settings| settings.batch)
 }
 
 fn utilisation(metrics: &Metrics) -> String {
