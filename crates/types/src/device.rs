@@ -23,6 +23,11 @@ impl DeviceId {
         Self(format!("cuda:{ordinal}"))
     }
 
+    /// A CUDA device of a source that does not number them: `cuda`.
+    pub fn unnumbered() -> Self {
+        Self("cuda".to_owned())
+    }
+
     /// The name.
     pub fn as_str(&self) -> &str {
         &self.0

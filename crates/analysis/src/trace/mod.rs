@@ -4,7 +4,9 @@
 //! work where a model, a workload and a device are known. Reading files is left to `ingest`, joining to
 //! [`crate::attribution`], choosing the workload to `flow`.
 
+mod counters;
 mod device_work;
+mod listed;
 mod observed;
 mod operators;
 mod quality;
@@ -24,6 +26,8 @@ use crate::profile::with_device;
 use crate::statistics::{describe, share};
 use crate::{InputWork, ProfileRecords};
 
+pub use counters::{Counted, USED_COUNTERS};
+pub use listed::ListedKernel;
 pub use observed::{Observed, observe};
 
 /// A timeline, where its rows belong, and what its devices are called in the run.
@@ -56,7 +60,11 @@ pub struct TraceRecords<'a> {
     pub clocks: Vec<Clock>,
     /// Timelines, one per rank.
     pub timelines: Vec<PlacedTimeline<'a>>,
-    /// Sources, workload and counters; the rest is filled in here.
+    /// What was counted, launch by launch; empty without a source that has counters.
+    pub counted: Vec<Counted>,
+    /// Kernels as another tool has summed them up; empty without such a table.
+    pub listed: Vec<ListedKernel>,
+    /// Sources and workload; the rest is filled in here.
     pub facts: TraceFacts,
     /// What the prompt was; absent where it is not known.
     pub input: Option<InputFacts>,
@@ -101,12 +109,29 @@ pub fn trace(records: &TraceRecords<'_>) -> Metrics {
     let mut facts = records.facts.clone();
     facts.stages = stages::basis(&records.timelines);
     facts.coverage = has_work.then(|| coverage(&records.timelines));
+    facts.counters = counters::summaries(&records.counted);
     facts.step_ms = describe(&stages::step_times(&records.timelines));
     metrics.quality = quality::counters(records, &metrics, &sums, &facts);
+    metrics.quality.extend(listed::differing(&records.listed, &sums.kernels));
     facts.copies = sums.copies;
     metrics.kernels = sums.kernels;
+    if records.timelines.is_empty() {
+        without_timeline(&mut metrics, records);
+    }
     metrics.trace = Some(facts);
     metrics
+}
+
+/// Kernels from tables that others summed up, else from what was counted launch by launch.
+fn without_timeline(metrics: &mut Metrics, records: &TraceRecords<'_>) {
+    metrics.kernels = match records.listed.as_slice() {
+        [] => counters::kernels(&records.counted),
+        listed => listed::kernels(listed),
+    };
+    if !metrics.kernels.is_empty() {
+        metrics.totals.kernel_ns = Some(metrics.kernels.iter().map(|kernel| kernel.total_ns).sum());
+        metrics.totals.kernel_count = Some(metrics.kernels.iter().map(|kernel| kernel.calls).sum());
+    }
 }
 
 /// The same run as the analysis of profiles wants it: stages are timed alike, whoever timed them.
@@ -144,6 +169,7 @@ fn coverage(timelines: &[PlacedTimeline<'_>]) -> WorkCoverage {
         timelines.iter().map(|placed| time(&placed.attribution.coverage)).sum()
     };
     let all = sum(|coverage| coverage.all.time);
+    let has_operators = timelines.iter().any(|placed| !placed.timeline.operators.is_empty());
     let of = |time: Nanos| share(time.get() as f64, all.get() as f64);
     let (marked, inferred) = (sum(|found| found.stage_from_ranges.time), sum(|found| found.stage_inferred.time));
     WorkCoverage {
@@ -151,6 +177,6 @@ fn coverage(timelines: &[PlacedTimeline<'_>]) -> WorkCoverage {
         stage_share: of(marked),
         inferred_share: of(inferred),
         unattributed_share: of(all - marked - inferred),
-        operator_share: of(sum(|coverage| coverage.operator.time)),
+        operator_share: of(sum(|coverage| coverage.operator.time)).filter(|_| has_operators),
     }
 }

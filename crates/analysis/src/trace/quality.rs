@@ -1,6 +1,6 @@
 //! What an imported run lost or leaves open, with what to do about it.
 
-use types::{Metrics, Nanos, QualityCounter, Severity, Stage, TraceFacts};
+use types::{Metrics, Nanos, QualityCounter, Severity, TraceFacts};
 
 use super::TraceRecords;
 use super::device_work::DeviceSums;
@@ -91,11 +91,8 @@ fn without_utilisation(records: &TraceRecords<'_>, metrics: &Metrics, facts: &Tr
         missing.push("how the model is spread over several ranks is not known: import one rank".to_owned());
     }
     missing.extend(facts.workload.iter().flat_map(|workload| workload.missing.iter().cloned()));
-    if metrics.peak.is_none() {
+    if metrics.peak.is_none() && records.devices.iter().all(|device| device.hardware.is_none()) {
         missing.push("the device's rates are not known: pass --hardware (`llm-perf hardware` lists them)".to_owned());
-    }
-    if missing.is_empty() && !metrics.stages.iter().any(|stage| stage.name == Stage::Prefill) {
-        missing.push("no stage has modelled work".to_owned());
     }
     (open > 0).then(|| QualityCounter {
         counter: "stages_without_utilisation".to_owned(),

@@ -29,7 +29,7 @@ pub use error::ImportError;
 pub use source::STANDARD_INPUT;
 pub use workload::WorkloadRequest;
 
-use parts::{Kind, Parts};
+use parts::{Kind, Part, Parts};
 use source::Source;
 
 /// What to import.
@@ -120,7 +120,17 @@ fn filled(
             rank: part.rank(),
         });
         same_file_twice(&files)?;
+        if let (Part::Nothing(reason), [only]) = (&part, sources) {
+            let (file, hint) = (only.name.clone(), reason.hint().to_owned());
+            return Err(ImportError::NothingInside { file, reason: parts::nothing(*reason).to_owned(), hint });
+        }
         parts.add(&source.name, part)?;
+    }
+    if parts.is_empty() {
+        let file = files.iter().map(|file| file.path.as_str()).collect::<Vec<_>>().join(", ");
+        let reason = "no timeline, no counters and no kernels".to_owned();
+        let hint = "add a trace, a page of counters, or the table cuda_gpu_kern_sum".to_owned();
+        return Err(ImportError::NothingInside { file, reason, hint });
     }
     analysed(folder, request, named, parts, files, progress)
 }
@@ -199,6 +209,8 @@ fn analysed(
         devices: found.devices,
         clocks: clocks(&placed),
         timelines: timelines.collect(),
+        counted: parts.counted,
+        listed: parts.listed,
         facts: TraceFacts { sources: files, workload: Some(traced), ..TraceFacts::default() },
         input,
         work,

@@ -1,33 +1,35 @@
 //! What the files of a run hold, file by file.
 
-use std::io::Read;
+use std::io::{BufRead, BufReader, Read};
 
+use analysis::trace::{Counted, ListedKernel, USED_COUNTERS};
+use ingest::compressed::Compression;
+use ingest::detect::{self, Format};
+use ingest::ncu::{self, NcuFile, NothingReason};
+use ingest::nsys::stats::{self, StatsFile, StatsTable};
 use ingest::{nsys, torch};
-use types::QualityCounter;
 use types::timeline::Timeline;
+use types::{QualityCounter, Severity};
 
 use super::ImportError;
 use super::source::{Source, unpacked};
 
-/// Formats as a user knows them.
-const KNOWN: &str = "torch profiler JSON, Nsight Systems SQLite";
-
 /// How a file is packed, and what it is.
 pub(super) struct Kind {
-    packed: bool,
+    compression: Option<Compression>,
     format: Format,
-}
-
-#[derive(Clone, Copy)]
-enum Format {
-    Torch,
-    NsysSqlite,
 }
 
 /// What one file holds.
 pub(super) enum Part {
-    /// A timeline, and what of it is missing.
-    Timeline(Box<Timeline>, Option<String>),
+    /// A timeline.
+    Timeline(Box<Timeline>),
+    /// Hardware counters.
+    Counters(Vec<Counted>, Vec<QualityCounter>),
+    /// Tables of `nsys stats`: kernels, and counters of the rest.
+    Listed(Vec<ListedKernel>, Vec<QualityCounter>),
+    /// A log that says why there is nothing.
+    Nothing(NothingReason),
 }
 
 /// What all files hold.
@@ -35,6 +37,10 @@ pub(super) enum Part {
 pub(super) struct Parts {
     /// Timelines with the files they are from.
     pub(super) timelines: Vec<(String, Timeline)>,
+    /// What was counted, launch by launch.
+    pub(super) counted: Vec<Counted>,
+    /// Kernels as `nsys stats` sums them up.
+    pub(super) listed: Vec<ListedKernel>,
     /// Counters of files without a timeline.
     pub(super) quality: Vec<QualityCounter>,
     /// Why the run is partial.
@@ -45,21 +51,26 @@ impl Part {
     /// Kind of file.
     pub(super) fn format(&self) -> &'static str {
         match self {
-            Self::Timeline(timeline, _) => timeline.format.name(),
+            Self::Timeline(timeline) => timeline.format.name(),
+            Self::Counters(..) | Self::Nothing(_) => "ncu",
+            Self::Listed(..) => "nsys-stats",
         }
     }
 
     /// The tool that wrote it.
     pub(super) fn tool(&self) -> Option<String> {
         match self {
-            Self::Timeline(timeline, _) => timeline.tool.clone(),
+            Self::Timeline(timeline) => timeline.tool.clone(),
+            Self::Counters(..) | Self::Nothing(_) => Some("Nsight Compute".to_owned()),
+            Self::Listed(..) => Some("nsys stats".to_owned()),
         }
     }
 
     /// Rank in a distributed run.
     pub(super) fn rank(&self) -> Option<u32> {
         match self {
-            Self::Timeline(timeline, _) => rank(timeline),
+            Self::Timeline(timeline) => rank(timeline),
+            _ => None,
         }
     }
 }
@@ -68,18 +79,39 @@ impl Parts {
     /// Takes a part in, if it can be of the same run as the others.
     pub(super) fn add(&mut self, file: &str, part: Part) -> Result<(), ImportError> {
         match part {
-            Part::Timeline(timeline, missing) => {
-                if let Some((one, why)) =
-                    self.timelines.iter().find_map(|other| Some((&other.0, apart(&other.1, &timeline)?)))
-                {
-                    return Err(ImportError::NotOneRun { one: one.clone(), other: file.to_owned(), why });
+            Part::Timeline(timeline) => {
+                let apart = |other: &(String, Timeline)| Some((other.0.clone(), apart(&other.1, &timeline)?));
+                if let Some((one, why)) = self.timelines.iter().find_map(apart) {
+                    return Err(ImportError::NotOneRun { one, other: file.to_owned(), why });
                 }
-                self.missing.extend(missing.map(|missing| format!("{file}: {missing}")));
+                self.missing.extend(lost(file, &timeline.quality));
                 self.timelines.push((file.to_owned(), *timeline));
             }
+            Part::Counters(counted, quality) => {
+                self.counted.extend(counted);
+                self.missing.extend(lost(file, &quality));
+                self.quality.extend(quality);
+            }
+            Part::Listed(listed, quality) => {
+                self.listed.extend(listed);
+                self.missing.extend(lost(file, &quality));
+                self.quality.extend(quality);
+            }
+            Part::Nothing(reason) => self.missing.push(format!("{file}: {}", nothing(reason))),
         }
         Ok(())
     }
+
+    /// Whether no file holds anything a run could be made of.
+    pub(super) fn is_empty(&self) -> bool {
+        self.timelines.is_empty() && self.counted.is_empty() && self.listed.is_empty()
+    }
+}
+
+/// What is missing from a file, by the counters that make numbers wrong.
+fn lost(file: &str, quality: &[QualityCounter]) -> Vec<String> {
+    let wrong = quality.iter().filter(|counter| counter.severity == Severity::Error);
+    wrong.map(|counter| format!("{file}: {} ({} {})", counter.remedy, counter.counter, counter.value)).collect()
 }
 
 /// Rank of a timeline, where all of its threads agree.
@@ -99,27 +131,36 @@ fn apart(one: &Timeline, other: &Timeline) -> Option<String> {
     }
 }
 
+/// Why a log of Nsight Compute has no page, in our own words: the tool's may name files of the machine it ran on.
+pub(super) fn nothing(reason: NothingReason) -> &'static str {
+    match reason {
+        NothingReason::CountersForbidden => {
+            "nothing was profiled: the user may not read hardware counters (ERR_NVGPUCTRPERM)"
+        }
+        NothingReason::CountersBusy => "nothing was profiled: another program held the hardware counters",
+        NothingReason::ProgramFailed => "nothing was profiled: the profiled program ended with an error",
+        NothingReason::NoRange => "nothing was profiled: no range matched, or none could be replayed",
+        NothingReason::NoKernel => "nothing was profiled: no kernel ran, or none matched the filter",
+        NothingReason::NotSaid => "nothing was profiled, and the log does not say why",
+    }
+}
+
 /// What a file is, from its first bytes.
 pub(super) fn kind(source: &Source) -> Result<Kind, ImportError> {
-    let bytes = source.bytes();
-    let packed = bytes.starts_with(&[0x1f, 0x8b]);
-    let mut head = vec![0; 4096];
-    let length = if packed {
-        flate2::read::GzDecoder::new(bytes).read(&mut head).unwrap_or(0)
-    } else {
-        let length = bytes.len().min(head.len());
-        head[..length].copy_from_slice(&bytes[..length]);
-        length
-    };
-    let head = &head[..length];
-    let format = if nsys::sqlite::is_applicable(head) == Some(true) {
-        Format::NsysSqlite
-    } else if matches!(head.trim_ascii_start().first(), Some(b'{' | b'[')) {
-        Format::Torch
-    } else {
-        return Err(ImportError::UnknownFormat { file: source.name.clone(), known: KNOWN.to_owned() });
-    };
-    Ok(Kind { packed, format })
+    let identity = detect::identify(source.bytes());
+    match identity.format.filter(|format| *format != Format::TorchInfo) {
+        Some(format) => Ok(Kind { compression: identity.compression, format }),
+        None if source.bytes().is_empty() => {
+            Err(ImportError::UnknownFormat { file: format!("{} is empty, so it", source.name), known: known() })
+        }
+        None => Err(ImportError::UnknownFormat { file: source.name.clone(), known: known() }),
+    }
+}
+
+/// Formats a run can be made of.
+fn known() -> String {
+    let all: Vec<_> = Format::all().filter(|format| *format != Format::TorchInfo).map(Format::description).collect();
+    all.join(", ")
 }
 
 /// What a file holds, and its digest, which is taken while it is read.
@@ -127,38 +168,84 @@ pub(super) fn read(source: &Source, kind: &Kind) -> Result<(Part, String), Impor
     std::thread::scope(|scope| {
         let digest = scope.spawn(|| source.digest());
         let part = part(source, kind);
-        let digest = digest.join().unwrap_or_default();
+        let digest = digest.join().unwrap_or_else(|_| source.digest());
         Ok((part?, digest))
     })
 }
 
 fn part(source: &Source, kind: &Kind) -> Result<Part, ImportError> {
-    let name = &source.name;
-    let bytes = source.bytes();
-    match kind.format {
-        Format::Torch => {
-            let settings = torch::Settings::default();
-            let trace = if kind.packed {
-                torch::read_stream(name, flate2::read::MultiGzDecoder::new(bytes), &settings)?
-            } else {
-                torch::read(name, bytes, &settings)?
-            };
-            let missing =
-                trace.loss.filter(|loss| loss.in_events).map(|loss| format!("events from byte {} on", loss.offset));
-            Ok(Part::Timeline(Box::new(trace.timeline), missing))
+    let (name, bytes) = (source.name.as_str(), source.bytes());
+    let part = match (kind.format, kind.compression) {
+        (Format::TorchProfiler, None) => timeline(torch::read(name, bytes, &torch::Settings::default())?.timeline),
+        (Format::TorchProfiler, Some(compression)) => {
+            let trace = torch::read_stream(name, compression.decoder(bytes), &torch::Settings::default())?;
+            timeline(trace.timeline)
         }
-        Format::NsysSqlite => {
-            let timeline = if kind.packed {
-                let unreadable = |reason| ImportError::Unreadable { path: source.path(), reason };
-                let whole = unpacked(flate2::read::MultiGzDecoder::new(bytes)).map_err(unreadable)?;
-                nsys::sqlite::read(name, whole.bytes())?
-            } else {
-                nsys::sqlite::read(name, bytes)?
+        (Format::NsysSqlite, None) => timeline(nsys::sqlite::read(name, bytes)?),
+        (Format::NsysSqlite, Some(compression)) => {
+            let unreadable = |reason| ImportError::Unreadable { path: source.path(), reason };
+            let whole = unpacked(compression.decoder(bytes)).map_err(unreadable)?;
+            timeline(nsys::sqlite::read(name, whole.bytes())?)
+        }
+        (Format::NsysStats, compression) => listed(stats::read(text(bytes, compression), name)?),
+        (Format::NcuRaw | Format::NcuDetails | Format::NcuLog, compression) => {
+            let used = |counter: &str| USED_COUNTERS.contains(&counter);
+            counters(ncu::read_counters(text(bytes, compression), name, used)?)
+        }
+        (Format::TorchInfo, _) => {
+            return Err(ImportError::UnknownFormat { file: name.to_owned(), known: known() });
+        }
+    };
+    Ok(part)
+}
+
+fn timeline(timeline: Timeline) -> Part {
+    Part::Timeline(Box::new(timeline))
+}
+
+/// Bytes line by line, unpacked where they are packed.
+fn text<'a>(bytes: &'a [u8], compression: Option<Compression>) -> Box<dyn BufRead + 'a> {
+    let reader: Box<dyn Read + 'a> = match compression {
+        Some(compression) => compression.decoder(bytes),
+        None => return Box::new(bytes),
+    };
+    Box::new(BufReader::with_capacity(1 << 17, reader))
+}
+
+fn counters(file: NcuFile) -> Part {
+    match file {
+        NcuFile::Raw(page) => Part::Counters(Counted::of_table(&page.table), page.quality),
+        NcuFile::Details(page) => Part::Counters(Counted::of_details(&page.works), page.quality),
+        NcuFile::Nothing(nothing) => Part::Nothing(nothing.reason),
+    }
+}
+
+/// Kernels of the tables; the others are counted, because nothing here uses them.
+fn listed(file: StatsFile) -> Part {
+    let StatsFile { tables, skipped, mut quality } = file;
+    let (mut kernels, mut unused) = (Vec::new(), skipped.len() as u64);
+    let mut without_extremes = 0;
+    for table in tables {
+        let StatsTable::Kernels(rows) = table else {
+            unused += 1;
+            continue;
+        };
+        for row in rows {
+            let (Some(min), Some(max)) = (row.time.min, row.time.max) else {
+                without_extremes += 1;
+                continue;
             };
-            let lost = timeline.quality.iter().filter(|counter| counter.severity == types::Severity::Error);
-            let lost: Vec<_> = lost.map(|counter| format!("{} {}", counter.value, counter.counter)).collect();
-            let missing = (!lost.is_empty()).then(|| lost.join(", "));
-            Ok(Part::Timeline(Box::new(timeline), missing))
+            let (calls, total) = (row.time.count, row.time.total);
+            kernels.push(ListedKernel { name: row.name, calls, total, min, max });
         }
     }
+    let counter = |counter: &str, value: u64, severity: Severity, remedy: &str| {
+        let (counter, remedy) = (counter.to_owned(), remedy.to_owned());
+        (value > 0).then_some(QualityCounter { counter, value, share: None, severity, remedy })
+    };
+    let tables = "tables other than cuda_gpu_kern_sum are not used; import the SQLite export for all of it";
+    quality.extend(counter("nsys_stats_tables_unused", unused, Severity::Info, tables));
+    let rows = "rows without a shortest and a longest launch are left out; print the table again with all columns";
+    quality.extend(counter("nsys_stats_rows_incomplete", without_extremes, Severity::Error, rows));
+    Part::Listed(kernels, quality)
 }

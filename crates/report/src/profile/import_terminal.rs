@@ -56,8 +56,8 @@ fn summary(metrics: &Metrics, facts: &TraceFacts) -> Vec<String> {
             (marked, _) => format!("{} in stages", percent(marked)),
         };
         let none = percent(coverage.unattributed_share);
-        let operators = percent(coverage.operator_share);
-        lines.push(format!("coverage  {stages}, {none} in none; {operators} inside operators"));
+        let operators = coverage.operator_share.map(|share| format!("; {} inside operators", percent(Some(share))));
+        lines.push(format!("coverage  {stages}, {none} in none{}", operators.unwrap_or_default()));
     }
     if let Some(basis) = &facts.stages {
         let sure = basis.confidence.map(|sure| format!(" (confidence {})", percent(Some(sure)))).unwrap_or_default();
