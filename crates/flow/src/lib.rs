@@ -8,6 +8,7 @@ pub mod environment;
 pub mod hardware;
 pub mod import;
 pub mod model;
+mod modelled;
 pub mod profile;
 pub mod runs;
 pub mod validate;

@@ -1,10 +1,11 @@
 //! A whole workload, metered: one prefill, and every decode step.
 
 use network::{Images, Model, NetworkError, Prompt};
-use types::{Bytes, Cost, DType, LogitsKind, Spec, Workload};
+use types::{Bytes, Cost, DType, LogitsKind, Seconds, Spec, Workload};
 
 use crate::affine::AffineCost;
 use crate::meter::{Meter, MeterSettings, OpRecord, Pass};
+use crate::roofline::Roofline;
 
 /// Why a workload could not be metered.
 #[derive(Debug, thiserror::Error)]
@@ -102,6 +103,18 @@ pub fn predict(model: &Model, workload: &Workload) -> Result<Prediction, MeterEr
         kv_per_token,
         kv_at_end: kv_per_token.unwrap_or_default() * positions * workload.batch,
     })
+}
+
+impl DecodeOp {
+    /// Least time of all steps together; absent for matrix work in an element type the roofline was not made for.
+    pub fn least(&self, steps: u64, roofline: &Roofline<'_>) -> Option<Seconds> {
+        let dtype = self.record.price.matrix_dtype;
+        let once = |cost: &Cost| roofline.time(cost, dtype).map(|time| time.total());
+        if self.cost.is_constant() {
+            return once(&self.cost.first).map(|time| time * steps as f64);
+        }
+        (0..steps).map(|step| once(&self.cost.at(step))).sum()
+    }
 }
 
 impl DecodePass {

@@ -9,6 +9,7 @@ mod modules;
 mod partition;
 #[cfg(test)]
 pub(crate) mod sample;
+mod special;
 mod waits;
 
 use std::collections::BTreeMap;
@@ -19,9 +20,11 @@ use types::{Cost, ModuleSummary, Nanos, PeakUsed, Stage};
 pub(crate) use chains::Chains;
 pub(crate) use groups::WorkGroup;
 
+pub(crate) use special::Special;
+
 use crate::alignment::{ModelledOperator, ModelledRun, align};
-use crate::loss::Wait;
 use crate::modules::top;
+use crate::time::GapCause;
 use crate::trace::PlacedTimeline;
 use partition::Partition;
 
@@ -39,13 +42,25 @@ pub(crate) struct StageWork {
     /// Kernels, copies and fills.
     pub(crate) launches: u64,
     /// Time the device waited, by what the host did meanwhile.
-    pub(crate) waits: BTreeMap<Wait, Nanos>,
+    pub(crate) waits: BTreeMap<GapCause, Nanos>,
     /// The shortest waits between two pieces of work: what even a device that never runs dry needs to go on.
     pub(crate) shortest_wait: Option<Nanos>,
     /// Runs of elementwise kernels that could be one.
     pub(crate) chains: Chains,
     /// Least time of matrix work and of all other work; absent where the model or the device is not known.
     pub(crate) least: Option<[Nanos; 2]>,
+}
+
+impl StageWork {
+    /// Time the device did something.
+    pub(crate) fn busy(&self) -> Nanos {
+        self.wall - self.after - self.waits.values().copied().sum()
+    }
+
+    /// Least time of all work.
+    pub(crate) fn least(&self) -> Option<Nanos> {
+        self.least.map(|[matrix, other]| matrix + other)
+    }
 }
 
 /// What the trace shows.
@@ -56,9 +71,13 @@ pub(crate) struct DeviceRecords {
     /// Work by stage, name and operator, longest first.
     pub(crate) groups: Vec<WorkGroup>,
     /// Calls that blocked while the device had nothing to do: by top stage, cause and name.
-    pub(crate) blocking: BTreeMap<(Stage, Wait, String), u64>,
+    pub(crate) blocking: BTreeMap<(Stage, GapCause, String), u64>,
     /// Host time of decode steps, in order.
     pub(crate) steps: Vec<Nanos>,
+    /// Work that single findings ask about.
+    pub(crate) special: Special,
+    /// Multiprocessors of the device; absent where it is not known.
+    pub(crate) multiprocessors: Option<u64>,
     /// Modules, measured beside modelled; empty where the model is not known.
     pub(crate) modules: Vec<ModuleSummary>,
     /// Share of the device's part of wall time that has a module; absent where the model is not known.
@@ -71,8 +90,9 @@ impl DeviceRecords {
         timelines: &[PlacedTimeline<'_>],
         model: Option<&ModelledRun>,
         peak: Option<&PeakUsed>,
+        multiprocessors: Option<u64>,
     ) -> Option<Self> {
-        let mut records = Self::default();
+        let mut records = Self { multiprocessors, ..Self::default() };
         let mut all = groups::Groups::default();
         let mut modules = modules::ModuleTimes::default();
         for placed in timelines.iter().filter(|placed| !placed.timeline.work.is_empty()) {
@@ -80,10 +100,11 @@ impl DeviceRecords {
             let partition = Partition::new(timeline, attribution);
             records.add_stages(placed, &partition);
             all.add(timeline, attribution, &partition);
-            if let Some(model) = model {
-                let alignment = align(timeline, attribution, model);
-                modules.add(timeline, attribution, &partition, &alignment);
+            let alignment = model.map(|model| align(timeline, attribution, model));
+            if let Some(alignment) = &alignment {
+                modules.add(timeline, attribution, &partition, alignment);
             }
+            records.special.add(timeline, attribution, &partition, alignment.as_ref());
         }
         if records.stages.is_empty() {
             return None;

@@ -5,6 +5,7 @@
 //! gets what is left there.
 
 mod far_from_limits;
+mod launch_bound;
 mod logits_of_all_positions;
 mod memory_bound_decode;
 mod top_operator;
@@ -29,8 +30,9 @@ use crate::{PricedOperator, ProfileRecords};
 type Rule = (&'static str, fn(&Run<'_>) -> Vec<Found>);
 
 /// Every rule. What a finding saves as a share of the run is filled in afterwards, the same way for all.
-const RULES: [Rule; 7] = [
+const RULES: [Rule; 8] = [
     (utilisation_above_one::RULE, utilisation_above_one::check),
+    (launch_bound::RULE, launch_bound::check),
     (variance::RULE, variance::check),
     (vision_dominates_prefill::RULE, vision_dominates_prefill::check),
     (logits_of_all_positions::RULE, logits_of_all_positions::check),
@@ -145,6 +147,17 @@ fn top_stages(run: &Run<'_>) -> impl Iterator<Item = Stage> {
 #[cfg(test)]
 fn fired(records: &ProfileRecords, rule: &str) -> Vec<Finding> {
     crate::profile(records).findings.into_iter().filter(|finding| finding.rule == rule).collect()
+}
+
+/// The same for rules that look at device work.
+#[cfg(test)]
+fn fired_on_device(device: &DeviceRecords, rule: &str) -> Vec<Finding> {
+    let wall =
+        |(stage, work): (&Stage, &crate::device::StageWork)| crate::sample::timed(*stage, "", 0, work.wall.get());
+    let samples = device.stages.iter().map(wall).collect();
+    let records = ProfileRecords { samples, ..crate::sample::records() };
+    let findings = crate::profile::with_device(&records, Some(device)).findings;
+    findings.into_iter().filter(|finding| finding.rule == rule).collect()
 }
 
 #[cfg(test)]

@@ -16,27 +16,13 @@ pub(crate) use ledger::{Ledger, StageLoss};
 pub(crate) use profile::books as profile_books;
 
 use crate::kernel::Family;
-
-/// What the host did while a device had nothing to do.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(crate) enum Wait {
-    /// Prepared and launched the next work.
-    Launch,
-    /// Waited for the device itself, or for a result it wanted to see.
-    Synchronisation,
-    /// Copied.
-    Copy,
-    /// Took or gave back device memory.
-    Allocation,
-    /// The trace does not tell.
-    Unknown,
-}
+use crate::time::GapCause;
 
 /// Where lost time went.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) enum Cause {
     /// The device waited for the host.
-    Waiting(Wait),
+    Waiting(GapCause),
     /// The device had finished, the host went on.
     AfterLast,
     /// Kernels of a family ran longer than their work needs.
@@ -52,11 +38,7 @@ pub(crate) enum Cause {
 impl fmt::Display for Cause {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Waiting(Wait::Launch) => f.write_str("waiting: launches"),
-            Self::Waiting(Wait::Synchronisation) => f.write_str("waiting: synchronisation"),
-            Self::Waiting(Wait::Copy) => f.write_str("waiting: copies"),
-            Self::Waiting(Wait::Allocation) => f.write_str("waiting: allocation"),
-            Self::Waiting(Wait::Unknown) => f.write_str("waiting: unknown"),
+            Self::Waiting(cause) => write!(f, "waiting: {}", cause.name()),
             Self::AfterLast => f.write_str("host, after the last kernel"),
             Self::Kernels(family) => write!(f, "kernels: {}", family.name()),
             Self::Operator(name) => write!(f, "operator: {name}"),

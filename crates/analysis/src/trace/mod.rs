@@ -20,6 +20,7 @@ use types::{
     Stage, TraceFacts, Work, WorkCoverage,
 };
 
+use crate::alignment::ModelledRun;
 use crate::attribution::{Attribution, Coverage};
 use crate::device::DeviceRecords;
 use crate::profile::with_device;
@@ -70,6 +71,10 @@ pub struct TraceRecords<'a> {
     pub input: Option<InputFacts>,
     /// Modelled work of one instance of each stage; empty where it is not known.
     pub work: BTreeMap<Stage, Work>,
+    /// The model's forward passes, operation by operation; absent where the model or the workload is not known.
+    pub modelled: Option<ModelledRun>,
+    /// Multiprocessors of the device; absent where it is not known.
+    pub multiprocessors: Option<u64>,
     /// Rates utilisation is held against; absent where the device's are not known.
     pub peak: Option<PeakUsed>,
     /// What was lost or is uncertain, as far as the reading side knows.
@@ -79,7 +84,12 @@ pub struct TraceRecords<'a> {
 /// Everything an imported run tells.
 pub fn trace(records: &TraceRecords<'_>) -> Metrics {
     let sums = device_work::sum(&records.timelines);
-    let device = DeviceRecords::new(&records.timelines, None, records.peak.as_ref());
+    let device = DeviceRecords::new(
+        &records.timelines,
+        records.modelled.as_ref(),
+        records.peak.as_ref(),
+        records.multiprocessors,
+    );
     let mut metrics = with_device(&profile_records(records), device.as_ref());
     // What a trace does not say: how the inputs were run, what loading took, what the instruments cost.
     (metrics.settings, metrics.load_ns) = (None, None);

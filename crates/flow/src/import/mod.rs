@@ -15,13 +15,14 @@ use std::path::PathBuf;
 use analysis::attribution::{self, Attribution};
 use analysis::trace::{Observed, PlacedTimeline, TraceRecords, observe};
 use collect::run::{Outcome, RunFolder};
-use meter::predict;
+use meter::{Roofline, matrix_dtypes, predict};
 use types::timeline::Timeline;
 use types::{
     Clock, ClockId, ComputeUnit, DType, Hardware, Metrics, PeakUsed, QualityCounter, RunHeader, TraceFacts,
     TraceSource, TracedWorkload,
 };
 
+use crate::modelled;
 use crate::model::LoadedModel;
 use crate::{RunRequest, hardware};
 
@@ -181,14 +182,19 @@ fn analysed(
         None => TracedWorkload { workload: None, evidence: observed.evidence.clone(), missing: Vec::new() },
     };
     let input = workload::input(traced.workload.as_ref(), &observed);
-    let work = match (model, &traced.workload, placed.len()) {
+    let prediction = match (model, &traced.workload, placed.len()) {
         // How several ranks share the work is not known.
-        (Some(model), Some(workload), 1) => crate::work::per_stage(&model.network, &predict(&model.network, workload)?),
-        _ => Default::default(),
+        (Some(model), Some(workload), 1) => Some((&model.network, predict(&model.network, workload)?)),
+        _ => None,
     };
+    let work = prediction.as_ref().map(|(network, prediction)| crate::work::per_stage(network, prediction));
     let dtype = traced.workload.as_ref().map(|workload| workload.dtype);
     let hardware = found.hardware.as_ref();
     let peak = hardware.zip(dtype).map(|(hardware, dtype)| peak(hardware, dtype)).transpose()?;
+    let modelled = prediction.as_ref().map(|(network, prediction)| {
+        let roofline = hardware.and_then(|hardware| Roofline::new(hardware, matrix_dtypes(prediction), None).ok());
+        modelled::run(network, prediction, roofline.as_ref())
+    });
     let mut quality = parts.quality;
     quality.extend(differing_workload(&traced, &observed));
     let engine = engine(&files);
@@ -213,7 +219,9 @@ fn analysed(
         listed: parts.listed,
         facts: TraceFacts { sources: files, workload: Some(traced), ..TraceFacts::default() },
         input,
-        work,
+        work: work.unwrap_or_default(),
+        modelled,
+        multiprocessors: hardware.map(|hardware| u64::from(hardware.sm_count)),
         peak,
         quality,
     };
