@@ -16,7 +16,7 @@ pub struct DeviceQueue {
     pub process: Option<u32>,
     /// Rank of that process in a distributed run.
     pub rank: Option<u32>,
-    /// Ordinal of the device, as that process counts.
+    /// Ordinal of the device: the one in [`super::Timeline::devices`] where the source has it, else as that process counts.
     pub device: u32,
     /// CUDA context.
     pub context: Option<u32>,
