@@ -139,6 +139,9 @@ pub struct Gate {
     pub failed: Vec<Stage>,
     /// Why it is undecided.
     pub reasons: Vec<String>,
+    /// Largest slow-down of a stage beyond the limit that the noise may hide; absent where every interval excludes one.
+    #[schemars(range(min = 0.0))]
+    pub may_hide: Option<f64>,
 }
 
 /// The document.

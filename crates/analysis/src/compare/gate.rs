@@ -30,7 +30,10 @@ pub(super) fn judge(limit: f64, stages: &[Change], differences: &[Difference]) -
         (true, true) => GateOutcome::Passed,
         (true, false) => GateOutcome::Undecided,
     };
-    Gate { limit, outcome, failed, reasons }
+    let highs =
+        stages.iter().filter(|change| change.verdict != ChangeVerdict::Slower).filter_map(|change| change.interval);
+    let may_hide = highs.map(|interval| interval.high).filter(|high| *high > limit).max_by(f64::total_cmp);
+    Gate { limit, outcome, failed, reasons, may_hide }
 }
 
 fn stage(change: &Change) -> Option<Stage> {

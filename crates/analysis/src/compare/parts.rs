@@ -63,10 +63,10 @@ fn row(sides: Sides<'_>, pairing: &Pairing, key: &Key, found: &[Option<Spent>]) 
     };
     let partly = base_times.len() < base.len() || with_times.len() < with.len();
     let reason = match (base_times.is_empty(), with_times.is_empty()) {
-        (true, _) => Some("only the second side has it"),
-        (_, true) => Some("only the first side has it"),
+        (true, _) => Some("only the second side lists it"),
+        (_, true) => Some("only the first side lists it"),
         _ if !pairing.is_whole() => Some("the runs have different inputs"),
-        _ if partly => Some("not every run has it"),
+        _ if partly => Some("not every run lists it"),
         _ => None,
     };
     if let Some(reason) = reason {

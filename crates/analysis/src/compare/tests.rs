@@ -176,6 +176,9 @@ fn a_gate_fails_on_a_slower_stage_beyond_its_limit_and_on_nothing_else() {
     assert_eq!(outcome(&slower, 0.20), (GateOutcome::Passed, Vec::new()));
     assert_eq!(outcome(&faster, 0.05), (GateOutcome::Passed, Vec::new()));
     assert_eq!(outcome(&base, 0.0), (GateOutcome::Passed, Vec::new()));
+    let hidden = |with: &[RunRecords]| compare(Sides { base: &base, with }, Some(0.0)).gate.unwrap().may_hide;
+    assert!(hidden(&base).is_some_and(|share| share > 0.0 && share < 0.05), "{:?}", hidden(&base));
+    assert_eq!(hidden(&faster), None);
 }
 
 #[test]

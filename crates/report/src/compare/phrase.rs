@@ -82,14 +82,19 @@ pub(super) fn flagged(changes: &[Change]) -> Vec<String> {
 
 /// What the numbers rest on.
 pub(super) fn basis(comparison: &Comparison) -> String {
-    let inputs = comparison.common_inputs.map(|inputs| format!(" over {}", count(inputs, "common input")));
+    let times = match comparison.common_inputs {
+        None => "stage times are those of one instance".to_owned(),
+        Some(0) => "no input in common".to_owned(),
+        Some(1) => "stage times are medians of the common input".to_owned(),
+        Some(inputs) => format!("stage times are medians, summed over {}", count(inputs, "common input")),
+    };
     let unit = match comparison.replication {
         Replication::Repeats => "repeats within one run per side".to_owned(),
         Replication::Runs => {
             format!("{} and {}", count(comparison.base.len() as u64, "run"), count(comparison.with.len() as u64, "run"))
         }
     };
-    format!("compared{}; intervals from {unit}", inputs.unwrap_or_default())
+    format!("{times}; intervals from {unit}")
 }
 
 /// The stages that changed, in one sentence each; or that none did.
@@ -108,16 +113,22 @@ pub(super) fn conclusions(comparison: &Comparison) -> Vec<String> {
     }
 }
 
-/// How the gate ended.
+/// How the gate ended, and what it may have missed.
 pub(super) fn gate(gate: &Gate) -> String {
     let limit = percent(Some(gate.limit));
-    match gate.outcome {
+    let text = match gate.outcome {
         GateOutcome::Passed => format!("gate {limit}: passed, no stage is slower by more"),
         GateOutcome::Failed => {
             let stages: Vec<&str> = gate.failed.iter().map(|stage| stage.name()).collect();
             format!("gate {limit}: failed, slower by more: {}", stages.join(", "))
         }
-        GateOutcome::Undecided => format!("gate {limit}: undecided, nothing failed but not everything could be tested"),
+        GateOutcome::Undecided => {
+            format!("gate {limit}: undecided, nothing failed but not everything could be tested")
+        }
+    };
+    match gate.may_hide {
+        Some(share) => format!("{text}; the noise may hide up to {}, more repeats or runs narrow that", signed(share)),
+        None => text,
     }
 }
 
