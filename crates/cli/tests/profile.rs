@@ -1,14 +1,14 @@
 //! `llm-perf profile` as a user runs it: the whole bundle, repeats, and everything that can be wrong with the inputs.
 
+#[path = "support/scratch.rs"]
+mod scratch;
 mod support;
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use serde_json::Value;
-use support::llm_perf;
-use tempfile::TempDir;
+use scratch::Scratch;
 
 /// Small enough that one inference takes milliseconds.
 const QUICK: [&str; 5] = [
@@ -19,51 +19,15 @@ const QUICK: [&str; 5] = [
     "infer.max_new_tokens=4",
 ];
 
-struct Output {
-    code: i32,
-    stdout: String,
-    stderr: String,
-}
-
-/// A scratch folder with a home of its own, so that nothing is kept in the tester's.
-struct Scratch(TempDir);
-
-impl Scratch {
-    fn new() -> Self {
-        Self(TempDir::new().unwrap())
+/// A folder of images: a good page, and whatever `more` adds.
+fn images(scratch: &Scratch, more: &[(&str, &[u8])]) -> PathBuf {
+    let folder = scratch.path("images");
+    std::fs::create_dir_all(&folder).unwrap();
+    std::fs::write(folder.join("good.png"), page("receipt.png")).unwrap();
+    for (name, content) in more {
+        std::fs::write(folder.join(name), content).unwrap();
     }
-
-    fn path(&self, name: &str) -> PathBuf {
-        self.0.path().join(name)
-    }
-
-    fn command(&self, arguments: &[&str]) -> Command {
-        let mut command = llm_perf();
-        command.args(arguments).current_dir(self.0.path());
-        command.env("LLM_PERF_DATA_DIR", Path::new(env!("CARGO_TARGET_TMPDIR")).join("profile-data"));
-        command
-    }
-
-    fn profile(&self, arguments: &[&str]) -> Output {
-        let output = self.command(&[&["profile"], arguments, &QUICK].concat()).output().unwrap();
-        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-        Output { code: output.status.code().unwrap(), stdout: text(&output.stdout), stderr: text(&output.stderr) }
-    }
-
-    fn manifest(&self, run: &str) -> Value {
-        serde_json::from_slice(&std::fs::read(self.path(run).join("manifest.json")).unwrap()).unwrap()
-    }
-
-    /// A folder of images: a good page, and whatever `more` adds.
-    fn images(&self, more: &[(&str, &[u8])]) -> PathBuf {
-        let folder = self.path("images");
-        std::fs::create_dir_all(&folder).unwrap();
-        std::fs::write(folder.join("good.png"), page("receipt.png")).unwrap();
-        for (name, content) in more {
-            std::fs::write(folder.join(name), content).unwrap();
-        }
-        folder
-    }
+    folder
 }
 
 fn page(name: &str) -> Vec<u8> {
@@ -73,34 +37,13 @@ fn page(name: &str) -> Vec<u8> {
 #[test]
 fn the_default_leaves_the_whole_bundle_and_every_document_is_valid() {
     let scratch = Scratch::new();
-    let output = scratch.profile(&["--out", "run", "--predictions"]);
+    let output = scratch.profile(&QUICK, &["--out", "run", "--predictions"]);
     assert_eq!(output.code, 0, "{}", output.stderr);
     assert!(output.stdout.contains("first token"), "{}", output.stdout);
-    for name in [
-        "report.md",
-        "operators.md",
-        "metrics.json",
-        "stakeholder_summary.md",
-        "inputs.yaml",
-        "env.json",
-        "assumptions.md",
-        "config.yaml",
-        "predictions.jsonl",
-        "static_analysis/analytic_model/report.json",
-        "static_analysis/analytic_model/summary.md",
-    ] {
-        let text = std::fs::read_to_string(scratch.path("run").join(name)).unwrap_or_else(|_| panic!("{name}"));
-        assert!(!text.is_empty(), "{name}");
-    }
-    for name in ["metrics.json", "env.json", "manifest.json", "static_analysis/analytic_model/report.json"] {
-        let file = scratch.path("run").join(name);
-        let status = scratch.command(&["validate", file.to_str().unwrap()]).output().unwrap();
-        assert!(status.status.success(), "{name}: {}", String::from_utf8_lossy(&status.stdout));
-    }
-    let verified = scratch.command(&["runs", "./run", "--verify"]).output().unwrap();
-    assert!(verified.status.success(), "{}", String::from_utf8_lossy(&verified.stderr));
+    scratch.assert_whole_bundle("run");
+    assert!(!scratch.text("run", "predictions.jsonl").is_empty());
 
-    let metrics: Value = serde_json::from_slice(&std::fs::read(scratch.path("run/metrics.json")).unwrap()).unwrap();
+    let metrics = scratch.json("run", "metrics.json");
     let stage = |name: &str| {
         let stages = metrics["stages"].as_array().unwrap();
         stages.iter().find(|stage| stage["name"] == name).unwrap()["wall_ns"].as_i64().unwrap()
@@ -122,7 +65,7 @@ fn the_default_leaves_the_whole_bundle_and_every_document_is_valid() {
 #[test]
 fn a_run_repeats_from_its_folder_and_says_how_far_it_is_from_the_first() {
     let scratch = Scratch::new();
-    assert_eq!(scratch.profile(&["--out", "first"]).code, 0);
+    assert_eq!(scratch.profile(&QUICK, &["--out", "first"]).code, 0);
     let output = scratch.command(&["profile", "--from", "./first", "--out", "second"]).output().unwrap();
     let stdout = String::from_utf8_lossy(&output.stdout);
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
@@ -138,9 +81,9 @@ fn a_checkpoint_is_run_and_a_wrong_one_is_refused_by_tensor() {
     let config = golden.join("config.json");
     let weights = golden.join("model.safetensors");
     let (config, weights) = (config.to_str().unwrap(), weights.to_str().unwrap());
-    let good = scratch.profile(&["--model", config, "--weights", weights, "--out", "good"]);
+    let good = scratch.profile(&QUICK, &["--model", config, "--weights", weights, "--out", "good"]);
     assert_eq!(good.code, 0, "{}", good.stderr);
-    let wrong = scratch.profile(&["--weights", weights, "--out", "wrong"]);
+    let wrong = scratch.profile(&QUICK, &["--weights", weights, "--out", "wrong"]);
     assert_eq!(wrong.code, 1);
     assert!(wrong.stderr.contains("tensor `") && wrong.stderr.contains("the network needs"), "{}", wrong.stderr);
     assert_eq!(scratch.manifest("wrong")["status"], "failed");
@@ -150,12 +93,11 @@ fn a_checkpoint_is_run_and_a_wrong_one_is_refused_by_tensor() {
 fn images_that_cannot_be_read_make_the_run_partial_and_are_named() {
     let scratch = Scratch::new();
     let jpeg = page("slide.jpg");
-    let folder = scratch.images(&[
-        ("text.png", b"this is no picture"),
-        ("cut.jpg", &jpeg[..jpeg.len() / 2]),
-        ("empty.png", b""),
-    ]);
-    let output = scratch.profile(&["--inputs", folder.to_str().unwrap(), "--out", "run"]);
+    let folder = images(
+        &scratch,
+        &[("text.png", b"this is no picture"), ("cut.jpg", &jpeg[..jpeg.len() / 2]), ("empty.png", b"")],
+    );
+    let output = scratch.profile(&QUICK, &["--inputs", folder.to_str().unwrap(), "--out", "run"]);
     assert_eq!(output.code, 3, "{}", output.stderr);
     for name in ["text.png", "empty.png", "cut.jpg"] {
         assert!(output.stderr.contains(name), "{name}: {}", output.stderr);
@@ -175,7 +117,8 @@ fn odd_sizes_run() {
     std::fs::create_dir_all(&strip).unwrap();
     std::fs::write(strip.join("pixel.png"), png(1, 1)).unwrap();
     std::fs::write(strip.join("strip.png"), png(20_000, 3)).unwrap();
-    let output = scratch.profile(&["--inputs", "images", "--out", "run", "dataset.sampling.samples_per_epoch=null"]);
+    let output =
+        scratch.profile(&QUICK, &["--inputs", "images", "--out", "run", "dataset.sampling.samples_per_epoch=null"]);
     assert_eq!(output.code, 0, "{}", output.stderr);
 }
 
@@ -184,12 +127,17 @@ fn nothing_to_run_on_is_wrong_usage_and_leaves_no_folder() {
     let scratch = Scratch::new();
     std::fs::create_dir(scratch.path("empty")).unwrap();
     let cases: &[(&[&str], i32, &str)] = &[
-        (&["--inputs", "empty"], 2, "no image under empty"),
+        (&["--inputs", "empty"], 2, "no file under empty"),
         (&["--inputs", "no-such-folder"], 2, "no-such-folder"),
-        (&["--inputs", "empty/*.png"], 2, "no image under empty"),
+        (&["--inputs", "empty/*.png"], 2, "no file under empty"),
         (&["dataset.root=builtin:books"], 2, "builtin:pages"),
         (&["dataset.sampling.repeats=0"], 2, "at least 1"),
-        (&["--model", "llama-3-8b"], 2, "takes no pages"),
+        (&["--model", "decoder-tiny", "--inputs", "empty", "infer.seq_len=8"], 2, "infer.seq_len asks for made-up"),
+        (&["--model", "decoder-tiny", "--inputs", "empty", "infer.prompt=Hi"], 2, "infer.prompt has no <text>"),
+        (&["--model", "decoder-tiny", "infer.seq_len=0"], 2, "infer.seq_len is 0"),
+        (&["--model", "decoder-tiny", "infer.base_size=64"], 2, "infer.base_size"),
+        (&["--model", "dummy-shallow-resnet", "--inputs", "empty"], 2, "fed random pictures"),
+        (&["--model", "dummy-shallow-resnet", "infer.batch=0"], 2, "infer.batch is 0"),
         (&["--from", "nothing"], 2, "nothing"),
         (&["device=cuda:0"], 2, "device is `cuda:0`"),
         (&["engine=torch"], 2, "engine is `torch`"),

@@ -31,6 +31,11 @@ pub const PRESETS: &[Preset] = &[
         config: include_str!("../presets/deepseek-ocr-small.json"),
     },
     Preset {
+        name: "decoder-tiny",
+        about: "A plain decoder in the form of Llama at small widths, quick on any processor",
+        config: include_str!("../presets/decoder-tiny.json"),
+    },
+    Preset {
         name: "llama-3-8b",
         about: "Llama 3 8B: a plain decoder with grouped key-value heads",
         config: include_str!("../presets/llama-3-8b.json"),

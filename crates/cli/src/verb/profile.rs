@@ -1,21 +1,23 @@
 //! `llm-perf profile`: run a model, time its stages, and say how far that is from what the hardware allows.
 
+mod progress;
+
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use flow::RunRequest;
 use flow::model::{self, LoadedModel, ModelSettings};
-use flow::profile::{self, DatasetSettings, InferSettings, ProfileError, ProfileRequest, Progress, WeightSettings};
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use flow::profile::{self, DatasetSettings, Feed, InferSettings, ProfileError, ProfileRequest, WeightSettings};
 
 use super::analyze::{model_error, model_overrides};
 use crate::arguments::Context;
 use crate::config::{Composer, Config};
 use crate::error::CliError;
 use crate::exit::Exit;
+use progress::Display;
 
-/// Run a model on pages, time its stages and compare with what the hardware allows
+/// Run a model on pages or prompts, time its stages and compare with what the hardware allows
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
@@ -28,13 +30,13 @@ pub(crate) struct Arguments {
     /// A safetensors checkpoint, its folder, or `synthetic`
     #[arg(long, value_name = "PATH")]
     weights: Option<String>,
-    /// Pages: a folder, one file, or a pattern such as 'scans/*.png'
+    /// Pages, or text files for a model that reads text: a folder, one file, or a pattern such as 'scans/*.png'
     #[arg(long, value_name = "PATH")]
     inputs: Option<String>,
     /// Repeat an earlier run from its folder and say how far the two are apart
     #[arg(long, value_name = "RUN", conflicts_with_all = ["model", "weights", "inputs"])]
     from: Option<String>,
-    /// Keep the decoded text of every page as predictions.jsonl
+    /// Keep the decoded text of every input as predictions.jsonl
     #[arg(long)]
     predictions: bool,
     /// The run folder; must be absent or empty
@@ -50,25 +52,33 @@ Examples:
   llm-perf profile
   llm-perf profile --inputs scans/ dataset/sampling=sampling.full
   llm-perf profile --model deepseek-ocr --weights path/to/checkpoint --inputs page.png
+  llm-perf profile --model decoder-tiny infer.seq_len=512
+  llm-perf profile --model dummy-shallow-resnet infer.batch=16
   llm-perf profile infer.max_new_tokens=64 dataset.sampling.repeats=10
   llm-perf profile --from latest
   llm-perf profile --json | jq .throughput
 
-Without arguments a small DeepSeek-OCR with made-up weights reads pages that ship with the program. Models run on this
-machine's processor, in single precision.";
+Without arguments a small DeepSeek-OCR with made-up weights reads pages that ship with the program; models that read text
+are given prompts that do. Models run on this machine's processor, in single precision.";
 
 pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<Exit, CliError> {
-    let (config, first) = match &arguments.from {
-        Some(selector) => earlier(arguments, selector)?,
-        None => (compose(arguments, context)?, None),
+    let (config, model, first) = match &arguments.from {
+        Some(selector) => {
+            let (config, first) = earlier(arguments, selector)?;
+            let model = load(&config)?;
+            (config, model, Some(first))
+        }
+        None => {
+            let (config, model) = compose(arguments, context)?;
+            (config, model, None)
+        }
     };
-    let model = load(&config)?;
     warn_of_no_effect(arguments, context);
     let request = ProfileRequest {
         engine: config.get::<String>("engine")?,
         device: config.get::<String>("device")?,
         weights: config.get::<WeightSettings>("model")?,
-        infer: config.get::<InferSettings>("infer")?,
+        infer: infer(&config, &model)?,
         dataset: dataset(&config)?,
         last_logits_only: config.get::<String>("workload.logits")? == "last",
         keep_predictions: arguments.predictions,
@@ -81,11 +91,11 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<Exit, CliE
         ..RunRequest::new("profile", std::env::args().collect())
     };
     let stopped = stop_on_interrupt();
-    let bar = Bar::new(context);
-    let profile = profile::profile(model, &request, run, &config.to_yaml(), &mut |progress| bar.show(progress), &|| {
-        stopped.load(Ordering::Relaxed)
-    });
-    bar.clear();
+    let display = Display::new(context);
+    let mut show = |progress: profile::Progress<'_>| display.show(&progress);
+    let profile =
+        profile::profile(model, &request, run, &config.to_yaml(), &mut show, &|| stopped.load(Ordering::Relaxed));
+    display.clear();
     let profile = profile.map_err(|error| profile_error(&error))?;
     if arguments.json {
         context.messages.print_json(&profile.metrics)?;
@@ -102,34 +112,78 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<Exit, CliE
     Ok(if profile.missing.is_empty() { Exit::Done } else { Exit::Partial })
 }
 
-/// The configuration with the flags put in as overrides, so that `config.yaml` says what was done.
-fn compose(arguments: &Arguments, context: &Context) -> Result<Config, CliError> {
+/// The configuration with the flags put in as overrides, so that `config.yaml` says what was done, and its model.
+///
+/// What a model is fed decides which settings apply to it, so the model is composed first, by itself.
+fn compose(arguments: &Arguments, context: &Context) -> Result<(Config, LoadedModel), CliError> {
     let composer = Composer::new(context.config_dir.as_deref())?;
-    let mut overrides = Vec::new();
+    let mut of_model = Vec::new();
     let chosen = arguments.overrides.iter().any(|text| text.contains("@model="));
     if arguments.model.is_none() && !chosen {
-        overrides.push("model/deepseek_ocr/arch@model=deepseek_ocr.tiny".to_owned());
-        overrides.push("model/deepseek_ocr/infer@infer=deepseek_ocr.tiny".to_owned());
+        of_model.push("model/deepseek_ocr/arch@model=deepseek_ocr.tiny".to_owned());
     }
-    if let Some(model) = &arguments.model {
-        overrides.extend(model_overrides(model));
-        if matches!(model.as_str(), "deepseek-ocr-tiny") {
-            overrides.push("model/deepseek_ocr/infer@infer=deepseek_ocr.tiny".to_owned());
-        }
-    }
+    of_model.extend(arguments.model.iter().flat_map(|model| model_overrides(model)));
     if let Some(weights) = &arguments.weights {
-        overrides.push(format!("model.weights={}", quoted(weights)));
+        of_model.push(format!("model.weights={}", quoted(weights)));
     }
+    let about_model = |text: &&String| text.trim_start_matches(['+', '~']).starts_with("model");
+    let with_users = of_model.iter().chain(arguments.overrides.iter().filter(about_model)).cloned();
+    let model = load(&composer.compose(&with_users.collect::<Vec<_>>())?)?;
+
+    let feed = Feed::of(&model);
+    let mut overrides = of_model;
+    overrides.extend(suited_to(feed, &model));
     if let Some(inputs) = &arguments.inputs {
-        overrides.extend(input_overrides(inputs));
+        overrides.extend(input_overrides(feed, inputs));
     }
     overrides.extend(arguments.overrides.iter().cloned());
-    Ok(composer.compose(&overrides)?)
+    let config = composer.compose(&overrides)?;
+    refuse_unread_inputs(arguments, feed, &config)?;
+    Ok((config, model))
+}
+
+/// The groups that suit a model.
+fn suited_to(feed: Feed, model: &LoadedModel) -> Vec<String> {
+    let groups: &[&str] = match feed {
+        Feed::Pages if model.id == "deepseek-ocr-tiny" => &["model/deepseek_ocr/infer@infer=deepseek_ocr.tiny"],
+        Feed::Pages => &[],
+        Feed::Prompts => &["model/decoder/infer@infer=decoder.default", "dataset=prompts"],
+        Feed::Pictures => &["model/dummy_shallow_resnet/infer@infer=dummy_shallow_resnet.default"],
+    };
+    let workload = format!("workload={}", model.default_workload());
+    groups.iter().map(|group| (*group).to_owned()).chain([workload]).collect()
+}
+
+/// The `infer` part in the form that suits the model.
+fn infer(config: &Config, model: &LoadedModel) -> Result<InferSettings, CliError> {
+    Ok(match Feed::of(model) {
+        Feed::Pages => InferSettings::Pages(config.get("infer")?, config.get("infer")?),
+        Feed::Prompts => InferSettings::Prompts(config.get("infer")?, config.get("infer")?),
+        Feed::Pictures => InferSettings::Pictures(config.get("infer")?),
+    })
+}
+
+/// `--inputs` beside settings under which no file is read would be ignored in silence.
+fn refuse_unread_inputs(arguments: &Arguments, feed: Feed, config: &Config) -> Result<(), CliError> {
+    let reason = match feed {
+        _ if arguments.inputs.is_none() => return Ok(()),
+        Feed::Pages => return Ok(()),
+        Feed::Pictures => "this model is fed random pictures",
+        Feed::Prompts if config.get::<Option<u64>>("infer.seq_len")?.is_some() => {
+            "infer.seq_len asks for made-up tokens"
+        }
+        Feed::Prompts if !config.get::<String>("infer.prompt")?.contains("<text>") => {
+            "infer.prompt has no <text>, so the files have no place in it"
+        }
+        Feed::Prompts => return Ok(()),
+    };
+    Err(CliError::usage(format!("--inputs has no effect: {reason}")).hint("leave one of the two out"))
 }
 
 /// `--inputs` as overrides: a folder or file as it is, a pattern as the folder before its first wildcard and the rest.
-fn input_overrides(inputs: &str) -> Vec<String> {
-    let mut overrides = vec!["dataset=folder".to_owned()];
+fn input_overrides(feed: Feed, inputs: &str) -> Vec<String> {
+    let group = if feed == Feed::Prompts { "dataset=prompts" } else { "dataset=folder" };
+    let mut overrides = vec![group.to_owned()];
     let wildcard = inputs.find(['*', '?', '[', '{']);
     match wildcard.filter(|_| !Path::new(inputs).exists()) {
         None => overrides.push(format!("dataset.root={}", quoted(inputs))),
@@ -146,7 +200,7 @@ fn input_overrides(inputs: &str) -> Vec<String> {
 }
 
 /// The configuration of an earlier run and its metrics.
-fn earlier(arguments: &Arguments, selector: &str) -> Result<(Config, Option<types::Metrics>), CliError> {
+fn earlier(arguments: &Arguments, selector: &str) -> Result<(Config, types::Metrics), CliError> {
     let run = flow::runs::find_run(Path::new(flow::runs::DEFAULT_ROOT), selector)?;
     let read = |name: &str| {
         let file = run.path().join(name);
@@ -157,8 +211,9 @@ fn earlier(arguments: &Arguments, selector: &str) -> Result<(Config, Option<type
     let (file, text) = read("config.yaml")?;
     let config = Config::from_resolved(&file, &text, &arguments.overrides)?;
     let (file, text) = read("metrics.json")?;
-    let metrics = serde_json::from_str(&text).map_err(|error| CliError::usage(format!("cannot read {file}: {error}")))?;
-    Ok((config, Some(metrics)))
+    let metrics =
+        serde_json::from_str(&text).map_err(|error| CliError::usage(format!("cannot read {file}: {error}")))?;
+    Ok((config, metrics))
 }
 
 fn load(config: &Config) -> Result<LoadedModel, CliError> {
@@ -213,42 +268,5 @@ fn profile_error(error: &ProfileError) -> CliError {
     match error.hint() {
         Some(hint) => failure.hint(hint.trim_end()),
         None => failure,
-    }
-}
-
-/// Progress on standard error: a bar on a terminal, nothing elsewhere.
-struct Bar<'a> {
-    bar: ProgressBar,
-    context: &'a Context,
-}
-
-impl<'a> Bar<'a> {
-    fn new(context: &'a Context) -> Self {
-        let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
-        if context.messages.is_quiet() {
-            bar.set_draw_target(ProgressDrawTarget::hidden());
-        }
-        let style = ProgressStyle::with_template("{spinner} {msg} {wide_bar} {pos}/{len} {eta}");
-        bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
-        Self { bar, context }
-    }
-
-    fn show(&self, progress: Progress<'_>) {
-        match progress {
-            Progress::Doing(what) => {
-                self.bar.set_message(what.to_owned());
-                self.bar.tick();
-            }
-            Progress::Inference { done, total, input } => {
-                self.bar.set_length(total);
-                self.bar.set_position(done);
-                self.bar.set_message(input.to_owned());
-            }
-            Progress::Note(text) => self.bar.suspend(|| self.context.messages.note(text)),
-        }
-    }
-
-    fn clear(&self) {
-        self.bar.finish_and_clear();
     }
 }

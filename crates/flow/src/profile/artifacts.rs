@@ -6,6 +6,7 @@ use collect::run::RunFolder;
 use report::profile::{Assumptions, Setting};
 use types::{Environment, InputSet, Metrics};
 
+use super::settings::{DecodingSettings, InferSettings};
 use super::{ProfileError, ProfileRequest};
 
 /// What the files are made of.
@@ -54,53 +55,78 @@ fn assumptions(bundle: &Bundle<'_>) -> Assumptions {
     }
     let sampling = &dataset.sampling;
     let taken = sampling.samples_per_epoch.map_or_else(|| "all".to_owned(), |count| count.to_string());
-    let logits = if request.last_logits_only { "last position" } else { "all positions" };
     let weights_text = match weights.weights.as_str() {
         "synthetic" => format!("made up from seed {}", weights.seed),
         path => path.to_owned(),
     };
+    let mut repeats = vec![
+        Setting::new("warm-up rounds", sampling.warmup_rounds),
+        Setting::new("repeats", sampling.repeats),
+        Setting::new("epochs", sampling.epochs),
+    ];
+    if infer.passes() > 1 {
+        repeats.push(Setting::new("forward passes in a round or repeat, each timed", infer.passes()));
+    }
     Assumptions {
         run: metrics.run.id.clone(),
         device,
-        repeats: vec![
-            Setting::new("warm-up rounds", sampling.warmup_rounds),
-            Setting::new("repeats", sampling.repeats),
-            Setting::new("epochs", sampling.epochs),
-        ],
-        batch: vec![Setting::new("inputs at once", 1)],
+        repeats,
+        batch: vec![Setting::new("inputs at once", infer.batch())],
         model: vec![
             Setting::new("model", metrics.run.model.clone().unwrap_or_else(unknown)),
             Setting::new("weights", weights_text),
             Setting::new("computed in", "fp32"),
         ],
-        decoding: vec![
-            Setting::new("tokens at most", infer.max_new_tokens),
-            Setting::new("temperature", infer.temperature),
-            Setting::new("top-p", infer.top_p),
-            Setting::new("no repeated run of", infer.no_repeat_ngram_size),
-            Setting::new("logits at prefill", logits),
-            Setting::new("stops at", "the end-of-sequence token or the limit"),
-        ],
-        preprocessing: vec![
-            Setting::new("global view", format!("{0} x {0} pixels", infer.base_size)),
-            Setting::new("tile", format!("{0} x {0} pixels", infer.image_size)),
-            Setting::new(
-                "tiles",
-                if infer.crop_mode { format!("{} to {}", infer.min_tiles, infer.max_tiles) } else { "none".into() },
-            ),
-            Setting::new("normalisation", "mean 0.5, standard deviation 0.5"),
-            Setting::new("prompt", format!("{:?}", infer.prompt)),
-        ],
+        decoding: infer.decoding().map_or_else(
+            || vec![Setting::new("decoding", "none: one forward pass is the stage prefill")],
+            |decoding| decoded(decoding, request.last_logits_only),
+        ),
+        preprocessing: preprocessed(infer),
         profiling: vec![
             Setting::new("stage times", "passes without instruments"),
             Setting::new("operators", "one more pass over each input, every operation timed"),
         ],
         data: vec![
-            Setting::new("images", format!("{} under {}", inputs.count, inputs.dataset_root)),
+            Setting::new(infer.feed().plural(), format!("{} under {}", inputs.count, inputs.dataset_root)),
             Setting::new("taken in each epoch", taken),
             Setting::new("order", if sampling.shuffle { "random" } else { "by name" }),
             Setting::new("seed", sampling.seed),
         ],
         repeat_command: Some(format!("llm-perf profile --from {}", metrics.run.id)),
+    }
+}
+
+fn decoded(decoding: &DecodingSettings, last_logits_only: bool) -> Vec<Setting> {
+    vec![
+        Setting::new("tokens at most", decoding.max_new_tokens),
+        Setting::new("temperature", decoding.temperature),
+        Setting::new("top-p", decoding.top_p),
+        Setting::new("no repeated run of", decoding.no_repeat_ngram_size),
+        Setting::new("logits at prefill", if last_logits_only { "last position" } else { "all positions" }),
+        Setting::new("stops at", "the end-of-sequence token or the limit"),
+    ]
+}
+
+fn preprocessed(infer: &InferSettings) -> Vec<Setting> {
+    let square = |side: u64| format!("{side} x {side} pixels");
+    match infer {
+        InferSettings::Pages(page, _) => {
+            let tiles = format!("{} to {}", page.min_tiles, page.max_tiles);
+            vec![
+                Setting::new("global view", square(page.base_size)),
+                Setting::new("tile", square(page.image_size)),
+                Setting::new("tiles", if page.crop_mode { tiles } else { "none".into() }),
+                Setting::new("normalisation", "mean 0.5, standard deviation 0.5"),
+                Setting::new("prompt", format!("{:?}", page.prompt)),
+            ]
+        }
+        InferSettings::Prompts(prompt, _) => match prompt.seq_len {
+            Some(length) => vec![Setting::new("tokens", format!("{length}, made up from seed {}", prompt.seed))],
+            None => vec![Setting::new("prompt", format!("{:?}", prompt.prompt))],
+        },
+        InferSettings::Pictures(pictures) => vec![
+            Setting::new("picture", square(pictures.image_size)),
+            Setting::new("pixels", format!("from -1 to 1, made up from seed {}", pictures.seed)),
+        ],
     }
 }

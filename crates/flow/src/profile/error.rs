@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use engine::{EngineError, InputError};
 use meter::MeterError;
+use types::{Bytes, DType};
 
 use crate::CollectError;
 use crate::analyze::AnalyzeError;
@@ -13,29 +14,51 @@ use crate::hardware::DeviceError;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ProfileError {
-    /// A model this verb cannot run yet.
-    #[error("{model} takes no pages; this version profiles models that read pages")]
-    NoPages {
+    /// An input that is not what the network takes.
+    #[error("{name} is not what this model takes")]
+    WrongFeed {
+        /// The input.
+        name: String,
+    },
+    /// A prompt with more tokens than are run.
+    #[error("{name} has {tokens} tokens; at most {most} are run")]
+    PromptTooLong {
+        /// The input.
+        name: String,
+        /// Its tokens.
+        tokens: u64,
+        /// The most.
+        most: u64,
+    },
+    /// A model that does not fit the memory.
+    #[error("the weights of {model} take {needed} in {dtype}, and {available} of memory are free")]
+    Memory {
         /// The model.
         model: String,
+        /// Memory of the weights.
+        needed: Bytes,
+        /// Their element type.
+        dtype: DType,
+        /// Memory there is.
+        available: Bytes,
     },
     /// No dataset of that name ships with the program.
-    #[error("no dataset `builtin:{name}` ships with the program; there is `builtin:pages`")]
+    #[error("no dataset `builtin:{name}` ships with the program; there are `builtin:pages` and `builtin:prompts`")]
     NoDataset {
         /// What was asked for.
         name: String,
     },
-    /// A dataset without images.
-    #[error("no image under {root} matches {patterns}")]
-    NoImages {
+    /// A dataset without files.
+    #[error("no file under {root} matches {patterns}")]
+    NoInputs {
         /// The folder.
         root: String,
         /// The patterns.
         patterns: String,
     },
-    /// Images, but none that can be read.
-    #[error("none of the {count} images can be used; the first: {problem}")]
-    NoUsableImages {
+    /// Inputs, but none that can be used.
+    #[error("none of the {count} inputs can be used; the first: {problem}")]
+    NoUsableInputs {
         /// How many there are.
         count: usize,
         /// What is wrong with the first.
@@ -60,8 +83,10 @@ pub enum ProfileError {
         reason: std::io::Error,
     },
     /// What ships with the program is broken.
-    #[error("the pages that ship with the program are broken: {reason}")]
+    #[error("the {dataset} that ship with the program are broken: {reason}")]
     Shipped {
+        /// Which dataset.
+        dataset: String,
         /// How.
         reason: String,
     },
@@ -110,11 +135,13 @@ impl ProfileError {
     /// The next step, where there is one that the message does not already say.
     pub fn hint(&self) -> Option<String> {
         match self {
-            Self::NoImages { .. } => {
-                Some("PNG and JPEG are read; --inputs takes a folder, a file or a pattern".to_owned())
-            }
-            Self::NoPages { .. } => {
-                Some("`llm-perf analyze` models it; `llm-perf models` lists what can be run".to_owned())
+            Self::NoInputs { .. } => Some(
+                "models that read pages take PNG and JPEG, others text files; --inputs takes a folder, a file or a \
+                 pattern"
+                    .to_owned(),
+            ),
+            Self::Memory { .. } => {
+                Some("`llm-perf analyze` models it without running it; `llm-perf models` lists smaller ones".to_owned())
             }
             Self::Collect(error) => error.hint(),
             Self::Analyze(error) => error.hint(),
@@ -122,12 +149,16 @@ impl ProfileError {
         }
     }
 
+    /// Whether one input is to blame, so that the others can be run without it.
+    pub(super) fn is_about_one_input(&self) -> bool {
+        matches!(self, Self::Input(_) | Self::PromptTooLong { .. })
+    }
+
     /// Whether the request was wrong, rather than the run failing.
     pub fn is_wrong_usage(&self) -> bool {
         match self {
-            Self::NoPages { .. }
-            | Self::NoDataset { .. }
-            | Self::NoImages { .. }
+            Self::NoDataset { .. }
+            | Self::NoInputs { .. }
             | Self::Pattern { .. }
             | Self::Setting { .. }
             | Self::Unreadable { .. } => true,

@@ -1,27 +1,26 @@
-//! The images a run is given: found, hashed, measured, chosen.
+//! The inputs of a run: found, hashed, measured, chosen.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-use engine::image;
-use globset::{Glob, GlobSet, GlobSetBuilder};
-use include_dir::{Dir, include_dir};
+use engine::image::{self, Page};
 use serde::Deserialize;
-use types::{Bytes, InputImage, InputSet, SchemaTag};
+use types::{Bytes, InputImage, InputPrompt, InputSet, SchemaTag};
 
 use super::ProfileError;
+use super::files::{self, Found};
+use super::random::Random;
+use super::settings::{InferSettings, TEXT_MARK};
 
-static PAGES: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/../../assets/pages");
+/// What `inputs.yaml` calls the root of inputs that were made up.
+const SYNTHETIC: &str = "synthetic";
 
-/// How a dataset that ships with the program is named.
-const BUILT_IN: &str = "builtin:";
-
-/// Largest image file that is read.
-const LARGEST_FILE: u64 = 512 << 20;
+/// What it calls the root of a prompt that stands in the configuration.
+const CONFIGURATION: &str = "config";
 
 /// The `dataset` part of a configuration.
 #[derive(Clone, Debug, Deserialize)]
 pub struct DatasetSettings {
-    /// Folder, or `builtin:pages`.
+    /// Folder, or `builtin:NAME`.
     pub root: String,
     /// Patterns of files to take.
     pub include: Vec<String>,
@@ -52,203 +51,204 @@ pub struct SamplingSettings {
     pub repeats: u32,
 }
 
-/// One image, in memory.
+/// All inputs, and where they come from.
 #[derive(Debug)]
-pub(super) struct Input {
-    pub(super) facts: InputImage,
-    /// Its bytes; absent when it could not be read.
-    pub(super) content: Option<Vec<u8>>,
+pub(super) struct Inputs {
+    /// Folder, `builtin:NAME`, `config` or `synthetic`.
+    pub(super) root: String,
+    pub(super) file_list: Option<String>,
+    pub(super) all: Vec<Input>,
 }
 
-/// Every image of a dataset, by name, readable or not.
-pub(super) fn find(settings: &DatasetSettings) -> Result<Vec<Input>, ProfileError> {
-    let inputs = match settings.root.strip_prefix(BUILT_IN) {
-        Some("pages") => built_in(settings)?,
-        Some(other) => return Err(ProfileError::NoDataset { name: other.to_owned() }),
-        None => on_disk(settings)?,
+/// One input, in memory.
+#[derive(Debug)]
+pub(super) struct Input {
+    pub(super) name: String,
+    pub(super) path: String,
+    pub(super) category: Option<String>,
+    pub(super) bytes: Option<Bytes>,
+    pub(super) sha256: Option<String>,
+    pub(super) content: Content,
+    /// Whether the run measures it.
+    pub(super) used: bool,
+    /// Why it cannot be used.
+    pub(super) problem: Option<String>,
+}
+
+/// What an input consists of.
+#[derive(Debug)]
+pub(super) enum Content {
+    /// An image file, with its size where the header tells.
+    Image { file: Vec<u8>, page: Option<Page> },
+    /// A text, and how many tokens the prompt around it has, once that is known.
+    Text { text: String, tokens: Option<u64> },
+    /// Made-up tokens.
+    Tokens { count: u64, seed: u64 },
+    /// Made-up pictures.
+    Pictures { count: u32, side: u64, seed: u64 },
+}
+
+/// Every input that the settings ask for, usable or not; at least one.
+pub(super) fn find(dataset: &DatasetSettings, infer: &InferSettings) -> Result<Inputs, ProfileError> {
+    let made = |root: &str, input: Input| Inputs { root: root.to_owned(), file_list: None, all: vec![input] };
+    let read: fn(Found) -> Input = match infer {
+        InferSettings::Pictures(settings) => {
+            let (count, side, seed) = (settings.batch, settings.image_size, settings.seed);
+            let name = format!("{count} random {side} x {side}");
+            let content = Content::Pictures { count, side, seed };
+            return Ok(made(SYNTHETIC, Input::new(name, format!("{SYNTHETIC}:seed={seed}"), content)));
+        }
+        InferSettings::Prompts(settings, _) => match (settings.seq_len, settings.seed) {
+            (Some(count), seed) => {
+                let path = format!("{SYNTHETIC}:seed={seed}");
+                let input = Input::new(format!("{count} random tokens"), path, Content::Tokens { count, seed });
+                return Ok(made(SYNTHETIC, input));
+            }
+            (None, _) if !settings.prompt.contains(TEXT_MARK) => {
+                let content = Content::Text { text: String::new(), tokens: None };
+                let mut input = Input::new("prompt".to_owned(), format!("{CONFIGURATION}:infer.prompt"), content);
+                input.hash(settings.prompt.as_bytes());
+                return Ok(made(CONFIGURATION, input));
+            }
+            (None, _) => Input::text,
+        },
+        InferSettings::Pages(..) => Input::image,
     };
-    if inputs.is_empty() {
-        return Err(ProfileError::NoImages { root: settings.root.clone(), patterns: settings.include.join(", ") });
+    let all: Vec<Input> = files::find(dataset)?.into_iter().map(read).collect();
+    if all.is_empty() {
+        return Err(ProfileError::NoInputs { root: dataset.root.clone(), patterns: dataset.include.join(", ") });
     }
-    Ok(inputs)
+    let file_list = dataset.file_list.as_ref().map(|file| file.display().to_string());
+    Ok(Inputs { root: dataset.root.clone(), file_list, all })
 }
 
 /// The inputs of one epoch, as indices; the same seed and epoch give the same.
 pub(super) fn choose(settings: &SamplingSettings, usable: &[usize], epoch: u32) -> Vec<usize> {
     let mut order = usable.to_vec();
     if settings.shuffle {
-        let mut state = settings.seed ^ (u64::from(epoch) << 32);
+        let mut random = Random::new(settings.seed ^ (u64::from(epoch) << 32));
         for index in (1..order.len()).rev() {
-            state = state.wrapping_add(0x9E37_79B9_7F4A_7C15);
-            let mixed = (state ^ (state >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-            let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-            order.swap(index, ((mixed ^ (mixed >> 31)) % (index as u64 + 1)) as usize);
+            order.swap(index, (random.next() % (index as u64 + 1)) as usize);
         }
     }
     order.truncate(settings.samples_per_epoch.unwrap_or(usize::MAX));
     order
 }
 
-/// The document of these inputs.
-pub(super) fn document(settings: &DatasetSettings, inputs: &[Input]) -> InputSet {
-    InputSet {
-        schema: SchemaTag::new(),
-        dataset_root: settings.root.clone(),
-        subset_filelist: settings.file_list.as_ref().map(|file| file.display().to_string()),
-        count: inputs.len() as u64,
-        images: inputs.iter().map(|input| input.facts.clone()).collect(),
-        prompts: Vec::new(),
-    }
-}
-
-fn built_in(settings: &DatasetSettings) -> Result<Vec<Input>, ProfileError> {
-    #[derive(Deserialize)]
-    struct Manifest {
-        pages: Vec<Page>,
-    }
-    #[derive(Deserialize)]
-    struct Page {
-        file: String,
-        category: String,
-    }
-    let broken = |reason: String| ProfileError::Shipped { reason };
-    let manifest = PAGES.get_file("manifest.yaml").and_then(|file| file.contents_utf8());
-    let manifest = manifest.ok_or_else(|| broken("manifest.yaml is not there".to_owned()))?;
-    let manifest: Manifest = serde_saphyr::from_str(manifest).map_err(|error| broken(error.to_string()))?;
-    let filter = Filter::new(settings)?;
-    let mut inputs = Vec::new();
-    for page in manifest.pages.into_iter().filter(|page| filter.takes(Path::new(&page.file))) {
-        let file = PAGES.get_file(&page.file).ok_or_else(|| broken(format!("{} is not there", page.file)))?;
-        let path = format!("{BUILT_IN}pages/{}", page.file);
-        inputs.push(Input::new(page.file, path, Some(page.category), Ok(file.contents().to_vec())));
-    }
-    Ok(inputs)
-}
-
-fn on_disk(settings: &DatasetSettings) -> Result<Vec<Input>, ProfileError> {
-    let root = Path::new(&settings.root);
-    let unreadable = |path: &Path| {
-        let path = path.to_owned();
-        move |reason| ProfileError::Unreadable { path, reason }
-    };
-    let mut files = match &settings.file_list {
-        Some(list) => {
-            let text = std::fs::read_to_string(list).map_err(unreadable(list))?;
-            let lines = text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'));
-            lines.map(PathBuf::from).collect()
+impl Inputs {
+    /// Those that nothing is known to be wrong with, as indices; at least one.
+    pub(super) fn usable(&self) -> Result<Vec<usize>, ProfileError> {
+        let fine = |(index, input): (usize, &Input)| input.problem.is_none().then_some(index);
+        let usable: Vec<usize> = self.all.iter().enumerate().filter_map(fine).collect();
+        if usable.is_empty() {
+            let problem = self.all.iter().find_map(|input| input.problem.clone()).unwrap_or_default();
+            return Err(ProfileError::NoUsableInputs { count: self.all.len(), problem });
         }
-        None if root.is_file() => vec![PathBuf::new()],
-        None => {
-            let filter = Filter::new(settings)?;
-            let mut found = Vec::new();
-            walk(root, Path::new(""), settings.recursive, &mut found).map_err(unreadable(root))?;
-            found.retain(|path| filter.takes(path));
-            found
-        }
-    };
-    files.sort();
-    files.dedup();
-    let inputs = files.into_iter().map(|relative| {
-        let path = if relative.as_os_str().is_empty() { root.to_owned() } else { root.join(&relative) };
-        let name = if relative.as_os_str().is_empty() { path.file_name().map(PathBuf::from) } else { Some(relative) };
-        let name = name.unwrap_or_default().display().to_string();
-        let absolute = std::path::absolute(&path).unwrap_or_else(|_| path.clone());
-        Input::new(name, absolute.display().to_string(), None, read(&path))
-    });
-    Ok(inputs.collect())
-}
-
-fn read(path: &Path) -> std::io::Result<Vec<u8>> {
-    let size = std::fs::metadata(path)?.len();
-    if size > LARGEST_FILE {
-        return Err(std::io::Error::other(format!("{size} bytes are too many for an image")));
+        Ok(usable)
     }
-    std::fs::read(path)
-}
 
-/// Files under `root`, relative to it.
-fn walk(root: &Path, inside: &Path, recursive: bool, found: &mut Vec<PathBuf>) -> std::io::Result<()> {
-    for entry in std::fs::read_dir(root.join(inside))? {
-        let entry = entry?;
-        let path = inside.join(entry.file_name());
-        // A link to a folder is not followed: it may lead back here.
-        if entry.file_type()?.is_dir() {
-            if recursive {
-                walk(root, &path, recursive, found)?;
-            }
-        } else {
-            found.push(path);
+    /// What was wrong with those that could not be used.
+    pub(super) fn problems(&self) -> Vec<String> {
+        self.all.iter().filter_map(|input| input.problem.clone()).collect()
+    }
+
+    /// The document of these inputs.
+    pub(super) fn document(&self) -> InputSet {
+        InputSet {
+            schema: SchemaTag::new(),
+            dataset_root: self.root.clone(),
+            subset_filelist: self.file_list.clone(),
+            count: self.all.len() as u64,
+            images: self.all.iter().filter_map(Input::as_image).collect(),
+            prompts: self.all.iter().filter_map(Input::as_prompt).collect(),
         }
     }
-    Ok(())
 }
 
 impl Input {
-    fn new(name: String, path: String, category: Option<String>, content: std::io::Result<Vec<u8>>) -> Self {
-        let mut facts = InputImage {
-            name,
-            path,
-            width: None,
-            height: None,
-            bytes: None,
-            sha256: None,
-            category,
-            used: false,
-            problem: None,
+    fn new(name: String, path: String, content: Content) -> Self {
+        Self { name, path, category: None, bytes: None, sha256: None, content, used: false, problem: None }
+    }
+
+    /// An image file; its header is read, its pixels are not.
+    fn image(found: Found) -> Self {
+        let measured = |name: &str, file: Vec<u8>| match image::measure(name, &file) {
+            Ok(page) => (Content::Image { file, page: Some(page) }, None),
+            Err(error) => (Content::Image { file: Vec::new(), page: None }, Some(error.to_string())),
         };
-        let content = match content {
-            Err(error) => {
-                facts.problem = Some(format!("cannot read {}: {error}", facts.path));
-                return Self { facts, content: None };
-            }
-            Ok(content) => content,
+        Self::of_file(found, measured)
+    }
+
+    /// A text file.
+    fn text(found: Found) -> Self {
+        let decoded = |name: &str, file: Vec<u8>| {
+            let (text, problem) = match String::from_utf8(file) {
+                Ok(text) if text.trim().is_empty() => (String::new(), Some(format!("{name} is empty"))),
+                Ok(text) => (text, None),
+                Err(error) => {
+                    let at = error.utf8_error().valid_up_to();
+                    (String::new(), Some(format!("{name} is not UTF-8 text: byte {at} begins no character")))
+                }
+            };
+            (Content::Text { text, tokens: None }, problem)
         };
-        facts.bytes = Some(Bytes::new(content.len() as u64));
-        facts.sha256 = Some(collect::run::sha256(&content));
-        match image::measure(&facts.name, &content) {
-            Ok(page) => {
-                facts.width = Some(page.width.into());
-                facts.height = Some(page.height.into());
-                Self { facts, content: Some(content) }
-            }
-            Err(error) => {
-                facts.problem = Some(error.to_string());
-                Self { facts, content: None }
-            }
+        Self::of_file(found, decoded)
+    }
+
+    fn of_file(found: Found, read: impl FnOnce(&str, Vec<u8>) -> (Content, Option<String>)) -> Self {
+        let Found { name, path, category, content } = found;
+        let unreadable = content.as_ref().err().map(|error| format!("cannot read {path}: {error}"));
+        let file = content.unwrap_or_default();
+        let mut input = Self::new(name, path, Content::Tokens { count: 0, seed: 0 });
+        input.category = category;
+        if unreadable.is_none() {
+            input.hash(&file);
         }
+        let (content, problem) = read(&input.name, file);
+        input.content = content;
+        input.problem = unreadable.or(problem);
+        input
     }
-}
 
-/// Which files a dataset takes.
-struct Filter {
-    include: GlobSet,
-    exclude: GlobSet,
-}
+    fn hash(&mut self, content: &[u8]) {
+        self.bytes = Some(Bytes::new(content.len() as u64));
+        self.sha256 = Some(collect::run::sha256(content));
+    }
 
-impl Filter {
-    fn new(settings: &DatasetSettings) -> Result<Self, ProfileError> {
-        let set = |key: &'static str, patterns: &[String]| {
-            let mut builder = GlobSetBuilder::new();
-            for pattern in patterns {
-                // A pattern without a folder means any folder.
-                let anywhere = if pattern.contains('/') { pattern.clone() } else { format!("**/{pattern}") };
-                let glob = Glob::new(&anywhere).map_err(|error| ProfileError::Pattern {
-                    key,
-                    pattern: pattern.clone(),
-                    reason: error.to_string(),
-                })?;
-                builder.add(glob);
-            }
-            builder.build().map_err(|error| ProfileError::Pattern {
-                key,
-                pattern: patterns.join(", "),
-                reason: error.to_string(),
-            })
+    fn as_image(&self) -> Option<InputImage> {
+        let side = match &self.content {
+            Content::Image { page, .. } => page.map(|page| [page.width, page.height].map(u64::from)),
+            Content::Pictures { side, .. } => Some([*side, *side]),
+            Content::Text { .. } | Content::Tokens { .. } => return None,
         };
-        Ok(Self { include: set("include", &settings.include)?, exclude: set("exclude", &settings.exclude)? })
+        Some(InputImage {
+            name: self.name.clone(),
+            path: self.path.clone(),
+            width: side.map(|[width, _]| width),
+            height: side.map(|[_, height]| height),
+            bytes: self.bytes,
+            sha256: self.sha256.clone(),
+            category: self.category.clone(),
+            used: self.used,
+            problem: self.problem.clone(),
+        })
     }
 
-    fn takes(&self, path: &Path) -> bool {
-        self.include.is_match(path) && !self.exclude.is_match(path)
+    fn as_prompt(&self) -> Option<InputPrompt> {
+        let tokens = match &self.content {
+            Content::Text { tokens, .. } => *tokens,
+            Content::Tokens { count, .. } => Some(*count),
+            Content::Image { .. } | Content::Pictures { .. } => return None,
+        };
+        Some(InputPrompt {
+            name: self.name.clone(),
+            path: self.path.clone(),
+            tokens,
+            bytes: self.bytes,
+            sha256: self.sha256.clone(),
+            category: self.category.clone(),
+            used: self.used,
+            problem: self.problem.clone(),
+        })
     }
 }

@@ -1,20 +1,14 @@
-//! The passes of a profile: uninstrumented runs for the times, one instrumented run for the operators.
+//! One inference: the stages timed, the operations recorded when asked.
 
-use engine::image::{self, ImageSettings};
-use engine::{Forward, PromptData, Sampler, SamplingSettings, Session, Tokenizer, Trace, nvtx, prompt};
-use network::Model;
-use types::{InputFacts, Nanos, Sample, Stage};
+use std::collections::BTreeMap;
 
-use super::inputs::Input;
-use super::{InferSettings, ProfileError};
+use engine::{Forward, Generation, PromptData, Sampler, Session, Tokenizer, Trace, nvtx};
+use network::{Model, Module};
+use types::{Nanos, RoutingCounts, Sample, Stage};
 
-/// One input, prepared: everything before the first stage is done.
-pub(super) struct Prepared {
-    pub(super) facts: InputFacts,
-    /// Sides of the global view and of a tile, as they were cut.
-    pub(super) sides: [u64; 2],
-    prompt: PromptData,
-}
+use super::ProfileError;
+use super::prepare::{Fed, Prepared};
+use super::settings::DecodingSettings;
 
 /// Which run of which input.
 #[derive(Clone, Copy, Debug)]
@@ -25,6 +19,7 @@ pub(super) struct Turn {
 }
 
 /// What one run gave.
+#[derive(Default)]
 pub(super) struct Inference {
     /// Times of its stages.
     pub(super) samples: Vec<Sample>,
@@ -36,48 +31,70 @@ pub(super) struct Inference {
     pub(super) prefill: Trace,
     /// Operations of decode, when traced.
     pub(super) decode: Trace,
+    /// Where experts were used.
+    pub(super) routing: Vec<RoutingCounts>,
 }
 
 /// Runs inputs on one session.
 pub(super) struct Runner<'a> {
     pub(super) session: &'a Session,
-    pub(super) tokenizer: &'a Tokenizer,
-    pub(super) infer: &'a InferSettings,
+    /// For networks that generate.
+    pub(super) writer: Option<Writer<'a>>,
     pub(super) last_logits_only: bool,
 }
 
+/// What turns logits into text.
+#[derive(Clone, Copy)]
+pub(super) struct Writer<'a> {
+    pub(super) tokenizer: &'a Tokenizer,
+    pub(super) decoding: &'a DecodingSettings,
+}
+
+/// What one inference is told besides its input.
+pub(super) struct Order<'a> {
+    pub(super) turn: Turn,
+    pub(super) traced: bool,
+    /// Told when a stage begins.
+    pub(super) begins: &'a mut dyn FnMut(Stage),
+}
+
 impl Runner<'_> {
-    /// Decodes, cuts, normalises and tokenises one input.
-    pub(super) fn prepare(&self, input: &Input) -> Result<Prepared, ProfileError> {
-        let content = input.content.as_deref().unwrap_or_default();
-        let picture = image::decode(&input.facts.name, content)?;
-        let page = image::prepare(&picture, &self.infer.image());
-        let crop_grid = page.crop_grid;
-        let tile = page.tiles.as_ref().map_or(self.infer.image_size, |tiles| tiles.side as u64);
-        let sides = [page.global.side as u64, tile];
-        let prompt = prompt::build(self.tokenizer, &self.infer.prompt, Some(page))?;
-        let facts = InputFacts {
-            name: input.facts.name.clone(),
-            width: input.facts.width,
-            height: input.facts.height,
-            crop_grid: Some(crop_grid),
-            prompt_tokens: prompt.ids.len() as u64,
-            image_tokens: prompt.image_mask.iter().filter(|masked| **masked).count() as u64,
-            generated_tokens: 0,
-        };
-        Ok(Prepared { facts, sides, prompt })
+    /// One inference from a prepared input to the last token.
+    pub(super) fn infer(&self, input: &Prepared, order: Order<'_>) -> Result<Inference, ProfileError> {
+        match (&input.fed, self.writer) {
+            (Fed::Prompt(prompt), Some(writer)) => self.generate(input, prompt, writer, order),
+            (Fed::Pictures(pictures), _) => {
+                let mut run = self.session.begin(0);
+                run.set_tracing(order.traced);
+                (order.begins)(Stage::Prefill);
+                let begin = self.session.now();
+                let forward = run.classify(pictures)?;
+                let wall = self.session.now() - begin;
+                let samples = samples(&input.facts.name, order.turn, &forward, None, self.session.model());
+                Ok(Inference { samples, wall, prefill: forward.trace, ..Inference::default() })
+            }
+            (Fed::Prompt(_), None) => Err(ProfileError::WrongFeed { name: input.facts.name.clone() }),
+        }
     }
 
-    /// One inference from a prepared prompt to the last token.
-    pub(super) fn infer(&self, input: &Prepared, turn: Turn, traced: bool) -> Result<Inference, ProfileError> {
-        let most = self.infer.max_new_tokens.max(1) as usize;
-        let mut run = self.session.begin(input.prompt.ids.len() + most);
-        run.set_tracing(traced);
-        let mut sampler = Sampler::new(self.infer.sampling())?;
+    fn generate(
+        &self,
+        input: &Prepared,
+        prompt: &PromptData,
+        writer: Writer<'_>,
+        order: Order<'_>,
+    ) -> Result<Inference, ProfileError> {
+        let most = writer.decoding.max_new_tokens.max(1) as usize;
+        let mut run = self.session.begin(prompt.ids.len() + most);
+        run.set_tracing(order.traced);
+        let mut sampler = Sampler::new(writer.decoding.sampling())?;
+        (order.begins)(Stage::Prefill);
         let begin = self.session.now();
-        let prefill = run.prefill(&input.prompt, self.last_logits_only)?;
-        let mut history = input.prompt.ids.clone();
+        let prefill = run.prefill(prompt, self.last_logits_only)?;
+        let mut routing = self.routing(&mut run, Stage::Prefill);
+        let mut history = prompt.ids.clone();
         let mut tokens = Vec::with_capacity(most);
+        (order.begins)(Stage::Decode);
         // The first token is chosen from what prefill gave; choosing it belongs to decode, which begins here.
         let range = nvtx::Range::push("decode_all");
         let start = self.session.now();
@@ -88,7 +105,7 @@ impl Runner<'_> {
             let token = sampler.next(&logits, &history)?;
             tokens.push(token);
             history.push(token);
-            if tokens.len() >= most || self.tokenizer.is_end(token) {
+            if tokens.len() >= most || writer.tokenizer.is_end(token) {
                 break;
             }
             let mut step = run.step(token)?;
@@ -100,17 +117,30 @@ impl Runner<'_> {
         let decode = self.session.now() - start;
         drop(range);
         let wall = self.session.now() - begin;
-        let samples = samples(&input.facts.name, turn, &prefill, decode, self.session.model());
-        Ok(Inference { samples, wall, tokens, prefill: prefill.trace, decode: traces })
+        routing.extend(self.routing(&mut run, Stage::Decode));
+        let samples = samples(&input.facts.name, order.turn, &prefill, Some(decode), self.session.model());
+        Ok(Inference { samples, wall, tokens, prefill: prefill.trace, decode: traces, routing })
     }
 
-    /// Text of generated tokens.
+    /// Where tokens were sent since the last call.
+    fn routing(&self, run: &mut Generation<'_>, stage: Stage) -> Vec<RoutingCounts> {
+        let blueprint = self.session.model().blueprint();
+        let counted: BTreeMap<Module, Vec<u64>> = run.take_routed();
+        let counts = |(module, tokens_per_expert)| RoutingCounts {
+            path: blueprint.module(module).path.clone(),
+            stage,
+            tokens_per_expert,
+        };
+        counted.into_iter().map(counts).collect()
+    }
+
+    /// Text of generated tokens; empty for networks that generate none.
     pub(super) fn text(&self, tokens: &[i64]) -> Result<String, ProfileError> {
-        Ok(self.tokenizer.decode(tokens)?)
+        self.writer.map_or(Ok(String::new()), |writer| Ok(writer.tokenizer.decode(tokens)?))
     }
 }
 
-fn samples(input: &str, turn: Turn, prefill: &Forward, decode: Nanos, model: &Model) -> Vec<Sample> {
+fn samples(input: &str, turn: Turn, prefill: &Forward, decode: Option<Nanos>, model: &Model) -> Vec<Sample> {
     let sample = |stage: Stage, wall_ns: Nanos| Sample {
         stage,
         input: Some(input.to_owned()),
@@ -130,29 +160,6 @@ fn samples(input: &str, turn: Turn, prefill: &Forward, decode: Nanos, model: &Mo
         samples.push(sample(Stage::Vision, parts.iter().map(|(_, time)| *time).sum()));
         samples.extend(parts.into_iter().map(|(stage, time)| sample(stage, time)));
     }
-    samples.push(sample(Stage::Decode, decode));
+    samples.extend(decode.map(|decode| sample(Stage::Decode, decode)));
     samples
-}
-
-impl InferSettings {
-    /// How pages are cut.
-    pub(super) fn image(&self) -> ImageSettings {
-        ImageSettings {
-            base_size: self.base_size,
-            image_size: self.image_size,
-            crop_mode: self.crop_mode,
-            min_tiles: self.min_tiles,
-            max_tiles: self.max_tiles,
-        }
-    }
-
-    /// How tokens are chosen.
-    fn sampling(&self) -> SamplingSettings {
-        SamplingSettings {
-            temperature: self.temperature,
-            top_p: self.top_p,
-            no_repeat_ngram_size: usize::try_from(self.no_repeat_ngram_size).unwrap_or(usize::MAX),
-            seed: 0,
-        }
-    }
 }

@@ -2,22 +2,28 @@
 
 mod artifacts;
 mod error;
+mod files;
 mod inputs;
 mod measure;
 mod passes;
+mod prepare;
+mod processor;
+mod random;
 mod records;
+mod settings;
 
 use std::path::PathBuf;
 
 use analysis::ProfileRecords;
-use collect::calibrate::{self, Store};
 use collect::run::{Outcome, RunFolder};
 use engine::{Checkpoint, Session, Tokenizer};
 use meter::Roofline;
+use network::Model;
+use network::config::ModelConfig;
 use serde::Deserialize;
 use types::{
-    Clock, ClockId, ClockKind, ComputeUnit, DType, Device, DeviceId, Hardware, InputSet, Metrics, PeakUsed,
-    ProfileSettings as RunCounts, RunHeader, Workload,
+    Clock, ClockId, ClockKind, DType, Device, DeviceId, Environment, InputSet, Metrics, ProfileSettings as RunCounts,
+    RunHeader, Stage, Workload,
 };
 
 use crate::RunRequest;
@@ -25,36 +31,11 @@ use crate::analyze;
 use crate::model::{AboutModel, LoadedModel};
 
 pub use error::ProfileError;
-use inputs::Input;
+use inputs::Inputs;
 pub use inputs::{DatasetSettings, SamplingSettings};
-use measure::Runner;
-
-/// The `infer` part of a configuration: how a page becomes a prompt and a prompt becomes text.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
-pub struct InferSettings {
-    /// Side of the global view.
-    pub base_size: u64,
-    /// Side of a tile.
-    pub image_size: u64,
-    /// Whether large pages are cut into tiles.
-    pub crop_mode: bool,
-    /// Fewest tiles of a page.
-    pub min_tiles: u64,
-    /// Most tiles of a page.
-    pub max_tiles: u64,
-    /// What the model is asked; `<image>` stands for the page.
-    pub prompt: String,
-    /// Tokens generated at most.
-    pub max_new_tokens: u64,
-    /// Zero takes the most likely token each time.
-    pub temperature: f64,
-    /// Share of probability kept when sampling.
-    pub top_p: f64,
-    /// No run of this many tokens comes twice; zero switches it off.
-    pub no_repeat_ngram_size: u64,
-    /// How attention is computed; the engine has one way of its own.
-    pub attention: String,
-}
+use measure::{Runner, Writer};
+use processor::{peak, processor};
+pub use settings::{DecodingSettings, Feed, InferSettings, PageSettings, PictureSettings, PromptSettings};
 
 /// Where weights come from: the `model.weights` and `model.seed` of a configuration.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
@@ -74,9 +55,9 @@ pub struct ProfileRequest {
     pub device: String,
     /// Where weights come from.
     pub weights: WeightSettings,
-    /// How a page becomes text.
+    /// What the model is fed, and how it writes.
     pub infer: InferSettings,
-    /// Which images.
+    /// Which files, and how often each is run.
     pub dataset: DatasetSettings,
     /// Whether prefill computes the logits of the last position only.
     pub last_logits_only: bool,
@@ -93,17 +74,43 @@ pub struct ProfileRequest {
 pub enum Progress<'a> {
     /// Something takes a while.
     Doing(&'a str),
-    /// One more inference of so many is done.
+    /// One more inference of so many begins, or gets to a stage.
     Inference {
         /// Done so far.
         done: u64,
         /// In all.
         total: u64,
+        /// What it is for.
+        pass: Pass,
         /// The input.
         input: &'a str,
+        /// The stage that begins; absent before the first, and where stages are too short to tell of.
+        stage: Option<Stage>,
     },
     /// Something a user should know.
     Note(&'a str),
+}
+
+/// What an inference is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pass {
+    /// To warm up.
+    WarmUp,
+    /// For its times.
+    Measuring,
+    /// For its operators.
+    Tracing,
+}
+
+impl Pass {
+    /// What a person calls it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::WarmUp => "warming up",
+            Self::Measuring => "measuring",
+            Self::Tracing => "recording operators",
+        }
+    }
 }
 
 /// The outcome.
@@ -124,7 +131,7 @@ pub struct Profile {
 /// What can fail cheaply fails before the folder is made; after that an error leaves a folder that says so. `stop` is
 /// asked between inferences.
 pub fn profile(
-    model: LoadedModel,
+    mut model: LoadedModel,
     request: &ProfileRequest,
     run: RunRequest,
     config_yaml: &str,
@@ -132,18 +139,18 @@ pub fn profile(
     stop: &dyn Fn() -> bool,
 ) -> Result<Profile, ProfileError> {
     check(&model, request)?;
-    let mut inputs = inputs::find(&request.dataset)?;
-    let usable: Vec<usize> =
-        inputs.iter().enumerate().filter(|(_, input)| input.content.is_some()).map(|(index, _)| index).collect();
-    if usable.is_empty() {
-        let problem = inputs.iter().find_map(|input| input.facts.problem.clone()).unwrap_or_default();
-        return Err(ProfileError::NoUsableImages { count: inputs.len(), problem });
-    }
+    fit_to_pictures(&mut model, &request.infer);
+    let mut inputs = inputs::find(&request.dataset, &request.infer)?;
+    inputs.usable()?;
+    let environment = crate::environment::capture(request.config_dir.as_deref())?;
+    check_memory(&model, &environment)?;
     let run = RunRequest { model: Some(model.id.clone()), device: Some(DeviceId::cpu().to_string()), ..run };
     let mut folder = RunFolder::create(run)?;
     let path = folder.path().to_owned();
-    match filled(&mut folder, model, request, &mut inputs, &usable, config_yaml, progress, stop) {
-        Ok((metrics, set, missing)) => {
+    let given = Given { request, environment: &environment, config_yaml };
+    match filled(&mut folder, model, &given, &mut inputs, progress, stop) {
+        Ok((metrics, set)) => {
+            let missing = inputs.problems();
             folder.finish(Outcome::from_missing(missing.clone()))?;
             Ok(Profile { metrics, inputs: set, folder: path, missing })
         }
@@ -155,10 +162,18 @@ pub fn profile(
     }
 }
 
+/// What a run is given besides its model and inputs.
+struct Given<'a> {
+    request: &'a ProfileRequest,
+    environment: &'a Environment,
+    config_yaml: &'a str,
+}
+
+/// The element type that the engine computes in, and so of everything it is fed. Candle's bfloat16 products widen on
+/// every call, which is slower than single precision throughout.
+const COMPUTED: DType = DType::Fp32;
+
 fn check(model: &LoadedModel, request: &ProfileRequest) -> Result<(), ProfileError> {
-    if !model.network.takes_pictures() {
-        return Err(ProfileError::NoPages { model: model.id.clone() });
-    }
     let one_of = |key: &'static str, expected: &'static str, found: &str, allowed: &[&str]| {
         if allowed.contains(&found) {
             return Ok(());
@@ -167,13 +182,7 @@ fn check(model: &LoadedModel, request: &ProfileRequest) -> Result<(), ProfileErr
     };
     one_of("engine", "`native`, the only one there is", &request.engine, &["native"])?;
     one_of("device", "`cpu` or `auto`: models run on the processor only", &request.device, &["cpu", "auto"])?;
-    one_of(
-        "infer.attention",
-        "`eager`: the engine computes attention in one way",
-        &request.infer.attention,
-        &["eager"],
-    )?;
-    if let Some(dtype) = model.wanted_dtype.filter(|dtype| *dtype != DType::Fp32) {
+    if let Some(dtype) = model.wanted_dtype.filter(|dtype| *dtype != COMPUTED) {
         let expected = "float32 or null: the processor computes in single precision";
         return Err(ProfileError::Setting { key: "model.dtype", expected, found: dtype.to_string() });
     }
@@ -183,34 +192,42 @@ fn check(model: &LoadedModel, request: &ProfileRequest) -> Result<(), ProfileErr
             return Err(ProfileError::Setting { key, expected: "at least 1", found: found.to_string() });
         }
     }
-    let infer = &request.infer;
-    for (key, size) in [("infer.base_size", infer.base_size), ("infer.image_size", infer.image_size)] {
-        if size == 0 || !size.is_multiple_of(16) || size > 4096 {
-            let expected = "a multiple of the patch size 16, up to 4096";
-            return Err(ProfileError::Setting { key, expected, found: size.to_string() });
-        }
+    request.infer.check()
+}
+
+/// A network that takes pictures of any size is modelled at the size it is fed.
+fn fit_to_pictures(model: &mut LoadedModel, infer: &InferSettings) {
+    if let (ModelConfig::ShallowResnet(config), InferSettings::Pictures(pictures)) = (&mut model.config, infer) {
+        config.image_size = pictures.image_size;
+        model.network = Model::new(&model.config);
     }
-    if infer.max_new_tokens == 0 || infer.max_new_tokens > 100_000 {
-        let found = infer.max_new_tokens.to_string();
-        return Err(ProfileError::Setting { key: "infer.max_new_tokens", expected: "1 to 100,000", found });
+}
+
+/// A model that does not fit would not fail: the system would end the program, or swap for hours.
+fn check_memory(model: &LoadedModel, environment: &Environment) -> Result<(), ProfileError> {
+    let memory = &environment.memory;
+    let Some(available) = [memory.available_bytes, memory.limit_bytes].into_iter().flatten().min() else {
+        return Ok(());
+    };
+    let elements = model.network.blueprint().params().map(|(_, entry)| entry.shape.elements()).sum();
+    let needed = COMPUTED.bytes_for(elements);
+    if needed > available {
+        return Err(ProfileError::Memory { model: model.id.clone(), needed, dtype: COMPUTED, available });
     }
     Ok(())
 }
 
-#[allow(clippy::too_many_arguments, reason = "the parts of one run, taken apart nowhere else")]
 fn filled(
     folder: &mut RunFolder,
     model: LoadedModel,
-    request: &ProfileRequest,
-    inputs: &mut [Input],
-    usable: &[usize],
-    config_yaml: &str,
+    given: &Given<'_>,
+    inputs: &mut Inputs,
     progress: &mut dyn FnMut(Progress<'_>),
     stop: &dyn Fn() -> bool,
-) -> Result<(Metrics, InputSet, Vec<String>), ProfileError> {
-    let environment = crate::environment::capture(request.config_dir.as_deref())?;
+) -> Result<(Metrics, InputSet), ProfileError> {
+    let Given { request, environment, config_yaml } = *given;
     folder.write_file("config.yaml", config_yaml.as_bytes())?;
-    folder.write_json("env.json", &environment)?;
+    folder.write_json("env.json", environment)?;
     folder.end_step("prepare")?;
 
     let processor = processor(progress)?;
@@ -219,33 +236,35 @@ fn filled(
         "synthetic" => Checkpoint::Synthetic { seed: request.weights.seed },
         path => Checkpoint::Safetensors(path.into()),
     };
-    // The processor computes in single precision: candle's bfloat16 products widen on every call.
-    let dtype = DType::Fp32;
     let LoadedModel { id, config_path, config, network, revision, notes, .. } = model;
-    let vocabulary = config.vocabulary().unwrap_or_default();
-    let session = Session::load(network, &checkpoint, dtype)?;
-    let tokenizer = tokenizer(&checkpoint, vocabulary)?;
-    let runner = Runner {
-        session: &session,
-        tokenizer: &tokenizer,
-        infer: &request.infer,
-        last_logits_only: request.last_logits_only,
-    };
-    let measured = passes::measure(&runner, request, inputs, usable, progress, stop)?;
-    let roofline = Roofline::new(&processor, [dtype], None).ok();
+    let session = Session::load(network, &checkpoint, COMPUTED)?;
     let network = session.model();
 
+    progress(Progress::Doing("preparing inputs"));
+    let vocabulary = config.vocabulary();
+    let tokenizer = vocabulary.map(|vocabulary| tokenizer(&checkpoint, vocabulary)).transpose()?;
+    let sampling = &request.dataset.sampling;
+    let plan = passes::plan(sampling, inputs, |input| {
+        prepare::prepare(input, &request.infer, tokenizer.as_ref(), vocabulary.unwrap_or_default())
+    })?;
+    let writer = tokenizer.as_ref().zip(request.infer.decoding());
+    let runner = Runner {
+        session: &session,
+        writer: writer.map(|(tokenizer, decoding)| Writer { tokenizer, decoding }),
+        last_logits_only: request.last_logits_only,
+    };
+    let measured = passes::measure(&runner, request, plan, progress, stop)?;
+
+    let roofline = Roofline::new(&processor, [COMPUTED], None).ok();
     let mut work = Vec::new();
     let mut operators = Vec::new();
     let mut workload: Option<Workload> = None;
     for one in &measured.inputs {
-        let (one_workload, one_work) =
-            records::work(network, &one.prepared.facts, one.kind, one.prepared.sides, dtype, request.last_logits_only)?;
+        let (one_workload, one_work) = records::work(network, &one.prepared, COMPUTED, request.last_logits_only)?;
         workload.get_or_insert(one_workload);
         work.extend(one_work);
         operators.extend(records::operators(network, roofline.as_ref(), &one.traced.prefill, &one.traced.decode));
     }
-    let sampling = &request.dataset.sampling;
     let records = ProfileRecords {
         run: RunHeader {
             id: folder.id().to_owned(),
@@ -272,16 +291,16 @@ fn filled(
         work,
         operators,
         classes: records::classes(network),
-        routing: Vec::new(),
+        routing: records::routing(measured.inputs.iter().flat_map(|one| &one.traced.routing)),
         profiled: measured.profiled,
-        peak: peak(&processor, dtype),
-        logits_all_positions: !request.last_logits_only,
+        peak: peak(&processor, COMPUTED),
+        logits_all_positions: !request.last_logits_only && network.takes_tokens(),
         load_ns: session.load_time(),
         settings: RunCounts {
-            repeats: sampling.repeats,
+            repeats: sampling.repeats.saturating_mul(request.infer.passes()),
             epochs: sampling.epochs,
-            warmup_rounds: sampling.warmup_rounds,
-            batch: 1,
+            warmup_rounds: sampling.warmup_rounds.saturating_mul(request.infer.passes()),
+            batch: request.infer.batch(),
             seed: Some(sampling.seed),
         },
         quality: vec![records::outside_stages(&measured.samples, measured.wall)],
@@ -290,8 +309,8 @@ fn filled(
     folder.write_json("metrics.json", &metrics)?;
     folder.end_step("measure")?;
 
-    let set = inputs::document(&request.dataset, inputs);
-    let bundle = artifacts::Bundle { metrics: &metrics, environment: &environment, inputs: &set, request };
+    let set = inputs.document();
+    let bundle = artifacts::Bundle { metrics: &metrics, environment, inputs: &set, request };
     artifacts::write(folder, &bundle)?;
     if request.keep_predictions {
         artifacts::write_predictions(folder, &measured.texts)?;
@@ -308,8 +327,7 @@ fn filled(
         analyze::write(folder, &analyze::lay_out(about, network, workload, devices, None, &request.tool_version)?)?;
     }
     folder.end_step("report")?;
-    let missing = inputs.iter().filter_map(|input| input.facts.problem.clone()).collect();
-    Ok((metrics, set, missing))
+    Ok((metrics, set))
 }
 
 /// The run in a few lines, for a terminal.
@@ -320,30 +338,6 @@ pub fn terminal(metrics: &Metrics) -> String {
 /// How far two runs are apart, stage by stage, for a terminal.
 pub fn distance(first: &Metrics, second: &Metrics) -> String {
     report::profile::difference_terminal(&analysis::distance(first, second))
-}
-
-/// This machine's processor with its measured rates; measured now when they were not.
-fn processor(progress: &mut dyn FnMut(Progress<'_>)) -> Result<Hardware, ProfileError> {
-    let settings = calibrate::Settings::default();
-    let store = Store::of_this_user()?;
-    let mut told = false;
-    let ensured = calibrate::ensure(&store, &settings, &mut |what| {
-        if !told {
-            progress(Progress::Note("the processor's own rates are not known yet; measuring them, about a second"));
-            told = true;
-        }
-        progress(Progress::Doing(what));
-    })?;
-    if let Some(note) = &ensured.note {
-        progress(Progress::Note(note));
-    }
-    Ok(calibrate::hardware(&ensured.calibration))
-}
-
-fn peak(hardware: &Hardware, dtype: DType) -> Option<PeakUsed> {
-    let peak = hardware.peak(dtype, ComputeUnit::Matrix)?;
-    let source = hardware.sources.get(&peak.source).map_or_else(|| peak.source.clone(), |source| source.title.clone());
-    Some(PeakUsed { flops: peak.flops, bytes_per_second: hardware.bytes_per_second, dtype, source })
 }
 
 /// The checkpoint's own tokenizer, or one that needs no file.

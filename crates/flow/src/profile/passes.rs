@@ -2,16 +2,18 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use types::{Nanos, PageKind, Sample};
+use types::{Nanos, Sample, Stage};
 
-use super::inputs::{self, Input, SamplingSettings};
-use super::measure::{Inference, Prepared, Runner, Turn};
-use super::records;
-use super::{ProfileError, ProfileRequest, Progress};
+use super::inputs::{self, Inputs, SamplingSettings};
+use super::measure::{Inference, Order, Runner, Turn};
+use super::prepare::Prepared;
+use super::{Pass, ProfileError, ProfileRequest, Progress};
+
+/// Inferences shorter than this tell of no stage: drawing a progress bar between two stages would take a share of them.
+const TELLS_STAGES: Nanos = Nanos::new(1_000_000_000);
 
 /// One measured input.
 pub(super) struct MeasuredInput {
-    pub(super) kind: PageKind,
     pub(super) prepared: Prepared,
     pub(super) traced: Inference,
 }
@@ -31,100 +33,105 @@ pub(super) struct Measured {
 pub(super) fn measure(
     runner: &Runner<'_>,
     request: &ProfileRequest,
-    inputs: &mut [Input],
-    usable: &[usize],
+    plan: Plan,
     progress: &mut dyn FnMut(Progress<'_>),
     stop: &dyn Fn() -> bool,
 ) -> Result<Measured, ProfileError> {
     let sampling = &request.dataset.sampling;
-    let Plan { epochs, prepared } = prepare_all(runner, sampling, inputs, usable, progress)?;
+    let passes = request.infer.passes();
+    let Plan { epochs, prepared } = plan;
     let planned: usize = epochs.iter().map(Vec::len).sum();
     let distinct = prepared.len() as u64;
     let rounds = u64::from(sampling.repeats) * planned as u64 + u64::from(sampling.warmup_rounds) * distinct;
-    let total = rounds + distinct;
+    let total = rounds * u64::from(passes) + distinct;
     let mut done = 0;
+    let mut last: Option<Nanos> = None;
     let mut samples = Vec::new();
     let mut wall = Nanos::ZERO;
     let mut warm = BTreeSet::new();
-    let mut step = |input: &Prepared, turn: Turn, traced: bool, done: &mut u64| {
+    let mut step = |input: &Prepared, pass: Pass, turn: Turn| {
         if stop() {
-            return Err(ProfileError::Stopped { done: *done, total });
+            return Err(ProfileError::Stopped { done, total });
         }
-        let inference = runner.infer(input, turn, traced)?;
-        *done += 1;
-        progress(Progress::Inference { done: *done, total, input: &input.facts.name });
+        let name = input.facts.name.as_str();
+        let mut tell = |stage: Option<Stage>| progress(Progress::Inference { done, total, pass, input: name, stage });
+        tell(None);
+        let tells_stages = last.is_none_or(|last| last > TELLS_STAGES);
+        let mut begins = |stage: Stage| {
+            if tells_stages {
+                tell(Some(stage));
+            }
+        };
+        let inference = runner.infer(input, Order { turn, traced: pass == Pass::Tracing, begins: &mut begins })?;
+        done += 1;
+        last = Some(inference.wall);
         Ok(inference)
     };
     for (epoch, chosen) in (0..).zip(&epochs) {
         for index in chosen {
             let input = &prepared[index];
             if warm.insert(*index) {
-                for repeat in 0..sampling.warmup_rounds {
-                    samples.extend(step(input, Turn { epoch, repeat, warmup: true }, false, &mut done)?.samples);
+                for repeat in 0..sampling.warmup_rounds.saturating_mul(passes) {
+                    samples.extend(step(input, Pass::WarmUp, Turn { epoch, repeat, warmup: true })?.samples);
                 }
             }
-            for repeat in 0..sampling.repeats {
-                let inference = step(input, Turn { epoch, repeat, warmup: false }, false, &mut done)?;
+            for repeat in 0..sampling.repeats.saturating_mul(passes) {
+                let inference = step(input, Pass::Measuring, Turn { epoch, repeat, warmup: false })?;
                 samples.extend(inference.samples);
                 wall += inference.wall;
             }
         }
     }
     let mut measured = Measured { inputs: Vec::new(), samples, wall, profiled: Vec::new(), texts: Vec::new() };
-    for (index, mut input) in prepared {
-        let kind = records::page_kind(inputs[index].facts.category.as_deref());
-        let traced = step(&input, Turn { epoch: 0, repeat: 0, warmup: false }, true, &mut done)?;
+    for (_, mut input) in prepared {
+        let traced = step(&input, Pass::Tracing, Turn { epoch: 0, repeat: 0, warmup: false })?;
         input.facts.generated_tokens = traced.tokens.len() as u64;
         measured.profiled.extend(traced.samples.iter().cloned());
         measured.texts.push((input.facts.name.clone(), runner.text(&traced.tokens)?));
-        measured.inputs.push(MeasuredInput { kind, prepared: input, traced });
+        measured.inputs.push(MeasuredInput { prepared: input, traced });
     }
     Ok(measured)
 }
 
 /// What is run: the inputs of every epoch, by index, and each of them prepared.
-struct Plan {
+pub(super) struct Plan {
     epochs: Vec<Vec<usize>>,
     prepared: BTreeMap<usize, Prepared>,
 }
 
 /// The inputs of every epoch, prepared. One that turns out to be broken is left out, and the choice made again.
-fn prepare_all(
-    runner: &Runner<'_>,
+pub(super) fn plan(
     sampling: &SamplingSettings,
-    inputs: &mut [Input],
-    usable: &[usize],
-    progress: &mut dyn FnMut(Progress<'_>),
+    inputs: &mut Inputs,
+    mut prepare: impl FnMut(&mut inputs::Input) -> Result<Prepared, ProfileError>,
 ) -> Result<Plan, ProfileError> {
-    let mut usable = usable.to_vec();
     let mut prepared = BTreeMap::new();
     loop {
+        let usable = inputs.usable()?;
         let epochs: Vec<Vec<usize>> =
             (0..sampling.epochs).map(|epoch| inputs::choose(sampling, &usable, epoch)).collect();
         let chosen: BTreeSet<usize> = epochs.iter().flatten().copied().collect();
-        let mut broken = BTreeSet::new();
-        for index in chosen.iter().filter(|index| !prepared.contains_key(*index)).copied().collect::<Vec<_>>() {
-            progress(Progress::Doing("preparing pages"));
-            match runner.prepare(&inputs[index]) {
+        let mut broken = false;
+        for index in &chosen {
+            if prepared.contains_key(index) {
+                continue;
+            }
+            let input = &mut inputs.all[*index];
+            match prepare(input) {
                 Ok(one) => {
-                    prepared.insert(index, one);
+                    prepared.insert(*index, one);
                 }
-                Err(ProfileError::Input(error)) => {
-                    inputs[index].facts.problem = Some(error.to_string());
-                    broken.insert(index);
+                Err(error) if error.is_about_one_input() => {
+                    input.problem = Some(error.to_string());
+                    broken = true;
                 }
                 Err(error) => return Err(error),
             }
         }
-        usable.retain(|index| !broken.contains(index));
-        if usable.is_empty() {
-            let problem = inputs.iter().find_map(|input| input.facts.problem.clone()).unwrap_or_default();
-            return Err(ProfileError::NoUsableImages { count: inputs.len(), problem });
-        }
-        if broken.is_empty() {
+        if !broken {
             prepared.retain(|index, _| chosen.contains(index));
             for index in prepared.keys() {
-                inputs[*index].facts.used = true;
+                inputs.all[*index].used = true;
             }
             return Ok(Plan { epochs, prepared });
         }

@@ -8,11 +8,12 @@ use meter::price::price;
 use meter::{Prediction, Roofline, predict};
 use network::Model;
 use types::{
-    AttentionKind, Bytes, ClockId, Cost, DType, Flops, ImageWorkload, InputFacts, LogitsKind, Nanos, OperatorRecord,
-    PageKind, QualityCounter, RoutingKind, Sample, Severity, Stage, Work, Workload,
+    AttentionKind, Bytes, ClockId, Cost, DType, Flops, ImageWorkload, LogitsKind, Nanos, OperatorRecord,
+    QualityCounter, RoutingCounts, RoutingKind, Sample, Severity, Stage, Work, Workload,
 };
 
 use super::ProfileError;
+use super::prepare::Prepared;
 
 /// Every operation of a traced inference, priced.
 pub(super) fn operators(
@@ -57,24 +58,24 @@ pub(super) fn classes(model: &Model) -> BTreeMap<String, String> {
 /// The workload one input was, and its modelled work by stage.
 pub(super) fn work(
     model: &Model,
-    facts: &InputFacts,
-    doc_kind: PageKind,
-    [base_size, image_size]: [u64; 2],
+    input: &Prepared,
     dtype: DType,
     last_logits_only: bool,
 ) -> Result<(Workload, Vec<InputWork>), ProfileError> {
+    let facts = &input.facts;
+    let image = facts.crop_grid.zip(input.sides).map(|(crop_grid, [base_size, image_size])| ImageWorkload {
+        base_size,
+        image_size,
+        crop_grid,
+        image_tokens: facts.image_tokens,
+    });
     let workload = Workload {
         profile_id: facts.name.clone(),
         description: format!("as measured on {}", facts.name),
-        doc_kind,
-        num_pages: 1,
-        batch: 1,
-        image: facts.crop_grid.map(|crop_grid| ImageWorkload {
-            base_size,
-            image_size,
-            crop_grid,
-            image_tokens: facts.image_tokens,
-        }),
+        doc_kind: input.kind,
+        num_pages: u64::from(facts.width.is_some()),
+        batch: input.batch,
+        image,
         text_tokens: facts.prompt_tokens - facts.image_tokens,
         seq_len: facts.prompt_tokens,
         max_new_tokens: facts.generated_tokens,
@@ -93,14 +94,20 @@ pub(super) fn work(
     Ok((workload, work))
 }
 
-/// What kind of page the dataset's manifest says it is.
-pub(super) fn page_kind(category: Option<&str>) -> PageKind {
-    match category {
-        Some("text-heavy") => PageKind::TextHeavy,
-        Some("mixed-layout") => PageKind::MixedLayout,
-        Some("image-rich") => PageKind::ImageRich,
-        _ => PageKind::Unknown,
+/// Where experts were used, all inputs together, in the order of the network.
+pub(super) fn routing<'a>(counts: impl IntoIterator<Item = &'a RoutingCounts>) -> Vec<RoutingCounts> {
+    let mut sums: Vec<RoutingCounts> = Vec::new();
+    for one in counts {
+        match sums.iter_mut().find(|sum| sum.path == one.path && sum.stage == one.stage) {
+            None => sums.push(one.clone()),
+            Some(sum) => {
+                for (sum, tokens) in sum.tokens_per_expert.iter_mut().zip(&one.tokens_per_expert) {
+                    *sum += tokens;
+                }
+            }
+        }
     }
+    sums
 }
 
 /// Work of every stage; a stage's includes that of the stages nested in it.

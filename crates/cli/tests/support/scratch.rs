@@ -1,0 +1,98 @@
+//! A folder to profile in.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+use crate::support::llm_perf;
+
+/// What one call gave.
+pub(crate) struct Output {
+    pub(crate) code: i32,
+    pub(crate) stdout: String,
+    pub(crate) stderr: String,
+}
+
+/// A scratch folder with a home of its own, so that nothing is kept in the tester's.
+pub(crate) struct Scratch(TempDir);
+
+impl Scratch {
+    pub(crate) fn new() -> Self {
+        Self(TempDir::new().unwrap())
+    }
+
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    pub(crate) fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = llm_perf();
+        command.args(arguments);
+        self.at_home(command)
+    }
+
+    /// Any program, run here and with the same home.
+    pub(crate) fn at_home(&self, mut command: Command) -> Command {
+        command.current_dir(self.0.path());
+        command.env("LLM_PERF_DATA_DIR", Path::new(env!("CARGO_TARGET_TMPDIR")).join("profile-data"));
+        command
+    }
+
+    /// Profiles with the arguments, then the settings.
+    pub(crate) fn profile(&self, settings: &[&str], arguments: &[&str]) -> Output {
+        Output::of(self.command(&[&["profile"], arguments, settings].concat()))
+    }
+
+    pub(crate) fn manifest(&self, run: &str) -> Value {
+        self.json(run, "manifest.json")
+    }
+
+    pub(crate) fn json(&self, run: &str, name: &str) -> Value {
+        serde_json::from_slice(&std::fs::read(self.path(run).join(name)).unwrap()).unwrap()
+    }
+
+    pub(crate) fn text(&self, run: &str, name: &str) -> String {
+        std::fs::read_to_string(self.path(run).join(name)).unwrap_or_else(|_| panic!("{name}"))
+    }
+
+    /// Asserts that every file of a profile is there, not empty, and valid where it has a schema.
+    pub(crate) fn assert_whole_bundle(&self, run: &str) {
+        for name in [
+            "report.md",
+            "operators.md",
+            "metrics.json",
+            "stakeholder_summary.md",
+            "inputs.yaml",
+            "env.json",
+            "assumptions.md",
+            "config.yaml",
+            "static_analysis/analytic_model/report.json",
+            "static_analysis/analytic_model/summary.md",
+        ] {
+            assert!(!self.text(run, name).is_empty(), "{name}");
+        }
+        // The validator reads JSON; what is written as YAML is the same document.
+        let inputs: Value = serde_saphyr::from_str(&self.text(run, "inputs.yaml")).unwrap();
+        std::fs::write(self.path("inputs.json"), inputs.to_string()).unwrap();
+        let mut files = vec![self.path("inputs.json")];
+        let written = ["metrics.json", "env.json", "manifest.json", "static_analysis/analytic_model/report.json"];
+        files.extend(written.iter().map(|name| self.path(run).join(name)));
+        for file in files {
+            let name = file.display();
+            let checked = Output::of(self.command(&["validate", file.to_str().unwrap()]));
+            assert_eq!(checked.code, 0, "{name}: {}{}", checked.stdout, checked.stderr);
+        }
+        let verified = Output::of(self.command(&["runs", &format!("./{run}"), "--verify"]));
+        assert_eq!(verified.code, 0, "{}", verified.stderr);
+    }
+}
+
+impl Output {
+    pub(crate) fn of(mut command: Command) -> Self {
+        let output = command.output().unwrap();
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        Self { code: output.status.code().unwrap(), stdout: text(&output.stdout), stderr: text(&output.stderr) }
+    }
+}

@@ -1,0 +1,112 @@
+//! From an input to what the network takes. All of it is done before the first stage.
+
+use engine::image;
+use engine::{PageImages, Pictures, PromptData, Tokenizer, prompt};
+use types::{InputFacts, PageKind};
+
+use super::ProfileError;
+use super::inputs::{Content, Input};
+use super::random::Random;
+use super::settings::{InferSettings, MOST_TOKENS, TEXT_MARK};
+
+/// One input, prepared.
+pub(super) struct Prepared {
+    pub(super) facts: InputFacts,
+    pub(super) kind: PageKind,
+    /// Sides of the global view and of a tile, as they were cut; absent without a page.
+    pub(super) sides: Option<[u64; 2]>,
+    pub(super) batch: u64,
+    pub(super) fed: Fed,
+}
+
+/// What the network takes.
+pub(super) enum Fed {
+    /// Tokens, with the pictures among them.
+    Prompt(PromptData),
+    /// Pictures and nothing else.
+    Pictures(Pictures),
+}
+
+/// Prepares one input. An error of the kind `Input` is about this input alone.
+pub(super) fn prepare(
+    input: &mut Input,
+    infer: &InferSettings,
+    tokenizer: Option<&Tokenizer>,
+    vocabulary: u64,
+) -> Result<Prepared, ProfileError> {
+    let text_only = |ids: Vec<i64>| PromptData { image_mask: vec![false; ids.len()], ids, images: None };
+    match (&mut input.content, infer, tokenizer) {
+        (Content::Image { file, .. }, InferSettings::Pages(settings, _), Some(tokenizer)) => {
+            let page = image::prepare(&image::decode(&input.name, file)?, &settings.image());
+            let tile = page.tiles.as_ref().map_or(settings.image_size, |tiles| tiles.side as u64);
+            let sides = [page.global.side as u64, tile];
+            let prompt = prompt::build(tokenizer, &settings.prompt, Some(page))?;
+            Ok(Prepared { sides: Some(sides), ..Prepared::prompt(input, prompt) })
+        }
+        (Content::Text { text, tokens }, InferSettings::Prompts(settings, _), Some(tokenizer)) => {
+            let whole = settings.prompt.replacen(TEXT_MARK, text, 1);
+            let mut ids = Vec::from_iter(tokenizer.begin());
+            ids.extend(tokenizer.encode(&whole)?);
+            let count = ids.len() as u64;
+            *tokens = Some(count);
+            if count > MOST_TOKENS {
+                return Err(ProfileError::PromptTooLong { name: input.name.clone(), tokens: count, most: MOST_TOKENS });
+            }
+            Ok(Prepared::prompt(input, text_only(ids)))
+        }
+        (Content::Tokens { count, seed }, InferSettings::Prompts(..), Some(tokenizer)) => {
+            let mut random = Random::new(*seed);
+            let drawn = std::iter::repeat_with(|| (random.next() % vocabulary.max(1)) as i64);
+            let ids = tokenizer.begin().into_iter().chain(drawn).take(*count as usize).collect();
+            Ok(Prepared { kind: PageKind::Synthetic, ..Prepared::prompt(input, text_only(ids)) })
+        }
+        (Content::Pictures { count, side, seed }, ..) => {
+            let (count, side) = (*count as usize, *side as usize);
+            let mut random = Random::new(*seed);
+            let pixels = (0..count * 3 * side * side).map(|_| random.around_zero()).collect();
+            let facts = InputFacts {
+                name: input.name.clone(),
+                width: Some(side as u64),
+                height: Some(side as u64),
+                crop_grid: None,
+                prompt_tokens: 0,
+                image_tokens: 0,
+                generated_tokens: 0,
+            };
+            let fed = Fed::Pictures(Pictures { count, side, pixels });
+            Ok(Prepared { facts, kind: PageKind::Synthetic, sides: None, batch: count as u64, fed })
+        }
+        // Inputs are found for the settings they are prepared with, and only networks without tokens lack a tokenizer.
+        _ => Err(ProfileError::WrongFeed { name: input.name.clone() }),
+    }
+}
+
+impl Prepared {
+    fn prompt(input: &Input, prompt: PromptData) -> Self {
+        let page = match &input.content {
+            Content::Image { page, .. } => *page,
+            _ => None,
+        };
+        let facts = InputFacts {
+            name: input.name.clone(),
+            width: page.map(|page| page.width.into()),
+            height: page.map(|page| page.height.into()),
+            crop_grid: prompt.images.as_ref().map(|page: &PageImages| page.crop_grid),
+            prompt_tokens: prompt.ids.len() as u64,
+            image_tokens: prompt.image_mask.iter().filter(|masked| **masked).count() as u64,
+            generated_tokens: 0,
+        };
+        let kind = page_kind(input.category.as_deref());
+        Self { facts, kind, sides: None, batch: 1, fed: Fed::Prompt(prompt) }
+    }
+}
+
+/// What kind of page the dataset's manifest says it is.
+fn page_kind(category: Option<&str>) -> PageKind {
+    match category {
+        Some("text-heavy") => PageKind::TextHeavy,
+        Some("mixed-layout") => PageKind::MixedLayout,
+        Some("image-rich") => PageKind::ImageRich,
+        _ => PageKind::Unknown,
+    }
+}

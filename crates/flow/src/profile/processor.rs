@@ -1,0 +1,31 @@
+//! The processor a model runs on, and what it was measured to do.
+
+use collect::calibrate::{self, Store};
+use types::{ComputeUnit, DType, Hardware, PeakUsed};
+
+use super::{ProfileError, Progress};
+
+/// This machine's processor with its measured rates; measured now when they were not.
+pub(super) fn processor(progress: &mut dyn FnMut(Progress<'_>)) -> Result<Hardware, ProfileError> {
+    let settings = calibrate::Settings::default();
+    let store = Store::of_this_user()?;
+    let mut told = false;
+    let ensured = calibrate::ensure(&store, &settings, &mut |what| {
+        if !told {
+            progress(Progress::Note("the processor's own rates are not known yet; measuring them, about a second"));
+            told = true;
+        }
+        progress(Progress::Doing(what));
+    })?;
+    if let Some(note) = &ensured.note {
+        progress(Progress::Note(note));
+    }
+    Ok(calibrate::hardware(&ensured.calibration))
+}
+
+/// The rates utilisation is held against, where they are known for that element type.
+pub(super) fn peak(hardware: &Hardware, dtype: DType) -> Option<PeakUsed> {
+    let peak = hardware.peak(dtype, ComputeUnit::Matrix)?;
+    let source = hardware.sources.get(&peak.source).map_or_else(|| peak.source.clone(), |source| source.title.clone());
+    Some(PeakUsed { flops: peak.flops, bytes_per_second: hardware.bytes_per_second, dtype, source })
+}

@@ -1,0 +1,215 @@
+//! The `infer` part of a configuration: what a network is fed, and how the tokens it generates are chosen.
+
+use engine::SamplingSettings;
+use engine::image::ImageSettings;
+use serde::Deserialize;
+
+use super::ProfileError;
+use crate::model::LoadedModel;
+
+/// Stands for the text of an input in a prompt.
+pub(super) const TEXT_MARK: &str = "<text>";
+
+/// Most tokens of a prompt without pictures. Beyond, one prompt takes hours and gigabytes on a processor.
+pub(super) const MOST_TOKENS: u64 = 16_384;
+
+/// What a network is fed; decides which form the `infer` part has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Feed {
+    /// Page images inside a prompt.
+    Pages,
+    /// Prompts without pictures.
+    Prompts,
+    /// Pictures and nothing else.
+    Pictures,
+}
+
+/// The `infer` part, in the form that suits the network.
+#[derive(Clone, Debug, PartialEq)]
+pub enum InferSettings {
+    /// For networks that read pages.
+    Pages(PageSettings, DecodingSettings),
+    /// For networks that read text.
+    Prompts(PromptSettings, DecodingSettings),
+    /// For networks that classify pictures.
+    Pictures(PictureSettings),
+}
+
+/// How a page becomes a prompt.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+pub struct PageSettings {
+    /// Side of the global view.
+    pub base_size: u64,
+    /// Side of a tile.
+    pub image_size: u64,
+    /// Whether large pages are cut into tiles.
+    pub crop_mode: bool,
+    /// Fewest tiles of a page.
+    pub min_tiles: u64,
+    /// Most tiles of a page.
+    pub max_tiles: u64,
+    /// What the model is asked; `<image>` stands for the page.
+    pub prompt: String,
+}
+
+/// How a text becomes a prompt.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+pub struct PromptSettings {
+    /// What the model is asked; `<text>` stands for the text of an input. Without it, this is the only input.
+    pub prompt: String,
+    /// A prompt of that many made-up tokens instead of any text.
+    pub seq_len: Option<u64>,
+    /// Seed of made-up tokens.
+    pub seed: u64,
+}
+
+/// Random pictures.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+pub struct PictureSettings {
+    /// Pictures at a time.
+    pub batch: u32,
+    /// Side of a picture.
+    pub image_size: u64,
+    /// Forward passes in one run.
+    pub iterations: u32,
+    /// Seed of the pictures.
+    pub seed: u64,
+}
+
+/// How a prompt becomes text.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+pub struct DecodingSettings {
+    /// Tokens generated at most.
+    pub max_new_tokens: u64,
+    /// Zero takes the most likely token each time.
+    pub temperature: f64,
+    /// Share of probability kept when sampling.
+    pub top_p: f64,
+    /// No run of this many tokens comes twice; zero switches it off.
+    pub no_repeat_ngram_size: u64,
+    /// How attention is computed; the engine has one way of its own.
+    pub attention: String,
+}
+
+impl Feed {
+    /// What this model is fed.
+    pub fn of(model: &LoadedModel) -> Self {
+        match (model.network.takes_pictures(), model.network.takes_tokens()) {
+            (true, _) => Self::Pages,
+            (false, true) => Self::Prompts,
+            (false, false) => Self::Pictures,
+        }
+    }
+
+    /// What it is fed, for reports.
+    pub(super) const fn plural(self) -> &'static str {
+        match self {
+            Self::Pages => "pages",
+            Self::Prompts => "text",
+            Self::Pictures => "random pictures",
+        }
+    }
+}
+
+impl InferSettings {
+    /// What a network with these settings is fed.
+    pub fn feed(&self) -> Feed {
+        match self {
+            Self::Pages(..) => Feed::Pages,
+            Self::Prompts(..) => Feed::Prompts,
+            Self::Pictures(_) => Feed::Pictures,
+        }
+    }
+
+    /// How tokens are chosen, for networks that generate.
+    pub(super) fn decoding(&self) -> Option<&DecodingSettings> {
+        match self {
+            Self::Pages(_, decoding) | Self::Prompts(_, decoding) => Some(decoding),
+            Self::Pictures(_) => None,
+        }
+    }
+
+    /// Forward passes that one repeat stands for; each is timed by itself.
+    pub(super) fn passes(&self) -> u32 {
+        match self {
+            Self::Pages(..) | Self::Prompts(..) => 1,
+            Self::Pictures(pictures) => pictures.iterations,
+        }
+    }
+
+    /// Inputs at once.
+    pub(super) fn batch(&self) -> u32 {
+        match self {
+            Self::Pages(..) | Self::Prompts(..) => 1,
+            Self::Pictures(pictures) => pictures.batch,
+        }
+    }
+
+    pub(super) fn check(&self) -> Result<(), ProfileError> {
+        match self {
+            Self::Pages(page, decoding) => page.check().and_then(|()| decoding.check()),
+            Self::Prompts(prompt, decoding) => prompt.check().and_then(|()| decoding.check()),
+            Self::Pictures(pictures) => pictures.check(),
+        }
+    }
+}
+
+impl PageSettings {
+    fn check(&self) -> Result<(), ProfileError> {
+        for (key, size) in [("infer.base_size", self.base_size), ("infer.image_size", self.image_size)] {
+            within(key, size, size.is_multiple_of(16) && (16..=4096).contains(&size), "a multiple of 16, up to 4096")?;
+        }
+        Ok(())
+    }
+
+    /// How pages are cut.
+    pub(super) fn image(&self) -> ImageSettings {
+        ImageSettings {
+            base_size: self.base_size,
+            image_size: self.image_size,
+            crop_mode: self.crop_mode,
+            min_tiles: self.min_tiles,
+            max_tiles: self.max_tiles,
+        }
+    }
+}
+
+impl PromptSettings {
+    fn check(&self) -> Result<(), ProfileError> {
+        if let Some(length) = self.seq_len {
+            within("infer.seq_len", length, (1..=MOST_TOKENS).contains(&length), "1 to 16,384, or null")?;
+        }
+        within("infer.prompt", "empty", !self.prompt.is_empty(), "a text; `<text>` stands for that of the input")
+    }
+}
+
+impl PictureSettings {
+    fn check(&self) -> Result<(), ProfileError> {
+        within("infer.batch", self.batch, (1..=1024).contains(&self.batch), "1 to 1024")?;
+        within("infer.image_size", self.image_size, (1..=4096).contains(&self.image_size), "1 to 4096")?;
+        within("infer.iterations", self.iterations, (1..=10_000).contains(&self.iterations), "1 to 10,000")
+    }
+}
+
+impl DecodingSettings {
+    fn check(&self) -> Result<(), ProfileError> {
+        let expected = "`eager`: the engine computes attention in one way";
+        within("infer.attention", format!("`{}`", self.attention), self.attention == "eager", expected)?;
+        let most = self.max_new_tokens;
+        within("infer.max_new_tokens", most, (1..=100_000).contains(&most), "1 to 100,000")
+    }
+
+    /// How tokens are chosen.
+    pub(super) fn sampling(&self) -> SamplingSettings {
+        SamplingSettings {
+            temperature: self.temperature,
+            top_p: self.top_p,
+            no_repeat_ngram_size: usize::try_from(self.no_repeat_ngram_size).unwrap_or(usize::MAX),
+            seed: 0,
+        }
+    }
+}
+
+fn within(key: &'static str, found: impl ToString, holds: bool, expected: &'static str) -> Result<(), ProfileError> {
+    if holds { Ok(()) } else { Err(ProfileError::Setting { key, expected, found: found.to_string() }) }
+}
