@@ -20,7 +20,11 @@ use types::{Cost, ModuleSummary, Nanos, PeakUsed, Stage};
 pub(crate) use chains::Chains;
 pub(crate) use groups::WorkGroup;
 
-pub(crate) use special::Special;
+#[cfg(test)]
+pub(crate) use partition::Part;
+#[cfg(test)]
+pub(crate) use special::Head;
+pub(crate) use special::{Portion, Special};
 
 use crate::alignment::{ModelledOperator, ModelledRun, align};
 use crate::modules::top;

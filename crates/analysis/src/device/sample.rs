@@ -4,7 +4,10 @@ use types::timeline::{
     Correlation, DeviceQueue, DeviceWork, HostCall, HostOperator, HostThread, OperatorKind, QueueId, Range, RangeStyle,
     ThreadId, Timeline, TraceFormat, WorkKind,
 };
-use types::{Clock, ClockId, ClockKind, Nanos};
+use types::{Bytes, Clock, ClockId, ClockKind, Nanos, Stage};
+
+use super::WorkGroup;
+use crate::kernel::Family;
 
 /// One kernel and the call that launched it, which takes five nanoseconds.
 #[derive(Clone, Debug)]
@@ -86,4 +89,22 @@ pub(crate) fn call(timeline: &mut Timeline, name: &str, start: i64, duration: i6
     let name = timeline.names.place(name);
     let (start, duration) = (Nanos::new(start), Nanos::new(duration));
     timeline.calls.push(HostCall { name, thread: ThreadId(0), start, duration, correlation });
+}
+
+/// A group of one kernel that the device does not wait for.
+pub(crate) fn group(stage: Stage, name: &str, family: Family, run: i64) -> WorkGroup {
+    WorkGroup {
+        stage,
+        kind: WorkKind::Kernel,
+        name: name.to_owned(),
+        family,
+        dtype: None,
+        operator: None,
+        calls: 1,
+        time: Nanos::new(run),
+        run: Nanos::new(run),
+        wait: Nanos::ZERO,
+        bytes: Bytes::ZERO,
+        blocks: None,
+    }
 }

@@ -1,6 +1,6 @@
 //! Work that single findings ask about: experts, attention written out, the head, the pace of equal kernels.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use types::timeline::{LaunchShapeId, NameId, OperatorSignature, Timeline, WorkKind};
 use types::{Nanos, Stage};
@@ -40,6 +40,8 @@ pub(crate) struct Head {
 pub(crate) struct Special {
     /// Matrix products of experts; empty where the model is not known.
     pub(crate) experts: BTreeMap<Stage, Portion>,
+    /// Layers that have experts.
+    pub(crate) expert_layers: u64,
     /// Softmax over attention scores as a kernel of its own; empty where the trace has no shapes.
     pub(crate) score_softmax: BTreeMap<Stage, Portion>,
     /// The head; absent where the model is not known or the trace has no shapes.
@@ -48,6 +50,9 @@ pub(crate) struct Special {
     /// running time. Absent where none ran often enough.
     pub(crate) slowdown: Option<(f64, Nanos)>,
 }
+
+/// Begin and duration of launches of one kernel with one shape.
+type EqualLaunches = BTreeMap<(NameId, Option<LaunchShapeId>), Vec<(Nanos, Nanos)>>;
 
 impl Portion {
     fn add(&mut self, part: Part) {
@@ -67,7 +72,8 @@ impl Special {
         alignment: Option<&Alignment<'_>>,
     ) {
         let families: Vec<_> = timeline.names.iter().map(|(_, name)| kernel::family(name)).collect();
-        let mut equal: BTreeMap<(NameId, Option<LaunchShapeId>), Vec<(Nanos, Nanos)>> = BTreeMap::new();
+        let mut layers = BTreeSet::new();
+        let mut equal = EqualLaunches::new();
         for (row, work) in timeline.work.iter().enumerate() {
             let Some(stage) = attribution.stage[row].map(top).filter(|_| work.kind == WorkKind::Kernel) else {
                 continue;
@@ -78,8 +84,9 @@ impl Special {
             let signature = signature.map(|signature| timeline.signatures.get(signature));
             let module = operator.zip(alignment).and_then(|(row, alignment)| alignment.module[row]);
             let is_product = matches!(family, Family::Gemm | Family::Gemv | Family::Experts);
-            if is_product && module.is_some_and(in_experts) {
+            if let Some(layer) = module.and_then(layer_of_experts).filter(|_| is_product) {
                 self.experts.entry(stage).or_default().add(part);
+                layers.insert(layer);
             }
             if family == Family::Softmax && signature.is_some_and(is_of_scores) {
                 self.score_softmax.entry(stage).or_default().add(part);
@@ -95,12 +102,19 @@ impl Special {
                 equal.entry((work.name, work.launch)).or_default().push((work.start, work.duration));
             }
         }
+        self.expert_layers = self.expert_layers.max(layers.len() as u64);
         self.slowdown = self.slowdown.or_else(|| slowdown(equal));
     }
 }
 
-fn in_experts(path: &str) -> bool {
-    path.split('.').any(|part| part == "experts")
+/// The path before the experts.
+fn layer_of_experts(path: &str) -> Option<&str> {
+    let place = path.split('.').scan(0, |end, part| {
+        let start = *end;
+        *end += part.len() + 1;
+        Some((start, part))
+    });
+    place.into_iter().find(|(_, part)| *part == "experts").map(|(start, _)| &path[..start])
 }
 
 fn is_head(path: &str) -> bool {
@@ -118,7 +132,7 @@ fn positions(signature: &OperatorSignature) -> Option<u64> {
 }
 
 /// How much longer equal kernels take in the last quarter than in the first, weighted by their time.
-fn slowdown(equal: BTreeMap<(NameId, Option<LaunchShapeId>), Vec<(Nanos, Nanos)>>) -> Option<(f64, Nanos)> {
+fn slowdown(equal: EqualLaunches) -> Option<(f64, Nanos)> {
     let (mut weighted, mut all) = (0.0, Nanos::ZERO);
     for mut launches in equal.into_values().filter(|launches| launches.len() >= FEWEST_FOR_PACE) {
         launches.sort();
@@ -160,6 +174,12 @@ mod tests {
         assert_eq!(time, Nanos::new(20 * 10 + 20 * 12));
         slower.work.truncate(FEWEST_FOR_PACE - 1);
         assert_eq!(found(&slower).slowdown, None);
+    }
+
+    #[test]
+    fn experts_are_counted_by_the_layer_they_are_in() {
+        assert_eq!(layer_of_experts("model.layers.3.mlp.experts.*.up_proj"), Some("model.layers.3.mlp."));
+        assert_eq!(layer_of_experts("model.layers.3.mlp.shared_experts.up_proj"), None);
     }
 
     #[test]

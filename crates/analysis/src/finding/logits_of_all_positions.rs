@@ -4,6 +4,8 @@ use types::{Finding, Severity, Stage};
 
 use super::{Claim, Found, Run, percent};
 use crate::PricedOperator;
+use crate::device::DeviceRecords;
+use crate::kernel::Family;
 use crate::loss::Cause;
 use crate::operators::Sum;
 use crate::statistics::{median, share};
@@ -19,7 +21,46 @@ const HEAD: &str = "lm_head";
 pub(super) const RULE: &str = "logits-of-all-positions";
 
 pub(super) fn check(run: &Run<'_>) -> Vec<Found> {
-    found(run).into_iter().collect()
+    match run.device {
+        Some(device) => on_device(device),
+        None => found(run),
+    }
+    .into_iter()
+    .collect()
+}
+
+/// In a trace: the head's own part of the wall time, at prefill and per decode step.
+fn on_device(device: &DeviceRecords) -> Option<Found> {
+    let (head, prefill) = (device.special.head?, device.stages.get(&Stage::Prefill)?);
+    let instances = prefill.instances.max(1);
+    if head.positions < 2 {
+        return None;
+    }
+    let [all, decode] = head.parts.map(|time| time.get() as f64);
+    // What one position costs is known where decode ran; otherwise the time is taken to be in proportion.
+    let steps = device.stages.get(&Stage::Decode).and_then(|decode| decode.steps).filter(|steps| *steps > 0);
+    let one = steps.map(|steps| decode / steps as f64).filter(|one| *one > 0.0);
+    let needed = one.unwrap_or(all / head.positions as f64) * instances as f64;
+    let saved = (all - needed).max(0.0);
+    let saved_share = share(saved, prefill.wall.get() as f64).filter(|share| *share >= LEAST_SHARE)?;
+    let mut evidence = vec![
+        format!("`{HEAD}` takes {} of prefill", percent(share(all, prefill.wall.get() as f64)?)),
+        format!("it computes {} positions at once, and one per prompt is used", head.positions),
+    ];
+    evidence.extend(one.map(|one| format!("one position takes {} in decode", rounded(one))));
+    let finding = Finding {
+        rule: RULE.to_owned(),
+        severity: Severity::Info,
+        stage: Some(Stage::Prefill),
+        evidence,
+        saves_ns: Some(rounded(saved)),
+        saves_share: None,
+        advice: format!(
+            "Compute the logits of the last position only: the text stays the same, prefill gets {} shorter.",
+            percent(saved_share)
+        ),
+    };
+    Some(Found { finding, claim: Claim::Work(vec![Cause::Kernels(Family::Gemm), Cause::Kernels(Family::Gemv)]) })
 }
 
 fn found(run: &Run<'_>) -> Option<Found> {
@@ -85,6 +126,8 @@ fn one_position(run: &Run<'_>) -> Option<f64> {
 
 #[cfg(test)]
 mod tests {
+    use crate::device::{Head, Special, StageWork};
+    use crate::finding::fired_on_device;
     use types::Nanos;
 
     use super::*;
@@ -130,5 +173,26 @@ mod tests {
     #[test]
     fn logits_of_the_last_position_do_not_fire() {
         assert_eq!(run(2_000, None, false), []);
+    }
+
+    fn traced(positions: u64) -> Vec<Finding> {
+        let stage =
+            |wall: i64, steps| StageWork { wall: Nanos::new(wall), instances: 1, steps, ..StageWork::default() };
+        let stages = [(Stage::Prefill, stage(10_000, None)), (Stage::Decode, stage(5_000, Some(10)))];
+        let head = Some(Head { positions, parts: [Nanos::new(700), Nanos::new(1_000)] });
+        let special = Special { head, ..Special::default() };
+        fired_on_device(&DeviceRecords { stages: stages.into(), special, ..DeviceRecords::default() }, RULE)
+    }
+
+    #[test]
+    fn in_a_trace_the_head_saves_what_it_takes_longer_than_one_step_of_decode() {
+        let found = traced(286);
+        assert_eq!((found.len(), found[0].saves_ns), (1, Some(Nanos::new(600))));
+        assert_eq!(found[0].evidence[1], "it computes 286 positions at once, and one per prompt is used");
+    }
+
+    #[test]
+    fn in_a_trace_a_head_of_one_position_does_not_fire() {
+        assert_eq!(traced(1), []);
     }
 }

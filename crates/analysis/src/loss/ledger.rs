@@ -55,6 +55,11 @@ impl Ledger {
         &self.stages
     }
 
+    /// Causes that a stage lost time to.
+    pub(crate) fn causes(&self, stage: Stage) -> Vec<Cause> {
+        self.of(stage, |_| true).map(|entry| entry.cause.clone()).collect()
+    }
+
     /// What a stage lost to causes that `which` chooses.
     pub(crate) fn lost(&self, stage: Stage, which: impl Fn(&Cause) -> bool) -> Nanos {
         self.of(stage, which).map(|entry| entry.lost).sum()

@@ -1,0 +1,78 @@
+//! Attention computed step by step: scores, softmax and weighted sum as kernels of their own.
+
+use types::{Finding, Severity, Stage};
+
+use super::{Claim, Found, Run, percent};
+use crate::device::{Portion, StageWork};
+use crate::kernel::Family;
+use crate::loss::Cause;
+use crate::statistics::share;
+use crate::time::GapCause;
+
+/// Share of a stage that the softmax must take.
+const LEAST_SHARE: f64 = 0.005;
+
+/// The rule's name.
+pub(super) const RULE: &str = "attention-not-flash";
+
+pub(super) fn check(run: &Run<'_>) -> Vec<Found> {
+    let Some(device) = run.device else { return Vec::new() };
+    let of_stage = |(stage, work): (&Stage, &StageWork)| found(*stage, work, *device.special.score_softmax.get(stage)?);
+    device.stages.iter().filter_map(of_stage).collect()
+}
+
+fn found(stage: Stage, work: &StageWork, softmax: Portion) -> Option<Found> {
+    let time = softmax.part.total();
+    let part = share(time.get() as f64, work.wall.get() as f64).filter(|part| *part >= LEAST_SHARE)?;
+    let finding = Finding {
+        rule: RULE.to_owned(),
+        severity: Severity::Info,
+        stage: Some(stage),
+        evidence: vec![
+            format!("{} softmax kernels over attention scores in {stage}: the scores go through memory", softmax.calls),
+            format!(
+                "they run {} and the device waits {} for them, {} of the stage",
+                softmax.part.run,
+                softmax.part.wait,
+                percent(part)
+            ),
+        ],
+        saves_ns: Some(time),
+        saves_share: None,
+        advice: "Compute attention in one kernel (`attn_implementation=\"flash_attention_2\"` or `\"sdpa\"`). The figure is the \
+                 softmax alone; scaling, masking and the traffic of the scores go with it."
+            .to_owned(),
+    };
+    let causes = vec![Cause::Kernels(Family::Softmax), Cause::Waiting(GapCause::Launch)];
+    Some(Found { finding, claim: Claim::Lost(causes) })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use types::Nanos;
+
+    use super::*;
+    use crate::device::{DeviceRecords, Part, Special};
+    use crate::finding::fired_on_device;
+
+    fn device(wait: i64) -> DeviceRecords {
+        let waits = BTreeMap::from([(GapCause::Launch, Nanos::new(2_000))]);
+        let decode = StageWork { wall: Nanos::new(10_000), waits, ..StageWork::default() };
+        let portion = Portion { calls: 12, part: Part { wait: Nanos::new(wait), run: Nanos::ZERO } };
+        let special = Special { score_softmax: BTreeMap::from([(Stage::Decode, portion)]), ..Special::default() };
+        DeviceRecords { stages: BTreeMap::from([(Stage::Decode, decode)]), special, ..DeviceRecords::default() }
+    }
+
+    #[test]
+    fn a_softmax_over_scores_fires_with_its_time() {
+        let found = fired_on_device(&device(200), RULE);
+        assert_eq!((found.len(), found[0].saves_ns), (1, Some(Nanos::new(200))));
+    }
+
+    #[test]
+    fn one_that_takes_no_time_does_not() {
+        assert_eq!(fired_on_device(&device(49), RULE), []);
+    }
+}

@@ -1,0 +1,96 @@
+//! Every step copies from the host to the device.
+
+use types::timeline::{CopyDirection, WorkKind};
+use types::{Bytes, Finding, Nanos, Severity, Stage};
+
+use super::{Claim, Found, Run, percent};
+use crate::device::{DeviceRecords, WorkGroup};
+use crate::kernel::Family;
+use crate::loss::Cause;
+use crate::modules::top;
+use crate::statistics::share;
+use crate::time::GapCause;
+
+/// Share of decode that the copies must take.
+const LEAST_SHARE: f64 = 0.01;
+
+/// The rule's name.
+pub(super) const RULE: &str = "host-to-device-copies";
+
+pub(super) fn check(run: &Run<'_>) -> Vec<Found> {
+    run.device.and_then(found).into_iter().collect()
+}
+
+fn found(device: &DeviceRecords) -> Option<Found> {
+    let work = device.stages.get(&Stage::Decode)?;
+    let steps = work.steps.filter(|steps| *steps > 0)?;
+    let is_copy = |group: &&WorkGroup| {
+        top(group.stage) == Stage::Decode && group.kind == WorkKind::Copy(CopyDirection::HostToDevice)
+    };
+    let copies: Vec<_> = device.groups.iter().filter(is_copy).collect();
+    let calls: u64 = copies.iter().map(|group| group.calls).sum();
+    if calls < steps {
+        return None;
+    }
+    let sum = |of: fn(&WorkGroup) -> Nanos| -> Nanos { copies.iter().map(|group| of(group)).sum() };
+    let in_calls = work.waits.get(&GapCause::Copy).copied().unwrap_or_default();
+    let (run, wait) = (sum(|group| group.run), sum(|group| group.wait));
+    let saves = run + wait.max(in_calls);
+    let part = share(saves.get() as f64, work.wall.get() as f64).filter(|part| *part >= LEAST_SHARE)?;
+    let bytes: Bytes = copies.iter().map(|group| group.bytes).sum();
+    let finding = Finding {
+        rule: RULE.to_owned(),
+        severity: Severity::Info,
+        stage: Some(Stage::Decode),
+        evidence: vec![
+            format!("{:.1} copies to the device per token, {bytes} in all", calls as f64 / steps as f64),
+            format!("they run {run}; the device waits {} around them, {} of decode", wait.max(in_calls), percent(part)),
+        ],
+        saves_ns: Some(saves),
+        saves_share: None,
+        advice: "Keep on the device what every step needs (positions, masks, the last token), or compute it there. Where a copy \
+                 is needed, pin its memory and start it a step ahead."
+            .to_owned(),
+    };
+    let causes =
+        vec![Cause::Waiting(GapCause::Copy), Cause::Kernels(Family::MemoryCopy), Cause::Waiting(GapCause::Launch)];
+    Some(Found { finding, claim: Claim::Lost(causes) })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+    use crate::device::StageWork;
+    use crate::device::sample::group;
+    use crate::finding::fired_on_device;
+
+    fn device(calls: u64) -> DeviceRecords {
+        let waits = BTreeMap::from([(GapCause::Copy, Nanos::new(500))]);
+        let decode = StageWork { wall: Nanos::new(10_000), waits, steps: Some(4), ..StageWork::default() };
+        let copy = WorkGroup {
+            kind: WorkKind::Copy(CopyDirection::HostToDevice),
+            calls,
+            ..group(Stage::Decode, "Memcpy HtoD", Family::MemoryCopy, 20)
+        };
+        DeviceRecords {
+            stages: BTreeMap::from([(Stage::Decode, decode)]),
+            groups: vec![copy],
+            ..DeviceRecords::default()
+        }
+    }
+
+    #[test]
+    fn a_copy_in_every_step_fires() {
+        let found = fired_on_device(&device(8), RULE);
+        // Without a model nothing is known to be lost while they run, so 500 of the 520 ns can be claimed.
+        assert_eq!((found.len(), found[0].saves_ns), (1, Some(Nanos::new(500))));
+        assert!(found[0].evidence[0].starts_with("2.0 copies to the device per token"));
+    }
+
+    #[test]
+    fn a_copy_once_in_a_while_does_not_fire() {
+        assert_eq!(fired_on_device(&device(3), RULE), []);
+    }
+}

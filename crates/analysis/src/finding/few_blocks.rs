@@ -1,0 +1,100 @@
+//! Matrix products too small to give every multiprocessor a block.
+
+use types::{Finding, Severity, Stage};
+
+use super::{Claim, Found, Run, percent};
+use crate::device::{DeviceRecords, StageWork};
+use crate::kernel::{Family, short_name};
+use crate::loss::Cause;
+use crate::modules::top;
+use crate::statistics::share;
+use crate::timings::rounded;
+
+/// Share of a stage's busy time that such products must take.
+const LEAST_SHARE: f64 = 0.1;
+
+/// The rule's name.
+pub(super) const RULE: &str = "low-occupancy-products";
+
+pub(super) fn check(run: &Run<'_>) -> Vec<Found> {
+    let Some(device) = run.device else { return Vec::new() };
+    device.stages.iter().filter_map(|(stage, work)| found(device, *stage, work)).collect()
+}
+
+fn found(device: &DeviceRecords, stage: Stage, work: &StageWork) -> Option<Found> {
+    let multiprocessors = device.multiprocessors?;
+    let few = |group: &&crate::device::WorkGroup| {
+        let is_product = matches!(group.family, Family::Gemm | Family::Gemv);
+        top(group.stage) == stage && is_product && group.blocks.is_some_and(|[_, most]| most < multiprocessors)
+    };
+    let groups: Vec<_> = device.groups.iter().filter(few).collect();
+    let longest = groups.first()?;
+    let run: types::Nanos = groups.iter().map(|group| group.run).sum();
+    let part = share(run.get() as f64, work.busy().get() as f64).filter(|part| *part >= LEAST_SHARE)?;
+    let idle = |group: &crate::device::WorkGroup| {
+        let most = group.blocks.map_or(multiprocessors, |[_, most]| most);
+        group.run.get() as f64 * (1.0 - most as f64 / multiprocessors as f64)
+    };
+    let saves = rounded(groups.iter().map(|group| idle(group)).sum());
+    let calls: u64 = groups.iter().map(|group| group.calls).sum();
+    let finding = Finding {
+        rule: RULE.to_owned(),
+        severity: Severity::Info,
+        stage: Some(stage),
+        evidence: vec![
+            format!("{calls} matrix products of {stage} have fewer blocks than the {multiprocessors} multiprocessors"),
+            format!("they run {run}, {} of the time the device is busy", percent(part)),
+            format!(
+                "the longest of them is `{}`: {} calls, at most {} blocks",
+                short_name(&longest.name),
+                longest.calls,
+                longest.blocks.map_or(0, |[_, most]| most)
+            ),
+        ],
+        saves_ns: Some(saves),
+        saves_share: None,
+        advice: "Give the device more to do at once: decode several sequences together, join products that share their input \
+                 (query, key and value; gate and up), or use kernels that split the inner dimension. The figure assumes that \
+                 idle multiprocessors would do as much as busy ones."
+            .to_owned(),
+    };
+    let causes = vec![Cause::Kernels(Family::Gemm), Cause::Kernels(Family::Gemv)];
+    Some(Found { finding, claim: Claim::Lost(causes) })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use types::Nanos;
+
+    use super::*;
+    use crate::device::sample::group;
+    use crate::finding::fired_on_device;
+
+    fn device(blocks: u64) -> DeviceRecords {
+        let decode =
+            StageWork { wall: Nanos::new(1_000), least: Some([Nanos::new(100), Nanos::ZERO]), ..StageWork::default() };
+        let product = crate::device::WorkGroup {
+            blocks: Some([1, blocks]),
+            ..group(Stage::Decode, "gemv2T_kernel_val<int, int, __nv_bfloat16>", Family::Gemv, 1_000)
+        };
+        DeviceRecords {
+            stages: BTreeMap::from([(Stage::Decode, decode)]),
+            groups: vec![product],
+            multiprocessors: Some(100),
+            ..DeviceRecords::default()
+        }
+    }
+
+    #[test]
+    fn products_with_few_blocks_fire_with_the_idle_part() {
+        let found = fired_on_device(&device(40), RULE);
+        assert_eq!((found.len(), found[0].saves_ns), (1, Some(Nanos::new(600))));
+    }
+
+    #[test]
+    fn products_that_fill_the_device_do_not_fire() {
+        assert_eq!(fired_on_device(&device(100), RULE), []);
+    }
+}

@@ -1,0 +1,86 @@
+//! The host stops to wait for the device inside a step, and the device then waits for the host.
+
+use types::{Finding, Severity, Stage};
+
+use super::{Claim, Found, Run, percent};
+use crate::device::DeviceRecords;
+use crate::loss::Cause;
+use crate::statistics::share;
+use crate::time::GapCause;
+
+/// Share of decode that the device must wait after synchronisations.
+const LEAST_SHARE: f64 = 0.02;
+
+/// The rule's name.
+pub(super) const RULE: &str = "host-synchronisation";
+
+pub(super) fn check(run: &Run<'_>) -> Vec<Found> {
+    run.device.and_then(found).into_iter().collect()
+}
+
+fn found(device: &DeviceRecords) -> Option<Found> {
+    let stage = Stage::Decode;
+    let work = device.stages.get(&stage)?;
+    let waiting = work.waits.get(&GapCause::Synchronisation).copied()?;
+    let part = share(waiting.get() as f64, work.wall.get() as f64).filter(|part| *part >= LEAST_SHARE)?;
+    let mut calls: Vec<_> = device
+        .blocking
+        .iter()
+        .filter(|((of, cause, _), _)| *of == stage && *cause == GapCause::Synchronisation)
+        .map(|((_, _, name), count)| (*count, name.as_str()))
+        .collect();
+    calls.sort_by(|one, two| two.cmp(one));
+    let mut evidence =
+        vec![format!("the device waits {waiting} while the host waits for it, {} of {stage}", percent(part))];
+    let steps = work.steps.filter(|steps| *steps > 0);
+    evidence.extend(calls.iter().take(3).map(|(count, name)| match steps {
+        Some(steps) => format!("`{name}`: {:.1} calls per token", *count as f64 / steps as f64),
+        None => format!("`{name}`: {count} calls"),
+    }));
+    let finding = Finding {
+        rule: RULE.to_owned(),
+        severity: Severity::Info,
+        stage: Some(stage),
+        evidence,
+        saves_ns: Some(waiting),
+        saves_share: None,
+        advice: "Let the host run ahead: keep the sampled token on the device, check for the end of the text every few steps, \
+                 and avoid `.item()`, `.cpu()` and `nonzero` inside the step."
+            .to_owned(),
+    };
+    Some(Found { finding, claim: Claim::Lost(vec![Cause::Waiting(GapCause::Synchronisation)]) })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use types::Nanos;
+
+    use super::*;
+    use crate::device::StageWork;
+    use crate::finding::fired_on_device;
+
+    fn device(waiting: i64) -> DeviceRecords {
+        let waits = BTreeMap::from([(GapCause::Synchronisation, Nanos::new(waiting))]);
+        let decode = StageWork { wall: Nanos::new(10_000), waits, steps: Some(4), ..StageWork::default() };
+        let name = "cudaStreamSynchronize".to_owned();
+        DeviceRecords {
+            stages: BTreeMap::from([(Stage::Decode, decode)]),
+            blocking: BTreeMap::from([((Stage::Decode, GapCause::Synchronisation, name), 6)]),
+            ..DeviceRecords::default()
+        }
+    }
+
+    #[test]
+    fn waits_after_synchronisations_fire_and_name_the_call() {
+        let found = fired_on_device(&device(300), RULE);
+        assert_eq!((found.len(), found[0].saves_ns), (1, Some(Nanos::new(300))));
+        assert_eq!(found[0].evidence[1], "`cudaStreamSynchronize`: 1.5 calls per token");
+    }
+
+    #[test]
+    fn a_short_wait_does_not_fire() {
+        assert_eq!(fired_on_device(&device(199), RULE), []);
+    }
+}

@@ -1,0 +1,85 @@
+//! Data that is laid out anew, concatenated or cast, and not computed with.
+
+use types::timeline::{CopyDirection, WorkKind};
+use types::{Finding, Nanos, Severity, Stage};
+
+use super::{Claim, Found, Run, percent};
+use crate::device::{DeviceRecords, StageWork, WorkGroup};
+use crate::kernel::Family;
+use crate::loss::Cause;
+use crate::modules::top;
+use crate::statistics::share;
+use crate::time::GapCause;
+
+/// Share of a stage that copies on the device must take.
+const LEAST_SHARE: f64 = 0.05;
+
+/// The rule's name.
+pub(super) const RULE: &str = "layout-copies";
+
+pub(super) fn check(run: &Run<'_>) -> Vec<Found> {
+    let Some(device) = run.device else { return Vec::new() };
+    device.stages.iter().filter_map(|(stage, work)| found(device, *stage, work)).collect()
+}
+
+fn is_copy(group: &WorkGroup) -> bool {
+    group.family == Family::Copy || group.kind == WorkKind::Copy(CopyDirection::DeviceToDevice)
+}
+
+fn found(device: &DeviceRecords, stage: Stage, work: &StageWork) -> Option<Found> {
+    let copies: Vec<_> = device.groups.iter().filter(|group| top(group.stage) == stage && is_copy(group)).collect();
+    let sum = |of: fn(&WorkGroup) -> Nanos| -> Nanos { copies.iter().map(|group| of(group)).sum() };
+    let (run, wait) = (sum(|group| group.run), sum(|group| group.wait));
+    let part = share((run + wait).get() as f64, work.wall.get() as f64).filter(|part| *part >= LEAST_SHARE)?;
+    let calls: u64 = copies.iter().map(|group| group.calls).sum();
+    let mut evidence = vec![
+        format!("{calls} kernels of {stage} only copy: they run {run}, and the device waits {wait} for them"),
+        format!("that is {} of the stage", percent(part)),
+    ];
+    let first = copies.iter().find_map(|group| Some((group.operator.as_deref()?, group.calls, group.run)));
+    evidence.extend(first.map(|(name, calls, run)| format!("most are of `{name}`: {calls} calls, {run}")));
+    let finding = Finding {
+        rule: RULE.to_owned(),
+        severity: Severity::Info,
+        stage: Some(stage),
+        evidence,
+        saves_ns: Some(run + wait),
+        saves_share: None,
+        advice: "Keep one layout and one element type from producer to consumer: preallocate the cache instead of concatenating, \
+                 cast weights once, avoid `contiguous` between operators that accept strides. The figure is all of them; some \
+                 may be needed."
+            .to_owned(),
+    };
+    let causes =
+        vec![Cause::Kernels(Family::Copy), Cause::Kernels(Family::MemoryCopy), Cause::Waiting(GapCause::Launch)];
+    Some(Found { finding, claim: Claim::Lost(causes) })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+    use crate::device::sample::group;
+    use crate::finding::fired_on_device;
+
+    fn device(run: i64) -> DeviceRecords {
+        let prefill = StageWork { wall: Nanos::new(10_000), least: Some([Nanos::ZERO; 2]), ..StageWork::default() };
+        DeviceRecords {
+            stages: BTreeMap::from([(Stage::Prefill, prefill)]),
+            groups: vec![group(Stage::Sam, "CatArrayBatchedCopy", Family::Copy, run)],
+            ..DeviceRecords::default()
+        }
+    }
+
+    #[test]
+    fn copies_that_take_time_fire_with_all_of_it() {
+        let found = fired_on_device(&device(600), RULE);
+        assert_eq!((found.len(), found[0].stage, found[0].saves_ns), (1, Some(Stage::Prefill), Some(Nanos::new(600))));
+    }
+
+    #[test]
+    fn few_copies_do_not_fire() {
+        assert_eq!(fired_on_device(&device(499), RULE), []);
+    }
+}

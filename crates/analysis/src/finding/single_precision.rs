@@ -1,0 +1,92 @@
+//! Matrix products in single precision beside others in half of it: usually nobody asked for them.
+
+use types::{DType, Finding, Nanos, Severity, Stage};
+
+use super::{Claim, Found, Run, percent};
+use crate::device::{DeviceRecords, StageWork, WorkGroup};
+use crate::kernel::{Family, short_name};
+use crate::loss::Cause;
+use crate::modules::top;
+use crate::statistics::share;
+
+/// Share of a stage's matrix time that single precision must take.
+const LEAST_SHARE: f64 = 0.05;
+
+/// The rule's name.
+pub(super) const RULE: &str = "float32-products";
+
+pub(super) fn check(run: &Run<'_>) -> Vec<Found> {
+    let Some(device) = run.device else { return Vec::new() };
+    device.stages.iter().filter_map(|(stage, work)| found(device, *stage, work)).collect()
+}
+
+fn found(device: &DeviceRecords, stage: Stage, _work: &StageWork) -> Option<Found> {
+    let products = || {
+        let is_product = |group: &&WorkGroup| matches!(group.family, Family::Gemm | Family::Gemv | Family::Convolution);
+        device.groups.iter().filter(move |group| top(group.stage) == stage).filter(is_product)
+    };
+    let time = |which: fn(DType) -> bool| -> Nanos {
+        products().filter(|group| group.dtype.is_some_and(which)).map(|group| group.run).sum()
+    };
+    let is_half = |dtype: DType| matches!(dtype, DType::Bf16 | DType::Fp16);
+    let is_single = |dtype: DType| dtype == DType::Fp32;
+    let (half, single) = (time(is_half), time(is_single));
+    if half <= single {
+        return None;
+    }
+    let part = share(single.get() as f64, (half + single).get() as f64).filter(|part| *part >= LEAST_SHARE)?;
+    let longest = products().find(|group| group.dtype.is_some_and(is_single))?;
+    let operator = longest.operator.as_deref().map(|name| format!(" of `{name}`")).unwrap_or_default();
+    let finding = Finding {
+        rule: RULE.to_owned(),
+        severity: Severity::Info,
+        stage: Some(stage),
+        evidence: vec![
+            format!("single-precision products are {} of the matrix time of {stage} ({single})", percent(part)),
+            format!("the others are in half precision ({half})"),
+            format!("the longest is `{}`{operator}, {} calls", short_name(&longest.name), longest.calls),
+        ],
+        saves_ns: Some(Nanos::new(single.get() / 2)),
+        saves_share: None,
+        advice: "Find what makes these inputs single precision: a module kept in float32, a cast, a constant. Half precision \
+                 moves half the bytes; the figure is that half, and tensor cores gain more."
+            .to_owned(),
+    };
+    let causes = vec![Cause::Kernels(Family::Gemm), Cause::Kernels(Family::Gemv), Cause::Kernels(Family::Convolution)];
+    Some(Found { finding, claim: Claim::Lost(causes) })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+    use crate::device::sample::group;
+    use crate::finding::fired_on_device;
+
+    fn device(single: i64, half: i64) -> DeviceRecords {
+        let least = Some([Nanos::ZERO, Nanos::ZERO]);
+        let prefill = StageWork { wall: Nanos::new(10_000), least, ..StageWork::default() };
+        let product = |name: &str, dtype: DType, run: i64| WorkGroup {
+            dtype: Some(dtype),
+            ..group(Stage::Prefill, name, Family::Gemm, run)
+        };
+        DeviceRecords {
+            stages: BTreeMap::from([(Stage::Prefill, prefill)]),
+            groups: vec![product("h", DType::Bf16, half), product("s", DType::Fp32, single)],
+            ..DeviceRecords::default()
+        }
+    }
+
+    #[test]
+    fn some_single_precision_among_half_fires() {
+        let found = fired_on_device(&device(200, 800), RULE);
+        assert_eq!((found.len(), found[0].saves_ns), (1, Some(Nanos::new(100))));
+    }
+
+    #[test]
+    fn a_run_meant_to_be_single_precision_does_not_fire() {
+        assert_eq!(fired_on_device(&device(800, 200), RULE), []);
+        assert_eq!(fired_on_device(&device(40, 960), RULE), []);
+    }
+}

@@ -1,0 +1,96 @@
+//! Experts run one after the other, each a few small products that cannot fill the device.
+
+use types::{Finding, Severity, Stage};
+
+use super::{Claim, Found, Run, percent};
+use crate::device::{Portion, StageWork};
+use crate::kernel::Family;
+use crate::loss::Cause;
+use crate::statistics::share;
+use crate::time::GapCause;
+use crate::timings::rounded;
+
+/// Share of a stage that the products of experts must take.
+const LEAST_SHARE: f64 = 0.05;
+/// Launches per pass from which experts are worth grouping.
+const FEWEST_LAUNCHES: f64 = 32.0;
+/// Products of one expert: gate, up, down. Grouped, a layer needs as many launches in all.
+const PRODUCTS: f64 = 3.0;
+
+/// The rule's name.
+pub(super) const RULE: &str = "small-expert-products";
+
+pub(super) fn check(run: &Run<'_>) -> Vec<Found> {
+    let Some(device) = run.device else { return Vec::new() };
+    let layers = device.special.expert_layers;
+    let of_stage =
+        |(stage, work): (&Stage, &StageWork)| found(*stage, work, *device.special.experts.get(stage)?, layers);
+    device.stages.iter().filter_map(of_stage).collect()
+}
+
+fn found(stage: Stage, work: &StageWork, experts: Portion, layers: u64) -> Option<Found> {
+    let passes = work.steps.unwrap_or(work.instances).max(1) as f64;
+    let launches = experts.calls as f64 / passes;
+    let part = share(experts.part.total().get() as f64, work.wall.get() as f64).filter(|part| *part >= LEAST_SHARE)?;
+    let grouped = share(PRODUCTS * layers as f64, launches).filter(|grouped| *grouped < 1.0)?;
+    if launches < FEWEST_LAUNCHES {
+        return None;
+    }
+    let each = rounded(experts.part.run.get() as f64 / experts.calls.max(1) as f64);
+    let saves = rounded(experts.part.wait.get() as f64 * (1.0 - grouped));
+    let finding = Finding {
+        rule: RULE.to_owned(),
+        severity: Severity::Info,
+        stage: Some(stage),
+        evidence: vec![
+            format!("{launches:.0} products of experts per pass in {layers} layers, {each} each"),
+            format!("they are {} of {stage}, {} of it waiting for their launch", percent(part), experts.part.wait),
+            format!("grouped, {:.0} launches would do", PRODUCTS * layers as f64),
+        ],
+        saves_ns: Some(saves),
+        saves_share: None,
+        advice: "Run all experts of a layer in one grouped product (grouped GEMM or a fused mixture kernel). The figure is the \
+                 waiting for launches alone; larger products also run closer to the device's rates."
+            .to_owned(),
+    };
+    let causes = vec![
+        Cause::Waiting(GapCause::Launch),
+        Cause::Kernels(Family::Gemm),
+        Cause::Kernels(Family::Gemv),
+        Cause::Kernels(Family::Experts),
+    ];
+    Some(Found { finding, claim: Claim::Lost(causes) })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use types::Nanos;
+
+    use super::*;
+    use crate::device::{DeviceRecords, Part, Special};
+    use crate::finding::fired_on_device;
+
+    fn device(calls: u64) -> DeviceRecords {
+        let waits = BTreeMap::from([(GapCause::Launch, Nanos::new(2_000))]);
+        let decode =
+            StageWork { wall: Nanos::new(10_000), waits, steps: Some(10), instances: 1, ..StageWork::default() };
+        let portion = Portion { calls, part: Part { wait: Nanos::new(1_000), run: Nanos::new(500) } };
+        let experts = BTreeMap::from([(Stage::Decode, portion)]);
+        let special = Special { experts, expert_layers: 5, ..Special::default() };
+        DeviceRecords { stages: BTreeMap::from([(Stage::Decode, decode)]), special, ..DeviceRecords::default() }
+    }
+
+    #[test]
+    fn many_small_products_fire_with_the_waits_that_grouping_removes() {
+        // 60 launches a step in 5 layers; 15 would do, so three quarters of 1,000 ns go.
+        let found = fired_on_device(&device(600), RULE);
+        assert_eq!((found.len(), found[0].saves_ns), (1, Some(Nanos::new(750))));
+    }
+
+    #[test]
+    fn few_products_do_not_fire() {
+        assert_eq!(fired_on_device(&device(310), RULE), []);
+    }
+}

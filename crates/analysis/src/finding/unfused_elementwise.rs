@@ -1,0 +1,84 @@
+//! Elementwise kernels follow each other, each a pass over memory and a launch of its own.
+
+use types::{Finding, Nanos, Severity, Stage};
+
+use super::{Claim, Found, Run, percent};
+use crate::device::StageWork;
+use crate::kernel::Family;
+use crate::loss::Cause;
+use crate::statistics::share;
+use crate::time::GapCause;
+
+/// Share of a stage that fusing must be able to save.
+const LEAST_SHARE: f64 = 0.02;
+
+/// The rule's name.
+pub(super) const RULE: &str = "unfused-elementwise";
+
+pub(super) fn check(run: &Run<'_>) -> Vec<Found> {
+    let Some(device) = run.device else { return Vec::new() };
+    device.stages.iter().filter_map(|(stage, work)| of_stage(*stage, work)).collect()
+}
+
+fn of_stage(stage: Stage, work: &StageWork) -> Option<Found> {
+    let chains = work.chains;
+    let saves: Nanos = chains.run + chains.wait;
+    let part = share(saves.get() as f64, work.wall.get() as f64).filter(|part| *part >= LEAST_SHARE)?;
+    let finding = Finding {
+        rule: RULE.to_owned(),
+        severity: Severity::Info,
+        stage: Some(stage),
+        evidence: vec![
+            format!(
+                "{} elementwise kernels run in {} chains with nothing between them, {:.1} in each",
+                chains.kernels,
+                chains.chains,
+                chains.kernels as f64 / chains.chains.max(1) as f64
+            ),
+            format!(
+                "all but the longest of each chain run {}, and the device waits {} for them: {} of {stage}",
+                chains.run,
+                chains.wait,
+                percent(part)
+            ),
+        ],
+        saves_ns: Some(saves),
+        saves_share: None,
+        advice: "Let a compiler make one kernel of each chain (`torch.compile`), or call the fused operator where the framework \
+                 has one (RMS norm, rotary embedding, gated activation)."
+            .to_owned(),
+    };
+    let causes = vec![Cause::Kernels(Family::Elementwise), Cause::Waiting(GapCause::Launch)];
+    Some(Found { finding, claim: Claim::Lost(causes) })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+    use crate::device::{Chains, DeviceRecords};
+    use crate::finding::fired_on_device;
+
+    fn device(run: i64, wait: i64) -> DeviceRecords {
+        let decode = StageWork {
+            wall: Nanos::new(10_000),
+            waits: BTreeMap::from([(GapCause::Launch, Nanos::new(2_000))]),
+            chains: Chains { chains: 10, kernels: 35, run: Nanos::new(run), wait: Nanos::new(wait) },
+            ..StageWork::default()
+        };
+        DeviceRecords { stages: BTreeMap::from([(Stage::Decode, decode)]), ..DeviceRecords::default() }
+    }
+
+    #[test]
+    fn chains_fire_and_save_what_is_lost_on_them() {
+        let found = fired_on_device(&device(0, 600), RULE);
+        assert_eq!((found.len(), found[0].saves_ns), (1, Some(Nanos::new(600))));
+        assert!(found[0].evidence[0].starts_with("35 elementwise kernels run in 10 chains"), "{:?}", found[0].evidence);
+    }
+
+    #[test]
+    fn chains_that_take_little_do_not_fire() {
+        assert_eq!(fired_on_device(&device(100, 99), RULE), []);
+    }
+}
