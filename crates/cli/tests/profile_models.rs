@@ -24,8 +24,11 @@ fn a_decoder_leaves_the_whole_bundle_without_a_trace_of_vision() {
 
     let metrics = scratch.json("run", "metrics.json");
     assert_eq!(names(&metrics["stages"]), ["prefill", "decode"]);
-    for stage in metrics["stages"].as_array().unwrap() {
-        assert!(stage["mfu"].is_f64() && stage["mbu"].is_f64(), "{stage}");
+    // Rates measured on a busy machine may be too low for utilisation to be true; the work is exact.
+    assert!(metrics["peak"].is_object());
+    for stage in ["prefill", "decode"] {
+        let work = &metrics["work_per_stage"][stage];
+        assert!(work["flops_matrix"].as_u64() > Some(0) && work["bytes"].as_u64() > Some(0), "{stage}: {work}");
     }
     let input = &metrics["inputs"][0];
     assert_eq!((input["name"].as_str(), &input["crop_grid"]), (Some("question.txt"), &Value::Null));
@@ -54,7 +57,7 @@ fn prompts_come_from_files_from_the_configuration_or_from_a_seed() {
     let tokens = |run: &str| scratch.json(run, "metrics.json")["inputs"][0]["prompt_tokens"].as_u64().unwrap();
     let decoder = ["--model", "decoder-tiny"];
 
-    let files = [&decoder[..], &["--inputs", "texts", "--out", "files", "infer.prompt=Say: <text>!"]].concat();
+    let files = [&decoder[..], &["--inputs", "texts", "--out", "files", "infer.prompt='Say: <text>!'"]].concat();
     let output = scratch.profile(&QUICK, &files);
     assert_eq!(output.code, 3, "{}", output.stderr);
     assert!(output.stderr.contains("latin.txt is not UTF-8 text: byte 3"), "{}", output.stderr);
@@ -97,7 +100,6 @@ fn a_picture_network_is_chosen_by_overrides_and_has_one_stage() {
     assert_eq!(metrics["stages"][0]["tokens"], Value::Null);
     assert_eq!(metrics["throughput"]["ttft_ns"], Value::Null);
     assert_eq!((&metrics["settings"]["batch"], &metrics["settings"]["repeats"]), (&2.into(), &3.into()));
-    assert!(metrics["mfu_model_level"].is_f64());
     // The stem: 3 x 3 taps of 3 channels into 32, at every pixel of two pictures, one multiply-add being two.
     let stem = 2u64 * 2 * 16 * 16 * 32 * 3 * 9;
     let centres = metrics["cost_centres"].as_array().unwrap();

@@ -17,7 +17,7 @@ use crate::error::CliError;
 use crate::exit::Exit;
 use progress::Display;
 
-/// Run a model on pages or prompts, time its stages and compare with what the hardware allows
+/// Run a model, time its stages and compare with what the hardware allows
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
@@ -58,8 +58,9 @@ Examples:
   llm-perf profile --from latest
   llm-perf profile --json | jq .throughput
 
-Without arguments a small DeepSeek-OCR with made-up weights reads pages that ship with the program; models that read text
-are given prompts that do. Models run on this machine's processor, in single precision.";
+Without arguments a small DeepSeek-OCR with made-up weights reads pages that ship with the program.
+Models that read text are given prompts that ship with it. Models run on this machine's processor,
+in single precision.";
 
 pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<Exit, CliError> {
     let (config, model, first) = match &arguments.from {
