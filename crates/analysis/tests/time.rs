@@ -1,68 +1,29 @@
 //! Busy, idle and waiting time, on timelines made by hand and on a real capture.
 
+mod attribution_builder;
 mod attribution_captures;
 
+use attribution_builder::{call, empty, kernel};
 use attribution_captures as captures;
 use llm_perf_analysis::attribution::{Settings, attribute};
 use llm_perf_analysis::time::{GapCause, Span, activity, devices, gaps, queue_depth, step_series, waiting};
 use proptest::prelude::*;
-use types::timeline::{
-    Correlation, DeviceQueue, DeviceWork, HostCall, HostThread, QueueId, ThreadId, Timeline, TraceFormat, WorkKind,
-};
-use types::{Clock, ClockId, ClockKind, Nanos};
-
-fn empty() -> Timeline {
-    let clock = Clock { id: ClockId(0), kind: ClockKind::Trace, unix_ns_at_zero: None, uncertainty_ns: None };
-    let mut timeline = Timeline::new(TraceFormat::Wire, clock);
-    timeline.threads.push(HostThread { process: Some(1), rank: None, thread: Some(1) });
-    for stream in 0..2 {
-        let (process, stream) = (Some(1), Some(stream));
-        timeline.queues.push(DeviceQueue { process, rank: None, device: 0, context: None, stream });
-    }
-    timeline
-}
-
-fn call(timeline: &mut Timeline, name: &str, start: i64, duration: i64, number: u64) {
-    let name = timeline.names.place(name);
-    timeline.calls.push(HostCall {
-        name,
-        thread: ThreadId(0),
-        start: Nanos::new(start),
-        duration: Nanos::new(duration),
-        correlation: Correlation::new(number),
-    });
-}
-
-fn kernel(timeline: &mut Timeline, stream: u32, start: i64, duration: i64, number: u64) {
-    let name = timeline.names.place("kernel");
-    timeline.work.push(DeviceWork {
-        kind: WorkKind::Kernel,
-        name,
-        queue: QueueId(stream),
-        launch: None,
-        start: Nanos::new(start),
-        duration: Nanos::new(duration),
-        correlation: Correlation::new(number),
-        operator: None,
-        bytes: None,
-        graph_node: None,
-    });
-}
+use types::Nanos;
 
 #[test]
 fn a_gap_is_put_down_to_what_the_host_did_before_the_next_launch() {
     // Kernels at 0..10, 100..110, 115..120, 200..210. The host: launch of the second at 90 after waiting 20..60 and
     // allocating 60..70; the third was launched at 105, while the second ran; a copy at 130..150, the last launch at 190.
     let mut timeline = empty();
-    call(&mut timeline, "cudaLaunchKernel", -5, 2, 1);
-    call(&mut timeline, "cudaStreamSynchronize", 20, 40, 0);
-    call(&mut timeline, "cudaMalloc", 60, 10, 0);
-    call(&mut timeline, "cudaLaunchKernel", 90, 5, 2);
-    call(&mut timeline, "cudaLaunchKernel", 105, 2, 3);
-    call(&mut timeline, "cudaMemcpyAsync", 130, 20, 0);
-    call(&mut timeline, "cudaLaunchKernel", 190, 5, 4);
+    call(&mut timeline, 0, "cudaLaunchKernel", -5, 2, 1);
+    call(&mut timeline, 0, "cudaStreamSynchronize", 20, 40, 0);
+    call(&mut timeline, 0, "cudaMalloc", 60, 10, 0);
+    call(&mut timeline, 0, "cudaLaunchKernel", 90, 5, 2);
+    call(&mut timeline, 0, "cudaLaunchKernel", 105, 2, 3);
+    call(&mut timeline, 0, "cudaMemcpyAsync", 130, 20, 0);
+    call(&mut timeline, 0, "cudaLaunchKernel", 190, 5, 4);
     for (number, (start, duration)) in [(0, 10), (100, 10), (115, 5), (200, 10)].into_iter().enumerate() {
-        kernel(&mut timeline, 0, start, duration, number as u64 + 1);
+        kernel(&mut timeline, 0, "kernel", start, duration, number as u64 + 1);
     }
     let attribution = attribute(&timeline, &Settings::default());
     let activity = activity(&timeline, 0, None).unwrap();
@@ -85,8 +46,8 @@ fn a_gap_is_put_down_to_what_the_host_did_before_the_next_launch() {
 #[test]
 fn a_trace_without_calls_does_not_tell_what_the_device_waited_for() {
     let mut timeline = empty();
-    kernel(&mut timeline, 0, 0, 10, 1);
-    kernel(&mut timeline, 0, 50, 10, 2);
+    kernel(&mut timeline, 0, "kernel", 0, 10, 1);
+    kernel(&mut timeline, 0, "kernel", 50, 10, 2);
     let attribution = attribute(&timeline, &Settings::default());
     let activity = activity(&timeline, 0, None).unwrap();
     let gaps = gaps(&timeline, &attribution, 0, &activity);
@@ -135,11 +96,11 @@ proptest! {
         let names = ["cudaLaunchKernel", "cudaStreamSynchronize", "cudaMemcpyAsync", "cudaMalloc", "cuLaunchKernel"];
         let mut timeline = empty();
         for (name, start, duration, number) in calls {
-            call(&mut timeline, names[name], start, duration, number);
+            call(&mut timeline, 0, names[name], start, duration, number);
         }
         let mut total = 0;
         for (stream, start, duration, number) in works {
-            kernel(&mut timeline, stream, start, duration, number);
+            kernel(&mut timeline, stream, "kernel", start, duration, number);
             total += duration;
         }
         let window = window.map(|(start, length)| Span::new(Nanos::new(start), Nanos::new(start + length)));

@@ -33,10 +33,7 @@ pub(super) fn find(timeline: &Timeline, sequence: &Sequence) -> Result<Found, St
             "no repetition to tell decode from prefill by: {choices} forward passes end with a kernel that chooses a token"
         ));
     }
-    // The step in the middle by size stands for all: passes over prompts are few, and at the ends.
-    let mut by_size: Vec<usize> = (1..segments.len()).collect();
-    by_size.sort_by_key(|place| segments[*place].names.len());
-    let typical = &segments[by_size[by_size.len() / 2]];
+    let typical = typical(&segments[1..]);
     let is_step = |segment: &Segment| alike(&segment.names, &typical.names) >= ALIKE;
     let unlike = segments[1..].iter().filter(|segment| !is_step(segment)).count();
     let others = segments.len() - 1;
@@ -63,6 +60,16 @@ pub(super) fn find(timeline: &Timeline, sequence: &Sequence) -> Result<Found, St
         forwards.len() - steps
     );
     Ok(Found { forwards, thread: busiest_thread(timeline), evidence })
+}
+
+/// The pass most others are like. Looking at a few, spread over all sizes, is enough: steps are the most by far.
+fn typical(segments: &[Segment]) -> &Segment {
+    const CANDIDATES: usize = 5;
+    let mut by_size: Vec<&Segment> = segments.iter().collect();
+    by_size.sort_by_key(|segment| segment.names.len());
+    let candidate = |number: usize| by_size[number * (by_size.len() - 1) / (CANDIDATES - 1)];
+    let followers = |one: &&Segment| segments.iter().filter(|other| alike(&one.names, &other.names) >= ALIKE).count();
+    (0..CANDIDATES).map(candidate).max_by_key(followers).unwrap_or(&segments[0])
 }
 
 /// The sequence cut after each kernel that chooses a token. What follows the last one is in no segment.

@@ -1,0 +1,361 @@
+//! Attribution on timelines made by hand, whose answers are known.
+
+mod attribution_builder;
+
+use attribution_builder::{call, empty, kernel, launched, operator, range};
+use llm_perf_analysis::attribution::{Attribution, Inference, RangeIndex, Settings, attribute};
+use proptest::prelude::*;
+use types::timeline::{OperatorCallId, RangeStyle, Timeline};
+use types::{Nanos, Stage};
+
+fn attributed(timeline: &Timeline) -> Attribution {
+    attribute(timeline, &Settings::default())
+}
+
+fn counter(attribution: &Attribution, name: &str) -> Option<u64> {
+    attribution.quality.iter().find(|counter| counter.counter == name).map(|counter| counter.value)
+}
+
+fn reason(attribution: &Attribution) -> &str {
+    match &attribution.inference {
+        Inference::Refused { reason } => reason,
+        other => panic!("stages were found: {other:?}"),
+    }
+}
+
+fn stages(attribution: &Attribution) -> Vec<(Stage, Option<u32>, u64)> {
+    attribution.stages.iter().map(|stage| (stage.stage, stage.parent, stage.work)).collect()
+}
+
+#[test]
+fn nothing_gives_nothing() {
+    let attribution = attributed(&empty());
+    assert_eq!((attribution.stages.len(), attribution.steps.len(), attribution.quality.len()), (0, 0, 0));
+    assert_eq!(attribution.coverage.share(attribution.coverage.launch), None);
+}
+
+#[test]
+fn every_node_of_a_graph_belongs_to_the_range_that_launched_it() {
+    let mut timeline = empty();
+    range(&mut timeline, 0, None, "replay", 0, Some(100));
+    call(&mut timeline, 0, "cudaGraphLaunch", 10, 5, 7);
+    for node in 0..3 {
+        kernel(&mut timeline, node % 2, "node", 200 + i64::from(node) * 10, 5, 7);
+    }
+    let attribution = attributed(&timeline);
+    assert_eq!(attribution.range, [Some(RangeIndex(0)); 3]);
+    let projection = attribution.projections.of(RangeIndex(0)).unwrap();
+    assert_eq!((projection.work, projection.span.start.get(), projection.span.end.get()), (3, 200, 225));
+}
+
+#[test]
+fn work_in_two_ranges_that_cross_counts_for_both() {
+    let mut timeline = empty();
+    range(&mut timeline, 0, Some("A"), "early", 0, Some(100));
+    range(&mut timeline, 0, Some("B"), "late", 50, Some(150));
+    for start in [20, 70, 120] {
+        launched(&mut timeline, 0, "kernel", start + 10, 1);
+    }
+    let attribution = attributed(&timeline);
+    assert_eq!(attribution.range, [Some(RangeIndex(0)), Some(RangeIndex(1)), Some(RangeIndex(1))]);
+    let work = |range| attribution.projections.of(RangeIndex(range)).unwrap().work;
+    assert_eq!((work(0), work(1), attribution.projections.parent(RangeIndex(1))), (2, 2, None));
+    assert_eq!(counter(&attribution, "ranges_crossing"), Some(1));
+}
+
+#[test]
+fn a_range_left_open_counts_until_the_trace_ends() {
+    let mut timeline = empty();
+    range(&mut timeline, 0, None, "decode", 0, None);
+    launched(&mut timeline, 0, "kernel", 500, 1);
+    let attribution = attributed(&timeline);
+    assert_eq!(stages(&attribution), [(Stage::Decode, None, 1)]);
+    assert!(attribution.stages[0].clipped);
+    assert_eq!(counter(&attribution, "ranges_open_at_end"), Some(1));
+}
+
+#[test]
+fn the_number_of_a_launch_belongs_to_its_process() {
+    let mut timeline = empty();
+    call(&mut timeline, 0, "cudaLaunchKernel", 0, 5, 3);
+    call(&mut timeline, 2, "cudaLaunchKernel", 0, 5, 3);
+    kernel(&mut timeline, 0, "mine", 10, 1, 3);
+    kernel(&mut timeline, 2, "yours", 10, 1, 3);
+    assert_eq!(attributed(&timeline).launch, [Some(0), Some(1)]);
+    // Where the source does not say whose queue it is, either may be meant, and neither is taken.
+    timeline.queues.iter_mut().for_each(|queue| queue.process = None);
+    let attribution = attributed(&timeline);
+    assert_eq!(attribution.launch, [None, None]);
+    assert_eq!(counter(&attribution, "work_with_ambiguous_launch"), Some(2));
+    assert_eq!(counter(&attribution, "work_without_launch"), Some(2));
+}
+
+#[test]
+fn work_without_a_launch_goes_to_the_operator_it_names_and_to_no_range() {
+    let mut timeline = empty();
+    range(&mut timeline, 0, None, "prefill", 0, Some(1_000));
+    operator(&mut timeline, "aten::mm", &[], 0, 10);
+    kernel(&mut timeline, 0, "kernel", 50, 1, 99);
+    timeline.work[0].operator = OperatorCallId::new(1);
+    let attribution = attributed(&timeline);
+    assert_eq!((attribution.launch[0], attribution.operator[0]), (None, Some(0)));
+    assert_eq!((attribution.range[0], attribution.stage[0]), (None, None));
+    assert_eq!(counter(&attribution, "work_without_stage"), Some(1));
+}
+
+#[test]
+fn the_innermost_operator_is_the_one_that_launched() {
+    let mut timeline = empty();
+    // Written in the order they ended, as some tools do.
+    operator(&mut timeline, "aten::addmm", &[], 20, 30);
+    operator(&mut timeline, "aten::linear", &[], 0, 100);
+    launched(&mut timeline, 0, "gemm", 40, 5);
+    launched(&mut timeline, 0, "copy", 80, 5);
+    assert_eq!(attributed(&timeline).operator, [Some(0), Some(1)]);
+}
+
+#[test]
+fn a_stage_inside_itself_is_counted_once_and_other_domains_name_none() {
+    let mut timeline = empty();
+    range(&mut timeline, 0, Some("LLM"), "prefill", 0, Some(100));
+    range(&mut timeline, 0, None, "prefill", 10, Some(90));
+    range(&mut timeline, 0, Some("NCCL"), "decode", 20, Some(80));
+    launched(&mut timeline, 0, "kernel", 50, 1);
+    assert_eq!(stages(&attributed(&timeline)), [(Stage::Prefill, None, 1)]);
+}
+
+#[test]
+fn steps_without_a_range_around_them_are_runs_of_decode() {
+    let mut timeline = empty();
+    for (name, start) in
+        [("prefill", 0), ("decode_step", 100), ("decode_step_1", 200), ("prefill", 300), ("decode_step", 400)]
+    {
+        range(&mut timeline, 0, None, name, start, Some(start + 90));
+        launched(&mut timeline, 0, "kernel", start + 50, 10);
+    }
+    let attribution = attributed(&timeline);
+    let found =
+        [(Stage::Prefill, None, 1), (Stage::Decode, None, 2), (Stage::Prefill, None, 1), (Stage::Decode, None, 1)];
+    assert_eq!(stages(&attribution), found);
+    let steps: Vec<_> = attribution.steps.iter().map(|step| (step.instance, step.number, step.kernels)).collect();
+    assert_eq!(steps, [(Some(1), 0, 1), (Some(1), 1, 1), (Some(3), 0, 1)]);
+    assert_eq!(attribution.step, [None, Some(0), Some(1), None, Some(2)]);
+}
+
+#[test]
+fn a_range_started_by_handle_covers_the_threads_of_its_process() {
+    let mut timeline = empty();
+    range(&mut timeline, 0, None, "prefill", 0, Some(100));
+    timeline.ranges[0].style = RangeStyle::StartEnd;
+    for thread in 0..3 {
+        launched(&mut timeline, thread, "kernel", 50, 1);
+    }
+    let attribution = attributed(&timeline);
+    assert_eq!(attribution.stage, [Some(Stage::Prefill), Some(Stage::Prefill), None]);
+    // It is not one of the pushed ranges.
+    assert_eq!(attribution.range, [None; 3]);
+}
+
+/// A forward pass: ten kernels of which the last chooses a token.
+fn forward(timeline: &mut Timeline, start: i64, names: &str, duration: i64) {
+    for kernel in 0..10 {
+        launched(timeline, 0, &format!("{names}{kernel}"), start + 100 * kernel, duration);
+    }
+    launched(timeline, 0, "reduce_kernel<ArgMaxOps>", start + 1_000, 5);
+}
+
+#[test]
+fn two_requests_one_after_the_other_have_a_prefill_each() {
+    let mut timeline = empty();
+    for (place, (names, duration)) in
+        [("prompt", 80), ("step", 5), ("step", 5), ("step", 5), ("prompt", 80), ("step", 5), ("step", 5), ("step", 5)]
+            .into_iter()
+            .enumerate()
+    {
+        forward(&mut timeline, place as i64 * 2_000, names, duration);
+    }
+    let attribution = attributed(&timeline);
+    let found: Vec<_> = attribution.stages.iter().map(|stage| (stage.stage, stage.work)).collect();
+    assert_eq!(found, [(Stage::Prefill, 11), (Stage::Decode, 33), (Stage::Prefill, 11), (Stage::Decode, 33)]);
+    assert_eq!(attribution.steps.len(), 6);
+}
+
+#[test]
+fn the_rest_of_a_step_at_the_begin_of_a_trace_is_no_prefill() {
+    let mut timeline = empty();
+    for kernel in 0..4 {
+        launched(&mut timeline, 0, &format!("tail{kernel}"), kernel * 10 - 500, 1);
+    }
+    launched(&mut timeline, 0, "reduce_kernel<ArgMaxOps>", -100, 5);
+    for step in 0..4 {
+        forward(&mut timeline, step * 2_000, "step", 5);
+    }
+    let attribution = attributed(&timeline);
+    assert_eq!(stages(&attribution), [(Stage::Decode, None, 44)]);
+    assert_eq!(counter(&attribution, "work_without_stage"), Some(5));
+}
+
+#[test]
+fn passes_that_are_all_different_are_refused() {
+    let mut timeline = empty();
+    for pass in 0..8 {
+        forward(&mut timeline, pass * 2_000, &format!("batch{pass}_"), 5);
+    }
+    let attribution = attributed(&timeline);
+    assert!(reason(&attribution).contains("mixed"), "{}", reason(&attribution));
+    assert_eq!(counter(&attribution, "work_without_stage"), Some(88));
+}
+
+#[test]
+fn kernels_that_choose_no_token_tell_no_stages() {
+    let mut timeline = empty();
+    for number in 0..50 {
+        launched(&mut timeline, 0, "gemm", number * 100, 5);
+    }
+    assert!(reason(&attributed(&timeline)).contains("no repetition"));
+}
+
+#[test]
+fn rows_of_positions_from_several_requests_are_refused() {
+    let mut timeline = empty();
+    for (place, positions) in [512, 1, 37, 1, 260].into_iter().enumerate() {
+        operator(&mut timeline, "aten::embedding", &[&[50_000, 1_024], &[positions]], place as i64 * 1_000, 100);
+        launched(&mut timeline, 0, "kernel", place as i64 * 1_000 + 50, 10);
+    }
+    let attribution = attributed(&timeline);
+    assert!(reason(&attribution).contains("2 of 5 forward passes"), "{}", reason(&attribution));
+}
+
+#[test]
+fn one_prompt_in_one_row_and_then_single_tokens_is_no_mix() {
+    let mut timeline = empty();
+    for (place, positions) in [512, 1, 1].into_iter().enumerate() {
+        operator(&mut timeline, "aten::embedding", &[&[50_000, 1_024], &[positions]], place as i64 * 1_000, 100);
+        launched(&mut timeline, 0, "kernel", place as i64 * 1_000 + 50, 10);
+    }
+    assert_eq!(stages(&attributed(&timeline)), [(Stage::Prefill, None, 1), (Stage::Decode, None, 2)]);
+}
+
+#[test]
+fn training_has_no_stages_of_inference() {
+    let mut timeline = empty();
+    operator(&mut timeline, "aten::embedding", &[&[50_000, 1_024], &[1, 512]], 0, 100);
+    operator(&mut timeline, "autograd::engine::evaluate_function: MmBackward0", &[], 200, 100);
+    launched(&mut timeline, 0, "kernel", 50, 10);
+    assert!(reason(&attributed(&timeline)).contains("training"));
+}
+
+#[test]
+fn a_vision_tower_that_runs_for_tiles_and_for_the_page_is_found_twice() {
+    let mut timeline = empty();
+    let mut at = 0;
+    let mut step = |timeline: &mut Timeline, name: &str, shapes: &[&[u64]]| {
+        operator(timeline, name, shapes, at, 50);
+        launched(timeline, 0, "kernel", at + 30, 5);
+        at += 100;
+    };
+    step(&mut timeline, "aten::embedding", &[&[129_280, 1_280], &[1, 900]]);
+    for views in [6, 1] {
+        step(&mut timeline, "aten::conv2d", &[&[views, 3, 640, 640], &[768, 3, 16, 16]]);
+        step(&mut timeline, "aten::linear", &[&[views, 40, 40, 768], &[2_304, 768]]);
+        step(&mut timeline, "aten::conv2d", &[&[views, 512, 20, 20], &[1_024, 512, 3, 3]]);
+        step(&mut timeline, "aten::linear", &[&[views, 101, 1_024], &[3_072, 1_024]]);
+        step(&mut timeline, "aten::add", &[&[views, 101, 1_024], &[views, 101, 1_024]]);
+        step(&mut timeline, "aten::cat", &[&[views, 100, 1_024], &[views, 100, 1_024]]);
+        step(&mut timeline, "aten::linear", &[&[views, 100, 2_048], &[1_280, 2_048]]);
+    }
+    step(&mut timeline, "aten::linear", &[&[1, 900, 1_280], &[1_280, 1_280]]);
+    let attribution = attribute(&timeline, &Settings { model: Some("DeepSeek-OCR".to_owned()), ..Settings::default() });
+    let parts = [(Stage::Sam, Some(0), 3), (Stage::Clip, Some(0), 2), (Stage::Projector, Some(0), 1)];
+    let expected: Vec<_> = [(Stage::Prefill, None, 16)].into_iter().chain(parts).chain(parts).collect();
+    assert_eq!(stages(&attribution), expected);
+}
+
+/// Rows in any order: what each piece of work gets, found by looking at everything.
+fn naive_range(timeline: &Timeline, call: u32) -> Option<RangeIndex> {
+    let call = &timeline.calls[call as usize];
+    let around = |place: &usize| {
+        let range = &timeline.ranges[*place];
+        let open = range.end.is_some_and(|end| range.start <= call.start && call.start < end);
+        range.style == RangeStyle::PushPop && range.thread == call.thread && open
+    };
+    let inner = |place: &usize| {
+        let range = &timeline.ranges[*place];
+        (range.start, std::cmp::Reverse(range.end), *place)
+    };
+    (0..timeline.ranges.len()).filter(around).max_by_key(inner).map(|place| RangeIndex(place as u32))
+}
+
+proptest! {
+    #[test]
+    fn ranges_and_projections_are_those_found_by_looking_at_everything(
+        ranges in proptest::collection::vec((0..3u32, any::<bool>(), 0..60i64, 0..40i64), 0..15),
+        works in proptest::collection::vec((0..3u32, 0..100i64, 0..50i64), 0..15),
+    ) {
+        let mut timeline = empty();
+        for (thread, pushed, start, length) in ranges {
+            range(&mut timeline, thread, None, "range", start, Some(start + length));
+            if !pushed {
+                timeline.ranges.last_mut().unwrap().style = RangeStyle::StartEnd;
+            }
+        }
+        for (number, (thread, start, delay)) in works.iter().enumerate() {
+            call(&mut timeline, *thread, "cudaLaunchKernel", *start, 1, number as u64 + 1);
+            kernel(&mut timeline, *thread, "kernel", start + delay, 3, number as u64 + 1);
+        }
+        let attribution = attributed(&timeline);
+        for (place, launch) in attribution.launch.iter().enumerate() {
+            prop_assert_eq!(*launch, Some(place as u32));
+            prop_assert_eq!(attribution.range[place], naive_range(&timeline, place as u32));
+        }
+        for (place, range) in timeline.ranges.iter().enumerate() {
+            let inside = |row: &&types::timeline::DeviceWork| {
+                let call = &timeline.calls[row.correlation.unwrap().0.get() as usize - 1];
+                call.thread == range.thread && range.start <= call.start && call.start < range.end.unwrap()
+            };
+            let rows: Vec<_> = timeline.work.iter().filter(inside).collect();
+            let found = attribution.projections.of(RangeIndex(place as u32));
+            prop_assert_eq!(found.map_or(0, |projection| projection.work), rows.len() as u64);
+            if let Some(projection) = found {
+                prop_assert_eq!(Some(projection.span.start), rows.iter().map(|row| row.start).min());
+                prop_assert_eq!(Some(projection.span.end), rows.iter().map(|row| row.end()).max());
+            }
+        }
+        let sums = attribution.projections.sums(&timeline);
+        let launching = (0..timeline.ranges.len()).filter(|place| attribution.projections.of(RangeIndex(*place as u32)).is_some());
+        prop_assert_eq!(sums.iter().map(|sum| sum.instances).sum::<u64>(), launching.count() as u64);
+    }
+
+    #[test]
+    fn the_order_of_rows_does_not_matter(
+        works in proptest::collection::vec((0..2u32, 0..100i64, 0..50i64), 1..12),
+        ranges in proptest::collection::vec((0..2u32, 0..5usize, 0..60i64, 1..40i64), 0..8),
+        seed in any::<u64>(),
+    ) {
+        let names = ["prefill", "decode", "decode_step", "sam", "other"];
+        let build = |order: &[usize]| {
+            let mut timeline = empty();
+            for (thread, name, start, length) in &ranges {
+                range(&mut timeline, *thread, None, names[*name], *start, Some(start + length));
+            }
+            for place in order {
+                let (thread, start, delay) = works[*place];
+                call(&mut timeline, thread, "cudaLaunchKernel", start, 1, *place as u64 + 1);
+                kernel(&mut timeline, thread, "kernel", start + delay, 3, *place as u64 + 1);
+            }
+            timeline
+        };
+        let straight: Vec<usize> = (0..works.len()).collect();
+        let mut shuffled = straight.clone();
+        shuffled.sort_by_key(|place| (*place as u64 + 1).wrapping_mul(seed | 1));
+        let (one, other) = (attributed(&build(&straight)), attributed(&build(&shuffled)));
+        for (at, place) in shuffled.iter().enumerate() {
+            prop_assert_eq!(one.range[*place], other.range[at]);
+            prop_assert_eq!(one.stage[*place], other.stage[at]);
+            prop_assert_eq!(one.step[*place], other.step[at]);
+        }
+        prop_assert_eq!(stages(&one), stages(&other));
+        let total: Nanos = one.stages.iter().filter(|stage| stage.parent.is_none()).map(|stage| Nanos::new(stage.work as i64)).sum();
+        prop_assert_eq!(total.get() as u64, one.coverage.stage().count);
+    }
+}
