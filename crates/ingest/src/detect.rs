@@ -192,8 +192,8 @@ fn has_field(bytes: &[u8], at: usize, fields: &[&str]) -> Scan<bool> {
         if peek(bytes, at)? == b'}' {
             return Ok(false);
         }
-        let (name_end, start) = member(bytes, at)?;
-        if fields.contains(&&*text(&bytes[at..name_end])) {
+        let (name, start) = member(bytes, at)?;
+        if fields.contains(&&*text(&bytes[at..name.end])) {
             return Ok(true);
         }
         at = space(bytes, value(bytes, start)?);

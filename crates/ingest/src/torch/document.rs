@@ -1,8 +1,8 @@
 //! The document around the events: an object with `traceEvents` among other fields in any order, or the bare list.
 
 use super::events::Pause;
-use super::header::{Header, field_name};
-use super::lexer::{Scan, Stop, member, peek, space, value};
+use super::header::Header;
+use super::lexer::{Scan, Stop, member, peek, space, text, value};
 use super::parallel::Plan;
 use super::part::Part;
 use super::source::Source;
@@ -125,8 +125,8 @@ impl<S: Source> Walk<'_, S> {
             // The name, and whether it opens a list of events: that one is too large to be taken as a value.
             let named = self.step(|window| {
                 let start = space(window, 0);
-                let (name_end, at) = member(window, start)?;
-                let name = field_name(&window[start..name_end]);
+                let (name, at) = member(window, start)?;
+                let name = text(&window[start..name.end]).into_owned();
                 let opens = peek(window, at)? == b'[' && name == "traceEvents";
                 Ok((name, at, opens))
             })?;

@@ -108,12 +108,11 @@ fn members(bytes: &[u8], at: usize, mut each: impl FnMut(&[u8], usize) -> Scan<u
         return Ok(at + 1);
     }
     loop {
-        let (name_end, start) = member(bytes, at)?;
-        let name = &bytes[at + 1..name_end - 1];
-        let end = if name.contains(&b'\\') {
-            each(text(&bytes[at..name_end]).as_bytes(), start)?
+        let (name, start) = member(bytes, at)?;
+        let end = if name.escaped {
+            each(text(&bytes[at..name.end]).as_bytes(), start)?
         } else {
-            each(name, start)?
+            each(&bytes[at + 1..name.end - 1], start)?
         };
         at = space(bytes, end);
         match peek(bytes, at)? {

@@ -4,7 +4,6 @@ use serde_json::Value;
 use types::{Bytes, Device, DeviceId, Nanos};
 
 use super::census::{Census, Fault};
-use super::lexer::text;
 use super::number::{integer, whole};
 
 /// The fields of the document that are read.
@@ -88,9 +87,4 @@ fn devices(token: &[u8]) -> Option<Vec<Device>> {
         })
     };
     list.iter().map(device).collect()
-}
-
-/// The name of a field, from its token.
-pub(crate) fn field_name(token: &[u8]) -> String {
-    text(token).into_owned()
 }

@@ -122,21 +122,37 @@ fn nested(bytes: &[u8], at: usize) -> Scan<usize> {
     }
 }
 
-/// The end of a member's name that begins at `at`, and the place its value begins.
+/// The name of a member.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Name {
+    /// The place after its closing quote.
+    pub(crate) end: usize,
+    /// Whether it has escapes, so that its bytes are not its text.
+    pub(crate) escaped: bool,
+}
+
+/// The name of the member that begins at `at`, and the place its value begins.
 #[inline]
-pub(crate) fn member(bytes: &[u8], at: usize) -> Scan<(usize, usize)> {
+pub(crate) fn member(bytes: &[u8], at: usize) -> Scan<(Name, usize)> {
     if peek(bytes, at)? != b'"' {
         return Err(Stop::Bad(at));
     }
-    let name_end = string(bytes, at)?;
-    let mut colon = name_end;
+    let mut end = at + 1;
+    let name = loop {
+        match peek(bytes, end)? {
+            b'"' => break Name { end: end + 1, escaped: false },
+            b'\\' => break Name { end: string_rest(bytes, end)?, escaped: true },
+            _ => end += 1,
+        }
+    };
+    let mut colon = name.end;
     if peek(bytes, colon)? != b':' {
         colon = space(bytes, colon);
         if peek(bytes, colon)? != b':' {
             return Err(Stop::Bad(colon));
         }
     }
-    Ok((name_end, space(bytes, colon + 1)))
+    Ok((name, space(bytes, colon + 1)))
 }
 
 /// The text of a token: a string without quotes and escapes, anything else as it stands. What is no UTF-8, and half a
