@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Bytes, Flops, Nanos, Stage};
+use crate::{Bytes, DType, Flops, Nanos, Stage};
 
 /// How the inputs were run.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -18,6 +18,9 @@ pub struct ProfileSettings {
     pub batch: u32,
     /// Seed of what was drawn at random; absent when nothing was.
     pub seed: Option<u64>,
+    /// Element type the weights are kept in; absent when the source does not say. `peak.dtype` is that of the arithmetic.
+    #[serde(default)]
+    pub weights_dtype: Option<DType>,
 }
 
 /// What is known of one input.

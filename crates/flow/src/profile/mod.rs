@@ -302,6 +302,7 @@ fn filled(
             warmup_rounds: sampling.warmup_rounds.saturating_mul(request.infer.passes()),
             batch: request.infer.batch(),
             seed: Some(sampling.seed),
+            weights_dtype: Some(COMPUTED),
         },
         quality: vec![records::outside_stages(&measured.samples, measured.wall)],
     };
