@@ -153,7 +153,14 @@ fn records() -> ProfileRecords {
         }),
         logits_all_positions: true,
         load_ns: Nanos::new(81_000_000),
-        settings: ProfileSettings { repeats: 3, epochs: 1, warmup_rounds: 1, batch: 1, seed: Some(7), weights_dtype: None },
+        settings: ProfileSettings {
+            repeats: 3,
+            epochs: 1,
+            warmup_rounds: 1,
+            batch: 1,
+            seed: Some(7),
+            ..ProfileSettings::default()
+        },
         quality: Vec::new(),
     }
 }
