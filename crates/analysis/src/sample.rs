@@ -42,7 +42,7 @@ pub(crate) fn records() -> ProfileRecords {
         peak: None,
         logits_all_positions: true,
         load_ns: Nanos::new(7),
-        settings: ProfileSettings { repeats: 3, epochs: 1, warmup_rounds: 1, batch: 1, seed: None, weights_dtype: None },
+        settings: ProfileSettings { repeats: 3, epochs: 1, warmup_rounds: 1, batch: 1, ..ProfileSettings::default() },
         quality: Vec::new(),
     }
 }
