@@ -142,6 +142,7 @@ pub fn profile(
     fit_to_pictures(&mut model, &request.infer);
     let mut inputs = inputs::find(&request.dataset, &request.infer)?;
     inputs.usable()?;
+    progress(Progress::Doing("looking at the machine"));
     let environment = crate::environment::capture(request.config_dir.as_deref())?;
     check_memory(&model, &environment)?;
     let run = RunRequest { model: Some(model.id.clone()), device: Some(DeviceId::cpu().to_string()), ..run };

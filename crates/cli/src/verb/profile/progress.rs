@@ -2,10 +2,12 @@
 
 use std::cell::RefCell;
 use std::io::IsTerminal;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use flow::profile::Progress;
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use indicatif::{HumanDuration, ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 
 use crate::arguments::Context;
 
@@ -17,8 +19,18 @@ const TICK: Duration = Duration::from_millis(200);
 
 /// Shows progress.
 pub(super) enum Display<'a> {
-    Bar { bar: ProgressBar, context: &'a Context },
-    Lines { state: RefCell<Lines>, context: &'a Context },
+    Bar {
+        bar: ProgressBar,
+        /// Seconds the inferences will take in all, as far as those done tell; zero before the first is done.
+        ///
+        /// The bar's own estimate grows while a step lasts, without end on steps of minutes.
+        expected: Arc<AtomicU64>,
+        context: &'a Context,
+    },
+    Lines {
+        state: RefCell<Lines>,
+        context: &'a Context,
+    },
 }
 
 /// What plain lines were printed.
@@ -40,12 +52,12 @@ impl<'a> Display<'a> {
         }
         bar.set_style(style("{spinner} {msg}"));
         bar.enable_steady_tick(TICK);
-        Self::Bar { bar, context }
+        Self::Bar { bar, expected: Arc::default(), context }
     }
 
     pub(super) fn show(&self, progress: &Progress<'_>) {
         match self {
-            Self::Bar { bar, context } => show_bar(bar, context, progress),
+            Self::Bar { bar, expected, context } => show_bar(bar, expected, context, progress),
             Self::Lines { state, context } => {
                 if let Some(line) = state.borrow_mut().line(progress, Instant::now()) {
                     context.messages.note(line);
@@ -61,21 +73,37 @@ impl<'a> Display<'a> {
     }
 }
 
-fn show_bar(bar: &ProgressBar, context: &Context, progress: &Progress<'_>) {
+fn show_bar(bar: &ProgressBar, expected: &Arc<AtomicU64>, context: &Context, progress: &Progress<'_>) {
     match progress {
         Progress::Doing(what) => bar.set_message((*what).to_owned()),
         Progress::Inference { done, total, pass, input, stage } => {
             if bar.length() != Some(*total) {
                 bar.set_length(*total);
-                bar.reset_eta();
-                bar.set_style(style("{spinner} {msg} {wide_bar} {pos}/{len}, {eta} left"));
+                bar.reset_elapsed();
+                let expected = Arc::clone(expected);
+                let left = move |state: &ProgressState, text: &mut dyn std::fmt::Write| {
+                    let expected = Duration::from_secs(expected.load(Ordering::Relaxed));
+                    if !expected.is_zero() {
+                        let left = expected.saturating_sub(state.elapsed());
+                        let _ = write!(text, ", {:#} left", HumanDuration(left));
+                    }
+                };
+                bar.set_style(style("{spinner} {msg} {wide_bar} {pos}/{len}{left}").with_key("left", left));
             }
-            bar.set_position(*done);
+            if bar.position() != *done {
+                bar.set_position(*done);
+                expected.store(whole(bar.elapsed(), *done, *total).as_secs(), Ordering::Relaxed);
+            }
             let stage = stage.map(|stage| format!(", {stage}")).unwrap_or_default();
             bar.set_message(format!("{} {input}{stage}", pass.name()));
         }
         Progress::Note(text) => bar.suspend(|| context.messages.note(text)),
     }
+}
+
+/// What all inferences take if they go on as so far; `done` is not zero.
+fn whole(so_far: Duration, done: u64, total: u64) -> Duration {
+    so_far.mul_f64(total as f64 / done as f64)
 }
 
 fn style(template: &str) -> ProgressStyle {
@@ -102,7 +130,8 @@ impl Lines {
                 if *done == 0 || now.duration_since(self.last) < BETWEEN_LINES {
                     return None;
                 }
-                let left = now.duration_since(self.begun).mul_f64((total - done) as f64 / *done as f64);
+                let so_far = now.duration_since(self.begun);
+                let left = whole(so_far, *done, *total).saturating_sub(so_far);
                 format!("{done} of {total} done, about {} s left; {} {input}", left.as_secs(), pass.name())
             }
         };
