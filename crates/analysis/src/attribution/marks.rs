@@ -3,12 +3,11 @@
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-use types::Stage;
 use types::timeline::{RangeStyle, ThreadId, Timeline};
+use types::{Nanos, Stage};
 
 use super::launch::{Launches, NONE};
 use super::nesting::Open;
-use super::projection::trace_end;
 use super::stage::{Inference, StageInstance, StageOrigin, Stages, StepInstance};
 use crate::time::Span;
 
@@ -23,9 +22,9 @@ struct Mark {
     clipped: bool,
 }
 
-/// Stages from ranges; `None` where no range names one.
-pub(super) fn stages(timeline: &Timeline, launches: &Launches) -> Option<Stages> {
-    let mut marks = marks(timeline);
+/// Stages from ranges; `None` where no range names one. `last` is when the trace ended.
+pub(super) fn stages(timeline: &Timeline, launches: &Launches, last: Nanos) -> Option<Stages> {
+    let mut marks = marks(timeline, last);
     if marks.is_empty() {
         return None;
     }
@@ -40,15 +39,14 @@ pub(super) fn stages(timeline: &Timeline, launches: &Launches) -> Option<Stages>
     Some(build(launches, &marks, &sweep))
 }
 
-fn order(mark: &Mark) -> (types::Nanos, Reverse<types::Nanos>, bool) {
+fn order(mark: &Mark) -> (Nanos, Reverse<Nanos>, bool) {
     (mark.span.start, Reverse(mark.span.end), mark.stage.is_none())
 }
 
-fn marks(timeline: &Timeline) -> Vec<Mark> {
+fn marks(timeline: &Timeline, last: Nanos) -> Vec<Mark> {
     // Few names mean anything; looking them up once keeps millions of other ranges cheap.
     let meaning = |name: &str| Stage::from_range(None, name).map(Some).or_else(|| is_step(name).then_some(None));
     let meanings: Vec<Option<Option<Stage>>> = timeline.names.iter().map(|(_, name)| meaning(name)).collect();
-    let last = trace_end(timeline);
     let mark = |range: &types::timeline::Range| {
         let stage = meanings[range.name.index()]?;
         if !matches!(range.domain.map(|domain| timeline.name(domain)), None | Some("" | "LLM")) {
@@ -111,7 +109,7 @@ impl Lanes {
             let (mut stages, mut steps) = (Open::default(), Open::default());
             let of_thread = launches.calls.span(*thread as usize);
             let (mut launch, until) = (of_thread.start, of_thread.end);
-            let mut place_until = |moment: Option<types::Nanos>, stages: &mut Open, steps: &mut Open| {
+            let mut place_until = |moment: Option<Nanos>, stages: &mut Open, steps: &mut Open| {
                 while launch < until && moment.is_none_or(|moment| launches.starts[launch] < moment) {
                     sweep.stage[launch] = stages.innermost(launches.starts[launch]).unwrap_or(NONE);
                     sweep.step[launch] = steps.innermost(launches.starts[launch]).unwrap_or(NONE);

@@ -80,10 +80,11 @@ pub struct Attribution {
 pub fn attribute(timeline: &Timeline, settings: &Settings) -> Attribution {
     let join = launch::join(timeline);
     let launches = Launches::new(timeline, &join.call);
-    let ranges = projection::Forest::new(timeline, &launches);
+    let last = projection::trace_end(timeline);
+    let ranges = projection::Forest::new(timeline, &launches, last);
     let operators = launch::operators(timeline, &launches, &join.call, OperatorKind::Framework);
     let python = launch::operators(timeline, &launches, &join.call, OperatorKind::Python);
-    let stages = stage::find(timeline, &launches, settings);
+    let stages = stage::find(timeline, &launches, settings, last);
     let range = launches.per_work(&ranges.innermost).map(|range| range.map(RangeIndex)).collect();
     let mut attribution = Attribution {
         launch: join.call,

@@ -60,6 +60,8 @@ pub(super) struct RangeSpans {
     first: Vec<u32>,
     end: Vec<u32>,
     crossing: u64,
+    /// When the trace ended.
+    last: Nanos,
 }
 
 /// When the trace ended: ranges left open are open until then.
@@ -73,15 +75,15 @@ pub(super) fn trace_end(timeline: &Timeline) -> Nanos {
 }
 
 impl Forest {
-    pub(super) fn new(timeline: &Timeline, launches: &Launches) -> Self {
+    /// `last` is when the trace ended.
+    pub(super) fn new(timeline: &Timeline, launches: &Launches, last: Nanos) -> Self {
         let count = timeline.ranges.len();
         let mut innermost = vec![NONE; launches.len()];
         let mut spans =
-            RangeSpans { parent: vec![NONE; count], first: vec![0; count], end: vec![0; count], crossing: 0 };
+            RangeSpans { parent: vec![NONE; count], first: vec![0; count], end: vec![0; count], crossing: 0, last };
         if count == 0 {
             return Self { innermost, spans };
         }
-        let last = trace_end(timeline);
         let row = |place: u32| &timeline.ranges[place as usize];
         let close = |range: &Range| range.end.unwrap_or(last);
         let rows = timeline.ranges.iter().enumerate().map(|(place, range)| (place as u32, range.thread.0));
@@ -193,7 +195,6 @@ impl Projections {
 
     /// Ranges by domain, name and style, the largest projected time first.
     pub fn sums(&self, timeline: &Timeline) -> Vec<RangeSum> {
-        let last = trace_end(timeline);
         let mut sums: Vec<RangeSum> = Vec::new();
         // Names have small numbers: a list per name is a table without hashing.
         let mut places: Vec<Vec<u32>> = vec![Vec::new(); timeline.names.len()];
@@ -224,7 +225,7 @@ impl Projections {
             sum.projected_ns += projected;
             sum.shortest_ns = sum.shortest_ns.min(projected);
             sum.longest_ns = sum.longest_ns.max(projected);
-            sum.host_ns += range.end.unwrap_or(last) - range.start;
+            sum.host_ns += range.end.unwrap_or(self.ranges.last) - range.start;
             sum.work += projection.work;
         }
         sums.sort_by_key(|sum| Reverse(sum.projected_ns));

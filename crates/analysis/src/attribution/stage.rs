@@ -128,11 +128,12 @@ impl Stages {
     }
 }
 
-/// Finds the stages: from ranges where any names one, otherwise by inference where that is allowed.
-pub(super) fn find(timeline: &Timeline, launches: &Launches, settings: &Settings) -> Stages {
-    let mut stages = match marks::stages(timeline, launches) {
+/// Finds the stages: from ranges where any names one, otherwise by inference where that is allowed. `last` is when the trace
+/// ended.
+pub(super) fn find(timeline: &Timeline, launches: &Launches, settings: &Settings, last: Nanos) -> Stages {
+    let mut stages = match marks::stages(timeline, launches, last) {
         Some(stages) => stages,
-        None if settings.infer => infer::infer(timeline, launches, settings),
+        None if settings.infer => infer::infer(timeline, launches, settings, last),
         None => Stages::none(timeline, "no range names a stage, and inference is switched off".to_owned()),
     };
     stages.add_work(timeline);

@@ -4,7 +4,6 @@ use types::Nanos;
 use types::timeline::{HostOperator, OperatorKind, ThreadId, Timeline};
 
 use super::forward::{Forward, Found, Kind, is_sampling};
-use crate::attribution::projection::trace_end;
 use crate::time::Span;
 
 /// One look-up: when, and how many positions of each sequence.
@@ -16,9 +15,9 @@ struct Lookup {
 }
 
 /// Forward passes; `None` where the trace has no look-up with shapes, a reason where they cannot be told apart.
-pub(super) fn find(timeline: &Timeline) -> Option<Result<Found, String>> {
+pub(super) fn find(timeline: &Timeline, last: Nanos) -> Option<Result<Found, String>> {
     let (lookups, thread) = lookups(timeline)?;
-    Some(mixed(&lookups).map_or_else(|| Ok(found(timeline, &lookups, thread)), Err))
+    Some(mixed(&lookups).map_or_else(|| Ok(found(timeline, &lookups, thread, last)), Err))
 }
 
 /// Look-ups in the largest table of the busiest thread: position tables are smaller than vocabularies.
@@ -60,8 +59,8 @@ fn mixed(lookups: &[Lookup]) -> Option<String> {
     ))
 }
 
-fn found(timeline: &Timeline, lookups: &[Lookup], thread: ThreadId) -> Found {
-    let boundaries = boundaries(timeline, lookups, thread);
+fn found(timeline: &Timeline, lookups: &[Lookup], thread: ThreadId, last: Nanos) -> Found {
+    let boundaries = boundaries(timeline, lookups, thread, last);
     let forwards: Vec<Forward> = lookups
         .iter()
         .zip(boundaries.windows(2))
@@ -81,7 +80,7 @@ fn found(timeline: &Timeline, lookups: &[Lookup], thread: ThreadId) -> Found {
 
 /// Where forward passes begin, and the end of the last. One begins where the token before it was chosen, else with its
 /// look-up.
-fn boundaries(timeline: &Timeline, lookups: &[Lookup], thread: ThreadId) -> Vec<Nanos> {
+fn boundaries(timeline: &Timeline, lookups: &[Lookup], thread: ThreadId, trace_end: Nanos) -> Vec<Nanos> {
     let sampling: Vec<bool> = timeline.names.iter().map(|(_, name)| is_sampling(name)).collect();
     let of_thread = |row: &&HostOperator| row.thread == thread && sampling[row.name.index()];
     let mut chosen: Vec<Nanos> = timeline.operators.iter().filter(of_thread).map(|row| row.end()).collect();
@@ -95,6 +94,6 @@ fn boundaries(timeline: &Timeline, lookups: &[Lookup], thread: ThreadId) -> Vec<
         boundaries.push(last_choice(pair[0].start, pair[1].start).unwrap_or(pair[1].start));
     }
     let last = lookups.last().map_or(Nanos::ZERO, |lookup| lookup.start);
-    boundaries.push(last_choice(last, trace_end(timeline)).unwrap_or_else(|| trace_end(timeline)));
+    boundaries.push(last_choice(last, trace_end).unwrap_or(trace_end));
     boundaries
 }

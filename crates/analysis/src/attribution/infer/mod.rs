@@ -19,8 +19,8 @@ use super::stage::{Inference, StageInstance, StageOrigin, Stages, StepInstance};
 use crate::time::Span;
 use forward::{Found, Kind};
 
-/// Infers the stages, or says why not.
-pub(super) fn infer(timeline: &Timeline, launches: &Launches, settings: &Settings) -> Stages {
+/// Infers the stages, or says why not. `last` is when the trace ended.
+pub(super) fn infer(timeline: &Timeline, launches: &Launches, settings: &Settings, last: Nanos) -> Stages {
     if timeline.work.iter().all(|work| work.kind != WorkKind::Kernel) {
         return Stages::none(timeline, "the trace has no kernels".to_owned());
     }
@@ -28,7 +28,7 @@ pub(super) fn infer(timeline: &Timeline, launches: &Launches, settings: &Setting
         return Stages::none(timeline, format!("this is training, not inference: the trace has `{name}`"));
     }
     let moments = moments(timeline, launches);
-    let found = match lookup::find(timeline) {
+    let found = match lookup::find(timeline, last) {
         Some(found) => found,
         None => period::find(timeline, &Sequence::new(timeline, &moments)),
     };
