@@ -6,7 +6,9 @@ use types::{Environment, Finding, Metrics, Stage, StageSummary};
 
 use super::imported;
 use super::page::Page;
-use super::phrase::{device, environment, extent, known, model, nested, saving, sentence, share_of_run, stage, time};
+use super::phrase::{
+    device, environment, extent, forward_pass, known, model, nested, saving, sentence, share_of_run, stage, time,
+};
 use crate::markdown::{code, prose};
 use crate::number::{UNKNOWN, grouped, milliseconds, percent, share, tokens_per_second};
 use crate::table::{Column, Table};
@@ -40,6 +42,7 @@ fn aggregates(page: &mut Page, metrics: &Metrics) {
     let rates = &metrics.throughput;
     let mut lines = vec![format!("measured: {}", extent(metrics))];
     lines.extend(metrics.totals.wall_ns.map(|wall| format!("all runs together: {wall}")));
+    lines.extend(forward_pass(metrics).map(|pass| format!("one forward pass: {pass} (median)")));
     lines.extend(rates.ttft_ns.map(|first| format!("waiting for the first token: {first} (median)")));
     lines.extend(rates.time_per_output_token_ns.map(|step| format!("each further token: {step}")));
     let decode = rates.decode_tokens_per_second;
