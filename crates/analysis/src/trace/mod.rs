@@ -10,7 +10,11 @@ mod listed;
 mod observed;
 mod operators;
 mod quality;
+#[cfg(test)]
+mod sample;
 mod stages;
+#[cfg(test)]
+mod tests;
 
 use std::collections::BTreeMap;
 

@@ -47,12 +47,21 @@ Examples:
   llm-perf import rank0.json rank1.json
   ssh gpu-host cat trace.json.gz | llm-perf import - --json | jq .totals
 
-Files are recognised by their first bytes: torch profiler JSON, Nsight Systems SQLite (nsys export --type sqlite) and
-`nsys stats` CSV, Nsight Compute CSV (ncu --csv --page raw or details); each may be gzip or zstd. They are not copied.
-Several files must be of one run.";
+Files are known by their first bytes and may be gzip or zstd: torch profiler JSON, Nsight Systems
+SQLite (nsys export --type sqlite), nsys stats CSV, Nsight Compute CSV (ncu --csv, page raw or
+details). Several files must be of one run. They are not copied.";
 
 /// Parts of the configuration an import never reads; they would only claim something in `config.yaml`.
-const UNUSED: [&str; 5] = ["~infer", "~dataset", "~pipeline", "~runner", "~inputs"];
+const UNUSED: [&str; 8] = [
+    "~infer",
+    "~dataset/sampling@dataset.sampling",
+    "~dataset",
+    "~pipeline",
+    "~runner",
+    "~inputs",
+    "~engine",
+    "~device",
+];
 
 pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<Exit, CliError> {
     let (files, overrides) = sort_out(arguments)?;
@@ -63,7 +72,7 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<Exit, CliE
         files,
         model,
         workload: workload(arguments, &config, &overrides)?,
-        hardware: arguments.hardware.clone().or(config.get::<Option<String>>("hardware")?),
+        hardware: config.get::<Option<String>>("hardware")?,
         config_dir: context.config_dir.clone(),
     };
     let run = RunRequest {
@@ -100,6 +109,7 @@ fn sort_out(arguments: &Arguments) -> Result<(Vec<PathBuf>, Vec<String>), CliErr
     }
     let mut overrides: Vec<String> = arguments.model.iter().flat_map(|model| model_overrides(model)).collect();
     overrides.extend(arguments.workload.iter().map(|workload| format!("workload={workload}")));
+    overrides.extend(arguments.hardware.iter().map(|hardware| format!("hardware='{}'", hardware.replace('\'', "''"))));
     overrides.extend(given.into_iter().cloned());
     Ok((files.into_iter().map(PathBuf::from).collect(), overrides))
 }
@@ -148,12 +158,16 @@ fn workload(arguments: &Arguments, config: &Config, overrides: &[String]) -> Res
 /// The configuration with only what this import uses.
 fn recorded(composer: &Composer, request: &ImportRequest, mut overrides: Vec<String>) -> Result<Config, CliError> {
     overrides.extend(UNUSED.map(str::to_owned));
-    if request.model.is_none() {
-        overrides.push("~model".to_owned());
+    match request.model {
+        Some(_) => overrides.extend(["~model.weights".to_owned(), "~model.seed".to_owned()]),
+        None => overrides.push("~model".to_owned()),
     }
     if request.workload.profile.is_none() {
-        overrides.retain(|text| !text.starts_with("workload."));
-        overrides.push("~workload".to_owned());
+        // What the user set stays; what the profile beneath it says was not used.
+        let (set, mut others): (Vec<_>, Vec<_>) = overrides.into_iter().partition(|text| text.starts_with("workload."));
+        others.push("~workload".to_owned());
+        others.extend(set.into_iter().map(|text| format!("+{text}")));
+        overrides = others;
     }
     Ok(composer.compose(&overrides)?)
 }

@@ -1,13 +1,16 @@
 //! What `llm-perf import` ends with: totals, stages, the first kernels, how much could be placed, and what to do next.
 
-use types::{Metrics, Stage, TraceFacts};
+use types::{Finding, Metrics, Stage, TraceFacts};
 
-use super::phrase::{device, indented, known, share_of_run, stage, time};
+use super::phrase::{device, indented, known, place, saving, share_of_run, stage, time};
+use super::terminal::outlook;
 use crate::number::{UNKNOWN, count, grouped, percent, share};
 use crate::table::{Column, Table, printable};
 
 /// Kernels shown.
 const KERNELS: usize = 8;
+/// Findings shown.
+const FINDINGS: usize = 3;
 /// Most characters of a kernel's name.
 const NAME: usize = 48;
 
@@ -23,14 +26,28 @@ pub fn import_terminal(metrics: &Metrics) -> String {
         text.push('\n');
         text += &table;
     }
-    let next = next_steps(metrics, facts);
-    if !next.is_empty() {
+    let found = findings(metrics).into_iter().map(|line| format!("finding: {line}"));
+    let next = next_steps(metrics, facts).into_iter().map(|line| format!("next: {line}"));
+    let lines: Vec<_> = found.chain(outlook(metrics)).chain(next).collect();
+    if !lines.is_empty() {
         text.push('\n');
-        for line in next {
-            text += &format!("next: {}\n", printable(&line));
-        }
+    }
+    for line in lines {
+        text += &printable(&line);
+        text.push('\n');
     }
     text
+}
+
+/// What would save most, as far as the run tells.
+fn findings(metrics: &Metrics) -> Vec<String> {
+    let mut saving: Vec<_> = metrics.findings.iter().filter(|finding| finding.saves_ns.is_some()).collect();
+    saving.sort_by_key(|finding| std::cmp::Reverse(finding.saves_ns));
+    let line = |finding: &&Finding| {
+        let saves = self::saving(finding, metrics).unwrap_or_default();
+        format!("{} ({}) would save {saves}", finding.rule, place(finding))
+    };
+    saving.iter().take(FINDINGS).map(line).collect()
 }
 
 fn summary(metrics: &Metrics, facts: &TraceFacts) -> Vec<String> {

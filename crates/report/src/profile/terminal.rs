@@ -73,7 +73,7 @@ fn stages(metrics: &Metrics) -> String {
 }
 
 /// One line for what the report has to say; none where there is nothing.
-fn outlook(metrics: &Metrics) -> Option<String> {
+pub(super) fn outlook(metrics: &Metrics) -> Option<String> {
     let findings = metrics.findings.len() as u64;
     let severe = metrics.findings.iter().filter(|finding| finding.severity > Severity::Info);
     let mut warned: Vec<_> = severe.map(|finding| finding.rule.as_str()).collect();
