@@ -172,7 +172,7 @@ pub(super) fn workload(page: &mut Page, facts: &TraceFacts) {
 pub(super) fn top_operators(page: &mut Page, metrics: &Metrics) {
     page.heading("Top Operators");
     if metrics.operators.is_empty() {
-        return page.paragraph("The files name no framework operator.");
+        return page.paragraph("No operator was recorded.");
     }
     let mut table = Table::new([
         Column::text("operator"),
@@ -201,7 +201,7 @@ pub(super) fn top_operators(page: &mut Page, metrics: &Metrics) {
 pub(super) fn top_kernels(page: &mut Page, metrics: &Metrics) {
     page.heading("Top Kernels");
     if metrics.kernels.is_empty() {
-        return page.paragraph("No kernel was recorded.");
+        return page.paragraph("No kernel was recorded: nothing ran on a device that was traced.");
     }
     page.table(&by_time(metrics, KERNELS));
     page.paragraph("`kernels.md` has more.");

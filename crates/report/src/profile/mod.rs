@@ -8,6 +8,7 @@ mod difference;
 mod import_terminal;
 mod imported;
 mod kernels;
+mod lost;
 mod operators;
 mod page;
 mod phrase;

@@ -3,6 +3,7 @@
 use types::{Environment, Metrics, TraceFacts};
 
 use super::imported;
+use super::lost;
 use super::page::Page;
 use super::phrase::{
     device, environment, extent, forward_pass, known, model, nested, overhead, place, saving, sentence, severity,
@@ -25,12 +26,15 @@ pub fn report_markdown(metrics: &Metrics, environment: &Environment) -> String {
         return page.finish();
     }
     page.paragraph(&headline(metrics));
+    lost::lost_time(&mut page, metrics);
     page.paragraph(&method(metrics));
     stages(&mut page, metrics);
     utilisation(&mut page, metrics);
     findings(&mut page, metrics);
     variance(&mut page, metrics);
     modules(&mut page, metrics);
+    imported::top_operators(&mut page, metrics);
+    imported::top_kernels(&mut page, metrics);
     inputs(&mut page, metrics);
     quality(&mut page, metrics);
     machine(&mut page, metrics, environment);
@@ -40,10 +44,12 @@ pub fn report_markdown(metrics: &Metrics, environment: &Environment) -> String {
 /// A run that others made is told from its files: what it lacks is left out, not filled in.
 fn imported_sections(page: &mut Page, metrics: &Metrics, facts: &TraceFacts, environment: &Environment) {
     page.paragraph(&imported::headline(metrics));
+    lost::lost_time(page, metrics);
     page.paragraph(&imported::method(metrics, facts));
     imported::stages(page, metrics, facts);
     utilisation(page, metrics);
     findings(page, metrics);
+    lost::modules(page, metrics);
     imported::top_operators(page, metrics);
     imported::top_kernels(page, metrics);
     imported::workload(page, facts);
@@ -85,7 +91,7 @@ fn method(metrics: &Metrics) -> String {
 }
 
 fn stages(page: &mut Page, metrics: &Metrics) {
-    page.heading("Stages (measured)");
+    page.heading("Per-Stage Timings (measured)");
     if metrics.stages.is_empty() {
         return page.paragraph("No stage was measured.");
     }
@@ -125,6 +131,12 @@ fn stages(page: &mut Page, metrics: &Metrics) {
         ]);
     }
     page.table(&times);
+    aggregates(page, metrics);
+}
+
+/// Rates over all inputs and repeats.
+fn aggregates(page: &mut Page, metrics: &Metrics) {
+    page.heading("Aggregates (measured)");
     let rates = &metrics.throughput;
     let rate = |rate: Option<f64>| rate.map_or(UNKNOWN.to_owned(), tokens_per_second);
     let mut table = Table::new([Column::text("rate"), Column::number("value")]);
@@ -137,7 +149,7 @@ fn stages(page: &mut Page, metrics: &Metrics) {
 }
 
 fn utilisation(page: &mut Page, metrics: &Metrics) {
-    page.heading("Utilisation (modelled work over measured time)");
+    page.heading("MFU and MBU (modelled work over measured time)");
     match &metrics.peak {
         Some(peak) => page.paragraph(&format!(
             "Held against {} in {} and {}: {}. Work is that of all inputs, each once; a dash is unknown.",
@@ -318,6 +330,6 @@ mod tests {
     #[test]
     fn an_empty_run_has_every_section() {
         let page = report_markdown(&sample::empty(), &sample::environment());
-        assert_eq!(page.lines().filter(|line| line.starts_with("## ")).count(), 8, "{page}");
+        assert_eq!(page.lines().filter(|line| line.starts_with("## ")).count(), 11, "{page}");
     }
 }

@@ -2,9 +2,10 @@
 //!
 //! Every sentence is made from this run's numbers; a sentence without its number is left out.
 
-use types::{Environment, Finding, Metrics, Stage, StageSummary};
+use types::{Environment, Finding, Metrics, Severity, Stage, StageSummary};
 
 use super::imported;
+use super::lost;
 use super::page::Page;
 use super::phrase::{
     device, environment, extent, forward_pass, known, model, nested, saving, sentence, share_of_run, stage, time,
@@ -27,13 +28,14 @@ pub fn stakeholder_markdown(metrics: &Metrics, found: &Environment) -> String {
     stages(&mut page, metrics);
     utilisation(&mut page, metrics);
     takeaways(&mut page, metrics);
-    if metrics.trace.is_some() {
-        imported::top_operators(&mut page, metrics);
-        imported::top_kernels(&mut page, metrics);
-    } else {
+    if metrics.trace.is_none() {
         centres(&mut page, metrics);
     }
+    imported::top_operators(&mut page, metrics);
+    imported::top_kernels(&mut page, metrics);
+    lost::lost_time(&mut page, metrics);
     recommendations(&mut page, metrics);
+    limits(&mut page, metrics);
     page.finish()
 }
 
@@ -180,6 +182,24 @@ fn recommendations(page: &mut Page, metrics: &Metrics) {
     page.list(metrics.findings.iter().map(|finding| recommendation(finding, metrics)));
 }
 
+/// What the numbers cannot say.
+fn limits(page: &mut Page, metrics: &Metrics) {
+    page.heading("Limits and assumptions");
+    let mut lines = vec![
+        "FLOPs, bytes and the least possible time are modelled from the model's configuration; all other times are measured."
+            .to_owned(),
+    ];
+    if metrics.trace.is_some() {
+        lines.push("The times were taken under a profiler, which slows the host down; check a figure that matters without one.".to_owned());
+    }
+    let doubts = metrics.quality.iter().filter(|counter| counter.severity > Severity::Info);
+    lines.extend(doubts.map(|counter| {
+        format!("{}: {} ({})", code(&counter.counter), grouped(counter.value), sentence(&counter.remedy))
+    }));
+    lines.push("`assumptions.md` has all settings, `metrics.json` all numbers.".to_owned());
+    page.list(lines);
+}
+
 fn recommendation(finding: &Finding, metrics: &Metrics) -> String {
     let place = finding.stage.map(|stage| format!("{stage}, ")).unwrap_or_default();
     let because = finding.evidence.first().map_or(UNKNOWN.to_owned(), |line| sentence(line));
@@ -204,7 +224,8 @@ mod tests {
     fn two_different_runs_are_recommended_different_things() {
         let section = |metrics: &Metrics| {
             let page = stakeholder_markdown(metrics, &sample::environment());
-            page.split("## Recommendations").nth(1).unwrap().to_owned()
+            let section = page.split("## Recommendations").nth(1).unwrap();
+            section.split("\n## ").next().unwrap().to_owned()
         };
         let (first, second) = (section(&sample::metrics()), section(&sample::without_peak()));
         assert_ne!(first, second);

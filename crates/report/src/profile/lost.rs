@@ -1,0 +1,111 @@
+//! Where time is lost: measured beside the least possible, by stage, cause and module.
+
+use types::{LostTime, Metrics, StageSummary};
+
+use super::page::Page;
+use super::phrase::{sentence, time};
+use crate::markdown::{code, prose};
+use crate::number::{UNKNOWN, percent, share};
+use crate::table::{Column, Table};
+
+/// Causes shown.
+const CAUSES: usize = 12;
+/// Modules shown.
+const MODULES: usize = 12;
+
+/// The table that ranks lost time, and what it is measured against.
+pub(super) fn lost_time(page: &mut Page, metrics: &Metrics) {
+    page.heading("Lost time (measured less the least possible)");
+    if metrics.lost_time.is_empty() {
+        return page.paragraph(
+            "Not known: the least time needs a model, its workload and a device whose rates are known, and causes need operators \
+             or device work.",
+        );
+    }
+    limits(page, metrics);
+    let all: i64 = metrics.lost_time.iter().map(|row| row.lost_ns.get()).sum();
+    let mut table = Table::new([
+        Column::text("lost to"),
+        Column::text("stage"),
+        Column::number("lost"),
+        Column::number("of all lost"),
+        Column::text("what would save it"),
+    ]);
+    for row in metrics.lost_time.iter().take(CAUSES) {
+        let part = share(row.lost_ns.get() as f64, all as f64);
+        table.row([prose(&row.cause), row.stage.to_string(), row.lost_ns.to_string(), percent(part), remedies(row)]);
+    }
+    page.table(&table);
+    if let Some(more) = metrics.lost_time.len().checked_sub(CAUSES).filter(|more| *more > 0) {
+        page.paragraph(&format!("{more} smaller causes are in `metrics.json`."));
+    }
+}
+
+/// Modules of a traced run: measured beside modelled.
+pub(super) fn modules(page: &mut Page, metrics: &Metrics) {
+    page.heading("Modules (measured beside modelled)");
+    if metrics.modules.is_empty() {
+        return page.paragraph(
+            "Not known: operators are laid over the model's forward pass, which needs `--model`, recorded shapes and stages.",
+        );
+    }
+    page.paragraph(
+        "A module has the time its kernels ran and the time the device waited for them, submodules included, so rows overlap. Least \
+         is what the device's rates allow for the module's work.",
+    );
+    let mut table = Table::new([
+        Column::text("module"),
+        Column::text("class"),
+        Column::text("stage"),
+        Column::number("measured"),
+        Column::number("least"),
+        Column::number("lost"),
+        Column::text("bound"),
+        Column::text("cause"),
+    ]);
+    for module in metrics.modules.iter().take(MODULES) {
+        table.row([
+            code(&module.path),
+            prose(&module.class),
+            module.stage.to_string(),
+            time(module.measured_ns),
+            time(module.speed_of_light_ns),
+            time(module.lost_ns),
+            module.bound.clone().unwrap_or(UNKNOWN.to_owned()),
+            module.cause.as_deref().map_or(UNKNOWN.to_owned(), sentence),
+        ]);
+    }
+    page.table(&table);
+}
+
+/// Prefill and decode against their limits.
+fn limits(page: &mut Page, metrics: &Metrics) {
+    let mut table = Table::new([
+        Column::text("stage"),
+        Column::number("measured"),
+        Column::number("least possible"),
+        Column::number("efficiency"),
+        Column::number("lost"),
+    ]);
+    for stage in metrics.stages.iter().filter(|stage| stage.parent.is_none()) {
+        table.row([
+            stage.name.to_string(),
+            time(stage.wall_ns),
+            time(stage.speed_of_light_ns),
+            percent(efficiency(stage)),
+            time(stage.lost_ns),
+        ]);
+    }
+    page.table(&table);
+}
+
+fn efficiency(stage: &StageSummary) -> Option<f64> {
+    share(stage.speed_of_light_ns?.get() as f64, stage.wall_ns?.get() as f64)
+}
+
+fn remedies(row: &LostTime) -> String {
+    if row.rules.is_empty() {
+        return UNKNOWN.to_owned();
+    }
+    format!("{} ({})", row.rules.iter().map(|rule| prose(rule)).collect::<Vec<_>>().join(", "), row.claimed_ns)
+}
