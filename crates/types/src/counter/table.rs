@@ -69,11 +69,14 @@ impl CounterColumn {
 
     /// Sets row `row` to a number.
     pub fn set_number(&mut self, row: usize, number: f64) {
-        if row >= self.numbers.len() {
-            self.numbers.resize(row, f64::NAN);
-            self.numbers.push(number);
-        } else {
-            self.numbers[row] = number;
+        match self.numbers.get_mut(row) {
+            Some(place) => *place = number,
+            None => {
+                if row > self.numbers.len() {
+                    self.numbers.resize(row, f64::NAN);
+                }
+                self.numbers.push(number);
+            }
         }
     }
 }
