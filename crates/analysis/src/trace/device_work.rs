@@ -1,8 +1,8 @@
 //! Device work summed up: by kernel, by copy, by stage and by device.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 
-use types::timeline::{DeviceWork, Timeline, WorkKind};
+use types::timeline::{DeviceQueue, DeviceWork, Timeline, WorkKind};
 use types::{Bytes, CopySummary, DeviceId, KernelSummary, Nanos, Stage};
 
 use super::PlacedTimeline;
@@ -55,10 +55,12 @@ pub(super) fn sum(timelines: &[PlacedTimeline<'_>]) -> DeviceSums {
     let mut copies: BTreeMap<(String, Option<Stage>, DeviceId), Row> = BTreeMap::new();
     for placed in timelines {
         let rows = add(&mut sums, placed);
-        for ((name, stage, ordinal, is_kernel), row) in rows {
-            let key = (placed.timeline.names.get(name).to_owned(), stage, placed.device(ordinal));
-            let table = if is_kernel { &mut kernels } else { &mut copies };
-            table.entry(key).and_modify(|all| all.add(row)).or_insert(row);
+        for ((_, name), of_name) in placed.timeline.names.iter().zip(rows) {
+            for ((stage, ordinal, is_kernel), row) in of_name {
+                let key = (name.to_owned(), stage, placed.device(ordinal));
+                let table = if is_kernel { &mut kernels } else { &mut copies };
+                table.entry(key).and_modify(|all| all.add(row)).or_insert(row);
+            }
         }
     }
     sums.kernels = kernels.into_iter().map(kernel_summary).collect();
@@ -68,29 +70,37 @@ pub(super) fn sum(timelines: &[PlacedTimeline<'_>]) -> DeviceSums {
     sums
 }
 
-type Key = (types::timeline::NameId, Option<Stage>, u32, bool);
+/// Sums of one name, each for a stage, a device, and kernels or others. There are few of them, so that looking through is
+/// faster than hashing, which matters with millions of launches.
+type RowsOfName = Vec<((Option<Stage>, u32, bool), Row)>;
 
-/// Adds the stage sums of one timeline and gives back its rows.
-fn add(sums: &mut DeviceSums, placed: &PlacedTimeline<'_>) -> HashMap<Key, Row> {
+/// Adds the stage sums of one timeline and gives back its rows, name by name.
+fn add(sums: &mut DeviceSums, placed: &PlacedTimeline<'_>) -> Vec<RowsOfName> {
     let PlacedTimeline { timeline, attribution, .. } = placed;
-    let mut rows: HashMap<Key, Row> = HashMap::new();
-    let mut busy = Busy::default();
+    let mut rows: Vec<RowsOfName> = vec![Vec::new(); timeline.names.len()];
+    let mut busy = Busy::new(timeline);
+    let mut stages = [StageSum::default(); Stage::ALL.len()];
     for index in by_start(timeline) {
         let work = &timeline.work[index];
         let ordinal = timeline.queues[work.queue.0 as usize].device;
         let is_kernel = matches!(work.kind, WorkKind::Kernel | WorkKind::Graph);
         let innermost = attribution.stage[index];
-        rows.entry((work.name, innermost, ordinal, is_kernel))
-            .and_modify(|row| row.add(Row::of(work)))
-            .or_insert_with(|| Row::of(work));
-        sums.whole.add(work, busy.more(None, ordinal, work));
+        let key = (innermost, ordinal, is_kernel);
+        let of_name = &mut rows[work.name.index()];
+        match of_name.iter_mut().find(|(other, _)| *other == key) {
+            Some((_, row)) => row.add(Row::of(work)),
+            None => of_name.push((key, Row::of(work))),
+        }
+        sums.whole.add(work, busy.more(None, work));
         let mut stage = innermost;
         while let Some(inner) = stage {
-            let more = busy.more(Some(inner), ordinal, work);
-            sums.stages.entry(inner).or_default().add(work, more);
+            stages[inner as usize].add(work, busy.more(Some(inner), work));
             stage = inner.parent();
         }
         sums.graphs += u64::from(work.kind == WorkKind::Graph);
+    }
+    for (stage, sum) in Stage::ALL.into_iter().zip(stages).filter(|(_, sum)| sum.launches > 0) {
+        sums.stages.entry(stage).or_default().join(sum);
     }
     rows
 }
@@ -105,16 +115,32 @@ fn by_start(timeline: &Timeline) -> Vec<usize> {
     order
 }
 
-/// How far devices were busy, while work is looked at in the order it began.
-#[derive(Default)]
+/// How far devices were busy, while work is looked at in the order it began: one place for the whole run and one for each
+/// stage.
 struct Busy {
-    until: HashMap<(Option<Stage>, u32), Nanos>,
+    /// Place of each queue's device in `until`.
+    device: Vec<usize>,
+    until: Vec<[Nanos; 1 + Stage::ALL.len()]>,
 }
 
 impl Busy {
+    fn new(timeline: &Timeline) -> Self {
+        let mut ordinals: Vec<u32> = timeline.queues.iter().map(|queue| queue.device).collect();
+        ordinals.sort_unstable();
+        ordinals.dedup();
+        let place = |queue: &DeviceQueue| ordinals.partition_point(|ordinal| *ordinal < queue.device);
+        // Before anything that a timeline can hold.
+        let never = Nanos::new(-Timeline::LARGEST_TIME);
+        Self {
+            device: timeline.queues.iter().map(place).collect(),
+            until: vec![[never; 1 + Stage::ALL.len()]; ordinals.len()],
+        }
+    }
+
     /// Time this work adds to what was busy before.
-    fn more(&mut self, stage: Option<Stage>, device: u32, work: &DeviceWork) -> Nanos {
-        let until = self.until.entry((stage, device)).or_insert(work.start);
+    fn more(&mut self, stage: Option<Stage>, work: &DeviceWork) -> Nanos {
+        let device = self.device[work.queue.0 as usize];
+        let until = &mut self.until[device][stage.map_or(0, |stage| 1 + stage as usize)];
         let more = (work.end() - work.start.max(*until)).max(Nanos::ZERO);
         *until = work.end().max(*until);
         more
@@ -122,6 +148,14 @@ impl Busy {
 }
 
 impl StageSum {
+    fn join(&mut self, other: Self) {
+        self.busy += other.busy;
+        self.kernel_time += other.kernel_time;
+        self.kernels += other.kernels;
+        self.time += other.time;
+        self.launches += other.launches;
+    }
+
     fn add(&mut self, work: &DeviceWork, busy: Nanos) {
         self.busy += busy;
         self.time += work.duration;
