@@ -33,7 +33,8 @@ def main() -> None:
             samples = [run(command) for _ in range(WARM_UP + ROUNDS)][WARM_UP:]
             facts = dict(line.split() for line in subprocess.run(command, capture_output=True, text=True).stdout.splitlines())
             size = page.stat().st_size
-            kept = f"{int(facts['counters']):,} counters" if kind == "raw" else f"{int(facts['metrics']):,} metrics"
+            unit = "counters" if kind == "raw" else "metrics"
+            kept = "1 counter kept" if counters else f"{int(facts[unit]):,} {unit}"
             rows.append(
                 [
                     f"{kind} page, {int(facts['works']):,} kernels, {kept}",
