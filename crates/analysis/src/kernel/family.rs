@@ -186,6 +186,8 @@ const RULES: &[(&str, Family, Option<&str>)] = &[
     ("GroupNorm", Family::Normalisation, None),
     ("batch_norm", Family::Normalisation, None),
     ("RowwiseMoments", Family::Normalisation, Some("aten")),
+    // Above selecting: `rotary_embedding` looks nothing up.
+    ("rotary", Family::Elementwise, None),
     // Selecting. Above elementwise kernels, which carry the work in their template arguments.
     ("index_elementwise_kernel", Family::Index, Some("aten")),
     ("indexSelect", Family::Index, Some("aten")),
@@ -202,7 +204,6 @@ const RULES: &[(&str, Family, Option<&str>)] = &[
     ("triu_tril", Family::Index, Some("aten")),
     ("upsample", Family::Elementwise, Some("aten")),
     ("write_indices", Family::Index, Some("aten")),
-    ("flatten", Family::Index, None),
     ("DeviceSelect", Family::Index, Some("cub")),
     ("^gather_", Family::Index, Some("candle")),
     ("^is_", Family::Index, Some("candle")),
@@ -242,7 +243,6 @@ const RULES: &[(&str, Family, Option<&str>)] = &[
     ("^fast_", Family::Reduction, Some("candle")),
     ("multi_tensor_apply", Family::Elementwise, Some("aten")),
     ("elementwise_kernel", Family::Elementwise, Some("aten")),
-    ("rotary", Family::Elementwise, None),
     ("^rope_", Family::Elementwise, Some("candle")),
     ("act_and_mul", Family::Elementwise, Some("vllm")),
     ("FillFunctor", Family::Elementwise, Some("aten")),
@@ -265,6 +265,14 @@ const RULES: &[(&str, Family, Option<&str>)] = &[
     ("^usigmoid_", Family::Elementwise, Some("candle")),
     ("^usin_", Family::Elementwise, Some("candle")),
     ("^ucos_", Family::Elementwise, Some("candle")),
+    // Words that tell enough where nothing above does.
+    ("silu", Family::Elementwise, None),
+    ("gelu", Family::Elementwise, None),
+    ("fill", Family::Elementwise, None),
+    ("reduce", Family::Reduction, None),
+    ("Reduce", Family::Reduction, None),
+    ("copy", Family::Copy, None),
+    ("Copy", Family::Copy, None),
 ];
 
 /// All that the name of a kernel tells.
@@ -328,6 +336,32 @@ mod tests {
             let example = pattern.replace(['^', '*'], "");
             let first = RULES.iter().position(|(pattern, ..)| matches(pattern, &example));
             assert_eq!(first, Some(place), "`{pattern}` never matches: `{}` comes first", RULES[first.unwrap_or(0)].0);
+        }
+    }
+
+    #[test]
+    fn kernels_of_serving_engines_are_known() {
+        let cases = [
+            ("void vllm::rotary_embedding_kernel<c10::BFloat16, true>(long const*)", Family::Elementwise),
+            ("void vllm::act_and_mul_kernel<c10::BFloat16, &vllm::silu_kernel>(c10::BFloat16*)", Family::Elementwise),
+            ("void vllm::fused_add_rms_norm_kernel<c10::BFloat16, 8>(c10::BFloat16*)", Family::Normalisation),
+            ("void vllm::reshape_and_cache_flash_kernel<__nv_bfloat16>(__nv_bfloat16 const*)", Family::Index),
+            ("void vllm::moe::topkGatingSoftmax<8, 64, 4, 16>(float const*)", Family::Experts),
+            ("fused_moe_kernel", Family::Experts),
+            ("kernel_unified_attention_2d", Family::Attention),
+            (
+                "void cutlass::device_kernel<flash::FlashAttnFwdSm90<flash::CollectiveMainloopFwdSm90> >",
+                Family::Attention,
+            ),
+            ("void flashinfer::BatchPrefillWithPagedKVCacheKernel<x>(y)", Family::Attention),
+            ("ncclDevKernel_AllReduce_Sum_bf16_RING_LL(ncclDevKernelArgsStorage<4096ul>)", Family::Communication),
+            ("triton_red_fused_add_mean_mul_pow_rsqrt_3", Family::Compiled),
+            ("void marlin::Marlin<__nv_bfloat16, 256, 1, 8, 8>(int4 const*)", Family::Gemm),
+            ("ampere_bf16_s16816gemm_bf16_128x64_ldg8_f2f_stages_64x4_tn", Family::Gemm),
+            ("volta_sgemm_128x64_tn", Family::Gemm),
+        ];
+        for (name, expected) in cases {
+            assert_eq!(family(name), expected, "{name}");
         }
     }
 
