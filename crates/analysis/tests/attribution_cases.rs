@@ -16,6 +16,10 @@ fn counter(attribution: &Attribution, name: &str) -> Option<u64> {
     attribution.quality.iter().find(|counter| counter.counter == name).map(|counter| counter.value)
 }
 
+fn share(attribution: &Attribution, name: &str) -> Option<f64> {
+    attribution.quality.iter().find(|counter| counter.counter == name).and_then(|counter| counter.share)
+}
+
 fn reason(attribution: &Attribution) -> &str {
     match &attribution.inference {
         Inference::Refused { reason } => reason,
@@ -61,17 +65,21 @@ fn work_in_two_ranges_that_cross_counts_for_both() {
     let work = |range| attribution.projections.of(RangeIndex(range)).unwrap().work;
     assert_eq!((work(0), work(1), attribution.projections.parent(RangeIndex(1))), (2, 2, None));
     assert_eq!(counter(&attribution, "ranges_crossing"), Some(1));
+    // One of three kernels of the same length was launched in both.
+    assert_eq!(share(&attribution, "ranges_crossing"), Some(1.0 / 3.0));
 }
 
 #[test]
 fn a_range_left_open_counts_until_the_trace_ends() {
     let mut timeline = empty();
     range(&mut timeline, 0, None, "decode", 0, None);
+    launched(&mut timeline, 0, "before", -100, 3);
     launched(&mut timeline, 0, "kernel", 500, 1);
     let attribution = attributed(&timeline);
     assert_eq!(stages(&attribution), [(Stage::Decode, None, 1)]);
     assert!(attribution.stages[0].clipped);
     assert_eq!(counter(&attribution, "ranges_open_at_end"), Some(1));
+    assert_eq!(share(&attribution, "ranges_open_at_end"), Some(0.25));
 }
 
 #[test]

@@ -15,6 +15,18 @@ pub struct Amount {
     pub time: Nanos,
 }
 
+impl Amount {
+    /// The pieces of work, by their place in the timeline, that something is true of.
+    pub(super) fn of(timeline: &Timeline, is_meant: impl Fn(usize) -> bool) -> Self {
+        let mut amount = Self::default();
+        for (_, work) in timeline.work.iter().enumerate().filter(|(place, _)| is_meant(*place)) {
+            amount.count += 1;
+            amount.time += work.duration;
+        }
+        amount
+    }
+}
+
 /// How much device work has a place. Shares are of the time of all work.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Coverage {
@@ -34,30 +46,18 @@ pub struct Coverage {
 
 impl Coverage {
     pub(super) fn of(timeline: &Timeline, attribution: &Attribution) -> Self {
-        let mut coverage = Self::default();
-        for (place, work) in timeline.work.iter().enumerate() {
-            let add = |amount: &mut Amount| {
-                amount.count += 1;
-                amount.time += work.duration;
-            };
-            add(&mut coverage.all);
-            if attribution.launch[place].is_some() {
-                add(&mut coverage.launch);
-            }
-            if attribution.operator[place].is_some() {
-                add(&mut coverage.operator);
-            }
-            if attribution.range[place].is_some() {
-                add(&mut coverage.range);
-            }
-            if let Some(instance) = attribution.instance[place] {
-                match attribution.stages[instance as usize].origin {
-                    StageOrigin::Ranges => add(&mut coverage.stage_from_ranges),
-                    StageOrigin::Inferred => add(&mut coverage.stage_inferred),
-                }
-            }
+        let origin = |place: usize| {
+            let instance = attribution.instance[place]?;
+            Some(attribution.stages[instance as usize].origin)
+        };
+        Self {
+            all: Amount::of(timeline, |_| true),
+            launch: Amount::of(timeline, |place| attribution.launch[place].is_some()),
+            operator: Amount::of(timeline, |place| attribution.operator[place].is_some()),
+            range: Amount::of(timeline, |place| attribution.range[place].is_some()),
+            stage_from_ranges: Amount::of(timeline, |place| origin(place) == Some(StageOrigin::Ranges)),
+            stage_inferred: Amount::of(timeline, |place| origin(place) == Some(StageOrigin::Inferred)),
         }
-        coverage
     }
 
     /// Share of the time of all work; absent where there is none.
@@ -81,8 +81,14 @@ impl Coverage {
 /// From this share of device time on, what is missing may change a conclusion.
 const WORTH_A_WARNING: f64 = 0.02;
 
-/// Counters of what has no place. A counter of nothing is left out.
-pub(super) fn quality(timeline: &Timeline, attribution: &Attribution, ambiguous: u64) -> Vec<QualityCounter> {
+/// Counters of what has no place, with its share of device time. A counter of nothing is left out. `contested` is the work
+/// launched where ranges overlap without nesting.
+pub(super) fn quality(
+    timeline: &Timeline,
+    attribution: &Attribution,
+    ambiguous: u64,
+    contested: Amount,
+) -> Vec<QualityCounter> {
     let coverage = &attribution.coverage;
     let mut counters = Vec::new();
     let mut add = |counter: &str, value: u64, share: Option<f64>, severity: Severity, remedy: &str| {
@@ -101,27 +107,45 @@ pub(super) fn quality(timeline: &Timeline, attribution: &Attribution, ambiguous:
     add("work_without_launch", unmatched.count, coverage.share(unmatched), by_share(unmatched), remedy);
     let remedy = "import the processes apart: the same launch number belongs to several of them";
     add("work_with_ambiguous_launch", ambiguous, None, Severity::Warning, remedy);
+    let launchless = "their launch is not in the trace, see work_without_launch";
     if !timeline.operators.is_empty() {
-        let unmatched = coverage.without(coverage.operator);
-        let remedy = "work launched outside any recorded operator; profile with CPU activities on";
-        add("work_without_operator", unmatched.count, coverage.share(unmatched), by_share(unmatched), remedy);
+        let outside = coverage.without(coverage.operator);
+        let remedy = match outside == unmatched {
+            true => launchless,
+            false => "work launched outside any recorded operator; profile with CPU activities on",
+        };
+        add("work_without_operator", outside.count, coverage.share(outside), by_share(outside), remedy);
     }
     let unplaced = coverage.without(coverage.stage());
     let remedy = match &attribution.inference {
+        _ if unplaced == unmatched => launchless.to_owned(),
         Inference::Refused { reason } => format!("stages were not inferred: {reason}; name them with NVTX ranges"),
         _ => "name the stages with NVTX ranges (prefill, decode, ...) around the code that launches them".to_owned(),
     };
     add("work_without_stage", unplaced.count, coverage.share(unplaced), by_share(unplaced), &remedy);
     let inferred = coverage.stage_inferred;
-    let remedy = "stages come from the repetition of kernels, not from ranges; NVTX ranges would make them certain";
+    let remedy = "stages come from what repeats in the trace; NVTX ranges around them would make them certain";
     add("work_with_inferred_stage", inferred.count, coverage.share(inferred), Severity::Info, remedy);
     let open = timeline.ranges.iter().filter(|range| range.end.is_none()).count() as u64;
     let remedy =
         "these ranges were open when the trace ended and count until its end; stop the profiler after they close";
-    add("ranges_open_at_end", open, share(open as f64, timeline.ranges.len() as f64), Severity::Warning, remedy);
+    add("ranges_open_at_end", open, coverage.share(clipped(timeline, attribution)), Severity::Warning, remedy);
     let crossing = attribution.projections.crossing();
     let remedy = "ranges of one thread overlap without nesting; work in both counts for both, and is shown under the \
                   one opened last";
-    add("ranges_crossing", crossing, share(crossing as f64, timeline.ranges.len() as f64), Severity::Info, remedy);
+    add("ranges_crossing", crossing, coverage.share(contested), Severity::Info, remedy);
     counters
+}
+
+/// Work launched inside a range that was open when the trace ended: on its thread, all from its begin on.
+fn clipped(timeline: &Timeline, attribution: &Attribution) -> Amount {
+    let mut since: Vec<Option<Nanos>> = vec![None; timeline.threads.len()];
+    for range in timeline.ranges.iter().filter(|range| range.end.is_none()) {
+        let since = &mut since[range.thread.0 as usize];
+        *since = Some(since.map_or(range.start, |earlier| earlier.min(range.start)));
+    }
+    Amount::of(timeline, |place| {
+        let call = attribution.launch[place].map(|call| &timeline.calls[call as usize]);
+        call.is_some_and(|call| since[call.thread.0 as usize].is_some_and(|since| since <= call.start))
+    })
 }

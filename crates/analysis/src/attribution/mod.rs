@@ -85,6 +85,10 @@ pub fn attribute(timeline: &Timeline, settings: &Settings) -> Attribution {
     let operators = launch::operators(timeline, &launches, &join.call, OperatorKind::Framework);
     let python = launch::operators(timeline, &launches, &join.call, OperatorKind::Python);
     let stages = stage::find(timeline, &launches, settings, last);
+    let contested = Amount::of(timeline, |place| {
+        let launch = launches.of_work[place] as usize;
+        ranges.contested.get(launch).copied().unwrap_or(false)
+    });
     let range = launches.per_work(&ranges.innermost).map(|range| range.map(RangeIndex)).collect();
     let mut attribution = Attribution {
         launch: join.call,
@@ -102,6 +106,6 @@ pub fn attribute(timeline: &Timeline, settings: &Settings) -> Attribution {
         quality: Vec::new(),
     };
     attribution.coverage = Coverage::of(timeline, &attribution);
-    attribution.quality = coverage::quality(timeline, &attribution, join.ambiguous);
+    attribution.quality = coverage::quality(timeline, &attribution, join.ambiguous, contested);
     attribution
 }

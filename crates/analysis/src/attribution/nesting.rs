@@ -2,6 +2,8 @@
 
 use types::Nanos;
 
+use crate::time::Span;
+
 /// Rows grouped by thread, in order within each.
 #[derive(Clone, Debug)]
 pub(super) struct ByThread {
@@ -82,16 +84,16 @@ fn sort<K: Ord>(rows: &mut [u32], key: &impl Fn(u32) -> K) {
 #[derive(Debug, Default)]
 pub(super) struct Open {
     stack: Vec<(Nanos, u32)>,
-    /// Spans that ended inside one opened later.
-    pub(super) crossing: u64,
+    /// Where spans that ended inside one opened later overlap with it.
+    pub(super) crossing: Vec<Span>,
 }
 
 impl Open {
     /// Opens a span and gives back the one it lies in.
     pub(super) fn open(&mut self, row: u32, start: Nanos, end: Nanos) -> Option<u32> {
         self.close_until(start);
-        while self.stack.pop_if(|(other, _)| *other < end).is_some() {
-            self.crossing += 1;
+        while let Some((other, _)) = self.stack.pop_if(|(other, _)| *other < end) {
+            self.crossing.push(Span::new(start, other));
         }
         let parent = self.stack.last().map(|(_, row)| *row);
         self.stack.push((end, row));
@@ -158,10 +160,11 @@ mod tests {
     }
 
     #[test]
-    fn spans_that_cross_are_counted() {
+    fn spans_that_cross_are_kept_with_their_overlap() {
         let mut open = Open::default();
         open.open(0, Nanos::new(0), Nanos::new(10));
         assert_eq!(open.open(1, Nanos::new(5), Nanos::new(15)), None);
-        assert_eq!((open.crossing, open.innermost(Nanos::new(7))), (1, Some(1)));
+        assert_eq!(open.crossing, [Span::new(Nanos::new(5), Nanos::new(10))]);
+        assert_eq!(open.innermost(Nanos::new(7)), Some(1));
     }
 }

@@ -12,7 +12,7 @@ use types::timeline::{NameId, Range, RangeStyle, Timeline};
 use super::RangeIndex;
 use super::launch::{Launches, NONE};
 use super::nesting::{ByThread, Open};
-use crate::time::Span;
+use crate::time::{Span, Spans};
 
 /// What a range covers on the device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,6 +50,8 @@ pub struct RangeSum {
 pub(super) struct Forest {
     /// Per launch: the innermost pushed range, or [`NONE`].
     pub(super) innermost: Vec<u32>,
+    /// Per launch: whether ranges that do not nest overlap around it. Empty where none do.
+    pub(super) contested: Vec<bool>,
     spans: RangeSpans,
 }
 
@@ -79,10 +81,11 @@ impl Forest {
     pub(super) fn new(timeline: &Timeline, launches: &Launches, last: Nanos) -> Self {
         let count = timeline.ranges.len();
         let mut innermost = vec![NONE; launches.len()];
+        let mut contested = Vec::new();
         let mut spans =
             RangeSpans { parent: vec![NONE; count], first: vec![0; count], end: vec![0; count], crossing: 0, last };
         if count == 0 {
-            return Self { innermost, spans };
+            return Self { innermost, contested: Vec::new(), spans };
         }
         let row = |place: u32| &timeline.ranges[place as usize];
         let close = |range: &Range| range.end.unwrap_or(last);
@@ -107,9 +110,16 @@ impl Forest {
             for (innermost, start) in innermost[place..until].iter_mut().zip(&launches.starts[place..until]) {
                 *innermost = open.innermost(*start).unwrap_or(NONE);
             }
-            spans.crossing += open.crossing;
+            if !open.crossing.is_empty() {
+                spans.crossing += open.crossing.len() as u64;
+                contested.resize(launches.len(), false);
+                let overlaps = Spans::union(open.crossing);
+                for place in launches.calls.span(thread) {
+                    contested[place] = overlaps.contains(launches.starts[place]);
+                }
+            }
         }
-        Self { innermost, spans }
+        Self { innermost, contested, spans }
     }
 
     pub(super) fn into_spans(self) -> RangeSpans {

@@ -10,8 +10,8 @@ mod span;
 mod step;
 
 pub use activity::{Activity, activity, devices};
-pub(crate) use gap::{Host, cause_of_call};
 pub use gap::{Gap, GapCause, Waiting, gaps, waiting};
+pub(crate) use gap::{Host, cause_of_call};
 pub use queue_depth::{QueueDepth, queue_depth};
 pub use span::{Span, Spans};
 pub use step::{StepSeries, step_series};

@@ -74,6 +74,12 @@ impl Spans {
         self.0.iter().map(|span| span.length()).sum()
     }
 
+    /// Whether a moment lies in one of them.
+    pub fn contains(&self, moment: Nanos) -> bool {
+        let first = self.0.partition_point(|span| span.end <= moment);
+        self.0.get(first).is_some_and(|span| span.contains(moment))
+    }
+
     /// What lies within a window.
     pub fn within(&self, window: Span) -> Self {
         let first = self.0.partition_point(|span| span.end <= window.start);
@@ -185,6 +191,7 @@ mod tests {
             let spans = Spans::union(parts.iter().copied());
             let expected = parts.iter().map(|part| moments(&Spans(vec![*part]))).fold(0, |all, one| all | one);
             prop_assert_eq!(moments(&spans), expected);
+            prop_assert!((0..64).all(|at| spans.contains(Nanos::new(at)) == (expected >> at & 1 == 1)));
             prop_assert!(spans.0.iter().all(|span| !span.is_empty()));
             prop_assert!(spans.0.windows(2).all(|pair| pair[0].end < pair[1].start));
             prop_assert_eq!(spans.total().get(), i64::from(expected.count_ones()));

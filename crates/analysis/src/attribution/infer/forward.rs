@@ -34,7 +34,21 @@ pub(super) struct Found {
 /// Names of operators and kernels that choose the next token: a forward pass ends with one.
 const SAMPLING: &[&str] = &["argmax", "ArgMax", "multinomial", "sampling", "Sampling", "sampler"];
 
+/// Sampling of pixels, which is something else.
+const RESAMPLING: &[&str] = &["grid_sampl", "upsampl", "downsampl"];
+
 /// Whether an operator or kernel chooses the next token.
 pub(super) fn is_sampling(name: &str) -> bool {
-    SAMPLING.iter().any(|sign| name.contains(sign))
+    SAMPLING.iter().any(|sign| name.contains(sign)) && !RESAMPLING.iter().any(|sign| name.contains(sign))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn choosing_a_token_is_not_sampling_a_picture() {
+        assert!(is_sampling("aten::argmax") && is_sampling("void flashinfer::sampling::TopKSamplingFromProbKernel<x>"));
+        assert!(!is_sampling("aten::grid_sampler_2d") && !is_sampling("aten::mm"));
+    }
 }

@@ -71,8 +71,8 @@ fn found(timeline: &Timeline, lookups: &[Lookup], thread: ThreadId, last: Nanos)
         .collect();
     let prefills = forwards.iter().filter(|forward| forward.kind == Kind::Prefill).count();
     let evidence = format!(
-        "token embeddings looked up {} times: {prefills} for many positions (prefill), {} for one (decode)",
-        forwards.len(),
+        "forward passes by their look-up of token embeddings: {prefills} over many positions (prefill), {} over one \
+         (decode)",
         forwards.len() - prefills
     );
     Found { forwards, thread, evidence }
@@ -82,7 +82,8 @@ fn found(timeline: &Timeline, lookups: &[Lookup], thread: ThreadId, last: Nanos)
 /// look-up.
 fn boundaries(timeline: &Timeline, lookups: &[Lookup], thread: ThreadId, trace_end: Nanos) -> Vec<Nanos> {
     let sampling: Vec<bool> = timeline.names.iter().map(|(_, name)| is_sampling(name)).collect();
-    let of_thread = |row: &&HostOperator| row.thread == thread && sampling[row.name.index()];
+    let of_thread =
+        |row: &&HostOperator| row.thread == thread && row.kind == OperatorKind::Framework && sampling[row.name.index()];
     let mut chosen: Vec<Nanos> = timeline.operators.iter().filter(of_thread).map(|row| row.end()).collect();
     chosen.sort_unstable();
     let last_choice = |from: Nanos, to: Nanos| {

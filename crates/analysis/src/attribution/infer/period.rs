@@ -54,8 +54,9 @@ pub(super) fn find(timeline: &Timeline, sequence: &Sequence) -> Result<Found, St
         .collect();
     let steps = forwards.iter().filter(|forward| forward.kind == Kind::Decode).count();
     let evidence = format!(
-        "{steps} passes of about {} kernels repeat (decode), each after a kernel that chooses a token; {} longer ones \
-         are prefill",
+        "a kernel chooses a token {} times; of the passes between, {steps} are alike with about {} kernels each (decode) \
+         and {} longer (prefill)",
+        segments.len(),
         typical.names.len(),
         forwards.len() - steps
     );
