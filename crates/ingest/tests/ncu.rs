@@ -377,6 +377,18 @@ fn damage_inside_a_page_is_counted_and_the_rest_is_read() {
 }
 
 #[test]
+fn numbers_in_another_languages_form_are_counted_as_an_error() {
+    let raw_page = raw(SMALL_RAW.replace("1,234.5", "1.234,5").as_bytes());
+    let details_page = details(SMALL_DETAILS.replace("2.43", "2,43").as_bytes());
+    for quality in [raw_page.quality, details_page.quality] {
+        let counter = &quality[0];
+        assert_eq!((counter.counter.as_str(), counter.value), ("ncu_numbers_with_decimal_comma", 1));
+        assert_eq!(counter.severity, types::Severity::Error);
+    }
+    assert_eq!(raw_page.table.number(0, "dram__bytes.sum"), None);
+}
+
+#[test]
 fn a_line_without_end_is_refused() {
     let endless = std::io::BufReader::new(SMALL_RAW.as_bytes().chain(std::io::repeat(b'7')));
     let error = ncu::read(endless, "page.csv").unwrap_err();

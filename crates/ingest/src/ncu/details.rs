@@ -8,7 +8,7 @@ use std::io::BufRead;
 use std::sync::Arc;
 
 use types::counter::{
-    CounterSection, DetailedWork, EstimatedSpeedup, RuleKind, RuleResult, SectionMetric, SpeedupScope,
+    CounterSection, CounterValue, DetailedWork, EstimatedSpeedup, RuleKind, RuleResult, SectionMetric, SpeedupScope,
 };
 
 use super::header::Header;
@@ -104,6 +104,7 @@ pub(super) fn read<R: BufRead>(mut rows: Rows<'_, '_, R>, header: Header) -> Res
                     }
                 };
                 rows.tally.read += 1;
+                rows.tally.decimal_commas += u64::from(entry.has_decimal_comma());
                 add(&mut works[place], entry);
             }
         }
@@ -115,6 +116,13 @@ pub(super) fn read<R: BufRead>(mut rows: Rows<'_, '_, R>, header: Header) -> Res
 enum Entry {
     Metric(Arc<str>, SectionMetric),
     Rule(RuleResult),
+}
+
+impl Entry {
+    fn has_decimal_comma(&self) -> bool {
+        let Self::Metric(_, metric) = self else { return false };
+        metric.value.as_ref().and_then(CounterValue::text).is_some_and(value::has_decimal_comma)
+    }
 }
 
 fn add(work: &mut DetailedWork, entry: Entry) {

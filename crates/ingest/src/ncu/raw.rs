@@ -46,7 +46,8 @@ pub(super) fn read<R: BufRead>(
                     table.work.push(work);
                     rows.tally.read += 1;
                     for target in &targets {
-                        set(&mut table, row, *target, rows.records);
+                        let has_decimal_comma = set(&mut table, row, *target, rows.records);
+                        rows.tally.decimal_commas += u64::from(has_decimal_comma);
                     }
                 }
             },
@@ -55,14 +56,20 @@ pub(super) fn read<R: BufRead>(
     Ok(RawPage { table, messages: rows.log.into_messages(), quality: rows.tally.counters() })
 }
 
-fn set<R: BufRead>(table: &mut CounterTable, row: usize, target: Target, records: &Records<'_, R>) {
+/// Sets one cell, and says whether it is a number in another language's form.
+fn set<R: BufRead>(table: &mut CounterTable, row: usize, target: Target, records: &Records<'_, R>) -> bool {
     let column = table.column_mut(target.column);
     // Nearly all cells are plain numbers.
     if let Some(number) = records.raw(target.field).and_then(|cell| decimal::number(cell, target.power)) {
         column.set_number(row, number);
-    } else if let Some(value) = records.field(target.field).and_then(|cell| value::value(&cell, target.power)) {
-        column.set(row, value);
+        return false;
     }
+    let Some(value) = records.field(target.field).and_then(|cell| value::value(&cell, target.power)) else {
+        return false;
+    };
+    let has_decimal_comma = value.text().is_some_and(value::has_decimal_comma);
+    column.set(row, value);
+    has_decimal_comma
 }
 
 /// Reads the row of units and makes the columns.

@@ -13,6 +13,8 @@ pub(super) struct Tally {
     pub(super) cut: u64,
     /// Lines behind the header that are no part of the table.
     pub(super) foreign: u64,
+    /// Numbers with a comma before their decimals.
+    pub(super) decimal_commas: u64,
 }
 
 impl Tally {
@@ -29,9 +31,11 @@ impl Tally {
         let rewrite = "write the page again with `ncu --import FILE --csv` and do not edit it";
         let copy = "the file ends within a row: check that it was written and copied whole";
         let apart = "keep the program's output out of the file, with --log-file or from a report with --import";
+        let language = "the numbers are in another language's form and may be wrong by a factor of a thousand: run ncu with LC_ALL=C";
         let counters = [
             counter("ncu_rows_unreadable", self.unreadable, true, Severity::Error, rewrite),
             counter("ncu_rows_cut_off", self.cut, true, Severity::Error, copy),
+            counter("ncu_numbers_with_decimal_comma", self.decimal_commas, false, Severity::Error, language),
             counter("ncu_lines_foreign", self.foreign, false, Severity::Info, apart),
         ];
         counters.into_iter().filter(|counter| counter.value > 0).collect()

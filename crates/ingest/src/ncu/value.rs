@@ -27,6 +27,14 @@ pub(super) fn is_absent(cell: &str) -> bool {
     matches!(cell, "" | "n/a" | "N/A" | "nan" | "-nan" | "inf" | "-inf")
 }
 
+/// Whether a text is a number with a comma before its decimals, as the tool writes where the system's language does. Its
+/// points then separate thousands, and numbers that have nothing else cannot be told from ours.
+pub(super) fn has_decimal_comma(text: &str) -> bool {
+    let digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    let Some((whole, decimals)) = text.strip_prefix('-').unwrap_or(text).split_once(',') else { return false };
+    digits(decimals) && whole.split('.').all(digits)
+}
+
 /// `16,308 (83; 70)`, and with what each belongs to `16,308 (7350: 83; 7358: 70)`.
 fn instances(cell: &str, power: i32) -> Option<CounterInstances> {
     let (aggregate, list) = cell.strip_suffix(')')?.split_once('(')?;
@@ -64,6 +72,17 @@ mod tests {
         assert_eq!(value("NVIDIA H200", 0), Some(CounterValue::Text("NVIDIA H200".into())));
         assert_eq!(value("kernel(int)", 0), Some(CounterValue::Text("kernel(int)".into())));
         assert_eq!(value("5 (of these)", 0), Some(CounterValue::Text("5 (of these)".into())));
+    }
+
+    #[test]
+    fn a_decimal_comma_is_recognised() {
+        for text in ["2,064192", "1.980.000,5", "-0,5"] {
+            assert_eq!(value(text, 0), Some(CounterValue::Text(text.into())));
+            assert!(has_decimal_comma(text), "{text}");
+        }
+        for text in ["580.65.06", "all", "a,b", "1,2,3", ",5", "5,", ""] {
+            assert!(!has_decimal_comma(text), "{text}");
+        }
     }
 
     #[test]
