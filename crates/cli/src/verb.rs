@@ -34,6 +34,7 @@ verbs! {
     profile => Profile,
     analyze => Analyze,
     import => Import,
+    compare => Compare,
     models => Models,
     workloads => Workloads,
     hardware => Hardware,

@@ -3,6 +3,7 @@
 //! Takes plain settings and gives back documents; what is printed, and how, is left to the command line.
 
 pub mod analyze;
+pub mod compare;
 pub mod doctor;
 pub mod environment;
 pub mod hardware;

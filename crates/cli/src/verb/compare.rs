@@ -1,0 +1,131 @@
+//! `llm-perf compare`: what changed between runs, and how sure that is.
+
+use std::path::PathBuf;
+
+use flow::compare::{self, CompareError, CompareRequest};
+use types::{Comparison, GateOutcome};
+
+use crate::arguments::Context;
+use crate::error::CliError;
+use crate::exit::Exit;
+
+/// Tell what changed between runs, and how sure that is
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Arguments {
+    /// A run: its name, the start of it, `latest`, its folder, or a metrics.json
+    #[arg(value_name = "A", required_unless_present = "base", conflicts_with_all = ["base", "with"])]
+    first: Option<String>,
+    /// The run that A is compared with
+    #[arg(value_name = "B", required_unless_present = "with")]
+    second: Option<String>,
+    /// Runs of the first side, several of the same thing
+    #[arg(long, value_name = "RUN", num_args = 1.., requires = "with")]
+    base: Vec<String>,
+    /// Runs of the second side
+    #[arg(long, value_name = "RUN", num_args = 1.., requires = "base")]
+    with: Vec<String>,
+    /// Exit code 4 when a stage is slower by more than this, with evidence; such as 5%
+    #[arg(long, value_name = "PERCENT", value_parser = percentage, allow_hyphen_values = true)]
+    fail_over: Option<f64>,
+    /// Rows of operators, kernels and modules to show
+    #[arg(long, value_name = "N", default_value_t = 10)]
+    top: usize,
+    /// Print Markdown
+    #[arg(long, conflicts_with = "json")]
+    markdown: bool,
+    /// Also write the comparison to this file, as Markdown
+    #[arg(long, value_name = "FILE")]
+    out: Option<PathBuf>,
+    /// Folder that holds the runs
+    #[arg(long, value_name = "DIR", default_value = flow::runs::DEFAULT_ROOT)]
+    root: PathBuf,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  llm-perf compare results/before results/after
+  llm-perf compare 20251115-034712 latest --fail-over 5%
+  llm-perf compare --base before-1 before-2 before-3 --with after-1 after-2 after-3
+  llm-perf compare baseline/metrics.json latest --markdown --out comparison.md
+  llm-perf compare before after --json | jq -r '.stages[] | \"\\(.name) \\(.verdict)\"'
+
+One run per side is compared by its repeats, several by runs, which also shows how runs of the same
+thing differ.
+
+Exit codes:
+  0 compared, 1 a run cannot be read, 2 wrong usage, 3 the gate is undecided (as with too few
+  repeats), 4 the gate failed";
+
+pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<Exit, CliError> {
+    let side = |one: &Option<String>, several: &[String]| match one {
+        Some(run) => vec![run.clone()],
+        None => several.to_vec(),
+    };
+    let (base, with) = (side(&arguments.first, &arguments.base), side(&arguments.second, &arguments.with));
+    let request = CompareRequest { root: arguments.root.clone(), base, with, fail_over: arguments.fail_over };
+    let comparison = compare::compare(&request).map_err(|error| compare_error(&error))?;
+    if let Some(file) = &arguments.out {
+        let page = compare::markdown(&comparison, arguments.top);
+        compare::write_page(file, &page).map_err(|error| compare_error(&error))?;
+        context.messages.note(format_args!("written: {}", file.display()));
+    }
+    if arguments.json {
+        context.messages.print_json(&comparison)?;
+    } else if arguments.markdown {
+        context.messages.print(&compare::markdown(&comparison, arguments.top))?;
+    } else {
+        context.messages.print(&compare::terminal(&comparison, arguments.top))?;
+    }
+    Ok(exit(&comparison, context))
+}
+
+/// A gate that could not be judged says so also where only a machine reads the output.
+fn exit(comparison: &Comparison, context: &Context) -> Exit {
+    let Some(gate) = &comparison.gate else { return Exit::Done };
+    match gate.outcome {
+        GateOutcome::Passed => Exit::Done,
+        GateOutcome::Failed => Exit::GateFailed,
+        GateOutcome::Undecided => {
+            context.messages.warning(format_args!("the gate is undecided: {}", gate.reasons.join("; ")));
+            Exit::Partial
+        }
+    }
+}
+
+/// `5%` as 0.05. A bare number could be either, so it is refused.
+fn percentage(text: &str) -> Result<f64, String> {
+    let number = text.strip_suffix('%').and_then(|number| number.trim().parse::<f64>().ok());
+    match number {
+        Some(number) if number.is_finite() && number >= 0.0 => Ok(number / 100.0),
+        Some(_) => Err("a limit is zero or more, such as 5%".to_owned()),
+        None => Err("write it as a percentage, such as 5%".to_owned()),
+    }
+}
+
+fn compare_error(error: &CompareError) -> CliError {
+    let exit = if error.is_wrong_usage() { Exit::Usage } else { Exit::Failed };
+    let failure = CliError::from_error(error).with_exit(exit);
+    match error.hint() {
+        Some(hint) => failure.hint(hint),
+        None => failure,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_limit_is_a_percentage() {
+        assert_eq!(percentage("5%"), Ok(0.05));
+        assert_eq!(percentage("2.5 %"), Ok(0.025));
+        assert_eq!(percentage("0%"), Ok(0.0));
+        for nonsense in ["5", "-5%", "%", "five%", "NaN%", "inf%", ""] {
+            assert!(percentage(nonsense).is_err(), "{nonsense}");
+        }
+    }
+}

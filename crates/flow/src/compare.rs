@@ -1,0 +1,202 @@
+//! `compare`: two sides of runs read from their folders and laid beside each other.
+
+use std::collections::BTreeSet;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use analysis::{RunRecords, Sides};
+use collect::run::{StoredRun, find_run};
+use serde::de::DeserializeOwned;
+use types::{Comparison, RunState};
+
+use crate::CollectError;
+
+/// What to compare.
+#[derive(Clone, Debug)]
+pub struct CompareRequest {
+    /// Folder that holds runs, for those given by name.
+    pub root: PathBuf,
+    /// Runs of the first side: names, folders, or files with metrics.
+    pub base: Vec<String>,
+    /// Runs of the second side.
+    pub with: Vec<String>,
+    /// Most a stage may be slower, as a share; no gate when absent.
+    pub fail_over: Option<f64>,
+}
+
+/// Why there is no comparison.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum CompareError {
+    /// A run that is not there, or is not a run.
+    #[error(transparent)]
+    Collect(#[from] CollectError),
+    /// A run that did not get as far as its metrics.
+    #[error("{} has no metrics.json: the run is {state}{}", path.display(), listed(reasons))]
+    NoMetrics {
+        /// The run folder.
+        path: PathBuf,
+        /// How it stands.
+        state: &'static str,
+        /// Why.
+        reasons: Vec<String>,
+    },
+    /// A run named twice on one side, which would count one measurement as two.
+    #[error("{} is given twice on one side", path.display())]
+    Twice {
+        /// The run.
+        path: PathBuf,
+    },
+    /// A file cannot be read.
+    #[error("cannot read {}: {reason}", path.display())]
+    Unreadable {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        reason: io::Error,
+    },
+    /// A file is not what its name says.
+    #[error("{} is no {expected} this llm-perf can read: {reason}", path.display())]
+    NotADocument {
+        /// The file.
+        path: PathBuf,
+        /// The document it should be.
+        expected: &'static str,
+        /// Where and how it is not.
+        reason: String,
+    },
+    /// The page cannot be written.
+    #[error("cannot write {}: {reason}", path.display())]
+    Unwritable {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        reason: io::Error,
+    },
+}
+
+impl CompareError {
+    /// The next step, where there is one that the message does not already say.
+    pub fn hint(&self) -> Option<String> {
+        match self {
+            Self::Collect(error) => error.hint(),
+            Self::NoMetrics { .. } => {
+                Some("`llm-perf profile` writes one; `llm-perf runs` lists the runs there are".to_owned())
+            }
+            Self::NotADocument { path, .. } => Some(format!("`llm-perf validate {}` tells more", path.display())),
+            _ => None,
+        }
+    }
+
+    /// Whether the request was wrong, rather than a file.
+    pub fn is_wrong_usage(&self) -> bool {
+        match self {
+            Self::Collect(error) => error.is_wrong_usage(),
+            Self::Twice { .. } => true,
+            _ => false,
+        }
+    }
+}
+
+/// Reads the runs and compares them.
+pub fn compare(request: &CompareRequest) -> Result<Comparison, CompareError> {
+    let base = side(&request.root, &request.base)?;
+    let with = side(&request.root, &request.with)?;
+    Ok(analysis::compare(Sides { base: &base, with: &with }, request.fail_over))
+}
+
+/// The comparison for a terminal, with so many rows per table beside the stages.
+pub fn terminal(comparison: &Comparison, most_rows: usize) -> String {
+    report::compare::terminal(comparison, most_rows)
+}
+
+/// The comparison as a Markdown page.
+pub fn markdown(comparison: &Comparison, most_rows: usize) -> String {
+    report::compare::markdown(comparison, most_rows)
+}
+
+/// Writes a page to a file.
+pub fn write_page(path: &Path, page: &str) -> Result<(), CompareError> {
+    std::fs::write(path, page).map_err(|reason| CompareError::Unwritable { path: path.to_owned(), reason })
+}
+
+fn side(root: &Path, selectors: &[String]) -> Result<Vec<RunRecords>, CompareError> {
+    let mut seen = BTreeSet::new();
+    let mut runs = Vec::new();
+    for selector in selectors {
+        let (place, run) = read(root, selector)?;
+        if !seen.insert(std::fs::canonicalize(&place).unwrap_or_else(|_| place.clone())) {
+            return Err(CompareError::Twice { path: place });
+        }
+        runs.push(run);
+    }
+    Ok(runs)
+}
+
+/// One run and the file or folder it was read from.
+fn read(root: &Path, selector: &str) -> Result<(PathBuf, RunRecords), CompareError> {
+    let path = Path::new(selector);
+    if path.is_file() {
+        let folder = path.parent().unwrap_or(Path::new("."));
+        return Ok((path.to_owned(), records(path, folder, None)?));
+    }
+    // A folder that someone else made, say to keep a baseline, may hold metrics and nothing that says how the run went.
+    let bare = path.join("metrics.json");
+    if bare.is_file() && !path.join("manifest.json").exists() {
+        return Ok((path.to_owned(), records(&bare, path, None)?));
+    }
+    let run = find_run(root, selector)?;
+    let file = run.path().join("metrics.json");
+    if !file.exists() {
+        let (state, reasons) = run.state();
+        return Err(CompareError::NoMetrics { path: run.path().to_owned(), state: word(state), reasons });
+    }
+    Ok((run.path().to_owned(), records(&file, run.path(), Some(&run))?))
+}
+
+fn records(metrics: &Path, folder: &Path, run: Option<&StoredRun>) -> Result<RunRecords, CompareError> {
+    let (state, reasons) = run.map(StoredRun::state).map_or((None, Vec::new()), |(state, why)| (Some(state), why));
+    let environment = folder.join("env.json");
+    let inputs = folder.join("inputs.yaml");
+    Ok(RunRecords {
+        path: run.map_or(metrics, StoredRun::path).display().to_string(),
+        state,
+        reasons,
+        metrics: json(metrics, "metrics")?,
+        environment: environment.exists().then(|| json(&environment, "environment")).transpose()?,
+        inputs: inputs.exists().then(|| yaml(&inputs, "list of inputs")).transpose()?,
+    })
+}
+
+fn json<T: DeserializeOwned>(path: &Path, expected: &'static str) -> Result<T, CompareError> {
+    let text = text(path)?;
+    serde_json::from_str(&text).map_err(|error| no_document(path, expected, &error))
+}
+
+fn yaml<T: DeserializeOwned>(path: &Path, expected: &'static str) -> Result<T, CompareError> {
+    let text = text(path)?;
+    serde_saphyr::from_str(&text).map_err(|error| no_document(path, expected, &error))
+}
+
+fn text(path: &Path) -> Result<String, CompareError> {
+    std::fs::read_to_string(path).map_err(|reason| CompareError::Unreadable { path: path.to_owned(), reason })
+}
+
+fn no_document(path: &Path, expected: &'static str, error: &dyn std::error::Error) -> CompareError {
+    CompareError::NotADocument { path: path.to_owned(), expected, reason: error.to_string() }
+}
+
+fn word(state: RunState) -> &'static str {
+    match state {
+        RunState::Complete => "complete, but of a kind that measures nothing",
+        RunState::Partial => "partial",
+        RunState::Failed => "failed",
+        RunState::Running => "still running",
+        RunState::Interrupted => "interrupted",
+        RunState::Unreadable => "unreadable",
+    }
+}
+
+fn listed(reasons: &[String]) -> String {
+    if reasons.is_empty() { String::new() } else { format!(" ({})", reasons.join("; ")) }
+}
