@@ -245,6 +245,23 @@ fn one_prompt_in_one_row_and_then_single_tokens_is_no_mix() {
 }
 
 #[test]
+fn without_any_calls_the_order_on_the_device_tells() {
+    let mut timeline = empty();
+    for (place, (names, duration)) in [("prompt", 80), ("step", 5), ("step", 5), ("step", 5)].into_iter().enumerate() {
+        forward(&mut timeline, place as i64 * 2_000, names, duration);
+    }
+    // The host is long done when the device begins, so its look-ups must not be held against the device's times.
+    operator(&mut timeline, "aten::embedding", &[&[50_000, 1_024], &[1, 512]], -9_000, 10);
+    operator(&mut timeline, "aten::embedding", &[&[50_000, 1_024], &[1, 1]], -8_000, 10);
+    timeline.calls.clear();
+    let attribution = attributed(&timeline);
+    assert_eq!(stages(&attribution), [(Stage::Prefill, None, 11), (Stage::Decode, None, 33)]);
+    // All calls there and none that fits is not the same: nothing is placed by time.
+    call(&mut timeline, 0, "cudaGetDevice", 0, 1, 999);
+    assert_eq!(attributed(&timeline).stage.iter().flatten().count(), 0);
+}
+
+#[test]
 fn training_has_no_stages_of_inference() {
     let mut timeline = empty();
     operator(&mut timeline, "aten::embedding", &[&[50_000, 1_024], &[1, 512]], 0, 100);

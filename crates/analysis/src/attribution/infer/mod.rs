@@ -21,14 +21,16 @@ use forward::{Found, Kind};
 
 /// Infers the stages, or says why not. `last` is when the trace ended.
 pub(super) fn infer(timeline: &Timeline, launches: &Launches, settings: &Settings, last: Nanos) -> Stages {
-    if timeline.work.iter().all(|work| work.kind != WorkKind::Kernel) {
+    if !timeline.work.iter().any(|work| matches!(work.kind, WorkKind::Kernel | WorkKind::Graph)) {
         return Stages::none(timeline, "the trace has no kernels".to_owned());
     }
     if let Some(name) = training(timeline) {
         return Stages::none(timeline, format!("this is training, not inference: the trace has `{name}`"));
     }
     let moments = moments(timeline, launches);
-    let found = match lookup::find(timeline, last) {
+    // Look-ups tell when the host began a pass; without calls only the device's times are known, which lie behind.
+    let by_lookup = if timeline.calls.is_empty() { None } else { lookup::find(timeline, last) };
+    let found = match by_lookup {
         Some(found) => found,
         None => period::find(timeline, &Sequence::new(timeline, &moments)),
     };
@@ -47,7 +49,7 @@ fn training(timeline: &Timeline) -> Option<&str> {
 /// Per work: when it was launched. In a trace without any calls, when it began on the device, which keeps their order;
 /// with calls, work whose launch is missing has no moment and no stage.
 fn moments(timeline: &Timeline, launches: &Launches) -> Vec<Option<Nanos>> {
-    if launches.len() == 0 {
+    if timeline.calls.is_empty() {
         return timeline.work.iter().map(|work| Some(work.start)).collect();
     }
     let moment = |launch: &u32| (*launch != NONE).then(|| launches.starts[*launch as usize]);
