@@ -45,6 +45,26 @@ def run(command: list[str]) -> Sample:
     return Sample(wall, usage.ru_utime + usage.ru_stime, usage.ru_maxrss * 1024)
 
 
+def watch(command: list[str]) -> Sample:
+    """Runs the command once, its output thrown away; the peak is of anonymous memory, which a mapped file is no part of."""
+    began = time.perf_counter()
+    child = subprocess.Popen(command, stdout=subprocess.DEVNULL)
+    most = 0
+    while True:
+        finished, status, usage = os.wait4(child.pid, os.WNOHANG)
+        if finished:
+            break
+        for line in Path(f"/proc/{child.pid}/status").read_text().splitlines():
+            if line.startswith("RssAnon:"):
+                most = max(most, int(line.split()[1]) * 1024)
+        time.sleep(0.002)
+    wall = time.perf_counter() - began
+    child.returncode = os.waitstatus_to_exitcode(status)
+    if child.returncode != 0:
+        sys.exit(f"error: {' '.join(command)} ended with exit code {child.returncode}")
+    return Sample(wall, usage.ru_utime + usage.ru_stime, most)
+
+
 def spread(values: list[float], scale: float, digits: int) -> str:
     """Median and the range that holds nine tenths of the values."""
     ordered = sorted(values)

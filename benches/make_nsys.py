@@ -15,7 +15,7 @@ KERNELS_PER_STEP = LAYERS * MODULES * KERNELS
 BYTES_PER_STEP = 686_000
 BATCH = 8
 # What torch writes behind an operator's name when it records shapes.
-SIZES = ", sizes = [[1, 286, 1280], [1280, 3420], [3420], [], [], [1, 286, 3420]]"
+SIZES = ", sizes = [[1, 286, 1280], [1280, 3420], [3420], [1, 286, 3420]]"
 
 SCHEMA = """
 CREATE TABLE StringIds (id INTEGER NOT NULL PRIMARY KEY, value TEXT NOT NULL);
@@ -40,8 +40,9 @@ CREATE TABLE CUPTI_ACTIVITY_KIND_MEMCPY (start INTEGER NOT NULL, end INTEGER NOT
     bytes INTEGER NOT NULL, copyKind INTEGER NOT NULL, deprecatedSrcId INTEGER, srcKind INTEGER, dstKind INTEGER,
     srcDeviceId INTEGER, srcContextId INTEGER, dstDeviceId INTEGER, dstContextId INTEGER, migrationCause INTEGER,
     graphNodeId INTEGER, virtualAddress INTEGER, copyCount INTEGER);
-CREATE TABLE TARGET_INFO_GPU (vmId INTEGER NOT NULL, id INTEGER NOT NULL, name TEXT, busLocation TEXT, totalMemory INTEGER,
-    smCount INTEGER, uuid TEXT);
+CREATE TABLE TARGET_INFO_GPU (vmId INTEGER NOT NULL, id INTEGER NOT NULL, name TEXT, busLocation TEXT, isDiscrete INTEGER,
+    l2CacheSize INTEGER, totalMemory INTEGER, memoryBandwidth INTEGER, clockRate INTEGER, smCount INTEGER, pwGpuId INTEGER,
+    uuid TEXT, luid INTEGER, chipName TEXT, cuDevice INTEGER, computeMajor INTEGER, computeMinor INTEGER);
 CREATE TABLE TARGET_INFO_CUDA_DEVICE (gpuId INTEGER, cudaId INTEGER NOT NULL, pid INTEGER NOT NULL);
 CREATE TABLE META_DATA_EXPORT (name TEXT NOT NULL, value TEXT);
 """
@@ -152,7 +153,8 @@ def main():
     base.executemany("INSERT INTO StringIds VALUES (?, ?)", ((number, text) for text, number in texts.numbers.items()))
     for device, process in enumerate(processes):
         uuid = f"00000000-0000-0000-0000-00000000000{device}"
-        base.execute("INSERT INTO TARGET_INFO_GPU VALUES (0, ?, 'NVIDIA H200', '', 150109880320, 132, ?)", (device, uuid))
+        base.execute("INSERT INTO TARGET_INFO_GPU VALUES (0, ?, 'NVIDIA H200', '', 1, 62914560, 150109880320, 4814304000000, "
+                     "1980000000, 132, ?, ?, 0, 'GH100', ?, 9, 0)", (device, device, uuid, device))
         base.execute("INSERT INTO TARGET_INFO_CUDA_DEVICE VALUES (?, 0, ?)", (device, process.pid >> 24 & 0xFFFFFF))
     base.execute("INSERT INTO META_DATA_EXPORT VALUES ('EXPORT_PRODUCT_VERSION', '2025.3.2.0')")
     base.execute("INSERT INTO META_DATA_EXPORT VALUES ('EXPORT_SCHEMA_VERSION', '3.20.3')")
