@@ -85,27 +85,21 @@ pub(super) fn read<R: BufRead>(mut rows: Rows<'_, '_, R>, header: Header) -> Res
                 header = next;
             }
             Next::Row => {
-                let Some(key) = header.key(rows.records) else {
-                    rows.refuse();
-                    continue;
-                };
                 let entry = entry(rows.records, columns, header.names.len(), &mut texts);
-                let Some(entry) = entry else {
+                let (Some(key), Some(entry)) = (header.key(rows.records), entry) else {
                     rows.refuse();
                     continue;
-                };
-                let place = match places.get(&key) {
-                    Some(place) => *place,
-                    None => {
-                        let Some(work) = header.work(rows.records, &mut texts) else { continue };
-                        works.push(DetailedWork { work, sections: Vec::new(), rules: Vec::new() });
-                        places.insert(key, works.len() - 1);
-                        works.len() - 1
-                    }
                 };
                 rows.tally.read += 1;
                 rows.tally.decimal_commas += u64::from(entry.has_decimal_comma());
-                add(&mut works[place], entry);
+                if let Some(place) = places.get(&key) {
+                    add(&mut works[*place], entry);
+                } else if let Some(work) = header.work(rows.records, &mut texts) {
+                    places.insert(key, works.len());
+                    let mut work = DetailedWork { work, sections: Vec::new(), rules: Vec::new() };
+                    add(&mut work, entry);
+                    works.push(work);
+                }
             }
         }
     }

@@ -1,5 +1,6 @@
 //! The raw page: one row per kernel or range, one column per counter, a row of units under the header.
 
+use std::collections::HashSet;
 use std::io::BufRead;
 
 use types::counter::{CounterTable, CounterValue};
@@ -97,7 +98,7 @@ fn units<R: BufRead>(
         let reason = "expected the row of units under the header, got a row with a number".to_owned();
         return Err(wrong(rows.records, reason));
     }
-    let mut targets = Vec::new();
+    let (mut targets, mut taken) = (Vec::new(), HashSet::new());
     for (field, name) in header.counters() {
         if !keep(name) {
             continue;
@@ -111,7 +112,7 @@ fn units<R: BufRead>(
             return Err(wrong(rows.records, reason));
         }
         // A name that stands in one header twice keeps its first column.
-        if targets.iter().all(|target: &Target| target.column != column) {
+        if taken.insert(column) {
             targets.push(Target { field, column, power });
         }
     }
