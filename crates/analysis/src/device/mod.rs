@@ -47,7 +47,7 @@ pub(crate) struct StageWork {
     pub(crate) launches: u64,
     /// Time the device waited, by what the host did meanwhile.
     pub(crate) waits: BTreeMap<GapCause, Nanos>,
-    /// The shortest waits between two pieces of work: what even a device that never runs dry needs to go on.
+    /// The shortest wait between two pieces of work: what even a device that never runs dry may need to go on.
     pub(crate) shortest_wait: Option<Nanos>,
     /// Runs of elementwise kernels that could be one.
     pub(crate) chains: Chains,
@@ -138,17 +138,13 @@ impl DeviceRecords {
         for (key, calls) in found.calls {
             *self.blocking.entry(key).or_default() += calls;
         }
-        let mut between: BTreeMap<Stage, Vec<Nanos>> = BTreeMap::new();
         for (row, part) in partition.parts.iter().enumerate() {
             let Some(stage) = attribution.stage[row].map(top) else { continue };
-            self.stages.entry(stage).or_default().launches += 1;
-            if timeline.work[row].kind == WorkKind::Kernel && part.wait > Nanos::ZERO {
-                between.entry(stage).or_default().push(part.wait);
-            }
-        }
-        for (stage, waits) in between {
             let work = self.stages.entry(stage).or_default();
-            work.shortest_wait = work.shortest_wait.into_iter().chain(twentieth(waits)).min();
+            work.launches += 1;
+            if timeline.work[row].kind == WorkKind::Kernel && part.wait > Nanos::ZERO {
+                work.shortest_wait = Some(work.shortest_wait.map_or(part.wait, |shortest| shortest.min(part.wait)));
+            }
         }
         for (stage, chains) in chains::chains(timeline, attribution, partition) {
             self.stages.entry(stage).or_default().chains.add(chains);
@@ -177,12 +173,6 @@ impl DeviceRecords {
 
 fn is_matrix(cost: &Cost) -> bool {
     cost.flops_matrix > types::Flops::ZERO
-}
-
-/// The twentieth part from below: short, and still not the one that a clock's granularity made.
-fn twentieth(mut times: Vec<Nanos>) -> Option<Nanos> {
-    let place = times.len() / 20;
-    (!times.is_empty()).then(|| *times.select_nth_unstable(place).1)
 }
 
 /// Whether an operation's least time is spent on arithmetic; absent where it has no work.

@@ -45,7 +45,7 @@ fn of_stage(stage: Stage, work: &StageWork) -> Option<Found> {
     let remaining = work.shortest_wait.unwrap_or_default().get().saturating_mul(work.launches as i64);
     let saves = (waiting - Nanos::new(remaining)).max(Nanos::ZERO);
     if let Some(shortest) = work.shortest_wait {
-        evidence.push(format!("the shortest waits between kernels are {shortest}, which is taken to stay"));
+        evidence.push(format!("the shortest wait between two kernels is {shortest}, which is taken to stay for each"));
     }
     let finding = Finding {
         rule: RULE.to_owned(),
