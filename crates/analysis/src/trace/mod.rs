@@ -10,6 +10,7 @@ mod listed;
 mod observed;
 mod operators;
 mod quality;
+mod regions;
 #[cfg(test)]
 mod sample;
 mod stages;
@@ -127,6 +128,9 @@ pub fn trace(records: &TraceRecords<'_>) -> Metrics {
     facts.step_ms = describe(&stages::step_times(&records.timelines));
     metrics.quality = quality::counters(records, &metrics, &sums, &facts);
     metrics.quality.extend(listed::differing(&records.listed, &sums.kernels));
+    let (regions, left_out) = regions::summaries(&records.timelines);
+    metrics.regions = regions;
+    metrics.quality.extend(left_out);
     facts.copies = sums.copies;
     metrics.kernels = sums.kernels;
     if records.timelines.is_empty() {

@@ -142,3 +142,33 @@ fn without_shapes_nothing_is_guessed() {
     assert_eq!((found.prompt_tokens, found.decode_steps, found.batch), (None, None, None));
     assert_eq!(found.missing, ["the trace has no shapes of operators"]);
 }
+
+#[test]
+fn regions_hold_their_own_kernels_and_those_of_the_regions_inside() {
+    let run = Builder::new()
+        .range("A", 0, 100)
+        .range("A1", 10, 20)
+        .range("A1", 30, 40)
+        .range("B::C", 200, 210)
+        .kernel("gemm", 5, 0, 300, 301)
+        .kernel("gemm", 12, 0, 310, 312)
+        .kernel("gemm", 35, 0, 320, 324)
+        .kernel("gemm", 150, 0, 330, 338);
+    let metrics = metrics(&[run]);
+    let rows: Vec<_> = metrics
+        .regions
+        .iter()
+        .map(|row| {
+            let kernels = (row.kernels_inclusive, row.kernels_exclusive);
+            (row.path.as_str(), row.parent.as_deref(), row.instances, kernels, row.total_ns_inclusive.get())
+        })
+        .collect();
+    let expected = [
+        ("A", None, 1, (3, 1), 7),
+        ("A::A1", Some("A"), 2, (2, 2), 6),
+        // The name has colons of its own; its segments tell.
+        ("B::C", None, 1, (0, 0), 0),
+    ];
+    assert_eq!(rows, expected);
+    assert_eq!((metrics.regions[2].segments.len(), &metrics.regions[2].device), (1, &None));
+}
