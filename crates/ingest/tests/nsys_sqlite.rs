@@ -264,6 +264,21 @@ fn a_column_a_version_lacks_is_unknown() {
 }
 
 #[test]
+fn a_table_beside_the_events_may_look_otherwise() {
+    let timeline = read("trace.sqlite", &changed("severity INTEGER", "gravity_ INTEGER")).unwrap();
+    assert_eq!(timeline.work.len(), 56);
+    assert!(timeline.quality.iter().all(|counter| counter.counter != "nsys_errors_reported"));
+    let timeline = read("trace.sqlite", &changed("gpuId INTEGER", "which INTEGER")).unwrap();
+    assert!(timeline.queues.iter().all(|queue| queue.device == 0), "as the processes count");
+}
+
+#[test]
+fn a_file_cut_off_before_its_tables_is_called_that() {
+    let error = read("trace.sqlite", &SMALL[..512]).unwrap_err();
+    insta::assert_snapshot!(error, @"trace.sqlite: damaged at byte 512: the file ends before any event, with 1 of 37 pages");
+}
+
+#[test]
 fn a_write_ahead_log_is_refused() {
     let mut bytes = SMALL.to_vec();
     (bytes[18], bytes[19]) = (2, 2);

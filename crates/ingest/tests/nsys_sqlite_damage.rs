@@ -67,7 +67,7 @@ fn two_pages_in_each_others_place_end_in_no_panic() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(64))]
+    #![proptest_config(ProptestConfig::with_cases(24))]
 
     #[test]
     fn a_capture_cut_at_any_byte_is_refused_or_counted(length in 0..WHOLE.len()) {
@@ -87,7 +87,7 @@ proptest! {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(2048))]
+    #![proptest_config(ProptestConfig::with_cases(512))]
 
     #[test]
     fn flipped_bits_of_a_small_file_end_in_no_panic(flips in prop::collection::vec((0..SMALL.len(), 0..8_u8), 1..20)) {

@@ -3,7 +3,7 @@
 //! Reads kernels, copies, fills, whole graphs, calls of the CUDA runtime and driver, NVTX ranges with their domains, and
 //! the devices. Leaves out what has no place in a timeline (samples, scheduling, operating system calls; what was waited
 //! for, which the calls show as well) and all that is confidential: an export carries the environment, the command line,
-//! the host's name and its paths, and of these tables only the columns [`machine`] names are looked at.
+//! the host's name and its paths, and of these tables only the columns that `machine.rs` names are looked at.
 //!
 //! A file that was cut off or damaged is read as far as it goes, with counters of what was lost. Two things cannot be seen
 //! from the bytes and are the caller's to look for: a journal beside the file (`FILE-journal`), which means that the
@@ -42,6 +42,11 @@ pub fn is_applicable(beginning: &[u8]) -> Option<bool> {
 pub fn read(file: &str, bytes: &[u8]) -> Result<Timeline, IngestError> {
     let database = Database::open(file, bytes)?;
     if !schema::EVENTS.iter().any(|table| database.table(table).is_some()) {
+        let (present, expected) = (database.pages.present(), database.pages.expected);
+        if present < expected {
+            let reason = format!("the file ends before any event, with {present} of {expected} pages");
+            return Err(IngestError::Damaged { file: file.to_owned(), place: format!("byte {}", bytes.len()), reason });
+        }
         let found = schema::list(database.tables().iter().map(|table| table.name.as_str()));
         return Err(IngestError::NoTables { file: file.to_owned(), expected: schema::EVENTS.join(", "), found });
     }

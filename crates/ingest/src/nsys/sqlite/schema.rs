@@ -150,34 +150,36 @@ pub(crate) const NVTX: TableShape<7> = TableShape {
     ],
 };
 
+// What follows is good to have: a version that calls a column otherwise is read without it.
+
 /// Devices of the machine.
 pub(crate) const DEVICES: TableShape<4> = TableShape {
     names: &["TARGET_INFO_GPU", "TARGET_INFO_CUDA_GPU"],
-    columns: [required(&["id", "deviceId"]), required(&["name"]), optional(&["totalMemory"]), optional(&["uuid"])],
+    columns: [optional(&["id", "deviceId"]), optional(&["name"]), optional(&["totalMemory"]), optional(&["uuid"])],
 };
 
 /// Which device of the machine a process knows under which number.
 pub(crate) const DEVICE_NUMBERS: TableShape<3> = TableShape {
     names: &["TARGET_INFO_CUDA_DEVICE"],
-    columns: [required(&["gpuId"]), required(&["cudaId"]), required(&["pid"])],
+    columns: [optional(&["gpuId"]), optional(&["cudaId"]), optional(&["pid"])],
 };
 
 /// When the recording began.
 pub(crate) const SESSION: TableShape<1> =
-    TableShape { names: &["TARGET_INFO_SESSION_START_TIME"], columns: [required(&["utcEpochNs"])] };
+    TableShape { names: &["TARGET_INFO_SESSION_START_TIME"], columns: [optional(&["utcEpochNs"])] };
 
 /// Which part of the recording was kept.
 pub(crate) const ANALYSIS: TableShape<1> =
-    TableShape { names: &["ANALYSIS_DETAILS"], columns: [required(&["startTime"])] };
+    TableShape { names: &["ANALYSIS_DETAILS"], columns: [optional(&["startTime"])] };
 
 /// What the tool had to say about the recording.
 pub(crate) const DIAGNOSTICS: TableShape<1> =
-    TableShape { names: &["DIAGNOSTIC_EVENT"], columns: [required(&["severity"])] };
+    TableShape { names: &["DIAGNOSTIC_EVENT"], columns: [optional(&["severity"])] };
 
 /// Versions, among much else that concerns nobody.
 pub(crate) const EXPORT: TableShape<2> = TableShape {
     names: &["META_DATA_EXPORT", "EXPORT_META_DATA"],
-    columns: [required(&["name"]), required(&["value"])],
+    columns: [optional(&["name"]), optional(&["value"])],
 };
 
 /// Tables of which a trace has at least one.
