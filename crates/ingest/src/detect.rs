@@ -127,13 +127,18 @@ pub fn detect(head: &[u8], complete: bool) -> Detection {
     if undecided { Detection::NeedMore } else { Detection::Unknown }
 }
 
-/// What a file is, from its bytes; of a compressed one, what is inside. Only as much is looked at as it takes.
+/// What a file is, from its bytes; of a compressed one, what is inside, of which only as much is looked at as it takes.
 pub fn identify(file: &[u8]) -> Identity {
-    let compression = Compression::of(file);
-    let mut contents: Box<dyn Read + Send + '_> = match compression {
-        Some(compression) => compression.decoder(file),
-        None => Box::new(file),
+    let Some(compression) = Compression::of(file) else {
+        let head = &file[..file.len().min(LARGEST_HEAD)];
+        let format = match detect(head, head.len() == file.len()) {
+            Detection::Known(format) => Some(format),
+            Detection::NeedMore | Detection::Unknown => None,
+        };
+        return Identity { compression: None, format };
     };
+    let mut contents: Box<dyn Read + Send + '_> = compression.decoder(file);
+    let compression = Some(compression);
     let mut head = Vec::new();
     loop {
         let wanted = (head.len() * 3).max(1 << 12).min(LARGEST_HEAD - head.len());
@@ -277,5 +282,16 @@ mod tests {
         assert_eq!(detect(b"{\"metadata\": {\"a\": [1, 2", false), Detection::NeedMore);
         assert_eq!(detect(b"{\"metadata\": {\"a\": [1, 2", true), Detection::Unknown);
         assert_eq!(detect(b"", false), Detection::NeedMore);
+    }
+
+    #[test]
+    fn a_file_in_memory_is_judged_by_all_of_it() {
+        // Found by fuzzing: its first four kilobytes alone look like another format than the whole.
+        let file = include_bytes!("../../../fuzz/seeds/detect/changes-its-mind");
+        let whole = match detect(file, true) {
+            Detection::Known(format) => Some(format),
+            _ => None,
+        };
+        assert_eq!(identify(file), Identity { compression: None, format: whole });
     }
 }
