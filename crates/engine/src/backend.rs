@@ -133,6 +133,11 @@ impl<'a> Engine<'a> {
     }
 }
 
+/// What an operation made is single precision, also where the weights it followed from are stored in fewer bytes.
+fn computed(spec: Spec) -> Spec {
+    if spec.role == Role::Activation && spec.dtype == DType::Bf16 { Spec { dtype: DType::Fp32, ..spec } } else { spec }
+}
+
 impl Backend for Engine<'_> {
     type Tensor = Value;
 
@@ -148,7 +153,7 @@ impl Backend for Engine<'_> {
 
     fn apply(&mut self, op: Op, inputs: &[&Value]) -> Result<Value, NetworkError> {
         let specs: Vec<Spec> = inputs.iter().map(|value| value.spec).collect();
-        let spec = infer(op, &specs)?;
+        let spec = computed(infer(op, &specs)?);
         let start = self.tracing.then(|| since(self.zero));
         let tensors: Vec<&Tensor> = inputs.iter().map(|value| &value.tensor).collect();
         let tensor = op::compute(op, &tensors, spec)

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use network::NetworkError;
-use types::Shape;
+use types::{DType, Shape};
 
 /// An error of this crate, by cause.
 #[derive(Debug, thiserror::Error)]
@@ -56,6 +56,12 @@ pub enum EngineError {
         name: String,
         /// What the checkpoint has.
         found: String,
+    },
+    /// Weights cannot be kept in that type.
+    #[error("weights cannot be kept as {dtype}; this engine keeps them as fp32 or bf16")]
+    UnsupportedType {
+        /// The type asked for.
+        dtype: DType,
     },
     /// The prompt and what is to be generated do not fit the cache.
     #[error("{wanted} positions do not fit the cache of {capacity}")]

@@ -8,7 +8,7 @@ use network::{Images, Model, Module, Prompt};
 use types::{DType, Nanos, Role};
 
 use crate::nvtx;
-use crate::op::candle_type;
+use crate::threads;
 use crate::trace::{Trace, since};
 use crate::{Checkpoint, Engine, EngineError, Value, Weights, load_weights};
 
@@ -63,7 +63,6 @@ pub struct Forward {
 pub struct Session {
     model: Model,
     weights: Weights,
-    dtype: DType,
     zero: Instant,
     load: Nanos,
 }
@@ -76,11 +75,14 @@ pub struct Generation<'a> {
 }
 
 impl Session {
-    /// Loads the weights of `model` in `dtype`.
+    /// Loads the weights of `model` to be kept in `dtype`: single precision, or bf16 at half the memory. What is computed
+    /// with them is single precision either way.
+    /// The thread that loads is best the one that runs: it takes part in the work.
     pub fn load(model: Model, from: &Checkpoint, dtype: DType) -> Result<Self, EngineError> {
+        threads::join();
         let zero = Instant::now();
         let weights = load_weights(model.blueprint(), from, dtype)?;
-        Ok(Self { model, weights, dtype, zero, load: since(zero) })
+        Ok(Self { model, weights, zero, load: since(zero) })
     }
 
     /// The network.
@@ -93,9 +95,9 @@ impl Session {
         &self.weights
     }
 
-    /// Element type it computes in.
+    /// Element type the weights are kept in.
     pub fn dtype(&self) -> DType {
-        self.dtype
+        self.weights.dtype()
     }
 
     /// Time loading took.
@@ -187,8 +189,7 @@ impl Generation<'_> {
     fn pictures(&self, pictures: &Pictures) -> Result<Value, EngineError> {
         let Pictures { count, side, pixels } = pictures;
         let made = Tensor::from_slice(pixels, (*count, 3, *side, *side), &Device::Cpu);
-        let dtype = candle_type(self.session.dtype).unwrap_or(CandleType::F32);
-        Value::new(tensor(made.and_then(|made| made.to_dtype(dtype)))?, self.session.dtype, Role::Activation)
+        Value::new(tensor(made)?, DType::Fp32, Role::Activation)
     }
 }
 

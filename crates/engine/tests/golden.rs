@@ -24,10 +24,14 @@ fn folder() -> PathBuf {
 }
 
 fn load(checkpoint: &Checkpoint) -> Result<Session, EngineError> {
+    load_as(checkpoint, DType::Fp32)
+}
+
+fn load_as(checkpoint: &Checkpoint, dtype: DType) -> Result<Session, EngineError> {
     let file = folder().join("config.json");
     let text = std::fs::read_to_string(&file).unwrap();
     let config = ModelConfig::from_json("config.json", &text).unwrap();
-    Session::load(Model::new(&config), checkpoint, DType::Fp32)
+    Session::load(Model::new(&config), checkpoint, dtype)
 }
 
 impl Golden {
@@ -141,6 +145,46 @@ fn golden_logits_of_the_last_position_are_the_last_of_all() {
     let last = golden.session.begin(64).prefill(&prompt, true).unwrap().last_logits().unwrap();
     let worst = all.iter().zip(&last).map(|(a, b)| (a - b).abs()).fold(0f32, f32::max);
     assert!(worst < 1e-5, "off by {worst:e}");
+}
+
+/// Rounding to bf16 moves a weight by up to one part in 512, each its own way; through all layers the logits move by this
+/// share of their size at most.
+const NARROW_TOLERANCE: f32 = 0.02;
+
+/// Root mean square of what differs, as a share of the root mean square of what is wanted.
+fn difference(found: &Tensor, wanted: &Tensor) -> f32 {
+    assert_eq!(found.dims(), wanted.dims());
+    let wanted = wanted.to_dtype(CandleType::F32).unwrap();
+    let square = |tensor: &Tensor| tensor.sqr().unwrap().sum_all().unwrap().to_scalar::<f32>().unwrap();
+    (square(&(found - &wanted).unwrap()) / square(&wanted)).sqrt()
+}
+
+#[test]
+fn golden_logits_with_weights_in_half_the_bytes_stay_close() {
+    let golden = Golden::read();
+    let narrow = load_as(&Checkpoint::Safetensors(folder().join("model.safetensors")), DType::Bf16).unwrap();
+    assert_eq!(narrow.dtype(), DType::Bf16);
+    assert_eq!(narrow.weights().bytes().get() * 2, golden.session.weights().bytes().get());
+    for case in &golden.cases {
+        let name = case["name"].as_str().unwrap();
+        let prompt = golden.prompt(case);
+        let mut run = narrow.begin(prompt.ids.len() + 1);
+        let prefill = run.prefill(&prompt, false).unwrap();
+        let prefill = difference(&prefill.logits, golden.tensor(name, "prefill_logits"));
+        let first = case["greedy_tokens"][0].as_i64().unwrap();
+        let logits = run.step(first).unwrap().logits.flatten_all().unwrap();
+        let wanted = golden.tensor(name, "decode_logits").get(0).unwrap();
+        let decode = difference(&logits, &wanted);
+        println!("{name}: prefill logits differ by {prefill:e}, decode logits by {decode:e}");
+        assert!(prefill < NARROW_TOLERANCE && decode < NARROW_TOLERANCE, "{name}: {prefill:e}, {decode:e}");
+        assert!(prefill > 0.0, "bf16 weights give exactly what single precision gives");
+    }
+}
+
+#[test]
+fn weights_kept_in_other_types_are_refused() {
+    let error = load_as(&Checkpoint::Synthetic { seed: 1 }, DType::Fp16).unwrap_err().to_string();
+    assert_eq!(error, "weights cannot be kept as fp16; this engine keeps them as fp32 or bf16");
 }
 
 #[test]

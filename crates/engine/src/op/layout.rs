@@ -1,6 +1,44 @@
 //! Operations that move data.
 
-use candle_core::{Result, Tensor};
+use candle_core::{DType, Device, Result, Tensor};
+
+use super::floats::Held;
+use crate::kernel::filled;
+use crate::kernel::linear::Stored;
+use crate::kernel::runs;
+
+pub(super) fn copy(x: &Tensor) -> Result<Tensor> {
+    let held = Held::new(x);
+    Tensor::from_vec(runs::copy(held.floats()?.view()), x.dims(), &Device::Cpu)
+}
+
+pub(super) fn pad(x: &Tensor, dim: usize, after: usize, dims: &[usize]) -> Result<Tensor> {
+    let held = Held::new(x);
+    Tensor::from_vec(runs::pad(held.floats()?.view(), dim, after), dims, &Device::Cpu)
+}
+
+/// Rows of `table [V, O]`, in single precision.
+pub(super) fn embedding(ids: &Tensor, table: &Tensor, dims: &[usize]) -> Result<Tensor> {
+    let (rows, width) = table.dims2()?;
+    let ids = ids.flatten_all()?.to_dtype(DType::I64)?.to_vec1::<i64>()?;
+    if let Some(id) = ids.iter().find(|id| usize::try_from(**id).map_or(true, |id| id >= rows)) {
+        candle_core::bail!("id {id} is not one of the table's {rows} rows");
+    }
+    let held = Held::new(table);
+    let stored = held.stored()?;
+    let values = filled(ids.len() * width, width, |start, piece| {
+        for (row, id) in piece.chunks_exact_mut(width.max(1)).zip(&ids[start / width.max(1)..]) {
+            let from = *id as usize * width;
+            match stored {
+                Stored::Single(table) => row.copy_from_slice(&table[from..from + width]),
+                Stored::Brain(table) => {
+                    row.iter_mut().zip(&table[from..]).for_each(|(value, narrow)| *value = narrow.to_f32());
+                }
+            }
+        }
+    });
+    Tensor::from_vec(values, dims, &Device::Cpu)
+}
 
 pub(super) fn concat(inputs: &[&Tensor], dim: usize) -> Result<Tensor> {
     let parts = inputs.iter().map(|part| part.contiguous()).collect::<Result<Vec<_>>>()?;
@@ -21,7 +59,7 @@ pub(super) fn replace_rows(inputs: &[&Tensor]) -> Result<Tensor> {
     let (base, rows, mask) = (inputs[0], inputs[1], inputs[2]);
     let (batch, length, width) = base.dims3()?;
     let positions = batch * length;
-    let mask = mask.flatten_all()?.to_dtype(candle_core::DType::U8)?.to_vec1::<u8>()?;
+    let mask = mask.flatten_all()?.to_dtype(DType::U8)?.to_vec1::<u8>()?;
     let mut next = 0;
     let mut from = Vec::with_capacity(positions);
     for (position, masked) in mask.iter().enumerate() {
@@ -42,8 +80,6 @@ pub(super) fn replace_rows(inputs: &[&Tensor]) -> Result<Tensor> {
 
 #[cfg(test)]
 mod tests {
-    use candle_core::Device;
-
     use super::*;
 
     #[test]
@@ -54,6 +90,21 @@ mod tests {
         let out = replace_rows(&[&base, &rows, &mask]).unwrap();
         assert_eq!(out.flatten_all().unwrap().to_vec1::<f32>().unwrap(), [0., 10., 2., 11.]);
         assert!(replace_rows(&[&base, &rows.narrow(0, 0, 1).unwrap(), &mask]).is_err());
+    }
+
+    #[test]
+    fn embedded_rows_are_the_tables_in_both_types_and_unknown_ids_are_refused() {
+        let table = Tensor::new(&[[0f32, 1.], [2., 3.], [4., 5.]], &Device::Cpu).unwrap();
+        let ids = Tensor::new(&[[2i64, 0]], &Device::Cpu).unwrap();
+        for table in [table.clone(), table.to_dtype(DType::BF16).unwrap()] {
+            let found = embedding(&ids, &table, &[1, 2, 2]).unwrap();
+            assert_eq!(found.flatten_all().unwrap().to_vec1::<f32>().unwrap(), [4., 5., 0., 1.]);
+        }
+        for wrong in [3i64, -1] {
+            let ids = Tensor::new(&[wrong], &Device::Cpu).unwrap();
+            let error = embedding(&ids, &table, &[1, 2]).unwrap_err().to_string();
+            assert!(error.contains(&format!("id {wrong} is not one of the table's 3 rows")), "{error}");
+        }
     }
 
     #[test]

@@ -1,15 +1,24 @@
 //! How each operation is computed: one file per kind, one line per operation in the table below.
+//!
+//! Activations are single precision. Weights are that or stored in half the bytes; what multiplies or looks up rows reads
+//! them as they are stored, everything else widens them first. What takes time has a kernel of its own; the rest is the
+//! tensor library's.
 
 mod attention;
 mod conv2d;
+mod floats;
 mod interpolate;
 mod layout;
 mod norm;
 mod rotary;
 pub(crate) mod routing;
 
-use candle_core::{D, DType as CandleType, Result, Tensor};
+use candle_core::{D, DType as CandleType, Device, Result, Tensor};
 use types::{ActivationKind, DType, Op, Spec};
+
+use self::floats::Held;
+use crate::kernel::runs::View;
+use crate::kernel::{activation, broadcast, linear, product, softmax};
 
 /// The candle type an element type is computed in; `None` where it cannot be.
 pub(crate) fn candle_type(dtype: DType) -> Option<CandleType> {
@@ -29,23 +38,23 @@ pub(crate) fn compute(op: Op, inputs: &[&Tensor], output: Spec) -> Result<Tensor
     let dims: Vec<usize> = output.shape.dims().iter().map(|size| *size as usize).collect();
     match op {
         Op::Linear => linear(inputs, &dims),
-        Op::MatMulTransposed => inputs[0].contiguous()?.matmul(&inputs[1].t()?.contiguous()?),
+        Op::MatMulTransposed => matmul_transposed(inputs, &dims),
         Op::Conv2d { stride, padding } => conv2d::conv2d(inputs, stride as usize, padding as usize, &dims),
         Op::LayerNorm { epsilon } => norm::layer_norm(inputs, epsilon),
         Op::ChannelNorm { epsilon } => norm::channel_norm(inputs, epsilon),
-        Op::BatchNorm { epsilon } => norm::batch_norm(inputs, epsilon),
         Op::RmsNorm { epsilon } => norm::rms_norm(inputs, epsilon),
         Op::Attention { causal, scale, .. } => attention::attention(inputs, causal, scale),
-        Op::Embedding => inputs[1].index_select(&inputs[0].flatten_all()?, 0)?.reshape(dims),
+        Op::Embedding => layout::embedding(inputs[0], inputs[1], &dims),
         Op::Rotary { theta, offset } => rotary::rotary(inputs[0], theta, offset),
         Op::Activation(kind) => activation(kind, inputs[0]),
-        Op::Add => inputs[0].broadcast_add(inputs[1]),
-        Op::Multiply => inputs[0].broadcast_mul(inputs[1]),
-        Op::Softmax => candle_nn::ops::softmax_last_dim(&inputs[0].contiguous()?),
-        Op::TopK { k } => {
-            let order = inputs[0].contiguous()?.arg_sort_last_dim(false)?;
-            order.narrow(D::Minus1, 0, k as usize)?.contiguous()?.to_dtype(CandleType::I64)
+        Op::Add => join(inputs, &dims, broadcast::add),
+        Op::Multiply => join(inputs, &dims, broadcast::multiply),
+        Op::Softmax => {
+            let held = Held::new(inputs[0]);
+            Tensor::from_vec(softmax::softmax(&held.in_order()?, inputs[0].dim(D::Minus1)?), dims, &Device::Cpu)
         }
+        Op::Copy => layout::copy(inputs[0]),
+        Op::Pad { dim, after } => layout::pad(inputs[0], dim as usize, after as usize, &dims),
         Op::Reshape(_) => inputs[0].reshape(dims),
         Op::Permute(order) => {
             let order: Vec<usize> = order.dims().iter().map(|dim| *dim as usize).collect();
@@ -53,9 +62,22 @@ pub(crate) fn compute(op: Op, inputs: &[&Tensor], output: Spec) -> Result<Tensor
         }
         Op::Slice { dim, start, length } => inputs[0].narrow(dim as usize, start as usize, length as usize),
         Op::Expand(_) => inputs[0].expand(dims),
-        Op::Copy => inputs[0].contiguous(),
+        _ => {
+            let wide = inputs.iter().map(|input| widened(input)).collect::<Result<Vec<_>>>()?;
+            rare(op, &wide.iter().collect::<Vec<_>>())
+        }
+    }
+}
+
+/// Operations that take so little time that the tensor library may do them as it likes.
+fn rare(op: Op, inputs: &[&Tensor]) -> Result<Tensor> {
+    match op {
+        Op::BatchNorm { epsilon } => norm::batch_norm(inputs, epsilon),
+        Op::TopK { k } => {
+            let order = inputs[0].contiguous()?.arg_sort_last_dim(false)?;
+            order.narrow(D::Minus1, 0, k as usize)?.contiguous()?.to_dtype(CandleType::I64)
+        }
         Op::Concat { dim } => layout::concat(inputs, dim as usize),
-        Op::Pad { dim, after } => inputs[0].pad_with_zeros(dim as usize, 0, after as usize),
         Op::Interpolate { kind, size } => interpolate::interpolate(inputs[0], kind, size),
         Op::RelativePositions { queries, keys } => layout::relative_positions(inputs[0], queries, keys),
         Op::GlobalAveragePool => inputs[0].mean((2, 3)),
@@ -64,30 +86,43 @@ pub(crate) fn compute(op: Op, inputs: &[&Tensor], output: Spec) -> Result<Tensor
             None => candle_core::bail!("{dtype} cannot be computed in"),
         },
         Op::ReplaceRows => layout::replace_rows(inputs),
-        Op::Dispatch { .. } | Op::Combine { .. } | Op::CacheAppend => {
-            candle_core::bail!("{} is done by the backend, not by an operation", op.name())
-        }
+        _ => candle_core::bail!("{} is done by the backend, not by an operation", op.name()),
     }
+}
+
+/// Itself, or in single precision what is stored in half the bytes.
+fn widened(tensor: &Tensor) -> Result<Tensor> {
+    if tensor.dtype() == CandleType::BF16 { tensor.to_dtype(CandleType::F32) } else { Ok(tensor.clone()) }
 }
 
 /// `x [.., I]` times `weight [O, I]` transposed, plus `bias [O]`.
 fn linear(inputs: &[&Tensor], dims: &[usize]) -> Result<Tensor> {
-    let (x, weight) = (inputs[0], inputs[1]);
-    let features = x.dim(D::Minus1)?;
-    let rows = x.reshape(((), features))?.contiguous()?;
-    let product = rows.matmul(&weight.t()?)?;
-    let product = match inputs.get(2) {
-        Some(bias) => product.broadcast_add(bias)?,
-        None => product,
-    };
-    product.reshape(dims)
+    let held: Vec<Held<'_>> = inputs.iter().map(|input| Held::new(input)).collect();
+    let bias = held.get(2).map(|bias| bias.in_order()).transpose()?;
+    let product = linear::linear(&held[0].in_order()?, inputs[1].dim(D::Minus1)?, held[1].stored()?, bias.as_deref());
+    Tensor::from_vec(product, dims, &Device::Cpu)
+}
+
+/// `a [.., M, K]` times `b [.., N, K]` transposed.
+fn matmul_transposed(inputs: &[&Tensor], dims: &[usize]) -> Result<Tensor> {
+    let sizes = [inputs[0].dim(D::Minus2)?, inputs[1].dim(D::Minus2)?, inputs[0].dim(D::Minus1)?];
+    let (a, b) = (Held::new(inputs[0]), Held::new(inputs[1]));
+    Tensor::from_vec(product::batched(sizes, &a.in_order()?, &b.in_order()?), dims, &Device::Cpu)
+}
+
+fn join(inputs: &[&Tensor], dims: &[usize], run: fn(&[usize], View<'_>, View<'_>) -> Vec<f32>) -> Result<Tensor> {
+    let wide = [inputs[0].broadcast_as(dims)?, inputs[1].broadcast_as(dims)?];
+    let [a, b] = [Held::new(&wide[0]), Held::new(&wide[1])];
+    Tensor::from_vec(run(dims, a.floats()?.view(), b.floats()?.view()), dims, &Device::Cpu)
 }
 
 fn activation(kind: ActivationKind, x: &Tensor) -> Result<Tensor> {
-    match kind {
-        ActivationKind::Gelu => x.gelu_erf(),
-        ActivationKind::QuickGelu => x * candle_nn::ops::sigmoid(&(x * 1.702)?)?,
-        ActivationKind::Silu => x.silu(),
-        ActivationKind::Relu => x.relu(),
-    }
+    let held = Held::new(x);
+    let run = match kind {
+        ActivationKind::Gelu => activation::gelu,
+        ActivationKind::QuickGelu => activation::quick_gelu,
+        ActivationKind::Silu => activation::silu,
+        ActivationKind::Relu => activation::relu,
+    };
+    Tensor::from_vec(run(&held.in_order()?), x.dims(), &Device::Cpu)
 }

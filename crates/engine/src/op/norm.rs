@@ -1,20 +1,32 @@
 //! Normalisations.
 
-use candle_core::{Result, Tensor};
+use candle_core::{Device, Result, Tensor};
+
+use super::floats::Held;
+use crate::kernel::norm;
 
 pub(super) fn layer_norm(inputs: &[&Tensor], epsilon: f64) -> Result<Tensor> {
-    candle_nn::ops::layer_norm(&inputs[0].contiguous()?, inputs[1], inputs[2], epsilon as f32)
+    let [x, weight, bias] = [0, 1, 2].map(|index| Held::new(inputs[index]));
+    let y = norm::layer_norm(&x.in_order()?, &weight.in_order()?, &bias.in_order()?, epsilon as f32);
+    Tensor::from_vec(y, inputs[0].dims(), &Device::Cpu)
 }
 
 pub(super) fn rms_norm(inputs: &[&Tensor], epsilon: f64) -> Result<Tensor> {
-    candle_nn::ops::rms_norm(&inputs[0].contiguous()?, inputs[1], epsilon as f32)
+    let [x, weight] = [0, 1].map(|index| Held::new(inputs[index]));
+    Tensor::from_vec(
+        norm::rms_norm(&x.in_order()?, &weight.in_order()?, epsilon as f32),
+        inputs[0].dims(),
+        &Device::Cpu,
+    )
 }
 
-/// Over the channels of `[N, C, Y, X]`: done with channels last, where a row is one place.
+/// Over the channels of `[N, C, Y, X]`.
 pub(super) fn channel_norm(inputs: &[&Tensor], epsilon: f64) -> Result<Tensor> {
-    let rows = inputs[0].permute([0, 2, 3, 1])?.contiguous()?;
-    let normed = candle_nn::ops::layer_norm(&rows, inputs[1], inputs[2], epsilon as f32)?;
-    normed.permute([0, 3, 1, 2])?.contiguous()
+    let (_, _, rows, columns) = inputs[0].dims4()?;
+    let [x, weight, bias] = [0, 1, 2].map(|index| Held::new(inputs[index]));
+    let (weight, bias) = (weight.in_order()?, bias.in_order()?);
+    let y = norm::channel_norm(&x.in_order()?, rows * columns, &weight, &bias, epsilon as f32);
+    Tensor::from_vec(y, inputs[0].dims(), &Device::Cpu)
 }
 
 /// With fixed statistics, folded into one scale and one shift for each channel.

@@ -32,8 +32,11 @@ pub struct Weights {
     unused: Vec<String>,
 }
 
-/// Loads every parameter of `blueprint` in `dtype`.
+/// Loads every parameter of `blueprint`, to be kept in `dtype`: single precision or bf16.
 pub fn load_weights(blueprint: &Blueprint, from: &Checkpoint, dtype: DType) -> Result<Weights, EngineError> {
+    if !matches!(dtype, DType::Fp32 | DType::Bf16) {
+        return Err(EngineError::UnsupportedType { dtype });
+    }
     let (tensors, unused) = match from {
         Checkpoint::Synthetic { seed } => (synthetic::tensors(blueprint, *seed, dtype)?, Vec::new()),
         Checkpoint::Safetensors(path) => checkpoint::tensors(blueprint, path, dtype)?,
@@ -46,6 +49,11 @@ impl Weights {
     /// A parameter and its element type.
     pub fn get(&self, param: Param) -> (&Tensor, DType) {
         (&self.tensors[param.index()], self.dtype)
+    }
+
+    /// Element type they are kept in.
+    pub fn dtype(&self) -> DType {
+        self.dtype
     }
 
     /// Memory of all of them.

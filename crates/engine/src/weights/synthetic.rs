@@ -2,11 +2,11 @@
 
 use candle_core::{Device, Tensor};
 use network::{Blueprint, ParamEntry};
-use rayon::prelude::*;
 use types::DType;
 
 use crate::EngineError;
-use crate::op::candle_type;
+use crate::kernel::filled;
+use crate::kernel::linear::narrow;
 
 /// Values made by one thread at a time; each chunk has a seed of its own.
 const CHUNK: usize = 1 << 16;
@@ -18,10 +18,12 @@ pub(super) fn tensors(blueprint: &Blueprint, seed: u64, dtype: DType) -> Result<
 fn tensor(blueprint: &Blueprint, entry: &ParamEntry, seed: u64, dtype: DType) -> Result<Tensor, EngineError> {
     let failed = |source| EngineError::Compute { op: "synthetic weights", source };
     let dims: Vec<usize> = entry.shape.dims().iter().map(|size| *size as usize).collect();
-    let wanted =
-        candle_type(dtype).ok_or_else(|| failed(candle_core::Error::Msg(format!("{dtype} cannot be computed in"))))?;
     let values = values(entry, blueprint.module(entry.module).class, seed);
-    Tensor::from_vec(values, dims, &Device::Cpu).and_then(|tensor| tensor.to_dtype(wanted)).map_err(failed)
+    let tensor = match dtype {
+        DType::Bf16 => Tensor::from_vec(narrow(&values), dims, &Device::Cpu),
+        _ => Tensor::from_vec(values, dims, &Device::Cpu),
+    };
+    tensor.map_err(failed)
 }
 
 /// Norms start at one, biases at zero; everything else is uniform with the variance of one over its inputs, so that
@@ -39,17 +41,17 @@ fn values(entry: &ParamEntry, class: &str, seed: u64) -> Vec<f32> {
     // A table is looked up, not multiplied: its rows are as large as what the layers around it make.
     let reach = if class == "Embedding" || entry.shape.rank() < 2 { 0.02 } else { (3.0 / inputs.max(1) as f32).sqrt() };
     let seed = seed ^ hash(&entry.path);
-    let mut values = vec![0f32; count];
-    values.par_chunks_mut(CHUNK).enumerate().for_each(|(chunk, values)| {
-        let mut state = mix(seed.wrapping_add(chunk as u64));
-        for value in values {
-            state = state.wrapping_add(0x9E37_79B9_7F4A_7C15);
-            // 24 random bits fill the mantissa of a number between minus one and one.
-            let bits = (mix(state) >> 40) as f32;
-            *value = (bits / (1u32 << 23) as f32 - 1.0) * reach;
+    filled(count, CHUNK, |start, values| {
+        for (chunk, values) in values.chunks_mut(CHUNK).enumerate() {
+            let mut state = mix(seed.wrapping_add((start / CHUNK + chunk) as u64));
+            for value in values {
+                state = state.wrapping_add(0x9E37_79B9_7F4A_7C15);
+                // 24 random bits fill the mantissa of a number between minus one and one.
+                let bits = (mix(state) >> 40) as f32;
+                *value = (bits / (1u32 << 23) as f32 - 1.0) * reach;
+            }
         }
-    });
-    values
+    })
 }
 
 /// FNV-1a, which any reader can redo.
