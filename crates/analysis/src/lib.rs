@@ -7,7 +7,6 @@ pub mod alignment;
 pub mod attribution;
 mod compare;
 mod device;
-mod distance;
 mod finding;
 pub mod kernel;
 mod loss;
@@ -26,6 +25,5 @@ pub mod trace;
 mod utilisation;
 
 pub use compare::{RunRecords, Sides, compare};
-pub use distance::{StageDifference, distance};
 pub use profile::profile;
 pub use records::{InputWork, PricedOperator, ProfileRecords};

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use analysis::{RunRecords, Sides};
 use collect::run::{StoredRun, find_run};
 use serde::de::DeserializeOwned;
-use types::{Comparison, RunState};
+use types::{Comparison, Metrics, RunState};
 
 use crate::CollectError;
 
@@ -103,6 +103,20 @@ pub fn compare(request: &CompareRequest) -> Result<Comparison, CompareError> {
     let base = side(&request.root, &request.base)?;
     let with = side(&request.root, &request.with)?;
     Ok(analysis::compare(Sides { base: &base, with: &with }, request.fail_over))
+}
+
+/// What changed from one run to another of the same thing, stage by stage, for a terminal.
+pub(crate) fn stages(first: &Metrics, second: &Metrics) -> String {
+    let run = |metrics: &Metrics| RunRecords {
+        path: metrics.run.id.clone(),
+        state: None,
+        reasons: Vec::new(),
+        metrics: metrics.clone(),
+        environment: None,
+        inputs: None,
+    };
+    let (base, with) = ([run(first)], [run(second)]);
+    report::compare::stages_terminal(&analysis::compare(Sides { base: &base, with: &with }, None))
 }
 
 /// The comparison for a terminal, with so many rows per table beside the stages.

@@ -7,7 +7,7 @@ use report::profile::{Assumptions, Setting};
 use types::{Environment, InputSet, Metrics};
 
 use super::settings::{DecodingSettings, InferSettings};
-use super::{COMPUTED, ProfileError, ProfileRequest};
+use super::{ProfileError, ProfileRequest};
 
 /// What the files are made of.
 pub(super) struct Bundle<'a> {
@@ -59,8 +59,6 @@ fn assumptions(bundle: &Bundle<'_>) -> Assumptions {
         "synthetic" => format!("made up from seed {}", weights.seed),
         path => path.to_owned(),
     };
-    let weights_dtype = metrics.settings.as_ref().and_then(|settings| settings.weights_dtype);
-    let weights_dtype = weights_dtype.map_or_else(unknown, |dtype| dtype.to_string());
     let mut repeats = vec![
         Setting::new("warm-up rounds", sampling.warmup_rounds),
         Setting::new("repeats", sampling.repeats),
@@ -77,8 +75,7 @@ fn assumptions(bundle: &Bundle<'_>) -> Assumptions {
         model: vec![
             Setting::new("model", metrics.run.model.clone().unwrap_or_else(unknown)),
             Setting::new("weights", weights_text),
-            Setting::new("weights kept in", weights_dtype),
-            Setting::new("computed in", COMPUTED),
+            Setting::new("computed in", "fp32"),
         ],
         decoding: infer.decoding().map_or_else(
             || vec![Setting::new("decoding", "none: one forward pass is the stage prefill")],

@@ -4,7 +4,6 @@
 //! Everything comes from the metrics and the environment of the run; here it is arranged, rounded and put into words.
 
 mod assumptions;
-mod difference;
 mod import_terminal;
 mod imported;
 mod kernels;
@@ -19,7 +18,6 @@ mod stakeholder;
 mod terminal;
 
 pub use assumptions::{Assumptions, Setting, assumptions_markdown};
-pub use difference::{difference_markdown, difference_terminal};
 pub use import_terminal::import_terminal;
 pub use kernels::kernels_markdown;
 pub use operators::operators_markdown;
