@@ -142,7 +142,7 @@ fn nothing_to_run_on_is_wrong_usage_and_leaves_no_folder() {
         (&["device=cuda:0"], 2, "device is `cuda:0`"),
         (&["engine=torch"], 2, "engine is `torch`"),
         (&["infer.attention=flash"], 2, "infer.attention is `flash`"),
-        (&["model.dtype=bfloat16"], 2, "model.dtype is bf16"),
+        (&["model.dtype=float16"], 2, "model.dtype is fp16"),
         (&["inputs.manifest=no-such-list"], 2, "no-such-list"),
     ];
     for (arguments, code, wanted) in cases {

@@ -108,6 +108,24 @@ fn a_picture_network_is_chosen_by_overrides_and_has_one_stage() {
 }
 
 #[test]
+fn weights_kept_in_bfloat16_move_fewer_bytes_against_the_same_peak() {
+    let scratch = Scratch::new();
+    let run = |name: &str, dtype: &str| {
+        let output =
+            scratch.profile(&QUICK, &["--model", "decoder-tiny", "--out", name, &format!("model.dtype={dtype}")]);
+        assert_eq!(output.code, 0, "{}", output.stderr);
+        scratch.json(name, "metrics.json")
+    };
+    let (single, half) = (run("single", "float32"), run("half", "bfloat16"));
+    assert_eq!(half["settings"]["weights_dtype"], "bf16");
+    assert_eq!(half["peak"]["dtype"], "fp32");
+    let decode = |metrics: &Value, key: &str| metrics["work_per_stage"]["decode"][key].as_u64().unwrap();
+    assert_eq!(decode(&single, "flops_matrix"), decode(&half, "flops_matrix"));
+    assert!(decode(&half, "bytes") * 10 < decode(&single, "bytes") * 6, "{}", decode(&half, "bytes"));
+    assert!(scratch.text("half", "assumptions.md").contains("bf16"));
+}
+
+#[test]
 fn a_model_larger_than_the_memory_is_refused_before_anything_is_written() {
     let scratch = Scratch::new();
     // As wide as no machine is: 2^40 bytes of weights and more.

@@ -7,7 +7,7 @@ use report::profile::{Assumptions, Setting};
 use types::{Environment, InputSet, Metrics};
 
 use super::settings::{DecodingSettings, InferSettings};
-use super::{ProfileError, ProfileRequest};
+use super::{COMPUTED, ProfileError, ProfileRequest};
 
 /// What the files are made of.
 pub(super) struct Bundle<'a> {
@@ -59,6 +59,8 @@ fn assumptions(bundle: &Bundle<'_>) -> Assumptions {
         "synthetic" => format!("made up from seed {}", weights.seed),
         path => path.to_owned(),
     };
+    let weights_dtype = metrics.settings.as_ref().and_then(|settings| settings.weights_dtype);
+    let weights_dtype = weights_dtype.map_or_else(unknown, |dtype| dtype.to_string());
     let mut repeats = vec![
         Setting::new("warm-up rounds", sampling.warmup_rounds),
         Setting::new("repeats", sampling.repeats),
@@ -75,7 +77,8 @@ fn assumptions(bundle: &Bundle<'_>) -> Assumptions {
         model: vec![
             Setting::new("model", metrics.run.model.clone().unwrap_or_else(unknown)),
             Setting::new("weights", weights_text),
-            Setting::new("computed in", "fp32"),
+            Setting::new("weights kept in", weights_dtype),
+            Setting::new("computed in", COMPUTED),
         ],
         decoding: infer.decoding().map_or_else(
             || vec![Setting::new("decoding", "none: one forward pass is the stage prefill")],

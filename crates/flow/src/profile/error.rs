@@ -41,6 +41,8 @@ pub enum ProfileError {
         dtype: DType,
         /// Memory there is.
         available: Bytes,
+        /// Whether they would fit in half of it.
+        halved: bool,
     },
     /// No dataset of that name ships with the program.
     #[error("no dataset `builtin:{name}` ships with the program; there are `builtin:pages` and `builtin:prompts`")]
@@ -140,6 +142,7 @@ impl ProfileError {
                  pattern"
                     .to_owned(),
             ),
+            Self::Memory { halved: true, .. } => Some("model.dtype=bfloat16 takes half of it".to_owned()),
             Self::Memory { .. } => {
                 Some("`llm-perf analyze` models it without running it; `llm-perf models` lists smaller ones".to_owned())
             }

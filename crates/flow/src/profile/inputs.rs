@@ -252,3 +252,67 @@ impl Input {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::profile::{DecodingSettings, PictureSettings, PromptSettings};
+
+    fn dataset() -> DatasetSettings {
+        let sampling = SamplingSettings {
+            epochs: 1,
+            samples_per_epoch: None,
+            seed: 0,
+            shuffle: true,
+            warmup_rounds: 0,
+            repeats: 1,
+        };
+        DatasetSettings {
+            root: "builtin:prompts".to_owned(),
+            include: vec!["*.txt".to_owned()],
+            exclude: Vec::new(),
+            file_list: None,
+            recursive: true,
+            sampling,
+        }
+    }
+
+    fn prompts(prompt: &str, seq_len: Option<u64>) -> InferSettings {
+        let decoding = DecodingSettings {
+            max_new_tokens: 1,
+            temperature: 0.0,
+            top_p: 1.0,
+            no_repeat_ngram_size: 0,
+            attention: "eager".to_owned(),
+        };
+        InferSettings::Prompts(PromptSettings { prompt: prompt.to_owned(), seq_len, seed: 7 }, decoding)
+    }
+
+    #[test]
+    fn the_settings_decide_where_inputs_come_from() {
+        let roots = [
+            prompts("Read: <text>", None),
+            prompts("Hello", None),
+            prompts("<text>", Some(9)),
+            InferSettings::Pictures(PictureSettings { batch: 2, image_size: 8, iterations: 1, seed: 3 }),
+        ]
+        .map(|infer| {
+            let found = find(&dataset(), &infer).unwrap();
+            (found.root.clone(), found.all.len(), found.document().prompts.len())
+        });
+        let expected = [("builtin:prompts", 3, 3), ("config", 1, 1), ("synthetic", 1, 1), ("synthetic", 1, 0)];
+        assert_eq!(roots, expected.map(|(root, all, prompts)| (root.to_owned(), all, prompts)));
+    }
+
+    #[test]
+    fn another_epoch_takes_another_order_and_the_same_seed_the_same() {
+        let settings = dataset().sampling;
+        let usable: Vec<usize> = (0..20).collect();
+        let first = choose(&settings, &usable, 0);
+        assert_eq!(first, choose(&settings, &usable, 0));
+        assert_ne!(first, choose(&settings, &usable, 1));
+        let mut sorted = first.clone();
+        sorted.sort_unstable();
+        assert_eq!(sorted, usable);
+    }
+}

@@ -170,9 +170,13 @@ struct Given<'a> {
     config_yaml: &'a str,
 }
 
-/// The element type that the engine computes in, and so of everything it is fed. Candle's bfloat16 products widen on
-/// every call, which is slower than single precision throughout.
+/// The element type that the engine computes in, and so of everything it is fed. Weights may be kept in another.
 const COMPUTED: DType = DType::Fp32;
+
+/// The element type weights are kept in: as asked for, else that of the arithmetic.
+fn kept(model: &LoadedModel) -> DType {
+    model.wanted_dtype.unwrap_or(COMPUTED)
+}
 
 fn check(model: &LoadedModel, request: &ProfileRequest) -> Result<(), ProfileError> {
     let one_of = |key: &'static str, expected: &'static str, found: &str, allowed: &[&str]| {
@@ -183,8 +187,9 @@ fn check(model: &LoadedModel, request: &ProfileRequest) -> Result<(), ProfileErr
     };
     one_of("engine", "`native`, the only one there is", &request.engine, &["native"])?;
     one_of("device", "`cpu` or `auto`: models run on the processor only", &request.device, &["cpu", "auto"])?;
-    if let Some(dtype) = model.wanted_dtype.filter(|dtype| *dtype != COMPUTED) {
-        let expected = "float32 or null: the processor computes in single precision";
+    let dtype = kept(model);
+    if !matches!(dtype, DType::Fp32 | DType::Bf16) {
+        let expected = "float32, bfloat16 or null: weights are kept in one of the two";
         return Err(ProfileError::Setting { key: "model.dtype", expected, found: dtype.to_string() });
     }
     let sampling = &request.dataset.sampling;
@@ -211,9 +216,11 @@ fn check_memory(model: &LoadedModel, environment: &Environment) -> Result<(), Pr
         return Ok(());
     };
     let elements = model.network.blueprint().params().map(|(_, entry)| entry.shape.elements()).sum();
-    let needed = COMPUTED.bytes_for(elements);
+    let dtype = kept(model);
+    let needed = dtype.bytes_for(elements);
     if needed > available {
-        return Err(ProfileError::Memory { model: model.id.clone(), needed, dtype: COMPUTED, available });
+        let halved = dtype == DType::Fp32 && DType::Bf16.bytes_for(elements) <= available;
+        return Err(ProfileError::Memory { model: model.id.clone(), needed, dtype, available, halved });
     }
     Ok(())
 }
@@ -237,8 +244,9 @@ fn filled(
         "synthetic" => Checkpoint::Synthetic { seed: request.weights.seed },
         path => Checkpoint::Safetensors(path.into()),
     };
-    let LoadedModel { id, config_path, config, network, revision, notes, .. } = model;
-    let session = Session::load(network, &checkpoint, COMPUTED)?;
+    let kept = kept(&model);
+    let LoadedModel { id, config_path, config, network, revision, mut notes, .. } = model;
+    let session = Session::load(network, &checkpoint, kept)?;
     let network = session.model();
 
     progress(Progress::Doing("preparing inputs"));
@@ -261,7 +269,7 @@ fn filled(
     let mut operators = Vec::new();
     let mut workload: Option<Workload> = None;
     for one in &measured.inputs {
-        let (one_workload, one_work) = records::work(network, &one.prepared, COMPUTED, request.last_logits_only)?;
+        let (one_workload, one_work) = records::work(network, &one.prepared, kept, request.last_logits_only)?;
         workload.get_or_insert(one_workload);
         work.extend(one_work);
         operators.extend(records::operators(network, roofline.as_ref(), &one.traced.prefill, &one.traced.decode));
@@ -303,7 +311,7 @@ fn filled(
             warmup_rounds: sampling.warmup_rounds.saturating_mul(request.infer.passes()),
             batch: request.infer.batch(),
             seed: Some(sampling.seed),
-            weights_dtype: Some(COMPUTED),
+            weights_dtype: Some(kept),
         },
         quality: vec![records::outside_stages(&measured.samples, measured.wall)],
     };
@@ -318,6 +326,10 @@ fn filled(
         artifacts::write_predictions(folder, &measured.texts)?;
     }
     if let Some(workload) = &workload {
+        if kept != COMPUTED {
+            let apart = if notes.is_empty() { "" } else { "; " };
+            notes += &format!("{apart}weights are kept in {kept} in this run, and modelled here in {COMPUTED}");
+        }
         let about = AboutModel {
             id: &id,
             config_path: &config_path,

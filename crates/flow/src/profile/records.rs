@@ -8,12 +8,12 @@ use meter::price::price;
 use meter::{Prediction, Roofline, predict};
 use network::Model;
 use types::{
-    AttentionKind, Bytes, ClockId, Cost, DType, Flops, ImageWorkload, LogitsKind, Nanos, OperatorRecord,
-    QualityCounter, RoutingCounts, RoutingKind, Sample, Severity, Stage, Work, Workload,
+    AttentionKind, ClockId, Cost, DType, ImageWorkload, LogitsKind, Nanos, OperatorRecord, QualityCounter,
+    RoutingCounts, RoutingKind, Sample, Severity, Stage, Work, Workload,
 };
 
-use super::ProfileError;
 use super::prepare::Prepared;
+use super::{COMPUTED, ProfileError};
 
 /// Every operation of a traced inference, priced.
 pub(super) fn operators(
@@ -55,11 +55,12 @@ pub(super) fn classes(model: &Model) -> BTreeMap<String, String> {
     model.blueprint().modules().map(|(_, entry)| (entry.path.clone(), entry.class.to_owned())).collect()
 }
 
-/// The workload one input was, and its modelled work by stage.
+/// The workload one input was, and its modelled work by stage. Weights are read in the type they are kept in, all else in
+/// that of the arithmetic.
 pub(super) fn work(
     model: &Model,
     input: &Prepared,
-    dtype: DType,
+    kept: DType,
     last_logits_only: bool,
 ) -> Result<(Workload, Vec<InputWork>), ProfileError> {
     let facts = &input.facts;
@@ -80,18 +81,24 @@ pub(super) fn work(
         seq_len: facts.prompt_tokens,
         max_new_tokens: facts.generated_tokens,
         decode_steps: facts.generated_tokens.saturating_sub(1),
-        dtype,
+        dtype: COMPUTED,
         // Utilisation counts attention in full whichever kernel ran, so that it compares across runs.
         attention: AttentionKind::Eager,
         logits: if last_logits_only { LogitsKind::Last } else { LogitsKind::All },
         routing: RoutingKind::Balanced,
     };
-    let prediction = predict(model, &workload)?;
-    let work = by_stage(model, &prediction)
-        .into_iter()
-        .map(|(stage, work)| InputWork { input: facts.name.clone(), stage, work })
-        .collect();
-    Ok((workload, work))
+    let mut costs = by_stage(model, &predict(model, &workload)?);
+    if kept != COMPUTED {
+        let of_weights = by_stage(model, &predict(model, &Workload { dtype: kept, ..workload.clone() })?);
+        for (stage, cost) in &mut costs {
+            cost.bytes.weights = of_weights.get(stage).map_or(cost.bytes.weights, |other| other.bytes.weights);
+        }
+    }
+    let entry = |(stage, cost): (Stage, Cost)| {
+        let work = Work { flops_matrix: cost.flops_matrix, bytes: cost.bytes.total() };
+        InputWork { input: facts.name.clone(), stage, work }
+    };
+    Ok((workload, costs.into_iter().map(entry).collect()))
 }
 
 /// Where experts were used, all inputs together, in the order of the network.
@@ -110,23 +117,18 @@ pub(super) fn routing<'a>(counts: impl IntoIterator<Item = &'a RoutingCounts>) -
     sums
 }
 
-/// Work of every stage; a stage's includes that of the stages nested in it.
-fn by_stage(model: &Model, prediction: &Prediction) -> BTreeMap<Stage, Work> {
-    let mut stages: BTreeMap<Stage, Work> = BTreeMap::new();
-    let mut add = |stage: Stage, cost: &Cost| {
-        let work = stages.entry(stage).or_insert(Work { flops_matrix: Flops::ZERO, bytes: Bytes::ZERO });
-        work.flops_matrix += cost.flops_matrix;
-        work.bytes += cost.bytes.total();
-    };
+/// Cost of every stage; a stage's includes that of the stages nested in it.
+fn by_stage(model: &Model, prediction: &Prediction) -> BTreeMap<Stage, Cost> {
+    let mut stages: BTreeMap<Stage, Cost> = BTreeMap::new();
     for op in &prediction.prefill.ops {
         let mut stage = Some(model.blueprint().stage_of(op.module).unwrap_or(Stage::Prefill));
         while let Some(inner) = stage {
-            add(inner, &op.cost);
+            *stages.entry(inner).or_default() += op.cost;
             stage = inner.parent();
         }
     }
     if let Some(decode) = &prediction.decode {
-        add(Stage::Decode, &decode.total());
+        *stages.entry(Stage::Decode).or_default() += decode.total();
     }
     stages
 }
@@ -149,3 +151,57 @@ pub(super) fn outside_stages(samples: &[Sample], wall: Nanos) -> QualityCounter 
 
 /// How much of an inference may belong to no stage.
 const STAGES_COVER: f64 = 0.01;
+
+#[cfg(test)]
+mod tests {
+    use engine::PromptData;
+    use network::Preset;
+    use types::{InputFacts, PageKind};
+
+    use super::super::prepare::Fed;
+    use super::*;
+
+    fn prompt(tokens: u64, generated: u64) -> Prepared {
+        let facts = InputFacts {
+            name: "a".to_owned(),
+            width: None,
+            height: None,
+            crop_grid: None,
+            prompt_tokens: tokens,
+            image_tokens: 0,
+            generated_tokens: generated,
+        };
+        let data = PromptData { ids: Vec::new(), image_mask: Vec::new(), images: None };
+        Prepared { facts, kind: PageKind::Unknown, sides: None, batch: 1, fed: Fed::Prompt(data) }
+    }
+
+    #[test]
+    fn weights_kept_in_half_the_bytes_move_half_of_them_and_nothing_else_changes() {
+        let model = Model::new(&Preset::find("decoder-tiny").unwrap().config().unwrap());
+        let (workload, single) = work(&model, &prompt(10, 5), DType::Fp32, true).unwrap();
+        let (_, half) = work(&model, &prompt(10, 5), DType::Bf16, true).unwrap();
+        let prediction = predict(&model, &workload).unwrap();
+        let weights = [prediction.prefill.total(), prediction.decode.unwrap().total()].map(|cost| cost.bytes.weights);
+        assert_eq!(single.iter().map(|one| one.stage).collect::<Vec<_>>(), [Stage::Prefill, Stage::Decode]);
+        for ((single, half), weights) in single.iter().zip(&half).zip(weights) {
+            assert_eq!(single.work.flops_matrix, half.work.flops_matrix);
+            assert_eq!(single.work.bytes.get() - half.work.bytes.get(), weights.get() / 2);
+        }
+    }
+
+    #[test]
+    fn counts_of_several_inputs_add_up_module_by_module_and_stage_by_stage() {
+        let counts = |path: &str, stage, tokens: [u64; 2]| RoutingCounts {
+            path: path.to_owned(),
+            stage,
+            tokens_per_expert: tokens.to_vec(),
+        };
+        let all = [
+            counts("layers.1", Stage::Prefill, [3, 1]),
+            counts("layers.1", Stage::Decode, [1, 0]),
+            counts("layers.1", Stage::Prefill, [0, 4]),
+        ];
+        let sums = [counts("layers.1", Stage::Prefill, [3, 5]), counts("layers.1", Stage::Decode, [1, 0])];
+        assert_eq!(routing(&all), sums);
+    }
+}
