@@ -42,13 +42,24 @@ fn visions(attribution: &Attribution) -> Vec<Nanos> {
     prefills.map(|prefill| inside(prefill.host)).filter(|time| *time > Nanos::ZERO).collect()
 }
 
-/// Host time of all instances of a stage; with several ranks, which run side by side, that of the slowest.
+/// Host time of all instances of a stage; with several processes, which run side by side, that of the slowest.
 pub(super) fn wall(timelines: &[PlacedTimeline<'_>], stage: Stage) -> Option<Nanos> {
-    let of_rank = |placed: &PlacedTimeline<'_>| {
-        let times = of_timeline(placed).into_iter().filter(|sample| sample.stage == stage);
-        times.map(|sample| sample.wall_ns).reduce(|one, two| one + two)
-    };
-    timelines.iter().filter_map(of_rank).max()
+    timelines.iter().filter_map(|placed| wall_of_timeline(placed, stage)).max()
+}
+
+fn wall_of_timeline(placed: &PlacedTimeline<'_>, stage: Stage) -> Option<Nanos> {
+    let instances = &placed.attribution.stages;
+    let of_stage = |found: Stage| found == stage;
+    // Where vision is not marked, it is the sum of its parts.
+    let summed = stage == Stage::Vision && !instances.iter().any(|instance| of_stage(instance.stage));
+    let mut walls: BTreeMap<Option<u32>, Nanos> = BTreeMap::new();
+    for instance in instances {
+        if of_stage(instance.stage) || (summed && instance.stage.parent() == Some(Stage::Vision)) {
+            let process = placed.timeline.threads[instance.thread.0 as usize].process;
+            *walls.entry(process).or_default() += instance.host.length();
+        }
+    }
+    walls.into_values().max()
 }
 
 /// From the first thing recorded to the last; with several ranks, the longest.

@@ -2,7 +2,7 @@
 
 use types::{Finding, Metrics, Stage, TraceFacts};
 
-use super::phrase::{device, indented, known, place, saving, share_of_run, stage, time};
+use super::phrase::{busy_share, device, indented, known, place, saving, share_of_run, stage, time};
 use super::terminal::outlook;
 use crate::number::{UNKNOWN, count, grouped, percent, share};
 use crate::table::{Column, Table, printable};
@@ -58,8 +58,9 @@ fn summary(metrics: &Metrics, facts: &TraceFacts) -> Vec<String> {
         lines.push(format!("wall      {wall}"));
     }
     if let Some(busy) = totals.gpu_busy_ns {
-        let part = totals.wall_ns.and_then(|wall| share(busy.get() as f64, wall.get() as f64));
-        lines.push(format!("GPU busy  {busy}, {} of wall", percent(part)));
+        let several = metrics.devices.len() > 1;
+        let of = if several { format!("of {} devices' wall", metrics.devices.len()) } else { "of wall".to_owned() };
+        lines.push(format!("GPU busy  {busy}, {} {of}", percent(busy_share(metrics, Some(busy), totals.wall_ns))));
     }
     if let Some((kernels, time)) = totals.kernel_count.zip(totals.kernel_ns) {
         let launches = totals.launches_per_token.map(|launches| format!("; {launches:.1} launches per token"));

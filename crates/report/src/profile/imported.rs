@@ -4,9 +4,9 @@ use types::{Metrics, TraceFacts};
 
 use super::kernels::by_time;
 use super::page::Page;
-use super::phrase::{known, nested, sentence, share_of_run, time};
+use super::phrase::{busy_share, known, nested, sentence, share_of_run, time};
 use crate::markdown::{code, prose};
-use crate::number::{UNKNOWN, count, grouped, milliseconds, percent, share};
+use crate::number::{UNKNOWN, count, grouped, milliseconds, percent};
 use crate::table::{Column, Table};
 
 /// Kernels shown in the report.
@@ -23,8 +23,11 @@ pub(super) fn headline(metrics: &Metrics) -> String {
             None => "**The files hold no device work.**".to_owned(),
         };
     };
-    let part = percent(share(busy.get() as f64, wall.get() as f64));
-    let mut text = format!("**The device worked {busy} of {wall}: {part}.**");
+    let part = percent(busy_share(metrics, Some(busy), Some(wall)));
+    let mut text = match metrics.devices.len() {
+        0 | 1 => format!("**The device worked {busy} of {wall}: {part}.**"),
+        several => format!("**{several} devices together worked {busy} in {wall}: {part} of their time.**"),
+    };
     if let Some(launches) = totals.launches_per_token {
         text += &format!(" Each decoded token took {} launches.", grouped(launches.round().max(0.0) as u128));
     }
@@ -103,14 +106,13 @@ pub(super) fn stages(page: &mut Page, metrics: &Metrics, facts: &TraceFacts) {
         Column::number("MBU"),
     ]);
     for stage in &metrics.stages {
-        let busy = stage.gpu_busy_ns.zip(stage.wall_ns);
         table.row([
             nested(stage.name),
             grouped(stage.instances),
             time(stage.wall_ns),
             percent(share_of_run(metrics, stage)),
             time(stage.gpu_busy_ns),
-            percent(busy.and_then(|(busy, wall)| share(busy.get() as f64, wall.get() as f64))),
+            percent(busy_share(metrics, stage.gpu_busy_ns, stage.wall_ns)),
             time(stage.kernel_ns),
             known(stage.kernel_count.map(grouped)),
             known(stage.tokens.map(grouped)),

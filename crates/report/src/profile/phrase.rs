@@ -61,6 +61,12 @@ pub(super) fn share_of_run(metrics: &Metrics, stage: &StageSummary) -> Option<f6
     share(stage.wall_ns?.get() as f64, metrics.totals.wall_ns?.get() as f64)
 }
 
+/// How much of a time its devices worked; busy times of several devices are summed, so there are as many times.
+pub(super) fn busy_share(metrics: &Metrics, busy: Option<Nanos>, wall: Option<Nanos>) -> Option<f64> {
+    let devices = metrics.devices.len().max(1) as f64;
+    share(busy?.get() as f64, wall?.get() as f64 * devices)
+}
+
 /// Nested stages further to the right.
 pub(super) fn indented(stage: Stage) -> String {
     let mut depth = 0;
