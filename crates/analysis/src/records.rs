@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use types::{
-    Clock, Cost, Device, InputFacts, Nanos, OperatorRecord, PeakUsed, ProfileSettings, QualityCounter,
-    RoutingCounts, RunHeader, Sample, Stage, Work,
+    Clock, Cost, Device, InputFacts, Nanos, OperatorRecord, PeakUsed, ProfileSettings, QualityCounter, RoutingCounts,
+    RunHeader, Sample, Stage, Work,
 };
 
 /// Everything one profiled run recorded, and the modelled work beside it.
