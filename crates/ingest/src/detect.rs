@@ -8,6 +8,7 @@ use std::io::Read;
 
 use crate::compressed::Compression;
 use crate::ncu::{self, NcuKind};
+use crate::nsys;
 use crate::torch::lexer::{Scan, Stop, member, peek, space, text, value};
 
 /// A format that can be read.
@@ -70,10 +71,10 @@ const FORMATS: &[(Format, Recogniser)] = &[
     (Format::NsysSqlite, |head| begins(head, b"SQLite format 3\0")),
     (Format::TorchProfiler, |head| json(head, TORCH_FIELDS, true)),
     (Format::TorchInfo, |head| json(head, &["layers", "num_unique_layers"], false)),
-    (Format::NsysStats, nsys_stats),
-    (Format::NcuRaw, |head| nsight_compute(head, NcuKind::Raw)),
-    (Format::NcuDetails, |head| nsight_compute(head, NcuKind::Details)),
-    (Format::NcuLog, |head| nsight_compute(head, NcuKind::Log)),
+    (Format::NsysStats, |head| table(head, Format::NsysStats)),
+    (Format::NcuRaw, |head| table(head, Format::NcuRaw)),
+    (Format::NcuDetails, |head| table(head, Format::NcuDetails)),
+    (Format::NcuLog, |head| table(head, Format::NcuLog)),
 ];
 
 /// A file that has not shown its format by here does not show it.
@@ -208,38 +209,26 @@ fn has_field(bytes: &[u8], at: usize, fields: &[&str]) -> Scan<bool> {
     }
 }
 
-/// A table whose first line names the columns of a summary of Nsight Systems. Other lines may come before it.
-fn nsys_stats(head: Head<'_>) -> Answer {
-    let is_header = |line: &[u8]| {
-        let line = String::from_utf8_lossy(line);
-        line.contains("Total Time (") || line.contains("Total Proj Time (") || line.starts_with("Start (ns),Duration (")
-    };
-    // A page of Nsight Compute is found by a recogniser that knows it; only the beginning counts here.
-    const LINES: usize = 20;
-    let lines = head.bytes.split(|byte| *byte == b'\n').take(LINES);
-    if head.bytes.first().is_none_or(|byte| matches!(byte, b'{' | b'[')) || head.bytes.contains(&0) {
-        Answer::No
-    } else if lines.clone().any(is_header) {
-        Answer::Yes
-    } else if lines.count() < LINES && !head.complete {
-        Answer::NeedMore
-    } else {
-        Answer::No
-    }
-}
-
-/// A page or a log of Nsight Compute. A log may have its page further on.
-fn nsight_compute(head: Head<'_>, kind: NcuKind) -> Answer {
-    if head.bytes.contains(&0) {
+/// A table of one of NVIDIA's tools, or a log that may have its table further on. Their readers know their headers.
+fn table(head: Head<'_>, wanted: Format) -> Answer {
+    if head.bytes.contains(&0) || head.bytes.starts_with(b"{") {
         return Answer::No;
     }
-    match ncu::sniff(head.bytes) {
-        Some(NcuKind::Log) if !head.complete => Answer::NeedMore,
-        Some(found) if found == kind => Answer::Yes,
-        Some(_) => Answer::No,
-        None if head.complete || head.bytes.starts_with(b"{") => Answer::No,
-        None => Answer::NeedMore,
-    }
+    // A header that is cut off may look like that of another table.
+    let lines = match head.bytes.iter().rposition(|byte| *byte == b'\n') {
+        _ if head.complete => head.bytes,
+        Some(last) => &head.bytes[..=last],
+        None => return Answer::NeedMore,
+    };
+    let found = match (ncu::sniff(lines), nsys::stats::sniff(lines)) {
+        (Some(NcuKind::Raw), _) => Format::NcuRaw,
+        (Some(NcuKind::Details), _) => Format::NcuDetails,
+        (_, Some(_)) => Format::NsysStats,
+        (Some(NcuKind::Log), None) if head.complete => Format::NcuLog,
+        _ if head.complete => return Answer::No,
+        _ => return Answer::NeedMore,
+    };
+    if found == wanted { Answer::Yes } else { Answer::No }
 }
 
 #[cfg(test)]
@@ -257,7 +246,10 @@ mod tests {
             (b"{\"metadata\": {\"a\": [1, 2]}, \"traceEvents\": [", Format::TorchProfiler),
             (b"[{\"name\": \"a\", \"ph\": \"X\"", Format::TorchProfiler),
             (b"SQLite format 3\0\x10\0", Format::NsysSqlite),
-            (b"Time (%),Total Time (ns),Instances,Avg (ns),Name\n", Format::NsysStats),
+            (
+                b"Time (%),Total Time (ns),Instances,Avg (ns),Med (ns),Min (ns),Max (ns),StdDev (ns),Name\n",
+                Format::NsysStats,
+            ),
             (
                 b"\"ID\",\"Process ID\",\"Process Name\",\"Host Name\",\"Kernel Name\",\"Context\",\"Stream\"\n",
                 Format::NcuRaw,
