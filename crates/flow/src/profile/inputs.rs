@@ -106,9 +106,10 @@ pub(super) fn find(dataset: &DatasetSettings, infer: &InferSettings) -> Result<I
             }
             (None, _) if !settings.prompt.contains(TEXT_MARK) => {
                 let content = Content::Text { text: String::new(), tokens: None };
-                let mut input = Input::new("prompt".to_owned(), format!("{CONFIGURATION}:infer.prompt"), content);
-                input.hash(settings.prompt.as_bytes());
-                return Ok(made(CONFIGURATION, input));
+                let input = Input::new("prompt".to_owned(), format!("{CONFIGURATION}:infer.prompt"), content);
+                let text = settings.prompt.as_bytes();
+                let (bytes, sha256) = (Some(Bytes::new(text.len() as u64)), Some(collect::run::sha256(text)));
+                return Ok(made(CONFIGURATION, Input { bytes, sha256, ..input }));
             }
             (None, _) => Input::text,
         },
@@ -199,20 +200,10 @@ impl Input {
         let Found { name, path, category, content } = found;
         let unreadable = content.as_ref().err().map(|error| format!("cannot read {path}: {error}"));
         let file = content.unwrap_or_default();
-        let mut input = Self::new(name, path, Content::Tokens { count: 0, seed: 0 });
-        input.category = category;
-        if unreadable.is_none() {
-            input.hash(&file);
-        }
-        let (content, problem) = read(&input.name, file);
-        input.content = content;
-        input.problem = unreadable.or(problem);
-        input
-    }
-
-    fn hash(&mut self, content: &[u8]) {
-        self.bytes = Some(Bytes::new(content.len() as u64));
-        self.sha256 = Some(collect::run::sha256(content));
+        let hashed = unreadable.is_none().then(|| (Bytes::new(file.len() as u64), collect::run::sha256(&file)));
+        let (bytes, sha256) = hashed.unzip();
+        let (content, problem) = read(&name, file);
+        Self { name, path, category, bytes, sha256, content, used: false, problem: unreadable.or(problem) }
     }
 
     fn as_image(&self) -> Option<InputImage> {
