@@ -43,7 +43,8 @@ pub use analytic::{
 };
 pub use clock::{Clock, ClockId, ClockKind};
 pub use comparison::{
-    Change, ChangeInterval, ChangeVerdict, ComparedRun, Comparison, Difference, Gate, GateOutcome, Measured, Replication,
+    Change, ChangeInterval, ChangeVerdict, ComparedRun, Comparison, Difference, Gate, GateOutcome, Measured,
+    Replication,
 };
 pub use cost::{Cost, Traffic};
 pub use device::{Device, DeviceId, Placement};

@@ -22,8 +22,8 @@ use types::{
     TraceSource, TracedWorkload,
 };
 
-use crate::modelled;
 use crate::model::LoadedModel;
+use crate::modelled;
 use crate::{RunRequest, hardware};
 
 pub use error::ImportError;
@@ -76,7 +76,8 @@ pub fn import(
     config_yaml: &str,
     progress: &mut dyn FnMut(&str),
 ) -> Result<Import, ImportError> {
-    let named = request.hardware.as_deref().map(|name| hardware::find(request.config_dir.as_deref(), name)).transpose()?;
+    let named =
+        request.hardware.as_deref().map(|name| hardware::find(request.config_dir.as_deref(), name)).transpose()?;
     let sources = request.files.iter().map(|path| Source::open(path)).collect::<Result<Vec<_>, _>>()?;
     let kinds = sources.iter().map(parts::kind).collect::<Result<Vec<_>, _>>()?;
     let device = named.as_ref().map(|hardware| hardware.id.clone());
@@ -126,6 +127,7 @@ fn filled(
             return Err(ImportError::NothingInside { file, reason: parts::nothing(*reason).to_owned(), hint });
         }
         parts.add(&source.name, part)?;
+        parts.missing.extend(parts::unfinished(source, kind));
     }
     if parts.is_empty() {
         let file = files.iter().map(|file| file.path.as_str()).collect::<Vec<_>>().join(", ");
@@ -269,6 +271,9 @@ fn differing_workload(traced: &TracedWorkload, observed: &Observed) -> Option<Qu
         value: differing.len() as u64,
         share: None,
         severity: types::Severity::Warning,
-        remedy: format!("utilisation counts with what was named ({}); leave it out to use the trace's", differing.join("; ")),
+        remedy: format!(
+            "utilisation counts with what was named ({}); leave it out to use the trace's",
+            differing.join("; ")
+        ),
     })
 }
