@@ -310,6 +310,16 @@ fn a_truncated_trace_is_partial_and_says_what_is_missing() {
 }
 
 #[test]
+fn an_export_that_was_killed_is_partial() {
+    let scratch = Scratch::new();
+    std::fs::copy(fixture("nsys/small.sqlite"), scratch.path("small.sqlite")).unwrap();
+    std::fs::write(scratch.path("small.sqlite-journal"), "rest").unwrap();
+    let output = Output::of(scratch.command(&["import", "small.sqlite", "--out", "run"]));
+    assert_eq!(output.code, 3, "{}", output.stderr);
+    assert!(output.stderr.contains("was not finished"), "{}", output.stderr);
+}
+
+#[test]
 fn what_is_no_trace_is_refused_with_the_right_exit_code() {
     let scratch = Scratch::new();
     std::fs::write(scratch.path("empty.json"), "").unwrap();

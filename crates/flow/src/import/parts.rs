@@ -12,7 +12,7 @@ use types::timeline::Timeline;
 use types::{QualityCounter, Severity};
 
 use super::ImportError;
-use super::source::{Source, unpacked};
+use super::source::{Source, journal, unpacked};
 
 /// How a file is packed, and what it is.
 pub(super) struct Kind {
@@ -161,6 +161,12 @@ pub(super) fn kind(source: &Source) -> Result<Kind, ImportError> {
 fn known() -> String {
     let all: Vec<_> = Format::all().filter(|format| *format != Format::TorchInfo).map(Format::description).collect();
     all.join(", ")
+}
+
+/// Why a file may lack something that its own bytes do not show.
+pub(super) fn unfinished(source: &Source, kind: &Kind) -> Option<String> {
+    let journal = journal(source).filter(|_| kind.format == Format::NsysSqlite)?;
+    Some(format!("{}: the export was not finished, {} is still there; export again", source.name, journal.display()))
 }
 
 /// What a file holds, and its digest, which is taken while it is read.

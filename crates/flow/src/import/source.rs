@@ -61,6 +61,13 @@ impl Source {
     }
 }
 
+/// The journal that a killed export of a database leaves beside it: what is in it is not in the file.
+pub(super) fn journal(source: &Source) -> Option<PathBuf> {
+    let beside = |ending: &str| PathBuf::from(format!("{}{ending}", source.name));
+    let is_there = |path: &PathBuf| path.metadata().is_ok_and(|found| found.len() > 0);
+    ["-journal", "-wal"].map(beside).into_iter().find(is_there)
+}
+
 /// What a reader yields, as bytes in a file without a name: readers that jump about need all of it, and memory need not
 /// hold it.
 pub(super) fn unpacked(reader: impl Read) -> io::Result<Unpacked> {
