@@ -7,7 +7,7 @@ published code asks for it, experts that get only their rows, a preallocated cac
 checked before anything is measured: matrix FLOPs counted by PyTorch equal what `llm-perf analyze` says.
 
 Needs torch, anywhere: python3 -m venv DIR && DIR/bin/pip install torch && DIR/bin/python benches/torch_cpu.py
-Writes the section `torch` of docs/benchmarks.md; `--json` prints what was measured instead.
+Writes the section `torch-cpu` of docs/benchmarks.md; `--json` prints what was measured instead.
 """
 
 import argparse
@@ -314,15 +314,17 @@ def first_step(modelled: dict) -> int:
     return (modelled["stages"]["decode"]["flops_matrix"] - grows * steps * (steps - 1) // 2) // steps
 
 
-def modelled() -> dict:
+def modelled(prompt_tokens: int) -> dict:
     command = [program(), "--quiet", "analyze", "--model", MODEL, "--workload", WORKLOAD, "--json"]
+    command.append(f"workload.seq_len={prompt_tokens}")
     return json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
 
 
-def native(threads: int, settings: list[str]) -> dict:
-    """Seconds of llm-perf's prefill and of a step on average, and the tokens of its prompt."""
+def native(threads: int, settings: list[str]) -> tuple[int, dict]:
+    """Tokens of llm-perf's prompt, and its tokens a second in prefill and decode."""
     with tempfile.TemporaryDirectory() as parent:
-        settings = ["dataset/sampling=sampling.smoke", "dataset.sampling.warmup_rounds=1", "infer.crop_mode=false", *settings]
+        view = [f"infer.base_size={SIDE}", f"infer.image_size={SIDE}", "infer.crop_mode=false"]
+        settings = ["dataset/sampling=sampling.smoke", "dataset.sampling.warmup_rounds=1", *view, *settings]
         command = [program(), "--quiet", "profile", "--model", MODEL, "--out", str(Path(parent) / "run"), "--json"]
         command += [*settings, f"infer.max_new_tokens={STEPS + 1}"]
         environment = {**os.environ, "RAYON_NUM_THREADS": str(threads)}
@@ -334,7 +336,8 @@ def native(threads: int, settings: list[str]) -> dict:
     tokens = {stage["name"]: stage["tokens"] for stage in metrics["stages"]}
     if tokens["decode"] != STEPS:
         sys.exit(f"error: llm-perf made {tokens['decode']} decode steps, not {STEPS}")
-    return {"prefill": tokens["prefill"] / seconds["prefill"], "decode": STEPS / seconds["decode"]}
+    rates = {"prefill": tokens["prefill"] / seconds["prefill"], "decode": STEPS / seconds["decode"]}
+    return tokens["prefill"], rates
 
 
 def measure(threads: int, rounds: int, settings: list[str]) -> dict:
@@ -342,14 +345,16 @@ def measure(threads: int, rounds: int, settings: list[str]) -> dict:
     torch.set_num_threads(threads)
     torch.set_grad_enabled(False)
     torch.manual_seed(0)
-    model = modelled()
+    prompt_tokens, _ = native(threads, settings)
+    model = modelled(prompt_tokens)
     side = Torch(model["workload"]["text_tokens"], model["workload"]["image_tokens"])
     check_work(side, model)
     side.run()
     rates = {name: {"prefill": [], "decode": []} for name in ("llm-perf", "torch")}
     for _ in range(rounds):
         prefill, steps = side.run()
-        turn = {"llm-perf": native(threads, settings), "torch": {"prefill": side.length / prefill, "decode": STEPS / sum(steps)}}
+        _, rates_native = native(threads, settings)
+        turn = {"llm-perf": rates_native, "torch": {"prefill": side.length / prefill, "decode": STEPS / sum(steps)}}
         for name, stages in turn.items():
             for stage, rate in stages.items():
                 rates[name][stage].append(rate)
@@ -395,7 +400,7 @@ def main() -> None:
     if options.json:
         print(json.dumps(measured, indent=2))
     else:
-        write_section("torch", section(measured))
+        write_section("torch-cpu", section(measured))
 
 
 if __name__ == "__main__":
