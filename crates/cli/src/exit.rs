@@ -12,10 +12,8 @@ pub(crate) enum Exit {
     /// The request was wrong: arguments, configuration, names.
     Usage = 2,
     /// The work finished but a requested artifact or part of an input is missing.
-    #[allow(dead_code, reason = "the first verb that can end partially uses it")]
     Partial = 3,
     /// A gate the user set was not met.
-    #[allow(dead_code, reason = "the first verb with a gate uses it")]
     GateFailed = 4,
 }
 

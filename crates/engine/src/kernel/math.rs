@@ -73,10 +73,10 @@ mod tests {
     #[test]
     fn the_error_function_matches_published_values() {
         // Abramowitz and Stegun, table 7.1.
-        for (x, wanted) in [(0.0, 0.0), (0.1, 0.112_462_916), (0.5, 0.520_499_878), (1.0, 0.842_700_793)] {
+        for (x, wanted) in [(0.0, 0.0), (0.1, 0.112_462_916), (0.5, 0.520_499_9), (1.0, 0.842_700_8)] {
             assert!((erf(x) - wanted).abs() < 1e-6 && (erf(-x) + wanted).abs() < 1e-6, "erf({x}) = {}", erf(x));
         }
-        for (x, wanted) in [(1.5, 0.966_105_146), (2.0, 0.995_322_265), (3.0, 0.999_977_91), (9.0, 1.0)] {
+        for (x, wanted) in [(1.5, 0.966_105_15), (2.0, 0.995_322_3), (3.0, 0.999_977_9), (9.0, 1.0)] {
             assert!((erf(x) - wanted).abs() < 1e-6, "erf({x}) = {}", erf(x));
         }
         assert!(erf(f32::NAN).is_nan());
