@@ -1,7 +1,7 @@
 //! Which format a file has, from its first bytes.
 //!
 //! A recogniser sees the beginning of a file and says yes, no, or that it needs more. Adding a format is one function and
-//! one line in [`FORMATS`].
+//! one line in `FORMATS`.
 
 use std::fmt;
 use std::io::Read;

@@ -1,7 +1,7 @@
 //! Which module of the model a recorded operator ran for, where the trace itself does not name modules.
 //!
-//! The model's forward pass and the recorded run apply the same weights in the same order ([`Anchor`]), so the two
-//! sequences are laid over each other ([`sequence`]); an operator that applies a weight then has that weight's module, and
+//! The model's forward pass and the recorded run apply the same weights in the same order (`anchor`), so the two
+//! sequences are laid over each other (`sequence`); an operator that applies a weight then has that weight's module, and
 //! what runs between two of them belongs to the innermost module around both. Work that this leaves open is reported as
 //! such by those who sum it up.
 
