@@ -59,6 +59,7 @@ pub(crate) fn modules(records: &ProfileRecords) -> Modules {
             class: (*class).to_owned(),
             stage,
             measured_ns: Some(sum.time),
+            exclusive_ns: Some(Sum::of(node.operators.iter().copied().filter(|one| is_own(one, path))).time),
             speed_of_light_ns: sum.least,
             lost_ns: lost.filter(|lost| *lost >= Nanos::ZERO),
             bound: records.peak.as_ref().and_then(|peak| bound(&node.operators, peak)).map(str::to_owned),
@@ -67,6 +68,11 @@ pub(crate) fn modules(records: &ProfileRecords) -> Modules {
     }
     found.rows.sort_by_key(|row| std::cmp::Reverse(row.measured_ns));
     found
+}
+
+/// Whether an operator is in the module itself, not in a submodule.
+fn is_own(operator: &PricedOperator, path: &str) -> bool {
+    operator.record.module.as_deref() == Some(path)
 }
 
 /// Parts of the network by time: the module below a repeated layer, all layers together, or the whole path outside of one.

@@ -75,7 +75,10 @@ pub use runs::{FileProblem, FileProblemKind, RunDetail, RunList, RunListing, Run
 pub use schema::{Document, SchemaName, SchemaNameError, SchemaTag};
 pub use stage::Stage;
 pub use statistics::{Statistics, Variance};
-pub use trace::{CopySummary, CounterSummary, StageBasis, TraceFacts, TraceSource, TracedWorkload, WorkCoverage};
+pub use trace::{
+    CopySummary, CounterSummary, QueueFacts, StageBasis, StepFacts, TraceFacts, TraceSource, TracedWorkload,
+    WorkCoverage,
+};
 pub use unit::{Bytes, BytesPerSecond, Flops, FlopsPerByte, FlopsPerSecond, Nanos, Seconds};
 pub use validation::{FileValidation, SchemaList, SchemaListing, ValidationReport, ValidationVerdict, Violation};
 pub use workload::{AttentionKind, ImageWorkload, LogitsKind, PageKind, RoutingKind, Workload};

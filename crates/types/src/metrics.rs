@@ -92,6 +92,9 @@ pub struct ModuleSummary {
     pub stage: Stage,
     /// Measured time, submodules included.
     pub measured_ns: Option<Nanos>,
+    /// Measured time, submodules left out.
+    #[serde(default)]
+    pub exclusive_ns: Option<Nanos>,
     /// Least time the hardware allows for this work.
     pub speed_of_light_ns: Option<Nanos>,
     /// Measured minus least.

@@ -108,6 +108,35 @@ pub struct CounterSummary {
     pub occupancy: Option<f64>,
 }
 
+/// How long decode steps take, how they spread, and whether they grow.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct StepFacts {
+    /// Half of the steps take no longer.
+    pub p50_ns: Nanos,
+    /// 95% of the steps take no longer.
+    pub p95_ns: Nanos,
+    /// 99% of the steps take no longer.
+    pub p99_ns: Nanos,
+    /// Median of the later half beyond that of the earlier half, as a share of the median; absent below four steps.
+    pub drift: Option<f64>,
+    /// Kernels per step.
+    pub kernels_per_token: f64,
+    /// Time of device work per step.
+    pub work_per_token_ns: Nanos,
+}
+
+/// How much work lay waiting for the device. A device whose queue is empty waits for its host.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct QueueFacts {
+    /// Mean over time.
+    pub mean: f64,
+    /// Most at one moment.
+    pub max: u64,
+    /// Share of time in which nothing waited.
+    #[schemars(range(min = 0.0, max = 1.0))]
+    pub empty_share: f64,
+}
+
 /// Everything only an imported run has.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct TraceFacts {
@@ -121,6 +150,12 @@ pub struct TraceFacts {
     pub workload: Option<TracedWorkload>,
     /// Host time of decode steps, in milliseconds; absent where the trace does not mark them.
     pub step_ms: Option<Statistics>,
+    /// Decode step by step: percentiles, drift, launches; absent where steps are not known or several timelines have them.
+    #[serde(default)]
+    pub steps: Option<StepFacts>,
+    /// Work launched and not begun, from the first device work to the last; absent with several timelines or devices.
+    #[serde(default)]
+    pub queue_depth: Option<QueueFacts>,
     /// Copies and fills by time.
     pub copies: Vec<CopySummary>,
     /// Hardware counters by time; empty without a source that has them.

@@ -30,6 +30,8 @@ struct Own {
 struct Node {
     stage: Option<Stage>,
     part: Part,
+    /// What the module itself took of that.
+    own: Nanos,
     families: BTreeMap<Family, Nanos>,
     least: Nanos,
     compute: f64,
@@ -89,12 +91,15 @@ impl ModuleTimes {
     ) -> Vec<ModuleSummary> {
         let mut nodes: BTreeMap<(&str, Stage), Node> = BTreeMap::new();
         let mut classes: BTreeMap<&str, &str> = BTreeMap::new();
-        for ((path, stage), own) in &self.own {
-            for path in with_ancestors(path) {
+        for ((module, stage), own) in &self.own {
+            for path in with_ancestors(module) {
                 let node = nodes.entry((path, top(*stage))).or_default();
                 node.stage = Some(node.stage.map_or(*stage, |other| common(other, *stage)));
                 node.part.wait += own.part.wait;
                 node.part.run += own.part.run;
+                if path == module {
+                    node.own += own.part.total();
+                }
                 for (family, time) in &own.families {
                     *node.families.entry(*family).or_default() += *time;
                 }
@@ -143,6 +148,7 @@ impl Node {
             class: class.to_owned(),
             stage: self.stage.unwrap_or(Stage::Prefill),
             measured_ns: Some(measured),
+            exclusive_ns: Some(self.own),
             speed_of_light_ns: least,
             lost_ns: lost,
             bound: bound.map(str::to_owned),

@@ -21,8 +21,8 @@ use std::collections::BTreeMap;
 
 use types::timeline::Timeline;
 use types::{
-    Clock, Device, DeviceId, InputFacts, Metrics, Nanos, Origin, PeakUsed, ProfileSettings, QualityCounter, RunHeader,
-    Stage, TraceFacts, Work, WorkCoverage,
+    Clock, Device, DeviceId, InputFacts, Metrics, Nanos, Origin, PeakUsed, ProfileSettings, QualityCounter, QueueFacts,
+    RunHeader, Stage, StepFacts, TraceFacts, Work, WorkCoverage,
 };
 
 use crate::alignment::ModelledRun;
@@ -30,6 +30,7 @@ use crate::attribution::{Attribution, Coverage};
 use crate::device::DeviceRecords;
 use crate::profile::with_device;
 use crate::statistics::{describe, share};
+use crate::time::{Span, StepSeries, devices, queue_depth, step_series};
 use crate::{InputWork, ProfileRecords};
 
 pub use counters::{Counted, USED_COUNTERS};
@@ -126,6 +127,10 @@ pub fn trace(records: &TraceRecords<'_>) -> Metrics {
     facts.coverage = has_work.then(|| coverage(&records.timelines));
     facts.counters = counters::summaries(&records.counted);
     facts.step_ms = describe(&stages::step_times(&records.timelines));
+    if let [only] = records.timelines.as_slice() {
+        facts.steps = step_series(only.attribution).map(step_facts);
+        facts.queue_depth = queue_facts(only);
+    }
     metrics.quality = quality::counters(records, &metrics, &sums, &facts);
     metrics.quality.extend(listed::differing(&records.listed, &sums.kernels));
     let (regions, left_out) = regions::summaries(&records.timelines);
@@ -173,6 +178,25 @@ fn profile_records(records: &TraceRecords<'_>) -> ProfileRecords {
         settings: ProfileSettings::default(),
         quality: Vec::new(),
     }
+}
+
+fn step_facts(series: StepSeries) -> StepFacts {
+    StepFacts {
+        p50_ns: series.p50,
+        p95_ns: series.p95,
+        p99_ns: series.p99,
+        drift: series.drift,
+        kernels_per_token: series.kernels_per_token,
+        work_per_token_ns: series.work_per_token,
+    }
+}
+
+/// Queue depth of the only device, while it had work.
+fn queue_facts(placed: &PlacedTimeline<'_>) -> Option<QueueFacts> {
+    let [device] = devices(placed.timeline)[..] else { return None };
+    let spans = placed.timeline.work.iter().map(|work| Span::new(work.start, work.end()));
+    let depth = queue_depth(placed.timeline, placed.attribution, device, spans.reduce(Span::hull)?)?;
+    Some(QueueFacts { mean: depth.mean, max: depth.max, empty_share: depth.empty_share })
 }
 
 /// Decode steps of all instances, as the workload has them.

@@ -67,6 +67,7 @@ fn run(name: &str, longer: f64, decode_longer: f64) -> RunRecords {
         class: "Linear".to_owned(),
         stage: Stage::Sam,
         measured_ns: Some(nanoseconds(60.0 * (1.0 + longer) * noise(4))),
+        exclusive_ns: None,
         speed_of_light_ns: None,
         lost_ns: None,
         bound: None,

@@ -132,6 +132,31 @@ pub(super) fn stages(page: &mut Page, metrics: &Metrics, facts: &TraceFacts) {
             milliseconds(steps.max),
         ));
     }
+    pace(page, facts);
+}
+
+/// Percentiles and drift of the steps, and how far the host was ahead.
+fn pace(page: &mut Page, facts: &TraceFacts) {
+    let mut lines = Vec::new();
+    if let Some(steps) = &facts.steps {
+        let drift =
+            steps.drift.map(|drift| format!("; the later half takes {:+.1}%", drift * 100.0)).unwrap_or_default();
+        lines.push(format!("steps: p50 {}, p95 {}, p99 {}{drift}", steps.p50_ns, steps.p95_ns, steps.p99_ns));
+        lines.push(format!(
+            "per token: {:.0} kernels, {} of device work",
+            steps.kernels_per_token, steps.work_per_token_ns
+        ));
+    }
+    if let Some(queue) = &facts.queue_depth {
+        let empty = percent(Some(queue.empty_share));
+        lines.push(format!(
+            "queue: {:.1} launches ahead on average, {} at most, empty {empty} of the time",
+            queue.mean, queue.max
+        ));
+    }
+    if !lines.is_empty() {
+        page.list(lines);
+    }
 }
 
 /// How much could be placed.

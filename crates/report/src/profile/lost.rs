@@ -50,7 +50,8 @@ pub(super) fn modules(page: &mut Page, metrics: &Metrics) {
         );
     }
     page.paragraph(
-        "A module has the time its kernels ran and the time the device waited for them, submodules included, so rows overlap. Least \
+        "A module has the time its kernels ran and the time the device waited for them, submodules included, so rows overlap; own \
+         is without them. Least \
          is what the device's rates allow for the module's work.",
     );
     let mut table = Table::new([
@@ -58,6 +59,7 @@ pub(super) fn modules(page: &mut Page, metrics: &Metrics) {
         Column::text("class"),
         Column::text("stage"),
         Column::number("measured"),
+        Column::number("of it own"),
         Column::number("least"),
         Column::number("lost"),
         Column::text("bound"),
@@ -69,6 +71,7 @@ pub(super) fn modules(page: &mut Page, metrics: &Metrics) {
             prose(&module.class),
             module.stage.to_string(),
             time(module.measured_ns),
+            time(module.exclusive_ns),
             time(module.speed_of_light_ns),
             time(module.lost_ns),
             module.bound.clone().unwrap_or(UNKNOWN.to_owned()),

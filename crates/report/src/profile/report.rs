@@ -223,7 +223,7 @@ fn modules(page: &mut Page, metrics: &Metrics) {
         _ => String::new(),
     };
     page.paragraph(&format!(
-        "Submodules are included, so rows overlap. Least is what the device's rates allow for the module's operators, lost is \
+        "Submodules are included, so rows overlap; own is without them. Least is what the device's rates allow for the module's operators, lost is \
          the rest.{cut} `operators.md` has the parts without overlap."
     ));
     let mut table = Table::new([
@@ -231,6 +231,7 @@ fn modules(page: &mut Page, metrics: &Metrics) {
         Column::text("class"),
         Column::text("stage"),
         Column::number("measured"),
+        Column::number("of it own"),
         Column::number("least"),
         Column::number("lost"),
         Column::text("bound"),
@@ -241,6 +242,7 @@ fn modules(page: &mut Page, metrics: &Metrics) {
             prose(&module.class),
             module.stage.to_string(),
             time(module.measured_ns),
+            time(module.exclusive_ns),
             time(module.speed_of_light_ns),
             time(module.lost_ns),
             module.bound.clone().unwrap_or(UNKNOWN.to_owned()),
