@@ -82,23 +82,24 @@ impl Seconds {
     }
 }
 
+// Sums of a hostile trace's times stay at the end of the range instead of wrapping around or ending the program.
 impl Add for Nanos {
     type Output = Self;
     fn add(self, other: Self) -> Self {
-        Self(self.0 + other.0)
+        Self(self.0.saturating_add(other.0))
     }
 }
 
 impl AddAssign for Nanos {
     fn add_assign(&mut self, other: Self) {
-        self.0 += other.0;
+        *self = *self + other;
     }
 }
 
 impl Sub for Nanos {
     type Output = Self;
     fn sub(self, other: Self) -> Self {
-        Self(self.0 - other.0)
+        Self(self.0.saturating_sub(other.0))
     }
 }
 
@@ -180,5 +181,13 @@ mod tests {
     fn microseconds_past_the_range_are_refused() {
         assert_eq!(Nanos::from_micros(i64::MAX), None);
         assert_eq!(Nanos::from_micros(7), Some(Nanos::new(7_000)));
+    }
+
+    #[test]
+    fn sums_stay_at_the_end_of_the_range() {
+        let most = Nanos::new(i64::MAX);
+        assert_eq!(most + Nanos::new(1), most);
+        assert_eq!(Nanos::new(i64::MIN) - Nanos::new(1), Nanos::new(i64::MIN));
+        assert_eq!([most, most].into_iter().sum::<Nanos>(), most);
     }
 }
