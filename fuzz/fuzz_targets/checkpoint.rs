@@ -22,7 +22,7 @@ fuzz_target!(|bytes: &[u8]| {
     for name in ["model.safetensors", "model.safetensors.index.json"] {
         let path: PathBuf = FOLDER.path().join(name);
         std::fs::write(&path, bytes).expect("a temporary file");
-        match load_weights(MODEL.blueprint(), &Checkpoint::Safetensors(path), DType::F32) {
+        match load_weights(MODEL.blueprint(), &Checkpoint::Safetensors(path), DType::Fp32) {
             Ok(weights) => assert!(weights.bytes().get() > 0),
             Err(error) => assert!(error.to_string().contains("model.safetensors")),
         }
