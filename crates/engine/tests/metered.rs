@@ -7,7 +7,10 @@ use meter::predict;
 use meter::price::price;
 use network::Model;
 use network::config::ModelConfig;
-use types::{AttentionKind, Cost, DType, ImageWorkload, LogitsKind, PageKind, RoutingKind, Spec, Workload};
+use types::{
+    AttentionKind, Cost, DType, ImageWorkload, LogitsKind, PageKind, Parallel, Quantisation, RoutingKind, Spec,
+    Workload,
+};
 
 const BASE: usize = 256;
 const TILE: usize = 160;
@@ -39,6 +42,8 @@ fn workload(crop_grid: [u64; 2], text_tokens: u64, steps: u64) -> Workload {
         attention: AttentionKind::Eager,
         logits: LogitsKind::All,
         routing: RoutingKind::Balanced,
+        quantisation: Quantisation::default(),
+        parallel: Parallel::default(),
     }
 }
 

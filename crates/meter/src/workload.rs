@@ -2,7 +2,7 @@
 
 use network::{Model, NetworkError};
 use serde::Deserialize;
-use types::{AttentionKind, DType, ImageWorkload, LogitsKind, PageKind, RoutingKind, Workload};
+use types::{AttentionKind, DType, ImageWorkload, LogitsKind, PageKind, Parallel, Quantisation, RoutingKind, Workload};
 
 /// Longest prompt or generation that is taken seriously.
 const MOST_TOKENS: u64 = 100_000_000;
@@ -49,6 +49,12 @@ pub struct WorkloadSettings {
     pub max_new_tokens: Option<u64>,
     /// Decode forward passes.
     pub decode_steps: Option<u64>,
+    /// How weights and the cache are stored.
+    #[serde(default)]
+    pub quantisation: Quantisation,
+    /// Over how many devices the model is spread.
+    #[serde(default)]
+    pub parallel: Parallel,
 }
 
 /// Why settings are no workload. Every variant names the key to change.
@@ -114,6 +120,13 @@ impl WorkloadSettings {
             let expected = "fp64, fp32, fp16, bf16 or fp8".to_owned();
             return Err(WorkloadError::OutOfRange { key: "dtype", found: dtype.to_string(), expected });
         }
+        if self.quantisation != Quantisation::default() || !self.parallel.is_single() {
+            return Err(WorkloadError::OutOfRange {
+                key: if self.parallel.is_single() { "quantisation" } else { "parallel" },
+                found: "set".to_owned(),
+                expected: "its defaults: anything else is not modelled yet".to_owned(),
+            });
+        }
         let image = self.image(model)?;
         let image_tokens = image.map_or(0, |image| image.image_tokens * num_pages);
         let (text_tokens, seq_len) = self.prompt(image_tokens)?;
@@ -140,6 +153,8 @@ impl WorkloadSettings {
             attention: self.attention,
             logits: self.logits,
             routing: self.routing,
+            quantisation: self.quantisation,
+            parallel: self.parallel,
         })
     }
 

@@ -6,7 +6,8 @@ use network::Model;
 use network::config::ModelConfig;
 use proptest::prelude::*;
 use types::{
-    AnalyticReport, AttentionKind, Cost, DType, LayerPage, LogitsKind, PageKind, RoutingKind, Seconds, Workload,
+    AnalyticReport, AttentionKind, Cost, DType, LayerPage, LogitsKind, PageKind, Parallel, Quantisation, RoutingKind,
+    Seconds, Workload,
 };
 
 struct Case {
@@ -69,6 +70,8 @@ fn settings() -> WorkloadSettings {
         seq_len: None,
         max_new_tokens: None,
         decode_steps: Some(8),
+        quantisation: Quantisation::default(),
+        parallel: Parallel::default(),
     }
 }
 

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use llm_perf_meter::{Prediction, WorkloadSettings, predict};
 use network::{Model, Preset};
 use serde_json::Value;
-use types::{AttentionKind, Bytes, LogitsKind, PageKind, RoutingKind, Stage};
+use types::{AttentionKind, Bytes, LogitsKind, PageKind, Parallel, Quantisation, RoutingKind, Stage};
 
 /// What the flop counter counts as matrix work and the meter as vector work: the rotary angles, 128 FLOPs a position
 /// and layer. It is 3e-7 of a prefill and 1.3e-6 of a decode step.
@@ -34,6 +34,8 @@ fn settings(crop_grid: [u64; 2], seq_len: u64, steps: u64) -> WorkloadSettings {
         seq_len: Some(seq_len),
         max_new_tokens: None,
         decode_steps: Some(steps),
+        quantisation: Quantisation::default(),
+        parallel: Parallel::default(),
     }
 }
 

@@ -2,7 +2,7 @@
 
 use llm_perf_meter::{WorkloadSettings, predict};
 use network::{Model, Preset};
-use types::{AttentionKind, DType, LogitsKind, PageKind, RoutingKind};
+use types::{AttentionKind, DType, LogitsKind, PageKind, Parallel, Quantisation, RoutingKind};
 
 fn model(name: &str) -> Model {
     Model::new(&Preset::find(name).unwrap().config().unwrap())
@@ -27,6 +27,8 @@ fn settings() -> WorkloadSettings {
         seq_len: None,
         max_new_tokens: Some(512),
         decode_steps: None,
+        quantisation: Quantisation::default(),
+        parallel: Parallel::default(),
     }
 }
 

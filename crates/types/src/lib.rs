@@ -81,6 +81,6 @@ pub use trace::{
 };
 pub use unit::{Bytes, BytesPerSecond, Flops, FlopsPerByte, FlopsPerSecond, Nanos, Seconds};
 pub use validation::{FileValidation, SchemaList, SchemaListing, ValidationReport, ValidationVerdict, Violation};
-pub use workload::{AttentionKind, ImageWorkload, LogitsKind, PageKind, RoutingKind, Workload};
+pub use workload::{AttentionKind, ImageWorkload, LogitsKind, PageKind, Parallel, Quantisation, RoutingKind, Workload};
 
 pub mod documents;

@@ -62,6 +62,74 @@ pub struct ImageWorkload {
     pub image_tokens: u64,
 }
 
+/// How weights and the cache are stored where that is not the workload's own element type.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Quantisation {
+    /// Element type of the decoder's matrices; absent: the workload's.
+    #[serde(default)]
+    pub weights: Option<DType>,
+    /// Neighbours in a row that share a scale; absent: the whole row shares one.
+    #[serde(default)]
+    pub group: Option<u64>,
+    /// Whether a zero point, stored like the weights, stands beside every scale.
+    #[serde(default)]
+    pub zero_points: bool,
+    /// Element type activations are turned into for a product with such weights; absent: weights are turned back instead.
+    #[serde(default)]
+    pub activations: Option<DType>,
+    /// Element type of the cache; absent: the workload's.
+    #[serde(default)]
+    pub kv: Option<DType>,
+}
+
+/// Over how many devices the model is spread, and how.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Parallel {
+    /// Devices that share every matrix, by heads and inner width.
+    #[serde(default = "one")]
+    pub tensor: u64,
+    /// Devices, or groups of them, that the experts are dealt out to.
+    #[serde(default = "one")]
+    pub expert: u64,
+    /// Groups of devices that hold the layers one after the other.
+    #[serde(default = "one")]
+    pub pipeline: u64,
+}
+
+const fn one() -> u64 {
+    1
+}
+
+impl Default for Parallel {
+    fn default() -> Self {
+        Self { tensor: 1, expert: 1, pipeline: 1 }
+    }
+}
+
+impl Parallel {
+    /// Devices of one pipeline stage: tensor and expert groups are laid over each other.
+    pub fn devices_per_stage(&self) -> u64 {
+        self.tensor.max(self.expert)
+    }
+
+    /// All devices.
+    pub fn devices(&self) -> u64 {
+        self.devices_per_stage().saturating_mul(self.pipeline)
+    }
+
+    /// Groups that each process a part of the batch: one, unless experts are dealt out to more devices than share a matrix.
+    pub fn data(&self) -> u64 {
+        self.devices_per_stage() / self.tensor.max(1)
+    }
+
+    /// Whether there is one device only.
+    pub fn is_single(&self) -> bool {
+        self.devices() == 1
+    }
+}
+
 /// One workload, resolved: every derived quantity is filled in and consistent.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Workload {
@@ -93,4 +161,10 @@ pub struct Workload {
     pub logits: LogitsKind,
     /// How tokens spread over experts.
     pub routing: RoutingKind,
+    /// How weights and the cache are stored.
+    #[serde(default)]
+    pub quantisation: Quantisation,
+    /// Over how many devices it is spread.
+    #[serde(default)]
+    pub parallel: Parallel,
 }

@@ -8,8 +8,8 @@ use meter::price::price;
 use meter::{Prediction, Roofline, predict};
 use network::Model;
 use types::{
-    AttentionKind, ClockId, Cost, DType, ImageWorkload, LogitsKind, Nanos, OperatorRecord, QualityCounter,
-    RoutingCounts, RoutingKind, Sample, Severity, Stage, Work, Workload,
+    AttentionKind, ClockId, Cost, DType, ImageWorkload, LogitsKind, Nanos, OperatorRecord, Parallel, QualityCounter,
+    Quantisation, RoutingCounts, RoutingKind, Sample, Severity, Stage, Work, Workload,
 };
 
 use super::prepare::Prepared;
@@ -86,6 +86,8 @@ pub(super) fn work(
         attention: AttentionKind::Eager,
         logits: if last_logits_only { LogitsKind::Last } else { LogitsKind::All },
         routing: RoutingKind::Balanced,
+        quantisation: Quantisation::default(),
+        parallel: Parallel::default(),
     };
     let mut costs = by_stage(model, &predict(model, &workload)?);
     if kept != COMPUTED {
