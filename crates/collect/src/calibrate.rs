@@ -8,6 +8,7 @@ mod product;
 mod store;
 
 pub use store::Store;
+pub(crate) use store::user_folder;
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};

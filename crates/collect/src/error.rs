@@ -111,6 +111,15 @@ pub enum CollectError {
         reason: std::io::Error,
     },
 
+    /// A helper program did not do what it was asked.
+    #[error("{} failed: {reason}", program.display())]
+    Tool {
+        /// The program.
+        program: PathBuf,
+        /// How it ended and what it said.
+        reason: String,
+    },
+
     /// The processor could not be measured.
     #[error("cannot measure this processor: {what}: {reason}")]
     Calibration {

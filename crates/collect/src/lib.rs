@@ -3,12 +3,13 @@
 //! Nothing here interprets a result; readers of what is collected live in other crates.
 
 pub mod calibrate;
+pub mod child;
 pub mod doctor;
 pub mod environment;
 pub mod run;
+pub mod tool;
 
 mod error;
 mod process;
-mod tool;
 
 pub use error::CollectError;

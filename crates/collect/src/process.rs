@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 
 use crate::CollectError;
 
-/// What is kept of each stream. A version text is a few hundred bytes; a program that prints without end is cut here.
+/// What is kept of each stream unless more is asked for. A version text is a few hundred bytes; a program that prints without end is cut here.
 const KEPT_BYTES: usize = 256 * 1024;
 
 /// How long a stream may stay open after the program itself has ended, because something it started holds on to it.
@@ -28,6 +28,7 @@ pub(crate) struct Question {
     arguments: Vec<OsString>,
     folder: Option<PathBuf>,
     limit: Duration,
+    kept: usize,
 }
 
 /// How a program ended.
@@ -60,7 +61,7 @@ impl Question {
         limit: Duration,
     ) -> Self {
         let arguments = arguments.into_iter().map(Into::into).collect();
-        Self { program: program.into(), arguments, folder: None, limit }
+        Self { program: program.into(), arguments, folder: None, limit, kept: KEPT_BYTES }
     }
 
     /// The same, started in `folder`.
@@ -69,12 +70,18 @@ impl Question {
         self
     }
 
+    /// The same, keeping this much of each stream.
+    pub(crate) fn keeping(mut self, bytes: usize) -> Self {
+        self.kept = bytes;
+        self
+    }
+
     /// Runs it. An error means it could not be started; how it ended is part of the answer.
     pub(crate) fn ask(&self) -> Result<Answer, CollectError> {
         let started = Instant::now();
         let mut child = self.start()?;
-        let stdout = child.stdout.take().map(Collected::begin);
-        let stderr = child.stderr.take().map(Collected::begin);
+        let stdout = child.stdout.take().map(|stream| Collected::begin(stream, self.kept));
+        let stderr = child.stderr.take().map(|stream| Collected::begin(stream, self.kept));
         let ended = wait(&mut child, started + self.limit)
             .map_err(|reason| CollectError::Start { program: self.program.clone(), reason })?;
         // A stream is whole when its reader saw the end of it. After a kill or when a grandchild keeps it open, what
@@ -145,7 +152,7 @@ struct Collected {
 }
 
 impl Collected {
-    fn begin(mut stream: impl Read + Send + 'static) -> Self {
+    fn begin(mut stream: impl Read + Send + 'static, most: usize) -> Self {
         let bytes = Arc::new(Mutex::new(Vec::new()));
         let (ended, finished) = channel();
         let kept = Arc::clone(&bytes);
@@ -157,7 +164,7 @@ impl Collected {
                     break;
                 }
                 let mut kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
-                let room = KEPT_BYTES.saturating_sub(kept.len());
+                let room = most.saturating_sub(kept.len());
                 kept.extend_from_slice(&piece[..count.min(room)]);
             }
             drop(ended);

@@ -23,8 +23,7 @@ impl Store {
     /// The user's own: `$LLM_PERF_DATA_DIR`, or `llm-perf` in the data folder of the desktop standard, and `calibration`
     /// in it.
     pub fn of_this_user() -> Result<Self, CollectError> {
-        let variable = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
-        data_folder(variable).map(|folder| Self::new(folder.join("calibration"))).ok_or(CollectError::NoDataFolder)
+        user_folder().map(|folder| Self::new(folder.join("calibration"))).ok_or(CollectError::NoDataFolder)
     }
 
     /// What is kept for this processor and number of threads.
@@ -78,6 +77,11 @@ impl Store {
 
 fn not_kept(path: &Path) -> impl FnOnce(std::io::Error) -> CollectError {
     move |reason| CollectError::NotKept { path: path.to_owned(), reason }
+}
+
+/// Where the tool keeps things of this user between runs.
+pub(crate) fn user_folder() -> Option<PathBuf> {
+    data_folder(|name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from))
 }
 
 fn data_folder(variable: impl Fn(&str) -> Option<PathBuf>) -> Option<PathBuf> {

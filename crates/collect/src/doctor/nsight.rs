@@ -3,39 +3,7 @@
 use types::{ToolVersion, Verdict};
 
 use super::{Outcome, Probe};
-use crate::tool::Version;
-
-/// What a profiler must be at least.
-struct Needs {
-    name: &'static str,
-    package: &'static str,
-    /// The oldest release at all, and why.
-    oldest: [u32; 2],
-    because: &'static str,
-    /// What one from before the driver's CUDA does.
-    before: &'static str,
-    /// The releases that came with the first toolkit of each CUDA. One from before does not know that CUDA: nsys 2023.4
-    /// records a tenth of the kernels of a CUDA 13 program and says nothing.
-    shipped: [(u32, [u32; 2]); 2],
-}
-
-const NSYS: Needs = Needs {
-    name: "nsys",
-    package: "Nsight Systems",
-    oldest: [2023, 1],
-    because: "older ones have other names for their reports",
-    before: "loses kernels without a word",
-    shipped: [(12, [2022, 4]), (13, [2025, 3])],
-};
-
-const NCU: Needs = Needs {
-    name: "ncu",
-    package: "Nsight Compute",
-    oldest: [2022, 4],
-    because: "older ones do not replay ranges of an application",
-    before: "may refuse to profile",
-    shipped: [(12, [2022, 4]), (13, [2025, 3])],
-};
+use crate::tool::needs::{NCU, NSYS, Needs};
 
 pub(super) fn examine_nsys(probe: &Probe) -> Outcome {
     let outcome = examine(probe, &NSYS, probe.capture.environment.tools.nsys.as_ref());
@@ -54,39 +22,10 @@ pub(super) fn examine_ncu(probe: &Probe) -> Outcome {
 }
 
 fn examine(probe: &Probe, needs: &Needs, tool: Option<&ToolVersion>) -> Outcome {
-    let Needs { name, package, .. } = needs;
-    let driver = probe.capture.environment.tools.cuda_driver.as_deref().and_then(Version::read);
-    let required = needs.for_cuda(driver.as_ref().map(Version::major));
-    let install = format!("install {package} {required} or newer and put `{name}` on PATH");
-    let Some(tool) = tool else {
-        let purpose = if driver.is_some() { "" } else { "; not needed for runs on the CPU" };
-        let found = format!("no {name} on PATH, in a toolkit or in /opt/nvidia");
-        return Outcome::bad(Verdict::Missing, found, format!("{install}{purpose}"));
-    };
-    let path = tool.path.as_deref().unwrap_or("an unknown place");
-    let Some(version) = tool.version.as_deref().and_then(Version::read) else {
-        let found = format!("{path} would not say its version");
-        return Outcome::bad(Verdict::Warning, found, format!("see what `{path} --version` says; otherwise {install}"));
-    };
-    let found = format!("{name} {version} in {path}");
-    if version >= required {
-        return Outcome::ok(found);
-    }
-    let reason = match driver {
-        Some(cuda) if version >= Version::of(&needs.oldest) => {
-            format!("it is older than the driver's CUDA {cuda} and {}", needs.before)
-        }
-        _ => needs.because.to_owned(),
-    };
-    Outcome::bad(Verdict::TooOld, format!("{found}; {reason}"), install)
-}
-
-impl Needs {
-    /// The oldest release that serves with a driver of that CUDA.
-    fn for_cuda(&self, cuda: Option<u32>) -> Version {
-        let shipped = self.shipped.iter().filter(|(major, _)| cuda.is_some_and(|cuda| *major <= cuda));
-        let shipped = shipped.map(|(_, release)| Version::of(release)).max();
-        shipped.into_iter().chain([Version::of(&self.oldest)]).max().unwrap_or_else(|| Version::of(&self.oldest))
+    let tool = tool.map(|tool| (tool.path.as_deref().unwrap_or("an unknown place"), tool.version.as_deref()));
+    match needs.examine(tool, probe.capture.environment.tools.cuda_driver.as_deref()) {
+        Ok(found) => Outcome::ok(found),
+        Err(short) => Outcome::bad(short.verdict, short.found, short.next_step),
     }
 }
 

@@ -123,10 +123,7 @@ fn capture_in(
         notes.push(format!("CUPTI was found but does not load: {reason}"));
     }
 
-    let nsys_lacks_importer = nsys.as_ref().is_some_and(|nsys| {
-        let importer = |folder: &PathBuf| folder.join(tool::nsys::IMPORTER_LIBRARY).exists();
-        tool::nsys::is_carried(&nsys.path) && !places.libraries.iter().any(importer)
-    });
+    let nsys_lacks_importer = nsys.as_ref().is_some_and(|nsys| tool::nsys::lacks_importer(places, nsys));
     let kernel_driver = file::text("/proc/driver/nvidia/version").and_then(|text| gpu::read_kernel_driver(&text));
     let home = std::env::var_os("HOME").map(PathBuf::from);
     let tilde = |path: &Path| file::under_home(path, home.as_deref());

@@ -1,18 +1,24 @@
 //! The programs and libraries of others: where each one is looked for, how it is asked for its version, and how the
 //! answer is read. One file per tool.
 //!
-//! Argument lists and readers are pure; [`crate::process`] runs things. What a version is good for is decided elsewhere.
+//! Argument lists and readers are pure; [`crate::child`] and `crate::process` run things.
 
 pub(crate) mod cupti;
 pub(crate) mod git;
-pub(crate) mod ncu;
-pub(crate) mod nsys;
+pub mod ncu;
+pub(crate) mod needs;
+pub mod nsys;
 pub(crate) mod python;
 pub(crate) mod toolkit;
 
+mod command;
+mod complaint;
 mod places;
 mod version;
 
+pub use command::Command;
+pub use complaint::Complaint;
+pub use needs::Shortfall;
 pub(crate) use places::Places;
 pub(crate) use version::Version;
 
@@ -27,13 +33,13 @@ const ANSWER_LIMIT: Duration = Duration::from_millis(1500);
 
 /// A tool that was found.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Found {
+pub struct Found {
     /// Where.
-    pub(crate) path: PathBuf,
+    pub path: PathBuf,
     /// Its version; absent when it would not say.
-    pub(crate) version: Option<String>,
+    pub version: Option<String>,
     /// Why it would not say, or from where the version was taken instead.
-    pub(crate) note: Option<String>,
+    pub note: Option<String>,
 }
 
 /// Asks a program for its version and reads the answer; the release number in its path stands in where it does not

@@ -1,7 +1,16 @@
-//! Nsight Systems: where it is and which version.
+//! Nsight Systems: where it is, which version, and what is typed to use it.
+//!
+//! [`Options`] are what the configuration says, [`Capture`] is one run of the tool. What it recorded is read elsewhere.
+
+mod capture;
+mod preset;
+
+pub use capture::{Capture, CaptureRange, GraphTrace, Sampling, export_sqlite, statistics, statistics_file};
+pub use preset::{Export, Options, Preset};
 
 use std::path::{Path, PathBuf};
 
+use super::needs::{NSYS, NSYS_METRICS_DEVICES, Shortfall, is_since};
 use super::places::{children, is_program};
 use super::{Found, Places, ask_version};
 
@@ -10,6 +19,32 @@ pub(crate) const VERSION_ARGUMENTS: [&str; 1] = ["--version"];
 
 /// The library that the copy inside Nsight Compute needs to make a report, and does not bring along.
 pub(crate) const IMPORTER_LIBRARY: &str = "libdw.so.1";
+
+/// The tool of this machine, if it serves with a driver of that CUDA (`13.0`) and can make reports; otherwise what to do.
+pub fn serving(cuda_driver: Option<&str>) -> Result<Found, Shortfall> {
+    let places = Places::of_this_machine();
+    let found = NSYS.serving(find(&places), cuda_driver)?;
+    if lacks_importer(&places, &found) {
+        let what = format!("{} is the copy inside Nsight Compute and lacks {IMPORTER_LIBRARY}", found.path.display());
+        let next_step = super::Complaint::ImporterLibrary.hint().to_owned();
+        return Err(Shortfall { verdict: types::Verdict::Missing, found: what, next_step });
+    }
+    Ok(found)
+}
+
+/// Whether this is the copy inside Nsight Compute and the library it makes reports with is nowhere.
+pub(crate) fn lacks_importer(places: &Places, found: &Found) -> bool {
+    let importer = |folder: &PathBuf| folder.join(IMPORTER_LIBRARY).exists();
+    is_carried(&found.path) && !places.libraries.iter().any(importer)
+}
+
+/// The option that names devices for `--gpu-metrics-devices`, which older releases spell without the last letter.
+fn metrics_devices_option(version: Option<&str>) -> &'static str {
+    match is_since(version, NSYS_METRICS_DEVICES) {
+        true => "--gpu-metrics-devices",
+        false => "--gpu-metrics-device",
+    }
+}
 
 /// Finds it and asks its version.
 pub(crate) fn find(places: &Places) -> Option<Found> {

@@ -1,12 +1,41 @@
-//! Nsight Compute: where it is and which version.
+//! Nsight Compute: where it is, which version, and what is typed to use it.
+//!
+//! [`Options`] are what the configuration says, [`Capture`] is one run of the tool, and
+//! [`Complaint`](super::Complaint) is what it says when it does not do as asked. What it counted is read elsewhere.
+
+mod capture;
+mod metrics;
+mod preset;
+
+pub use capture::{
+    CacheControl, Capture, ClockControl, FilterMode, KernelNameBase, Page, ReplayMode, TargetProcesses, any_of,
+    print_page, query_metrics, range_expression,
+};
+pub use metrics::{ChipMetrics, known_metrics};
+pub use preset::{Options, Preset, Ranges};
 
 use std::path::PathBuf;
 
+use super::needs::{NCU, NCU_LAUNCH_CONFIGURATIONS, Shortfall, is_since};
 use super::places::{children, is_program};
 use super::{Found, Places, ask_version};
 
 /// Arguments that make it say its version.
 pub(crate) const VERSION_ARGUMENTS: [&str; 1] = ["--version"];
+
+/// The tool of this machine, if it serves with a driver of that CUDA (`13.0`); otherwise what to do.
+pub fn serving(cuda_driver: Option<&str>) -> Result<Found, Shortfall> {
+    NCU.serving(find(&Places::of_this_machine()), cuda_driver)
+}
+
+/// How a release counts launches so that several of every kernel, grid and block are profiled. Releases before 2023.2
+/// can only count all of them together.
+pub fn launch_counting(tool: &Found) -> FilterMode {
+    match is_since(tool.version.as_deref(), NCU_LAUNCH_CONFIGURATIONS) {
+        true => FilterMode::PerLaunchConfig,
+        false => FilterMode::Global,
+    }
+}
 
 /// Finds it and asks its version.
 pub(crate) fn find(places: &Places) -> Option<Found> {

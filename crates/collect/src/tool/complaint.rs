@@ -1,0 +1,200 @@
+//! What profilers say when they do not do what was asked, recognised by their own words.
+//!
+//! One table for each tool; a message that nobody knows is shown as it is. The words of reports that were read
+//! successfully are the readers' business.
+
+use crate::child::Finished;
+
+/// Something a profiler said, understood.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Complaint {
+    /// `ERR_NVGPUCTRPERM`: the user may not read hardware counters.
+    CountersForbidden,
+    /// Another program holds the hardware counters.
+    CountersBusy,
+    /// The library that makes reports is missing.
+    ImporterLibrary,
+    /// The report could not be made for another reason.
+    ImporterFailed,
+    /// No range matched, or none could be replayed.
+    NoRange,
+    /// No kernel ran, or none matched.
+    NoKernel,
+    /// Nothing was recorded, because the capture range never began.
+    NoCapture,
+    /// A metric that this chip does not have.
+    UnknownMetric,
+    /// A section or a set that this release does not have.
+    UnknownSection,
+    /// An option or a value that this release does not know.
+    UnknownOption,
+    /// The driver is too old for this release, or the other way round.
+    DriverMismatch,
+    /// There is no device, or none this release supports.
+    NoDevice,
+    /// Something in a range cannot be replayed.
+    CannotReplay,
+    /// The disk is full.
+    DiskFull,
+    /// The program to profile could not be started.
+    NoProgram,
+    /// The program to profile ended with an error.
+    ProgramFailed,
+}
+
+/// Words of Nsight Compute, most telling first: a run without permission also says that it saw no kernel.
+const NCU: [(&str, Complaint); 21] = [
+    ("ERR_NVGPUCTRPERM", Complaint::CountersForbidden),
+    ("driver resource was unavailable", Complaint::CountersBusy),
+    ("Another process is profiling", Complaint::CountersBusy),
+    ("No space left on device", Complaint::DiskFull),
+    ("Failed to find metric", Complaint::UnknownMetric),
+    ("Failed to find section", Complaint::UnknownSection),
+    ("Failed to find set", Complaint::UnknownSection),
+    ("No sections found", Complaint::UnknownSection),
+    ("unrecognised option", Complaint::UnknownOption),
+    ("the argument for option", Complaint::UnknownOption),
+    ("ambiguous and matches", Complaint::UnknownOption),
+    ("Cuda driver is not compatible", Complaint::DriverMismatch),
+    ("driver version is insufficient", Complaint::DriverMismatch),
+    ("Profiling is not supported on device", Complaint::NoDevice),
+    ("No supported devices", Complaint::NoDevice),
+    ("unsupported API", Complaint::CannotReplay),
+    ("could not be replayed", Complaint::CannotReplay),
+    ("could not be launched", Complaint::NoProgram),
+    ("returned an error code", Complaint::ProgramFailed),
+    ("No ranges were profiled", Complaint::NoRange),
+    ("No kernels were profiled", Complaint::NoKernel),
+];
+
+/// Words of Nsight Systems.
+const NSYS: [(&str, Complaint); 14] = [
+    ("libdw.so", Complaint::ImporterLibrary),
+    ("No space left on device", Complaint::DiskFull),
+    ("QdstrmImporter", Complaint::ImporterFailed),
+    ("Importer error status", Complaint::ImporterFailed),
+    ("Failed to create", Complaint::ImporterFailed),
+    ("unrecognised option", Complaint::UnknownOption),
+    ("unrecognized option", Complaint::UnknownOption),
+    ("Illegal --", Complaint::UnknownOption),
+    ("is not a valid value", Complaint::UnknownOption),
+    ("Report '", Complaint::UnknownOption),
+    ("Cannot find executable", Complaint::NoProgram),
+    ("Failed to launch the target", Complaint::NoProgram),
+    ("No reports were generated", Complaint::NoCapture),
+    ("non-zero exit code", Complaint::ProgramFailed),
+];
+
+impl Complaint {
+    /// What Nsight Compute complains about, if it does.
+    pub fn of_ncu(said: &str) -> Option<Self> {
+        find(&NCU, said)
+    }
+
+    /// What Nsight Systems complains about, if it does.
+    pub fn of_nsys(said: &str) -> Option<Self> {
+        find(&NSYS, said)
+    }
+
+    /// In a few words.
+    pub fn message(self) -> &'static str {
+        match self {
+            Self::CountersForbidden => "the user may not read hardware counters (ERR_NVGPUCTRPERM)",
+            Self::CountersBusy => "another program holds the hardware counters",
+            Self::ImporterLibrary => "nsys cannot make its report, because libdw.so.1 is missing",
+            Self::ImporterFailed => "nsys recorded, but could not make its report",
+            Self::NoRange => "no range was profiled: none matched, or none could be replayed",
+            Self::NoKernel => "no kernel was profiled: none ran, or none matched the filter",
+            Self::NoCapture => "nothing was recorded: the capture range never began",
+            Self::UnknownMetric => "this chip does not have one of the metrics",
+            Self::UnknownSection => "this release does not have one of the sections",
+            Self::UnknownOption => "this release does not know one of the options",
+            Self::DriverMismatch => "this release and the driver do not go together",
+            Self::NoDevice => "there is no device this release can profile",
+            Self::CannotReplay => "something in the range cannot be replayed",
+            Self::DiskFull => "the disk is full",
+            Self::NoProgram => "the program to profile could not be started",
+            Self::ProgramFailed => "the profiled program ended with an error",
+        }
+    }
+
+    /// The next step.
+    pub fn hint(self) -> &'static str {
+        match self {
+            Self::CountersForbidden => {
+                "on the host put `options nvidia NVreg_RestrictProfilingToAdminUsers=0` into \
+                 /etc/modprobe.d/nvidia-profiling.conf and load the module again; a container needs `--cap-add=SYS_ADMIN`; \
+                 `llm-perf doctor` says which"
+            }
+            Self::CountersBusy => {
+                "stop other profilers and monitoring such as DCGM on this GPU (`dcgmi profile --pause`)"
+            }
+            Self::ImporterLibrary => {
+                "install libdw: `sudo apt-get install libdw1`, or `sudo dnf install elfutils-libs`"
+            }
+            Self::ImporterFailed => "see the log; a complete Nsight Systems installation has its own importer",
+            Self::NoRange => {
+                "a push/pop range is named with a slash behind it (`A/`, `domain@A/`); its work must begin and end inside, \
+                 so synchronise before it closes"
+            }
+            Self::NoKernel => {
+                "check the kernel filter and the ranges, and profile child processes too (target_processes=all)"
+            }
+            Self::NoCapture => "check capture_range and nvtx_capture, or record the whole run (capture_range=none)",
+            Self::UnknownMetric => {
+                "`ncu --query-metrics` lists what the chip has; take the others out of ncu_cli.metrics"
+            }
+            Self::UnknownSection => "`ncu --list-sections` and `ncu --list-sets` list what there is",
+            Self::UnknownOption => "install a newer release, or take the option out; the command is in logs/",
+            Self::DriverMismatch => "install the release that came with the driver's CUDA, or a newer driver",
+            Self::NoDevice => "`llm-perf doctor` says what is there",
+            Self::CannotReplay => "use replay_mode=app-range, or replay_mode=kernel",
+            Self::DiskFull => "free some space, or put the run elsewhere with `--out DIR`",
+            Self::NoProgram => "check the command after `--`",
+            Self::ProgramFailed => "run the program without the profiler first; what it said is in logs/",
+        }
+    }
+}
+
+impl Finished {
+    /// What Nsight Compute complained about.
+    pub fn ncu_complaint(&self) -> Option<Complaint> {
+        Complaint::of_ncu(&self.said())
+    }
+
+    /// What Nsight Systems complained about.
+    pub fn nsys_complaint(&self) -> Option<Complaint> {
+        Complaint::of_nsys(&self.said())
+    }
+}
+
+fn find(words: &[(&str, Complaint)], said: &str) -> Option<Complaint> {
+    words.iter().find(|(words, _)| said.contains(words)).map(|(_, complaint)| *complaint)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_most_telling_words_win() {
+        let said = "==ERROR== ERR_NVGPUCTRPERM - The user does not have permission to access NVIDIA GPU Performance \
+                    Counters on the target device 0.\n==WARNING== No kernels were profiled.";
+        assert_eq!(Complaint::of_ncu(said), Some(Complaint::CountersForbidden));
+        assert_eq!(Complaint::of_ncu("==WARNING== No ranges were profiled."), Some(Complaint::NoRange));
+        assert_eq!(
+            Complaint::of_ncu("==ERROR== The application returned an error code (1)."),
+            Some(Complaint::ProgramFailed)
+        );
+        assert_eq!(Complaint::of_ncu("==PROF== Disconnected from process 12"), None);
+    }
+
+    #[test]
+    fn the_copy_of_nsys_without_its_library_is_recognised() {
+        let said = "QdstrmImporter: error while loading shared libraries: libdw.so.1: cannot open shared object file";
+        assert_eq!(Complaint::of_nsys(said), Some(Complaint::ImporterLibrary));
+        assert!(Complaint::ImporterLibrary.hint().contains("libdw1"));
+        assert_eq!(Complaint::of_nsys("unrecognised option '--gpu-metrics-devices'"), Some(Complaint::UnknownOption));
+        assert_eq!(Complaint::of_nsys("Generating '/tmp/nsys-report-1.qdstrm'"), None);
+    }
+}

@@ -1,0 +1,389 @@
+//! The command lines of Nsight Compute, as pure functions from what is wanted to what is typed.
+//!
+//! What is worth profiling is decided elsewhere; what the tool answers is read elsewhere.
+
+use std::ffi::{OsStr, OsString};
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use crate::tool::Command;
+
+/// How a kernel or a range is run again for each pass of counters.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ReplayMode {
+    /// Each kernel by itself, its memory restored in between.
+    #[default]
+    Kernel,
+    /// A range of calls, recorded and repeated inside the process.
+    Range,
+    /// A range, by running the whole program again for each pass.
+    AppRange,
+    /// Each kernel, by running the whole program again for each pass.
+    Application,
+}
+
+/// Which processes are profiled.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum TargetProcesses {
+    /// The program and everything it starts.
+    #[default]
+    All,
+    /// The program alone.
+    ApplicationOnly,
+}
+
+/// What the tool does with the device's clocks.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ClockControl {
+    /// Nothing: clocks as in a real run.
+    #[default]
+    None,
+    /// Holds them at the base clock, so that runs compare.
+    Base,
+}
+
+/// What the tool does with the device's caches.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum CacheControl {
+    /// Empties them before each pass.
+    #[default]
+    All,
+    /// Leaves them as the work before left them.
+    None,
+}
+
+/// Which form of a kernel's name a filter is held against.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum KernelNameBase {
+    /// The function's name without parameters and template arguments.
+    Function,
+    /// The whole demangled signature.
+    #[default]
+    Demangled,
+    /// The name as in the object file.
+    Mangled,
+}
+
+/// What launch filters count over.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum FilterMode {
+    /// All launches together.
+    #[default]
+    Global,
+    /// Each device by itself.
+    PerGpu,
+    /// Each kernel with each grid and block by itself. Known since release 2023.2.
+    PerLaunchConfig,
+}
+
+/// One run of a program under Nsight Compute.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Capture {
+    /// The report, without its ending `.ncu-rep`; one that is there is replaced.
+    pub report: PathBuf,
+    /// How work is run again.
+    pub replay_mode: ReplayMode,
+    /// Which processes.
+    pub target_processes: TargetProcesses,
+    /// Clocks.
+    pub clock_control: ClockControl,
+    /// Caches.
+    pub cache_control: CacheControl,
+    /// Ranges to profile, one expression each; see [`range_expression`].
+    pub nvtx_include: Vec<String>,
+    /// Ranges to leave out.
+    pub nvtx_exclude: Vec<String>,
+    /// Named set of sections.
+    pub set: Option<String>,
+    /// Sections by identifier, exact or `regex:PATTERN`.
+    pub sections: Vec<String>,
+    /// Metrics, beside those of the sections.
+    pub metrics: Vec<String>,
+    /// Kernels to profile, exact or `regex:PATTERN`.
+    pub kernel_name: Option<String>,
+    /// What `kernel_name` is held against.
+    pub kernel_name_base: KernelNameBase,
+    /// Matching launches passed over first.
+    pub launch_skip: u64,
+    /// Most launches to profile; all where absent.
+    pub launch_count: Option<u64>,
+    /// What the two count over.
+    pub filter_mode: FilterMode,
+    /// Whether the program is ended as soon as `launch_count` is reached.
+    pub kill: bool,
+    /// Further options, passed on as they are.
+    pub extra: Vec<String>,
+}
+
+impl Capture {
+    /// Everything that is typed to run `program` with `arguments` under the tool at `ncu`.
+    pub fn command(&self, ncu: &Path, target: &[OsString]) -> Command {
+        let mut typed = Typed::default();
+        // A configuration file of the user's could add options that this command line does not show.
+        typed.option("--config-file", "off");
+        typed.option("--target-processes", word(self.target_processes));
+        typed.option("--replay-mode", word(self.replay_mode));
+        typed.option("--clock-control", word(self.clock_control));
+        typed.option("--cache-control", word(self.cache_control));
+        if let Some(set) = &self.set {
+            typed.option("--set", set);
+        }
+        self.sections.iter().for_each(|section| typed.option("--section", section));
+        if !self.metrics.is_empty() {
+            typed.option("--metrics", self.metrics.join(","));
+        }
+        // Without it the rows of a page do not say which ranges were open.
+        typed.flag("--nvtx");
+        self.nvtx_include.iter().for_each(|range| typed.option("--nvtx-include", range));
+        self.nvtx_exclude.iter().for_each(|range| typed.option("--nvtx-exclude", range));
+        if let Some(name) = &self.kernel_name {
+            typed.option("--kernel-name-base", word(self.kernel_name_base));
+            typed.option("--kernel-name", name);
+        }
+        if self.launch_skip > 0 {
+            typed.option("--launch-skip", self.launch_skip.to_string());
+        }
+        if let Some(count) = self.launch_count {
+            typed.option("--launch-count", count.to_string());
+        }
+        if self.filter_mode != FilterMode::Global {
+            typed.option("--filter-mode", word(self.filter_mode));
+        }
+        if self.kill {
+            typed.option("--kill", "yes");
+        }
+        typed.flag("--force-overwrite");
+        typed.option("--export", &self.report);
+        self.extra.iter().for_each(|option| typed.flag(option));
+        typed.0.extend(target.iter().cloned());
+        Command::new(ncu, typed.0)
+    }
+
+    /// Where the tool puts the report.
+    pub fn report_file(&self) -> PathBuf {
+        let mut name = self.report.clone().into_os_string();
+        name.push(".ncu-rep");
+        name.into()
+    }
+}
+
+/// What a report is printed as.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Page {
+    /// One row a launch, one column a metric.
+    Raw,
+    /// One row a metric, with the tool's own advice.
+    Details,
+}
+
+/// Prints a report as comma-separated values on standard output.
+pub fn print_page(ncu: &Path, report: &Path, page: Page) -> Command {
+    let mut typed = Typed::default();
+    typed.option("--config-file", "off");
+    typed.option("--import", report);
+    typed.flag("--csv");
+    match page {
+        Page::Raw => typed.option("--page", "raw"),
+        Page::Details => {
+            typed.option("--page", "details");
+            typed.option("--print-details", "all");
+        }
+    }
+    Command::new(ncu, typed.0)
+}
+
+/// Prints the base names of all metrics of a chip (`gh100`); of the devices that are there where none is named.
+pub fn query_metrics(ncu: &Path, chip: Option<&str>) -> Command {
+    let mut typed = Typed::default();
+    typed.option("--config-file", "off");
+    typed.flag("--query-metrics");
+    if let Some(chip) = chip {
+        typed.option("--chips", chip);
+    }
+    Command::new(ncu, typed.0)
+}
+
+/// The expression by which `--nvtx-include` means a push/pop range, given from the outermost in: `LLM@prefill/`, `A/A1/`.
+///
+/// The slash at the end is what tells a push/pop range from a start/end range; without it nothing matches.
+pub fn range_expression<S: AsRef<str>>(domain: Option<&str>, segments: &[S]) -> String {
+    let mut text = String::new();
+    if let Some(domain) = domain {
+        text.push_str(&escaped(domain));
+        text.push('@');
+    }
+    for segment in segments {
+        text.push_str(&escaped(segment.as_ref()));
+        text.push('/');
+    }
+    text
+}
+
+/// Characters with a meaning of their own in such an expression get a backslash.
+fn escaped(name: &str) -> String {
+    let mut text = String::with_capacity(name.len());
+    for character in name.chars() {
+        if "\\/@,[]*+".contains(character) {
+            text.push('\\');
+        }
+        text.push(character);
+    }
+    text
+}
+
+/// A pattern that matches any of `names` and nothing else.
+pub fn any_of<S: AsRef<str>>(names: &[S]) -> String {
+    let names: Vec<String> = names.iter().map(|name| pattern_of(name.as_ref())).collect();
+    format!("regex:^({})$", names.join("|"))
+}
+
+/// A name as a pattern. Anything that is no letter, digit or underscore gets a backslash, except where that would give
+/// it another meaning.
+fn pattern_of(name: &str) -> String {
+    let mut text = String::with_capacity(name.len() + 16);
+    for character in name.chars() {
+        if r"\.^$|?*+()[]{}/".contains(character) {
+            text.push('\\');
+        }
+        text.push(character);
+    }
+    text
+}
+
+/// The word the tool knows a choice by, which is also the word of the configuration.
+fn word(choice: impl Serialize) -> String {
+    match serde_json::to_value(choice) {
+        Ok(serde_json::Value::String(word)) => word,
+        // Only plain choices of this file come here, and these are words.
+        _ => String::new(),
+    }
+}
+
+/// Arguments as they are put together.
+#[derive(Default)]
+struct Typed(Vec<OsString>);
+
+impl Typed {
+    fn flag(&mut self, flag: impl AsRef<OsStr>) {
+        self.0.push(flag.as_ref().to_owned());
+    }
+
+    fn option(&mut self, name: &str, value: impl AsRef<OsStr>) {
+        self.flag(name);
+        self.flag(value);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shown(command: &Command) -> String {
+        command.to_string().replace(" --", "\n  --")
+    }
+
+    fn target() -> Vec<OsString> {
+        ["python3", "run model.py", "--steps", "4"].map(OsString::from).to_vec()
+    }
+
+    #[test]
+    fn the_least_capture_names_every_choice() {
+        let capture = Capture { report: "run/ncu/all".into(), ..Capture::default() };
+        insta::assert_snapshot!(shown(&capture.command(Path::new("/opt/ncu"), &target())), @r"
+        /opt/ncu
+          --config-file off
+          --target-processes all
+          --replay-mode kernel
+          --clock-control none
+          --cache-control all
+          --nvtx
+          --force-overwrite
+          --export run/ncu/all python3 'run model.py'
+          --steps 4
+        ");
+        assert_eq!(capture.report_file(), Path::new("run/ncu/all.ncu-rep"));
+    }
+
+    #[test]
+    fn everything_that_can_be_asked_for_becomes_an_option() {
+        let texts = |texts: &[&str]| texts.iter().map(ToString::to_string).collect::<Vec<_>>();
+        let capture = Capture {
+            report: "run/ncu/decode".into(),
+            replay_mode: ReplayMode::AppRange,
+            target_processes: TargetProcesses::ApplicationOnly,
+            clock_control: ClockControl::Base,
+            cache_control: CacheControl::None,
+            nvtx_include: texts(&["LLM@decode_all/", "A/A1/"]),
+            nvtx_exclude: texts(&["warm up/"]),
+            set: Some("roofline".to_owned()),
+            sections: texts(&["SpeedOfLight", "regex:Memory.*"]),
+            metrics: texts(&["gpu__time_duration.sum", "dram__bytes.sum"]),
+            kernel_name: Some(any_of(&["void gemm<128, true>(float*)", "copy"])),
+            kernel_name_base: KernelNameBase::Function,
+            launch_skip: 5,
+            launch_count: Some(3),
+            filter_mode: FilterMode::PerLaunchConfig,
+            kill: true,
+            extra: texts(&["--graph-profiling", "node"]),
+        };
+        insta::assert_snapshot!(shown(&capture.command(Path::new("ncu"), &target())), @r"
+        ncu
+          --config-file off
+          --target-processes application-only
+          --replay-mode app-range
+          --clock-control base
+          --cache-control none
+          --set roofline
+          --section SpeedOfLight
+          --section 'regex:Memory.*'
+          --metrics gpu__time_duration.sum,dram__bytes.sum
+          --nvtx
+          --nvtx-include LLM@decode_all/
+          --nvtx-include A/A1/
+          --nvtx-exclude 'warm up/'
+          --kernel-name-base function
+          --kernel-name 'regex:^(void gemm<128, true>\(float\*\)|copy)$'
+          --launch-skip 5
+          --launch-count 3
+          --filter-mode per-launch-config
+          --kill yes
+          --force-overwrite
+          --export run/ncu/decode
+          --graph-profiling node python3 'run model.py'
+          --steps 4
+        ");
+    }
+
+    #[test]
+    fn pages_are_printed_from_a_report() {
+        let report = Path::new("run/ncu/decode.ncu-rep");
+        let ncu = Path::new("ncu");
+        assert_eq!(
+            print_page(ncu, report, Page::Raw).to_string(),
+            "ncu --config-file off --import run/ncu/decode.ncu-rep --csv --page raw"
+        );
+        assert_eq!(
+            print_page(ncu, report, Page::Details).to_string(),
+            "ncu --config-file off --import run/ncu/decode.ncu-rep --csv --page details --print-details all"
+        );
+        assert_eq!(
+            query_metrics(ncu, Some("gh100")).to_string(),
+            "ncu --config-file off --query-metrics --chips gh100"
+        );
+    }
+
+    #[test]
+    fn a_range_is_named_with_a_slash_behind_and_its_own_characters_escaped() {
+        assert_eq!(range_expression(Some("LLM"), &["prefill"]), "LLM@prefill/");
+        assert_eq!(range_expression(None, &["A", "A1"]), "A/A1/");
+        assert_eq!(range_expression(None, &["cub::DeviceScan::ExclusiveScan"]), "cub::DeviceScan::ExclusiveScan/");
+        assert_eq!(range_expression(Some("a@b"), &["x/y", "[0]*"]), r"a\@b@x\/y/\[0\]\*/");
+    }
+}
