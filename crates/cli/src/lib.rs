@@ -12,6 +12,7 @@ mod error;
 mod exit;
 mod message;
 mod table;
+mod target;
 mod verb;
 
 /// Runs the program on the given argument list (the program's own name first) and says how it ended.

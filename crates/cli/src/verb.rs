@@ -36,6 +36,7 @@ verbs! {
     import => Import,
     compare => Compare,
     models => Models,
+    workload => Workload,
     workloads => Workloads,
     hardware => Hardware,
     config => Config,

@@ -12,8 +12,10 @@ pub mod model;
 mod modelled;
 pub mod profile;
 pub mod runs;
+pub mod target;
 pub mod validate;
 mod work;
+pub mod workload;
 
 pub use collect::CollectError;
 pub use collect::run::RunRequest;

@@ -1,5 +1,6 @@
 //! `llm-perf profile`: run a model, time its stages, and say how far that is from what the hardware allows.
 
+pub(super) mod composition;
 mod progress;
 
 use std::path::{Path, PathBuf};
@@ -7,15 +8,16 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use flow::RunRequest;
-use flow::model::{self, LoadedModel, ModelSettings};
-use flow::profile::{self, DatasetSettings, Feed, InferSettings, ProfileError, ProfileRequest, WeightSettings};
+use flow::model::LoadedModel;
+use flow::profile::{self, ProfileError, ProfileRequest, WeightSettings};
 
-use super::analyze::{model_error, model_overrides};
 use crate::arguments::Context;
-use crate::config::{Composer, Config};
+use crate::config::Config;
 use crate::error::CliError;
 use crate::exit::Exit;
-use progress::Display;
+use crate::target::TargetArguments;
+use composition::{Composition, compose, load};
+pub(super) use progress::Display;
 
 /// Run a model, time its stages and compare with what the hardware allows
 #[derive(Debug, clap::Args)]
@@ -24,17 +26,10 @@ pub(crate) struct Arguments {
     /// Changes to the configuration, such as infer.max_new_tokens=16 or dataset.sampling.repeats=5
     #[arg(value_name = "OVERRIDE")]
     overrides: Vec<String>,
-    /// A built-in model, or the path of a config.json
-    #[arg(long, value_name = "NAME|FILE")]
-    model: Option<String>,
-    /// A safetensors checkpoint, its folder, or `synthetic`
-    #[arg(long, value_name = "PATH")]
-    weights: Option<String>,
-    /// Pages, or text files for a model that reads text: a folder, one file, or a pattern such as 'scans/*.png'
-    #[arg(long, value_name = "PATH")]
-    inputs: Option<String>,
+    #[command(flatten)]
+    target: TargetArguments,
     /// Repeat an earlier run from its folder and say how far the two are apart
-    #[arg(long, value_name = "RUN", conflicts_with_all = ["model", "weights", "inputs"])]
+    #[arg(long, value_name = "RUN", conflicts_with_all = ["engine", "model", "weights", "inputs", "device", "command"])]
     from: Option<String>,
     /// Keep the decoded text of every input as predictions.jsonl
     #[arg(long)]
@@ -63,6 +58,9 @@ Models that read text are given prompts that ship with it. Models run on this ma
 in single precision.";
 
 pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<Exit, CliError> {
+    if arguments.target.is_command() {
+        return Err(CliError::usage("commands are not measured yet"));
+    }
     let (config, model, first) = match &arguments.from {
         Some(selector) => {
             let (config, first) = earlier(arguments, selector)?;
@@ -70,22 +68,13 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<Exit, CliE
             (config, model, Some(first))
         }
         None => {
-            let (config, model) = compose(arguments, context)?;
+            let Composition { config, model } = compose(&arguments.target, &arguments.overrides, context)?;
             (config, model, None)
         }
     };
     warn_of_no_effect(arguments, context);
-    let request = ProfileRequest {
-        engine: config.get::<String>("engine")?,
-        device: config.get::<String>("device")?,
-        weights: config.get::<WeightSettings>("model")?,
-        infer: infer(&config, &model)?,
-        dataset: dataset(&config)?,
-        last_logits_only: config.get::<String>("workload.logits")? == "last",
-        keep_predictions: arguments.predictions,
-        tool_version: env!("CARGO_PKG_VERSION").to_owned(),
-        config_dir: context.config_dir.clone(),
-    };
+    let request =
+        ProfileRequest { keep_predictions: arguments.predictions, ..request(&config, &model, context)? };
     let run = RunRequest {
         root: config.get::<PathBuf>("run.output_root")?,
         out: arguments.out.clone(),
@@ -113,91 +102,19 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<Exit, CliE
     Ok(if profile.missing.is_empty() { Exit::Done } else { Exit::Partial })
 }
 
-/// The configuration with the flags put in as overrides, so that `config.yaml` says what was done, and its model.
-///
-/// What a model is fed decides which settings apply to it, so the model is composed first, by itself.
-fn compose(arguments: &Arguments, context: &Context) -> Result<(Config, LoadedModel), CliError> {
-    let composer = Composer::new(context.config_dir.as_deref())?;
-    let mut of_model = Vec::new();
-    let chosen = arguments.overrides.iter().any(|text| text.contains("@model="));
-    if arguments.model.is_none() && !chosen {
-        of_model.push("model/deepseek_ocr/arch@model=deepseek_ocr.tiny".to_owned());
-    }
-    of_model.extend(arguments.model.iter().flat_map(|model| model_overrides(model)));
-    if let Some(weights) = &arguments.weights {
-        of_model.push(format!("model.weights={}", quoted(weights)));
-    }
-    let about_model = |text: &&String| text.trim_start_matches(['+', '~']).starts_with("model");
-    let with_users = of_model.iter().chain(arguments.overrides.iter().filter(about_model)).cloned();
-    let model = load(&composer.compose(&with_users.collect::<Vec<_>>())?)?;
-
-    let feed = Feed::of(&model);
-    let mut overrides = of_model;
-    overrides.extend(suited_to(feed, &model));
-    if let Some(inputs) = &arguments.inputs {
-        overrides.extend(input_overrides(feed, inputs));
-    }
-    overrides.extend(arguments.overrides.iter().cloned());
-    let config = composer.compose(&overrides)?;
-    refuse_unread_inputs(arguments, feed, &config)?;
-    Ok((config, model))
-}
-
-/// The groups that suit a model.
-fn suited_to(feed: Feed, model: &LoadedModel) -> Vec<String> {
-    let groups: &[&str] = match feed {
-        Feed::Pages if model.id == "deepseek-ocr-tiny" => &["model/deepseek_ocr/infer@infer=deepseek_ocr.tiny"],
-        Feed::Pages => &[],
-        Feed::Prompts => &["model/decoder/infer@infer=decoder.default", "dataset=prompts"],
-        Feed::Pictures => &["model/dummy_shallow_resnet/infer@infer=dummy_shallow_resnet.default"],
-    };
-    let workload = format!("workload={}", model.default_workload());
-    groups.iter().map(|group| (*group).to_owned()).chain([workload]).collect()
-}
-
-/// The `infer` part in the form that suits the model.
-fn infer(config: &Config, model: &LoadedModel) -> Result<InferSettings, CliError> {
-    Ok(match Feed::of(model) {
-        Feed::Pages => InferSettings::Pages(config.get("infer")?, config.get("infer")?),
-        Feed::Prompts => InferSettings::Prompts(config.get("infer")?, config.get("infer")?),
-        Feed::Pictures => InferSettings::Pictures(config.get("infer")?),
+/// What a configuration asks for.
+pub(super) fn request(config: &Config, model: &LoadedModel, context: &Context) -> Result<ProfileRequest, CliError> {
+    Ok(ProfileRequest {
+        engine: config.get::<String>("engine")?,
+        device: config.get::<String>("device")?,
+        weights: config.get::<WeightSettings>("model")?,
+        infer: composition::infer(config, model)?,
+        dataset: composition::dataset(config)?,
+        last_logits_only: config.get::<String>("workload.logits")? == "last",
+        keep_predictions: false,
+        tool_version: env!("CARGO_PKG_VERSION").to_owned(),
+        config_dir: context.config_dir.clone(),
     })
-}
-
-/// `--inputs` beside settings under which no file is read would be ignored in silence.
-fn refuse_unread_inputs(arguments: &Arguments, feed: Feed, config: &Config) -> Result<(), CliError> {
-    let reason = match feed {
-        _ if arguments.inputs.is_none() => return Ok(()),
-        Feed::Pages => return Ok(()),
-        Feed::Pictures => "this model is fed random pictures",
-        Feed::Prompts if config.get::<Option<u64>>("infer.seq_len")?.is_some() => {
-            "infer.seq_len asks for made-up tokens"
-        }
-        Feed::Prompts if !config.get::<String>("infer.prompt")?.contains("<text>") => {
-            "infer.prompt has no <text>, so the files have no place in it"
-        }
-        Feed::Prompts => return Ok(()),
-    };
-    Err(CliError::usage(format!("--inputs has no effect: {reason}")).hint("leave one of the two out"))
-}
-
-/// `--inputs` as overrides: a folder or file as it is, a pattern as the folder before its first wildcard and the rest.
-fn input_overrides(feed: Feed, inputs: &str) -> Vec<String> {
-    let group = if feed == Feed::Prompts { "dataset=prompts" } else { "dataset=folder" };
-    let mut overrides = vec![group.to_owned()];
-    let wildcard = inputs.find(['*', '?', '[', '{']);
-    match wildcard.filter(|_| !Path::new(inputs).exists()) {
-        None => overrides.push(format!("dataset.root={}", quoted(inputs))),
-        Some(first) => {
-            let (root, pattern) = match inputs[..first].rfind('/') {
-                Some(slash) => (&inputs[..slash.max(1)], &inputs[slash + 1..]),
-                None => (".", inputs),
-            };
-            overrides.push(format!("dataset.root={}", quoted(root)));
-            overrides.push(format!("dataset.include=[{}]", quoted(pattern)));
-        }
-    }
-    overrides
 }
 
 /// The configuration of an earlier run and its metrics.
@@ -217,21 +134,6 @@ fn earlier(arguments: &Arguments, selector: &str) -> Result<(Config, types::Metr
     Ok((config, metrics))
 }
 
-fn load(config: &Config) -> Result<LoadedModel, CliError> {
-    let settings: ModelSettings = config.get("model")?;
-    model::load(&settings).map_err(|error| model_error(&error))
-}
-
-/// The dataset, or the file list that `inputs.manifest` names in its place.
-fn dataset(config: &Config) -> Result<DatasetSettings, CliError> {
-    let mut settings: DatasetSettings = config.get("dataset")?;
-    if let Some(manifest) = config.get::<Option<PathBuf>>("inputs.manifest")? {
-        settings.root = ".".to_owned();
-        settings.file_list = Some(manifest);
-    }
-    Ok(settings)
-}
-
 /// Parts of the configuration that this verb does not read.
 const WITHOUT_EFFECT: [&str; 4] = ["workload.", "pipeline.", "runner.", "hardware="];
 
@@ -245,12 +147,8 @@ fn warn_of_no_effect(arguments: &Arguments, context: &Context) {
     }
 }
 
-fn quoted(text: &str) -> String {
-    format!("'{}'", text.replace('\'', "''"))
-}
-
 /// Set when the user asks to stop; a second time ends the program at once.
-fn stop_on_interrupt() -> Arc<AtomicBool> {
+pub(super) fn stop_on_interrupt() -> Arc<AtomicBool> {
     let stopped = Arc::new(AtomicBool::new(false));
     let flag = Arc::clone(&stopped);
     let handler = move || {
@@ -263,7 +161,7 @@ fn stop_on_interrupt() -> Arc<AtomicBool> {
     stopped
 }
 
-fn profile_error(error: &ProfileError) -> CliError {
+pub(super) fn profile_error(error: &ProfileError) -> CliError {
     let exit = if error.is_wrong_usage() { Exit::Usage } else { Exit::Failed };
     let failure = CliError::from_error(error).with_exit(exit);
     match error.hint() {

@@ -20,6 +20,7 @@ pub use command::Command;
 pub use complaint::Complaint;
 pub use needs::Shortfall;
 pub(crate) use places::Places;
+pub use places::is_program;
 pub(crate) use version::Version;
 
 use std::path::{Path, PathBuf};

@@ -85,7 +85,7 @@ fn toolkit_of_compiler(path: &[PathBuf]) -> Option<PathBuf> {
 }
 
 /// Whether `path` is a file that may be run.
-pub(super) fn is_program(path: &Path) -> bool {
+pub fn is_program(path: &Path) -> bool {
     path.metadata().is_ok_and(|data| data.is_file() && data.permissions().mode() & 0o111 != 0)
 }
 

@@ -1,6 +1,7 @@
 //! `profile`: run a model on inputs, time its stages, and lay the result beside what the hardware allows.
 
 mod artifacts;
+mod bench;
 mod error;
 mod files;
 mod inputs;
@@ -16,24 +17,23 @@ use std::path::PathBuf;
 
 use analysis::ProfileRecords;
 use collect::run::{Outcome, RunFolder};
-use engine::{Checkpoint, Session, Tokenizer};
 use meter::Roofline;
 use network::Model;
 use network::config::ModelConfig;
 use serde::Deserialize;
 use types::{
     Clock, ClockId, ClockKind, DType, Device, DeviceId, Environment, InputSet, Metrics, ProfileSettings as RunCounts,
-    RunHeader, Stage, Workload,
+    RunHeader, Sample, Stage, Workload,
 };
 
 use crate::RunRequest;
 use crate::analyze;
 use crate::model::{AboutModel, LoadedModel};
 
+use bench::Bench;
 pub use error::ProfileError;
 use inputs::Inputs;
 pub use inputs::{DatasetSettings, SamplingSettings};
-use measure::{Runner, Writer};
 use processor::{peak, processor};
 pub use settings::{DecodingSettings, Feed, InferSettings, PageSettings, PictureSettings, PromptSettings};
 
@@ -163,6 +163,24 @@ pub fn profile(
     }
 }
 
+/// Runs warm-up and repeats of every input, with the ranges of its stages and nothing recorded.
+pub(crate) fn bare(
+    mut model: LoadedModel,
+    request: &ProfileRequest,
+    progress: &mut dyn FnMut(Progress<'_>),
+    stop: &dyn Fn() -> bool,
+) -> Result<Vec<Sample>, ProfileError> {
+    check(&model, request)?;
+    fit_to_pictures(&mut model, &request.infer);
+    let mut inputs = inputs::find(&request.dataset, &request.infer)?;
+    inputs.usable()?;
+    progress(Progress::Doing("loading weights"));
+    let kept = kept(&model);
+    let bench = Bench::load(model.network, model.config.vocabulary(), request, kept)?;
+    let plan = bench.plan(request, &mut inputs)?;
+    Ok(passes::measure(&bench.runner(request), request, plan, false, progress, stop)?.samples)
+}
+
 /// What a run is given besides its model and inputs.
 struct Given<'a> {
     request: &'a ProfileRequest,
@@ -240,29 +258,17 @@ fn filled(
 
     let processor = processor(progress)?;
     progress(Progress::Doing("loading weights"));
-    let checkpoint = match request.weights.weights.as_str() {
-        "synthetic" => Checkpoint::Synthetic { seed: request.weights.seed },
-        path => Checkpoint::Safetensors(path.into()),
-    };
     let kept = kept(&model);
     let LoadedModel { id, config_path, config, network, revision, mut notes, .. } = model;
-    let session = Session::load(network, &checkpoint, kept)?;
+    let bench = Bench::load(network, config.vocabulary(), request, kept)?;
+    let session = &bench.session;
     let network = session.model();
 
     progress(Progress::Doing("preparing inputs"));
-    let vocabulary = config.vocabulary();
-    let tokenizer = vocabulary.map(|vocabulary| tokenizer(&checkpoint, vocabulary)).transpose()?;
     let sampling = &request.dataset.sampling;
-    let plan = passes::plan(sampling, inputs, |input| {
-        prepare::prepare(input, &request.infer, tokenizer.as_ref(), vocabulary.unwrap_or_default())
-    })?;
-    let writer = tokenizer.as_ref().zip(request.infer.decoding());
-    let runner = Runner {
-        session: &session,
-        writer: writer.map(|(tokenizer, decoding)| Writer { tokenizer, decoding }),
-        last_logits_only: request.last_logits_only,
-    };
-    let measured = passes::measure(&runner, request, plan, progress, stop)?;
+    let plan = bench.plan(request, inputs)?;
+    let runner = bench.runner(request);
+    let measured = passes::measure(&runner, request, plan, true, progress, stop)?;
 
     let roofline = Roofline::new(&processor, [COMPUTED], None).ok();
     let mut work = Vec::new();
@@ -352,17 +358,4 @@ pub fn terminal(metrics: &Metrics) -> String {
 /// How far two runs are apart, stage by stage, for a terminal.
 pub fn distance(first: &Metrics, second: &Metrics) -> String {
     crate::compare::stages(first, second)
-}
-
-/// The checkpoint's own tokenizer, or one that needs no file.
-fn tokenizer(checkpoint: &Checkpoint, vocabulary: u64) -> Result<Tokenizer, ProfileError> {
-    let beside = match checkpoint {
-        Checkpoint::Safetensors(path) if path.is_dir() => Some(path.clone()),
-        Checkpoint::Safetensors(path) => path.parent().map(PathBuf::from),
-        Checkpoint::Synthetic { .. } => None,
-    };
-    Ok(match beside.filter(|folder| folder.join("tokenizer.json").is_file()) {
-        Some(folder) => Tokenizer::from_folder(&folder)?,
-        None => Tokenizer::bytes(vocabulary)?,
-    })
 }

@@ -29,11 +29,12 @@ pub(super) struct Measured {
     pub(super) texts: Vec<(String, String)>,
 }
 
-/// Every pass over every input.
+/// Every pass over every input; the last, which records operators, only when `traced`.
 pub(super) fn measure(
     runner: &Runner<'_>,
     request: &ProfileRequest,
     plan: Plan,
+    traced: bool,
     progress: &mut dyn FnMut(Progress<'_>),
     stop: &dyn Fn() -> bool,
 ) -> Result<Measured, ProfileError> {
@@ -43,7 +44,7 @@ pub(super) fn measure(
     let planned: usize = epochs.iter().map(Vec::len).sum();
     let distinct = prepared.len() as u64;
     let rounds = u64::from(sampling.repeats) * planned as u64 + u64::from(sampling.warmup_rounds) * distinct;
-    let total = rounds * u64::from(passes) + distinct;
+    let total = rounds * u64::from(passes) + if traced { distinct } else { 0 };
     let mut done = 0;
     let mut last: Option<Nanos> = None;
     let mut samples = Vec::new();
@@ -83,7 +84,7 @@ pub(super) fn measure(
         }
     }
     let mut measured = Measured { inputs: Vec::new(), samples, wall, profiled: Vec::new(), texts: Vec::new() };
-    for (_, mut input) in prepared {
+    for (_, mut input) in prepared.into_iter().filter(|_| traced) {
         let traced = step(&input, Pass::Tracing, Turn { epoch: 0, repeat: 0, warmup: false })?;
         input.facts.generated_tokens = traced.tokens.len() as u64;
         measured.profiled.extend(traced.samples.iter().cloned());

@@ -23,7 +23,7 @@ pub use kernels::kernels_markdown;
 pub use operators::operators_markdown;
 pub use report::report_markdown;
 pub use stakeholder::stakeholder_markdown;
-pub use terminal::terminal;
+pub use terminal::{stage_times_terminal, terminal};
 
 #[cfg(test)]
 mod tests {

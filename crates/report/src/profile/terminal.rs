@@ -1,6 +1,6 @@
 //! What `llm-perf profile` ends with: the numbers a person wants, and where the time went.
 
-use types::{Metrics, Severity, Stage};
+use types::{Metrics, Severity, Stage, Statistics};
 
 use super::phrase::{device, extent, forward_pass, indented, known, model, share_of_run, stage, time};
 use crate::number::{UNKNOWN, count, milliseconds, percent, tokens_per_second};
@@ -68,6 +68,20 @@ fn stages(metrics: &Metrics) -> String {
             percent(stage.mfu),
             percent(stage.mbu),
         ]);
+    }
+    if table.is_empty() { "no stage was measured\n".to_owned() } else { table.plain() }
+}
+
+/// Times of stages alone, in milliseconds, as a plain table.
+pub fn stage_times_terminal(stages: &[(Stage, Statistics)]) -> String {
+    let mut table = Table::new([
+        Column::text("stage"),
+        Column::number("runs"),
+        Column::number("median"),
+        Column::number("shortest"),
+    ]);
+    for (stage, times) in stages {
+        table.row([indented(*stage), times.n.to_string(), milliseconds(times.median), milliseconds(times.min)]);
     }
     if table.is_empty() { "no stage was measured\n".to_owned() } else { table.plain() }
 }

@@ -18,7 +18,7 @@ const BETWEEN_LINES: Duration = Duration::from_secs(10);
 const TICK: Duration = Duration::from_millis(200);
 
 /// Shows progress.
-pub(super) enum Display<'a> {
+pub(crate) enum Display<'a> {
     Bar {
         bar: ProgressBar,
         /// Seconds the inferences will take in all, as far as those done tell; zero before the first is done.
@@ -34,14 +34,14 @@ pub(super) enum Display<'a> {
 }
 
 /// What plain lines were printed.
-pub(super) struct Lines {
+pub(crate) struct Lines {
     begun: Instant,
     last: Instant,
     said: String,
 }
 
 impl<'a> Display<'a> {
-    pub(super) fn new(context: &'a Context) -> Self {
+    pub(crate) fn new(context: &'a Context) -> Self {
         if !std::io::stderr().is_terminal() {
             let now = Instant::now();
             return Self::Lines { state: RefCell::new(Lines { begun: now, last: now, said: String::new() }), context };
@@ -55,7 +55,7 @@ impl<'a> Display<'a> {
         Self::Bar { bar, expected: Arc::default(), context }
     }
 
-    pub(super) fn show(&self, progress: &Progress<'_>) {
+    pub(crate) fn show(&self, progress: &Progress<'_>) {
         match self {
             Self::Bar { bar, expected, context } => show_bar(bar, expected, context, progress),
             Self::Lines { state, context } => {
@@ -66,7 +66,7 @@ impl<'a> Display<'a> {
         }
     }
 
-    pub(super) fn clear(&self) {
+    pub(crate) fn clear(&self) {
         if let Self::Bar { bar, .. } = self {
             bar.finish_and_clear();
         }

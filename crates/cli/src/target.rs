@@ -1,0 +1,135 @@
+//! What is measured, as every verb that launches something takes it: a model on an engine, or a command after `--`.
+
+use std::ffi::OsString;
+
+use clap::ValueEnum;
+use flow::target::{Engine, Target, TargetError};
+
+use crate::arguments::Context;
+use crate::error::CliError;
+
+/// Which model runs where, or which command.
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "What is measured")]
+pub(crate) struct TargetArguments {
+    /// What runs the model: `native`, this program, or `torch`, PyTorch in your own interpreter
+    #[arg(long, value_name = "ENGINE")]
+    pub(crate) engine: Option<EngineName>,
+    /// A built-in model, the path of a config.json, or its folder
+    #[arg(long, value_name = "NAME|PATH")]
+    pub(crate) model: Option<String>,
+    /// A safetensors checkpoint, its folder, or `synthetic`
+    #[arg(long, value_name = "PATH")]
+    pub(crate) weights: Option<String>,
+    /// Pages, or text files for a model that reads text: a folder, one file, or a pattern such as 'scans/*.png'
+    #[arg(long, value_name = "PATH")]
+    pub(crate) inputs: Option<String>,
+    /// Where the model runs: cpu or cuda:N
+    #[arg(long, value_name = "DEVICE")]
+    pub(crate) device: Option<String>,
+    /// The interpreter for `--engine torch`; else LLM_PERF_PYTHON, else the first python3 that imports torch
+    #[arg(long, value_name = "PROGRAM")]
+    pub(crate) python: Option<String>,
+    /// Let a model's folder bring Python code of its own and run it
+    #[arg(long)]
+    pub(crate) trust_remote_code: bool,
+    /// A program of your own to measure instead of a model
+    #[arg(last = true, value_name = "COMMAND")]
+    pub(crate) command: Vec<OsString>,
+}
+
+/// The values of `--engine`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum EngineName {
+    Native,
+    Torch,
+}
+
+impl From<EngineName> for Engine {
+    fn from(name: EngineName) -> Self {
+        match name {
+            EngineName::Native => Self::Native,
+            EngineName::Torch => Self::Torch,
+        }
+    }
+}
+
+impl TargetArguments {
+    /// Whether a command is given.
+    pub(crate) fn is_command(&self) -> bool {
+        !self.command.is_empty()
+    }
+
+    /// The engine, native unless asked for another.
+    pub(crate) fn engine(&self) -> Engine {
+        self.engine.map_or(Engine::Native, Engine::from)
+    }
+
+    /// What to launch. `overrides` are changes to the configuration; they go along with a model and say nothing of a
+    /// command.
+    #[allow(dead_code, reason = "the verbs that launch something under a profiler use it")]
+    pub(crate) fn target(&self, overrides: &[String], context: &Context) -> Result<Target, CliError> {
+        if self.is_command() {
+            self.refuse_beside_command(overrides)?;
+            return Target::command(self.command.clone()).map_err(|error| target_error(&error));
+        }
+        let program = std::env::current_exe()
+            .map_err(|error| CliError::failed("this program cannot find itself").because(error.to_string()))?;
+        Ok(Target::workload(self.engine(), &program, self.arguments(overrides, context)))
+    }
+
+    /// What of these arguments says something of a model, beside a command.
+    pub(crate) fn refuse_beside_command(&self, overrides: &[String]) -> Result<(), CliError> {
+        let named = [
+            ("--engine", self.engine.is_some()),
+            ("--model", self.model.is_some()),
+            ("--weights", self.weights.is_some()),
+            ("--inputs", self.inputs.is_some()),
+            ("--device", self.device.is_some()),
+            ("--python", self.python.is_some()),
+            ("--trust-remote-code", self.trust_remote_code),
+        ];
+        let about_model = |text: &&String| text.starts_with("model") || text.starts_with("infer");
+        let flag = named.into_iter().find_map(|(flag, given)| given.then(|| flag.to_owned()));
+        match flag.or_else(|| overrides.iter().find(about_model).cloned()) {
+            Some(flag) => Err(CliError::usage(format!("`{flag}` says nothing of the command after `--`"))
+                .hint("leave it out, or give it to the command itself")),
+            None => Ok(()),
+        }
+    }
+
+    /// Arguments of `llm-perf workload` that run the same.
+    fn arguments(&self, overrides: &[String], context: &Context) -> Vec<OsString> {
+        let mut arguments = Vec::new();
+        if let Some(folder) = &context.config_dir {
+            arguments.extend([OsString::from("--config-dir"), folder.into()]);
+        }
+        if self.engine() == Engine::Torch {
+            arguments.extend(["--engine", "torch"].map(OsString::from));
+        }
+        let values = [
+            ("--model", &self.model),
+            ("--weights", &self.weights),
+            ("--inputs", &self.inputs),
+            ("--device", &self.device),
+            ("--python", &self.python),
+        ];
+        for (flag, value) in values {
+            arguments.extend(value.iter().flat_map(|value| [OsString::from(flag), OsString::from(value)]));
+        }
+        if self.trust_remote_code {
+            arguments.push(OsString::from("--trust-remote-code"));
+        }
+        arguments.extend(overrides.iter().map(OsString::from));
+        arguments
+    }
+}
+
+/// A target that cannot be launched, as wrong usage.
+pub(crate) fn target_error(error: &TargetError) -> CliError {
+    let failure = CliError::usage(error.to_string());
+    match error.hint() {
+        Some(hint) => failure.hint(hint),
+        None => failure,
+    }
+}

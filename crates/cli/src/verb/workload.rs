@@ -1,0 +1,69 @@
+//! `llm-perf workload`: the bare model on its inputs, with the ranges of its stages: what profilers launch.
+
+use std::sync::atomic::Ordering;
+
+use flow::profile::Progress;
+use flow::target::Engine;
+use flow::workload;
+use serde::Serialize;
+use types::Sample;
+
+use super::profile::composition::{Composition, compose};
+use super::profile::{Display, profile_error, stop_on_interrupt};
+use crate::arguments::Context;
+use crate::error::CliError;
+use crate::exit::Exit;
+use crate::target::TargetArguments;
+
+/// Run a model with NVTX ranges around its stages and nothing else
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Arguments {
+    /// Changes to the configuration, such as dataset.sampling.repeats=1 or infer.max_new_tokens=16
+    #[arg(value_name = "OVERRIDE")]
+    overrides: Vec<String>,
+    #[command(flatten)]
+    target: TargetArguments,
+    /// Print the time of every stage of every run as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  llm-perf workload
+  llm-perf workload --model decoder-tiny infer.seq_len=512 dataset.sampling.repeats=1
+  nsys profile -t nvtx llm-perf workload dataset/sampling=sampling.smoke
+
+Nothing is written. Ranges are in the domain LLM: prefill with sam, clip and projector in it, and
+decode_all with decode_step in it.";
+
+/// What `--json` prints.
+#[derive(Debug, Serialize)]
+struct Times<'a> {
+    samples: &'a [Sample],
+}
+
+pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<Exit, CliError> {
+    let target = &arguments.target;
+    if target.is_command() {
+        return Err(CliError::usage("a command needs no `llm-perf workload` around it").hint("run it as it is"));
+    }
+    if target.engine() == Engine::Torch {
+        return Err(CliError::usage("the torch engine is not built yet"));
+    }
+    let Composition { config, model } = compose(target, &arguments.overrides, context)?;
+    let request = super::profile::request(&config, &model, context)?;
+    let stopped = stop_on_interrupt();
+    let display = Display::new(context);
+    let mut show = |progress: Progress<'_>| display.show(&progress);
+    let samples = workload::native(model, &request, &mut show, &|| stopped.load(Ordering::Relaxed));
+    display.clear();
+    let samples = samples.map_err(|error| profile_error(&error))?;
+    if arguments.json {
+        context.messages.print_json(&Times { samples: &samples })?;
+    } else {
+        context.messages.print(&workload::terminal(&samples))?;
+    }
+    Ok(Exit::Done)
+}

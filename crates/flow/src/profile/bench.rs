@@ -1,0 +1,65 @@
+//! A model that is loaded and what turns its tokens into text: all that an inference on the native engine needs.
+
+use engine::{Checkpoint, Session, Tokenizer};
+use network::Model;
+use types::DType;
+
+use super::inputs::Inputs;
+use super::measure::{Runner, Writer};
+use super::passes::{self, Plan};
+use super::{ProfileError, ProfileRequest, prepare};
+
+/// Everything an inference needs besides its input.
+pub(super) struct Bench {
+    pub(super) session: Session,
+    tokenizer: Option<Tokenizer>,
+    vocabulary: Option<u64>,
+}
+
+impl Bench {
+    /// Loads the weights, and the tokenizer of a network that takes tokens.
+    pub(super) fn load(
+        network: Model,
+        vocabulary: Option<u64>,
+        request: &ProfileRequest,
+        kept: DType,
+    ) -> Result<Self, ProfileError> {
+        let checkpoint = match request.weights.weights.as_str() {
+            "synthetic" => Checkpoint::Synthetic { seed: request.weights.seed },
+            path => Checkpoint::Safetensors(path.into()),
+        };
+        let session = Session::load(network, &checkpoint, kept)?;
+        let tokenizer = vocabulary.map(|vocabulary| tokenizer(&checkpoint, vocabulary)).transpose()?;
+        Ok(Self { session, tokenizer, vocabulary })
+    }
+
+    /// The inputs of every epoch, prepared.
+    pub(super) fn plan(&self, request: &ProfileRequest, inputs: &mut Inputs) -> Result<Plan, ProfileError> {
+        passes::plan(&request.dataset.sampling, inputs, |input| {
+            prepare::prepare(input, &request.infer, self.tokenizer.as_ref(), self.vocabulary.unwrap_or_default())
+        })
+    }
+
+    /// What runs them.
+    pub(super) fn runner<'a>(&'a self, request: &'a ProfileRequest) -> Runner<'a> {
+        let writer = self.tokenizer.as_ref().zip(request.infer.decoding());
+        Runner {
+            session: &self.session,
+            writer: writer.map(|(tokenizer, decoding)| Writer { tokenizer, decoding }),
+            last_logits_only: request.last_logits_only,
+        }
+    }
+}
+
+/// The checkpoint's own tokenizer, or one that needs no file.
+fn tokenizer(checkpoint: &Checkpoint, vocabulary: u64) -> Result<Tokenizer, ProfileError> {
+    let beside = match checkpoint {
+        Checkpoint::Safetensors(path) if path.is_dir() => Some(path.clone()),
+        Checkpoint::Safetensors(path) => path.parent().map(std::path::PathBuf::from),
+        Checkpoint::Synthetic { .. } => None,
+    };
+    Ok(match beside.filter(|folder| folder.join("tokenizer.json").is_file()) {
+        Some(folder) => Tokenizer::from_folder(&folder)?,
+        None => Tokenizer::bytes(vocabulary)?,
+    })
+}

@@ -1,0 +1,198 @@
+//! What a profiler launches: a model on one of our engines, or any command of the user's.
+//!
+//! A target is an argument list, the environment variables that go with it, and a line that says in a report what it was.
+//! Starting it, and what is recorded meanwhile, is left to the verbs.
+
+use std::ffi::{OsStr, OsString};
+use std::path::{Path, PathBuf};
+
+/// What runs a model.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Engine {
+    /// Our own, in this program.
+    Native,
+    /// PyTorch, in an interpreter of the user's.
+    Torch,
+}
+
+/// Something that can be launched and measured.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Target {
+    kind: TargetKind,
+    argv: Vec<OsString>,
+    environment: Vec<(OsString, OsString)>,
+}
+
+/// Where a target comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TargetKind {
+    /// `llm-perf workload` with this engine: it pushes the ranges of the stages.
+    Workload(Engine),
+    /// A command of the user's; what it does is not known.
+    Command,
+}
+
+/// Why there is nothing to launch.
+#[derive(Debug, thiserror::Error, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum TargetError {
+    /// An argument list without a program.
+    #[error("there is no command after `--`")]
+    Empty,
+    /// A program that is nowhere.
+    #[error("there is no program `{program}`{where_looked}")]
+    NoProgram {
+        /// As given.
+        program: String,
+        /// Where it was looked for.
+        where_looked: &'static str,
+    },
+    /// A file that may not be run.
+    #[error("{} is no program: it may not be executed", path.display())]
+    NotExecutable {
+        /// The file.
+        path: PathBuf,
+    },
+}
+
+impl TargetError {
+    /// The next step, where there is one that the message does not already say.
+    pub fn hint(&self) -> Option<String> {
+        match self {
+            Self::Empty => Some("what is measured comes last: llm-perf profile -- python serve.py".to_owned()),
+            Self::NoProgram { .. } => None,
+            Self::NotExecutable { path } => {
+                Some(format!("name its interpreter, as in `-- python3 {}`, or chmod +x it", path.display()))
+            }
+        }
+    }
+}
+
+impl Engine {
+    /// Its name in configurations and reports.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Native => "native",
+            Self::Torch => "torch",
+        }
+    }
+
+    /// The engine of that name.
+    pub fn find(name: &str) -> Option<Self> {
+        [Self::Native, Self::Torch].into_iter().find(|engine| engine.name() == name)
+    }
+}
+
+impl Target {
+    /// `program workload ARGUMENTS...`, where `program` is this program.
+    pub fn workload(engine: Engine, program: &Path, arguments: impl IntoIterator<Item = OsString>) -> Self {
+        let mut argv = vec![program.as_os_str().to_owned(), OsString::from("workload")];
+        argv.extend(arguments);
+        Self { kind: TargetKind::Workload(engine), argv, environment: Vec::new() }
+    }
+
+    /// A command of the user's, looked for on `PATH` as a shell would. It is checked now, before anything is measured.
+    pub fn command(argv: Vec<OsString>) -> Result<Self, TargetError> {
+        let program = argv.first().filter(|program| !program.is_empty()).ok_or(TargetError::Empty)?;
+        find_program(program)?;
+        Ok(Self { kind: TargetKind::Command, argv, environment: Vec::new() })
+    }
+
+    /// The same with one more environment variable.
+    #[must_use]
+    pub fn with_variable(mut self, name: impl Into<OsString>, value: impl Into<OsString>) -> Self {
+        self.environment.push((name.into(), value.into()));
+        self
+    }
+
+    /// Where it comes from.
+    pub fn kind(&self) -> TargetKind {
+        self.kind
+    }
+
+    /// The program and its arguments.
+    pub fn argv(&self) -> &[OsString] {
+        &self.argv
+    }
+
+    /// Variables that are set besides those of this process.
+    pub fn environment(&self) -> &[(OsString, OsString)] {
+        &self.environment
+    }
+
+    /// What it is, in one line, for reports and manifests.
+    pub fn description(&self) -> String {
+        match self.kind {
+            TargetKind::Workload(engine) => format!("the model under test on the {} engine", engine.name()),
+            TargetKind::Command => command_line(&self.argv),
+        }
+    }
+}
+
+/// An argument list as one would type it.
+pub fn command_line(argv: &[OsString]) -> String {
+    let plain = |text: &str| {
+        let safe = |letter: char| letter.is_ascii_alphanumeric() || "-_./=:,@%+".contains(letter);
+        !text.is_empty() && text.chars().all(safe)
+    };
+    let word = |argument: &OsString| {
+        let text = argument.to_string_lossy();
+        if plain(&text) { text.into_owned() } else { format!("'{}'", text.replace('\'', r"'\''")) }
+    };
+    argv.iter().map(word).collect::<Vec<_>>().join(" ")
+}
+
+/// Finds the program as `execvp` would: a name with a slash is a path, any other is looked for on `PATH`.
+fn find_program(program: &OsStr) -> Result<PathBuf, TargetError> {
+    let given = Path::new(program);
+    let nowhere = |where_looked| TargetError::NoProgram { program: given.display().to_string(), where_looked };
+    if program.as_encoded_bytes().contains(&b'/') {
+        return match collect::tool::is_program(given) {
+            true => Ok(given.to_owned()),
+            false if given.is_file() => Err(TargetError::NotExecutable { path: given.to_owned() }),
+            false => Err(nowhere("")),
+        };
+    }
+    let folders = std::env::var_os("PATH").unwrap_or_default();
+    let found = std::env::split_paths(&folders).map(|folder| folder.join(given));
+    found.into_iter().find(|path| collect::tool::is_program(path)).ok_or_else(|| nowhere(" on PATH"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn words(text: &str) -> Vec<OsString> {
+        text.split(' ').map(OsString::from).collect()
+    }
+
+    #[test]
+    fn a_workload_is_this_program_with_its_arguments() {
+        let target = Target::workload(Engine::Torch, Path::new("/opt/llm-perf"), words("--engine torch"));
+        assert_eq!(target.argv(), words("/opt/llm-perf workload --engine torch"));
+        assert_eq!(target.kind(), TargetKind::Workload(Engine::Torch));
+        assert_eq!(target.description(), "the model under test on the torch engine");
+    }
+
+    #[test]
+    fn a_command_is_kept_as_it_was_given_and_shown_as_one_would_type_it() {
+        let argv: Vec<OsString> = ["sh", "-c", "echo 'a b'", ""].map(OsString::from).to_vec();
+        let target = Target::command(argv.clone()).unwrap().with_variable("A", "1");
+        assert_eq!(target.argv(), argv);
+        assert_eq!(target.environment(), [(OsString::from("A"), OsString::from("1"))]);
+        assert_eq!(target.description(), r"sh -c 'echo '\''a b'\''' ''");
+    }
+
+    #[test]
+    fn what_cannot_be_started_is_found_before_anything_is_measured() {
+        assert_eq!(Target::command(Vec::new()), Err(TargetError::Empty));
+        let error = Target::command(words("no-such-program-anywhere")).unwrap_err();
+        assert_eq!(error.to_string(), "there is no program `no-such-program-anywhere` on PATH");
+        let error = Target::command(words("./nowhere/serve")).unwrap_err();
+        assert_eq!(error.to_string(), "there is no program `./nowhere/serve`");
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let error = Target::command(vec![file.path().into()]).unwrap_err();
+        assert!(error.to_string().ends_with("is no program: it may not be executed"), "{error}");
+        assert!(error.hint().unwrap().starts_with("name its interpreter"));
+    }
+}
