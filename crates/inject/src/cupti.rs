@@ -1,0 +1,289 @@
+//! CUPTI: found, loaded and switched on and off.
+//!
+//! The library that the process already has is taken before any other: a second copy would compete with the first. Its
+//! functions are called through pointers, so that a process without CUPTI runs as before, and the file says why nothing of
+//! the devices is in it.
+
+use core::ffi::{c_char, c_int, c_void};
+use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering};
+
+use crate::activity::{self, NEWEST_CHECKED, OLDEST};
+use crate::callback::{self, CallbackFunction};
+use crate::catalogue::{self, Kind};
+use crate::settings::{Once, Settings, Ties, settings};
+use crate::{buffers, system, window};
+
+type Code = c_int;
+type Request = unsafe extern "C" fn(*mut *mut u8, *mut usize, *mut usize);
+type Complete = unsafe extern "C" fn(*mut c_void, u32, *mut u8, usize, usize);
+
+/// Names of the library, newest first.
+const NAMES: [&core::ffi::CStr; 3] = [c"libcupti.so.13", c"libcupti.so.12", c"libcupti.so"];
+
+/// Flush what is complete, or everything.
+const COMPLETE: u32 = 0;
+const FORCED: u32 = 1;
+
+/// The functions of CUPTI that are used.
+pub(crate) struct Cupti {
+    get_version: unsafe extern "C" fn(*mut u32) -> Code,
+    subscribe: unsafe extern "C" fn(*mut *mut c_void, CallbackFunction, *mut c_void) -> Code,
+    enable_callback: unsafe extern "C" fn(u32, *mut c_void, c_int, u32) -> Code,
+    callback_name: unsafe extern "C" fn(c_int, u32, *mut *const c_char) -> Code,
+    register_buffers: unsafe extern "C" fn(Request, Complete) -> Code,
+    enable: unsafe extern "C" fn(u32) -> Code,
+    disable: unsafe extern "C" fn(u32) -> Code,
+    next_record: unsafe extern "C" fn(*mut u8, usize, *mut *mut c_void) -> Code,
+    flush_all: unsafe extern "C" fn(u32) -> Code,
+    dropped: unsafe extern "C" fn(*mut c_void, u32, *mut usize) -> Code,
+    timestamp: unsafe extern "C" fn(*mut u64) -> Code,
+    /// Newer functions, which may be absent.
+    node_id: Option<unsafe extern "C" fn(*mut c_void, *mut u64) -> Code>,
+    driver_records: Option<unsafe extern "C" fn(u32, u8) -> Code>,
+    runtime_records: Option<unsafe extern "C" fn(u32, u8) -> Code>,
+}
+
+static CUPTI: Once<Cupti> = Once::new();
+static TRIED: AtomicBool = AtomicBool::new(false);
+/// Whether CUPTI may be called: it is attached, and this is no child of a fork.
+static ATTACHED: AtomicBool = AtomicBool::new(false);
+static SUBSCRIBER: AtomicPtr<c_void> = AtomicPtr::new(core::ptr::null_mut());
+static SWITCH: AtomicU32 = AtomicU32::new(OFF);
+
+const OFF: u32 = 0;
+const ON: u32 = 1;
+const SWITCHING: u32 = 2;
+
+/// A function of the library, as a pointer to a function of the type that is wanted.
+macro_rules! function {
+    ($library:expr, $name:literal) => {{
+        let symbol = system::symbol($library, $name);
+        // SAFETY: a null pointer is `None` of an optional function; otherwise CUPTI has a function of this type under this
+        // name since CUDA 12.1, by its headers.
+        unsafe { core::mem::transmute::<*mut c_void, Option<_>>(symbol) }
+    }};
+}
+
+impl Cupti {
+    fn of(library: *mut c_void) -> Option<Self> {
+        Some(Self {
+            get_version: function!(library, c"cuptiGetVersion")?,
+            subscribe: function!(library, c"cuptiSubscribe")?,
+            enable_callback: function!(library, c"cuptiEnableCallback")?,
+            callback_name: function!(library, c"cuptiGetCallbackName")?,
+            register_buffers: function!(library, c"cuptiActivityRegisterCallbacks")?,
+            enable: function!(library, c"cuptiActivityEnable")?,
+            disable: function!(library, c"cuptiActivityDisable")?,
+            next_record: function!(library, c"cuptiActivityGetNextRecord")?,
+            flush_all: function!(library, c"cuptiActivityFlushAll")?,
+            dropped: function!(library, c"cuptiActivityGetNumDroppedRecords")?,
+            timestamp: function!(library, c"cuptiGetTimestamp")?,
+            node_id: function!(library, c"cuptiGetGraphNodeId"),
+            driver_records: function!(library, c"cuptiActivityEnableDriverApi"),
+            runtime_records: function!(library, c"cuptiActivityEnableRuntimeApi"),
+        })
+    }
+}
+
+fn problem(code: Code, what: &[u8]) {
+    catalogue::add(Kind::Problem, code as u32, what);
+}
+
+/// CUPTI, while it may be called.
+#[inline]
+fn attached() -> Option<&'static Cupti> {
+    if ATTACHED.load(Ordering::Acquire) { CUPTI.get() } else { None }
+}
+
+/// Loads CUPTI and, unless windows were asked for, switches it on. Once per process.
+pub(crate) fn attach() {
+    let Some(settings) = settings() else { return };
+    if TRIED.swap(true, Ordering::AcqRel) {
+        return;
+    }
+    let library = find(settings);
+    if library.is_null() {
+        return problem(0, b"CUPTI was not found");
+    }
+    let Some(cupti) = Cupti::of(library) else { return problem(0, b"CUPTI lacks a function that is needed") };
+    // SAFETY: only the first call gets here, and the child of a fork does not try again.
+    unsafe { CUPTI.set(cupti) };
+    let Some(cupti) = CUPTI.get() else { return };
+    let mut version = 0;
+    // SAFETY: the version may be written to.
+    let code = unsafe { (cupti.get_version)(&mut version) };
+    catalogue::add(Kind::Collector, version, env!("CARGO_PKG_VERSION").as_bytes());
+    if code != 0 || version < OLDEST {
+        return problem(code, b"CUPTI is older than CUDA 12.1");
+    }
+    if version > NEWEST_CHECKED {
+        problem(0, b"CUPTI is newer than any that was checked; its records are read as those of CUDA 13");
+    }
+    let mut subscriber = core::ptr::null_mut();
+    // SAFETY: the handle may be written to, and the function stays where it is.
+    let code = unsafe { (cupti.subscribe)(&mut subscriber, callback::called, core::ptr::null_mut()) };
+    if code != 0 {
+        // Another tool is here first. Two cannot share the records either, so the device is left to it.
+        return problem(code, b"cuptiSubscribe");
+    }
+    SUBSCRIBER.store(subscriber, Ordering::Release);
+    // SAFETY: the functions stay where they are.
+    let code = unsafe { (cupti.register_buffers)(buffers::requested, buffers::completed) };
+    if code != 0 {
+        return problem(code, b"cuptiActivityRegisterCallbacks");
+    }
+    ATTACHED.store(true, Ordering::Release);
+    for function in callback::GRAPH_CALLBACKS {
+        // SAFETY: the subscriber is ours. A release that does not know the function refuses, and graphs have no nodes.
+        unsafe { (cupti.enable_callback)(1, subscriber, callback::RESOURCE, function) };
+    }
+    if !settings.windows.are_there() {
+        switch(true);
+        window::begin_without_windows();
+    }
+}
+
+fn find(settings: &Settings) -> *mut c_void {
+    // SAFETY of loading: it is the library that the user named or that NVIDIA ships under this name.
+    if let Some(path) = settings.cupti.as_c() {
+        // SAFETY: see above.
+        return unsafe { system::load(path) };
+    }
+    for name in NAMES {
+        let library = system::loaded(name);
+        if !library.is_null() {
+            return library;
+        }
+    }
+    if let Some(path) = settings.cupti_fallback.as_c() {
+        // SAFETY: see above.
+        let library = unsafe { system::load(path) };
+        if !library.is_null() {
+            return library;
+        }
+    }
+    for name in NAMES {
+        // SAFETY: see above.
+        let library = unsafe { system::load(name) };
+        if !library.is_null() {
+            return library;
+        }
+    }
+    core::ptr::null_mut()
+}
+
+/// In the child of a fork: nothing of CUPTI may be called any more.
+pub(crate) fn forget() {
+    ATTACHED.store(false, Ordering::Relaxed);
+    SWITCH.store(OFF, Ordering::Relaxed);
+}
+
+/// Switches records and callbacks on or off. Both may be wanted at once, by two threads: switching on wins, and waits for
+/// a switching off that has begun.
+pub(crate) fn switch(on: bool) {
+    let (Some(cupti), Some(settings)) = (attached(), settings()) else { return };
+    let (from, to) = if on { (OFF, ON) } else { (ON, OFF) };
+    // Switching takes some milliseconds; whoever waits longer does without.
+    const ATTEMPTS: u32 = 100;
+    for _ in 0..ATTEMPTS {
+        match SWITCH.compare_exchange(from, SWITCHING, Ordering::AcqRel, Ordering::Acquire) {
+            Ok(_) => break,
+            Err(SWITCHING) if on => system::sleep(1),
+            Err(_) => return,
+        }
+    }
+    if !on && window::any_open() {
+        SWITCH.store(ON, Ordering::Release);
+        return;
+    }
+    let kinds = [activity::CONCURRENT_KERNEL, activity::MEMCPY, activity::MEMCPY_PEER, activity::MEMSET];
+    let graphs = [activity::GRAPH_TRACE];
+    let calls = [activity::RUNTIME, activity::DRIVER];
+    let graphs = graphs.iter().filter(|_| settings.whole_graphs);
+    let calls = calls.iter().filter(|_| settings.ties == Ties::AllRecords);
+    for kind in kinds.iter().chain(graphs).chain(calls) {
+        // SAFETY: a kind is only a number.
+        let code = unsafe { if on { (cupti.enable)(*kind) } else { (cupti.disable)(*kind) } };
+        if code != 0 && on {
+            problem(code, b"cuptiActivityEnable");
+        }
+    }
+    callback::switch(cupti, SUBSCRIBER.load(Ordering::Acquire), settings.ties, on);
+    SWITCH.store(to, Ordering::Release);
+}
+
+/// Has CUPTI hand over what it has: what is complete, or at the end everything.
+pub(crate) fn flush(everything: bool) {
+    if let Some(cupti) = attached() {
+        // SAFETY: may be called from any thread that is not inside a callback.
+        unsafe { (cupti.flush_all)(if everything { FORCED } else { COMPLETE }) };
+    }
+}
+
+/// The device clock; zero where there is none.
+pub(crate) fn device_clock() -> u64 {
+    let mut time = 0;
+    if let Some(cupti) = attached() {
+        // SAFETY: the time may be written to.
+        unsafe { (cupti.timestamp)(&mut time) };
+    }
+    time
+}
+
+/// Records that CUPTI has dropped since it was last asked.
+pub(crate) fn dropped(context: *mut c_void, stream: u32) -> u64 {
+    let mut count = 0;
+    if let Some(cupti) = attached() {
+        // SAFETY: the count may be written to; context and stream are those CUPTI gave with a buffer.
+        unsafe { (cupti.dropped)(context, stream, &mut count) };
+    }
+    count as u64
+}
+
+/// The record after `record` in a buffer; null after the last.
+///
+/// # Safety
+///
+/// `memory` holds `valid` bytes that CUPTI wrote; `record` is null or what this gave for the same buffer.
+pub(crate) unsafe fn next_record(memory: *mut u8, valid: usize, record: *mut c_void) -> *mut c_void {
+    let mut record = record;
+    // SAFETY: by the contract.
+    match attached() {
+        Some(cupti) if unsafe { (cupti.next_record)(memory, valid, &mut record) } == 0 => record,
+        _ => core::ptr::null_mut(),
+    }
+}
+
+/// The name of a function by its number in a domain; empty where there is none.
+pub(crate) fn function_name(domain: c_int, function: u32) -> &'static [u8] {
+    let mut name = core::ptr::null();
+    match attached() {
+        // SAFETY: the name may be written to, and what is written is a constant of CUPTI.
+        Some(cupti) if unsafe { (cupti.callback_name)(domain, function, &mut name) } == 0 => unsafe {
+            system::text(name, 256)
+        },
+        _ => &[],
+    }
+}
+
+/// The number of a node of a graph.
+pub(crate) fn node_id(node: *mut c_void) -> Option<u64> {
+    let function = attached()?.node_id?;
+    let mut number = 0;
+    // SAFETY: the node is the one CUPTI just told of, and the number may be written to.
+    (!node.is_null() && unsafe { function(node, &mut number) } == 0).then_some(number)
+}
+
+impl Cupti {
+    /// Switches the callback of a function, or CUPTI's own records of it.
+    pub(crate) fn switch_function(&self, subscriber: *mut c_void, domain: c_int, function: u32, ties: Ties, on: bool) {
+        let records = if domain == callback::DRIVER { self.driver_records } else { self.runtime_records };
+        match (ties, records) {
+            // SAFETY: numbers only.
+            (Ties::Records, Some(records)) => unsafe { records(function, u8::from(on)) },
+            (Ties::Records | Ties::AllRecords | Ties::None, _) => return,
+            // SAFETY: the subscriber is ours.
+            _ => unsafe { (self.enable_callback)(u32::from(on), subscriber, domain, function) },
+        };
+    }
+}

@@ -1,0 +1,48 @@
+//! What the devices are, asked of the driver that is in the process.
+
+use core::ffi::{c_char, c_int, c_void};
+
+use crate::system;
+
+/// A device as the driver describes it.
+pub(crate) struct Device {
+    pub(crate) name: [u8; 128],
+    pub(crate) uuid: [u8; 16],
+    pub(crate) memory: u64,
+}
+
+type GetDevice = unsafe extern "C" fn(*mut c_int, c_int) -> c_int;
+type GetName = unsafe extern "C" fn(*mut c_char, c_int, c_int) -> c_int;
+type GetUuid = unsafe extern "C" fn(*mut [u8; 16], c_int) -> c_int;
+type GetMemory = unsafe extern "C" fn(*mut usize, c_int) -> c_int;
+
+/// The device with that ordinal. None of the functions needs a context, and CUDA is initialised when there is work.
+pub(crate) fn describe(ordinal: u32) -> Option<Device> {
+    let driver = system::loaded(c"libcuda.so.1");
+    if driver.is_null() {
+        return None;
+    }
+    let symbol = |name| system::symbol(driver, name);
+    let (device, name) = (symbol(c"cuDeviceGet"), symbol(c"cuDeviceGetName"));
+    let (uuid, memory) = (symbol(c"cuDeviceGetUuid_v2"), symbol(c"cuDeviceTotalMem_v2"));
+    if [device, name, uuid, memory].iter().any(|function| function.is_null()) {
+        return None;
+    }
+    let mut found = Device { name: [0; 128], uuid: [0; 16], memory: 0 };
+    let (mut handle, mut bytes) = (0, 0);
+    // SAFETY: the driver has functions of these types under these names, by its headers; all that they are given may be
+    // written to, and the name is shorter than its room by one byte, which stays zero.
+    let code = unsafe {
+        let device = core::mem::transmute::<*mut c_void, GetDevice>(device);
+        let name = core::mem::transmute::<*mut c_void, GetName>(name);
+        let uuid = core::mem::transmute::<*mut c_void, GetUuid>(uuid);
+        let memory = core::mem::transmute::<*mut c_void, GetMemory>(memory);
+        let code = device(&mut handle, ordinal as c_int);
+        if code != 0 {
+            return None;
+        }
+        name(found.name.as_mut_ptr().cast(), 127, handle) | uuid(&mut found.uuid, handle) | memory(&mut bytes, handle)
+    };
+    found.memory = bytes as u64;
+    (code == 0).then_some(found)
+}

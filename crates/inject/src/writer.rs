@@ -1,0 +1,428 @@
+//! The writer thread: fetches what threads and CUPTI have, turns it into `wire` records and appends them to the file.
+//!
+//! It wakes up every few milliseconds. A block reaches the file with one `write`, so that what a killed process loses is what
+//! was not fetched yet, and CUPTI's part of it at most one flush old.
+
+use core::ffi::{c_int, c_void};
+
+use wire::{BlockWriter, Counter, Name, Place, Record, Shape, Span, StyleOfEnd};
+
+use crate::activity::{self, CopyOrFill, GraphTrace, Kernel, PeerCopy};
+use crate::buffers::{self, Filled};
+use crate::log::{self, Entry, Kind};
+use crate::settings::settings;
+use crate::texts::Texts;
+use crate::{callback, catalogue, cupti, devices, exit, system, window};
+
+/// Bytes of a block.
+const BLOCK: usize = 256 << 10;
+/// Milliseconds between two rounds: a ring takes some 16,000 launches in between.
+const TICK: u32 = 10;
+/// Milliseconds between two readings of the clocks.
+const CLOCKS: u32 = 1000;
+/// Functions of a domain whose names are remembered.
+const FUNCTIONS: usize = 1500;
+/// Devices that are described.
+const DEVICES: u32 = 64;
+
+/// All the writer thread knows. Begins as zeroes, in memory of its own, so that the child of a fork begins anew.
+struct Writer {
+    file: c_int,
+    /// The thread that host records of the current block are of; zero for none yet.
+    thread: u32,
+    /// How far the catalogue was read.
+    named: usize,
+    /// Devices that were described, by bits.
+    described: u64,
+    /// The device clock minus the monotonic one.
+    offset: u64,
+    ended: u64,
+    counts: Counts,
+    written: Counts,
+    /// Numbers of the names of functions, plus one, of driver and runtime.
+    functions: [[u32; FUNCTIONS]; 2],
+    texts: Texts,
+    block: [u8; BLOCK],
+}
+
+/// What was lost so far, by cause.
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+struct Counts {
+    device_dropped: u64,
+    host_dropped: u64,
+    cut: u64,
+    unknown: u64,
+    unfinished: u64,
+    unwritten: u64,
+    launches: u64,
+    without_log: u64,
+    names_dropped: u64,
+}
+
+/// Starts the thread.
+pub(crate) fn start(file: c_int) -> bool {
+    let memory = system::memory(size_of::<Writer>());
+    // SAFETY: null, or zeroed memory of that size for nobody else; all zero is a writer that has written nothing.
+    let Some(writer) = (unsafe { memory.cast::<Writer>().as_mut() }) else { return false };
+    writer.file = file;
+    let started = system::start_thread(run, memory.cast());
+    if !started {
+        // SAFETY: it was made here, and no thread has it.
+        unsafe { system::release(memory, size_of::<Writer>()) };
+    }
+    started
+}
+
+extern "C" fn run(writer: *mut c_void) -> *mut c_void {
+    // SAFETY: `start` made it for this thread alone.
+    if let Some(writer) = unsafe { writer.cast::<Writer>().as_mut() } {
+        writer.live();
+    }
+    core::ptr::null_mut()
+}
+
+impl Writer {
+    fn live(&mut self) {
+        self.counts.unwritten += system::write(self.file, &wire::header()) as u64;
+        let mut block = Block::new(self);
+        block.begin();
+        block.finish();
+        let flush = settings().map_or(CLOCKS, |settings| settings.flush);
+        let mut time: u32 = 0;
+        loop {
+            let leaving = exit::is_near();
+            if !leaving && time.is_multiple_of(flush.next_multiple_of(TICK).max(TICK)) {
+                cupti::flush(false);
+            }
+            let mut block = Block::new(self);
+            block.round();
+            if leaving || time.is_multiple_of(CLOCKS) {
+                block.clocks();
+                block.counts();
+            }
+            if leaving {
+                block.put(&Record::Finish { style: StyleOfEnd::Exit });
+            }
+            block.finish();
+            if leaving {
+                exit::done();
+                return;
+            }
+            window::settle();
+            system::sleep(TICK);
+            time = time.wrapping_add(TICK);
+        }
+    }
+}
+
+/// A block that is being filled.
+struct Block<'w> {
+    writer: &'w mut Writer,
+    open: Option<BlockWriter<'w>>,
+}
+
+/// The room of a block, apart from the rest of the writer.
+fn room<'w>(writer: &mut Writer) -> &'w mut [u8] {
+    // SAFETY: the room is only used through the one open block, which does not outlive the writer: a block is finished
+    // before the next one takes the room again, and nothing else touches that field.
+    unsafe { core::slice::from_raw_parts_mut(writer.block.as_mut_ptr(), BLOCK) }
+}
+
+impl<'w> Block<'w> {
+    fn new(writer: &'w mut Writer) -> Self {
+        writer.thread = 0;
+        let open = Some(BlockWriter::new(room(writer)));
+        Self { writer, open }
+    }
+
+    /// Writes the block to the file and begins another.
+    fn finish(&mut self) {
+        if let Some(open) = self.open.take() {
+            self.writer.counts.unwritten += system::write(self.writer.file, open.finish()) as u64;
+        }
+        self.writer.thread = 0;
+        self.open = Some(BlockWriter::new(room(self.writer)));
+    }
+
+    /// Adds a record that stands for itself.
+    fn put(&mut self, record: &Record<'_>) {
+        for _ in 0..2 {
+            if self.open.as_mut().is_some_and(|open| open.push(record)) {
+                return;
+            }
+            self.finish();
+        }
+    }
+
+    /// Adds a record of a thread.
+    fn put_host(&mut self, thread: u32, record: &Record<'_>) {
+        for _ in 0..2 {
+            let known = self.writer.thread == thread;
+            if let Some(open) = &mut self.open
+                && (known || open.push(&Record::Thread { thread }))
+                && open.push(record)
+            {
+                self.writer.thread = thread;
+                return;
+            }
+            self.finish();
+        }
+    }
+
+    /// The number of a text, which is written where it is new.
+    fn text(&mut self, text: &[u8]) -> u32 {
+        let (number, new) = self.writer.texts.number(text);
+        if new {
+            self.writer.counts.cut += u64::from(text.len() >= wire::LONGEST_TEXT);
+            self.put(&Record::Text { number, text });
+        }
+        number
+    }
+
+    fn begin(&mut self) {
+        let (process, parent) = system::processes();
+        let mut room = [0; 64];
+        let name = system::read_small(c"/proc/self/comm", &mut room).trim_ascii_end();
+        self.put(&Record::Process { process, parent, name });
+        self.clocks();
+    }
+
+    /// Reads the clocks; the one of several readings between which the least time passed.
+    fn clocks(&mut self) {
+        let mut best = (u64::MAX, Record::Clocks { monotonic: 0, wall: 0, device: 0 }, 0);
+        for _ in 0..5 {
+            let before = system::monotonic();
+            let (wall, device) = (system::wall(), cupti::device_clock());
+            let after = system::monotonic();
+            let (took, monotonic) = (after.saturating_sub(before), before.midpoint(after));
+            if took < best.0 {
+                best = (took, Record::Clocks { monotonic, wall, device }, device.wrapping_sub(monotonic));
+            }
+        }
+        self.writer.offset = best.2;
+        self.put(&best.1);
+    }
+
+    /// Fetches everything there is.
+    fn round(&mut self) {
+        let named = self.writer.named;
+        self.writer.named = catalogue::read(named, |entry| {
+            let catalogue::Entry { kind, number, text } = entry;
+            match kind {
+                kind if kind == catalogue::Kind::Domain as u8 => self.put(&Record::Domain { number, text }),
+                kind if kind == catalogue::Kind::Registered as u8 => self.put(&Record::Registered { number, text }),
+                kind if kind == catalogue::Kind::Problem as u8 => {
+                    self.put(&Record::Problem { code: number, what: text });
+                }
+                _ => self.put(&Record::Collector { cupti: number, version: text }),
+            }
+        });
+        let mut ended = self.writer.ended;
+        self.writer.counts.host_dropped = log::drain_all(&mut ended, |thread, entry| self.entry(thread, &entry));
+        self.writer.ended = ended;
+        buffers::drain(|filled| self.buffer(&filled));
+    }
+
+    /// An entry of a thread's log.
+    fn entry(&mut self, thread: u32, entry: &Entry<'_>) {
+        let &Entry { kind, number, time, first, second, text } = entry;
+        let name = |block: &mut Self| match second {
+            0 => Name::Text(block.text(text)),
+            registered => Name::Registered(registered as u32),
+        };
+        let record = if kind == Kind::Call as u8 {
+            let function = self.function(number);
+            Record::Call { function, correlation: second as u32, span: Span { start: time, duration: first } }
+        } else if kind == Kind::Push as u8 {
+            Record::Push { domain: number, depth: first as u32, time, name: name(self) }
+        } else if kind == Kind::Pop as u8 {
+            Record::Pop { domain: number, depth: first as u32, time }
+        } else if kind == Kind::Start as u8 {
+            Record::Start { domain: number, handle: first, time, name: name(self) }
+        } else if kind == Kind::End as u8 {
+            Record::End { handle: first, time }
+        } else if kind == Kind::Node as u8 {
+            Record::Node { node: first, original: second, time }
+        } else {
+            Record::Window { open: number != 0, time }
+        };
+        self.put_host(thread, &record);
+    }
+
+    /// The number of a function's name.
+    fn function(&mut self, packed: u32) -> u32 {
+        let (domain, function) = callback::unpacked(packed);
+        let place = (usize::from(domain == callback::RUNTIME), function as usize);
+        let known = self.writer.functions.get(place.0).and_then(|of_domain| of_domain.get(place.1)).copied();
+        let name = cupti::function_name(domain, function);
+        self.writer.counts.launches += u64::from(callback::launches(name));
+        if let Some(known) = known.and_then(|known| known.checked_sub(1)) {
+            return known;
+        }
+        let number = self.text(name);
+        if let Some(slot) = self.writer.functions.get_mut(place.0).and_then(|of_domain| of_domain.get_mut(place.1)) {
+            *slot = number.wrapping_add(1);
+        }
+        number
+    }
+
+    /// A buffer that CUPTI has filled.
+    fn buffer(&mut self, filled: &Filled) {
+        let mut record = core::ptr::null_mut();
+        loop {
+            // SAFETY: CUPTI filled the buffer, and the record is from it.
+            record = unsafe { cupti::next_record(filled.memory, filled.valid, record) };
+            if record.is_null() {
+                break;
+            }
+            // SAFETY: the record is CUPTI's, in a buffer that is ours until it is lent again.
+            unsafe { self.activity(record) };
+        }
+        self.writer.counts.device_dropped += cupti::dropped(filled.context, filled.stream);
+    }
+
+    /// # Safety
+    ///
+    /// `record` is an activity record of CUPTI.
+    unsafe fn activity(&mut self, record: *const c_void) {
+        // SAFETY: every record begins with its kind; the structure of each kind is no longer than the record of any
+        // release that is let in, see `activity`.
+        unsafe {
+            match record.cast::<u32>().read() {
+                activity::KERNEL | activity::CONCURRENT_KERNEL => self.kernel(&*record.cast()),
+                activity::MEMCPY => self.copy(&*record.cast()),
+                activity::MEMSET => self.fill(&*record.cast()),
+                activity::MEMCPY_PEER => self.peer_copy(&*record.cast()),
+                activity::GRAPH_TRACE => self.graph(&*record.cast()),
+                kind @ (activity::DRIVER | activity::RUNTIME) => self.call(kind, &*record.cast()),
+                _ => self.writer.counts.unknown += 1,
+            }
+        }
+    }
+
+    /// Writes device work, and before it the device where it is new.
+    fn put_work(&mut self, place: &Place, record: &Record<'_>) {
+        if place.span.start == 0 || place.span.duration == u64::MAX {
+            self.writer.counts.unfinished += 1;
+            return;
+        }
+        if place.device < DEVICES && self.writer.described & 1 << place.device == 0 {
+            self.writer.described |= 1 << place.device;
+            if let Some(device) = devices::describe(place.device) {
+                let name = device.name.split(|byte| *byte == 0).next().unwrap_or_default();
+                let (ordinal, memory, uuid) = (place.device, device.memory, device.uuid);
+                self.put(&Record::Device { ordinal, memory, uuid, name });
+            }
+        }
+        self.put(record);
+    }
+
+    fn kernel(&mut self, kernel: &Kernel) {
+        // SAFETY: the name is a C string that CUPTI keeps.
+        let name = unsafe { system::text(kernel.name, wire::LONGEST_TEXT) };
+        let place = Place {
+            device: kernel.device,
+            context: kernel.context,
+            stream: kernel.stream,
+            correlation: kernel.correlation,
+            node: kernel.node,
+            span: span(kernel.start, kernel.end),
+        };
+        let shape = Shape {
+            grid: kernel.grid,
+            block: kernel.block,
+            registers: u32::from(kernel.registers),
+            shared_static: kernel.shared_static,
+            shared_dynamic: kernel.shared_dynamic,
+        };
+        let name = self.text(name);
+        self.put_work(&place, &Record::Kernel { name, place, shape });
+    }
+
+    fn copy(&mut self, copy: &CopyOrFill) {
+        let place = copy.place();
+        self.put_work(&place, &Record::Copy { direction: copy.direction, bytes: copy.bytes, place });
+    }
+
+    fn fill(&mut self, fill: &CopyOrFill) {
+        let place = fill.place();
+        self.put_work(&place, &Record::Fill { bytes: fill.bytes, place });
+    }
+
+    fn peer_copy(&mut self, copy: &PeerCopy) {
+        let place = Place {
+            device: copy.device,
+            context: copy.context,
+            stream: copy.stream,
+            correlation: copy.correlation,
+            node: copy.node,
+            span: span(copy.start, copy.end),
+        };
+        self.put_work(&place, &Record::Copy { direction: copy.direction, bytes: copy.bytes, place });
+    }
+
+    fn graph(&mut self, graph: &GraphTrace) {
+        let place = Place {
+            device: graph.device,
+            context: graph.context,
+            stream: graph.stream,
+            correlation: graph.correlation,
+            node: 0,
+            span: span(graph.start, graph.end),
+        };
+        self.put_work(&place, &Record::Graph { graph: graph.graph, place });
+    }
+
+    /// A call that CUPTI recorded itself, in its own clock.
+    fn call(&mut self, kind: u32, call: &activity::Call) {
+        let domain = if kind == activity::DRIVER { callback::DRIVER } else { callback::RUNTIME };
+        let function = self.function(callback::packed(domain, call.function));
+        let start = call.start.wrapping_sub(self.writer.offset);
+        let span = Span { start, duration: call.end.saturating_sub(call.start) };
+        self.put_host(call.thread, &Record::Call { function, correlation: call.correlation, span });
+    }
+
+    /// What was lost, where that has changed.
+    fn counts(&mut self) {
+        self.writer.counts.without_log = log::without_log();
+        self.writer.counts.names_dropped = catalogue::dropped();
+        let (now, before) = (self.writer.counts, self.writer.written);
+        if now == before {
+            return;
+        }
+        self.writer.written = now;
+        for (counter, value) in [
+            (Counter::DeviceRecordsDropped, now.device_dropped),
+            (Counter::HostRecordsDropped, now.host_dropped),
+            (Counter::ThreadsWithoutLog, now.without_log),
+            (Counter::NamesDropped, now.names_dropped),
+            (Counter::TextsCut, now.cut),
+            (Counter::RecordsUnknown, now.unknown),
+            (Counter::RecordsUnfinished, now.unfinished),
+            (Counter::BytesUnwritten, now.unwritten),
+            (Counter::Launches, now.launches),
+        ] {
+            if value > 0 {
+                self.put(&Record::Count { counter, value });
+            }
+        }
+    }
+}
+
+impl CopyOrFill {
+    fn place(&self) -> Place {
+        Place {
+            device: self.device,
+            context: self.context,
+            stream: self.stream,
+            correlation: self.correlation,
+            node: self.node,
+            span: span(self.start, self.end),
+        }
+    }
+}
+
+/// A span; one that has not ended has no length that a reader could take for one.
+fn span(start: u64, end: u64) -> Span {
+    Span { start, duration: if end == 0 { u64::MAX } else { end.saturating_sub(start) } }
+}

@@ -1,0 +1,574 @@
+//! The records, and how each is written and read.
+
+use crate::number::{Input, Output};
+
+/// Begin and length of something, in nanoseconds of one clock.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Span {
+    /// Begin.
+    pub start: u64,
+    /// Length.
+    pub duration: u64,
+}
+
+/// Where device work ran, what launched it, and when.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Place {
+    /// Ordinal of the device, as the process counts.
+    pub device: u32,
+    /// CUDA context.
+    pub context: u32,
+    /// CUDA stream.
+    pub stream: u32,
+    /// Number of the call that launched it.
+    pub correlation: u32,
+    /// Node of the graph it belongs to; zero for none.
+    pub node: u64,
+    /// Time on the device, in the device clock.
+    pub span: Span,
+}
+
+/// How a kernel was launched.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Shape {
+    /// Blocks.
+    pub grid: [u32; 3],
+    /// Threads of a block.
+    pub block: [u32; 3],
+    /// Registers of a thread.
+    pub registers: u32,
+    /// Shared memory of a block, fixed at compile time.
+    pub shared_static: u32,
+    /// Shared memory of a block, asked for at launch.
+    pub shared_dynamic: u32,
+}
+
+/// What a range is called.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Name {
+    /// A text of the file.
+    Text(u32),
+    /// A string the application registered; see [`Record::Registered`].
+    Registered(u32),
+}
+
+/// How a file came to its end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StyleOfEnd {
+    /// The process left through `exit`, and everything was flushed.
+    Exit,
+    /// Flushing took longer than the application may be held up, so that something may be missing.
+    Impatient,
+}
+
+/// What a collector counts of its own losses. The last value of each in a file is the one that holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Counter {
+    /// Device records CUPTI dropped because no buffer was free.
+    DeviceRecordsDropped,
+    /// Calls and ranges not recorded because a thread's log was full.
+    HostRecordsDropped,
+    /// Threads that got no log because there are too many.
+    ThreadsWithoutLog,
+    /// Names of domains and registered strings that did not fit.
+    NamesDropped,
+    /// Texts that were cut.
+    TextsCut,
+    /// Device records of a kind that is not understood.
+    RecordsUnknown,
+    /// Device records without times, because their work had not finished.
+    RecordsUnfinished,
+    /// Bytes that could not be written.
+    BytesUnwritten,
+    /// Launches seen on the host, inside the window where there is one.
+    Launches,
+    /// A counter of a newer collector.
+    Other(u32),
+}
+
+impl Counter {
+    const fn number(self) -> u32 {
+        match self {
+            Self::DeviceRecordsDropped => 1,
+            Self::HostRecordsDropped => 2,
+            Self::ThreadsWithoutLog => 3,
+            Self::NamesDropped => 4,
+            Self::TextsCut => 5,
+            Self::RecordsUnknown => 6,
+            Self::RecordsUnfinished => 7,
+            Self::BytesUnwritten => 8,
+            Self::Launches => 9,
+            Self::Other(number) => number,
+        }
+    }
+
+    const fn of(number: u32) -> Self {
+        match number {
+            1 => Self::DeviceRecordsDropped,
+            2 => Self::HostRecordsDropped,
+            3 => Self::ThreadsWithoutLog,
+            4 => Self::NamesDropped,
+            5 => Self::TextsCut,
+            6 => Self::RecordsUnknown,
+            7 => Self::RecordsUnfinished,
+            8 => Self::BytesUnwritten,
+            9 => Self::Launches,
+            other => Self::Other(other),
+        }
+    }
+}
+
+/// One record. Host times are of the monotonic clock; device times are of the clock CUPTI reports in, and
+/// [`Record::Clocks`] says how the two lie to each other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Record<'a> {
+    /// Whose file it is; the first record.
+    Process {
+        /// Its number.
+        process: u32,
+        /// Its parent's number.
+        parent: u32,
+        /// The name the system shows, without a path.
+        name: &'a [u8],
+    },
+    /// The collector, and CUPTI where it could be loaded.
+    Collector {
+        /// What `cuptiGetVersion` says; zero without CUPTI.
+        cupti: u32,
+        /// Version of the collector.
+        version: &'a [u8],
+    },
+    /// Why something could not be collected.
+    Problem {
+        /// The code that a function gave back; zero where there is none.
+        code: u32,
+        /// What could not be done.
+        what: &'a [u8],
+    },
+    /// Clocks read at the same moment.
+    Clocks {
+        /// The monotonic clock.
+        monotonic: u64,
+        /// The wall clock.
+        wall: u64,
+        /// The device clock; zero before there is one.
+        device: u64,
+    },
+    /// A device.
+    Device {
+        /// Ordinal, as the process counts.
+        ordinal: u32,
+        /// Its memory.
+        memory: u64,
+        /// The driver's permanent identifier.
+        uuid: [u8; 16],
+        /// Its name.
+        name: &'a [u8],
+    },
+    /// A text and its number.
+    Text {
+        /// The number; unique in the file.
+        number: u32,
+        /// The text.
+        text: &'a [u8],
+    },
+    /// An NVTX domain and its number.
+    Domain {
+        /// The number; zero is the default domain and never named.
+        number: u32,
+        /// Its name.
+        text: &'a [u8],
+    },
+    /// A registered string and its number.
+    Registered {
+        /// The number.
+        number: u32,
+        /// The string.
+        text: &'a [u8],
+    },
+    /// Host records from here to the end of the block are of this thread.
+    Thread {
+        /// The system's number of it.
+        thread: u32,
+    },
+    /// A range was pushed.
+    Push {
+        /// Its domain.
+        domain: u32,
+        /// How many were open before, in that domain on that thread.
+        depth: u32,
+        /// When.
+        time: u64,
+        /// What it is called.
+        name: Name,
+    },
+    /// A range was popped.
+    Pop {
+        /// Its domain.
+        domain: u32,
+        /// How many stay open.
+        depth: u32,
+        /// When.
+        time: u64,
+    },
+    /// A range was started.
+    Start {
+        /// Its domain.
+        domain: u32,
+        /// Its handle.
+        handle: u64,
+        /// When.
+        time: u64,
+        /// What it is called.
+        name: Name,
+    },
+    /// A range was ended, on whichever thread.
+    End {
+        /// Its handle.
+        handle: u64,
+        /// When.
+        time: u64,
+    },
+    /// A call of the CUDA runtime or driver.
+    Call {
+        /// The function; a text of the file.
+        function: u32,
+        /// Ties the call to the work it launched.
+        correlation: u32,
+        /// When.
+        span: Span,
+    },
+    /// A node of a CUDA graph was made, by capture or by copying another.
+    Node {
+        /// The node.
+        node: u64,
+        /// The one it is a copy of; zero for none.
+        original: u64,
+        /// When.
+        time: u64,
+    },
+    /// Collection began or ended, by the window that was asked for.
+    Window {
+        /// Whether it began.
+        open: bool,
+        /// When.
+        time: u64,
+    },
+    /// A kernel.
+    Kernel {
+        /// Mangled name; a text of the file.
+        name: u32,
+        /// Where and when.
+        place: Place,
+        /// How it was launched.
+        shape: Shape,
+    },
+    /// A copy.
+    Copy {
+        /// CUPTI's number of the direction.
+        direction: u8,
+        /// Bytes copied.
+        bytes: u64,
+        /// Where and when.
+        place: Place,
+    },
+    /// A fill.
+    Fill {
+        /// Bytes filled.
+        bytes: u64,
+        /// Where and when.
+        place: Place,
+    },
+    /// A whole graph, where graphs are recorded and not their nodes.
+    Graph {
+        /// CUPTI's number of the graph.
+        graph: u32,
+        /// Where and when.
+        place: Place,
+    },
+    /// What was lost so far.
+    Count {
+        /// Of what.
+        counter: Counter,
+        /// How much.
+        value: u64,
+    },
+    /// The file is complete.
+    Finish {
+        /// How it came to its end.
+        style: StyleOfEnd,
+    },
+}
+
+/// What records of a block are relative to.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Base {
+    host: u64,
+    device: u64,
+    correlation: u32,
+}
+
+impl Base {
+    fn put_host(&mut self, output: &mut Output<'_>, time: u64) {
+        output.signed(time.wrapping_sub(self.host) as i64);
+        self.host = time;
+    }
+
+    fn get_host(&mut self, input: &mut Input<'_>) -> Option<u64> {
+        self.host = self.host.wrapping_add(input.signed()? as u64);
+        Some(self.host)
+    }
+
+    fn put_correlation(&mut self, output: &mut Output<'_>, correlation: u32) {
+        output.signed(i64::from(correlation.wrapping_sub(self.correlation) as i32));
+        self.correlation = correlation;
+    }
+
+    fn get_correlation(&mut self, input: &mut Input<'_>) -> Option<u32> {
+        self.correlation = self.correlation.wrapping_add(i32::try_from(input.signed()?).ok()? as u32);
+        Some(self.correlation)
+    }
+
+    fn put_place(&mut self, output: &mut Output<'_>, place: &Place) {
+        output.number(u64::from(place.device));
+        output.number(u64::from(place.context));
+        output.number(u64::from(place.stream));
+        self.put_correlation(output, place.correlation);
+        output.number(place.node);
+        output.signed(place.span.start.wrapping_sub(self.device) as i64);
+        output.number(place.span.duration);
+        self.device = place.span.start;
+    }
+
+    fn get_place(&mut self, input: &mut Input<'_>) -> Option<Place> {
+        let (device, context, stream) = (input.narrow()?, input.narrow()?, input.narrow()?);
+        let correlation = self.get_correlation(input)?;
+        let node = input.number()?;
+        self.device = self.device.wrapping_add(input.signed()? as u64);
+        let span = Span { start: self.device, duration: input.number()? };
+        Some(Place { device, context, stream, correlation, node, span })
+    }
+}
+
+fn put_name(output: &mut Output<'_>, name: Name) {
+    match name {
+        Name::Text(number) => output.number(u64::from(number) << 1),
+        Name::Registered(number) => output.number(u64::from(number) << 1 | 1),
+    }
+}
+
+fn get_name(input: &mut Input<'_>) -> Option<Name> {
+    let packed = input.number()?;
+    let number = u32::try_from(packed >> 1).ok()?;
+    Some(if packed & 1 == 0 { Name::Text(number) } else { Name::Registered(number) })
+}
+
+fn text(text: &[u8]) -> &[u8] {
+    text.get(..crate::LONGEST_TEXT).unwrap_or(text)
+}
+
+impl<'a> Record<'a> {
+    const fn tag(&self) -> u8 {
+        match self {
+            Self::Process { .. } => 1,
+            Self::Collector { .. } => 2,
+            Self::Problem { .. } => 3,
+            Self::Clocks { .. } => 4,
+            Self::Device { .. } => 5,
+            Self::Text { .. } => 6,
+            Self::Domain { .. } => 7,
+            Self::Registered { .. } => 8,
+            Self::Thread { .. } => 9,
+            Self::Push { .. } => 10,
+            Self::Pop { .. } => 11,
+            Self::Start { .. } => 12,
+            Self::End { .. } => 13,
+            Self::Call { .. } => 14,
+            Self::Node { .. } => 15,
+            Self::Window { .. } => 16,
+            Self::Kernel { .. } => 17,
+            Self::Copy { .. } => 18,
+            Self::Fill { .. } => 19,
+            Self::Graph { .. } => 20,
+            Self::Count { .. } => 21,
+            Self::Finish { .. } => 22,
+        }
+    }
+
+    /// Writes tag, length and fields; whether they fit is known to the output.
+    pub(crate) fn put(&self, fields: &mut Output<'_>, base: &mut Base) -> u8 {
+        match *self {
+            Self::Process { process, parent, name } => {
+                fields.number(u64::from(process));
+                fields.number(u64::from(parent));
+                fields.bytes(text(name));
+            }
+            Self::Collector { cupti, version } => {
+                fields.number(u64::from(cupti));
+                fields.bytes(text(version));
+            }
+            Self::Problem { code, what } => {
+                fields.number(u64::from(code));
+                fields.bytes(text(what));
+            }
+            Self::Clocks { monotonic, wall, device } => {
+                for clock in [monotonic, wall, device] {
+                    fields.number(clock);
+                }
+            }
+            Self::Device { ordinal, memory, uuid, name } => {
+                fields.number(u64::from(ordinal));
+                fields.number(memory);
+                fields.bytes(&uuid);
+                fields.bytes(text(name));
+            }
+            Self::Text { number, text: contents }
+            | Self::Domain { number, text: contents }
+            | Self::Registered { number, text: contents } => {
+                fields.number(u64::from(number));
+                fields.bytes(text(contents));
+            }
+            Self::Thread { thread } => fields.number(u64::from(thread)),
+            Self::Push { domain, depth, time, name } => {
+                fields.number(u64::from(domain));
+                fields.number(u64::from(depth));
+                base.put_host(fields, time);
+                put_name(fields, name);
+            }
+            Self::Pop { domain, depth, time } => {
+                fields.number(u64::from(domain));
+                fields.number(u64::from(depth));
+                base.put_host(fields, time);
+            }
+            Self::Start { domain, handle, time, name } => {
+                fields.number(u64::from(domain));
+                fields.number(handle);
+                base.put_host(fields, time);
+                put_name(fields, name);
+            }
+            Self::End { handle, time } => {
+                fields.number(handle);
+                base.put_host(fields, time);
+            }
+            Self::Call { function, correlation, span } => {
+                fields.number(u64::from(function));
+                base.put_correlation(fields, correlation);
+                base.put_host(fields, span.start);
+                fields.number(span.duration);
+            }
+            Self::Node { node, original, time } => {
+                fields.number(node);
+                fields.number(original);
+                base.put_host(fields, time);
+            }
+            Self::Window { open, time } => {
+                fields.byte(u8::from(open));
+                base.put_host(fields, time);
+            }
+            Self::Kernel { name, place, shape } => {
+                fields.number(u64::from(name));
+                base.put_place(fields, &place);
+                for size in shape.grid.into_iter().chain(shape.block) {
+                    fields.number(u64::from(size));
+                }
+                for size in [shape.registers, shape.shared_static, shape.shared_dynamic] {
+                    fields.number(u64::from(size));
+                }
+            }
+            Self::Copy { direction, bytes, place } => {
+                fields.byte(direction);
+                fields.number(bytes);
+                base.put_place(fields, &place);
+            }
+            Self::Fill { bytes, place } => {
+                fields.number(bytes);
+                base.put_place(fields, &place);
+            }
+            Self::Graph { graph, place } => {
+                fields.number(u64::from(graph));
+                base.put_place(fields, &place);
+            }
+            Self::Count { counter, value } => {
+                fields.number(u64::from(counter.number()));
+                fields.number(value);
+            }
+            Self::Finish { style } => fields.byte(match style {
+                StyleOfEnd::Exit => 0,
+                StyleOfEnd::Impatient => 1,
+            }),
+        }
+        self.tag()
+    }
+
+    /// Reads the fields of a record; `Ok(None)` for a tag of a newer writer, an error where the fields are none.
+    pub(crate) fn get(tag: u8, mut fields: Input<'a>, base: &mut Base) -> Result<Option<Self>, Malformed> {
+        let fields = &mut fields;
+        let record = || -> Option<Option<Self>> {
+            Some(Some(match tag {
+                1 => Self::Process { process: fields.narrow()?, parent: fields.narrow()?, name: fields.rest() },
+                2 => Self::Collector { cupti: fields.narrow()?, version: fields.rest() },
+                3 => Self::Problem { code: fields.narrow()?, what: fields.rest() },
+                4 => Self::Clocks { monotonic: fields.number()?, wall: fields.number()?, device: fields.number()? },
+                5 => {
+                    let (ordinal, memory) = (fields.narrow()?, fields.number()?);
+                    let uuid = fields.take(16)?.try_into().ok()?;
+                    Self::Device { ordinal, memory, uuid, name: fields.rest() }
+                }
+                6 => Self::Text { number: fields.narrow()?, text: fields.rest() },
+                7 => Self::Domain { number: fields.narrow()?, text: fields.rest() },
+                8 => Self::Registered { number: fields.narrow()?, text: fields.rest() },
+                9 => Self::Thread { thread: fields.narrow()? },
+                10 => {
+                    let (domain, depth, time) = (fields.narrow()?, fields.narrow()?, base.get_host(fields)?);
+                    Self::Push { domain, depth, time, name: get_name(fields)? }
+                }
+                11 => {
+                    let (domain, depth) = (fields.narrow()?, fields.narrow()?);
+                    Self::Pop { domain, depth, time: base.get_host(fields)? }
+                }
+                12 => {
+                    let (domain, handle, time) = (fields.narrow()?, fields.number()?, base.get_host(fields)?);
+                    Self::Start { domain, handle, time, name: get_name(fields)? }
+                }
+                13 => Self::End { handle: fields.number()?, time: base.get_host(fields)? },
+                14 => {
+                    let (function, correlation) = (fields.narrow()?, base.get_correlation(fields)?);
+                    let span = Span { start: base.get_host(fields)?, duration: fields.number()? };
+                    Self::Call { function, correlation, span }
+                }
+                15 => {
+                    let (node, original) = (fields.number()?, fields.number()?);
+                    Self::Node { node, original, time: base.get_host(fields)? }
+                }
+                16 => Self::Window { open: fields.byte()? != 0, time: base.get_host(fields)? },
+                17 => {
+                    let (name, place) = (fields.narrow()?, base.get_place(fields)?);
+                    let mut three = || Some([fields.narrow()?, fields.narrow()?, fields.narrow()?]);
+                    let (grid, block, [registers, shared_static, shared_dynamic]) = (three()?, three()?, three()?);
+                    let shape = Shape { grid, block, registers, shared_static, shared_dynamic };
+                    Self::Kernel { name, place, shape }
+                }
+                18 => {
+                    let (direction, bytes) = (fields.byte()?, fields.number()?);
+                    Self::Copy { direction, bytes, place: base.get_place(fields)? }
+                }
+                19 => Self::Fill { bytes: fields.number()?, place: base.get_place(fields)? },
+                20 => Self::Graph { graph: fields.narrow()?, place: base.get_place(fields)? },
+                21 => Self::Count { counter: Counter::of(fields.narrow()?), value: fields.number()? },
+                22 => Self::Finish {
+                    style: match fields.byte()? {
+                        0 => StyleOfEnd::Exit,
+                        _ => StyleOfEnd::Impatient,
+                    },
+                },
+                _ => return Some(None),
+            }))
+        };
+        let mut record = record;
+        record().ok_or(Malformed)
+    }
+}
+
+/// Fields that are not what their tag says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Malformed;
