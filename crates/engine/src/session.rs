@@ -7,6 +7,7 @@ use candle_core::{D, DType as CandleType, Device, Tensor};
 use network::{Images, Model, Module, Prompt};
 use types::{DType, Nanos, Role};
 
+use crate::heap;
 use crate::nvtx;
 use crate::threads;
 use crate::trace::{Trace, since};
@@ -79,6 +80,7 @@ impl Session {
     /// with them is single precision either way.
     /// The thread that loads is best the one that runs: it takes part in the work.
     pub fn load(model: Model, from: &Checkpoint, dtype: DType) -> Result<Self, EngineError> {
+        heap::keep_freed();
         threads::join();
         let zero = Instant::now();
         let weights = load_weights(model.blueprint(), from, dtype)?;
