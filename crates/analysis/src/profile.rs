@@ -65,7 +65,7 @@ pub(crate) fn with_device(records: &ProfileRecords, device: Option<&DeviceRecord
         regions: Vec::new(),
         modules: device.map_or(modules.rows, |device| device.modules.clone()),
         findings,
-        lost_time: lost.rows(timings.wall()),
+        lost_time: lost.rows(run.wall()),
         samples: records.samples.clone(),
         aggregates: Aggregates { stage_ms: per_stage(&timings, |stage| timings.milliseconds(stage)) },
         overhead: overhead(&timings, &profiled),
@@ -84,6 +84,11 @@ pub(crate) fn with_device(records: &ProfileRecords, device: Option<&DeviceRecord
         cost_centres: cost_centres(&records.operators),
         routing: records.routing.clone(),
         trace: None,
+        memory: None,
+        flop_checks: Vec::new(),
+        ranks: Vec::new(),
+        rank_skew: Vec::new(),
+        command: None,
     }
 }
 

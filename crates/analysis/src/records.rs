@@ -45,6 +45,29 @@ pub struct ProfileRecords {
     pub quality: Vec<QualityCounter>,
 }
 
+impl ProfileRecords {
+    /// A run in which nothing was measured.
+    pub fn empty() -> Self {
+        Self {
+            run: RunHeader { id: String::new(), engine: String::new(), model: None, device: None, weights: None },
+            devices: Vec::new(),
+            clocks: Vec::new(),
+            samples: Vec::new(),
+            inputs: Vec::new(),
+            work: Vec::new(),
+            operators: Vec::new(),
+            classes: BTreeMap::new(),
+            routing: Vec::new(),
+            profiled: Vec::new(),
+            peak: None,
+            logits_all_positions: false,
+            load_ns: Nanos::ZERO,
+            settings: ProfileSettings::default(),
+            quality: Vec::new(),
+        }
+    }
+}
+
 /// Modelled work of one stage for one input.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InputWork {

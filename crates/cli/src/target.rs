@@ -33,6 +33,9 @@ pub(crate) struct TargetArguments {
     /// Let a model's folder bring Python code of its own and run it
     #[arg(long)]
     pub(crate) trust_remote_code: bool,
+    /// Push a range around every module down to that depth, named by its path (torch only)
+    #[arg(long, value_name = "depth=N", value_parser = depth)]
+    pub(crate) module_ranges: Option<u32>,
     /// A program of your own to measure instead of a model
     #[arg(last = true, value_name = "COMMAND")]
     pub(crate) command: Vec<OsString>,
@@ -67,7 +70,6 @@ impl TargetArguments {
 
     /// What to launch. `overrides` are changes to the configuration; they go along with a model and say nothing of a
     /// command.
-    #[allow(dead_code, reason = "the verbs that launch something under a profiler use it")]
     pub(crate) fn target(&self, overrides: &[String], context: &Context) -> Result<Target, CliError> {
         if self.is_command() {
             self.refuse_beside_command(overrides)?;
@@ -88,6 +90,7 @@ impl TargetArguments {
             ("--device", self.device.is_some()),
             ("--python", self.python.is_some()),
             ("--trust-remote-code", self.trust_remote_code),
+            ("--module-ranges", self.module_ranges.is_some()),
         ];
         let about_model = |text: &&String| text.starts_with("model") || text.starts_with("infer");
         let flag = named.into_iter().find_map(|(flag, given)| given.then(|| flag.to_owned()));
@@ -120,8 +123,20 @@ impl TargetArguments {
         if self.trust_remote_code {
             arguments.push(OsString::from("--trust-remote-code"));
         }
+        if let Some(depth) = self.module_ranges {
+            arguments.extend([OsString::from("--module-ranges"), format!("depth={depth}").into()]);
+        }
         arguments.extend(overrides.iter().map(OsString::from));
         arguments
+    }
+}
+
+/// `depth=3`, or `3`.
+fn depth(text: &str) -> Result<u32, String> {
+    let number = text.strip_prefix("depth=").unwrap_or(text);
+    match number.parse() {
+        Ok(depth @ 1..=64) => Ok(depth),
+        _ => Err("expected depth=N with N from 1 to 64".to_owned()),
     }
 }
 

@@ -120,6 +120,20 @@ pub enum CollectError {
         reason: String,
     },
 
+    /// There is no interpreter.
+    #[error("{}", no_python(named.as_deref()))]
+    NoPython {
+        /// What was asked for; absent: any.
+        named: Option<String>,
+    },
+
+    /// No interpreter has torch.
+    #[error("no interpreter here has torch; asked: {}", asked.join(", "))]
+    NoTorch {
+        /// Those that were asked.
+        asked: Vec<String>,
+    },
+
     /// The processor could not be measured.
     #[error("cannot measure this processor: {what}: {reason}")]
     Calibration {
@@ -192,6 +206,9 @@ impl CollectError {
             Self::BadCalibration { .. } => {
                 Some("`llm-perf doctor --calibrate` measures again and replaces it".to_owned())
             }
+            Self::NoPython { .. } | Self::NoTorch { .. } => {
+                Some("name the interpreter your models run with: --python PATH, or set LLM_PERF_PYTHON".to_owned())
+            }
             Self::NoDataFolder | Self::NotKept { .. } => {
                 Some("set LLM_PERF_DATA_DIR to a folder you may write to".to_owned())
             }
@@ -208,6 +225,14 @@ impl CollectError {
                 | Self::NoManifest { .. }
                 | Self::UnknownRun { .. }
                 | Self::AmbiguousRun { .. }
+                | Self::NoPython { named: Some(_) }
         )
+    }
+}
+
+fn no_python(named: Option<&str>) -> String {
+    match named {
+        Some(named) => format!("there is no interpreter `{named}`"),
+        None => "there is no python3 on PATH".to_owned(),
     }
 }

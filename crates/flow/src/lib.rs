@@ -3,6 +3,7 @@
 //! Takes plain settings and gives back documents; what is printed, and how, is left to the command line.
 
 pub mod analyze;
+pub mod command;
 pub mod compare;
 pub mod doctor;
 pub mod environment;
@@ -13,6 +14,7 @@ mod modelled;
 pub mod profile;
 pub mod runs;
 pub mod target;
+pub mod torch;
 pub mod validate;
 mod work;
 pub mod workload;

@@ -7,6 +7,7 @@ use types::{Sample, Stage};
 
 use crate::model::LoadedModel;
 use crate::profile::{self, ProfileError, ProfileRequest, Progress};
+use crate::torch::{TorchModel, TorchRequest};
 
 /// Runs the model on the native engine and gives back the times of its stages.
 pub fn native(
@@ -16,6 +17,16 @@ pub fn native(
     stop: &dyn Fn() -> bool,
 ) -> Result<Vec<Sample>, ProfileError> {
     profile::bare(model, request, progress, stop)
+}
+
+/// Runs the model in PyTorch and gives back the times of its stages.
+pub fn torch(
+    model: &TorchModel,
+    request: &TorchRequest,
+    progress: &mut dyn FnMut(Progress<'_>),
+    stop: &dyn Fn() -> bool,
+) -> Result<Vec<Sample>, ProfileError> {
+    crate::torch::bare(model, request, progress, stop)
 }
 
 /// The times of the stages in a few lines, for a terminal; warm-up is left out.

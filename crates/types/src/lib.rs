@@ -5,6 +5,7 @@
 
 mod analytic;
 mod clock;
+mod command;
 mod comparison;
 mod cost;
 pub mod counter;
@@ -13,6 +14,7 @@ mod diagnosis;
 mod dtype;
 mod environment;
 mod finding;
+mod flop_check;
 mod hardware;
 mod inputs;
 mod kernel;
@@ -23,8 +25,10 @@ mod metrics;
 mod op;
 mod operator;
 mod origin;
+mod peak_memory;
 mod profile;
 mod quality;
+mod rank;
 mod region;
 mod runs;
 mod schema;
@@ -42,6 +46,7 @@ pub use analytic::{
     TargetOperator, TargetOperatorList, WorkloadProfile,
 };
 pub use clock::{Clock, ClockId, ClockKind};
+pub use command::{CommandFacts, CommandRun, DeviceUse};
 pub use comparison::{
     Change, ChangeInterval, ChangeVerdict, ComparedRun, Comparison, Difference, Gate, GateOutcome, Measured,
     Replication,
@@ -54,6 +59,7 @@ pub use environment::{
     CpuInfo, Environment, FrameworkVersions, GitInfo, GpuInfo, MemoryInfo, OperatingSystem, ToolVersion, ToolVersions,
 };
 pub use finding::Finding;
+pub use flop_check::FlopCheck;
 pub use hardware::{
     CalibratedRate, Calibration, ComputeUnit, Hardware, HardwareListing, NumberSource, Peak, Source, Sourced,
 };
@@ -68,16 +74,18 @@ pub use metrics::{
 pub use op::{ActivationKind, InterpolationKind, Op, Role, Shape, Spec};
 pub use operator::{ClassGroup, OperatorGroups, OperatorRecord, OperatorSummary, ShapeGroup};
 pub use origin::Origin;
+pub use peak_memory::PeakMemory;
 pub use profile::{CostCentre, InputFacts, ProfileSettings, RoutingCounts, Throughput};
 pub use quality::{QualityCounter, Severity};
+pub use rank::{RankSkew, RankSummary};
 pub use region::{RegionRecord, RegionSummary};
 pub use runs::{FileProblem, FileProblemKind, RunDetail, RunList, RunListing, RunState, Verification};
 pub use schema::{Document, SchemaName, SchemaNameError, SchemaTag};
 pub use stage::Stage;
 pub use statistics::{Statistics, Variance};
 pub use trace::{
-    CopySummary, CounterSummary, QueueFacts, StageBasis, StepFacts, TraceFacts, TraceSource, TracedWorkload,
-    WorkCoverage,
+    CopySummary, CounterSummary, QueueFacts, StageBasis, StepFacts, TraceFacts, TraceSource, TracedPass,
+    TracedWorkload, WorkCoverage,
 };
 pub use unit::{Bytes, BytesPerSecond, Flops, FlopsPerByte, FlopsPerSecond, Nanos, Seconds};
 pub use validation::{FileValidation, SchemaList, SchemaListing, ValidationReport, ValidationVerdict, Violation};

@@ -10,9 +10,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::schema::{Document, SchemaName, SchemaTag};
 use crate::{
-    Bytes, BytesPerSecond, Clock, CostCentre, DType, Device, DeviceId, Finding, Flops, FlopsPerSecond, InputFacts,
-    KernelSummary, LostTime, Nanos, OperatorGroups, OperatorSummary, Origin, ProfileSettings, QualityCounter,
-    RegionSummary, RoutingCounts, Stage, Statistics, Throughput, TraceFacts, Variance,
+    Bytes, BytesPerSecond, Clock, CommandFacts, CostCentre, DType, Device, DeviceId, Finding, FlopCheck, Flops,
+    FlopsPerSecond, InputFacts, KernelSummary, LostTime, Nanos, OperatorGroups, OperatorSummary, Origin, PeakMemory,
+    ProfileSettings, QualityCounter, RankSkew, RankSummary, RegionSummary, RoutingCounts, Stage, Statistics,
+    Throughput, TraceFacts, Variance,
 };
 
 /// What was run, and on what.
@@ -241,6 +242,21 @@ pub struct Metrics {
     /// Where an imported run was read from; absent for a run of our own.
     #[serde(default)]
     pub trace: Option<TraceFacts>,
+    /// Memory the model took; absent when not measured.
+    #[serde(default)]
+    pub memory: Option<PeakMemory>,
+    /// The analytic model held against a counter; empty when nobody asked.
+    #[serde(default)]
+    pub flop_checks: Vec<FlopCheck>,
+    /// Ranks side by side; empty for a run of one.
+    #[serde(default)]
+    pub ranks: Vec<RankSummary>,
+    /// How far ranks are apart, stage by stage; empty for a run of one.
+    #[serde(default)]
+    pub rank_skew: Vec<RankSkew>,
+    /// The command that was measured; absent for a run of a model.
+    #[serde(default)]
+    pub command: Option<CommandFacts>,
 }
 
 impl Document for Metrics {

@@ -1,5 +1,7 @@
 //! What an imported run adds to its metrics: where it was read from, and how much of it could be placed.
 
+use std::collections::BTreeMap;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -137,7 +139,19 @@ pub struct QueueFacts {
     pub empty_share: f64,
 }
 
-/// Everything only an imported run has.
+/// The pass that was recorded, where the times of the stages come from other passes: what of the device stands beside
+/// `stages` and `totals`, and what was lost, is of this pass.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct TracedPass {
+    /// Input it ran on.
+    pub input: Option<String>,
+    /// From the first thing recorded to the last.
+    pub wall_ns: Option<Nanos>,
+    /// All instances of each stage.
+    pub stages: BTreeMap<Stage, Nanos>,
+}
+
+/// Everything only a run with a recorded pass has.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct TraceFacts {
     /// The files, in the order given.
@@ -160,4 +174,7 @@ pub struct TraceFacts {
     pub copies: Vec<CopySummary>,
     /// Hardware counters by time; empty without a source that has them.
     pub counters: Vec<CounterSummary>,
+    /// The recorded pass; absent where the times of the stages are its own.
+    #[serde(default)]
+    pub traced_pass: Option<TracedPass>,
 }

@@ -106,6 +106,14 @@ impl<'a> Run<'a> {
         self.records.operators.iter().filter(move |operator| operator.record.stage.is_some_and(inside))
     }
 
+    /// Time of the run that its books are of: where device work was traced, that of the traced pass.
+    pub(crate) fn wall(&self) -> Option<Nanos> {
+        match self.device {
+            Some(_) => Some(self.lost.stages().iter().map(|stage| stage.wall).sum()).filter(|wall| *wall > Nanos::ZERO),
+            None => self.timings.wall(),
+        }
+    }
+
     /// Time of a stage in the instrumented pass; its operators where the pass was not timed as a whole.
     fn instrumented(&self, stage: Stage) -> Nanos {
         self.profiled.total(stage).unwrap_or_else(|| Sum::of(self.operators(stage)).time)
@@ -121,7 +129,7 @@ impl<'a> Run<'a> {
 
 /// Everything that fires, what matters most and saves most first; and the books with what they claim.
 pub(crate) fn all(run: &Run<'_>) -> (Vec<Finding>, Ledger) {
-    let wall = run.timings.wall().unwrap_or_default();
+    let wall = run.wall().unwrap_or_default();
     let mut ledger = run.lost.clone();
     let mut findings = Vec::new();
     for (rule, check) in RULES {

@@ -22,7 +22,7 @@ use std::collections::BTreeMap;
 use types::timeline::Timeline;
 use types::{
     Clock, Device, DeviceId, InputFacts, Metrics, Nanos, Origin, PeakUsed, ProfileSettings, QualityCounter, QueueFacts,
-    RunHeader, Stage, StepFacts, TraceFacts, Work, WorkCoverage,
+    RunHeader, Sample, Stage, StepFacts, TraceFacts, TracedPass, Work, WorkCoverage,
 };
 
 use crate::alignment::ModelledRun;
@@ -56,6 +56,27 @@ impl PlacedTimeline<'_> {
     }
 }
 
+/// What was timed without instruments beside the trace, on the same model.
+#[derive(Clone, Debug, Default)]
+pub struct PlainRuns {
+    /// Stage times, warm-up flagged.
+    pub samples: Vec<Sample>,
+    /// Stage times of the traced pass, as the same clock saw them.
+    pub profiled: Vec<Sample>,
+    /// What the inputs were.
+    pub inputs: Vec<InputFacts>,
+    /// Modelled work, one entry per input and stage.
+    pub work: Vec<InputWork>,
+    /// Input of the traced pass.
+    pub traced_input: Option<String>,
+    /// Whether prefill computed the logits of all positions.
+    pub logits_all_positions: bool,
+    /// Time loading the model took.
+    pub load_ns: Nanos,
+    /// How the inputs were run.
+    pub settings: ProfileSettings,
+}
+
 /// Everything one imported run has.
 #[derive(Debug)]
 pub struct TraceRecords<'a> {
@@ -85,6 +106,8 @@ pub struct TraceRecords<'a> {
     pub peak: Option<PeakUsed>,
     /// What was lost or is uncertain, as far as the reading side knows.
     pub quality: Vec<QualityCounter>,
+    /// Passes without instruments; absent where there is nothing but the trace.
+    pub plain: Option<PlainRuns>,
 }
 
 /// Everything an imported run tells.
@@ -97,13 +120,17 @@ pub fn trace(records: &TraceRecords<'_>) -> Metrics {
         records.multiprocessors,
     );
     let mut metrics = with_device(&profile_records(records), device.as_ref());
-    // What a trace does not say: how the inputs were run, what loading took, what the instruments cost.
-    (metrics.settings, metrics.load_ns) = (None, None);
+    if records.plain.is_none() {
+        // What a trace does not say: how the inputs were run, what loading took, what the instruments cost.
+        (metrics.settings, metrics.load_ns) = (None, None);
+    }
     let has_work = sums.whole.launches > 0;
     for stage in &mut metrics.stages {
-        stage.wall_ns = stages::wall(&records.timelines, stage.name);
-        if stages::is_inferred(&records.timelines, stage.name) {
-            stage.origin = Origin::Assumed;
+        if records.plain.is_none() {
+            stage.wall_ns = stages::wall(&records.timelines, stage.name);
+            if stages::is_inferred(&records.timelines, stage.name) {
+                stage.origin = Origin::Assumed;
+            }
         }
         if has_work {
             let sum = sums.stages.get(&stage.name).copied().unwrap_or_default();
@@ -114,7 +141,9 @@ pub fn trace(records: &TraceRecords<'_>) -> Metrics {
     }
     let steps = stages::steps(&records.timelines).or_else(|| given_steps(records, &metrics));
     let decode = sums.stages.get(&Stage::Decode).map(|decode| decode.launches as f64);
-    metrics.totals.wall_ns = stages::whole(&records.timelines);
+    if records.plain.is_none() {
+        metrics.totals.wall_ns = stages::whole(&records.timelines);
+    }
     if has_work {
         metrics.totals.gpu_busy_ns = Some(sums.whole.busy);
         metrics.totals.kernel_ns = Some(sums.whole.kernel_time);
@@ -137,12 +166,23 @@ pub fn trace(records: &TraceRecords<'_>) -> Metrics {
     metrics.regions = regions;
     metrics.quality.extend(left_out);
     facts.copies = sums.copies;
+    facts.traced_pass = records.plain.as_ref().map(|plain| traced_pass(records, plain));
     metrics.kernels = sums.kernels;
     if records.timelines.is_empty() {
         without_timeline(&mut metrics, records);
     }
     metrics.trace = Some(facts);
     metrics
+}
+
+/// The recorded pass by itself.
+fn traced_pass(records: &TraceRecords<'_>, plain: &PlainRuns) -> TracedPass {
+    let wall = |stage: Stage| Some((stage, stages::wall(&records.timelines, stage)?));
+    TracedPass {
+        input: plain.traced_input.clone(),
+        wall_ns: stages::whole(&records.timelines),
+        stages: Stage::ALL.into_iter().filter_map(wall).collect(),
+    }
 }
 
 /// Kernels from tables that others summed up, else from what was counted launch by launch.
@@ -159,6 +199,25 @@ fn without_timeline(metrics: &mut Metrics, records: &TraceRecords<'_>) {
 
 /// The same run as the analysis of profiles wants it: stages are timed alike, whoever timed them.
 fn profile_records(records: &TraceRecords<'_>) -> ProfileRecords {
+    if let Some(plain) = &records.plain {
+        return ProfileRecords {
+            run: records.run.clone(),
+            devices: records.devices.clone(),
+            clocks: records.clocks.clone(),
+            samples: plain.samples.clone(),
+            inputs: plain.inputs.clone(),
+            work: plain.work.clone(),
+            operators: Vec::new(),
+            classes: BTreeMap::new(),
+            routing: Vec::new(),
+            profiled: plain.profiled.clone(),
+            peak: records.peak.clone(),
+            logits_all_positions: plain.logits_all_positions,
+            load_ns: plain.load_ns,
+            settings: plain.settings.clone(),
+            quality: Vec::new(),
+        };
+    }
     let name = records.input.as_ref().map_or("", |input| &input.name);
     let of_stage = |(stage, work): (&Stage, &Work)| InputWork { input: name.to_owned(), stage: *stage, work: *work };
     ProfileRecords {

@@ -25,7 +25,9 @@ pub(super) fn counters(
     if records.timelines.len() > 1 {
         counters = merged(counters);
     }
-    counters.extend(outside_stages(metrics));
+    if records.plain.is_none() {
+        counters.extend(outside_stages(metrics));
+    }
     counters.extend(graphs(sums));
     counters.extend(without_utilisation(records, metrics, facts));
     counters

@@ -33,6 +33,7 @@ fn metrics(builders: &[Builder]) -> Metrics {
         multiprocessors: None,
         peak: None,
         quality: Vec::new(),
+        plain: None,
     })
 }
 

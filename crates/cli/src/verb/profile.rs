@@ -1,5 +1,6 @@
 //! `llm-perf profile`: run a model, time its stages, and say how far that is from what the hardware allows.
 
+mod command;
 pub(super) mod composition;
 mod progress;
 
@@ -8,15 +9,16 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use flow::RunRequest;
-use flow::model::LoadedModel;
-use flow::profile::{self, ProfileError, ProfileRequest, WeightSettings};
+use flow::profile::{self, Feed, ProfileError, ProfileRequest, WeightSettings};
+use flow::target::Engine;
+use flow::torch::{self, TorchRequest, TorchSettings};
 
 use crate::arguments::Context;
 use crate::config::Config;
 use crate::error::CliError;
 use crate::exit::Exit;
 use crate::target::TargetArguments;
-use composition::{Composition, compose, load};
+use composition::{Composition, Subject, compose, load, load_torch};
 pub(super) use progress::Display;
 
 /// Run a model, time its stages and compare with what the hardware allows
@@ -31,6 +33,9 @@ pub(crate) struct Arguments {
     /// Repeat an earlier run from its folder and say how far the two are apart
     #[arg(long, value_name = "RUN", conflicts_with_all = ["engine", "model", "weights", "inputs", "device", "command"])]
     from: Option<String>,
+    /// Hold the analytic model's FLOPs against torch's own counter and print both (torch only)
+    #[arg(long)]
+    check_flops: bool,
     /// Keep the decoded text of every input as predictions.jsonl
     #[arg(long)]
     predictions: bool,
@@ -53,28 +58,36 @@ Examples:
   llm-perf profile --from latest
   llm-perf profile --json | jq .throughput
 
+  llm-perf profile --engine torch --model path/to/model --check-flops
+  llm-perf profile --engine torch --model path/to/config.json --weights synthetic --device cuda:0
+  llm-perf profile --engine torch --model my_package.models:build
+  llm-perf profile -- python serve.py --port 8000
+
 Without arguments a small DeepSeek-OCR with made-up weights reads pages that ship with the program.
-Models that read text are given prompts that ship with it. Models run on this machine's processor,
-in single precision.";
+Models that read text are given prompts that ship with it. The native engine runs models on this
+machine's processor, in single precision; the torch engine in your own interpreter, on any device.";
 
 pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<Exit, CliError> {
     if arguments.target.is_command() {
-        return Err(CliError::usage("commands are not measured yet"));
+        return command::run(arguments, context);
     }
-    let (config, model, first) = match &arguments.from {
+    let (config, subject, first) = match &arguments.from {
         Some(selector) => {
             let (config, first) = earlier(arguments, selector)?;
-            let model = load(&config)?;
-            (config, model, Some(first))
+            let subject = match Engine::find(&config.get::<String>("engine")?) {
+                Some(Engine::Torch) => Subject::Torch(Box::new(load_torch(&config)?)),
+                _ => Subject::Native(Box::new(load(&config)?)),
+            };
+            (config, subject, Some(first))
         }
         None => {
-            let Composition { config, model } = compose(&arguments.target, &arguments.overrides, context)?;
-            (config, model, None)
+            let Composition { config, subject } = compose(&arguments.target, &arguments.overrides, context)?;
+            (config, subject, None)
         }
     };
-    warn_of_no_effect(arguments, context);
+    warn_of_no_effect(arguments, &subject, context);
     let request =
-        ProfileRequest { keep_predictions: arguments.predictions, ..request(&config, &model, context)? };
+        ProfileRequest { keep_predictions: arguments.predictions, ..request(&config, subject.feed(), context)? };
     let run = RunRequest {
         root: config.get::<PathBuf>("run.output_root")?,
         out: arguments.out.clone(),
@@ -83,8 +96,16 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<Exit, CliE
     let stopped = stop_on_interrupt();
     let display = Display::new(context);
     let mut show = |progress: profile::Progress<'_>| display.show(&progress);
-    let profile =
-        profile::profile(model, &request, run, &config.to_yaml(), &mut show, &|| stopped.load(Ordering::Relaxed));
+    let stop = || stopped.load(Ordering::Relaxed);
+    let profile = match subject {
+        Subject::Native(model) => profile::profile(*model, &request, run, &config.to_yaml(), &mut show, &stop),
+        Subject::Torch(model) => {
+            let torch = composition::torch_settings(&arguments.target, &config, &arguments.overrides)?;
+            let torch = TorchSettings { check_flops: arguments.check_flops, ..torch };
+            let request = TorchRequest { profile: request, torch };
+            torch::profile(&model, &request, run, &config.to_yaml(), &mut show, &stop)
+        }
+    };
     display.clear();
     let profile = profile.map_err(|error| profile_error(&error))?;
     if arguments.json {
@@ -103,12 +124,12 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<Exit, CliE
 }
 
 /// What a configuration asks for.
-pub(super) fn request(config: &Config, model: &LoadedModel, context: &Context) -> Result<ProfileRequest, CliError> {
+pub(super) fn request(config: &Config, feed: Feed, context: &Context) -> Result<ProfileRequest, CliError> {
     Ok(ProfileRequest {
         engine: config.get::<String>("engine")?,
         device: config.get::<String>("device")?,
         weights: config.get::<WeightSettings>("model")?,
-        infer: composition::infer(config, model)?,
+        infer: composition::infer(config, feed)?,
         dataset: composition::dataset(config)?,
         last_logits_only: config.get::<String>("workload.logits")? == "last",
         keep_predictions: false,
@@ -138,9 +159,16 @@ fn earlier(arguments: &Arguments, selector: &str) -> Result<(Config, types::Metr
 const WITHOUT_EFFECT: [&str; 4] = ["workload.", "pipeline.", "runner.", "hardware="];
 
 /// Says which overrides change nothing here, so that nobody believes they did.
-fn warn_of_no_effect(arguments: &Arguments, context: &Context) {
+fn warn_of_no_effect(arguments: &Arguments, subject: &Subject, context: &Context) {
+    let torch = matches!(subject, Subject::Torch(_));
+    if arguments.check_flops && !torch {
+        context.messages.warning("`--check-flops` has no effect on the native engine");
+    }
     for text in &arguments.overrides {
         let key = text.trim_start_matches('+');
+        if torch && (key.starts_with("pipeline.torch_profiler") || key.starts_with("hardware=")) {
+            continue;
+        }
         if WITHOUT_EFFECT.iter().any(|part| key.starts_with(part)) && !key.starts_with("workload.logits=") {
             context.messages.warning(format!("`{text}` has no effect on `profile`"));
         }
@@ -163,9 +191,18 @@ pub(super) fn stop_on_interrupt() -> Arc<AtomicBool> {
 
 pub(super) fn profile_error(error: &ProfileError) -> CliError {
     let exit = if error.is_wrong_usage() { Exit::Usage } else { Exit::Failed };
-    let failure = CliError::from_error(error).with_exit(exit);
+    let mut failure = CliError::from_error(error).with_exit(exit);
+    if let ProfileError::Driver { traceback: Some(traceback), .. } = error {
+        failure.message += &framed("Python", traceback);
+    }
     match error.hint() {
         Some(hint) => failure.hint(hint.trim_end()),
         None => failure,
     }
+}
+
+/// What a program said, set apart from what we say.
+fn framed(who: &str, text: &str) -> String {
+    let lines = text.trim_end().lines().map(|line| format!("\n  | {line}"));
+    format!("\n  +-- {who} says:{}\n  +--", lines.collect::<String>())
 }

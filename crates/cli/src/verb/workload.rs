@@ -3,12 +3,12 @@
 use std::sync::atomic::Ordering;
 
 use flow::profile::Progress;
-use flow::target::Engine;
+use flow::torch::TorchRequest;
 use flow::workload;
 use serde::Serialize;
 use types::Sample;
 
-use super::profile::composition::{Composition, compose};
+use super::profile::composition::{Composition, Subject, compose, torch_settings};
 use super::profile::{Display, profile_error, stop_on_interrupt};
 use crate::arguments::Context;
 use crate::error::CliError;
@@ -32,6 +32,7 @@ pub(crate) struct Arguments {
 const EXAMPLES: &str = "\
 Examples:
   llm-perf workload
+  llm-perf workload --engine torch --model path/to/model --module-ranges depth=4
   llm-perf workload --model decoder-tiny infer.seq_len=512 dataset.sampling.repeats=1
   nsys profile -t nvtx llm-perf workload dataset/sampling=sampling.smoke
 
@@ -49,15 +50,19 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<Exit, CliE
     if target.is_command() {
         return Err(CliError::usage("a command needs no `llm-perf workload` around it").hint("run it as it is"));
     }
-    if target.engine() == Engine::Torch {
-        return Err(CliError::usage("the torch engine is not built yet"));
-    }
-    let Composition { config, model } = compose(target, &arguments.overrides, context)?;
-    let request = super::profile::request(&config, &model, context)?;
+    let Composition { config, subject } = compose(target, &arguments.overrides, context)?;
+    let request = super::profile::request(&config, subject.feed(), context)?;
     let stopped = stop_on_interrupt();
     let display = Display::new(context);
     let mut show = |progress: Progress<'_>| display.show(&progress);
-    let samples = workload::native(model, &request, &mut show, &|| stopped.load(Ordering::Relaxed));
+    let stop = || stopped.load(Ordering::Relaxed);
+    let samples = match subject {
+        Subject::Native(model) => workload::native(*model, &request, &mut show, &stop),
+        Subject::Torch(model) => {
+            let torch = torch_settings(target, &config, &arguments.overrides)?;
+            workload::torch(&model, &TorchRequest { profile: request, torch }, &mut show, &stop)
+        }
+    };
     display.clear();
     let samples = samples.map_err(|error| profile_error(&error))?;
     if arguments.json {

@@ -11,6 +11,8 @@ use nvml_wrapper::error::NvmlError;
 use nvml_wrapper::{Device, Nvml, cuda_driver_version_major, cuda_driver_version_minor};
 use types::{Bytes, GpuInfo};
 
+use super::sampler::Answer;
+
 /// The library's name, by which the loader finds it on most machines.
 const LIBRARY: &str = "libnvidia-ml.so.1";
 
@@ -111,6 +113,22 @@ fn start(folders: &[PathBuf]) -> Result<Nvml, NvmlError> {
     };
     let elsewhere = folders.iter().map(|folder| folder.join(LIBRARY)).find(|path| path.is_file());
     elsewhere.map_or(Err(first), |path| Nvml::builder().lib_path(path.as_os_str()).init())
+}
+
+/// Something that asks every GPU how busy it is, each time it is called; `None` where there is no GPU to ask.
+pub(super) fn questions(folders: &[PathBuf]) -> Option<impl FnMut() -> Vec<Answer>> {
+    let nvml = start(folders).ok()?;
+    let count = nvml.device_count().ok().filter(|count| *count > 0)?;
+    Some(move || (0..count).map(|index| answer(&nvml, index)).collect())
+}
+
+fn answer(nvml: &Nvml, index: u32) -> Answer {
+    let Ok(device) = nvml.device_by_index(index) else { return Answer::default() };
+    Answer {
+        utilisation: device.utilization_rates().ok().map(|rates| (f64::from(rates.gpu) / 100.0).clamp(0.0, 1.0)),
+        memory_used: device.memory_info().ok().map(|memory| memory.used),
+        power_watts: device.power_usage().ok().map(|milliwatts| f64::from(milliwatts) / 1e3),
+    }
 }
 
 fn problem(error: &NvmlError) -> GpuProblem {

@@ -9,10 +9,12 @@ mod file;
 mod gpu;
 mod memory;
 mod operating_system;
+mod sampler;
 mod variables;
 mod virtualisation;
 
 pub use gpu::GpuProblem;
+pub use sampler::GpuSampler;
 
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, channel};

@@ -8,8 +8,10 @@ pub(crate) mod git;
 pub mod ncu;
 pub(crate) mod needs;
 pub mod nsys;
+pub mod plain;
 pub(crate) mod python;
 pub(crate) mod toolkit;
+pub mod torch;
 
 mod command;
 mod complaint;

@@ -10,10 +10,10 @@ mod parts;
 mod source;
 mod workload;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use analysis::attribution::{self, Attribution};
-use analysis::trace::{Observed, PlacedTimeline, TraceRecords, observe};
+use analysis::trace::{Observed, PlacedTimeline, PlainRuns, TraceRecords, observe};
 use collect::run::{Outcome, RunFolder};
 use meter::{Roofline, matrix_dtypes, predict};
 use types::timeline::Timeline;
@@ -30,7 +30,8 @@ pub use error::ImportError;
 pub use source::STANDARD_INPUT;
 pub use workload::WorkloadRequest;
 
-use parts::{Kind, Part, Parts};
+pub(crate) use parts::Parts;
+use parts::{Kind, Part};
 use source::Source;
 
 /// What to import.
@@ -161,8 +162,64 @@ fn analysed(
     files: Vec<TraceSource>,
     progress: &mut dyn FnMut(&str),
 ) -> Result<(Metrics, Vec<String>), ImportError> {
+    let missing = parts.missing.clone();
+    let subject = Subject {
+        run_id: folder.id(),
+        engine: None,
+        weights: None,
+        model: request.model.as_ref(),
+        workload: SubjectWorkload::Found(&request.workload),
+        named,
+        config_dir: request.config_dir.as_deref(),
+        plain: None,
+    };
+    let Summary { metrics, hardware } = summarise(&subject, parts, files, progress)?;
+    folder.write_json("metrics.json", &metrics)?;
+    folder.end_step("import")?;
+    progress("writing reports");
+    artifacts::write(folder, &metrics, hardware.as_ref())?;
+    folder.end_step("report")?;
+    Ok((metrics, missing))
+}
+
+/// What traces are of, besides what is in them.
+pub(crate) struct Subject<'a> {
+    pub(crate) run_id: &'a str,
+    /// What ran it; absent: what the files say.
+    pub(crate) engine: Option<String>,
+    pub(crate) weights: Option<String>,
+    pub(crate) model: Option<&'a LoadedModel>,
+    pub(crate) workload: SubjectWorkload<'a>,
+    /// The device, where it is known without the files.
+    pub(crate) named: Option<&'a Hardware>,
+    pub(crate) config_dir: Option<&'a Path>,
+    /// Passes without instruments.
+    pub(crate) plain: Option<PlainRuns>,
+}
+
+/// Where the workload of a trace comes from.
+pub(crate) enum SubjectWorkload<'a> {
+    /// From what the user said and the shapes show.
+    Found(&'a WorkloadRequest),
+    /// From whoever ran it.
+    Known(TracedWorkload),
+}
+
+/// What traces tell, and the device they are of.
+pub(crate) struct Summary {
+    pub(crate) metrics: Metrics,
+    pub(crate) hardware: Option<Hardware>,
+}
+
+/// Joins, sums up and models: everything between reading files and writing pages.
+pub(crate) fn summarise(
+    subject: &Subject<'_>,
+    parts: Parts,
+    files: Vec<TraceSource>,
+    progress: &mut dyn FnMut(&str),
+) -> Result<Summary, ImportError> {
     progress("attributing device work");
-    let model = request.model.as_ref();
+    let model = subject.model;
     let settings = attribution::Settings { model: model.map(|model| model.id.clone()), ..Default::default() };
     let placed: Vec<Placed> = parts
         .timelines
@@ -173,15 +230,18 @@ fn analysed(
         })
         .collect();
     progress("summing up");
-    let found = devices::find(&placed, named, request.config_dir.as_deref())?;
+    let found = devices::find(&placed, subject.named, subject.config_dir)?;
     let observed = match placed.as_slice() {
         [only] => observe(&only.timeline, &only.attribution),
         [] => Observed { missing: vec!["the files have no timeline".to_owned()], ..Observed::default() },
         _ => Observed { missing: vec!["several ranks may share one prompt".to_owned()], ..Observed::default() },
     };
-    let traced = match model {
-        Some(model) => workload::choose(model, &request.workload, &observed)?,
-        None => TracedWorkload { workload: None, evidence: observed.evidence.clone(), missing: Vec::new() },
+    let traced = match (&subject.workload, model) {
+        (SubjectWorkload::Known(known), _) => known.clone(),
+        (SubjectWorkload::Found(request), Some(model)) => workload::choose(model, request, &observed)?,
+        (SubjectWorkload::Found(_), None) => {
+            TracedWorkload { workload: None, evidence: observed.evidence.clone(), missing: Vec::new() }
+        }
     };
     let input = workload::input(traced.workload.as_ref(), &observed);
     let prediction = match (model, &traced.workload, placed.len()) {
@@ -192,14 +252,18 @@ fn analysed(
     let work = prediction.as_ref().map(|(network, prediction)| crate::work::per_stage(network, prediction));
     let dtype = traced.workload.as_ref().map(|workload| workload.dtype);
     let hardware = found.hardware.as_ref();
-    let peak = hardware.zip(dtype).map(|(hardware, dtype)| peak(hardware, dtype)).transpose()?;
+    let peak = match (hardware.zip(dtype), &subject.plain) {
+        (None, _) => None,
+        (Some((hardware, dtype)), None) => Some(peak(hardware, dtype)?),
+        // A run that was measured is worth its times even where its device has no such rate.
+        (Some((hardware, dtype)), Some(_)) => peak(hardware, dtype).ok(),
+    };
     let modelled = prediction.as_ref().map(|(network, prediction)| {
         let roofline = hardware.and_then(|hardware| Roofline::new(hardware, matrix_dtypes(prediction), None).ok());
         modelled::run(network, prediction, roofline.as_ref())
     });
     let mut quality = parts.quality;
     quality.extend(differing_workload(&traced, &observed));
-    let engine = engine(&files);
     let timelines = placed.iter().zip(found.names).map(|(one, devices)| PlacedTimeline {
         timeline: &one.timeline,
         attribution: &one.attribution,
@@ -208,11 +272,11 @@ fn analysed(
     });
     let records = TraceRecords {
         run: RunHeader {
-            id: folder.id().to_owned(),
-            engine,
+            id: subject.run_id.to_owned(),
+            engine: subject.engine.clone().unwrap_or_else(|| engine(&files)),
             model: model.map(|model| model.id.clone()),
             device: found.devices.first().map(|device| device.id.clone()),
-            weights: None,
+            weights: subject.weights.clone(),
         },
         devices: found.devices,
         clocks: clocks(&placed),
@@ -226,14 +290,27 @@ fn analysed(
         multiprocessors: hardware.map(|hardware| u64::from(hardware.sm_count)),
         peak,
         quality,
+        plain: subject.plain.clone(),
     };
-    let metrics = analysis::trace::trace(&records);
-    folder.write_json("metrics.json", &metrics)?;
-    folder.end_step("import")?;
-    progress("writing reports");
-    artifacts::write(folder, &metrics, hardware)?;
-    folder.end_step("report")?;
-    Ok((metrics, parts.missing))
+    Ok(Summary { metrics: analysis::trace::trace(&records), hardware: found.hardware })
+}
+
+/// One trace of our own, read.
+pub(crate) fn read_trace(path: &Path, name: &str) -> Result<(Parts, TraceSource), ImportError> {
+    let source = Source::open(path)?;
+    let kind = parts::kind(&source)?;
+    let (part, sha256) = parts::read(&source, &kind)?;
+    let file = TraceSource {
+        path: name.to_owned(),
+        format: part.format().to_owned(),
+        tool: part.tool(),
+        bytes: source.size(),
+        sha256,
+        rank: part.rank(),
+    };
+    let mut parts = Parts::default();
+    parts.add(name, part)?;
+    Ok((parts, file))
 }
 
 fn engine(files: &[TraceSource]) -> String {

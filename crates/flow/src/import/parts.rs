@@ -34,7 +34,7 @@ pub(super) enum Part {
 
 /// What all files hold.
 #[derive(Default)]
-pub(super) struct Parts {
+pub(crate) struct Parts {
     /// Timelines with the files they are from.
     pub(super) timelines: Vec<(String, Timeline)>,
     /// What was counted, launch by launch.
@@ -44,7 +44,7 @@ pub(super) struct Parts {
     /// Counters of files without a timeline.
     pub(super) quality: Vec<QualityCounter>,
     /// Why the run is partial.
-    pub(super) missing: Vec<String>,
+    pub(crate) missing: Vec<String>,
 }
 
 impl Part {

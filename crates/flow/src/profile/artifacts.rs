@@ -7,18 +7,27 @@ use report::profile::{Assumptions, Setting};
 use types::{Environment, InputSet, Metrics};
 
 use super::settings::{DecodingSettings, InferSettings};
-use super::{COMPUTED, ProfileError, ProfileRequest};
+use super::{ProfileError, ProfileRequest};
 
 /// What the files are made of.
-pub(super) struct Bundle<'a> {
-    pub(super) metrics: &'a Metrics,
-    pub(super) environment: &'a Environment,
-    pub(super) inputs: &'a InputSet,
-    pub(super) request: &'a ProfileRequest,
+pub(crate) struct Bundle<'a> {
+    pub(crate) metrics: &'a Metrics,
+    pub(crate) environment: &'a Environment,
+    pub(crate) inputs: &'a InputSet,
+    pub(crate) request: &'a ProfileRequest,
+    pub(crate) ran: Ran,
 }
 
-pub(super) fn write(folder: &mut RunFolder, bundle: &Bundle<'_>) -> Result<(), ProfileError> {
-    let Bundle { metrics, environment, inputs, .. } = *bundle;
+/// How the engine ran it.
+pub(crate) struct Ran {
+    /// Element type of the arithmetic.
+    pub(crate) computed: String,
+    /// How it was measured.
+    pub(crate) profiling: Vec<Setting>,
+}
+
+pub(crate) fn write(folder: &mut RunFolder, bundle: &Bundle<'_>) -> Result<(), ProfileError> {
+    let Bundle { metrics, environment, inputs, .. } = bundle;
     folder.write_file("inputs.yaml", report::yaml(inputs)?.as_bytes())?;
     folder.write_file("report.md", report::profile::report_markdown(metrics, environment).as_bytes())?;
     folder.write_file("operators.md", report::profile::operators_markdown(metrics).as_bytes())?;
@@ -30,7 +39,7 @@ pub(super) fn write(folder: &mut RunFolder, bundle: &Bundle<'_>) -> Result<(), P
 }
 
 /// One line of JSON for each input.
-pub(super) fn write_predictions(folder: &mut RunFolder, texts: &[(String, String)]) -> Result<(), ProfileError> {
+pub(crate) fn write_predictions(folder: &mut RunFolder, texts: &[(String, String)]) -> Result<(), ProfileError> {
     let mut lines = String::new();
     for (input, text) in texts {
         let line = serde_json::json!({ "input": input, "text": text });
@@ -41,8 +50,8 @@ pub(super) fn write_predictions(folder: &mut RunFolder, texts: &[(String, String
 }
 
 fn assumptions(bundle: &Bundle<'_>) -> Assumptions {
-    let Bundle { metrics, environment, inputs, request } = *bundle;
-    let ProfileRequest { weights, infer, dataset, .. } = request;
+    let Bundle { metrics, environment, inputs, request, ran } = bundle;
+    let ProfileRequest { weights, infer, dataset, .. } = *request;
     let unknown = || "not known".to_owned();
     let mut device = vec![
         Setting::new("device", metrics.run.device.as_ref().map_or_else(unknown, ToString::to_string)),
@@ -78,17 +87,14 @@ fn assumptions(bundle: &Bundle<'_>) -> Assumptions {
             Setting::new("model", metrics.run.model.clone().unwrap_or_else(unknown)),
             Setting::new("weights", weights_text),
             Setting::new("weights kept in", weights_dtype),
-            Setting::new("computed in", COMPUTED),
+            Setting::new("computed in", ran.computed.clone()),
         ],
         decoding: infer.decoding().map_or_else(
             || vec![Setting::new("decoding", "none: one forward pass is the stage prefill")],
             |decoding| decoded(decoding, request.last_logits_only),
         ),
         preprocessing: preprocessed(infer),
-        profiling: vec![
-            Setting::new("stage times", "passes without instruments"),
-            Setting::new("operators", "one more pass over each input, every operation timed"),
-        ],
+        profiling: ran.profiling.clone(),
         data: vec![
             Setting::new(infer.feed().plural(), format!("{} under {}", inputs.count, inputs.dataset_root)),
             Setting::new("taken in each epoch", taken),

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use collect::tool::torch::FailureKind;
 use engine::{EngineError, InputError};
 use meter::MeterError;
 use types::{Bytes, DType};
@@ -9,6 +10,9 @@ use types::{Bytes, DType};
 use crate::CollectError;
 use crate::analyze::AnalyzeError;
 use crate::hardware::DeviceError;
+use crate::import::ImportError;
+use crate::model::ModelError;
+use crate::target::TargetError;
 
 /// Why there is no profile.
 #[derive(Debug, thiserror::Error)]
@@ -102,6 +106,42 @@ pub enum ProfileError {
         /// What it is.
         found: String,
     },
+    /// A folder that holds no model.
+    #[error("{} has no config.json", path.display())]
+    NoConfig {
+        /// The folder.
+        path: PathBuf,
+    },
+    /// A config.json that is none.
+    #[error("{} is no config.json: {reason}", path.display())]
+    BadConfig {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong.
+        reason: String,
+    },
+    /// Nothing says which model is meant.
+    #[error("no model is named")]
+    NoModel,
+    /// The Python driver gave up.
+    #[error("{message}")]
+    Driver {
+        /// What kind of trouble.
+        kind: FailureKind,
+        /// In a sentence.
+        message: String,
+        /// Where in Python.
+        traceback: Option<String>,
+    },
+    /// The model.
+    #[error(transparent)]
+    Model(#[from] ModelError),
+    /// The command.
+    #[error(transparent)]
+    Target(#[from] TargetError),
+    /// The trace.
+    #[error(transparent)]
+    Import(#[from] ImportError),
     /// The user stopped the run.
     #[error("stopped by the user after {done} of {total} inferences")]
     Stopped {
@@ -146,6 +186,11 @@ impl ProfileError {
             Self::Memory { .. } => {
                 Some("`llm-perf analyze` models it without running it; `llm-perf models` lists smaller ones".to_owned())
             }
+            Self::NoConfig { .. } => Some("name the folder of a Hugging Face model, or a config.json".to_owned()),
+            Self::Driver { kind, .. } => driver_hint(*kind).map(str::to_owned),
+            Self::Model(error) => error.hint(),
+            Self::Target(error) => error.hint(),
+            Self::Import(error) => error.hint(),
             Self::Collect(error) => error.hint(),
             Self::Analyze(error) => error.hint(),
             _ => None,
@@ -164,10 +209,34 @@ impl ProfileError {
             | Self::NoInputs { .. }
             | Self::Pattern { .. }
             | Self::Setting { .. }
+            | Self::NoConfig { .. }
+            | Self::BadConfig { .. }
+            | Self::NoModel
+            | Self::Model(_)
+            | Self::Target(_)
             | Self::Unreadable { .. } => true,
+            Self::Driver { kind, .. } => matches!(kind, FailureKind::RemoteCode | FailureKind::Device),
+            Self::Import(error) => error.is_wrong_usage(),
             Self::Collect(error) => error.is_wrong_usage(),
             Self::Analyze(error) => error.is_wrong_usage(),
             _ => false,
         }
     }
+}
+
+/// What a user can do about a driver that gave up.
+fn driver_hint(kind: FailureKind) -> Option<&'static str> {
+    Some(match kind {
+        FailureKind::Torch => "name an interpreter that has torch: --python PATH",
+        FailureKind::Transformers => "install transformers for that interpreter, or name another: --python PATH",
+        FailureKind::RemoteCode => "--trust-remote-code lets it run; read the code first",
+        FailureKind::Config => "a model with code of its own needs the folder with that code, and --trust-remote-code",
+        FailureKind::Memory => {
+            "fewer tokens (infer.max_new_tokens, infer.seq_len), a smaller batch or model.dtype=bfloat16 take less memory"
+        }
+        FailureKind::Import => "the interpreter lacks a package the model needs; --python names another interpreter",
+        FailureKind::Factory => "a factory takes nothing and gives a torch.nn.Module, or a pair of it and its inputs",
+        FailureKind::Pictures => "give it through a factory: --model module:factory",
+        FailureKind::Device | FailureKind::Stopped | FailureKind::Model => return None,
+    })
 }

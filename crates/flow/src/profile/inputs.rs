@@ -53,31 +53,31 @@ pub struct SamplingSettings {
 
 /// All inputs, and where they come from.
 #[derive(Debug)]
-pub(super) struct Inputs {
+pub(crate) struct Inputs {
     /// Folder, `builtin:NAME`, `config` or `synthetic`.
-    pub(super) root: String,
-    pub(super) file_list: Option<String>,
-    pub(super) all: Vec<Input>,
+    pub(crate) root: String,
+    pub(crate) file_list: Option<String>,
+    pub(crate) all: Vec<Input>,
 }
 
 /// One input, in memory.
 #[derive(Debug)]
-pub(super) struct Input {
-    pub(super) name: String,
-    pub(super) path: String,
-    pub(super) category: Option<String>,
-    pub(super) bytes: Option<Bytes>,
-    pub(super) sha256: Option<String>,
-    pub(super) content: Content,
+pub(crate) struct Input {
+    pub(crate) name: String,
+    pub(crate) path: String,
+    pub(crate) category: Option<String>,
+    pub(crate) bytes: Option<Bytes>,
+    pub(crate) sha256: Option<String>,
+    pub(crate) content: Content,
     /// Whether the run measures it.
-    pub(super) used: bool,
+    pub(crate) used: bool,
     /// Why it cannot be used.
-    pub(super) problem: Option<String>,
+    pub(crate) problem: Option<String>,
 }
 
 /// What an input consists of.
 #[derive(Debug)]
-pub(super) enum Content {
+pub(crate) enum Content {
     /// An image file, with its size where the header tells.
     Image { file: Vec<u8>, page: Option<Page> },
     /// A text, and how many tokens the prompt around it has, once that is known.
@@ -89,7 +89,7 @@ pub(super) enum Content {
 }
 
 /// Every input that the settings ask for, usable or not; at least one.
-pub(super) fn find(dataset: &DatasetSettings, infer: &InferSettings) -> Result<Inputs, ProfileError> {
+pub(crate) fn find(dataset: &DatasetSettings, infer: &InferSettings) -> Result<Inputs, ProfileError> {
     let made = |root: &str, input: Input| Inputs { root: root.to_owned(), file_list: None, all: vec![input] };
     let read: fn(Found) -> Input = match infer {
         InferSettings::Pictures(settings) => {
@@ -124,7 +124,7 @@ pub(super) fn find(dataset: &DatasetSettings, infer: &InferSettings) -> Result<I
 }
 
 /// The inputs of one epoch, as indices; the same seed and epoch give the same.
-pub(super) fn choose(settings: &SamplingSettings, usable: &[usize], epoch: u32) -> Vec<usize> {
+pub(crate) fn choose(settings: &SamplingSettings, usable: &[usize], epoch: u32) -> Vec<usize> {
     let mut order = usable.to_vec();
     if settings.shuffle {
         let mut random = Random::new(settings.seed ^ (u64::from(epoch) << 32));
@@ -138,7 +138,7 @@ pub(super) fn choose(settings: &SamplingSettings, usable: &[usize], epoch: u32) 
 
 impl Inputs {
     /// Those that nothing is known to be wrong with, as indices; at least one.
-    pub(super) fn usable(&self) -> Result<Vec<usize>, ProfileError> {
+    pub(crate) fn usable(&self) -> Result<Vec<usize>, ProfileError> {
         let fine = |(index, input): (usize, &Input)| input.problem.is_none().then_some(index);
         let usable: Vec<usize> = self.all.iter().enumerate().filter_map(fine).collect();
         if usable.is_empty() {
@@ -149,12 +149,12 @@ impl Inputs {
     }
 
     /// What was wrong with those that could not be used.
-    pub(super) fn problems(&self) -> Vec<String> {
+    pub(crate) fn problems(&self) -> Vec<String> {
         self.all.iter().filter_map(|input| input.problem.clone()).collect()
     }
 
     /// The document of these inputs.
-    pub(super) fn document(&self) -> InputSet {
+    pub(crate) fn document(&self) -> InputSet {
         InputSet {
             schema: SchemaTag::new(),
             dataset_root: self.root.clone(),
@@ -167,7 +167,7 @@ impl Inputs {
 }
 
 impl Input {
-    fn new(name: String, path: String, content: Content) -> Self {
+    pub(crate) fn new(name: String, path: String, content: Content) -> Self {
         Self { name, path, category: None, bytes: None, sha256: None, content, used: false, problem: None }
     }
 

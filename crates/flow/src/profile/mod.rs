@@ -4,10 +4,10 @@ mod artifacts;
 mod bench;
 mod error;
 mod files;
-mod inputs;
+pub(crate) mod inputs;
 mod measure;
-mod passes;
-mod prepare;
+pub(crate) mod passes;
+pub(crate) mod prepare;
 mod processor;
 mod random;
 mod records;
@@ -20,6 +20,7 @@ use collect::run::{Outcome, RunFolder};
 use meter::Roofline;
 use network::Model;
 use network::config::ModelConfig;
+use report::profile::Setting;
 use serde::Deserialize;
 use types::{
     Clock, ClockId, ClockKind, DType, Device, DeviceId, Environment, InputSet, Metrics, ProfileSettings as RunCounts,
@@ -30,11 +31,13 @@ use crate::RunRequest;
 use crate::analyze;
 use crate::model::{AboutModel, LoadedModel};
 
+pub(crate) use artifacts::{Bundle, Ran, write as write_bundle, write_predictions};
 use bench::Bench;
 pub use error::ProfileError;
 use inputs::Inputs;
 pub use inputs::{DatasetSettings, SamplingSettings};
-use processor::{peak, processor};
+pub(crate) use processor::{peak, processor};
+pub(crate) use records::{outside_stages, workload_of};
 pub use settings::{DecodingSettings, Feed, InferSettings, PageSettings, PictureSettings, PromptSettings};
 
 /// Where weights come from: the `model.weights` and `model.seed` of a configuration.
@@ -210,6 +213,12 @@ fn check(model: &LoadedModel, request: &ProfileRequest) -> Result<(), ProfileErr
         let expected = "float32, bfloat16 or null: weights are kept in one of the two";
         return Err(ProfileError::Setting { key: "model.dtype", expected, found: dtype.to_string() });
     }
+    check_counts(request)?;
+    request.infer.check_attention()
+}
+
+/// What every engine needs of the settings.
+pub(crate) fn check_counts(request: &ProfileRequest) -> Result<(), ProfileError> {
     let sampling = &request.dataset.sampling;
     for (key, found) in [("dataset.sampling.epochs", sampling.epochs), ("dataset.sampling.repeats", sampling.repeats)] {
         if found == 0 {
@@ -326,10 +335,14 @@ fn filled(
     folder.end_step("measure")?;
 
     let set = inputs.document();
-    let bundle = artifacts::Bundle { metrics: &metrics, environment, inputs: &set, request };
-    artifacts::write(folder, &bundle)?;
+    let profiling = vec![
+        Setting::new("stage times", "passes without instruments"),
+        Setting::new("operators", "one more pass over each input, every operation timed"),
+    ];
+    let ran = Ran { computed: COMPUTED.to_string(), profiling };
+    write_bundle(folder, &Bundle { metrics: &metrics, environment, inputs: &set, request, ran })?;
     if request.keep_predictions {
-        artifacts::write_predictions(folder, &measured.texts)?;
+        write_predictions(folder, &measured.texts)?;
     }
     if let Some(workload) = &workload {
         if kept != COMPUTED {

@@ -21,12 +21,12 @@ pub(super) struct MeasuredInput {
 /// Everything the passes gave.
 pub(super) struct Measured {
     pub(super) inputs: Vec<MeasuredInput>,
-    pub(super) samples: Vec<Sample>,
-    pub(super) profiled: Vec<Sample>,
+    pub(crate) samples: Vec<Sample>,
+    pub(crate) profiled: Vec<Sample>,
     /// Wall time of the measured inferences, warm-up left out, taken apart from their stages.
-    pub(super) wall: Nanos,
+    pub(crate) wall: Nanos,
     /// Name and text of each input.
-    pub(super) texts: Vec<(String, String)>,
+    pub(crate) texts: Vec<(String, String)>,
 }
 
 /// Every pass over every input; the last, which records operators, only when `traced`.
@@ -95,13 +95,22 @@ pub(super) fn measure(
 }
 
 /// What is run: the inputs of every epoch, by index, and each of them prepared.
-pub(super) struct Plan {
+pub(crate) struct Plan {
     epochs: Vec<Vec<usize>>,
     prepared: BTreeMap<usize, Prepared>,
 }
 
+impl Plan {
+    /// The epochs and the inputs, numbered from zero without gaps.
+    pub(crate) fn numbered(self) -> (Vec<Vec<usize>>, Vec<Prepared>) {
+        let numbers: BTreeMap<usize, usize> = self.prepared.keys().enumerate().map(|(new, old)| (*old, new)).collect();
+        let renumbered = |epoch: &Vec<usize>| epoch.iter().map(|old| numbers[old]).collect();
+        (self.epochs.iter().map(renumbered).collect(), self.prepared.into_values().collect())
+    }
+}
+
 /// The inputs of every epoch, prepared. One that turns out to be broken is left out, and the choice made again.
-pub(super) fn plan(
+pub(crate) fn plan(
     sampling: &SamplingSettings,
     inputs: &mut Inputs,
     mut prepare: impl FnMut(&mut inputs::Input) -> Result<Prepared, ProfileError>,

@@ -10,17 +10,17 @@ use super::random::Random;
 use super::settings::{InferSettings, MOST_TOKENS, TEXT_MARK};
 
 /// One input, prepared.
-pub(super) struct Prepared {
-    pub(super) facts: InputFacts,
-    pub(super) kind: PageKind,
+pub(crate) struct Prepared {
+    pub(crate) facts: InputFacts,
+    pub(crate) kind: PageKind,
     /// Sides of the global view and of a tile, as they were cut; absent without a page.
-    pub(super) sides: Option<[u64; 2]>,
-    pub(super) batch: u64,
-    pub(super) fed: Fed,
+    pub(crate) sides: Option<[u64; 2]>,
+    pub(crate) batch: u64,
+    pub(crate) fed: Fed,
 }
 
 /// What the network takes.
-pub(super) enum Fed {
+pub(crate) enum Fed {
     /// Tokens, with the pictures among them.
     Prompt(PromptData),
     /// Pictures and nothing else.
@@ -28,7 +28,7 @@ pub(super) enum Fed {
 }
 
 /// Prepares one input. An error of the kind `Input` is about this input alone.
-pub(super) fn prepare(
+pub(crate) fn prepare(
     input: &mut Input,
     infer: &InferSettings,
     tokenizer: Option<&Tokenizer>,

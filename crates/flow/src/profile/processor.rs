@@ -6,7 +6,7 @@ use types::{ComputeUnit, DType, Hardware, PeakUsed};
 use super::{ProfileError, Progress};
 
 /// This machine's processor with its measured rates; measured now when they were not.
-pub(super) fn processor(progress: &mut dyn FnMut(Progress<'_>)) -> Result<Hardware, ProfileError> {
+pub(crate) fn processor(progress: &mut dyn FnMut(Progress<'_>)) -> Result<Hardware, ProfileError> {
     let settings = calibrate::Settings::default();
     let store = Store::of_this_user()?;
     let mut told = false;
@@ -24,7 +24,7 @@ pub(super) fn processor(progress: &mut dyn FnMut(Progress<'_>)) -> Result<Hardwa
 }
 
 /// The rates utilisation is held against, where they are known for that element type.
-pub(super) fn peak(hardware: &Hardware, dtype: DType) -> Option<PeakUsed> {
+pub(crate) fn peak(hardware: &Hardware, dtype: DType) -> Option<PeakUsed> {
     let peak = hardware.peak(dtype, ComputeUnit::Matrix)?;
     let source = hardware.sources.get(&peak.source).map_or_else(|| peak.source.clone(), |source| source.title.clone());
     Some(PeakUsed { flops: peak.flops, bytes_per_second: hardware.bytes_per_second, dtype, source })

@@ -8,15 +8,15 @@ use meter::price::price;
 use meter::{Prediction, Roofline, predict};
 use network::Model;
 use types::{
-    AttentionKind, ClockId, Cost, DType, ImageWorkload, LogitsKind, Nanos, OperatorRecord, Parallel, QualityCounter,
-    Quantisation, RoutingCounts, RoutingKind, Sample, Severity, Stage, Work, Workload,
+    AttentionKind, ClockId, Cost, DType, ImageWorkload, InputFacts, LogitsKind, Nanos, OperatorRecord, Parallel,
+    QualityCounter, Quantisation, RoutingCounts, RoutingKind, Sample, Severity, Stage, Work, Workload,
 };
 
 use super::prepare::Prepared;
 use super::{COMPUTED, ProfileError};
 
 /// Every operation of a traced inference, priced.
-pub(super) fn operators(
+pub(crate) fn operators(
     model: &Model,
     roofline: Option<&Roofline<'_>>,
     prefill: &Trace,
@@ -51,44 +51,20 @@ pub(super) fn operators(
 }
 
 /// Classes of all modules, by path.
-pub(super) fn classes(model: &Model) -> BTreeMap<String, String> {
+pub(crate) fn classes(model: &Model) -> BTreeMap<String, String> {
     model.blueprint().modules().map(|(_, entry)| (entry.path.clone(), entry.class.to_owned())).collect()
 }
 
 /// The workload one input was, and its modelled work by stage. Weights are read in the type they are kept in, all else in
 /// that of the arithmetic.
-pub(super) fn work(
+pub(crate) fn work(
     model: &Model,
     input: &Prepared,
     kept: DType,
     last_logits_only: bool,
 ) -> Result<(Workload, Vec<InputWork>), ProfileError> {
     let facts = &input.facts;
-    let image = facts.crop_grid.zip(input.sides).map(|(crop_grid, [base_size, image_size])| ImageWorkload {
-        base_size,
-        image_size,
-        crop_grid,
-        image_tokens: facts.image_tokens,
-    });
-    let workload = Workload {
-        profile_id: facts.name.clone(),
-        description: format!("as measured on {}", facts.name),
-        doc_kind: input.kind,
-        num_pages: u64::from(facts.width.is_some()),
-        batch: input.batch,
-        image,
-        text_tokens: facts.prompt_tokens - facts.image_tokens,
-        seq_len: facts.prompt_tokens,
-        max_new_tokens: facts.generated_tokens,
-        decode_steps: facts.generated_tokens.saturating_sub(1),
-        dtype: COMPUTED,
-        // Utilisation counts attention in full whichever kernel ran, so that it compares across runs.
-        attention: AttentionKind::Eager,
-        logits: if last_logits_only { LogitsKind::Last } else { LogitsKind::All },
-        routing: RoutingKind::Balanced,
-        quantisation: Quantisation::default(),
-        parallel: Parallel::default(),
-    };
+    let workload = workload_of(facts, input, COMPUTED, last_logits_only);
     let mut costs = by_stage(model, &predict(model, &workload)?);
     if kept != COMPUTED {
         let of_weights = by_stage(model, &predict(model, &Workload { dtype: kept, ..workload.clone() })?);
@@ -103,8 +79,37 @@ pub(super) fn work(
     Ok((workload, costs.into_iter().map(entry).collect()))
 }
 
+/// The workload one input was.
+pub(crate) fn workload_of(facts: &InputFacts, input: &Prepared, dtype: DType, last_logits_only: bool) -> Workload {
+    let image = facts.crop_grid.zip(input.sides).map(|(crop_grid, [base_size, image_size])| ImageWorkload {
+        base_size,
+        image_size,
+        crop_grid,
+        image_tokens: facts.image_tokens,
+    });
+    Workload {
+        profile_id: facts.name.clone(),
+        description: format!("as measured on {}", facts.name),
+        doc_kind: input.kind,
+        num_pages: u64::from(facts.width.is_some()),
+        batch: input.batch,
+        image,
+        text_tokens: facts.prompt_tokens - facts.image_tokens,
+        seq_len: facts.prompt_tokens,
+        max_new_tokens: facts.generated_tokens,
+        decode_steps: facts.generated_tokens.saturating_sub(1),
+        dtype,
+        // Utilisation counts attention in full whichever kernel ran, so that it compares across runs.
+        attention: AttentionKind::Eager,
+        logits: if last_logits_only { LogitsKind::Last } else { LogitsKind::All },
+        routing: RoutingKind::Balanced,
+        quantisation: Quantisation::default(),
+        parallel: Parallel::default(),
+    }
+}
+
 /// Where experts were used, all inputs together, in the order of the network.
-pub(super) fn routing<'a>(counts: impl IntoIterator<Item = &'a RoutingCounts>) -> Vec<RoutingCounts> {
+pub(crate) fn routing<'a>(counts: impl IntoIterator<Item = &'a RoutingCounts>) -> Vec<RoutingCounts> {
     let mut sums: Vec<RoutingCounts> = Vec::new();
     for one in counts {
         match sums.iter_mut().find(|sum| sum.path == one.path && sum.stage == one.stage) {
@@ -137,7 +142,7 @@ fn by_stage(model: &Model, prediction: &Prediction) -> BTreeMap<Stage, Cost> {
 
 /// Time of the inferences that belongs to no stage, held against a clock of its own. Stages that do not add up to what a
 /// user waits for would hide time.
-pub(super) fn outside_stages(samples: &[Sample], wall: Nanos) -> QualityCounter {
+pub(crate) fn outside_stages(samples: &[Sample], wall: Nanos) -> QualityCounter {
     let measured = samples.iter().filter(|sample| !sample.warmup && sample.stage.parent().is_none());
     let staged: Nanos = measured.map(|sample| sample.wall_ns).sum();
     let outside = (wall - staged).get().max(0);

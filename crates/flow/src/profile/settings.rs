@@ -8,10 +8,10 @@ use super::ProfileError;
 use crate::model::LoadedModel;
 
 /// Stands for the text of an input in a prompt.
-pub(super) const TEXT_MARK: &str = "<text>";
+pub(crate) const TEXT_MARK: &str = "<text>";
 
 /// Most tokens of a prompt without pictures. Beyond, one prompt takes hours and gigabytes on a processor.
-pub(super) const MOST_TOKENS: u64 = 16_384;
+pub(crate) const MOST_TOKENS: u64 = 16_384;
 
 /// What a network is fed; decides which form the `infer` part has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -102,7 +102,7 @@ impl Feed {
     }
 
     /// What it is fed, for reports.
-    pub(super) const fn plural(self) -> &'static str {
+    pub(crate) const fn plural(self) -> &'static str {
         match self {
             Self::Pages => "pages",
             Self::Prompts => "text",
@@ -122,7 +122,7 @@ impl InferSettings {
     }
 
     /// How tokens are chosen, for networks that generate.
-    pub(super) fn decoding(&self) -> Option<&DecodingSettings> {
+    pub(crate) fn decoding(&self) -> Option<&DecodingSettings> {
         match self {
             Self::Pages(_, decoding) | Self::Prompts(_, decoding) => Some(decoding),
             Self::Pictures(_) => None,
@@ -130,7 +130,7 @@ impl InferSettings {
     }
 
     /// Forward passes that one repeat stands for; each is timed by itself.
-    pub(super) fn passes(&self) -> u32 {
+    pub(crate) fn passes(&self) -> u32 {
         match self {
             Self::Pages(..) | Self::Prompts(..) => 1,
             Self::Pictures(pictures) => pictures.iterations,
@@ -138,19 +138,26 @@ impl InferSettings {
     }
 
     /// Inputs at once.
-    pub(super) fn batch(&self) -> u32 {
+    pub(crate) fn batch(&self) -> u32 {
         match self {
             Self::Pages(..) | Self::Prompts(..) => 1,
             Self::Pictures(pictures) => pictures.batch,
         }
     }
 
-    pub(super) fn check(&self) -> Result<(), ProfileError> {
+    pub(crate) fn check(&self) -> Result<(), ProfileError> {
         match self {
             Self::Pages(page, decoding) => page.check().and_then(|()| decoding.check()),
             Self::Prompts(prompt, decoding) => prompt.check().and_then(|()| decoding.check()),
             Self::Pictures(pictures) => pictures.check(),
         }
+    }
+
+    /// The native engine computes attention in one way.
+    pub(crate) fn check_attention(&self) -> Result<(), ProfileError> {
+        let Some(decoding) = self.decoding() else { return Ok(()) };
+        let expected = "`eager`: the engine computes attention in one way";
+        within("infer.attention", format!("`{}`", decoding.attention), decoding.attention == "eager", expected)
     }
 }
 
@@ -163,7 +170,7 @@ impl PageSettings {
     }
 
     /// How pages are cut.
-    pub(super) fn image(&self) -> ImageSettings {
+    pub(crate) fn image(&self) -> ImageSettings {
         ImageSettings {
             base_size: self.base_size,
             image_size: self.image_size,
@@ -193,14 +200,12 @@ impl PictureSettings {
 
 impl DecodingSettings {
     fn check(&self) -> Result<(), ProfileError> {
-        let expected = "`eager`: the engine computes attention in one way";
-        within("infer.attention", format!("`{}`", self.attention), self.attention == "eager", expected)?;
         let most = self.max_new_tokens;
         within("infer.max_new_tokens", most, (1..=100_000).contains(&most), "1 to 100,000")
     }
 
     /// How tokens are chosen.
-    pub(super) fn sampling(&self) -> SamplingSettings {
+    pub(crate) fn sampling(&self) -> SamplingSettings {
         SamplingSettings {
             temperature: self.temperature,
             top_p: self.top_p,

@@ -4,6 +4,7 @@
 //! Everything comes from the metrics and the environment of the run; here it is arranged, rounded and put into words.
 
 mod assumptions;
+mod command;
 mod import_terminal;
 mod imported;
 mod kernels;
@@ -11,6 +12,7 @@ mod lost;
 mod operators;
 mod page;
 mod phrase;
+mod recorded;
 mod report;
 #[cfg(test)]
 mod sample;
@@ -18,6 +20,7 @@ mod stakeholder;
 mod terminal;
 
 pub use assumptions::{Assumptions, Setting, assumptions_markdown};
+pub use command::{command_markdown, command_terminal};
 pub use import_terminal::import_terminal;
 pub use kernels::kernels_markdown;
 pub use operators::operators_markdown;

@@ -31,9 +31,14 @@ pub(super) fn device(metrics: &Metrics) -> String {
     }
 }
 
+/// Where a run that another tool made was read from; absent for a run of our own, even where a pass of it was recorded.
+pub(super) fn imported_facts(metrics: &Metrics) -> Option<&TraceFacts> {
+    metrics.trace.as_ref().filter(|facts| facts.traced_pass.is_none())
+}
+
 /// What was run how often: `2 inputs x 3 repeats x 1 epoch`.
 pub(super) fn extent(metrics: &Metrics) -> String {
-    if let Some(facts) = &metrics.trace {
+    if let Some(facts) = imported_facts(metrics) {
         return format!("by another tool, read from {}", count(facts.sources.len() as u64, "file"));
     }
     let mut parts = vec![count(metrics.inputs.len() as u64, "input")];
@@ -105,7 +110,7 @@ pub(super) fn place(finding: &Finding) -> String {
 /// The machine and its software, line by line. What is not known is left out.
 pub(super) fn environment(metrics: &Metrics, environment: &Environment) -> Vec<String> {
     let mut lines = Vec::new();
-    if let Some(facts) = &metrics.trace {
+    if let Some(facts) = imported_facts(metrics) {
         return traced(metrics, facts, &environment.tool_version);
     }
     let mut ran = format!("{} on the {} engine", code(model(metrics)), prose(&metrics.run.engine));

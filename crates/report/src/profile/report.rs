@@ -6,9 +6,10 @@ use super::imported;
 use super::lost;
 use super::page::Page;
 use super::phrase::{
-    device, environment, extent, forward_pass, known, model, nested, overhead, place, saving, sentence, severity,
-    share_of_run, stage, time,
+    device, environment, extent, forward_pass, imported_facts, known, model, nested, overhead, place, saving, sentence,
+    severity, share_of_run, stage, time,
 };
+use super::recorded;
 use crate::markdown::{code, prose};
 use crate::number::{UNKNOWN, count, grouped, milliseconds, percent, tokens_per_second};
 use crate::table::{Column, Table};
@@ -21,7 +22,7 @@ const INPUTS: usize = 50;
 /// The run as Markdown.
 pub fn report_markdown(metrics: &Metrics, environment: &Environment) -> String {
     let mut page = Page::new(&format!("Profile of {} on {}", prose(model(metrics)), prose(&device(metrics))));
-    if let Some(facts) = &metrics.trace {
+    if let Some(facts) = imported_facts(metrics) {
         imported_sections(&mut page, metrics, facts, environment);
         return page.finish();
     }
@@ -29,10 +30,18 @@ pub fn report_markdown(metrics: &Metrics, environment: &Environment) -> String {
     lost::lost_time(&mut page, metrics);
     page.paragraph(&method(metrics));
     stages(&mut page, metrics);
+    recorded::ranks(&mut page, metrics);
     utilisation(&mut page, metrics);
+    recorded::flop_checks(&mut page, metrics);
+    recorded::device(&mut page, metrics);
+    recorded::memory(&mut page, metrics);
     findings(&mut page, metrics);
     variance(&mut page, metrics);
-    modules(&mut page, metrics);
+    if metrics.trace.is_some() {
+        lost::modules(&mut page, metrics);
+    } else {
+        modules(&mut page, metrics);
+    }
     imported::top_operators(&mut page, metrics);
     imported::top_kernels(&mut page, metrics);
     inputs(&mut page, metrics);
@@ -309,7 +318,7 @@ fn machine(page: &mut Page, metrics: &Metrics, found: &Environment) {
     page.paragraph(&format!(
         "Run {}, {} {}. `env.json` has the rest.",
         code(&metrics.run.id),
-        if metrics.trace.is_some() { "imported" } else { "captured" },
+        if imported_facts(metrics).is_some() { "imported" } else { "captured" },
         prose(&found.captured_at)
     ));
 }

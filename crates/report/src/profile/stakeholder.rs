@@ -8,7 +8,8 @@ use super::imported;
 use super::lost;
 use super::page::Page;
 use super::phrase::{
-    device, environment, extent, forward_pass, known, model, nested, saving, sentence, share_of_run, stage, time,
+    device, environment, extent, forward_pass, imported_facts, known, model, nested, saving, sentence, share_of_run,
+    stage, time,
 };
 use crate::markdown::{code, prose};
 use crate::number::{UNKNOWN, grouped, milliseconds, percent, share, tokens_per_second};
@@ -189,7 +190,7 @@ fn limits(page: &mut Page, metrics: &Metrics) {
         "FLOPs, bytes and the least possible time are modelled from the model's configuration; all other times are measured."
             .to_owned(),
     ];
-    if metrics.trace.is_some() {
+    if imported_facts(metrics).is_some() {
         lines.push("The times were taken under a profiler, which slows the host down; check a figure that matters without one.".to_owned());
     }
     let doubts = metrics.quality.iter().filter(|counter| counter.severity > Severity::Info);

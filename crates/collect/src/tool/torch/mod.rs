@@ -1,0 +1,179 @@
+//! PyTorch: a driver in one file of Python, the request it reads, and the events it answers with.
+//!
+//! The driver is embedded, written next to the run and started with the user's interpreter. It talks on a pipe of its own,
+//! so that a model may print what it likes. What the events mean is left to `flow`.
+
+mod event;
+mod hub;
+mod request;
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use super::Places;
+use super::python;
+use crate::CollectError;
+use crate::tool::Command;
+use crate::tool::plain::{Ended, Launch, Lines, Running};
+
+pub use event::{DeviceEvent, Event, Failure, FailureKind, InputEvent, LoadedEvent, PassName, SampleEvent};
+pub use hub::{Located, locate};
+pub use request::{
+    Decoding, GivenInput, GivenModel, PROTOCOL, Page, Profiler, Request, ResnetSizes, TransformerModel, View,
+};
+
+/// The driver.
+pub const DRIVER: &str = include_str!("driver.py");
+
+/// How long an interpreter may take to say what it can import.
+const ANSWER_LIMIT: Duration = Duration::from_secs(15);
+
+/// Variables that keep a driver from the network: what is not on disk is not there.
+pub const OFFLINE: [(&str, &str); 3] =
+    [("HF_HUB_OFFLINE", "1"), ("TRANSFORMERS_OFFLINE", "1"), ("HF_DATASETS_OFFLINE", "1")];
+
+/// The interpreter to use: the one that is named, else `LLM_PERF_PYTHON`, else the first on `PATH` that has torch.
+pub fn interpreter(named: Option<&str>) -> Result<PathBuf, CollectError> {
+    find(&Places { limit: ANSWER_LIMIT, ..Places::of_this_machine() }, named)
+}
+
+fn find(places: &Places, named: Option<&str>) -> Result<PathBuf, CollectError> {
+    if let Some(named) = named {
+        let found = if named.contains('/') { Some(PathBuf::from(named)) } else { places.on_path(named) };
+        let found = found.filter(|path| super::is_program(path));
+        let program = found.ok_or_else(|| CollectError::NoPython { named: Some(named.to_owned()) })?;
+        return with_torch(places, program);
+    }
+    if let Some(program) = &places.python {
+        return with_torch(places, program.clone());
+    }
+    let mut asked = Vec::new();
+    for folder in &places.path {
+        for name in ["python3", "python"] {
+            let program = folder.join(name);
+            if !super::is_program(&program) {
+                continue;
+            }
+            match with_torch(places, program) {
+                Err(CollectError::NoTorch { asked: one }) => asked.extend(one),
+                found => return found,
+            }
+        }
+    }
+    match asked.is_empty() {
+        true => Err(CollectError::NoPython { named: None }),
+        false => Err(CollectError::NoTorch { asked }),
+    }
+}
+
+/// The program, if it has torch.
+fn with_torch(places: &Places, program: PathBuf) -> Result<PathBuf, CollectError> {
+    let places = Places { python: Some(program.clone()), ..places.clone() };
+    match python::find(&places) {
+        Some(Ok(python)) if python.torch.is_some() || python.torch_folder.is_some() => Ok(program),
+        Some(Err(reason)) => Err(CollectError::NoTorch { asked: vec![reason] }),
+        _ => Err(CollectError::NoTorch { asked: vec![program.display().to_string()] }),
+    }
+}
+
+/// Where a driver's files are.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DriverFiles {
+    /// The driver itself.
+    pub driver: PathBuf,
+    /// What it is asked.
+    pub request: PathBuf,
+    /// What the model prints; absent: where this process prints.
+    pub stdout: Option<PathBuf>,
+    /// What the model complains about; absent: where this process does.
+    pub stderr: Option<PathBuf>,
+}
+
+/// A driver at work.
+#[derive(Debug)]
+pub struct Driver {
+    running: Running,
+    lines: Lines,
+}
+
+/// How a driver is started.
+pub fn launch(python: &Path, files: &DriverFiles, offline: bool) -> Launch {
+    let arguments = vec![files.driver.clone().into(), files.request.clone().into()];
+    let mut command = Command::new(python, arguments).with_variable("PYTHONUNBUFFERED", "1");
+    for (name, value) in OFFLINE.into_iter().filter(|_| offline) {
+        command = command.with_variable(name, value);
+    }
+    Launch { stdout: files.stdout.clone(), stderr: files.stderr.clone(), ..Launch::new(command) }
+}
+
+impl Driver {
+    /// Starts a driver; its files are written already.
+    pub fn start(launch: &Launch) -> Result<Self, CollectError> {
+        let (running, lines) = launch.start_with_channel()?;
+        Ok(Self { running, lines })
+    }
+
+    /// The next thing it says; `None` once it is silent for good.
+    pub fn next(&mut self) -> Option<Result<Event, String>> {
+        let line = self.lines.next()?;
+        Some(serde_json::from_str(&line).map_err(|error| format!("{error}: {line}")))
+    }
+
+    /// Ends it, and whatever it started.
+    pub fn end(&mut self) {
+        self.running.end();
+    }
+
+    /// How it ended, once it is silent.
+    pub fn finish(self) -> Result<Ended, CollectError> {
+        Ok(self.running.wait(Duration::from_millis(5), &mut || true)?.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tool::tests::{fake_program, patient};
+
+    fn answering(torch: &str) -> String {
+        format!(
+            r#"echo '{{"version":"3.11","executable":"x","torch":{torch},"torch_folder":null,"transformers":null,"cupti":null,"folders":[]}}'"#
+        )
+    }
+
+    #[test]
+    fn the_first_interpreter_on_the_path_that_has_torch_is_taken() {
+        let root = tempfile::tempdir().unwrap();
+        let [first, second] = ["a", "b"].map(|name| root.path().join(name));
+        fake_program(&first, "python3", &answering("null"));
+        let wanted = fake_program(&second, "python3", &answering("\"2.11.0\""));
+        let places = Places { path: vec![first.clone(), second], ..patient() };
+        assert_eq!(find(&places, None).unwrap(), wanted);
+        let error = find(&Places { path: vec![first], ..patient() }, None).unwrap_err();
+        assert!(error.to_string().starts_with("no interpreter here has torch"), "{error}");
+        assert!(error.hint().unwrap().contains("--python"));
+    }
+
+    #[test]
+    fn an_interpreter_that_is_named_is_the_only_one_asked() {
+        let root = tempfile::tempdir().unwrap();
+        let with = fake_program(&root.path().join("a"), "python3", &answering("\"2.11.0\""));
+        let without = fake_program(&root.path().join("b"), "python3", &answering("null"));
+        let places = Places { path: vec![root.path().join("a")], ..patient() };
+        assert!(matches!(find(&places, without.to_str()), Err(CollectError::NoTorch { .. })));
+        assert_eq!(find(&Places { python: Some(with.clone()), ..patient() }, None).unwrap(), with);
+        let error = find(&places, Some("/nowhere/python")).unwrap_err();
+        assert_eq!(error.to_string(), "there is no interpreter `/nowhere/python`");
+        assert_eq!(find(&Places::default(), None).unwrap_err().to_string(), "there is no python3 on PATH");
+    }
+
+    #[test]
+    fn a_driver_is_started_offline_unless_told_otherwise() {
+        let files = DriverFiles { driver: "d.py".into(), request: "r.json".into(), stdout: None, stderr: None };
+        let offline = launch(Path::new("python3"), &files, true);
+        assert_eq!(offline.command.program, Path::new("python3"));
+        assert_eq!(offline.command.arguments, ["d.py", "r.json"]);
+        assert!(offline.command.environment.iter().any(|(name, value)| name == "HF_HUB_OFFLINE" && value == "1"));
+        assert_eq!(launch(Path::new("python3"), &files, false).command.environment.len(), 1);
+    }
+}

@@ -1,0 +1,168 @@
+//! What a driver is asked: the inputs prepared here, so that every engine is fed the same.
+
+use std::path::{Path, PathBuf};
+
+use collect::tool::torch::{Decoding, GivenInput, Page, Profiler, Request, View};
+use engine::{Pictures, PromptData, Tokenizer};
+
+use super::{ProfilerSettings, TorchModel, TorchRequest, TorchSource};
+use crate::profile::inputs::{self, Content, Inputs};
+use crate::profile::prepare::{self, Fed, Prepared};
+use crate::profile::{InferSettings, ProfileError, passes};
+
+/// Tokens of a prompt for a factory that brings no inputs, unless told otherwise.
+const MADE_UP_TOKENS: u64 = 128;
+
+/// Inputs, prepared and in the driver's words.
+pub(super) struct Asked {
+    pub(super) request: Request,
+    pub(super) prepared: Vec<Prepared>,
+    pub(super) tokenizer: Option<Tokenizer>,
+    /// Whether the tokenizer is the model's own.
+    pub(super) own_tokenizer: bool,
+}
+
+/// Prepares everything; files of pixels go to `scratch`.
+pub(super) fn ask(
+    model: &TorchModel,
+    request: &TorchRequest,
+    inputs: &mut Inputs,
+    scratch: &Path,
+    trace: Option<PathBuf>,
+) -> Result<Asked, ProfileError> {
+    let settings = &request.torch;
+    let vocabulary = model.vocabulary.unwrap_or_default();
+    let own = model.tokenizer_folder().map(Tokenizer::from_folder).transpose()?;
+    let own_tokenizer = own.is_some();
+    let tokenizer = match (own, model.vocabulary) {
+        (Some(own), _) => Some(own),
+        (None, Some(vocabulary)) => Some(Tokenizer::bytes(vocabulary)?),
+        (None, None) => None,
+    };
+    let factory = matches!(model.source, TorchSource::Factory(_));
+    let sampling = &request.profile.dataset.sampling;
+    let infer = &request.profile.infer;
+    let mut prepared = Vec::new();
+    let (given, epochs) = if factory {
+        let name = made_up(infer);
+        inputs.all.truncate(0);
+        inputs.all.push(inputs::Input::made(name.0.clone(), name.1));
+        inputs.all[0].used = true;
+        (vec![GivenInput::Made { name: name.0, tokens: name.1, seed: 0 }], vec![vec![0]; sampling.epochs as usize])
+    } else {
+        let plan =
+            passes::plan(sampling, inputs, |input| prepare::prepare(input, infer, tokenizer.as_ref(), vocabulary))?;
+        let (epochs, ready) = plan.numbered();
+        let channels = picture_channels(model);
+        let given = ready.iter().enumerate();
+        let given = given.map(|(number, one)| given_input(one, number, scratch, infer, channels));
+        let given = given.collect::<Result<Vec<_>, _>>()?;
+        prepared = ready;
+        (given, epochs)
+    };
+    let decoding = infer.decoding().map(|decoding| Decoding {
+        max_new_tokens: decoding.max_new_tokens.max(1),
+        end_tokens: ends(tokenizer.as_ref(), vocabulary),
+    });
+    let passes = infer.passes();
+    let request = Request {
+        protocol: collect::tool::torch::PROTOCOL,
+        model: model.given(&request.profile.weights, settings, scratch)?,
+        device: request.profile.device.clone(),
+        nvtx: trace.is_none() || settings.module_ranges > 0,
+        module_ranges: settings.module_ranges,
+        decoding,
+        last_logits_only: request.profile.last_logits_only,
+        check_flops: settings.check_flops,
+        inputs: given,
+        epochs,
+        warmup_rounds: sampling.warmup_rounds.saturating_mul(passes),
+        repeats: sampling.repeats.saturating_mul(passes),
+        profiler: trace.map(|trace| profiler(&settings.profiler, trace)),
+    };
+    Ok(Asked { request, prepared, tokenizer, own_tokenizer })
+}
+
+fn made_up(infer: &InferSettings) -> (String, u64) {
+    let tokens = match infer {
+        InferSettings::Prompts(prompt, _) => prompt.seq_len.unwrap_or(MADE_UP_TOKENS),
+        _ => MADE_UP_TOKENS,
+    };
+    ("inputs of the factory".to_owned(), tokens)
+}
+
+fn picture_channels(model: &TorchModel) -> u64 {
+    match &model.source {
+        TorchSource::Resnet(sizes) => sizes.in_channels,
+        _ => 3,
+    }
+}
+
+fn profiler(settings: &ProfilerSettings, trace: PathBuf) -> Profiler {
+    Profiler {
+        activities: settings.activities.clone(),
+        record_shapes: settings.record_shapes,
+        profile_memory: settings.profile_memory,
+        with_stack: settings.with_stack,
+        with_modules: settings.with_modules,
+        with_flops: settings.with_flops,
+        warmup_rounds: settings.warmup_rounds,
+        active_rounds: settings.active_rounds.max(1),
+        trace,
+    }
+}
+
+/// Tokens that end a text. A made-up vocabulary has one too.
+fn ends(tokenizer: Option<&Tokenizer>, vocabulary: u64) -> Vec<i64> {
+    let Some(tokenizer) = tokenizer else { return Vec::new() };
+    let all = 0..i64::try_from(vocabulary).unwrap_or(i64::MAX);
+    all.filter(|token| tokenizer.is_end(*token)).collect()
+}
+
+fn given_input(
+    input: &Prepared,
+    number: usize,
+    scratch: &Path,
+    infer: &InferSettings,
+    channels: u64,
+) -> Result<GivenInput, ProfileError> {
+    let name = input.facts.name.clone();
+    match (&input.fed, infer) {
+        (Fed::Prompt(PromptData { ids, image_mask, images }), _) => {
+            let view = |kind: &str, pictures: &Pictures| keep(&scratch.join(format!("{number}-{kind}.f32")), pictures);
+            let page = match images {
+                None => None,
+                Some(page) => Some(Page {
+                    width: input.facts.width.unwrap_or_default(),
+                    height: input.facts.height.unwrap_or_default(),
+                    crop_grid: page.crop_grid,
+                    global: view("page", &page.global)?,
+                    tiles: page.tiles.as_ref().map(|tiles| view("tiles", tiles)).transpose()?,
+                }),
+            };
+            Ok(GivenInput::Tokens { name, ids: ids.clone(), image_mask: image_mask.clone(), page })
+        }
+        (Fed::Pictures(pictures), InferSettings::Pictures(settings)) => Ok(GivenInput::Pictures {
+            name,
+            count: pictures.count as u64,
+            channels,
+            side: pictures.side as u64,
+            seed: settings.seed,
+        }),
+        (Fed::Pictures(_), _) => Err(ProfileError::WrongFeed { name }),
+    }
+}
+
+/// Writes pixels down as the driver reads them.
+fn keep(file: &Path, pictures: &Pictures) -> Result<View, ProfileError> {
+    let bytes: Vec<u8> = pictures.pixels.iter().flat_map(|pixel| pixel.to_ne_bytes()).collect();
+    std::fs::write(file, bytes).map_err(|reason| ProfileError::Unreadable { path: file.to_owned(), reason })?;
+    Ok(View { file: file.to_owned(), count: pictures.count as u64, side: pictures.side as u64 })
+}
+
+impl inputs::Input {
+    /// What a factory brings along.
+    fn made(name: String, tokens: u64) -> Self {
+        Self::new(name, "factory".to_owned(), Content::Tokens { count: tokens, seed: 0 })
+    }
+}

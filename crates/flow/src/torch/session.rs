@@ -1,0 +1,210 @@
+//! A driver from its start to its last word.
+
+use std::fmt::Write as _;
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::time::Duration;
+
+use collect::tool::plain::{Ended, Launch};
+use collect::tool::torch::{
+    DeviceEvent, Event, Failure, FailureKind, InputEvent, LoadedEvent, PROTOCOL, PassName, SampleEvent,
+};
+use types::{Bytes, Nanos, Sample, Stage};
+
+use crate::profile::{Pass, ProfileError, Progress};
+
+/// How often it is asked whether the user wants to stop.
+const PAUSE: Duration = Duration::from_millis(100);
+
+/// Everything a driver said.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Session {
+    pub(super) versions: Option<Versions>,
+    pub(super) device: Option<DeviceEvent>,
+    pub(super) loaded: Option<Box<LoadedEvent>>,
+    pub(super) inputs: Vec<InputEvent>,
+    pub(super) samples: Vec<SampleEvent>,
+    pub(super) generated: Vec<(String, Vec<i64>)>,
+    pub(super) memory: Option<[Bytes; 2]>,
+    pub(super) flops: Vec<CountedFlops>,
+    pub(super) trace: Option<TracedInput>,
+    pub(super) notes: Vec<String>,
+    pub(super) failure: Option<Failure>,
+    /// Inferences planned.
+    pub(super) total: u64,
+    pub(super) done: bool,
+    /// Lines as they came, to be kept.
+    pub(super) lines: String,
+    /// Lines that are no event.
+    pub(super) strange: u64,
+}
+
+/// What the driver runs on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Versions {
+    pub(super) python: String,
+    pub(super) torch: String,
+    pub(super) cuda: Option<String>,
+}
+
+/// FLOPs of one forward pass, as torch counts them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct CountedFlops {
+    pub(super) input: String,
+    pub(super) stage: Stage,
+    pub(super) flops: u64,
+    pub(super) notes: Vec<String>,
+}
+
+/// The recorded pass.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct TracedInput {
+    pub(super) input: String,
+}
+
+/// Runs a driver to its end.
+pub(super) fn run(
+    launch: &Launch,
+    progress: &mut dyn FnMut(Progress<'_>),
+    stop: &dyn Fn() -> bool,
+) -> Result<(Session, Ended), ProfileError> {
+    let (mut running, lines) = launch.start_with_channel()?;
+    let (sender, receiver) = channel();
+    // A thread of its own reads, so that a silent driver does not keep the user from stopping it.
+    let reader = std::thread::spawn(move || lines.map_while(|line| sender.send(line).ok()).count());
+    let mut session = Session::default();
+    let mut stopped = false;
+    loop {
+        match receiver.recv_timeout(PAUSE) {
+            Ok(line) => session.take(&line, progress),
+            Err(RecvTimeoutError::Disconnected) => break,
+            Err(RecvTimeoutError::Timeout) => {}
+        }
+        if !stopped && stop() {
+            stopped = true;
+            running.end();
+        }
+    }
+    let _ = reader.join();
+    let (ended, _) = running.wait(Duration::from_millis(5), &mut || true)?;
+    if stopped {
+        return Err(ProfileError::Stopped { done: session.samples.len() as u64, total: session.total });
+    }
+    Ok((session, ended))
+}
+
+impl Session {
+    /// Takes one line in.
+    fn take(&mut self, line: &str, progress: &mut dyn FnMut(Progress<'_>)) {
+        let _ = writeln!(self.lines, "{line}");
+        let Ok(event) = serde_json::from_str::<Event>(line) else {
+            self.strange += 1;
+            return;
+        };
+        match event {
+            Event::Hello { protocol, python, torch, cuda } if protocol == PROTOCOL => {
+                self.versions = Some(Versions { python, torch, cuda });
+            }
+            Event::Hello { .. } => self.strange += 1,
+            Event::Device(device) => self.device = Some(device),
+            Event::Doing { what } => progress(Progress::Doing(&what)),
+            Event::Note { text } => self.notes.push(text),
+            Event::Loaded(loaded) => self.loaded = Some(loaded),
+            Event::Input(input) => self.inputs.push(input),
+            Event::Inference { done, total, input, pass } => {
+                self.total = total;
+                let pass = match pass {
+                    PassName::Warmup => Pass::WarmUp,
+                    PassName::Measure => Pass::Measuring,
+                    PassName::Profile => Pass::Tracing,
+                };
+                progress(Progress::Inference { done, total, pass, input: &input, stage: None });
+            }
+            Event::Sample(sample) => self.samples.push(sample),
+            Event::Generated { input, tokens } => self.generated.push((input, tokens)),
+            Event::Memory { allocated_bytes, reserved_bytes } => self.memory = Some([allocated_bytes, reserved_bytes]),
+            Event::Flops { input, stage, flops, notes } => {
+                self.flops.push(CountedFlops { input, stage, flops, notes });
+            }
+            Event::Trace { input, .. } => self.trace = Some(TracedInput { input }),
+            Event::Failed(failure) => self.failure = Some(failure),
+            Event::Done => self.done = true,
+        }
+    }
+
+    /// Times of stages of these passes.
+    pub(super) fn samples(&self, of: impl Fn(PassName) -> bool, rank: Option<u32>) -> Vec<Sample> {
+        let of_pass = self.samples.iter().filter(|sample| of(sample.pass));
+        let stages = |sample: &SampleEvent| {
+            let make = |(stage, wall_ns): (&Stage, &Nanos)| Sample {
+                stage: *stage,
+                input: Some(sample.input.clone()),
+                epoch: sample.epoch,
+                repeat: sample.repeat,
+                rank,
+                warmup: sample.pass == PassName::Warmup,
+                wall_ns: *wall_ns,
+            };
+            sample.stages.iter().map(make).collect::<Vec<_>>()
+        };
+        of_pass.flat_map(stages).collect()
+    }
+
+    /// Wall time of the measured inferences, warm-up left out.
+    pub(super) fn wall(&self) -> Nanos {
+        let measured = self.samples.iter().filter(|sample| sample.pass == PassName::Measure);
+        measured.map(|sample| sample.wall_ns).sum()
+    }
+
+    /// Why the driver did not get to its end, where it did not.
+    pub(super) fn trouble(&self, ended: Ended) -> Option<(FailureKind, String)> {
+        match (&self.failure, self.done, ended) {
+            (Some(failure), _, _) => Some((failure.kind, failure.message.clone())),
+            (None, true, _) => None,
+            (None, false, ended) => {
+                let far = match self.total {
+                    0 => "before the model ran".to_owned(),
+                    total => format!("after {} of {total} inferences", self.samples.len()),
+                };
+                let kind = match ended {
+                    // Where memory runs out the system kills without a word.
+                    Ended::Signal(9) => FailureKind::Memory,
+                    _ => FailureKind::Model,
+                };
+                Some((kind, format!("the Python driver {ended}, {far}")))
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn session(lines: &[&str]) -> Session {
+        let mut session = Session::default();
+        lines.iter().for_each(|line| session.take(line, &mut |_| {}));
+        session
+    }
+
+    #[test]
+    fn what_is_no_event_is_counted_and_kept_and_does_no_harm() {
+        let session = session(&["garbage", r#"{"event":"unheard of"}"#, r#"{"event":"done"}"#]);
+        assert_eq!((session.strange, session.done), (2, true));
+        assert_eq!(session.lines.lines().count(), 3);
+    }
+
+    #[test]
+    fn a_driver_that_falls_silent_is_told_with_how_far_it_came() {
+        let begun = r#"{"event":"inference","done":0,"total":5,"input":"a","pass":"measure"}"#;
+        let sample = r#"{"event":"sample","input":"a","epoch":0,"repeat":0,"pass":"measure","wall_ns":9,
+            "stages":{"prefill":5,"decode":4},"generated":2}"#;
+        let one = session(&[begun, sample]);
+        let (kind, message) = one.trouble(Ended::Signal(9)).unwrap();
+        assert_eq!(kind, FailureKind::Memory);
+        assert!(message.ends_with("after 1 of 5 inferences"), "{message}");
+        assert_eq!(one.samples(|pass| pass == PassName::Measure, Some(3)).len(), 2);
+        assert_eq!(one.wall(), Nanos::new(9));
+        let (_, message) = session(&[]).trouble(Ended::Code(1)).unwrap();
+        assert_eq!(message, "the Python driver ended with code 1, before the model ran");
+    }
+}
