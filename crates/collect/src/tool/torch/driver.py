@@ -181,13 +181,13 @@ class Hooks:
     def around(self, module, name, clock, ranges):
         open_spans = []
 
-        def before(module, args, kwargs):
+        def before(module, *given):
             stack = contextlib.ExitStack()
             begin = clock.now() if clock is not None and self.active else None
             ranges.enter(stack, name)
             open_spans.append((stack, begin))
 
-        def after(module, args, kwargs, output):
+        def after(module, *given):
             if not open_spans:
                 return
             stack, begin = open_spans.pop()
@@ -195,8 +195,13 @@ class Hooks:
                 self.times[name] = self.times.get(name, 0) + clock.now() - begin
             stack.close()
 
-        module.register_forward_pre_hook(before, with_kwargs=True)
-        module.register_forward_hook(after, with_kwargs=True, always_call=True)
+        module.register_forward_pre_hook(before)
+        try:
+            # Also when the module raises, so that a range that was opened is closed.
+            module.register_forward_hook(after, always_call=True)
+        except TypeError:
+            # Before torch 2.1.
+            module.register_forward_hook(after)
 
     def begin(self):
         self.times, self.active = {}, True
@@ -306,6 +311,7 @@ def build_transformer(torch, wanted, device, channel):
             if synthetic:
                 torch.manual_seed(wanted["seed"])
                 with default_dtype(torch, dtype), torch.device(device):
+                    # Made where it runs, so that no second copy passes through the host's memory.
                     model = auto.from_config(config, **extra)
             else:
                 model = auto.from_pretrained(wanted["weights"], config=config, local_files_only=True, **extra)
@@ -669,11 +675,15 @@ def record(torch, runner, item, request, channel, done, total):
 
 def count_flops(torch, runner, item, channel):
     """FLOPs of the first forward pass and of the first decode step, as torch counts them."""
-    from torch.utils.flop_counter import FlopCounterMode
+    try:
+        from torch.utils.flop_counter import FlopCounterMode
+    except ImportError:
+        channel.tell("note", text="this torch has no FLOP counter; it came with 2.1")
+        return
 
     model, notes = runner.model, []
     switch = getattr(model, "set_experts_implementation", None)
-    if switch is not None:
+    if switch is not None and any(path.endswith("experts") for path, _ in model.named_modules()):
         # Grouped products have no formula in torch's counter; a loop over the experts does the same work in plain ones.
         try:
             switch("eager")
@@ -684,15 +694,14 @@ def count_flops(torch, runner, item, channel):
     def counted(forward):
         with torch.inference_mode(), FlopCounterMode(display=False) as counter:
             output = forward()
-        by_module = {path: sum(kinds.values()) for path, kinds in counter.get_flop_counts().items()}
-        return output, counter.get_total_flops(), by_module
+        return output, counter.get_total_flops()
 
-    output, total, by_module = counted(lambda: model(*item.args, **item.kwargs, **runner.extra))
+    output, total = counted(lambda: model(*item.args, **item.kwargs, **runner.extra))
     channel.tell("flops", input=item.name, stage="prefill", flops=total, notes=notes)
     past = getattr(output, "past_key_values", None)
     if runner.decoding is not None and past is not None:
         token = output.logits[:, -1:].argmax(-1)
-        _, total, _ = counted(lambda: runner.step(item, token, past))
+        _, total = counted(lambda: runner.step(item, token, past))
         channel.tell("flops", input=item.name, stage="decode", flops=total, notes=notes)
 
 
@@ -704,14 +713,17 @@ def attend(request, channel):
         import torch
     except ImportError as error:
         raise Refused("torch", "%s cannot import torch: %s" % (sys.executable, error)) from error
-    versions = {name: getattr(sys.modules.get(name), "__version__", None) for name in ("torch", "transformers")}
     channel.tell("hello", protocol=PROTOCOL, python=sys.version.split()[0], torch=torch.__version__,
-                 transformers=versions["transformers"], cuda=torch.version.cuda, pid=os.getpid())
+                 cuda=torch.version.cuda, pid=os.getpid())
     device = choose_device(torch, request["device"])
     if device.startswith("cuda"):
         torch.cuda.set_device(device)
     channel.tell("device", **describe_device(torch, device))
     channel.tell("doing", what="loading the model")
+    if request["model"]["kind"] == "transformers":
+        # Importing it takes seconds and is no part of loading a model.
+        with contextlib.suppress(ImportError):
+            importlib.import_module("transformers")
     begin = time.perf_counter_ns()
     model, made = build(torch, request["model"], device, channel)
     model.eval()
