@@ -121,6 +121,15 @@ impl Config {
         Ok(Self { root, mounts: Vec::new() })
     }
 
+    /// The same with some values changed; no group is chosen anew.
+    pub fn with(&self, overrides: &[String]) -> Result<Self, ConfigError> {
+        let mut root = self.root.clone();
+        for text in overrides {
+            tree::apply(&mut root, &Override::parse(text)?)?;
+        }
+        Ok(Self { root, mounts: self.mounts.clone() })
+    }
+
     /// The whole tree.
     pub fn root(&self) -> &Node {
         &self.root

@@ -114,10 +114,7 @@ impl AnalyzeError {
 
 /// Analyses; nothing is written.
 pub fn analyze(model: &LoadedModel, settings: &AnalyzeSettings) -> Result<Analysis, AnalyzeError> {
-    let launch = match settings.launch_us {
-        Some(microseconds) if !(0.0..=1e6).contains(&microseconds) => return Err(AnalyzeError::Launch(microseconds)),
-        launch => launch.map(|microseconds| Seconds::new(microseconds / 1e6)),
-    };
+    let launch = launch(settings.launch_us)?;
     let network = &model.network;
     let target = settings.torchinfo.as_deref().map(target_operators).transpose()?;
     let workload = settings.workload.resolve(network, model.dtype)?;
@@ -125,6 +122,14 @@ pub fn analyze(model: &LoadedModel, settings: &AnalyzeSettings) -> Result<Analys
     let mut analysis = lay_out(model.about(), network, &workload, &devices, launch, &settings.tool_version)?;
     analysis.report.coverage = target.map(|target| coverage(target, network));
     Ok(analysis)
+}
+
+/// The launch cost as a time.
+pub(crate) fn launch(microseconds: Option<f64>) -> Result<Option<Seconds>, AnalyzeError> {
+    match microseconds {
+        Some(microseconds) if !(0.0..=1e6).contains(&microseconds) => Err(AnalyzeError::Launch(microseconds)),
+        launch => Ok(launch.map(|microseconds| Seconds::new(microseconds / 1e6))),
+    }
 }
 
 /// Meters `workload` and lays it out for `devices`, of which there is at least one.

@@ -13,6 +13,7 @@ pub mod model;
 mod modelled;
 pub mod profile;
 pub mod runs;
+pub mod sweep;
 pub mod target;
 pub mod torch;
 pub mod validate;

@@ -32,6 +32,11 @@ impl Arena {
         self.peak.set(self.peak.get().max(self.live.get().saturating_add(bytes)));
     }
 
+    /// Bytes live now.
+    pub(crate) fn live(&self) -> Bytes {
+        Bytes::new(self.live.get())
+    }
+
     /// Most bytes live at once since [`Arena::mark`].
     pub(crate) fn peak(&self) -> Bytes {
         Bytes::new(self.peak.get())
@@ -45,6 +50,13 @@ impl Arena {
     /// Takes an older peak into account again.
     pub(crate) fn restore(&self, peak: Bytes) {
         self.peak.set(self.peak.get().max(peak.get()));
+    }
+}
+
+impl Allocation {
+    /// Its size.
+    pub(crate) fn bytes(&self) -> Bytes {
+        Bytes::new(self.bytes)
     }
 }
 

@@ -5,22 +5,30 @@
 //! [`Roofline`] turns the prices into the least time a device needs. [`summarise`] lays both out by stage and module.
 
 mod affine;
+mod alike;
 mod arena;
 mod category;
+mod estimate;
 pub mod hardware;
+mod memory;
 mod meter;
 mod predict;
 pub mod price;
 mod roofline;
 mod summary;
+mod tally;
 mod term;
+mod times;
 mod workload;
 
 pub use affine::AffineCost;
 pub use category::Category;
+pub use estimate::{Estimate, Estimator, StageTimes};
+pub use memory::Footprint;
 pub use meter::{Meter, MeterSettings, ModuleCall, OpRecord, Pass, Spread};
 pub use predict::{DecodeOp, DecodePass, MeterError, Prediction, predict};
 pub use roofline::{Bound, OpTime, Roofline, RooflineError};
-pub use summary::{Subject, layer_pages, matrix_dtypes, summarise};
+pub use summary::{Subject, basic_assumptions, layer_pages, matrix_dtypes, model_spec, summarise};
 pub use term::{Quantity, Symbols, Term};
+pub use times::Times;
 pub use workload::{WorkloadError, WorkloadSettings};

@@ -7,6 +7,7 @@ use types::{AttentionKind, Bytes, Cost, DType, Op, Role, Spec};
 
 use crate::arena::{Allocation, Arena};
 use crate::price::{Price, price};
+use crate::tally::{Layer, Tally, TallyRow};
 
 /// How a pass is metered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -71,6 +72,8 @@ pub struct Pass {
     pub modules: Vec<Option<ModuleCall>>,
     /// Most activation bytes live at once.
     pub peak_activations: Bytes,
+    /// Sums in place of operations and modules, where only those were wanted.
+    pub(crate) tallied: Vec<TallyRow>,
 }
 
 /// A shape, and the storage it would live in.
@@ -90,6 +93,8 @@ pub struct Meter<'a> {
     open: Vec<(Module, Bytes)>,
     spread: Option<Spread>,
     pass: Pass,
+    /// Set where sums are wanted and not every operation.
+    tally: Option<Tally<'a>>,
 }
 
 impl Spread {
@@ -111,7 +116,13 @@ impl<'a> Meter<'a> {
     /// A meter for the network of `blueprint`.
     pub fn new(blueprint: &'a Blueprint, settings: MeterSettings) -> Self {
         let pass = Pass { modules: vec![None; blueprint.modules().len()], ..Pass::default() };
-        Self { blueprint, settings, arena: Rc::default(), open: Vec::new(), spread: None, pass }
+        Self { blueprint, settings, arena: Rc::default(), open: Vec::new(), spread: None, pass, tally: None }
+    }
+
+    /// A meter that keeps what adds up and runs one of several layers that are alike.
+    pub(crate) fn tallying(blueprint: &'a Blueprint, settings: MeterSettings, tally: Tally<'a>) -> Self {
+        let pass = Pass::default();
+        Self { blueprint, settings, arena: Rc::default(), open: Vec::new(), spread: None, pass, tally: Some(tally) }
     }
 
     /// An input of the network.
@@ -122,7 +133,13 @@ impl<'a> Meter<'a> {
     /// What was metered.
     pub fn finish(mut self) -> Pass {
         self.pass.peak_activations = self.arena.peak();
+        self.pass.tallied = self.tally.map(Tally::finish).unwrap_or_default();
         self.pass
+    }
+
+    /// Positions the cache holds before this pass.
+    pub(crate) fn cached(&self) -> u64 {
+        self.settings.cached
     }
 
     fn module(&self) -> Module {
@@ -155,8 +172,13 @@ impl Backend for Meter<'_> {
             cost.bytes.weights = spread.weights(cost.bytes.weights);
         }
         self.arena.touch((output.bytes() + Bytes::new(price.scratch())).get());
-        let module = self.module();
-        self.pass.ops.push(OpRecord { module, op, inputs: specs, output, price, spread: self.spread, cost });
+        match &mut self.tally {
+            Some(tally) => tally.add(op, cost, price.matrix_dtype),
+            None => {
+                let module = self.module();
+                self.pass.ops.push(OpRecord { module, op, inputs: specs, output, price, spread: self.spread, cost });
+            }
+        }
         let storage = match output.role {
             Role::Activation => Some(self.arena.allocate(output.bytes())),
             Role::Weight | Role::Cache => None,
@@ -164,8 +186,23 @@ impl Backend for Meter<'_> {
         Ok(ShapeTensor { spec: output, storage })
     }
 
+    fn known(&mut self, module: Module, inputs: &[&ShapeTensor]) -> Option<ShapeTensor> {
+        let tally = self.tally.as_mut()?;
+        let layer = tally.again(module, inputs.iter().map(|tensor| tensor.spec))?;
+        self.arena.touch(layer.scratch.get());
+        let storage = match layer.shares {
+            Some(input) => inputs[input].storage.clone(),
+            None => layer.stored.map(|bytes| self.arena.allocate(bytes)),
+        };
+        Some(ShapeTensor { spec: layer.output, storage })
+    }
+
     fn enter(&mut self, module: Module, inputs: &[&ShapeTensor]) {
         self.open.push((module, self.arena.mark()));
+        if let Some(tally) = &mut self.tally {
+            let storages = inputs.iter().map(|tensor| tensor.storage.as_ref().map(Rc::as_ptr)).collect();
+            return tally.enter(module, inputs.iter().map(|tensor| tensor.spec), storages, self.arena.live());
+        }
         let call = self.pass.modules[module.index()].get_or_insert_with(|| ModuleCall {
             calls: 0,
             inputs: inputs.iter().map(|tensor| tensor.spec).collect(),
@@ -177,7 +214,15 @@ impl Backend for Meter<'_> {
 
     fn leave(&mut self, module: Module, output: &ShapeTensor) {
         let peak = self.arena.peak();
-        if let Some(call) = &mut self.pass.modules[module.index()] {
+        if let Some(tally) = &mut self.tally {
+            let storage = output.storage.as_ref();
+            tally.leave(module, |open| Layer {
+                output: output.spec,
+                shares: storage.and_then(|storage| open.shared(Rc::as_ptr(storage))),
+                stored: storage.map(|storage| storage.bytes()),
+                scratch: peak.checked_sub(open.live).unwrap_or_default(),
+            });
+        } else if let Some(call) = &mut self.pass.modules[module.index()] {
             call.output.get_or_insert(output.spec);
             call.peak = call.peak.max(peak);
         }

@@ -6,6 +6,7 @@ use types::{Bytes, Cost, DType, LogitsKind, Seconds, Spec, Workload};
 use crate::affine::AffineCost;
 use crate::meter::{Meter, MeterSettings, OpRecord, Pass};
 use crate::roofline::Roofline;
+use crate::times::Times;
 
 /// Why a workload could not be metered.
 #[derive(Debug, thiserror::Error)]
@@ -78,7 +79,8 @@ pub struct Prediction {
 
 /// Meters `workload` on `model`.
 pub fn predict(model: &Model, workload: &Workload) -> Result<Prediction, MeterError> {
-    let prefill = prefill(model, workload)?;
+    let full = |cached: u64| Meter::new(model.blueprint(), settings(workload, cached));
+    let prefill = prefill(model, workload, full(0))?;
     let decode = match model.cache() {
         Some(_) if workload.decode_steps > 0 => Some(decode(model, workload)?),
         _ => None,
@@ -109,11 +111,8 @@ impl DecodeOp {
     /// Least time of all steps together; absent for matrix work in an element type the roofline was not made for.
     pub fn least(&self, steps: u64, roofline: &Roofline<'_>) -> Option<Seconds> {
         let dtype = self.record.price.matrix_dtype;
-        let once = |cost: &Cost| roofline.time(cost, dtype).map(|time| time.total());
-        if self.cost.is_constant() {
-            return once(&self.cost.first).map(|time| time * steps as f64);
-        }
-        (0..steps).map(|step| once(&self.cost.at(step))).sum()
+        roofline.time(&self.cost.first, dtype)?;
+        Some(Times::of_steps(&self.cost, steps, dtype, roofline).total)
     }
 }
 
@@ -131,8 +130,8 @@ impl Pass {
     }
 }
 
-fn prefill(model: &Model, workload: &Workload) -> Result<Pass, MeterError> {
-    let meter = Meter::new(model.blueprint(), settings(workload, 0));
+/// The prefill pass of `workload`, run on `meter`.
+pub(crate) fn prefill(model: &Model, workload: &Workload, meter: Meter<'_>) -> Result<Pass, MeterError> {
     let prompt = match (model, &workload.image) {
         (Model::ShallowResnet(network), _) => {
             let [channels, side] = network.input();
@@ -164,26 +163,44 @@ fn prefill(model: &Model, workload: &Workload) -> Result<Pass, MeterError> {
     run(meter, model, prompt, "prefill")
 }
 
+/// One decode step behind the positions that `meter` says are cached.
+pub(crate) fn decode_step(model: &Model, workload: &Workload, meter: Meter<'_>) -> Result<Pass, MeterError> {
+    let offset = meter.cached();
+    let input = meter.input(Spec::activation([workload.batch, 1], DType::Int64));
+    run(meter, model, Prompt { input, offset, images: None, last_logits_only: false }, "decode")
+}
+
+/// The steps whose costs tell those of all others: the first two and the last. The second may lie past the last.
+pub(crate) fn telling_steps(workload: &Workload) -> [u64; 3] {
+    [0, 1, workload.decode_steps.saturating_sub(1)]
+}
+
 fn decode(model: &Model, workload: &Workload) -> Result<DecodePass, MeterError> {
     let step = |index: u64| {
-        let cached = workload.seq_len + index;
-        let meter = Meter::new(model.blueprint(), settings(workload, cached));
-        let input = meter.input(Spec::activation([workload.batch, 1], DType::Int64));
-        run(meter, model, Prompt { input, offset: cached, images: None, last_logits_only: false }, "decode")
+        let meter = Meter::new(model.blueprint(), settings(workload, workload.seq_len + index));
+        decode_step(model, workload, meter)
     };
-    let (first, second) = (step(0)?, step(1)?);
-    let last = if workload.decode_steps > 2 { step(workload.decode_steps - 1)?.peak_activations } else { Bytes::ZERO };
-    let alike = |index: usize| MeterError::NotAffine { index, op: first.ops[index].op.name() };
-    if first.ops.len() != second.ops.len() {
-        return Err(alike(first.ops.len().min(second.ops.len()).saturating_sub(1)));
-    }
-    let ops = first.ops.iter().zip(&second.ops).enumerate().map(|(index, (one, two))| {
-        let cost = (one.op.name() == two.op.name()).then(|| AffineCost::from_steps(one.cost, two.cost)).flatten();
-        cost.map(|cost| DecodeOp { record: one.clone(), cost }).ok_or_else(|| alike(index))
-    });
-    let ops = ops.collect::<Result<_, _>>()?;
-    let peak_activations = first.peak_activations.max(second.peak_activations).max(last);
+    let [first, second, last] = telling_steps(workload);
+    let (first, second, last) = (step(first)?, step(second)?, step(last)?);
+    let costs = |pass: &Pass| pass.ops.iter().map(|op| (op.op.name(), op.cost)).collect::<Vec<_>>();
+    let costs = lines([costs(&first), costs(&second), costs(&last)], workload.decode_steps)?;
+    let ops = first.ops.iter().zip(costs).map(|(record, cost)| DecodeOp { record: record.clone(), cost }).collect();
+    let peak_activations = first.peak_activations.max(last.peak_activations);
     Ok(DecodePass { steps: workload.decode_steps, first_length: workload.seq_len + 1, ops, first, peak_activations })
+}
+
+/// What each operation costs at every step, given its name and cost at the telling ones.
+pub(crate) fn lines(telling: [Vec<(&'static str, Cost)>; 3], steps: u64) -> Result<Vec<AffineCost>, MeterError> {
+    let [first, second, last] = telling;
+    if first.len() != second.len() || first.len() != last.len() {
+        let index = first.len().min(second.len()).min(last.len()).saturating_sub(1);
+        return Err(MeterError::NotAffine { index, op: first.get(index).map_or("none", |(op, _)| *op) });
+    }
+    let steps = first.into_iter().zip(second).zip(last).enumerate().map(|(index, ((one, two), end))| {
+        let cost = (one.0 == two.0 && one.0 == end.0).then(|| AffineCost::from_steps(one.1, two.1, end.1, steps));
+        cost.flatten().ok_or(MeterError::NotAffine { index, op: one.0 })
+    });
+    steps.collect()
 }
 
 fn run(
@@ -197,6 +214,7 @@ fn run(
     Ok(meter.finish())
 }
 
-fn settings(workload: &Workload, cached: u64) -> MeterSettings {
+/// How a pass of `workload` behind `cached` positions is metered.
+pub(crate) fn settings(workload: &Workload, cached: u64) -> MeterSettings {
     MeterSettings { dtype: workload.dtype, attention: workload.attention, cached }
 }

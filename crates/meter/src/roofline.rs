@@ -3,12 +3,15 @@
 use types::{BytesPerSecond, ComputeUnit, Cost, DType, Flops, FlopsPerSecond, Hardware, Seconds};
 
 /// What keeps an operation from being faster.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Bound {
     /// Arithmetic.
     Compute,
     /// Memory traffic.
+    #[default]
     Memory,
+    /// What other devices send.
+    Communication,
     /// The cost of launching it.
     Launch,
 }
@@ -19,6 +22,7 @@ impl Bound {
         match self {
             Self::Compute => "compute",
             Self::Memory => "memory",
+            Self::Communication => "communication",
             Self::Launch => "launch",
         }
     }
@@ -125,14 +129,18 @@ impl<'a> Roofline<'a> {
 
     /// Times of one operation. Matrix work in an element type this roofline was not made for gives `None`.
     pub fn time(&self, cost: &Cost, matrix_dtype: DType) -> Option<OpTime> {
+        let [matrix, vector, memory] = self.time_parts(cost, matrix_dtype)?;
+        Some(OpTime { compute: matrix.max(vector), memory, launch: self.launch.unwrap_or_default() })
+    }
+
+    /// Time of the matrix unit, of the vector unit and of the memory.
+    pub(crate) fn time_parts(&self, cost: &Cost, matrix_dtype: DType) -> Option<[Seconds; 3]> {
         let matrix = if cost.flops_matrix == Flops::ZERO {
             Seconds::ZERO
         } else {
             cost.flops_matrix / self.matrix(matrix_dtype)?
         };
-        let compute = matrix.max(cost.flops_vector / self.vector);
-        let memory = cost.bytes.total() / self.bandwidth();
-        Some(OpTime { compute, memory, launch: self.launch.unwrap_or_default() })
+        Some([matrix, cost.flops_vector / self.vector, cost.bytes.total() / self.bandwidth()])
     }
 }
 

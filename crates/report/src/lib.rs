@@ -9,6 +9,7 @@ mod markdown;
 mod number;
 pub mod profile;
 mod schema;
+pub mod sweep;
 mod table;
 mod validate;
 mod violation;

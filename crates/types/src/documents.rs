@@ -5,7 +5,7 @@ use schemars::{Schema, generate::SchemaSettings};
 use crate::schema::{Document, SchemaName};
 use crate::{
     AnalyticReport, Calibration, Comparison, Diagnosis, Environment, HardwareListing, InputSet, Metrics, RunDetail,
-    RunList, RunManifest, SchemaList, ValidationReport,
+    RunList, RunManifest, SchemaList, Sweep, ValidationReport,
 };
 
 /// One document: its name, what it is and how its schema is made.
@@ -35,6 +35,7 @@ pub const ALL: &[DocumentKind] = &[
     DocumentKind::of::<AnalyticReport>(
         "report.json: what a model costs on a workload, modelled from its configuration",
     ),
+    DocumentKind::of::<Sweep>("sweep.json: what a model costs at every point of a grid of workloads and devices"),
     DocumentKind::of::<InputSet>("inputs.yaml: the images or prompts a run was given and which it used"),
     DocumentKind::of::<Environment>("env.json: the machine and the software a run used"),
     DocumentKind::of::<Comparison>("output of `compare --json`: what changed between runs, and how sure that is"),

@@ -34,6 +34,7 @@ mod runs;
 mod schema;
 mod stage;
 mod statistics;
+mod sweep;
 pub mod timeline;
 mod trace;
 mod unit;
@@ -83,6 +84,7 @@ pub use runs::{FileProblem, FileProblemKind, RunDetail, RunList, RunListing, Run
 pub use schema::{Document, SchemaName, SchemaNameError, SchemaTag};
 pub use stage::Stage;
 pub use statistics::{Statistics, Variance};
+pub use sweep::{Sweep, SweepAxis, SweepDevice, SweepFigures, SweepPoint};
 pub use trace::{
     CopySummary, CounterSummary, QueueFacts, StageBasis, StepFacts, TraceFacts, TraceSource, TracedPass,
     TracedWorkload, WorkCoverage,

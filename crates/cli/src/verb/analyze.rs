@@ -1,5 +1,7 @@
 //! `llm-perf analyze`: what a model costs on a workload, from its configuration alone.
 
+mod sweep;
+
 use std::path::{Path, PathBuf};
 
 use flow::analyze::{self, AnalyzeError, AnalyzeSettings, DEFAULT_DEVICE};
@@ -27,11 +29,14 @@ pub(crate) struct Arguments {
     /// Devices to predict for, separated by commas; the report is for the first
     #[arg(long, value_name = "NAME,...", value_delimiter = ',')]
     hardware: Vec<String>,
+    /// Let a setting of the workload take several values, such as workload.batch=1,2,4; may be given again
+    #[arg(long, value_name = "KEY=VALUE,...")]
+    sweep: Vec<String>,
     /// Count this many microseconds for launching each operation
     #[arg(long, value_name = "US")]
     launch_us: Option<f64>,
     /// Hold the network against a TorchInfo snapshot (torchinfo-unique-layers.json, or its folder)
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", conflicts_with = "sweep")]
     torchinfo: Option<PathBuf>,
     /// The run folder; must be absent or empty
     #[arg(long, value_name = "DIR")]
@@ -49,12 +54,18 @@ Examples:
   llm-perf analyze --model path/to/config.json workload.seq_len=4096
   llm-perf analyze --model llama-3-8b --json | jq .stages.decode
   llm-perf analyze --torchinfo torchinfo-unique-layers.json --out my-analysis
+  llm-perf analyze --sweep workload.batch=1,2,4,8 --hardware h200,h100-sxm,rtx-5090
+  llm-perf analyze --sweep workload.batch=1,8,64 --sweep 'workload.crop_grid=[1,1],[2,3]' --json
 
-Everything is modelled: no GPU, no weights and no framework are needed. Times are the least a device needs.";
+Everything is modelled: no GPU, no weights and no framework are needed. Times are the least a device needs.
+A sweep computes every combination and leaves sweep.json, sweep.csv, sweep.svg and sweep.md.";
 
 pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<Exit, CliError> {
     let composer = Composer::new(context.config_dir.as_deref())?;
     let (config, model) = compose(arguments, &composer)?;
+    if !arguments.sweep.is_empty() {
+        return sweep::run(arguments, context, &config, &model);
+    }
     let devices = devices(arguments, &config)?;
     if devices.is_empty() && !arguments.json {
         context.messages.note(format!("no device was named; predicting for {DEFAULT_DEVICE} (--hardware NAME for another)"));

@@ -54,7 +54,7 @@ pub fn summarise(subject: &Subject<'_>, first: &Roofline<'_>, rooflines: &[Roofl
         report_id: format!("{}/{}/{}", subject.model_id, workload.profile_id, first.hardware().id),
         tool_version: subject.tool_version.to_owned(),
         origin: Origin::Modelled,
-        model: model_spec(subject),
+        model: model_spec(subject.model_id, subject.config_path, subject.config, model),
         workload: profile(workload),
         device: device_used(first, prediction),
         predicted_total_time_ms: total_ms,
@@ -129,27 +129,28 @@ fn memory(prediction: &Prediction, device: Bytes) -> MemoryNeed {
     }
 }
 
-fn model_spec(subject: &Subject<'_>) -> ModelSpec {
-    let facts = subject.config.facts();
-    let blueprint = subject.model.blueprint();
+/// What reports say of a model: `model_id` is its name, `config_path` the file its sizes came from.
+pub fn model_spec(model_id: &str, config_path: &str, config: &ModelConfig, model: &Model) -> ModelSpec {
+    let facts = config.facts();
+    let blueprint = model.blueprint();
     let parts = blueprint.modules().filter(|(_, entry)| !entry.path.is_empty() && entry.path.split('.').count() <= 2);
     let by_module: BTreeMap<_, _> = parts
         .map(|(_, entry)| (entry.path.clone(), blueprint.parameters_under(&entry.path)))
         .filter(|(_, count)| *count > 0)
         .collect();
     ModelSpec {
-        model_id: subject.model_id.to_owned(),
+        model_id: model_id.to_owned(),
         model_variant: facts.class.to_owned(),
         hf_revision: None,
-        config_path: subject.config_path.to_owned(),
+        config_path: config_path.to_owned(),
         hidden_size: facts.width,
         intermediate_size: facts.intermediate,
         num_layers: facts.layers,
         num_attention_heads: facts.heads,
         vision_backbone: facts.vision_backbone.map(str::to_owned),
         uses_moe: facts.mixes_experts,
-        dtype: subject.config.dtype(),
-        parameters: ParameterCounts { total: subject.prediction.parameters, by_module },
+        dtype: config.dtype(),
+        parameters: ParameterCounts { total: blueprint.parameters_under(""), by_module },
         notes: String::new(),
     }
 }
@@ -228,17 +229,7 @@ fn categories() -> Vec<OperatorCategory> {
 }
 
 fn assumptions(subject: &Subject<'_>, roofline: &Roofline<'_>) -> Vec<Assumption> {
-    let mut texts = vec![
-        "Every operation reads its inputs from device memory and writes its output there; nothing stays in a cache \
-         between operations, and nothing is fused that the network does not fuse."
-            .to_owned(),
-        "Matrix, vector and memory units work side by side inside one operation; operations follow each other."
-            .to_owned(),
-        format!(
-            "Elementwise arithmetic runs at the single-precision vector rate, whatever the {} tensors are stored in.",
-            subject.workload.dtype
-        ),
-    ];
+    let mut texts = basis(roofline.launch().is_some());
     if let Some(spread) = subject.prediction.prefill.ops.iter().find_map(|op| op.spread) {
         texts.push(format!(
             "Each token chooses {} of {} experts independently and evenly; expert weights are read once for each expert \
@@ -249,8 +240,32 @@ fn assumptions(subject: &Subject<'_>, roofline: &Roofline<'_>) -> Vec<Assumption
             spread.experts
         ));
     }
-    if roofline.launch().is_none() {
+    assumed(texts)
+}
+
+/// What every prediction takes as given; `launches` says whether launching operations costs time.
+pub fn basic_assumptions(launches: bool) -> Vec<Assumption> {
+    let mut texts = basis(launches);
+    texts.push("Tokens choose experts independently and evenly.".to_owned());
+    assumed(texts)
+}
+
+fn basis(launches: bool) -> Vec<String> {
+    let mut texts = vec![
+        "Every operation reads its inputs from device memory and writes its output there; nothing stays in a cache \
+         between operations, and nothing is fused that the network does not fuse."
+            .to_owned(),
+        "Matrix, vector and memory units work side by side inside one operation; operations follow each other."
+            .to_owned(),
+        "Elementwise arithmetic runs at the single-precision vector rate, whatever the tensors are stored in."
+            .to_owned(),
+    ];
+    if !launches {
         texts.push("Launching an operation costs nothing.".to_owned());
     }
+    texts
+}
+
+fn assumed(texts: Vec<String>) -> Vec<Assumption> {
     texts.into_iter().map(|text| Assumption { text, origin: Origin::Assumed }).collect()
 }

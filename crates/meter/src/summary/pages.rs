@@ -5,9 +5,8 @@ use types::{ComputeUnit, Cost, FormulaLine, LayerPage, LayerPart, LayerPass, Ope
 
 use super::Subject;
 use super::modules::ModuleTree;
-use super::timed::Times;
 use crate::price::derivation;
-use crate::{OpRecord, Pass, Quantity, Roofline, Spread, Term};
+use crate::{OpRecord, Pass, Quantity, Roofline, Spread, Term, Times};
 
 /// One page for each class of the model, in the order they first occur.
 pub fn layer_pages(subject: &Subject<'_>, roofline: &Roofline<'_>) -> Vec<LayerPage> {

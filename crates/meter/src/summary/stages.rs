@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use network::Model;
 use types::{Cost, Stage, StageCost};
 
-use super::timed::{Timed, TimedOp, Times};
-use crate::Prediction;
+use super::timed::{Timed, TimedOp};
+use crate::{Prediction, Times};
 
 /// Prefill without what reads the pictures; not a stage of its own, but a figure people ask for.
 const PREFILL_TEXT: &str = "prefill_text";

@@ -8,7 +8,7 @@ mod evaluate;
 mod headline;
 mod layer;
 #[cfg(test)]
-mod sample;
+pub(crate) mod sample;
 mod stages;
 mod summary;
 mod terminal;

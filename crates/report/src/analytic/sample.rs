@@ -61,7 +61,7 @@ const MODULES: &[Row] = &[
 ];
 
 /// A report of one model on one device.
-pub(super) fn report() -> AnalyticReport {
+pub(crate) fn report() -> AnalyticReport {
     let modules: Vec<ModuleNode> = MODULES.iter().map(node).collect();
     let metrics: Vec<ModuleMetrics> = MODULES.iter().map(metrics).collect();
     let total = metrics[0].total_time_ms;

@@ -1,0 +1,79 @@
+//! Why there is no sweep.
+
+use crate::CollectError;
+use crate::analyze::AnalyzeError;
+use crate::hardware::DeviceError;
+
+/// Why there is no sweep.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum SweepError {
+    /// A key that cannot vary.
+    #[error("--sweep {key}: only settings of the workload can be swept")]
+    NoWorkloadKey {
+        /// The key.
+        key: String,
+    },
+    /// One key on two axes.
+    #[error("--sweep {key} is given twice")]
+    SameKey {
+        /// The key.
+        key: String,
+    },
+    /// An axis without values.
+    #[error("--sweep {key} has no values")]
+    NoValues {
+        /// The key.
+        key: String,
+    },
+    /// More points than are taken seriously.
+    #[error("the sweep has {points} points; at most {most} are computed")]
+    TooMany {
+        /// How many.
+        points: u128,
+        /// The most.
+        most: u64,
+    },
+    /// Not one point can be modelled.
+    #[error("none of the {count} points can be modelled; the first: {first}")]
+    Nothing {
+        /// How many there are.
+        count: usize,
+        /// What is wrong with the first.
+        first: String,
+    },
+    /// A setting shared with a single analysis.
+    #[error(transparent)]
+    Analyze(#[from] AnalyzeError),
+    /// A device.
+    #[error(transparent)]
+    Device(#[from] DeviceError),
+    /// The run folder.
+    #[error(transparent)]
+    Collect(#[from] CollectError),
+}
+
+impl SweepError {
+    /// The next step, where there is one that the message does not already say.
+    pub fn hint(&self) -> Option<String> {
+        match self {
+            Self::NoWorkloadKey { .. } => {
+                Some("devices vary with --hardware NAME,NAME; other models need a run each".to_owned())
+            }
+            Self::Analyze(error) => error.hint(),
+            Self::Device(error) => error.hint(),
+            Self::Collect(error) => error.hint(),
+            _ => None,
+        }
+    }
+
+    /// Whether the request was wrong, rather than the machine unable to serve it.
+    pub fn is_wrong_usage(&self) -> bool {
+        match self {
+            Self::Analyze(error) => error.is_wrong_usage(),
+            Self::Device(error) => error.is_wrong_usage(),
+            Self::Collect(error) => error.is_wrong_usage(),
+            _ => true,
+        }
+    }
+}

@@ -1,0 +1,277 @@
+//! `analyze --sweep`: what a model costs at every point of a grid of workloads and devices.
+
+mod error;
+mod grid;
+
+use std::path::PathBuf;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use collect::run::{Outcome, RunFolder, RunRequest};
+use meter::{Estimate, Estimator, MeterError, Roofline, WorkloadSettings, basic_assumptions, model_spec};
+use network::Model;
+use rayon::prelude::*;
+use serde_json::{Map, Value};
+use types::{
+    Bytes, Hardware, Origin, SchemaTag, Seconds, Sweep, SweepAxis, SweepDevice, SweepFigures, SweepPoint, Workload,
+};
+
+use crate::analyze::{self, DEFAULT_DEVICE};
+use crate::hardware;
+use crate::model::LoadedModel;
+
+pub use error::SweepError;
+use grid::Grid;
+
+/// The document inside a run folder.
+pub const JSON: &str = "sweep.json";
+/// One line per point.
+pub const CSV: &str = "sweep.csv";
+/// The chart.
+pub const CHART: &str = "sweep.svg";
+/// The page to read first.
+pub const PAGE: &str = "sweep.md";
+
+/// What to sweep.
+#[derive(Clone, Debug)]
+pub struct SweepSettings {
+    /// The workload as configured.
+    pub workload: Map<String, Value>,
+    /// What varies, each key beginning with `workload.`.
+    pub axes: Vec<SweepAxis>,
+    /// Devices by name.
+    pub devices: Vec<String>,
+    /// Folder with a user's own devices.
+    pub config_dir: Option<PathBuf>,
+    /// Cost of launching one operation, in microseconds, where known.
+    pub launch_us: Option<f64>,
+    /// Version of llm-perf.
+    pub tool_version: String,
+}
+
+/// A sweep that is ready to run: all that can fail cheaply has been checked.
+#[derive(Debug)]
+pub struct Plan<'a> {
+    model: &'a LoadedModel,
+    settings: &'a SweepSettings,
+    grid: Grid,
+    devices: Vec<Hardware>,
+    launch: Option<Seconds>,
+}
+
+/// What a run tells and asks while it runs, from several threads.
+pub struct Watch<'a> {
+    /// Called with the number of points just done.
+    pub done: &'a (dyn Fn(u64) + Sync),
+    /// Asked before each workload.
+    pub stop: &'a (dyn Fn() -> bool + Sync),
+}
+
+/// Checks the settings.
+pub fn plan<'a>(model: &'a LoadedModel, settings: &'a SweepSettings) -> Result<Plan<'a>, SweepError> {
+    let launch = analyze::launch(settings.launch_us)?;
+    let names = match settings.devices.as_slice() {
+        [] => &[DEFAULT_DEVICE.to_owned()][..],
+        names => names,
+    };
+    let devices: Vec<Hardware> =
+        names.iter().map(|name| hardware::find(settings.config_dir.as_deref(), name)).collect::<Result<_, _>>()?;
+    let grid = Grid::new(&settings.workload, &settings.axes, devices.len() as u64)?;
+    Ok(Plan { model, settings, grid, devices, launch })
+}
+
+impl Plan<'_> {
+    /// Points in all.
+    pub fn points(&self) -> u64 {
+        self.grid.workloads() * self.devices.len() as u64
+    }
+
+    /// Computes every point, several at a time.
+    ///
+    /// A point that cannot be modelled says so; where none can be, that is an error.
+    pub fn run(&self, watch: &Watch<'_>) -> Result<Sweep, SweepError> {
+        let stopped = AtomicBool::new(false);
+        let estimator = OnceLock::new();
+        let numbers: Vec<u64> = (0..self.grid.workloads()).collect();
+        let points: Vec<SweepPoint> = numbers
+            .into_par_iter()
+            .flat_map_iter(|number| {
+                if stopped.load(Ordering::Relaxed) || (watch.stop)() {
+                    stopped.store(true, Ordering::Relaxed);
+                    return Vec::new();
+                }
+                let points = self.points_of(number, &estimator);
+                (watch.done)(points.len() as u64);
+                points
+            })
+            .collect();
+        if let Some(point) = points.first()
+            && points.iter().all(|point| point.figures.is_none())
+        {
+            let first = point.error.clone().unwrap_or_default();
+            return Err(SweepError::Nothing { count: points.len(), first });
+        }
+        let LoadedModel { id, config_path, config, network, revision, notes, .. } = self.model;
+        let mut model = model_spec(id, config_path, config, network);
+        model.hf_revision.clone_from(revision);
+        model.notes.clone_from(notes);
+        Ok(Sweep {
+            schema: SchemaTag::new(),
+            tool_version: self.settings.tool_version.clone(),
+            origin: Origin::Modelled,
+            model,
+            workload: self.settings.workload.clone(),
+            axes: self.settings.axes.clone(),
+            hardware: self.devices.iter().map(device).collect(),
+            points_planned: self.points(),
+            stopped: stopped.into_inner(),
+            points,
+            assumptions: basic_assumptions(self.launch.is_some()),
+        })
+    }
+
+    /// The points of one workload, device by device.
+    fn points_of<'m>(&'m self, number: u64, estimator: &OnceLock<Estimator<'m>>) -> Vec<SweepPoint> {
+        let settings = self.grid.settings(number);
+        let estimated = self.grid.workload(number).and_then(|workload| self.estimate(&workload, estimator));
+        let first = number * self.devices.len() as u64;
+        let points = self.devices.iter().zip(first..).map(|(hardware, point)| {
+            let figures = match &estimated {
+                Ok((workload, estimate)) => figures(workload, estimate, hardware, self.launch),
+                Err(error) => Err(error.clone()),
+            };
+            let (figures, error) = match figures {
+                Ok(figures) => (Some(figures), None),
+                Err(error) => (None, Some(error)),
+            };
+            SweepPoint { point, hardware: hardware.id.clone(), settings: settings.clone(), figures, error }
+        });
+        points.collect()
+    }
+
+    fn estimate<'m>(
+        &'m self,
+        settings: &WorkloadSettings,
+        estimator: &OnceLock<Estimator<'m>>,
+    ) -> Result<(Workload, Estimate), String> {
+        let network: &'m Model = &self.model.network;
+        let workload = settings.resolve(network, self.model.dtype).map_err(|error| error.to_string())?;
+        let text = |error: MeterError| error.to_string();
+        let estimator = match estimator.get() {
+            Some(estimator) => estimator,
+            None => {
+                let made = Estimator::new(network, &workload).map_err(text)?;
+                estimator.get_or_init(|| made)
+            }
+        };
+        let estimate = estimator.estimate(&workload).map_err(text)?;
+        Ok((workload, estimate))
+    }
+}
+
+fn figures(
+    workload: &Workload,
+    estimate: &Estimate,
+    hardware: &Hardware,
+    launch: Option<Seconds>,
+) -> Result<SweepFigures, String> {
+    let roofline = Roofline::new(hardware, estimate.matrix_dtypes(), launch).map_err(|error| error.to_string())?;
+    let times = estimate.times(&roofline);
+    let footprint = estimate.footprint();
+    let decode_ms = times.decode.map(|decode| decode.total.as_millis());
+    let step_ms = decode_ms.map(|time| time / workload.decode_steps as f64);
+    let ttft_ms = times.prefill.total.as_millis();
+    Ok(SweepFigures {
+        devices: workload.parallel.devices(),
+        seq_len: workload.seq_len,
+        ttft_ms,
+        time_per_output_token_ms: step_ms,
+        decode_tokens_per_second: step_ms.filter(|ms| *ms > 0.0).map(|ms| workload.batch as f64 / ms * 1e3),
+        total_time_ms: ttft_ms + decode_ms.unwrap_or(0.0),
+        prefill_bound: times.prefill.bound().name().to_owned(),
+        decode_bound: times.decode.map(|decode| decode.bound().name().to_owned()),
+        weights_bytes: footprint.weights,
+        activations_peak_bytes: footprint.activations,
+        kv_bytes: footprint.kv(),
+        total_bytes: footprint.total(),
+        fits: footprint.fits(hardware.memory_bytes),
+        sequences_that_fit: footprint.sequences(hardware.memory_bytes),
+        prefill_sent_bytes: Bytes::ZERO,
+        step_sent_bytes: times.decode.map(|_| Bytes::ZERO),
+    })
+}
+
+fn device(hardware: &Hardware) -> SweepDevice {
+    SweepDevice {
+        id: hardware.id.clone(),
+        name: hardware.name.clone(),
+        memory_bytes: hardware.memory_bytes,
+        bytes_per_second: hardware.bytes_per_second,
+        interconnect_bytes_per_second: hardware.interconnect_bytes_per_second,
+    }
+}
+
+/// Runs a plan inside a run folder, which says at every moment how far that is. Gives back why it is partial, if it is.
+pub fn keep(
+    plan: &Plan<'_>,
+    config_yaml: &str,
+    request: RunRequest,
+    watch: &Watch<'_>,
+) -> Result<(PathBuf, Sweep, Vec<String>), SweepError> {
+    let device = match plan.devices.as_slice() {
+        [one] => Some(one.id.clone()),
+        _ => None,
+    };
+    let request = RunRequest { model: Some(plan.model.id.clone()), device, ..request };
+    let mut folder = RunFolder::create(request)?;
+    let path = folder.path().to_owned();
+    match fill(&mut folder, plan, config_yaml, watch) {
+        Ok(sweep) => {
+            let missing = missing(&sweep);
+            folder.finish(Outcome::from_missing(missing.clone()))?;
+            Ok((path, sweep, missing))
+        }
+        Err(error) => {
+            // What the folder says matters less than why it could not be filled.
+            let _ = folder.fail(error.to_string());
+            Err(error)
+        }
+    }
+}
+
+fn fill(folder: &mut RunFolder, plan: &Plan<'_>, config_yaml: &str, watch: &Watch<'_>) -> Result<Sweep, SweepError> {
+    folder.write_file("config.yaml", config_yaml.as_bytes())?;
+    folder.end_step("prepare")?;
+    let sweep = plan.run(watch)?;
+    folder.write_json(JSON, &sweep)?;
+    folder.write_file(CSV, report::sweep::csv(&sweep).as_bytes())?;
+    folder.write_file(CHART, report::sweep::chart(&sweep).as_bytes())?;
+    folder.write_file(PAGE, report::sweep::markdown(&sweep, CSV, CHART).as_bytes())?;
+    folder.end_step("sweep")?;
+    Ok(sweep)
+}
+
+/// What a sweep lacks of what was asked for.
+pub fn missing(sweep: &Sweep) -> Vec<String> {
+    let mut missing = Vec::new();
+    if sweep.stopped {
+        missing.push(format!("stopped after {} of {} points", sweep.points.len(), sweep.points_planned));
+    }
+    let mut failures: Vec<&str> = sweep.failures().filter_map(|point| point.error.as_deref()).collect();
+    let count = failures.len();
+    failures.dedup();
+    failures.truncate(3);
+    if count > 0 {
+        missing.push(format!(
+            "{count} of {} points could not be modelled: {}",
+            sweep.points.len(),
+            failures.join("; ")
+        ));
+    }
+    missing
+}
+
+/// The sweep as a table for a terminal of that many lines.
+pub fn table(sweep: &Sweep) -> String {
+    report::sweep::terminal(sweep)
+}

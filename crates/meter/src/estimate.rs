@@ -1,0 +1,154 @@
+//! What a workload costs, in sums only: the quick reading of a network that sweeps are made of.
+//!
+//! Gives the stage times and the memory of [`crate::predict`] without its records, modules and pages: layers that are
+//! alike are metered once, and decode steps are summed in closed form.
+
+use network::Model;
+use types::{Cost, DType, Workload};
+
+use crate::affine::AffineCost;
+use crate::alike::Alike;
+use crate::memory::Footprint;
+use crate::meter::{Meter, MeterSettings, Pass};
+use crate::predict::{MeterError, decode_step, lines, prefill, settings, telling_steps};
+use crate::tally::{Tally, TallyRow};
+use crate::{Roofline, Times};
+
+/// Positions behind which layers are compared: more than any window in use, so that windowed layers differ.
+const FAR: u64 = 1 << 24;
+
+/// Estimates workloads of one model.
+#[derive(Debug)]
+pub struct Estimator<'a> {
+    model: &'a Model,
+    alike: Alike,
+}
+
+/// Sums of one workload; which device runs it is still open.
+#[derive(Clone, Debug)]
+pub struct Estimate {
+    prefill: Vec<TallyRow>,
+    decode: Option<Vec<DecodeRow>>,
+    steps: u64,
+    footprint: Footprint,
+}
+
+/// Operations of one decode step that cost the same.
+#[derive(Clone, Copy, Debug)]
+struct DecodeRow {
+    cost: AffineCost,
+    dtype: DType,
+    count: u64,
+}
+
+/// Least times on one device.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct StageTimes {
+    /// The prefill pass.
+    pub prefill: Times,
+    /// All decode steps; absent without decode.
+    pub decode: Option<Times>,
+}
+
+impl<'a> Estimator<'a> {
+    /// An estimator for `model`; `workload` is any that it can run.
+    pub fn new(model: &'a Model, workload: &Workload) -> Result<Self, MeterError> {
+        let full = |settings: MeterSettings| Meter::new(model.blueprint(), settings);
+        let near = prefill(model, workload, full(settings(workload, 0)))?;
+        let far = match model.cache() {
+            Some(_) => decode_step(model, workload, full(settings(workload, FAR)))?,
+            None => Pass::default(),
+        };
+        Ok(Self { model, alike: Alike::new(model.blueprint(), &[&near, &far]) })
+    }
+
+    /// What `workload` costs.
+    pub fn estimate(&self, workload: &Workload) -> Result<Estimate, MeterError> {
+        let meter = |cached: u64| {
+            let settings = settings(workload, cached);
+            Meter::tallying(self.model.blueprint(), settings, Tally::new(&self.alike))
+        };
+        let first = prefill(self.model, workload, meter(0))?;
+        let mut activations = first.peak_activations;
+        let decode = match self.model.cache() {
+            Some(_) if workload.decode_steps > 0 => {
+                let step = |index: u64| decode_step(self.model, workload, meter(workload.seq_len + index));
+                let [one, two, last] = telling_steps(workload);
+                let (one, two, last) = (step(one)?, step(two)?, step(last)?);
+                activations = activations.max(one.peak_activations).max(last.peak_activations);
+                Some(rows(&one, &two, &last, workload.decode_steps)?)
+            }
+            _ => None,
+        };
+        let estimate = Estimate {
+            prefill: first.tallied,
+            decode,
+            steps: workload.decode_steps,
+            footprint: Footprint::new(self.model, workload, activations),
+        };
+        estimate.check()?;
+        Ok(estimate)
+    }
+}
+
+impl Estimate {
+    /// Memory.
+    pub fn footprint(&self) -> &Footprint {
+        &self.footprint
+    }
+
+    /// Operations and traffic of prefill.
+    pub fn prefill_cost(&self) -> Cost {
+        self.prefill.iter().map(|row| row.cost * row.count).sum()
+    }
+
+    /// Operations and traffic of all decode steps.
+    pub fn decode_cost(&self) -> Cost {
+        self.decode.iter().flatten().map(|row| row.cost.total(self.steps) * row.count).sum()
+    }
+
+    /// Element types in which matrix work is done.
+    pub fn matrix_dtypes(&self) -> Vec<DType> {
+        let prefill = self.prefill.iter().map(|row| (row.cost, row.dtype));
+        let decode = self.decode.iter().flatten().map(|row| (row.cost.first, row.dtype));
+        let matrix = prefill.chain(decode).filter(|(cost, _)| cost.flops_matrix.get() > 0);
+        let mut dtypes: Vec<_> = matrix.map(|(_, dtype)| dtype).collect();
+        dtypes.sort();
+        dtypes.dedup();
+        dtypes
+    }
+
+    /// Least times on a device whose roofline was made for [`Estimate::matrix_dtypes`].
+    pub fn times(&self, roofline: &Roofline<'_>) -> StageTimes {
+        let mut prefill = Times::default();
+        for row in &self.prefill {
+            prefill += Times::of(&row.cost, row.dtype, roofline).times(row.count as f64);
+        }
+        let decode = self.decode.as_ref().map(|rows| {
+            let mut sum = Times::default();
+            for row in rows {
+                sum += Times::of_steps(&row.cost, self.steps, row.dtype, roofline).times(row.count as f64);
+            }
+            sum
+        });
+        StageTimes { prefill, decode }
+    }
+
+    /// Refuses what 64 bits do not count.
+    fn check(&self) -> Result<(), MeterError> {
+        let whole = |pass: &'static str, cost: Cost| {
+            if cost.bytes.total().is_saturated() { Err(MeterError::TooLarge { pass }) } else { Ok(()) }
+        };
+        whole("prefill", self.prefill_cost())?;
+        whole("decode", self.decode_cost())?;
+        if self.footprint.total().is_saturated() { Err(MeterError::TooLarge { pass: "prefill" }) } else { Ok(()) }
+    }
+}
+
+/// Rows of all steps from those of the telling ones.
+fn rows(one: &Pass, two: &Pass, last: &Pass, steps: u64) -> Result<Vec<DecodeRow>, MeterError> {
+    let costs = |pass: &Pass| pass.tallied.iter().map(|row| (row.op, row.cost)).collect::<Vec<_>>();
+    let lines = lines([costs(one), costs(two), costs(last)], steps)?;
+    let rows = one.tallied.iter().zip(lines);
+    Ok(rows.map(|(row, cost)| DecodeRow { cost, dtype: row.dtype, count: row.count }).collect())
+}

@@ -1,0 +1,120 @@
+//! What a pass adds up to, without a record of every operation: layers that are alike are run once and counted.
+//!
+//! Which layers are alike is [`Alike`]'s business. Layers inside layers are not told apart, so that counts stay simple.
+
+use std::ops::Range;
+
+use network::Module;
+use types::{Bytes, Cost, DType, Op, Spec};
+
+use crate::alike::{Alike, Kind};
+use crate::arena::Allocation;
+
+/// An operation of one layer, and how many layers do it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct TallyRow {
+    pub(crate) op: &'static str,
+    pub(crate) cost: Cost,
+    /// Element type of its matrix work.
+    pub(crate) dtype: DType,
+    pub(crate) count: u64,
+}
+
+/// Sums of a pass under way.
+#[derive(Debug)]
+pub(crate) struct Tally<'a> {
+    alike: &'a Alike,
+    rows: Vec<TallyRow>,
+    /// Layers that were run, by kind.
+    seen: Vec<Option<Seen>>,
+    open: Option<OpenLayer>,
+}
+
+/// A layer that is running.
+#[derive(Debug)]
+pub(crate) struct OpenLayer {
+    module: Module,
+    kind: Kind,
+    inputs: Vec<Spec>,
+    storages: Vec<Option<*const Allocation>>,
+    first_row: usize,
+    /// Bytes live when it began.
+    pub(crate) live: Bytes,
+}
+
+/// What a layer leaves behind.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Layer {
+    pub(crate) output: Spec,
+    /// The input whose storage the output is in, if any.
+    pub(crate) shares: Option<usize>,
+    /// Size of the output's own storage.
+    pub(crate) stored: Option<Bytes>,
+    /// Most bytes live while it ran, beyond those live before.
+    pub(crate) scratch: Bytes,
+}
+
+#[derive(Debug)]
+struct Seen {
+    inputs: Vec<Spec>,
+    rows: Range<usize>,
+    layer: Layer,
+}
+
+impl<'a> Tally<'a> {
+    pub(crate) fn new(alike: &'a Alike) -> Self {
+        let seen = (0..alike.kinds()).map(|_| None).collect();
+        Self { alike, rows: Vec::with_capacity(256), seen, open: None }
+    }
+
+    pub(crate) fn finish(self) -> Vec<TallyRow> {
+        self.rows
+    }
+
+    pub(crate) fn add(&mut self, op: Op, cost: Cost, dtype: DType) {
+        self.rows.push(TallyRow { op: op.name(), cost, dtype, count: 1 });
+    }
+
+    /// Counts `module` once more where one like it already ran on such inputs.
+    pub(crate) fn again(&mut self, module: Module, inputs: impl Iterator<Item = Spec>) -> Option<Layer> {
+        if self.open.is_some() {
+            return None;
+        }
+        let seen = self.seen[self.alike.kind(module)?.index()].as_ref()?;
+        if !inputs.eq(seen.inputs.iter().copied()) {
+            return None;
+        }
+        for row in &mut self.rows[seen.rows.clone()] {
+            row.count += 1;
+        }
+        Some(seen.layer)
+    }
+
+    pub(crate) fn enter(
+        &mut self,
+        module: Module,
+        inputs: impl Iterator<Item = Spec>,
+        storages: Vec<Option<*const Allocation>>,
+        live: Bytes,
+    ) {
+        if let (None, Some(kind)) = (&self.open, self.alike.kind(module)) {
+            let first_row = self.rows.len();
+            self.open = Some(OpenLayer { module, kind, inputs: inputs.collect(), storages, first_row, live });
+        }
+    }
+
+    pub(crate) fn leave(&mut self, module: Module, layer: impl FnOnce(&OpenLayer) -> Layer) {
+        if let Some(open) = self.open.take_if(|open| open.module == module) {
+            let layer = layer(&open);
+            let rows = open.first_row..self.rows.len();
+            self.seen[open.kind.index()] = Some(Seen { inputs: open.inputs, rows, layer });
+        }
+    }
+}
+
+impl OpenLayer {
+    /// The input that lives in `storage`.
+    pub(crate) fn shared(&self, storage: *const Allocation) -> Option<usize> {
+        self.storages.iter().position(|input| *input == Some(storage))
+    }
+}
