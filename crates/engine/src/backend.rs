@@ -189,9 +189,15 @@ impl Backend for Engine<'_> {
         }
     }
 
-    fn cache(&mut self, layer: usize, keys: Value, values: Value) -> Result<(Value, Value), NetworkError> {
+    fn cache(
+        &mut self,
+        layer: usize,
+        keys: Value,
+        values: Value,
+        window: Option<u64>,
+    ) -> Result<(Value, Value), NetworkError> {
         let start = self.tracing.then(|| since(self.zero));
-        let [all_keys, all_values] = self.cache.append(layer, &keys.tensor, &values.tensor)?;
+        let [all_keys, all_values] = self.cache.append(layer, &keys.tensor, &values.tensor, window)?;
         if let Some(start) = start {
             let spec = Spec { role: Role::Cache, ..keys.spec };
             self.record(Op::CacheAppend, &[&keys, &values], spec, start);

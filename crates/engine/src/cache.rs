@@ -28,11 +28,19 @@ impl Cache {
         self.length += positions;
     }
 
-    /// Writes keys and values `[B, G, S, D]` behind what `layer` holds and gives back all of them.
-    pub(crate) fn append(&mut self, layer: usize, keys: &Tensor, values: &Tensor) -> Result<[Tensor; 2], EngineError> {
+    /// Writes keys and values `[B, G, S, D]` behind what `layer` holds and gives back all that the new positions see. A
+    /// window bounds what is read; what it has passed keeps its room.
+    pub(crate) fn append(
+        &mut self,
+        layer: usize,
+        keys: &Tensor,
+        values: &Tensor,
+        window: Option<u64>,
+    ) -> Result<[Tensor; 2], EngineError> {
         let failed = |source| EngineError::Compute { op: "cache_append", source };
         let positions = keys.dim(2).map_err(failed)?;
         let end = self.length + positions;
+        let seen = network::seen(end as u64, positions as u64, window) as usize;
         if end > self.capacity {
             return Err(EngineError::CacheFull { wanted: end, capacity: self.capacity });
         }
@@ -50,7 +58,7 @@ impl Cache {
         };
         let write = |held: &Tensor, new: &Tensor| {
             held.slice_set(&new.contiguous()?, 2, self.length)?;
-            held.narrow(2, 0, end)
+            held.narrow(2, end - seen, seen)
         };
         Ok([write(&held[0], keys).map_err(failed)?, write(&held[1], values).map_err(failed)?])
     }

@@ -63,12 +63,14 @@ impl Category {
             Op::LayerNorm { .. } | Op::ChannelNorm { .. } | Op::BatchNorm { .. } | Op::RmsNorm { .. } => {
                 Self::Normalisation
             }
-            Op::Attention { .. } => Self::Attention,
+            Op::Attention { .. } | Op::LatentAttention { .. } => Self::Attention,
             Op::Embedding | Op::ReplaceRows => Self::Embedding,
             Op::Rotary { .. } => Self::Rotary,
-            Op::Activation(_) => Self::Activation,
-            Op::Add | Op::Multiply => Self::Elementwise,
-            Op::Softmax | Op::TopK { .. } | Op::Dispatch { .. } | Op::Combine { .. } => Self::Routing,
+            Op::Activation(_) | Op::ClampedGate { .. } => Self::Activation,
+            Op::Add | Op::Multiply | Op::Scale { .. } | Op::Softcap { .. } => Self::Elementwise,
+            Op::Softmax | Op::TopK { .. } | Op::LimitGroups { .. } | Op::Dispatch { .. } | Op::Combine { .. } => {
+                Self::Routing
+            }
             Op::Reshape(_)
             | Op::Permute(_)
             | Op::Slice { .. }

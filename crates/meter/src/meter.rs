@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use network::{Backend, Blueprint, Module, NetworkError, Param, Routing, infer};
+use network::{Backend, Blueprint, Module, NetworkError, Param, Routing, infer, seen};
 use types::{AttentionKind, Bytes, Cost, DType, Op, Role, Spec};
 
 use crate::arena::{Allocation, Arena};
@@ -236,15 +236,20 @@ impl Backend for Meter<'_> {
         _layer: usize,
         keys: ShapeTensor,
         values: ShapeTensor,
+        window: Option<u64>,
     ) -> Result<(ShapeTensor, ShapeTensor), NetworkError> {
         self.apply(Op::CacheAppend, &[&keys, &values])?;
         let cached = self.settings.cached;
         let grown = |spec: Spec| {
             let dims = spec.shape.dims();
-            let shape = [dims[0], dims[1], dims[2] + cached, dims[3]].into();
+            let shape = [dims[0], dims[1], seen(dims[2] + cached, dims[2], window), dims[3]].into();
             ShapeTensor { spec: Spec { shape, role: Role::Cache, ..spec }, storage: None }
         };
         Ok((grown(keys.spec), grown(values.spec)))
+    }
+
+    fn attention(&self) -> AttentionKind {
+        self.settings.attention
     }
 
     fn experts(

@@ -89,6 +89,7 @@ pub fn predict(model: &Model, workload: &Workload) -> Result<Prediction, MeterEr
     let params = || model.blueprint().params().map(|(_, entry)| entry);
     let kv_per_token = model.cache().map(|cache| workload.dtype.bytes_for(cache.elements_per_token()));
     let positions = workload.seq_len + workload.decode_steps;
+    let kv_of_one = model.cache().map_or(Bytes::ZERO, |cache| workload.dtype.bytes_for(cache.elements(positions)));
     let counted = |pass: &'static str, cost: Cost, peak: Bytes| {
         let too_large = cost.bytes.total().is_saturated() || peak.is_saturated();
         if too_large { Err(MeterError::TooLarge { pass }) } else { Ok(()) }
@@ -101,9 +102,9 @@ pub fn predict(model: &Model, workload: &Workload) -> Result<Prediction, MeterEr
         prefill,
         decode,
         weights: params().map(|entry| bytes(entry.shape, entry.dtype)).sum(),
-        parameters: params().map(|entry| entry.shape.elements()).sum(),
+        parameters: model.blueprint().parameters_under(""),
         kv_per_token,
-        kv_at_end: kv_per_token.unwrap_or_default() * positions * workload.batch,
+        kv_at_end: kv_of_one * workload.batch,
     })
 }
 

@@ -1,6 +1,6 @@
 //! What a network needs of whoever reads it.
 
-use types::{ActivationKind, DType, InterpolationKind, Op, Shape, Spec};
+use types::{ActivationKind, AttentionKind, DType, InterpolationKind, Op, Shape, Spec};
 
 use crate::{Module, NetworkError, Param};
 
@@ -43,13 +43,20 @@ pub trait Backend: Sized {
     /// Says that `module` is done.
     fn leave(&mut self, module: Module, output: &Self::Tensor);
 
-    /// Appends keys and values of the current positions to the cache of a decoder layer and gives back all of them.
+    /// Appends keys and values of the current positions to the cache of a decoder layer and gives back all of them, or
+    /// with a `window` those that any of the current positions sees: [`seen`] of them.
     fn cache(
         &mut self,
         layer: usize,
         keys: Self::Tensor,
         values: Self::Tensor,
+        window: Option<u64>,
     ) -> Result<(Self::Tensor, Self::Tensor), NetworkError>;
+
+    /// How attention is computed where the network leaves the choice.
+    fn attention(&self) -> AttentionKind {
+        AttentionKind::Eager
+    }
 
     /// Sends each row of `x [T, O]` through the experts `indices [T, k]` names and adds up what comes back, weighted by
     /// `scores [T, E]`. `each` is one expert's forward pass; how often it is called is the backend's business.
@@ -61,6 +68,11 @@ pub trait Backend: Sized {
         indices: &Self::Tensor,
         each: impl Fn(&mut Self, usize, Self::Tensor) -> Result<Self::Tensor, NetworkError>,
     ) -> Result<Self::Tensor, NetworkError>;
+}
+
+/// Keys that `new` queries at the end of `all` positions see between them through a window.
+pub fn seen(all: u64, new: u64, window: Option<u64>) -> u64 {
+    window.map_or(all, |window| all.min((window + new).saturating_sub(1)))
 }
 
 /// The operations as methods, so that forward code reads like forward code.
@@ -152,3 +164,17 @@ pub trait Ops: Backend {
 }
 
 impl<B: Backend> Ops for B {}
+
+#[cfg(test)]
+mod tests {
+    use super::seen;
+
+    #[test]
+    fn a_window_bounds_what_later_positions_see_and_never_a_prefill() {
+        assert_eq!(seen(100, 1, None), 100);
+        assert_eq!(seen(100, 1, Some(8)), 8);
+        assert_eq!(seen(5, 1, Some(8)), 5);
+        assert_eq!(seen(100, 100, Some(8)), 100);
+        assert_eq!(seen(100, 3, Some(8)), 10);
+    }
+}

@@ -62,6 +62,8 @@ pub struct ParamEntry {
     pub shape: Shape,
     /// Element type where the network fixes it; otherwise the workload's.
     pub dtype: Option<DType>,
+    /// Whether the checkpoint keeps it beside the parameters: it is stored and read, but not counted as one.
+    pub buffer: bool,
 }
 
 /// All modules and parameters, parents before children.
@@ -115,7 +117,8 @@ impl Blueprint {
         let inside = |param: &&ParamEntry| {
             path.is_empty() || param.path.strip_prefix(path).is_some_and(|rest| rest.starts_with('.'))
         };
-        self.params.iter().filter(inside).map(|param| param.shape.elements()).sum()
+        let counted = self.params.iter().filter(|param| !param.buffer).filter(inside);
+        counted.map(|param| param.shape.elements()).sum()
     }
 
     /// The stage `module` belongs to: its own, or that of the nearest module around it.
@@ -179,8 +182,20 @@ impl Builder {
     /// Adds a parameter to the module under construction.
     pub fn param(&mut self, name: &str, shape: impl Into<Shape>) -> Param {
         let param = Param(self.blueprint.params.len() as u32);
-        let entry = ParamEntry { path: self.path_of(name), module: self.current(), shape: shape.into(), dtype: None };
-        self.blueprint.params.push(entry);
+        self.blueprint.params.push(ParamEntry {
+            path: self.path_of(name),
+            module: self.current(),
+            shape: shape.into(),
+            dtype: None,
+            buffer: false,
+        });
+        param
+    }
+
+    /// Adds a tensor that the checkpoint holds beside the parameters.
+    pub fn buffer(&mut self, name: &str, shape: impl Into<Shape>) -> Param {
+        let param = self.param(name, shape);
+        self.blueprint.params[param.index()].buffer = true;
         param
     }
 

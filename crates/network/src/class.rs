@@ -1,5 +1,9 @@
 //! Module classes of the published models: what each computes, where it is defined, what else it is called.
 
+use std::sync::LazyLock;
+
+use crate::config::family::{Definitions, FAMILIES, Family};
+
 /// One class.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Class {
@@ -22,10 +26,11 @@ const ENCODER: &str = "deepencoder";
 const OCR: &str = "modeling_deepseekocr";
 const V2: &str = "modeling_deepseekv2";
 const LLAMA: &str = "transformers.models.llama.modeling_llama";
+const TRANSFORMERS: &str = "transformers.activations";
 const OURS: &str = "shallow_resnet";
 
-/// Every class a network here is made of.
-pub const CLASSES: &[Class] = &[
+/// Classes that belong to no family of decoders, or are described better on their own.
+const CLASSES: &[Class] = &[
     class("DeepseekOCRForCausalLM", OCR, "logits = lm_head(model(tokens, pictures))"),
     class(
         "DeepseekOCRModel",
@@ -78,19 +83,10 @@ pub const CLASSES: &[Class] = &[
     Class {
         name: "LlamaAttention",
         home: LLAMA,
-        definition: "y = o_proj(softmax(q k^T / sqrt(d), causal) v) with rotated q and k, over all cached keys and values",
+        definition: Definitions::COMMON.attention,
         aliases: &["LlamaFlashAttention2", "LlamaSdpaAttention"],
     },
     class("LlamaRotaryEmbedding", LLAMA, "y = x * cos(position * angle) + rotate_half(x) * sin(position * angle)"),
-    class("LlamaForCausalLM", LLAMA, "logits = lm_head(model(tokens))"),
-    class("LlamaModel", LLAMA, "embed the tokens, all decoder layers, the final norm"),
-    class(
-        "LlamaDecoderLayer",
-        LLAMA,
-        "h = x + self_attn(input_layernorm(x)); y = h + mlp(post_attention_layernorm(h))",
-    ),
-    class("LlamaMLP", LLAMA, "y = down_proj(silu(gate_proj(x)) * up_proj(x))"),
-    class("LlamaRMSNorm", LLAMA, "y = x / sqrt(mean(x^2) + eps) * weight"),
     class("ShallowResNet", OURS, "head(residual(stem(x)))"),
     class("BasicBlock", OURS, "y = relu(x + bn2(conv2(relu(bn1(conv1(x))))))"),
     class("Linear", TORCH, "y = x W^T + bias"),
@@ -99,16 +95,52 @@ pub const CLASSES: &[Class] = &[
     class("LayerNorm", TORCH, "y = (x - mean(x)) / sqrt(var(x) + eps) * weight + bias"),
     class("BatchNorm2d", TORCH, "y = (x - running_mean) / sqrt(running_var + eps) * weight + bias"),
     class("GELU", TORCH, "y = x / 2 * (1 + erf(x / sqrt(2)))"),
+    class("GELUTanh", TRANSFORMERS, "y = x / 2 * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 x^3)))"),
+    class("QuickGELU", TRANSFORMERS, "y = x / (1 + exp(-1.702 x))"),
     class("SiLU", TORCH, "y = x / (1 + exp(-x))"),
     class("ReLU", TORCH, "y = max(x, 0)"),
     class("ModuleList", TORCH, "a list of modules; what it holds is applied by the module around it"),
     class("Sequential", TORCH, "its parts, one after the other"),
 ];
 
+/// Every class a network here is made of, each once.
+pub fn classes() -> &'static [Class] {
+    static ALL: LazyLock<Vec<Class>> = LazyLock::new(|| {
+        let mut all = CLASSES.to_vec();
+        for class in FAMILIES.iter().flat_map(|family| of_family(family)) {
+            if all.iter().all(|known| known.name != class.name) {
+                all.push(class);
+            }
+        }
+        all
+    });
+    &ALL
+}
+
+/// The classes of a family of decoders.
+fn of_family(family: &Family) -> Vec<Class> {
+    let Family { home, names, definitions } = *family;
+    let mut classes = vec![
+        class(names.causal, home, "logits = lm_head(model(tokens))"),
+        class(names.model, home, "embed the tokens, all decoder layers, the final norm"),
+        class(names.layer, home, definitions.layer),
+        class(names.attention, home, definitions.attention),
+        class(names.norm, home, definitions.norm),
+        class(names.mlp, home, definitions.mlp),
+        class(names.mixture, home, definitions.mixture),
+        class(names.gate, home, definitions.gate),
+        class(names.expert, home, definitions.mlp),
+        class(names.experts, home, "the chosen experts of each token, all kept in one tensor"),
+        class(names.embedding, home, definitions.embedding),
+    ];
+    classes.extend(names.rotary.map(|name| class(name, home, "rotates queries and keys by their position")));
+    classes
+}
+
 impl Class {
     /// The class of that name, or the one it is an alias of.
     pub fn find(name: &str) -> Option<&'static Self> {
-        CLASSES.iter().find(|class| class.name == name || class.aliases.contains(&name))
+        classes().iter().find(|class| class.name == name || class.aliases.contains(&name))
     }
 
     /// Name with the file or package that defines it.
@@ -132,7 +164,7 @@ mod tests {
         for preset in PRESETS {
             let model = Model::new(&preset.config().unwrap());
             for (_, entry) in model.blueprint().modules() {
-                let found = CLASSES.iter().filter(|class| class.name == entry.class).count();
+                let found = classes().iter().filter(|class| class.name == entry.class).count();
                 assert_eq!(found, 1, "{} of {}", entry.class, preset.name);
             }
         }

@@ -14,10 +14,10 @@ mod model;
 mod preset;
 mod shape;
 
-pub use backend::{Backend, Ops, Routing};
+pub use backend::{Backend, Ops, Routing, seen};
 pub use blueprint::{Blueprint, Builder, Module, ModuleEntry, Param, ParamEntry, Repetition, Setting};
-pub use class::{CLASSES, Class};
+pub use class::{Class, classes};
 pub use error::{NetworkError, ShapeError};
-pub use model::{CacheLayout, Images, Model, Prompt, deepseek_ocr, llama, shallow_resnet};
+pub use model::{CacheLayer, CacheLayout, Images, Model, Prompt, decoder, deepseek_ocr, shallow_resnet};
 pub use preset::{PRESETS, Preset};
 pub use shape::infer;

@@ -75,8 +75,8 @@ pub fn infer(op: Op, inputs: &[Spec]) -> Result<Spec, ShapeError> {
             equal("channels and weight", inputs[0].shape.dims()[1], inputs[1].shape.elements())?;
             Ok(same(inputs))
         }
-        Op::Attention { causal, .. } => {
-            count(3..=4)?;
+        Op::Attention { causal, detail, .. } => {
+            count(if detail.sinks { 4..=4 } else { 3..=4 })?;
             (0..3).try_for_each(|index| rank(index, 4))?;
             let (q, k, v) = (inputs[0].shape, inputs[1].shape, inputs[2].shape);
             let (q, k, v) = (q.dims(), k.dims(), v.dims());
@@ -90,12 +90,30 @@ pub fn infer(op: Op, inputs: &[Spec]) -> Result<Spec, ShapeError> {
             if causal && q[2] > k[2] {
                 return Err(fail(format!("{} queries cannot end at key {}", q[2], k[2])));
             }
-            if let Some(bias) = inputs.get(3)
+            if detail.sinks {
+                equal("sinks and query heads", inputs[3].shape.elements(), q[1])?;
+            } else if let Some(bias) = inputs.get(3)
                 && bias.shape != Shape::from([q[0], q[1], q[2], k[2]])
             {
                 return Err(fail("bias must be [batch, heads, queries, keys]".into()));
             }
             Ok(activation([q[0], q[1], q[2], v[3]].into(), inputs[0].dtype))
+        }
+        Op::LatentAttention { causal, .. } => {
+            count(4..=4)?;
+            (0..4).try_for_each(|index| rank(index, 4))?;
+            let shapes = [0, 1, 2, 3].map(|index: usize| inputs[index].shape);
+            let [q, turned, latents, keys] = [0, 1, 2, 3].map(|index: usize| shapes[index].dims());
+            equal("width of queries and latents", q[3], latents[3])?;
+            equal("width of rotated queries and keys", turned[3], keys[3])?;
+            equal("positions of latents and keys", latents[2], keys[2])?;
+            if q[..3] != turned[..3] || latents[..2] != [q[0], 1] || keys[..2] != [q[0], 1] {
+                return Err(fail("batches, heads or queries differ".into()));
+            }
+            if causal && q[2] > latents[2] {
+                return Err(fail(format!("{} queries cannot end at key {}", q[2], latents[2])));
+            }
+            Ok(same(inputs))
         }
         Op::Embedding => {
             count(2..=2)?;
@@ -112,12 +130,24 @@ pub fn infer(op: Op, inputs: &[Spec]) -> Result<Spec, ShapeError> {
             }
             Ok(same(inputs))
         }
-        Op::Activation(_) | Op::Softmax => {
+        Op::Activation(_) | Op::Softmax | Op::Scale { .. } | Op::Softcap { .. } | Op::Copy => {
             count(1..=1)?;
             Ok(same(inputs))
         }
-        Op::Copy => {
+        Op::ClampedGate { .. } => {
             count(1..=1)?;
+            let both = inputs[0].shape.last();
+            if !both.is_multiple_of(2) {
+                return Err(fail(format!("{both} are no pairs of gate and up values")));
+            }
+            Ok(activation(with_last(inputs[0].shape, both / 2), inputs[0].dtype))
+        }
+        Op::LimitGroups { groups, keep, best } => {
+            count(1..=1)?;
+            let experts = inputs[0].shape.last();
+            if groups == 0 || !experts.is_multiple_of(groups) || keep > groups || best > experts / groups {
+                return Err(fail(format!("cannot keep {keep} of {groups} groups by {best} of {experts} scores")));
+            }
             Ok(same(inputs))
         }
         Op::Add | Op::Multiply => {
@@ -169,16 +199,17 @@ pub fn infer(op: Op, inputs: &[Spec]) -> Result<Spec, ShapeError> {
         }
         Op::Concat { dim } => {
             count(1..=16)?;
-            let first = inputs[0].shape;
+            let mut around = inputs[0].shape;
             let mut total = 0;
             for input in inputs {
                 let size = *dimension(input.shape.dims(), dim).ok_or_else(|| fail(format!("no dimension {dim}")))?;
-                if with_dim(input.shape, dim, 0) != with_dim(first, dim, 0) {
-                    return Err(fail(format!("only dimension {dim} may differ")));
-                }
+                around = Some(with_dim(input.shape, dim, 1))
+                    .filter(|shape| shape.rank() == around.rank())
+                    .and_then(|shape| broadcast(with_dim(around, dim, 1), shape))
+                    .ok_or_else(|| fail(format!("only dimension {dim} may differ")))?;
                 total += size;
             }
-            Ok(activation(with_dim(first, dim, total), inputs[0].dtype))
+            Ok(activation(with_dim(around, dim, total), inputs[0].dtype))
         }
         Op::Pad { dim, after } => {
             count(1..=1)?;
@@ -280,6 +311,8 @@ fn broadcast(a: Shape, b: Shape) -> Option<Shape> {
 
 #[cfg(test)]
 mod tests {
+    use types::AttentionDetail;
+
     use super::*;
 
     fn spec<const N: usize>(dims: [u64; N]) -> Spec {
@@ -328,7 +361,7 @@ mod tests {
 
     #[test]
     fn grouped_heads_must_divide_the_query_heads() {
-        let attention = Op::Attention { causal: true, scale: 1.0, fused: false };
+        let attention = Op::Attention { causal: true, scale: 1.0, fused: false, detail: AttentionDetail::default() };
         let keys = spec([1, 2, 9, 16]);
         assert_eq!(shape_of(attention, &[spec([1, 8, 4, 16]), keys, keys]), Shape::from([1, 8, 4, 16]));
         assert!(infer(attention, &[spec([1, 7, 4, 16]), keys, keys]).is_err());

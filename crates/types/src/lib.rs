@@ -30,6 +30,7 @@ mod profile;
 mod quality;
 mod rank;
 mod region;
+mod rotary;
 mod runs;
 mod schema;
 mod stage;
@@ -72,7 +73,7 @@ pub use manifest::{Artifact, ProcessIdentity, RunManifest, RunStatus, StepRecord
 pub use metrics::{
     Aggregates, Metrics, ModuleSummary, Overhead, PeakUsed, RunHeader, Sample, StageSummary, Totals, Work,
 };
-pub use op::{ActivationKind, InterpolationKind, Op, Role, Shape, Spec};
+pub use op::{ActivationKind, AttentionDetail, InterpolationKind, Op, Role, Shape, Spec};
 pub use operator::{ClassGroup, OperatorGroups, OperatorRecord, OperatorSummary, ShapeGroup};
 pub use origin::Origin;
 pub use peak_memory::PeakMemory;
@@ -80,6 +81,7 @@ pub use profile::{CostCentre, InputFacts, ProfileSettings, RoutingCounts, Throug
 pub use quality::{QualityCounter, Severity};
 pub use rank::{RankSkew, RankSummary};
 pub use region::{RegionRecord, RegionSummary};
+pub use rotary::{RotaryForm, RotaryLayout, RotaryScaling};
 pub use runs::{FileProblem, FileProblemKind, RunDetail, RunList, RunListing, RunState, Verification};
 pub use schema::{Document, SchemaName, SchemaNameError, SchemaTag};
 pub use stage::Stage;

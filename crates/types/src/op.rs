@@ -4,7 +4,7 @@
 
 use std::fmt;
 
-use crate::{Bytes, DType};
+use crate::{Bytes, DType, RotaryForm};
 
 /// What a tensor is; decides which part of the traffic reading it counts as.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -40,12 +40,27 @@ pub struct Spec {
 pub enum ActivationKind {
     /// Gaussian error linear unit, by the error function.
     Gelu,
+    /// The same by its approximation with `tanh`.
+    GeluTanh,
     /// `x * sigmoid(1.702 x)`.
     QuickGelu,
     /// `x * sigmoid(x)`.
     Silu,
     /// `max(x, 0)`.
     Relu,
+    /// `1 / (1 + exp(-x))`.
+    Sigmoid,
+}
+
+/// What attention does besides scaled products and softmax.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct AttentionDetail {
+    /// Keys a query sees at most, its own included; all where absent.
+    pub window: Option<u64>,
+    /// Scores `s` become `limit * tanh(s / limit)`.
+    pub softcap: Option<f64>,
+    /// The last input is a `sink [H]`: a score of each head that takes part in the softmax and has no value.
+    pub sinks: bool,
 }
 
 /// How a tensor is resampled.
@@ -91,8 +106,11 @@ pub enum Op {
     RmsNorm {
         /// Added to the mean square.
         epsilon: f64,
+        /// Whether the factor is one more than the weight.
+        unit_offset: bool,
     },
-    /// `q [B, H, S, D]`, `k [B, G, T, D]`, `v [B, G, T, D]`, optional `bias [B, H, S, T]` to `[B, H, S, D]`.
+    /// `q [B, H, S, D]`, `k [B, G, T, D]`, `v [B, G, T, V]`, optional `bias [B, H, S, T]` or `sink [H]` to
+    /// `[B, H, S, V]`.
     Attention {
         /// Whether a position sees only itself and earlier ones; the last query is aligned with the last key.
         causal: bool,
@@ -100,6 +118,16 @@ pub enum Op {
         scale: f64,
         /// Whether the published model asks for a fused kernel here whatever kind the user chose.
         fused: bool,
+        /// What else it does.
+        detail: AttentionDetail,
+    },
+    /// `q [B, H, S, L]` and its rotated part `[B, H, S, R]`, latent vectors `[B, 1, T, L]` and rotated keys
+    /// `[B, 1, T, R]` to `[B, H, S, L]`: latent vectors are keys and values of every head at once.
+    LatentAttention {
+        /// Whether a position sees only itself and earlier ones.
+        causal: bool,
+        /// Factor on the scores.
+        scale: f64,
     },
     /// `ids [..]`, `table [V, O]` to `[.., O]`.
     Embedding,
@@ -109,6 +137,8 @@ pub enum Op {
         theta: f64,
         /// Position of the first query.
         offset: u64,
+        /// Which elements are rotated, and how angles are stretched.
+        form: RotaryForm,
     },
     /// A nonlinearity.
     Activation(ActivationKind),
@@ -116,6 +146,33 @@ pub enum Op {
     Add,
     /// Elementwise product, broadcasting.
     Multiply,
+    /// Product with a constant.
+    Scale {
+        /// The constant.
+        factor: f64,
+    },
+    /// `limit * tanh(x / limit)`.
+    Softcap {
+        /// What no value passes.
+        limit: f64,
+    },
+    /// Gate and up values alternating in `[.., 2 I]` to `[.., I]`: `(up + 1) * gate * sigmoid(alpha * gate)`, with
+    /// `gate` at most `limit` and `up` within it on both sides.
+    ClampedGate {
+        /// Bound on both.
+        limit: f64,
+        /// Factor inside the sigmoid.
+        alpha: f64,
+    },
+    /// Sets the scores `[T, E]` of all but the best groups of experts out of reach.
+    LimitGroups {
+        /// Groups of experts, one behind the other.
+        groups: u64,
+        /// Groups that stay.
+        keep: u64,
+        /// A group is as good as the sum of this many of its best scores.
+        best: u64,
+    },
     /// Over the last dimension.
     Softmax,
     /// Indices of the `k` largest of the last dimension.
@@ -140,7 +197,7 @@ pub enum Op {
     Expand(Shape),
     /// Lays a permuted or sliced tensor out anew.
     Copy,
-    /// Joins tensors along a dimension.
+    /// Joins tensors along a dimension; sizes of one are repeated in the others.
     Concat {
         /// Which dimension.
         dim: u64,
@@ -270,14 +327,21 @@ impl Op {
             Self::BatchNorm { .. } => "batch_norm",
             Self::RmsNorm { .. } => "rms_norm",
             Self::Attention { .. } => "attention",
+            Self::LatentAttention { .. } => "latent_attention",
             Self::Embedding => "embedding",
             Self::Rotary { .. } => "rotary",
             Self::Activation(ActivationKind::Gelu) => "gelu",
+            Self::Activation(ActivationKind::GeluTanh) => "gelu_tanh",
+            Self::Activation(ActivationKind::Sigmoid) => "sigmoid",
             Self::Activation(ActivationKind::QuickGelu) => "quick_gelu",
             Self::Activation(ActivationKind::Silu) => "silu",
             Self::Activation(ActivationKind::Relu) => "relu",
             Self::Add => "add",
             Self::Multiply => "multiply",
+            Self::Scale { .. } => "scale",
+            Self::Softcap { .. } => "softcap",
+            Self::ClampedGate { .. } => "clamped_gate",
+            Self::LimitGroups { .. } => "limit_groups",
             Self::Softmax => "softmax",
             Self::TopK { .. } => "top_k",
             Self::Reshape(_) => "reshape",

@@ -281,7 +281,7 @@ mod tests {
             prefill: vec![
                 modelled("layer.attention.q", Op::Linear, &[8, 8], false),
                 modelled("layer.attention.o", Op::Linear, &[8, 8], false),
-                modelled("layer.norm", Op::RmsNorm { epsilon: 1e-6 }, &[8], false),
+                modelled("layer.norm", Op::RmsNorm { epsilon: 1e-6, unit_offset: false }, &[8], false),
                 modelled("layer.experts.gate", Op::Linear, &[4, 8], true),
                 modelled("layer.experts.down", Op::Linear, &[8, 4], true),
                 modelled("head", Op::Linear, &[99, 8], false),

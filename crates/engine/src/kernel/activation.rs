@@ -12,6 +12,50 @@ pub(crate) fn gelu(x: &[f32]) -> Vec<f32> {
     )
 }
 
+/// `x / 2 * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 x^3)))`.
+pub(crate) fn gelu_tanh(x: &[f32]) -> Vec<f32> {
+    // (1 + tanh(y)) / 2 is sigmoid(2 y).
+    const FACTOR: f32 = 2.0 * std::f32::consts::FRAC_2_SQRT_PI * std::f32::consts::FRAC_1_SQRT_2;
+    map(
+        x,
+        #[inline(always)]
+        |x| x * sigmoid(FACTOR * (x + 0.044_715 * x * x * x)),
+    )
+}
+
+/// `1 / (1 + exp(-x))`.
+pub(crate) fn logistic(x: &[f32]) -> Vec<f32> {
+    map(
+        x,
+        #[inline(always)]
+        |x| sigmoid(x),
+    )
+}
+
+/// `x * factor`.
+pub(crate) fn scale(x: &[f32], factor: f32) -> Vec<f32> {
+    map(
+        x,
+        #[inline(always)]
+        |x| x * factor,
+    )
+}
+
+/// `limit * tanh(x / limit)`.
+pub(crate) fn softcap(x: &[f32], limit: f32) -> Vec<f32> {
+    map(x, |x| limit * (x / limit).tanh())
+}
+
+/// Gate and up values alternating: `(up + 1) * gate * sigmoid(alpha * gate)`, clamped.
+pub(crate) fn clamped_gate(x: &[f32], limit: f32, alpha: f32) -> Vec<f32> {
+    filled(x.len() / 2, 1, |start, piece| {
+        for (y, pair) in piece.iter_mut().zip(x[2 * start..].chunks_exact(2)) {
+            let (gate, up) = (pair[0].min(limit), pair[1].clamp(-limit, limit));
+            *y = (up + 1.0) * gate * sigmoid(alpha * gate);
+        }
+    })
+}
+
 /// `x * sigmoid(1.702 x)`.
 pub(crate) fn quick_gelu(x: &[f32]) -> Vec<f32> {
     map(
@@ -66,6 +110,7 @@ mod tests {
         let tensor = Tensor::new(&values[..], &Device::Cpu).unwrap();
         let flat = |tensor: Tensor| tensor.to_vec1::<f32>().unwrap();
         assert!(worst(&gelu(&values), &flat(tensor.gelu_erf().unwrap())) < 2e-6);
+        assert!(worst(&gelu_tanh(&values), &flat(tensor.gelu().unwrap())) < 2e-6);
         assert!(worst(&silu(&values), &flat(tensor.silu().unwrap())) < 2e-6);
         assert!(worst(&relu(&values), &flat(tensor.relu().unwrap())) == 0.0);
         let wanted: Vec<f32> = values.iter().map(|x| x / (1.0 + (-1.702 * x).exp())).collect();

@@ -7,6 +7,7 @@ pub(crate) mod activation;
 pub(crate) mod attention;
 pub(crate) mod broadcast;
 pub(crate) mod conv2d;
+pub(crate) mod detailed_attention;
 pub(crate) mod dot;
 pub(crate) mod linear;
 mod math;

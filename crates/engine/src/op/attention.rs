@@ -3,26 +3,39 @@
 use std::borrow::Cow;
 
 use candle_core::{Device, Result, Tensor};
+use types::AttentionDetail;
 
 use super::floats::Held;
 use crate::kernel::attention::Attention;
+use crate::kernel::detailed_attention::Detailed;
 
-/// `q [B, H, S, D]`, `k` and `v [B, G, T, D]`, optional `bias [B, H, S, T]`.
-pub(super) fn attention(inputs: &[&Tensor], causal: bool, scale: f64) -> Result<Tensor> {
+/// `q [B, H, S, D]`, `k` and `v [B, G, T, D]`, optional `bias [B, H, S, T]` or `sink [H]`.
+pub(super) fn attention(inputs: &[&Tensor], causal: bool, scale: f64, detail: AttentionDetail) -> Result<Tensor> {
     let (batch, heads, queries, _) = inputs[0].dims4()?;
     let width = inputs[2].dim(3)?;
     let held: Vec<Held<'_>> = inputs.iter().map(|input| Held::new(input)).collect();
     let [q, k, v] = [held[0].floats()?.rows(), held[1].floats()?.rows(), held[2].floats()?.rows()];
-    let bias: Option<Cow<'_, [f32]>> = held.get(3).map(|bias| bias.in_order()).transpose()?;
-    let attention = Attention {
+    let last: Option<Cow<'_, [f32]>> = held.get(3).map(|last| last.in_order()).transpose()?;
+    let plain = Attention {
         queries: q.view(),
         keys: k.view(),
         values: v.view(),
-        bias: bias.as_deref(),
+        bias: last.as_deref().filter(|_| !detail.sinks),
         causal,
         scale: scale as f32,
     };
-    Tensor::from_vec(attention.run(), (batch, heads, queries, width), &Device::Cpu)
+    // The cache gives no more keys than a single query sees; only several need a window of their own each.
+    let window = detail.window.map(|window| window as usize).filter(|window| *window < inputs[1].dims()[2]);
+    let sinks = last.as_deref().filter(|_| detail.sinks);
+    let softcap = detail.softcap.map(|limit| limit as f32);
+    let mixed = if window.is_none() && softcap.is_none() && sinks.is_none() {
+        plain.run()
+    } else if plain.bias.is_some() {
+        candle_core::bail!("attention with a bias and a window, softcap or sinks at once is not computed here");
+    } else {
+        Detailed { plain, window, softcap, sinks }.run()
+    };
+    Tensor::from_vec(mixed, (batch, heads, queries, width), &Device::Cpu)
 }
 
 #[cfg(test)]
@@ -86,7 +99,7 @@ mod tests {
             let bias = random(&[2, heads, queries, keys]);
             let none = bias.zeros_like().unwrap();
             for (inputs, bias) in [(&[&q, &k, &v, &bias][..], &bias), (&[&q, &k, &v][..], &none)] {
-                let found = attention(inputs, causal, 0.3).unwrap();
+                let found = attention(inputs, causal, 0.3, AttentionDetail::default()).unwrap();
                 let found = found.flatten_all().unwrap().to_vec1::<f32>().unwrap();
                 let wanted = by_definition(&q, &k, &v, bias, causal, 0.3);
                 let worst = found.iter().zip(&wanted).map(|(a, b)| (a - b).abs()).fold(0f32, f32::max);

@@ -41,7 +41,15 @@ pub(super) fn embedding(ids: &Tensor, table: &Tensor, dims: &[usize]) -> Result<
 }
 
 pub(super) fn concat(inputs: &[&Tensor], dim: usize) -> Result<Tensor> {
-    let parts = inputs.iter().map(|part| part.contiguous()).collect::<Result<Vec<_>>>()?;
+    // Sizes of one are repeated to what another part has.
+    let rank = inputs[0].rank();
+    let wide: Vec<usize> = (0..rank).map(|at| inputs.iter().map(|part| part.dims()[at]).max().unwrap_or(1)).collect();
+    let part = |part: &&Tensor| {
+        let mut dims = wide.clone();
+        dims[dim] = part.dims()[dim];
+        part.broadcast_as(dims)?.contiguous()
+    };
+    let parts = inputs.iter().map(part).collect::<Result<Vec<_>>>()?;
     Tensor::cat(&parts, dim)
 }
 

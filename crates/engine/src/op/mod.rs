@@ -42,13 +42,18 @@ pub(crate) fn compute(op: Op, inputs: &[&Tensor], output: Spec) -> Result<Tensor
         Op::Conv2d { stride, padding } => conv2d::conv2d(inputs, stride as usize, padding as usize, &dims),
         Op::LayerNorm { epsilon } => norm::layer_norm(inputs, epsilon),
         Op::ChannelNorm { epsilon } => norm::channel_norm(inputs, epsilon),
-        Op::RmsNorm { epsilon } => norm::rms_norm(inputs, epsilon),
-        Op::Attention { causal, scale, .. } => attention::attention(inputs, causal, scale),
+        Op::RmsNorm { epsilon, unit_offset } => norm::rms_norm(inputs, epsilon, unit_offset),
+        Op::Attention { causal, scale, detail, .. } => attention::attention(inputs, causal, scale, detail),
         Op::Embedding => layout::embedding(inputs[0], inputs[1], &dims),
-        Op::Rotary { theta, offset } => rotary::rotary(inputs[0], theta, offset),
+        Op::Rotary { theta, offset, form } => rotary::rotary(inputs[0], theta, offset, form),
         Op::Activation(kind) => activation(kind, inputs[0]),
         Op::Add => join(inputs, &dims, broadcast::add),
         Op::Multiply => join(inputs, &dims, broadcast::multiply),
+        Op::Scale { factor } => each(inputs[0], dims, |x| activation::scale(x, factor as f32)),
+        Op::Softcap { limit } => each(inputs[0], dims, |x| activation::softcap(x, limit as f32)),
+        Op::ClampedGate { limit, alpha } => {
+            each(inputs[0], dims, |x| activation::clamped_gate(x, limit as f32, alpha as f32))
+        }
         Op::Softmax => {
             let held = Held::new(inputs[0]);
             Tensor::from_vec(softmax::softmax(&held.in_order()?, inputs[0].dim(D::Minus1)?), dims, &Device::Cpu)
@@ -77,7 +82,11 @@ fn rare(op: Op, inputs: &[&Tensor]) -> Result<Tensor> {
             let order = inputs[0].contiguous()?.arg_sort_last_dim(false)?;
             order.narrow(D::Minus1, 0, k as usize)?.contiguous()?.to_dtype(CandleType::I64)
         }
+        Op::LimitGroups { groups, keep, best } => routing::limit_groups(inputs[0], [groups, keep, best]),
         Op::Concat { dim } => layout::concat(inputs, dim as usize),
+        Op::LatentAttention { .. } => {
+            candle_core::bail!("attention over latent vectors as they are is only modelled here")
+        }
         Op::Interpolate { kind, size } => interpolate::interpolate(inputs[0], kind, size),
         Op::RelativePositions { queries, keys } => layout::relative_positions(inputs[0], queries, keys),
         Op::GlobalAveragePool => inputs[0].mean((2, 3)),
@@ -95,8 +104,14 @@ fn widened(tensor: &Tensor) -> Result<Tensor> {
     if tensor.dtype() == CandleType::BF16 { tensor.to_dtype(CandleType::F32) } else { Ok(tensor.clone()) }
 }
 
-/// `x [.., I]` times `weight [O, I]` transposed, plus `bias [O]`.
+/// `x [.., I]` times `weight [O, I]` transposed, plus `bias [O]`. Weights kept the other way round are laid out anew.
 fn linear(inputs: &[&Tensor], dims: &[usize]) -> Result<Tensor> {
+    if !inputs[1].is_contiguous() {
+        let weight = inputs[1].contiguous()?;
+        let mut turned = inputs.to_vec();
+        turned[1] = &weight;
+        return linear(&turned, dims);
+    }
     let held: Vec<Held<'_>> = inputs.iter().map(|input| Held::new(input)).collect();
     let bias = held.get(2).map(|bias| bias.in_order()).transpose()?;
     let product = linear::linear(&held[0].in_order()?, inputs[1].dim(D::Minus1)?, held[1].stored()?, bias.as_deref());
@@ -116,10 +131,18 @@ fn join(inputs: &[&Tensor], dims: &[usize], run: fn(&[usize], View<'_>, View<'_>
     Tensor::from_vec(run(dims, a.floats()?.view(), b.floats()?.view()), dims, &Device::Cpu)
 }
 
+/// What `run` makes of all elements, as `dims`.
+fn each(x: &Tensor, dims: Vec<usize>, run: impl Fn(&[f32]) -> Vec<f32>) -> Result<Tensor> {
+    let held = Held::new(x);
+    Tensor::from_vec(run(&held.in_order()?), dims, &Device::Cpu)
+}
+
 fn activation(kind: ActivationKind, x: &Tensor) -> Result<Tensor> {
     let held = Held::new(x);
     let run = match kind {
         ActivationKind::Gelu => activation::gelu,
+        ActivationKind::GeluTanh => activation::gelu_tanh,
+        ActivationKind::Sigmoid => activation::logistic,
         ActivationKind::QuickGelu => activation::quick_gelu,
         ActivationKind::Silu => activation::silu,
         ActivationKind::Relu => activation::relu,

@@ -11,13 +11,14 @@ pub(super) fn layer_norm(inputs: &[&Tensor], epsilon: f64) -> Result<Tensor> {
     Tensor::from_vec(y, inputs[0].dims(), &Device::Cpu)
 }
 
-pub(super) fn rms_norm(inputs: &[&Tensor], epsilon: f64) -> Result<Tensor> {
+/// With a unit offset the factor is one more than the weight.
+pub(super) fn rms_norm(inputs: &[&Tensor], epsilon: f64, unit_offset: bool) -> Result<Tensor> {
     let [x, weight] = [0, 1].map(|index| Held::new(inputs[index]));
-    Tensor::from_vec(
-        norm::rms_norm(&x.in_order()?, &weight.in_order()?, epsilon as f32),
-        inputs[0].dims(),
-        &Device::Cpu,
-    )
+    let mut weight = weight.in_order()?;
+    if unit_offset {
+        weight.to_mut().iter_mut().for_each(|weight| *weight += 1.0);
+    }
+    Tensor::from_vec(norm::rms_norm(&x.in_order()?, &weight, epsilon as f32), inputs[0].dims(), &Device::Cpu)
 }
 
 /// Over the channels of `[N, C, Y, X]`.

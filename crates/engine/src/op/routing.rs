@@ -81,11 +81,41 @@ impl Plan {
     }
 }
 
+/// Scores `[T, E]` of all but the `keep` best of `groups` groups set below every other; a group is as good as the sum of
+/// its `best` best scores.
+pub(super) fn limit_groups(scores: &Tensor, [groups, keep, best]: [u64; 3]) -> Result<Tensor> {
+    let (tokens, experts) = scores.dims2()?;
+    let size = experts / (groups as usize).max(1);
+    let mut values = scores.to_dtype(DType::F32)?.flatten_all()?.to_vec1::<f32>()?;
+    for row in values.chunks_exact_mut(experts.max(1)) {
+        let worth = |group: &[f32]| {
+            let mut sorted = group.to_vec();
+            sorted.sort_by(|a, b| b.total_cmp(a));
+            sorted.iter().take(best as usize).sum::<f32>()
+        };
+        let mut order: Vec<(usize, f32)> = row.chunks_exact(size.max(1)).map(worth).enumerate().collect();
+        order.sort_by(|a, b| b.1.total_cmp(&a.1));
+        for (group, _) in order.into_iter().skip(keep as usize) {
+            row[group * size..][..size].fill(f32::NEG_INFINITY);
+        }
+    }
+    Tensor::from_vec(values, (tokens, experts), scores.device())
+}
+
 #[cfg(test)]
 mod tests {
     use candle_core::Device;
 
     use super::*;
+
+    #[test]
+    fn experts_of_the_lesser_groups_are_out_of_reach() {
+        let scores = Tensor::new(&[[0.9f32, 0.1, 0.5, 0.6], [0.2, 0.3, 0.1, 0.0]], &Device::Cpu).unwrap();
+        let by = |best: u64| limit_groups(&scores, [2, 1, best]).unwrap().to_vec2::<f32>().unwrap();
+        let out = f32::NEG_INFINITY;
+        assert_eq!(by(1), [[0.9, 0.1, out, out], [0.2, 0.3, out, out]]);
+        assert_eq!(by(2), [[out, out, 0.5, 0.6], [0.2, 0.3, out, out]]);
+    }
 
     #[test]
     fn rows_go_to_their_experts_and_come_back_weighted() {

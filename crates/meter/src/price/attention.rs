@@ -1,7 +1,7 @@
 //! Scaled dot-product attention, eager or flash.
 #![allow(non_snake_case, reason = "symbols are written as in the literature")]
 
-use types::AttentionKind;
+use types::{AttentionDetail, AttentionKind};
 
 use super::{Call, Derivation, dim, read, write};
 use crate::term::{Term, term};
@@ -12,19 +12,37 @@ pub(super) const DERIVATION: Derivation = Derivation {
            Softmax and scale take six a pair: scale, maximum, subtraction, exponential, sum, division; a bias one more. \
            Eager attention computes the full square, P = S * T, and its scores pass through memory four times: written, \
            read and written by softmax, read by the second product. Flash attention keeps scores on chip and, when \
-           causal, skips pairs above the diagonal: P = S * (T - S) + S * (S + 1) / 2. Grouped heads share keys and \
-           values, which are read once.",
+           causal, skips pairs above the diagonal: P = S * (T - S) + S * (S + 1) / 2, and with a window of W keys those \
+           before it: P less n * (n + 1) / 2 with n = T - W, or S * (T - W) less S * (S - 1) / 2 where every query has a \
+           full window. A softcap takes three more a pair, a sink two a query. Grouped heads share keys and values, which \
+           are read once.",
     source: "Vaswani et al. 2017, section 3.2.1; Dao et al. 2022, FlashAttention, theorem 2; torch.utils.flop_counter \
              sdpa counts the full square",
 };
 
-pub(super) fn terms(call: &Call<'_>, causal: bool, fused: bool) -> Vec<Term> {
+/// Query-key pairs a causal kernel computes for each head: what lies on or below the diagonal, and inside the window.
+fn pairs(S: u128, T: u128, window: Option<u64>) -> u128 {
+    let causal = S * (T - S) + S * (S + 1) / 2;
+    let Some(W) = window.map(u128::from).filter(|W| *W < T) else { return causal };
+    // The query at position p, from T - S to T - 1, sees p + 1 keys of which p + 1 - W are before its window.
+    let hidden = |p: u128| (p + 1).saturating_sub(W);
+    let (first, last) = (hidden(T - S), hidden(T - 1));
+    let queries = if first > 0 { S } else { last };
+    causal - queries * (first.max(1) + last) / 2
+}
+
+pub(super) fn terms(call: &Call<'_>, causal: bool, fused: bool, detail: AttentionDetail) -> Vec<Term> {
     let [q, k, v] = [&call.inputs[0], &call.inputs[1], &call.inputs[2]];
     let (B, H, S, D) = (dim(q, 0), dim(q, 1), dim(q, 2), dim(q, 3));
     let (T, V) = (dim(k, 2), dim(v, 3));
     let flash = fused || call.attention == AttentionKind::Flash;
     let mut terms = Vec::with_capacity(12);
-    if flash && causal {
+    if flash && causal && detail.window.is_some_and(|window| u128::from(window) < T) {
+        let P = pairs(S, T, detail.window);
+        terms.push(term!(FlopsMatrix, [B, H, P, D], 2 * B * H * P * D));
+        terms.push(term!(FlopsMatrix, [B, H, P, V], 2 * B * H * P * V));
+        terms.push(term!(FlopsVector, [B, H, P], 6 * B * H * P));
+    } else if flash && causal {
         terms.push(term!(FlopsMatrix, [B, H, S, T, D], 2 * B * H * (S * (T - S) + S * (S + 1) / 2) * D));
         terms.push(term!(FlopsMatrix, [B, H, S, T, V], 2 * B * H * (S * (T - S) + S * (S + 1) / 2) * V));
         terms.push(term!(FlopsVector, [B, H, S, T], 6 * B * H * (S * (T - S) + S * (S + 1) / 2)));
@@ -33,7 +51,13 @@ pub(super) fn terms(call: &Call<'_>, causal: bool, fused: bool) -> Vec<Term> {
         terms.push(term!(FlopsMatrix, [B, H, S, T, V], 2 * B * H * S * T * V));
         terms.push(term!(FlopsVector, [B, H, S, T], 6 * B * H * S * T));
     }
-    if call.inputs.len() > 3 {
+    if detail.softcap.is_some() {
+        let P = if flash && causal { pairs(S, T, detail.window) } else { S * T };
+        terms.push(term!(FlopsVector, [B, H, P], 3 * B * H * P));
+    }
+    if detail.sinks {
+        terms.push(term!(FlopsVector, [B, H, S], 2 * B * H * S));
+    } else if call.inputs.len() > 3 {
         terms.push(term!(FlopsVector, [B, H, S, T], B * H * S * T));
     }
     terms.extend(call.inputs.iter().map(read));
@@ -49,11 +73,27 @@ pub(super) fn terms(call: &Call<'_>, causal: bool, fused: bool) -> Vec<Term> {
 
 #[cfg(test)]
 mod tests {
-    use types::{AttentionKind, Bytes, Flops, Op};
+    use types::{AttentionDetail, AttentionKind, Bytes, Flops, Op};
 
     use crate::price::testing::{activation, cached, cost, cost_of_kind};
 
-    const CAUSAL: Op = Op::Attention { causal: true, scale: 1.0, fused: false };
+    const PLAIN: AttentionDetail = AttentionDetail { window: None, softcap: None, sinks: false };
+    const CAUSAL: Op = Op::Attention { causal: true, scale: 1.0, fused: false, detail: PLAIN };
+
+    #[test]
+    fn a_window_skips_what_it_hides_and_counts_every_pair_once() {
+        for (queries, keys, window) in [(7, 7, 3), (3, 10, 4), (1, 4, 4), (5, 9, 8), (6, 6, 6), (4, 6, 1), (2, 9, 20)] {
+            let counted: u128 = (keys - queries..keys).map(|p: u128| (p + 1).min(window)).sum();
+            assert_eq!(super::pairs(queries, keys, Some(window as u64)), counted, "{queries} {keys} {window}");
+        }
+        let windowed = AttentionDetail { window: Some(3), ..PLAIN };
+        let op = Op::Attention { causal: true, scale: 1.0, fused: false, detail: windowed };
+        // Seven queries with a window of three: 1 + 2 + 5 * 3 = 18 pairs of width 4, two products, two heads.
+        let x = activation([1, 2, 7, 4]);
+        let flash = cost_of_kind(op, &[x, x, x], AttentionKind::Flash);
+        assert_eq!(flash.flops_matrix, Flops::new(2 * 2 * 2 * 18 * 4));
+        assert_eq!(cost(op, &[x, x, x]), cost(CAUSAL, &[x, x, x]), "eager computes the whole square");
+    }
 
     #[test]
     fn a_small_square_worked_by_hand() {
@@ -92,7 +132,7 @@ mod tests {
 
     #[test]
     fn a_published_fused_kernel_stays_fused_under_eager() {
-        let fused = Op::Attention { causal: false, scale: 1.0, fused: true };
+        let fused = Op::Attention { causal: false, scale: 1.0, fused: true, detail: PLAIN };
         let x = activation([1, 2, 3, 4]);
         assert_eq!(cost(fused, &[x, x, x]).bytes.activations_out, Bytes::new(48));
     }

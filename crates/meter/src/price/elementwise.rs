@@ -10,6 +10,29 @@ pub(super) const DERIVATION: Derivation = Derivation {
     source: "counted from the definition",
 };
 
+pub(super) const SCALE: Derivation =
+    Derivation { definition: "y = x * constant", text: "One per element.", source: "counted from the definition" };
+
+pub(super) const SOFTCAP: Derivation = Derivation {
+    definition: "y = limit * tanh(x / limit)",
+    text: "Three per element: a division, tanh as one, a product.",
+    source: "counted from the definition; Bello et al. 2016, Neural Combinatorial Optimization, section 5",
+};
+
+pub(super) fn scale(call: &Call<'_>) -> Vec<Term> {
+    let N = elements(&call.output);
+    let mut terms = vec![term!(FlopsVector, [N], N)];
+    terms.extend(stream(call));
+    terms
+}
+
+pub(super) fn softcap(call: &Call<'_>) -> Vec<Term> {
+    let N = elements(&call.output);
+    let mut terms = vec![term!(FlopsVector, [N], 3 * N)];
+    terms.extend(stream(call));
+    terms
+}
+
 pub(super) fn terms(call: &Call<'_>) -> Vec<Term> {
     let N = elements(&call.output);
     let mut terms = vec![term!(FlopsVector, [N], N)];
@@ -22,6 +45,14 @@ mod tests {
     use types::{Bytes, Flops, Op};
 
     use crate::price::testing::{activation, cost};
+
+    #[test]
+    fn constants_and_caps_stream_their_input_once() {
+        let scaled = cost(Op::Scale { factor: 3.0 }, &[activation([4, 8])]);
+        assert_eq!((scaled.flops_vector, scaled.bytes.total()), (Flops::new(32), Bytes::new(128)));
+        let capped = cost(Op::Softcap { limit: 30.0 }, &[activation([4, 8])]);
+        assert_eq!((capped.flops_vector, capped.bytes.total()), (Flops::new(96), Bytes::new(128)));
+    }
 
     #[test]
     fn a_broadcast_operand_is_read_at_its_own_size() {

@@ -11,6 +11,7 @@ mod conv2d;
 mod elementwise;
 mod embedding;
 mod interpolate;
+mod latent_attention;
 mod layout;
 mod linear;
 mod matmul;
@@ -78,14 +79,19 @@ pub fn price(op: Op, inputs: &[Spec], output: Spec, attention: AttentionKind) ->
         Op::LayerNorm { .. } | Op::ChannelNorm { .. } => norm::layer_norm(&call),
         Op::BatchNorm { .. } => norm::batch_norm(&call),
         Op::RmsNorm { .. } => norm::rms_norm(&call),
-        Op::Attention { causal, fused, .. } => attention::terms(&call, causal, fused),
+        Op::Attention { causal, fused, detail, .. } => attention::terms(&call, causal, fused, detail),
+        Op::LatentAttention { causal, .. } => latent_attention::terms(&call, causal),
         Op::Embedding => embedding::lookup(&call),
         Op::ReplaceRows => embedding::replace_rows(&call),
         Op::Rotary { .. } => rotary::terms(&call),
         Op::Activation(kind) => activation::terms(&call, kind),
         Op::Add | Op::Multiply => elementwise::terms(&call),
+        Op::Scale { .. } => elementwise::scale(&call),
+        Op::Softcap { .. } => elementwise::softcap(&call),
+        Op::ClampedGate { .. } => activation::clamped_gate(&call),
         Op::Softmax => softmax::softmax(&call),
         Op::TopK { k } => softmax::top_k(&call, k),
+        Op::LimitGroups { groups, keep, best } => softmax::limit_groups(&call, [groups, keep, best]),
         Op::Reshape(_) | Op::Permute(_) | Op::Slice { .. } | Op::Expand(_) => Vec::new(),
         Op::Copy | Op::Concat { .. } | Op::Pad { .. } | Op::Cast(_) => layout::terms(&call),
         Op::Interpolate { kind, .. } => interpolate::terms(&call, kind),
@@ -95,7 +101,9 @@ pub fn price(op: Op, inputs: &[Spec], output: Spec, attention: AttentionKind) ->
         Op::Combine { per_token } => routing::combine(&call, per_token),
         Op::CacheAppend => cache::append(&call),
     };
-    Price { terms, category: Category::of(&op), matrix_dtype: inputs.first().map_or(output.dtype, |x| x.dtype) }
+    let multiplies_weight = op == Op::MatMulTransposed && inputs.iter().any(|input| input.role == Role::Weight);
+    let category = if multiplies_weight { Category::Linear } else { Category::of(&op) };
+    Price { terms, category, matrix_dtype: inputs.first().map_or(output.dtype, |x| x.dtype) }
 }
 
 /// How the price of `op` is derived.
@@ -108,13 +116,18 @@ pub fn derivation(op: &Op) -> Derivation {
         Op::BatchNorm { .. } => norm::BATCH_NORM,
         Op::RmsNorm { .. } => norm::RMS_NORM,
         Op::Attention { .. } => attention::DERIVATION,
+        Op::LatentAttention { .. } => latent_attention::DERIVATION,
         Op::Embedding => embedding::LOOKUP,
         Op::ReplaceRows => embedding::REPLACE_ROWS,
         Op::Rotary { .. } => rotary::DERIVATION,
         Op::Activation(_) => activation::DERIVATION,
         Op::Add | Op::Multiply => elementwise::DERIVATION,
+        Op::Scale { .. } => elementwise::SCALE,
+        Op::Softcap { .. } => elementwise::SOFTCAP,
+        Op::ClampedGate { .. } => activation::CLAMPED_GATE,
         Op::Softmax => softmax::SOFTMAX,
         Op::TopK { .. } => softmax::TOP_K,
+        Op::LimitGroups { .. } => softmax::LIMIT_GROUPS,
         Op::Reshape(_) | Op::Permute(_) | Op::Slice { .. } | Op::Expand(_) => layout::VIEW,
         Op::Copy | Op::Concat { .. } | Op::Pad { .. } | Op::Cast(_) => layout::COPY,
         Op::Interpolate { .. } => interpolate::DERIVATION,

@@ -59,7 +59,7 @@ mod tests {
         // 8 elements, 7 each; read 16 B, weights 8 + 8 B, written 16 B.
         assert_eq!(layer.flops_vector, Flops::new(56));
         assert_eq!((layer.bytes.weights, layer.bytes.total()), (Bytes::new(16), Bytes::new(48)));
-        let rms = cost(Op::RmsNorm { epsilon: 1e-6 }, &[x, weight([4])]);
+        let rms = cost(Op::RmsNorm { epsilon: 1e-6, unit_offset: false }, &[x, weight([4])]);
         assert_eq!(rms.flops_vector, Flops::new(32));
         assert_eq!(rms.flops_matrix, Flops::ZERO);
     }

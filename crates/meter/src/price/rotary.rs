@@ -26,7 +26,7 @@ mod tests {
 
     #[test]
     fn three_operations_per_element() {
-        let op = Op::Rotary { theta: 10_000.0, offset: 5 };
+        let op = Op::Rotary { theta: 10_000.0, offset: 5, form: types::RotaryForm::default() };
         assert_eq!(cost(op, &[activation([1, 2, 3, 4])]).flops_vector, Flops::new(72));
     }
 }

@@ -17,6 +17,22 @@ pub(super) const TOP_K: Derivation = Derivation {
     source: "counted from the definition",
 };
 
+pub(super) const LIMIT_GROUPS: Derivation = Derivation {
+    definition: "scores of experts outside the m best of g groups are set out of reach; a group is as good as the sum of \
+                 its n best",
+    text: "n selections within every group, one comparison per score each; m selections among g groups for each token; \
+           one choice per score.",
+    source: "counted from the definition; DeepSeek-V3 technical report 2024, section 2.1.2",
+};
+
+pub(super) fn limit_groups(call: &Call<'_>, [groups, keep, best]: [u64; 3]) -> Vec<Term> {
+    let (N, g, m, n) = (elements(&call.inputs[0]), u128::from(groups), u128::from(keep), u128::from(best));
+    let T = N / u128::from(call.inputs[0].shape.last().max(1));
+    let mut terms = vec![term!(FlopsVector, [n, N, m, g, T], n * N + m * g * T + N)];
+    terms.extend(stream(call));
+    terms
+}
+
 pub(super) fn softmax(call: &Call<'_>) -> Vec<Term> {
     let N = elements(&call.output);
     let mut terms = vec![term!(FlopsVector, [N], 5 * N)];

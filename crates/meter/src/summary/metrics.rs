@@ -47,9 +47,11 @@ impl Metrics {
             sums[tree.representative(entry.module).index()].weights += dtype.bytes_for(entry.shape.elements());
         }
         let caching: Vec<_> = timed.prefill.iter().filter(|op| op.caches).map(|op| op.module).collect();
-        for module in &caching {
-            let each = subject.prediction.kv_at_end.get() / caching.len() as u64;
-            sums[module.index()].cache += Bytes::new(each);
+        let positions = subject.workload.seq_len + subject.workload.decode_steps;
+        let layers = subject.model.cache().map(|cache| cache.layers.as_slice()).unwrap_or_default();
+        for (module, layer) in caching.iter().zip(layers) {
+            let elements = layer.elements_at(positions);
+            sums[module.index()].cache += subject.workload.dtype.bytes_for(elements) * subject.workload.batch;
         }
         let shown: Vec<_> = tree.shown().collect();
         for (module, _) in shown.iter().rev() {

@@ -2,8 +2,9 @@
 
 use types::DType;
 
-use super::ConfigProblem;
+use super::decoder::DecoderConfig;
 use super::fields::Fields;
+use super::{ConfigProblem, family};
 
 /// The whole model.
 #[derive(Clone, Debug, PartialEq)]
@@ -15,7 +16,7 @@ pub struct DeepseekOcrConfig {
     /// Features the projector takes.
     pub projector_inputs: u64,
     /// The decoder.
-    pub language: LanguageConfig,
+    pub language: DecoderConfig,
     /// Element type of the published weights.
     pub dtype: DType,
 }
@@ -62,45 +63,10 @@ pub struct ClipConfig {
     pub feed_forward: u64,
 }
 
-/// Sizes of the decoder.
-#[derive(Clone, Debug, PartialEq)]
-pub struct LanguageConfig {
-    /// Tokens it knows.
-    pub vocabulary: u64,
-    /// Width of the hidden states.
-    pub width: u64,
-    /// Layers.
-    pub layers: u64,
-    /// Attention heads.
-    pub heads: u64,
-    /// Key-value heads.
-    pub key_value_heads: u64,
-    /// Inner width of a dense layer.
-    pub intermediate: u64,
-    /// Inner width of one expert.
-    pub expert_intermediate: u64,
-    /// Routed experts.
-    pub experts: u64,
-    /// Experts each token goes to.
-    pub experts_per_token: u64,
-    /// Experts every token goes through.
-    pub shared_experts: u64,
-    /// First layer that mixes experts.
-    pub first_mixture_layer: u64,
-    /// Whether chosen scores are scaled to sum to one.
-    pub normalise_scores: bool,
-    /// Factor on the routed output.
-    pub routed_scale: f64,
-    /// Added to the mean square in norms.
-    pub epsilon: f64,
-    /// Base of the rotary angles.
-    pub theta: f64,
-}
-
 impl DeepseekOcrConfig {
     pub(crate) fn read(fields: &Fields<'_>) -> Result<Self, ConfigProblem> {
         let language_fields = fields.object("language_config")?;
-        let language = LanguageConfig::read(&language_fields)?;
+        let language = family::deepseek_ocr::read(&language_fields)?;
         let widths = fields.object("vision_config")?.object("width")?;
         let sam = SamConfig::read(&widths.object("sam_vit_b")?)?;
         let clip = ClipConfig::read(&widths.object("clip-l-14-224")?)?;
@@ -173,39 +139,6 @@ impl ClipConfig {
         };
         fields.divides(("width", config.width), ("heads", config.heads))?;
         fields.divides(("image_size", config.image_size), ("patch_size", config.patch_size))?;
-        Ok(config)
-    }
-}
-
-impl LanguageConfig {
-    fn read(fields: &Fields<'_>) -> Result<Self, ConfigProblem> {
-        if fields.flag_or("use_mla", false)? {
-            return Err(fields.wrong("use_mla", true, "false: latent attention is not part of DeepSeek-OCR"));
-        }
-        let heads = fields.size("num_attention_heads")?;
-        let config = Self {
-            vocabulary: fields.size("vocab_size")?,
-            width: fields.size("hidden_size")?,
-            layers: fields.size("num_hidden_layers")?,
-            heads,
-            key_value_heads: fields.size_or("num_key_value_heads", heads)?,
-            intermediate: fields.size("intermediate_size")?,
-            expert_intermediate: fields.size("moe_intermediate_size")?,
-            experts: fields.size("n_routed_experts")?,
-            experts_per_token: fields.size("num_experts_per_tok")?,
-            shared_experts: fields.count_or("n_shared_experts", 0)?,
-            first_mixture_layer: fields.count_or("first_k_dense_replace", 0)?,
-            normalise_scores: fields.flag_or("norm_topk_prob", false)?,
-            routed_scale: fields.number_or("routed_scaling_factor", 1.0)?,
-            epsilon: fields.number_or("rms_norm_eps", 1e-6)?,
-            theta: fields.number_or("rope_theta", 10_000.0)?,
-        };
-        fields.divides(("hidden_size", config.width), ("num_attention_heads", heads))?;
-        fields.divides(("num_attention_heads", heads), ("num_key_value_heads", config.key_value_heads))?;
-        if config.experts_per_token > config.experts {
-            let expected = format!("at most `n_routed_experts` ({})", config.experts);
-            return Err(fields.wrong("num_experts_per_tok", config.experts_per_token, expected));
-        }
         Ok(config)
     }
 }

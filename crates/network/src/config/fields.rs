@@ -93,10 +93,25 @@ impl<'a> Fields<'a> {
         }
     }
 
+    /// The object under `name`, where there is one.
+    pub(crate) fn optional_object(&self, name: &str) -> Result<Option<Fields<'a>>, ConfigProblem> {
+        self.get(name).map(|_| self.object(name)).transpose()
+    }
+
+    /// Whether the file says anything of `name`, be it `null`.
+    pub(crate) fn states(&self, name: &str) -> bool {
+        self.object.contains_key(name)
+    }
+
     /// A size: a positive integer.
     pub(crate) fn size(&self, name: &str) -> Result<u64, ConfigProblem> {
         let value = self.get(name).ok_or_else(|| self.missing(name, "a positive integer"))?;
         self.as_size(name, value)
+    }
+
+    /// A size that may be absent.
+    pub(crate) fn optional_size(&self, name: &str) -> Result<Option<u64>, ConfigProblem> {
+        self.get(name).map(|value| self.as_size(name, value)).transpose()
     }
 
     /// A size that has a published default.
@@ -114,14 +129,22 @@ impl<'a> Fields<'a> {
         })
     }
 
+    /// A positive number.
+    pub(crate) fn number(&self, name: &str) -> Result<f64, ConfigProblem> {
+        self.optional_number(name)?.ok_or_else(|| self.missing(name, "a positive number"))
+    }
+
     /// A positive number that has a published default.
     pub(crate) fn number_or(&self, name: &str, default: f64) -> Result<f64, ConfigProblem> {
-        self.get(name).map_or(Ok(default), |value| {
-            value
-                .as_f64()
-                .filter(|number| *number > 0.0 && number.is_finite())
-                .ok_or_else(|| self.invalid(name, value, "a positive number"))
-        })
+        Ok(self.optional_number(name)?.unwrap_or(default))
+    }
+
+    /// A positive number that may be absent.
+    pub(crate) fn optional_number(&self, name: &str) -> Result<Option<f64>, ConfigProblem> {
+        let positive = |value: &Value| value.as_f64().filter(|number| *number > 0.0 && number.is_finite());
+        self.get(name)
+            .map(|value| positive(value).ok_or_else(|| self.invalid(name, value, "a positive number")))
+            .transpose()
     }
 
     /// A truth value that has a published default.

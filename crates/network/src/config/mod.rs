@@ -1,13 +1,15 @@
 //! Readers of Hugging Face `config.json` files, one file per architecture, and the table that names them.
 
+pub mod decoder;
 pub mod deepseek_ocr;
+pub(crate) mod family;
 mod fields;
-pub mod llama;
 pub mod shallow_resnet;
 
 use serde_json::Value;
 use types::DType;
 
+pub(crate) use family::Names;
 use fields::Fields;
 pub use fields::{ConfigError, ConfigProblem};
 
@@ -16,8 +18,8 @@ pub use fields::{ConfigError, ConfigProblem};
 pub enum ModelConfig {
     /// SAM and CLIP in front of a DeepSeek-V2 decoder.
     DeepseekOcr(Box<deepseek_ocr::DeepseekOcrConfig>),
-    /// A plain decoder.
-    Llama(llama::LlamaConfig),
+    /// A decoder of any family.
+    Decoder(Box<decoder::DecoderConfig>),
     /// A small convolutional network.
     ShallowResnet(shallow_resnet::ShallowResnetConfig),
 }
@@ -28,7 +30,7 @@ struct Architecture {
     name: &'static str,
     /// `model_type`.
     model_type: &'static str,
-    read: fn(&Fields<'_>) -> Result<ModelConfig, ConfigProblem>,
+    read: Read,
 }
 
 const ARCHITECTURES: &[Architecture] = &[
@@ -39,17 +41,26 @@ const ARCHITECTURES: &[Architecture] = &[
             deepseek_ocr::DeepseekOcrConfig::read(fields).map(|config| ModelConfig::DeepseekOcr(Box::new(config)))
         },
     },
-    Architecture {
-        name: "LlamaForCausalLM",
-        model_type: "llama",
-        read: |fields| llama::LlamaConfig::read(fields).map(ModelConfig::Llama),
-    },
+    decoder("LlamaForCausalLM", "llama", |fields| boxed(family::llama::read(fields))),
+    decoder("MistralForCausalLM", "mistral", |fields| boxed(family::mistral::read(fields))),
+    decoder("Qwen2ForCausalLM", "qwen2", |fields| boxed(family::qwen::read_qwen2(fields))),
+    decoder("Qwen3ForCausalLM", "qwen3", |fields| boxed(family::qwen::read_qwen3(fields))),
     Architecture {
         name: "ShallowResNet",
         model_type: "shallow_resnet",
         read: |fields| shallow_resnet::ShallowResnetConfig::read(fields).map(ModelConfig::ShallowResnet),
     },
 ];
+
+type Read = fn(&Fields<'_>) -> Result<ModelConfig, ConfigProblem>;
+
+const fn decoder(name: &'static str, model_type: &'static str, read: Read) -> Architecture {
+    Architecture { name, model_type, read }
+}
+
+fn boxed(config: Result<decoder::DecoderConfig, ConfigProblem>) -> Result<ModelConfig, ConfigProblem> {
+    config.map(|config| ModelConfig::Decoder(Box::new(config)))
+}
 
 /// Names of the architectures that can be read.
 pub fn supported() -> impl Iterator<Item = &'static str> {
@@ -72,24 +83,10 @@ impl ModelConfig {
     /// What a report says of it.
     pub fn facts(&self) -> Facts {
         match self {
-            Self::DeepseekOcr(config) => Facts {
-                class: "DeepseekOCRForCausalLM",
-                width: config.language.width,
-                intermediate: Some(config.language.intermediate),
-                layers: config.language.layers,
-                heads: Some(config.language.heads),
-                vision_backbone: Some("sam_vit_b + clip_vit_l"),
-                mixes_experts: config.language.first_mixture_layer < config.language.layers,
-            },
-            Self::Llama(config) => Facts {
-                class: "LlamaForCausalLM",
-                width: config.width,
-                intermediate: Some(config.intermediate),
-                layers: config.layers,
-                heads: Some(config.heads),
-                vision_backbone: None,
-                mixes_experts: false,
-            },
+            Self::DeepseekOcr(config) => {
+                Facts { vision_backbone: Some("sam_vit_b + clip_vit_l"), ..Facts::of(&config.language) }
+            }
+            Self::Decoder(config) => Facts::of(config),
             Self::ShallowResnet(config) => Facts {
                 class: "ShallowResNet",
                 width: config.channels,
@@ -106,7 +103,7 @@ impl ModelConfig {
     pub fn vocabulary(&self) -> Option<u64> {
         match self {
             Self::DeepseekOcr(config) => Some(config.language.vocabulary),
-            Self::Llama(config) => Some(config.vocabulary),
+            Self::Decoder(config) => Some(config.vocabulary),
             Self::ShallowResnet(_) => None,
         }
     }
@@ -115,7 +112,7 @@ impl ModelConfig {
     pub fn dtype(&self) -> DType {
         match self {
             Self::DeepseekOcr(config) => config.dtype,
-            Self::Llama(config) => config.dtype,
+            Self::Decoder(config) => config.dtype,
             Self::ShallowResnet(config) => config.dtype,
         }
     }
@@ -138,6 +135,20 @@ pub struct Facts {
     pub vision_backbone: Option<&'static str>,
     /// Whether layers mix experts.
     pub mixes_experts: bool,
+}
+
+impl Facts {
+    fn of(config: &decoder::DecoderConfig) -> Self {
+        Self {
+            class: config.class(),
+            width: config.width,
+            intermediate: config.intermediate,
+            layers: config.layers.len() as u64,
+            heads: Some(config.heads),
+            vision_backbone: None,
+            mixes_experts: config.mixes_experts(),
+        }
+    }
 }
 
 impl Architecture {

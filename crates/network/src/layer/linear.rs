@@ -25,6 +25,11 @@ impl Linear {
         })
     }
 
+    /// The matrix itself, for networks that use it another way.
+    pub(crate) fn weight<B: Backend>(&self, b: &mut B) -> Result<B::Tensor, NetworkError> {
+        b.param(self.weight)
+    }
+
     pub(crate) fn forward<B: Backend>(&self, b: &mut B, x: &B::Tensor) -> Result<B::Tensor, NetworkError> {
         b.scope(self.module, &[x], |b| {
             let weight = b.param(self.weight)?;

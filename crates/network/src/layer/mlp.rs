@@ -3,6 +3,7 @@
 use types::ActivationKind;
 
 use super::Linear;
+use crate::config::decoder::GatedConfig;
 use crate::{Backend, Builder, Module, NetworkError, Ops};
 
 /// A nonlinearity that is a module of its own in the published model.
@@ -16,6 +17,8 @@ impl ActivationLayer {
     pub(crate) fn new(builder: &mut Builder, name: &str, kind: ActivationKind) -> Self {
         let class = match kind {
             ActivationKind::Gelu => "GELU",
+            ActivationKind::GeluTanh => "GELUTanh",
+            ActivationKind::Sigmoid => "Sigmoid",
             ActivationKind::QuickGelu => "QuickGELU",
             ActivationKind::Silu => "SiLU",
             ActivationKind::Relu => "ReLU",
@@ -28,37 +31,74 @@ impl ActivationLayer {
     }
 }
 
-/// `down(silu(gate(x)) * up(x))`.
+/// `down(activation(gate(x)) * up(x))`.
 #[derive(Clone, Debug)]
 pub(crate) struct GatedMlp {
     module: Module,
-    gate: Linear,
-    up: Linear,
+    inputs: GateAndUp,
     down: Linear,
     activation: ActivationLayer,
+    inner: u64,
+}
+
+#[derive(Clone, Debug)]
+enum GateAndUp {
+    Apart { gate: Linear, up: Linear },
+    Fused(Linear),
+}
+
+/// Names of a gated block and of its projections: gate, up, down.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct GatedMlpNames<'a> {
+    pub(crate) module: &'a str,
+    pub(crate) class: &'static str,
+    pub(crate) projections: [&'static str; 3],
 }
 
 impl GatedMlp {
-    pub(crate) fn new(builder: &mut Builder, name: &str, class: &'static str, width: u64, inner: u64) -> Self {
-        builder.module(name, class, |builder, module| {
+    pub(crate) fn new(builder: &mut Builder, names: GatedMlpNames<'_>, width: u64, config: GatedConfig) -> Self {
+        let GatedConfig { inner, activation, bias, fused } = config;
+        let [gate, up, down] = names.projections;
+        builder.module(names.module, names.class, |builder, module| {
             builder.setting("hidden_size", width);
             builder.setting("intermediate_size", inner);
+            let inputs = if fused {
+                GateAndUp::Fused(Linear::new(builder, "gate_up_proj", width, 2 * inner, bias))
+            } else {
+                GateAndUp::Apart {
+                    gate: Linear::new(builder, gate, width, inner, bias),
+                    up: Linear::new(builder, up, width, inner, bias),
+                }
+            };
+            let activation_name = if fused { "activation_fn" } else { "act_fn" };
             Self {
                 module,
-                gate: Linear::new(builder, "gate_proj", width, inner, false),
-                up: Linear::new(builder, "up_proj", width, inner, false),
-                down: Linear::new(builder, "down_proj", inner, width, false),
-                activation: ActivationLayer::new(builder, "act_fn", ActivationKind::Silu),
+                inputs,
+                down: Linear::new(builder, down, inner, width, bias),
+                activation: ActivationLayer::new(builder, activation_name, activation),
+                inner,
             }
         })
     }
 
     pub(crate) fn forward<B: Backend>(&self, b: &mut B, x: &B::Tensor) -> Result<B::Tensor, NetworkError> {
         b.scope(self.module, &[x], |b| {
-            let gate = self.gate.forward(b, x)?;
-            let gate = self.activation.forward(b, &gate)?;
-            let up = self.up.forward(b, x)?;
-            let inner = b.multiply(&gate, &up)?;
+            let inner = match &self.inputs {
+                GateAndUp::Apart { gate, up } => {
+                    let gate = gate.forward(b, x)?;
+                    let gate = self.activation.forward(b, &gate)?;
+                    let up = up.forward(b, x)?;
+                    b.multiply(&gate, &up)?
+                }
+                GateAndUp::Fused(both) => {
+                    let both = both.forward(b, x)?;
+                    let last = b.shape(&both).rank() as u64 - 1;
+                    let gate = b.slice(&both, last, 0, self.inner)?;
+                    let up = b.slice(&both, last, self.inner, self.inner)?;
+                    let gate = self.activation.forward(b, &gate)?;
+                    b.multiply(&gate, &up)?
+                }
+            };
             self.down.forward(b, &inner)
         })
     }

@@ -3,15 +3,20 @@
 mod attention;
 mod conv;
 mod embedding;
+mod latent;
 mod linear;
 mod mlp;
 mod moe;
 mod norm;
+mod rotary;
+mod stacked;
 
-pub(crate) use attention::{DecoderAttention, DecoderAttentionSettings};
+pub(crate) use attention::GroupedAttention;
 pub(crate) use conv::{Conv2d, Conv2dSettings};
 pub(crate) use embedding::Embedding;
+pub(crate) use latent::LatentAttention;
 pub(crate) use linear::Linear;
-pub(crate) use mlp::{ActivationLayer, GatedMlp, PlainMlp, PlainMlpNames};
-pub(crate) use moe::{MixtureOfExperts, MixtureSettings};
+pub(crate) use mlp::{ActivationLayer, GatedMlp, GatedMlpNames, PlainMlp, PlainMlpNames};
+pub(crate) use moe::MixtureOfExperts;
 pub(crate) use norm::{BatchNorm2d, LayerNorm, LayerNorm2d, RmsNorm};
+pub(crate) use rotary::Rotary;

@@ -1,56 +1,74 @@
-//! A mixture of experts with optional shared experts, as DeepSeek-V2 has it.
+//! A mixture of experts, with or without shared ones.
 
-use types::{DType, Op};
+use types::{ActivationKind, DType, Op};
 
-use super::GatedMlp;
+use super::stacked::StackedExperts;
+use super::{GatedMlp, GatedMlpNames, Linear};
+use crate::config::Names;
+use crate::config::decoder::{
+    ExpertStorage, GateConfig, GatedConfig, GroupLimit, MixtureConfig, ScoreKind, SharedConfig,
+};
 use crate::{Backend, Builder, Module, NetworkError, Ops, Param, Repetition, Routing};
-
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct MixtureSettings {
-    pub(crate) width: u64,
-    pub(crate) inner: u64,
-    pub(crate) routing: Routing,
-    /// Experts every token goes through; they are one block of that many times the inner width.
-    pub(crate) shared: u64,
-}
 
 #[derive(Clone, Debug)]
 pub(crate) struct MixtureOfExperts {
     module: Module,
-    experts_module: Module,
-    experts: Vec<GatedMlp>,
+    experts: Experts,
     gate: Gate,
-    shared: Option<GatedMlp>,
+    shared: Option<Shared>,
     routing: Routing,
+}
+
+#[derive(Clone, Debug)]
+enum Experts {
+    Listed { module: Module, experts: Vec<GatedMlp> },
+    Stacked(StackedExperts),
+}
+
+#[derive(Clone, Debug)]
+struct Shared {
+    experts: GatedMlp,
+    gate: Option<Linear>,
 }
 
 #[derive(Clone, Debug)]
 struct Gate {
     module: Module,
     weight: Param,
+    bias: Option<Param>,
+    correction: Option<Param>,
     per_token: u64,
+    config: GateConfig,
 }
 
 impl MixtureOfExperts {
-    pub(crate) fn new(builder: &mut Builder, settings: MixtureSettings) -> Self {
-        let MixtureSettings { width, inner, routing, shared } = settings;
-        builder.module("mlp", "DeepseekV2MoE", |builder, module| {
+    pub(crate) fn new(builder: &mut Builder, names: &Names, width: u64, config: &MixtureConfig) -> Self {
+        let &MixtureConfig { expert, routing, .. } = config;
+        builder.module(names.mixture_module, names.mixture, |builder, module| {
             builder.setting("n_routed_experts", routing.experts);
             builder.setting("num_experts_per_tok", routing.per_token);
-            builder.setting("n_shared_experts", shared);
-            builder.setting("moe_intermediate_size", inner);
-            let (experts_module, experts) =
-                builder.list("experts", Repetition::Parallel, routing.experts, |builder, index| {
-                    GatedMlp::new(builder, &index.to_string(), "DeepseekV2MLP", width, inner)
-                });
-            let gate = builder.module("gate", "MoEGate", |builder, module| {
-                builder.setting("n_routed_experts", routing.experts);
-                builder.setting("top_k", routing.per_token);
-                Gate { module, weight: builder.param("weight", [routing.experts, width]), per_token: routing.per_token }
-            });
-            let shared =
-                (shared > 0).then(|| GatedMlp::new(builder, "shared_experts", "DeepseekV2MLP", width, inner * shared));
-            Self { module, experts_module, experts, gate, shared, routing }
+            if let Some(shared) = config.shared.and_then(|shared| shared.count) {
+                builder.setting("n_shared_experts", shared);
+            }
+            builder.setting("moe_intermediate_size", expert.inner);
+            let experts = match config.storage {
+                ExpertStorage::Listed => {
+                    let (module, experts) =
+                        builder.list("experts", Repetition::Parallel, routing.experts, |builder, index| {
+                            let (module, class) = (index.to_string(), names.expert);
+                            let names = GatedMlpNames { module: &module, class, projections: names.expert_modules };
+                            GatedMlp::new(builder, names, width, expert)
+                        });
+                    Experts::Listed { module, experts }
+                }
+                ExpertStorage::Stacked { limit, alpha } => {
+                    let sizes = [routing.experts, width, expert.inner];
+                    Experts::Stacked(StackedExperts::new(builder, names.experts, sizes, [limit, alpha]))
+                }
+            };
+            let gate = Gate::new(builder, names, width, routing, config.gate);
+            let shared = config.shared.map(|shared| Shared::new(builder, names, width, expert, shared));
+            Self { module, experts, gate, shared, routing }
         })
     }
 
@@ -61,9 +79,14 @@ impl MixtureOfExperts {
             let width = shape.last();
             let rows = b.reshape(x, [shape.elements() / width.max(1), width])?;
             let (scores, indices) = self.gate.forward(b, &rows)?;
-            let routed = b.scope(self.experts_module, &[&rows], |b| {
-                b.experts(self.routing, &rows, &scores, &indices, |b, expert, rows| {
-                    self.experts[expert].forward(b, &rows)
+            let module = match &self.experts {
+                Experts::Listed { module, .. } => *module,
+                Experts::Stacked(experts) => experts.module(),
+            };
+            let routed = b.scope(module, &[&rows], |b| {
+                b.experts(self.routing, &rows, &scores, &indices, |b, expert, rows| match &self.experts {
+                    Experts::Listed { experts, .. } => experts[expert].forward(b, &rows),
+                    Experts::Stacked(experts) => experts.forward(b, expert as u64, &rows),
                 })
             })?;
             let routed = b.reshape(&routed, shape)?;
@@ -78,16 +101,79 @@ impl MixtureOfExperts {
     }
 }
 
+impl Shared {
+    fn new(builder: &mut Builder, names: &Names, width: u64, expert: GatedConfig, config: SharedConfig) -> Self {
+        let (module, class) = (names.shared_module, names.expert);
+        let gated = GatedMlpNames { module, class, projections: ["gate_proj", "up_proj", "down_proj"] };
+        Self {
+            experts: GatedMlp::new(builder, gated, width, GatedConfig { inner: config.inner, ..expert }),
+            gate: config.gated.then(|| Linear::new(builder, "shared_expert_gate", width, 1, false)),
+        }
+    }
+
+    fn forward<B: Backend>(&self, b: &mut B, x: &B::Tensor) -> Result<B::Tensor, NetworkError> {
+        let always = self.experts.forward(b, x)?;
+        match &self.gate {
+            None => Ok(always),
+            Some(gate) => {
+                let weight = gate.forward(b, x)?;
+                let weight = b.activation(ActivationKind::Sigmoid, &weight)?;
+                b.multiply(&always, &weight)
+            }
+        }
+    }
+}
+
 impl Gate {
-    /// Scores of all experts and the indices of the best, computed in single precision as published.
+    fn new(builder: &mut Builder, names: &Names, width: u64, routing: Routing, config: GateConfig) -> Self {
+        let Routing { experts, per_token, .. } = routing;
+        builder.module(names.gate_module, names.gate, |builder, module| {
+            builder.setting("n_routed_experts", experts);
+            builder.setting("top_k", per_token);
+            if let Some(GroupLimit { groups, keep, .. }) = config.groups {
+                builder.setting("n_group", groups);
+                builder.setting("topk_group", keep);
+            }
+            Self {
+                module,
+                weight: builder.param("weight", [experts, width]),
+                bias: config.bias.then(|| builder.param("bias", [experts])),
+                correction: config.correction.then(|| builder.buffer("e_score_correction_bias", [experts])),
+                per_token,
+                config,
+            }
+        })
+    }
+
+    /// Scores of all experts and the indices of those chosen.
     fn forward<B: Backend>(&self, b: &mut B, rows: &B::Tensor) -> Result<(B::Tensor, B::Tensor), NetworkError> {
         b.enter(self.module, &[rows]);
-        let weight = b.param(self.weight)?;
-        let weight = b.cast(&weight, DType::Fp32)?;
-        let single = b.cast(rows, DType::Fp32)?;
-        let logits = b.apply(Op::Linear, &[&single, &weight])?;
-        let scores = b.apply(Op::Softmax, &[&logits])?;
-        let indices = b.apply(Op::TopK { k: self.per_token }, &[&scores])?;
+        let mut weight = b.param(self.weight)?;
+        let mut rows = rows.clone();
+        if self.config.single_precision {
+            weight = b.cast(&weight, DType::Fp32)?;
+            rows = b.cast(&rows, DType::Fp32)?;
+        }
+        let logits = match self.bias {
+            None => b.apply(Op::Linear, &[&rows, &weight])?,
+            Some(bias) => {
+                let bias = b.param(bias)?;
+                b.apply(Op::Linear, &[&rows, &weight, &bias])?
+            }
+        };
+        let scores = match self.config.scores {
+            ScoreKind::Softmax => b.apply(Op::Softmax, &[&logits])?,
+            ScoreKind::Sigmoid => b.activation(ActivationKind::Sigmoid, &logits)?,
+        };
+        let mut choice = scores.clone();
+        if let Some(correction) = self.correction {
+            let correction = b.param(correction)?;
+            choice = b.add(&choice, &correction)?;
+        }
+        if let Some(GroupLimit { groups, keep, best }) = self.config.groups {
+            choice = b.apply(Op::LimitGroups { groups, keep, best }, &[&choice])?;
+        }
+        let indices = b.apply(Op::TopK { k: self.per_token }, &[&choice])?;
         b.leave(self.module, &indices);
         Ok((scores, indices))
     }

@@ -2,6 +2,7 @@
 
 use types::Op;
 
+use crate::config::decoder::NormConfig;
 use crate::{Backend, Builder, Module, NetworkError, Ops, Param};
 
 /// Mean and variance over the last dimension.
@@ -17,7 +18,7 @@ pub(crate) struct LayerNorm2d(Affine);
 pub(crate) struct RmsNorm {
     module: Module,
     weight: Param,
-    epsilon: f64,
+    config: NormConfig,
 }
 
 /// Fixed mean and variance for each channel.
@@ -72,18 +73,19 @@ impl LayerNorm2d {
 }
 
 impl RmsNorm {
-    pub(crate) fn new(builder: &mut Builder, name: &str, class: &'static str, width: u64, epsilon: f64) -> Self {
+    pub(crate) fn new(builder: &mut Builder, name: &str, class: &'static str, width: u64, config: NormConfig) -> Self {
         builder.module(name, class, |builder, module| {
             builder.setting("hidden_size", width);
-            builder.setting("eps", epsilon);
-            Self { module, weight: builder.param("weight", [width]), epsilon }
+            builder.setting("eps", config.epsilon);
+            Self { module, weight: builder.param("weight", [width]), config }
         })
     }
 
     pub(crate) fn forward<B: Backend>(&self, b: &mut B, x: &B::Tensor) -> Result<B::Tensor, NetworkError> {
         b.scope(self.module, &[x], |b| {
             let weight = b.param(self.weight)?;
-            b.apply(Op::RmsNorm { epsilon: self.epsilon }, &[x, &weight])
+            let NormConfig { epsilon, unit_offset, .. } = self.config;
+            b.apply(Op::RmsNorm { epsilon, unit_offset }, &[x, &weight])
         })
     }
 }

@@ -1,6 +1,6 @@
 //! The CLIP-L encoder of DeepSeek-OCR, which takes SAM's features in place of its own patches.
 
-use types::{ActivationKind, Op, Stage};
+use types::{ActivationKind, AttentionDetail, Op, Stage};
 
 use crate::config::deepseek_ocr::ClipConfig;
 use crate::layer::{Conv2d, Conv2dSettings, Embedding, LayerNorm, Linear, PlainMlp, PlainMlpNames};
@@ -181,7 +181,10 @@ impl Attention {
             };
             let (query, key, value) = (part(b, 0)?, part(b, 1)?, part(b, 2)?);
             let scale = 1.0 / (head_width as f64).sqrt();
-            let mixed = b.apply(Op::Attention { causal: false, scale, fused: true }, &[&query, &key, &value])?;
+            let mixed = b.apply(
+                Op::Attention { causal: false, scale, fused: true, detail: AttentionDetail::default() },
+                &[&query, &key, &value],
+            )?;
             let mixed = b.permute_copy(&mixed, [0, 2, 1, 3])?;
             let mixed = b.reshape(&mixed, [n, length, width])?;
             self.output.forward(b, &mixed)

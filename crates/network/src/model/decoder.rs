@@ -1,40 +1,24 @@
-//! The decoder stack that language models share: embedding, layers, final norm and head.
+//! The one decoder: every language model here is this, with parts chosen by its configuration.
 
-use super::CacheLayout;
+use types::Op;
+
+use super::{CacheLayer, CacheLayout, Prompt};
+use crate::config::decoder::{AttentionConfig, DecoderConfig, FeedForwardConfig, LayerConfig};
 use crate::layer::{
-    DecoderAttention, DecoderAttentionSettings, Embedding, GatedMlp, Linear, MixtureOfExperts, MixtureSettings, RmsNorm,
+    Embedding, GatedMlp, GatedMlpNames, GroupedAttention, LatentAttention, Linear, MixtureOfExperts, RmsNorm,
 };
-use crate::{Backend, Builder, Module, NetworkError, Ops, Repetition};
+use crate::{Backend, Blueprint, Builder, Module, NetworkError, Ops, Repetition};
 
-/// Class names of the published model.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct DecoderClasses {
-    pub(crate) layer: &'static str,
-    pub(crate) attention: &'static str,
-    pub(crate) rotary: Option<&'static str>,
-    pub(crate) norm: &'static str,
-    pub(crate) mlp: &'static str,
+/// A language model: a decoder and its head.
+#[derive(Debug)]
+pub struct LanguageModel {
+    blueprint: Blueprint,
+    model: Module,
+    decoder: Decoder,
+    head: Head,
 }
 
-/// Sizes of a decoder.
-#[derive(Clone, Debug)]
-pub(crate) struct DecoderSettings {
-    pub(crate) classes: DecoderClasses,
-    pub(crate) vocabulary: u64,
-    pub(crate) width: u64,
-    pub(crate) layers: u64,
-    pub(crate) heads: u64,
-    pub(crate) key_value_heads: u64,
-    pub(crate) head_width: u64,
-    pub(crate) attention_bias: bool,
-    pub(crate) dense_inner: u64,
-    /// Layers before this one are dense, the others mix experts; absent where all are dense.
-    pub(crate) mixture: Option<(u64, MixtureSettings)>,
-    pub(crate) epsilon: f64,
-    pub(crate) theta: f64,
-}
-
-/// Everything between token embeddings and final norm.
+/// Everything between token ids and final norm.
 #[derive(Debug)]
 pub(crate) struct Decoder {
     embedding: Embedding,
@@ -43,40 +27,92 @@ pub(crate) struct Decoder {
     cache: CacheLayout,
 }
 
+/// Hidden states to logits.
+#[derive(Debug)]
+pub(crate) struct Head {
+    /// Absent where the token embedding's table is used as a matrix.
+    own: Option<Linear>,
+    softcap: Option<f64>,
+}
+
 #[derive(Debug)]
 struct Layer {
     module: Module,
-    attention: DecoderAttention,
+    attention: Attention,
     feed_forward: FeedForward,
-    input_norm: RmsNorm,
-    post_attention_norm: RmsNorm,
+    norms: Norms,
+}
+
+#[derive(Debug)]
+enum Attention {
+    Grouped(GroupedAttention),
+    Latent(LatentAttention),
 }
 
 #[derive(Debug)]
 enum FeedForward {
-    Dense(GatedMlp),
+    Gated(GatedMlp),
     Mixture(Box<MixtureOfExperts>),
+}
+
+#[derive(Debug)]
+struct Norms {
+    before_attention: RmsNorm,
+    before_feed_forward: RmsNorm,
+    /// On what attention and feed-forward give, before it is added.
+    after: Option<[RmsNorm; 2]>,
+}
+
+impl LanguageModel {
+    /// The network of these sizes.
+    pub fn new(config: &DecoderConfig) -> Self {
+        let names = &config.family.names;
+        let mut builder = Builder::new(names.causal);
+        let (model, decoder) = builder.module("model", names.model, |builder, module| {
+            builder.setting("hidden_size", config.width);
+            builder.setting("num_hidden_layers", config.layers.len());
+            (module, Decoder::new(builder, config))
+        });
+        let head = Head::new(&mut builder, config);
+        Self { blueprint: builder.finish(), model, decoder, head }
+    }
+
+    /// Its modules and parameters.
+    pub fn blueprint(&self) -> &Blueprint {
+        &self.blueprint
+    }
+
+    /// What its cache keeps.
+    pub fn cache(&self) -> &CacheLayout {
+        self.decoder.cache()
+    }
+
+    /// Logits `[B, S, V]`, or of the last position.
+    pub fn forward<B: Backend>(&self, b: &mut B, prompt: &Prompt<B::Tensor>) -> Result<B::Tensor, NetworkError> {
+        let hidden = b.scope(self.model, &[&prompt.input], |b| {
+            let embedded = self.decoder.embed(b, &prompt.input)?;
+            self.decoder.forward(b, embedded, prompt.offset)
+        })?;
+        self.head.forward(b, &self.decoder, &hidden, prompt.last_logits_only)
+    }
 }
 
 impl Decoder {
     /// Adds `embed_tokens`, `layers` and `norm` to the module under construction.
-    pub(crate) fn new(builder: &mut Builder, settings: &DecoderSettings) -> Self {
-        let &DecoderSettings { classes, width, epsilon, .. } = settings;
-        let embedding = Embedding::new(builder, "embed_tokens", settings.vocabulary, width);
-        let (_, layers) = builder.list("layers", Repetition::Sequential, settings.layers, |builder, index| {
-            Layer::new(builder, index, settings)
+    pub(crate) fn new(builder: &mut Builder, config: &DecoderConfig) -> Self {
+        let names = &config.family.names;
+        let sizes = [config.vocabulary, config.width];
+        let embedding = Embedding::scaled(builder, "embed_tokens", names.embedding, sizes, config.embedding_scale);
+        let count = config.layers.len() as u64;
+        let (_, layers) = builder.list("layers", Repetition::Sequential, count, |builder, index| {
+            Layer::new(builder, index as usize, config)
         });
-        let cache =
-            CacheLayout { layers: settings.layers, heads: settings.key_value_heads, head_width: settings.head_width };
-        Self { embedding, layers, norm: RmsNorm::new(builder, "norm", classes.norm, width, epsilon), cache }
+        let norm = RmsNorm::new(builder, "norm", names.norm, config.width, config.norm);
+        Self { embedding, layers, norm, cache: CacheLayout { layers: config.layers.iter().map(kept).collect() } }
     }
 
-    pub(crate) fn cache(&self) -> CacheLayout {
-        self.cache
-    }
-
-    pub(crate) fn embedding(&self) -> &Embedding {
-        &self.embedding
+    pub(crate) fn cache(&self) -> &CacheLayout {
+        &self.cache
     }
 
     pub(crate) fn embed<B: Backend>(&self, b: &mut B, ids: &B::Tensor) -> Result<B::Tensor, NetworkError> {
@@ -98,70 +134,111 @@ impl Decoder {
     }
 }
 
+/// What the cache keeps for one position of a layer.
+fn kept(layer: &LayerConfig) -> CacheLayer {
+    match layer.attention {
+        AttentionConfig::Grouped(config) => {
+            CacheLayer { elements: 2 * config.key_value_heads * config.head_width, window: config.detail.window }
+        }
+        AttentionConfig::Latent(config) => CacheLayer { elements: config.latent + config.rotary_width, window: None },
+    }
+}
+
+impl Head {
+    /// Adds `lm_head` to the module under construction, unless it is tied to the token embedding.
+    pub(crate) fn new(builder: &mut Builder, config: &DecoderConfig) -> Self {
+        let own =
+            (!config.tied_embeddings).then(|| Linear::new(builder, "lm_head", config.width, config.vocabulary, false));
+        Self { own, softcap: config.logit_softcap }
+    }
+
+    /// Logits of all positions of `hidden [B, S, O]`, or of the last one.
+    pub(crate) fn forward<B: Backend>(
+        &self,
+        b: &mut B,
+        decoder: &Decoder,
+        hidden: &B::Tensor,
+        last_only: bool,
+    ) -> Result<B::Tensor, NetworkError> {
+        let length = b.shape(hidden).dims()[1];
+        let hidden = if last_only && length > 1 { b.slice(hidden, 1, length - 1, 1)? } else { hidden.clone() };
+        let logits = match &self.own {
+            Some(head) => head.forward(b, &hidden)?,
+            None => {
+                let table = decoder.embedding.table(b)?;
+                b.apply(Op::Linear, &[&hidden, &table])?
+            }
+        };
+        match self.softcap {
+            None => Ok(logits),
+            Some(limit) => b.apply(Op::Softcap { limit }, &[&logits]),
+        }
+    }
+}
+
 impl Layer {
-    fn new(builder: &mut Builder, index: u64, settings: &DecoderSettings) -> Self {
-        let &DecoderSettings { classes, width, epsilon, .. } = settings;
-        builder.module(index.to_string(), classes.layer, |builder, module| {
+    fn new(builder: &mut Builder, index: usize, config: &DecoderConfig) -> Self {
+        let (names, width, norm) = (&config.family.names, config.width, config.norm);
+        let layer = &config.layers[index];
+        builder.module(index.to_string(), names.layer, |builder, module| {
             builder.setting("hidden_size", width);
             builder.setting("layer_idx", index);
-            let attention = DecoderAttention::new(
-                builder,
-                DecoderAttentionSettings {
-                    class: classes.attention,
-                    rotary_class: classes.rotary,
-                    width,
-                    heads: settings.heads,
-                    key_value_heads: settings.key_value_heads,
-                    head_width: settings.head_width,
-                    bias: settings.attention_bias,
-                    theta: settings.theta,
-                    layer: index as usize,
-                },
-            );
-            let feed_forward = match settings.mixture {
-                Some((first, mixture)) if index >= first => {
-                    FeedForward::Mixture(Box::new(MixtureOfExperts::new(builder, mixture)))
+            let attention = match layer.attention {
+                AttentionConfig::Grouped(part) => {
+                    Attention::Grouped(GroupedAttention::new(builder, names, width, part, norm, index))
                 }
-                _ => FeedForward::Dense(GatedMlp::new(builder, "mlp", classes.mlp, width, settings.dense_inner)),
+                AttentionConfig::Latent(part) => {
+                    Attention::Latent(LatentAttention::new(builder, names, width, part, norm, index))
+                }
             };
-            Self {
-                module,
-                attention,
-                feed_forward,
-                input_norm: RmsNorm::new(builder, "input_layernorm", classes.norm, width, epsilon),
-                post_attention_norm: RmsNorm::new(builder, "post_attention_layernorm", classes.norm, width, epsilon),
-            }
+            let feed_forward = match &layer.feed_forward {
+                FeedForwardConfig::Gated(part) => {
+                    let projections = ["gate_proj", "up_proj", "down_proj"];
+                    let names = GatedMlpNames { module: "mlp", class: names.mlp, projections };
+                    FeedForward::Gated(GatedMlp::new(builder, names, width, *part))
+                }
+                FeedForwardConfig::Mixture(part) => {
+                    FeedForward::Mixture(Box::new(MixtureOfExperts::new(builder, names, width, part)))
+                }
+            };
+            let mut named = |name| RmsNorm::new(builder, name, names.norm, width, norm);
+            // With norms around both, the one published as `post_attention` is behind attention instead of before the
+            // feed-forward.
+            let before_attention = named("input_layernorm");
+            let norms = if norm.around {
+                let after_attention = named("post_attention_layernorm");
+                let before_feed_forward = named("pre_feedforward_layernorm");
+                let after = Some([after_attention, named("post_feedforward_layernorm")]);
+                Norms { before_attention, before_feed_forward, after }
+            } else {
+                Norms { before_attention, before_feed_forward: named("post_attention_layernorm"), after: None }
+            };
+            Self { module, attention, feed_forward, norms }
         })
     }
 
     fn forward<B: Backend>(&self, b: &mut B, x: &B::Tensor, offset: u64) -> Result<B::Tensor, NetworkError> {
         b.scope(self.module, &[x], |b| {
-            let normed = self.input_norm.forward(b, x)?;
-            let mixed = self.attention.forward(b, &normed, offset)?;
+            let normed = self.norms.before_attention.forward(b, x)?;
+            let mut mixed = match &self.attention {
+                Attention::Grouped(attention) => attention.forward(b, &normed, offset)?,
+                Attention::Latent(attention) => attention.forward(b, &normed, offset)?,
+            };
             drop(normed);
+            if let Some([after, _]) = &self.norms.after {
+                mixed = after.forward(b, &mixed)?;
+            }
             let x = b.add(x, &mixed)?;
             drop(mixed);
-            let normed = self.post_attention_norm.forward(b, &x)?;
-            let inner = match &self.feed_forward {
-                FeedForward::Dense(mlp) => mlp.forward(b, &normed)?,
+            let normed = self.norms.before_feed_forward.forward(b, &x)?;
+            let mut inner = match &self.feed_forward {
+                FeedForward::Gated(mlp) => mlp.forward(b, &normed)?,
                 FeedForward::Mixture(mixture) => mixture.forward(b, &normed)?,
             };
+            if let Some([_, after]) = &self.norms.after {
+                inner = after.forward(b, &inner)?;
+            }
             b.add(&x, &inner)
         })
     }
-}
-
-/// Logits of all positions of `hidden [B, S, O]`, or of the last one.
-pub(crate) fn logits<B: Backend>(
-    b: &mut B,
-    head: &Linear,
-    hidden: &B::Tensor,
-    last_only: bool,
-) -> Result<B::Tensor, NetworkError> {
-    let length = b.shape(hidden).dims()[1];
-    if last_only && length > 1 {
-        let last = b.slice(hidden, 1, length - 1, 1)?;
-        return head.forward(b, &last);
-    }
-    head.forward(b, hidden)
 }

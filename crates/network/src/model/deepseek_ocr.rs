@@ -3,12 +3,12 @@
 use types::{ImageWorkload, Op, Stage};
 
 use super::clip::VisionTransformer;
-use super::decoder::{Decoder, DecoderClasses, DecoderSettings, logits};
+use super::decoder::{Decoder, Head};
 use super::sam::ImageEncoder;
 use super::{CacheLayout, Images, Prompt};
 use crate::config::deepseek_ocr::DeepseekOcrConfig;
-use crate::layer::{Linear, MixtureSettings};
-use crate::{Backend, Blueprint, Builder, Module, NetworkError, Ops, Param, Routing};
+use crate::layer::Linear;
+use crate::{Backend, Blueprint, Builder, Module, NetworkError, Ops, Param};
 
 /// Pixels of one image token's side: patches of 16, then two halvings.
 const PIXELS_PER_TOKEN: u64 = 16 * 4;
@@ -24,7 +24,7 @@ pub struct DeepseekOcr {
     image_newline: Param,
     view_separator: Param,
     decoder: Decoder,
-    head: Linear,
+    head: Head,
 }
 
 #[derive(Debug)]
@@ -48,43 +48,8 @@ impl DeepseekOcr {
         let mut builder = Builder::new("DeepseekOCRForCausalLM");
         let (model, parts) = builder.module("model", "DeepseekOCRModel", |builder, module| {
             builder.setting("hidden_size", language.width);
-            builder.setting("num_hidden_layers", language.layers);
-            let decoder = Decoder::new(
-                builder,
-                &DecoderSettings {
-                    classes: DecoderClasses {
-                        layer: "DeepseekV2DecoderLayer",
-                        attention: "LlamaAttention",
-                        rotary: Some("LlamaRotaryEmbedding"),
-                        norm: "DeepseekV2RMSNorm",
-                        mlp: "DeepseekV2MLP",
-                    },
-                    vocabulary: language.vocabulary,
-                    width: language.width,
-                    layers: language.layers,
-                    heads: language.heads,
-                    key_value_heads: language.key_value_heads,
-                    head_width: language.width / language.heads,
-                    attention_bias: false,
-                    dense_inner: language.intermediate,
-                    mixture: Some((
-                        language.first_mixture_layer,
-                        MixtureSettings {
-                            width: language.width,
-                            inner: language.expert_intermediate,
-                            routing: Routing {
-                                experts: language.experts,
-                                per_token: language.experts_per_token,
-                                normalise: language.normalise_scores,
-                                scale: language.routed_scale,
-                            },
-                            shared: language.shared_experts,
-                        },
-                    )),
-                    epsilon: language.epsilon,
-                    theta: language.theta,
-                },
-            );
+            builder.setting("num_hidden_layers", language.layers.len());
+            let decoder = Decoder::new(builder, language);
             let sam = ImageEncoder::new(builder, &config.sam);
             let clip = VisionTransformer::new(builder, &config.clip);
             let projector = builder.module("projector", "MlpProjector", |builder, module| {
@@ -102,7 +67,7 @@ impl DeepseekOcr {
             let view_separator = builder.param("view_seperator", [language.width]);
             (module, (decoder, sam, clip, projector, image_newline, view_separator))
         });
-        let head = Linear::new(&mut builder, "lm_head", language.width, language.vocabulary, false);
+        let head = Head::new(&mut builder, language);
         let (decoder, sam, clip, projector, image_newline, view_separator) = parts;
         let blueprint = builder.finish();
         Self { blueprint, model, sam, clip, projector, image_newline, view_separator, decoder, head }
@@ -114,7 +79,7 @@ impl DeepseekOcr {
     }
 
     /// What its cache keeps.
-    pub fn cache(&self) -> CacheLayout {
+    pub fn cache(&self) -> &CacheLayout {
         self.decoder.cache()
     }
 
@@ -149,7 +114,7 @@ impl DeepseekOcr {
             };
             self.decoder.forward(b, embedded, prompt.offset)
         })?;
-        logits(b, &self.head, &hidden, prompt.last_logits_only)
+        self.head.forward(b, &self.decoder, &hidden, prompt.last_logits_only)
     }
 
     /// Embeddings of all image tokens, page after page: rows of the tiles, rows of the global view, the separator.

@@ -1,9 +1,8 @@
 //! The networks, one file each, and the table that names them.
 
 mod clip;
-mod decoder;
+pub mod decoder;
 pub mod deepseek_ocr;
-pub mod llama;
 mod sam;
 pub mod shallow_resnet;
 
@@ -17,8 +16,8 @@ use crate::{Backend, Blueprint, NetworkError};
 pub enum Model {
     /// SAM and CLIP in front of a DeepSeek-V2 decoder.
     DeepseekOcr(Box<deepseek_ocr::DeepseekOcr>),
-    /// A plain decoder.
-    Llama(llama::Llama),
+    /// A decoder.
+    Language(Box<decoder::LanguageModel>),
     /// A small convolutional network for trying out tools.
     ShallowResnet(shallow_resnet::ShallowResnet),
 }
@@ -54,7 +53,7 @@ impl Model {
     pub fn new(config: &ModelConfig) -> Self {
         match config {
             ModelConfig::DeepseekOcr(config) => Self::DeepseekOcr(Box::new(deepseek_ocr::DeepseekOcr::new(config))),
-            ModelConfig::Llama(config) => Self::Llama(llama::Llama::new(config)),
+            ModelConfig::Decoder(config) => Self::Language(Box::new(decoder::LanguageModel::new(config))),
             ModelConfig::ShallowResnet(config) => Self::ShallowResnet(shallow_resnet::ShallowResnet::new(config)),
         }
     }
@@ -63,7 +62,7 @@ impl Model {
     pub fn blueprint(&self) -> &Blueprint {
         match self {
             Self::DeepseekOcr(model) => model.blueprint(),
-            Self::Llama(model) => model.blueprint(),
+            Self::Language(model) => model.blueprint(),
             Self::ShallowResnet(model) => model.blueprint(),
         }
     }
@@ -72,16 +71,16 @@ impl Model {
     pub fn forward<B: Backend>(&self, b: &mut B, prompt: &Prompt<B::Tensor>) -> Result<B::Tensor, NetworkError> {
         match self {
             Self::DeepseekOcr(model) => model.forward(b, prompt),
-            Self::Llama(model) => model.forward(b, prompt),
+            Self::Language(model) => model.forward(b, prompt),
             Self::ShallowResnet(model) => model.forward(b, prompt),
         }
     }
 
     /// The cache, for networks that generate.
-    pub fn cache(&self) -> Option<CacheLayout> {
+    pub fn cache(&self) -> Option<&CacheLayout> {
         match self {
             Self::DeepseekOcr(model) => Some(model.cache()),
-            Self::Llama(model) => Some(model.cache()),
+            Self::Language(model) => Some(model.cache()),
             Self::ShallowResnet(_) => None,
         }
     }
@@ -100,7 +99,7 @@ impl Model {
     pub fn image_tokens(&self, base_size: u64, image_size: u64, crop_grid: [u64; 2]) -> Option<u64> {
         match self {
             Self::DeepseekOcr(_) => Some(deepseek_ocr::image_tokens(base_size, image_size, crop_grid)),
-            Self::Llama(_) | Self::ShallowResnet(_) => None,
+            Self::Language(_) | Self::ShallowResnet(_) => None,
         }
     }
 
@@ -108,7 +107,7 @@ impl Model {
     pub fn check_image(&self, image: &ImageWorkload) -> Result<(), NetworkError> {
         match self {
             Self::DeepseekOcr(model) => model.check_image(image),
-            Self::Llama(_) | Self::ShallowResnet(_) => Ok(()),
+            Self::Language(_) | Self::ShallowResnet(_) => Ok(()),
         }
     }
 
@@ -116,25 +115,42 @@ impl Model {
     pub fn vision_stages(&self) -> &'static [Stage] {
         match self {
             Self::DeepseekOcr(_) => &[Stage::Sam, Stage::Clip, Stage::Projector],
-            Self::Llama(_) | Self::ShallowResnet(_) => &[],
+            Self::Language(_) | Self::ShallowResnet(_) => &[],
         }
     }
 }
 
-/// What the cache keeps for each position.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// What the cache keeps, layer by layer.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CacheLayout {
-    /// Decoder layers.
-    pub layers: u64,
-    /// Key-value heads.
-    pub heads: u64,
-    /// Width of a head.
-    pub head_width: u64,
+    /// Decoder layers, in order.
+    pub layers: Vec<CacheLayer>,
+}
+
+/// What the cache keeps for one layer of one sequence.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CacheLayer {
+    /// Elements of one position: keys and values of all heads, or a latent vector and a rotated key.
+    pub elements: u64,
+    /// Positions it keeps at most; all where absent.
+    pub window: Option<u64>,
 }
 
 impl CacheLayout {
-    /// Elements kept for one position in all layers, keys and values together.
-    pub const fn elements_per_token(&self) -> u64 {
-        2 * self.layers * self.heads * self.head_width
+    /// Elements one more position adds in all layers, as long as no window is full.
+    pub fn elements_per_token(&self) -> u64 {
+        self.layers.iter().map(|layer| layer.elements).sum()
+    }
+
+    /// Elements kept for a sequence of `positions`.
+    pub fn elements(&self, positions: u64) -> u64 {
+        self.layers.iter().fold(0, |sum: u64, layer| sum.saturating_add(layer.elements_at(positions)))
+    }
+}
+
+impl CacheLayer {
+    /// Elements kept for a sequence of `positions`.
+    pub fn elements_at(&self, positions: u64) -> u64 {
+        self.elements.saturating_mul(self.window.map_or(positions, |window| positions.min(window)))
     }
 }

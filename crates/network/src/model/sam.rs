@@ -1,7 +1,7 @@
 //! The SAM ViT-B image encoder of DeepSeek-OCR: windowed and global attention with decomposed relative positions, a
 //! neck and two downsampling convolutions.
 
-use types::{ActivationKind, InterpolationKind, Op, Stage};
+use types::{ActivationKind, AttentionDetail, InterpolationKind, Op, Stage};
 
 use crate::config::deepseek_ocr::SamConfig;
 use crate::layer::{Conv2d, Conv2dSettings, LayerNorm, LayerNorm2d, Linear, PlainMlp, PlainMlpNames};
@@ -203,7 +203,10 @@ impl Attention {
             let (query, key, value) = (part(b, 0)?, part(b, 1)?, part(b, 2)?);
             let bias = self.relative_bias(b, &query, rows, columns)?;
             let scale = 1.0 / (head_width as f64).sqrt();
-            let mixed = b.apply(Op::Attention { causal: false, scale, fused: true }, &[&query, &key, &value, &bias])?;
+            let mixed = b.apply(
+                Op::Attention { causal: false, scale, fused: true, detail: AttentionDetail::default() },
+                &[&query, &key, &value, &bias],
+            )?;
             drop((query, key, value, bias, qkv));
             let mixed = b.reshape(&mixed, [n, self.heads, rows, columns, head_width])?;
             let mixed = b.permute_copy(&mixed, [0, 2, 3, 1, 4])?;

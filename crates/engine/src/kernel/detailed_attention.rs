@@ -1,0 +1,106 @@
+//! Attention with a window, a softcap or sinks: one query at a time, plainly. Plain attention has a faster kernel.
+
+use rayon::prelude::*;
+
+use super::attention::Attention;
+use super::runs::View;
+
+/// Attention, and what it does besides.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Detailed<'a> {
+    /// Its bias is not used.
+    pub(crate) plain: Attention<'a>,
+    /// Keys a query sees at most, its own included.
+    pub(crate) window: Option<usize>,
+    /// Scores `s` become `limit * tanh(s / limit)`.
+    pub(crate) softcap: Option<f32>,
+    /// A score of each head that takes part in the softmax and has no value.
+    pub(crate) sinks: Option<&'a [f32]>,
+}
+
+impl Detailed<'_> {
+    /// `[B, H, S, V]`.
+    pub(crate) fn run(&self) -> Vec<f32> {
+        let Attention { queries, keys, values, causal, scale, .. } = self.plain;
+        let [batch, heads, length, width] = [0, 1, 2, 3].map(|dim| queries.dims[dim]);
+        let [groups, positions] = [1, 2].map(|dim| keys.dims[dim]);
+        let value_width = values.dims[3];
+        let row = |view: &View<'_>, batch: usize, head: usize, row: usize| {
+            batch * view.strides[0] + head * view.strides[1] + row * view.strides[2]
+        };
+        let mut output = vec![0f32; batch * heads * length * value_width];
+        output.par_chunks_mut(value_width.max(1)).enumerate().for_each(|(index, output)| {
+            let (query, head, batch) = (index % length, index / length % heads, index / length / heads);
+            let group = head / (heads / groups);
+            let end = if causal { positions - length + query + 1 } else { positions };
+            let start = self.window.map_or(0, |window| end.saturating_sub(window));
+            let q = &queries.data[row(&queries, batch, head, query)..][..width];
+            let mut scores: Vec<f32> = (start..end)
+                .map(|key| {
+                    let k = &keys.data[row(&keys, batch, group, key)..][..width];
+                    let score = scale * q.iter().zip(k).map(|(a, b)| a * b).sum::<f32>();
+                    self.softcap.map_or(score, |limit| limit * (score / limit).tanh())
+                })
+                .collect();
+            let sink = self.sinks.map(|sinks| sinks[head]);
+            let largest = scores.iter().copied().chain(sink).fold(f32::NEG_INFINITY, f32::max);
+            scores.iter_mut().for_each(|score| *score = (*score - largest).exp());
+            let total: f32 = scores.iter().sum::<f32>() + sink.map_or(0.0, |sink| (sink - largest).exp());
+            for (key, score) in (start..end).zip(&scores) {
+                let v = &values.data[row(&values, batch, group, key)..][..value_width];
+                output.iter_mut().zip(v).for_each(|(sum, v)| *sum += score / total * v);
+            }
+        });
+        output
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::{numbers, worst};
+    use super::*;
+
+    fn view<'a>(data: &'a [f32], dims: &'a [usize; 4], strides: &'a [usize; 4]) -> View<'a> {
+        View { data, dims, strides }
+    }
+
+    #[test]
+    fn without_details_it_is_plain_attention() {
+        let (q, kv) = (numbers(2 * 4 * 5 * 8, 1), numbers(2 * 2 * 9 * 8, 2));
+        let (query_dims, query_strides) = ([2, 4, 5, 8], [160, 40, 8, 1]);
+        let (key_dims, key_strides) = ([2, 2, 9, 8], [144, 72, 8, 1]);
+        let keys = view(&kv, &key_dims, &key_strides);
+        let plain = Attention {
+            queries: view(&q, &query_dims, &query_strides),
+            keys,
+            values: keys,
+            bias: None,
+            causal: true,
+            scale: 0.3,
+        };
+        let detailed = Detailed { plain, window: None, softcap: None, sinks: None };
+        assert!(worst(&detailed.run(), &plain.run()) < 1e-5);
+        // A cap far above all scores, a window wider than the keys and a sink far below all scores change nothing.
+        let sinks = [-1e9f32; 4];
+        let loose = Detailed { window: Some(50), softcap: Some(1e6), sinks: Some(&sinks), ..detailed };
+        assert!(worst(&loose.run(), &plain.run()) < 1e-4);
+    }
+
+    #[test]
+    fn a_window_of_one_gives_the_value_and_an_equal_sink_halves_it() {
+        let (q, k, v) = ([1f32, 2., 3.], [1f32, 1., 1.], [10f32, 20., 30.]);
+        let (dims, strides) = ([1, 1, 3, 1], [3, 3, 1, 1]);
+        let plain = Attention {
+            queries: view(&q, &dims, &strides),
+            keys: view(&k, &dims, &strides),
+            values: view(&v, &dims, &strides),
+            bias: None,
+            causal: true,
+            scale: 0.0,
+        };
+        let windowed = Detailed { plain, window: Some(1), softcap: None, sinks: None };
+        assert_eq!(windowed.run(), [10., 20., 30.]);
+        let sinks = [0f32];
+        assert_eq!(Detailed { sinks: Some(&sinks), ..windowed }.run(), [5., 10., 15.]);
+    }
+}

@@ -1,0 +1,243 @@
+//! A decoder as data: which parts each layer is made of, and their sizes.
+//!
+//! Readers of families fill this; `model::decoder` builds it. A family is a choice of parts, never a network of its own.
+
+use types::{ActivationKind, AttentionDetail, DType, RotaryForm};
+
+use super::family::Family;
+use crate::Routing;
+
+/// A whole decoder.
+#[derive(Clone, Debug)]
+pub struct DecoderConfig {
+    /// Names of its classes and modules.
+    pub(crate) family: &'static Family,
+    /// Tokens it knows.
+    pub vocabulary: u64,
+    /// Width of the hidden states.
+    pub width: u64,
+    /// Attention heads.
+    pub heads: u64,
+    /// Inner width of a dense layer, where the configuration states one.
+    pub intermediate: Option<u64>,
+    /// Its layers.
+    pub layers: Vec<LayerConfig>,
+    /// Its norms.
+    pub norm: NormConfig,
+    /// Factor on token embeddings.
+    pub embedding_scale: Option<f64>,
+    /// Whether the head shares the token embedding's table.
+    pub tied_embeddings: bool,
+    /// Logits `l` become `limit * tanh(l / limit)`.
+    pub logit_softcap: Option<f64>,
+    /// Element type of the published weights.
+    pub dtype: DType,
+}
+
+/// One layer.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct LayerConfig {
+    /// How positions exchange what they know.
+    pub attention: AttentionConfig,
+    /// What each position does on its own.
+    pub feed_forward: FeedForwardConfig,
+}
+
+/// Norms of a decoder.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct NormConfig {
+    /// Added to the mean square.
+    pub epsilon: f64,
+    /// Whether the factor is one more than the weight.
+    pub unit_offset: bool,
+    /// Whether outputs of attention and feed-forward are normed too, before they are added.
+    pub around: bool,
+}
+
+/// Attention of a layer.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum AttentionConfig {
+    /// Heads that share keys and values in groups.
+    Grouped(GroupedConfig),
+    /// Keys and values made from one small vector a position.
+    Latent(LatentConfig),
+}
+
+/// Heads that share keys and values in groups; as many groups as heads is plain attention, one group multi-query.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct GroupedConfig {
+    /// Query heads.
+    pub heads: u64,
+    /// Key-value heads.
+    pub key_value_heads: u64,
+    /// Width of a head.
+    pub head_width: u64,
+    /// Biases of the projections to queries, keys and values.
+    pub input_bias: bool,
+    /// Bias of the output projection.
+    pub output_bias: bool,
+    /// Whether one projection makes queries, keys and values.
+    pub fused: bool,
+    /// Whether queries and keys are normed, head by head.
+    pub head_norms: bool,
+    /// Rotary positions.
+    pub rotary: RotaryConfig,
+    /// Factor on the scores.
+    pub scale: f64,
+    /// Window, softcap, sinks.
+    pub detail: AttentionDetail,
+}
+
+/// Multi-head latent attention: the cache holds one latent vector and one rotated key a position.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct LatentConfig {
+    /// Heads.
+    pub heads: u64,
+    /// Width queries are squeezed to; absent where they are projected directly.
+    pub query_rank: Option<u64>,
+    /// Width of the latent vector keys and values are made from.
+    pub latent: u64,
+    /// Width of the part of a query or key that is not rotated.
+    pub plain_width: u64,
+    /// Width of the part that is.
+    pub rotary_width: u64,
+    /// Width of a value.
+    pub value_width: u64,
+    /// Biases of the first projections and of the output.
+    pub bias: bool,
+    /// Rotary positions.
+    pub rotary: RotaryConfig,
+    /// Factor on the scores.
+    pub scale: f64,
+}
+
+/// Rotary positions.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct RotaryConfig {
+    /// Base of the angles.
+    pub theta: f64,
+    /// Width that is rotated; the rest of a head passes.
+    pub width: u64,
+    /// Which elements, and how angles are stretched.
+    pub form: RotaryForm,
+}
+
+/// Feed-forward of a layer.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum FeedForwardConfig {
+    /// The same weights for every token.
+    Gated(GatedConfig),
+    /// Experts.
+    Mixture(MixtureConfig),
+}
+
+/// `down(activation(gate(x)) * up(x))`.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct GatedConfig {
+    /// Inner width.
+    pub inner: u64,
+    /// The nonlinearity.
+    pub activation: ActivationKind,
+    /// Whether its projections have biases.
+    pub bias: bool,
+    /// Whether one projection makes gate and up.
+    pub fused: bool,
+}
+
+/// A mixture of experts.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct MixtureConfig {
+    /// One expert.
+    pub expert: GatedConfig,
+    /// How the checkpoint keeps experts.
+    pub storage: ExpertStorage,
+    /// How many, and how many each token goes to.
+    pub routing: Routing,
+    /// How they are chosen.
+    pub gate: GateConfig,
+    /// What every token passes through besides.
+    pub shared: Option<SharedConfig>,
+}
+
+/// How a checkpoint keeps experts.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum ExpertStorage {
+    /// Each a module of its own.
+    Listed,
+    /// One tensor for all, with biases, gate and up values alternating and clamped.
+    Stacked {
+        /// Bound on gate and up.
+        limit: f64,
+        /// Factor inside the sigmoid.
+        alpha: f64,
+    },
+}
+
+/// How experts are chosen.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct GateConfig {
+    /// What makes scores of logits.
+    pub scores: ScoreKind,
+    /// Whether logits are computed in single precision whatever the rest is in.
+    pub single_precision: bool,
+    /// Whether the projection has a bias.
+    pub bias: bool,
+    /// Whether a learned correction is added for the choice, not for the weight.
+    pub correction: bool,
+    /// Experts come from the best groups only.
+    pub groups: Option<GroupLimit>,
+}
+
+/// What makes scores of logits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ScoreKind {
+    /// Over all experts.
+    Softmax,
+    /// Each on its own.
+    Sigmoid,
+}
+
+/// The choice of groups of experts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct GroupLimit {
+    /// Groups.
+    pub groups: u64,
+    /// Groups a token may choose from.
+    pub keep: u64,
+    /// A group is as good as the sum of this many of its best scores.
+    pub best: u64,
+}
+
+/// Experts every token passes through: one block of their joint width.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SharedConfig {
+    /// How many they are, where the configuration counts them.
+    pub count: Option<u64>,
+    /// Their joint inner width.
+    pub inner: u64,
+    /// Whether a learned factor of each token weighs them.
+    pub gated: bool,
+}
+
+impl DecoderConfig {
+    /// Class of the published model.
+    pub fn class(&self) -> &'static str {
+        self.family.names.causal
+    }
+
+    /// Whether any layer mixes experts.
+    pub fn mixes_experts(&self) -> bool {
+        self.layers.iter().any(|layer| matches!(layer.feed_forward, FeedForwardConfig::Mixture(_)))
+    }
+}
+
+impl PartialEq for DecoderConfig {
+    fn eq(&self, other: &Self) -> bool {
+        std::ptr::eq(self.family, other.family)
+            && (self.vocabulary, self.width, self.heads, self.intermediate)
+                == (other.vocabulary, other.width, other.heads, other.intermediate)
+            && (&self.layers, self.norm, self.dtype) == (&other.layers, other.norm, other.dtype)
+            && (self.embedding_scale, self.tied_embeddings, self.logit_softcap)
+                == (other.embedding_scale, other.tied_embeddings, other.logit_softcap)
+    }
+}

@@ -1,0 +1,241 @@
+//! Fields nearly every family has, under the names nearly every family gives them.
+
+use types::{ActivationKind, AttentionDetail, DType, RotaryForm, RotaryLayout, RotaryScaling};
+
+use super::Family;
+use crate::config::ConfigProblem;
+use crate::config::decoder::{
+    AttentionConfig, DecoderConfig, FeedForwardConfig, GatedConfig, GroupedConfig, LayerConfig, NormConfig,
+    RotaryConfig,
+};
+use crate::config::fields::Fields;
+
+/// Most layers that are taken seriously: a decoder is built layer by layer.
+const MOST_LAYERS: u64 = 10_000;
+
+/// The sizes.
+#[derive(Clone, Debug)]
+pub(super) struct Sizes {
+    pub(super) vocabulary: u64,
+    pub(super) width: u64,
+    pub(super) layers: u64,
+    pub(super) heads: u64,
+    pub(super) key_value_heads: u64,
+    pub(super) head_width: u64,
+    pub(super) intermediate: u64,
+    pub(super) activation: ActivationKind,
+    pub(super) mlp_bias: bool,
+    pub(super) epsilon: f64,
+    pub(super) rotary: RotaryConfig,
+    pub(super) tied_embeddings: bool,
+    pub(super) dtype: DType,
+}
+
+impl Sizes {
+    pub(super) fn read(fields: &Fields<'_>) -> Result<Self, ConfigProblem> {
+        Self::read_with(fields, 10_000.0)
+    }
+
+    /// With the base of the angles that the family's class takes where the file states none.
+    pub(super) fn read_with(fields: &Fields<'_>, theta: f64) -> Result<Self, ConfigProblem> {
+        let heads = fields.size("num_attention_heads")?;
+        let width = fields.size("hidden_size")?;
+        let layers = fields.size("num_hidden_layers")?;
+        if layers > MOST_LAYERS {
+            return Err(fields.wrong("num_hidden_layers", layers, format!("at most {MOST_LAYERS}")));
+        }
+        let key_value_heads = fields.size_or("num_key_value_heads", heads)?;
+        fields.divides(("num_attention_heads", heads), ("num_key_value_heads", key_value_heads))?;
+        let head_width = match fields.optional_size("head_dim")? {
+            Some(head_width) => head_width,
+            None => {
+                fields.divides(("hidden_size", width), ("num_attention_heads", heads))?;
+                width / heads
+            }
+        };
+        Ok(Self {
+            vocabulary: fields.size("vocab_size")?,
+            width,
+            layers,
+            heads,
+            key_value_heads,
+            head_width,
+            intermediate: fields.size("intermediate_size")?,
+            activation: activation(fields)?,
+            mlp_bias: fields.flag_or("mlp_bias", false)?,
+            epsilon: fields.number_or("rms_norm_eps", 1e-6)?,
+            rotary: rotary(fields, theta, head_width)?,
+            tied_embeddings: fields.flag_or("tie_word_embeddings", false)?,
+            // What Hugging Face takes where a configuration does not say.
+            dtype: fields.dtype()?.unwrap_or(DType::Fp32),
+        })
+    }
+
+    /// The same with another width of a head.
+    pub(super) fn head_width(mut self, head_width: u64) -> Self {
+        self.rotary.width = self.rotary.width * head_width / self.head_width;
+        self.head_width = head_width;
+        self
+    }
+
+    /// Plain attention with grouped heads.
+    pub(super) fn grouped(&self) -> GroupedConfig {
+        GroupedConfig {
+            heads: self.heads,
+            key_value_heads: self.key_value_heads,
+            head_width: self.head_width,
+            input_bias: false,
+            output_bias: false,
+            fused: false,
+            head_norms: false,
+            rotary: self.rotary,
+            scale: 1.0 / (self.head_width as f64).sqrt(),
+            detail: AttentionDetail::default(),
+        }
+    }
+
+    /// A dense gated feed-forward.
+    pub(super) fn gated(&self) -> FeedForwardConfig {
+        FeedForwardConfig::Gated(self.gated_of(self.intermediate))
+    }
+
+    /// Gated feed-forward of an inner width.
+    pub(super) fn gated_of(&self, inner: u64) -> GatedConfig {
+        GatedConfig { inner, activation: self.activation, bias: self.mlp_bias, fused: false }
+    }
+
+    /// A decoder whose layers are all alike and dense.
+    pub(super) fn uniform(&self, family: &'static Family, attention: AttentionConfig) -> DecoderConfig {
+        self.decoder(family, |_| (attention, self.gated()))
+    }
+
+    /// A decoder whose layers `layer` makes.
+    pub(super) fn decoder(
+        &self,
+        family: &'static Family,
+        layer: impl Fn(usize) -> (AttentionConfig, FeedForwardConfig),
+    ) -> DecoderConfig {
+        let layers = (0..self.layers as usize).map(layer);
+        DecoderConfig {
+            family,
+            vocabulary: self.vocabulary,
+            width: self.width,
+            heads: self.heads,
+            intermediate: Some(self.intermediate),
+            layers: layers.map(|(attention, feed_forward)| LayerConfig { attention, feed_forward }).collect(),
+            norm: NormConfig { epsilon: self.epsilon, unit_offset: false, around: false },
+            embedding_scale: None,
+            tied_embeddings: self.tied_embeddings,
+            logit_softcap: None,
+            dtype: self.dtype,
+        }
+    }
+
+    /// Which layers attend through a window: by `layer_types`, or by the family's rule where that is absent.
+    pub(super) fn sliding(&self, fields: &Fields<'_>, rule: impl Fn(u64) -> bool) -> Result<Vec<bool>, ConfigProblem> {
+        let types = fields.text_list("layer_types")?;
+        if types.is_empty() {
+            return Ok((0..self.layers).map(rule).collect());
+        }
+        if types.len() as u64 != self.layers {
+            let expected = format!("{} entries, one for each layer", self.layers);
+            return Err(fields.wrong("layer_types", format!("a list of {}", types.len()), expected));
+        }
+        let kind = |text: &String| match text.as_str() {
+            "sliding_attention" => Ok(true),
+            "full_attention" => Ok(false),
+            _ => Err(fields.wrong("layer_types", format!("\"{text}\""), "`full_attention` or `sliding_attention`")),
+        };
+        types.iter().map(kind).collect()
+    }
+}
+
+impl GroupedConfig {
+    pub(super) fn with_window(mut self, window: Option<u64>) -> Self {
+        self.detail.window = window;
+        self
+    }
+}
+
+fn activation(fields: &Fields<'_>) -> Result<ActivationKind, ConfigProblem> {
+    for name in ["hidden_activation", "hidden_act"] {
+        if let Some(text) = fields.optional_text(name)? {
+            return activation_named(&text)
+                .ok_or_else(|| fields.wrong(name, format!("\"{text}\""), "silu, gelu, gelu_pytorch_tanh or relu"));
+        }
+    }
+    Ok(ActivationKind::Silu)
+}
+
+/// A nonlinearity by the name transformers gives it.
+pub(in crate::config) fn activation_named(text: &str) -> Option<ActivationKind> {
+    Some(match text {
+        "silu" | "swish" => ActivationKind::Silu,
+        "gelu" => ActivationKind::Gelu,
+        "gelu_pytorch_tanh" | "gelu_new" => ActivationKind::GeluTanh,
+        "quick_gelu" => ActivationKind::QuickGelu,
+        "relu" => ActivationKind::Relu,
+        _ => return None,
+    })
+}
+
+/// Rotary positions from `rope_parameters`, or from `rope_theta` and `rope_scaling` of older files.
+pub(super) fn rotary(fields: &Fields<'_>, theta: f64, head_width: u64) -> Result<RotaryConfig, ConfigProblem> {
+    let stated = match fields.optional_object("rope_parameters")? {
+        None => fields.optional_object("rope_scaling")?,
+        stated => stated,
+    };
+    let theta = fields.number_or("rope_theta", theta)?;
+    let theta = stated.as_ref().map_or(Ok(theta), |stated| stated.number_or("rope_theta", theta))?;
+    let partial = fields.number_or("partial_rotary_factor", 1.0)?;
+    let partial = stated.as_ref().map_or(Ok(partial), |stated| stated.number_or("partial_rotary_factor", partial))?;
+    let width = (head_width as f64 * partial) as u64;
+    if width == 0 || width > head_width || !width.is_multiple_of(2) {
+        let expected = format!("a share of the head width {head_width} that is an even number");
+        return Err(fields.wrong("partial_rotary_factor", partial, expected));
+    }
+    let form = match &stated {
+        None => RotaryForm::default(),
+        Some(stated) => RotaryForm { layout: RotaryLayout::Halves, scaling: scaling(fields, stated)? },
+    };
+    Ok(RotaryConfig { theta, width, form })
+}
+
+fn scaling(fields: &Fields<'_>, stated: &Fields<'_>) -> Result<RotaryScaling, ConfigProblem> {
+    let kind = match stated.optional_text("rope_type")? {
+        None => stated.optional_text("type")?,
+        kind => kind,
+    };
+    let longest = fields.number_or("max_position_embeddings", 2048.0)?;
+    let original = stated.number_or("original_max_position_embeddings", longest)?;
+    Ok(match kind.as_deref() {
+        None | Some("default" | "mrope") => RotaryScaling::None,
+        Some("linear") => RotaryScaling::Linear { factor: stated.number("factor")? },
+        Some("llama3") => RotaryScaling::Llama3 {
+            factor: stated.number("factor")?,
+            low: stated.number("low_freq_factor")?,
+            high: stated.number("high_freq_factor")?,
+            original,
+        },
+        Some("yarn") => {
+            let factor = stated.number("factor")?;
+            let stretch = |scale: f64| if factor <= 1.0 { 1.0 } else { 0.1 * scale * factor.ln() + 1.0 };
+            let [mscale, all] = [stated.number_or("mscale", 0.0)?, stated.number_or("mscale_all_dim", 0.0)?];
+            let magnitude = if mscale > 0.0 && all > 0.0 { stretch(mscale) / stretch(all) } else { stretch(1.0) };
+            RotaryScaling::Yarn {
+                factor,
+                fast: stated.number_or("beta_fast", 32.0)?,
+                slow: stated.number_or("beta_slow", 1.0)?,
+                original,
+                magnitude: stated.number_or("attention_factor", magnitude)?,
+                truncate: stated.flag_or("truncate", true)?,
+            }
+        }
+        Some("dynamic") => RotaryScaling::Other("dynamic"),
+        Some("longrope" | "su") => RotaryScaling::Other("longrope"),
+        Some(other) => {
+            let expected = "default, linear, llama3, yarn, dynamic, longrope or mrope";
+            return Err(stated.wrong("rope_type", format!("\"{other}\""), expected));
+        }
+    })
+}
