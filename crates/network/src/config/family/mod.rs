@@ -1,15 +1,36 @@
 //! Families of decoders: one reader each. A reader names the classes of the published model and chooses parts.
 
+mod mixture;
 mod names;
 mod sizes;
 
+pub(super) mod deepseek;
 pub(crate) mod deepseek_ocr;
+pub(super) mod gemma;
+pub(super) mod gpt_oss;
 pub(super) mod llama;
 pub(super) mod mistral;
+pub(super) mod mixtral;
+pub(super) mod phi;
 pub(super) mod qwen;
+pub(super) mod qwen_moe;
 
 pub(crate) use names::{Definitions, Family, Names};
 
 /// Every family, for the descriptions of its classes.
-pub(crate) const FAMILIES: &[&Family] =
-    &[&llama::FAMILY, &mistral::FAMILY, &qwen::QWEN2, &qwen::QWEN3, &deepseek_ocr::FAMILY];
+pub(crate) const FAMILIES: &[&Family] = &[
+    &llama::FAMILY,
+    &mistral::FAMILY,
+    &qwen::QWEN2,
+    &qwen::QWEN3,
+    &mixtral::FAMILY,
+    &qwen_moe::QWEN2,
+    &qwen_moe::QWEN3,
+    &deepseek::V2,
+    &deepseek::V3,
+    &phi::FAMILY,
+    &gemma::GEMMA2,
+    &gemma::GEMMA3,
+    &gpt_oss::FAMILY,
+    &deepseek_ocr::FAMILY,
+];

@@ -185,7 +185,16 @@ pub(super) fn rotary(fields: &Fields<'_>, theta: f64, head_width: u64) -> Result
         None => fields.optional_object("rope_scaling")?,
         stated => stated,
     };
-    let theta = fields.number_or("rope_theta", theta)?;
+    rotary_of(fields, stated.as_ref(), fields.number_or("rope_theta", theta)?, head_width)
+}
+
+/// Rotary positions as `stated`, with the base `theta` where that has none.
+pub(super) fn rotary_of(
+    fields: &Fields<'_>,
+    stated: Option<&Fields<'_>>,
+    theta: f64,
+    head_width: u64,
+) -> Result<RotaryConfig, ConfigProblem> {
     let theta = stated.as_ref().map_or(Ok(theta), |stated| stated.number_or("rope_theta", theta))?;
     let partial = fields.number_or("partial_rotary_factor", 1.0)?;
     let partial = stated.as_ref().map_or(Ok(partial), |stated| stated.number_or("partial_rotary_factor", partial))?;
@@ -194,7 +203,7 @@ pub(super) fn rotary(fields: &Fields<'_>, theta: f64, head_width: u64) -> Result
         let expected = format!("a share of the head width {head_width} that is an even number");
         return Err(fields.wrong("partial_rotary_factor", partial, expected));
     }
-    let form = match &stated {
+    let form = match stated {
         None => RotaryForm::default(),
         Some(stated) => RotaryForm { layout: RotaryLayout::Halves, scaling: scaling(fields, stated)? },
     };

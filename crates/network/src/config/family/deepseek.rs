@@ -1,0 +1,151 @@
+//! DeepSeek-V2 and V3: latent attention, and experts chosen from the best groups.
+
+use types::{RotaryForm, RotaryLayout, RotaryScaling};
+
+use super::mixture::{PLAIN_GATE, mixture, shared};
+use super::sizes::{Sizes, rotary};
+use super::{Definitions, Family, Names, names::names};
+use crate::config::ConfigProblem;
+use crate::config::decoder::{
+    AttentionConfig, DecoderConfig, FeedForwardConfig, GateConfig, GroupLimit, LatentConfig, MixtureConfig,
+    RotaryConfig, ScoreKind,
+};
+use crate::config::fields::Fields;
+
+const LATENT: Definitions = Definitions {
+    attention: "y = o_proj(softmax(q k^T * scale, causal) v); k and v are kv_b_proj of cached latent vectors, k beside a \
+                cached rotated part that all heads share",
+    mixture: "y = sum over the chosen experts of score * expert(x), plus shared_experts(x), which every token passes \
+              through",
+    ..Definitions::COMMON
+};
+
+pub(crate) const V2: Family = Family {
+    home: "transformers.models.deepseek_v2.modeling_deepseek_v2",
+    names: Names {
+        mixture: "DeepseekV2Moe",
+        gate: "DeepseekV2TopkRouter",
+        shared_module: "shared_experts",
+        ..names!("DeepseekV2")
+    },
+    definitions: Definitions {
+        gate: "scores = softmax(x W^T) in single precision; the k best experts of each token, from the best groups only \
+               where there are groups",
+        ..LATENT
+    },
+};
+
+pub(crate) const V3: Family = Family {
+    home: "transformers.models.deepseek_v3.modeling_deepseek_v3",
+    names: Names {
+        mixture: "DeepseekV3MoE",
+        gate: "DeepseekV3TopkRouter",
+        shared_module: "shared_experts",
+        ..names!("DeepseekV3")
+    },
+    definitions: Definitions {
+        gate: "scores = sigmoid(x W^T) in single precision; the k best experts of each token by score plus correction, \
+               from the groups whose two best add up to most",
+        ..LATENT
+    },
+};
+
+pub(in crate::config) fn read_v2(fields: &Fields<'_>) -> Result<DecoderConfig, ConfigProblem> {
+    let method = fields.optional_text("topk_method")?.unwrap_or_else(|| "greedy".to_owned());
+    let groups = match method.as_str() {
+        "greedy" => None,
+        "group_limited_greedy" => Some(groups(fields, 1)?),
+        other => {
+            let expected = "\"greedy\" or \"group_limited_greedy\"";
+            return Err(fields.wrong("topk_method", format!("\"{other}\""), expected));
+        }
+    };
+    let gate = GateConfig { single_precision: true, groups, ..PLAIN_GATE };
+    read(fields, &V2, gate, [0, 2])
+}
+
+pub(in crate::config) fn read_v3(fields: &Fields<'_>) -> Result<DecoderConfig, ConfigProblem> {
+    let gate = GateConfig {
+        scores: ScoreKind::Sigmoid,
+        single_precision: true,
+        correction: true,
+        groups: Some(groups(fields, 2)?),
+        ..PLAIN_GATE
+    };
+    read(fields, &V3, gate, [3, 1])
+}
+
+fn groups(fields: &Fields<'_>, best: u64) -> Result<GroupLimit, ConfigProblem> {
+    let (groups, keep) = (fields.size("n_group")?, fields.size("topk_group")?);
+    if keep > groups {
+        return Err(fields.wrong("topk_group", keep, format!("at most `n_group` ({groups})")));
+    }
+    let experts = fields.size("n_routed_experts")?;
+    fields.divides(("n_routed_experts", experts), ("n_group", groups))?;
+    if best > experts / groups {
+        return Err(fields.wrong("n_group", groups, format!("groups of at least {best} of the {experts} experts")));
+    }
+    Ok(GroupLimit { groups, keep, best })
+}
+
+/// `defaults`: dense layers at the front and shared experts, where the file does not say.
+fn read(
+    fields: &Fields<'_>,
+    family: &'static Family,
+    gate: GateConfig,
+    defaults: [u64; 2],
+) -> Result<DecoderConfig, ConfigProblem> {
+    let sizes = Sizes::read(fields)?;
+    let first = fields.count_or("first_k_dense_replace", defaults[0])?;
+    let inner = fields.size("moe_intermediate_size")?;
+    let experts = ("n_routed_experts", fields.size("n_routed_experts")?);
+    let mut mixture = MixtureConfig {
+        gate,
+        shared: shared(fields.count_or("n_shared_experts", defaults[1])?, inner),
+        ..mixture(fields, &sizes, experts, inner)?
+    };
+    // V2's code leaves the scores as they are; V3's scales them to sum to one.
+    mixture.routing.normalise = gate.scores == ScoreKind::Sigmoid && fields.flag_or("norm_topk_prob", true)?;
+    mixture.routing.scale = fields.number_or("routed_scaling_factor", 1.0)?;
+    let attention = AttentionConfig::Latent(latent(fields, &sizes)?);
+    Ok(sizes.decoder(family, |index| {
+        let dense = (index as u64) < first;
+        (attention, if dense { sizes.gated() } else { FeedForwardConfig::Mixture(mixture) })
+    }))
+}
+
+fn latent(fields: &Fields<'_>, sizes: &Sizes) -> Result<LatentConfig, ConfigProblem> {
+    let [plain_width, rotary_width] =
+        [fields.size_or("qk_nope_head_dim", 128)?, fields.size_or("qk_rope_head_dim", 64)?];
+    let stated = rotary(fields, 10_000.0, rotary_width)?;
+    let form = RotaryForm { layout: RotaryLayout::Interleaved, ..stated.form };
+    // Stretched angles come with sharper scores: the published code multiplies the scale by this squared.
+    let stretch = match (form.scaling, stated_mscale(fields)?) {
+        (RotaryScaling::Yarn { factor, .. }, Some(all)) if factor > 1.0 => 0.1 * all * factor.ln() + 1.0,
+        _ => 1.0,
+    };
+    let query_rank = match fields.states("q_lora_rank") {
+        true => fields.optional_size("q_lora_rank")?,
+        false => Some(1536),
+    };
+    Ok(LatentConfig {
+        heads: sizes.heads,
+        query_rank,
+        latent: fields.size_or("kv_lora_rank", 512)?,
+        plain_width,
+        rotary_width,
+        value_width: fields.size_or("v_head_dim", 128)?,
+        bias: fields.flag_or("attention_bias", false)?,
+        rotary: RotaryConfig { form, ..stated },
+        scale: stretch * stretch / ((plain_width + rotary_width) as f64).sqrt(),
+    })
+}
+
+fn stated_mscale(fields: &Fields<'_>) -> Result<Option<f64>, ConfigProblem> {
+    for name in ["rope_parameters", "rope_scaling"] {
+        if let Some(stated) = fields.optional_object(name)? {
+            return stated.optional_number("mscale_all_dim");
+        }
+    }
+    Ok(None)
+}
