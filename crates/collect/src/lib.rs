@@ -6,6 +6,7 @@ pub mod calibrate;
 pub mod child;
 pub mod doctor;
 pub mod environment;
+pub mod rank;
 pub mod run;
 pub mod tool;
 

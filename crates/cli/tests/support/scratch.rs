@@ -18,6 +18,7 @@ pub(crate) struct Output {
 /// A scratch folder with a home of its own, so that nothing is kept in the tester's.
 pub(crate) struct Scratch(TempDir);
 
+#[allow(dead_code, reason = "each test file takes what it needs")]
 impl Scratch {
     pub(crate) fn new() -> Self {
         Self(TempDir::new().unwrap())

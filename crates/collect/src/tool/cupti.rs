@@ -93,6 +93,12 @@ fn interface_version(path: &Path) -> Result<u32, String> {
     // SAFETY: the symbol of that name has this type in every release: `CUptiResult cuptiGetVersion(uint32_t *)`, the
     // result being a C enum.
     let ask = unsafe { std::mem::transmute::<*mut libc::c_void, extern "C" fn(*mut u32) -> libc::c_int>(symbol) };
+    // Some releases (13.2) look for the driver before they answer, and where there is none call themselves until the stack
+    // is full.
+    // SAFETY: the name is a C string; the driver's library is made to be loaded into any process.
+    if unsafe { libc::dlopen(c"libcuda.so.1".as_ptr(), libc::RTLD_LAZY | libc::RTLD_LOCAL) }.is_null() {
+        return Err(format!("it is of no use without the driver: {}", loader_message()));
+    }
     let mut version = 0;
     // The library stays loaded: it may have registered things that point into it.
     match ask(&raw mut version) {

@@ -133,6 +133,14 @@ pub enum ProfileError {
         /// Where in Python.
         traceback: Option<String>,
     },
+    /// Another rank is not there.
+    #[error("rank {rank}: {problem}")]
+    Rank {
+        /// Which.
+        rank: u32,
+        /// What is wrong.
+        problem: String,
+    },
     /// The model.
     #[error(transparent)]
     Model(#[from] ModelError),

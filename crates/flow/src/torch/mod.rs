@@ -5,12 +5,15 @@
 //! for the native engine, and work is modelled by the same meter.
 
 mod ask;
+mod ranks;
 mod records;
 mod session;
 mod subject;
 
 use std::path::{Path, PathBuf};
 
+use analysis::ProfileRecords;
+use collect::rank::Rank;
 use collect::run::{Outcome, RunFolder};
 use collect::tool::torch::{DRIVER, DriverFiles, interpreter, launch};
 use serde::Deserialize;
@@ -102,9 +105,20 @@ pub fn profile(
     progress(Progress::Doing("looking at the machine"));
     let environment = crate::environment::capture(request.profile.config_dir.as_deref())?;
     let device = Some(request.profile.device.clone());
+    let rank = Rank::of_this_process();
+    let given = Given { model, request, environment, config_yaml, python, named, rank };
+    if let Some(rank) = rank {
+        let Some(out) = run.out.clone() else {
+            let expected = "a folder that all ranks share: they meet there";
+            return Err(ProfileError::Setting { key: "--out", expected, found: "not set".to_owned() });
+        };
+        if rank.rank > 0 {
+            let samples = ranks::leave_part(&out, rank, &given, &mut inputs, progress, stop)?;
+            return Ok(part(model, samples, inputs.document(), out));
+        }
+    }
     let mut folder = RunFolder::create(RunRequest { model: Some(model.id.clone()), device, ..run })?;
     let path = folder.path().to_owned();
-    let given = Given { model, request, environment, config_yaml, python, named };
     match filled(&mut folder, &given, &mut inputs, progress, stop) {
         Ok((metrics, set, mut missing)) => {
             missing.extend(inputs.problems());
@@ -156,6 +170,16 @@ struct Given<'a> {
     config_yaml: &'a str,
     python: PathBuf,
     named: Option<types::Hardware>,
+    /// Which process of several this is.
+    rank: Option<Rank>,
+}
+
+/// What a rank other than the first has to show: its own times. The report is rank 0's.
+fn part(model: &TorchModel, samples: Vec<Sample>, inputs: InputSet, folder: PathBuf) -> Profile {
+    let mut metrics = analysis::profile(&ProfileRecords { samples, ..ProfileRecords::empty() });
+    metrics.run.engine = "torch".to_owned();
+    metrics.run.model = Some(model.id.clone());
+    Profile { metrics, inputs, folder, missing: Vec::new() }
 }
 
 fn check(request: &TorchRequest) -> Result<(), ProfileError> {
@@ -251,7 +275,10 @@ fn filled(
     let told = Told { model, request, asked: &asked, session: &session, named: given.named.as_ref() };
     let processed = records::metrics(&told, folder.id(), trace.as_deref(), progress)?;
     missing.extend(processed.missing);
-    let metrics = processed.metrics;
+    let mut metrics = processed.metrics;
+    if let Some(rank) = given.rank {
+        missing.extend(ranks::gather(folder, rank, &mut metrics, progress, stop)?);
+    }
     folder.write_json("metrics.json", &metrics)?;
     folder.end_step("analyse")?;
 

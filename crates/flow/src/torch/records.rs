@@ -168,27 +168,27 @@ impl Told<'_> {
 
     fn device(&self, progress: &mut dyn FnMut(Progress<'_>)) -> Result<RanOn, ProfileError> {
         let said = self.session.device.as_ref();
-        let id = said.map_or("cpu", |device| device.id.as_str());
-        let number = id.strip_prefix("cuda:").and_then(|number| number.parse().ok());
-        let Some(number) = number else {
+        let text = said.map_or("cpu", |device| device.id.as_str());
+        let id = device_id(text);
+        if id == DeviceId::cpu() {
             let processor = match self.named {
                 Some(named) => named.clone(),
                 None => processor(progress)?,
             };
             let entry = Device {
-                id: DeviceId::cpu(),
+                id,
                 name: processor.name.clone(),
                 uuid: None,
                 hardware: Some(processor.id.clone()),
                 memory_bytes: Some(processor.memory_bytes),
             };
             return Ok(RanOn { entry, hardware: Some(processor) });
-        };
-        let name = said.and_then(|device| device.name.clone()).unwrap_or_else(|| id.to_owned());
+        }
+        let name = said.and_then(|device| device.name.clone()).unwrap_or_else(|| text.to_owned());
         let catalogue = crate::hardware::catalogue(self.request.profile.config_dir.as_deref())?;
         let hardware = self.named.cloned().or_else(|| catalogue.find(&name).ok().cloned());
         let entry = Device {
-            id: DeviceId::cuda(number),
+            id,
             name,
             uuid: said.and_then(|device| device.uuid.clone()),
             hardware: hardware.as_ref().map(|hardware| hardware.id.clone()),
@@ -283,6 +283,12 @@ impl Told<'_> {
         };
         self.session.flops.iter().map(check).collect()
     }
+}
+
+/// A device as torch names it.
+pub(super) fn device_id(text: &str) -> DeviceId {
+    let number = text.strip_prefix("cuda:").and_then(|number| number.parse().ok());
+    number.map_or_else(DeviceId::cpu, DeviceId::cuda)
 }
 
 /// Element type of the arithmetic, in words.

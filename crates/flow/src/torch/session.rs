@@ -93,6 +93,13 @@ pub(super) fn run(
 }
 
 impl Session {
+    /// A session from its lines.
+    pub(super) fn read(lines: &str) -> Self {
+        let mut session = Self::default();
+        lines.lines().for_each(|line| session.take(line, &mut |_| {}));
+        session
+    }
+
     /// Takes one line in.
     fn take(&mut self, line: &str, progress: &mut dyn FnMut(Progress<'_>)) {
         let _ = writeln!(self.lines, "{line}");

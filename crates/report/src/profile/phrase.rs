@@ -131,6 +131,12 @@ pub(super) fn environment(metrics: &Metrics, environment: &Environment) -> Vec<S
     lines.extend(environment.memory.total_bytes.map(|memory| format!("memory: {memory}")));
     lines.extend(environment.operating_system.name.as_deref().map(|name| format!("operating system: {}", prose(name))));
     lines.extend(environment.tools.driver.as_deref().map(|driver| format!("driver: {}", prose(driver))));
+    let frameworks = &environment.frameworks;
+    if let Some(torch) = frameworks.torch.as_deref().filter(|_| metrics.run.engine == "torch") {
+        let cuda = frameworks.torch_cuda.as_deref().map(|cuda| format!(", CUDA {}", prose(cuda))).unwrap_or_default();
+        let library = frameworks.transformers.as_deref().map(|found| format!(", transformers {}", prose(found)));
+        lines.push(format!("PyTorch {}{cuda}{}", prose(torch), library.unwrap_or_default()));
+    }
     lines.push(format!("llm-perf {}", prose(&environment.tool_version)));
     if let Some(git) = &environment.git {
         let changed = if git.dirty == Some(true) { ", with changes" } else { "" };

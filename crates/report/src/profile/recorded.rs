@@ -85,7 +85,8 @@ pub(super) fn flop_checks(page: &mut Page, metrics: &Metrics) {
         Column::text("counted with"),
     ]);
     for check in &metrics.flop_checks {
-        let difference = check.difference.map(|share| format!("{share:+.1e}"));
+        let difference =
+            check.difference.map(|share| if share == 0.0 { "none".into() } else { format!("{share:+.1e}") });
         table.row([
             code(&check.input),
             check.stage.to_string(),

@@ -218,7 +218,7 @@ mod tests {
         assert!(matches!(events.first(), Some(Event::Hello { protocol: super::super::PROTOCOL, .. })));
         assert_eq!(events.last(), Some(&Event::Done));
         let samples = events.iter().filter(|event| matches!(event, Event::Sample(_))).count();
-        assert_eq!(samples, 4);
+        assert_eq!(samples, 3);
     }
 
     #[test]

@@ -1,0 +1,244 @@
+//! `llm-perf profile --engine torch`: a recorded session replayed by a fake interpreter, and everything that can go wrong.
+//!
+//! What a real interpreter does is in `torch_live.rs`.
+
+#![cfg(unix)]
+
+#[path = "support/scratch.rs"]
+mod scratch;
+mod support;
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use scratch::{Output, Scratch};
+
+fn tests() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests")
+}
+
+fn fixture(name: &str) -> PathBuf {
+    tests().join("fixtures/torch").join(name)
+}
+
+/// The settings the recorded session ran with.
+const RECORDED: [&str; 4] =
+    ["dataset/sampling=sampling.smoke", "infer.seq_len=32", "infer.max_new_tokens=4", "dataset.sampling.repeats=2"];
+
+/// A call with the fake interpreter, replaying `session`.
+struct Replay {
+    command: Command,
+}
+
+impl Replay {
+    fn new(scratch: &Scratch, arguments: &[&str]) -> Self {
+        let fixed = ["profile", "--engine", "torch", "--out", "run"];
+        let mut command = scratch.command(&[&fixed, arguments].concat());
+        command.env("LLM_PERF_PYTHON", tests().join("fake/python3")).env("FAKE_TORCH", "2.11.0");
+        command.env("FAKE_SESSION", fixture("session.jsonl")).env("FAKE_TRACE", fixture("trace.json.gz"));
+        Self { command }
+    }
+
+    fn with(mut self, name: &str, value: impl AsRef<std::ffi::OsStr>) -> Self {
+        self.command.env(name, value);
+        self
+    }
+
+    /// Replays these lines in place of the recorded ones.
+    fn saying(self, scratch: &Scratch, lines: &[String]) -> Self {
+        let file = scratch.path("session.jsonl");
+        std::fs::write(&file, lines.join("\n") + "\n").unwrap();
+        self.with("FAKE_SESSION", file)
+    }
+
+    fn run(self) -> Output {
+        Output::of(self.command)
+    }
+}
+
+/// The recorded session up to and with the so-manieth line that contains `mark`.
+fn until(mark: &str, count: usize) -> Vec<String> {
+    let text = std::fs::read_to_string(fixture("session.jsonl")).unwrap();
+    let mut left = count;
+    let mut lines = Vec::new();
+    for line in text.lines() {
+        lines.push(line.to_owned());
+        left -= usize::from(line.contains(mark));
+        if left == 0 {
+            break;
+        }
+    }
+    lines
+}
+
+fn failed(kind: &str, message: &str, traceback: &str) -> String {
+    serde_json::json!({"event": "failed", "kind": kind, "message": message, "traceback": traceback}).to_string()
+}
+
+#[test]
+fn a_recorded_session_becomes_the_whole_bundle() {
+    let scratch = Scratch::new();
+    let arguments: Vec<&str> =
+        ["--model", "decoder-tiny", "--predictions", "--check-flops"].into_iter().chain(RECORDED).collect();
+    let output = Replay::new(&scratch, &arguments).run();
+    assert_eq!(output.code, 0, "{}", output.stderr);
+    scratch.assert_whole_bundle("run");
+    for name in
+        ["kernels.md", "predictions.jsonl", "trace/torch.json.gz", "logs/torch-driver.py", "logs/torch-events.jsonl"]
+    {
+        assert!(scratch.path("run").join(name).metadata().unwrap().len() > 0, "{name}");
+    }
+    let metrics = scratch.json("run", "metrics.json");
+    assert_eq!(metrics["run"]["engine"], "torch");
+    assert_eq!(metrics["samples"].as_array().unwrap().iter().filter(|one| one["warmup"] == false).count(), 4);
+    let stage = |name: &str| {
+        let stages = metrics["stages"].as_array().unwrap();
+        stages.iter().find(|stage| stage["name"] == name).unwrap().clone()
+    };
+    let wall = |name: &str| stage(name)["wall_ns"].as_i64().unwrap();
+    assert_eq!(wall("prefill") + wall("decode"), metrics["totals"]["wall_ns"].as_i64().unwrap());
+    // Whether that is a share of what this processor can do depends on how busy it is.
+    assert!(metrics["work_per_stage"]["prefill"]["flops_matrix"].as_u64().unwrap() > 0);
+    assert!(metrics["peak"]["flops"].is_f64());
+    assert!(metrics["operators"].as_array().unwrap().iter().any(|one| one["name"] == "aten::mm"));
+    assert!(metrics["overhead"]["share"].is_f64());
+    assert!(metrics["trace"]["traced_pass"]["stages"]["prefill"].is_i64());
+    for check in metrics["flop_checks"].as_array().unwrap() {
+        assert!(check["difference"].as_f64().unwrap().abs() < 1e-3, "{check}");
+    }
+    assert_eq!(metrics["flop_checks"].as_array().unwrap().len(), 2);
+    let report = scratch.text("run", "report.md");
+    for part in ["model against counter", "Recorded pass", "Memory", "Per-Stage Timings"] {
+        assert!(report.contains(part), "{part}");
+    }
+}
+
+#[test]
+fn a_model_that_prints_garbage_breaks_nothing() {
+    let scratch = Scratch::new();
+    let output = Replay::new(&scratch, &RECORDED).with("FAKE_NOISE", "{\"event\": \"done\"}\n\u{1b}[31mgarbage").run();
+    assert_eq!(output.code, 0, "{}", output.stderr);
+    assert!(scratch.text("run", "logs/torch.stdout").contains("garbage"));
+    assert!(!output.stdout.contains("garbage") && !output.stderr.contains("garbage"));
+}
+
+#[test]
+fn a_driver_killed_mid_run_leaves_what_it_measured_as_partial() {
+    let scratch = Scratch::new();
+    let lines = until("\"pass\": \"measure\"", 3);
+    let output = Replay::new(&scratch, &RECORDED).saying(&scratch, &lines).with("FAKE_END", "kill").run();
+    assert_eq!(output.code, 3, "{}", output.stderr);
+    assert!(output.stderr.contains("was ended by signal 9"), "{}", output.stderr);
+    let manifest = scratch.manifest("run");
+    assert_eq!(manifest["status"], "partial");
+    assert!(manifest["reasons"][0].as_str().unwrap().contains("inferences"), "{manifest}");
+    assert_eq!(scratch.json("run", "metrics.json")["aggregates"]["stage_ms"]["prefill"]["n"], 1);
+}
+
+#[test]
+fn a_driver_killed_before_it_measured_fails_and_says_how_far_it_came() {
+    let scratch = Scratch::new();
+    let output = Replay::new(&scratch, &RECORDED).saying(&scratch, &until("hello", 1)).with("FAKE_END", "kill").run();
+    assert_eq!(output.code, 1, "{}", output.stderr);
+    assert!(output.stderr.contains("signal 9") && output.stderr.contains("before the model ran"), "{}", output.stderr);
+    assert_eq!(scratch.manifest("run")["status"], "failed");
+    assert!(scratch.path("run").join("logs/torch.argv").is_file());
+}
+
+#[test]
+fn every_trouble_of_the_model_is_told_with_its_traceback_and_the_next_step() {
+    let traceback = "Traceback (most recent call last):\n  File \"model.py\", line 3, in forward\n";
+    let cases = [
+        ("import", "ModuleNotFoundError: No module named 'flash_attn'", 1, "lacks a package"),
+        ("memory", "OutOfMemoryError: CUDA out of memory. Tried to allocate 20.00 GiB", 1, "less memory"),
+        ("model", "RuntimeError: mat1 and mat2 shapes cannot be multiplied", 1, ""),
+        ("remote_code", "models/x brings Python code of its own", 2, "--trust-remote-code"),
+        ("factory", "my_models has no `build`", 1, "a factory takes nothing"),
+        ("device", "cuda:7 is not there: torch finds 1 CUDA devices", 2, ""),
+        ("transformers", "this model needs transformers: No module named 'transformers'", 1, "install transformers"),
+    ];
+    for (kind, message, code, hint) in cases {
+        let scratch = Scratch::new();
+        let mut lines = until("hello", 1);
+        lines.push(failed(kind, message, traceback));
+        let output = Replay::new(&scratch, &RECORDED).saying(&scratch, &lines).with("FAKE_END", "1").run();
+        assert_eq!(output.code, code, "{kind}: {}", output.stderr);
+        assert!(output.stderr.contains(message) && output.stderr.contains(hint), "{kind}: {}", output.stderr);
+        assert!(output.stderr.contains("  | Traceback (most recent call last):"), "{kind}: {}", output.stderr);
+        let manifest = scratch.manifest("run");
+        assert_eq!(manifest["status"], "failed", "{kind}");
+        assert!(manifest["reasons"][0].as_str().unwrap().contains(message), "{kind}: {manifest}");
+    }
+}
+
+#[test]
+fn memory_that_runs_out_after_some_runs_keeps_those_runs() {
+    let scratch = Scratch::new();
+    let mut lines = until("\"pass\": \"measure\"", 3);
+    lines.push(failed("memory", "OutOfMemoryError: CUDA out of memory", "Traceback: here"));
+    let output = Replay::new(&scratch, &RECORDED).saying(&scratch, &lines).with("FAKE_END", "1").run();
+    assert_eq!(output.code, 3, "{}", output.stderr);
+    assert!(scratch.text("run", "report.md").contains("Per-Stage Timings"));
+}
+
+#[test]
+fn no_python_and_no_torch_are_found_before_a_folder_is_made() {
+    let scratch = Scratch::new();
+    std::fs::create_dir(scratch.path("bin")).unwrap();
+    let without = |change: &dyn Fn(&mut Command)| {
+        let mut replay = Replay::new(&scratch, &RECORDED);
+        change(&mut replay.command);
+        replay.run()
+    };
+    let bin = scratch.path("bin");
+    let no_python = without(&|command| {
+        command.env_remove("LLM_PERF_PYTHON").env("PATH", &bin);
+    });
+    assert_eq!(no_python.code, 1, "{}", no_python.stderr);
+    assert!(no_python.stderr.contains("there is no python3 on PATH"), "{}", no_python.stderr);
+    let no_torch = without(&|command| {
+        command.env("FAKE_TORCH", "");
+    });
+    assert_eq!(no_torch.code, 1, "{}", no_torch.stderr);
+    assert!(no_torch.stderr.contains("no interpreter here has torch"), "{}", no_torch.stderr);
+    assert!(no_torch.stderr.contains("--python"), "{}", no_torch.stderr);
+    let named = without(&|command| {
+        command.args(["--python", "/nowhere/python"]);
+    });
+    assert_eq!(named.code, 2, "{}", named.stderr);
+    assert!(!scratch.path("run").exists());
+}
+
+#[test]
+fn what_names_no_model_is_wrong_usage_and_leaves_no_folder() {
+    let scratch = Scratch::new();
+    std::fs::create_dir(scratch.path("empty")).unwrap();
+    let cases = [
+        (vec!["--model", "./empty"], "has no config.json"),
+        (vec!["--model", "nobody/owns-this"], "is not on disk"),
+        (vec!["--model", "lama-3-8b"], "no built-in model"),
+        (vec!["--model", "decoder-tiny", "--device", "gpu"], "`cpu`, `cuda:N` or `auto`"),
+        (vec!["--model", "decoder-tiny", "infer.temperature=0.7"], "infer.temperature"),
+        (vec!["--model", "decoder-tiny", "--module-ranges", "deep"], "depth=N"),
+    ];
+    for (arguments, message) in cases {
+        let output = Replay::new(&scratch, &arguments).with("HF_HUB_CACHE", scratch.path("empty")).run();
+        assert_eq!(output.code, 2, "{arguments:?}: {}", output.stderr);
+        assert!(output.stderr.contains(message), "{arguments:?}: {}", output.stderr);
+        assert!(!scratch.path("run").exists(), "{arguments:?}");
+    }
+}
+
+#[test]
+fn the_bare_workload_leaves_nothing_behind() {
+    let scratch = Scratch::new();
+    let mut command = scratch.command(&[&["workload", "--engine", "torch", "--json"], &RECORDED[..]].concat());
+    command.env("LLM_PERF_PYTHON", tests().join("fake/python3")).env("FAKE_TORCH", "2.11.0");
+    command.env("FAKE_SESSION", fixture("session.jsonl"));
+    let output = Output::of(command);
+    assert_eq!(output.code, 0, "{}", output.stderr);
+    let start = output.stdout.find('{').unwrap();
+    let times: serde_json::Value = serde_json::from_str(&output.stdout[start..]).unwrap();
+    assert!(times["samples"].as_array().unwrap().len() >= 4);
+    assert_eq!(std::fs::read_dir(scratch.path("")).unwrap().count(), 0);
+}

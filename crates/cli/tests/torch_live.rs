@@ -1,0 +1,143 @@
+//! The driver in a real interpreter, where one with torch is there. Elsewhere `torch.rs` replays a recorded session, and
+//! these tests say that they did not run.
+
+#![cfg(unix)]
+
+#[path = "support/scratch.rs"]
+mod scratch;
+mod support;
+
+use std::path::PathBuf;
+use std::process::Command;
+
+use scratch::{Output, Scratch};
+
+/// An interpreter that imports `package`.
+fn python(package: &str) -> Option<PathBuf> {
+    let named = std::env::var_os("LLM_PERF_PYTHON").map(PathBuf::from);
+    let program = named.unwrap_or_else(|| PathBuf::from("python3"));
+    let imports = Command::new(&program).args(["-c", &format!("import torch, {package}")]).output().ok()?;
+    if !imports.status.success() {
+        eprintln!("not checked: {} does not import torch and {package}", program.display());
+        return None;
+    }
+    Some(program)
+}
+
+fn run(scratch: &Scratch, python: &PathBuf, arguments: &[&str]) -> Output {
+    let mut command = scratch.command(&[&["profile", "--engine", "torch", "--out", "run"], arguments].concat());
+    command.arg("--python").arg(python);
+    Output::of(command)
+}
+
+const QUICK: [&str; 2] = ["dataset/sampling=sampling.smoke", "pipeline.torch_profiler.warmup_rounds=0"];
+
+#[test]
+fn the_dummy_resnet_runs_in_torch_alone() {
+    let Some(python) = python("json") else { return };
+    let scratch = Scratch::new();
+    let arguments =
+        [&["--model", "dummy-shallow-resnet", "--device", "cpu", "infer.image_size=16"], &QUICK[..]].concat();
+    let output = run(&scratch, &python, &arguments);
+    assert_eq!(output.code, 0, "{}", output.stderr);
+    scratch.assert_whole_bundle("run");
+    let metrics = scratch.json("run", "metrics.json");
+    assert!(metrics["work_per_stage"]["prefill"]["flops_matrix"].as_u64().unwrap() > 0);
+    assert!(metrics["operators"].as_array().unwrap().iter().any(|one| one["name"] == "aten::conv2d"));
+}
+
+#[test]
+fn a_model_of_transformers_is_made_from_its_config_and_counts_the_same_flops() {
+    let Some(python) = python("transformers") else { return };
+    let scratch = Scratch::new();
+    let arguments =
+        ["--model", "decoder-tiny", "--device", "cpu", "--check-flops", "infer.seq_len=24", "infer.max_new_tokens=3"];
+    let output = run(&scratch, &python, &[&arguments[..], &QUICK].concat());
+    assert_eq!(output.code, 0, "{}", output.stderr);
+    scratch.assert_whole_bundle("run");
+    let metrics = scratch.json("run", "metrics.json");
+    let checks = metrics["flop_checks"].as_array().unwrap();
+    assert_eq!(checks.len(), 2, "{}", metrics["flop_checks"]);
+    for check in checks {
+        assert!(check["difference"].as_f64().unwrap().abs() < 1e-3, "{check}");
+    }
+    assert_eq!(metrics["inputs"][0]["generated_tokens"], 3);
+    assert_eq!(metrics["trace"]["stages"]["inferred"], false);
+}
+
+/// A model of the user's, and things that are wrong with it.
+const FACTORIES: &str = r#"
+import torch
+
+class Tiny(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.one = torch.nn.Linear(8, 8)
+
+    def forward(self, x):
+        print("{\"event\": \"failed\"} garbage on standard output")
+        return self.one(x)
+
+def build():
+    return Tiny(), (torch.ones(2, 8),)
+
+def without_inputs():
+    return Tiny()
+
+def no_model():
+    return 7
+
+def missing_package():
+    import a_package_nobody_has
+
+def out_of_memory():
+    raise torch.cuda.OutOfMemoryError("CUDA out of memory")
+
+def broken():
+    model = Tiny()
+    return model, (torch.ones(2, 9),)
+"#;
+
+#[test]
+fn a_factory_of_the_users_is_run_and_what_is_wrong_with_one_is_told() {
+    let Some(python) = python("json") else { return };
+    let cases = [
+        ("build", 0, ""),
+        ("without_inputs", 1, "no vocabulary to draw from"),
+        ("no_model", 1, "gave a int, not a torch.nn.Module"),
+        ("missing_package", 1, "a_package_nobody_has"),
+        ("out_of_memory", 1, "out of memory"),
+        ("broken", 1, "shapes cannot be multiplied"),
+        ("absent", 1, "has no `absent`"),
+    ];
+    for (name, code, message) in cases {
+        let scratch = Scratch::new();
+        std::fs::write(scratch.path("my_models.py"), FACTORIES).unwrap();
+        let model = format!("my_models:{name}");
+        let output = run(&scratch, &python, &[&["--model", &model, "--device", "cpu"], &QUICK[..]].concat());
+        assert_eq!(output.code, code, "{name}: {}", output.stderr);
+        assert!(output.stderr.contains(message), "{name}: {}", output.stderr);
+        assert!(!output.stdout.contains("garbage"), "{name}");
+    }
+}
+
+#[test]
+fn code_that_a_folder_brings_is_not_run_unasked() {
+    let Some(python) = python("transformers") else { return };
+    let scratch = Scratch::new();
+    let folder = scratch.path("model");
+    std::fs::create_dir(&folder).unwrap();
+    let config = r#"{"model_type": "mine", "auto_map": {"AutoConfig": "mine.C", "AutoModelForCausalLM": "mine.M"},
+        "hidden_size": 8, "vocab_size": 16}"#;
+    std::fs::write(folder.join("config.json"), config).unwrap();
+    let mark = scratch.path("it-ran");
+    std::fs::write(folder.join("mine.py"), format!("open({:?}, 'w')\n", mark)).unwrap();
+    let output = run(&scratch, &python, &[&["--model", "./model", "--device", "cpu"], &QUICK[..]].concat());
+    assert_eq!(output.code, 2, "{}", output.stderr);
+    assert!(
+        output.stderr.contains("Python code of its own") && output.stderr.contains("--trust-remote-code"),
+        "{}",
+        output.stderr
+    );
+    assert!(!mark.exists());
+}
