@@ -16,6 +16,8 @@ use crate::torch::lexer::{Scan, Stop, member, peek, space, text, value};
 pub enum Format {
     /// Chrome JSON of the torch profiler.
     TorchProfiler,
+    /// A file of our own collector.
+    Wire,
     /// SQLite export of Nsight Systems.
     NsysSqlite,
     /// A table of `nsys stats` as CSV.
@@ -68,6 +70,7 @@ type Recogniser = fn(Head<'_>) -> Answer;
 
 /// Every format with its recogniser; the first that says yes has it.
 const FORMATS: &[(Format, Recogniser)] = &[
+    (Format::Wire, |head| begins(head, &::wire::MAGIC)),
     (Format::NsysSqlite, |head| begins(head, b"SQLite format 3\0")),
     (Format::TorchProfiler, |head| json(head, TORCH_FIELDS, true)),
     (Format::TorchInfo, |head| json(head, &["layers", "num_unique_layers"], false)),
@@ -90,6 +93,7 @@ impl Format {
     pub const fn description(self) -> &'static str {
         match self {
             Self::TorchProfiler => "torch profiler trace (`export_chrome_trace`)",
+            Self::Wire => "file of the llm-perf collector (`process-*.wire`)",
             Self::NsysSqlite => "Nsight Systems database (`nsys export --type sqlite`)",
             Self::NsysStats => "Nsight Systems table (`nsys stats --format csv`)",
             Self::NcuRaw => "Nsight Compute raw page (`ncu --page raw --csv`)",
@@ -246,6 +250,7 @@ mod tests {
             (b"{\"metadata\": {\"a\": [1, 2]}, \"traceEvents\": [", Format::TorchProfiler),
             (b"[{\"name\": \"a\", \"ph\": \"X\"", Format::TorchProfiler),
             (b"SQLite format 3\0\x10\0", Format::NsysSqlite),
+            (b"LLMPERFW\x01\0\0\0", Format::Wire),
             (
                 b"Time (%),Total Time (ns),Instances,Avg (ns),Med (ns),Min (ns),Max (ns),StdDev (ns),Name\n",
                 Format::NsysStats,

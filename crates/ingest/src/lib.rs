@@ -5,7 +5,9 @@
 
 pub mod compressed;
 mod csv;
+mod cuda;
 mod decimal;
+mod demangle;
 pub mod detect;
 mod error;
 mod json;
@@ -13,5 +15,6 @@ pub mod ncu;
 pub mod nsys;
 pub mod torch;
 pub mod torchinfo;
+pub mod wire;
 
 pub use error::IngestError;

@@ -86,7 +86,7 @@ pub(crate) unsafe extern "C" fn completed(context: *mut c_void, stream: u32, mem
     }
 }
 
-/// Hands over every full buffer, and frees it after. For the writer thread only.
+/// Hands over every full buffer, and frees it after, cleared as CUPTI was promised. For the writer thread only.
 pub(crate) fn drain(mut each: impl FnMut(Filled)) {
     for buffer in &BUFFERS {
         if buffer.state.load(Ordering::Acquire) == FULL {
@@ -96,6 +96,8 @@ pub(crate) fn drain(mut each: impl FnMut(Filled)) {
                 context: buffer.context.load(Ordering::Relaxed),
                 stream: buffer.stream.load(Ordering::Relaxed),
             });
+            // SAFETY: the buffer is full, so it is this thread's until it is free, and it has so many bytes.
+            unsafe { buffer.memory.load(Ordering::Relaxed).write_bytes(0, buffer.valid.load(Ordering::Relaxed)) };
             buffer.state.store(FREE, Ordering::Release);
         }
     }

@@ -9,7 +9,7 @@ use crate::cupti::{self, Cupti};
 use crate::log;
 use crate::process;
 use crate::settings::Ties;
-use crate::system::monotonic;
+use crate::system::now;
 use crate::window;
 
 /// `CUpti_CallbackDomain`.
@@ -128,7 +128,7 @@ unsafe fn on_call(domain: c_int, function: u32, data: &CallData) {
         // A driver call inside a call of the runtime has the same correlation: the outer one is the one recorded.
         let wanted = window::is_open() && log::current().is_some_and(|log| enter(log, domain));
         // SAFETY: the word is this call's own.
-        unsafe { data.kept.write(if wanted { monotonic() } else { 0 }) };
+        unsafe { data.kept.write(if wanted { now() } else { 0 }) };
         return;
     }
     // SAFETY: as above, and it was written on entering.
@@ -137,7 +137,7 @@ unsafe fn on_call(domain: c_int, function: u32, data: &CallData) {
         return;
     }
     if let Some(log) = log::current() {
-        let duration = monotonic().saturating_sub(start);
+        let duration = now().saturating_sub(start);
         if domain == RUNTIME {
             log.inside_runtime.set(log.inside_runtime.get().saturating_sub(1));
         }

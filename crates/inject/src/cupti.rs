@@ -24,6 +24,9 @@ const NAMES: [&core::ffi::CStr; 3] = [c"libcupti.so.13", c"libcupti.so.12", c"li
 const COMPLETE: u32 = 0;
 const FORCED: u32 = 1;
 
+/// `CUPTI_ACTIVITY_ATTR_ZEROED_OUT_ACTIVITY_BUFFER`.
+const ZEROED_BUFFERS: c_int = 5;
+
 /// The functions of CUPTI that are used.
 pub(crate) struct Cupti {
     get_version: unsafe extern "C" fn(*mut u32) -> Code,
@@ -37,6 +40,7 @@ pub(crate) struct Cupti {
     flush_all: unsafe extern "C" fn(u32) -> Code,
     dropped: unsafe extern "C" fn(*mut c_void, u32, *mut usize) -> Code,
     timestamp: unsafe extern "C" fn(*mut u64) -> Code,
+    set_attribute: unsafe extern "C" fn(c_int, *mut usize, *mut c_void) -> Code,
     /// Newer functions, which may be absent.
     node_id: Option<unsafe extern "C" fn(*mut c_void, *mut u64) -> Code>,
     driver_records: Option<unsafe extern "C" fn(u32, u8) -> Code>,
@@ -78,6 +82,7 @@ impl Cupti {
             flush_all: function!(library, c"cuptiActivityFlushAll")?,
             dropped: function!(library, c"cuptiActivityGetNumDroppedRecords")?,
             timestamp: function!(library, c"cuptiGetTimestamp")?,
+            set_attribute: function!(library, c"cuptiActivitySetAttribute")?,
             node_id: function!(library, c"cuptiGetGraphNodeId"),
             driver_records: function!(library, c"cuptiActivityEnableDriverApi"),
             runtime_records: function!(library, c"cuptiActivityEnableRuntimeApi"),
@@ -93,6 +98,11 @@ fn problem(code: Code, what: &[u8]) {
 #[inline]
 fn attached() -> Option<&'static Cupti> {
     if ATTACHED.load(Ordering::Acquire) { CUPTI.get() } else { None }
+}
+
+/// Whether CUPTI is there and may be called.
+pub(crate) fn is_attached() -> bool {
+    ATTACHED.load(Ordering::Acquire)
 }
 
 /// Loads CUPTI and, unless windows were asked for, switches it on. Once per process.
@@ -127,6 +137,10 @@ pub(crate) fn attach() {
         return problem(code, b"cuptiSubscribe");
     }
     SUBSCRIBER.store(subscriber, Ordering::Release);
+    // Buffers are handed out as zeroes; CUPTI would otherwise clear each on the thread that launches.
+    let (mut size, mut yes) = (1, 1u8);
+    // SAFETY: size and value may be written to; the value of this attribute is one byte.
+    unsafe { (cupti.set_attribute)(ZEROED_BUFFERS, &mut size, (&raw mut yes).cast()) };
     // SAFETY: the functions stay where they are.
     let code = unsafe { (cupti.register_buffers)(buffers::requested, buffers::completed) };
     if code != 0 {

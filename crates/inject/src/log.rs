@@ -176,13 +176,13 @@ impl Log {
         }
         // The time is taken last, so that nothing done here counts as the range's.
         let (text, registered) = parts(called);
-        self.write(Kind::Push, domain, system::monotonic(), u64::from(depth), registered, text);
+        self.write(Kind::Push, domain, system::now(), u64::from(depth), registered, text);
         depth
     }
 
     /// A range is popped; how many stay open, or `None` where none was.
     pub(crate) fn pop(&self, domain: u32) -> Option<u32> {
-        let now = system::monotonic();
+        let now = system::now();
         let slot = self.depth(domain)?;
         let depth = slot.get().checked_sub(1)?;
         slot.set(depth);
@@ -198,17 +198,17 @@ impl Log {
     /// A range is started.
     pub(crate) fn start(&self, domain: u32, handle: u64, called: Called<'_>) {
         let (text, registered) = parts(called);
-        self.write(Kind::Start, domain, system::monotonic(), handle, registered, text);
+        self.write(Kind::Start, domain, system::now(), handle, registered, text);
     }
 
     /// A range is ended.
     pub(crate) fn end(&self, handle: u64) {
-        self.write(Kind::End, 0, system::monotonic(), handle, 0, &[]);
+        self.write(Kind::End, 0, system::now(), handle, 0, &[]);
     }
 
     /// A node of a graph is made.
     pub(crate) fn node(&self, node: u64, original: u64) {
-        self.write(Kind::Node, 0, system::monotonic(), node, original, &[]);
+        self.write(Kind::Node, 0, system::now(), node, original, &[]);
     }
 
     /// A window opens or closes.

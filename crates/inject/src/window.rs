@@ -8,7 +8,7 @@ use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
 use crate::log::Log;
 use crate::settings::{number, settings};
-use crate::system::monotonic;
+use crate::system::{monotonic, now};
 
 const MOST: usize = 8;
 const LONGEST: usize = 64;
@@ -130,17 +130,16 @@ fn open(log: &Log) {
         CLOSED.store(0, Ordering::Relaxed);
         crate::cupti::switch(true);
         COLLECTING.store(true, Ordering::Relaxed);
-        log.window(true, monotonic());
+        log.window(true, now());
     }
 }
 
 /// The range that closes a window was popped.
 pub(crate) fn close(log: &Log) {
     if OPEN.fetch_sub(1, Ordering::AcqRel) == 1 {
-        let now = monotonic();
         COLLECTING.store(false, Ordering::Relaxed);
-        log.window(false, now);
-        CLOSED.store(now, Ordering::Relaxed);
+        log.window(false, now());
+        CLOSED.store(monotonic(), Ordering::Relaxed);
     }
 }
 

@@ -32,10 +32,8 @@ struct Writer {
     thread: u32,
     /// How far the catalogue was read.
     named: usize,
-    /// Devices that were described, by bits.
-    described: u64,
-    /// The device clock minus the monotonic one.
-    offset: u64,
+    /// Whether the devices were described.
+    described: bool,
     ended: u64,
     counts: Counts,
     written: Counts,
@@ -189,17 +187,16 @@ impl<'w> Block<'w> {
 
     /// Reads the clocks; the one of several readings between which the least time passed.
     fn clocks(&mut self) {
-        let mut best = (u64::MAX, Record::Clocks { monotonic: 0, wall: 0, device: 0 }, 0);
+        let mut best = (u64::MAX, Record::Clocks { monotonic: 0, wall: 0, device: 0 });
         for _ in 0..5 {
             let before = system::monotonic();
-            let (wall, device) = (system::wall(), cupti::device_clock());
+            let (wall, device) = (system::now(), cupti::device_clock());
             let after = system::monotonic();
             let (took, monotonic) = (after.saturating_sub(before), before.midpoint(after));
             if took < best.0 {
-                best = (took, Record::Clocks { monotonic, wall, device }, device.wrapping_sub(monotonic));
+                best = (took, Record::Clocks { monotonic, wall, device });
             }
         }
-        self.writer.offset = best.2;
         self.put(&best.1);
     }
 
@@ -217,6 +214,7 @@ impl<'w> Block<'w> {
                 _ => self.put(&Record::Collector { cupti: number, version: text }),
             }
         });
+        self.devices();
         let mut ended = self.writer.ended;
         self.writer.counts.host_dropped = log::drain_all(&mut ended, |thread, entry| self.entry(thread, &entry));
         self.writer.ended = ended;
@@ -300,21 +298,26 @@ impl<'w> Block<'w> {
         }
     }
 
-    /// Writes device work, and before it the device where it is new.
+    /// Writes device work that has ended.
     fn put_work(&mut self, place: &Place, record: &Record<'_>) {
         if place.span.start == 0 || place.span.duration == u64::MAX {
             self.writer.counts.unfinished += 1;
+        } else {
+            self.put(record);
+        }
+    }
+
+    /// Describes the devices, as soon as the driver can: at the end of a process it cannot any more.
+    fn devices(&mut self) {
+        if self.writer.described || !cupti::is_attached() {
             return;
         }
-        if place.device < DEVICES && self.writer.described & 1 << place.device == 0 {
-            self.writer.described |= 1 << place.device;
-            if let Some(device) = devices::describe(place.device) {
-                let name = device.name.split(|byte| *byte == 0).next().unwrap_or_default();
-                let (ordinal, memory, uuid) = (place.device, device.memory, device.uuid);
-                self.put(&Record::Device { ordinal, memory, uuid, name });
-            }
+        for ordinal in 0..DEVICES {
+            let Some(device) = devices::describe(ordinal) else { break };
+            let name = device.name.split(|byte| *byte == 0).next().unwrap_or_default();
+            self.put(&Record::Device { ordinal, memory: device.memory, uuid: device.uuid, name });
+            self.writer.described = true;
         }
-        self.put(record);
     }
 
     fn kernel(&mut self, kernel: &Kernel) {
@@ -373,12 +376,11 @@ impl<'w> Block<'w> {
         self.put_work(&place, &Record::Graph { graph: graph.graph, place });
     }
 
-    /// A call that CUPTI recorded itself, in its own clock.
+    /// A call that CUPTI recorded itself, in the clock it records everything in.
     fn call(&mut self, kind: u32, call: &activity::Call) {
         let domain = if kind == activity::DRIVER { callback::DRIVER } else { callback::RUNTIME };
         let function = self.function(callback::packed(domain, call.function));
-        let start = call.start.wrapping_sub(self.writer.offset);
-        let span = Span { start, duration: call.end.saturating_sub(call.start) };
+        let span = Span { start: call.start, duration: call.end.saturating_sub(call.start) };
         self.put_host(call.thread, &Record::Call { function, correlation: call.correlation, span });
     }
 

@@ -118,8 +118,8 @@ impl Counter {
     }
 }
 
-/// One record. Host times are of the monotonic clock; device times are of the clock CUPTI reports in, and
-/// [`Record::Clocks`] says how the two lie to each other.
+/// One record. Host times are of the wall clock; device times are of the clock CUPTI reports in, which on Linux is the
+/// same, and [`Record::Clocks`] shows whether it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Record<'a> {
     /// Whose file it is; the first record.
@@ -147,7 +147,7 @@ pub enum Record<'a> {
     },
     /// Clocks read at the same moment.
     Clocks {
-        /// The monotonic clock.
+        /// The monotonic clock, which shows whether the wall clock was set meanwhile.
         monotonic: u64,
         /// The wall clock.
         wall: u64,

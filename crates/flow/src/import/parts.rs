@@ -7,7 +7,7 @@ use ingest::compressed::Compression;
 use ingest::detect::{self, Format};
 use ingest::ncu::{self, NcuFile, NothingReason};
 use ingest::nsys::stats::{self, StatsFile, StatsTable};
-use ingest::{nsys, torch};
+use ingest::{nsys, torch, wire};
 use types::timeline::Timeline;
 use types::{QualityCounter, Severity};
 
@@ -192,6 +192,12 @@ fn part(source: &Source, kind: &Kind) -> Result<Part, ImportError> {
             let unreadable = |reason| ImportError::Unreadable { path: source.path(), reason };
             let whole = unpacked(compression.decoder(bytes)).map_err(unreadable)?;
             timeline(nsys::sqlite::read(name, whole.bytes())?)
+        }
+        (Format::Wire, None) => timeline(wire::read(name, bytes)?),
+        (Format::Wire, Some(compression)) => {
+            let unreadable = |reason| ImportError::Unreadable { path: source.path(), reason };
+            let whole = unpacked(compression.decoder(bytes)).map_err(unreadable)?;
+            timeline(wire::read(name, whole.bytes())?)
         }
         (Format::NsysStats, compression) => listed(stats::read(text(bytes, compression), name)?),
         (Format::NcuRaw | Format::NcuDetails | Format::NcuLog, compression) => {

@@ -100,6 +100,11 @@ pub extern "C" fn cuptiActivityRegisterCallbacks(request: Request, complete: Com
 }
 
 #[unsafe(no_mangle)]
+pub extern "C" fn cuptiActivitySetAttribute(_: c_int, _: *mut usize, _: *mut c_void) -> c_int {
+    0
+}
+
+#[unsafe(no_mangle)]
 pub extern "C" fn cuptiActivityEnable(kind: u32) -> c_int {
     STATE.lock().unwrap().kinds.push(kind);
     0

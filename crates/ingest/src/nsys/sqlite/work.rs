@@ -2,7 +2,7 @@
 
 use std::num::NonZeroU64;
 
-use types::timeline::{CopyDirection, Correlation, DeviceWork, LaunchShapeId, NameId, Table, WorkKind};
+use types::timeline::{Correlation, DeviceWork, LaunchShapeId, NameId, Table, WorkKind};
 use types::{Bytes, LaunchShape};
 
 use super::identity::{Queues, Stream};
@@ -10,6 +10,7 @@ use super::schema::{COPIES, FILLS, GRAPHS, KERNELS};
 use super::span;
 use super::strings::Strings;
 use crate::IngestError;
+use crate::cuda;
 use crate::nsys::database::{Database, Losses, Malformed, Value};
 
 /// The device work of an export.
@@ -68,7 +69,7 @@ impl Work {
         let Some((table, layout)) = COPIES.find(file, database)? else { return Ok(()) };
         let losses = database.rows(table, &layout, |row| {
             let [start, end, device, context, stream, process, correlation, node, bytes, kind] = row;
-            let (direction, label) = copy(kind.required()?);
+            let (direction, label) = cuda::copy(kind.required()?);
             let name = strings.place(label.as_bytes());
             let common = Common { start, end, device, context, stream, process, correlation, node, bytes };
             self.add(WorkKind::Copy(direction), name, None, common)
@@ -178,25 +179,4 @@ fn launch_shape(
         shared_dynamic_bytes: asked.narrow()?,
         shared_total_bytes: None,
     }))
-}
-
-/// Direction and name of a copy by its kind, which is CUPTI's; the names are those nsys prints.
-fn copy(kind: i64) -> (CopyDirection, &'static str) {
-    use CopyDirection::{DeviceToDevice, DeviceToHost, HostToDevice, HostToHost, PeerToPeer, Unknown};
-    match kind {
-        1 => (HostToDevice, "[CUDA memcpy Host-to-Device]"),
-        2 => (DeviceToHost, "[CUDA memcpy Device-to-Host]"),
-        3 => (HostToDevice, "[CUDA memcpy Host-to-Array]"),
-        4 => (DeviceToHost, "[CUDA memcpy Array-to-Host]"),
-        5 => (DeviceToDevice, "[CUDA memcpy Array-to-Array]"),
-        6 => (DeviceToDevice, "[CUDA memcpy Array-to-Device]"),
-        7 => (DeviceToDevice, "[CUDA memcpy Device-to-Array]"),
-        8 => (DeviceToDevice, "[CUDA memcpy Device-to-Device]"),
-        9 => (HostToHost, "[CUDA memcpy Host-to-Host]"),
-        10 => (PeerToPeer, "[CUDA memcpy Peer-to-Peer]"),
-        11 => (HostToDevice, "[CUDA memcpy Unified Host-to-Device]"),
-        12 => (DeviceToHost, "[CUDA memcpy Unified Device-to-Host]"),
-        13 => (DeviceToDevice, "[CUDA memcpy Unified Device-to-Device]"),
-        _ => (Unknown, "[CUDA memcpy Unknown]"),
-    }
 }

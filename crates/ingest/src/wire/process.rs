@@ -1,0 +1,257 @@
+//! One process's records as rows of the timeline.
+
+use std::collections::{HashMap, HashSet};
+use std::num::NonZeroU64;
+
+use ::wire::{Name, Place, Record, Shape, Span};
+use types::timeline::{Correlation, DeviceQueue, DeviceWork, HostCall, NameId, Range, RangeStyle, ThreadId, WorkKind};
+use types::{Bytes, LaunchShape, Nanos};
+
+use super::Reader;
+use super::contents::Contents;
+use super::window::Windows;
+use crate::cuda;
+use crate::demangle::demangle;
+
+impl Reader {
+    /// Adds everything of a file.
+    pub(super) fn take(&mut self, contents: &Contents<'_>) {
+        self.losses.count_file(contents);
+        let windows = Windows::of(contents, self.zero);
+        let mut devices = HashMap::new();
+        for (ordinal, memory, uuid, name) in &contents.devices {
+            devices.insert(*ordinal, self.device(*ordinal, *memory, *uuid, name));
+        }
+        let first_range = self.timeline.ranges.len();
+        let first_call = self.timeline.calls.len();
+        self.take_host(contents);
+        self.take_work(contents, &devices, windows.is_some(), first_call);
+        if let Some(windows) = windows {
+            let ranges = self.timeline.ranges.split_off(first_range);
+            self.losses.ranges_clipped += windows.clip(ranges, &mut self.timeline.ranges);
+            self.losses.windows += windows.count();
+        }
+    }
+
+    fn text(&mut self, text: Option<&[u8]>) -> NameId {
+        match text {
+            Some(text) => self.timeline.names.place(&*String::from_utf8_lossy(text)),
+            None => {
+                self.losses.names_missing += 1;
+                self.timeline.names.place("(name lost)")
+            }
+        }
+    }
+
+    fn take_host(&mut self, contents: &Contents<'_>) {
+        let mut functions: HashMap<u32, NameId> = HashMap::new();
+        // Places in `ranges` of what is open, with its depth: a pop closes the range that was pushed at its depth, and all
+        // above it whose pops were lost.
+        let mut open: HashMap<(u32, u32), Vec<(u32, usize)>> = HashMap::new();
+        let mut started: HashMap<u64, usize> = HashMap::new();
+        for (number, record) in &contents.host {
+            let thread = self.thread(contents.process, *number);
+            match *record {
+                Record::Push { domain, depth, time, name } => {
+                    let Some(start) = self.time(time) else { continue };
+                    let stack = open.entry((*number, domain)).or_default();
+                    while stack.pop_if(|(other, _)| *other >= depth).is_some() {
+                        self.losses.pops_missing += 1;
+                    }
+                    stack.push((depth, self.timeline.ranges.len()));
+                    self.push_range(contents, RangeStyle::PushPop, thread, domain, name, start);
+                }
+                Record::Pop { domain, depth, time } => {
+                    let Some(end) = self.time(time) else { continue };
+                    let stack = open.entry((*number, domain)).or_default();
+                    while stack.pop_if(|(other, _)| *other > depth).is_some() {
+                        self.losses.pops_missing += 1;
+                    }
+                    match stack.pop_if(|(other, _)| *other == depth) {
+                        Some((_, place)) => self.close(place, end),
+                        None => self.losses.pushes_missing += 1,
+                    }
+                }
+                Record::Start { domain, handle, time, name } => {
+                    let Some(start) = self.time(time) else { continue };
+                    started.insert(handle, self.timeline.ranges.len());
+                    self.push_range(contents, RangeStyle::StartEnd, thread, domain, name, start);
+                }
+                Record::End { handle, time } => {
+                    let Some(end) = self.time(time) else { continue };
+                    match started.remove(&handle) {
+                        Some(place) => self.close(place, end),
+                        None => self.losses.pushes_missing += 1,
+                    }
+                }
+                Record::Call { function, correlation, span } => {
+                    let Some((start, duration)) = self.span(span) else { continue };
+                    let name = match functions.get(&function) {
+                        Some(name) => *name,
+                        None => {
+                            let text = contents.texts.get(&function).copied();
+                            let whole = text.map(|text| String::from_utf8_lossy(text).into_owned());
+                            let name = self.text(whole.as_deref().map(|name| cuda::function(name).as_bytes()));
+                            functions.insert(function, name);
+                            name
+                        }
+                    };
+                    let correlation = Correlation::new(u64::from(correlation));
+                    self.timeline.calls.push(HostCall { name, thread, start, duration, correlation });
+                }
+                _ => {}
+            }
+        }
+    }
+
+    fn push_range(
+        &mut self,
+        contents: &Contents<'_>,
+        style: RangeStyle,
+        thread: ThreadId,
+        domain: u32,
+        name: Name,
+        start: Nanos,
+    ) {
+        let name = self.text(contents.name(name));
+        let domain = (domain != 0).then(|| match contents.domains.get(&domain) {
+            Some(text) => self.text(Some(text)),
+            None => self.timeline.names.place(&*format!("domain {domain}")),
+        });
+        self.timeline.ranges.push(Range { style, name, domain, thread, start, end: None });
+    }
+
+    fn close(&mut self, place: usize, end: Nanos) {
+        if let Some(range) = self.timeline.ranges.get_mut(place) {
+            range.end = Some(end.max(range.start));
+        }
+    }
+
+    /// Device work. Of a process with windows only what was launched inside one, which is what has a recorded call.
+    fn take_work(&mut self, contents: &Contents<'_>, devices: &HashMap<u32, u32>, windowed: bool, first_call: usize) {
+        let calls = &self.timeline.calls[first_call..];
+        let launched: HashSet<u64> = calls.iter().filter_map(|call| Some(call.correlation?.0.get())).collect();
+        let ahead = contents.device_ahead();
+        let mut kernels: HashMap<u32, NameId> = HashMap::new();
+        let mut seen = HashSet::new();
+        for record in &contents.work {
+            let (Record::Kernel { place, .. }
+            | Record::Copy { place, .. }
+            | Record::Fill { place, .. }
+            | Record::Graph { place, .. }) = record
+            else {
+                continue;
+            };
+            if windowed && !launched.contains(&u64::from(place.correlation)) {
+                self.losses.outside_window += 1;
+                continue;
+            }
+            let start = i128::from(place.span.start) - ahead;
+            let Ok(start) = u64::try_from(start) else {
+                self.losses.impossible_times += 1;
+                continue;
+            };
+            let Some(span) = self.span(Span { start, ..place.span }) else { continue };
+            seen.insert(u64::from(place.correlation));
+            match *record {
+                Record::Kernel { name, shape, .. } => {
+                    let name = match kernels.get(&name) {
+                        Some(name) => *name,
+                        None => {
+                            let mangled = contents.texts.get(&name).map(|text| String::from_utf8_lossy(text));
+                            let readable = mangled.map(|mangled| demangle(&mangled).unwrap_or(mangled.into_owned()));
+                            let placed = self.text(readable.as_deref().map(str::as_bytes));
+                            kernels.insert(name, placed);
+                            placed
+                        }
+                    };
+                    let launch = Some(launch_shape(&shape));
+                    self.add_work(contents.process, devices, WorkKind::Kernel, name, launch, place, span, None);
+                }
+                Record::Copy { direction, bytes, .. } => {
+                    let (direction, label) = cuda::copy(i64::from(direction));
+                    let name = self.timeline.names.place(label);
+                    let kind = WorkKind::Copy(direction);
+                    self.add_work(contents.process, devices, kind, name, None, place, span, Some(bytes));
+                }
+                Record::Fill { bytes, .. } => {
+                    let name = self.timeline.names.place("[CUDA memset]");
+                    self.add_work(contents.process, devices, WorkKind::Fill, name, None, place, span, Some(bytes));
+                }
+                Record::Graph { graph, .. } => {
+                    let name = self.timeline.names.place(&*format!("[CUDA graph {graph}]"));
+                    self.add_work(contents.process, devices, WorkKind::Graph, name, None, place, span, None);
+                }
+                _ => {}
+            }
+        }
+        self.count_launches(contents, &seen, first_call);
+    }
+
+    /// Launches whose work is missing. A launch that a graph captured makes a node and no work.
+    fn count_launches(&mut self, contents: &Contents<'_>, seen: &HashSet<u64>, first_call: usize) {
+        let mut nodes: Vec<(ThreadId, Nanos)> = Vec::new();
+        for (thread, record) in &contents.host {
+            if let Record::Node { time, .. } = record {
+                let (thread, time) = (self.thread(contents.process, *thread), self.time(*time));
+                nodes.extend(time.map(|time| (thread, time)));
+            }
+        }
+        nodes.sort_unstable();
+        for call in &self.timeline.calls[first_call..] {
+            let name = self.timeline.names.get(call.name);
+            if !name.contains("Launch") {
+                continue;
+            }
+            let first = nodes.partition_point(|node| *node < (call.thread, call.start));
+            let captured = nodes.get(first).is_some_and(|(thread, time)| *thread == call.thread && *time <= call.end());
+            let ran = call.correlation.is_some_and(|number| seen.contains(&number.0.get()));
+            self.losses.launches += u64::from(!captured);
+            self.losses.launches_without_work += u64::from(!captured && !ran);
+        }
+    }
+
+    #[allow(clippy::too_many_arguments, reason = "one row, field by field")]
+    fn add_work(
+        &mut self,
+        process: u32,
+        devices: &HashMap<u32, u32>,
+        kind: WorkKind,
+        name: NameId,
+        launch: Option<LaunchShape>,
+        place: &Place,
+        (start, duration): (Nanos, Nanos),
+        bytes: Option<u64>,
+    ) {
+        let queue = self.queue(DeviceQueue {
+            process: Some(process),
+            rank: None,
+            device: devices.get(&place.device).copied().unwrap_or(place.device),
+            context: Some(place.context),
+            stream: Some(place.stream),
+        });
+        self.timeline.work.push(DeviceWork {
+            kind,
+            name,
+            queue,
+            launch: launch.map(|shape| self.timeline.launch_shapes.place_owned(shape)),
+            start,
+            duration,
+            correlation: Correlation::new(u64::from(place.correlation)),
+            operator: None,
+            bytes: bytes.map(Bytes::new),
+            graph_node: NonZeroU64::new(place.node),
+        });
+    }
+}
+
+fn launch_shape(shape: &Shape) -> LaunchShape {
+    LaunchShape {
+        grid: shape.grid,
+        block: shape.block,
+        registers: Some(shape.registers),
+        shared_static_bytes: Some(shape.shared_static),
+        shared_dynamic_bytes: Some(shape.shared_dynamic),
+        shared_total_bytes: None,
+    }
+}
