@@ -5,17 +5,19 @@
 #   OUT      folder for the files; made if need be
 #   PROGRAM  the llm-perf to run; target/release/llm-perf unless told
 #   DSOCR    folder with the published DeepSeek-OCR (code/, dsocr.py, setup.sh); left out where it is not set
-#   PARTS    which parts to run; all unless set: "resnet llama moe dsocr command"
+#   DEVICE   where models run; cuda:0 unless set
+#   PARTS    which parts to run; all unless set: "resnet llama llama-hand moe moe-hand dsocr command"
 # Leaves runs.tar.gz with one run folder per model, and check.txt with the figures. Fails when one is out of bounds.
 set -u
 if [ $# -lt 1 ] || [ $# -gt 2 ]; then
-    sed -n '2,9s/^# //p' "$0" >&2
+    sed -n '2,11s/^# //p' "$0" >&2
     exit 2
 fi
 out=$1
 program=$(realpath "${2:-target/release/llm-perf}")
 here=$(realpath "$(dirname "$0")")
-parts=${PARTS:-resnet llama moe dsocr command}
+parts=${PARTS:-resnet llama llama-hand moe moe-hand dsocr command}
+device=${DEVICE:-cuda:0}
 mkdir -p "$out"
 out=$(realpath "$out")
 runs=$(mktemp -d)
@@ -24,7 +26,7 @@ export LLM_PERF_DATA_DIR
 check=$out/check.txt
 : >"$check"
 failed=0
-sampling="dataset.sampling.warmup_rounds=1 dataset.sampling.repeats=5"
+sampling="dataset.sampling.warmup_rounds=1 dataset.sampling.repeats=${REPEATS:-5}"
 
 wanted() {
     case " $parts " in *" $1 "*) return 0 ;; esac
@@ -37,7 +39,7 @@ profile() {
     shift
     begin=$(date +%s)
     code=0
-    "$program" profile --out "$runs/$name" "$@" >"$out/$name.txt" 2>&1 || code=$?
+    timeout 150 "$program" profile --out "$runs/$name" "$@" >"$out/$name.txt" 2>&1 || code=$?
     echo "$name: exit $code, $(($(date +%s) - begin)) s" >>"$check"
     if [ "$code" -ne 0 ]; then
         tail -40 "$out/$name.txt" >>"$check"
@@ -76,8 +78,26 @@ PY
 }
 
 if wanted resnet; then
-    profile resnet --engine torch --model dummy-shallow-resnet --device cuda:0 --check-flops infer.batch=16 \
+    profile resnet --engine torch --model dummy-shallow-resnet --device $device --check-flops infer.batch=16 \
         dataset.sampling.repeats=5 && compare resnet /dev/null
+fi
+
+if wanted dsocr && [ -n "${DSOCR:-}" ]; then
+    (
+        . "$DSOCR/setup.sh"
+        timeout 100 python3 "$DSOCR/dsocr.py" --tokens 16 --rounds 5 >"$runs/dsocr.rounds" 2>"$out/dsocr.hand.log"
+        python3 - "$runs/dsocr.rounds" >"$runs/dsocr.hand" <<'PY'
+import json, statistics, sys
+rounds = [json.loads(line) for line in open(sys.argv[1]) if line.startswith("{")]
+print(json.dumps({key: statistics.median(one[key] for one in rounds) for key in ("prefill_ms", "decode_ms")}))
+PY
+        # One page of 1024 pixels without tiles, as the loop by hand has it.
+        # shellcheck disable=SC2086
+        profile dsocr --engine torch --model "$DSOCR/code" --weights synthetic --trust-remote-code --device $device \
+            --check-flops --inputs assets/pages/receipt.png infer.attention=eager infer.crop_mode=false \
+            infer.image_size=1024 infer.prompt='<image>Free OCR.' infer.max_new_tokens=16 model.dtype=bfloat16 $sampling && compare dsocr "$runs/dsocr.hand"
+        exit $failed
+    ) || failed=1
 fi
 
 # Models by their config alone: the same prompt length and number of tokens by hand.
@@ -86,32 +106,16 @@ for pair in llama:${LLAMA:-llama-3-8b} moe:${MOE:-qwen1.5-moe-a2.7b}; do
     model=${pair#*:}
     wanted "$name" || continue
     config=crates/network/presets/$model.json
-    python3 "$here/hand_timed.py" "$config" 512 32 5 >"$runs/$name.hand" 2>>"$out/$name.hand.log"
+    if wanted "$name-hand"; then
+        timeout 100 python3 "$here/hand_timed.py" "$config" 512 16 5 "$device" >"$runs/$name.hand" 2>>"$out/$name.hand.log"
+    fi
     # shellcheck disable=SC2086
-    profile "$name" --engine torch --model "$config" --weights synthetic --device cuda:0 --check-flops infer.seq_len=512 \
-        infer.max_new_tokens=32 $sampling && compare "$name" "$runs/$name.hand"
+    profile "$name" --engine torch --model "$config" --weights synthetic --device $device --check-flops infer.seq_len=512 \
+        infer.max_new_tokens=16 $sampling && compare "$name" "$runs/$name.hand"
 done
 
-if wanted dsocr && [ -n "${DSOCR:-}" ]; then
-    (
-        . "$DSOCR/setup.sh"
-        python3 "$DSOCR/dsocr.py" --tokens 16 --rounds 5 >"$runs/dsocr.rounds" 2>"$out/dsocr.hand.log"
-        python3 - "$runs/dsocr.rounds" >"$runs/dsocr.hand" <<'PY'
-import json, statistics, sys
-rounds = [json.loads(line) for line in open(sys.argv[1]) if line.startswith("{")]
-print(json.dumps({key: statistics.median(one[key] for one in rounds) for key in ("prefill_ms", "decode_ms")}))
-PY
-        # One page of 1024 pixels without tiles, as the loop by hand has it.
-        # shellcheck disable=SC2086
-        profile dsocr --engine torch --model "$DSOCR/code" --weights synthetic --trust-remote-code --device cuda:0 \
-            --check-flops --inputs assets/pages/receipt.png infer.attention=eager infer.crop_mode=false \
-            infer.image_size=1024 infer.max_new_tokens=16 model.dtype=bfloat16 $sampling && compare dsocr "$runs/dsocr.hand"
-        exit $failed
-    ) || failed=1
-fi
-
 if wanted command; then
-    profile command dataset.sampling.repeats=2 -- python3 -c '
+    profile command -- python3 -c '
 import torch
 x = torch.randn(8192, 8192, device="cuda", dtype=torch.bfloat16)
 for _ in range(1500): x = (x @ x).clamp(-1, 1)

@@ -230,6 +230,41 @@ fn what_names_no_model_is_wrong_usage_and_leaves_no_folder() {
 }
 
 #[test]
+fn two_ranks_meet_in_one_folder_and_the_slowest_is_named() {
+    let scratch = Scratch::new();
+    let slower = std::fs::read_to_string(fixture("session.jsonl")).unwrap().replace("\"prefill\": ", "\"prefill\": 10");
+    let lines: Vec<String> = slower.lines().map(str::to_owned).collect();
+    let ranked = |rank: &str| Replay::new(&scratch, &RECORDED).with("RANK", rank).with("WORLD_SIZE", "2");
+    let (first, second) = std::thread::scope(|scope| {
+        let second = scope.spawn(|| ranked("1").saying(&scratch, &lines).run());
+        (ranked("0").run(), second.join().unwrap())
+    });
+    assert_eq!((first.code, second.code), (0, 0), "{}{}", first.stderr, second.stderr);
+    let metrics = scratch.json("run", "metrics.json");
+    assert_eq!(metrics["ranks"].as_array().unwrap().len(), 2);
+    let skew = &metrics["rank_skew"][0];
+    assert_eq!((skew["stage"].as_str(), skew["slowest"].as_u64()), (Some("prefill"), Some(1)));
+    let of_rank = |rank: u64| metrics["samples"].as_array().unwrap().iter().filter(|one| one["rank"] == rank).count();
+    assert_eq!((of_rank(0), of_rank(1)), (4, 4));
+    assert!(scratch.text("run", "report.md").contains("rank 1 is slowest"));
+    assert!(!scratch.text("run", "ranks/1/torch-events.jsonl").is_empty());
+    assert_eq!(Output::of(scratch.command(&["runs", "./run", "--verify"])).code, 0);
+}
+
+#[test]
+fn ranks_need_a_folder_to_meet_in() {
+    let scratch = Scratch::new();
+    let mut command = scratch.command(&["profile", "--engine", "torch"]);
+    command.env("LLM_PERF_PYTHON", tests().join("fake/python3")).env("FAKE_TORCH", "2.11.0");
+    let output = Output::of({
+        command.env("RANK", "1").env("WORLD_SIZE", "2");
+        command
+    });
+    assert_eq!(output.code, 2, "{}", output.stderr);
+    assert!(output.stderr.contains("--out"), "{}", output.stderr);
+}
+
+#[test]
 fn the_bare_workload_leaves_nothing_behind() {
     let scratch = Scratch::new();
     let mut command = scratch.command(&[&["workload", "--engine", "torch", "--json"], &RECORDED[..]].concat());

@@ -145,6 +145,9 @@ pub(super) fn metrics(
     if metrics.devices.is_empty() {
         metrics.devices = vec![device.entry];
     }
+    if metrics.peak.is_none() {
+        metrics.peak = device.hardware.as_ref().zip(dtype).and_then(|(hardware, dtype)| peak(hardware, dtype));
+    }
     metrics.memory = told.memory();
     metrics.flop_checks = told.flop_checks(&workloads);
     Ok(Processed { metrics, workload: first, hardware: device.hardware, missing })

@@ -324,7 +324,8 @@ def build_transformer(torch, wanted, device, channel):
     else:
         raise Refused("config", "no auto class of transformers %s knows %s: %s" % (
             transformers.__version__, raw.get("model_type"), problem))
-    model = model.to(device=device, dtype=dtype)
+    # Its element types stay as it was made: some keep a few tensors in higher precision.
+    model = model.to(device)
     if synthetic:
         settle(torch, model)
     channel.tell("note", text="built by transformers.%s" % name)
