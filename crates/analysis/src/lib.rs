@@ -15,6 +15,7 @@ mod operators;
 mod overhead;
 mod profile;
 mod records;
+pub mod region;
 #[cfg(test)]
 mod sample;
 mod stages;

@@ -4,8 +4,8 @@ use schemars::{Schema, generate::SchemaSettings};
 
 use crate::schema::{Document, SchemaName};
 use crate::{
-    AnalyticReport, Calibration, Comparison, Diagnosis, Environment, HardwareListing, InputSet, Metrics, RunDetail,
-    RunList, RunManifest, SchemaList, Sweep, ValidationReport,
+    AnalyticReport, Calibration, Comparison, Diagnosis, Environment, HardwareListing, InputSet, Metrics, RegionReport,
+    RunDetail, RunList, RunManifest, SchemaList, Sweep, ValidationReport,
 };
 
 /// One document: its name, what it is and how its schema is made.
@@ -36,6 +36,7 @@ pub const ALL: &[DocumentKind] = &[
         "report.json: what a model costs on a workload, modelled from its configuration",
     ),
     DocumentKind::of::<Sweep>("sweep.json: what a model costs at every point of a grid of workloads and devices"),
+    DocumentKind::of::<RegionReport>("ncu/regions/report.json: hardware counters rolled up per NVTX region"),
     DocumentKind::of::<InputSet>("inputs.yaml: the images or prompts a run was given and which it used"),
     DocumentKind::of::<Environment>("env.json: the machine and the software a run used"),
     DocumentKind::of::<Comparison>("output of `compare --json`: what changed between runs, and how sure that is"),

@@ -30,6 +30,7 @@ mod profile;
 mod quality;
 mod rank;
 mod region;
+mod region_report;
 mod rotary;
 mod runs;
 mod schema;
@@ -81,6 +82,11 @@ pub use profile::{CostCentre, InputFacts, ProfileSettings, RoutingCounts, Throug
 pub use quality::{QualityCounter, Severity};
 pub use rank::{RankSkew, RankSummary};
 pub use region::{RegionRecord, RegionSummary};
+pub use region_report::{
+    IncludeRecord, InstanceTimes, MetricRule, ModelledRegion, OutsideRegions, Region, RegionCapture, RegionKernel,
+    RegionPart, RegionReport, RegionRoofline, RegionSection, RegionSelection, RegionStyle, RegionTotals, ReplayMode,
+    RollUp, RolledValue, SectionValue,
+};
 pub use rotary::{RotaryForm, RotaryLayout, RotaryScaling};
 pub use runs::{FileProblem, FileProblemKind, RunDetail, RunList, RunListing, RunState, Verification};
 pub use schema::{Document, SchemaName, SchemaNameError, SchemaTag};

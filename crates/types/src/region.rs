@@ -41,17 +41,24 @@ pub struct RegionSummary {
     pub device: Option<DeviceId>,
     /// Display path of the enclosing region.
     pub parent: Option<String>,
-    /// Times it was entered.
+    /// Times it was entered; at least that often where `instances_exact` is false.
     pub instances: u64,
-    /// Kernels launched inside, nested regions included.
-    pub kernels_inclusive: u64,
+    /// Whether the source shows every entry. Kernels with their open ranges only show that there was one.
+    #[serde(default = "exact")]
+    pub instances_exact: bool,
+    /// Kernels launched inside, nested regions included; absent where only whole ranges were measured.
+    pub kernels_inclusive: Option<u64>,
     /// Kernels launched inside, nested regions left out.
-    pub kernels_exclusive: u64,
+    pub kernels_exclusive: Option<u64>,
     /// Kernel time, nested regions included.
-    pub total_ns_inclusive: Nanos,
-    /// Kernel time, nested regions left out.
-    pub total_ns_exclusive: Nanos,
+    pub total_ns_inclusive: Option<Nanos>,
+    /// Kernel time, nested regions left out; absent where the nested ones were not measured.
+    pub total_ns_exclusive: Option<Nanos>,
     /// Metrics by name, in the unit their name says; a metric the device lacks is absent.
     #[serde(default)]
     pub metrics: BTreeMap<String, f64>,
+}
+
+const fn exact() -> bool {
+    true
 }

@@ -8,4 +8,4 @@ mod short_name;
 mod traits;
 
 pub use family::{Family, KernelKind, Tile, classify, family, family_of_work};
-pub use short_name::short_name;
+pub use short_name::{function_name, short_name};

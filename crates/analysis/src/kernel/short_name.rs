@@ -61,6 +61,13 @@ pub fn short_name(name: &str) -> String {
     plain.to_owned()
 }
 
+/// The name of the function alone, without return type, namespaces, template arguments and parameters: what Nsight
+/// Compute calls its function base. The whole name where it has none.
+pub fn function_name(name: &str) -> &str {
+    let plain = identifier(last_segment(last_word(name)));
+    if plain.is_empty() { name } else { plain }
+}
+
 /// `CUDAFunctor_add<bf16>` out of a template argument; `None` for numbers and types that carry no work.
 fn functor(argument: &str) -> Option<String> {
     let argument = last_word_of_type(argument);

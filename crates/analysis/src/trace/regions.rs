@@ -155,10 +155,11 @@ fn rows(placed: &PlacedTimeline<'_>, nodes: &[Node], id: u32) -> Vec<RegionSumma
         parent: nodes.get(node.parent as usize).map(|parent| path(timeline, parent, &segments[..segments.len() - 1])),
         segments: segments.clone(),
         instances: node.instances,
-        kernels_inclusive: all.count,
-        kernels_exclusive: own.count,
-        total_ns_inclusive: all.time,
-        total_ns_exclusive: own.time,
+        instances_exact: true,
+        kernels_inclusive: Some(all.count),
+        kernels_exclusive: Some(own.count),
+        total_ns_inclusive: Some(all.time),
+        total_ns_exclusive: Some(own.time),
         metrics: Default::default(),
     };
     if node.kernels.is_empty() {

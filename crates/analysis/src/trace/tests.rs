@@ -161,14 +161,14 @@ fn regions_hold_their_own_kernels_and_those_of_the_regions_inside() {
         .iter()
         .map(|row| {
             let kernels = (row.kernels_inclusive, row.kernels_exclusive);
-            (row.path.as_str(), row.parent.as_deref(), row.instances, kernels, row.total_ns_inclusive.get())
+            (row.path.as_str(), row.parent.as_deref(), row.instances, kernels, row.total_ns_inclusive.map(Nanos::get))
         })
         .collect();
     let expected = [
-        ("A", None, 1, (3, 1), 7),
-        ("A::A1", Some("A"), 2, (2, 2), 6),
+        ("A", None, 1, (Some(3), Some(1)), Some(7)),
+        ("A::A1", Some("A"), 2, (Some(2), Some(2)), Some(6)),
         // The name has colons of its own; its segments tell.
-        ("B::C", None, 1, (0, 0), 0),
+        ("B::C", None, 1, (Some(0), Some(0)), Some(0)),
     ];
     assert_eq!(rows, expected);
     assert_eq!((metrics.regions[2].segments.len(), &metrics.regions[2].device), (1, &None));
