@@ -8,6 +8,7 @@ mod error;
 mod markdown;
 mod number;
 pub mod profile;
+pub mod regions;
 mod schema;
 pub mod sweep;
 mod table;

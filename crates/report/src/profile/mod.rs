@@ -10,7 +10,7 @@ mod imported;
 mod kernels;
 mod lost;
 mod operators;
-mod page;
+pub(crate) mod page;
 mod phrase;
 mod recorded;
 mod report;

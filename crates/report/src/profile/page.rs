@@ -3,34 +3,34 @@
 use crate::table::Table;
 
 /// The page so far.
-pub(super) struct Page {
+pub(crate) struct Page {
     text: String,
 }
 
 impl Page {
     /// A page with its title, which may hold Markdown.
-    pub(super) fn new(title: &str) -> Self {
+    pub(crate) fn new(title: &str) -> Self {
         Self { text: format!("# {title}\n") }
     }
 
     /// Begins a section.
-    pub(super) fn heading(&mut self, heading: &str) {
+    pub(crate) fn heading(&mut self, heading: &str) {
         self.text += &format!("\n## {heading}\n");
     }
 
     /// Adds a paragraph.
-    pub(super) fn paragraph(&mut self, paragraph: &str) {
+    pub(crate) fn paragraph(&mut self, paragraph: &str) {
         self.text += &format!("\n{paragraph}\n");
     }
 
     /// Adds a table.
-    pub(super) fn table<const N: usize>(&mut self, table: &Table<N>) {
+    pub(crate) fn table<const N: usize>(&mut self, table: &Table<N>) {
         self.text.push('\n');
         self.text += &table.markdown();
     }
 
     /// Adds a list.
-    pub(super) fn list(&mut self, items: impl IntoIterator<Item = String>) {
+    pub(crate) fn list(&mut self, items: impl IntoIterator<Item = String>) {
         self.text.push('\n');
         for item in items {
             self.text += &format!("- {item}\n");
@@ -38,7 +38,7 @@ impl Page {
     }
 
     /// The whole page.
-    pub(super) fn finish(self) -> String {
+    pub(crate) fn finish(self) -> String {
         self.text
     }
 }

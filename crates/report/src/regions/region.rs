@@ -1,0 +1,98 @@
+//! `ncu/regions/<folder>/report.md`: one region.
+
+use types::{Region, RegionReport};
+
+use super::parts::{by_part, metrics, modelled, roofline, section, section_title, sentence, totals};
+use super::value::{known, time};
+use crate::markdown::{code, prose};
+use crate::number::count;
+use crate::profile::page::Page;
+use crate::table::{Column, Table};
+
+/// Kernels shown; `kernels.csv` has every launch.
+const ROWS: usize = 30;
+
+/// The page of a region.
+pub fn region_markdown(report: &RegionReport, region: &Region) -> String {
+    let mut page = Page::new(&format!("Region {}", code(&region.path)));
+    if let Some(parent) = &region.parent {
+        page.paragraph(&format!("Inside {}.", code(parent)));
+    }
+    match totals(region) {
+        Some(found) => {
+            page.paragraph(&sentence(report, found));
+            if !report.metrics.is_empty() {
+                page.heading("Metrics");
+                page.table(&metrics(&report.metrics, found));
+            }
+            for one in &found.sections {
+                page.heading(&section_title(one));
+                page.table(&section(one));
+            }
+            kernels(&mut page, region);
+        }
+        None => {
+            page.paragraph("Totals over processes and devices are switched off.");
+            for part in &region.parts {
+                let process =
+                    part.process.map_or("an unnamed process".to_owned(), |process| format!("process {process}"));
+                let device = part.device.as_ref().map_or("an unnamed device".to_owned(), ToString::to_string);
+                page.heading(&format!("{process} on {device}"));
+                page.paragraph(&sentence(report, &part.totals));
+                page.table(&metrics(&report.metrics, &part.totals));
+                for one in &part.totals.sections {
+                    page.paragraph(&format!("**{}**", section_title(one)));
+                    page.table(&section(one));
+                }
+            }
+        }
+    }
+    page.heading("By process, device and thread");
+    page.table(&by_part([region]));
+    let counted = roofline([region]);
+    if !counted.is_empty() {
+        page.heading("Roofline");
+        page.table(&counted);
+    }
+    modelled(&mut page, &[region]);
+    page.finish()
+}
+
+fn kernels(page: &mut Page, region: &Region) {
+    let Some(found) = totals(region).filter(|found| !found.kernels.is_empty()) else { return };
+    page.heading("Kernels");
+    if found.kernels.len() > ROWS {
+        page.paragraph(&format!("The first {ROWS} of {}.", count(found.kernels.len() as u64, "kernel")));
+    }
+    let mut table = Table::new([
+        Column::text("kernel"),
+        Column::number("calls"),
+        Column::number("total"),
+        Column::text("full name"),
+    ]);
+    for kernel in found.kernels.iter().take(ROWS) {
+        let full = if kernel.name == kernel.short_name { String::new() } else { prose(&kernel.name) };
+        table.row([code(&kernel.short_name), known(Some(kernel.calls)), time(kernel.total_ns), full]);
+    }
+    page.table(&table);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::sample;
+    use super::*;
+
+    #[test]
+    fn the_page_of_a_region_goes_from_totals_to_kernels() {
+        let report = sample::report();
+        insta::assert_snapshot!(region_markdown(&report, &report.regions[0]));
+    }
+
+    #[test]
+    fn without_totals_every_part_has_its_own() {
+        let mut report = sample::report();
+        report.regions[0].aggregate = None;
+        let page = region_markdown(&report, &report.regions[0]);
+        assert!(page.contains("## process 467 on cuda:0") && page.contains("switched off"), "{page}");
+    }
+}
