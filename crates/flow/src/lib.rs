@@ -12,6 +12,7 @@ pub mod import;
 pub mod model;
 mod modelled;
 pub mod profile;
+pub mod regions;
 pub mod runs;
 pub mod sweep;
 pub mod target;

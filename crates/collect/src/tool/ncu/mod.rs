@@ -12,7 +12,7 @@ pub use capture::{
     print_page, query_metrics, range_expression,
 };
 pub use metrics::{ChipMetrics, known_metrics};
-pub use preset::{Options, Preset, Ranges};
+pub use preset::{Options, Preset, Ranges, RegionOptions};
 
 use std::path::PathBuf;
 

@@ -14,6 +14,23 @@ pub struct Preset {
     pub enabled: bool,
     /// What is typed.
     pub ncu_cli: Options,
+    /// How regions are reported.
+    #[serde(default)]
+    pub regions: RegionOptions,
+}
+
+/// `pipeline.ncu.regions`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RegionOptions {
+    /// Whether regions have totals over all processes and devices, beside those of each.
+    pub aggregate: bool,
+}
+
+impl Default for RegionOptions {
+    fn default() -> Self {
+        Self { aggregate: true }
+    }
 }
 
 /// `pipeline.ncu.ncu_cli`. The comments beside the keys in `conf/profiling/ncu` say what each means.

@@ -1,0 +1,120 @@
+//! Why there is no region report.
+
+use std::path::PathBuf;
+
+use analysis::region::SelectionError;
+use collect::tool::{Complaint, Shortfall};
+use ingest::IngestError;
+
+use super::plan::PlanError;
+use crate::CollectError;
+use crate::hardware::DeviceError;
+
+/// Why there is no region report.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum RegionsError {
+    /// The profiler is missing or does not serve.
+    #[error("Nsight Compute does not serve: {}", .0.found)]
+    NoProfiler(Shortfall),
+    /// The profiler complained, and there is nothing to report.
+    #[error("{}", complaint.message())]
+    Refused {
+        /// About what.
+        complaint: Complaint,
+        /// The last it said.
+        said: Vec<String>,
+        /// Where all of it is.
+        log: String,
+    },
+    /// The profiler failed with words that are not known.
+    #[error("Nsight Compute ended with {ending}")]
+    Failed {
+        /// How it ended.
+        ending: String,
+        /// The last it said.
+        said: Vec<String>,
+        /// Where all of it is.
+        log: String,
+    },
+    /// The user ended it.
+    #[error("interrupted")]
+    Interrupted,
+    /// What was asked for cannot be planned.
+    #[error(transparent)]
+    Plan(#[from] PlanError),
+    /// A pattern of kernels.
+    #[error("ncu_cli.{key}: {error}")]
+    Selection {
+        /// The key.
+        key: &'static str,
+        /// What is wrong with it.
+        error: SelectionError,
+    },
+    /// A page cannot be read.
+    #[error("cannot read {}: {reason}", path.display())]
+    Unreadable {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        reason: std::io::Error,
+    },
+    /// A file that is no raw page.
+    #[error("{file} is {found}, and no raw page of Nsight Compute")]
+    NotRaw {
+        /// The file.
+        file: String,
+        /// What it is.
+        found: &'static str,
+    },
+    /// A page a reader refuses.
+    #[error(transparent)]
+    Ingest(#[from] IngestError),
+    /// The device.
+    #[error(transparent)]
+    Device(#[from] DeviceError),
+    /// The run folder, or a program that cannot be started.
+    #[error(transparent)]
+    Collect(#[from] CollectError),
+}
+
+impl RegionsError {
+    /// The next step, where there is one that the message does not already say.
+    pub fn hint(&self) -> Option<String> {
+        match self {
+            Self::NoProfiler(shortfall) => {
+                Some(format!("{}; or read its pages with --from", shortfall.next_step)).filter(|text| !text.is_empty())
+            }
+            Self::Refused { complaint, .. } => Some(complaint.hint().to_owned()),
+            Self::Failed { log, .. } => Some(format!("all it said is in {log}")),
+            Self::Plan(error) => Some(error.hint().to_owned()),
+            Self::NotRaw { .. } => Some("write one with `ncu --import FILE --csv --page raw`".to_owned()),
+            Self::Ingest(error) => Some(error.hint().to_owned()),
+            Self::Device(error) => error.hint(),
+            Self::Collect(error) => error.hint(),
+            Self::Selection { .. } => Some("a name is exact; a pattern begins with regex:".to_owned()),
+            Self::Interrupted | Self::Unreadable { .. } => None,
+        }
+    }
+
+    /// What the profiler said last.
+    pub fn said(&self) -> &[String] {
+        match self {
+            Self::Refused { said, .. } | Self::Failed { said, .. } => said,
+            _ => &[],
+        }
+    }
+
+    /// Whether the request was wrong, rather than the machine unable to serve it.
+    pub fn is_wrong_usage(&self) -> bool {
+        match self {
+            Self::Plan(_) | Self::Selection { .. } | Self::NotRaw { .. } => true,
+            Self::Refused { complaint, .. } => {
+                matches!(complaint, Complaint::NoProgram | Complaint::UnknownMetric | Complaint::UnknownSection)
+            }
+            Self::Device(error) => error.is_wrong_usage(),
+            Self::Collect(error) => error.is_wrong_usage(),
+            _ => false,
+        }
+    }
+}

@@ -1,0 +1,412 @@
+//! `regions`: hardware counters per NVTX region.
+//!
+//! A survey finds the regions, captures count in them, and everything is rolled up per region. Pages that were captured
+//! elsewhere go the same way without the profiler.
+
+mod capture;
+mod error;
+mod metrics;
+mod modelled;
+mod notes;
+mod plan;
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+use analysis::alignment::ModelledRun;
+use analysis::region::{
+    Captured as Rollable, Include, KernelSelection, NameBase, RegionInputs, RegionSettings, RolledRegions, regions_of,
+    roll_up,
+};
+use collect::run::{Outcome, RunFolder, sha256};
+use collect::tool::ncu::{KernelNameBase, Options};
+use meter::{Roofline, matrix_dtypes, predict};
+use types::counter::CounterTable;
+use types::{Environment, Hardware, IncludeRecord, Metrics, RegionReport, RegionSelection, SchemaTag};
+
+use crate::model::LoadedModel;
+use crate::{RunRequest, WorkloadSettings, environment, hardware};
+
+pub use collect::tool::ncu::Preset as NcuPreset;
+pub use error::RegionsError;
+pub use plan::{Plan, PlanError, Step, SurveyChoice};
+
+use capture::{Captured, Profiler, Wanted};
+
+/// What is profiled.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Source {
+    /// A program, under the profiler.
+    Program {
+        /// The program and its arguments.
+        argv: Vec<OsString>,
+        /// Variables set for it.
+        environment: Vec<(OsString, OsString)>,
+        /// What runs it: an engine, or `command`.
+        engine: String,
+        /// In one line, for the report.
+        description: String,
+    },
+    /// Pages that the profiler wrote before: raw pages, and details pages in the same order.
+    Pages(Vec<PathBuf>),
+}
+
+/// What to report on.
+#[derive(Debug)]
+pub struct RegionsSettings {
+    /// What is profiled.
+    pub source: Source,
+    /// What the profiler is asked; `nvtx.include` are the regions in the user's words.
+    pub options: Options,
+    /// Whether regions are looked for first.
+    pub survey: SurveyChoice,
+    /// Whether regions have totals over all processes and devices.
+    pub aggregate: bool,
+    /// The model under test and its workload, where they are known.
+    pub model: Option<(LoadedModel, WorkloadSettings)>,
+    /// The device whose roofs apply; found from the pages where open.
+    pub hardware: Option<String>,
+    /// Folder with a user's own devices.
+    pub config_dir: Option<PathBuf>,
+}
+
+/// The outcome.
+#[derive(Debug)]
+pub struct Regions {
+    /// The region report.
+    pub report: RegionReport,
+    /// What every run has.
+    pub metrics: Metrics,
+    /// The run folder.
+    pub folder: PathBuf,
+    /// Why the run is partial; empty when it is not.
+    pub missing: Vec<String>,
+}
+
+/// What would be run, one command a line. The profiler need not be there for it.
+pub fn planned(settings: &RegionsSettings) -> Result<Vec<String>, RegionsError> {
+    selection(&settings.options)?;
+    let plan = Plan::new(settings.options.clone(), settings.survey)?;
+    let Source::Program { argv, environment, .. } = &settings.source else {
+        return Ok(vec!["nothing is run: pages are read".to_owned()]);
+    };
+    let found = collect::tool::ncu::serving(None).map_or_else(|_| PathBuf::from("ncu"), |found| found.path);
+    let wanted = Wanted { metrics: &settings.options.metrics };
+    let profiler = Profiler { program: &found, target: argv, environment, wanted };
+    let mut lines = Vec::new();
+    if let Some(step) = plan.survey() {
+        lines.push(format!("# survey: finds the regions\n{}", profiler.command(&step, None)));
+    }
+    let captures = plan.captures(None);
+    match plan.survey() {
+        Some(_) => lines.push(
+            "# captures follow for the regions found; with the expressions given and nothing nested they would be"
+                .to_owned(),
+        ),
+        None => lines.push("# captures".to_owned()),
+    }
+    lines.extend(captures.iter().map(|step| profiler.command(step, None).to_string()));
+    Ok(lines)
+}
+
+/// The regions in a few lines, for a terminal.
+pub fn terminal(report: &RegionReport) -> String {
+    report::regions::regions_terminal(report)
+}
+
+/// Profiles or reads, rolls up and writes everything into a run folder.
+pub fn regions(
+    settings: &RegionsSettings,
+    run: RunRequest,
+    config_yaml: &str,
+    progress: &mut dyn FnMut(&str),
+) -> Result<Regions, RegionsError> {
+    let kernels = selection(&settings.options)?;
+    let plan = Plan::new(settings.options.clone(), settings.survey)?;
+    let named = settings.hardware.as_deref();
+    let named = named.map(|name| hardware::find(settings.config_dir.as_deref(), name)).transpose()?;
+    let pages = match &settings.source {
+        Source::Pages(files) => Some(capture::read_files(files, &Wanted { metrics: &settings.options.metrics })?),
+        Source::Program { .. } => None,
+    };
+    let machine = match &settings.source {
+        Source::Program { .. } => {
+            progress("looking at the machine");
+            let machine = environment::capture(settings.config_dir.as_deref())?;
+            let found = collect::tool::ncu::serving(machine.tools.cuda_driver.as_deref());
+            Some((found.map_err(RegionsError::NoProfiler)?, machine))
+        }
+        Source::Pages(_) => None,
+    };
+    let run = RunRequest { model: settings.model.as_ref().map(|(model, _)| model.id.clone()), ..run };
+    let mut folder = RunFolder::create(run)?;
+    let path = folder.path().to_owned();
+    let mut made = Making { settings, plan: &plan, kernels: &kernels, named, config_yaml, progress };
+    let filled = match (pages, machine) {
+        (Some(pages), _) => made.fill(&mut folder, pages, None, None),
+        (None, Some((found, machine))) => made.profile(&mut folder, &found, &machine),
+        (None, None) => made.fill(&mut folder, Vec::new(), None, None),
+    };
+    match filled {
+        Ok((report, metrics, missing)) => {
+            folder.finish(Outcome::from_missing(missing.clone()))?;
+            Ok(Regions { report, metrics, folder: path, missing })
+        }
+        Err(error) => {
+            // What the folder says matters less than why it failed.
+            let _ = folder.fail(error.to_string());
+            Err(error)
+        }
+    }
+}
+
+fn selection(options: &Options) -> Result<KernelSelection, RegionsError> {
+    let base = match options.kernel_name_base {
+        KernelNameBase::Function => NameBase::Function,
+        KernelNameBase::Demangled => NameBase::Demangled,
+        KernelNameBase::Mangled => NameBase::Mangled,
+    };
+    let wrong = |key| move |error| RegionsError::Selection { key, error };
+    KernelSelection::new(base, options.kernel_name.as_deref(), &[]).map_err(wrong("kernel_name"))?;
+    KernelSelection::new(base, options.kernel_name.as_deref(), &options.kernel_exclude).map_err(wrong("kernel_exclude"))
+}
+
+/// Everything that stays the same while a report is made.
+struct Making<'a> {
+    settings: &'a RegionsSettings,
+    plan: &'a Plan,
+    kernels: &'a KernelSelection,
+    named: Option<Hardware>,
+    config_yaml: &'a str,
+    progress: &'a mut dyn FnMut(&str),
+}
+
+type Made = (RegionReport, Metrics, Vec<String>);
+
+impl Making<'_> {
+    fn profile(
+        &mut self,
+        folder: &mut RunFolder,
+        found: &collect::tool::Found,
+        machine: &Environment,
+    ) -> Result<Made, RegionsError> {
+        let Source::Program { argv, environment, .. } = &self.settings.source else {
+            return self.fill(folder, Vec::new(), None, None);
+        };
+        folder.write_json("env.json", machine)?;
+        let wanted = Wanted { metrics: &self.settings.options.metrics };
+        let profiler = Profiler { program: &found.path, target: argv, environment, wanted };
+        let survey = match self.plan.survey() {
+            Some(step) => {
+                (self.progress)("finding regions: every kernel once");
+                Some(profiler.run(folder, &step)?)
+            }
+            None => None,
+        };
+        let seen = survey.as_ref().map(|survey| regions_of(&survey.table));
+        let steps = self.plan.captures(seen.as_deref());
+        let mut captures = Vec::new();
+        for (index, step) in steps.iter().enumerate() {
+            (self.progress)(&format!("counting: run {} of {}", index + 1, steps.len()));
+            captures.push(profiler.run(folder, step)?);
+        }
+        let version = found.version.clone();
+        self.fill(folder, captures, survey, version)
+    }
+
+    fn fill(
+        &mut self,
+        folder: &mut RunFolder,
+        captures: Vec<Captured>,
+        survey: Option<Captured>,
+        version: Option<String>,
+    ) -> Result<Made, RegionsError> {
+        (self.progress)("rolling up");
+        folder.write_file("config.yaml", self.config_yaml.as_bytes())?;
+        let tables: Vec<&CounterTable> = captures
+            .iter()
+            .chain(&survey)
+            .map(|captured| &captured.table)
+            .filter(|table| !table.work.is_empty())
+            .collect();
+        let device = tables.iter().find_map(|table| metrics::device_name(table));
+        let hardware = match (&self.named, &device) {
+            (Some(named), _) => Some(named.clone()),
+            (None, Some(name)) => hardware::catalogue(self.settings.config_dir.as_deref())?.find(name).ok().cloned(),
+            (None, None) => None,
+        };
+        let mut rolled = self.roll(&captures, survey.as_ref(), hardware.as_ref());
+        if let Some(run) = self.modelled(hardware.as_ref()) {
+            modelled::attach(&mut rolled, &run);
+        }
+        let (report, missing) = self.report(folder, &captures, survey.as_ref(), &rolled, device, version);
+        let shown = survey.as_ref().or(captures.first()).map(|captured| &captured.table);
+        let (engine, model) = match &self.settings.source {
+            Source::Program { engine, .. } => (engine.as_str(), self.settings.model.as_ref()),
+            Source::Pages(_) => ("ncu", self.settings.model.as_ref()),
+        };
+        let model = model.map(|(model, _)| model.id.as_str());
+        let metrics = metrics::metrics(&report, shown, engine, model, hardware.as_ref());
+        folder.write_json("metrics.json", &metrics)?;
+        write(folder, &report, &rolled, &captures)?;
+        folder.end_step("report")?;
+        Ok((report, metrics, missing))
+    }
+
+    fn roll(&self, captures: &[Captured], survey: Option<&Captured>, hardware: Option<&Hardware>) -> RolledRegions {
+        let options = &self.settings.options;
+        let of = |captured: &Captured| -> usize { captured.table.work.len() };
+        let rollable = captures.iter().filter(|captured| of(captured) > 0);
+        let inputs = RegionInputs {
+            captures: rollable
+                .map(|captured| Rollable {
+                    table: &captured.table,
+                    details: &captured.details,
+                    include: &captured.include,
+                })
+                .collect(),
+            survey: survey.map(|survey| &survey.table),
+        };
+        let settings = RegionSettings {
+            include: self.plan.include(),
+            kernels: self.kernels,
+            metrics: &options.metrics,
+            sections: if options.set.is_some() { &[] } else { &options.sections },
+            aggregate: self.settings.aggregate,
+            hardware,
+        };
+        roll_up(&inputs, &settings)
+    }
+
+    /// The model's forward pass, where the model and its workload are known.
+    fn modelled(&self, hardware: Option<&Hardware>) -> Option<ModelledRun> {
+        let (model, settings) = self.settings.model.as_ref()?;
+        let workload = settings.resolve(&model.network, model.dtype).ok()?;
+        let prediction = predict(&model.network, &workload).ok()?;
+        let roofline = hardware.and_then(|hardware| Roofline::new(hardware, matrix_dtypes(&prediction), None).ok());
+        Some(crate::modelled::run(&model.network, &prediction, roofline.as_ref()))
+    }
+
+    fn report(
+        &self,
+        folder: &RunFolder,
+        captures: &[Captured],
+        survey: Option<&Captured>,
+        rolled: &RolledRegions,
+        device: Option<String>,
+        version: Option<String>,
+    ) -> (RegionReport, Vec<String>) {
+        let options = &self.settings.options;
+        let mode = self.mode(captures);
+        let seen = notes::Seen {
+            mode,
+            include: self.plan.include(),
+            captures,
+            survey,
+            selects_kernels: !self.kernels.is_all(),
+            sections: &options.sections,
+        };
+        let said = notes::say(&seen, rolled);
+        let mut quality = rolled.quality.clone();
+        quality.extend(captures.iter().chain(survey).flat_map(|captured| captured.quality.iter().cloned()));
+        let target = match &self.settings.source {
+            Source::Program { description, .. } => description.clone(),
+            Source::Pages(files) => files.iter().map(|path| file_name(path)).collect::<Vec<_>>().join(" "),
+        };
+        let report = RegionReport {
+            schema: SchemaTag::new(),
+            run: folder.id().to_owned(),
+            tool: version.map_or("Nsight Compute".to_owned(), |version| format!("Nsight Compute {version}")),
+            replay_mode: mode,
+            target,
+            device,
+            config_sha256: sha256(self.config_yaml.as_bytes()),
+            selection: self.selection(captures, rolled),
+            captures: survey.into_iter().chain(captures).filter_map(|captured| captured.record.clone()).collect(),
+            metrics: rolled.metrics.clone(),
+            regions: rolled.regions.iter().map(|region| region.region.clone()).collect(),
+            outside: rolled.outside,
+            notes: said.notes.into_iter().chain(said.missing.iter().cloned()).collect(),
+            quality,
+        };
+        (report, said.missing)
+    }
+
+    /// How counters were read; pages show it themselves.
+    fn mode(&self, captures: &[Captured]) -> types::ReplayMode {
+        let asked = plan::reported_mode(self.settings.options.replay_mode);
+        let is_range = |captured: &Captured| {
+            captured.table.work.first().map(|work| work.kind == types::counter::ProfiledKind::Range)
+        };
+        match (&self.settings.source, captures.iter().find_map(is_range)) {
+            (Source::Pages(_), Some(true)) if !asked.measures_ranges() => types::ReplayMode::Range,
+            (Source::Pages(_), Some(false)) if asked.measures_ranges() => types::ReplayMode::Kernel,
+            _ => asked,
+        }
+    }
+
+    fn selection(&self, captures: &[Captured], rolled: &RolledRegions) -> RegionSelection {
+        let options = &self.settings.options;
+        let told: Vec<&String> = captures.iter().flat_map(|captured| &captured.include).collect();
+        let record = |(include, matched): (&Include, &Vec<String>)| IncludeRecord {
+            expression: include.text().to_owned(),
+            profiler: told
+                .iter()
+                .filter(|text| {
+                    let names = Include::new(text).matching(&rolled.seen);
+                    let wanted = include.matching(&rolled.seen);
+                    let asked = include.expressions();
+                    asked.contains(text)
+                        || names
+                            .iter()
+                            .any(|name| wanted.iter().any(|root| rolled.seen[*name].is_within(&rolled.seen[*root])))
+                })
+                .map(|text| (*text).clone())
+                .collect(),
+            matched: matched.clone(),
+        };
+        RegionSelection {
+            include: self.plan.include().iter().zip(&rolled.matched).map(record).collect(),
+            kernel_name: options.kernel_name.clone(),
+            kernel_name_base: match options.kernel_name_base {
+                KernelNameBase::Function => "function",
+                KernelNameBase::Demangled => "demangled",
+                KernelNameBase::Mangled => "mangled",
+            }
+            .to_owned(),
+            kernel_exclude: options.kernel_exclude.clone(),
+            kernels_left_out: rolled.kernels_left_out,
+            set: options.set.clone(),
+            sections: options.sections.clone(),
+            metrics: options.metrics.clone(),
+            aggregate: self.settings.aggregate,
+        }
+    }
+}
+
+/// The report, and a folder for each region.
+fn write(
+    folder: &mut RunFolder,
+    report: &RegionReport,
+    rolled: &RolledRegions,
+    captures: &[Captured],
+) -> Result<(), RegionsError> {
+    folder.write_json("ncu/regions/report.json", report)?;
+    folder.write_file("ncu/regions/report.md", report::regions::overview_markdown(report).as_bytes())?;
+    let tables: Vec<&CounterTable> =
+        captures.iter().map(|captured| &captured.table).filter(|table| !table.work.is_empty()).collect();
+    for region in &rolled.regions {
+        let place = |name: &str| format!("ncu/regions/{}/{name}", region.region.folder);
+        let page = report::regions::region_markdown(report, &region.region);
+        folder.write_file(&place("report.md"), page.as_bytes())?;
+        folder.write_file(&place("sections.txt"), report::regions::sections_text(&region.region).as_bytes())?;
+        let table = report::regions::kernels_csv(region, &tables, &rolled.metrics);
+        folder.write_file(&place("kernels.csv"), table.as_bytes())?;
+    }
+    Ok(())
+}
+
+/// A file without its folder: where it lies says something of the machine.
+fn file_name(path: &Path) -> String {
+    path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default()
+}

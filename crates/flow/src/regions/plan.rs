@@ -1,0 +1,268 @@
+//! What is run under the profiler, decided before anything runs.
+//!
+//! A survey replays every kernel once, with its time as the only counter: it finds the regions there are, what is nested
+//! in what, and what lies outside. Captures then count what was asked for, in the regions that were asked for. Everything
+//! here is pure; running it is left to others.
+
+use std::path::PathBuf;
+
+use analysis::region::{Include, RegionKey, TIME, expression_of, runs_for_ranges};
+use collect::tool::ncu::{CacheControl, Capture, Options, ReplayMode};
+
+/// More expressions than this make command lines nobody can read; then everything is profiled and chosen from afterwards.
+const MOST_EXPRESSIONS: usize = 200;
+
+/// Whether a survey is made first.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum SurveyChoice {
+    /// Where regions must be known first.
+    #[default]
+    WhereNeeded,
+    /// Always.
+    Always,
+    /// Never.
+    Never,
+}
+
+/// What will be done.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    options: Options,
+    include: Vec<Include>,
+    survey: bool,
+}
+
+/// One run of the profiler.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Step {
+    /// Name of its files.
+    pub name: String,
+    /// What it looks for: `survey` or `capture`.
+    pub purpose: &'static str,
+    /// The run.
+    pub capture: Capture,
+}
+
+/// Why there is no plan.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum PlanError {
+    /// Nothing says which ranges to replay.
+    #[error("{mode} replay needs to know which ranges to replay, and a survey that could find them was refused")]
+    NoRanges {
+        /// The mode.
+        mode: &'static str,
+    },
+    /// A pattern that only a survey can resolve.
+    #[error("`{expression}` has a wildcard, and a survey that could find what it stands for was refused")]
+    Wildcard {
+        /// The expression.
+        expression: String,
+    },
+}
+
+impl PlanError {
+    /// The next step.
+    pub fn hint(&self) -> &'static str {
+        match self {
+            Self::NoRanges { .. } => "name them with --nvtx-include, or leave --no-survey out",
+            Self::Wildcard { .. } => "name the ranges one by one, or leave --no-survey out",
+        }
+    }
+}
+
+impl Plan {
+    /// Decides what to run. `options.nvtx.include` is what the user wrote.
+    pub fn new(options: Options, survey: SurveyChoice) -> Result<Self, PlanError> {
+        let include: Vec<Include> = options.nvtx.include.iter().map(|text| Include::new(text)).collect();
+        let ranges = measures_ranges(options.replay_mode);
+        let wildcard = include.iter().find(|include| include.needs_survey());
+        if survey == SurveyChoice::Never {
+            if ranges && include.is_empty() {
+                return Err(PlanError::NoRanges { mode: mode_name(options.replay_mode) });
+            }
+            if let Some(include) = wildcard.filter(|_| ranges) {
+                return Err(PlanError::Wildcard { expression: include.text().to_owned() });
+            }
+        }
+        let needed = ranges || include.is_empty() || wildcard.is_some();
+        let survey = survey == SurveyChoice::Always || survey == SurveyChoice::WhereNeeded && needed;
+        Ok(Self { options, include, survey })
+    }
+
+    /// The include expressions.
+    pub fn include(&self) -> &[Include] {
+        &self.include
+    }
+
+    /// The run that finds regions, where there is one.
+    pub fn survey(&self) -> Option<Step> {
+        let capture = Capture {
+            report: PathBuf::from("ncu/regions-survey"),
+            target_processes: self.options.target_processes,
+            clock_control: self.options.clock_control,
+            // One pass of one counter: nothing is gained by emptying caches, and it takes time.
+            cache_control: CacheControl::None,
+            metrics: vec![TIME.to_owned()],
+            extra: self.options.extra.clone(),
+            ..Capture::default()
+        };
+        let name = "ncu-regions-survey".to_owned();
+        self.survey.then_some(Step { name, purpose: "survey", capture })
+    }
+
+    /// The runs that count, for the regions a survey found; as far as they can be told, where there was none.
+    pub fn captures(&self, seen: Option<&[RegionKey]>) -> Vec<Step> {
+        let runs: Vec<Vec<String>> = match (seen, measures_ranges(self.options.replay_mode)) {
+            (Some(seen), true) => {
+                let wanted: Vec<RegionKey> = self.selected(seen).into_iter().cloned().collect();
+                let expressions =
+                    |run: Vec<usize>| run.into_iter().map(|place| expression_of(&wanted[place])).collect();
+                runs_for_ranges(&wanted).into_iter().map(expressions).collect()
+            }
+            // What is inside what is not known, so that each gets a run of its own.
+            (None, true) => self.include.iter().map(Include::expressions).filter(|run| !run.is_empty()).collect(),
+            (Some(seen), false) => {
+                let wanted = self.selected(seen);
+                let is_top = |key: &&&RegionKey| !wanted.iter().any(|other| *other != **key && key.is_within(other));
+                let top: Vec<String> = wanted.iter().filter(is_top).map(|key| expression_of(key)).collect();
+                if top.is_empty() { Vec::new() } else { vec![top] }
+            }
+            (None, false) if self.include.iter().any(Include::needs_survey) => vec![Vec::new()],
+            (None, false) => vec![self.include.iter().flat_map(Include::expressions).collect()],
+        };
+        let number = |(index, include): (usize, Vec<String>)| self.step(index + 1, include);
+        runs.into_iter().enumerate().map(number).collect()
+    }
+
+    /// The regions that are asked for, with those inside of them.
+    pub fn selected<'a>(&self, seen: &'a [RegionKey]) -> Vec<&'a RegionKey> {
+        let roots: Vec<usize> = self.include.iter().flat_map(|include| include.matching(seen)).collect();
+        let wanted = |key: &&RegionKey| self.include.is_empty() || roots.iter().any(|root| key.is_within(&seen[*root]));
+        seen.iter().filter(wanted).collect()
+    }
+
+    fn step(&self, number: usize, mut include: Vec<String>) -> Step {
+        if include.len() > MOST_EXPRESSIONS && !measures_ranges(self.options.replay_mode) {
+            include.clear();
+        }
+        let mut capture = self.options.capture(PathBuf::from(format!("ncu/regions-{number}")));
+        capture.nvtx_include = include;
+        // Everything is weighed by time, so it is always counted; the report shows it only where it was asked for.
+        if !capture.metrics.iter().any(|name| name == TIME) {
+            capture.metrics.push(TIME.to_owned());
+        }
+        if measures_ranges(capture.replay_mode) {
+            // A range is measured with all that is in it.
+            capture.kernel_name = None;
+        }
+        Step { name: format!("ncu-regions-{number}"), purpose: "capture", capture }
+    }
+}
+
+/// Whether one result is a whole range.
+pub(super) fn measures_ranges(mode: ReplayMode) -> bool {
+    reported_mode(mode).measures_ranges()
+}
+
+/// The mode as reports have it.
+pub(super) fn reported_mode(mode: ReplayMode) -> types::ReplayMode {
+    match mode {
+        ReplayMode::Kernel => types::ReplayMode::Kernel,
+        ReplayMode::Range => types::ReplayMode::Range,
+        ReplayMode::AppRange => types::ReplayMode::AppRange,
+        ReplayMode::Application => types::ReplayMode::Application,
+    }
+}
+
+fn mode_name(mode: ReplayMode) -> &'static str {
+    reported_mode(mode).name()
+}
+
+#[cfg(test)]
+mod tests {
+    use collect::tool::ncu::{ClockControl, KernelNameBase, Ranges, TargetProcesses};
+    use types::RegionStyle;
+
+    use super::*;
+
+    fn options(mode: ReplayMode, include: &[&str]) -> Options {
+        Options {
+            replay_mode: mode,
+            target_processes: TargetProcesses::All,
+            clock_control: ClockControl::None,
+            cache_control: CacheControl::All,
+            nvtx: Ranges { include: include.iter().map(|text| (*text).to_owned()).collect(), exclude: Vec::new() },
+            set: None,
+            sections: vec!["SpeedOfLight".to_owned()],
+            metrics: vec!["dram__bytes.sum".to_owned()],
+            kernel_name: Some("gemm".to_owned()),
+            kernel_name_base: KernelNameBase::Function,
+            kernel_exclude: Vec::new(),
+            launch_skip: 0,
+            launch_count: None,
+            extra: Vec::new(),
+        }
+    }
+
+    fn seen(paths: &[&str]) -> Vec<RegionKey> {
+        let segments = |path: &str| path.split('/').map(Into::into).collect();
+        paths
+            .iter()
+            .map(|path| RegionKey { domain: None, style: RegionStyle::PushPop, segments: segments(path) })
+            .collect()
+    }
+
+    fn includes(mode: ReplayMode, include: &[&str], regions: Option<&[&str]>) -> Vec<Vec<String>> {
+        let plan = Plan::new(options(mode, include), SurveyChoice::WhereNeeded).unwrap();
+        let seen = regions.map(seen);
+        plan.captures(seen.as_deref()).into_iter().map(|step| step.capture.nvtx_include).collect()
+    }
+
+    #[test]
+    fn kernels_need_one_run_whatever_is_nested() {
+        let regions = ["A", "A/A1", "B"];
+        assert_eq!(includes(ReplayMode::Kernel, &[], Some(&regions)), [["A/", "B/"]]);
+        assert_eq!(includes(ReplayMode::Kernel, &["A::A1", "A"], Some(&regions)), [["A/"]]);
+        assert_eq!(includes(ReplayMode::Application, &["A*"], Some(&regions)), [["A/"]]);
+        assert_eq!(includes(ReplayMode::Kernel, &["A::A1"], None), [["A::A1/", "A/A1/"]]);
+        assert!(includes(ReplayMode::Kernel, &["C*"], Some(&regions)).is_empty());
+    }
+
+    #[test]
+    fn ranges_need_as_many_runs_as_are_nested() {
+        let regions = ["A", "A/A1", "B"];
+        assert_eq!(includes(ReplayMode::Range, &[], Some(&regions)), [vec!["A/", "B/"], vec!["A/A1/"]]);
+        assert_eq!(includes(ReplayMode::AppRange, &["A::A1", "B"], Some(&regions)), [["A/A1/", "B/"]]);
+        assert_eq!(includes(ReplayMode::Range, &["A", "B"], None), [["A/"], ["B/"]]);
+    }
+
+    #[test]
+    fn a_survey_is_made_where_regions_must_be_known() {
+        let surveys =
+            |mode, include: &[&str], choice| Plan::new(options(mode, include), choice).unwrap().survey().is_some();
+        assert!(surveys(ReplayMode::Kernel, &[], SurveyChoice::WhereNeeded));
+        assert!(surveys(ReplayMode::Kernel, &["decode*"], SurveyChoice::WhereNeeded));
+        assert!(!surveys(ReplayMode::Kernel, &["A"], SurveyChoice::WhereNeeded));
+        assert!(surveys(ReplayMode::Kernel, &["A"], SurveyChoice::Always));
+        assert!(surveys(ReplayMode::Range, &["A"], SurveyChoice::WhereNeeded));
+        assert!(!surveys(ReplayMode::Range, &["A"], SurveyChoice::Never));
+        let refused =
+            |include: &[&str]| Plan::new(options(ReplayMode::Range, include), SurveyChoice::Never).unwrap_err();
+        assert_eq!(refused(&[]), PlanError::NoRanges { mode: "range" });
+        assert_eq!(refused(&["a*"]), PlanError::Wildcard { expression: "a*".to_owned() });
+    }
+
+    #[test]
+    fn a_capture_counts_what_was_asked_for_and_time() {
+        let plan = Plan::new(options(ReplayMode::Kernel, &["A"]), SurveyChoice::Always).unwrap();
+        let capture = &plan.captures(None)[0].capture;
+        assert_eq!(capture.metrics, ["dram__bytes.sum", TIME]);
+        assert_eq!(capture.kernel_name.as_deref(), Some("gemm"));
+        let survey = plan.survey().unwrap().capture;
+        assert_eq!((survey.metrics.as_slice(), survey.kernel_name), ([TIME.to_owned()].as_slice(), None));
+        assert!(survey.sections.is_empty() && survey.nvtx_include.is_empty());
+        let ranges = Plan::new(options(ReplayMode::Range, &["A"]), SurveyChoice::Never).unwrap();
+        assert_eq!(ranges.captures(None)[0].capture.kernel_name, None);
+    }
+}
