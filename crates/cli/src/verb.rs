@@ -33,6 +33,7 @@ macro_rules! verbs {
 verbs! {
     profile => Profile,
     analyze => Analyze,
+    regions => Regions,
     import => Import,
     compare => Compare,
     models => Models,
