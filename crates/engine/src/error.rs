@@ -25,6 +25,14 @@ pub enum EngineError {
         /// What is wrong with it.
         reason: String,
     },
+    /// A network of which something is only modelled.
+    #[error("this engine does not run {class}: {why}; it can be modelled with `analyze`, or run with --engine torch")]
+    NotComputed {
+        /// Class of the network.
+        class: &'static str,
+        /// What is not computed.
+        why: String,
+    },
     /// A tensor the network needs is not in the checkpoint.
     #[error("{} has no tensor `{name}`; the network needs it with shape {shape}", path.display())]
     MissingTensor {

@@ -9,6 +9,7 @@ use types::{DType, Nanos, Role};
 
 use crate::heap;
 use crate::nvtx;
+use crate::rehearsal::rehearse;
 use crate::threads;
 use crate::trace::{Trace, since};
 use crate::{Checkpoint, Engine, EngineError, Value, Weights, load_weights};
@@ -81,6 +82,7 @@ impl Session {
     /// The thread that loads is best the one that runs: it takes part in the work.
     pub fn load(model: Model, from: &Checkpoint, dtype: DType) -> Result<Self, EngineError> {
         heap::keep_freed();
+        rehearse(&model)?;
         threads::join();
         let zero = Instant::now();
         let weights = load_weights(model.blueprint(), from, dtype)?;
@@ -153,6 +155,7 @@ impl Generation<'_> {
                     global: self.pictures(&images.global)?,
                     tiles: images.tiles.as_ref().map(|tiles| self.pictures(tiles)).transpose()?,
                     crop_grid: images.crop_grid,
+                    pixels: None,
                     mask: Value::new(mask, DType::Bool, Role::Activation)?,
                 })
             }

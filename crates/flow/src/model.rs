@@ -154,10 +154,11 @@ impl LoadedModel {
 
     /// The workload profile that suits it when nobody names one.
     pub fn default_workload(&self) -> &'static str {
-        match (self.network.takes_pictures(), self.network.takes_tokens()) {
-            (true, _) => "dsocr-standard-v1",
-            (false, true) => "llm-standard-v1",
-            (false, false) => "image-standard-v1",
+        match &self.network {
+            Model::DeepseekOcr(_) => "dsocr-standard-v1",
+            Model::VisionLanguage(_) => "vlm-standard-v1",
+            Model::Language(_) => "llm-standard-v1",
+            Model::ShallowResnet(_) => "image-standard-v1",
         }
     }
 }

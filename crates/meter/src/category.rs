@@ -67,7 +67,7 @@ impl Category {
             Op::Embedding | Op::ReplaceRows => Self::Embedding,
             Op::Rotary { .. } => Self::Rotary,
             Op::Activation(_) | Op::ClampedGate { .. } => Self::Activation,
-            Op::Add | Op::Multiply | Op::Scale { .. } | Op::Softcap { .. } => Self::Elementwise,
+            Op::Add | Op::AddRows | Op::Multiply | Op::Scale { .. } | Op::Softcap { .. } => Self::Elementwise,
             Op::Softmax | Op::TopK { .. } | Op::LimitGroups { .. } | Op::Dispatch { .. } | Op::Combine { .. } => {
                 Self::Routing
             }

@@ -147,9 +147,10 @@ pub(crate) fn prefill(model: &Model, workload: &Workload, meter: Meter<'_>) -> R
                     |count: u64, side: u64| meter.input(Spec::activation([count, 3, side, side], workload.dtype));
                 let [wide, high] = image.crop_grid;
                 Images {
-                    global: pictures(pages, image.base_size),
+                    global: meter.input(Spec::activation(model.picture_shape(&image, pages), workload.dtype)),
                     tiles: (wide * high > 1).then(|| pictures(pages * wide * high, image.image_size)),
                     crop_grid: image.crop_grid,
+                    pixels: image.pixels,
                     mask: meter.input(Spec::activation([batch, length], DType::Bool)),
                 }
             });

@@ -7,6 +7,12 @@ use types::{AttentionKind, DType, ImageWorkload, LogitsKind, PageKind, Parallel,
 /// Longest prompt or generation that is taken seriously.
 const MOST_TOKENS: u64 = 100_000_000;
 
+/// Longest side of a picture that is taken seriously.
+const LONGEST_SIDE: u64 = 1_000_000;
+
+/// How much longer than wide, or wider than long, the published image processors let a picture be.
+const MOST_ELONGATED: u64 = 200;
+
 /// Largest batch that is taken seriously.
 const LARGEST_BATCH: u64 = 1_000_000;
 
@@ -41,6 +47,8 @@ pub struct WorkloadSettings {
     pub crop_mode: Option<bool>,
     /// Tiles across and down.
     pub crop_grid: Option<[u64; 2]>,
+    /// Pixels across and down of a picture, for models that resize pictures of any shape by a rule of their own.
+    pub image_pixels: Option<[u64; 2]>,
     /// Prompt tokens that are no image tokens.
     pub text_tokens: Option<u64>,
     /// All prompt tokens.
@@ -165,6 +173,10 @@ impl WorkloadSettings {
         let needed = |key: &'static str, value: Option<u64>| {
             value.ok_or(WorkloadError::Missing { key, model: "a vision-language model" })
         };
+        // A shape that any rule takes: it only says whether the model has one.
+        if model.resized([1024, 1024]).is_some() {
+            return self.any_shape(model).map(Some);
+        }
         let base_size = needed("base_size", self.base_size)?;
         let image_size = needed("image_size", self.image_size)?;
         let crop_grid = match (self.crop_mode, self.crop_grid) {
@@ -174,10 +186,28 @@ impl WorkloadSettings {
             }
             (_, grid) => grid.unwrap_or([1, 1]),
         };
-        let mut image = ImageWorkload { base_size, image_size, crop_grid, image_tokens: 0 };
+        let mut image = ImageWorkload { base_size, image_size, crop_grid, image_tokens: 0, pixels: None };
         model.check_image(&image).map_err(WorkloadError::Image)?;
         image.image_tokens = model.image_tokens(base_size, image_size, crop_grid).unwrap_or(0);
         Ok(Some(image))
+    }
+
+    /// A picture that the model resizes by its own rule.
+    fn any_shape(&self, model: &Model) -> Result<ImageWorkload, WorkloadError> {
+        let square = self.base_size.map(|side| [side, side]);
+        let [width, height] = self
+            .image_pixels
+            .or(square)
+            .ok_or(WorkloadError::Missing { key: "image_pixels", model: "a model that resizes pictures" })?;
+        let fits = |side: u64| (1..=LONGEST_SIDE).contains(&side);
+        if !fits(width) || !fits(height) || width.max(height) > MOST_ELONGATED * width.min(height) {
+            return Err(WorkloadError::OutOfRange {
+                key: "image_pixels",
+                found: format!("[{width}, {height}]"),
+                expected: format!("sides of 1 to {LONGEST_SIDE}, one at most {MOST_ELONGATED} times the other"),
+            });
+        }
+        model.resized([width, height]).ok_or(WorkloadError::Missing { key: "base_size", model: "this model" })
     }
 
     /// Text tokens and all prompt tokens; setting either gives the other.

@@ -20,6 +20,7 @@ fn settings(model: &Model) -> WorkloadSettings {
         image_size: Some(640),
         crop_mode: None,
         crop_grid: Some([2, 1]),
+        image_pixels: None,
         text_tokens: Some(if model.takes_tokens() { 37 } else { 0 }),
         seq_len: None,
         max_new_tokens: None,

@@ -66,6 +66,7 @@ fn settings() -> WorkloadSettings {
         image_size: Some(160),
         crop_mode: None,
         crop_grid: Some([2, 1]),
+        image_pixels: None,
         text_tokens: Some(13),
         seq_len: None,
         max_new_tokens: None,
@@ -80,6 +81,7 @@ fn any_settings() -> impl Strategy<Value = WorkloadSettings> {
         |(batch, wide, high, text, steps, flash, last)| WorkloadSettings {
             batch,
             crop_grid: Some([wide, high]),
+            image_pixels: None,
             text_tokens: Some(text),
             decode_steps: Some(steps),
             attention: if flash { AttentionKind::Flash } else { AttentionKind::Eager },

@@ -30,6 +30,7 @@ fn settings(crop_grid: [u64; 2], seq_len: u64, steps: u64) -> WorkloadSettings {
         image_size: Some(640),
         crop_mode: None,
         crop_grid: Some(crop_grid),
+        image_pixels: None,
         text_tokens: None,
         seq_len: Some(seq_len),
         max_new_tokens: None,

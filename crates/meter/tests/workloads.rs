@@ -23,6 +23,7 @@ fn settings() -> WorkloadSettings {
         image_size: Some(640),
         crop_mode: Some(true),
         crop_grid: Some([1, 2]),
+        image_pixels: None,
         text_tokens: Some(19),
         seq_len: None,
         max_new_tokens: Some(512),

@@ -2,7 +2,8 @@
 
 use std::sync::LazyLock;
 
-use crate::config::family::{Definitions, FAMILIES, Family};
+use crate::config::family::{Definitions, FAMILIES, Family, llava, qwen_vl};
+use crate::config::vision::{PatchTowerNames, VisionLanguageNames};
 
 /// One class.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,6 +27,9 @@ const ENCODER: &str = "deepencoder";
 const OCR: &str = "modeling_deepseekocr";
 const V2: &str = "modeling_deepseekv2";
 const LLAMA: &str = "transformers.models.llama.modeling_llama";
+const CLIP: &str = "transformers.models.clip.modeling_clip";
+const SIGLIP: &str = "transformers.models.siglip.modeling_siglip";
+const LLAVA: &str = "transformers.models.llava.modeling_llava";
 const TRANSFORMERS: &str = "transformers.activations";
 const OURS: &str = "shallow_resnet";
 
@@ -87,6 +91,19 @@ const CLASSES: &[Class] = &[
         aliases: &["LlamaFlashAttention2", "LlamaSdpaAttention"],
     },
     class("LlamaRotaryEmbedding", LLAMA, "y = x * cos(position * angle) + rotate_half(x) * sin(position * angle)"),
+    class("CLIPVisionTransformer", CLIP, "encoder(pre_layrnorm(embeddings(pictures)))"),
+    class("CLIPEncoder", CLIP, "all blocks, one after the other"),
+    class("CLIPEncoderLayer", CLIP, "h = x + self_attn(layer_norm1(x)); y = h + mlp(layer_norm2(h))"),
+    class("CLIPAttention", CLIP, "y = out_proj(softmax(q k^T / sqrt(d)) v)"),
+    class("CLIPMLP", CLIP, "y = fc2(quick_gelu(fc1(x)))"),
+    class("SiglipVisionTransformer", SIGLIP, "encoder(embeddings(pictures))"),
+    class("SiglipVisionEmbeddings", SIGLIP, "patches plus positions"),
+    class("SiglipEncoder", SIGLIP, "all blocks, one after the other"),
+    class("SiglipEncoderLayer", SIGLIP, "h = x + self_attn(layer_norm1(x)); y = h + mlp(layer_norm2(h))"),
+    class("SiglipAttention", SIGLIP, "y = out_proj(softmax(q k^T / sqrt(d)) v)"),
+    class("SiglipMLP", SIGLIP, "y = fc2(gelu(fc1(x)))"),
+    class("LlavaMultiModalProjector", LLAVA, "y = linear_2(gelu(linear_1(x)))"),
+    class("Conv3d", TORCH, "each output is the sum over channels and taps of input times weight, plus bias"),
     class("ShallowResNet", OURS, "head(residual(stem(x)))"),
     class("BasicBlock", OURS, "y = relu(x + bn2(conv2(relu(bn1(conv1(x))))))"),
     class("Linear", TORCH, "y = x W^T + bias"),
@@ -107,7 +124,9 @@ const CLASSES: &[Class] = &[
 pub fn classes() -> &'static [Class] {
     static ALL: LazyLock<Vec<Class>> = LazyLock::new(|| {
         let mut all = CLASSES.to_vec();
-        for class in FAMILIES.iter().flat_map(|family| of_family(family)) {
+        let seeing = qwen_vl::WHOLE.iter().chain(&llava::WHOLE).flat_map(|names| of_seeing(names));
+        let towers = qwen_vl::TOWERS.iter().zip(&qwen_vl::WHOLE).flat_map(|(tower, whole)| of_tower(tower, whole.home));
+        for class in FAMILIES.iter().flat_map(|family| of_family(family)).chain(seeing).chain(towers) {
             if all.iter().all(|known| known.name != class.name) {
                 all.push(class);
             }
@@ -135,6 +154,36 @@ fn of_family(family: &Family) -> Vec<Class> {
     ];
     classes.extend(names.rotary.map(|name| class(name, home, "rotates queries and keys by their position")));
     classes
+}
+
+/// The classes around a vision encoder and a decoder.
+fn of_seeing(names: &VisionLanguageNames) -> Vec<Class> {
+    vec![
+        class(
+            names.causal,
+            names.home,
+            "logits = lm_head(decoder(tokens, with the encoder's output at the image tokens))",
+        ),
+        class(names.tower, names.home, "pictures to features"),
+        class(names.model, names.home, "encoder and decoder"),
+    ]
+}
+
+/// The classes of an encoder of patches.
+fn of_tower(names: &PatchTowerNames, home: &'static str) -> Vec<Class> {
+    let mlp = "y = second(activation(first(x))), or down_proj(silu(gate_proj(x)) * up_proj(x))";
+    vec![
+        class(names.patch, home, "a convolution whose kernel and stride are one patch"),
+        class(names.block, home, "h = x + attn(norm1(x)); y = h + mlp(norm2(h))"),
+        class(
+            names.attention,
+            home,
+            "y = proj(softmax(q k^T / sqrt(d)) v) with q, k, v from qkv(x), rotated by row and column",
+        ),
+        class(names.norm, home, "y = x / sqrt(mean(x^2) + eps) * weight"),
+        class(names.mlp, home, mlp),
+        class(names.merger, home, "neighbouring patches side by side, then two linear layers to the decoder's width"),
+    ]
 }
 
 impl Class {

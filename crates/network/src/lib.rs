@@ -18,6 +18,8 @@ pub use backend::{Backend, Ops, Routing, seen};
 pub use blueprint::{Blueprint, Builder, Module, ModuleEntry, Param, ParamEntry, Repetition, Setting};
 pub use class::{Class, classes};
 pub use error::{NetworkError, ShapeError};
-pub use model::{CacheLayer, CacheLayout, Images, Model, Prompt, decoder, deepseek_ocr, shallow_resnet};
+pub use model::{
+    CacheLayer, CacheLayout, Images, Model, Prompt, decoder, deepseek_ocr, shallow_resnet, vision_language,
+};
 pub use preset::{PRESETS, Preset};
 pub use shape::infer;

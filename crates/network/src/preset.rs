@@ -116,6 +116,21 @@ pub const PRESETS: &[Preset] = &[
         config: include_str!("../presets/gpt-oss-20b.json"),
     },
     Preset {
+        name: "llava-1.5-7b",
+        about: "LLaVA-1.5 7B: CLIP at 336 pixels and a projector of two layers in front of Llama",
+        config: include_str!("../presets/llava-1.5-7b.json"),
+    },
+    Preset {
+        name: "qwen2.5-vl-7b",
+        about: "Qwen2.5-VL 7B: pictures of any size, attention in windows, in front of Qwen2.5",
+        config: include_str!("../presets/qwen2.5-vl-7b.json"),
+    },
+    Preset {
+        name: "qwen3-vl-8b",
+        about: "Qwen3-VL 8B: pictures of any size, features into the first three layers of Qwen3",
+        config: include_str!("../presets/qwen3-vl-8b.json"),
+    },
+    Preset {
         name: "dummy-shallow-resnet",
         about: "ShallowResNet: a small residual network for trying out collectors",
         config: include_str!("../presets/dummy-shallow-resnet.json"),

@@ -216,7 +216,7 @@ pub fn infer(op: Op, inputs: &[Spec]) -> Result<Spec, ShapeError> {
             let size = *dimension(inputs[0].shape.dims(), dim).ok_or_else(|| fail(format!("no dimension {dim}")))?;
             Ok(activation(with_dim(inputs[0].shape, dim, size + after), inputs[0].dtype))
         }
-        Op::Interpolate { kind: InterpolationKind::Bicubic, size } => {
+        Op::Interpolate { kind: InterpolationKind::Bicubic | InterpolationKind::Bilinear, size } => {
             count(1..=1)?;
             rank(0, 4)?;
             let [batch, channels] = [inputs[0].shape.dims()[0], inputs[0].shape.dims()[3]];
@@ -242,7 +242,7 @@ pub fn infer(op: Op, inputs: &[Spec]) -> Result<Spec, ShapeError> {
             count(1..=1)?;
             Ok(activation(inputs[0].shape, dtype))
         }
-        Op::ReplaceRows => {
+        Op::ReplaceRows | Op::AddRows => {
             count(3..=3)?;
             rank(0, 3)?;
             rank(1, 2)?;

@@ -68,6 +68,8 @@ pub struct AttentionDetail {
 pub enum InterpolationKind {
     /// Bicubic with antialiasing over `[1, H, W, C]`.
     Bicubic,
+    /// Bilinear over `[1, H, W, C]`, corners on corners.
+    Bilinear,
     /// Linear over the first dimension of `[L, C]`.
     Linear,
 }
@@ -229,6 +231,8 @@ pub enum Op {
     Cast(DType),
     /// Puts `rows [N, O]` where `mask [B, S]` is true in `base [B, S, O]`.
     ReplaceRows,
+    /// Adds `rows [N, O]` where `mask [B, S]` is true in `base [B, S, O]`.
+    AddRows,
     /// Copies each row of `x [T, O]` once for each of its `k` experts: `[T * k, O]`.
     Dispatch {
         /// Experts a token goes to.
@@ -356,6 +360,7 @@ impl Op {
             Self::GlobalAveragePool => "global_average_pool",
             Self::Cast(_) => "cast",
             Self::ReplaceRows => "replace_rows",
+            Self::AddRows => "add_rows",
             Self::Dispatch { .. } => "dispatch",
             Self::Combine { .. } => "combine",
             Self::CacheAppend => "cache_append",

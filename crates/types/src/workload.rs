@@ -60,6 +60,9 @@ pub struct ImageWorkload {
     pub crop_grid: [u64; 2],
     /// Tokens the image takes in the prompt, by the model's own rule.
     pub image_tokens: u64,
+    /// Pixels across and down that the picture is resized to, for models that take pictures of any shape.
+    #[serde(default)]
+    pub pixels: Option<[u64; 2]>,
 }
 
 /// How weights and the cache are stored where that is not the workload's own element type.

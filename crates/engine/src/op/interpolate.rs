@@ -14,6 +14,7 @@ pub(super) fn interpolate(x: &Tensor, kind: InterpolationKind, size: [u64; 2]) -
             let (rows, _) = single.dims2()?;
             matrix(rows, size[0] as usize, linear_row, x.device())?.matmul(&single.contiguous()?)?
         }
+        InterpolationKind::Bilinear => candle_core::bail!("bilinear position tables are only modelled"),
         InterpolationKind::Bicubic => {
             let (n, high, wide, channels) = single.dims4()?;
             let [down, across] = [size[0] as usize, size[1] as usize];

@@ -14,7 +14,7 @@ mod rotary;
 pub(crate) mod routing;
 
 use candle_core::{D, DType as CandleType, Device, Result, Tensor};
-use types::{ActivationKind, DType, Op, Spec};
+use types::{ActivationKind, DType, InterpolationKind, Op, RotaryLayout, RotaryScaling, Spec};
 
 use self::floats::Held;
 use crate::kernel::runs::View;
@@ -33,8 +33,28 @@ pub(crate) fn candle_type(dtype: DType) -> Option<CandleType> {
     })
 }
 
+/// Why `op` is not computed here; absent where it is.
+pub(crate) fn refusal(op: &Op) -> Option<String> {
+    let what = match op {
+        Op::Rotary { form, .. } => match (form.layout, form.scaling) {
+            (_, RotaryScaling::Other(name)) => return Some(format!("rotary scaling `{name}` is only modelled")),
+            (RotaryLayout::Sections, _) => "rotary positions in time, rows and columns",
+            (RotaryLayout::Grid, _) => "rotary positions of a picture's patches",
+            (RotaryLayout::Halves | RotaryLayout::Interleaved, _) => return None,
+        },
+        Op::LatentAttention { .. } => "attention products with latent vectors",
+        Op::AddRows => "features for the first decoder layers",
+        Op::Interpolate { kind: InterpolationKind::Bilinear, .. } => "bilinear position tables",
+        _ => return None,
+    };
+    Some(format!("{what} are only modelled"))
+}
+
 /// Does `op`, whose output is known to be `output`.
 pub(crate) fn compute(op: Op, inputs: &[&Tensor], output: Spec) -> Result<Tensor> {
+    if let Some(why) = refusal(&op) {
+        candle_core::bail!("{why}");
+    }
     let dims: Vec<usize> = output.shape.dims().iter().map(|size| *size as usize).collect();
     match op {
         Op::Linear => linear(inputs, &dims),
@@ -84,9 +104,6 @@ fn rare(op: Op, inputs: &[&Tensor]) -> Result<Tensor> {
         }
         Op::LimitGroups { groups, keep, best } => routing::limit_groups(inputs[0], [groups, keep, best]),
         Op::Concat { dim } => layout::concat(inputs, dim as usize),
-        Op::LatentAttention { .. } => {
-            candle_core::bail!("attention over latent vectors as they are is only modelled here")
-        }
         Op::Interpolate { kind, size } => interpolate::interpolate(inputs[0], kind, size),
         Op::RelativePositions { queries, keys } => layout::relative_positions(inputs[0], queries, keys),
         Op::GlobalAveragePool => inputs[0].mean((2, 3)),

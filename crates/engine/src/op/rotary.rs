@@ -9,14 +9,7 @@ use crate::kernel::rotary::{Turns, rotary as run};
 /// Rotates `x [B, H, S, D]`, the first position being `offset`.
 pub(super) fn rotary(x: &Tensor, theta: f64, offset: u64, form: RotaryForm) -> Result<Tensor> {
     let (_, _, _, width) = x.dims4()?;
-    let interleaved = match form.layout {
-        RotaryLayout::Halves => false,
-        RotaryLayout::Interleaved => true,
-        RotaryLayout::Sections => {
-            candle_core::bail!("rotary positions in time, rows and columns are only modelled here")
-        }
-        RotaryLayout::Grid => candle_core::bail!("rotary positions of a picture's patches are only modelled here"),
-    };
+    let interleaved = form.layout == RotaryLayout::Interleaved;
     let (frequencies, magnitude) = frequencies(width, theta, form.scaling)?;
     let held = Held::new(x);
     let turns = Turns { frequencies: &frequencies, magnitude, offset: offset as usize, interleaved };
@@ -57,7 +50,7 @@ fn frequencies(width: usize, theta: f64, scaling: RotaryScaling) -> Result<(Vec<
             (pairs.map(stretched).collect(), magnitude as f32)
         }
         RotaryScaling::Other(name) => {
-            candle_core::bail!("rotary scaling `{name}` is only modelled here: its angles are not computed")
+            candle_core::bail!("rotary scaling `{name}` is only modelled")
         }
     })
 }

@@ -86,6 +86,7 @@ pub(crate) fn workload_of(facts: &InputFacts, input: &Prepared, dtype: DType, la
         image_size,
         crop_grid,
         image_tokens: facts.image_tokens,
+        pixels: None,
     });
     Workload {
         profile_id: facts.name.clone(),

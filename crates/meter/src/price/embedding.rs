@@ -18,6 +18,19 @@ pub(super) const REPLACE_ROWS: Derivation = Derivation {
     source: "counted from the definition; the published model uses masked_scatter_ in place",
 };
 
+pub(super) const ADD_ROWS: Derivation = Derivation {
+    definition: "base[p] += rows[n] for the n-th position p where the mask is true",
+    text: "One addition an element of the rows. Done in place: the rows, as much of the base and the mask are read, and \
+           the sums written.",
+    source: "counted from the definition",
+};
+
+pub(super) fn add_rows(call: &Call<'_>) -> Vec<Term> {
+    let [rows, mask] = [&call.inputs[1], &call.inputs[2]];
+    let N = elements(rows);
+    vec![term!(FlopsVector, [N], N), read(rows), read(rows), read(mask), write(rows)]
+}
+
 pub(super) fn lookup(call: &Call<'_>) -> Vec<Term> {
     let [ids, table] = [&call.inputs[0], &call.inputs[1]];
     let (R, O, b) = (elements(ids), u128::from(table.shape.last()), u128::from(table.dtype.bits()));

@@ -9,7 +9,7 @@ use crate::term::{Term, term};
 pub(super) const DERIVATION: Derivation = Derivation {
     definition: "each output is a weighted sum of neighbours, one axis after the other",
     text: "A tap is a multiply-add. Bicubic: 4 taps an axis, more by the ratio of sizes when shrinking, because \
-           antialiasing widens the kernel; two axes. Linear: 2 taps, one axis. The first axis is counted at the output \
+           antialiasing widens the kernel; two axes. Bilinear: 4 taps at once. Linear: 2 taps, one axis. The first axis is counted at the output \
            size too, which is an upper bound when shrinking.",
     source: "Keys 1981, Cubic Convolution Interpolation; antialiasing as torch.nn.functional.interpolate does it",
 };
@@ -22,6 +22,7 @@ pub(super) fn terms(call: &Call<'_>, kind: InterpolationKind) -> Vec<Term> {
             let K = 4 * ratio.max(1);
             term!(FlopsVector, [K, N], 2 * 2 * K * N)
         }
+        InterpolationKind::Bilinear => term!(FlopsVector, [N], 2 * 4 * N),
         InterpolationKind::Linear => term!(FlopsVector, [N], 2 * 2 * N),
     }];
     terms.extend(stream(call));

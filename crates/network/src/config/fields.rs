@@ -74,23 +74,31 @@ impl std::fmt::Display for ConfigError {
 impl std::error::Error for ConfigError {}
 
 /// An object of the file and the path to it.
+#[derive(Clone)]
 pub(crate) struct Fields<'a> {
     object: &'a Map<String, Value>,
     path: String,
+    /// What the published class takes where the file does not say.
+    defaults: Option<&'a Map<String, Value>>,
 }
 
 impl<'a> Fields<'a> {
     pub(crate) fn new(object: &'a Map<String, Value>) -> Self {
-        Self { object, path: String::new() }
+        Self { object, path: String::new(), defaults: None }
     }
 
     /// The object under `name`.
     pub(crate) fn object(&self, name: &str) -> Result<Fields<'a>, ConfigProblem> {
         match self.get(name) {
-            Some(Value::Object(object)) => Ok(Fields { object, path: self.field(name) }),
+            Some(Value::Object(object)) => Ok(Fields { object, path: self.field(name), defaults: None }),
             Some(other) => Err(self.invalid(name, other, "an object")),
             None => Err(self.missing(name, "an object")),
         }
+    }
+
+    /// The same fields, with defaults behind them.
+    pub(crate) fn or(self, defaults: &'a Map<String, Value>) -> Self {
+        Self { defaults: Some(defaults), ..self }
     }
 
     /// The object under `name`, where there is one.
@@ -145,6 +153,12 @@ impl<'a> Fields<'a> {
         self.get(name)
             .map(|value| positive(value).ok_or_else(|| self.invalid(name, value, "a positive number")))
             .transpose()
+    }
+
+    /// An integer of either sign that has a published default.
+    pub(crate) fn integer_or(&self, name: &str, default: i64) -> Result<i64, ConfigProblem> {
+        self.get(name)
+            .map_or(Ok(default), |value| value.as_i64().ok_or_else(|| self.invalid(name, value, "an integer")))
     }
 
     /// A truth value that has a published default.
@@ -220,7 +234,8 @@ impl<'a> Fields<'a> {
 
     /// The value under `name`; a published `null` is as good as absent.
     fn get(&self, name: &str) -> Option<&'a Value> {
-        self.object.get(name).filter(|value| !value.is_null())
+        let stated = self.object.get(name).filter(|value| !value.is_null());
+        stated.or_else(|| self.defaults.and_then(|defaults| defaults.get(name)))
     }
 
     fn field(&self, name: &str) -> String {

@@ -5,6 +5,7 @@ pub mod deepseek_ocr;
 pub(crate) mod family;
 mod fields;
 pub mod shallow_resnet;
+pub mod vision;
 
 use serde_json::Value;
 use types::DType;
@@ -20,6 +21,8 @@ pub enum ModelConfig {
     DeepseekOcr(Box<deepseek_ocr::DeepseekOcrConfig>),
     /// A decoder of any family.
     Decoder(Box<decoder::DecoderConfig>),
+    /// A vision encoder in front of a decoder.
+    VisionLanguage(Box<vision::VisionLanguageConfig>),
     /// A small convolutional network.
     ShallowResnet(shallow_resnet::ShallowResnetConfig),
 }
@@ -54,6 +57,10 @@ const ARCHITECTURES: &[Architecture] = &[
     decoder("Gemma2ForCausalLM", "gemma2", |fields| boxed(family::gemma::read_gemma2(fields))),
     decoder("Gemma3ForCausalLM", "gemma3_text", |fields| boxed(family::gemma::read_gemma3(fields))),
     decoder("GptOssForCausalLM", "gpt_oss", |fields| boxed(family::gpt_oss::read(fields))),
+    decoder("Qwen2VLForConditionalGeneration", "qwen2_vl", |fields| seeing(family::qwen_vl::read_2(fields))),
+    decoder("Qwen2_5_VLForConditionalGeneration", "qwen2_5_vl", |fields| seeing(family::qwen_vl::read_2_5(fields))),
+    decoder("Qwen3VLForConditionalGeneration", "qwen3_vl", |fields| seeing(family::qwen_vl::read_3(fields))),
+    decoder("LlavaForConditionalGeneration", "llava", |fields| seeing(family::llava::read(fields))),
     Architecture {
         name: "ShallowResNet",
         model_type: "shallow_resnet",
@@ -71,9 +78,26 @@ fn boxed(config: Result<decoder::DecoderConfig, ConfigProblem>) -> Result<ModelC
     config.map(|config| ModelConfig::Decoder(Box::new(config)))
 }
 
+fn seeing(config: Result<vision::VisionLanguageConfig, ConfigProblem>) -> Result<ModelConfig, ConfigProblem> {
+    config.map(|config| ModelConfig::VisionLanguage(Box::new(config)))
+}
+
 /// Names of the architectures that can be read.
 pub fn supported() -> impl Iterator<Item = &'static str> {
     ARCHITECTURES.iter().map(|architecture| architecture.name)
+}
+
+/// Reads a part of a file by its own `model_type`, or that of `default` where it has none.
+fn read_named(fields: &Fields<'_>, default: &str) -> Result<ModelConfig, ConfigProblem> {
+    let kind = fields.optional_text("model_type")?.unwrap_or_else(|| default.to_owned());
+    let found = ARCHITECTURES.iter().find(|known| known.model_type == kind);
+    let known = || ARCHITECTURES.iter().map(|known| known.model_type);
+    let architecture = found.ok_or_else(|| {
+        fields.wrong("model_type", format!("\"{kind}\""), {
+            format!("a known family; nearest is `{}`", nearest(&kind, known()))
+        })
+    })?;
+    (architecture.read)(fields)
 }
 
 impl ModelConfig {
@@ -96,6 +120,11 @@ impl ModelConfig {
                 Facts { vision_backbone: Some("sam_vit_b + clip_vit_l"), ..Facts::of(&config.language) }
             }
             Self::Decoder(config) => Facts::of(config),
+            Self::VisionLanguage(config) => Facts {
+                class: config.names.causal,
+                vision_backbone: Some(config.names.tower),
+                ..Facts::of(&config.language)
+            },
             Self::ShallowResnet(config) => Facts {
                 class: "ShallowResNet",
                 width: config.channels,
@@ -113,6 +142,7 @@ impl ModelConfig {
         match self {
             Self::DeepseekOcr(config) => Some(config.language.vocabulary),
             Self::Decoder(config) => Some(config.vocabulary),
+            Self::VisionLanguage(config) => Some(config.language.vocabulary),
             Self::ShallowResnet(_) => None,
         }
     }
@@ -122,6 +152,7 @@ impl ModelConfig {
         match self {
             Self::DeepseekOcr(config) => config.dtype,
             Self::Decoder(config) => config.dtype,
+            Self::VisionLanguage(config) => config.dtype,
             Self::ShallowResnet(config) => config.dtype,
         }
     }

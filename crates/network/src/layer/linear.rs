@@ -9,6 +9,7 @@ pub(crate) struct Linear {
     module: Module,
     weight: Param,
     bias: Option<Param>,
+    inputs: u64,
 }
 
 impl Linear {
@@ -21,8 +22,14 @@ impl Linear {
                 module,
                 weight: builder.param("weight", [outputs, inputs]),
                 bias: bias.then(|| builder.param("bias", [outputs])),
+                inputs,
             }
         })
+    }
+
+    /// Features it takes.
+    pub(crate) fn inputs(&self) -> u64 {
+        self.inputs
     }
 
     /// The matrix itself, for networks that use it another way.

@@ -10,6 +10,7 @@ mod moe;
 mod norm;
 mod rotary;
 mod stacked;
+mod vision_attention;
 
 pub(crate) use attention::GroupedAttention;
 pub(crate) use conv::{Conv2d, Conv2dSettings};
@@ -20,3 +21,4 @@ pub(crate) use mlp::{ActivationLayer, GatedMlp, GatedMlpNames, PlainMlp, PlainMl
 pub(crate) use moe::MixtureOfExperts;
 pub(crate) use norm::{BatchNorm2d, LayerNorm, LayerNorm2d, RmsNorm};
 pub(crate) use rotary::Rotary;
+pub(crate) use vision_attention::{Spans, VisionAttention};

@@ -126,9 +126,25 @@ impl Decoder {
         embedded: B::Tensor,
         offset: u64,
     ) -> Result<B::Tensor, NetworkError> {
+        self.forward_with(b, embedded, offset, None)
+    }
+
+    /// The same, with features added to the outputs of the first layers at the positions of image tokens.
+    pub(crate) fn forward_with<B: Backend>(
+        &self,
+        b: &mut B,
+        embedded: B::Tensor,
+        offset: u64,
+        deep: Option<(&[B::Tensor], &B::Tensor)>,
+    ) -> Result<B::Tensor, NetworkError> {
         let mut x = embedded;
-        for layer in &self.layers {
+        for (index, layer) in self.layers.iter().enumerate() {
             x = layer.forward(b, &x, offset)?;
+            if let Some((features, mask)) = deep
+                && let Some(rows) = features.get(index)
+            {
+                x = b.apply(Op::AddRows, &[&x, rows, mask])?;
+            }
         }
         self.norm.forward(b, &x)
     }

@@ -3,10 +3,13 @@
 mod clip;
 pub mod decoder;
 pub mod deepseek_ocr;
+mod patch_tower;
 mod sam;
 pub mod shallow_resnet;
+mod square_tower;
+pub mod vision_language;
 
-use types::{ImageWorkload, Stage};
+use types::{ImageWorkload, Shape, Stage};
 
 use crate::config::ModelConfig;
 use crate::{Backend, Blueprint, NetworkError};
@@ -18,6 +21,8 @@ pub enum Model {
     DeepseekOcr(Box<deepseek_ocr::DeepseekOcr>),
     /// A decoder.
     Language(Box<decoder::LanguageModel>),
+    /// A vision encoder in front of a decoder.
+    VisionLanguage(Box<vision_language::VisionLanguage>),
     /// A small convolutional network for trying out tools.
     ShallowResnet(shallow_resnet::ShallowResnet),
 }
@@ -38,12 +43,14 @@ pub struct Prompt<T> {
 /// The pictures of a prompt.
 #[derive(Clone, Debug)]
 pub struct Images<T> {
-    /// Global views `[P, 3, base, base]`.
+    /// Global views `[P, 3, base, base]`, or patches `[P, N, features]`.
     pub global: T,
     /// Tiles `[P * w * h, 3, tile, tile]`; absent without tiles.
     pub tiles: Option<T>,
     /// Tiles across and down.
     pub crop_grid: [u64; 2],
+    /// Pixels across and down of each picture, for networks that take patches.
+    pub pixels: Option<[u64; 2]>,
     /// Which positions of the prompt are image tokens, `[B, S]`.
     pub mask: T,
 }
@@ -54,6 +61,9 @@ impl Model {
         match config {
             ModelConfig::DeepseekOcr(config) => Self::DeepseekOcr(Box::new(deepseek_ocr::DeepseekOcr::new(config))),
             ModelConfig::Decoder(config) => Self::Language(Box::new(decoder::LanguageModel::new(config))),
+            ModelConfig::VisionLanguage(config) => {
+                Self::VisionLanguage(Box::new(vision_language::VisionLanguage::new(config)))
+            }
             ModelConfig::ShallowResnet(config) => Self::ShallowResnet(shallow_resnet::ShallowResnet::new(config)),
         }
     }
@@ -63,6 +73,7 @@ impl Model {
         match self {
             Self::DeepseekOcr(model) => model.blueprint(),
             Self::Language(model) => model.blueprint(),
+            Self::VisionLanguage(model) => model.blueprint(),
             Self::ShallowResnet(model) => model.blueprint(),
         }
     }
@@ -72,6 +83,7 @@ impl Model {
         match self {
             Self::DeepseekOcr(model) => model.forward(b, prompt),
             Self::Language(model) => model.forward(b, prompt),
+            Self::VisionLanguage(model) => model.forward(b, prompt),
             Self::ShallowResnet(model) => model.forward(b, prompt),
         }
     }
@@ -81,6 +93,7 @@ impl Model {
         match self {
             Self::DeepseekOcr(model) => Some(model.cache()),
             Self::Language(model) => Some(model.cache()),
+            Self::VisionLanguage(model) => Some(model.cache()),
             Self::ShallowResnet(_) => None,
         }
     }
@@ -92,14 +105,33 @@ impl Model {
 
     /// Whether its prompts contain pictures.
     pub fn takes_pictures(&self) -> bool {
-        matches!(self, Self::DeepseekOcr(_))
+        matches!(self, Self::DeepseekOcr(_) | Self::VisionLanguage(_))
+    }
+
+    /// What a picture of `[width, height]` becomes, for networks that resize pictures of any shape by a rule of their
+    /// own; absent for networks whose views are given.
+    pub fn resized(&self, pixels: [u64; 2]) -> Option<ImageWorkload> {
+        match self {
+            Self::VisionLanguage(model) => Some(model.resized(pixels)),
+            Self::DeepseekOcr(_) | Self::Language(_) | Self::ShallowResnet(_) => None,
+        }
+    }
+
+    /// The shape in which it takes `pages` such pictures.
+    pub fn picture_shape(&self, image: &ImageWorkload, pages: u64) -> Shape {
+        match self {
+            Self::VisionLanguage(model) => model.picture_shape(image, pages),
+            Self::DeepseekOcr(_) | Self::Language(_) | Self::ShallowResnet(_) => {
+                [pages, 3, image.base_size, image.base_size].into()
+            }
+        }
     }
 
     /// Tokens that a picture takes in the prompt, by the network's own rule; `None` for networks without pictures.
     pub fn image_tokens(&self, base_size: u64, image_size: u64, crop_grid: [u64; 2]) -> Option<u64> {
         match self {
             Self::DeepseekOcr(_) => Some(deepseek_ocr::image_tokens(base_size, image_size, crop_grid)),
-            Self::Language(_) | Self::ShallowResnet(_) => None,
+            Self::Language(_) | Self::VisionLanguage(_) | Self::ShallowResnet(_) => None,
         }
     }
 
@@ -107,7 +139,7 @@ impl Model {
     pub fn check_image(&self, image: &ImageWorkload) -> Result<(), NetworkError> {
         match self {
             Self::DeepseekOcr(model) => model.check_image(image),
-            Self::Language(_) | Self::ShallowResnet(_) => Ok(()),
+            Self::Language(_) | Self::VisionLanguage(_) | Self::ShallowResnet(_) => Ok(()),
         }
     }
 
@@ -115,6 +147,7 @@ impl Model {
     pub fn vision_stages(&self) -> &'static [Stage] {
         match self {
             Self::DeepseekOcr(_) => &[Stage::Sam, Stage::Clip, Stage::Projector],
+            Self::VisionLanguage(_) => &[Stage::Projector],
             Self::Language(_) | Self::ShallowResnet(_) => &[],
         }
     }

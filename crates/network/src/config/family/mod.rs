@@ -9,11 +9,13 @@ pub(crate) mod deepseek_ocr;
 pub(super) mod gemma;
 pub(super) mod gpt_oss;
 pub(super) mod llama;
+pub(crate) mod llava;
 pub(super) mod mistral;
 pub(super) mod mixtral;
 pub(super) mod phi;
 pub(super) mod qwen;
 pub(super) mod qwen_moe;
+pub(crate) mod qwen_vl;
 
 pub(crate) use names::{Definitions, Family, Names};
 
@@ -32,5 +34,8 @@ pub(crate) const FAMILIES: &[&Family] = &[
     &gemma::GEMMA2,
     &gemma::GEMMA3,
     &gpt_oss::FAMILY,
+    &qwen_vl::TEXT_2,
+    &qwen_vl::TEXT_2_5,
+    &qwen_vl::TEXT_3,
     &deepseek_ocr::FAMILY,
 ];

@@ -23,17 +23,25 @@ pub(crate) const QWEN3: Family = Family {
 };
 
 pub(in crate::config) fn read_qwen2(fields: &Fields<'_>) -> Result<DecoderConfig, ConfigProblem> {
-    let sizes = Sizes::read(fields)?;
-    let attention = GroupedConfig { input_bias: true, ..sizes.grouped() };
-    windowed(fields, &sizes, &QWEN2, attention)
+    qwen2(fields, &QWEN2)
 }
 
 pub(in crate::config) fn read_qwen3(fields: &Fields<'_>) -> Result<DecoderConfig, ConfigProblem> {
+    qwen3(fields, &QWEN3)
+}
+
+pub(super) fn qwen2(fields: &Fields<'_>, family: &'static Family) -> Result<DecoderConfig, ConfigProblem> {
+    let sizes = Sizes::read(fields)?;
+    let attention = GroupedConfig { input_bias: true, ..sizes.grouped() };
+    windowed(fields, &sizes, family, attention)
+}
+
+pub(super) fn qwen3(fields: &Fields<'_>, family: &'static Family) -> Result<DecoderConfig, ConfigProblem> {
     // Published configurations state the width of a head; the class takes 128 where they do not.
     let sizes = Sizes::read(fields)?.head_width(fields.size_or("head_dim", 128)?);
     let bias = fields.flag_or("attention_bias", false)?;
     let attention = GroupedConfig { input_bias: bias, output_bias: bias, head_norms: true, ..sizes.grouped() };
-    windowed(fields, &sizes, &QWEN3, attention)
+    windowed(fields, &sizes, family, attention)
 }
 
 /// Layers from `max_window_layers` on have a window, when windows are used at all.

@@ -1,0 +1,77 @@
+//! A forward pass over shapes alone, before any weight is loaded: does the engine compute everything the network asks for?
+
+use network::{Backend, Blueprint, Model, Module, NetworkError, Param, Prompt, Routing, infer};
+use types::{DType, Op, Role, Spec};
+
+use crate::EngineError;
+use crate::op;
+
+/// Refuses a network of which something is only modelled.
+pub(crate) fn rehearse(model: &Model) -> Result<(), EngineError> {
+    let class = model.blueprint().module(model.blueprint().root()).class;
+    let refused = |why: String| EngineError::NotComputed { class, why };
+    if matches!(model, Model::VisionLanguage(_)) {
+        return Err(refused("prompts with pictures are prepared for DeepSeek-OCR only".to_owned()));
+    }
+    if !matches!(model, Model::Language(_)) {
+        return Ok(());
+    }
+    let mut rehearsal = Rehearsal { blueprint: model.blueprint(), refusal: None };
+    let input = Spec::activation([1, 1], DType::Int64);
+    let prompt = Prompt { input, offset: 0, images: None, last_logits_only: true };
+    model.forward(&mut rehearsal, &prompt)?;
+    rehearsal.refusal.map_or(Ok(()), |why| Err(refused(why)))
+}
+
+struct Rehearsal<'a> {
+    blueprint: &'a Blueprint,
+    refusal: Option<String>,
+}
+
+impl Backend for Rehearsal<'_> {
+    type Tensor = Spec;
+
+    fn spec(&self, tensor: &Spec) -> Spec {
+        *tensor
+    }
+
+    fn param(&mut self, param: Param) -> Result<Spec, NetworkError> {
+        Ok(Spec { shape: self.blueprint.param(param).shape, dtype: DType::Fp32, role: Role::Weight })
+    }
+
+    fn apply(&mut self, op: Op, inputs: &[&Spec]) -> Result<Spec, NetworkError> {
+        if self.refusal.is_none() {
+            self.refusal = op::refusal(&op);
+        }
+        let inputs: Vec<Spec> = inputs.iter().map(|spec| **spec).collect();
+        Ok(infer(op, &inputs)?)
+    }
+
+    fn enter(&mut self, _module: Module, _inputs: &[&Spec]) {}
+
+    fn leave(&mut self, _module: Module, _output: &Spec) {}
+
+    fn cache(
+        &mut self,
+        _layer: usize,
+        keys: Spec,
+        values: Spec,
+        _window: Option<u64>,
+    ) -> Result<(Spec, Spec), NetworkError> {
+        Ok((keys, values))
+    }
+
+    fn experts(
+        &mut self,
+        routing: Routing,
+        x: &Spec,
+        _scores: &Spec,
+        indices: &Spec,
+        each: impl Fn(&mut Self, usize, Spec) -> Result<Spec, NetworkError>,
+    ) -> Result<Spec, NetworkError> {
+        let per_token = routing.per_token;
+        let rows = self.apply(Op::Dispatch { per_token }, &[x])?;
+        let outputs = each(self, 0, rows)?;
+        self.apply(Op::Combine { per_token }, &[&outputs, indices])
+    }
+}

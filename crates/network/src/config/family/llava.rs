@@ -1,0 +1,119 @@
+//! LLaVA: CLIP or SigLIP, a projector of two layers, and any decoder family.
+
+use std::sync::LazyLock;
+
+use serde_json::{Map, Value, json};
+use types::{ActivationKind, DType};
+
+use super::sizes::activation_named;
+use crate::config::fields::Fields;
+use crate::config::vision::{
+    ModuleLayout, SquareTowerConfig, SquareTowerKind, VisionConfig, VisionLanguageConfig, VisionLanguageNames,
+};
+use crate::config::{ConfigProblem, ModelConfig};
+
+const HOME: &str = "transformers.models.llava.modeling_llava";
+
+const CLIP: VisionLanguageNames = VisionLanguageNames {
+    causal: "LlavaForConditionalGeneration",
+    home: HOME,
+    tower: "CLIPVisionModel",
+    model: "LlavaModel",
+    layout: ModuleLayout::WholeDecoder,
+};
+
+const SIGLIP: VisionLanguageNames = VisionLanguageNames { tower: "SiglipVisionModel", ..CLIP };
+
+/// Both, for the descriptions of classes.
+pub(crate) const WHOLE: [&VisionLanguageNames; 2] = [&CLIP, &SIGLIP];
+
+/// What the class of Llama takes where a `text_config` says no more than what differs from it.
+static LLAMA: LazyLock<Map<String, Value>> = LazyLock::new(|| {
+    let defaults = json!({
+        "vocab_size": 32000,
+        "hidden_size": 4096,
+        "intermediate_size": 11008,
+        "num_hidden_layers": 32,
+        "num_attention_heads": 32,
+    });
+    defaults.as_object().cloned().unwrap_or_default()
+});
+
+pub(in crate::config) fn read(fields: &Fields<'_>) -> Result<VisionLanguageConfig, ConfigProblem> {
+    let text = fields.object("text_config")?;
+    let llama = text.optional_text("model_type")?.is_none_or(|kind| kind == "llama");
+    let text = if llama { text.or(&LLAMA) } else { text };
+    let ModelConfig::Decoder(language) = crate::config::read_named(&text, "llama")? else {
+        return Err(text.wrong("model_type", "no decoder", "the family of a decoder"));
+    };
+    let mut language = *language;
+    language.tied_embeddings = fields.flag_or("tie_word_embeddings", language.tied_embeddings)?;
+    let tower = tower(fields)?;
+    let names = if tower.kind == SquareTowerKind::Clip { &CLIP } else { &SIGLIP };
+    let dtype = fields.dtype()?.or(text.dtype()?).unwrap_or(DType::Fp32);
+    Ok(VisionLanguageConfig { names, vision: VisionConfig::Square(tower), language, dtype })
+}
+
+fn tower(fields: &Fields<'_>) -> Result<SquareTowerConfig, ConfigProblem> {
+    let vision = fields.object("vision_config")?;
+    let kind = match vision.optional_text("model_type")?.as_deref() {
+        None | Some("clip_vision_model") => SquareTowerKind::Clip,
+        Some("siglip_vision_model") => SquareTowerKind::Siglip,
+        Some(other) => {
+            let expected = "\"clip_vision_model\" or \"siglip_vision_model\"";
+            return Err(vision.wrong("model_type", format!("\"{other}\""), expected));
+        }
+    };
+    if kind == SquareTowerKind::Siglip && vision.flag_or("vision_use_head", true)? {
+        return Err(vision.wrong("vision_use_head", true, "false: a pooling head is not modelled"));
+    }
+    let layer = fields.integer_or("vision_feature_layer", -2)?;
+    if layer != -2 {
+        return Err(fields.wrong("vision_feature_layer", layer, "-2, the output of the last block but one"));
+    }
+    let strategy = fields.optional_text("vision_feature_select_strategy")?.unwrap_or_else(|| "default".to_owned());
+    let drop_class = match strategy.as_str() {
+        "default" => true,
+        "full" => false,
+        other => {
+            let expected = "\"default\" or \"full\"";
+            return Err(fields.wrong("vision_feature_select_strategy", format!("\"{other}\""), expected));
+        }
+    };
+    let [width, inner, layers, heads] =
+        [("hidden_size", 768), ("intermediate_size", 3072), ("num_hidden_layers", 12), ("num_attention_heads", 12)]
+            .map(|(name, default)| vision.size_or(name, default));
+    let [width, inner, layers, heads] = [width?, inner?, layers?, heads?];
+    vision.divides(("hidden_size", width), ("num_attention_heads", heads))?;
+    let (patch, activation, epsilon) = match kind {
+        SquareTowerKind::Clip => (32, ActivationKind::QuickGelu, 1e-5),
+        SquareTowerKind::Siglip => (16, ActivationKind::GeluTanh, 1e-6),
+    };
+    let [image_size, patch] = [vision.size_or("image_size", 224)?, vision.size_or("patch_size", patch)?];
+    if patch > image_size {
+        return Err(vision.wrong("patch_size", patch, format!("at most `image_size` ({image_size})")));
+    }
+    Ok(SquareTowerConfig {
+        kind,
+        width,
+        layers,
+        heads,
+        inner,
+        activation: named(&vision, "hidden_act", activation)?,
+        image_size,
+        patch,
+        epsilon: vision.number_or("layer_norm_eps", epsilon)?,
+        drop_class,
+        projector_activation: named(fields, "projector_hidden_act", ActivationKind::Gelu)?,
+        projector_bias: fields.flag_or("multimodal_projector_bias", true)?,
+    })
+}
+
+fn named(fields: &Fields<'_>, name: &str, default: ActivationKind) -> Result<ActivationKind, ConfigProblem> {
+    match fields.optional_text(name)? {
+        None => Ok(default),
+        Some(text) => activation_named(&text).ok_or_else(|| {
+            fields.wrong(name, format!("\"{text}\""), "quick_gelu, gelu, gelu_pytorch_tanh, silu or relu")
+        }),
+    }
+}

@@ -1,0 +1,223 @@
+//! Qwen2-VL, Qwen2.5-VL and Qwen3-VL: Qwen's decoders behind an encoder for pictures of any size.
+
+use types::{ActivationKind, DType, RotaryLayout};
+
+use super::sizes::activation_named;
+use super::{Family, Names, names::names, qwen};
+use crate::config::ConfigProblem;
+use crate::config::decoder::{AttentionConfig, DecoderConfig};
+use crate::config::fields::Fields;
+use crate::config::vision::{
+    ModuleLayout, PatchTowerConfig, PatchTowerNames, VisionConfig, VisionLanguageConfig, VisionLanguageNames,
+};
+
+/// Fewest and most pixels a picture is resized to, by the `preprocessor_config.json` published with Qwen2-VL and 2.5.
+const PIXELS: [u64; 2] = [3136, 12_845_056];
+
+/// The same for Qwen3-VL.
+const PIXELS_3: [u64; 2] = [65_536, 16_777_216];
+
+pub(crate) const TEXT_2: Family = Family {
+    home: "transformers.models.qwen2_vl.modeling_qwen2_vl",
+    names: Names { model: "Qwen2VLTextModel", norm: "Qwen2RMSNorm", mlp: "Qwen2MLP", ..names!("Qwen2VL") },
+    definitions: qwen::QWEN2.definitions,
+};
+
+pub(crate) const TEXT_2_5: Family = Family {
+    home: "transformers.models.qwen2_5_vl.modeling_qwen2_5_vl",
+    names: Names { model: "Qwen2_5_VLTextModel", mlp: "Qwen2MLP", ..names!("Qwen2_5_VL") },
+    definitions: qwen::QWEN2.definitions,
+};
+
+pub(crate) const TEXT_3: Family = Family {
+    home: "transformers.models.qwen3_vl.modeling_qwen3_vl",
+    names: Names {
+        layer: "Qwen3VLTextDecoderLayer",
+        attention: "Qwen3VLTextAttention",
+        norm: "Qwen3VLTextRMSNorm",
+        mlp: "Qwen3VLTextMLP",
+        model: "Qwen3VLTextModel",
+        ..names!("Qwen3VL")
+    },
+    definitions: qwen::QWEN3.definitions,
+};
+
+const WHOLE_2: VisionLanguageNames = VisionLanguageNames {
+    causal: "Qwen2VLForConditionalGeneration",
+    home: TEXT_2.home,
+    tower: "Qwen2VisionTransformerPretrainedModel",
+    model: "Qwen2VLModel",
+    layout: ModuleLayout::SideBySide,
+};
+
+const WHOLE_2_5: VisionLanguageNames = VisionLanguageNames {
+    causal: "Qwen2_5_VLForConditionalGeneration",
+    home: TEXT_2_5.home,
+    tower: "Qwen2_5_VisionTransformerPretrainedModel",
+    model: "Qwen2_5_VLModel",
+    layout: ModuleLayout::SideBySide,
+};
+
+const WHOLE_3: VisionLanguageNames = VisionLanguageNames {
+    causal: "Qwen3VLForConditionalGeneration",
+    home: TEXT_3.home,
+    tower: "Qwen3VLVisionModel",
+    model: "Qwen3VLModel",
+    layout: ModuleLayout::InOneModel,
+};
+
+/// Every one, for the descriptions of classes.
+pub(crate) const WHOLE: [&VisionLanguageNames; 3] = [&WHOLE_2, &WHOLE_2_5, &WHOLE_3];
+
+/// The encoders of all three, for the descriptions of classes.
+pub(crate) const TOWERS: [&PatchTowerNames; 3] = [&TOWER_2, &TOWER_2_5, &TOWER_3];
+
+const TOWER_2: PatchTowerNames = PatchTowerNames {
+    tower: "Qwen2VisionTransformerPretrainedModel",
+    patch: "PatchEmbed",
+    block: "Qwen2VLVisionBlock",
+    attention: "VisionAttention",
+    norm: "LayerNorm",
+    mlp: "VisionMlp",
+    mlp_modules: ["fc1", "fc2"],
+    merger: "PatchMerger",
+    flat_merger: false,
+};
+
+const TOWER_2_5: PatchTowerNames = PatchTowerNames {
+    tower: "Qwen2_5_VisionTransformerPretrainedModel",
+    patch: "Qwen2_5_VisionPatchEmbed",
+    block: "Qwen2_5_VLVisionBlock",
+    attention: "Qwen2_5_VLVisionAttention",
+    norm: "Qwen2_5_VLRMSNorm",
+    mlp: "Qwen2_5_VLMLP",
+    mlp_modules: ["fc1", "fc2"],
+    merger: "Qwen2_5_VLPatchMerger",
+    flat_merger: false,
+};
+
+const TOWER_3: PatchTowerNames = PatchTowerNames {
+    tower: "Qwen3VLVisionModel",
+    patch: "Qwen3VLVisionPatchEmbed",
+    block: "Qwen3VLVisionBlock",
+    attention: "Qwen3VLVisionAttention",
+    norm: "LayerNorm",
+    mlp: "Qwen3VLVisionMLP",
+    mlp_modules: ["linear_fc1", "linear_fc2"],
+    merger: "Qwen3VLVisionPatchMerger",
+    flat_merger: true,
+};
+
+pub(in crate::config) fn read_2(fields: &Fields<'_>) -> Result<VisionLanguageConfig, ConfigProblem> {
+    let vision = fields.object("vision_config")?;
+    let width = vision.size_or("embed_dim", 1280)?;
+    let tower = PatchTowerConfig {
+        inner: width * vision.size_or("mlp_ratio", 4)?,
+        activation: activation(&vision, ActivationKind::QuickGelu)?,
+        output: vision.size_or("hidden_size", 3584)?,
+        ..tower(&vision, &TOWER_2, width, [32, 14])?
+    };
+    whole(fields, &WHOLE_2, tower, |text| qwen::qwen2(text, &TEXT_2))
+}
+
+pub(in crate::config) fn read_2_5(fields: &Fields<'_>) -> Result<VisionLanguageConfig, ConfigProblem> {
+    let vision = fields.object("vision_config")?;
+    let width = vision.size_or("hidden_size", 3584)?;
+    let whole_blocks = if vision.states("fullatt_block_indexes") {
+        vision.counts("fullatt_block_indexes")?
+    } else {
+        vec![7, 15, 23, 31]
+    };
+    let tower = PatchTowerConfig {
+        inner: vision.size_or("intermediate_size", 3420)?,
+        activation: activation(&vision, ActivationKind::Silu)?,
+        gated: true,
+        output: vision.size_or("out_hidden_size", 3584)?,
+        window: Some((vision.size_or("window_size", 112)?, whole_blocks)),
+        ..tower(&vision, &TOWER_2_5, width, [32, 14])?
+    };
+    whole(fields, &WHOLE_2_5, tower, |text| qwen::qwen2(text, &TEXT_2_5))
+}
+
+pub(in crate::config) fn read_3(fields: &Fields<'_>) -> Result<VisionLanguageConfig, ConfigProblem> {
+    let vision = fields.object("vision_config")?;
+    let width = vision.size_or("hidden_size", 1152)?;
+    let deepstack = if vision.states("deepstack_visual_indexes") {
+        vision.counts("deepstack_visual_indexes")?
+    } else {
+        vec![8, 16, 24]
+    };
+    let tower = PatchTowerConfig {
+        inner: vision.size_or("intermediate_size", 4304)?,
+        activation: activation(&vision, ActivationKind::GeluTanh)?,
+        patch_bias: true,
+        output: vision.size_or("out_hidden_size", 3584)?,
+        positions: Some(vision.size_or("num_position_embeddings", 2304)?),
+        deepstack,
+        pixels: PIXELS_3,
+        ..tower(&vision, &TOWER_3, width, [27, 16])?
+    };
+    whole(fields, &WHOLE_3, tower, |text| qwen::qwen3(text, &TEXT_3))
+}
+
+/// `defaults`: blocks, and side of a patch.
+fn tower(
+    vision: &Fields<'_>,
+    names: &'static PatchTowerNames,
+    width: u64,
+    defaults: [u64; 2],
+) -> Result<PatchTowerConfig, ConfigProblem> {
+    let heads = vision.size_or("num_heads", 16)?;
+    vision.divides(("hidden_size", width), ("num_heads", heads))?;
+    Ok(PatchTowerConfig {
+        names,
+        width,
+        layers: vision.size_or("depth", defaults[0])?,
+        heads,
+        inner: width,
+        activation: ActivationKind::Gelu,
+        gated: false,
+        patch: vision.size_or("patch_size", defaults[1])?,
+        frames: vision.size_or("temporal_patch_size", 2)?,
+        channels: vision.size_or("in_channels", 3)?,
+        patch_bias: false,
+        merge: vision.size_or("spatial_merge_size", 2)?,
+        output: width,
+        positions: None,
+        window: None,
+        deepstack: Vec::new(),
+        pixels: PIXELS,
+    })
+}
+
+fn activation(vision: &Fields<'_>, default: ActivationKind) -> Result<ActivationKind, ConfigProblem> {
+    match vision.optional_text("hidden_act")? {
+        None => Ok(default),
+        Some(text) => activation_named(&text).ok_or_else(|| {
+            vision.wrong("hidden_act", format!("\"{text}\""), "quick_gelu, gelu, gelu_pytorch_tanh or silu")
+        }),
+    }
+}
+
+/// The decoder's fields stand in `text_config`, or at the top of older files.
+fn whole(
+    fields: &Fields<'_>,
+    names: &'static VisionLanguageNames,
+    tower: PatchTowerConfig,
+    read: impl Fn(&Fields<'_>) -> Result<DecoderConfig, ConfigProblem>,
+) -> Result<VisionLanguageConfig, ConfigProblem> {
+    let text = fields.optional_object("text_config")?.unwrap_or_else(|| fields.clone());
+    let mut language = read(&text)?;
+    language.tied_embeddings = fields.flag_or("tie_word_embeddings", language.tied_embeddings)?;
+    for layer in &mut language.layers {
+        if let AttentionConfig::Grouped(attention) = &mut layer.attention {
+            attention.rotary.form.layout = RotaryLayout::Sections;
+        }
+    }
+    if tower.output != language.width {
+        let expected = format!("{}, the hidden size of the decoder", language.width);
+        return Err(fields.object("vision_config")?.wrong("out_hidden_size", tower.output, expected));
+    }
+    let dtype = fields.dtype()?.or(text.dtype()?).unwrap_or(DType::Fp32);
+    Ok(VisionLanguageConfig { names, vision: VisionConfig::Patches(tower), language, dtype })
+}
