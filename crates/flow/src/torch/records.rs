@@ -83,6 +83,10 @@ pub(super) fn metrics(
     if trace.is_some() && session.trace.is_none() {
         missing.push("there is no recorded pass, so operators and kernels are not known".to_owned());
     }
+    if request.torch.check_flops && session.flops.is_empty() {
+        let why = session.notes.iter().find(|note| note.contains("FLOP counter"));
+        missing.push(why.cloned().unwrap_or_else(|| "torch counted no FLOPs".to_owned()));
+    }
     let mut metrics = match recorded {
         Some(file) => {
             let of_trace = session.trace.as_ref().map(|trace| trace.input.as_str());
@@ -147,6 +151,9 @@ pub(super) fn metrics(
     }
     if metrics.peak.is_none() {
         metrics.peak = device.hardware.as_ref().zip(dtype).and_then(|(hardware, dtype)| peak(hardware, dtype));
+    }
+    if let (None, Some(hardware), Some(dtype)) = (&metrics.peak, &device.hardware, dtype) {
+        metrics.quality.push(no_rate(hardware, dtype, metrics.stages.len()));
     }
     metrics.memory = told.memory();
     metrics.flop_checks = told.flop_checks(&workloads);
@@ -360,6 +367,19 @@ fn not_modelled(reason: &str, inputs: usize) -> QualityCounter {
         share: None,
         severity: Severity::Info,
         remedy: format!("MFU, MBU and the least time are not known: {reason}"),
+    }
+}
+
+fn no_rate(hardware: &Hardware, dtype: DType, stages: usize) -> QualityCounter {
+    QualityCounter {
+        counter: "stages_without_peak".to_owned(),
+        value: stages as u64,
+        share: Some(1.0),
+        severity: Severity::Info,
+        remedy: format!(
+            "MFU and MBU are not known: {} has no matrix rate in {dtype}; model.dtype=bfloat16 runs in one it has",
+            hardware.name
+        ),
     }
 }
 

@@ -14,6 +14,7 @@ import os
 import sys
 import time
 import traceback
+from collections import OrderedDict
 
 PROTOCOL = 1
 
@@ -235,16 +236,6 @@ def build_resnet(torch, sizes):
             y = self.relu(self.bn1(self.conv1(x)))
             return self.relu(self.bn2(self.conv2(y)) + x)
 
-    class Stem(nn.Module):
-        def __init__(self, channels, width):
-            super().__init__()
-            self.conv = nn.Conv2d(channels, width, 3, padding=1, bias=False)
-            self.bn = nn.BatchNorm2d(width)
-            self.relu = nn.ReLU()
-
-        def forward(self, x):
-            return self.relu(self.bn(self.conv(x)))
-
     class Head(nn.Module):
         def __init__(self, width, classes):
             super().__init__()
@@ -257,7 +248,8 @@ def build_resnet(torch, sizes):
         def __init__(self):
             super().__init__()
             width = sizes["channels"]
-            self.stem = Stem(sizes["in_channels"], width)
+            conv = nn.Conv2d(sizes["in_channels"], width, 3, padding=1, bias=False)
+            self.stem = nn.Sequential(OrderedDict(conv=conv, bn=nn.BatchNorm2d(width), relu=nn.ReLU()))
             self.residual = nn.Sequential(*(BasicBlock(width) for _ in range(sizes["blocks"])))
             self.head = Head(width, sizes["classes"])
 
@@ -681,29 +673,41 @@ def count_flops(torch, runner, item, channel):
     except ImportError:
         channel.tell("note", text="this torch has no FLOP counter; it came with 2.1")
         return
-
     model, notes = runner.model, []
-    switch = getattr(model, "set_experts_implementation", None)
-    if switch is not None and any(path.endswith("experts") for path, _ in model.named_modules()):
-        # Grouped products have no formula in torch's counter; a loop over the experts does the same work in plain ones.
+
+    def switch(name, kind, note):
         try:
-            switch("eager")
-            notes.append("experts one after the other")
+            getattr(model, name)(kind)
+            notes.append(note)
         except Exception:
             pass
+
+    # Grouped products have no formula in torch's counter, nor has fused attention with shared heads in every version; a
+    # loop over the experts and attention written out do the same work in plain products.
+    if any(path.endswith("experts") for path, _ in model.named_modules()):
+        switch("set_experts_implementation", "eager", "experts one after the other")
+    before = getattr(getattr(model, "config", None), "_attn_implementation", None)
+    if before not in (None, "eager"):
+        switch("set_attn_implementation", "eager", "attention written out")
 
     def counted(forward):
         with torch.inference_mode(), FlopCounterMode(display=False) as counter:
             output = forward()
         return output, counter.get_total_flops()
 
-    output, total = counted(lambda: model(*item.args, **item.kwargs, **runner.extra))
-    channel.tell("flops", input=item.name, stage="prefill", flops=total, notes=notes)
-    past = getattr(output, "past_key_values", None)
-    if runner.decoding is not None and past is not None:
-        token = output.logits[:, -1:].argmax(-1)
-        _, total = counted(lambda: runner.step(item, token, past))
-        channel.tell("flops", input=item.name, stage="decode", flops=total, notes=notes)
+    try:
+        output, total = counted(lambda: model(*item.args, **item.kwargs, **runner.extra))
+        channel.tell("flops", input=item.name, stage="prefill", flops=total, notes=notes)
+        past = getattr(output, "past_key_values", None)
+        if runner.decoding is not None and past is not None:
+            token = output.logits[:, -1:].argmax(-1)
+            _, total = counted(lambda: runner.step(item, token, past))
+            channel.tell("flops", input=item.name, stage="decode", flops=total, notes=notes)
+    except Exception as error:
+        channel.tell("note", text="torch's FLOP counter failed: %s: %s" % (type(error).__name__, error))
+    finally:
+        if before not in (None, "eager"):
+            switch("set_attn_implementation", before, "")
 
 
 # -------------------------------------------------------------------------------------------------------------------- main
@@ -757,11 +761,12 @@ def attend(request, channel):
         channel.tell("memory", allocated_bytes=torch.cuda.max_memory_allocated(device),
                      reserved_bytes=torch.cuda.max_memory_reserved(device))
     first = items[request["epochs"][0][0]]
+    if request["profiler"] is not None:
+        record(torch, runner, first, request, channel, done, total)
+    # Last, because it changes how the model computes.
     if request["check_flops"]:
         channel.tell("doing", what="counting FLOPs")
         count_flops(torch, runner, first, channel)
-    if request["profiler"] is not None:
-        record(torch, runner, first, request, channel, done, total)
     channel.tell("done")
 
 
