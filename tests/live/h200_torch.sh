@@ -6,11 +6,12 @@
 #   PROGRAM  the llm-perf to run; target/release/llm-perf unless told
 #   DSOCR    folder with the published DeepSeek-OCR (code/, dsocr.py, setup.sh); left out where it is not set
 #   DEVICE   where models run; cuda:0 unless set
+#   LAYERS   layers of the models that are made from their config; as published unless set
 #   PARTS    which parts to run; all unless set: "resnet llama llama-hand moe moe-hand dsocr command"
 # Leaves NAME.tar.gz with the run folder of each, and check.txt with the figures. Fails when one is out of bounds.
 set -u
 if [ $# -lt 1 ] || [ $# -gt 2 ]; then
-    sed -n '2,11s/^# //p' "$0" >&2
+    sed -n '2,12s/^# //p' "$0" >&2
     exit 2
 fi
 out=$1
@@ -112,6 +113,11 @@ for pair in llama:${LLAMA:-llama-3-8b} moe:${MOE:-qwen1.5-moe-a2.7b}; do
     model=${pair#*:}
     wanted "$name" || continue
     config=crates/network/presets/$model.json
+    if [ -n "${LAYERS:-}" ]; then
+        mkdir -p "$runs/$model"
+        sed "s/\"num_hidden_layers\": *[0-9]*/\"num_hidden_layers\": $LAYERS/" "$config" >"$runs/$model/config.json"
+        config=$runs/$model/config.json
+    fi
     if wanted "$name-hand"; then
         timeout 100 python3 "$here/hand_timed.py" "$config" 512 16 10 "$device" >"$runs/$name.hand" 2>>"$out/$name.hand.log"
     fi
