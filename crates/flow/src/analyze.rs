@@ -94,9 +94,7 @@ impl AnalyzeError {
             Self::Device(error) => error.hint(),
             Self::Collect(error) => error.hint(),
             Self::TorchInfo(error) => Some(error.hint().to_owned()),
-            Self::Rate(error) => {
-                Some(format!("choose another element type, such as workload.dtype={}", error.instead()))
-            }
+            Self::Rate(error) => Some(error.hint()),
             _ => None,
         }
     }
@@ -144,7 +142,7 @@ pub(crate) fn lay_out(
     let prediction = predict(network, workload)?;
     let rooflines = devices
         .iter()
-        .map(|device| Roofline::new(device, matrix_dtypes(&prediction), launch))
+        .map(|device| Roofline::new(device, matrix_dtypes(&prediction), launch)?.linked(workload.parallel.devices()))
         .collect::<Result<Vec<_>, _>>()?;
     let subject = Subject {
         model_id: about.id,

@@ -3,16 +3,21 @@
 //! Gives the stage times and the memory of [`crate::predict`] without its records, modules and pages: layers that are
 //! alike are metered once, and decode steps are summed in closed form.
 
+use std::collections::HashMap;
+use std::sync::{Arc, RwLock};
+
 use network::Model;
-use types::{Cost, DType, Workload};
+use types::{Cost, DType, Parallel, Quantisation, Workload};
 
 use crate::affine::AffineCost;
 use crate::alike::Alike;
 use crate::memory::Footprint;
+use crate::message::Message;
 use crate::meter::{Meter, MeterSettings, Pass};
 use crate::predict::{MeterError, decode_step, lines, prefill, settings, telling_steps};
+use crate::sharing::{Sharing, SharingKey};
 use crate::tally::{Tally, TallyRow};
-use crate::{Roofline, Times};
+use crate::{Roofline, Times, shard};
 
 /// Positions behind which layers are compared: more than any window in use, so that windowed layers differ.
 const FAR: u64 = 1 << 24;
@@ -22,6 +27,7 @@ const FAR: u64 = 1 << 24;
 pub struct Estimator<'a> {
     model: &'a Model,
     alike: Alike,
+    sharings: RwLock<HashMap<SharingKey, Arc<Sharing>>>,
 }
 
 /// Sums of one workload; which device runs it is still open.
@@ -30,6 +36,9 @@ pub struct Estimate {
     prefill: Vec<TallyRow>,
     decode: Option<Vec<DecodeRow>>,
     steps: u64,
+    prefill_messages: Vec<Message>,
+    /// Of one decode step; all send the same.
+    step_messages: Vec<Message>,
     footprint: Footprint,
 }
 
@@ -53,30 +62,55 @@ pub struct StageTimes {
 impl<'a> Estimator<'a> {
     /// An estimator for `model`; `workload` is any that it can run.
     pub fn new(model: &'a Model, workload: &Workload) -> Result<Self, MeterError> {
-        let full = |settings: MeterSettings| Meter::new(model.blueprint(), settings);
+        // Layers that are alike on one device are alike on many.
+        let workload =
+            &Workload { quantisation: Quantisation::default(), parallel: Parallel::default(), ..workload.clone() };
+        let sharing = Sharing::new(model, workload)?;
+        let full = |settings: MeterSettings| Meter::new(model.blueprint(), settings, &sharing);
         let near = prefill(model, workload, full(settings(workload, 0)))?;
         let far = match model.cache() {
             Some(_) => decode_step(model, workload, full(settings(workload, FAR)))?,
             None => Pass::default(),
         };
-        Ok(Self { model, alike: Alike::new(model.blueprint(), &[&near, &far]) })
+        let alike = Alike::new(model.blueprint(), &[&near, &far]);
+        Ok(Self { model, alike, sharings: RwLock::default() })
+    }
+
+    /// How the model lies for `workload`; worked out once for all workloads that do not differ in that.
+    fn sharing(&self, workload: &Workload) -> Result<Arc<Sharing>, MeterError> {
+        let key = SharingKey::new(workload);
+        let known = |sharings: &HashMap<SharingKey, Arc<Sharing>>| sharings.get(&key).map(Arc::clone);
+        if let Some(sharing) = self.sharings.read().ok().and_then(|sharings| known(&sharings)) {
+            // Only the batch can still be wrong for it.
+            shard::check_batch(workload)?;
+            return Ok(sharing);
+        }
+        let sharing = Arc::new(Sharing::new(self.model, workload)?);
+        if let Ok(mut sharings) = self.sharings.write() {
+            sharings.insert(key, Arc::clone(&sharing));
+        }
+        Ok(sharing)
     }
 
     /// What `workload` costs.
     pub fn estimate(&self, workload: &Workload) -> Result<Estimate, MeterError> {
+        let sharing = self.sharing(workload)?;
         let meter = |cached: u64| {
             let settings = settings(workload, cached);
-            Meter::tallying(self.model.blueprint(), settings, Tally::new(&self.alike))
+            Meter::tallying(self.model.blueprint(), settings, &sharing, Tally::new(&self.alike))
         };
         let first = prefill(self.model, workload, meter(0))?;
         let mut activations = first.peak_activations;
+        let mut step_messages = Vec::new();
         let decode = match self.model.cache() {
             Some(_) if workload.decode_steps > 0 => {
                 let step = |index: u64| decode_step(self.model, workload, meter(workload.seq_len + index));
                 let [one, two, last] = telling_steps(workload);
                 let (one, two, last) = (step(one)?, step(two)?, step(last)?);
                 activations = activations.max(one.peak_activations).max(last.peak_activations);
-                Some(rows(&one, &two, &last, workload.decode_steps)?)
+                let rows = rows(&one, &two, &last, workload.decode_steps)?;
+                step_messages = one.messages;
+                Some(rows)
             }
             _ => None,
         };
@@ -84,7 +118,9 @@ impl<'a> Estimator<'a> {
             prefill: first.tallied,
             decode,
             steps: workload.decode_steps,
-            footprint: Footprint::new(self.model, workload, activations),
+            prefill_messages: first.messages,
+            step_messages,
+            footprint: Footprint::new(self.model, workload, &sharing, activations),
         };
         estimate.check()?;
         Ok(estimate)
@@ -107,6 +143,16 @@ impl Estimate {
         self.decode.iter().flatten().map(|row| row.cost.total(self.steps) * row.count).sum()
     }
 
+    /// What each device sends during prefill.
+    pub fn prefill_messages(&self) -> &[Message] {
+        &self.prefill_messages
+    }
+
+    /// What each device sends in one decode step.
+    pub fn step_messages(&self) -> &[Message] {
+        &self.step_messages
+    }
+
     /// Element types in which matrix work is done.
     pub fn matrix_dtypes(&self) -> Vec<DType> {
         let prefill = self.prefill.iter().map(|row| (row.cost, row.dtype));
@@ -124,8 +170,9 @@ impl Estimate {
         for row in &self.prefill {
             prefill += Times::of(&row.cost, row.dtype, roofline).times(row.count as f64);
         }
+        prefill += roofline.waiting(&self.prefill_messages);
         let decode = self.decode.as_ref().map(|rows| {
-            let mut sum = Times::default();
+            let mut sum = roofline.waiting(&self.step_messages).times(self.steps as f64);
             for row in rows {
                 sum += Times::of_steps(&row.cost, self.steps, row.dtype, roofline).times(row.count as f64);
             }

@@ -1,9 +1,11 @@
 //! Memory that a workload takes: weights, activations, and the cache of every sequence.
 
-use network::Model;
-use types::{Bytes, DType, Shape, Workload};
+use network::{CacheLayer, Model};
+use types::{Bytes, Workload};
 
-/// Memory of one workload.
+use crate::sharing::Sharing;
+
+/// Memory of one workload, on the device that holds most where several share it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Footprint {
     /// All parameters.
@@ -14,28 +16,44 @@ pub struct Footprint {
     pub kv_per_token: Option<Bytes>,
     /// Cache of one sequence at its end; absent for networks without a cache.
     pub kv_per_sequence: Option<Bytes>,
-    /// Sequences.
+    /// Bits that one element of a layer's whole cache takes on this device, in 65,536ths.
+    kv_bits: u64,
+    /// Sequences whose cache the device keeps.
     pub batch: u64,
 }
 
 impl Footprint {
-    /// Memory of `workload`, whose passes hold `activations` at most.
-    pub(crate) fn new(model: &Model, workload: &Workload, activations: Bytes) -> Self {
-        let bytes = |shape: Shape, dtype: Option<DType>| dtype.unwrap_or(workload.dtype).bytes_for(shape.elements());
+    /// Memory of `workload` on the device that holds most, whose passes hold `activations` at most.
+    pub(crate) fn new(model: &Model, workload: &Workload, sharing: &Sharing, activations: Bytes) -> Self {
         let positions = workload.seq_len + workload.decode_steps;
-        let kv_per_token = model.cache().map(|cache| workload.dtype.bytes_for(cache.elements_per_token()));
+        let cache = model.cache();
+        // The pipeline stage whose layers keep most.
+        let most = |elements: &dyn Fn(&CacheLayer) -> u64| {
+            let layers = cache?.layers.as_slice();
+            let stage = layers.len().div_ceil(usize::try_from(workload.parallel.pipeline).unwrap_or(1)).max(1);
+            let stages = layers.chunks(stage).map(|stage| stage.iter().map(elements).fold(0, u64::saturating_add));
+            Some(sharing.cache_bytes(stages.max().unwrap_or(0)))
+        };
         Self {
-            weights: model.blueprint().params().map(|(_, entry)| bytes(entry.shape, entry.dtype)).sum(),
+            weights: sharing.weights(),
             activations,
-            kv_per_token,
-            kv_per_sequence: kv_per_token.map(|each| each * positions),
-            batch: workload.batch,
+            kv_per_token: most(&|layer| layer.elements),
+            kv_per_sequence: most(&|layer| layer.elements_at(positions)),
+            kv_bits: sharing.cache_bits(),
+                .map(|cache| sharing.cache_bytes(cache.elements_per_token().saturating_mul(positions))),
+            batch: workload.batch / workload.parallel.data(),
         }
     }
 
     /// Cache of all sequences at their end.
     pub fn kv(&self) -> Bytes {
         self.kv_per_sequence.unwrap_or_default() * self.batch
+    }
+
+    /// Cache of all sequences that one layer keeps, given the elements of one sequence.
+    pub(crate) fn kv_of_layer(&self, elements: u64) -> Bytes {
+        let bits = u128::from(elements) * u128::from(self.batch) * u128::from(self.kv_bits);
+        Bytes::new(u64::try_from(bits / (8 << 16)).unwrap_or(u64::MAX))
     }
 
     /// All of it.
@@ -66,8 +84,9 @@ mod tests {
         let footprint = Footprint {
             weights: Bytes::new(60),
             activations: Bytes::new(15),
-            kv_per_token: Some(Bytes::new(1)),
-            kv_per_sequence: Some(Bytes::new(10)),
+            kv_per_token: most(&|layer| layer.elements),
+            kv_per_sequence: most(&|layer| layer.elements_at(positions)),
+            kv_bits: sharing.cache_bits(),
             batch: 2,
         };
         assert_eq!((footprint.total(), footprint.kv()), (Bytes::new(95), Bytes::new(20)));

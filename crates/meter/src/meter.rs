@@ -1,13 +1,19 @@
 //! The meter: a backend whose tensors are shapes and whose every operation has a price.
 
+use std::cell::Cell;
 use std::rc::Rc;
 
 use network::{Backend, Blueprint, Module, NetworkError, Param, Routing, infer, seen};
-use types::{AttentionKind, Bytes, Cost, DType, Op, Role, Spec};
+use types::{AttentionKind, Bytes, Cost, DType, Op, Role, Shape, Spec};
 
 use crate::arena::{Allocation, Arena};
-use crate::price::{Price, price};
+use crate::layout::{Layout, Step, step};
+use crate::message::{Collective, Message};
+use crate::price::{Price, price, read};
+use crate::sharing::Sharing;
+use crate::stored::Stored;
 use crate::tally::{Layer, Tally, TallyRow};
+use crate::term::{Quantity, Symbols, Term};
 
 /// How a pass is metered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,9 +35,11 @@ pub struct Spread {
     pub per_token: u64,
     /// Tokens.
     pub tokens: u64,
+    /// Devices the experts are dealt out to.
+    pub devices: u64,
 }
 
-/// One priced operation.
+/// One priced operation, as one device does it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct OpRecord {
     /// Module whose forward pass it is in.
@@ -72,16 +80,22 @@ pub struct Pass {
     pub modules: Vec<Option<ModuleCall>>,
     /// Most activation bytes live at once.
     pub peak_activations: Bytes,
+    /// What devices send to each other; nothing on a single one.
+    pub messages: Vec<Message>,
     /// Sums in place of operations and modules, where only those were wanted.
     pub(crate) tallied: Vec<TallyRow>,
 }
 
-/// A shape, and the storage it would live in.
+/// A shape, the storage it would live in, and how it lies on devices and in memory.
 #[derive(Clone, Debug)]
 pub struct ShapeTensor {
     spec: Spec,
     /// Kept so that the arena sees when the forward code lets go of it.
     storage: Option<Rc<Allocation>>,
+    /// Absent for what is whole on every device. Shared, because a sum that is added up is so for all who hold it.
+    layout: Option<Rc<Cell<Layout>>>,
+    /// Set where it is kept in memory in another form than it is computed with.
+    stored: Option<Stored>,
 }
 
 /// The backend.
@@ -89,6 +103,7 @@ pub struct ShapeTensor {
 pub struct Meter<'a> {
     blueprint: &'a Blueprint,
     settings: MeterSettings,
+    sharing: &'a Sharing,
     arena: Rc<Arena>,
     open: Vec<(Module, Bytes)>,
     spread: Option<Spread>,
@@ -106,32 +121,57 @@ impl Spread {
         experts * (1.0 - missed)
     }
 
-    /// Weight traffic of all experts touched, given that of one.
+    /// Weight traffic of all experts touched on one device, given that of one expert.
     pub fn weights(&self, of_one: Bytes) -> Bytes {
-        Bytes::new((of_one.as_f64() * self.distinct()).round() as u64)
+        Bytes::new((of_one.as_f64() * self.distinct() / self.devices as f64).round() as u64)
+    }
+}
+
+impl ShapeTensor {
+    fn layout(&self) -> Layout {
+        self.layout.as_ref().map_or(Layout::WHOLE, |layout| layout.get())
+    }
+
+    /// Puts a layout in place of the one it had, for all who hold it.
+    fn settle(&self, layout: Layout) {
+        if let Some(shared) = &self.layout {
+            shared.set(layout);
+        }
+    }
+
+    /// The piece of it that one device reads, in the form it is stored in.
+    fn piece(&self, layout: Layout) -> Spec {
+        let dtype = self.stored.map_or(self.spec.dtype, |stored| stored.dtype);
+        Spec { shape: layout.local(self.spec.shape), dtype, ..self.spec }
     }
 }
 
 impl<'a> Meter<'a> {
-    /// A meter for the network of `blueprint`.
-    pub fn new(blueprint: &'a Blueprint, settings: MeterSettings) -> Self {
+    /// A meter for the network of `blueprint`, which lies on devices as `sharing` says.
+    pub(crate) fn new(blueprint: &'a Blueprint, settings: MeterSettings, sharing: &'a Sharing) -> Self {
         let pass = Pass { modules: vec![None; blueprint.modules().len()], ..Pass::default() };
-        Self { blueprint, settings, arena: Rc::default(), open: Vec::new(), spread: None, pass, tally: None }
+        Self { blueprint, settings, sharing, arena: Rc::default(), open: Vec::new(), spread: None, pass, tally: None }
     }
 
     /// A meter that keeps what adds up and runs one of several layers that are alike.
-    pub(crate) fn tallying(blueprint: &'a Blueprint, settings: MeterSettings, tally: Tally<'a>) -> Self {
-        let pass = Pass::default();
-        Self { blueprint, settings, arena: Rc::default(), open: Vec::new(), spread: None, pass, tally: Some(tally) }
+    pub(crate) fn tallying(
+        blueprint: &'a Blueprint,
+        settings: MeterSettings,
+        sharing: &'a Sharing,
+        tally: Tally<'a>,
+    ) -> Self {
+        let (arena, pass, tally) = (Rc::default(), Pass::default(), Some(tally));
+        Self { blueprint, settings, sharing, arena, open: Vec::new(), spread: None, pass, tally }
     }
 
     /// An input of the network.
-    pub fn input(&self, spec: Spec) -> ShapeTensor {
-        ShapeTensor { spec, storage: Some(self.arena.allocate(spec.bytes())) }
+    pub(crate) fn input(&self, spec: Spec) -> ShapeTensor {
+        let storage = Some(self.arena.allocate(spec.bytes()));
+        ShapeTensor { spec, storage, layout: None, stored: None }
     }
 
     /// What was metered.
-    pub fn finish(mut self) -> Pass {
+    pub(crate) fn finish(mut self) -> Pass {
         self.pass.peak_activations = self.arena.peak();
         self.pass.tallied = self.tally.map(Tally::finish).unwrap_or_default();
         self.pass
@@ -142,8 +182,129 @@ impl<'a> Meter<'a> {
         self.settings.cached
     }
 
+    /// Gathers what sampling needs of `logits [B, S, V]`, where devices have a part of the vocabulary each: those of the
+    /// last position.
+    pub(crate) fn gather_logits(&mut self, logits: &ShapeTensor) {
+        let shape = logits.spec.shape;
+        let ways = logits.layout().ways(shape.rank().saturating_sub(1));
+        let sequences = shape.dims().first().copied().unwrap_or(1);
+        let last = logits.spec.dtype.bytes_for(sequences.saturating_mul(shape.last()));
+        self.send(Collective::AllGather, ways, last);
+    }
+
     fn module(&self) -> Module {
         self.open.last().map_or_else(|| self.blueprint.root(), |(module, _)| *module)
+    }
+
+    fn send(&mut self, collective: Collective, devices: u64, tensor: Bytes) {
+        if devices > 1 {
+            let module = self.module();
+            self.pass.messages.push(Message { module, collective, devices, tensor, count: 1 });
+        }
+    }
+
+    /// Hands the hidden states on where `module` is the first layer of a pipeline stage.
+    fn hand_on(&mut self, module: Module, inputs: &[&ShapeTensor]) {
+        if let Some(hidden) = inputs.first().filter(|_| self.sharing.begins_stage(module)) {
+            self.send(Collective::PointToPoint, self.sharing.parallel().pipeline, hidden.spec.bytes());
+        }
+    }
+
+    /// Exchanges what `op` needs of other devices, and says how its output lies.
+    fn exchange(&mut self, op: &Op, inputs: &[&ShapeTensor], output: Shape) -> Layout {
+        // Every exchange makes one input whole, so this ends.
+        loop {
+            let shapes: Vec<_> = inputs.iter().map(|tensor| (tensor.spec.shape, tensor.layout())).collect();
+            match step(op, &shapes, output) {
+                Step::Local(layout) => return layout,
+                Step::Sum(index) => {
+                    let tensor = inputs[index];
+                    let layout = tensor.layout();
+                    let bytes = tensor.spec.dtype.bytes_for(layout.local(tensor.spec.shape).elements());
+                    self.send(Collective::AllReduce, layout.partial(), bytes);
+                    tensor.settle(layout.summed());
+                }
+                Step::Gather(index) => {
+                    let tensor = inputs[index];
+                    self.send(Collective::AllGather, tensor.layout().pieces(), tensor.spec.bytes());
+                    tensor.settle(Layout::WHOLE);
+                }
+            }
+        }
+    }
+
+    /// The pieces of inputs and output that one device works on.
+    fn pieces(&self, op: &Op, inputs: &[&ShapeTensor], output: Spec, layout: Layout) -> (Op, Vec<Spec>, Spec) {
+        let local = Spec { shape: layout.local(output.shape), ..output };
+        if self.sharing.parallel().is_single() {
+            return (*op, inputs.iter().map(|tensor| tensor.piece(Layout::WHOLE)).collect(), local);
+        }
+        let rows = |tensor: &ShapeTensor| tensor.piece(tensor.layout());
+        match op {
+            // One row for each choice that falls to this device.
+            Op::Dispatch { .. } if layout.ways(0) > 1 => {
+                let rows = Spec { dtype: inputs[0].spec.dtype, role: inputs[0].spec.role, ..local };
+                (Op::Dispatch { per_token: 1 }, vec![rows], local)
+            }
+            Op::Combine { .. } if inputs[0].layout().ways(0) > 1 => {
+                let outputs = rows(inputs[0]);
+                let sums = Spec { shape: outputs.shape, ..output };
+                (Op::Combine { per_token: 1 }, vec![outputs, rows(inputs[1])], sums)
+            }
+            Op::Linear => {
+                let inner = inputs[1].layout().ways(1);
+                let last = inputs[0].spec.shape.rank().saturating_sub(1);
+                let pieces = inputs.iter().enumerate().map(|(index, tensor)| match index {
+                    // A whole input is cut for free where the matrix wants pieces of it.
+                    0 => tensor.piece(tensor.layout().with(last, inner)),
+                    _ => rows(tensor),
+                });
+                (*op, pieces.collect(), local)
+            }
+            _ => {
+                let rank = output.shape.rank();
+                let aligned = |tensor: &ShapeTensor| {
+                    let shape = tensor.spec.shape;
+                    let mut own = tensor.layout();
+                    for (dim, size) in shape.dims().iter().enumerate() {
+                        let to = (rank + dim).checked_sub(shape.rank());
+                        if let Some(to) = to.filter(|to| own.ways(dim) == 1 && output.shape.dims()[*to] == *size) {
+                            own = own.with(dim, layout.ways(to));
+                        }
+                    }
+                    own
+                };
+                let elementwise = !matches!(op, Op::Attention { .. } | Op::LatentAttention { .. } | Op::Embedding);
+                let pieces = inputs.iter().map(|tensor| match elementwise && tensor.spec.role == Role::Activation {
+                    true => tensor.piece(aligned(tensor)),
+                    false => rows(tensor),
+                });
+                (*op, pieces.collect(), local)
+            }
+        }
+    }
+
+    /// Terms of scales, and the peak that applies, where weights are quantised; the cache's own type where it has one.
+    fn quantise(&self, op: &Op, price: &mut Price, inputs: &[&ShapeTensor], pieces: &[Spec]) {
+        price.matrix_dtype = inputs.first().map_or(price.matrix_dtype, |tensor| tensor.spec.dtype);
+        for (tensor, piece) in inputs.iter().zip(pieces).filter(|(tensor, _)| tensor.spec.role == Role::Weight) {
+            let Some(stored) = tensor.stored.filter(Stored::is_quantised) else { continue };
+            let (elements, bytes) = (piece.shape.elements(), stored.scale_bytes(piece.shape.elements()));
+            price.terms.push(Term {
+                quantity: Quantity::Weights,
+                formula: "scales of N weights",
+                symbols: Symbols::new([("N", elements.into())]),
+                value: bytes.get().into(),
+            });
+            if let Some(dtype) = self.sharing.quantisation().activations {
+                price.matrix_dtype = dtype;
+            }
+        }
+        if let (Op::CacheAppend, Some(dtype)) = (op, self.sharing.quantisation().kv) {
+            price.terms.retain(|term| term.quantity != Quantity::KvWrite);
+            let written = pieces.iter().map(|piece| Spec { dtype, ..*piece });
+            price.terms.extend(written.map(|piece| Term { quantity: Quantity::KvWrite, ..read(&piece) }));
+        }
     }
 }
 
@@ -157,51 +318,85 @@ impl Backend for Meter<'_> {
     fn param(&mut self, param: Param) -> Result<ShapeTensor, NetworkError> {
         let entry = self.blueprint.param(param);
         let dtype = entry.dtype.unwrap_or(self.settings.dtype);
-        Ok(ShapeTensor { spec: Spec { shape: entry.shape, dtype, role: Role::Weight }, storage: None })
+        Ok(ShapeTensor {
+            spec: Spec { shape: entry.shape, dtype, role: Role::Weight },
+            storage: None,
+            layout: self.sharing.layout(param).map(|layout| Rc::new(Cell::new(layout))),
+            stored: self.sharing.stored(param),
+        })
     }
 
     fn apply(&mut self, op: Op, inputs: &[&ShapeTensor]) -> Result<ShapeTensor, NetworkError> {
         let specs: Vec<Spec> = inputs.iter().map(|tensor| tensor.spec).collect();
         let output = infer(op, &specs)?;
+        let mut layout = match self.sharing.parallel().is_single() {
+            true => Layout::WHOLE,
+            false => self.exchange(&op, inputs, output.shape),
+        };
+        let shared = |layout: Layout| (!layout.is_whole()).then(|| Rc::new(Cell::new(layout)));
         if op.is_view() {
-            return Ok(ShapeTensor { spec: output, storage: inputs[0].storage.clone() });
+            let (storage, stored) = (inputs[0].storage.clone(), inputs[0].stored);
+            return Ok(ShapeTensor { spec: output, storage, layout: shared(layout), stored });
         }
-        let price = price(op, &specs, output, self.settings.attention);
+        if let Op::Dispatch { .. } = op {
+            layout = layout.with(0, self.sharing.row_ways());
+        }
+        let (priced, pieces, local) = self.pieces(&op, inputs, output, layout);
+        let mut price = price(priced, &pieces, local, self.settings.attention);
+        self.quantise(&op, &mut price, inputs, &pieces);
         let mut cost = price.cost();
         if let Some(spread) = self.spread {
             cost.bytes.weights = spread.weights(cost.bytes.weights);
         }
-        self.arena.touch((output.bytes() + Bytes::new(price.scratch())).get());
+        self.arena.touch((local.bytes() + Bytes::new(price.scratch())).get());
         match &mut self.tally {
             Some(tally) => tally.add(op, cost, price.matrix_dtype),
             None => {
-                let module = self.module();
-                self.pass.ops.push(OpRecord { module, op, inputs: specs, output, price, spread: self.spread, cost });
+                let (module, spread) = (self.module(), self.spread);
+                self.pass.ops.push(OpRecord { module, op, inputs: pieces, output: local, price, spread, cost });
             }
         }
         let storage = match output.role {
-            Role::Activation => Some(self.arena.allocate(output.bytes())),
+            Role::Activation => {
+                let local = Spec { shape: layout.local(output.shape), ..output };
+                Some(self.arena.allocate(local.bytes()))
+            }
             Role::Weight | Role::Cache => None,
         };
-        Ok(ShapeTensor { spec: output, storage })
+        let made = ShapeTensor { spec: output, storage, layout: shared(layout), stored: None };
+        if op == Op::Embedding && layout.partial() > 1 {
+            // Added up at once: every layer begins with whole hidden states.
+            self.send(Collective::AllReduce, layout.partial(), local.bytes());
+            made.settle(Layout::WHOLE);
+        }
+        Ok(made)
     }
 
     fn known(&mut self, module: Module, inputs: &[&ShapeTensor]) -> Option<ShapeTensor> {
         let tally = self.tally.as_mut()?;
+        if inputs.iter().any(|tensor| !tensor.layout().is_whole()) {
+            return None;
+        }
         let layer = tally.again(module, inputs.iter().map(|tensor| tensor.spec))?;
         self.arena.touch(layer.scratch.get());
+        for message in &mut self.pass.messages[layer.messages.0..layer.messages.1] {
+            message.count += 1;
+        }
+        self.hand_on(module, inputs);
         let storage = match layer.shares {
             Some(input) => inputs[input].storage.clone(),
             None => layer.stored.map(|bytes| self.arena.allocate(bytes)),
         };
-        Some(ShapeTensor { spec: layer.output, storage })
+        Some(ShapeTensor { spec: layer.output, storage, layout: None, stored: None })
     }
 
     fn enter(&mut self, module: Module, inputs: &[&ShapeTensor]) {
+        self.hand_on(module, inputs);
         self.open.push((module, self.arena.mark()));
         if let Some(tally) = &mut self.tally {
             let storages = inputs.iter().map(|tensor| tensor.storage.as_ref().map(Rc::as_ptr)).collect();
-            return tally.enter(module, inputs.iter().map(|tensor| tensor.spec), storages, self.arena.live());
+            let (live, messages) = (self.arena.live(), self.pass.messages.len());
+            return tally.enter(module, inputs.iter().map(|tensor| tensor.spec), storages, live, messages);
         }
         let call = self.pass.modules[module.index()].get_or_insert_with(|| ModuleCall {
             calls: 0,
@@ -216,11 +411,13 @@ impl Backend for Meter<'_> {
         let peak = self.arena.peak();
         if let Some(tally) = &mut self.tally {
             let storage = output.storage.as_ref();
-            tally.leave(module, |open| Layer {
+            let messages = self.pass.messages.len();
+            tally.leave(module, output.layout().is_whole(), |open| Layer {
                 output: output.spec,
                 shares: storage.and_then(|storage| open.shared(Rc::as_ptr(storage))),
                 stored: storage.map(|storage| storage.bytes()),
                 scratch: peak.checked_sub(open.live).unwrap_or_default(),
+                messages: (open.messages, messages),
             });
         } else if let Some(call) = &mut self.pass.modules[module.index()] {
             call.output.get_or_insert(output.spec);
@@ -240,12 +437,15 @@ impl Backend for Meter<'_> {
     ) -> Result<(ShapeTensor, ShapeTensor), NetworkError> {
         self.apply(Op::CacheAppend, &[&keys, &values])?;
         let cached = self.settings.cached;
-        let grown = |spec: Spec| {
+        let stored = self.sharing.quantisation().kv.map(Stored::plain);
+        let grown = |tensor: ShapeTensor| {
+            let spec = tensor.spec;
             let dims = spec.shape.dims();
             let shape = [dims[0], dims[1], seen(dims[2] + cached, dims[2], window), dims[3]].into();
-            ShapeTensor { spec: Spec { shape, role: Role::Cache, ..spec }, storage: None }
+            let spec = Spec { shape, role: Role::Cache, ..spec };
+            ShapeTensor { spec, storage: None, layout: tensor.layout, stored }
         };
-        Ok((grown(keys.spec), grown(values.spec)))
+        Ok((grown(keys), grown(values)))
     }
 
     fn attention(&self) -> AttentionKind {
@@ -261,14 +461,35 @@ impl Backend for Meter<'_> {
         each: impl Fn(&mut Self, usize, ShapeTensor) -> Result<ShapeTensor, NetworkError>,
     ) -> Result<ShapeTensor, NetworkError> {
         let Routing { experts, per_token, .. } = routing;
+        let parallel = *self.sharing.parallel();
         let tokens = x.spec.shape.dims().first().copied().unwrap_or(0);
         let rows = self.apply(Op::Dispatch { per_token }, &[x])?;
-        let outer = self.spread.replace(Spread { experts, per_token, tokens });
+        // Where groups have tokens of their own, rows travel to their experts and back; the devices of a group share
+        // the sending.
+        let travels = parallel.data() > 1;
+        let width = rows.spec.shape.last();
+        let sent = tokens.saturating_mul(per_token).div_ceil(parallel.tensor).saturating_mul(width);
+        let sent = rows.spec.dtype.bytes_for(sent);
+        let devices = parallel.expert;
+        if travels {
+            self.send(Collective::AllToAll, devices, sent);
+        }
+        let tokens_of_all = tokens * parallel.data();
+        let outer = self.spread.replace(Spread { experts, per_token, tokens: tokens_of_all, devices });
         // Every row goes through exactly one expert and all experts are alike, so one call with all rows has the FLOPs
         // and the activations of all of them; only the weights are read once for each expert touched.
         let outputs = each(self, 0, rows);
         self.spread = outer;
-        self.apply(Op::Combine { per_token }, &[&outputs?, indices])
+        let outputs = outputs?;
+        if travels {
+            self.send(Collective::AllToAll, devices, sent);
+        }
+        let combined = self.apply(Op::Combine { per_token }, &[&outputs, indices])?;
+        if travels {
+            self.send(Collective::AllGather, parallel.tensor, combined.spec.bytes());
+            combined.settle(Layout::WHOLE);
+        }
+        Ok(combined)
     }
 }
 
@@ -278,14 +499,15 @@ mod tests {
 
     #[test]
     fn one_token_touches_exactly_its_own_experts() {
-        let spread = Spread { experts: 64, per_token: 6, tokens: 1 };
+        let spread = Spread { experts: 64, per_token: 6, tokens: 1, devices: 1 };
         assert!((spread.distinct() - 6.0).abs() < 1e-12);
         assert_eq!(spread.weights(Bytes::new(1000)), Bytes::new(6000));
+        assert_eq!(Spread { devices: 2, ..spread }.weights(Bytes::new(1000)), Bytes::new(3000));
     }
 
     #[test]
     fn many_tokens_touch_every_expert_and_never_more() {
-        let spread = Spread { experts: 64, per_token: 6, tokens: 10_000 };
+        let spread = Spread { experts: 64, per_token: 6, tokens: 10_000, devices: 1 };
         assert!(spread.distinct() <= 64.0 && spread.distinct() > 63.999);
         // Two tokens: 64 * (1 - (58 / 64)^2) = 11.4375, worked by hand.
         let two = Spread { tokens: 2, ..spread };

@@ -4,8 +4,11 @@ use network::{Images, Model, NetworkError, Prompt};
 use types::{Bytes, Cost, DType, LogitsKind, Seconds, Spec, Workload};
 
 use crate::affine::AffineCost;
+use crate::memory::Footprint;
 use crate::meter::{Meter, MeterSettings, OpRecord, Pass};
 use crate::roofline::Roofline;
+use crate::shard::Uneven;
+use crate::sharing::Sharing;
 use crate::times::Times;
 
 /// Why a workload could not be metered.
@@ -26,6 +29,9 @@ pub enum MeterError {
         /// Which pass.
         pass: &'static str,
     },
+    /// Devices cannot share it evenly.
+    #[error(transparent)]
+    Uneven(#[from] Uneven),
     /// Two decode steps did different operations, or one got cheaper with more to read.
     #[error("decode steps are not alike at operation {index} ({op}); their costs cannot be summed")]
     NotAffine {
@@ -67,45 +73,32 @@ pub struct Prediction {
     pub prefill: Pass,
     /// The decode loop; absent for networks that do not generate and workloads of one token.
     pub decode: Option<DecodePass>,
-    /// Bytes of all parameters.
-    pub weights: Bytes,
     /// Parameters.
     pub parameters: u64,
-    /// Cache bytes of one position of one sequence; absent for networks without a cache.
-    pub kv_per_token: Option<Bytes>,
-    /// Cache bytes at the end, all sequences together.
-    pub kv_at_end: Bytes,
+    /// Memory, on the device that holds most.
+    pub footprint: Footprint,
 }
 
-/// Meters `workload` on `model`.
+/// Meters `workload` on `model`. Where devices share it, every number is that of one device.
 pub fn predict(model: &Model, workload: &Workload) -> Result<Prediction, MeterError> {
-    let full = |cached: u64| Meter::new(model.blueprint(), settings(workload, cached));
-    let prefill = prefill(model, workload, full(0))?;
+    let sharing = Sharing::new(model, workload)?;
+    let prefill = prefill(model, workload, Meter::new(model.blueprint(), settings(workload, 0), &sharing))?;
     let decode = match model.cache() {
-        Some(_) if workload.decode_steps > 0 => Some(decode(model, workload)?),
+        Some(_) if workload.decode_steps > 0 => Some(decode(model, workload, &sharing)?),
         _ => None,
     };
-    let bytes = |shape: types::Shape, dtype: Option<DType>| dtype.unwrap_or(workload.dtype).bytes_for(shape.elements());
-    let params = || model.blueprint().params().map(|(_, entry)| entry);
-    let kv_per_token = model.cache().map(|cache| workload.dtype.bytes_for(cache.elements_per_token()));
-    let positions = workload.seq_len + workload.decode_steps;
-    let kv_of_one = model.cache().map_or(Bytes::ZERO, |cache| workload.dtype.bytes_for(cache.elements(positions)));
     let counted = |pass: &'static str, cost: Cost, peak: Bytes| {
         let too_large = cost.bytes.total().is_saturated() || peak.is_saturated();
         if too_large { Err(MeterError::TooLarge { pass }) } else { Ok(()) }
     };
     counted("prefill", prefill.total(), prefill.peak_activations)?;
+    let mut activations = prefill.peak_activations;
     if let Some(decode) = &decode {
         counted("decode", decode.total(), decode.peak_activations)?;
+        activations = activations.max(decode.peak_activations);
     }
-    Ok(Prediction {
-        prefill,
-        decode,
-        weights: params().map(|entry| bytes(entry.shape, entry.dtype)).sum(),
-        parameters: model.blueprint().parameters_under(""),
-        kv_per_token,
-        kv_at_end: kv_of_one * workload.batch,
-    })
+    let footprint = Footprint::new(model, workload, &sharing, activations);
+    Ok(Prediction { prefill, decode, parameters: model.blueprint().parameters_under(""), footprint })
 }
 
 impl DecodeOp {
@@ -136,11 +129,11 @@ pub(crate) fn prefill(model: &Model, workload: &Workload, meter: Meter<'_>) -> R
     let prompt = match (model, &workload.image) {
         (Model::ShallowResnet(network), _) => {
             let [channels, side] = network.input();
-            let picture = Spec::activation([workload.batch, channels, side, side], workload.dtype);
+            let picture = Spec::activation([shared_batch(workload), channels, side, side], workload.dtype);
             Prompt { input: meter.input(picture), offset: 0, images: None, last_logits_only: false }
         }
         (_, image) => {
-            let (batch, length) = (workload.batch, workload.seq_len);
+            let (batch, length) = (shared_batch(workload), workload.seq_len);
             let images = image.map(|image| {
                 let pages = batch * workload.num_pages;
                 let pictures =
@@ -168,7 +161,7 @@ pub(crate) fn prefill(model: &Model, workload: &Workload, meter: Meter<'_>) -> R
 /// One decode step behind the positions that `meter` says are cached.
 pub(crate) fn decode_step(model: &Model, workload: &Workload, meter: Meter<'_>) -> Result<Pass, MeterError> {
     let offset = meter.cached();
-    let input = meter.input(Spec::activation([workload.batch, 1], DType::Int64));
+    let input = meter.input(Spec::activation([shared_batch(workload), 1], DType::Int64));
     run(meter, model, Prompt { input, offset, images: None, last_logits_only: false }, "decode")
 }
 
@@ -177,9 +170,9 @@ pub(crate) fn telling_steps(workload: &Workload) -> [u64; 3] {
     [0, 1, workload.decode_steps.saturating_sub(1)]
 }
 
-fn decode(model: &Model, workload: &Workload) -> Result<DecodePass, MeterError> {
+fn decode(model: &Model, workload: &Workload, sharing: &Sharing) -> Result<DecodePass, MeterError> {
     let step = |index: u64| {
-        let meter = Meter::new(model.blueprint(), settings(workload, workload.seq_len + index));
+        let meter = Meter::new(model.blueprint(), settings(workload, workload.seq_len + index), sharing);
         decode_step(model, workload, meter)
     };
     let [first, second, last] = telling_steps(workload);
@@ -211,9 +204,15 @@ fn run(
     prompt: Prompt<<Meter<'_> as network::Backend>::Tensor>,
     pass: &'static str,
 ) -> Result<Pass, MeterError> {
-    model.forward(&mut meter, &prompt).map_err(|source| MeterError::Network { pass, source })?;
-    drop(prompt);
+    let logits = model.forward(&mut meter, &prompt).map_err(|source| MeterError::Network { pass, source })?;
+    meter.gather_logits(&logits);
+    drop((prompt, logits));
     Ok(meter.finish())
+}
+
+/// Sequences that one group of devices processes.
+fn shared_batch(workload: &Workload) -> u64 {
+    workload.batch / workload.parallel.data()
 }
 
 /// How a pass of `workload` behind `cached` positions is metered.

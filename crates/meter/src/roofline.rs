@@ -2,6 +2,9 @@
 
 use types::{BytesPerSecond, ComputeUnit, Cost, DType, Flops, FlopsPerSecond, Hardware, Seconds};
 
+use crate::Times;
+use crate::message::Message;
+
 /// What keeps an operation from being faster.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Bound {
@@ -39,25 +42,46 @@ pub struct OpTime {
     pub launch: Seconds,
 }
 
-/// A device that lacks a rate.
+/// A device that lacks a figure.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{hardware} lists no dense {dtype} {unit} rate; it lists {listed}")]
-pub struct RooflineError {
-    /// The device.
-    pub hardware: String,
-    /// Element type asked for.
-    pub dtype: DType,
-    /// Unit asked for.
-    pub unit: &'static str,
-    /// Matrix types the device does list.
-    pub listed: String,
+#[non_exhaustive]
+pub enum RooflineError {
+    /// A rate.
+    #[error("{hardware} lists no dense {dtype} {unit} rate; it lists {listed}")]
+    NoRate {
+        /// The device.
+        hardware: String,
+        /// Element type asked for.
+        dtype: DType,
+        /// Unit asked for.
+        unit: &'static str,
+        /// Matrix types the device does list.
+        listed: String,
+    },
+    /// A link.
+    #[error("{hardware} lists no link to other devices, and {devices} of them are to share the model")]
+    NoLink {
+        /// The device.
+        hardware: String,
+        /// Devices asked for.
+        devices: u64,
+    },
 }
 
 impl RooflineError {
-    /// An element type the device does have a rate for, widest of the usual ones first.
-    pub fn instead(&self) -> &'static str {
-        let listed: Vec<&str> = self.listed.split(", ").collect();
-        ["bf16", "fp16", "fp32"].into_iter().find(|name| listed.contains(name)).unwrap_or("fp32")
+    /// The next step.
+    pub fn hint(&self) -> String {
+        match self {
+            Self::NoRate { listed, .. } => {
+                let listed: Vec<&str> = listed.split(", ").collect();
+                let instead = ["bf16", "fp16", "fp32"].into_iter().find(|name| listed.contains(name)).unwrap_or("fp32");
+                format!("choose another element type, such as workload.dtype={instead}")
+            }
+            Self::NoLink { hardware, .. } => format!(
+                "choose a device with a link (`llm-perf hardware`), or describe one: interconnect_bytes_per_second in \
+                 DIR/hardware/{hardware}.yaml with --config-dir DIR"
+            ),
+        }
     }
 }
 
@@ -77,7 +101,7 @@ impl<'a> Roofline<'a> {
         dtypes: impl IntoIterator<Item = DType>,
         launch: Option<Seconds>,
     ) -> Result<Self, RooflineError> {
-        let missing = |dtype: DType, unit: &'static str| RooflineError {
+        let missing = |dtype: DType, unit: &'static str| RooflineError::NoRate {
             hardware: hardware.id.clone(),
             dtype,
             unit,
@@ -131,6 +155,24 @@ impl<'a> Roofline<'a> {
     pub fn time(&self, cost: &Cost, matrix_dtype: DType) -> Option<OpTime> {
         let [matrix, vector, memory] = self.time_parts(cost, matrix_dtype)?;
         Some(OpTime { compute: matrix.max(vector), memory, launch: self.launch.unwrap_or_default() })
+    }
+
+    /// Time in which a device waits for `messages`; a roofline for them was made with [`Roofline::linked`].
+    pub(crate) fn waiting(&self, messages: &[Message]) -> Times {
+        match self.hardware.interconnect_bytes_per_second {
+            Some(link) if !messages.is_empty() => {
+                Times::waiting(messages.iter().map(|message| message.time(link)).sum())
+            }
+            _ => Times::default(),
+        }
+    }
+
+    /// Refuses a device without a link where several are to share the work.
+    pub fn linked(self, devices: u64) -> Result<Self, RooflineError> {
+        if devices > 1 && self.hardware.interconnect_bytes_per_second.is_none() {
+            return Err(RooflineError::NoLink { hardware: self.hardware.id.clone(), devices });
+        }
+        Ok(self)
     }
 
     /// Time of the matrix unit, of the vector unit and of the memory.

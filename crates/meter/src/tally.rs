@@ -40,6 +40,8 @@ pub(crate) struct OpenLayer {
     first_row: usize,
     /// Bytes live when it began.
     pub(crate) live: Bytes,
+    /// Messages sent before it.
+    pub(crate) messages: usize,
 }
 
 /// What a layer leaves behind.
@@ -52,6 +54,8 @@ pub(crate) struct Layer {
     pub(crate) stored: Option<Bytes>,
     /// Most bytes live while it ran, beyond those live before.
     pub(crate) scratch: Bytes,
+    /// From which message to which it sent.
+    pub(crate) messages: (usize, usize),
 }
 
 #[derive(Debug)]
@@ -96,15 +100,17 @@ impl<'a> Tally<'a> {
         inputs: impl Iterator<Item = Spec>,
         storages: Vec<Option<*const Allocation>>,
         live: Bytes,
+        messages: usize,
     ) {
         if let (None, Some(kind)) = (&self.open, self.alike.kind(module)) {
             let first_row = self.rows.len();
-            self.open = Some(OpenLayer { module, kind, inputs: inputs.collect(), storages, first_row, live });
+            self.open = Some(OpenLayer { module, kind, inputs: inputs.collect(), storages, first_row, live, messages });
         }
     }
 
-    pub(crate) fn leave(&mut self, module: Module, layer: impl FnOnce(&OpenLayer) -> Layer) {
-        if let Some(open) = self.open.take_if(|open| open.module == module) {
+    /// Ends `module`; only one whose output is whole on every device can stand for others.
+    pub(crate) fn leave(&mut self, module: Module, whole: bool, layer: impl FnOnce(&OpenLayer) -> Layer) {
+        if let Some(open) = self.open.take_if(|open| open.module == module).filter(|_| whole) {
             let layer = layer(&open);
             let rows = open.first_row..self.rows.len();
             self.seen[open.kind.index()] = Some(Seen { inputs: open.inputs, rows, layer });

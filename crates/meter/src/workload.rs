@@ -128,13 +128,7 @@ impl WorkloadSettings {
             let expected = "fp64, fp32, fp16, bf16 or fp8".to_owned();
             return Err(WorkloadError::OutOfRange { key: "dtype", found: dtype.to_string(), expected });
         }
-        if self.quantisation != Quantisation::default() || !self.parallel.is_single() {
-            return Err(WorkloadError::OutOfRange {
-                key: if self.parallel.is_single() { "quantisation" } else { "parallel" },
-                found: "set".to_owned(),
-                expected: "its defaults: anything else is not modelled yet".to_owned(),
-            });
-        }
+        check_quantisation(&self.quantisation)?;
         let image = self.image(model)?;
         let image_tokens = image.map_or(0, |image| image.image_tokens * num_pages);
         let (text_tokens, seq_len) = self.prompt(image_tokens)?;
@@ -246,5 +240,37 @@ impl WorkloadSettings {
                 why: format!("{tokens} tokens take {} steps, not {steps}", tokens.saturating_sub(1)),
             }),
         }
+    }
+}
+
+/// Which element types stand where.
+fn check_quantisation(quantisation: &Quantisation) -> Result<(), WorkloadError> {
+    let one_of = |key: &'static str, found: Option<DType>, allowed: &[DType]| match found {
+        Some(found) if !allowed.contains(&found) => {
+            let names: Vec<&str> = allowed.iter().map(|dtype| dtype.name()).collect();
+            let expected = format!("{} or null", names.join(", "));
+            Err(WorkloadError::OutOfRange { key, found: found.to_string(), expected })
+        }
+        _ => Ok(()),
+    };
+    let narrow = [DType::Bf16, DType::Fp16, DType::Fp8, DType::Int8, DType::Fp4, DType::Int4];
+    one_of("quantisation.weights", quantisation.weights, &narrow)?;
+    one_of("quantisation.activations", quantisation.activations, &[DType::Fp8, DType::Int8, DType::Fp4, DType::Int4])?;
+    one_of(
+        "quantisation.kv",
+        quantisation.kv,
+        &[DType::Fp32, DType::Bf16, DType::Fp16, DType::Fp8, DType::Int8, DType::Int4],
+    )?;
+    if quantisation.group == Some(0) {
+        let (found, expected) = ("0".to_owned(), "at least 1, or null for whole rows".to_owned());
+        return Err(WorkloadError::OutOfRange { key: "quantisation.group", found, expected });
+    }
+    match (quantisation.activations, quantisation.weights) {
+        (Some(_), None) => Err(WorkloadError::Inconsistent {
+            one: "quantisation.activations",
+            other: "quantisation.weights",
+            why: "it says how quantised weights are used, and none are".to_owned(),
+        }),
+        _ => Ok(()),
     }
 }

@@ -81,6 +81,33 @@ fn an_estimate_equals_the_prediction_for_every_built_in_model() {
 }
 
 #[test]
+fn it_does_where_devices_share_a_quantised_model() {
+    let quantisation = Quantisation {
+        weights: Some(DType::Int4),
+        group: Some(32),
+        zero_points: true,
+        activations: None,
+        kv: Some(DType::Fp8),
+    };
+    for preset in PRESETS {
+        let model = Model::new(&preset.config().unwrap());
+        for parallel in [
+            Parallel::default(),
+            Parallel { tensor: 2, ..Parallel::default() },
+            Parallel { expert: 4, ..Parallel::default() },
+            Parallel { tensor: 2, expert: 2, pipeline: 2 },
+            Parallel { pipeline: 4, ..Parallel::default() },
+        ] {
+            let shared = WorkloadSettings { batch: 4, quantisation, parallel, ..settings(&model) };
+            // Not every model can be shared in every way.
+            if predict(&model, &shared.resolve(&model, DType::Bf16).unwrap()).is_ok() {
+                check(preset.name, &shared);
+            }
+        }
+    }
+}
+
+#[test]
 fn it_does_for_long_prompts_and_many_steps_past_any_window() {
     for preset in PRESETS {
         let model = Model::new(&preset.config().unwrap());

@@ -9,8 +9,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::schema::{Document, SchemaName, SchemaTag};
 use crate::{
-    AttentionKind, Bytes, BytesPerSecond, DType, Flops, FlopsPerSecond, LogitsKind, Origin, PageKind, RoutingKind,
-    Traffic,
+    AttentionKind, Bytes, BytesPerSecond, DType, Flops, FlopsPerSecond, LogitsKind, Origin, PageKind, Parallel,
+    Quantisation, RoutingKind, Traffic,
 };
 
 /// The model.
@@ -92,6 +92,12 @@ pub struct WorkloadProfile {
     pub logits: LogitsKind,
     /// How tokens spread over experts.
     pub routing: RoutingKind,
+    /// How weights and the cache are stored.
+    #[serde(default)]
+    pub quantisation: Quantisation,
+    /// Over how many devices it is spread.
+    #[serde(default)]
+    pub parallel: Parallel,
 }
 
 /// A rate the prediction is held against.
@@ -122,6 +128,12 @@ pub struct DeviceUsed {
     pub bytes_per_second: BytesPerSecond,
     /// Where that comes from.
     pub bandwidth_source: Option<String>,
+    /// Bandwidth to other devices, both directions together; absent where the catalogue does not say.
+    #[serde(default)]
+    pub interconnect_bytes_per_second: Option<BytesPerSecond>,
+    /// Where that comes from.
+    #[serde(default)]
+    pub interconnect_source: Option<String>,
     /// Rates.
     pub rates: Vec<RateUsed>,
     /// Cost of one launch; absent when not counted.
@@ -145,10 +157,35 @@ pub struct StageCost {
     pub compute_bound_ms: f64,
     /// Part of it in operations bound by traffic.
     pub memory_bound_ms: f64,
+    /// Part of it in which devices wait for what others send.
+    #[serde(default)]
+    pub communication_ms: f64,
+    /// Bytes each device sends to others.
+    #[serde(default)]
+    pub sent_bytes: Bytes,
     /// What most of the time is bound by.
     pub bound: String,
     /// Forward passes.
     pub passes: u64,
+}
+
+/// Exchanges of one kind between the devices that share a model.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Exchange {
+    /// `prefill` or `decode`.
+    pub stage: String,
+    /// `all-reduce`, `all-gather`, `all-to-all` or `point-to-point`.
+    pub collective: String,
+    /// Devices that take part.
+    pub devices: u64,
+    /// Times it is done in one pass.
+    pub per_pass: u64,
+    /// Size of the tensor.
+    pub tensor_bytes: Bytes,
+    /// Bytes each device sends in one pass.
+    pub sent_bytes_per_pass: Bytes,
+    /// Least time in one pass.
+    pub time_per_pass_ms: f64,
 }
 
 /// Memory the workload needs.
@@ -166,6 +203,9 @@ pub struct MemoryNeed {
     pub total_bytes: Bytes,
     /// Whether that fits the device.
     pub fits: bool,
+    /// Sequences of this length whose cache fits beside weights and activations; absent without a cache.
+    #[serde(default)]
+    pub sequences_that_fit: Option<u64>,
 }
 
 /// How the children of a module run.
@@ -303,6 +343,9 @@ pub struct DevicePrediction {
     pub decode_tokens_per_second: Option<f64>,
     /// Whether everything fits its memory.
     pub fits: bool,
+    /// Sequences of this length whose cache fits beside weights and activations; absent without a cache.
+    #[serde(default)]
+    pub sequences_that_fit: Option<u64>,
 }
 
 /// Something taken as given.
@@ -396,6 +439,9 @@ pub struct AnalyticReport {
     pub time_in_named_categories: f64,
     /// Every device asked for.
     pub devices: Vec<DevicePrediction>,
+    /// What devices that share the model send to each other; empty on a single one.
+    #[serde(default)]
+    pub exchanges: Vec<Exchange>,
     /// Coverage of a target list; absent when none was given.
     pub coverage: Option<Coverage>,
     /// The measured run it was held against.

@@ -44,7 +44,7 @@ mod validation;
 mod workload;
 
 pub use analytic::{
-    AnalyticReport, Assumption, Coverage, DevicePrediction, DeviceUsed, MemoryNeed, ModelSpec, ModuleMetrics,
+    AnalyticReport, Assumption, Coverage, DevicePrediction, DeviceUsed, Exchange, MemoryNeed, ModelSpec, ModuleMetrics,
     ModuleNode, ModuleStage, OperatorCategory, OperatorShare, ParameterCounts, RateUsed, RepetitionKind, StageCost,
     TargetOperator, TargetOperatorList, WorkloadProfile,
 };

@@ -8,7 +8,7 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use collect::run::{Outcome, RunFolder, RunRequest};
-use meter::{Estimate, Estimator, MeterError, Roofline, WorkloadSettings, basic_assumptions, model_spec};
+use meter::{Estimate, Estimator, Message, MeterError, Roofline, WorkloadSettings, basic_assumptions, model_spec};
 use network::Model;
 use rayon::prelude::*;
 use serde_json::{Map, Value};
@@ -115,6 +115,7 @@ impl Plan<'_> {
         let mut model = model_spec(id, config_path, config, network);
         model.hf_revision.clone_from(revision);
         model.notes.clone_from(notes);
+        let shared = points.iter().filter_map(|point| point.figures.as_ref()).any(|figures| figures.devices > 1);
         Ok(Sweep {
             schema: SchemaTag::new(),
             tool_version: self.settings.tool_version.clone(),
@@ -126,7 +127,7 @@ impl Plan<'_> {
             points_planned: self.points(),
             stopped: stopped.into_inner(),
             points,
-            assumptions: basic_assumptions(self.launch.is_some()),
+            assumptions: basic_assumptions(self.launch.is_some(), shared),
         })
     }
 
@@ -175,14 +176,18 @@ fn figures(
     hardware: &Hardware,
     launch: Option<Seconds>,
 ) -> Result<SweepFigures, String> {
-    let roofline = Roofline::new(hardware, estimate.matrix_dtypes(), launch).map_err(|error| error.to_string())?;
+    let devices = workload.parallel.devices();
+    let roofline = Roofline::new(hardware, estimate.matrix_dtypes(), launch)
+        .and_then(|roofline| roofline.linked(devices))
+        .map_err(|error| error.to_string())?;
+    let sent = |messages: &[Message]| messages.iter().map(Message::sent).sum::<Bytes>();
     let times = estimate.times(&roofline);
     let footprint = estimate.footprint();
     let decode_ms = times.decode.map(|decode| decode.total.as_millis());
     let step_ms = decode_ms.map(|time| time / workload.decode_steps as f64);
     let ttft_ms = times.prefill.total.as_millis();
     Ok(SweepFigures {
-        devices: workload.parallel.devices(),
+        devices,
         seq_len: workload.seq_len,
         ttft_ms,
         time_per_output_token_ms: step_ms,
@@ -196,8 +201,8 @@ fn figures(
         total_bytes: footprint.total(),
         fits: footprint.fits(hardware.memory_bytes),
         sequences_that_fit: footprint.sequences(hardware.memory_bytes),
-        prefill_sent_bytes: Bytes::ZERO,
-        step_sent_bytes: times.decode.map(|_| Bytes::ZERO),
+        prefill_sent_bytes: sent(estimate.prefill_messages()),
+        step_sent_bytes: times.decode.map(|_| sent(estimate.step_messages())),
     })
 }
 

@@ -5,7 +5,7 @@ use types::{Bytes, Cost, ModuleMetrics, OperatorShare, Seconds};
 use super::Subject;
 use super::modules::ModuleTree;
 use super::timed::{Timed, TimedOp};
-use crate::{Category, Pass, Spread};
+use crate::{Category, Pass, Spread, shard};
 
 /// What one kind of operator adds up to.
 #[derive(Clone, Copy, Debug, Default)]
@@ -42,16 +42,15 @@ impl Metrics {
         for op in timed.all() {
             sums[tree.representative(op.module).index()].add_own(op);
         }
-        for (_, entry) in blueprint.params() {
-            let dtype = entry.dtype.unwrap_or(subject.workload.dtype);
-            sums[tree.representative(entry.module).index()].weights += dtype.bytes_for(entry.shape.elements());
+        for (param, entry) in blueprint.params() {
+            let bytes = shard::param_bytes(blueprint, param, subject.workload);
+            sums[tree.representative(entry.module).index()].weights += bytes;
         }
         let caching: Vec<_> = timed.prefill.iter().filter(|op| op.caches).map(|op| op.module).collect();
         let positions = subject.workload.seq_len + subject.workload.decode_steps;
         let layers = subject.model.cache().map(|cache| cache.layers.as_slice()).unwrap_or_default();
         for (module, layer) in caching.iter().zip(layers) {
-            let elements = layer.elements_at(positions);
-            sums[module.index()].cache += subject.workload.dtype.bytes_for(elements) * subject.workload.batch;
+            sums[module.index()].cache += subject.prediction.footprint.kv_of_layer(layer.elements_at(positions));
         }
         let shown: Vec<_> = tree.shown().collect();
         for (module, _) in shown.iter().rev() {
@@ -173,8 +172,7 @@ fn peak(subject: &Subject<'_>, module: network::Module) -> Bytes {
     let prediction = subject.prediction;
     let of = |pass: &Pass| pass.modules[module.index()].as_ref().map_or(Bytes::ZERO, |call| call.peak);
     if subject.model.blueprint().module(module).parent.is_none() {
-        let decode = prediction.decode.as_ref().map_or(Bytes::ZERO, |decode| decode.peak_activations);
-        return prediction.prefill.peak_activations.max(decode);
+        return prediction.footprint.activations;
     }
     let decode = prediction.decode.as_ref().map_or(Bytes::ZERO, |decode| of(&decode.first));
     of(&prediction.prefill).max(decode)

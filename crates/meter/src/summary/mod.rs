@@ -10,11 +10,12 @@ use std::collections::BTreeMap;
 
 use network::{Model, config::ModelConfig};
 use types::{
-    AnalyticReport, Assumption, Bytes, ComputeUnit, DType, DevicePrediction, DeviceUsed, MemoryNeed, ModelSpec,
-    OperatorCategory, Origin, ParameterCounts, RateUsed, SchemaTag, Stage, Workload, WorkloadProfile,
+    AnalyticReport, Assumption, Bytes, ComputeUnit, DType, DevicePrediction, DeviceUsed, Exchange, MemoryNeed,
+    ModelSpec, OperatorCategory, Origin, Parallel, ParameterCounts, Quantisation, RateUsed, SchemaTag, Stage, Workload,
+    WorkloadProfile,
 };
 
-use crate::{Category, Prediction, Roofline};
+use crate::{Category, Collective, Prediction, Roofline};
 
 use modules::ModuleTree;
 pub use pages::layer_pages;
@@ -67,6 +68,7 @@ pub fn summarise(subject: &Subject<'_>, first: &Roofline<'_>, rooflines: &[Roofl
         time_in_named_categories: metrics.named_time(),
         stages,
         devices,
+        exchanges: exchanges(prediction, first),
         coverage: None,
         profile_run_id: None,
         measured_total_time_ms: None,
@@ -110,23 +112,61 @@ fn device_prediction(subject: &Subject<'_>, roofline: &Roofline<'_>) -> DevicePr
         ttft_ms,
         time_per_output_token_ms: per_step,
         decode_tokens_per_second: per_step.filter(|ms| *ms > 0.0).map(|ms| workload.batch as f64 / ms * 1e3),
-        fits: memory(prediction, roofline.hardware().memory_bytes).fits,
+        fits: prediction.footprint.fits(roofline.hardware().memory_bytes),
+        sequences_that_fit: prediction.footprint.sequences(roofline.hardware().memory_bytes),
         stages,
     }
 }
 
 fn memory(prediction: &Prediction, device: Bytes) -> MemoryNeed {
-    let decode = prediction.decode.as_ref().map_or(Bytes::ZERO, |decode| decode.peak_activations);
-    let activations = prediction.prefill.peak_activations.max(decode);
-    let total = prediction.weights + activations + prediction.kv_at_end;
+    let need = &prediction.footprint;
     MemoryNeed {
-        weights_bytes: prediction.weights,
-        activations_peak_bytes: activations,
-        kv_bytes_per_token: prediction.kv_per_token,
-        kv_bytes: prediction.kv_at_end,
-        total_bytes: total,
-        fits: total <= device,
+        weights_bytes: need.weights,
+        activations_peak_bytes: need.activations,
+        kv_bytes_per_token: need.kv_per_token,
+        kv_bytes: need.kv(),
+        total_bytes: need.total(),
+        fits: need.fits(device),
+        sequences_that_fit: need.sequences(device),
     }
+}
+
+/// Exchanges of one kind and size, added up.
+fn exchanges(prediction: &Prediction, roofline: &Roofline<'_>) -> Vec<Exchange> {
+    let link = roofline.hardware().interconnect_bytes_per_second;
+    let mut found: Vec<Exchange> = Vec::new();
+    let decode = prediction.decode.as_ref().map(|decode| &decode.first);
+    for (stage, pass) in [(Stage::Prefill, Some(&prediction.prefill)), (Stage::Decode, decode)] {
+        for message in pass.iter().flat_map(|pass| &pass.messages) {
+            let (stage, collective) = (stage.name(), message.collective.name());
+            let is_same = |other: &&mut Exchange| {
+                other.stage == stage
+                    && other.collective == collective
+                    && other.devices == message.devices
+                    && other.tensor_bytes == message.tensor
+            };
+            let time_ms = link.map_or(0.0, |link| message.time(link).as_millis());
+            match found.iter_mut().find(is_same) {
+                Some(same) => {
+                    same.per_pass += message.count;
+                    same.time_per_pass_ms += time_ms;
+                    if message.collective != Collective::PointToPoint {
+                        same.sent_bytes_per_pass += message.sent();
+                    }
+                }
+                None => found.push(Exchange {
+                    stage: stage.to_owned(),
+                    collective: collective.to_owned(),
+                    devices: message.devices,
+                    per_pass: message.count,
+                    tensor_bytes: message.tensor,
+                    sent_bytes_per_pass: message.sent(),
+                    time_per_pass_ms: time_ms,
+                }),
+            }
+        }
+    }
+    found
 }
 
 /// What reports say of a model: `model_id` is its name, `config_path` the file its sizes came from.
@@ -176,6 +216,8 @@ fn profile(workload: &Workload) -> WorkloadProfile {
         attention: workload.attention,
         logits: workload.logits,
         routing: workload.routing,
+        quantisation: workload.quantisation,
+        parallel: workload.parallel,
     }
 }
 
@@ -211,6 +253,8 @@ fn device_used(roofline: &Roofline<'_>, prediction: &Prediction) -> DeviceUsed {
         memory_source: number_source("memory_bytes"),
         bytes_per_second: hardware.bytes_per_second,
         bandwidth_source: number_source("bytes_per_second"),
+        interconnect_bytes_per_second: hardware.interconnect_bytes_per_second,
+        interconnect_source: number_source("interconnect_bytes_per_second"),
         rates,
         launch_us: roofline.launch().map(|launch| launch.get() * 1e6),
     }
@@ -240,12 +284,56 @@ fn assumptions(subject: &Subject<'_>, roofline: &Roofline<'_>) -> Vec<Assumption
             spread.experts
         ));
     }
+    texts.extend(of_storage(&subject.workload.quantisation));
+    texts.extend(of_sharing(&subject.workload.parallel));
     assumed(texts)
 }
 
-/// What every prediction takes as given; `launches` says whether launching operations costs time.
-pub fn basic_assumptions(launches: bool) -> Vec<Assumption> {
+fn of_storage(quantisation: &Quantisation) -> Vec<String> {
+    let mut texts = Vec::new();
+    if let Some(weights) = quantisation.weights {
+        texts.push(format!(
+            "Matrices of decoder layers are stored in {weights} with scales of 16 bits; norms, biases, embeddings, head, \
+             routers and vision are not. Turning one element type into another costs nothing, and activations pass through \
+             memory as they are."
+        ));
+    }
+    if let Some(kv) = quantisation.kv {
+        texts.push(format!("The cache is stored in {kv}; turning it back costs nothing."));
+    }
+    texts
+}
+
+fn of_sharing(parallel: &Parallel) -> Vec<String> {
+    if parallel.is_single() {
+        return Vec::new();
+    }
+    let mut texts = vec![format!(
+        "{} devices share the model (tensor {}, expert {}, pipeline {}); work, bytes and memory are those of one device. \
+         Exchanges take the bytes of a ring over the link's bandwidth in one direction, without latency, and nothing \
+         overlaps with them.",
+        parallel.devices(),
+        parallel.tensor,
+        parallel.expert,
+        parallel.pipeline
+    )];
+    if parallel.pipeline > 1 {
+        texts.push("One batch passes through the stages of the pipeline, each waiting for the one before.".to_owned());
+    }
+    texts
+}
+
+/// What every prediction takes as given; `launches` says whether launching operations costs time, `shared` whether
+/// several devices share the model.
+pub fn basic_assumptions(launches: bool, shared: bool) -> Vec<Assumption> {
     let mut texts = basis(launches);
+    if shared {
+        texts.push(
+            "Where devices share the model, work, bytes and memory are those of one device. Exchanges take the bytes of a \
+             ring over the link's bandwidth in one direction, without latency, and nothing overlaps with them."
+                .to_owned(),
+        );
+    }
     texts.push("Tokens choose experts independently and evenly.".to_owned());
     assumed(texts)
 }

@@ -154,7 +154,7 @@ fn formula(term: &Term, spread: Option<&Spread>) -> FormulaLine {
     match spread {
         Some(spread) if term.quantity == Quantity::Weights => {
             let of_one = types::Bytes::new(u64::try_from(term.value).unwrap_or(u64::MAX));
-            let Spread { experts, per_token, tokens } = spread;
+            let Spread { experts, per_token, tokens, .. } = spread;
             FormulaLine {
                 quantity: term.quantity.name().to_owned(),
                 formula: format!("round({} * E * (1 - (1 - k / E) ^ T))", term.formula),

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use network::Model;
-use types::{Cost, Stage, StageCost};
+use types::{Bytes, Cost, Stage, StageCost};
 
 use super::timed::{Timed, TimedOp};
 use crate::{Prediction, Times};
@@ -16,17 +16,19 @@ pub(super) fn stages(model: &Model, prediction: &Prediction, timed: &Timed) -> B
     let blueprint = model.blueprint();
     let vision = |op: &TimedOp| blueprint.stage_of(op.module).filter(|stage| *stage != Stage::Prefill);
     let mut stages = BTreeMap::new();
-    let mut add = |name: &str, ops: &mut dyn Iterator<Item = &TimedOp>, passes: u64| {
-        stages.insert(name.to_owned(), stage(ops, passes));
+    let mut add = |name: &str, ops: &mut dyn Iterator<Item = &TimedOp>, waits: (Times, Bytes), passes: u64| {
+        stages.insert(name.to_owned(), stage(ops, waits, passes));
     };
-    add(Stage::Prefill.name(), &mut timed.prefill.iter(), 1);
-    add(PREFILL_TEXT, &mut timed.prefill.iter().filter(|op| vision(op).is_none()), 1);
-    add(Stage::Vision.name(), &mut timed.prefill.iter().filter(|op| vision(op).is_some()), 1);
+    // What reads pictures is whole on every device and waits for none.
+    let (waits, none) = (timed.prefill_waits, <(Times, Bytes)>::default());
+    add(Stage::Prefill.name(), &mut timed.prefill.iter(), waits, 1);
+    add(PREFILL_TEXT, &mut timed.prefill.iter().filter(|op| vision(op).is_none()), waits, 1);
+    add(Stage::Vision.name(), &mut timed.prefill.iter().filter(|op| vision(op).is_some()), none, 1);
     for part in model.vision_stages() {
-        add(part.name(), &mut timed.prefill.iter().filter(|op| vision(op) == Some(*part)), 1);
+        add(part.name(), &mut timed.prefill.iter().filter(|op| vision(op) == Some(*part)), none, 1);
     }
     let steps = prediction.decode.as_ref().map_or(0, |decode| decode.steps);
-    add(Stage::Decode.name(), &mut timed.decode.iter(), steps);
+    add(Stage::Decode.name(), &mut timed.decode.iter(), timed.decode_waits, steps);
     stages
 }
 
@@ -35,8 +37,8 @@ pub(super) fn total_ms(stages: &BTreeMap<String, StageCost>) -> f64 {
     [Stage::Prefill, Stage::Decode].iter().filter_map(|stage| stages.get(stage.name())).map(|stage| stage.time_ms).sum()
 }
 
-fn stage(ops: &mut dyn Iterator<Item = &TimedOp>, passes: u64) -> StageCost {
-    let (mut cost, mut time, mut operations) = (Cost::ZERO, Times::default(), 0);
+fn stage(ops: &mut dyn Iterator<Item = &TimedOp>, (waits, sent): (Times, Bytes), passes: u64) -> StageCost {
+    let (mut cost, mut time, mut operations) = (Cost::ZERO, waits, 0);
     for op in ops {
         cost += op.cost;
         time += op.time;
@@ -50,6 +52,8 @@ fn stage(ops: &mut dyn Iterator<Item = &TimedOp>, passes: u64) -> StageCost {
         time_ms: time.total.as_millis(),
         compute_bound_ms: time.compute_bound.as_millis(),
         memory_bound_ms: time.memory_bound.as_millis(),
+        communication_ms: time.communication.as_millis(),
+        sent_bytes: sent,
         bound: time.bound().name().to_owned(),
         passes,
     }

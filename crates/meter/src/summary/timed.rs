@@ -3,9 +3,9 @@
 use std::collections::HashMap;
 
 use network::Module;
-use types::{Cost, Op};
+use types::{Bytes, Cost, Op};
 
-use crate::{Category, Prediction, Roofline, Times};
+use crate::{Category, Message, Pass, Prediction, Roofline, Times};
 
 /// One operation of prefill, or of all decode steps together.
 #[derive(Clone, Copy, Debug)]
@@ -24,6 +24,10 @@ pub(super) struct TimedOp {
 pub(super) struct Timed {
     pub(super) prefill: Vec<TimedOp>,
     pub(super) decode: Vec<TimedOp>,
+    /// Waits for other devices, and bytes sent to them, at prefill.
+    pub(super) prefill_waits: (Times, Bytes),
+    /// The same in all decode steps together.
+    pub(super) decode_waits: (Times, Bytes),
 }
 
 impl Timed {
@@ -56,7 +60,17 @@ impl Timed {
             }
         });
         let decode = decode.collect();
-        Self { prefill: prefill.collect(), decode }
+        let waits = |pass: &Pass, times: u64| {
+            let sent: Bytes = pass.messages.iter().map(Message::sent).sum();
+            (roofline.waiting(&pass.messages).times(times as f64), sent * times)
+        };
+        let steps = prediction.decode.as_ref();
+        Self {
+            prefill: prefill.collect(),
+            decode,
+            prefill_waits: waits(&prediction.prefill, 1),
+            decode_waits: steps.map(|decode| waits(&decode.first, decode.steps)).unwrap_or_default(),
+        }
     }
 
     pub(super) fn all(&self) -> impl Iterator<Item = &TimedOp> {

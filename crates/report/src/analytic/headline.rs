@@ -1,6 +1,8 @@
 //! What matters most, in a paragraph: how long, in which stage, bound by what, in which modules.
 
-use types::{AnalyticReport, AttentionKind, DevicePrediction, LogitsKind, ModelSpec, StageCost, WorkloadProfile};
+use types::{
+    AnalyticReport, AttentionKind, DevicePrediction, LogitsKind, MemoryNeed, ModelSpec, StageCost, WorkloadProfile,
+};
 
 use super::breakdown::by_time;
 use crate::markdown::{code, prose};
@@ -54,6 +56,45 @@ pub(super) fn workload(workload: &WorkloadProfile) -> String {
 pub(super) fn model(model: &ModelSpec) -> String {
     let (id, class, parameters) = (&model.model_id, &model.model_variant, grouped(model.parameters.total));
     format!("{id} ({class}), {parameters} parameters")
+}
+
+/// How weights and cache are stored, on one line; absent where that is as everything else.
+pub(super) fn stored(workload: &WorkloadProfile) -> Option<String> {
+    let quantisation = &workload.quantisation;
+    let weights = quantisation.weights.map(|weights| {
+        let scales = match quantisation.group {
+            Some(group) => format!("a scale for every {group}"),
+            None => "a scale for every row".to_owned(),
+        };
+        let zero = if quantisation.zero_points { " and a zero point" } else { "" };
+        let products = match quantisation.activations {
+            Some(activations) => format!("products in {activations}"),
+            None => format!("products in {}", workload.dtype),
+        };
+        format!("matrices of the decoder in {weights}, {scales}{zero}, {products}")
+    });
+    let kv = quantisation.kv.map(|kv| format!("cache in {kv}"));
+    let parts: Vec<_> = weights.into_iter().chain(kv).collect();
+    (!parts.is_empty()).then(|| parts.join("; "))
+}
+
+/// How many devices share the model, where that is not one, as in front of a device's name.
+pub(super) fn device_count(workload: &WorkloadProfile) -> String {
+    let parallel = &workload.parallel;
+    if parallel.is_single() {
+        return String::new();
+    }
+    let sizes = [("tensor", parallel.tensor), ("expert", parallel.expert), ("pipeline", parallel.pipeline)];
+    let sizes: Vec<_> = sizes.iter().filter(|(_, n)| *n > 1).map(|(name, n)| format!("{name} {n}")).collect();
+    format!("{} ({}) x ", grouped(parallel.devices()), sizes.join(", "))
+}
+
+/// How many sequences of the workload's length fit, on one line; absent without a cache.
+pub(super) fn sequences(need: &MemoryNeed, workload: &WorkloadProfile) -> Option<String> {
+    let (fit, each) = (need.sequences_that_fit?, need.kv_bytes_per_token?);
+    let length = workload.seq_len + workload.decode_steps;
+    let tokens = count(length, "token");
+    Some(format!("{} of {tokens} fit beside weights and activations; {each} of KV per token", grouped(fit)))
 }
 
 /// How attention is computed.

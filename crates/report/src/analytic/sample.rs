@@ -83,6 +83,7 @@ pub(crate) fn report() -> AnalyticReport {
             kv_bytes: Bytes::new(62_853_120),
             total_bytes: Bytes::new(7_136_065_600),
             fits: true,
+            sequences_that_fit: Some(2_130),
         },
         modules,
         operator_categories: vec![
@@ -100,6 +101,7 @@ pub(crate) fn report() -> AnalyticReport {
         flops_in_named_categories: 0.98,
         time_in_named_categories: 0.999_8,
         devices: vec![prediction(h200(), total, 1.0)],
+        exchanges: Vec::new(),
         coverage: Some(Coverage { target: target(), covered: 2, uncovered: Vec::new() }),
         profile_run_id: None,
         predicted_total_time_ms: total,
@@ -121,7 +123,11 @@ pub(super) fn on_two_devices() -> AnalyticReport {
     let mut report = report();
     let small =
         DeviceUsed { id: "tiny".to_owned(), name: "Tiny 4".to_owned(), memory_bytes: Bytes::new(4 << 30), ..h200() };
-    report.devices.push(DevicePrediction { fits: false, ..prediction(small, report.predicted_total_time_ms, 15.0) });
+    report.devices.push(DevicePrediction {
+        fits: false,
+        sequences_that_fit: Some(0),
+        ..prediction(small, report.predicted_total_time_ms, 15.0)
+    });
     report.coverage = Some(Coverage { target: target(), covered: 1, uncovered: vec!["Odd".to_owned()] });
     report
 }
@@ -142,7 +148,13 @@ pub(super) fn empty() -> AnalyticReport {
         notes: Vec::new(),
         predicted_total_time_ms: 0.0,
         workload: WorkloadProfile { seq_len: 0, image_tokens: 0, max_new_tokens: 0, base_size: None, ..full.workload },
-        memory: MemoryNeed { kv_bytes_per_token: None, kv_bytes: Bytes::ZERO, fits: false, ..full.memory },
+        memory: MemoryNeed {
+            kv_bytes_per_token: None,
+            kv_bytes: Bytes::ZERO,
+            fits: false,
+            sequences_that_fit: None,
+            ..full.memory
+        },
         ..report()
     }
 }
@@ -325,6 +337,8 @@ fn stages(total: f64) -> BTreeMap<String, StageCost> {
         time_ms,
         compute_bound_ms: if bound == "compute" { time_ms * 0.8 } else { 0.0 },
         memory_bound_ms: if bound == "compute" { time_ms * 0.2 } else { time_ms },
+        communication_ms: 0.0,
+        sent_bytes: Bytes::ZERO,
         bound: bound.to_owned(),
         passes,
     };
@@ -351,6 +365,7 @@ fn prediction(device: DeviceUsed, total: f64, slower: f64) -> DevicePrediction {
         time_per_output_token_ms: Some(step),
         decode_tokens_per_second: Some(1e3 / step),
         fits: true,
+        sequences_that_fit: Some(2_130),
     }
 }
 
@@ -398,6 +413,8 @@ fn workload() -> WorkloadProfile {
         attention: AttentionKind::Eager,
         logits: LogitsKind::All,
         routing: RoutingKind::Balanced,
+        quantisation: Quantisation::default(),
+        parallel: Parallel::default(),
     }
 }
 
@@ -415,6 +432,8 @@ fn h200() -> DeviceUsed {
         memory_source: Some("NVML on the device".to_owned()),
         bytes_per_second: BytesPerSecond::new(4.8e12),
         bandwidth_source: Some("NVIDIA H200 Tensor Core GPU datasheet".to_owned()),
+        interconnect_bytes_per_second: Some(BytesPerSecond::new(900e9)),
+        interconnect_source: Some("NVIDIA H200 Tensor Core GPU datasheet".to_owned()),
         rates: vec![rate(DType::Bf16, "matrix", 989.5e12), rate(DType::Fp32, "vector", 66.9e12)],
         launch_us: None,
     }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use types::{AnalyticReport, Bytes, Flops, LogitsKind, PageKind, RoutingKind};
 
 use super::breakdown::{by_time, class_name};
-use super::headline::{attention, meaning, paragraph};
+use super::headline::{attention, meaning, paragraph, sequences, stored};
 use super::layer::file_name;
 use super::stages::{StageRow, ordered};
 use crate::markdown::{code, link, prose};
@@ -34,6 +34,7 @@ pub fn summary_markdown(report: &AnalyticReport) -> String {
     modules(&mut page, report);
     categories(&mut page, report);
     memory(&mut page, report);
+    exchanges(&mut page, report);
     devices(&mut page, report);
     peaks(&mut page, report);
     assumptions(&mut page, report);
@@ -237,6 +238,43 @@ fn memory(page: &mut Page, report: &AnalyticReport) {
         table.row([what.to_owned(), size, exact]);
     }
     page.table(&table);
+    if let Some(sequences) = sequences(need, &report.workload) {
+        page.paragraph(&format!("{}.", prose(&sequences)));
+    }
+}
+
+/// What devices that share the model send to each other.
+fn exchanges(page: &mut Page, report: &AnalyticReport) {
+    if report.exchanges.is_empty() {
+        return;
+    }
+    page.heading("Exchanges between devices (modelled)");
+    page.paragraph(&format!(
+        "{} devices share the model; work, bytes and memory on this page are those of one of them. Sizes and times are of \
+         one pass.",
+        grouped(report.workload.parallel.devices())
+    ));
+    let mut table = Table::new([
+        Column::text("exchange"),
+        Column::text("stage"),
+        Column::number("devices"),
+        Column::number("times"),
+        Column::number("tensor"),
+        Column::number("sent by each"),
+        Column::number("time"),
+    ]);
+    for exchange in &report.exchanges {
+        table.row([
+            prose(&exchange.collective),
+            prose(&exchange.stage),
+            grouped(exchange.devices),
+            grouped(exchange.per_pass),
+            exchange.tensor_bytes.to_string(),
+            exchange.sent_bytes_per_pass.to_string(),
+            milliseconds(exchange.time_per_pass_ms),
+        ]);
+    }
+    page.table(&table);
 }
 
 fn devices(page: &mut Page, report: &AnalyticReport) {
@@ -254,6 +292,7 @@ fn devices(page: &mut Page, report: &AnalyticReport) {
         Column::text("prefill bound"),
         Column::text("decode bound"),
         Column::text("memory"),
+        Column::number("sequences"),
     ]);
     for prediction in &report.devices {
         let bound = |stage: &str| prediction.stages.get(stage).map_or(UNKNOWN.to_owned(), |stage| prose(&stage.bound));
@@ -267,6 +306,7 @@ fn devices(page: &mut Page, report: &AnalyticReport) {
             bound("prefill"),
             bound("decode"),
             if prediction.fits { "fits" } else { "does **not** fit" }.to_owned(),
+            prediction.sequences_that_fit.map_or(UNKNOWN.to_owned(), grouped),
         ]);
     }
     page.table(&table);
@@ -283,6 +323,10 @@ fn peaks(page: &mut Page, report: &AnalyticReport) {
     let (bandwidth, memory) = (source(&device.bandwidth_source), source(&device.memory_source));
     table.row(["memory bandwidth".to_owned(), device.bytes_per_second.to_string(), bandwidth]);
     table.row(["memory".to_owned(), device.memory_bytes.to_string(), memory]);
+    if let Some(link) = device.interconnect_bytes_per_second.filter(|_| !report.workload.parallel.is_single()) {
+        let link_source = source(&device.interconnect_source);
+        table.row(["link to other devices, both directions".to_owned(), link.to_string(), link_source]);
+    }
     let launch = device.launch_us.map_or("not counted".to_owned(), |time| milliseconds(time / 1e3));
     let source = if device.launch_us.is_some() { "assumed for every operation" } else { UNKNOWN };
     table.row(["launch of one operation".to_owned(), launch, source.to_owned()]);
@@ -344,6 +388,14 @@ fn inputs(page: &mut Page, report: &AnalyticReport) {
         row("pictures", format!("{pages}, {}: global view of {base} px, {tiles}", page_kind(workload.doc_kind)));
     }
     row("batch", grouped(workload.batch));
+    if let Some(stored) = stored(workload) {
+        row("stored", prose(&stored));
+    }
+    if !workload.parallel.is_single() {
+        let parallel = &workload.parallel;
+        let sizes = format!("tensor {}, expert {}, pipeline {}", parallel.tensor, parallel.expert, parallel.pipeline);
+        row("devices", format!("{}: {sizes}", grouped(parallel.devices())));
+    }
     row("element type", format!("{} (published weights: {})", workload.dtype, model.dtype));
     if workload.seq_len > 0 {
         row("attention", attention(workload.attention).to_owned());

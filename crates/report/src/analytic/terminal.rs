@@ -5,9 +5,9 @@ use std::fmt::Write;
 use types::{AnalyticReport, DeviceUsed};
 
 use super::breakdown::by_time;
-use super::headline::{meaning, model, prediction, workload};
+use super::headline::{device_count, meaning, model, prediction, sequences, stored, workload};
 use super::stages::ordered;
-use crate::number::{UNKNOWN, milliseconds, percent, share, tokens_per_second};
+use crate::number::{UNKNOWN, grouped, milliseconds, percent, share, tokens_per_second};
 use crate::table::{Column, Table, printable};
 
 /// Modules shown.
@@ -18,13 +18,20 @@ pub fn terminal(report: &AnalyticReport) -> String {
     let mut text = String::new();
     line(&mut text, &format!("model     {}", model(&report.model)));
     line(&mut text, &format!("workload  {}: {}", report.workload.profile_id, workload(&report.workload)));
-    line(&mut text, &format!("device    {}", device(&report.device)));
+    if let Some(stored) = stored(&report.workload) {
+        line(&mut text, &format!("stored    {stored}"));
+    }
+    line(&mut text, &format!("device    {}{}", device_count(&report.workload), device(&report.device)));
     section(&mut text, &stages(report));
     text.push('\n');
     if report.devices.len() < 2 {
         line(&mut text, &latency(report));
     }
     line(&mut text, &memory(report));
+    if let Some(sequences) = sequences(&report.memory, &report.workload) {
+        line(&mut text, &format!("sequences {sequences}"));
+    }
+    section(&mut text, &exchanges(report));
     section(&mut text, &devices(report));
     section(&mut text, &modules(report));
     text.push('\n');
@@ -96,6 +103,32 @@ fn memory(report: &AnalyticReport) -> String {
     )
 }
 
+/// What devices that share the model send to each other.
+fn exchanges(report: &AnalyticReport) -> String {
+    if report.exchanges.is_empty() {
+        return String::new();
+    }
+    let mut table = Table::new([
+        Column::text("exchange"),
+        Column::text("in"),
+        Column::number("per pass"),
+        Column::number("tensor"),
+        Column::number("sent by each"),
+        Column::number("time"),
+    ]);
+    for exchange in &report.exchanges {
+        table.row([
+            format!("{} of {}", exchange.collective, exchange.devices),
+            exchange.stage.clone(),
+            grouped(exchange.per_pass),
+            exchange.tensor_bytes.to_string(),
+            exchange.sent_bytes_per_pass.to_string(),
+            milliseconds(exchange.time_per_pass_ms),
+        ]);
+    }
+    table.plain()
+}
+
 fn devices(report: &AnalyticReport) -> String {
     if report.devices.len() < 2 {
         return String::new();
@@ -107,6 +140,7 @@ fn devices(report: &AnalyticReport) -> String {
         Column::number("rate"),
         Column::number("in all"),
         Column::text("memory"),
+        Column::number("sequences"),
     ]);
     for prediction in &report.devices {
         table.row([
@@ -116,6 +150,7 @@ fn devices(report: &AnalyticReport) -> String {
             prediction.decode_tokens_per_second.map_or(UNKNOWN.to_owned(), tokens_per_second),
             milliseconds(prediction.predicted_total_time_ms),
             if prediction.fits { "fits" } else { "does NOT fit" }.to_owned(),
+            prediction.sequences_that_fit.map_or(UNKNOWN.to_owned(), grouped),
         ]);
     }
     table.plain()
