@@ -40,7 +40,6 @@ impl Footprint {
             kv_per_token: most(&|layer| layer.elements),
             kv_per_sequence: most(&|layer| layer.elements_at(positions)),
             kv_bits: sharing.cache_bits(),
-                .map(|cache| sharing.cache_bytes(cache.elements_per_token().saturating_mul(positions))),
             batch: workload.batch / workload.parallel.data(),
         }
     }
@@ -84,9 +83,9 @@ mod tests {
         let footprint = Footprint {
             weights: Bytes::new(60),
             activations: Bytes::new(15),
-            kv_per_token: most(&|layer| layer.elements),
-            kv_per_sequence: most(&|layer| layer.elements_at(positions)),
-            kv_bits: sharing.cache_bits(),
+            kv_per_token: Some(Bytes::new(1)),
+            kv_per_sequence: Some(Bytes::new(10)),
+            kv_bits: 8 << 16,
             batch: 2,
         };
         assert_eq!((footprint.total(), footprint.kv()), (Bytes::new(95), Bytes::new(20)));

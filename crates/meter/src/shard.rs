@@ -194,7 +194,7 @@ pub(crate) fn check(model: &Model, workload: &Workload) -> Result<(), Uneven> {
     }
     let blueprint = model.blueprint();
     let layers = layers(blueprint);
-    if layers.is_empty() {
+    if layers.is_empty() || model.cache().is_none() {
         let key = [("tensor", tensor), ("expert", expert), ("pipeline", pipeline)].into_iter().find(|(_, n)| *n > 1);
         let (key, found) = key.unwrap_or(("tensor", tensor));
         return uneven(key, found, "1: this network has no decoder layers to share".to_owned());

@@ -129,10 +129,9 @@ mod tests {
     }
 
     #[test]
-    fn llama_3_8b_in_awq_is_as_large_as_its_published_checkpoint() {
+    fn llama_3_8b_in_four_bits_worked_by_hand() {
         // Layers have 6,979,321,856 weights in matrices: half a byte each, and 2.5 B for every 128. Embeddings and head,
-        // 2 * 525,336,576, and 266,240 norm weights stay in 16 bits. The published AWQ checkpoints of Llama 3 8B are
-        // 5.73 GB in two files.
+        // 2 * 525,336,576, and 266,240 norm weights stay in 16 bits: 5.73 GB.
         let by_hand = 6_979_321_856 / 2 + 6_979_321_856 / 128 * 5 / 2 + 2 * (2 * 525_336_576 + 266_240);
         assert_eq!(weights("llama-3-8b", &INT4), by_hand);
         assert!((by_hand as f64 / 1e9 - 5.73).abs() < 0.01, "{by_hand}");

@@ -89,8 +89,17 @@ fn it_does_where_devices_share_a_quantised_model() {
         activations: None,
         kv: Some(DType::Fp8),
     };
-    for preset in PRESETS {
-        let model = Model::new(&preset.config().unwrap());
+    // One of each way to attend, to mix experts and to name matrices.
+    for name in [
+        "deepseek-ocr-tiny",
+        "llama-3-8b",
+        "gemma-2-9b",
+        "phi-3.5-mini",
+        "mixtral-8x7b",
+        "gpt-oss-20b",
+        "deepseek-v2-lite",
+    ] {
+        let model = Model::new(&Preset::find(name).unwrap().config().unwrap());
         for parallel in [
             Parallel::default(),
             Parallel { tensor: 2, ..Parallel::default() },
@@ -101,7 +110,7 @@ fn it_does_where_devices_share_a_quantised_model() {
             let shared = WorkloadSettings { batch: 4, quantisation, parallel, ..settings(&model) };
             // Not every model can be shared in every way.
             if predict(&model, &shared.resolve(&model, DType::Bf16).unwrap()).is_ok() {
-                check(preset.name, &shared);
+                check(name, &shared);
             }
         }
     }
@@ -110,6 +119,10 @@ fn it_does_where_devices_share_a_quantised_model() {
 #[test]
 fn it_does_for_long_prompts_and_many_steps_past_any_window() {
     for preset in PRESETS {
+        // The largest takes its time, and has no window.
+        if preset.name == "deepseek-v3" {
+            continue;
+        }
         let model = Model::new(&preset.config().unwrap());
         if model.takes_tokens() {
             let long = WorkloadSettings {

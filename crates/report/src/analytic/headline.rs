@@ -93,8 +93,8 @@ pub(super) fn device_count(workload: &WorkloadProfile) -> String {
 pub(super) fn sequences(need: &MemoryNeed, workload: &WorkloadProfile) -> Option<String> {
     let (fit, each) = (need.sequences_that_fit?, need.kv_bytes_per_token?);
     let length = workload.seq_len + workload.decode_steps;
-    let tokens = count(length, "token");
-    Some(format!("{} of {tokens} fit beside weights and activations; {each} of KV per token", grouped(fit)))
+    let (fit, tokens) = (count(fit, "sequence"), count(length, "token"));
+    Some(format!("{fit} of {tokens} fit beside weights and activations; the cache takes {each} per token"))
 }
 
 /// How attention is computed.

@@ -5,9 +5,9 @@ use std::fmt::Write;
 use types::{AnalyticReport, DeviceUsed};
 
 use super::breakdown::by_time;
-use super::headline::{device_count, meaning, model, prediction, sequences, stored, workload};
+use super::headline::{device_count, meaning, model, prediction, stored, workload};
 use super::stages::ordered;
-use crate::number::{UNKNOWN, grouped, milliseconds, percent, share, tokens_per_second};
+use crate::number::{UNKNOWN, count, grouped, milliseconds, percent, share, tokens_per_second};
 use crate::table::{Column, Table, printable};
 
 /// Modules shown.
@@ -28,9 +28,6 @@ pub fn terminal(report: &AnalyticReport) -> String {
         line(&mut text, &latency(report));
     }
     line(&mut text, &memory(report));
-    if let Some(sequences) = sequences(&report.memory, &report.workload) {
-        line(&mut text, &format!("sequences {sequences}"));
-    }
     section(&mut text, &exchanges(report));
     section(&mut text, &devices(report));
     section(&mut text, &modules(report));
@@ -97,10 +94,14 @@ fn latency(report: &AnalyticReport) -> String {
 fn memory(report: &AnalyticReport) -> String {
     let need = &report.memory;
     let verdict = if need.fits { "fits" } else { "does NOT fit" };
-    format!(
+    let mut text = format!(
         "memory    {} = {} weights + {} activations + {} KV; {verdict} {}",
         need.total_bytes, need.weights_bytes, need.activations_peak_bytes, need.kv_bytes, report.device.memory_bytes,
-    )
+    );
+    if let Some(sequences) = need.sequences_that_fit {
+        let _ = write!(text, ", room for {}", count(sequences, "sequence"));
+    }
+    text
 }
 
 /// What devices that share the model send to each other.

@@ -116,8 +116,8 @@ mod tests {
     fn more_lines_than_can_be_told_apart_are_counted() {
         let mut sweep = sample::sweep();
         let first = sweep.points[0].clone();
-        sweep.axes[1].values = (0..40).map(|index| serde_json::json!(format!("kind {index}"))).collect();
-        sweep.points = sweep.axes[1]
+        sweep.axes[0].values = (0..40).map(|index| serde_json::json!(format!("kind {index}"))).collect();
+        sweep.points = sweep.axes[0]
             .values
             .clone()
             .into_iter()

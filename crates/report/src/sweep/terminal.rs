@@ -128,7 +128,7 @@ mod tests {
         let one = sweep.points[0].clone();
         sweep.points.extend(std::iter::repeat_n(one, 100));
         let text = terminal(&sweep);
-        assert!(text.contains(&format!("... and {} more points", sweep.points.len() - LINES)), "{text}");
+        assert!(text.contains(&format!("... and {} points more", sweep.points.len() - LINES)), "{text}");
     }
 
     #[test]
