@@ -257,6 +257,18 @@ mod tests {
     }
 
     #[test]
+    fn a_device_without_a_link_cannot_share_a_model() {
+        let catalogue = Catalogue::built_in().unwrap();
+        let mut alone = catalogue.find("h200").unwrap().clone();
+        alone.interconnect_bytes_per_second = None;
+        let roofline = || Roofline::new(&alone, [DType::Bf16], None).unwrap();
+        let error = roofline().linked(2).unwrap_err();
+        assert_eq!(error.to_string(), "h200 lists no link to other devices, and 2 of them are to share the model");
+        assert!(error.hint().contains("interconnect_bytes_per_second"));
+        assert!(roofline().linked(1).is_ok());
+    }
+
+    #[test]
     fn a_launch_longer_than_the_work_is_what_bounds() {
         let catalogue = Catalogue::built_in().unwrap();
         let h200 = catalogue.find("h200").unwrap();
