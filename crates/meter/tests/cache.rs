@@ -21,6 +21,7 @@ fn footprint(name: &str, prompt: u64, steps: u64, quantisation: Quantisation) ->
         image_size: None,
         crop_mode: None,
         crop_grid: None,
+        image_pixels: None,
         text_tokens: Some(prompt),
         seq_len: None,
         max_new_tokens: None,

@@ -23,6 +23,7 @@ fn settings(batch: u64, tensor: u64, expert: u64, pipeline: u64) -> WorkloadSett
         image_size: Some(640),
         crop_mode: None,
         crop_grid: Some([1, 1]),
+        image_pixels: None,
         text_tokens: None,
         seq_len: Some(200),
         max_new_tokens: None,
