@@ -43,7 +43,7 @@ pub enum Complaint {
 }
 
 /// Words of Nsight Compute, most telling first: a run without permission also says that it saw no kernel.
-const NCU: [(&str, Complaint); 21] = [
+const NCU: [(&str, Complaint); 22] = [
     ("ERR_NVGPUCTRPERM", Complaint::CountersForbidden),
     ("driver resource was unavailable", Complaint::CountersBusy),
     ("Another process is profiling", Complaint::CountersBusy),
@@ -61,6 +61,8 @@ const NCU: [(&str, Complaint); 21] = [
     ("No supported devices", Complaint::NoDevice),
     ("unsupported API", Complaint::CannotReplay),
     ("could not be replayed", Complaint::CannotReplay),
+    // 2025.3 for a range with an allocation inside, and then ends the program with code 9.
+    ("Failed to profile \"range\"", Complaint::CannotReplay),
     ("could not be launched", Complaint::NoProgram),
     ("returned an error code", Complaint::ProgramFailed),
     ("No ranges were profiled", Complaint::NoRange),
@@ -186,6 +188,9 @@ mod tests {
             Complaint::of_ncu("==ERROR== The application returned an error code (1)."),
             Some(Complaint::ProgramFailed)
         );
+        let said = "==ERROR== An error was reported by the driver:\n==ERROR== UnknownError\n==ERROR== Failed to profile \
+                    \"range\" in process 523\n==ERROR== The application returned an error code (9).";
+        assert_eq!(Complaint::of_ncu(said), Some(Complaint::CannotReplay));
         assert_eq!(Complaint::of_ncu("==PROF== Disconnected from process 12"), None);
     }
 
