@@ -33,6 +33,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let kernels = KernelSelection::default();
     let settings = RegionSettings {
         include: &[],
+        exclude: &[],
         kernels: &kernels,
         metrics: &metrics,
         sections: &[],

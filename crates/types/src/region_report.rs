@@ -213,11 +213,11 @@ pub struct RegionRoofline {
     pub bytes_per_second: BytesPerSecond,
     /// Share of the device's memory bandwidth; absent where the device is not known.
     pub bandwidth_share: Option<f64>,
-    /// Share of the device's arithmetic rate, vector and matrix work each against its own.
+    /// Share of the device's arithmetic rate, vector and matrix work each against its own, as far as they were counted.
     pub compute_share: Option<f64>,
-    /// The roof it is nearer to: `memory` or `compute`.
+    /// The roof it is nearer to: `memory` or `compute`; absent where matrix work was not counted.
     pub bound: Option<String>,
-    /// Least time the counted work needs on this device.
+    /// Least time the counted work needs on this device; more where work was not counted.
     pub least_ns: Option<Nanos>,
     /// How the numbers were obtained.
     pub origin: Origin,

@@ -46,6 +46,8 @@ pub struct RegionInputs<'a> {
 pub struct RegionSettings<'a> {
     /// Regions, with those inside; empty for all.
     pub include: &'a [Include],
+    /// Regions left out, with those inside; wins over `include`.
+    pub exclude: &'a [Include],
     /// Kernels of a region that count.
     pub kernels: &'a KernelSelection,
     /// Metrics.
@@ -123,8 +125,10 @@ pub fn roll_up(inputs: &RegionInputs<'_>, settings: &RegionSettings<'_>) -> Roll
         inputs.survey.map(|survey| survey.work.iter().map(|work| memberships.of(work, &mut tree)).collect());
     let found: Vec<Vec<Node>> = settings.include.iter().map(|include| include.matching(&tree.keys)).collect();
     let roots: Vec<Node> = found.iter().flatten().copied().collect();
-    let within = |node: &Node| roots.iter().any(|root| tree.keys[*node].is_within(&tree.keys[*root]));
-    let selected: Vec<bool> = (0..tree.keys.len()).map(|node| settings.include.is_empty() || within(&node)).collect();
+    let left_out: Vec<Node> = settings.exclude.iter().flat_map(|exclude| exclude.matching(&tree.keys)).collect();
+    let within = |node: Node, roots: &[Node]| roots.iter().any(|root| tree.keys[node].is_within(&tree.keys[*root]));
+    let is_selected = |node: Node| (settings.include.is_empty() || within(node, &roots)) && !within(node, &left_out);
+    let selected: Vec<bool> = (0..tree.keys.len()).map(is_selected).collect();
     let pages: Vec<&CounterTable> = inputs.captures.iter().map(|captured| captured.table).collect();
     let pages = Pages::new(&inputs.captures, chosen(settings.metrics, &pages), settings.sections);
     let mut gathered = Gathered::default();

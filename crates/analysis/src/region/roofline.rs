@@ -96,7 +96,12 @@ impl CountedWork {
         let memory = hardware.map(|hardware| bytes / hardware.bytes_per_second.get());
         let compute = hardware.and_then(|hardware| compute_time(hardware, &self.vector, &self.matrix));
         let least = memory.map(|memory| memory.max(compute.unwrap_or_default()));
-        let bound = memory.zip(compute).map(|(memory, compute)| if memory >= compute { "memory" } else { "compute" });
+        // Without a count of matrix work, nobody knows how near the other roof is.
+        let is_whole = matrix.is_some();
+        let bound = memory
+            .zip(compute)
+            .filter(|_| is_whole)
+            .map(|(memory, compute)| if memory >= compute { "memory" } else { "compute" });
         let whole = |number: f64| Flops::new(number.round().max(0.0) as u128);
         Some(RegionRoofline {
             flops_vector: vector.map(whole),

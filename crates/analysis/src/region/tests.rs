@@ -33,6 +33,7 @@ fn fixture(name: &str) -> CounterTable {
 
 struct Asked {
     include: Vec<Include>,
+    exclude: Vec<Include>,
     kernels: KernelSelection,
     metrics: Vec<String>,
     aggregate: bool,
@@ -41,7 +42,7 @@ struct Asked {
 impl Default for Asked {
     fn default() -> Self {
         let metrics = vec![TIME.to_owned(), "dram__bytes.sum".to_owned()];
-        Self { include: Vec::new(), kernels: KernelSelection::default(), metrics, aggregate: true }
+        Self { include: Vec::new(), exclude: Vec::new(), kernels: KernelSelection::default(), metrics, aggregate: true }
     }
 }
 
@@ -50,6 +51,7 @@ impl Asked {
         let captures = tables.iter().map(|table| Captured { table, details: &[], include: &[] }).collect();
         let settings = RegionSettings {
             include: &self.include,
+            exclude: &self.exclude,
             kernels: &self.kernels,
             metrics: &self.metrics,
             sections: &[],
@@ -227,6 +229,16 @@ fn only_what_is_included_is_reported_and_what_is_around_it_is_not() {
 }
 
 #[test]
+fn a_region_left_out_is_left_out_with_all_that_is_inside() {
+    let table =
+        works(&[(7, 0, &["1:A"], "f", 10.0), (7, 0, &["1:A", "1:A1", "1:A2"], "f", 5.0), (7, 0, &["1:B"], "f", 30.0)]);
+    let asked = Asked { exclude: vec![Include::new("A/A1/")], ..Asked::default() };
+    let paths: Vec<String> =
+        asked.roll(&[&table], None).regions.iter().map(|region| region.region.path.clone()).collect();
+    assert_eq!(paths, ["A", "B"]);
+}
+
+#[test]
 fn a_region_whose_kernels_are_all_left_out_is_there_and_empty() {
     let table = works(&[(7, 0, &["1:A"], "gemm", 10.0), (7, 0, &["1:A"], "copy", 5.0), (7, 0, &["1:B"], "copy", 7.0)]);
     let exclude = vec!["regex:copy".to_owned()];
@@ -290,8 +302,15 @@ fn sections_are_rolled_up_and_only_those_asked_for() {
     let (table, details) = with_ranges();
     let kernels = KernelSelection::default();
     let roll = |sections: &[String]| {
-        let settings =
-            RegionSettings { include: &[], kernels: &kernels, metrics: &[], sections, aggregate: true, hardware: None };
+        let settings = RegionSettings {
+            include: &[],
+            exclude: &[],
+            kernels: &kernels,
+            metrics: &[],
+            sections,
+            aggregate: true,
+            hardware: None,
+        };
         let captures = vec![Captured { table: &table, details: &details, include: &[] }];
         roll_up(&RegionInputs { captures, survey: None }, &settings)
     };

@@ -122,6 +122,15 @@ fn apart(page: &mut Page, report: &RegionReport) {
              Shares are of the rates the catalogue lists for this device; without a catalogue entry they are dashes.",
         );
         page.table(&counted);
+        let is_partial = |region: &Region| {
+            region.roofline.as_ref().is_some_and(|found| found.flops_vector.is_some() && found.flops_matrix.is_none())
+        };
+        if report.regions.iter().any(is_partial) {
+            page.paragraph(
+                "Operations of the matrix units were not among the counters; the section \
+                 `SpeedOfLight_HierarchicalTensorRooflineChart` or the metrics `sm__ops_path_tensor_src_*.sum` add them.",
+            );
+        }
     }
     modelled(page, &report.regions.iter().collect::<Vec<_>>());
 }
