@@ -4,11 +4,12 @@ use std::path::PathBuf;
 
 use clap::ValueEnum;
 use flow::RunRequest;
+use flow::profile::Feed;
 use flow::regions::{self, NcuPreset, RegionsError, RegionsSettings, Source, SurveyChoice};
 use flow::target::TargetKind;
 
 use super::import::bar;
-use super::profile::composition::{Composition, Subject, compose};
+use super::profile::composition::{Composition, Subject, compose, infer};
 use crate::arguments::Context;
 use crate::config::{Composer, Config, Origin};
 use crate::error::CliError;
@@ -206,7 +207,10 @@ fn asked(config: &Config, model: Option<flow::model::LoadedModel>) -> Result<Reg
         options.launch_count = None;
     }
     let model = match model {
-        Some(model) => Some((model, config.get("workload")?)),
+        Some(model) => {
+            let infer = infer(config, Feed::of(&model))?;
+            Some(regions::as_fed(model, config.get("workload")?, &infer))
+        }
         None => None,
     };
     Ok(RegionsSettings {

@@ -229,7 +229,7 @@ pub(crate) fn check_counts(request: &ProfileRequest) -> Result<(), ProfileError>
 }
 
 /// A network that takes pictures of any size is modelled at the size it is fed.
-fn fit_to_pictures(model: &mut LoadedModel, infer: &InferSettings) {
+pub(crate) fn fit_to_pictures(model: &mut LoadedModel, infer: &InferSettings) {
     if let (ModelConfig::ShallowResnet(config), InferSettings::Pictures(pictures)) = (&mut model.config, infer) {
         config.image_size = pictures.image_size;
         model.network = Model::new(&model.config);

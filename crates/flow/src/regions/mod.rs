@@ -25,6 +25,7 @@ use types::counter::CounterTable;
 use types::{Environment, Hardware, IncludeRecord, Metrics, RegionReport, RegionSelection, SchemaTag};
 
 use crate::model::LoadedModel;
+use crate::profile::InferSettings;
 use crate::{RunRequest, WorkloadSettings, environment, hardware};
 
 pub use collect::tool::ncu::Preset as NcuPreset;
@@ -83,6 +84,19 @@ pub struct Regions {
     pub missing: Vec<String>,
 }
 
+/// A model and its workload as they are fed: pictures by their number and size.
+pub fn as_fed(
+    mut model: LoadedModel,
+    mut workload: WorkloadSettings,
+    infer: &InferSettings,
+) -> (LoadedModel, WorkloadSettings) {
+    if let InferSettings::Pictures(pictures) = infer {
+        crate::profile::fit_to_pictures(&mut model, infer);
+        workload.batch = u64::from(pictures.batch);
+    }
+    (model, workload)
+}
+
 /// What would be run, one command a line. The profiler need not be there for it.
 pub fn planned(settings: &RegionsSettings) -> Result<Vec<String>, RegionsError> {
     selection(&settings.options)?;
@@ -97,14 +111,15 @@ pub fn planned(settings: &RegionsSettings) -> Result<Vec<String>, RegionsError> 
     if let Some(step) = plan.survey() {
         lines.push(format!("# survey: finds the regions\n{}", profiler.command(&step, None)));
     }
-    let captures = plan.captures(None);
-    match plan.survey() {
-        Some(_) => lines.push(
-            "# captures follow for the regions found; with the expressions given and nothing nested they would be"
-                .to_owned(),
-        ),
-        None => lines.push("# captures".to_owned()),
-    }
+    let known = plan.captures(None);
+    let is_open = plan.survey().is_some() && (plan.include().is_empty() || known.is_empty());
+    let captures = if is_open { vec![plan.template()] } else { known };
+    lines.push(match plan.survey() {
+        Some(_) => {
+            "# captures, for the regions found; nested ones in runs of their own where ranges are measured".to_owned()
+        }
+        None => "# captures".to_owned(),
+    });
     lines.extend(captures.iter().map(|step| profiler.command(step, None).to_string()));
     Ok(lines)
 }
@@ -269,6 +284,7 @@ impl Making<'_> {
         };
         let settings = RegionSettings {
             include: self.plan.include(),
+            exclude: self.plan.exclude(),
             kernels: self.kernels,
             metrics: &options.metrics,
             sections: if options.set.is_some() { &[] } else { &options.sections },
@@ -300,7 +316,7 @@ impl Making<'_> {
         let mode = self.mode(captures);
         let seen = notes::Seen {
             mode,
-            include: self.plan.include(),
+            plan: self.plan,
             captures,
             survey,
             selects_kernels: !self.kernels.is_all(),

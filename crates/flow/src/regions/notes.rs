@@ -5,6 +5,7 @@ use collect::tool::Complaint;
 use types::ReplayMode;
 
 use super::capture::Captured;
+use super::plan::Plan;
 
 /// Regions named in a note.
 const NAMED: usize = 12;
@@ -14,7 +15,7 @@ pub(super) struct Seen<'a> {
     /// How counters were read.
     pub(super) mode: ReplayMode,
     /// What was asked for.
-    pub(super) include: &'a [Include],
+    pub(super) plan: &'a Plan,
     /// Every capture.
     pub(super) captures: &'a [Captured],
     /// The survey.
@@ -50,7 +51,7 @@ pub(super) fn say(seen: &Seen<'_>, rolled: &RolledRegions) -> Said {
         said.notes.extend(without_ranges(seen, surveyed.unwrap_or(results)));
         return said;
     }
-    for (include, matched) in seen.include.iter().zip(&rolled.matched) {
+    for (include, matched) in seen.plan.include().iter().zip(&rolled.matched) {
         if matched.is_empty() {
             said.notes.push(unmatched(include, &rolled.seen));
         }
@@ -93,7 +94,7 @@ fn without_ranges(seen: &Seen<'_>, kernels: usize) -> Option<String> {
         1 => "one kernel ran, outside of every NVTX range".to_owned(),
         kernels => format!("{kernels} kernels ran, none of them inside an NVTX range"),
     };
-    let asked: Vec<&str> = seen.include.iter().map(Include::text).collect();
+    let asked: Vec<&str> = seen.plan.include().iter().map(Include::text).collect();
     let asked = asked.join("`, `");
     Some(match (asked.is_empty(), seen.selects_kernels) {
         (true, _) => format!("no region present: {found}; mark them with nvtxRangePush or torch.cuda.nvtx.range"),
@@ -131,23 +132,23 @@ fn unmatched(include: &Include, seen: &[RegionKey]) -> String {
 fn uncaptured(seen: &Seen<'_>, rolled: &RolledRegions, said: &mut Said) {
     if seen.survey.is_none() {
         let nothing = seen.captures.iter().all(|captured| captured.table.work.is_empty());
-        if nothing && seen.mode.measures_ranges() && !seen.include.is_empty() {
+        if nothing && seen.mode.measures_ranges() && !seen.plan.include().is_empty() {
             said.notes.push(not_replayed("nothing could be measured", seen.mode));
         }
         return;
     }
-    let roots: Vec<usize> = seen.include.iter().flat_map(|include| include.matching(&rolled.seen)).collect();
-    let wanted =
-        |key: &&RegionKey| seen.include.is_empty() || roots.iter().any(|root| key.is_within(&rolled.seen[*root]));
-    let has = |key: &&RegionKey| rolled.regions.iter().any(|region| region.region.path == key.path());
-    let lost: Vec<String> =
-        rolled.seen.iter().filter(wanted).filter(|key| !has(key)).map(|key| format!("`{}`", key.path())).collect();
+    let has = |key: &RegionKey| rolled.regions.iter().any(|region| region.region.path == key.path());
+    let wanted = seen.plan.selected(&rolled.seen).into_iter();
+    let lost: Vec<String> = wanted.filter(|key| !has(key)).map(|key| format!("`{}`", key.path())).collect();
     if lost.is_empty() {
         return;
     }
     let text = lost.join(", ");
     match seen.mode.measures_ranges() {
         true => said.missing.push(not_replayed(&format!("{text} could not be measured"), seen.mode)),
+        false if seen.plan.limits_launches() => {
+            said.notes.push(format!("{text}: no launch of it is among those that launch_skip and launch_count leave"));
+        }
         false if seen.selects_kernels => {
             said.notes.push(format!("no kernel of {text} passes the selection of kernels"));
         }

@@ -29,6 +29,7 @@ pub enum SurveyChoice {
 pub struct Plan {
     options: Options,
     include: Vec<Include>,
+    exclude: Vec<Include>,
     survey: bool,
 }
 
@@ -75,6 +76,7 @@ impl Plan {
     /// Decides what to run. `options.nvtx.include` is what the user wrote.
     pub fn new(options: Options, survey: SurveyChoice) -> Result<Self, PlanError> {
         let include: Vec<Include> = options.nvtx.include.iter().map(|text| Include::new(text)).collect();
+        let exclude = options.nvtx.exclude.iter().map(|text| Include::new(text)).collect();
         let ranges = measures_ranges(options.replay_mode);
         let wildcard = include.iter().find(|include| include.needs_survey());
         if survey == SurveyChoice::Never {
@@ -87,12 +89,22 @@ impl Plan {
         }
         let needed = ranges || include.is_empty() || wildcard.is_some();
         let survey = survey == SurveyChoice::Always || survey == SurveyChoice::WhereNeeded && needed;
-        Ok(Self { options, include, survey })
+        Ok(Self { options, include, exclude, survey })
     }
 
     /// The include expressions.
     pub fn include(&self) -> &[Include] {
         &self.include
+    }
+
+    /// The expressions of what is left out.
+    pub fn exclude(&self) -> &[Include] {
+        &self.exclude
+    }
+
+    /// Whether only some launches are profiled.
+    pub fn limits_launches(&self) -> bool {
+        self.options.launch_skip > 0 || self.options.launch_count.is_some()
     }
 
     /// The run that finds regions, where there is one.
@@ -135,10 +147,17 @@ impl Plan {
         runs.into_iter().enumerate().map(number).collect()
     }
 
+    /// A capture as it will be, with `REGION/` where the regions found will stand.
+    pub fn template(&self) -> Step {
+        self.step(1, vec!["REGION/".to_owned()])
+    }
+
     /// The regions that are asked for, with those inside of them.
     pub fn selected<'a>(&self, seen: &'a [RegionKey]) -> Vec<&'a RegionKey> {
-        let roots: Vec<usize> = self.include.iter().flat_map(|include| include.matching(seen)).collect();
-        let wanted = |key: &&RegionKey| self.include.is_empty() || roots.iter().any(|root| key.is_within(&seen[*root]));
+        let matching = |all: &[Include]| -> Vec<usize> { all.iter().flat_map(|one| one.matching(seen)).collect() };
+        let (roots, left_out) = (matching(&self.include), matching(&self.exclude));
+        let within = |key: &RegionKey, roots: &[usize]| roots.iter().any(|root| key.is_within(&seen[*root]));
+        let wanted = |key: &&RegionKey| (self.include.is_empty() || within(key, &roots)) && !within(key, &left_out);
         seen.iter().filter(wanted).collect()
     }
 

@@ -159,7 +159,7 @@ fn suited_to(feed: Feed, model: &str, workload: &str) -> Vec<String> {
 }
 
 /// The `infer` part in the form that suits the model.
-pub(super) fn infer(config: &Config, feed: Feed) -> Result<InferSettings, CliError> {
+pub(crate) fn infer(config: &Config, feed: Feed) -> Result<InferSettings, CliError> {
     Ok(match feed {
         Feed::Pages => InferSettings::Pages(config.get("infer")?, config.get("infer")?),
         Feed::Prompts => InferSettings::Prompts(config.get("infer")?, config.get("infer")?),
