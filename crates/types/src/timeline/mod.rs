@@ -13,6 +13,7 @@ mod memory;
 mod range;
 mod table;
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::num::NonZeroU64;
 
 pub use device_work::{CopyDirection, DeviceQueue, DeviceWork, QueueId, WorkKind};
@@ -80,6 +81,9 @@ pub struct Timeline {
     pub devices: Vec<Device>,
     /// Every text, once.
     pub names: Table<str>,
+    /// Names of kernels in their object files, by the demangled name, where the source has both. Other tools are told
+    /// of a kernel by these, because each demangles in its own way.
+    pub symbols: BTreeMap<NameId, BTreeSet<NameId>>,
     /// Every launch shape, once.
     pub launch_shapes: Table<LaunchShape>,
     /// Every operator signature, once.
@@ -114,6 +118,7 @@ impl Timeline {
             clock,
             devices: Vec::new(),
             names: Table::default(),
+            symbols: BTreeMap::new(),
             launch_shapes: Table::default(),
             signatures: Table::default(),
             threads: Vec::new(),

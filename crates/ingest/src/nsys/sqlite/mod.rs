@@ -69,6 +69,7 @@ pub fn read(file: &str, bytes: &[u8]) -> Result<Timeline, IngestError> {
     timeline.tool = machine.tool;
     timeline.devices = machine.devices;
     timeline.names = strings.names;
+    timeline.symbols = work.symbols;
     timeline.launch_shapes = work.launch_shapes;
     timeline.threads = threads.threads;
     timeline.queues = work.queues.queues;

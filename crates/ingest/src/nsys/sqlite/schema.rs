@@ -45,7 +45,7 @@ pub(crate) const STRINGS: TableShape<2> =
     TableShape { names: &["StringIds"], columns: [required(&["id"]), required(&["value"])] };
 
 /// Kernels that ran.
-pub(crate) const KERNELS: TableShape<19> = TableShape {
+pub(crate) const KERNELS: TableShape<20> = TableShape {
     names: &["CUPTI_ACTIVITY_KIND_KERNEL"],
     columns: [
         required(&["start"]),
@@ -58,6 +58,7 @@ pub(crate) const KERNELS: TableShape<19> = TableShape {
         optional(&["graphNodeId"]),
         required(&["demangledName"]),
         optional(&["shortName"]),
+        optional(&["mangledName"]),
         optional(&["registersPerThread"]),
         optional(&["gridX"]),
         optional(&["gridY"]),

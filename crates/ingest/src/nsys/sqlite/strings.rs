@@ -42,20 +42,21 @@ impl<'a> Strings<'a> {
 
     /// The name of a text given by number; `None`, and counted, where there is no such text.
     pub(crate) fn find(&mut self, number: i64) -> Option<NameId> {
-        let Some(index) = self.index(number) else {
-            self.missing += 1;
-            return None;
-        };
+        let found = self.find_if_there(number);
+        self.missing += u64::from(found.is_none());
+        found
+    }
+
+    /// The same for a text that nothing depends on; not counted where it is missing.
+    pub(crate) fn find_if_there(&mut self, number: i64) -> Option<NameId> {
+        let index = self.index(number)?;
         let (cell, name) = self.rows[index];
         if name.is_some() {
             return name;
         }
         let payload = self.database.pages.payload(cell, &mut self.visited, &mut self.losses, &mut self.room);
         let row = payload.and_then(|payload| self.layout.decode(cell.number, payload).ok());
-        let Some(Ok(Some(text))) = row.map(|[_, text]| text.text()) else {
-            self.missing += 1;
-            return None;
-        };
+        let Some(Ok(Some(text))) = row.map(|[_, text]| text.text()) else { return None };
         let name = place(&mut self.names, text, &mut self.garbled);
         self.rows[index].1 = Some(name);
         Some(name)

@@ -1,5 +1,6 @@
 //! Kernels, copies, fills and graphs.
 
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::num::NonZeroU64;
 
 use types::timeline::{Correlation, DeviceWork, LaunchShapeId, NameId, Table, WorkKind};
@@ -17,6 +18,9 @@ use crate::nsys::database::{Database, Losses, Malformed, Value};
 pub(crate) struct Work {
     pub(crate) rows: Vec<DeviceWork>,
     pub(crate) launch_shapes: Table<LaunchShape>,
+    pub(crate) symbols: BTreeMap<NameId, BTreeSet<NameId>>,
+    seen_symbols: HashSet<(NameId, i64)>,
+    last_symbol: Option<(NameId, i64)>,
     pub(crate) queues: Queues,
     pub(crate) losses: Losses,
 }
@@ -29,7 +33,15 @@ impl Work {
         strings: &mut Strings<'_>,
         queues: Queues,
     ) -> Result<Self, IngestError> {
-        let mut work = Self { rows: Vec::new(), launch_shapes: Table::default(), queues, losses: Losses::default() };
+        let mut work = Self {
+            rows: Vec::new(),
+            launch_shapes: Table::default(),
+            symbols: BTreeMap::new(),
+            seen_symbols: HashSet::new(),
+            last_symbol: None,
+            queues,
+            losses: Losses::default(),
+        };
         work.read_kernels(file, database, strings)?;
         work.read_copies(file, database, strings)?;
         work.read_fills(file, database, strings)?;
@@ -45,13 +57,29 @@ impl Work {
     ) -> Result<(), IngestError> {
         let Some((table, layout)) = KERNELS.find(file, database)? else { return Ok(()) };
         let losses = database.rows(table, &layout, |row| {
-            let [start, end, device, context, stream, process, correlation, node, name, short_name, shape @ ..] = row;
+            let [
+                start,
+                end,
+                device,
+                context,
+                stream,
+                process,
+                correlation,
+                node,
+                name,
+                short_name,
+                mangled,
+                shape @ ..,
+            ] = row;
             let name = match strings.find(name.required()?) {
                 Some(name) => name,
                 None => {
                     short_name.integer()?.and_then(|short| strings.find(short)).unwrap_or_else(|| strings.unknown())
                 }
             };
+            if let Some(mangled) = mangled.integer()? {
+                self.add_symbol(name, mangled, strings);
+            }
             let launch = launch_shape(shape)?.map(|shape| self.launch_shapes.place_owned(shape));
             let common = Common { start, end, device, context, stream, process, correlation, node, bytes: Value::Null };
             self.add(WorkKind::Kernel, name, launch, common)
@@ -114,6 +142,17 @@ impl Work {
         });
         self.losses.add(losses);
         Ok(())
+    }
+
+    /// Keeps the name in the object file, once for each kernel: a look at a small set for each of millions of rows.
+    fn add_symbol(&mut self, name: NameId, mangled: i64, strings: &mut Strings<'_>) {
+        if self.last_symbol == Some((name, mangled)) || !self.seen_symbols.insert((name, mangled)) {
+            return;
+        }
+        self.last_symbol = Some((name, mangled));
+        if let Some(mangled) = strings.find_if_there(mangled) {
+            self.symbols.entry(name).or_default().insert(mangled);
+        }
     }
 
     fn add(
