@@ -18,6 +18,7 @@ mod records;
 pub mod region;
 #[cfg(test)]
 mod sample;
+pub mod sampled;
 mod stages;
 pub mod statistics;
 pub mod time;

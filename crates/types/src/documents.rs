@@ -4,8 +4,8 @@ use schemars::{Schema, generate::SchemaSettings};
 
 use crate::schema::{Document, SchemaName};
 use crate::{
-    AnalyticReport, Calibration, Comparison, Diagnosis, Environment, HardwareListing, InputSet, Metrics, RegionReport,
-    RunDetail, RunList, RunManifest, SchemaList, Sweep, ValidationReport,
+    AnalyticReport, Calibration, Comparison, DeepPlan, Diagnosis, Environment, HardwareListing, InputSet, KernelReport,
+    Metrics, RegionReport, RunDetail, RunList, RunManifest, SchemaList, Sweep, ValidationReport,
 };
 
 /// One document: its name, what it is and how its schema is made.
@@ -32,6 +32,8 @@ impl DocumentKind {
 pub const ALL: &[DocumentKind] = &[
     DocumentKind::of::<RunManifest>("manifest.json: what a run is, its status and the files it left"),
     DocumentKind::of::<Metrics>("metrics.json: samples, stages, operators, kernels and findings of a run"),
+    DocumentKind::of::<KernelReport>("kernels.json: kernels with hardware counters and the modelled cost beside them"),
+    DocumentKind::of::<DeepPlan>("plan.json: the passes of a deep run, as they were planned"),
     DocumentKind::of::<AnalyticReport>(
         "report.json: what a model costs on a workload, modelled from its configuration",
     ),

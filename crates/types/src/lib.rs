@@ -9,6 +9,7 @@ mod command;
 mod comparison;
 mod cost;
 pub mod counter;
+mod deep_plan;
 mod device;
 mod diagnosis;
 mod dtype;
@@ -18,6 +19,7 @@ mod flop_check;
 mod hardware;
 mod inputs;
 mod kernel;
+mod kernel_report;
 mod layer_page;
 mod loss;
 mod manifest;
@@ -55,6 +57,7 @@ pub use comparison::{
     Replication,
 };
 pub use cost::{Cost, Traffic};
+pub use deep_plan::{DeepPlan, PlannedPass};
 pub use device::{Device, DeviceId, Placement};
 pub use diagnosis::{Check, Diagnosis, Verdict};
 pub use dtype::{DType, UnknownDType};
@@ -68,6 +71,7 @@ pub use hardware::{
 };
 pub use inputs::{InputImage, InputPrompt, InputSet};
 pub use kernel::{KernelRecord, KernelSummary, LaunchShape};
+pub use kernel_report::{CountedKernel, CounterFacts, KernelReport, ModelledKernel, PassRecord, SampledKernel, Spread};
 pub use layer_page::{FormulaLine, LayerPage, LayerPart, LayerPass, OperationLines};
 pub use loss::LostTime;
 pub use manifest::{Artifact, ProcessIdentity, RunManifest, RunStatus, StepRecord};

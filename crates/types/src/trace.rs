@@ -177,4 +177,7 @@ pub struct TraceFacts {
     /// The recorded pass; absent where the times of the stages are its own.
     #[serde(default)]
     pub traced_pass: Option<TracedPass>,
+    /// Whether this run recorded the files itself, on the machine it describes.
+    #[serde(default)]
+    pub recorded_here: bool,
 }
