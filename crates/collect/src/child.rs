@@ -2,7 +2,7 @@
 //!
 //! For the model under test and the profilers around it: output goes to files of the run folder as it comes, a bound on
 //! the files it writes and on its time is held, and an interrupt at the keyboard reaches it and everything it started.
-//! Short questions to helper programs go through [`crate::process`]; what the output means is read elsewhere.
+//! Short questions to helper programs go through `crate::process`; what the output means is read elsewhere.
 
 mod interrupt;
 
@@ -35,6 +35,9 @@ pub struct Bounds {
     pub size: Option<Bytes>,
     /// Files, and folders with everything in them, whose size is held to `size`.
     pub grows: Vec<PathBuf>,
+    /// Files of tools that name them themselves: everything beside this path whose name begins as this path's does, and
+    /// that was not there before.
+    pub grows_like: Option<PathBuf>,
 }
 
 /// How a program ended.
@@ -125,6 +128,7 @@ fn start_and_wait(
     let started = Instant::now();
     let mut child = starting.spawn().map_err(failed)?;
     let group = interrupt::Group::watch(child.id());
+    let before: Vec<PathBuf> = bounds.grows_like.as_deref().map(named_like).unwrap_or_default();
     let mut asked: Option<(Ending, Instant)> = None;
     loop {
         if let Some(status) = child.try_wait().map_err(failed)? {
@@ -146,7 +150,7 @@ fn start_and_wait(
         }
         match asked {
             None => {
-                asked = broken(bounds, started).map(|why| (why, Instant::now()));
+                asked = broken(bounds, &before, started).map(|why| (why, Instant::now()));
                 if asked.is_some() {
                     group.ask_to_end();
                 }
@@ -159,13 +163,25 @@ fn start_and_wait(
 }
 
 /// Which bound is broken.
-fn broken(bounds: &Bounds, started: Instant) -> Option<Ending> {
+fn broken(bounds: &Bounds, before: &[PathBuf], started: Instant) -> Option<Ending> {
     if bounds.time.is_some_and(|most| started.elapsed() > most) {
         return Some(Ending::OutOfTime);
     }
     let most = bounds.size?;
-    let size = Bytes::new(bounds.grows.iter().map(|path| size_of(path)).sum());
+    let new = bounds.grows_like.as_deref().map(named_like).unwrap_or_default();
+    let new = new.iter().filter(|path| !before.contains(path));
+    let size = Bytes::new(bounds.grows.iter().chain(new).map(|path| size_of(path)).sum());
     (size > most).then_some(Ending::TooLarge(size))
+}
+
+/// What lies beside `path` and has a name that begins as its does.
+fn named_like(path: &Path) -> Vec<PathBuf> {
+    let (Some(folder), Some(prefix)) = (path.parent(), path.file_name().map(|name| name.as_encoded_bytes())) else {
+        return Vec::new();
+    };
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    let alike = entries.filter(|entry| entry.file_name().as_encoded_bytes().starts_with(prefix));
+    alike.map(|entry| entry.path()).collect()
 }
 
 /// Size of a file, or of everything in a folder. What is not there yet has none.

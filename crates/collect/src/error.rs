@@ -80,6 +80,13 @@ pub enum CollectError {
         reason: serde_json::Error,
     },
 
+    /// A run that somebody is still making.
+    #[error("{} is still being made", path.display())]
+    StillRunning {
+        /// The folder.
+        path: PathBuf,
+    },
+
     /// No run of that name.
     #[error("there is no run `{selector}` in {}", root.display())]
     UnknownRun {
@@ -202,6 +209,7 @@ impl CollectError {
                 Some(nearest) => format!("did you mean `{nearest}`?"),
                 None => format!("`llm-perf runs --root {}` lists the runs there are", root.display()),
             }),
+            Self::StillRunning { .. } => Some("wait for it, or end its process first".to_owned()),
             Self::AmbiguousRun { .. } => Some("give more of the name, or `latest`".to_owned()),
             Self::BadCalibration { .. } => {
                 Some("`llm-perf doctor --calibrate` measures again and replaces it".to_owned())
@@ -224,6 +232,7 @@ impl CollectError {
                 | Self::NoFolder { .. }
                 | Self::NoManifest { .. }
                 | Self::UnknownRun { .. }
+                | Self::StillRunning { .. }
                 | Self::AmbiguousRun { .. }
                 | Self::NoPython { named: Some(_) }
         )

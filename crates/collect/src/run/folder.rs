@@ -6,11 +6,11 @@ use std::io::{self, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
 use jiff::Zoned;
-use types::{Artifact, Document, RunManifest, RunStatus, SchemaTag, StepRecord};
+use types::{Artifact, Document, RunManifest, RunState, RunStatus, SchemaTag, StepRecord};
 
 use super::claim::{Claim, RunRequest};
 use super::content::{Digest, TEMPORARY_SUFFIX, TemporaryFile, fill, sync_folder};
-use super::{MANIFEST, RelativePath, owner};
+use super::{MANIFEST, RelativePath, StoredRun, owner};
 use crate::CollectError;
 
 /// How a run ended.
@@ -86,6 +86,57 @@ impl RunFolder {
             sync_folder(parent)?;
         }
         Ok(Self { path, manifest, unlisted: BTreeMap::new(), unsynced: BTreeSet::new(), temporary_count: 0 })
+    }
+
+    /// Goes on with a run that was stopped: the manifest says `running` again, with this process, and what the step that
+    /// was stopped has left in `scratch` folders is removed. A run that somebody is still making is refused.
+    pub fn resume(run: &StoredRun, scratch: &[&str]) -> Result<Self, CollectError> {
+        let path = run.path().to_owned();
+        if run.state().0 == RunState::Running {
+            return Err(CollectError::StillRunning { path });
+        }
+        let mut next = run.manifest().clone();
+        let mut folder = Self {
+            manifest: next.clone(),
+            unlisted: BTreeMap::new(),
+            unsynced: BTreeSet::new(),
+            temporary_count: 0,
+            path,
+        };
+        (next.status, next.reasons, next.ended_at) = (RunStatus::Running, Vec::new(), None);
+        next.process = owner::current();
+        folder.write_manifest(next)?;
+        sync_folder(&folder.path)?;
+        for name in scratch {
+            folder.remove_unlisted(name)?;
+        }
+        Ok(folder)
+    }
+
+    /// Removes files beneath a folder of the run that the manifest does not list.
+    fn remove_unlisted(&self, name: &str) -> Result<(), CollectError> {
+        let folder = self.path.join(name);
+        let entries = match fs::read_dir(&folder) {
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
+            answer => answer.map_err(CollectError::io("list", &folder))?,
+        };
+        for entry in entries {
+            let entry = entry.map_err(CollectError::io("list", &folder))?;
+            let Ok(file_name) = entry.file_name().into_string() else { continue };
+            let within = format!("{name}/{file_name}");
+            let kind = entry.file_type().map_err(CollectError::io("read", entry.path()))?;
+            if kind.is_dir() {
+                self.remove_unlisted(&within)?;
+            } else if kind.is_file() && !self.manifest.files.iter().any(|file| file.path == within) {
+                fs::remove_file(entry.path()).map_err(CollectError::io("remove", entry.path()))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether a step of that name has ended.
+    pub fn has_step(&self, name: &str) -> bool {
+        self.manifest.steps.iter().any(|step| step.name == name)
     }
 
     /// The folder.
