@@ -1,0 +1,306 @@
+//! `deep` with a fake nsys and a fake ncu that replay captures of a real device: order, failures, permissions.
+
+mod support;
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+use support::llm_perf;
+
+/// A machine with a GPU as far as the program can tell, in a folder of its own.
+struct Machine {
+    home: TempDir,
+    has_gpu: bool,
+}
+
+struct Output {
+    code: i32,
+    stdout: String,
+    stderr: String,
+}
+
+fn tests() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests")
+}
+
+impl Machine {
+    fn new() -> Self {
+        let machine = Self { home: TempDir::new().unwrap(), has_gpu: true };
+        let library = machine.path("lib/libnvidia-ml.so.1");
+        std::fs::create_dir_all(library.parent().unwrap()).unwrap();
+        let source = tests().join("fake/nvml.c");
+        let status = Command::new("cc").args(["-shared", "-fPIC", "-o"]).args([&library, &source]).status();
+        assert!(status.expect("a C compiler").success());
+        for tool in ["nsys", "ncu"] {
+            machine.install(tool);
+        }
+        machine
+    }
+
+    fn install(&self, tool: &str) {
+        let folder = self.path("tools");
+        std::fs::create_dir_all(&folder).unwrap();
+        std::fs::copy(tests().join("fake").join(tool), folder.join(tool)).unwrap();
+    }
+
+    fn remove(&self, tool: &str) {
+        std::fs::remove_file(self.path("tools").join(tool)).unwrap();
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.home.path().join(name)
+    }
+
+    fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = llm_perf();
+        command.arg("deep").args(arguments).current_dir(self.home.path()).env_clear();
+        let path = std::env::var("PATH").unwrap_or_default();
+        command
+            .env("PATH", format!("{}:{path}", self.path("tools").display()))
+            .env("HOME", self.home.path())
+            .env("COLUMNS", "100")
+            .env("LLM_PERF_DATA_DIR", self.path("data"))
+            .env("FAKE_CAPTURES", tests().join("fixtures/deep"))
+            .env("FAKE_LOG", self.path("tools.log"));
+        if self.has_gpu {
+            command.env("LD_LIBRARY_PATH", self.path("lib"));
+        }
+        command
+    }
+
+    fn deep(&self, arguments: &[&str]) -> Output {
+        Output::of(self.command(&[&["--out", "run"], arguments, &["--", "sh", "-c", "echo hello"]].concat()))
+    }
+
+    fn json(&self, name: &str) -> Value {
+        serde_json::from_slice(&std::fs::read(self.path("run").join(name)).unwrap_or_else(|_| panic!("{name}")))
+            .unwrap()
+    }
+
+    fn text(&self, name: &str) -> String {
+        std::fs::read_to_string(self.path("run").join(name)).unwrap_or_else(|_| panic!("{name}"))
+    }
+
+    /// The tools' command lines so far, each as its first words.
+    fn log(&self) -> Vec<String> {
+        let text = std::fs::read_to_string(self.path("tools.log")).unwrap_or_default();
+        text.lines().map(|line| line.replace(&self.home.path().display().to_string(), "HOME")).collect()
+    }
+
+    fn assert_valid(&self) {
+        let run = self.path("run");
+        let files = ["manifest.json", "metrics.json", "kernels.json", "env.json", "plan.json"];
+        let output = llm_perf().arg("validate").args(files.map(|file| run.join(file))).output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
+    }
+}
+
+impl Output {
+    fn of(mut command: Command) -> Self {
+        let output = command.output().unwrap();
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        Self { code: output.status.code().unwrap_or(-1), stdout: text(&output.stdout), stderr: text(&output.stderr) }
+    }
+}
+
+#[test]
+fn every_pass_runs_in_order_and_leaves_the_whole_bundle() {
+    let machine = Machine::new();
+    let output = machine.deep(&[]);
+    assert_eq!(output.code, 0, "{}{}", output.stdout, output.stderr);
+    machine.assert_valid();
+    let steps = machine.json("manifest.json")["steps"].clone();
+    let steps: Vec<&str> = steps.as_array().unwrap().iter().map(|step| step["name"].as_str().unwrap()).collect();
+    let expected = ["prepare", "baseline", "timeline", "kernels", "counters-prefill", "counters-decode", "report"];
+    assert_eq!(steps, expected);
+    for file in ["kernels.md", "report.md", "operators.md", "stakeholder_summary.md", "assumptions.md", "config.yaml"] {
+        assert!(!machine.text(file).is_empty(), "{file}");
+    }
+    for file in ["nsys/timeline.sqlite", "ncu/prefill.csv", "ncu/decode.csv", "logs/timeline.argv", "inputs.yaml"] {
+        assert!(machine.path("run").join(file).is_file(), "{file}");
+    }
+    let typed = machine.log();
+    let profile = typed.iter().position(|line| line.starts_with("nsys profile")).unwrap();
+    let counters: Vec<usize> =
+        (0..typed.len()).filter(|place| typed[*place].contains("--replay-mode kernel")).collect();
+    assert_eq!(counters.len(), 2, "{typed:#?}");
+    assert!(counters.iter().all(|place| *place > profile));
+    assert!(typed[counters[0]].contains("--nvtx-include prefill/"), "{}", typed[counters[0]]);
+    assert!(typed[counters[1]].contains("--nvtx-include decode/"), "{}", typed[counters[1]]);
+    assert!(typed[counters[1]].contains("--kernel-name-base mangled"), "{}", typed[counters[1]]);
+    assert!(typed[counters[1]].contains("--launch-count 3 --filter-mode per-launch-config"));
+    assert!(typed[counters[1]].contains("sm__ops_path_tensor_src_fp16.sum"));
+    assert!(!typed[counters[1]].contains("sm__ops_path_tensor_src_fp16_dst_fp32.sum"), "the chip does not have it");
+}
+
+#[test]
+fn counters_are_joined_to_the_kernels_of_the_timeline() {
+    let machine = Machine::new();
+    assert_eq!(machine.deep(&[]).code, 0);
+    let kernels = machine.json("kernels.json");
+    assert_eq!(kernels["counters"]["origin"], "counted");
+    let sampled = kernels["sampled"].as_array().unwrap();
+    let rows: Vec<(&str, u64, u64)> = sampled
+        .iter()
+        .map(|row| {
+            let counted = &row["counted"];
+            (row["stage"].as_str().unwrap(), row["calls"].as_u64().unwrap(), counted["launches"].as_u64().unwrap())
+        })
+        .collect();
+    assert_eq!(rows, [("prefill", 4, 3), ("decode", 4, 3)]);
+    // Negating 2^30 elements of two bytes reads and writes 2^31 bytes each; what is left in the cache is not written.
+    let copied = sampled[0]["counted"]["dram_bytes"]["mean"].as_f64().unwrap() / (1u64 << 32) as f64;
+    assert!((0.95..=1.05).contains(&copied), "{copied}");
+    // The product covers 8192 by 26 tiles of 320, and 2 * 8192 * 8192 * 8320 operations are what the tensor pipes did.
+    assert_eq!(sampled[1]["counted"]["flops_tensor"].as_u64(), Some(2 * 8192 * 8192 * 8320));
+    let moved = sampled[1]["counted"]["dram_bytes"]["mean"].as_f64().unwrap() / (3 * 2 * 8192 * 8192) as f64;
+    assert!(moved > 1.0, "a product moves at least its operands: {moved}");
+    assert_eq!(sampled[0]["counted"]["bound"], "memory");
+    assert!(sampled[1]["counted"]["roofline_share"].as_f64().unwrap() > 0.7, "{}", sampled[1]["counted"]);
+    // Rows of kernels.json are those of metrics.json, and the sum is the total.
+    let metrics = machine.json("metrics.json");
+    assert_eq!(kernels["kernels"], metrics["kernels"]);
+    let sum: i64 = metrics["kernels"].as_array().unwrap().iter().map(|row| row["total_ns"].as_i64().unwrap()).sum();
+    assert_eq!(metrics["totals"]["kernel_ns"], sum);
+    assert!(metrics["overhead"]["baseline_ns"].as_i64().unwrap() > 0);
+    let passes: Vec<&str> =
+        kernels["passes"].as_array().unwrap().iter().map(|pass| pass["name"].as_str().unwrap()).collect();
+    assert_eq!(passes, ["baseline", "timeline", "counters-prefill", "counters-decode"]);
+    let summary = machine.text("stakeholder_summary.md");
+    let tables = ["Environment", "Aggregates", "Per-Stage Timings", "MFU", "Top Operators", "Top Kernels"];
+    for heading in tables.into_iter().chain(["Top bottlenecks", "What profiling cost"]) {
+        assert!(summary.contains(&format!("## {heading}\n")), "{heading}\n{summary}");
+    }
+}
+
+#[test]
+fn without_a_gpu_it_says_what_is_missing_and_leaves_no_folder() {
+    let machine = Machine { has_gpu: false, ..Machine::new() };
+    let output = machine.deep(&[]);
+    assert_eq!(output.code, 1, "{}", output.stderr);
+    assert!(output.stderr.starts_with("error: there is no NVIDIA GPU to profile"), "{}", output.stderr);
+    assert!(output.stderr.contains("llm-perf doctor"), "{}", output.stderr);
+    assert!(!machine.path("run").exists() && !machine.path("tmp").exists());
+    assert_eq!(machine.deep(&["--dry-run"]).code, 1);
+}
+
+#[test]
+fn without_nsys_or_with_an_old_one_nothing_begins() {
+    let machine = Machine::new();
+    let mut command = machine.command(&["--out", "run", "--", "true"]);
+    command.env("FAKE_NSYS_VERSION", "2023.4.4.54-234433681190v0");
+    let output = Output::of(command);
+    assert_eq!(output.code, 1);
+    assert!(output.stderr.contains("loses kernels without a word"), "{}", output.stderr);
+    assert!(output.stderr.contains("hint: install Nsight Systems 2025.3 or newer"), "{}", output.stderr);
+    assert!(!machine.path("run").exists());
+}
+
+#[test]
+fn a_plan_is_shown_and_nothing_is_started() {
+    let machine = Machine::new();
+    let output = machine.deep(&["--dry-run"]);
+    assert_eq!(output.code, 0, "{}", output.stderr);
+    assert!(output.stdout.starts_with("5 passes in deep mode, timeline by nsys"), "{}", output.stdout);
+    assert!(output.stdout.contains("nsys profile --trace=cuda,nvtx,osrt"), "{}", output.stdout);
+    assert!(!machine.path("run").exists());
+    assert!(machine.log().iter().all(|line| line.ends_with("--version")), "{:?}", machine.log());
+}
+
+#[test]
+fn without_permission_the_report_is_there_and_marked_modelled() {
+    let machine = Machine::new();
+    let mut command = machine.command(&["--out", "run", "--", "true"]);
+    command.env("FAKE_NCU", "forbidden");
+    let output = Output::of(command);
+    assert_eq!(output.code, 3, "{}", output.stderr);
+    assert!(output.stderr.contains("NVreg_RestrictProfilingToAdminUsers=0"), "{}", output.stderr);
+    machine.assert_valid();
+    let manifest = machine.json("manifest.json");
+    assert_eq!(manifest["status"], "partial");
+    assert!(manifest["reasons"][0].as_str().unwrap().contains("ERR_NVGPUCTRPERM"), "{manifest}");
+    assert_eq!(machine.json("kernels.json")["counters"]["origin"], "modelled");
+    assert!(machine.text("kernels.md").contains("No hardware counter was read."));
+    assert!(machine.text("logs/counters-prefill.stdout").contains("ERR_NVGPUCTRPERM"));
+    let asked = machine.log().iter().filter(|line| line.contains("--replay-mode")).count();
+    assert_eq!(asked, 1, "what is forbidden in one stage is forbidden in all");
+}
+
+#[test]
+fn without_ncu_the_report_is_there_too() {
+    let machine = Machine::new();
+    machine.remove("ncu");
+    let output = machine.deep(&[]);
+    assert_eq!(output.code, 3, "{}", output.stderr);
+    assert!(output.stderr.contains("install Nsight Compute"), "{}", output.stderr);
+    assert_eq!(machine.json("kernels.json")["counters"]["origin"], "modelled");
+}
+
+#[test]
+fn an_importer_without_its_library_is_named_and_the_run_goes_on_when_it_is_there() {
+    let machine = Machine::new();
+    let mut command = machine.command(&["--out", "run", "--", "true"]);
+    command.env("FAKE_NSYS", "importer");
+    let output = Output::of(command);
+    assert_eq!(output.code, 1);
+    assert!(output.stderr.contains("libdw.so.1 is missing"), "{}", output.stderr);
+    assert!(output.stderr.contains("| Importer error status"), "the tool's own words: {}", output.stderr);
+    assert!(output.stderr.contains("apt-get install libdw1"), "{}", output.stderr);
+    assert_eq!(machine.json("manifest.json")["status"], "failed");
+
+    let resumed = Output::of(machine.command(&["--resume", "./run"]));
+    assert_eq!(resumed.code, 0, "{}{}", resumed.stdout, resumed.stderr);
+    assert_eq!(machine.json("manifest.json")["status"], "complete");
+    let passes = machine.json("kernels.json")["passes"].as_array().unwrap().len();
+    assert_eq!(passes, 4, "the baseline of the first try is kept");
+    let again = Output::of(machine.command(&["--resume", "nowhere"]));
+    assert_eq!(again.code, 2, "{}", again.stderr);
+}
+
+#[test]
+fn a_trace_that_grows_without_end_is_stopped() {
+    let machine = Machine::new();
+    let mut command = machine.command(&["--out", "run", "--largest-trace", "5", "--", "true"]);
+    command.env("FAKE_NSYS", "endless");
+    let output = Output::of(command);
+    assert_eq!(output.code, 1);
+    assert!(output.stderr.contains("and was stopped; 5.00 MB are allowed"), "{}", output.stderr);
+    assert!(output.stderr.contains("--mode light"), "{}", output.stderr);
+}
+
+#[test]
+fn a_program_that_fails_by_itself_is_not_profiled() {
+    let machine = Machine::new();
+    let output = Output::of(machine.command(&["--out", "run", "--", "sh", "-c", "echo no such model >&2; exit 7"]));
+    assert_eq!(output.code, 1);
+    assert!(output.stderr.contains("it ended with code 7"), "{}", output.stderr);
+    assert!(output.stderr.contains("| no such model"), "{}", output.stderr);
+    assert!(!machine.log().iter().any(|line| line.starts_with("nsys profile")));
+    let output = Output::of(machine.command(&["--out", "other", "--", "no-such-program"]));
+    assert_eq!((output.code, machine.path("other").exists()), (2, false), "{}", output.stderr);
+}
+
+#[test]
+fn light_mode_asks_for_less_and_says_so() {
+    let machine = Machine::new();
+    let output = machine.deep(&["--mode", "light", "--stage", "decode", "--top-kernels", "2"]);
+    assert_eq!(output.code, 0, "{}", output.stderr);
+    let typed = machine.log();
+    assert!(typed.iter().any(|line| line.starts_with("nsys profile --trace=cuda,nvtx --sample")), "{typed:#?}");
+    let counters: Vec<&String> = typed.iter().filter(|line| line.contains("--replay-mode")).collect();
+    assert!(counters.len() == 1 && counters[0].contains("--launch-count 1"), "{counters:?}");
+    assert!(machine.text("kernels.md").contains("light: one launch of each kernel is sampled"));
+}
+
+#[test]
+fn an_unknown_option_of_a_tool_is_refused_before_anything_runs() {
+    let machine = Machine::new();
+    let output = machine.deep(&["pipeline.ncu.ncu_cli.clock_control=boost"]);
+    assert_eq!(output.code, 2, "{}", output.stderr);
+    assert!(output.stderr.contains("boost"), "{}", output.stderr);
+    let output = machine.deep(&["pipeline.ncu.ncu_cli.kernel_exclude=['regex:(']"]);
+    assert_eq!(output.code, 2, "{}", output.stderr);
+}
