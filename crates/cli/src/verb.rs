@@ -32,6 +32,7 @@ macro_rules! verbs {
 
 verbs! {
     profile => Profile,
+    deep => Deep,
     analyze => Analyze,
     regions => Regions,
     import => Import,

@@ -5,6 +5,7 @@
 pub mod analyze;
 pub mod command;
 pub mod compare;
+pub mod deep;
 pub mod doctor;
 pub mod environment;
 pub mod hardware;

@@ -4,6 +4,7 @@
 
 pub mod analytic;
 pub mod compare;
+pub mod deep;
 mod error;
 mod markdown;
 mod number;

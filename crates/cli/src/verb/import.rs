@@ -71,7 +71,7 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<Exit, CliE
     let request = ImportRequest {
         files,
         model,
-        workload: workload(arguments, &config, &overrides)?,
+        workload: workload(arguments.model.is_some(), &config, &overrides)?,
         hardware: config.get::<Option<String>>("hardware")?,
         config_dir: context.config_dir.clone(),
     };
@@ -114,13 +114,17 @@ fn sort_out(arguments: &Arguments) -> Result<(Vec<PathBuf>, Vec<String>), CliErr
     Ok((files.into_iter().map(PathBuf::from).collect(), overrides))
 }
 
-fn load(config: &Config) -> Result<LoadedModel, CliError> {
+pub(super) fn load(config: &Config) -> Result<LoadedModel, CliError> {
     let settings: ModelSettings = config.get("model")?;
     model::load(&settings).map_err(|error| model_error(&error))
 }
 
 /// The workload as far as the user says; what the configuration says by itself does not count.
-fn workload(arguments: &Arguments, config: &Config, overrides: &[String]) -> Result<WorkloadRequest, CliError> {
+pub(super) fn workload(
+    has_model: bool,
+    config: &Config,
+    overrides: &[String],
+) -> Result<WorkloadRequest, CliError> {
     let mut settings: WorkloadSettings = config.get("workload")?;
     let chosen = overrides.iter().rev().find_map(|text| text.strip_prefix("workload="));
     let set = |one: crate::config::Explanation| {
@@ -149,7 +153,7 @@ fn workload(arguments: &Arguments, config: &Config, overrides: &[String]) -> Res
     if one_of("max_new_tokens", "decode_steps") {
         settings.decode_steps = None;
     }
-    if arguments.model.is_none() && (chosen.is_some() || !overridden.is_empty()) {
+    if !has_model && (chosen.is_some() || !overridden.is_empty()) {
         return Err(CliError::usage("a workload without a model says nothing").hint("name the model too: --model NAME"));
     }
     Ok(WorkloadRequest { settings, profile: chosen.map(str::to_owned), overridden })

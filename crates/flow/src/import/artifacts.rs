@@ -72,7 +72,8 @@ fn environment(metrics: &Metrics, imported_at: &str) -> Environment {
     }
 }
 
-fn assumptions(metrics: &Metrics, hardware: Option<&Hardware>) -> Assumptions {
+/// What the run rests on.
+pub(crate) fn assumptions(metrics: &Metrics, hardware: Option<&Hardware>) -> Assumptions {
     let unknown = || "not known".to_owned();
     let facts = metrics.trace.as_ref();
     let mut device: Vec<_> =

@@ -6,12 +6,13 @@
 mod artifacts;
 mod devices;
 mod error;
-mod parts;
+pub(crate) mod parts;
 mod source;
 mod workload;
 
 use std::path::{Path, PathBuf};
 
+use analysis::alignment::ModelledRun;
 use analysis::attribution::{self, Attribution};
 use analysis::trace::{Observed, PlacedTimeline, PlainRuns, TraceRecords, observe};
 use collect::run::{Outcome, RunFolder};
@@ -26,6 +27,7 @@ use crate::model::LoadedModel;
 use crate::modelled;
 use crate::{RunRequest, hardware};
 
+pub(crate) use artifacts::assumptions;
 pub use error::ImportError;
 pub use source::STANDARD_INPUT;
 pub use workload::WorkloadRequest;
@@ -61,9 +63,9 @@ pub struct Import {
 }
 
 /// A timeline and where its rows belong.
-struct Placed {
-    timeline: Timeline,
-    attribution: Attribution,
+pub(crate) struct Placed {
+    pub(crate) timeline: Timeline,
+    pub(crate) attribution: Attribution,
     rank: Option<u32>,
 }
 
@@ -173,7 +175,7 @@ fn analysed(
         config_dir: request.config_dir.as_deref(),
         plain: None,
     };
-    let Summary { metrics, hardware } = summarise(&subject, parts, files, progress)?;
+    let Summary { metrics, hardware, .. } = summarise(&subject, parts, files, progress)?;
     folder.write_json("metrics.json", &metrics)?;
     folder.end_step("import")?;
     progress("writing reports");
@@ -205,10 +207,14 @@ pub(crate) enum SubjectWorkload<'a> {
     Known(TracedWorkload),
 }
 
-/// What traces tell, and the device they are of.
+/// What traces tell, the device they are of, and what it rests on.
 pub(crate) struct Summary {
     pub(crate) metrics: Metrics,
     pub(crate) hardware: Option<Hardware>,
+    /// The timelines, with the place of every row.
+    pub(crate) placed: Vec<Placed>,
+    /// What the model does, operation by operation; absent where the model or the workload is not known.
+    pub(crate) modelled: Option<ModelledRun>,
 }
 
 /// Joins, sums up and models: everything between reading files and writing pages.
@@ -292,7 +298,9 @@ pub(crate) fn summarise(
         quality,
         plain: subject.plain.clone(),
     };
-    Ok(Summary { metrics: analysis::trace::trace(&records), hardware: found.hardware })
+    let metrics = analysis::trace::trace(&records);
+    let TraceRecords { modelled, .. } = records;
+    Ok(Summary { metrics, hardware: found.hardware, placed, modelled })
 }
 
 /// One trace of our own, read.

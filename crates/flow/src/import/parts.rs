@@ -38,11 +38,11 @@ pub(crate) struct Parts {
     /// Timelines with the files they are from.
     pub(super) timelines: Vec<(String, Timeline)>,
     /// What was counted, launch by launch.
-    pub(super) counted: Vec<Counted>,
+    pub(crate) counted: Vec<Counted>,
     /// Kernels as `nsys stats` sums them up.
     pub(super) listed: Vec<ListedKernel>,
     /// Counters of files without a timeline.
-    pub(super) quality: Vec<QualityCounter>,
+    pub(crate) quality: Vec<QualityCounter>,
     /// Why the run is partial.
     pub(crate) missing: Vec<String>,
 }
@@ -132,7 +132,7 @@ fn apart(one: &Timeline, other: &Timeline) -> Option<String> {
 }
 
 /// Why a log of Nsight Compute has no page, in our own words: the tool's may name files of the machine it ran on.
-pub(super) fn nothing(reason: NothingReason) -> &'static str {
+pub(crate) fn nothing(reason: NothingReason) -> &'static str {
     match reason {
         NothingReason::CountersForbidden => {
             "nothing was profiled: the user may not read hardware counters (ERR_NVGPUCTRPERM)"

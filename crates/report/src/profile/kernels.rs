@@ -17,6 +17,14 @@ const FEW: usize = 20;
 
 /// The kernels as Markdown.
 pub fn kernels_markdown(metrics: &Metrics) -> String {
+    let mut page = timeline(metrics);
+    counters(&mut page, metrics);
+    full_names(&mut page, metrics);
+    page.finish()
+}
+
+/// What the timeline shows: kernels by time and by family, copies and fills.
+pub(crate) fn timeline(metrics: &Metrics) -> Page {
     let mut page = Page::new(&format!("Kernels of {} on {}", prose(model(metrics)), prose(&device(metrics))));
     if metrics.kernels.is_empty() {
         page.paragraph("No kernel was recorded.");
@@ -27,9 +35,7 @@ pub fn kernels_markdown(metrics: &Metrics) -> String {
         families(&mut page, metrics);
     }
     copies(&mut page, metrics);
-    counters(&mut page, metrics);
-    full_names(&mut page, metrics);
-    page.finish()
+    page
 }
 
 fn introduction(metrics: &Metrics) -> String {
@@ -50,7 +56,7 @@ fn introduction(metrics: &Metrics) -> String {
 }
 
 /// The first kernels, with their share and stage. The report shows a few of them too.
-pub(super) fn by_time(metrics: &Metrics, rows: usize) -> Table<8> {
+pub(crate) fn by_time(metrics: &Metrics, rows: usize) -> Table<10> {
     let time = all(metrics);
     let mut table = Table::new([
         Column::text("kernel"),
@@ -61,6 +67,8 @@ pub(super) fn by_time(metrics: &Metrics, rows: usize) -> Table<8> {
         Column::number("of time"),
         Column::number("calls"),
         Column::number("mean ms"),
+        Column::number("min ms"),
+        Column::number("max ms"),
     ]);
     for kernel in metrics.kernels.iter().take(rows) {
         table.row([
@@ -72,6 +80,8 @@ pub(super) fn by_time(metrics: &Metrics, rows: usize) -> Table<8> {
             percent(share(kernel.total_ns.get() as f64, time.get() as f64)),
             grouped(kernel.calls),
             mean(kernel.total_ns, kernel.calls),
+            milliseconds(kernel.min_ns),
+            milliseconds(kernel.max_ns),
         ]);
     }
     table
@@ -161,7 +171,7 @@ fn counter_cells(row: &CounterSummary) -> [String; 7] {
 }
 
 /// What the short names of the first table stand for, where they leave something out.
-fn full_names(page: &mut Page, metrics: &Metrics) {
+pub(crate) fn full_names(page: &mut Page, metrics: &Metrics) {
     let shortened = |kernel: &&KernelSummary| kernel.name != kernel.short_name;
     let mut names: Vec<_> = metrics.kernels.iter().take(ROWS).filter(shortened).collect();
     names.sort_by_key(|kernel| (&kernel.short_name, &kernel.name));
@@ -179,7 +189,7 @@ fn all(metrics: &Metrics) -> Nanos {
 }
 
 /// Milliseconds to the nanosecond, so that rows add up to what the source says.
-fn milliseconds(time: Nanos) -> String {
+pub(crate) fn milliseconds(time: Nanos) -> String {
     let (whole, rest) = (time.get().unsigned_abs() / 1_000_000, time.get().unsigned_abs() % 1_000_000);
     format!("{}.{rest:06}", grouped(whole))
 }

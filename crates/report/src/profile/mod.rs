@@ -7,16 +7,16 @@ mod assumptions;
 mod command;
 mod import_terminal;
 mod imported;
-mod kernels;
+pub(crate) mod kernels;
 mod lost;
 mod operators;
 pub(crate) mod page;
-mod phrase;
+pub(crate) mod phrase;
 mod recorded;
 mod report;
 #[cfg(test)]
 mod sample;
-mod stakeholder;
+pub(crate) mod stakeholder;
 mod terminal;
 
 pub use assumptions::{Assumptions, Setting, assumptions_markdown};

@@ -6,22 +6,22 @@ use crate::markdown::{code, prose};
 use crate::number::{UNKNOWN, count, milliseconds, percent, share};
 
 /// A measured time, or a dash.
-pub(super) fn time(time: Option<Nanos>) -> String {
+pub(crate) fn time(time: Option<Nanos>) -> String {
     time.map_or(UNKNOWN.to_owned(), |time| time.to_string())
 }
 
 /// Anything that may be unknown, or a dash.
-pub(super) fn known(value: Option<impl ToString>) -> String {
+pub(crate) fn known(value: Option<impl ToString>) -> String {
     value.map_or(UNKNOWN.to_owned(), |value| value.to_string())
 }
 
 /// The model, or that it is unknown.
-pub(super) fn model(metrics: &Metrics) -> &str {
+pub(crate) fn model(metrics: &Metrics) -> &str {
     metrics.run.model.as_deref().unwrap_or("an unnamed model")
 }
 
 /// The device of the run, by the name its driver reports.
-pub(super) fn device(metrics: &Metrics) -> String {
+pub(crate) fn device(metrics: &Metrics) -> String {
     let id = metrics.run.device.as_ref();
     let found = metrics.devices.iter().find(|device| Some(&device.id) == id);
     match (found, id) {
@@ -32,12 +32,12 @@ pub(super) fn device(metrics: &Metrics) -> String {
 }
 
 /// Where a run that another tool made was read from; absent for a run of our own, even where a pass of it was recorded.
-pub(super) fn imported_facts(metrics: &Metrics) -> Option<&TraceFacts> {
-    metrics.trace.as_ref().filter(|facts| facts.traced_pass.is_none())
+pub(crate) fn imported_facts(metrics: &Metrics) -> Option<&TraceFacts> {
+    metrics.trace.as_ref().filter(|facts| facts.traced_pass.is_none() && !facts.recorded_here)
 }
 
 /// What was run how often: `2 inputs x 3 repeats x 1 epoch`.
-pub(super) fn extent(metrics: &Metrics) -> String {
+pub(crate) fn extent(metrics: &Metrics) -> String {
     if let Some(facts) = imported_facts(metrics) {
         return format!("by another tool, read from {}", count(facts.sources.len() as u64, "file"));
     }
@@ -50,30 +50,30 @@ pub(super) fn extent(metrics: &Metrics) -> String {
 }
 
 /// One stage of the run.
-pub(super) fn stage(metrics: &Metrics, name: Stage) -> Option<&StageSummary> {
+pub(crate) fn stage(metrics: &Metrics, name: Stage) -> Option<&StageSummary> {
     metrics.stages.iter().find(|stage| stage.name == name)
 }
 
 /// Median time of a forward pass, for networks that generate no tokens; absent for the others, and where none ran.
-pub(super) fn forward_pass(metrics: &Metrics) -> Option<String> {
+pub(crate) fn forward_pass(metrics: &Metrics) -> Option<String> {
     let generates = metrics.inputs.iter().any(|input| input.generated_tokens > 0);
     let prefill = metrics.aggregates.stage_ms.get(&Stage::Prefill);
     prefill.filter(|_| !generates && !metrics.inputs.is_empty()).map(|found| milliseconds(found.median))
 }
 
 /// How much of the run a stage is.
-pub(super) fn share_of_run(metrics: &Metrics, stage: &StageSummary) -> Option<f64> {
+pub(crate) fn share_of_run(metrics: &Metrics, stage: &StageSummary) -> Option<f64> {
     share(stage.wall_ns?.get() as f64, metrics.totals.wall_ns?.get() as f64)
 }
 
 /// How much of a time its devices worked; busy times of several devices are summed, so there are as many times.
-pub(super) fn busy_share(metrics: &Metrics, busy: Option<Nanos>, wall: Option<Nanos>) -> Option<f64> {
+pub(crate) fn busy_share(metrics: &Metrics, busy: Option<Nanos>, wall: Option<Nanos>) -> Option<f64> {
     let devices = metrics.devices.len().max(1) as f64;
     share(busy?.get() as f64, wall?.get() as f64 * devices)
 }
 
 /// Nested stages further to the right.
-pub(super) fn indented(stage: Stage) -> String {
+pub(crate) fn indented(stage: Stage) -> String {
     let mut depth = 0;
     let mut around = stage.parent();
     while let Some(parent) = around {
@@ -84,12 +84,12 @@ pub(super) fn indented(stage: Stage) -> String {
 }
 
 /// `a > b` for a stage nested in another, for Markdown, which drops leading spaces.
-pub(super) fn nested(stage: Stage) -> String {
+pub(crate) fn nested(stage: Stage) -> String {
     stage.parent().map_or(stage.to_string(), |parent| format!("{parent} > {stage}"))
 }
 
 /// What acting on a finding saves, in words; absent where the run does not tell.
-pub(super) fn saving(finding: &Finding, metrics: &Metrics) -> Option<String> {
+pub(crate) fn saving(finding: &Finding, metrics: &Metrics) -> Option<String> {
     let saves = finding.saves_ns?;
     let mut text = format!("{} of the run, {saves}", percent(finding.saves_share));
     if let Some(wall) = metrics.totals.wall_ns {
@@ -103,12 +103,12 @@ pub(super) fn saving(finding: &Finding, metrics: &Metrics) -> Option<String> {
 }
 
 /// A finding's place: its stage, or the whole run.
-pub(super) fn place(finding: &Finding) -> String {
+pub(crate) fn place(finding: &Finding) -> String {
     finding.stage.map_or("whole run".to_owned(), |stage| stage.to_string())
 }
 
 /// The machine and its software, line by line. What is not known is left out.
-pub(super) fn environment(metrics: &Metrics, environment: &Environment) -> Vec<String> {
+pub(crate) fn environment(metrics: &Metrics, environment: &Environment) -> Vec<String> {
     let mut lines = Vec::new();
     if let Some(facts) = imported_facts(metrics) {
         return traced(metrics, facts, &environment.tool_version);
@@ -160,7 +160,7 @@ fn traced(metrics: &Metrics, facts: &TraceFacts, tool_version: &str) -> Vec<Stri
 }
 
 /// What the instruments cost, in a sentence.
-pub(super) fn overhead(metrics: &Metrics) -> String {
+pub(crate) fn overhead(metrics: &Metrics) -> String {
     let overhead = &metrics.overhead;
     let (Some(share), Some(with), Some(without)) = (overhead.share, overhead.profiled_ns, overhead.baseline_ns) else {
         return "What the instruments cost is not known.".to_owned();
@@ -170,7 +170,7 @@ pub(super) fn overhead(metrics: &Metrics) -> String {
 }
 
 /// How much something matters.
-pub(super) fn severity(severity: Severity) -> &'static str {
+pub(crate) fn severity(severity: Severity) -> &'static str {
     match severity {
         Severity::Info => "info",
         Severity::Warning => "warning",
@@ -179,7 +179,7 @@ pub(super) fn severity(severity: Severity) -> &'static str {
 }
 
 /// Evidence, advice or a remedy: prose in which backticks set names apart.
-pub(super) fn sentence(text: &str) -> String {
+pub(crate) fn sentence(text: &str) -> String {
     let part = |(index, part): (usize, &str)| if index % 2 == 1 { code(part) } else { prose(part) };
     text.split('`').enumerate().map(part).collect()
 }

@@ -22,6 +22,11 @@ const CLEARLY: f64 = 2.0;
 
 /// The summary as Markdown.
 pub fn stakeholder_markdown(metrics: &Metrics, found: &Environment) -> String {
+    with_sections(metrics, found, |_| {})
+}
+
+/// The same, with sections of another page between the kernels and what follows from them.
+pub(crate) fn with_sections(metrics: &Metrics, found: &Environment, more: impl FnOnce(&mut Page)) -> String {
     let mut page = Page::new(&format!("What {} takes on {}", prose(model(metrics)), prose(&device(metrics))));
     page.heading("Environment");
     page.list(environment(metrics, found));
@@ -34,6 +39,7 @@ pub fn stakeholder_markdown(metrics: &Metrics, found: &Environment) -> String {
     }
     imported::top_operators(&mut page, metrics);
     imported::top_kernels(&mut page, metrics);
+    more(&mut page);
     lost::lost_time(&mut page, metrics);
     recommendations(&mut page, metrics);
     limits(&mut page, metrics);

@@ -1,0 +1,108 @@
+//! The files of a deep run besides what the tools leave.
+
+use collect::run::RunFolder;
+use report::profile::Setting;
+use types::{Environment, Hardware, InputSet, KernelReport, Metrics, PassRecord, SchemaTag};
+
+use super::error::DeepError;
+use super::plan;
+use super::request::DeepRequest;
+use super::tools::Tools;
+use crate::analyze;
+use crate::import;
+use crate::model::AboutModel;
+
+/// What the run is about.
+pub(super) struct About<'a> {
+    pub(super) request: &'a DeepRequest,
+    pub(super) hardware: Option<&'a Hardware>,
+}
+
+/// What is known before anything runs.
+pub(super) fn prepare(
+    folder: &mut RunFolder,
+    request: &DeepRequest,
+    tools: &Tools,
+    config_yaml: &str,
+) -> Result<(), DeepError> {
+    folder.write_file("config.yaml", config_yaml.as_bytes())?;
+    folder.write_json("env.json", &tools.environment)?;
+    folder.write_json("plan.json", &plan::of(request, tools))?;
+    // What a command reads is not known; what is known of it is its command line, in plan.json.
+    let inputs = InputSet {
+        schema: SchemaTag::new(),
+        dataset_root: request.target.description(),
+        subset_filelist: None,
+        count: 0,
+        images: Vec::new(),
+        prompts: Vec::new(),
+    };
+    folder.write_file("inputs.yaml", report::yaml(&inputs)?.as_bytes())?;
+    folder.end_step("prepare")?;
+    Ok(())
+}
+
+/// Passes that a run which goes on has made before.
+pub(super) fn earlier_passes(folder: &RunFolder) -> Vec<PassRecord> {
+    let text = std::fs::read(folder.path().join("kernels.json")).unwrap_or_default();
+    serde_json::from_slice::<KernelReport>(&text).map(|report| report.passes).unwrap_or_default()
+}
+
+/// Keeps what is known of the passes so far.
+pub(super) fn write_passes(folder: &mut RunFolder, report: &KernelReport) -> Result<(), DeepError> {
+    Ok(folder.write_json("kernels.json", report)?)
+}
+
+/// Pages for people.
+pub(super) fn write(
+    folder: &mut RunFolder,
+    metrics: &Metrics,
+    kernels: &KernelReport,
+    environment: &Environment,
+    subject: &About<'_>,
+) -> Result<(), DeepError> {
+    let About { request, hardware } = subject;
+    folder.write_file("kernels.md", report::deep::kernels_markdown(metrics, kernels).as_bytes())?;
+    folder.write_file("report.md", report::profile::report_markdown(metrics, environment).as_bytes())?;
+    folder.write_file("operators.md", report::profile::operators_markdown(metrics).as_bytes())?;
+    let summary = report::deep::stakeholder_markdown(metrics, kernels, environment);
+    folder.write_file("stakeholder_summary.md", summary.as_bytes())?;
+    let mut assumptions = import::assumptions(metrics, *hardware);
+    let control = |control: &Option<String>| control.clone().unwrap_or_else(|| "not used".to_owned());
+    assumptions.profiling.extend([
+        Setting::new("clock control of ncu", control(&kernels.counters.clock_control)),
+        Setting::new("cache control of ncu", control(&kernels.counters.cache_control)),
+        Setting::new("stages whose kernels are sampled", list(request.stages.iter())),
+        Setting::new("kernels of each stage", request.top_kernels),
+    ]);
+    folder.write_file("assumptions.md", report::profile::assumptions_markdown(&assumptions).as_bytes())?;
+    write_model(folder, metrics, subject)
+}
+
+fn list(items: impl Iterator<Item = impl ToString>) -> String {
+    items.map(|item| item.to_string()).collect::<Vec<_>>().join(", ")
+}
+
+/// The analytic model, where model, workload and device are known.
+fn write_model(folder: &mut RunFolder, metrics: &Metrics, subject: &About<'_>) -> Result<(), DeepError> {
+    let workload = metrics.trace.as_ref().and_then(|facts| facts.workload.as_ref()?.workload.as_ref());
+    let (Some(model), Some(workload), Some(hardware)) = (&subject.request.subject.model, workload, subject.hardware)
+    else {
+        return Ok(());
+    };
+    let about = AboutModel {
+        id: &model.id,
+        config_path: &model.config_path,
+        config: &model.config,
+        revision: model.revision.as_deref(),
+        notes: &model.notes,
+    };
+    let devices = std::slice::from_ref(hardware);
+    let version = env!("CARGO_PKG_VERSION");
+    // The device may lack a rate the model needs; then there is no analytic model, and the reports say so.
+    if let Ok(analysis) = analyze::lay_out(about, &model.network, workload, devices, None, version) {
+        let written = analyze::write(folder, &analysis);
+        written.map_err(|error| DeepError::Preset { key: "static_analysis".to_owned(), reason: error.to_string() })?;
+    }
+    Ok(())
+}

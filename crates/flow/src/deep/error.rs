@@ -1,0 +1,138 @@
+//! Why there is no deep run.
+
+use collect::tool::Complaint;
+use types::Bytes;
+
+use crate::CollectError;
+use crate::hardware::DeviceError;
+use crate::import::ImportError;
+
+/// Why there is no deep run.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum DeepError {
+    /// Nothing here can be profiled.
+    #[error("there is no NVIDIA GPU to profile: {problem}")]
+    NoGpu {
+        /// What was found instead.
+        problem: String,
+    },
+    /// Nothing here can record a timeline.
+    #[error("nothing here can record a timeline: {found}")]
+    NoCollector {
+        /// What was found.
+        found: String,
+        /// What to do.
+        next_step: String,
+    },
+    /// The configuration of a tool says something it does not understand.
+    #[error("{key}: {reason}")]
+    Preset {
+        /// The key.
+        key: String,
+        /// What is wrong.
+        reason: String,
+    },
+    /// The program does not run by itself.
+    #[error("the program does not run by itself: it {how}{said}")]
+    Baseline {
+        /// How it ended.
+        how: String,
+        /// What it said last, framed.
+        said: String,
+    },
+    /// The timeline could not be recorded.
+    #[error("the timeline was not recorded: {what}{said}")]
+    Timeline {
+        /// What went wrong.
+        what: String,
+        /// What the tool said last, framed.
+        said: String,
+        /// What it complained about, where its words are known.
+        complaint: Option<Complaint>,
+    },
+    /// The timeline has no kernel.
+    #[error("the timeline has no kernel: the program did not use the GPU, or in a process that was not followed")]
+    NoKernels,
+    /// A trace grew beyond its bound.
+    #[error("the trace reached {size} and was stopped; {most} are allowed")]
+    TooLarge {
+        /// How large it was.
+        size: Bytes,
+        /// What is allowed.
+        most: Bytes,
+    },
+    /// The user stopped it.
+    #[error("stopped in pass `{pass}`")]
+    Interrupted {
+        /// The pass.
+        pass: String,
+        /// The run.
+        run: String,
+    },
+    /// A run that cannot go on.
+    #[error("run {run} cannot go on: {reason}")]
+    NotResumable {
+        /// The run.
+        run: String,
+        /// Why not.
+        reason: String,
+    },
+    /// Reading or analysing what was recorded.
+    #[error(transparent)]
+    Import(#[from] ImportError),
+    /// The device that was named.
+    #[error(transparent)]
+    Device(#[from] DeviceError),
+    /// The run folder, or a child.
+    #[error(transparent)]
+    Collect(#[from] CollectError),
+    /// A document could not be written down.
+    #[error(transparent)]
+    Report(#[from] report::ReportError),
+    /// Metering.
+    #[error(transparent)]
+    Meter(#[from] meter::MeterError),
+}
+
+impl DeepError {
+    /// The next step, where there is one that the message does not already say.
+    pub fn hint(&self) -> Option<String> {
+        match self {
+            Self::NoGpu { .. } => Some(
+                "`llm-perf doctor` says what is missing; `llm-perf profile` measures on the processor, and `llm-perf import` \
+                 reads a trace of another machine"
+                    .to_owned(),
+            ),
+            Self::NoCollector { next_step, .. } => Some(next_step.clone()),
+            Self::Preset { .. } => Some("`llm-perf config` shows the resolved configuration".to_owned()),
+            Self::Baseline { .. } => Some("run it without llm-perf first; all it said is in logs/".to_owned()),
+            Self::Timeline { complaint, .. } => {
+                Some(complaint.map_or("all the tool said is in logs/", Complaint::hint).to_owned())
+            }
+            Self::NoKernels => Some("check that the program runs on the GPU; nsys follows its children too".to_owned()),
+            Self::TooLarge { .. } => Some(
+                "record less: `--mode light`, fewer repeats of the program, a capture range \
+                 (pipeline.nsys.nsys_cli.capture_range=nvtx), or a larger `--largest-trace`"
+                    .to_owned(),
+            ),
+            Self::Interrupted { run, .. } => Some(format!("`llm-perf deep --resume {run}` goes on from there")),
+            Self::NotResumable { .. } => Some("start a new one".to_owned()),
+            Self::Import(error) => error.hint(),
+            Self::Device(error) => error.hint(),
+            Self::Collect(error) => error.hint(),
+            Self::Report(_) | Self::Meter(_) => None,
+        }
+    }
+
+    /// Whether the request was wrong, rather than the machine unable to serve it.
+    pub fn is_wrong_usage(&self) -> bool {
+        match self {
+            Self::Preset { .. } | Self::NotResumable { .. } | Self::Meter(_) => true,
+            Self::Import(error) => error.is_wrong_usage(),
+            Self::Device(error) => error.is_wrong_usage(),
+            Self::Collect(error) => error.is_wrong_usage(),
+            _ => false,
+        }
+    }
+}

@@ -1,0 +1,439 @@
+//! `deep`: a timeline first, then hardware counters of the kernels that matter in it, joined to stages and to the model.
+//!
+//! A run is a list of passes, each of which starts the program once: by itself, under Nsight Systems, and once for each
+//! stage under Nsight Compute. Every pass is a step of the run folder, so that what was collected survives whatever
+//! follows, and a run that was stopped goes on behind its last step.
+
+mod artifacts;
+mod error;
+mod passes;
+mod plan;
+mod request;
+mod tools;
+
+use std::path::PathBuf;
+
+use analysis::sampled::{Choice, CountedLaunch, choose, join, lay_beside};
+use analysis::trace::Counted;
+use collect::run::{Outcome, RunFolder, StoredRun};
+use collect::tool::Shortfall;
+use collect::tool::ncu::{ChipMetrics, known_metrics};
+use types::{
+    CounterFacts, DeepPlan, KernelReport, Metrics, Nanos, Origin, Overhead, PassRecord, QualityCounter, RunHeader,
+    SchemaTag, Stage,
+};
+
+use crate::RunRequest;
+use crate::hardware;
+use crate::import::{Subject, SubjectWorkload, Summary, read_trace, summarise};
+use crate::target::TargetKind;
+
+pub use collect::tool::ncu::Preset as NcuPreset;
+pub use collect::tool::nsys::Preset as NsysPreset;
+pub use error::DeepError;
+pub use plan::plan;
+pub use request::{Collector, DeepRequest, Mode};
+
+use tools::Tools;
+
+/// Folders whose unlisted files a stopped step has left.
+const SCRATCH: [&str; 4] = ["logs", "nsys", "ncu", "trace"];
+
+/// The outcome.
+#[derive(Debug)]
+pub struct Deep {
+    /// Everything measured, counted and derived.
+    pub metrics: Metrics,
+    /// Kernels with their counters.
+    pub kernels: KernelReport,
+    /// The run folder.
+    pub folder: PathBuf,
+    /// Why the run is partial; empty when it is not.
+    pub missing: Vec<String>,
+}
+
+/// The plan of a run that was stopped.
+pub fn stored_plan(run: &StoredRun) -> Result<DeepPlan, DeepError> {
+    let name = run.path().display().to_string();
+    let refuse = |reason: String| DeepError::NotResumable { run: name.clone(), reason };
+    if run.manifest().verb != "deep" {
+        return Err(refuse(format!("it was made by `{}`", run.manifest().verb)));
+    }
+    let text = std::fs::read(run.path().join("plan.json")).map_err(|error| refuse(format!("plan.json: {error}")))?;
+    serde_json::from_slice(&text).map_err(|error| refuse(format!("plan.json: {error}")))
+}
+
+/// Makes a run. What can fail cheaply fails before the folder is made; after that an error leaves a folder that says so
+/// and holds what was collected.
+pub fn deep(
+    request: &DeepRequest,
+    run: RunRequest,
+    config_yaml: &str,
+    progress: &mut dyn FnMut(&str),
+) -> Result<Deep, DeepError> {
+    let named = named_hardware(request)?;
+    name_filter(&request.ncu.ncu_cli.kernel_exclude)?;
+    progress("looking at the machine");
+    let tools = Tools::find(request)?;
+    let run = RunRequest {
+        model: request.subject.model.as_ref().map(|model| model.id.clone()),
+        device: Some("cuda:0".to_owned()),
+        ..run
+    };
+    let mut folder = RunFolder::create(run)?;
+    let prepared = artifacts::prepare(&mut folder, request, &tools, config_yaml);
+    ended(folder, prepared, |folder| filled(folder, request, &tools, named.as_ref(), progress))
+}
+
+/// Goes on with a run that was stopped, behind its last finished pass.
+pub fn resume(request: &DeepRequest, run: &StoredRun, progress: &mut dyn FnMut(&str)) -> Result<Deep, DeepError> {
+    let named = named_hardware(request)?;
+    name_filter(&request.ncu.ncu_cli.kernel_exclude)?;
+    progress("looking at the machine");
+    let tools = Tools::find(request)?;
+    let folder = RunFolder::resume(run, &SCRATCH)?;
+    ended(folder, Ok(()), |folder| filled(folder, request, &tools, named.as_ref(), progress))
+}
+
+fn named_hardware(request: &DeepRequest) -> Result<Option<types::Hardware>, DeepError> {
+    let subject = &request.subject;
+    let find = |name: &str| hardware::find(subject.config_dir.as_deref(), name);
+    Ok(subject.hardware.as_deref().map(find).transpose()?)
+}
+
+/// Ends the run as what came of it.
+fn ended(
+    mut folder: RunFolder,
+    prepared: Result<(), DeepError>,
+    fill: impl FnOnce(&mut RunFolder) -> Result<(Metrics, KernelReport, Vec<String>), DeepError>,
+) -> Result<Deep, DeepError> {
+    let path = folder.path().to_owned();
+    match prepared.and_then(|()| fill(&mut folder)) {
+        Ok((metrics, kernels, missing)) => {
+            folder.finish(Outcome::from_missing(missing.clone()))?;
+            Ok(Deep { metrics, kernels, folder: path, missing })
+        }
+        Err(error) => {
+            // What was collected before is there and listed; what the folder says matters less than why it ended.
+            let reasons = vec![error.to_string()];
+            let has_timeline = folder.has_step("timeline");
+            let outcome = if has_timeline { Outcome::Partial(reasons) } else { Outcome::Failed(reasons) };
+            let _ = folder.finish(outcome);
+            Err(error)
+        }
+    }
+}
+
+/// What the passes so far have left.
+#[derive(Default)]
+struct Collected {
+    passes: Vec<PassRecord>,
+    launches: Vec<(Option<Stage>, Vec<CountedLaunch>)>,
+    counted: Vec<Counted>,
+    quality: Vec<QualityCounter>,
+    missing: Vec<String>,
+    lacking: Vec<String>,
+}
+
+fn filled(
+    folder: &mut RunFolder,
+    request: &DeepRequest,
+    tools: &Tools,
+    named: Option<&types::Hardware>,
+    progress: &mut dyn FnMut(&str),
+) -> Result<(Metrics, KernelReport, Vec<String>), DeepError> {
+    // A run that goes on knows its earlier passes from what it wrote down.
+    let mut all = Collected { passes: artifacts::earlier_passes(folder), ..Collected::default() };
+    if !folder.has_step("baseline") {
+        progress("running the program by itself");
+        let record = passes::baseline(folder, request)?;
+        all.add(record);
+        artifacts::write_passes(folder, &empty_report(folder, request, &all))?;
+        folder.end_step("baseline")?;
+    }
+    if !folder.has_step("timeline") {
+        progress("recording the timeline");
+        let (record, missing) = passes::timeline(folder, request, tools, progress)?;
+        all.add(record);
+        all.missing.extend(missing);
+        artifacts::write_passes(folder, &empty_report(folder, request, &all))?;
+        folder.end_step("timeline")?;
+    }
+    progress("reading the timeline");
+    let (first, _) = analysed(folder, request, named, &[], &[], progress)?;
+    if first.metrics.kernels.is_empty() {
+        return Err(DeepError::NoKernels);
+    }
+    let leave_out = name_filter(&request.ncu.ncu_cli.kernel_exclude)?;
+    let choices: Vec<Choice> = match first.placed.as_slice() {
+        [only] => choose(&only.timeline, &only.attribution, &request.stages, request.top_kernels as usize, &|name| {
+            leave_out.iter().any(|pattern| pattern.is_match(name))
+        }),
+        _ => Vec::new(),
+    };
+    folder.write_json("metrics.json", &with_overhead(first.metrics.clone(), &all))?;
+    folder.end_step("kernels")?;
+    count(folder, request, tools, &choices, &mut all, progress)?;
+    progress("joining counters, timeline and model");
+    let (found, missing) = analysed(folder, request, named, &all.counted, &all.quality, progress)?;
+    all.missing.extend(missing);
+    report(folder, request, tools, found, &choices, all)
+}
+
+/// Reads the counters of every choice, or says why there are none.
+fn count(
+    folder: &mut RunFolder,
+    request: &DeepRequest,
+    tools: &Tools,
+    choices: &[Choice],
+    all: &mut Collected,
+    progress: &mut dyn FnMut(&str),
+) -> Result<(), DeepError> {
+    if !request.ncu.enabled {
+        return Ok(());
+    }
+    let tool = match &tools.ncu {
+        Ok(tool) => tool,
+        Err(Shortfall { found, next_step, .. }) => {
+            all.missing.push(format!("hardware counters: {found}; {next_step}"));
+            return Ok(());
+        }
+    };
+    let chip = chip(request, tools, all, progress);
+    for choice in choices {
+        let step = plan::counters(choice.stage);
+        let pass = if folder.has_step(&step) {
+            passes::read_counters(folder, choice.stage)?
+        } else {
+            let stage = choice.stage.map_or("the run", Stage::name);
+            progress(&format!("counting {} kernels of {stage}", choice.kernels.len()));
+            passes::counters(folder, request, tool, chip.as_ref(), choice, progress)?
+        };
+        if let Some(record) = pass.record {
+            all.add(record);
+        }
+        all.counted.extend(pass.counted);
+        all.quality.extend(pass.quality);
+        all.launches.push((choice.stage, pass.launches));
+        let everywhere = match pass.missing {
+            Some((why, everywhere)) => {
+                all.missing.push(why);
+                everywhere
+            }
+            None => {
+                artifacts::write_passes(folder, &empty_report(folder, request, all))?;
+                if !folder.has_step(&step) {
+                    folder.end_step(&step)?;
+                }
+                false
+            }
+        };
+        if everywhere {
+            break;
+        }
+    }
+    Ok(())
+}
+
+/// The metrics of the chip; without the list everything is asked for.
+fn chip(
+    request: &DeepRequest,
+    tools: &Tools,
+    all: &mut Collected,
+    progress: &mut dyn FnMut(&str),
+) -> Option<ChipMetrics> {
+    let tool = tools.ncu.as_ref().ok()?;
+    progress("asking which counters the chip has");
+    let chip = known_metrics(tool, &tools.gpu).ok().filter(|chip| !chip.is_empty())?;
+    (_, all.lacking) = chip.split(&request.ncu.ncu_cli.metrics);
+    Some(chip)
+}
+
+/// Reads the timeline and makes metrics of it and of what was counted.
+fn analysed(
+    folder: &RunFolder,
+    request: &DeepRequest,
+    named: Option<&types::Hardware>,
+    counted: &[Counted],
+    quality: &[QualityCounter],
+    progress: &mut dyn FnMut(&str),
+) -> Result<(Summary, Vec<String>), DeepError> {
+    let (mut parts, file) = read_trace(&folder.path().join(passes::DATABASE), passes::DATABASE)?;
+    parts.counted = counted.to_vec();
+    parts.quality.extend(quality.iter().cloned());
+    let missing = parts.missing.clone();
+    let RunHeader { id, engine, weights, .. } = header(folder, request);
+    let subject = Subject {
+        run_id: &id,
+        engine: Some(engine),
+        weights,
+        model: request.subject.model.as_ref(),
+        workload: SubjectWorkload::Found(&request.subject.workload),
+        named,
+        config_dir: request.subject.config_dir.as_deref(),
+        plain: None,
+    };
+    let mut summary = summarise(&subject, parts, vec![file], progress)?;
+    if let Some(facts) = &mut summary.metrics.trace {
+        facts.recorded_here = true;
+    }
+    Ok((summary, missing))
+}
+
+fn header(folder: &RunFolder, request: &DeepRequest) -> RunHeader {
+    let engine = match request.target.kind() {
+        TargetKind::Workload(engine) => engine.name(),
+        TargetKind::Command => "command",
+    };
+    RunHeader {
+        id: folder.id().to_owned(),
+        engine: engine.to_owned(),
+        model: request.subject.model.as_ref().map(|model| model.id.clone()),
+        device: None,
+        weights: None,
+    }
+}
+
+fn report(
+    folder: &mut RunFolder,
+    request: &DeepRequest,
+    tools: &Tools,
+    found: Summary,
+    choices: &[Choice],
+    all: Collected,
+) -> Result<(Metrics, KernelReport, Vec<String>), DeepError> {
+    let Summary { metrics, placed, modelled, hardware } = found;
+    let mut metrics = with_overhead(metrics, &all);
+    let mut sampled = Vec::new();
+    let mut quality = Vec::new();
+    for choice in choices {
+        let of_stage = all.launches.iter().filter(|(stage, _)| *stage == choice.stage);
+        let launches: Vec<CountedLaunch> = of_stage.flat_map(|(_, launches)| launches.iter().cloned()).collect();
+        let joined = join(choice, &launches, hardware.as_ref());
+        sampled.extend(joined.kernels);
+        quality.extend(joined.quality);
+    }
+    if let ([only], Some(model)) = (placed.as_slice(), &modelled) {
+        lay_beside(&mut sampled, &only.timeline, &only.attribution, model);
+    }
+    metrics.quality.extend(quality.iter().cloned());
+    let counters = facts(request, tools, &all);
+    let kernels = KernelReport {
+        schema: SchemaTag::new(),
+        run: metrics.run.clone(),
+        devices: metrics.devices.clone(),
+        passes: all.passes,
+        kernels: metrics.kernels.clone(),
+        counters,
+        sampled,
+        quality,
+    };
+    let reasons = all.missing;
+    folder.write_json("metrics.json", &metrics)?;
+    folder.write_json("kernels.json", &kernels)?;
+    let about = artifacts::About { request, hardware: hardware.as_ref() };
+    artifacts::write(folder, &metrics, &kernels, &tools.environment, &about)?;
+    folder.end_step("report")?;
+    Ok((metrics, kernels, reasons))
+}
+
+fn facts(request: &DeepRequest, tools: &Tools, all: &Collected) -> CounterFacts {
+    let any = all.launches.iter().any(|(_, launches)| !launches.is_empty());
+    let options = &request.ncu.ncu_cli;
+    let word = |value: serde_json::Result<serde_json::Value>| value.ok()?.as_str().map(str::to_owned);
+    let tool = tools.ncu.as_ref().ok().filter(|_| any);
+    CounterFacts {
+        origin: if any { Origin::Counted } else { Origin::Modelled },
+        tool: tool.map(|tool| format!("ncu {}", tool.version.as_deref().unwrap_or("of an unknown version"))),
+        clock_control: word(serde_json::to_value(options.clock_control)).filter(|_| any),
+        cache_control: word(serde_json::to_value(options.cache_control)).filter(|_| any),
+        launches_asked: options.launch_count.filter(|_| any),
+        lacking: all.lacking.clone(),
+        left_out: request.mode.left_out(),
+        missing: all.missing.clone(),
+    }
+}
+
+/// What is known before kernels are: the passes.
+fn empty_report(folder: &RunFolder, request: &DeepRequest, all: &Collected) -> KernelReport {
+    KernelReport {
+        schema: SchemaTag::new(),
+        run: header(folder, request),
+        devices: Vec::new(),
+        passes: all.passes.clone(),
+        kernels: Vec::new(),
+        counters: CounterFacts {
+            origin: Origin::Modelled,
+            tool: None,
+            clock_control: None,
+            cache_control: None,
+            launches_asked: None,
+            lacking: Vec::new(),
+            left_out: request.mode.left_out(),
+            missing: vec!["the run has not got there yet".to_owned()],
+        },
+        sampled: Vec::new(),
+        quality: Vec::new(),
+    }
+}
+
+impl Collected {
+    /// Takes a pass in, with its overhead over the plain program: over its stages where both say, else as a whole.
+    fn add(&mut self, mut record: PassRecord) {
+        if let Some(baseline) = self.passes.iter().find(|pass| pass.name == "baseline") {
+            let sum = |pass: &PassRecord| -> Option<Nanos> {
+                let top = pass.stage_wall_ns.iter().filter(|(stage, _)| stage.parent().is_none());
+                let times: Vec<Nanos> = top.map(|(_, time)| *time).collect();
+                (!times.is_empty()).then(|| times.into_iter().sum())
+            };
+            let (times, what) = match (sum(baseline), sum(&record)) {
+                (Some(plain), Some(with)) => ((plain, with), "stages"),
+                _ => ((baseline.wall_ns, record.wall_ns), "process"),
+            };
+            let (plain, with) = (times.0.get() as f64, times.1.get() as f64);
+            record.overhead = (plain > 0.0).then(|| with / plain - 1.0);
+            record.overhead_of = Some(what.to_owned());
+        }
+        self.passes.retain(|pass| pass.name != record.name);
+        self.passes.push(record);
+    }
+}
+
+/// The cost of the timeline pass, where it was measured.
+fn with_overhead(mut metrics: Metrics, all: &Collected) -> Metrics {
+    let of = |name: &str| all.passes.iter().find(|pass| pass.name == name);
+    if let (Some(baseline), Some(timeline)) = (of("baseline"), of("timeline")) {
+        let sum = |pass: &PassRecord| -> Nanos {
+            let top = pass.stage_wall_ns.iter().filter(|(stage, _)| stage.parent().is_none());
+            top.map(|(_, time)| *time).sum()
+        };
+        let stages = timeline.overhead_of.as_deref() == Some("stages");
+        let time = |pass: &PassRecord| if stages { sum(pass) } else { pass.wall_ns };
+        metrics.overhead =
+            Overhead { baseline_ns: Some(time(baseline)), profiled_ns: Some(time(timeline)), share: timeline.overhead };
+    }
+    metrics
+}
+
+/// Names of kernels, exact or `regex:PATTERN`.
+fn name_filter(names: &[String]) -> Result<Vec<regex::Regex>, DeepError> {
+    let pattern = |name: &String| {
+        let text = match name.strip_prefix("regex:") {
+            Some(pattern) => pattern.to_owned(),
+            None => format!("^{}$", regex::escape(name)),
+        };
+        let key = "pipeline.ncu.ncu_cli.kernel_exclude".to_owned();
+        regex::Regex::new(&text).map_err(|error| DeepError::Preset { key, reason: error.to_string() })
+    };
+    names.iter().map(pattern).collect()
+}
+
+/// The plan in a few lines, for a terminal.
+pub fn plan_terminal(plan: &DeepPlan) -> String {
+    report::deep::plan_terminal(plan)
+}
+
+/// The run in a few lines, for a terminal.
+pub fn terminal(metrics: &Metrics, kernels: &KernelReport) -> String {
+    report::deep::terminal(metrics, kernels)
+}

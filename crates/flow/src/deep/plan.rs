@@ -1,0 +1,106 @@
+//! The passes of a deep run, told before they are made.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+use collect::tool::{Command, ncu};
+use types::{DeepPlan, PlannedPass, SchemaTag, Stage};
+
+use super::error::DeepError;
+use super::request::DeepRequest;
+use super::tools::Tools;
+use crate::target::{TargetKind, command_line};
+
+/// What a deep run will do here. Nothing is started and nothing is written.
+pub fn plan(request: &DeepRequest) -> Result<DeepPlan, DeepError> {
+    Ok(of(request, &Tools::find(request)?))
+}
+
+pub(super) fn of(request: &DeepRequest, tools: &Tools) -> DeepPlan {
+    let target = words(request);
+    let folder = Path::new("RUN");
+    let capture = request.nsys.nsys_cli.capture(folder.join("nsys/timeline"));
+    let mut passes = vec![
+        pass("baseline", "the program by itself, for the time it takes", Some(baseline(request))),
+        pass(
+            "timeline",
+            "every kernel, copy and range, with Nsight Systems",
+            Some(capture.command(&tools.nsys, &target)),
+        ),
+    ];
+    let mut left_out = request.mode.left_out();
+    match (&tools.ncu, request.ncu.enabled) {
+        (Ok(ncu), true) => {
+            for stage in &request.stages {
+                let mut capture = request.ncu.ncu_cli.capture(folder.join(format!("ncu/{stage}")));
+                capture.filter_mode = ncu::launch_counting(ncu);
+                if capture.kernel_name.is_none() {
+                    capture.kernel_name = Some("KERNELS-OF-THE-TIMELINE".to_owned());
+                }
+                if capture.nvtx_include.is_empty() {
+                    capture.nvtx_include = vec!["RANGE-OF-THE-STAGE".to_owned()];
+                }
+                let about = format!(
+                    "hardware counters of the {} kernels that take most of {stage}, with Nsight Compute",
+                    request.top_kernels
+                );
+                passes.push(pass(&counters(Some(*stage)), &about, Some(capture.command(&ncu.path, &target))));
+            }
+        }
+        (Err(short), true) => left_out.push(format!("no hardware counters: {}; {}", short.found, short.next_step)),
+        (_, false) => left_out.push("no hardware counters: pipeline.ncu.enabled is false".to_owned()),
+    }
+    passes.push(pass("report", "kernels.md, kernels.json, metrics.json, the reports", None));
+    DeepPlan {
+        schema: SchemaTag::new(),
+        arguments: request.arguments.clone(),
+        folder: std::env::current_dir().unwrap_or_default().display().to_string(),
+        target: target.iter().map(|word| word.to_string_lossy().into_owned()).collect(),
+        mode: request.mode.name().to_owned(),
+        collector: "nsys".to_owned(),
+        stages: request.stages.clone(),
+        top_kernels: request.top_kernels,
+        largest_trace: request.largest_trace,
+        passes,
+        left_out,
+    }
+}
+
+/// Name of the pass that reads counters of a stage.
+pub(super) fn counters(stage: Option<Stage>) -> String {
+    format!("counters-{}", stage.map_or("run", Stage::name))
+}
+
+/// The program as it is launched: a workload of ours also prints the times of its stages.
+pub(super) fn words(request: &DeepRequest) -> Vec<OsString> {
+    let mut words = request.target.argv().to_vec();
+    if matches!(request.target.kind(), TargetKind::Workload(_)) {
+        words.push("--json".into());
+    }
+    words
+}
+
+pub(super) fn baseline(request: &DeepRequest) -> Command {
+    let words = words(request);
+    let (program, arguments) = words
+        .split_first()
+        .map_or((OsString::new(), Vec::new()), |(program, arguments)| (program.clone(), arguments.to_vec()));
+    with_variables(Command::new(PathBuf::from(program), arguments), request)
+}
+
+/// The same with the variables of the target.
+pub(super) fn with_variables(command: Command, request: &DeepRequest) -> Command {
+    let variables = request.target.environment().iter().cloned();
+    variables.fold(command, |command, (name, value)| command.with_variable(name, value))
+}
+
+fn pass(name: &str, about: &str, command: Option<Command>) -> PlannedPass {
+    PlannedPass {
+        name: name.to_owned(),
+        about: about.to_owned(),
+        command: command.map(|command| {
+            let words: Vec<OsString> = std::iter::once(command.program.into()).chain(command.arguments).collect();
+            command_line(&words)
+        }),
+    }
+}

@@ -1,0 +1,91 @@
+//! What a deep run is asked for.
+
+use std::time::Duration;
+
+use collect::tool::{ncu, nsys};
+use types::{Bytes, Stage};
+
+use crate::import::ImportRequest;
+use crate::target::Target;
+
+/// How much is collected.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mode {
+    /// All counters of the preset, several launches of each kernel.
+    Deep,
+    /// Few counters and one launch of each kernel; the timeline without calls of the operating system.
+    Light,
+}
+
+/// What records the timeline.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Collector {
+    /// Our own where it works, else Nsight Systems.
+    Auto,
+    /// Our own.
+    Inject,
+    /// Nsight Systems.
+    Nsys,
+}
+
+impl Mode {
+    /// Its name on the command line.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Deep => "deep",
+            Self::Light => "light",
+        }
+    }
+
+    /// What it leaves out, in words.
+    pub(super) fn left_out(self) -> Vec<String> {
+        match self {
+            Self::Deep => Vec::new(),
+            Self::Light => [
+                "light: one launch of each kernel is sampled, so that no spread is known",
+                "light: L2 hits, occupancy and tensor operations are not counted",
+                "light: calls of the operating system are not in the timeline",
+            ]
+            .map(str::to_owned)
+            .to_vec(),
+        }
+    }
+}
+
+impl Collector {
+    /// Its name on the command line.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Auto => "auto",
+            Self::Inject => "inject",
+            Self::Nsys => "nsys",
+        }
+    }
+}
+
+/// What to profile, and how.
+#[derive(Debug)]
+pub struct DeepRequest {
+    /// What is launched.
+    pub target: Target,
+    /// How much is collected.
+    pub mode: Mode,
+    /// What records the timeline.
+    pub collector: Collector,
+    /// Stages whose kernels are looked at.
+    pub stages: Vec<Stage>,
+    /// Kernels of each stage.
+    pub top_kernels: u32,
+    /// Options of Nsight Systems.
+    pub nsys: nsys::Preset,
+    /// Options of Nsight Compute.
+    pub ncu: ncu::Preset,
+    /// Most a trace may take on disk.
+    pub largest_trace: Bytes,
+    /// Longest a pass may take.
+    pub pass_limit: Duration,
+    /// Model, workload and device, as far as they are known; its list of files is empty.
+    pub subject: ImportRequest,
+    /// What was typed behind `deep`.
+    pub arguments: Vec<String>,
+}

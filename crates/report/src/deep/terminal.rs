@@ -1,0 +1,48 @@
+//! What `llm-perf deep` ends with, and what it says it will do.
+
+use types::{DeepPlan, KernelReport, Metrics};
+
+use super::counters::passes;
+use super::pages::bottlenecks;
+use crate::number::count;
+use crate::profile::import_terminal;
+use crate::table::printable;
+
+/// The plan as plain text: every pass with what is typed.
+pub fn plan_terminal(plan: &DeepPlan) -> String {
+    let mut text = format!(
+        "{} in {} mode, timeline by {}; a trace may take {}\n",
+        count(plan.passes.len() as u64, "pass").replace("passs", "passes"),
+        plan.mode,
+        plan.collector,
+        plan.largest_trace
+    );
+    for (number, pass) in plan.passes.iter().enumerate() {
+        text += &format!("\n{}. {}: {}\n", number + 1, pass.name, pass.about);
+        if let Some(command) = &pass.command {
+            text += &format!("   {}\n", printable(command));
+        }
+    }
+    if !plan.left_out.is_empty() {
+        text.push('\n');
+    }
+    for line in &plan.left_out {
+        text += &format!("left out: {}\n", printable(line));
+    }
+    text
+}
+
+/// The run as plain text.
+pub fn terminal(metrics: &Metrics, report: &KernelReport) -> String {
+    let mut text = import_terminal(metrics);
+    text.push('\n');
+    text += &passes(report).plain();
+    text.push('\n');
+    for (number, line) in bottlenecks(report).iter().enumerate() {
+        text += &printable(&format!("bottleneck {}: {}\n", number + 1, line.replace('`', "")));
+        if !text.ends_with('\n') {
+            text.push('\n');
+        }
+    }
+    text
+}
