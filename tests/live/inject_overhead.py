@@ -18,8 +18,7 @@ import tempfile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 # Ways to tie work to ranges, for the choice among them: LLM_PERF_INJECT_TIES.
-TIES = {"inject": None, "inject-driver": "driver", "inject-runtime": "runtime", "inject-calls": "calls",
-        "inject-none": "none", "inject-records": "records", "inject-all-records": "all-records"}
+TIES = {"inject-none": "none", "inject-records": "records", "inject-all-records": "all-records"}
 
 
 def command(mode, options, folder):
@@ -37,6 +36,8 @@ def command(mode, options, folder):
             environment["LLM_PERF_INJECT_TIES"] = TIES[mode]
         if mode == "light":
             environment["LLM_PERF_INJECT_WINDOW"] = options.window
+        if mode == "inject-off":
+            environment["LLM_PERF_INJECT_WINDOW"] = "no such range"
     if mode == "nsys":
         nsys = shutil.which("nsys") or sorted(glob.glob("/opt/nvidia/nsight-compute/*/host/target-linux-x64/nsys"))[-1]
         environment["LD_LIBRARY_PATH"] = ":".join(filter(None, [options.libdw, environment.get("LD_LIBRARY_PATH")]))

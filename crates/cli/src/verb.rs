@@ -37,6 +37,7 @@ verbs! {
     regions => Regions,
     import => Import,
     compare => Compare,
+    export => Export,
     models => Models,
     workload => Workload,
     workloads => Workloads,

@@ -21,6 +21,10 @@ pub enum CollectError {
         reason: std::io::Error,
     },
 
+    /// This program has no collector in it.
+    #[error("this program was built without the CUDA collector")]
+    NoCollector,
+
     /// The chosen run folder is in use.
     #[error("{} {state}; a run needs a new or an empty folder", path.display())]
     OutTaken {
@@ -200,6 +204,10 @@ impl CollectError {
                 }
                 _ => None,
             },
+            Self::NoCollector => Some(
+                "it is built for Linux with glibc on x86_64 and aarch64; LLM_PERF_INJECT_LIBRARY names one built elsewhere"
+                    .to_owned(),
+            ),
             Self::OutTaken { .. } => Some("nothing was overwritten; name another folder with `--out DIR`".to_owned()),
             Self::FileExists { .. } => Some("nothing was overwritten; move it away and run again".to_owned()),
             Self::NoFolder { .. } | Self::NoManifest { .. } => {

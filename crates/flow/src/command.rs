@@ -1,8 +1,11 @@
 //! `profile -- COMMAND`: any program, measured from outside.
 //!
 //! It is run as it is, with what it prints kept in files: wall time, processor time, memory, and its devices as their driver
-//! sees them. What it does inside is a collector's to tell; [`recorded_pass`] is where one is asked.
+//! sees them. What it does inside our collector tells, in one more run ([`recorded`]), so that times stay plain.
 
+mod recorded;
+
+use std::ffi::OsString;
 use std::time::Duration;
 
 use analysis::statistics::describe;
@@ -12,6 +15,8 @@ use collect::tool::Command;
 use collect::tool::plain::{Ended, Launch, Usage};
 use report::profile::{Assumptions, Setting};
 use types::{CommandFacts, CommandRun, DeviceUse, Environment, InputSet, Metrics, Nanos, RunHeader, SchemaTag};
+
+pub use recorded::{Collector, Recording};
 
 use crate::RunRequest;
 use crate::profile::{Profile, ProfileError, Progress};
@@ -29,6 +34,8 @@ pub struct CommandRequest {
     pub warmup_rounds: u32,
     /// Measured runs.
     pub repeats: u32,
+    /// Whether it is run once more with our collector inside.
+    pub recording: Recording,
     /// Folder with a user's own devices.
     pub config_dir: Option<std::path::PathBuf>,
 }
@@ -89,7 +96,7 @@ fn filled(
         let warmup = number < request.warmup_rounds;
         let doing = if warmup { "warming up" } else { "measuring" };
         progress(Progress::Doing(&format!("{doing}: run {} of {total}", number + 1)));
-        let (ended, usage, devices) = run_once(folder, request, number, stop)?;
+        let (ended, usage, devices) = run_once(folder, request, &format!("command-{number}"), &[], stop)?;
         if stop() {
             return Err(ProfileError::Stopped { done: number.into(), total: total.into() });
         }
@@ -116,11 +123,21 @@ fn filled(
         }
     }
     folder.end_step("measure")?;
-    recorded_pass();
-
-    let metrics = metrics(folder.id(), request, runs);
+    let mut metrics = metrics(folder.id(), request, runs);
+    if missing.is_empty() && request.recording.is_wanted(environment) {
+        progress(Progress::Doing("recording: one more run with the collector inside"));
+        let recorded = recorded::pass(folder, request, stop, progress)?;
+        missing.extend(recorded.missing.iter().cloned());
+        recorded.add_to(&mut metrics);
+        folder.end_step("record")?;
+    }
     folder.write_json("metrics.json", &metrics)?;
     folder.write_file("report.md", report::profile::command_markdown(&metrics, environment).as_bytes())?;
+    if metrics.trace.is_some() {
+        folder.write_file("kernels.md", report::profile::kernels_markdown(&metrics).as_bytes())?;
+        let summary = report::profile::stakeholder_markdown(&metrics, environment);
+        folder.write_file("stakeholder_summary.md", summary.as_bytes())?;
+    }
     let assumptions = report::profile::assumptions_markdown(&assumptions(&metrics, request));
     folder.write_file("assumptions.md", assumptions.as_bytes())?;
     folder.end_step("report")?;
@@ -131,16 +148,17 @@ fn filled(
 fn run_once(
     folder: &mut RunFolder,
     request: &CommandRequest,
-    number: u32,
+    name: &str,
+    variables: &[(OsString, OsString)],
     stop: &dyn Fn() -> bool,
 ) -> Result<(Ended, Usage, Vec<DeviceUse>), ProfileError> {
     let Some(mut command) = Command::of_words(request.target.argv()) else {
         return Err(ProfileError::Target(crate::target::TargetError::Empty));
     };
-    for (name, value) in request.target.environment() {
-        command = command.with_variable(name.clone(), value.clone());
+    for (variable, value) in request.target.environment().iter().chain(variables) {
+        command = command.with_variable(variable.clone(), value.clone());
     }
-    let [argv, stdout, stderr] = ["argv", "stdout", "stderr"].map(|kind| format!("logs/command-{number}.{kind}"));
+    let [argv, stdout, stderr] = ["argv", "stdout", "stderr"].map(|kind| format!("logs/{name}.{kind}"));
     folder.write_file(&argv, format!("{command}\n").as_bytes())?;
     let (out, err) = (folder.prepare(&stdout)?, folder.prepare(&stderr)?);
     let launch = Launch { stdout: Some(out), stderr: Some(err), ..Launch::new(command) };
@@ -153,10 +171,6 @@ fn run_once(
     let (ended, usage) = ended?;
     Ok((ended, usage, devices))
 }
-
-/// The place for a collector: one more run of the command with a library of ours loaded into it, whose files become a
-/// timeline and go through [`crate::import`] as every other trace. Without one, a command is known from outside only.
-fn recorded_pass() {}
 
 fn metrics(run_id: &str, request: &CommandRequest, runs: Vec<CommandRun>) -> Metrics {
     let measured = || runs.iter().filter(|run| !run.warmup && run.exit_code == Some(0));
@@ -189,6 +203,13 @@ fn assumptions(metrics: &Metrics, request: &CommandRequest) -> Assumptions {
         preprocessing: Vec::new(),
         profiling: vec![
             Setting::new("times", "from its start to its end, no instruments inside"),
+            Setting::new(
+                "device work",
+                match metrics.trace {
+                    Some(_) => "from one more run with the collector inside, which is slower",
+                    None => "not recorded",
+                },
+            ),
             Setting::new("processor time and memory", "as the system counts them for it and what it waited for"),
             Setting::new("devices", "utilisation, memory and power ten times a second, as their driver has them"),
         ],

@@ -8,6 +8,7 @@ pub mod compare;
 pub mod deep;
 pub mod doctor;
 pub mod environment;
+pub mod export;
 pub mod hardware;
 pub mod import;
 pub mod model;
@@ -24,5 +25,6 @@ pub mod workload;
 
 pub use collect::CollectError;
 pub use collect::run::RunRequest;
+pub use collect::tool::inject;
 pub use meter::WorkloadSettings;
 pub use report::ReportError;

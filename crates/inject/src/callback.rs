@@ -77,9 +77,6 @@ fn listened(name: &[u8]) -> Option<bool> {
 /// Switches what ties work to ranges.
 pub(crate) fn switch(cupti: &Cupti, subscriber: *mut c_void, ties: Ties, on: bool) {
     for domain in [DRIVER, RUNTIME] {
-        if (ties == Ties::DriverCalls && domain == RUNTIME) || (ties == Ties::RuntimeCalls && domain == DRIVER) {
-            continue;
-        }
         for function in 1..MOST_FUNCTIONS {
             if listened(cupti::function_name(domain, function)).is_some() {
                 cupti.switch_function(subscriber, domain, function, ties, on);

@@ -27,6 +27,9 @@ const FORCED: u32 = 1;
 /// `CUPTI_ACTIVITY_ATTR_ZEROED_OUT_ACTIVITY_BUFFER`.
 const ZEROED_BUFFERS: c_int = 5;
 
+/// `CUPTI_ACTIVITY_THREAD_ID_TYPE_SYSTEM`: threads are numbered as the logs number them.
+const THREADS_OF_THE_SYSTEM: c_int = 1;
+
 /// The functions of CUPTI that are used.
 pub(crate) struct Cupti {
     get_version: unsafe extern "C" fn(*mut u32) -> Code,
@@ -42,6 +45,7 @@ pub(crate) struct Cupti {
     timestamp: unsafe extern "C" fn(*mut u64) -> Code,
     set_attribute: unsafe extern "C" fn(c_int, *mut usize, *mut c_void) -> Code,
     /// Newer functions, which may be absent.
+    thread_numbers: Option<unsafe extern "C" fn(c_int) -> Code>,
     node_id: Option<unsafe extern "C" fn(*mut c_void, *mut u64) -> Code>,
     driver_records: Option<unsafe extern "C" fn(u32, u8) -> Code>,
     runtime_records: Option<unsafe extern "C" fn(u32, u8) -> Code>,
@@ -83,6 +87,7 @@ impl Cupti {
             dropped: function!(library, c"cuptiActivityGetNumDroppedRecords")?,
             timestamp: function!(library, c"cuptiGetTimestamp")?,
             set_attribute: function!(library, c"cuptiActivitySetAttribute")?,
+            thread_numbers: function!(library, c"cuptiSetThreadIdType"),
             node_id: function!(library, c"cuptiGetGraphNodeId"),
             driver_records: function!(library, c"cuptiActivityEnableDriverApi"),
             runtime_records: function!(library, c"cuptiActivityEnableRuntimeApi"),
@@ -147,6 +152,10 @@ pub(crate) fn attach() {
         return problem(code, b"cuptiActivityRegisterCallbacks");
     }
     ATTACHED.store(true, Ordering::Release);
+    if let Some(thread_numbers) = cupti.thread_numbers {
+        // SAFETY: a number only.
+        unsafe { thread_numbers(THREADS_OF_THE_SYSTEM) };
+    }
     for function in callback::GRAPH_CALLBACKS {
         // SAFETY: the subscriber is ours. A release that does not know the function refuses, and graphs have no nodes.
         unsafe { (cupti.enable_callback)(1, subscriber, callback::RESOURCE, function) };

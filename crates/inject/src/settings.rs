@@ -72,12 +72,8 @@ impl Path {
 /// How work is tied to the ranges around its launch.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Ties {
-    /// Callbacks of the functions that launch work, of the driver and of the runtime.
+    /// Callbacks around the functions that launch work. The others are there to be measured against it.
     Calls,
-    /// The same of the driver alone.
-    DriverCalls,
-    /// The same of the runtime alone.
-    RuntimeCalls,
     /// CUPTI's own records of the functions that launch work.
     Records,
     /// CUPTI's own records of every function.
@@ -118,8 +114,6 @@ impl Settings {
             cupti: Path::of(variable(c"LLM_PERF_INJECT_CUPTI")),
             cupti_fallback: Path::of(variable(c"LLM_PERF_INJECT_CUPTI_FALLBACK")),
             ties: match variable(c"LLM_PERF_INJECT_TIES") {
-                b"driver" => Ties::DriverCalls,
-                b"runtime" => Ties::RuntimeCalls,
                 b"records" => Ties::Records,
                 b"all-records" => Ties::AllRecords,
                 b"none" => Ties::None,

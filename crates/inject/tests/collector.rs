@@ -26,7 +26,15 @@ fn made() -> &'static Made {
         std::fs::create_dir_all(&out).unwrap();
         let compiler = PathBuf::from(std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into()));
         let here = Path::new(env!("CARGO_MANIFEST_DIR"));
-        let library = compile::library(&compiler, here.parent().unwrap(), &out, None, "0.1.0").unwrap();
+        let library = compile::library(&compile::Compiler {
+            program: &compiler,
+            linker: None,
+            target: None,
+            crates: here.parent().unwrap(),
+            out: &out,
+            version: "0.1.0",
+        })
+        .unwrap();
         let double = |name: &str, kind: &str, file: &str| {
             let source = here.join("tests/double").join(name);
             let mut command = Command::new(&compiler);

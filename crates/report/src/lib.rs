@@ -6,6 +6,7 @@ pub mod analytic;
 pub mod compare;
 pub mod deep;
 mod error;
+pub mod export;
 mod markdown;
 mod number;
 pub mod profile;

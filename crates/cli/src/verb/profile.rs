@@ -3,6 +3,7 @@
 mod command;
 pub(super) mod composition;
 mod progress;
+mod recording;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -20,6 +21,7 @@ use crate::exit::Exit;
 use crate::target::TargetArguments;
 use composition::{Composition, Subject, compose, load, load_torch};
 pub(super) use progress::Display;
+use recording::RecordingArguments;
 
 /// Run a model, time its stages and compare with what the hardware allows
 #[derive(Debug, clap::Args)]
@@ -39,6 +41,8 @@ pub(crate) struct Arguments {
     /// Keep the decoded text of every input as predictions.jsonl
     #[arg(long)]
     predictions: bool,
+    #[command(flatten)]
+    recording: RecordingArguments,
     /// The run folder; must be absent or empty
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
@@ -62,6 +66,7 @@ Examples:
   llm-perf profile --engine torch --model path/to/config.json --weights synthetic --device cuda:0
   llm-perf profile --engine torch --model my_package.models:build
   llm-perf profile -- python serve.py --port 8000
+  llm-perf profile --window prefill,decode_step:8..16 -- python generate.py
 
 Without arguments a small DeepSeek-OCR with made-up weights reads pages that ship with the program.
 Models that read text are given prompts that ship with it. The native engine runs models on this

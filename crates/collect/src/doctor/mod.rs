@@ -7,6 +7,7 @@
 mod calibration;
 mod catalogue;
 mod clock;
+mod collector;
 mod counters;
 mod cupti;
 mod driver;
@@ -54,12 +55,13 @@ struct Entry {
 }
 
 /// Every check, in the order they are shown: what every run needs, what a GPU run needs, what makes numbers better.
-const CHECKS: [Entry; 13] = [
+const CHECKS: [Entry; 14] = [
     Entry { id: "output", title: "output folder", required: true, examine: output::examine },
     Entry { id: "driver", title: "NVIDIA driver", required: false, examine: driver::examine },
     Entry { id: "gpu", title: "GPU visible", required: false, examine: gpu::examine },
     Entry { id: "catalogue", title: "GPU in the catalogue", required: false, examine: catalogue::examine },
     Entry { id: "cupti", title: "CUPTI", required: false, examine: cupti::examine },
+    Entry { id: "collector", title: "CUDA collector", required: false, examine: collector::examine },
     Entry { id: "nsys", title: "Nsight Systems", required: false, examine: nsight::examine_nsys },
     Entry { id: "ncu", title: "Nsight Compute", required: false, examine: nsight::examine_ncu },
     Entry { id: "counters", title: "GPU counters", required: false, examine: counters::examine },

@@ -19,6 +19,8 @@ pub struct Probe {
     pub counters: CounterFacts,
     /// Where runs are written.
     pub output: OutputFacts,
+    /// Whether our own collector loads, or why not.
+    pub collector: Result<(), String>,
     /// Processes that wanted to run during the last minute.
     pub load_average: Option<f64>,
     /// The clock.
@@ -86,6 +88,7 @@ impl Probe {
             capture,
             counters: CounterFacts::of_this_process(),
             output: OutputFacts::of(output_root),
+            collector: collector(),
             load_average: read("/proc/loadavg").and_then(|text| text.split(' ').next()?.parse().ok()),
             clock: ClockFacts::of_this_machine(),
             threads,
@@ -132,6 +135,15 @@ impl ClockFacts {
         let cost = (0..5).map(|_| round()).min().and_then(Nanos::from_duration).unwrap_or_default();
         Self { source: read("/sys/devices/system/clocksource/clocksource0/current_clocksource"), cost }
     }
+}
+
+/// Loads the collector from a folder of its own, as a CUDA process would.
+fn collector() -> Result<(), String> {
+    let folder = std::env::temp_dir().join(format!("llm-perf-doctor-{}", std::process::id()));
+    std::fs::create_dir(&folder).map_err(|error| format!("cannot make {}: {error}", folder.display()))?;
+    let checked = crate::tool::inject::self_check(&folder);
+    let _ = std::fs::remove_dir(&folder);
+    checked
 }
 
 fn read(path: &str) -> Option<String> {
@@ -260,6 +272,7 @@ pub(super) mod samples {
                 writable: true,
                 free: Some(Bytes::new(49_000_000_000)),
             },
+            collector: Ok(()),
             load_average: Some(0.1),
             clock: ClockFacts { source: Some("tsc".into()), cost: Nanos::new(25) },
             threads: 2,
@@ -310,6 +323,7 @@ pub(super) mod samples {
         probe.capture.cupti_interface = None;
         probe.counters.restricted = Some(true);
         probe.output.free = Some(Bytes::new(900_000_000));
+        probe.collector = Err("failed to map segment from shared object: Operation not permitted".into());
         probe.load_average = Some(3.5);
         probe.clock = ClockFacts { source: Some("hpet".into()), cost: Nanos::new(1400) };
         probe.calibration = Err(CalibrationProblem {

@@ -107,7 +107,7 @@ fn interface_version(path: &Path) -> Result<u32, String> {
     }
 }
 
-fn loader_message() -> String {
+pub(super) fn loader_message() -> String {
     // SAFETY: dlerror gives null or a C string that stays valid until this thread's next call of the loader.
     let message = unsafe { libc::dlerror() };
     if message.is_null() {

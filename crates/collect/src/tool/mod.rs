@@ -5,6 +5,7 @@
 
 pub(crate) mod cupti;
 pub(crate) mod git;
+pub mod inject;
 pub mod ncu;
 pub(crate) mod needs;
 pub mod nsys;

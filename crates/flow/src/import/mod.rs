@@ -321,6 +321,43 @@ pub(crate) fn read_trace(path: &Path, name: &str) -> Result<(Parts, TraceSource)
     Ok((parts, file))
 }
 
+/// The files that a collector has left in a run's folder, one for each process, as one timeline. Names are relative to the
+/// folder.
+pub(crate) fn read_collected(folder: &Path, names: &[String]) -> Result<(Parts, Vec<TraceSource>), ImportError> {
+    let sources = names.iter().map(|name| Source::open(&folder.join(name))).collect::<Result<Vec<_>, _>>()?;
+    let contents: Vec<_> = names.iter().zip(&sources).map(|(name, source)| (name.as_str(), source.bytes())).collect();
+    let timeline = ingest::wire::read_all(&contents)?;
+    let file = |(name, source): (&String, &Source)| TraceSource {
+        path: name.clone(),
+        format: timeline.format.name().to_owned(),
+        tool: timeline.tool.clone(),
+        bytes: source.size(),
+        sha256: source.digest(),
+        rank: None,
+    };
+    let files = names.iter().zip(&sources).map(file).collect();
+    let mut parts = Parts::default();
+    parts.add("trace", Part::Timeline(Box::new(timeline)))?;
+    Ok((parts, files))
+}
+
+/// The timelines in files: one for each, but for files of the collector, which make one together.
+pub(crate) fn timelines(paths: &[PathBuf]) -> Result<Vec<Timeline>, ImportError> {
+    let sources = paths.iter().map(|path| Source::open(path)).collect::<Result<Vec<_>, _>>()?;
+    let collected = |source: &&Source| source.bytes().starts_with(b"LLMPERFW");
+    let contents: Vec<_> = sources.iter().filter(collected).map(|it| (it.name.as_str(), it.bytes())).collect();
+    let mut timelines = Vec::new();
+    if !contents.is_empty() {
+        timelines.push(ingest::wire::read_all(&contents)?);
+    }
+    for source in sources.iter().filter(|source| !collected(source)) {
+        if let (Part::Timeline(timeline), _) = parts::read(source, &parts::kind(source)?)? {
+            timelines.push(*timeline);
+        }
+    }
+    Ok(timelines)
+}
+
 fn engine(files: &[TraceSource]) -> String {
     let mut formats: Vec<_> = files.iter().map(|file| file.format.as_str()).collect();
     formats.dedup();

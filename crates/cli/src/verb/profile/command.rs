@@ -30,6 +30,7 @@ pub(super) fn run(arguments: &Arguments, context: &Context) -> Result<Exit, CliE
         target,
         warmup_rounds: config.get("dataset.sampling.warmup_rounds")?,
         repeats: config.get("dataset.sampling.repeats")?,
+        recording: arguments.recording.recording()?,
         config_dir: context.config_dir.clone(),
     };
     let run = RunRequest {

@@ -1,0 +1,57 @@
+//! `llm-perf export`: the timeline of a run for other tools.
+
+use std::path::{Path, PathBuf};
+
+use flow::export::{self, ExportFormat};
+
+use crate::arguments::Context;
+use crate::error::CliError;
+use crate::exit::Exit;
+
+/// Write the timeline of a run for Nsight-based tools or for Perfetto
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Arguments {
+    /// The run: its folder, its id, the beginning of one, or latest
+    #[arg(value_name = "RUN")]
+    run: String,
+    /// SQLite as Nsight Systems exports it, or trace events for Perfetto and Chrome
+    #[arg(long, value_enum)]
+    format: FormatName,
+    /// The file; RUN.sqlite or RUN.perfetto.json here unless told
+    #[arg(long, value_name = "FILE")]
+    out: Option<PathBuf>,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  llm-perf export latest --format perfetto
+  llm-perf export latest --format sqlite --out report.sqlite
+
+Kernels, copies, calls and NVTX ranges of a run that recorded them: of `llm-perf profile -- COMMAND` on a
+GPU, or of an import whose files are still where they were. Open the JSON at https://ui.perfetto.dev.";
+
+/// A format by its name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum FormatName {
+    Sqlite,
+    Perfetto,
+}
+
+pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<Exit, CliError> {
+    let format = match arguments.format {
+        FormatName::Sqlite => ExportFormat::Sqlite,
+        FormatName::Perfetto => ExportFormat::Perfetto,
+    };
+    let run = flow::runs::find_run(Path::new(flow::runs::DEFAULT_ROOT), &arguments.run)?;
+    let path = export::export(&run, format, arguments.out.as_deref()).map_err(|error| {
+        let exit = if error.is_wrong_usage() { Exit::Usage } else { Exit::Failed };
+        let failure = CliError::from_error(&error).with_exit(exit);
+        match error.hint() {
+            Some(hint) => failure.hint(hint),
+            None => failure,
+        }
+    })?;
+    context.messages.print(&format!("{}\n", path.display()))?;
+    Ok(Exit::Done)
+}

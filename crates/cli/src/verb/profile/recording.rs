@@ -1,0 +1,53 @@
+//! Flags of what is recorded inside a command.
+
+use std::path::PathBuf;
+
+use flow::command::{Collector, Recording};
+use flow::inject::{Settings, Window};
+
+use crate::error::CliError;
+
+/// Whether and what to record inside a command.
+#[derive(Clone, Debug, clap::Args)]
+pub(crate) struct RecordingArguments {
+    /// Run a command once more with the CUDA collector inside: where there is a GPU, always, or never
+    #[arg(long, value_enum, default_value_t = CollectorName::Auto, requires = "command")]
+    collector: CollectorName,
+    /// Record inside these NVTX ranges only, such as prefill or decode_step:8..16 (the ninth to the sixteenth)
+    #[arg(long, value_name = "RANGES", requires = "command")]
+    window: Option<String>,
+    /// The CUPTI library to record with, where it is not found by itself
+    #[arg(long, value_name = "FILE", requires = "command")]
+    cupti: Option<PathBuf>,
+    /// Record CUDA graphs as a whole instead of kernel by kernel
+    #[arg(long, requires = "command")]
+    whole_graphs: bool,
+}
+
+/// A collector by its name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum CollectorName {
+    Auto,
+    Inject,
+    None,
+}
+
+impl RecordingArguments {
+    pub(super) fn recording(&self) -> Result<Recording, CliError> {
+        let window = self.window.as_deref().map(Window::read).transpose();
+        let window = window.map_err(|error| CliError::usage(error.to_string()).hint(error.hint()))?;
+        let collector = match self.collector {
+            CollectorName::Auto => Collector::Auto,
+            CollectorName::Inject => Collector::Inject,
+            CollectorName::None => Collector::None,
+        };
+        let cupti = match &self.cupti {
+            Some(path) => Some(std::fs::canonicalize(path).map_err(|error| {
+                CliError::usage(format!("cannot find {}: {error}", path.display()))
+                    .hint("`llm-perf doctor` shows which CUPTI this machine has")
+            })?),
+            None => None,
+        };
+        Ok(Recording { collector, settings: Settings { window, cupti, whole_graphs: self.whole_graphs } })
+    }
+}

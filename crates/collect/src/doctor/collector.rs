@@ -1,0 +1,33 @@
+//! Does our own collector load, and is there anything it could record?
+
+use types::Verdict;
+
+use super::{Outcome, Probe};
+
+pub(super) fn examine(probe: &Probe) -> Outcome {
+    match (&probe.collector, probe.capture.environment.tools.cupti.is_some()) {
+        (Err(reason), _) => Outcome::bad(
+            Verdict::Missing,
+            format!("the library does not load: {reason}"),
+            "set TMPDIR to a folder whose programs may be run, and keep runs in one (`--out DIR`); needed for \
+             `llm-perf profile -- COMMAND` to see kernels",
+        ),
+        (Ok(()), true) => Outcome::ok("built in, loads, and finds CUPTI"),
+        (Ok(()), false) => Outcome::ok("built in and loads; without CUPTI it records ranges alone"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::doctor::probe::samples;
+
+    #[test]
+    fn a_library_that_does_not_load_says_why() {
+        let mut probe = samples::h200();
+        assert_eq!(examine(&probe), Outcome::ok("built in, loads, and finds CUPTI"));
+        probe.collector = Err("no".into());
+        let outcome = examine(&probe);
+        assert_eq!((outcome.verdict, outcome.found.as_str()), (Verdict::Missing, "the library does not load: no"));
+    }
+}

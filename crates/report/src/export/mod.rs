@@ -1,0 +1,8 @@
+//! Timelines in the formats of other tools: SQLite as Nsight Systems exports it, and JSON as Perfetto and Chrome open it.
+
+mod database;
+mod nsys;
+mod perfetto;
+
+pub use nsys::nsys_sqlite;
+pub use perfetto::perfetto_json;
