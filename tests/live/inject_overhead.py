@@ -4,6 +4,8 @@
 
 Processes of all modes take turns, so that a machine that slows down slows all of them. Each gives the median time of its
 decode steps; what is printed per mode is the median over processes, their spread, and the cost over plain in every turn.
+Modes: plain, inject, nsys, profiler; light (a window), inject-off (loaded, never switched on); and for the choice of what ties
+kernels to launches inject-none, inject-records, inject-all-records.
 """
 
 import argparse
@@ -49,7 +51,10 @@ def command(mode, options, folder):
 def run(mode, options):
     with tempfile.TemporaryDirectory() as folder:
         program, environment = command(mode, options, folder)
-        done = subprocess.run(program, env=environment, capture_output=True, text=True, timeout=170)
+        # The same cores for every mode: where a process lands decides more than what records it.
+        cores = {int(core) for core in options.cores.split(",")} if options.cores else os.sched_getaffinity(0)
+        done = subprocess.run(program, env=environment, capture_output=True, text=True, timeout=170,
+                              preexec_fn=lambda: os.sched_setaffinity(0, cores))
         try:
             with open(os.path.join(folder, "result.json")) as file:
                 steps = json.load(file)["step_ms"]
@@ -59,7 +64,7 @@ def run(mode, options):
         wire = sum(os.path.getsize(path) for path in glob.glob(os.path.join(folder, "*.wire")))
         flat = [step for one in steps for step in one]
         return {"median_ms": statistics.median(flat), "mean_ms": statistics.fmean(flat), "wire_bytes": wire,
-                "rounds_ms": [sum(one) for one in steps]}
+                "steps_ms": [round(step, 4) for step in flat]}
 
 
 def main():
@@ -73,6 +78,7 @@ def main():
     parser.add_argument("--rounds", type=int, default=2)
     parser.add_argument("--window", default="decode_step:20..28")
     parser.add_argument("--program", help="another program to time; JSON in it stands for the file it writes")
+    parser.add_argument("--cores", help="cores to run on, such as 2,3,4,5")
     parser.add_argument("--libdw", default="")
     options = parser.parse_args()
     options.library = os.path.abspath(options.library)

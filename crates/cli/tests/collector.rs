@@ -1,0 +1,133 @@
+//! Commands recorded by the collector, with doubles of CUPTI and of a CUDA application; and what comes out of a run again.
+
+#[path = "support/scratch.rs"]
+#[allow(dead_code, reason = "recording needs less of it than a profile")]
+mod scratch;
+mod support;
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::OnceLock;
+
+use scratch::{Output, Scratch};
+
+/// The doubles of the collector's own tests, compiled once: CUPTI and the application.
+fn doubles() -> &'static (PathBuf, PathBuf) {
+    static MADE: OnceLock<(PathBuf, PathBuf)> = OnceLock::new();
+    MADE.get_or_init(|| {
+        let out = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("doubles-{}", std::process::id()));
+        std::fs::create_dir_all(&out).unwrap();
+        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../inject/tests/double");
+        let make = |name: &str, kind: &str, file: &str| {
+            let compiler = std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
+            let mut command = Command::new(compiler);
+            command.arg(source.join(name)).args(["--edition", "2024", "--crate-type", kind, "-o"]).arg(out.join(file));
+            let done = command.output().unwrap();
+            assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+            out.join(file)
+        };
+        (make("cupti.rs", "cdylib", "libdouble_cupti.so"), make("application.rs", "bin", "application"))
+    })
+}
+
+fn profile(scratch: &Scratch, flags: &[&str], words: &str) -> Output {
+    let (cupti, application) = doubles();
+    let cupti = cupti.display().to_string();
+    let application = application.display().to_string();
+    let mut all = vec!["profile", "--out", "run", "--collector", "inject", "--cupti", &cupti];
+    all.extend(flags);
+    all.extend(["--", &application]);
+    all.extend(words.split_whitespace());
+    Output::of(scratch.command(&all))
+}
+
+const WORDS: &str = "cuda push:prefill launch:_Z4convPf*30 pop push:decode push:decode_step launch:_Z4gemmPf*20 wait pop \
+                     push:decode_step launch:_Z4gemmPf*20 wait pop pop";
+
+#[test]
+fn a_command_is_run_once_more_and_its_kernels_belong_to_their_stages() {
+    let scratch = Scratch::new();
+    let output = profile(&scratch, &[], WORDS);
+    assert_eq!(output.code, 0, "{}{}", output.stdout, output.stderr);
+    let metrics = scratch.json("run", "metrics.json");
+    let kernels: Vec<_> = metrics["kernels"].as_array().unwrap().iter().collect();
+    let row = |name: &str| kernels.iter().find(|kernel| kernel["name"] == name).unwrap_or_else(|| panic!("no {name}"));
+    assert_eq!((&row("conv(float *)")["calls"], &row("conv(float *)")["stage"]), (&30.into(), &"prefill".into()));
+    assert_eq!((&row("gemm(float *)")["calls"], &row("gemm(float *)")["stage"]), (&40.into(), &"decode".into()));
+    assert_eq!(metrics["totals"]["kernel_count"], 70);
+    assert_eq!(metrics["run"]["engine"], "command");
+    assert_eq!(metrics["command"]["runs"].as_array().unwrap().len(), 1, "the recorded run is no measurement");
+    assert!(metrics["overhead"]["baseline_ns"].is_i64() && metrics["overhead"]["profiled_ns"].is_i64());
+    let sources = metrics["trace"]["sources"].as_array().unwrap();
+    assert_eq!(sources.len(), 1);
+    assert!(sources[0]["path"].as_str().unwrap().starts_with("trace/process-"));
+    let kept = std::fs::read_dir(scratch.path("run/trace")).unwrap().count();
+    assert_eq!(kept, 1, "the library is gone again");
+    let verified = Output::of(scratch.command(&["runs", "run", "--verify"]));
+    assert_eq!(verified.code, 0, "{}{}", verified.stdout, verified.stderr);
+}
+
+#[test]
+fn a_window_is_checked_before_the_command_runs() {
+    let scratch = Scratch::new();
+    let output = profile(&scratch, &["--window", "decode_step:4..2"], WORDS);
+    assert_eq!(output.code, 2);
+    assert!(output.stderr.contains("is no window: instances are numbers FROM..TO"), "{}", output.stderr);
+    assert!(!scratch.path("run").exists());
+}
+
+#[test]
+fn a_window_records_its_steps_alone() {
+    let scratch = Scratch::new();
+    let output = profile(&scratch, &["--window", "decode_step:1..2"], WORDS);
+    assert_eq!(output.code, 0, "{}{}", output.stdout, output.stderr);
+    let metrics = scratch.json("run", "metrics.json");
+    assert_eq!(metrics["totals"]["kernel_count"], 20);
+}
+
+#[test]
+fn a_command_without_cuda_is_measured_and_says_that_nothing_was_recorded() {
+    let scratch = Scratch::new();
+    let output = Output::of(scratch.command(&["profile", "--out", "run", "--collector", "inject", "--", "true"]));
+    assert_eq!(output.code, 0, "{}{}", output.stdout, output.stderr);
+    let metrics = scratch.json("run", "metrics.json");
+    let counters: Vec<_> = metrics["quality"].as_array().unwrap().iter().map(|row| row["counter"].as_str().unwrap()).collect();
+    assert_eq!(counters, ["no_process_collected"]);
+    let export = Output::of(scratch.command(&["export", "run", "--format", "sqlite"]));
+    assert_eq!(export.code, 2);
+    assert!(export.stderr.contains("has no timeline: nothing was recorded"), "{}", export.stderr);
+}
+
+#[test]
+fn what_was_recorded_is_exported_and_can_be_imported_again() {
+    let scratch = Scratch::new();
+    let output = profile(&scratch, &[], WORDS);
+    assert_eq!(output.code, 0, "{}{}", output.stdout, output.stderr);
+    for (format, file) in [("sqlite", "out.sqlite"), ("perfetto", "out.json")] {
+        let export = Output::of(scratch.command(&["export", "run", "--format", format, "--out", file]));
+        assert_eq!((export.code, export.stdout.as_str()), (0, &*format!("{file}\n")), "{}", export.stderr);
+        let again = Output::of(scratch.command(&["import", file, "--out", format]));
+        assert_eq!(again.code, 0, "{}{}", again.stdout, again.stderr);
+        let metrics = scratch.json(format, "metrics.json");
+        assert_eq!(metrics["totals"]["kernel_count"], 70, "{format}");
+        assert_eq!(metrics["totals"]["kernel_ns"], scratch.json("run", "metrics.json")["totals"]["kernel_ns"], "{format}");
+    }
+    let twice = Output::of(scratch.command(&["export", "run", "--format", "sqlite", "--out", "out.sqlite"]));
+    assert_eq!(twice.code, 2);
+    assert!(twice.stderr.contains("out.sqlite is there already"), "{}", twice.stderr);
+}
+
+#[test]
+fn a_source_that_has_changed_is_not_exported() {
+    let scratch = Scratch::new();
+    let wire = Path::new(env!("CARGO_MANIFEST_DIR")).join("../ingest/tests/data/collector/cuda.wire");
+    let copy = scratch.path("cuda.wire");
+    std::fs::copy(wire, &copy).unwrap();
+    let imported = Output::of(scratch.command(&["import", "cuda.wire", "--out", "run"]));
+    assert_eq!(imported.code, 0, "{}{}", imported.stdout, imported.stderr);
+    assert_eq!(scratch.json("run", "metrics.json")["totals"]["kernel_count"], 34);
+    std::fs::write(&copy, "other").unwrap();
+    let export = Output::of(scratch.command(&["export", "run", "--format", "perfetto"]));
+    assert_eq!(export.code, 1);
+    assert!(export.stderr.contains("has changed since"), "{}", export.stderr);
+}
