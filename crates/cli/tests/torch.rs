@@ -114,6 +114,53 @@ fn a_recorded_session_becomes_the_whole_bundle() {
 }
 
 #[test]
+fn a_session_of_an_h200_has_kernels_beside_times_and_says_what_was_lost() {
+    let scratch = Scratch::new();
+    let config = fixture("h200/config.json");
+    let settings = ["infer.seq_len=512", "infer.max_new_tokens=16", "dataset.sampling.repeats=10", "model.name=llama"];
+    let model = ["--model", config.to_str().unwrap(), "--weights", "synthetic", "--device", "cuda:0", "--check-flops"];
+    let replay = Replay::new(&scratch, &[&model[..], &settings].concat());
+    let replay = replay.with("FAKE_SESSION", fixture("h200/session.jsonl"));
+    let output = replay.with("FAKE_TRACE", fixture("h200/trace.json.gz")).run();
+    assert_eq!(output.code, 0, "{}", output.stderr);
+    scratch.assert_whole_bundle("run");
+    let metrics = scratch.json("run", "metrics.json");
+    assert_eq!(metrics["devices"][0]["name"], "NVIDIA H200");
+    let number = |value: &serde_json::Value| value.as_i64().unwrap_or_else(|| panic!("{value}"));
+    let kernels = metrics["kernels"].as_array().unwrap();
+    assert_eq!(
+        kernels.iter().map(|one| number(&one["calls"])).sum::<i64>(),
+        number(&metrics["totals"]["kernel_count"])
+    );
+    assert_eq!(
+        kernels.iter().map(|one| number(&one["total_ns"])).sum::<i64>(),
+        number(&metrics["totals"]["kernel_ns"])
+    );
+    let [prefill, decode] = [0, 1].map(|index| metrics["stages"][index].clone());
+    assert_eq!((number(&prefill["kernel_count"]), number(&decode["kernel_count"])), (341, 5851));
+    assert_eq!((number(&prefill["instances"]), number(&decode["instances"])), (10, 10));
+    for stage in [&prefill, &decode] {
+        // Over all measured instances, as the wall is.
+        let wall = number(&stage["wall_ns"]);
+        assert_eq!(number(&stage["speed_of_light_ns"]) + number(&stage["lost_ns"]), wall);
+        assert!((0.0..1.0).contains(&stage["mfu"].as_f64().unwrap()));
+    }
+    // What was lost is of the recorded pass, and within it.
+    let pass = &metrics["trace"]["traced_pass"]["stages"];
+    let recorded = number(&pass["prefill"]) + number(&pass["decode"]);
+    let lost: i64 = metrics["lost_time"].as_array().unwrap().iter().map(|row| number(&row["lost_ns"])).sum();
+    assert!(lost > 0 && lost <= recorded, "{lost} of {recorded}");
+    let findings = metrics["findings"].as_array().unwrap();
+    assert!(findings.iter().any(|finding| finding["rule"] == "launch-bound"));
+    assert!(findings.iter().all(|finding| finding["saves_share"].as_f64().is_none_or(|share| share <= 1.0)));
+    assert!(metrics["modules"].as_array().unwrap().iter().any(|one| one["path"] == "model.layers.7.mlp"));
+    assert!(
+        metrics["flop_checks"].as_array().unwrap().iter().all(|one| one["difference"].as_f64().unwrap().abs() < 1e-3)
+    );
+    assert!(metrics["memory"]["allocated_bytes"].is_u64());
+}
+
+#[test]
 fn a_model_that_prints_garbage_breaks_nothing() {
     let scratch = Scratch::new();
     let output = Replay::new(&scratch, &RECORDED).with("FAKE_NOISE", "{\"event\": \"done\"}\n\u{1b}[31mgarbage").run();

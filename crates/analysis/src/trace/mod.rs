@@ -67,6 +67,8 @@ pub struct PlainRuns {
     pub inputs: Vec<InputFacts>,
     /// Modelled work, one entry per input and stage.
     pub work: Vec<InputWork>,
+    /// Least time of prefill and decode, one entry per input; empty where the model or the device is not known.
+    pub least: Vec<InputLeast>,
     /// Input of the traced pass.
     pub traced_input: Option<String>,
     /// Whether prefill computed the logits of all positions.
@@ -75,6 +77,17 @@ pub struct PlainRuns {
     pub load_ns: Nanos,
     /// How the inputs were run.
     pub settings: ProfileSettings,
+}
+
+/// Least time one stage of one input needs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct InputLeast {
+    /// Input, as in [`InputFacts::name`].
+    pub input: String,
+    /// Prefill or decode.
+    pub stage: Stage,
+    /// Of one instance.
+    pub least: Nanos,
 }
 
 /// Everything one imported run has.
@@ -166,13 +179,31 @@ pub fn trace(records: &TraceRecords<'_>) -> Metrics {
     metrics.regions = regions;
     metrics.quality.extend(left_out);
     facts.copies = sums.copies;
-    facts.traced_pass = records.plain.as_ref().map(|plain| traced_pass(records, plain));
+    if let Some(plain) = &records.plain {
+        facts.traced_pass = Some(traced_pass(records, plain));
+        for stage in &mut metrics.stages {
+            stage.speed_of_light_ns = least(plain, stage.name);
+            let lost = stage.wall_ns.zip(stage.speed_of_light_ns).map(|(wall, least)| wall - least);
+            stage.lost_ns = lost.filter(|lost| *lost >= Nanos::ZERO);
+        }
+    }
     metrics.kernels = sums.kernels;
     if records.timelines.is_empty() {
         without_timeline(&mut metrics, records);
     }
     metrics.trace = Some(facts);
     metrics
+}
+
+/// Least time of all measured instances of a stage; absent where one input's is not known.
+fn least(plain: &PlainRuns, stage: Stage) -> Option<Nanos> {
+    let measured = plain.samples.iter().filter(|sample| !sample.warmup && sample.stage == stage);
+    let of_sample = |sample: &Sample| {
+        let of_input = |least: &&InputLeast| least.stage == stage && Some(&least.input) == sample.input.as_ref();
+        plain.least.iter().find(of_input).map(|found| found.least)
+    };
+    let least: Nanos = measured.map(of_sample).sum::<Option<Nanos>>()?;
+    (least > Nanos::ZERO).then_some(least)
 }
 
 /// The recorded pass by itself.

@@ -7,7 +7,7 @@ use std::fs::File;
 use std::io::{BufRead, BufReader, PipeReader};
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Child, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
@@ -28,8 +28,6 @@ pub struct Launch {
     pub stdout: Option<PathBuf>,
     /// File for its standard error; absent: that of this process.
     pub stderr: Option<PathBuf>,
-    /// Whether it stays in the process group of this process, so that an interrupt reaches it too.
-    pub same_group: bool,
 }
 
 /// How a child ended.
@@ -60,7 +58,6 @@ pub struct Running {
     child: Child,
     program: PathBuf,
     begun: Instant,
-    grouped: bool,
 }
 
 /// Lines a child writes to its channel.
@@ -105,7 +102,7 @@ fn named(signal: i32) -> &'static str {
 impl Launch {
     /// `command` with its output to our own.
     pub fn new(command: Command) -> Self {
-        Self { command, stdout: None, stderr: None, same_group: false }
+        Self { command, stdout: None, stderr: None }
     }
 
     /// Starts it.
@@ -138,10 +135,8 @@ impl Launch {
                 command.stdout(out)
             };
         }
-        if !self.same_group {
-            // Its own group, so that ending it also ends what it started.
-            command.process_group(0);
-        }
+        // Its own group, so that ending it also ends what it started.
+        command.process_group(0);
         if let Some(channel) = &channel {
             let number = channel.as_raw_fd();
             command.env(CHANNEL, number.to_string());
@@ -155,7 +150,7 @@ impl Launch {
         }
         let begun = Instant::now();
         let child = command.spawn().map_err(|reason| CollectError::Start { program: program.clone(), reason })?;
-        Ok(Running { child, program: program.clone(), begun, grouped: !self.same_group })
+        Ok(Running { child, program: program.clone(), begun })
     }
 }
 
@@ -206,12 +201,12 @@ impl Running {
         }
     }
 
-    /// Ends it, with everything it started where it leads a group of its own.
+    /// Ends it, with everything it started.
     pub fn end(&mut self) {
         let Ok(id) = libc::pid_t::try_from(self.child.id()) else { return };
-        let whom = if self.grouped { -id } else { id };
-        // SAFETY: kill takes plain numbers. The child has not been waited for, so its number is still its own.
-        unsafe { libc::kill(whom, libc::SIGKILL) };
+        // SAFETY: kill takes plain numbers. The child has not been waited for, so its number, which is also that of the
+        // group it leads, is still its own.
+        unsafe { libc::kill(-id, libc::SIGKILL) };
     }
 }
 
@@ -226,14 +221,6 @@ impl Iterator for Lines {
             Ok(_) => Some(String::from_utf8_lossy(&line).trim_end().to_owned()),
         }
     }
-}
-
-/// The last lines of a file, at most so many, for messages that show what a child said.
-pub fn tail(file: &Path, lines: usize) -> Vec<String> {
-    let text = std::fs::read(file).unwrap_or_default();
-    let text = String::from_utf8_lossy(&text);
-    let all: Vec<&str> = text.lines().filter(|line| !line.trim().is_empty()).collect();
-    all[all.len().saturating_sub(lines)..].iter().map(|line| (*line).to_owned()).collect()
 }
 
 #[cfg(test)]
@@ -261,7 +248,7 @@ mod tests {
         assert!(ended.is_success());
         assert!(usage.wall > Nanos::ZERO && usage.peak_memory.is_some());
         assert_eq!(std::fs::read_to_string(folder.path().join("out")).unwrap(), "noise\nhello\n");
-        assert_eq!(tail(&folder.path().join("err"), 3), ["trouble"]);
+        assert_eq!(std::fs::read_to_string(folder.path().join("err")).unwrap(), "trouble\n");
     }
 
     #[test]

@@ -2,10 +2,10 @@
 
 use std::path::Path;
 
-use analysis::trace::PlainRuns;
+use analysis::trace::{InputLeast, PlainRuns};
 use analysis::{InputWork, ProfileRecords};
 use collect::tool::torch::PassName;
-use meter::predict;
+use meter::{Roofline, matrix_dtypes, predict};
 use report::profile::Setting;
 use types::{
     Clock, ClockId, ClockKind, DType, Device, DeviceId, Environment, FlopCheck, Flops, Hardware, InputFacts, Metrics,
@@ -18,7 +18,7 @@ use super::session::Session;
 use super::{TorchModel, TorchRequest};
 use crate::import::{self, Subject, SubjectWorkload};
 use crate::profile::{ProfileError, Progress, outside_stages, peak, processor, workload_of};
-use crate::work;
+use crate::{modelled, work};
 
 /// Everything a run told, and what it was asked.
 #[derive(Clone, Copy)]
@@ -52,14 +52,15 @@ pub(super) fn metrics(
     let dtype = told.dtype();
     let inputs = told.inputs();
     let mut missing = Vec::new();
-    let mut work = Vec::new();
+    let (mut work, mut least) = (Vec::new(), Vec::new());
     let mut workloads = Vec::new();
     let mut unmodelled = model.known.as_ref().err().cloned();
     for facts in &inputs {
-        match told.work(facts, dtype) {
-            Ok(Some((workload, of_input))) => {
-                work.extend(of_input);
-                workloads.push((facts.name.clone(), workload));
+        match told.work(facts, dtype, device.hardware.as_ref()) {
+            Ok(Some(modelled)) => {
+                work.extend(modelled.work);
+                least.extend(modelled.least);
+                workloads.push((facts.name.clone(), modelled.workload));
             }
             Ok(None) => {}
             Err(reason) => unmodelled = Some(reason),
@@ -73,6 +74,7 @@ pub(super) fn metrics(
         profiled: session.samples(|pass| pass == PassName::Profile, None),
         inputs: inputs.clone(),
         work,
+        least,
         traced_input: session.trace.as_ref().map(|trace| trace.input.clone()),
         logits_all_positions: !request.profile.last_logits_only && model.vocabulary.is_some(),
         load_ns: session.loaded.as_ref().map_or(Nanos::ZERO, |loaded| loaded.load_ns),
@@ -160,6 +162,13 @@ pub(super) fn metrics(
     Ok(Processed { metrics, workload: first, hardware: device.hardware, missing })
 }
 
+/// What the meter says of one input.
+struct Modelled {
+    workload: Workload,
+    work: Vec<InputWork>,
+    least: Vec<InputLeast>,
+}
+
 /// The device a run ran on.
 struct RanOn {
     entry: Device,
@@ -226,7 +235,12 @@ impl Told<'_> {
     }
 
     /// The workload of one input and its modelled work; `None` where the model is not known, an error says why not.
-    fn work(&self, facts: &InputFacts, dtype: Option<DType>) -> Result<Option<(Workload, Vec<InputWork>)>, String> {
+    fn work(
+        &self,
+        facts: &InputFacts,
+        dtype: Option<DType>,
+        hardware: Option<&Hardware>,
+    ) -> Result<Option<Modelled>, String> {
         let Ok(known) = &self.model.known else { return Ok(None) };
         let Some(dtype) = dtype else {
             return Err("the element type torch ran in is none the analytic model knows".to_owned());
@@ -234,11 +248,26 @@ impl Told<'_> {
         let Some(prepared) = self.asked.prepared.iter().find(|one| one.facts.name == facts.name) else {
             return Ok(None);
         };
-        let workload = workload_of(facts, prepared, dtype, self.request.profile.last_logits_only);
+        let mut workload = workload_of(facts, prepared, dtype, self.request.profile.last_logits_only);
+        let fed = self.session.inputs.iter().find(|input| input.name == facts.name).and_then(|input| input.pixels);
+        if let Some(image) = fed.and_then(|pixels| known.network.resized(pixels)) {
+            if image.image_tokens != facts.image_tokens {
+                let (ran, modelled) = (facts.image_tokens, image.image_tokens);
+                return Err(format!("a picture became {ran} tokens, and {modelled} by the analytic model"));
+            }
+            workload.image = Some(image);
+        }
         let prediction = predict(&known.network, &workload).map_err(|error| error.to_string())?;
         let of_stage = |(stage, work)| InputWork { input: facts.name.clone(), stage, work };
         let work = work::per_stage(&known.network, &prediction).into_iter().map(of_stage).collect();
-        Ok(Some((workload, work)))
+        let roofline = hardware.and_then(|hardware| Roofline::new(hardware, matrix_dtypes(&prediction), None).ok());
+        let modelled = modelled::run(&known.network, &prediction, roofline.as_ref());
+        let least = [(Stage::Prefill, &modelled.prefill), (Stage::Decode, &modelled.decode)];
+        let least = least.into_iter().filter_map(|(stage, operators)| {
+            let least = operators.iter().map(|operator| operator.least).sum::<Option<Nanos>>()?;
+            Some(InputLeast { input: facts.name.clone(), stage, least })
+        });
+        Ok(Some(Modelled { work, least: least.collect(), workload }))
     }
 
     fn settings(&self) -> RunCounts {

@@ -23,6 +23,11 @@ pub(super) fn lost_time(page: &mut Page, metrics: &Metrics) {
         );
     }
     limits(page, metrics);
+    if metrics.trace.as_ref().is_some_and(|facts| facts.traced_pass.is_some()) {
+        page.paragraph(
+            "Causes are those of the recorded pass, in which the profiler makes the host slower and the device wait longer:",
+        );
+    }
     let all: i64 = metrics.lost_time.iter().map(|row| row.lost_ns.get()).sum();
     let mut table = Table::new([
         Column::text("lost to"),

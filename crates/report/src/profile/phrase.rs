@@ -91,6 +91,11 @@ pub(crate) fn nested(stage: Stage) -> String {
 /// What acting on a finding saves, in words; absent where the run does not tell.
 pub(crate) fn saving(finding: &Finding, metrics: &Metrics) -> Option<String> {
     let saves = finding.saves_ns?;
+    if let Some(pass) = metrics.trace.as_ref().and_then(|facts| facts.traced_pass.as_ref()) {
+        let wall: Nanos =
+            [Stage::Prefill, Stage::Decode].iter().filter_map(|stage| pass.stages.get(stage)).copied().sum();
+        return Some(format!("{} of the recorded pass, {saves} of {wall}", percent(finding.saves_share)));
+    }
     let mut text = format!("{} of the run, {saves}", percent(finding.saves_share));
     if let Some(wall) = metrics.totals.wall_ns {
         text += &format!(" of {wall}");

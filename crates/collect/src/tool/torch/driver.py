@@ -481,8 +481,8 @@ def with_page(torch, model, given, device, dtype, item):
         item.facts = {"crop_grid": page["crop_grid"]}
     else:
         text = [token for token, masked in zip(given["ids"], given["image_mask"]) if not masked]
-        item.kwargs, image_tokens = picture_arguments(torch, model, whole, text, device, dtype)
-        prompt = item.kwargs["input_ids"].shape[1]
+        item.kwargs, image_tokens, side = picture_arguments(torch, model, whole, text, device, dtype)
+        item.facts, prompt = {"pixels": [side, side]}, item.kwargs["input_ids"].shape[1]
     item.facts.update(prompt_tokens=prompt, image_tokens=image_tokens, batch=1, width=page["width"], height=page["height"])
 
 
@@ -504,8 +504,8 @@ def picture_arguments(torch, model, whole, text, device, dtype):
     if merge is not None and hasattr(vision, "temporal_patch_size"):
         # The Qwen family: patches in a row, with the grid they come from.
         across = max(side // patch // merge, 1) * merge
-        width = patch * across
-        pixels = torch.nn.functional.interpolate(whole.float(), size=(width, width), mode="bilinear").to(dtype)
+        side = patch * across
+        pixels = torch.nn.functional.interpolate(whole.float(), size=(side, side), mode="bilinear").to(dtype)
         depth = vision.temporal_patch_size
         channels = getattr(vision, "in_channels", None) or getattr(vision, "in_chans", 3)
         flat = pixels.repeat(depth, 1, 1, 1).reshape(
@@ -524,7 +524,7 @@ def picture_arguments(torch, model, whole, text, device, dtype):
         arguments["token_type_ids"] = (ids == token).int()
     if "attention_mask" in names:
         arguments["attention_mask"] = torch.ones_like(ids)
-    return arguments, count
+    return arguments, count, side
 
 
 def count_features(torch, model, pixels):

@@ -134,6 +134,9 @@ pub struct InputEvent {
     pub image_tokens: u64,
     /// Inputs at once.
     pub batch: u64,
+    /// Width and height its picture was resized to, for models that take one of any shape.
+    #[serde(default)]
+    pub pixels: Option<[u64; 2]>,
 }
 
 /// What an inference is for.

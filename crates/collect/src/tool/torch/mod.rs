@@ -14,7 +14,7 @@ use super::Places;
 use super::python;
 use crate::CollectError;
 use crate::tool::Command;
-use crate::tool::plain::{Ended, Launch, Lines, Running};
+use crate::tool::plain::Launch;
 
 pub use event::{DeviceEvent, Event, Failure, FailureKind, InputEvent, LoadedEvent, PassName, SampleEvent};
 pub use hub::{Located, locate};
@@ -89,13 +89,6 @@ pub struct DriverFiles {
     pub stderr: Option<PathBuf>,
 }
 
-/// A driver at work.
-#[derive(Debug)]
-pub struct Driver {
-    running: Running,
-    lines: Lines,
-}
-
 /// How a driver is started.
 pub fn launch(python: &Path, files: &DriverFiles, offline: bool) -> Launch {
     let arguments = vec![files.driver.clone().into(), files.request.clone().into()];
@@ -104,30 +97,6 @@ pub fn launch(python: &Path, files: &DriverFiles, offline: bool) -> Launch {
         command = command.with_variable(name, value);
     }
     Launch { stdout: files.stdout.clone(), stderr: files.stderr.clone(), ..Launch::new(command) }
-}
-
-impl Driver {
-    /// Starts a driver; its files are written already.
-    pub fn start(launch: &Launch) -> Result<Self, CollectError> {
-        let (running, lines) = launch.start_with_channel()?;
-        Ok(Self { running, lines })
-    }
-
-    /// The next thing it says; `None` once it is silent for good.
-    pub fn next(&mut self) -> Option<Result<Event, String>> {
-        let line = self.lines.next()?;
-        Some(serde_json::from_str(&line).map_err(|error| format!("{error}: {line}")))
-    }
-
-    /// Ends it, and whatever it started.
-    pub fn end(&mut self) {
-        self.running.end();
-    }
-
-    /// How it ended, once it is silent.
-    pub fn finish(self) -> Result<Ended, CollectError> {
-        Ok(self.running.wait(Duration::from_millis(5), &mut || true)?.0)
-    }
 }
 
 #[cfg(test)]
