@@ -37,13 +37,18 @@ fn the_dummy_resnet_runs_in_torch_alone() {
     let Some(python) = python("json") else { return };
     let scratch = Scratch::new();
     let arguments =
-        [&["--model", "dummy-shallow-resnet", "--device", "cpu", "infer.image_size=16"], &QUICK[..]].concat();
+        [&["--model", "dummy-shallow-resnet", "--device", "cpu", "--check-flops", "infer.image_size=16"], &QUICK[..]]
+            .concat();
     let output = run(&scratch, &python, &arguments);
     assert_eq!(output.code, 0, "{}", output.stderr);
     scratch.assert_whole_bundle("run");
     let metrics = scratch.json("run", "metrics.json");
     assert!(metrics["work_per_stage"]["prefill"]["flops_matrix"].as_u64().unwrap() > 0);
     assert!(metrics["operators"].as_array().unwrap().iter().any(|one| one["name"] == "aten::conv2d"));
+    // Modelled at the size of the pictures it was fed, not at the config's.
+    for check in metrics["flop_checks"].as_array().unwrap() {
+        assert_eq!(check["difference"], 0.0, "{check}");
+    }
 }
 
 #[test]

@@ -108,7 +108,7 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<Exit, CliE
             let torch = composition::torch_settings(&arguments.target, &config, &arguments.overrides)?;
             let torch = TorchSettings { check_flops: arguments.check_flops, ..torch };
             let request = TorchRequest { profile: request, torch };
-            torch::profile(&model, &request, run, &config.to_yaml(), &mut show, &stop)
+            torch::profile(*model, &request, run, &config.to_yaml(), &mut show, &stop)
         }
     };
     display.clear();

@@ -95,7 +95,11 @@ pub(super) fn pass(
         engine: Some("command".to_owned()),
         weights: None,
         model: None,
-        workload: SubjectWorkload::Known(TracedWorkload { workload: None, evidence: Vec::new(), missing: Vec::new() }),
+        workload: SubjectWorkload::Known(Box::new(TracedWorkload {
+            workload: None,
+            evidence: Vec::new(),
+            missing: Vec::new(),
+        })),
         named: None,
         config_dir: request.config_dir.as_deref(),
         plain: None,

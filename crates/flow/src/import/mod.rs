@@ -204,7 +204,7 @@ pub(crate) enum SubjectWorkload<'a> {
     /// From what the user said and the shapes show.
     Found(&'a WorkloadRequest),
     /// From whoever ran it.
-    Known(TracedWorkload),
+    Known(Box<TracedWorkload>),
 }
 
 /// What traces tell, the device they are of, and what it rests on.
@@ -243,7 +243,7 @@ pub(crate) fn summarise(
         _ => Observed { missing: vec!["several ranks may share one prompt".to_owned()], ..Observed::default() },
     };
     let traced = match (&subject.workload, model) {
-        (SubjectWorkload::Known(known), _) => known.clone(),
+        (SubjectWorkload::Known(known), _) => TracedWorkload::clone(known),
         (SubjectWorkload::Found(request), Some(model)) => workload::choose(model, request, &observed)?,
         (SubjectWorkload::Found(_), None) => {
             TracedWorkload { workload: None, evidence: observed.evidence.clone(), missing: Vec::new() }

@@ -87,7 +87,7 @@ pub struct TorchRequest {
 
 /// Runs, measures, analyses and writes everything into a run folder.
 pub fn profile(
-    model: &TorchModel,
+    mut model: TorchModel,
     request: &TorchRequest,
     run: RunRequest,
     config_yaml: &str,
@@ -96,6 +96,10 @@ pub fn profile(
 ) -> Result<Profile, ProfileError> {
     profile::check_counts(&request.profile)?;
     check(request)?;
+    if let Ok(known) = &mut model.known {
+        profile::fit_to_pictures(known, &request.profile.infer);
+    }
+    let model = &model;
     let named = request.torch.hardware.as_deref();
     let named = named.map(|name| crate::hardware::find(request.profile.config_dir.as_deref(), name)).transpose()?;
     let mut inputs = inputs::find(&request.profile.dataset, &request.profile.infer)?;

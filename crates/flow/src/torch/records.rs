@@ -108,7 +108,7 @@ pub(super) fn metrics(
                 engine: Some("torch".to_owned()),
                 weights: Some(request.profile.weights.weights.clone()),
                 model: model.known.as_ref().ok(),
-                workload: SubjectWorkload::Known(traced),
+                workload: SubjectWorkload::Known(Box::new(traced)),
                 named: device.hardware.as_ref(),
                 config_dir: request.profile.config_dir.as_deref(),
                 plain: Some(plain),

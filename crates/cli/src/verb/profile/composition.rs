@@ -102,7 +102,8 @@ fn compose_torch(arguments: &TargetArguments, given: &[String], context: &Contex
         (Err(_), Feed::Pictures) => "image-standard-v1",
     };
     overrides.extend(suited_to(model.feed, &model.id, workload));
-    if model.feed == Feed::Pages && workload != "dsocr-standard-v1" || model.known.is_err() && model.feed == Feed::Pages {
+    let tiled = model.known.is_ok() && workload == "dsocr-standard-v1";
+    if model.feed == Feed::Pages && !tiled {
         overrides.push("infer.crop_mode=false".to_owned());
     }
     if let Some(inputs) = &arguments.inputs {
