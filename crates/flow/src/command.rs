@@ -1,7 +1,7 @@
 //! `profile -- COMMAND`: any program, measured from outside.
 //!
 //! It is run as it is, with what it prints kept in files: wall time, processor time, memory, and its devices as their driver
-//! sees them. What it does inside our collector tells, in one more run ([`recorded`]), so that times stay plain.
+//! sees them. What it does inside our collector tells, in one more run, so that times stay plain.
 
 mod recorded;
 

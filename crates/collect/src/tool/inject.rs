@@ -1,6 +1,6 @@
 //! Our own collector: the library that is loaded into every CUDA process a command starts.
 //!
-//! The library is part of this program ([`LIBRARY`], made by the build script) and is written into the folder that gets its
+//! The library is part of this program (made by the build script) and is written into the folder that gets its
 //! files, so that it is found however the program was installed; `LLM_PERF_INJECT_LIBRARY` names another. Reading the files
 //! is left to `ingest`.
 

@@ -2,7 +2,7 @@
 //! arguments say, one after the other:
 //!
 //! `cuda` initialises CUDA; `push:NAME` `pop` in the default domain, `push@DOMAIN:NAME` `pop@DOMAIN` in another;
-//! `start:NAME` `end` the last one; `launch:NAME` `launch:NAME*COUNT`; `wait`; `sleep:MS`; `thread(` ... `)` on a thread;
+//! `start:NAME` `end` the last one; `launch:NAME` `launch:NAME*COUNT` and `wait`, which do nothing without a double of CUPTI; `sleep:MS`; `thread(` ... `)` on a thread;
 //! `fork(` ... `)` in a child that is waited for; `kill` with SIGKILL; `crash` with SIGABRT; `quit` with `_exit`;
 //! `storm:COUNT` pushes and pops ranges with long names faster than anything can read them;
 //! `print:TEXT` for the test to wait on.
@@ -156,11 +156,17 @@ impl Application {
                 let (name, count) = rest.split_once('*').unwrap_or((rest, "1"));
                 let name = CString::new(name).unwrap();
                 let launch = symbol(library("LLM_PERF_INJECT_CUPTI"), "double_launch");
+                if launch.is_null() {
+                    return;
+                }
                 let launch: extern "C" fn(*const c_char) = unsafe { transmute(launch) };
                 (0..count.parse::<u32>().unwrap()).for_each(|_| launch(name.as_ptr()));
             }
             "wait" => {
                 let wait = symbol(library("LLM_PERF_INJECT_CUPTI"), "double_wait");
+                if wait.is_null() {
+                    return;
+                }
                 unsafe { transmute::<*mut c_void, extern "C" fn()>(wait)() };
             }
             "storm" => {
