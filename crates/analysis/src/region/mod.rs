@@ -5,6 +5,7 @@
 
 mod columns;
 mod folder;
+mod gather;
 mod include;
 mod instances;
 mod kernels;
@@ -14,6 +15,7 @@ mod roofline;
 mod rule;
 mod runs;
 mod section;
+mod survey;
 #[cfg(test)]
 mod tests;
 mod totals;

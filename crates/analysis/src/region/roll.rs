@@ -1,24 +1,24 @@
 //! Pages of a profiler rolled up per region.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 use std::rc::Rc;
 
 use types::counter::{CounterTable, DetailedWork, ProfiledKind};
 use types::{
-    DeviceId, Hardware, MetricRule, Nanos, OutsideRegions, QualityCounter, Region, RegionKernel, RegionPart,
-    RegionTotals, Severity,
+    DeviceId, Hardware, MetricRule, Nanos, OutsideRegions, QualityCounter, Region, RegionPart, RegionTotals, Severity,
 };
 
 use super::columns::{TIME, chosen, subtracts};
 use super::folder::folder_names;
+use super::gather::{Gathered, Part, Rows};
 use super::include::Include;
 use super::instances;
 use super::kernels::KernelSelection;
 use super::key::RegionKey;
 use super::roofline::CountedWork;
+use super::survey::{Survey, unfiltered};
 use super::totals::{Pages, Row};
 use super::tree::{Membership, Memberships, Node, Tree};
-use crate::kernel;
 use crate::statistics::share;
 
 /// What one run of the profiler gave.
@@ -154,149 +154,6 @@ pub fn roll_up(inputs: &RegionInputs<'_>, settings: &RegionSettings<'_>) -> Roll
     rolled
 }
 
-/// Kernels and ranges by region.
-#[derive(Default)]
-struct Gathered {
-    /// By region: all, and those not nested any further.
-    all: HashMap<Node, (Vec<Row>, Vec<Row>)>,
-    /// The same by process, device and thread.
-    parts: BTreeMap<(Node, Option<u32>, Option<u32>, Option<u64>), (Vec<Row>, Vec<Row>)>,
-    /// The innermost region of a row inside a region.
-    innermost: HashMap<(Node, Row), Node>,
-    instances: HashMap<(Node, Option<u32>, Option<u64>), u64>,
-    left_out: u64,
-}
-
-impl Gathered {
-    fn add(
-        &mut self,
-        place: Row,
-        captured: &Captured<'_>,
-        membership: &Membership,
-        tree: &Tree,
-        selected: &[bool],
-        kernels: &KernelSelection,
-    ) {
-        let work = &captured.table.work[place.1];
-        if work.kind == ProfiledKind::Range {
-            let Some((node, thread)) = measured(captured.include, membership, tree) else { return };
-            if selected[node] {
-                self.all.entry(node).or_default().0.push(place);
-                self.parts.entry((node, work.process, work.device, thread)).or_default().0.push(place);
-                self.innermost.insert((node, place), node);
-            }
-            return;
-        }
-        let is_kept = kernels.keeps(&work.name);
-        let mut is_selected = false;
-        let mut counted: Vec<Node> = Vec::new();
-        for (node, thread) in membership.inclusive.iter().filter(|(node, _)| selected[*node]) {
-            is_selected = true;
-            // A region without a kernel that counts is still one.
-            let all = self.all.entry(*node).or_default();
-            let part = self.parts.entry((*node, work.process, work.device, *thread)).or_default();
-            if !is_kept {
-                continue;
-            }
-            let is_innermost = membership.exclusive.contains(node);
-            part.0.push(place);
-            if is_innermost {
-                part.1.push(place);
-            }
-            if !counted.contains(node) {
-                counted.push(*node);
-                all.0.push(place);
-                if is_innermost {
-                    all.1.push(place);
-                }
-                let inside = membership.leaves.iter().map(|(leaf, _)| *leaf);
-                let inner = inside.into_iter().find(|leaf| tree.keys[*leaf].is_within(&tree.keys[*node]));
-                self.innermost.insert((*node, place), inner.unwrap_or(*node));
-            }
-        }
-        self.left_out += u64::from(is_selected && !is_kept);
-    }
-}
-
-/// The region that a measured range is: the innermost of the stack that an expression asked for, else the innermost of
-/// the first stack.
-fn measured(include: &[String], membership: &Membership, tree: &Tree) -> Option<(Node, Option<u64>)> {
-    let asked = |(leaf, _): &&(Node, Option<u64>)| {
-        let key = std::slice::from_ref(&tree.keys[*leaf]);
-        include.iter().any(|text| !Include::new(text).matching(key).is_empty())
-    };
-    membership.leaves.iter().find(asked).or(membership.leaves.first()).copied()
-}
-
-/// Kernels of the whole program by region.
-struct Survey<'a> {
-    table: &'a CounterTable,
-    rows: &'a [Rc<Membership>],
-    kept: Vec<bool>,
-}
-
-impl<'a> Survey<'a> {
-    fn new(table: &'a CounterTable, rows: &'a [Rc<Membership>], kernels: &KernelSelection) -> Self {
-        let kept = table.work.iter().map(|work| kernels.keeps(&work.name)).collect();
-        Self { table, rows, kept }
-    }
-
-    /// Kernels of a region: all, those not nested any further, and by name.
-    fn kernels(&self, node: Node) -> (u64, u64, Vec<RegionKernel>) {
-        let (mut all, mut apart) = (0, 0);
-        let mut calls: BTreeMap<&str, u64> = BTreeMap::new();
-        for (row, found) in self.rows.iter().enumerate().filter(|(row, _)| self.kept[*row]) {
-            if found.inclusive.iter().any(|(other, _)| *other == node) {
-                all += 1;
-                apart += u64::from(found.exclusive.contains(&node));
-                *calls.entry(&self.table.work[row].name).or_default() += 1;
-            }
-        }
-        let kernel = |(name, calls): (&str, u64)| RegionKernel {
-            name: name.to_owned(),
-            short_name: kernel::short_name(name),
-            calls,
-            total_ns: None,
-        };
-        let mut kernels: Vec<RegionKernel> = calls.into_iter().map(kernel).collect();
-        kernels.sort_by_key(|kernel| std::cmp::Reverse(kernel.calls));
-        (all, apart, kernels)
-    }
-
-    fn outside(&self, selected: &[bool]) -> OutsideRegions {
-        let inside = |found: &Rc<Membership>| found.inclusive.iter().any(|(node, _)| selected[*node]);
-        outside(self.table, self.rows.iter().map(inside))
-    }
-}
-
-/// Kernels outside of every region, where a capture took everything.
-fn unfiltered(inputs: &RegionInputs<'_>, of_rows: &[Vec<Rc<Membership>>], selected: &[bool]) -> Option<OutsideRegions> {
-    let (captured, rows) = inputs.captures.iter().zip(of_rows).find(|(captured, _)| captured.include.is_empty())?;
-    let is_kernels = captured.table.work.iter().all(|work| work.kind != ProfiledKind::Range);
-    let inside = |found: &Rc<Membership>| found.inclusive.iter().any(|(node, _)| selected[*node]);
-    (is_kernels && !rows.is_empty()).then(|| outside(captured.table, rows.iter().map(inside)))
-}
-
-fn outside(table: &CounterTable, inside: impl Iterator<Item = bool>) -> OutsideRegions {
-    let (mut kernels, mut all) = (0u64, 0u64);
-    let (mut time, mut whole) = (Some(0.0), Some(0.0));
-    for (row, is_inside) in inside.enumerate() {
-        let took = table.number(row, TIME);
-        all += 1;
-        whole = whole.zip(took).map(|(sum, took)| sum + took);
-        if !is_inside {
-            kernels += 1;
-            time = time.zip(took).map(|(sum, took)| sum + took);
-        }
-    }
-    OutsideRegions {
-        kernels,
-        kernels_share: share(kernels as f64, all as f64).unwrap_or_default(),
-        total_ns: time.map(|time| Nanos::new(time.round() as i64)),
-        time_share: time.zip(whole).and_then(|(time, whole)| share(time, whole)),
-    }
-}
-
 fn assemble(
     tree: &Tree,
     pages: &Pages<'_>,
@@ -312,7 +169,7 @@ fn assemble(
     let mut regions = Vec::new();
     for (node, folder) in nodes.iter().zip(folders) {
         let key = &tree.keys[*node];
-        let rows = &gathered.all[node].0;
+        let rows = &gathered.all[node].inclusive;
         let mut work = CountedWork::default();
         for row in rows {
             work.add(pages.table(*row), row.1);
@@ -347,7 +204,7 @@ fn assemble(
 }
 
 fn aggregate(node: Node, pages: &Pages<'_>, gathered: &Gathered, survey: Option<&Survey<'_>>) -> RegionTotals {
-    let (all, apart) = &gathered.all[&node];
+    let Rows { inclusive: all, exclusive: apart } = &gathered.all[&node];
     let is_kernels = all.first().is_none_or(|row| pages.is_kernel(*row));
     if is_kernels {
         let entered = gathered.instances.iter().filter(|((other, ..), _)| *other == node);
@@ -362,8 +219,9 @@ fn aggregate(node: Node, pages: &Pages<'_>, gathered: &Gathered, survey: Option<
 }
 
 fn parts(node: Node, pages: &Pages<'_>, gathered: &Gathered) -> Vec<RegionPart> {
-    let of_node = gathered.parts.range((node, None, None, None)..).take_while(|((other, ..), _)| *other == node);
-    let part = |((_, process, device, thread), (all, apart)): (&(Node, _, Option<u32>, _), &(Vec<Row>, Vec<Row>))| {
+    let of_node = gathered.parts.iter().filter(|(part, _)| part.node == node);
+    let part = |(Part { process, device, thread, .. }, rows): (&Part, &Rows)| {
+        let Rows { inclusive: all, exclusive: apart } = rows;
         let is_kernels = all.first().is_none_or(|row| pages.is_kernel(*row));
         let totals = match is_kernels {
             true => RegionTotals {
@@ -436,7 +294,7 @@ fn take_apart(
 
 /// Metrics that no kernel has a value of.
 fn uncounted(pages: &Pages<'_>, gathered: &Gathered, nodes: &[Node]) -> Option<QualityCounter> {
-    let rows: Vec<Row> = nodes.iter().flat_map(|node| gathered.all[node].0.iter().copied()).collect();
+    let rows: Vec<Row> = nodes.iter().flat_map(|node| gathered.all[node].inclusive.iter().copied()).collect();
     if rows.is_empty() {
         return None;
     }

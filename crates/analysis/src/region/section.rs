@@ -55,8 +55,11 @@ pub fn section_id(title: &str) -> Option<&'static str> {
 pub(super) struct Sections {
     sections: Vec<(Arc<str>, Vec<Entry>)>,
     /// One title may have two metrics of a name in different units, as `Memory Throughput` in % and in byte/s.
-    places: HashMap<(Arc<str>, Arc<str>, CounterUnit), (usize, usize)>,
+    places: HashMap<Metric, (usize, usize)>,
 }
+
+/// Title of a section, and name and unit of a metric in it.
+type Metric = (Arc<str>, Arc<str>, CounterUnit);
 
 #[derive(Debug)]
 struct Entry {

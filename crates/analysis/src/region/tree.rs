@@ -42,7 +42,17 @@ pub(super) struct Membership {
 
 /// Memberships by the ranges that were open: thousands of kernels share a few.
 #[derive(Debug, Default)]
-pub(super) struct Memberships(HashMap<(Arc<[OpenRange]>, Arc<[OpenRange]>), Rc<Membership>>);
+pub(super) struct Memberships(HashMap<Open, Rc<Membership>>);
+
+/// Ranges that were open: pushed, and started.
+type Open = (Arc<[OpenRange]>, Arc<[OpenRange]>);
+
+/// Pushed ranges of one thread and one domain, outermost first.
+struct Stack<'a> {
+    thread: Option<u64>,
+    domain: Option<&'a Arc<str>>,
+    names: Vec<Arc<str>>,
+}
 
 impl Tree {
     /// The place of a region, which is added with all around it where it is new.
@@ -95,17 +105,17 @@ impl Memberships {
 }
 
 fn membership(work: &ProfiledWork, tree: &mut Tree) -> Membership {
-    let mut stacks: Vec<((Option<u64>, Option<&Arc<str>>), Vec<Arc<str>>)> = Vec::new();
+    let mut stacks: Vec<Stack<'_>> = Vec::new();
     for range in work.pushed.iter() {
-        let owner = (range.owner, range.domain.as_ref());
-        match stacks.iter_mut().find(|(known, _)| *known == owner) {
-            Some((_, names)) => names.push(Arc::clone(&range.name)),
-            None => stacks.push((owner, vec![Arc::clone(&range.name)])),
+        let (thread, domain, name) = (range.owner, range.domain.as_ref(), Arc::clone(&range.name));
+        match stacks.iter_mut().find(|stack| (stack.thread, stack.domain) == (thread, domain)) {
+            Some(stack) => stack.names.push(name),
+            None => stacks.push(Stack { thread, domain, names: vec![name] }),
         }
     }
     let mut found = Membership::default();
-    for ((thread, domain), segments) in stacks {
-        let key = RegionKey { domain: domain.cloned(), style: RegionStyle::PushPop, segments };
+    for Stack { thread, domain, names } in stacks {
+        let key = RegionKey { domain: domain.cloned(), style: RegionStyle::PushPop, segments: names };
         found.leaves.push((tree.add(key), thread));
     }
     for range in work.started.iter() {

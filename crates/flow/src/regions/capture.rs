@@ -83,7 +83,7 @@ impl Profiler<'_> {
     pub(super) fn run(&self, folder: &mut RunFolder, step: &Step) -> Result<Captured, RegionsError> {
         let report = format!("{}.ncu-rep", step.capture.report.display());
         let file = folder.prepare(&report)?;
-        let command = self.command(step, Some(&folder.path().to_owned()));
+        let command = self.command(step, Some(folder.path()));
         let finished = child::run(folder, &step.name, &command, &Bounds::default())?;
         let has_report = file.is_file();
         if has_report {
