@@ -33,8 +33,8 @@ macro_rules! verbs {
 verbs! {
     profile => Profile,
     deep => Deep,
-    analyze => Analyze,
     regions => Regions,
+    analyze => Analyze,
     import => Import,
     compare => Compare,
     export => Export,
