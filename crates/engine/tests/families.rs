@@ -1,0 +1,86 @@
+//! The engine against transformers, family by family, on the same random weights.
+
+use std::path::{Path, PathBuf};
+
+use candle_core::{DType as CandleType, Device, Tensor};
+use llm_perf_engine::{Checkpoint, PromptData, Session};
+use network::config::ModelConfig;
+use network::{Model, Preset};
+use types::DType;
+
+/// What single precision and another order of sums leave room for; logits are up to ten.
+const TOLERANCE: f32 = 1e-3;
+
+fn folder(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/families").join(name)
+}
+
+fn session(name: &str) -> Session {
+    let text = std::fs::read_to_string(folder(name).join("config.json")).unwrap();
+    let model = Model::new(&ModelConfig::from_json(name, &text).unwrap());
+    Session::load(model, &Checkpoint::Safetensors(folder(name)), DType::Fp32).unwrap()
+}
+
+fn worst(found: &Tensor, wanted: &Tensor) -> f32 {
+    assert_eq!(found.dims(), wanted.dims());
+    (found - wanted).unwrap().abs().unwrap().max_all().unwrap().to_scalar::<f32>().unwrap()
+}
+
+/// Largest difference of logits at prefill and at decode.
+fn differences(name: &str) -> [f32; 2] {
+    let session = session(name);
+    assert_eq!(session.weights().unused(), &[] as &[String], "{name}");
+    let expected = candle_core::safetensors::load(folder(name).join("expected.safetensors"), &Device::Cpu).unwrap();
+    let ids = expected["ids"].flatten_all().unwrap().to_dtype(CandleType::I64).unwrap().to_vec1::<i64>().unwrap();
+    let length = expected["prefill_logits"].dim(1).unwrap();
+    let (prompt, rest) = ids.split_at(length);
+    let mut run = session.begin(ids.len());
+    let prompt = PromptData { ids: prompt.to_vec(), image_mask: vec![false; length], images: None };
+    let prefill = run.prefill(&prompt, false).unwrap();
+    let prefill = worst(&prefill.logits, &expected["prefill_logits"]);
+    let mut decode = 0f32;
+    for (step, id) in rest.iter().enumerate() {
+        let logits = run.step(*id).unwrap().logits.flatten_all().unwrap();
+        decode = decode.max(worst(&logits, &expected["decode_logits"].get(step).unwrap()));
+    }
+    println!("{name}: prefill logits differ by {prefill:e}, decode logits by {decode:e}");
+    [prefill, decode]
+}
+
+macro_rules! families {
+    ($($test:ident: $name:literal,)*) => {
+        $(#[test]
+        fn $test() {
+            let [prefill, decode] = differences($name);
+            assert!(prefill < TOLERANCE && decode < TOLERANCE, "{prefill:e}, {decode:e}");
+        })*
+    };
+}
+
+families! {
+    logits_of_llama_equal_transformers: "llama",
+    logits_of_qwen2_equal_transformers: "qwen2",
+    logits_of_qwen3_moe_equal_transformers: "qwen3-moe",
+    logits_of_deepseek_v2_equal_transformers: "deepseek-v2",
+    logits_of_deepseek_v3_equal_transformers: "deepseek-v3",
+    logits_of_mixtral_equal_transformers: "mixtral",
+    logits_of_phi3_equal_transformers: "phi3",
+    logits_of_gemma2_equal_transformers: "gemma2",
+    logits_of_gemma3_equal_transformers: "gemma3",
+    logits_of_gpt_oss_equal_transformers: "gpt-oss",
+}
+
+#[test]
+fn what_is_only_modelled_is_refused_by_name_before_weights_are_loaded() {
+    let refusal = |name: &str| {
+        let model = Model::new(&Preset::find(name).unwrap().config().unwrap());
+        // There is no such checkpoint: it must not matter.
+        let nowhere = Checkpoint::Safetensors("no/such/folder".into());
+        Session::load(model, &nowhere, DType::Fp32).unwrap_err().to_string()
+    };
+    let phi = refusal("phi-3.5-mini");
+    assert!(phi.contains("does not run Phi3ForCausalLM: rotary scaling `longrope` is only modelled"), "{phi}");
+    let qwen = refusal("qwen2.5-vl-7b");
+    assert!(qwen.contains("does not run Qwen2_5_VLForConditionalGeneration"), "{qwen}");
+    assert!(qwen.contains("--engine torch"), "{qwen}");
+}

@@ -1,0 +1,203 @@
+"""Small-width models of several families with random weights, and what transformers computes with them.
+
+    python make.py
+
+Needs torch, transformers and safetensors. Writes, for every model, `NAME/config.json`, `NAME/model.safetensors` under the
+names published checkpoints have, and `NAME/expected.safetensors`: token ids, logits of the whole prompt, and logits of
+decode steps fed with the following ids.
+"""
+
+import json
+from pathlib import Path
+
+import torch
+from safetensors.torch import save_file
+from transformers import AutoConfig, AutoModelForCausalLM
+
+PROMPT, STEPS = 14, 4
+BASE = {
+    "hidden_size": 32,
+    "intermediate_size": 48,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 4,
+    "num_key_value_heads": 2,
+    "vocab_size": 96,
+    "max_position_embeddings": 256,
+    "rms_norm_eps": 1e-05,
+    "torch_dtype": "float32",
+    "tie_word_embeddings": False,
+}
+MODELS = {
+    "llama": {
+        "architectures": ["LlamaForCausalLM"],
+        "model_type": "llama",
+        **BASE,
+        "rope_theta": 10000.0,
+        "rope_scaling": {
+            "rope_type": "llama3",
+            "factor": 8.0,
+            "low_freq_factor": 1.0,
+            "high_freq_factor": 4.0,
+            "original_max_position_embeddings": 64,
+        },
+    },
+    "qwen2": {"architectures": ["Qwen2ForCausalLM"], "model_type": "qwen2", **BASE, "tie_word_embeddings": True},
+    "qwen3-moe": {
+        "architectures": ["Qwen3MoeForCausalLM"],
+        "model_type": "qwen3_moe",
+        **BASE,
+        "head_dim": 12,
+        "num_experts": 6,
+        "num_experts_per_tok": 2,
+        "moe_intermediate_size": 20,
+        "norm_topk_prob": True,
+        "decoder_sparse_step": 1,
+        "mlp_only_layers": [],
+    },
+    "deepseek-v2": {
+        "architectures": ["DeepseekV2ForCausalLM"],
+        "model_type": "deepseek_v2",
+        **BASE,
+        "num_key_value_heads": 4,
+        "q_lora_rank": None,
+        "kv_lora_rank": 16,
+        "qk_nope_head_dim": 8,
+        "qk_rope_head_dim": 8,
+        "v_head_dim": 6,
+        "n_routed_experts": 8,
+        "num_experts_per_tok": 2,
+        "n_shared_experts": 2,
+        "moe_intermediate_size": 20,
+        "first_k_dense_replace": 1,
+        "topk_method": "group_limited_greedy",
+        "n_group": 4,
+        "topk_group": 2,
+        "routed_scaling_factor": 1.5,
+        "norm_topk_prob": False,
+        "rope_scaling": {
+            "type": "yarn",
+            "factor": 4.0,
+            "beta_fast": 32,
+            "beta_slow": 1,
+            "mscale": 0.707,
+            "mscale_all_dim": 0.707,
+            "original_max_position_embeddings": 64,
+        },
+    },
+    "deepseek-v3": {
+        "architectures": ["DeepseekV3ForCausalLM"],
+        "model_type": "deepseek_v3",
+        **BASE,
+        "num_key_value_heads": 4,
+        "q_lora_rank": 16,
+        "kv_lora_rank": 16,
+        "qk_nope_head_dim": 8,
+        "qk_rope_head_dim": 8,
+        "v_head_dim": 6,
+        "n_routed_experts": 8,
+        "num_experts_per_tok": 2,
+        "n_shared_experts": 1,
+        "moe_intermediate_size": 20,
+        "first_k_dense_replace": 1,
+        "n_group": 4,
+        "topk_group": 2,
+        "routed_scaling_factor": 2.5,
+        "norm_topk_prob": True,
+    },
+    "mixtral": {
+        "architectures": ["MixtralForCausalLM"],
+        "model_type": "mixtral",
+        **BASE,
+        "num_local_experts": 4,
+        "num_experts_per_tok": 2,
+        "sliding_window": None,
+    },
+    "phi3": {"architectures": ["Phi3ForCausalLM"], "model_type": "phi3", **BASE, "pad_token_id": 0, "eos_token_id": 1},
+    "gemma2": {
+        "architectures": ["Gemma2ForCausalLM"],
+        "model_type": "gemma2",
+        **BASE,
+        "head_dim": 12,
+        "sliding_window": 5,
+        "query_pre_attn_scalar": 16,
+        "attn_logit_softcapping": 5.0,
+        "final_logit_softcapping": 3.0,
+        "tie_word_embeddings": True,
+    },
+    "gemma3": {
+        "architectures": ["Gemma3ForCausalLM"],
+        "model_type": "gemma3_text",
+        **BASE,
+        "head_dim": 12,
+        "sliding_window": 5,
+        "sliding_window_pattern": 2,
+        "query_pre_attn_scalar": 16,
+        "tie_word_embeddings": True,
+    },
+    "gpt-oss": {
+        "architectures": ["GptOssForCausalLM"],
+        "model_type": "gpt_oss",
+        **BASE,
+        "head_dim": 12,
+        "num_local_experts": 4,
+        "num_experts_per_tok": 2,
+        "sliding_window": 5,
+    },
+}
+
+EXPERTS = {"mixtral": ("block_sparse_moe", "w1", "w3", "w2")}
+
+
+def published(kind: str, state: dict) -> dict:
+    """Experts of one tensor each, as checkpoints keep them; transformers joins them while loading."""
+    block, gate, up, down = EXPERTS.get(kind, ("mlp", "gate_proj", "up_proj", "down_proj"))
+    tensors = {}
+    for name, value in state.items():
+        if kind == "gpt_oss" or ".experts." not in name:
+            tensors[name.replace(".mlp.gate.", f".{block}.gate.")] = value
+            continue
+        layer = name.split(".mlp.experts.")[0]
+        for index, expert in enumerate(value):
+            path = f"{layer}.{block}.experts.{index}"
+            if name.endswith("gate_up_proj"):
+                half = expert.shape[0] // 2
+                tensors[f"{path}.{gate}.weight"] = expert[:half]
+                tensors[f"{path}.{up}.weight"] = expert[half:]
+            else:
+                tensors[f"{path}.{down}.weight"] = expert
+    return {name: value.detach().clone().contiguous() for name, value in tensors.items()}
+
+
+def main() -> None:
+    for name, config in MODELS.items():
+        torch.manual_seed(7)
+        settings = dict(config)
+        kind = settings.pop("model_type")
+        settings.pop("architectures")
+        settings = AutoConfig.for_model(kind, **settings)
+        model = AutoModelForCausalLM.from_config(settings, attn_implementation="eager").eval().to(torch.float32)
+        for key, tensor in model.state_dict().items():
+            # Published initial values are so small that wrong angles or a wrong window would hardly show.
+            tensor.copy_(torch.randn_like(tensor) * (0.3 if tensor.dim() > 1 else 0.2) + (1.0 if "norm" in key else 0.0))
+        ids = torch.randint(0, config["vocab_size"], (1, PROMPT + STEPS))
+        with torch.no_grad():
+            result = model(ids[:, :PROMPT], use_cache=True)
+            expected = {"ids": ids, "prefill_logits": result.logits}
+            rows, cache = [], result.past_key_values
+            for step in range(STEPS):
+                result = model(ids[:, PROMPT + step : PROMPT + step + 1], past_key_values=cache, use_cache=True)
+                rows.append(result.logits[0, 0])
+            expected["decode_logits"] = torch.stack(rows)
+        state = dict(model.state_dict())
+        if config["tie_word_embeddings"]:
+            state.pop("lm_head.weight", None)
+        folder = Path(name)
+        folder.mkdir(exist_ok=True)
+        (folder / "config.json").write_text(json.dumps(config, indent=1) + "\n")
+        save_file(published(kind, state), folder / "model.safetensors")
+        save_file({key: value.contiguous() for key, value in expected.items()}, folder / "expected.safetensors")
+        size = sum(file.stat().st_size for file in folder.iterdir())
+        print(f"{name}: {size // 1024} KiB, logits up to {expected['prefill_logits'].abs().max():.2f}")
+
+
+main()
