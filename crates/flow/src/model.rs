@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+pub use network::CacheLayout;
 use network::config::{ConfigError, ModelConfig};
 use network::{Model, PRESETS, Preset};
 use serde::Deserialize;
@@ -97,6 +98,11 @@ impl ModelError {
             Self::Config(_) | Self::Unreadable { .. } | Self::DType(_) => None,
         }
     }
+}
+
+/// Families that a `config.json` may be of, by `model_type`.
+pub fn families() -> impl Iterator<Item = &'static str> {
+    network::config::families()
 }
 
 /// What is built in.

@@ -82,3 +82,28 @@ fn pictures_become_patches_and_tokens_by_the_models_own_rule_and_cost_what_was_c
         assert_close(&format!("{name} prefill"), prefill, case["prefill"].as_f64().unwrap());
     }
 }
+
+#[test]
+fn a_decode_step_reads_what_the_cache_keeps_once_in_either_form_of_attention() {
+    for (name, case) in cases().into_iter().filter(|(_, case)| case.get("picture").is_none()) {
+        let model = model(&name, &case);
+        let prompt = case["prompt"].as_u64().unwrap();
+        let kept = DType::Fp32.bytes_for(model.cache().unwrap().elements(prompt + 1));
+        for attention in [AttentionKind::Eager, AttentionKind::Flash] {
+            let step = predict(&model, &workload(prompt, attention)).unwrap().decode.unwrap();
+            assert_eq!(step.total().bytes.kv_read, kept, "{name} {attention:?}");
+        }
+    }
+}
+
+#[test]
+fn one_token_at_a_time_latent_attention_is_cheaper_without_expanding_the_cache() {
+    let (name, case) = cases().into_iter().find(|(name, _)| name == "deepseek_v3").unwrap();
+    let model = model(&name, &case);
+    let step = |attention| predict(&model, &workload(24, attention)).unwrap().decode.unwrap().total().flops_matrix;
+    // Four layers, 25 positions, four heads. Expanded: 25 latents of 24 to 4 * (12 + 10), then pairs of 20 and 10.
+    // Absorbed: the query's 12 to 24 and the result's 24 to 10 for each head, then pairs of 24 + 8 and 24.
+    let expanded: u128 = 4 * 2 * (25 * 24 * 4 * 22 + 4 * 25 * (20 + 10));
+    let absorbed: u128 = 4 * 2 * (4 * (12 * 24 + 24 * 10) + 4 * 25 * (32 + 24));
+    assert_eq!(step(AttentionKind::Eager).get() - step(AttentionKind::Flash).get(), expanded - absorbed);
+}

@@ -1,8 +1,9 @@
 //! `llm-perf models`: the built-in models, and what one is made of.
 
 use std::fmt::Write as _;
+use std::path::PathBuf;
 
-use flow::model::{self, ConfigSource, LoadedModel, ModelSettings};
+use flow::model::{self, CacheLayout, ConfigSource, LoadedModel, ModelSettings};
 use serde::Serialize;
 
 use super::analyze::model_error;
@@ -15,7 +16,7 @@ use crate::table::Table;
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
-    /// A built-in model
+    /// A built-in model, or the path of a config.json
     name: Option<String>,
     /// Print JSON
     #[arg(long)]
@@ -25,10 +26,11 @@ pub(crate) struct Arguments {
 const EXAMPLES: &str = "\
 Examples:
   llm-perf models
-  llm-perf models deepseek-ocr
+  llm-perf models deepseek-v3
+  llm-perf models path/to/config.json
   llm-perf models --json
 
-Any config.json of a supported architecture works as well: llm-perf analyze --model FILE";
+Any config.json of a supported family works wherever a model is named: llm-perf analyze --model FILE";
 
 /// One model as JSON.
 #[derive(Serialize)]
@@ -36,13 +38,27 @@ struct ModelRow {
     name: String,
     about: String,
     architecture: &'static str,
+    family: &'static str,
     parameters: u64,
+    /// Those one token passes through.
+    parameters_active: u64,
     parameters_by_module: Vec<(String, u64)>,
     dtype: types::DType,
     layers: u64,
     hidden_size: u64,
     vision: Option<&'static str>,
     mixes_experts: bool,
+    /// Of one more position in all layers, while no window is full; absent for networks without a cache.
+    kv_bytes_per_token: Option<types::Bytes>,
+    /// Layers whose cache stops growing, and where.
+    windows: Vec<Window>,
+}
+
+/// Layers that see a window of positions.
+#[derive(Clone, Serialize)]
+struct Window {
+    positions: u64,
+    layers: u64,
 }
 
 pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<Exit, CliError> {
@@ -59,10 +75,12 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<Exit, CliE
 }
 
 fn row(name: &str) -> Result<ModelRow, CliError> {
+    let file = model::presets().iter().all(|preset| preset.name != name).then(|| PathBuf::from(name));
+    let file = file.filter(|file| file.exists());
     let settings = ModelSettings {
         name: name.to_owned(),
-        config: ConfigSource::Builtin,
-        config_path: None,
+        config: if file.is_some() { ConfigSource::File } else { ConfigSource::Builtin },
+        config_path: file,
         dtype: None,
         revision: None,
         notes: None,
@@ -70,18 +88,36 @@ fn row(name: &str) -> Result<ModelRow, CliError> {
     let loaded = model::load(&settings).map_err(|error| model_error(&error))?;
     let about = model::presets().iter().find(|preset| preset.name == name).map_or("", |preset| preset.about);
     let facts = loaded.config.facts();
+    let parameters = loaded.network.blueprint().parameters_under("");
+    let cache = loaded.network.cache();
     Ok(ModelRow {
         name: name.to_owned(),
         about: about.to_owned(),
         architecture: facts.class,
-        parameters: loaded.network.blueprint().parameters_under(""),
+        family: loaded.config.family(),
+        parameters,
+        parameters_active: parameters - loaded.config.decoder().map_or(0, |decoder| decoder.idle_parameters()),
         parameters_by_module: parts(&loaded),
         dtype: loaded.dtype,
         layers: facts.layers,
         hidden_size: facts.width,
         vision: facts.vision_backbone,
         mixes_experts: facts.mixes_experts,
+        kv_bytes_per_token: cache.map(|cache| loaded.dtype.bytes_for(cache.elements_per_token())),
+        windows: cache.map(windows).unwrap_or_default(),
     })
+}
+
+/// Layers with a window, by its length.
+fn windows(cache: &CacheLayout) -> Vec<Window> {
+    let mut found: Vec<Window> = Vec::new();
+    for positions in cache.layers.iter().filter_map(|layer| layer.window) {
+        match found.iter_mut().find(|window| window.positions == positions) {
+            Some(window) => window.layers += 1,
+            None => found.push(Window { positions, layers: 1 }),
+        }
+    }
+    found
 }
 
 /// Parameters of the parts a reader would name: at most two steps into the tree.
@@ -93,24 +129,35 @@ fn parts(loaded: &LoadedModel) -> Vec<(String, u64)> {
 }
 
 fn overview(rows: &[ModelRow]) -> String {
-    let mut table = Table::with_heads(["NAME", "PARAMETERS", "DTYPE", "LAYERS", "ABOUT"]).align_right(1).align_right(3);
+    let heads = ["NAME", "FAMILY", "PARAMETERS", "ACTIVE", "KV/TOKEN", "ABOUT"];
+    let mut table = Table::with_heads(heads).align_right(2).align_right(3).align_right(4);
     for row in rows {
-        let layers = row.layers.to_string();
-        table.row([&row.name, &grouped(row.parameters), row.dtype.name(), &layers, &row.about]);
+        let (all, active) = (grouped(row.parameters), grouped(row.parameters_active));
+        let cache = row.kv_bytes_per_token.map_or_else(|| "none".to_owned(), |bytes| format!("{} B", grouped(bytes.get())));
+        table.row([&row.name, row.family, &all, &active, &cache, &row.about]);
     }
-    table.to_string()
+    let families = model::families().collect::<Vec<_>>().join(", ");
+    format!("{table}\nA config.json may be of any of these families (its model_type):\n  {families}\n")
 }
 
 fn detail(row: &ModelRow) -> String {
     let mut text = format!("{}\n{}\n\n", row.name, row.about);
     let mut table = Table::default().align_right(1);
     table.row(["architecture", row.architecture]);
+    table.row(["family", row.family]);
     table.row(["parameters", &grouped(row.parameters)]);
+    table.row(["active for a token", &grouped(row.parameters_active)]);
     table.row(["dtype", row.dtype.name()]);
     table.row(["layers", &row.layers.to_string()]);
     table.row(["hidden size", &row.hidden_size.to_string()]);
     table.row(["vision", row.vision.unwrap_or("none")]);
     table.row(["mixes experts", if row.mixes_experts { "yes" } else { "no" }]);
+    if let Some(bytes) = row.kv_bytes_per_token {
+        table.row(["cache for a token", &format!("{} B", grouped(bytes.get()))]);
+    }
+    for window in &row.windows {
+        table.row([&format!("cache of {} layers", window.layers), &format!("at most {} positions", grouped(window.positions))]);
+    }
     let _ = writeln!(text, "{table}");
     let mut table = Table::with_heads(["MODULE", "PARAMETERS"]).align_right(1);
     for (path, count) in &row.parameters_by_module {

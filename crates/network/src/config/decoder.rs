@@ -225,6 +225,21 @@ impl DecoderConfig {
         self.family.names.causal
     }
 
+    /// Parameters of the experts that a token does not go to, in all layers.
+    pub fn idle_parameters(&self) -> u64 {
+        let idle = |layer: &LayerConfig| match layer.feed_forward {
+            FeedForwardConfig::Gated(_) => 0,
+            FeedForwardConfig::Mixture(mixture) => {
+                let (width, inner) = (self.width, mixture.expert.inner);
+                let matrices = (3 * width).saturating_mul(inner);
+                let biased = mixture.expert.bias || mixture.storage != ExpertStorage::Listed;
+                let each = matrices.saturating_add(if biased { 2 * inner + width } else { 0 });
+                (mixture.routing.experts - mixture.routing.per_token).saturating_mul(each)
+            }
+        };
+        self.layers.iter().map(idle).fold(0, u64::saturating_add)
+    }
+
     /// Whether any layer mixes experts.
     pub fn mixes_experts(&self) -> bool {
         self.layers.iter().any(|layer| matches!(layer.feed_forward, FeedForwardConfig::Mixture(_)))

@@ -24,12 +24,16 @@ pub enum ConfigProblem {
     #[error("expected a JSON object at the top")]
     NotAnObject,
     /// A network that is not known here.
-    #[error("architecture `{asked}` is not known; nearest is `{nearest}` (known: {known})")]
+    #[error(
+        "architecture `{asked}` is not known; nearest is `{nearest}`; missing is {missing} (known families: {known})"
+    )]
     UnknownArchitecture {
         /// What the file names.
         asked: String,
         /// The most similar known one.
         nearest: String,
+        /// What would have to be added for it.
+        missing: String,
         /// All known ones.
         known: String,
     },
@@ -106,6 +110,12 @@ impl<'a> Fields<'a> {
         self.get(name).map(|_| self.object(name)).transpose()
     }
 
+    /// Names of all fields that say something other than no.
+    pub(crate) fn stated(&self) -> impl Iterator<Item = &'a str> {
+        let says = |value: &Value| !matches!(value, Value::Null | Value::Bool(false));
+        self.object.iter().filter(move |(_, value)| says(value)).map(|(name, _)| name.as_str())
+    }
+
     /// Whether the file says anything of `name`, be it `null`.
     pub(crate) fn states(&self, name: &str) -> bool {
         self.object.contains_key(name)
@@ -125,6 +135,11 @@ impl<'a> Fields<'a> {
     /// A size that has a published default.
     pub(crate) fn size_or(&self, name: &str, default: u64) -> Result<u64, ConfigProblem> {
         self.get(name).map_or(Ok(default), |value| self.as_size(name, value))
+    }
+
+    /// That a size is one a network may have, so that products of sizes stay inside 64 bits.
+    pub(crate) fn at_most(&self, name: &str, found: u64, most: u64) -> Result<u64, ConfigProblem> {
+        if found <= most { Ok(found) } else { Err(self.wrong(name, found, format!("at most {most}"))) }
     }
 
     /// A count that may be zero.

@@ -4,6 +4,7 @@ pub mod decoder;
 pub mod deepseek_ocr;
 pub(crate) mod family;
 mod fields;
+mod missing;
 pub mod shallow_resnet;
 pub mod vision;
 
@@ -87,6 +88,11 @@ pub fn supported() -> impl Iterator<Item = &'static str> {
     ARCHITECTURES.iter().map(|architecture| architecture.name)
 }
 
+/// Families that can be read, by `model_type`.
+pub fn families() -> impl Iterator<Item = &'static str> {
+    ARCHITECTURES.iter().map(|architecture| architecture.model_type)
+}
+
 /// Reads a part of a file by its own `model_type`, or that of `default` where it has none.
 fn read_named(fields: &Fields<'_>, default: &str) -> Result<ModelConfig, ConfigProblem> {
     let kind = fields.optional_text("model_type")?.unwrap_or_else(|| default.to_owned());
@@ -135,6 +141,22 @@ impl ModelConfig {
                 mixes_experts: false,
             },
         }
+    }
+
+    /// The decoder, where there is one.
+    pub fn decoder(&self) -> Option<&decoder::DecoderConfig> {
+        match self {
+            Self::DeepseekOcr(config) => Some(&config.language),
+            Self::Decoder(config) => Some(config),
+            Self::VisionLanguage(config) => Some(&config.language),
+            Self::ShallowResnet(_) => None,
+        }
+    }
+
+    /// `model_type` of its family.
+    pub fn family(&self) -> &'static str {
+        let class = self.facts().class;
+        ARCHITECTURES.iter().find(|known| known.name == class).map_or("", |known| known.model_type)
     }
 
     /// Tokens it knows; absent for networks that take none.
@@ -204,9 +226,20 @@ impl Architecture {
                 || (named.is_empty() && model_type.as_deref() == Some(known.model_type))
         });
         found.ok_or_else(|| {
-            let asked = named.into_iter().next().or(model_type).unwrap_or_default();
-            let nearest = nearest(&asked, supported()).to_owned();
-            ConfigProblem::UnknownArchitecture { asked, nearest, known: supported().collect::<Vec<_>>().join(", ") }
+            let class = named.into_iter().next();
+            let nearest = match (&class, &model_type) {
+                (Some(class), _) => nearest(class, supported()),
+                (None, kind) => {
+                    let kind = nearest(kind.as_deref().unwrap_or_default(), families());
+                    ARCHITECTURES.iter().find(|known| known.model_type == kind).map_or("", |known| known.name)
+                }
+            };
+            ConfigProblem::UnknownArchitecture {
+                asked: class.or(model_type).unwrap_or_default(),
+                nearest: nearest.to_owned(),
+                missing: missing::parts(fields, nearest.ends_with("ForConditionalGeneration")),
+                known: families().collect::<Vec<_>>().join(", "),
+            }
         })
     }
 }
@@ -244,6 +277,20 @@ mod tests {
     fn an_unknown_architecture_names_the_nearest_known_one() {
         let text = problem(r#"{"architectures": ["LamaForCausalLM"]}"#);
         assert!(text.contains("`LamaForCausalLM`") && text.contains("nearest is `LlamaForCausalLM`"), "{text}");
+    }
+
+    #[test]
+    fn an_unknown_family_says_what_it_has_that_no_family_here_has() {
+        let falcon = problem(r#"{"model_type": "falcon", "parallel_attn": true, "alibi": false}"#);
+        assert!(falcon.contains("`falcon`") && falcon.contains("side by side (`parallel_attn`)"), "{falcon}");
+        assert!(!falcon.contains("alibi"), "{falcon}");
+        let next = problem(r#"{"model_type": "qwen3_next", "linear_num_key_heads": 16}"#);
+        assert!(
+            next.contains("nearest is `Qwen3") && next.contains("linear attention (`linear_num_key_heads`)"),
+            "{next}"
+        );
+        let plain = problem(r#"{"model_type": "qwen9"}"#);
+        assert!(plain.contains("missing is a reader of its fields"), "{plain}");
     }
 
     #[test]

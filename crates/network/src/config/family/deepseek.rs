@@ -3,7 +3,7 @@
 use types::{RotaryForm, RotaryLayout, RotaryScaling};
 
 use super::mixture::{PLAIN_GATE, mixture, shared};
-use super::sizes::{Sizes, rotary};
+use super::sizes::{Sizes, WIDEST_HEAD, rotary};
 use super::{Definitions, Family, Names, names::names};
 use crate::config::ConfigProblem;
 use crate::config::decoder::{
@@ -115,8 +115,8 @@ fn read(
 }
 
 fn latent(fields: &Fields<'_>, sizes: &Sizes) -> Result<LatentConfig, ConfigProblem> {
-    let [plain_width, rotary_width] =
-        [fields.size_or("qk_nope_head_dim", 128)?, fields.size_or("qk_rope_head_dim", 64)?];
+    let width = |name: &str, default: u64| fields.at_most(name, fields.size_or(name, default)?, WIDEST_HEAD);
+    let [plain_width, rotary_width] = [width("qk_nope_head_dim", 128)?, width("qk_rope_head_dim", 64)?];
     let stated = rotary(fields, 10_000.0, rotary_width)?;
     let form = RotaryForm { layout: RotaryLayout::Interleaved, ..stated.form };
     // Stretched angles come with sharper scores: the published code multiplies the scale by this squared.
@@ -134,7 +134,7 @@ fn latent(fields: &Fields<'_>, sizes: &Sizes) -> Result<LatentConfig, ConfigProb
         latent: fields.size_or("kv_lora_rank", 512)?,
         plain_width,
         rotary_width,
-        value_width: fields.size_or("v_head_dim", 128)?,
+        value_width: width("v_head_dim", 128)?,
         bias: fields.flag_or("attention_bias", false)?,
         rotary: RotaryConfig { form, ..stated },
         scale: stretch * stretch / ((plain_width + rotary_width) as f64).sqrt(),

@@ -25,9 +25,7 @@ pub(super) fn mixture(
     if per_token > experts {
         return Err(fields.wrong("num_experts_per_tok", per_token, format!("at most `{name}` ({experts})")));
     }
-    if experts > MOST_EXPERTS {
-        return Err(fields.wrong(name, experts, format!("at most {MOST_EXPERTS}")));
-    }
+    fields.at_most(name, experts, MOST_EXPERTS)?;
     Ok(MixtureConfig {
         expert: sizes.gated_of(inner),
         storage: ExpertStorage::Listed,
@@ -39,5 +37,5 @@ pub(super) fn mixture(
 
 /// Experts every token passes through, each as wide as a routed one.
 pub(super) fn shared(count: u64, inner: u64) -> Option<SharedConfig> {
-    (count > 0).then_some(SharedConfig { count: Some(count), inner: inner * count, gated: false })
+    (count > 0).then_some(SharedConfig { count: Some(count), inner: inner.saturating_mul(count), gated: false })
 }

@@ -112,7 +112,7 @@ pub(in crate::config) fn read_2(fields: &Fields<'_>) -> Result<VisionLanguageCon
     let vision = fields.object("vision_config")?;
     let width = vision.size_or("embed_dim", 1280)?;
     let tower = PatchTowerConfig {
-        inner: width * vision.size_or("mlp_ratio", 4)?,
+        inner: width * vision.at_most("mlp_ratio", vision.size_or("mlp_ratio", 4)?, 1 << 10)?,
         activation: activation(&vision, ActivationKind::QuickGelu)?,
         output: vision.size_or("hidden_size", 3584)?,
         ..tower(&vision, &TOWER_2, width, [32, 14])?
@@ -168,20 +168,21 @@ fn tower(
     defaults: [u64; 2],
 ) -> Result<PatchTowerConfig, ConfigProblem> {
     let heads = vision.size_or("num_heads", 16)?;
+    let bounded = |name: &str, default: u64, most: u64| vision.at_most(name, vision.size_or(name, default)?, most);
     vision.divides(("hidden_size", width), ("num_heads", heads))?;
     Ok(PatchTowerConfig {
         names,
         width,
-        layers: vision.size_or("depth", defaults[0])?,
+        layers: bounded("depth", defaults[0], 10_000)?,
         heads,
         inner: width,
         activation: ActivationKind::Gelu,
         gated: false,
-        patch: vision.size_or("patch_size", defaults[1])?,
-        frames: vision.size_or("temporal_patch_size", 2)?,
-        channels: vision.size_or("in_channels", 3)?,
+        patch: bounded("patch_size", defaults[1], 1 << 12)?,
+        frames: bounded("temporal_patch_size", 2, 1 << 6)?,
+        channels: bounded("in_channels", 3, 1 << 10)?,
         patch_bias: false,
-        merge: vision.size_or("spatial_merge_size", 2)?,
+        merge: bounded("spatial_merge_size", 2, 1 << 6)?,
         output: width,
         positions: None,
         window: None,

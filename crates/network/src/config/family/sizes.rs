@@ -13,6 +13,10 @@ use crate::config::fields::Fields;
 /// Most layers that are taken seriously: a decoder is built layer by layer.
 const MOST_LAYERS: u64 = 10_000;
 
+/// Most heads, and widest head, that are taken seriously.
+const MOST_HEADS: u64 = 1 << 20;
+pub(super) const WIDEST_HEAD: u64 = 1 << 20;
+
 /// The sizes.
 #[derive(Clone, Debug)]
 pub(super) struct Sizes {
@@ -38,16 +42,13 @@ impl Sizes {
 
     /// With the base of the angles that the family's class takes where the file states none.
     pub(super) fn read_with(fields: &Fields<'_>, theta: f64) -> Result<Self, ConfigProblem> {
-        let heads = fields.size("num_attention_heads")?;
+        let heads = fields.at_most("num_attention_heads", fields.size("num_attention_heads")?, MOST_HEADS)?;
         let width = fields.size("hidden_size")?;
-        let layers = fields.size("num_hidden_layers")?;
-        if layers > MOST_LAYERS {
-            return Err(fields.wrong("num_hidden_layers", layers, format!("at most {MOST_LAYERS}")));
-        }
+        let layers = fields.at_most("num_hidden_layers", fields.size("num_hidden_layers")?, MOST_LAYERS)?;
         let key_value_heads = fields.size_or("num_key_value_heads", heads)?;
         fields.divides(("num_attention_heads", heads), ("num_key_value_heads", key_value_heads))?;
         let head_width = match fields.optional_size("head_dim")? {
-            Some(head_width) => head_width,
+            Some(head_width) => fields.at_most("head_dim", head_width, WIDEST_HEAD)?,
             None => {
                 fields.divides(("hidden_size", width), ("num_attention_heads", heads))?;
                 width / heads

@@ -1,0 +1,97 @@
+//! Models by name and by `config.json`: `llm-perf models`, and what `analyze` makes of them.
+
+mod support;
+
+use std::path::Path;
+
+use serde_json::Value;
+use support::llm_perf;
+use tempfile::TempDir;
+
+fn run_in(folder: &Path, arguments: &[&str]) -> (i32, String, String) {
+    let output = llm_perf().args(arguments).current_dir(folder).output().unwrap();
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    (output.status.code().unwrap(), text(&output.stdout), text(&output.stderr))
+}
+
+fn run(arguments: &[&str]) -> (i32, String, String) {
+    run_in(Path::new(env!("CARGO_TARGET_TMPDIR")), arguments)
+}
+
+fn row(name: &str) -> Value {
+    let (code, stdout, stderr) = run(&["models", name, "--json"]);
+    assert_eq!(code, 0, "{stderr}");
+    serde_json::from_str::<Value>(&stdout).unwrap()[0].clone()
+}
+
+#[test]
+fn facts_of_a_mixture_with_latent_attention() {
+    let v3 = row("deepseek-v3");
+    assert_eq!(v3["family"], "deepseek_v3");
+    assert_eq!(v3["parameters"], 671_026_404_352_u64);
+    // 58 layers leave 248 of 256 experts of three matrices of 7168 by 2048 out.
+    assert_eq!(v3["parameters_active"], 671_026_404_352_u64 - 58 * 248 * 3 * 7168 * 2048);
+    // 61 layers keep 512 latent values and 64 of a rotated key, two bytes each.
+    assert_eq!(v3["kv_bytes_per_token"], 61 * (512 + 64) * 2);
+    assert_eq!(v3["windows"].as_array().unwrap().len(), 0);
+}
+
+#[test]
+fn facts_of_layers_with_windows() {
+    let gemma = row("gemma-3-1b");
+    assert_eq!(gemma["windows"][0]["positions"], 512);
+    assert_eq!(gemma["windows"][0]["layers"], 22);
+    let (_, stdout, _) = run(&["models", "gemma-3-1b"]);
+    assert!(stdout.contains("cache of 22 layers") && stdout.contains("at most 512 positions"), "{stdout}");
+}
+
+#[test]
+fn the_list_names_families_and_a_file_is_as_good_as_a_name() {
+    let (_, stdout, _) = run(&["models"]);
+    for family in ["llama", "qwen3_moe", "deepseek_v2", "gpt_oss", "qwen2_5_vl", "llava"] {
+        assert!(stdout.contains(family), "{family}: {stdout}");
+    }
+    let folder = TempDir::new().unwrap();
+    let config = include_str!("../../network/presets/qwen3-8b.json");
+    std::fs::write(folder.path().join("config.json"), config).unwrap();
+    let (code, stdout, stderr) = run_in(folder.path(), &["models", "config.json"]);
+    assert_eq!(code, 0, "{stderr}");
+    assert!(stdout.contains("Qwen3ForCausalLM") && stdout.contains("8,190,735,360"), "{stdout}");
+}
+
+#[test]
+fn an_unknown_family_is_wrong_usage_and_names_the_nearest_and_what_is_missing() {
+    let folder = TempDir::new().unwrap();
+    let config = r#"{"model_type": "qwen3_next", "linear_num_key_heads": 16, "hidden_size": 2048}"#;
+    std::fs::write(folder.path().join("config.json"), config).unwrap();
+    for verb in [&["analyze", "--model", "./config.json"][..], &["models", "./config.json"]] {
+        let (code, stdout, stderr) = run_in(folder.path(), verb);
+        assert_eq!((code, stdout.as_str()), (2, ""), "{stderr}");
+        assert!(stderr.contains("`qwen3_next` is not known; nearest is `Qwen3"), "{stderr}");
+        assert!(stderr.contains("linear attention (`linear_num_key_heads`)"), "{stderr}");
+    }
+}
+
+#[test]
+fn a_picture_of_any_shape_is_resized_by_the_models_own_rule() {
+    let arguments = ["analyze", "--json", "--model", "qwen2.5-vl-7b", "workload.image_pixels=[1280,960]"];
+    let (code, stdout, stderr) = run(&arguments);
+    assert_eq!(code, 0, "{stderr}");
+    let report: Value = serde_json::from_str(&stdout).unwrap();
+    // 1280 / 28 = 45.7 and 960 / 28 = 34.3: 46 by 34 tokens, and 32 of text.
+    assert_eq!(report["workload"]["seq_len"], 46 * 34 + 32, "{}", report["workload"]);
+    let stages = &report["stages"];
+    assert!(stages["vision"]["flops_matrix"].as_f64().unwrap() > 1e12, "{stages}");
+    let (code, _, stderr) = run(&[&arguments[..4], &["workload.image_pixels=[9000,10]"]].concat());
+    assert_eq!(code, 2, "{stderr}");
+    assert!(stderr.contains("workload.image_pixels is [9000, 10]"), "{stderr}");
+}
+
+#[test]
+fn a_model_that_the_engine_does_not_run_is_refused_by_name() {
+    let folder = TempDir::new().unwrap();
+    let (code, _, stderr) = run_in(folder.path(), &["profile", "--model", "llava-1.5-7b"]);
+    assert_ne!(code, 0);
+    assert!(stderr.contains("does not run LlavaForConditionalGeneration"), "{stderr}");
+    assert!(stderr.contains("--engine torch"), "{stderr}");
+}
