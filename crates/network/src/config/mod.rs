@@ -58,6 +58,7 @@ const ARCHITECTURES: &[Architecture] = &[
     decoder("Gemma2ForCausalLM", "gemma2", |fields| boxed(family::gemma::read_gemma2(fields))),
     decoder("Gemma3ForCausalLM", "gemma3_text", |fields| boxed(family::gemma::read_gemma3(fields))),
     decoder("GptOssForCausalLM", "gpt_oss", |fields| boxed(family::gpt_oss::read(fields))),
+    decoder("SeedOssForCausalLM", "seed_oss", |fields| boxed(family::seed_oss::read(fields))),
     decoder("Qwen2VLForConditionalGeneration", "qwen2_vl", |fields| seeing(family::qwen_vl::read_2(fields))),
     decoder("Qwen2_5_VLForConditionalGeneration", "qwen2_5_vl", |fields| seeing(family::qwen_vl::read_2_5(fields))),
     decoder("Qwen3VLForConditionalGeneration", "qwen3_vl", |fields| seeing(family::qwen_vl::read_3(fields))),

@@ -16,6 +16,7 @@ pub(super) mod phi;
 pub(super) mod qwen;
 pub(super) mod qwen_moe;
 pub(crate) mod qwen_vl;
+pub(super) mod seed_oss;
 
 pub(crate) use names::{Definitions, Family, Names};
 
@@ -34,6 +35,7 @@ pub(crate) const FAMILIES: &[&Family] = &[
     &gemma::GEMMA2,
     &gemma::GEMMA3,
     &gpt_oss::FAMILY,
+    &seed_oss::FAMILY,
     &qwen_vl::TEXT_2,
     &qwen_vl::TEXT_2_5,
     &qwen_vl::TEXT_3,
