@@ -101,7 +101,7 @@ fn the_flops_of_what_ran_equal_the_prediction_exactly() {
 fn loaded_weights_take_the_predicted_bytes() {
     let session = session();
     let predicted = predict(session.model(), &workload([1, 1], 1, 1)).unwrap();
-    assert_eq!(session.weights().bytes(), predicted.weights);
+    assert_eq!(session.weights().bytes(), predicted.footprint.weights);
 }
 
 #[test]
