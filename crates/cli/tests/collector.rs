@@ -91,7 +91,8 @@ fn a_command_without_cuda_is_measured_and_says_that_nothing_was_recorded() {
     let output = Output::of(scratch.command(&["profile", "--out", "run", "--collector", "inject", "--", "true"]));
     assert_eq!(output.code, 0, "{}{}", output.stdout, output.stderr);
     let metrics = scratch.json("run", "metrics.json");
-    let counters: Vec<_> = metrics["quality"].as_array().unwrap().iter().map(|row| row["counter"].as_str().unwrap()).collect();
+    let counters: Vec<_> =
+        metrics["quality"].as_array().unwrap().iter().map(|row| row["counter"].as_str().unwrap()).collect();
     assert_eq!(counters, ["no_process_collected"]);
     let export = Output::of(scratch.command(&["export", "run", "--format", "sqlite"]));
     assert_eq!(export.code, 2);
@@ -110,7 +111,11 @@ fn what_was_recorded_is_exported_and_can_be_imported_again() {
         assert_eq!(again.code, 0, "{}{}", again.stdout, again.stderr);
         let metrics = scratch.json(format, "metrics.json");
         assert_eq!(metrics["totals"]["kernel_count"], 70, "{format}");
-        assert_eq!(metrics["totals"]["kernel_ns"], scratch.json("run", "metrics.json")["totals"]["kernel_ns"], "{format}");
+        assert_eq!(
+            metrics["totals"]["kernel_ns"],
+            scratch.json("run", "metrics.json")["totals"]["kernel_ns"],
+            "{format}"
+        );
     }
     let twice = Output::of(scratch.command(&["export", "run", "--format", "sqlite", "--out", "out.sqlite"]));
     assert_eq!(twice.code, 2);

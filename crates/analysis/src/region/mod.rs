@@ -1,6 +1,6 @@
 //! Hardware counters per NVTX region: from kernels and ranges that a profiler replayed to totals of regions.
 //!
-//! Which regions there are and what belongs to them is [`tree`]'s business, how values become one [`rule`]'s. Running the
+//! Which regions there are and what belongs to them is the business of `tree`, how values become one that of `rule`. Running the
 //! profiler and reading its pages is left to others.
 
 mod columns;
