@@ -106,7 +106,7 @@ mod built_in {
                 tried += 1;
             }
         }
-        assert_eq!(tried, 34);
+        assert_eq!(tried, 35);
     }
 
     #[test]
@@ -468,13 +468,13 @@ mod program {
         let lines: Vec<&str> =
             shown.lines().filter(|line| wanted.iter().any(|start| line.starts_with(start))).collect();
         insta::assert_snapshot!(lines.join("\n"), @r"
-        model.name: deepseek-ocr                                     # conf/model/deepseek_ocr/arch/deepseek_ocr.default.yaml:2
-        model.notes: a 4                                             # override '++model.notes=a ${workload.batch}'
-        workload.batch: 4                                            # override 'workload.batch=4'
-        runner.artifacts.stage1_dir: tmp/profile-output/x            # conf/runner/stage1.yaml:7  ${run.output_root}/${run.id}
-        runner.artifacts.stage2_dir: null                            # conf/runner/stage1.yaml:8
-        run.id: x                                                    # override 'run.id=x'
-        run.output_root: tmp/profile-output                          # conf/config.yaml:17
+        model.name: deepseek-ocr                                    # conf/model/deepseek_ocr/arch/deepseek_ocr.default.yaml:2
+        model.notes: a 4                                            # override '++model.notes=a ${workload.batch}'
+        workload.batch: 4                                           # override 'workload.batch=4'
+        runner.artifacts.stage1_dir: tmp/profile-output/x           # conf/runner/stage1.yaml:7  ${run.output_root}/${run.id}
+        runner.artifacts.stage2_dir: null                           # conf/runner/stage1.yaml:8
+        run.id: x                                                   # override 'run.id=x'
+        run.output_root: tmp/profile-output                         # conf/config.yaml:17
         ");
     }
 

@@ -43,6 +43,14 @@ impl AffineCost {
         self.first + self.slope * index.min(self.grows)
     }
 
+    /// The same cost seen from a later step on.
+    pub(crate) fn from_step(&self, step: u64) -> Self {
+        let slope = if step < self.grows { self.slope } else { Cost::ZERO };
+        // What grows without end does so from later on as well.
+        let grows = if self.grows == u64::MAX { u64::MAX } else { self.grows.saturating_sub(step) };
+        Self { first: self.at(step), slope, grows }
+    }
+
     /// Cost of the first `steps` steps together.
     pub fn total(&self, steps: u64) -> Cost {
         let growing = steps.min(self.grows.saturating_add(1));
@@ -103,6 +111,8 @@ mod tests {
             ).unwrap();
             let summed: Cost = (0..steps).map(|index| affine.at(index)).sum();
             prop_assert_eq!(affine.total(steps), summed);
+            let later: Cost = (steps / 2..steps).map(|index| affine.at(index)).sum();
+            prop_assert_eq!(affine.from_step(steps / 2).total(steps - steps / 2), later);
             prop_assert!(more == 0 || affine.grows == u64::MAX || affine.grows == grows);
         }
     }

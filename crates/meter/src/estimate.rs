@@ -7,14 +7,14 @@ use std::collections::HashMap;
 use std::sync::{Arc, RwLock};
 
 use network::Model;
-use types::{Cost, DType, Parallel, Quantisation, Workload};
+use types::{AttentionKind, Cost, DType, Parallel, Quantisation, Workload};
 
 use crate::affine::AffineCost;
 use crate::alike::Alike;
 use crate::memory::Footprint;
 use crate::message::Message;
 use crate::meter::{Meter, MeterSettings, Pass};
-use crate::predict::{MeterError, decode_step, lines, prefill, settings, telling_steps};
+use crate::predict::{MeterError, decode_step, lines, prefill, settings};
 use crate::sharing::{Sharing, SharingKey};
 use crate::tally::{Tally, TallyRow};
 use crate::{Roofline, Times, shard};
@@ -22,12 +22,27 @@ use crate::{Roofline, Times, shard};
 /// Positions behind which layers are compared: more than any window in use, so that windowed layers differ.
 const FAR: u64 = 1 << 24;
 
+/// Decode laws that are kept; a sweep over more batches than that works some out again.
+const MOST_LAWS: usize = 1024;
+
 /// Estimates workloads of one model.
 #[derive(Debug)]
 pub struct Estimator<'a> {
     model: &'a Model,
     alike: Alike,
     sharings: RwLock<HashMap<SharingKey, Arc<Sharing>>>,
+    laws: RwLock<HashMap<LawKey, Arc<DecodeLaw>>>,
+}
+
+/// What of a workload a decode step depends on, besides the positions that are cached.
+type LawKey = (SharingKey, u64, AttentionKind);
+
+/// What a decode step costs behind any number of positions.
+#[derive(Debug)]
+struct DecodeLaw {
+    /// Step `n` is behind `n + 1` positions.
+    rows: Vec<DecodeRow>,
+    messages: Vec<Message>,
 }
 
 /// Sums of one workload; which device runs it is still open.
@@ -73,7 +88,7 @@ impl<'a> Estimator<'a> {
             None => Pass::default(),
         };
         let alike = Alike::new(model.blueprint(), &[&near, &far]);
-        Ok(Self { model, alike, sharings: RwLock::default() })
+        Ok(Self { model, alike, sharings: RwLock::default(), laws: RwLock::default() })
     }
 
     /// How the model lies for `workload`; worked out once for all workloads that do not differ in that.
@@ -92,6 +107,27 @@ impl<'a> Estimator<'a> {
         Ok(sharing)
     }
 
+    /// The decode law of `workload`; worked out once for all prompts and lengths.
+    fn law(&self, workload: &Workload, sharing: &Sharing) -> Result<Arc<DecodeLaw>, MeterError> {
+        let key = (SharingKey::new(workload), workload.batch, workload.attention);
+        if let Some(law) = self.laws.read().ok().and_then(|laws| laws.get(&key).map(Arc::clone)) {
+            return Ok(law);
+        }
+        let step = |cached: u64| {
+            let (blueprint, settings) = (self.model.blueprint(), settings(workload, cached));
+            decode_step(self.model, workload, Meter::tallying(blueprint, settings, sharing, Tally::new(&self.alike)))
+        };
+        let (first, second, last) = (step(1)?, step(2)?, step(FAR)?);
+        let law = Arc::new(DecodeLaw { rows: rows(&first, &second, &last, FAR)?, messages: first.messages });
+        if let Ok(mut laws) = self.laws.write() {
+            if laws.len() >= MOST_LAWS {
+                laws.clear();
+            }
+            laws.insert(key, Arc::clone(&law));
+        }
+        Ok(law)
+    }
+
     /// What `workload` costs.
     pub fn estimate(&self, workload: &Workload) -> Result<Estimate, MeterError> {
         let sharing = self.sharing(workload)?;
@@ -104,13 +140,13 @@ impl<'a> Estimator<'a> {
         let mut step_messages = Vec::new();
         let decode = match self.model.cache() {
             Some(_) if workload.decode_steps > 0 => {
-                let step = |index: u64| decode_step(self.model, workload, meter(workload.seq_len + index));
-                let [one, two, last] = telling_steps(workload);
-                let (one, two, last) = (step(one)?, step(two)?, step(last)?);
-                activations = activations.max(one.peak_activations).max(last.peak_activations);
-                let rows = rows(&one, &two, &last, workload.decode_steps)?;
-                step_messages = one.messages;
-                Some(rows)
+                let law = self.law(workload, &sharing)?;
+                let last = decode_step(self.model, workload, meter(workload.seq_len + workload.decode_steps - 1))?;
+                // What is live grows with what is cached.
+                activations = activations.max(last.peak_activations);
+                step_messages.clone_from(&law.messages);
+                let behind = workload.seq_len.saturating_sub(1);
+                Some(law.rows.iter().map(|row| DecodeRow { cost: row.cost.from_step(behind), ..*row }).collect())
             }
             _ => None,
         };
@@ -192,7 +228,7 @@ impl Estimate {
     }
 }
 
-/// Rows of all steps from those of the telling ones.
+/// Rows of all steps from those of the first, the second and the last.
 fn rows(one: &Pass, two: &Pass, last: &Pass, steps: u64) -> Result<Vec<DecodeRow>, MeterError> {
     let costs = |pass: &Pass| pass.tallied.iter().map(|row| (row.op, row.cost)).collect::<Vec<_>>();
     let lines = lines([costs(one), costs(two), costs(last)], steps)?;

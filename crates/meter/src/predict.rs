@@ -165,18 +165,13 @@ pub(crate) fn decode_step(model: &Model, workload: &Workload, meter: Meter<'_>) 
     run(meter, model, Prompt { input, offset, images: None, last_logits_only: false }, "decode")
 }
 
-/// The steps whose costs tell those of all others: the first two and the last. The second may lie past the last.
-pub(crate) fn telling_steps(workload: &Workload) -> [u64; 3] {
-    [0, 1, workload.decode_steps.saturating_sub(1)]
-}
-
 fn decode(model: &Model, workload: &Workload, sharing: &Sharing) -> Result<DecodePass, MeterError> {
     let step = |index: u64| {
         let meter = Meter::new(model.blueprint(), settings(workload, workload.seq_len + index), sharing);
         decode_step(model, workload, meter)
     };
-    let [first, second, last] = telling_steps(workload);
-    let (first, second, last) = (step(first)?, step(second)?, step(last)?);
+    // The steps whose costs tell those of all others. The second may lie past the last.
+    let (first, second, last) = (step(0)?, step(1)?, step(workload.decode_steps.saturating_sub(1))?);
     let costs = |pass: &Pass| pass.ops.iter().map(|op| (op.op.name(), op.cost)).collect::<Vec<_>>();
     let costs = lines([costs(&first), costs(&second), costs(&last)], workload.decode_steps)?;
     let ops = first.ops.iter().zip(costs).map(|(record, cost)| DecodeOp { record: record.clone(), cost }).collect();
