@@ -276,7 +276,7 @@ pub fn missing(sweep: &Sweep) -> Vec<String> {
     missing
 }
 
-/// The sweep as a table for a terminal of that many lines.
+/// The sweep as text for a terminal.
 pub fn table(sweep: &Sweep) -> String {
     report::sweep::terminal(sweep)
 }
