@@ -86,9 +86,9 @@ fn one_token_reads_each_active_weight_once() {
     // takes two bytes in bf16. To these come 25 norms of 1280 and one row of the token table.
     let weights = prediction.decode.unwrap().total().bytes.weights;
     assert_eq!(weights, Bytes::new(1_148_190_720 + 25 * 1280 * 2 + 1280 * 2));
-    assert_eq!(prediction.kv_per_token, Some(Bytes::new(61_440)));
+    assert_eq!(prediction.footprint.kv_per_token, Some(Bytes::new(61_440)));
     assert_eq!(prediction.parameters, 3_336_106_240);
-    assert_eq!(prediction.weights, Bytes::new(6_672_212_480));
+    assert_eq!(prediction.footprint.weights, Bytes::new(6_672_212_480));
 }
 
 #[test]
