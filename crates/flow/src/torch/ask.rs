@@ -69,7 +69,8 @@ pub(super) fn ask(
         protocol: collect::tool::torch::PROTOCOL,
         model: model.given(&request.profile.weights, settings, scratch)?,
         device: request.profile.device.clone(),
-        nvtx: trace.is_none() || settings.module_ranges > 0,
+        // Ranges cost time; the recorded pass has its own.
+        nvtx: false,
         module_ranges: settings.module_ranges,
         decoding,
         last_logits_only: request.profile.last_logits_only,

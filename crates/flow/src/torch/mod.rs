@@ -150,7 +150,8 @@ pub fn bare(
     inputs.usable()?;
     let python = interpreter(request.torch.python.as_deref())?;
     let scratch = scratch()?;
-    let asked = ask::ask(model, request, &mut inputs, scratch.path(), None)?;
+    let mut asked = ask::ask(model, request, &mut inputs, scratch.path(), None)?;
+    asked.request.nvtx = true;
     let [driver, question] = ["driver.py", "request.json"].map(|name| scratch.path().join(name));
     let write = |path: &Path, text: &str| {
         std::fs::write(path, text).map_err(|reason| ProfileError::Unreadable { path: path.to_owned(), reason })

@@ -27,9 +27,6 @@ class Refused(Exception):
         self.kind = kind
 
 
-# ---------------------------------------------------------------------------------------------------------------- channel
-
-
 class Channel:
     """One JSON object a line, to whoever started this. Without a listener nothing is said."""
 
@@ -111,6 +108,9 @@ class Ranges:
             self.enter(stack, name)
             yield
 
+    def heard(self):
+        return self.recording or self.push is not None
+
     def enter(self, stack, name):
         if self.push is not None:
             self.push(name)
@@ -183,6 +183,8 @@ class Hooks:
         open_spans = []
 
         def before(module, *given):
+            if clock is None and not ranges.heard():
+                return
             stack = contextlib.ExitStack()
             begin = clock.now() if clock is not None and self.active else None
             ranges.enter(stack, name)
@@ -708,9 +710,6 @@ def count_flops(torch, runner, item, channel):
     finally:
         if before not in (None, "eager"):
             switch("set_attn_implementation", before, "")
-
-
-# -------------------------------------------------------------------------------------------------------------------- main
 
 
 def attend(request, channel):
