@@ -270,11 +270,10 @@ pub(crate) fn dropped(context: *mut c_void, stream: u32) -> u64 {
 /// `memory` holds `valid` bytes that CUPTI wrote; `record` is null or what this gave for the same buffer.
 pub(crate) unsafe fn next_record(memory: *mut u8, valid: usize, record: *mut c_void) -> *mut c_void {
     let mut record = record;
+    let Some(cupti) = attached() else { return core::ptr::null_mut() };
     // SAFETY: by the contract.
-    match attached() {
-        Some(cupti) if unsafe { (cupti.next_record)(memory, valid, &mut record) } == 0 => record,
-        _ => core::ptr::null_mut(),
-    }
+    let code = unsafe { (cupti.next_record)(memory, valid, &mut record) };
+    if code == 0 { record } else { core::ptr::null_mut() }
 }
 
 /// The name of a function by its number in a domain; empty where there is none.

@@ -47,8 +47,8 @@ pub(crate) enum Pop {
 impl Windows {
     /// Reads the list. A part that is not understood matches no range; the program that starts us has checked it.
     pub(crate) fn read(text: &[u8]) -> Self {
-        const NONE: Window = Window { name: [0; LONGEST], length: 0, instances: None, seen: AtomicU32::new(0) };
-        let mut windows = Self { entries: [NONE; MOST], count: 0 };
+        let none = |_| Window { name: [0; LONGEST], length: 0, instances: None, seen: AtomicU32::new(0) };
+        let mut windows = Self { entries: core::array::from_fn(none), count: 0 };
         let parts = text.split(|byte| *byte == b',').filter(|part| !part.is_empty());
         for (entry, part) in windows.entries.iter_mut().zip(parts) {
             let (name, instances) = instances(part);

@@ -73,22 +73,22 @@ fn the_database_holds_what_the_timeline_does() {
 }
 
 #[test]
-fn rows_over_many_levels_and_texts_over_many_pages_come_back() {
+fn rows_and_texts_over_many_pages_come_back() {
     let clock = Clock { id: ClockId(0), kind: ClockKind::Trace, unix_ns_at_zero: None, uncertainty_ns: None };
     let small = collected("cuda.wire");
     let mut large = Timeline { work: Vec::new(), clock, ..small.clone() };
     let long = large.names.place(&*format!("void kernel<{}>()", "very_long_argument, ".repeat(5000)));
     let pattern = small.work.iter().find(|work| work.kind == WorkKind::Kernel).unwrap();
-    for number in 0..400_000 {
+    for number in 0..40_000 {
         let mut work = pattern.clone();
         work.start = Nanos::new(number * 1000);
-        if number % 100_000 == 0 {
+        if number % 10_000 == 0 {
             work.name = long;
         }
         large.work.push(work);
     }
     let again = ingest::nsys::sqlite::read("export.sqlite", &nsys_sqlite(&large)).unwrap();
-    assert_eq!(again.work.len(), 400_000);
+    assert_eq!(again.work.len(), 40_000);
     assert_eq!(work(&again), work(&large));
 }
 

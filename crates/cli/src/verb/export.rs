@@ -28,8 +28,8 @@ Examples:
   llm-perf export latest --format perfetto
   llm-perf export latest --format sqlite --out report.sqlite
 
-Kernels, copies, calls and NVTX ranges of a run that recorded them: of `llm-perf profile -- COMMAND` on a
-GPU, or of an import whose files are still where they were. Open the JSON at https://ui.perfetto.dev.";
+Kernels, copies, calls and NVTX ranges of a run that recorded them: of `profile -- COMMAND` on a
+GPU, or of an import whose files are still there. Open the JSON at https://ui.perfetto.dev.";
 
 /// A format by its name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]

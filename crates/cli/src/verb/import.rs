@@ -49,7 +49,7 @@ Examples:
 
 Files are known by their first bytes and may be gzip or zstd: torch profiler JSON, Nsight Systems
 SQLite (nsys export --type sqlite), nsys stats CSV, Nsight Compute CSV (ncu --csv, page raw or
-details). Several files must be of one run. They are not copied.";
+details), files of our collector (*.wire). Several files must be of one run. They are not copied.";
 
 /// Parts of the configuration an import never reads; they would only claim something in `config.yaml`.
 const UNUSED: [&str; 8] = [
