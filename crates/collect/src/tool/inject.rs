@@ -66,7 +66,7 @@ impl Window {
                         Some((from, to)) => from.parse::<u32>().ok().zip(to.parse::<u32>().ok()),
                         None => instances.parse::<u32>().ok().and_then(|one| Some((one, one.checked_add(1)?))),
                     };
-                    if !ends.is_some_and(|(from, to)| from < to) {
+                    if ends.is_none_or(|(from, to)| from >= to) {
                         return Err(wrong("instances are numbers FROM..TO, of which the last is not meant"));
                     }
                     name
