@@ -59,10 +59,13 @@ impl Partition {
                 work_of[outermost(&attribution.stages, *instance)].push(row as u32);
             }
         }
+        // An encoder that runs outside prefill beside one that runs inside is a warm-up: its time is no part of prefill's.
+        let has_prefill = attribution.stages.iter().any(|instance| instance.stage == Stage::Prefill);
         let mut busy_until: BTreeMap<ThreadId, Nanos> = BTreeMap::new();
         let mut partition = Self { parts: vec![Part::default(); timeline.work.len()], stages: Vec::new() };
         for (instance, mut rows) in attribution.stages.iter().zip(work_of) {
-            if instance.parent.is_some() {
+            let is_stray = has_prefill && instance.stage.parent().is_some();
+            if instance.parent.is_some() || is_stray {
                 continue;
             }
             rows.sort_by_key(|row| timeline.work[*row as usize].start);
@@ -106,7 +109,7 @@ mod tests {
 
     use super::*;
     use crate::attribution::{Settings, attribute};
-    use crate::device::sample::{Launch, timeline};
+    use crate::device::sample::{Launch, range, timeline};
 
     fn divided(launches: &[Launch]) -> Partition {
         let timeline = timeline(1_000, launches);
@@ -127,6 +130,14 @@ mod tests {
         let found = divided(&[Launch::new(10, 100, 200), Launch::new(20, 150, 100), Launch::new(30, 250, 100)]);
         let parts: Vec<_> = found.parts.iter().map(|part| (part.wait.get(), part.run.get())).collect();
         assert_eq!(parts, [(100, 200), (0, 0), (0, 50)]);
+    }
+
+    #[test]
+    fn an_encoder_that_ran_before_prefill_is_no_part_of_it() {
+        let mut timeline = timeline(1_000, &[Launch::new(10, 100, 200), Launch::new(2_010, 2_100, 200)]);
+        range(&mut timeline, "sam", 2_000, 3_000);
+        let found = Partition::new(&timeline, &attribute(&timeline, &Settings::default()));
+        assert_eq!((found.stages.len(), found.parts[1]), (1, Part::default()));
     }
 
     proptest! {
