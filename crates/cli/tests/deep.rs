@@ -56,7 +56,11 @@ impl Machine {
 
     fn command(&self, arguments: &[&str]) -> Command {
         let mut command = llm_perf();
-        command.arg("deep").args(arguments).current_dir(self.home.path()).env_clear();
+        command.arg("deep");
+        if !arguments.contains(&"--resume") && !arguments.contains(&"--collector") {
+            command.args(["--collector", "nsys"]);
+        }
+        command.args(arguments).current_dir(self.home.path()).env_clear();
         let path = std::env::var("PATH").unwrap_or_default();
         command
             .env("PATH", format!("{}:{path}", self.path("tools").display()))
@@ -119,7 +123,8 @@ fn every_pass_runs_in_order_and_leaves_the_whole_bundle() {
     for file in ["kernels.md", "report.md", "operators.md", "stakeholder_summary.md", "assumptions.md", "config.yaml"] {
         assert!(!machine.text(file).is_empty(), "{file}");
     }
-    for file in ["nsys/timeline.sqlite", "ncu/prefill.csv", "ncu/decode.csv", "logs/timeline.argv", "inputs.yaml"] {
+    for file in ["nsys/timeline.sqlite", "ncu/prefill.csv", "ncu/decode.csv", "logs/timeline-nsys.argv", "inputs.yaml"]
+    {
         assert!(machine.path("run").join(file).is_file(), "{file}");
     }
     let typed = machine.log();
@@ -303,4 +308,15 @@ fn an_unknown_option_of_a_tool_is_refused_before_anything_runs() {
     assert!(output.stderr.contains("boost"), "{}", output.stderr);
     let output = machine.deep(&["pipeline.ncu.ncu_cli.kernel_exclude=['regex:(']"]);
     assert_eq!(output.code, 2, "{}", output.stderr);
+}
+
+#[test]
+fn a_program_in_which_our_own_collector_sees_nothing_is_traced_by_nsys() {
+    let machine = Machine::new();
+    let output = Output::of(machine.command(&["--collector", "auto", "--out", "run", "--", "true"]));
+    assert_eq!(output.code, 0, "{}{}", output.stdout, output.stderr);
+    assert!(machine.path("run/logs/timeline.argv").is_file() && machine.path("run/nsys/timeline.sqlite").is_file());
+    let output = Output::of(machine.command(&["--collector", "inject", "--out", "other", "--", "true"]));
+    assert_eq!(output.code, 1, "{}", output.stderr);
+    assert!(output.stderr.contains("the program did not use the GPU"), "{}", output.stderr);
 }

@@ -164,7 +164,7 @@ fn find_cupti() -> Option<PathBuf> {
 }
 
 /// Loads the library from `folder` as a CUDA process would, and looks for what the driver and NVTX call.
-pub(crate) fn self_check(folder: &Path) -> Result<(), String> {
+pub fn self_check(folder: &Path) -> Result<(), String> {
     let path = write(folder).map_err(|error| error.to_string())?;
     let loaded = load(&path);
     let _ = std::fs::remove_file(&path);

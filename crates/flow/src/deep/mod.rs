@@ -25,7 +25,7 @@ use types::{
 
 use crate::RunRequest;
 use crate::hardware;
-use crate::import::{Subject, SubjectWorkload, Summary, read_trace, summarise};
+use crate::import::{Placed, Subject, SubjectWorkload, Summary, read_collected, read_trace, summarise};
 use crate::target::TargetKind;
 
 pub use collect::tool::ncu::Preset as NcuPreset;
@@ -180,6 +180,11 @@ fn filled(
     report(folder, request, tools, found, &choices, all)
 }
 
+/// The process that used the device most; a launcher beside it has nothing to choose from.
+fn busiest(placed: &[Placed]) -> Option<&Placed> {
+    placed.iter().max_by_key(|placed| placed.timeline.work.len())
+}
+
 /// Reads the counters of every choice, or says why there are none.
 fn count(
     folder: &mut RunFolder,
@@ -258,7 +263,15 @@ fn analysed(
     quality: &[QualityCounter],
     progress: &mut dyn FnMut(&str),
 ) -> Result<(Summary, Vec<String>), DeepError> {
-    let (mut parts, file) = read_trace(&folder.path().join(passes::DATABASE), passes::DATABASE)?;
+    let database = folder.path().join(passes::DATABASE);
+    let (mut parts, files) = if database.is_file() {
+        let (parts, file) = read_trace(&database, passes::DATABASE)?;
+        (parts, vec![file])
+    } else {
+        let listed = folder.manifest().files.iter().map(|file| file.path.clone());
+        let names: Vec<String> = listed.filter(|path| path.starts_with("trace/") && path.ends_with(".wire")).collect();
+        read_collected(folder.path(), &names)?
+    };
     parts.counted = counted.to_vec();
     parts.quality.extend(quality.iter().cloned());
     let missing = parts.missing.clone();
@@ -273,7 +286,7 @@ fn analysed(
         config_dir: request.subject.config_dir.as_deref(),
         plain: None,
     };
-    let mut summary = summarise(&subject, parts, vec![file], progress)?;
+    let mut summary = summarise(&subject, parts, files, progress)?;
     if let Some(facts) = &mut summary.metrics.trace {
         facts.recorded_here = true;
     }
@@ -313,8 +326,8 @@ fn report(
         sampled.extend(joined.kernels);
         quality.extend(joined.quality);
     }
-    if let ([only], Some(model)) = (placed.as_slice(), &modelled) {
-        lay_beside(&mut sampled, &only.timeline, &only.attribution, model);
+    if let (Some(placed), Some(model)) = (busiest(&placed), &modelled) {
+        lay_beside(&mut sampled, &placed.timeline, &placed.attribution, model);
     }
     metrics.quality.extend(quality.iter().cloned());
     let counters = facts(request, tools, &all);

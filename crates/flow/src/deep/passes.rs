@@ -7,6 +7,7 @@ use analysis::sampled::{Candidate, Choice, CountedLaunch};
 use analysis::trace::Counted;
 use collect::child::{self, Bounds, Ending, Finished};
 use collect::run::RunFolder;
+use collect::tool::inject::{self, Injection};
 use collect::tool::ncu::{ChipMetrics, KernelNameBase, Page};
 use collect::tool::{Complaint, Found, ncu, nsys};
 use ingest::ncu::NcuFile;
@@ -15,7 +16,7 @@ use types::{Bytes, Nanos, PassRecord, QualityCounter, Sample, Stage};
 
 use super::error::DeepError;
 use super::plan::{baseline as plain, counters as counters_name, with_variables, words};
-use super::request::DeepRequest;
+use super::request::{Collector, DeepRequest};
 use super::tools::Tools;
 
 /// Lines of a tool or program shown in a message.
@@ -43,16 +44,84 @@ pub(super) fn baseline(folder: &mut RunFolder, request: &DeepRequest) -> Result<
     })
 }
 
-/// Records the timeline and exports it. What is missing beside it comes back as reasons.
+/// Records the timeline: with our own collector where that sees anything, else with Nsight Systems. What is missing beside
+/// it comes back as reasons.
 pub(super) fn timeline(
     folder: &mut RunFolder,
     request: &DeepRequest,
     tools: &Tools,
     progress: &mut dyn FnMut(&str),
 ) -> Result<(PassRecord, Vec<String>), DeepError> {
+    if tools.inject
+        && let Some(recorded) = collected(folder, request)?
+    {
+        return Ok(recorded);
+    }
+    match (&tools.nsys, request.collector) {
+        (Ok(nsys), Collector::Auto | Collector::Nsys) => {
+            progress("recording the timeline with Nsight Systems");
+            traced(folder, request, nsys, progress)
+        }
+        _ => Err(DeepError::NoKernels),
+    }
+}
+
+/// Records with our own collector; `None` where no process of the program left anything.
+fn collected(folder: &mut RunFolder, request: &DeepRequest) -> Result<Option<(PassRecord, Vec<String>)>, DeepError> {
+    // The folder appears with the first file that is prepared in it.
+    let place = folder.prepare("trace/process-0.wire")?;
+    let trace = place.parent().map(Path::to_owned).unwrap_or_default();
+    let injection = Injection::prepare(&trace, inject::Settings::default())?;
+    let variables = injection.variables();
+    let command =
+        variables.into_iter().fold(plain(request), |command, (name, value)| command.with_variable(name, value));
+    let bounds = Bounds {
+        time: Some(request.pass_limit),
+        size: Some(request.largest_trace),
+        grows: vec![trace.clone()],
+        ..Bounds::default()
+    };
+    let finished = child::run(folder, "timeline", &command, &bounds);
+    let files = injection.gather()?;
+    let finished = finished?;
+    interrupted(folder, "timeline", &finished)?;
+    if let Ending::TooLarge(size) = finished.ending {
+        return Err(DeepError::TooLarge { size, most: request.largest_trace });
+    }
+    if files.is_empty() {
+        return Ok(None);
+    }
+    for file in &files {
+        if let Some(name) = file.file_name() {
+            folder.adopt(&format!("trace/{}", name.to_string_lossy()))?;
+        }
+    }
+    let mut missing = Vec::new();
+    if !finished.succeeded() {
+        missing.push(format!("timeline: the program {} with the collector in it", how(finished.ending)));
+    }
+    let record = PassRecord {
+        name: "timeline".to_owned(),
+        tool: Some("llm-perf".to_owned()),
+        wall_ns: nanos(&finished),
+        stage_wall_ns: stage_times(folder, &finished),
+        overhead: None,
+        overhead_of: None,
+        bytes: Bytes::new(child::size_of(&trace)),
+    };
+    Ok(Some((record, missing)))
+}
+
+/// Records with Nsight Systems and exports.
+fn traced(
+    folder: &mut RunFolder,
+    request: &DeepRequest,
+    nsys: &Found,
+    progress: &mut dyn FnMut(&str),
+) -> Result<(PassRecord, Vec<String>), DeepError> {
     let report = folder.prepare("nsys/timeline.nsys-rep")?;
     let capture = request.nsys.nsys_cli.capture(report.with_extension(""));
-    let command = with_variables(capture.command(&tools.nsys, &words(request)), request);
+    let command = with_variables(capture.command(nsys, &words(request)), request);
     let bounds = Bounds {
         time: Some(request.pass_limit),
         size: Some(request.largest_trace),
@@ -60,7 +129,7 @@ pub(super) fn timeline(
         // Where it records before it makes its report.
         grows_like: Some(std::env::temp_dir().join("nsys-report-")),
     };
-    let finished = child::run(folder, "timeline", &command, &bounds)?;
+    let finished = child::run(folder, "timeline-nsys", &command, &bounds)?;
     interrupted(folder, "timeline", &finished)?;
     if let Ending::TooLarge(size) = finished.ending {
         return Err(DeepError::TooLarge { size, most: request.largest_trace });
@@ -75,16 +144,16 @@ pub(super) fn timeline(
     }
     progress("exporting the timeline");
     let database = folder.prepare(DATABASE)?;
-    let export = nsys::export_sqlite(&tools.nsys.path, &capture.report_file(), &database);
+    let export = nsys::export_sqlite(&nsys.path, &capture.report_file(), &database);
     let exported = child::run(folder, "timeline-export", &export, &limited(request))?;
     if !database.is_file() {
         return Err(failed_timeline(&exported));
     }
     folder.adopt(DATABASE)?;
-    missing.extend(tables(folder, request, &tools.nsys, &database)?);
+    missing.extend(tables(folder, request, nsys, &database)?);
     let record = PassRecord {
         name: "timeline".to_owned(),
-        tool: Some(named("nsys", &tools.nsys)),
+        tool: Some(named("nsys", nsys)),
         wall_ns: nanos(&finished),
         stage_wall_ns: stage_times(folder, &finished),
         overhead: None,

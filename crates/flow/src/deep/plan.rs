@@ -20,14 +20,16 @@ pub(super) fn of(request: &DeepRequest, tools: &Tools) -> DeepPlan {
     let target = words(request);
     let folder = Path::new("RUN");
     let capture = request.nsys.nsys_cli.capture(folder.join("nsys/timeline"));
-    let mut passes = vec![
-        pass("baseline", "the program by itself, for the time it takes", Some(baseline(request))),
-        pass(
+    let mut passes = vec![pass("baseline", "the program by itself, for the time it takes", Some(baseline(request)))];
+    let by_nsys = tools.nsys.as_ref().ok().map(|nsys| capture.command(nsys, &target));
+    passes.push(match tools.inject {
+        true => pass(
             "timeline",
-            "every kernel, copy and range, with Nsight Systems",
-            Some(capture.command(&tools.nsys, &target)),
+            "every kernel, copy and range, with our own collector inside the program; with Nsight Systems where it sees none",
+            Some(baseline(request)),
         ),
-    ];
+        false => pass("timeline", "every kernel, copy and range, with Nsight Systems", by_nsys),
+    });
     let mut left_out = request.mode.left_out();
     match (&tools.ncu, request.ncu.enabled) {
         (Ok(ncu), true) => {
@@ -57,7 +59,7 @@ pub(super) fn of(request: &DeepRequest, tools: &Tools) -> DeepPlan {
         folder: std::env::current_dir().unwrap_or_default().display().to_string(),
         target: target.iter().map(|word| word.to_string_lossy().into_owned()).collect(),
         mode: request.mode.name().to_owned(),
-        collector: "nsys".to_owned(),
+        collector: tools.collector().to_owned(),
         stages: request.stages.clone(),
         top_kernels: request.top_kernels,
         largest_trace: request.largest_trace,

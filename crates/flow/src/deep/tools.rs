@@ -1,7 +1,7 @@
 //! What this machine can do for a deep run, found out before anything is started.
 
 use collect::environment::Capture;
-use collect::tool::{Found, Shortfall, ncu, nsys};
+use collect::tool::{Found, Shortfall, inject, ncu, nsys};
 use types::Environment;
 
 use super::error::DeepError;
@@ -13,8 +13,10 @@ pub(super) struct Tools {
     pub(super) environment: Environment,
     /// Name of the first GPU.
     pub(super) gpu: String,
-    /// Records the timeline.
-    pub(super) nsys: Found,
+    /// Whether our own collector is tried first.
+    pub(super) inject: bool,
+    /// Records the timeline where our own collector does not; else why not.
+    pub(super) nsys: Result<Found, Shortfall>,
     /// Reads counters; else why not.
     pub(super) ncu: Result<Found, Shortfall>,
 }
@@ -28,16 +30,35 @@ impl Tools {
             return Err(DeepError::NoGpu { problem });
         };
         let gpu = gpu.name.clone().unwrap_or_else(|| "unknown".to_owned());
-        if request.collector == Collector::Inject {
-            return Err(DeepError::NoCollector {
-                found: "our own collector is not part of this build".to_owned(),
-                next_step: "use `--collector nsys`".to_owned(),
-            });
-        }
         let cuda = environment.tools.cuda_driver.clone();
-        let nsys = nsys::serving(cuda.as_deref())
-            .map_err(|short| DeepError::NoCollector { found: short.found, next_step: short.next_step })?;
-        let ncu = ncu::serving(cuda.as_deref());
-        Ok(Self { environment, gpu, nsys, ncu })
+        let (nsys, ncu) = (nsys::serving(cuda.as_deref()), ncu::serving(cuda.as_deref()));
+        let own = match request.collector {
+            Collector::Nsys => Err("it was not asked for".to_owned()),
+            Collector::Auto | Collector::Inject => check_own(),
+        };
+        match (&own, &nsys, request.collector) {
+            (Err(why), _, Collector::Inject) => Err(DeepError::NoCollector {
+                found: format!("our own collector does not load: {why}"),
+                next_step: "use `--collector nsys`; `llm-perf doctor` says more".to_owned(),
+            }),
+            (Err(_), Err(short), _) => {
+                Err(DeepError::NoCollector { found: short.found.clone(), next_step: short.next_step.clone() })
+            }
+            _ => Ok(Self { environment, gpu, inject: own.is_ok(), nsys, ncu }),
+        }
     }
+
+    /// What is tried first, by name.
+    pub(super) fn collector(&self) -> &'static str {
+        if self.inject { "inject" } else { "nsys" }
+    }
+}
+
+/// Whether our own collector is part of this program and can be loaded here.
+fn check_own() -> Result<(), String> {
+    if !inject::Injection::is_built_in() {
+        return Err("it is not part of this build".to_owned());
+    }
+    let folder = tempfile::tempdir().map_err(|error| error.to_string())?;
+    inject::self_check(folder.path())
 }
