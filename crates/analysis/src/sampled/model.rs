@@ -196,3 +196,87 @@ fn consistent(timeline: &Timeline, window: &[usize], parts: &[Part<'_>]) -> bool
     });
     agreeing * 10 >= all * 9
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::attribution::{Settings, attribute};
+    use crate::device::sample::{Launch, timeline};
+    use types::{Cost, DeviceId, LaunchShape, Nanos};
+
+    /// Two kernels by name, one of them launched twice, within one prefill.
+    fn recorded() -> Timeline {
+        let launch = |place: i64, name: &'static str| Launch { name, ..Launch::new(place * 10, place * 100, 50) };
+        let mut timeline =
+            timeline(1_000, &[launch(1, "nvjet_sm90_a"), launch(2, "nvjet_sm90_b"), launch(3, "nvjet_sm90_a")]);
+        for work in &mut timeline.work {
+            work.launch =
+                Some(timeline.launch_shapes.place_owned(LaunchShape { grid: [1, 1, 1], ..Default::default() }));
+        }
+        timeline
+    }
+
+    fn operator(module: &str, side: u64, flops: u128) -> ModelledOperator {
+        ModelledOperator {
+            module: module.to_owned(),
+            class: "Linear".to_owned(),
+            stage: Stage::Prefill,
+            op: Op::Linear,
+            weight: Some(vec![side, side]),
+            spread: false,
+            cost: Cost { flops_matrix: Flops::new(flops), ..Cost::ZERO },
+            least: None,
+        }
+    }
+
+    fn row(name: &str) -> SampledKernel {
+        SampledKernel {
+            name: name.to_owned(),
+            short_name: name.to_owned(),
+            family: "gemm".to_owned(),
+            stage: Some(Stage::Prefill),
+            device: DeviceId::cuda(0),
+            grid: [1, 1, 1],
+            block: [0; 3],
+            calls: 1,
+            total_ns: Nanos::ZERO,
+            mean_ns: Nanos::ZERO,
+            min_ns: Nanos::ZERO,
+            max_ns: Nanos::ZERO,
+            stage_share: None,
+            counted: None,
+            modelled: None,
+        }
+    }
+
+    fn laid(prefill: Vec<ModelledOperator>) -> Vec<SampledKernel> {
+        let timeline = recorded();
+        let attribution = attribute(&timeline, &Settings::default());
+        let mut rows = vec![row("nvjet_sm90_a"), row("nvjet_sm90_b")];
+        lay_beside(&mut rows, &timeline, &attribution, &ModelledRun { prefill, ..ModelledRun::default() });
+        rows
+    }
+
+    #[test]
+    fn kernels_get_the_operations_in_whose_place_they_stand() {
+        let rows = laid(vec![operator("q", 2, 10), operator("up", 4, 100), operator("k", 2, 20)]);
+        let first = rows[0].modelled.as_ref().unwrap();
+        assert_eq!((first.flops, first.operator_count), (Flops::new(15), 2));
+        assert_eq!(first.operators, ["k", "q"]);
+        assert_eq!(rows[1].modelled.as_ref().unwrap().operators, ["up"]);
+    }
+
+    #[test]
+    fn a_product_before_the_models_own_is_left_out_and_more_kernels_than_that_are_not_paired() {
+        let rows = laid(vec![operator("up", 4, 100), operator("k", 2, 20)]);
+        assert!(rows[0].modelled.as_ref().unwrap().basis.ends_with("the first 1 left out"));
+        let many = (0..9).map(|place| operator(&place.to_string(), 2, 1)).collect();
+        assert!(laid(many).iter().all(|row| row.modelled.is_none()));
+    }
+
+    #[test]
+    fn one_kernel_for_weights_of_different_sizes_is_not_believed() {
+        let rows = laid(vec![operator("q", 2, 10), operator("up", 4, 100), operator("k", 8, 20)]);
+        assert!(rows.iter().all(|row| row.modelled.is_none()));
+    }
+}
