@@ -20,7 +20,7 @@ use crate::error::CliError;
 use crate::exit::Exit;
 use crate::target::{TargetArguments, target_error};
 
-/// Profile a model or any command with Nsight Systems and Nsight Compute
+/// Profile a model or any command with a timeline and hardware counters, by Nsight Compute
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
@@ -73,9 +73,10 @@ Examples:
   llm-perf deep --mode light --top-kernels 4 --stage decode -- ./my-engine
   llm-perf deep --resume latest
 
-The program is started several times: by itself, under Nsight Systems, and once for each stage under
-Nsight Compute. Stages are the NVTX ranges prefill and decode (or decode_all), in no domain or in LLM;
-without them they are inferred. Beside a command, --model says which model it runs.";
+The program is started several times: by itself, with a collector of the timeline, and once for
+each stage under Nsight Compute. Stages are the NVTX ranges prefill and decode (or decode_all), in
+no domain or in LLM; without them they are inferred. Beside a command, --model says which model it
+runs.";
 
 /// The values of `--mode`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
