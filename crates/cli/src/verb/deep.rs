@@ -69,7 +69,7 @@ Examples:
   llm-perf deep -- python3 serve.py --once
   llm-perf deep --dry-run -- python3 serve.py --once
   llm-perf deep --model deepseek-ocr workload.seq_len=286 workload.decode_steps=4 -- python3 ocr.py
-  llm-perf deep --engine torch --model qwen3-0.6b
+  llm-perf deep --engine torch --model qwen3-8b
   llm-perf deep --mode light --top-kernels 4 --stage decode -- ./my-engine
   llm-perf deep --resume latest
 
