@@ -20,7 +20,7 @@ use crate::error::CliError;
 use crate::exit::Exit;
 use crate::target::{TargetArguments, target_error};
 
-/// Profile a model or any command with a timeline and hardware counters, by Nsight Compute
+/// Profile a model or any command with Nsight Systems and Nsight Compute
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
