@@ -16,8 +16,6 @@ mod rule;
 mod runs;
 mod section;
 mod survey;
-#[cfg(test)]
-mod tests;
 mod totals;
 mod tree;
 mod value;

@@ -4,10 +4,12 @@ use std::io::Read;
 use std::sync::Arc;
 
 use ingest::ncu::{self, NcuFile};
+use llm_perf_analysis::region::{
+    Captured, Include, KernelSelection, NameBase, RegionInputs, RegionSettings, RolledRegion, RolledRegions, TIME,
+    roll_up,
+};
 use types::counter::{CounterTable, CounterUnit, OpenRange, ProfiledKind, ProfiledWork};
 use types::{Nanos, RegionStyle, RollUp};
-
-use super::*;
 
 fn page(bytes: &[u8]) -> CounterTable {
     match ncu::read(bytes, "page.csv") {
