@@ -24,7 +24,7 @@ pub enum Model {
     /// A vision encoder in front of a decoder.
     VisionLanguage(Box<vision_language::VisionLanguage>),
     /// A small convolutional network for trying out tools.
-    ShallowResnet(shallow_resnet::ShallowResnet),
+    ShallowResnet(Box<shallow_resnet::ShallowResnet>),
 }
 
 /// What one forward pass is given.
@@ -64,7 +64,9 @@ impl Model {
             ModelConfig::VisionLanguage(config) => {
                 Self::VisionLanguage(Box::new(vision_language::VisionLanguage::new(config)))
             }
-            ModelConfig::ShallowResnet(config) => Self::ShallowResnet(shallow_resnet::ShallowResnet::new(config)),
+            ModelConfig::ShallowResnet(config) => {
+                Self::ShallowResnet(Box::new(shallow_resnet::ShallowResnet::new(config)))
+            }
         }
     }
 
