@@ -121,7 +121,7 @@ fn a_window_has_the_work_launched_in_it_and_ranges_cut_to_it() {
     assert_eq!(decode.len(), 1, "the stage counts with the part of it that was recorded");
     assert_eq!(timeline.ranges.iter().filter(|range| timeline.name(range.name) == "prefill").count(), 0);
     // Two of eager.wire's steps, and nothing launched outside of them.
-    assert_eq!(kernels_under(&timeline).into_iter().map(|(_, count)| count).sum::<u64>(), 2 * 116);
+    assert_eq!(kernels_under(&timeline).into_values().sum::<u64>(), 2 * 116);
 }
 
 #[test]
