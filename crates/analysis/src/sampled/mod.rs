@@ -1,7 +1,7 @@
 //! The kernels that matter, and what hardware counters say of them.
 //!
-//! [`choose`] ranks the launches of a timeline by kernel, grid and block within a stage; [`join`] lays the launches that
-//! a profiler replayed beside them; [`model`] lays the model's operations beside both. Running the profiler is left to
+//! [`choose()`] ranks the launches of a timeline by kernel, grid and block within a stage; [`join()`] lays the launches that
+//! a profiler replayed beside them; [`lay_beside`] lays the model's operations beside both. Running the profiler is left to
 //! `collect`, reading its pages to `ingest`.
 
 mod choose;
