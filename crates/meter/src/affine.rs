@@ -44,7 +44,7 @@ impl AffineCost {
     }
 
     /// The same cost seen from a later step on.
-    pub(crate) fn from_step(&self, step: u64) -> Self {
+    pub(crate) fn after(&self, step: u64) -> Self {
         let slope = if step < self.grows { self.slope } else { Cost::ZERO };
         // What grows without end does so from later on as well.
         let grows = if self.grows == u64::MAX { u64::MAX } else { self.grows.saturating_sub(step) };
@@ -112,7 +112,7 @@ mod tests {
             let summed: Cost = (0..steps).map(|index| affine.at(index)).sum();
             prop_assert_eq!(affine.total(steps), summed);
             let later: Cost = (steps / 2..steps).map(|index| affine.at(index)).sum();
-            prop_assert_eq!(affine.from_step(steps / 2).total(steps - steps / 2), later);
+            prop_assert_eq!(affine.after(steps / 2).total(steps - steps / 2), later);
             prop_assert!(more == 0 || affine.grows == u64::MAX || affine.grows == grows);
         }
     }

@@ -146,7 +146,7 @@ impl<'a> Estimator<'a> {
                 activations = activations.max(last.peak_activations);
                 step_messages.clone_from(&law.messages);
                 let behind = workload.seq_len.saturating_sub(1);
-                Some(law.rows.iter().map(|row| DecodeRow { cost: row.cost.from_step(behind), ..*row }).collect())
+                Some(law.rows.iter().map(|row| DecodeRow { cost: row.cost.after(behind), ..*row }).collect())
             }
             _ => None,
         };
