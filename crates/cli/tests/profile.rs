@@ -140,7 +140,6 @@ fn nothing_to_run_on_is_wrong_usage_and_leaves_no_folder() {
         (&["--model", "dummy-shallow-resnet", "infer.batch=0"], 2, "infer.batch is 0"),
         (&["--from", "nothing"], 2, "nothing"),
         (&["device=cuda:0"], 2, "device is `cuda:0`"),
-        (&["engine=torch"], 2, "engine is `torch`"),
         (&["infer.attention=flash"], 2, "infer.attention is `flash`"),
         (&["model.dtype=float16"], 2, "model.dtype is fp16"),
         (&["inputs.manifest=no-such-list"], 2, "no-such-list"),

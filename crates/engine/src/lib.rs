@@ -25,6 +25,7 @@ mod weights;
 pub use backend::{Engine, Value};
 pub use error::EngineError;
 pub use input_error::InputError;
+pub use rehearsal::rehearse;
 pub use sampling::{Sampler, SamplingSettings};
 pub use session::{Forward, Generation, PageImages, Pictures, PromptData, Session};
 pub use tokenizer::{IMAGE_MARK, SpecialIds, Tokenizer};

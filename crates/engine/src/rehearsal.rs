@@ -7,7 +7,7 @@ use crate::EngineError;
 use crate::op;
 
 /// Refuses a network of which something is only modelled.
-pub(crate) fn rehearse(model: &Model) -> Result<(), EngineError> {
+pub fn rehearse(model: &Model) -> Result<(), EngineError> {
     let class = model.blueprint().module(model.blueprint().root()).class;
     let refused = |why: String| EngineError::NotComputed { class, why };
     if matches!(model, Model::VisionLanguage(_)) {

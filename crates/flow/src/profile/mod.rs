@@ -142,6 +142,7 @@ pub fn profile(
     stop: &dyn Fn() -> bool,
 ) -> Result<Profile, ProfileError> {
     check(&model, request)?;
+    engine::rehearse(&model.network)?;
     fit_to_pictures(&mut model, &request.infer);
     let mut inputs = inputs::find(&request.dataset, &request.infer)?;
     inputs.usable()?;
