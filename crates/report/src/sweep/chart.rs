@@ -8,8 +8,11 @@ use super::panel::{LEFT, MOST_LINES, SIZE, TOP, colour, draw, escape, stroke};
 use super::series::Series;
 use crate::number::count;
 
-/// Title and figure of each panel.
-const PANELS: [(&str, fn(&SweepFigures) -> Option<f64>); 3] = [
+/// A title, and the figure a panel of that title shows.
+type Panel = (&'static str, fn(&SweepFigures) -> Option<f64>);
+
+/// The panels, from left to right.
+const PANELS: [Panel; 3] = [
     ("time to first token, ms", |figures| Some(figures.ttft_ms)),
     ("time per output token, ms", |figures| figures.time_per_output_token_ms),
     ("decode, tokens/s", |figures| figures.decode_tokens_per_second),
