@@ -25,11 +25,7 @@ pub(crate) fn gelu_tanh(x: &[f32]) -> Vec<f32> {
 
 /// `1 / (1 + exp(-x))`.
 pub(crate) fn logistic(x: &[f32]) -> Vec<f32> {
-    map(
-        x,
-        #[inline(always)]
-        |x| sigmoid(x),
-    )
+    map(x, sigmoid)
 }
 
 /// `x * factor`.
