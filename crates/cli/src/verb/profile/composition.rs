@@ -223,7 +223,10 @@ pub(crate) fn torch_settings(
     given: &[String],
 ) -> Result<TorchSettings, CliError> {
     let dtype = config.get::<Option<String>>("model.dtype")?;
-    let dtype = dtype.map(|name| torch::element_type(&name)).transpose().map_err(|error| super::profile_error(&error))?;
+    let dtype = match dtype {
+        Some(name) => Some(torch::element_type(&name).map_err(|error| super::profile_error(&error))?),
+        None => None,
+    };
     // What the group says by itself is the native engine's way; torch has its own unless the user says otherwise.
     let asked = given.iter().any(|text| text.trim_start_matches('+').starts_with("infer.attention="));
     let attention = if asked { Some(config.get::<String>("infer.attention")?) } else { None };
