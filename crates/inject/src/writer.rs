@@ -5,7 +5,7 @@
 
 use core::ffi::{c_int, c_void};
 
-use wire::{BlockWriter, Counter, Name, Place, Record, Shape, Span, StyleOfEnd};
+use wire::{BlockWriter, Counter, Name, Place, Record, Shape, Span};
 
 use crate::activity::{self, CopyOrFill, GraphTrace, Kernel, PeerCopy};
 use crate::buffers::{self, Filled};
@@ -99,7 +99,7 @@ impl Writer {
                 block.counts();
             }
             if leaving {
-                block.put(&Record::Finish { style: StyleOfEnd::Exit });
+                block.put(&Record::Finish);
             }
             block.finish();
             if leaving {

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command};
 use std::sync::OnceLock;
 
-use wire::{Counter, Name, Piece, Record, StyleOfEnd};
+use wire::{Counter, Name, Piece, Record};
 
 /// What the tests start, compiled once.
 struct Made {
@@ -122,7 +122,7 @@ struct Told {
     pops: u64,
     problems: Vec<(u32, String)>,
     counters: BTreeMap<Counter, u64>,
-    finished: Option<StyleOfEnd>,
+    finished: bool,
     torn: bool,
     windows: Vec<bool>,
 }
@@ -181,7 +181,7 @@ impl Told {
                 }
                 Record::Problem { code, what } => told.problems.push((code, owned(what))),
                 Record::Count { counter, value } => _ = told.counters.insert(counter, value),
-                Record::Finish { style } => told.finished = Some(style),
+                Record::Finish => told.finished = true,
                 Record::Window { open, .. } => told.windows.push(open),
                 _ => {}
             }
@@ -216,7 +216,7 @@ fn kernels_calls_and_ranges_reach_the_file_and_belong_together() {
     assert_eq!(told.under["norm"], ["prefill", "LLM@layer"]);
     assert_eq!(told.under["copy"], ["decode"]);
     assert_eq!(told.under["after"], [""; 0]);
-    assert_eq!(told.finished, Some(StyleOfEnd::Exit));
+    assert!(told.finished);
     assert_eq!(told.counters, BTreeMap::from([(Counter::Launches, 6)]));
     assert!(told.problems.is_empty() && !told.torn);
 }
@@ -234,7 +234,7 @@ fn ranges_alone_make_a_file_without_cuda() {
     let told = Trial::run("push:load pop").file();
     assert_eq!(told.ranges, ["load"]);
     assert!(told.kernels.is_empty() && told.problems.is_empty());
-    assert_eq!(told.finished, Some(StyleOfEnd::Exit));
+    assert!(told.finished);
 }
 
 #[test]
@@ -244,7 +244,7 @@ fn a_killed_process_keeps_what_was_flushed() {
         let told = Trial::run_to_signal(&words).file();
         assert_eq!(told.kernels.get("early"), Some(&50), "{ending}");
         assert_eq!(told.under["early"], ["step"], "a range that is still open is known");
-        assert_eq!(told.finished, None);
+        assert!(!told.finished);
     }
 }
 
@@ -252,7 +252,7 @@ fn a_killed_process_keeps_what_was_flushed() {
 fn a_process_that_leaves_by_its_back_door_keeps_what_was_flushed() {
     let told = Trial::run("cuda launch:early*50 sleep:700 launch:late quit").file();
     assert_eq!(told.kernels.get("early"), Some(&50));
-    assert_eq!(told.finished, None, "nothing says that the file is complete");
+    assert!(!told.finished, "nothing says that the file is complete");
 }
 
 #[test]
@@ -266,7 +266,7 @@ fn a_child_of_a_fork_has_a_file_of_its_own_and_its_parents_ranges_stay_its_paren
     assert_eq!(told[1].ranges, ["parent"]);
     assert_eq!(told[1].kernels, counts([("after", 1), ("before", 1)]));
     assert_eq!(told[1].under["after"], ["parent"]);
-    assert!(told.iter().all(|told| told.finished == Some(StyleOfEnd::Exit)));
+    assert!(told.iter().all(|told| told.finished));
 }
 
 #[test]
@@ -354,7 +354,7 @@ fn what_does_not_fit_is_dropped_and_counted() {
     const STORM: u64 = 20_000;
     let told = Trial::run(&format!("cuda storm:{STORM} launch:gemm*20000")).file();
     let dropped = told.counters[&Counter::HostRecordsDropped];
-    assert!(dropped > 0 && told.finished == Some(StyleOfEnd::Exit));
+    assert!(dropped > 0 && told.finished);
     let ranges = told.ranges.len() as u64 + told.pops;
     assert_eq!(ranges + told.calls["cudaLaunchKernel_v7000"] as u64 + dropped, 2 * STORM + 20_000);
     let device = told.counters.get(&Counter::DeviceRecordsDropped).copied().unwrap_or(0);

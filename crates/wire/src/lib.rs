@@ -21,7 +21,7 @@ mod record;
 
 pub use block::BlockWriter;
 pub use file::{Damage, OpenError, Piece, Pieces, Records, open};
-pub use record::{Counter, Name, Place, Record, Shape, Span, StyleOfEnd};
+pub use record::{Counter, Name, Place, Record, Shape, Span};
 
 /// First bytes of a file.
 pub const MAGIC: [u8; 8] = *b"LLMPERFW";

@@ -52,15 +52,6 @@ pub enum Name {
     Registered(u32),
 }
 
-/// How a file came to its end.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum StyleOfEnd {
-    /// The process left through `exit`, and everything was flushed.
-    Exit,
-    /// Flushing took longer than the application may be held up, so that something may be missing.
-    Impatient,
-}
-
 /// What a collector counts of its own losses. The last value of each in a file is the one that holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Counter {
@@ -293,11 +284,8 @@ pub enum Record<'a> {
         /// How much.
         value: u64,
     },
-    /// The file is complete.
-    Finish {
-        /// How it came to its end.
-        style: StyleOfEnd,
-    },
+    /// The file is complete: the process left through `exit`, and everything was flushed.
+    Finish,
 }
 
 /// What records of a block are relative to.
@@ -391,7 +379,7 @@ impl<'a> Record<'a> {
             Self::Fill { .. } => 19,
             Self::Graph { .. } => 20,
             Self::Count { .. } => 21,
-            Self::Finish { .. } => 22,
+            Self::Finish => 22,
         }
     }
 
@@ -492,10 +480,8 @@ impl<'a> Record<'a> {
                 fields.number(u64::from(counter.number()));
                 fields.number(value);
             }
-            Self::Finish { style } => fields.byte(match style {
-                StyleOfEnd::Exit => 0,
-                StyleOfEnd::Impatient => 1,
-            }),
+            // A byte that is kept free for what else there may be to say.
+            Self::Finish => fields.byte(0),
         }
         self.tag()
     }
@@ -555,12 +541,10 @@ impl<'a> Record<'a> {
                 19 => Self::Fill { bytes: fields.number()?, place: base.get_place(fields)? },
                 20 => Self::Graph { graph: fields.narrow()?, place: base.get_place(fields)? },
                 21 => Self::Count { counter: Counter::of(fields.narrow()?), value: fields.number()? },
-                22 => Self::Finish {
-                    style: match fields.byte()? {
-                        0 => StyleOfEnd::Exit,
-                        _ => StyleOfEnd::Impatient,
-                    },
-                },
+                22 => {
+                    fields.byte()?;
+                    Self::Finish
+                }
                 _ => return Some(None),
             }))
         };

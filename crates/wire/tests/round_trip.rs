@@ -2,7 +2,7 @@
 
 use llm_perf_wire as wire;
 use proptest::prelude::*;
-use wire::{BlockWriter, Counter, Name, OpenError, Piece, Place, Record, Shape, Span, StyleOfEnd, header, open};
+use wire::{BlockWriter, Counter, Name, OpenError, Piece, Place, Record, Shape, Span, header, open};
 
 fn file<'r>(blocks: impl IntoIterator<Item = Vec<Record<'r>>>) -> Vec<u8> {
     let mut file = header().to_vec();
@@ -57,7 +57,7 @@ fn one_of_each() -> Vec<Record<'static>> {
         Record::Graph { graph: 6, place },
         Record::Count { counter: Counter::HostRecordsDropped, value: 3 },
         Record::Count { counter: Counter::Other(77), value: 1 },
-        Record::Finish { style: StyleOfEnd::Exit },
+        Record::Finish,
     ]
 }
 

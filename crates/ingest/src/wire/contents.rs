@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use ::wire::{Counter, Name, Piece, Pieces, Record, StyleOfEnd};
+use ::wire::{Counter, Name, Piece, Pieces, Record};
 
 /// The records of a file.
 #[derive(Debug, Default)]
@@ -24,7 +24,7 @@ pub(super) struct Contents<'a> {
     /// When windows opened and closed.
     pub(super) windows: Vec<(bool, u64)>,
     pub(super) counters: BTreeMap<Counter, u64>,
-    pub(super) finished: Option<StyleOfEnd>,
+    pub(super) finished: bool,
     /// Bytes at the end that are no block.
     pub(super) torn: u64,
     /// Bytes elsewhere that are no block, and blocks that are not what they say.
@@ -91,7 +91,7 @@ impl<'a> Contents<'a> {
                 self.work.push(record);
             }
             Record::Count { counter, value } => _ = self.counters.insert(counter, value),
-            Record::Finish { style } => self.finished = Some(style),
+            Record::Finish => self.finished = true,
         }
     }
 

@@ -1,6 +1,6 @@
 //! What is missing from files of the collector, by cause, with what to do about it.
 
-use ::wire::{Counter, StyleOfEnd};
+use ::wire::Counter;
 use types::timeline::Timeline;
 use types::{QualityCounter, Severity};
 
@@ -25,7 +25,6 @@ pub(super) struct Losses {
     pub(super) windows: u64,
     pub(super) ranges_clipped: u64,
     unfinished: u64,
-    impatient: u64,
     torn: u64,
     damaged: u64,
     unknown: u64,
@@ -37,8 +36,7 @@ pub(super) struct Losses {
 impl Losses {
     /// Adds what a file says of itself.
     pub(super) fn count_file(&mut self, contents: &Contents<'_>) {
-        self.unfinished += u64::from(contents.finished.is_none());
-        self.impatient += u64::from(contents.finished == Some(StyleOfEnd::Impatient));
+        self.unfinished += u64::from(!contents.finished);
         self.torn += contents.torn;
         self.damaged += contents.damaged;
         self.unknown += contents.unknown;
@@ -77,13 +75,6 @@ impl Losses {
                 Severity::Warning,
                 "processes were killed, crashed or left without exit; up to a quarter of a second of work before that is \
                  missing; let the program end by itself, or set LLM_PERF_INJECT_FLUSH_MS lower",
-            ),
-            (
-                "collector_files_cut_short",
-                self.impatient,
-                None,
-                Severity::Warning,
-                "writing took too long when processes ended; write to a faster disk",
             ),
             (
                 "collector_bytes_torn",
