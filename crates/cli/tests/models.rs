@@ -95,3 +95,12 @@ fn a_model_that_the_engine_does_not_run_is_refused_by_name() {
     assert!(stderr.contains("does not run LlavaForConditionalGeneration"), "{stderr}");
     assert!(stderr.contains("--engine torch"), "{stderr}");
 }
+
+#[test]
+fn a_file_that_is_not_there_is_no_misspelt_name() {
+    for file in ["missing.json", "gone/config"] {
+        let (code, _, stderr) = run(&["models", file]);
+        assert_eq!(code, 2, "{stderr}");
+        assert!(stderr.contains(&format!("cannot read {file}")), "{stderr}");
+    }
+}

@@ -117,11 +117,15 @@ fn compose(arguments: &Arguments, composer: &Composer) -> Result<(Config, Loaded
     Ok((composer.compose(&overrides)?, model))
 }
 
+/// Whether a model is named by a file: the text looks like a path or is one.
+pub(super) fn is_path(model: &str) -> bool {
+    model.contains('/') || model.ends_with(".json") || Path::new(model).exists()
+}
+
 /// `--model` as overrides: a path where it looks like one or is one, else the name of a built-in model.
 pub(super) fn model_overrides(model: &str) -> Vec<String> {
-    let is_path = model.contains('/') || model.ends_with(".json") || Path::new(model).exists();
     let quoted = |text: &str| format!("'{}'", text.replace('\'', "''"));
-    let (name, config, path) = if is_path {
+    let (name, config, path) = if is_path(model) {
         (model_name(Path::new(model)), "file", quoted(model))
     } else {
         (model.to_owned(), "builtin", "null".to_owned())

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use flow::model::{self, CacheLayout, ConfigSource, LoadedModel, ModelSettings};
 use serde::Serialize;
 
-use super::analyze::model_error;
+use super::analyze::{is_path, model_error};
 use crate::arguments::Context;
 use crate::error::CliError;
 use crate::exit::Exit;
@@ -75,8 +75,7 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<Exit, CliE
 }
 
 fn row(name: &str) -> Result<ModelRow, CliError> {
-    let file = model::presets().iter().all(|preset| preset.name != name).then(|| PathBuf::from(name));
-    let file = file.filter(|file| file.exists());
+    let file = is_path(name).then(|| PathBuf::from(name));
     let settings = ModelSettings {
         name: name.to_owned(),
         config: if file.is_some() { ConfigSource::File } else { ConfigSource::Builtin },
