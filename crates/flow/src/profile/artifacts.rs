@@ -8,6 +8,7 @@ use types::{Environment, InputSet, Metrics};
 
 use super::settings::{DecodingSettings, InferSettings};
 use super::{ProfileError, ProfileRequest};
+use crate::target::Engine;
 
 /// What the files are made of.
 pub(crate) struct Bundle<'a> {
@@ -91,7 +92,7 @@ fn assumptions(bundle: &Bundle<'_>) -> Assumptions {
         ],
         decoding: infer.decoding().map_or_else(
             || vec![Setting::new("decoding", "none: one forward pass is the stage prefill")],
-            |decoding| decoded(decoding, request.last_logits_only),
+            |decoding| decoded(decoding, request),
         ),
         preprocessing: preprocessed(infer),
         profiling: ran.profiling.clone(),
@@ -105,15 +106,22 @@ fn assumptions(bundle: &Bundle<'_>) -> Assumptions {
     }
 }
 
-fn decoded(decoding: &DecodingSettings, last_logits_only: bool) -> Vec<Setting> {
-    vec![
+fn decoded(decoding: &DecodingSettings, request: &ProfileRequest) -> Vec<Setting> {
+    let mut settings = vec![
         Setting::new("tokens at most", decoding.max_new_tokens),
         Setting::new("temperature", decoding.temperature),
-        Setting::new("top-p", decoding.top_p),
-        Setting::new("no repeated run of", decoding.no_repeat_ngram_size),
-        Setting::new("logits at prefill", if last_logits_only { "last position" } else { "all positions" }),
+    ];
+    if request.engine == Engine::Torch.name() {
+        settings.push(Setting::new("top-p, no repeated run of", "not applied: the likeliest token is taken"));
+    } else {
+        settings.push(Setting::new("top-p", decoding.top_p));
+        settings.push(Setting::new("no repeated run of", decoding.no_repeat_ngram_size));
+    }
+    settings.extend([
+        Setting::new("logits at prefill", if request.last_logits_only { "last position" } else { "all positions" }),
         Setting::new("stops at", "the end-of-sequence token or the limit"),
-    ]
+    ]);
+    settings
 }
 
 fn preprocessed(infer: &InferSettings) -> Vec<Setting> {

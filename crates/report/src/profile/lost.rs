@@ -16,6 +16,10 @@ const MODULES: usize = 12;
 /// The table that ranks lost time, and what it is measured against.
 pub(super) fn lost_time(page: &mut Page, metrics: &Metrics) {
     page.heading("Lost time (measured less the least possible)");
+    if metrics.lost_time.is_empty() && metrics.stages.iter().any(|stage| stage.lost_ns.is_some()) {
+        limits(page, metrics);
+        return page.paragraph("Causes are not known: they are found from device work, and none was recorded.");
+    }
     if metrics.lost_time.is_empty() {
         return page.paragraph(
             "Not known: the least time needs a model, its workload and a device whose rates are known, and causes need operators \
