@@ -111,6 +111,8 @@ fn a_recorded_session_becomes_the_whole_bundle() {
     for part in ["model against counter", "Recorded pass", "Memory", "Per-Stage Timings"] {
         assert!(report.contains(part), "{part}");
     }
+    let assumptions = scratch.text("run", "assumptions.md");
+    assert!(assumptions.contains("not applied: the likeliest token is taken"), "{assumptions}");
 }
 
 #[test]
