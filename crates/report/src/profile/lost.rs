@@ -121,3 +121,27 @@ fn remedies(row: &LostTime) -> String {
     }
     format!("{} ({})", row.rules.iter().map(|rule| prose(rule)).collect::<Vec<_>>().join(", "), row.claimed_ns)
 }
+
+#[cfg(test)]
+mod tests {
+    use types::Nanos;
+
+    use super::*;
+    use crate::profile::sample;
+
+    #[test]
+    fn what_was_lost_is_shown_where_only_its_causes_are_unknown() {
+        let mut metrics = sample::metrics();
+        metrics.lost_time.clear();
+        metrics.stages.iter_mut().for_each(|stage| stage.lost_ns = None);
+        let shown = |metrics: &Metrics| {
+            let mut page = Page::new("Run");
+            lost_time(&mut page, metrics);
+            page.finish()
+        };
+        assert!(shown(&metrics).contains("Not known: the least time needs"), "{}", shown(&metrics));
+        metrics.stages[0].lost_ns = Some(Nanos::new(7_000_000));
+        let page = shown(&metrics);
+        assert!(page.contains("7.00 ms") && page.contains("Causes are not known"), "{page}");
+    }
+}
