@@ -3,8 +3,9 @@
 # Usage, from the repository's root: tests/live/h200_deep.sh OUT PROGRAM PART...
 #   OUT      folder for what comes back; made if need be
 #   PROGRAM  the llm-perf to run
-#   PART     known (counters of work that is known), llama, qwen3, mistral (transformers by configuration),
-#            again (llama a second time, compared with the first), dsocr (needs its code: see DSOCR below), light, resume
+#   PART     known (counters of work that is known), the name of a built-in model (by its configuration, in PyTorch),
+#            again:NAME (that one a second time, compared with the first), dsocr (needs its code: see DSOCR below),
+#            light (fewer counters, one stage)
 # Environment: DSOCR, a command that runs the published DeepSeek-OCR with ranges; LD_LIBRARY_PATH with libdw for an nsys
 # that lacks it.
 # Leaves OUT/PART.txt (what was printed, exit code, seconds), OUT/PART.tar.gz (the run without the tools' own reports).
@@ -40,6 +41,15 @@ deep() {
     cat "$out/$part.txt"
 }
 
+# built_in PART MODEL ARGUMENT...: a model of the catalogue with made-up weights.
+built_in() {
+    part=$1
+    model=$2
+    shift 2
+    deep "$part" --engine torch --model "$model" --weights synthetic --device cuda:0 "$@" \
+        infer.seq_len=512 infer.max_new_tokens=16
+}
+
 for part in "$@"; do
     case $part in
     known)
@@ -47,18 +57,18 @@ for part in "$@"; do
         python3 "$here/deep_known.py" "$work/known/kernels.json" | tee "$out/known-check.txt" || failed=1
         grep -q FAIL "$out/known-check.txt" && failed=1
         ;;
-    llama | qwen3 | mistral) deep "$part" --top-kernels 6 -- python3 "$here/deep_family.py" "$part" ;;
-    again)
-        deep again --top-kernels 6 -- python3 "$here/deep_family.py" llama
-        "$program" compare "$work/llama" "$work/again" 2>&1 | tee "$out/again-compare.txt"
+    light) built_in light llama-3-8b --mode light --stage decode --top-kernels 3 ;;
+    again:*)
+        name=${part#again:}
+        built_in "$name-again" "$name"
+        "$program" compare "$work/$name" "$work/$name-again" 2>&1 | tee "$out/$name-compare.txt"
         ;;
-    light) deep light --mode light --stage decode --top-kernels 3 -- python3 "$here/deep_family.py" llama ;;
     dsocr)
         # shellcheck disable=SC2086
         deep dsocr --model deepseek-ocr workload.seq_len=283 workload.base_size=1024 workload.decode_steps=7 \
             -- ${DSOCR:?a command that runs DeepSeek-OCR}
         ;;
-    *) echo "unknown part: $part" >&2; failed=1 ;;
+    *) built_in "$part" "$part" ;;
     esac
 done
 rm -rf "$work"

@@ -70,6 +70,28 @@ fn work_in_two_ranges_that_cross_counts_for_both() {
 }
 
 #[test]
+fn parts_of_a_stage_outside_of_it_are_no_part_unless_all_are() {
+    // Hooks mark the vision parts of a warm-up too, which no `prefill` holds.
+    let mut timeline = empty();
+    range(&mut timeline, 0, None, "sam", 0, Some(50));
+    launched(&mut timeline, 0, "warm-up", 20, 1);
+    range(&mut timeline, 0, None, "prefill", 100, Some(200));
+    range(&mut timeline, 0, None, "sam", 110, Some(150));
+    launched(&mut timeline, 0, "kernel", 130, 1);
+    let attribution = attributed(&timeline);
+    assert_eq!(stages(&attribution), [(Stage::Prefill, None, 1), (Stage::Sam, Some(0), 1)]);
+    assert_eq!(attribution.stage, [None, Some(Stage::Sam)]);
+    assert_eq!(counter(&attribution, "work_without_stage"), Some(1));
+
+    let mut timeline = empty();
+    range(&mut timeline, 0, None, "vision", 0, Some(50));
+    launched(&mut timeline, 0, "kernel", 20, 1);
+    range(&mut timeline, 0, None, "prefill", 100, Some(200));
+    launched(&mut timeline, 0, "kernel", 130, 1);
+    assert_eq!(stages(&attributed(&timeline)), [(Stage::Vision, None, 1), (Stage::Prefill, None, 1)]);
+}
+
+#[test]
 fn a_range_left_open_counts_until_the_trace_ends() {
     let mut timeline = empty();
     range(&mut timeline, 0, None, "decode", 0, None);

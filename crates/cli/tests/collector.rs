@@ -65,6 +65,17 @@ fn a_command_is_run_once_more_and_its_kernels_belong_to_their_stages() {
     assert_eq!(kept, 1, "the library is gone again");
     let verified = Output::of(scratch.command(&["runs", "run", "--verify"]));
     assert_eq!(verified.code, 0, "{}{}", verified.stdout, verified.stderr);
+    let report = scratch.text("run", "report.md");
+    for said in
+        ["## Recorded run", "## Per-Stage Timings", "## Top Kernels", "`gemm`", "Stages are from ranges in the trace"]
+    {
+        assert!(report.contains(said), "no {said} in {report}");
+    }
+    assert!(output.stdout.contains("top kernels"), "{}", output.stdout);
+    // Stages are parts of the run they were recorded in.
+    let nanos = |value: &serde_json::Value| value.as_i64().unwrap();
+    let staged: i64 = metrics["stages"].as_array().unwrap().iter().map(|stage| nanos(&stage["wall_ns"])).sum();
+    assert!(staged <= nanos(&metrics["totals"]["wall_ns"]), "{staged} of {}", metrics["totals"]["wall_ns"]);
 }
 
 #[test]

@@ -67,7 +67,7 @@ pub fn profile(
                 images: Vec::new(),
                 prompts: Vec::new(),
             };
-            Ok(Profile { metrics, inputs, folder: path, missing })
+            Ok(Profile { metrics, inputs, folder: path, missing, part_of_rank: None })
         }
         Err(error) => {
             // What the folder says matters less than why the run failed.

@@ -114,14 +114,8 @@ impl<'a> Roofline<'a> {
             .flops;
         let mut matrix = Vec::new();
         for dtype in dtypes {
-            // Single precision stays single precision unless somebody allows TF32, so where the matrix unit does not do
-            // it the vector unit does.
-            let rate = match (hardware.peak(dtype, ComputeUnit::Matrix), dtype) {
-                (Some(peak), _) => peak.flops,
-                (None, DType::Fp32) => vector,
-                (None, _) => return Err(missing(dtype, "matrix")),
-            };
-            matrix.push((dtype, rate));
+            let peak = hardware.matrix_peak(dtype).ok_or_else(|| missing(dtype, "matrix"))?;
+            matrix.push((dtype, peak.flops));
         }
         Ok(Self { hardware, matrix, vector, launch })
     }

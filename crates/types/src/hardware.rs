@@ -131,6 +131,13 @@ impl Hardware {
             .filter(|peak| peak.dtype == dtype && peak.unit == unit)
             .max_by_key(|peak| peak.accumulate.map_or(0, DType::bits))
     }
+
+    /// The rate at which matrix work in `dtype` is done at most. Single precision stays single precision unless somebody
+    /// allows TF32, so where the matrix unit does not do it the vector unit does.
+    pub fn matrix_peak(&self, dtype: DType) -> Option<&Peak> {
+        let vector = || self.peak(dtype, ComputeUnit::Vector).filter(|_| dtype == DType::Fp32);
+        self.peak(dtype, ComputeUnit::Matrix).or_else(vector)
+    }
 }
 
 /// Output of `llm-perf hardware --json`.

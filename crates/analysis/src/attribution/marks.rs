@@ -1,7 +1,7 @@
 //! Ranges that name a stage or a decode step, and the launches inside them.
 
 use std::cmp::Reverse;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use types::timeline::{RangeStyle, ThreadId, Timeline};
 use types::{Nanos, Stage};
@@ -29,6 +29,12 @@ pub(super) fn stages(timeline: &Timeline, launches: &Launches, last: Nanos) -> O
         return None;
     }
     let mut lanes = Lanes::new(timeline, launches, &marks);
+    let strays = strays(&marks, &lanes.sweep(&marks, launches));
+    if strays.contains(&true) {
+        let mut stray = strays.into_iter();
+        marks.retain(|_| !stray.next().unwrap_or_default());
+        lanes = Lanes::new(timeline, launches, &marks);
+    }
     let orphans = orphans(&marks, &lanes.sweep(&marks, launches));
     if !orphans.is_empty() {
         marks.extend(orphans);
@@ -134,6 +140,27 @@ impl Lanes {
         }
         sweep
     }
+}
+
+/// Which marks are of a part of a stage, such as vision, and lie outside of that stage while others of the part lie inside: hooks
+/// mark a warm-up too, which is not marked itself. Where all lie outside, the part is a stage of its own.
+fn strays(marks: &[Mark], sweep: &Sweep) -> Vec<bool> {
+    let top = |stage: Stage| std::iter::successors(Some(stage), |stage| stage.parent()).last().unwrap_or(stage);
+    let inside = |place: usize, stage: Stage| {
+        let mut around = std::iter::successors(sweep.parent[place], |parent| sweep.parent[*parent as usize]);
+        around.any(|parent| marks[parent as usize].stage == Some(top(stage)))
+    };
+    let parts = || {
+        let part = |(place, mark): (usize, &Mark)| Some((place, mark.stage.filter(|stage| stage.parent().is_some())?));
+        marks.iter().enumerate().filter_map(part)
+    };
+    let held: BTreeSet<Stage> =
+        parts().filter(|(place, stage)| inside(*place, *stage)).map(|(_, stage)| stage).collect();
+    let mut strays = vec![false; marks.len()];
+    for (place, stage) in parts() {
+        strays[place] = held.contains(&stage) && !inside(place, stage);
+    }
+    strays
 }
 
 /// Runs of decode for steps that no range named `decode` holds: neighbours on a thread with no other stage between.

@@ -34,8 +34,12 @@ const WRAPPERS: &[&str] = &[
     "TensorListMetadata",
 ];
 
+/// Nsight Compute takes namespaces out of the names on its pages, and of a lambda in a method the opening bracket with them.
+const LOST_BRACKET: [&str; 2] = ["operator ()() lambda", "operator ()() const::[lambda"];
+
 /// The name without namespaces, template arguments and parameters.
 pub fn short_name(name: &str) -> String {
+    let name = &name.replace(LOST_BRACKET[0], LOST_BRACKET[1]);
     let base = last_word(name);
     let segment = last_segment(base);
     let plain = identifier(segment);
@@ -238,6 +242,11 @@ mod tests {
             (
                 "at::native::(anonymous namespace)::masked_scatter_size_check(long const*, bool const*, long)",
                 "masked_scatter_size_check",
+            ),
+            (
+                "void vectorized_elementwise_kernel<8, neg_kernel_cuda(TensorIteratorBase &)::[lambda() (instance 2)]::\
+                 operator ()() lambda() (instance 9)]::operator ()() lambda(BFloat16) (instance 1)], array<char *, 2>>(int, T2, T3)",
+                "elementwise: neg_kernel_cuda<bf16>",
             ),
             ("", ""),
             ("void ", "void"),

@@ -6,10 +6,13 @@ use super::Tile;
 
 /// Spellings of element types in names. The one that stands first in the name wins.
 const SPELLINGS: &[(&str, DType)] = &[
-    ("c10::BFloat16", DType::Bf16),
+    ("BFloat16", DType::Bf16),
     ("bfloat16", DType::Bf16),
     ("bf16", DType::Bf16),
     ("c10::Half", DType::Fp16),
+    ("<Half", DType::Fp16),
+    ("(Half", DType::Fp16),
+    (" Half", DType::Fp16),
     ("__half", DType::Fp16),
     ("half_t", DType::Fp16),
     ("fp16", DType::Fp16),

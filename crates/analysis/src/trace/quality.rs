@@ -95,6 +95,8 @@ fn without_utilisation(records: &TraceRecords<'_>, metrics: &Metrics, facts: &Tr
     missing.extend(facts.workload.iter().flat_map(|workload| workload.missing.iter().cloned()));
     if metrics.peak.is_none() && records.devices.iter().all(|device| device.hardware.is_none()) {
         missing.push("the device's rates are not known: pass --hardware (`llm-perf hardware` lists them)".to_owned());
+    } else if metrics.peak.is_none() && missing.is_empty() {
+        missing.push("no rate of the device is known for the element type that was used".to_owned());
     }
     (open > 0).then(|| QualityCounter {
         counter: "stages_without_utilisation".to_owned(),

@@ -13,6 +13,7 @@ use flow::RunRequest;
 use flow::profile::{self, Feed, ProfileError, ProfileRequest, WeightSettings};
 use flow::target::Engine;
 use flow::torch::{self, TorchRequest, TorchSettings};
+use flow::workload;
 
 use crate::arguments::Context;
 use crate::config::Config;
@@ -113,6 +114,12 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<Exit, CliE
     };
     display.clear();
     let profile = profile.map_err(|error| profile_error(&error))?;
+    if let Some(rank) = profile.part_of_rank {
+        let part = profile.folder.join("ranks").join(rank.to_string());
+        context.messages.print(&format!("rank {rank}\n{}", workload::terminal(&profile.metrics.samples)))?;
+        context.messages.note(format!("rank {rank} left its part in {}; rank 0 writes the report", part.display()));
+        return Ok(Exit::Done);
+    }
     if arguments.json {
         context.messages.print_json(&profile.metrics)?;
     } else {

@@ -110,24 +110,19 @@ pub(super) fn pass(
 }
 
 impl Recorded {
-    /// Puts what was recorded beside what was measured plainly. The wall time stays that of the plain runs.
+    /// Puts what was recorded beside what was measured plainly. Totals and stages are of the recorded run, so that their
+    /// shares are of one thing; the plain runs stay in `command`.
     pub(super) fn add_to(self, metrics: &mut Metrics) {
-        let baseline = metrics.command.as_ref().and_then(|command| {
-            let mut walls: Vec<Nanos> = command
-                .runs
-                .iter()
-                .filter(|run| !run.warmup && run.exit_code == Some(0))
-                .map(|run| run.wall_ns)
-                .collect();
-            walls.sort_unstable();
-            walls.get(walls.len() / 2).copied()
-        });
-        let (command, wall) = (metrics.command.take(), metrics.totals.wall_ns);
+        let command = metrics.command.take();
+        let median = command.as_ref().and_then(|command| command.wall_ms.as_ref()).map(|times| times.median);
+        let baseline = median.map(|milliseconds| Nanos::new((milliseconds * 1e6).round() as i64));
         if let Some(recorded) = self.metrics {
             *metrics = recorded;
         }
+        if let Some(facts) = &mut metrics.trace {
+            facts.recorded_here = true;
+        }
         metrics.command = command;
-        metrics.totals.wall_ns = wall;
         metrics.quality.extend(self.quality);
         let share = baseline.filter(|baseline| *baseline > Nanos::ZERO);
         let share = share.map(|baseline| (self.wall - baseline).get() as f64 / baseline.get() as f64);

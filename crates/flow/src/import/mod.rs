@@ -19,8 +19,8 @@ use collect::run::{Outcome, RunFolder};
 use meter::{Roofline, matrix_dtypes, predict};
 use types::timeline::Timeline;
 use types::{
-    Clock, ClockId, ComputeUnit, DType, Hardware, Metrics, PeakUsed, QualityCounter, RunHeader, TraceFacts,
-    TraceSource, TracedWorkload,
+    Clock, ClockId, DType, Hardware, Metrics, PeakUsed, QualityCounter, RunHeader, TraceFacts, TraceSource,
+    TracedWorkload,
 };
 
 use crate::model::LoadedModel;
@@ -371,9 +371,7 @@ fn clocks(placed: &[Placed]) -> Vec<Clock> {
 
 fn peak(hardware: &Hardware, dtype: DType) -> Result<PeakUsed, ImportError> {
     let no_rate = || ImportError::NoRate { device: hardware.name.clone(), dtype };
-    let peak = hardware.peak(dtype, ComputeUnit::Matrix).ok_or_else(no_rate)?;
-    let source = hardware.sources.get(&peak.source).map_or_else(|| peak.source.clone(), |source| source.title.clone());
-    Ok(PeakUsed { flops: peak.flops, bytes_per_second: hardware.bytes_per_second, dtype, source })
+    crate::profile::peak(hardware, dtype).ok_or_else(no_rate)
 }
 
 /// A workload that was named and is not what the shapes show.

@@ -127,6 +127,8 @@ pub struct Profile {
     pub folder: PathBuf,
     /// Why the run is partial; empty when it is not.
     pub missing: Vec<String>,
+    /// Which of several ranks' part this is, where rank 0 writes the reports; absent for a whole run.
+    pub part_of_rank: Option<u32>,
 }
 
 /// Runs, measures, analyses and writes everything into a run folder.
@@ -157,7 +159,7 @@ pub fn profile(
         Ok((metrics, set)) => {
             let missing = inputs.problems();
             folder.finish(Outcome::from_missing(missing.clone()))?;
-            Ok(Profile { metrics, inputs: set, folder: path, missing })
+            Ok(Profile { metrics, inputs: set, folder: path, missing, part_of_rank: None })
         }
         Err(error) => {
             // What the folder says matters less than why the run failed.

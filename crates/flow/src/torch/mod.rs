@@ -118,7 +118,7 @@ pub fn profile(
         };
         if rank.rank > 0 {
             let samples = ranks::leave_part(&out, rank, &given, &mut inputs, progress, stop)?;
-            return Ok(part(model, samples, inputs.document(), out));
+            return Ok(part(model, rank.rank, samples, inputs.document(), out));
         }
     }
     let mut folder = RunFolder::create(RunRequest { model: Some(model.id.clone()), device, ..run })?;
@@ -127,7 +127,7 @@ pub fn profile(
         Ok((metrics, set, mut missing)) => {
             missing.extend(inputs.problems());
             folder.finish(Outcome::from_missing(missing.clone()))?;
-            Ok(Profile { metrics, inputs: set, folder: path, missing })
+            Ok(Profile { metrics, inputs: set, folder: path, missing, part_of_rank: None })
         }
         Err(error) => {
             // What the folder says matters less than why the run failed.
@@ -180,11 +180,11 @@ struct Given<'a> {
 }
 
 /// What a rank other than the first has to show: its own times. The report is rank 0's.
-fn part(model: &TorchModel, samples: Vec<Sample>, inputs: InputSet, folder: PathBuf) -> Profile {
+fn part(model: &TorchModel, rank: u32, samples: Vec<Sample>, inputs: InputSet, folder: PathBuf) -> Profile {
     let mut metrics = analysis::profile(&ProfileRecords { samples, ..ProfileRecords::empty() });
     metrics.run.engine = "torch".to_owned();
     metrics.run.model = Some(model.id.clone());
-    Profile { metrics, inputs, folder, missing: Vec::new() }
+    Profile { metrics, inputs, folder, missing: Vec::new(), part_of_rank: Some(rank) }
 }
 
 fn check(request: &TorchRequest) -> Result<(), ProfileError> {

@@ -2,8 +2,12 @@
 
 use types::{CommandFacts, CommandRun, Environment, Metrics};
 
+use super::import_terminal::import_terminal;
+use super::imported;
+use super::lost;
 use super::page::Page;
-use super::phrase::{environment, known};
+use super::phrase::{environment, known, overhead};
+use super::report::{findings, quality};
 use crate::markdown::code;
 use crate::number::{count, milliseconds, percent, share};
 use crate::table::{Column, Table};
@@ -24,6 +28,22 @@ pub fn command_markdown(metrics: &Metrics, found: &Environment) -> String {
         page.heading("Devices while it ran (counted)");
         page.table(&devices);
     }
+    if let Some(trace) = &metrics.trace {
+        page.heading("Recorded run");
+        page.paragraph(&format!(
+            "One more run with the collector inside; all below is of it. {} {}",
+            overhead(metrics),
+            imported::headline(metrics)
+        ));
+        lost::lost_time(&mut page, metrics);
+        imported::stages(&mut page, metrics, trace);
+        imported::top_kernels(&mut page, metrics);
+        findings(&mut page, metrics);
+        imported::coverage(&mut page, trace);
+    }
+    if metrics.trace.is_some() || !metrics.quality.is_empty() {
+        quality(&mut page, metrics);
+    }
     page.heading("Environment");
     page.list(environment(metrics, found));
     page.finish()
@@ -36,6 +56,10 @@ pub fn command_terminal(metrics: &Metrics) -> String {
     let devices = devices(facts);
     if !devices.is_empty() {
         text += &format!("\n{}", devices.plain());
+    }
+    if metrics.trace.is_some() {
+        text +=
+            &format!("\nOne more run with the collector inside. {}\n{}", overhead(metrics), import_terminal(metrics));
     }
     text
 }

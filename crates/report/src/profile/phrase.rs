@@ -96,8 +96,16 @@ pub(crate) fn saving(finding: &Finding, metrics: &Metrics) -> Option<String> {
             [Stage::Prefill, Stage::Decode].iter().filter_map(|stage| pass.stages.get(stage)).copied().sum();
         return Some(format!("{} of the recorded pass, {saves} of {wall}", percent(finding.saves_share)));
     }
-    let mut text = format!("{} of the run, {saves}", percent(finding.saves_share));
-    if let Some(wall) = metrics.totals.wall_ns {
+    // Books of a trace are of its stages; what lies outside of them, such as loading, nothing could save.
+    let (whole, wall) = match metrics.trace {
+        Some(_) => {
+            let top = metrics.stages.iter().filter(|stage| stage.parent.is_none());
+            ("time in stages", Some(top.filter_map(|stage| stage.wall_ns).sum()))
+        }
+        None => ("run", metrics.totals.wall_ns),
+    };
+    let mut text = format!("{} of the {whole}, {saves}", percent(finding.saves_share));
+    if let Some(wall) = wall {
         text += &format!(" of {wall}");
     }
     let runs = stage(metrics, Stage::Prefill).or_else(|| stage(metrics, Stage::Decode)).map(|stage| stage.instances);

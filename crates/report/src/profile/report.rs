@@ -194,7 +194,7 @@ fn utilisation(page: &mut Page, metrics: &Metrics) {
     page.table(&table);
 }
 
-fn findings(page: &mut Page, metrics: &Metrics) {
+pub(super) fn findings(page: &mut Page, metrics: &Metrics) {
     page.heading("Findings");
     if metrics.findings.is_empty() {
         return page.paragraph("No rule found enough evidence to conclude anything.");
@@ -291,7 +291,7 @@ fn inputs(page: &mut Page, metrics: &Metrics) {
     }
 }
 
-fn quality(page: &mut Page, metrics: &Metrics) {
+pub(super) fn quality(page: &mut Page, metrics: &Metrics) {
     page.heading("Quality of the data");
     let mut table = Table::new([
         Column::text("counter"),
