@@ -1,10 +1,15 @@
 """What collecting costs: the same decode loop plain, with our collector, with Nsight Systems and with torch.profiler.
 
-    python3 inject_overhead.py --library LIB --out FILE [--repeats 3] [--modes plain,inject,nsys,profiler] [--libdw DIR]
+    python3 inject_overhead.py --library LIB --out FILE [--turns 20] [--steps 9] [--libdw DIR]
+    python3 inject_overhead.py --library LIB --out FILE --light 5
 
-Processes of all modes take turns, so that a machine that slows down slows all of them. Each gives the median time of its
-decode steps; what is printed per mode is the median over processes, their spread, and the cost over plain in every turn.
-Modes: plain, inject, nsys, profiler; light (a window), inject-off (loaded, never switched on); and for the choice of what ties
+All four run side by side and take turns of a few steps: one works while the others wait, so that a host that slows down slows
+all of them, and a pair of neighbouring turns is a fair comparison. Turns begin with a step that is not counted. Printed
+are medians over turns, the middle half of them, the cost over plain in each pair, and in how many pairs ours costs less.
+
+--light N measures a window of 8 steps in a run of 256 instead: N runs, each in 8 turns of 32 steps, summed.
+--program COMMAND times another program; FOLDER in it stands for the pipes (see turns.py), and `--profiler` is added for one mode.
+Modes: plain, loaded (the library inside, never switched on), inject, nsys, profiler, light; and for the choice of what ties
 kernels to launches inject-none, inject-records, inject-all-records.
 """
 
@@ -12,96 +17,182 @@ import argparse
 import glob
 import json
 import os
+import select
 import shutil
+import signal
 import statistics
 import subprocess
 import sys
 import tempfile
+import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 # Ways to tie work to ranges, for the choice among them: LLM_PERF_INJECT_TIES.
 TIES = {"inject-none": "none", "inject-records": "records", "inject-all-records": "all-records"}
+WINDOWS = {"light": "light_window", "loaded": "no such range"}
+# Longest a program may take to load, and a turn to end.
+PATIENCE = 120
 
 
-def command(mode, options, folder):
-    environment = dict(os.environ)
-    program = [sys.executable, os.path.join(HERE, "inject_program.py"), "--layers", str(options.layers), "--tokens",
-               str(options.tokens), "--rounds", str(options.rounds), "--json", os.path.join(folder, "result.json")]
-    if options.program:
-        program = options.program.replace("JSON", os.path.join(folder, "result.json")).split()
-    if mode == "profiler":
-        program.append("--profiler")
-    if mode.startswith("inject") or mode.startswith("light"):
-        environment.update(CUDA_INJECTION64_PATH=options.library, NVTX_INJECTION64_PATH=options.library,
-                           LLM_PERF_INJECT_FOLDER=folder)
-        if TIES.get(mode):
-            environment["LLM_PERF_INJECT_TIES"] = TIES[mode]
-        if mode == "light":
-            environment["LLM_PERF_INJECT_WINDOW"] = options.window
-        if mode == "inject-off":
-            environment["LLM_PERF_INJECT_WINDOW"] = "no such range"
-    if mode == "nsys":
-        nsys = shutil.which("nsys") or sorted(glob.glob("/opt/nvidia/nsight-compute/*/host/target-linux-x64/nsys"))[-1]
-        environment["LD_LIBRARY_PATH"] = ":".join(filter(None, [options.libdw, environment.get("LD_LIBRARY_PATH")]))
-        program = [nsys, "profile", "-t", "cuda,nvtx", "-s", "none", "--cpuctxsw=none", "-f", "true", "-o",
-                   os.path.join(folder, "report"), *program]
-    return program, environment
+class Worker:
+    """One program in one mode."""
 
-
-def run(mode, options):
-    with tempfile.TemporaryDirectory() as folder:
-        program, environment = command(mode, options, folder)
-        # The same cores for every mode: where a process lands decides more than what records it.
+    def __init__(self, mode, options, folder):
+        self.mode, self.folder = mode, os.path.join(folder, mode)
+        os.makedirs(self.folder)
+        for pipe in ("go", "done"):
+            os.mkfifo(os.path.join(self.folder, pipe))
+        # Open for both, so that nothing here waits for a program that never comes.
+        self.go = os.open(os.path.join(self.folder, "go"), os.O_RDWR)
+        self.done = os.open(os.path.join(self.folder, "done"), os.O_RDWR)
+        self.rest = b""
+        program, environment = self.command(options)
+        self.log = open(os.path.join(self.folder, "log"), "wb")
         cores = {int(core) for core in options.cores.split(",")} if options.cores else os.sched_getaffinity(0)
-        done = subprocess.run(program, env=environment, capture_output=True, text=True, timeout=170,
-                              preexec_fn=lambda: os.sched_setaffinity(0, cores))
+        self.process = subprocess.Popen(program, env=environment, stdout=self.log, stderr=self.log, start_new_session=True,
+                                        preexec_fn=lambda: os.sched_setaffinity(0, cores))
+
+    def command(self, options):
+        environment = dict(os.environ)
+        program = options.program or (f"{sys.executable} {HERE}/inject_program.py --layers {options.layers} --tokens "
+                                      f"{max(options.steps, 32)} --turns FOLDER")
+        program = program.replace("FOLDER", self.folder).split()
+        if self.mode == "profiler":
+            program.append("--profiler")
+        if self.mode in WINDOWS or self.mode.startswith("inject"):
+            environment.update(CUDA_INJECTION64_PATH=options.library, NVTX_INJECTION64_PATH=options.library,
+                               LLM_PERF_INJECT_FOLDER=self.folder)
+        if self.mode in TIES:
+            environment["LLM_PERF_INJECT_TIES"] = TIES[self.mode]
+        if self.mode in WINDOWS:
+            environment["LLM_PERF_INJECT_WINDOW"] = WINDOWS[self.mode]
+        if self.mode == "nsys":
+            nsys = shutil.which("nsys") or sorted(glob.glob("/opt/nvidia/nsight-compute/*/host/target-linux-x64/nsys"))[-1]
+            environment["LD_LIBRARY_PATH"] = ":".join(filter(None, [options.libdw, environment.get("LD_LIBRARY_PATH")]))
+            program = [nsys, "profile", "-t", "cuda,nvtx", "-s", "none", "--cpuctxsw=none", "-f", "true", "-o",
+                       os.path.join(self.folder, "report"), *program]
+        return program, environment
+
+    def line(self):
+        """What the program says next; None where it has ended or is stuck."""
+        until = time.monotonic() + PATIENCE
+        while b"\n" not in self.rest:
+            if not select.select([self.done], [], [], 1)[0]:
+                if self.process.poll() is not None or time.monotonic() > until:
+                    return None
+                continue
+            self.rest += os.read(self.done, 1 << 16)
+        line, self.rest = self.rest.split(b"\n", 1)
+        return line
+
+    def turn(self, steps, window=False):
+        os.write(self.go, f"{steps} {int(window)}\n".encode())
+        line = self.line()
+        if line is None:
+            raise SystemExit(f"{self.mode} has ended: {open(self.log.name).read()[-2000:]}")
+        return json.loads(line)
+
+    def end(self):
+        os.write(self.go, b"0 0\n")
         try:
-            with open(os.path.join(folder, "result.json")) as file:
-                steps = json.load(file)["step_ms"]
-        except OSError:
-            print(mode, done.returncode, done.stdout[-800:], done.stderr[-1500:], file=sys.stderr)
-            return None
-        wire = sum(os.path.getsize(path) for path in glob.glob(os.path.join(folder, "*.wire")))
-        flat = [step for one in steps for step in one]
-        return {"median_ms": statistics.median(flat), "mean_ms": statistics.fmean(flat), "wire_bytes": wire,
-                "steps_ms": [round(step, 4) for step in flat]}
+            # What a profiler makes of its records afterwards is not measured here.
+            self.process.wait(20 if self.mode.startswith("inject") or self.mode in WINDOWS else 0.2)
+        except subprocess.TimeoutExpired:
+            os.killpg(self.process.pid, signal.SIGKILL)
+            self.process.wait()
+        return sum(os.path.getsize(path) for path in glob.glob(os.path.join(self.folder, "*.wire")))
+
+
+def quartiles(values):
+    values = sorted(values)
+    return values[len(values) // 4], values[len(values) * 3 // 4 - (len(values) % 4 == 0)]
+
+
+def share(value):
+    return f"{value:+.1%}"
+
+
+def take_turns(workers, options):
+    results = {mode: [] for mode in workers}
+    for turn in range(options.turns):
+        # Another order each turn, so that no mode always follows the same one.
+        modes = list(workers)
+        for mode in modes[turn % len(modes):] + modes[:turn % len(modes)]:
+            answer = workers[mode].turn(options.steps)
+            steps = answer["step_ms"][1:]
+            results[mode].append({"median_ms": statistics.median(steps), "cpu_ms": answer["cpu_ms"] / options.steps,
+                                  "steps_ms": [round(step, 4) for step in steps]})
+    return results
+
+
+def print_turns(results):
+    base = next(iter(results))
+    over = {mode: [one["median_ms"] / plain["median_ms"] - 1 for one, plain in zip(turns, results[base])]
+            for mode, turns in results.items()}
+    for mode, turns in results.items():
+        medians = [turn["median_ms"] for turn in turns]
+        low, high = quartiles(medians)
+        print(f"{mode:20} {statistics.median(medians):8.3f} ms/step, middle half {low:.3f} to {high:.3f}; over {base} "
+              f"{share(statistics.median(over[mode]))}, middle half {' to '.join(share(one) for one in quartiles(over[mode]))}, "
+              f"all {share(min(over[mode]))} to {share(max(over[mode]))}; processor {statistics.median([turn['cpu_ms'] for turn in turns]):.3f} ms/step")
+    for other in ("nsys", "profiler"):
+        if other in over and "inject" in over:
+            less = sum(ours < theirs for ours, theirs in zip(over["inject"], over[other]))
+            cost = statistics.median(over["inject"]) / statistics.median(over[other])
+            print(f"inject below {other} in {less} of {len(over[other])} pairs; its cost is {cost:.2f} of {other}'s")
+
+
+def run_light(workers, options):
+    runs = {mode: [] for mode in workers}
+    for number in range(options.light):
+        sums = dict.fromkeys(workers, 0.0)
+        for chunk in range(8):
+            modes = list(workers)
+            for mode in modes if (number + chunk) % 2 else modes[::-1]:
+                sums[mode] += sum(workers[mode].turn(32, window=chunk == 3)["step_ms"])
+        for mode, total in sums.items():
+            runs[mode].append(total)
+    base = next(iter(runs))
+    for mode, totals in runs.items():
+        over = [one / plain - 1 for one, plain in zip(totals, runs[base])]
+        print(f"{mode:20} {statistics.median(totals) / 256:8.3f} ms/step over 256 steps; over {base} in each run: "
+              f"{' '.join(share(one) for one in over)}; median {share(statistics.median(over))}")
+    return runs
 
 
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--library", required=True)
     parser.add_argument("--out", required=True)
-    parser.add_argument("--repeats", type=int, default=3)
-    parser.add_argument("--modes", default="plain,inject,nsys,profiler")
+    parser.add_argument("--turns", type=int, default=20)
+    parser.add_argument("--steps", type=int, default=9)
+    parser.add_argument("--light", type=int, default=0, help="runs of 256 steps with a window of 8")
+    parser.add_argument("--modes")
     parser.add_argument("--layers", type=int, default=24)
-    parser.add_argument("--tokens", type=int, default=32)
-    parser.add_argument("--rounds", type=int, default=2)
-    parser.add_argument("--window", default="decode_step:20..28")
-    parser.add_argument("--program", help="another program to time; JSON in it stands for the file it writes")
+    parser.add_argument("--program", help="another program to time; FOLDER in it stands for its pipes")
     parser.add_argument("--cores", help="cores to run on, such as 2,3,4,5")
     parser.add_argument("--libdw", default="")
     options = parser.parse_args()
     options.library = os.path.abspath(options.library)
-    modes = options.modes.split(",")
-    results = {mode: [] for mode in modes}
-    for turn in range(options.repeats):
-        # Another order each turn, so that no mode always follows the same one.
-        for mode in modes[turn % len(modes):] + modes[:turn % len(modes)]:
-            results[mode].append(run(mode, options))
-            with open(options.out, "w") as file:
-                json.dump(results, file)
-    for mode in modes:
-        kept = [one for one in results[mode] if one]
-        if not kept:
-            print(f"{mode:20} failed")
-            continue
-        medians = [one["median_ms"] for one in kept]
-        over = [one["median_ms"] / base["median_ms"] - 1
-                for one, base in zip(results[mode], results[modes[0]]) if one and base]
-        means = [one["mean_ms"] / base["mean_ms"] - 1 for one, base in zip(results[mode], results[modes[0]]) if one and base]
-        print(f"{mode:20} {statistics.median(medians):8.3f} ms/step  spread {min(medians):.3f}..{max(medians):.3f}"
-              f"  over {modes[0]}: {' '.join(f'{share:+.1%}' for share in over)}"
-              f"  of means: {' '.join(f'{share:+.1%}' for share in means)}  wire {kept[0]['wire_bytes']} B")
+    modes = (options.modes or ("plain,light" if options.light else "plain,inject,nsys,profiler")).split(",")
+    with tempfile.TemporaryDirectory() as folder:
+        workers = {mode: Worker(mode, options, folder) for mode in modes}
+        try:
+            for worker in workers.values():
+                if worker.line() is None:
+                    raise SystemExit(f"{worker.mode} did not start: {open(worker.log.name).read()[-2000:]}")
+            for worker in workers.values():
+                worker.turn(options.steps)
+            if options.light:
+                results = run_light(workers, options)
+            else:
+                results = take_turns(workers, options)
+                print_turns(results)
+        finally:
+            sizes = {mode: worker.end() for mode, worker in workers.items()}
+    print("bytes of records:", {mode: size for mode, size in sizes.items() if size})
+    with open(options.out, "w") as file:
+        json.dump({"results": results, "bytes": sizes}, file)
 
 
 main()

@@ -12,6 +12,7 @@ import signal
 import time
 
 import torch
+import turns
 from torch.cuda import nvtx
 
 
@@ -68,6 +69,10 @@ class Decoder:
         return (x @ self.embedding.t()).argmax(-1)[-1:]
 
 
+def activities():
+    return [torch.profiler.ProfilerActivity.CPU, torch.profiler.ProfilerActivity.CUDA]
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--layers", type=int, default=24)
@@ -81,6 +86,7 @@ def main():
     parser.add_argument("--ending", choices=["exit", "quit", "abort", "kill"], default="exit")
     parser.add_argument("--pause", type=float, default=0.0, help="seconds of sleep before the ending")
     parser.add_argument("--json")
+    parser.add_argument("--turns", help="folder of pipes: take turns with other programs, see turns.py")
     options = parser.parse_args()
 
     positions = options.prompt + options.tokens + 1
@@ -109,15 +115,17 @@ def main():
             step()
         nvtx.range_pop()
 
-    def round_(tokens):
+    def round_(tokens, window=False):
         times = []
         nvtx.range_push("prefill")
         prefill()
         token.item()
         nvtx.range_pop()
         nvtx.range_push("decode")
-        for _ in range(tokens):
+        for number in range(tokens):
             began = time.perf_counter()
+            if window and number == 8:
+                nvtx.range_push("light_window")
             nvtx.range_push("decode_step")
             if graph is None:
                 step()
@@ -125,6 +133,8 @@ def main():
                 graph.replay()
             token.item()
             nvtx.range_pop()
+            if window and number == 15:
+                nvtx.range_pop()
             times.append((time.perf_counter() - began) * 1e3)
         nvtx.range_pop()
         return times
@@ -133,10 +143,16 @@ def main():
         nvtx.range_push("warmup")
         round_(2)
         nvtx.range_pop()
+    if options.turns:
+        if options.profiler:
+            profiler = torch.profiler.profile(activities=activities())
+            profiler.start()
+        turns.serve(options.turns, round_)
+        # Records of a profiler are not made into a trace: that takes longer than the turns.
+        os._exit(0) if options.profiler else exit(0)
     result = {"torch": torch.__version__, "device": torch.cuda.get_device_name(), "mode": options.mode}
     if options.profiler:
-        activities = [torch.profiler.ProfilerActivity.CPU, torch.profiler.ProfilerActivity.CUDA]
-        with torch.profiler.profile(activities=activities):
+        with torch.profiler.profile(activities=activities()):
             result["step_ms"] = [round_(options.tokens) for _ in range(options.rounds)]
     else:
         result["step_ms"] = [round_(options.tokens) for _ in range(options.rounds)]
