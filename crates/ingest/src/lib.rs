@@ -3,6 +3,7 @@
 //! A reader takes text and gives back what the text says. It opens nothing, starts nothing and joins nothing; what the
 //! records mean for a model or a run is decided elsewhere.
 
+mod capture;
 pub mod compressed;
 mod csv;
 mod cuda;

@@ -110,6 +110,33 @@ fn kernels_of_a_graph_know_their_node_and_their_launch() {
 }
 
 #[test]
+fn nodes_know_the_ranges_inside_the_capture_and_not_those_around_it() {
+    for file in ["graph.wire", "graph-whole.wire"] {
+        let timeline = timeline(file);
+        let names: Vec<_> =
+            timeline.captured_ranges.iter().map(|range| (timeline.name(range.name), range.parent)).collect();
+        assert_eq!(names, [("layer_0", None), ("layer_1", None)], "{file}: `capture` is around all of it");
+    }
+    let timeline = timeline("graph.wire");
+    let mut of_launch: BTreeMap<_, [u64; 3]> = BTreeMap::new();
+    let of_graph = timeline.work.iter().filter(|work| work.kind == WorkKind::Kernel && work.graph_node.is_some());
+    for work in of_graph {
+        let node = timeline.graph_nodes.iter().find(|node| Some(node.node) == work.graph_node);
+        let layer = node.map_or(2, |node| node.range.0 as usize);
+        of_launch.entry(work.correlation).or_default()[layer] += 1;
+    }
+    // What Nsight Systems saw of the same program without a graph: two rounds of three steps.
+    let eager: Value = serde_json::from_slice(&data("eager-nsys.json")).unwrap();
+    let of_step = |inner: &str| {
+        let of_all = eager["kernels_under"][format!("decode/decode_step{inner}")].as_u64().unwrap();
+        assert_eq!(of_all % 6, 0);
+        of_all / 6
+    };
+    let expected = [of_step("/layer_0"), of_step("/layer_1"), of_step("")];
+    assert_eq!(of_launch.into_values().collect::<Vec<_>>(), [expected; 8], "layer 0, layer 1, neither");
+}
+
+#[test]
 fn a_window_has_the_work_launched_in_it_and_ranges_cut_to_it() {
     let timeline = timeline("window.wire");
     let all = counters(&timeline);

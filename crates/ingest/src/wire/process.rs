@@ -10,6 +10,7 @@ use types::{Bytes, LaunchShape, Nanos};
 use super::Reader;
 use super::contents::Contents;
 use super::window::Windows;
+use crate::capture::{self, MadeNode};
 use crate::cuda;
 use crate::demangle::demangle;
 
@@ -23,13 +24,20 @@ impl Reader {
             devices.insert(*ordinal, self.device(*ordinal, *memory, *uuid, name));
         }
         let first_range = self.timeline.ranges.len();
-        let first_call = self.timeline.calls.len();
+        let (first_call, first_work) = (self.timeline.calls.len(), self.timeline.work.len());
         self.take_host(contents);
+        let nodes = self.nodes(contents);
+        // Before ranges are cut to windows: a graph is most often captured outside of them.
+        let ranges = self.timeline.ranges.split_off(first_range);
+        capture::add(&mut self.timeline, Some(contents.process), &nodes, &ranges);
         self.take_work(contents, &devices, windows.is_some(), first_call);
-        if let Some(windows) = windows {
-            let ranges = self.timeline.ranges.split_off(first_range);
-            self.losses.ranges_clipped += windows.clip(ranges, &mut self.timeline.ranges);
-            self.losses.windows += windows.count();
+        self.count_launches(&nodes, first_call, first_work);
+        match windows {
+            Some(windows) => {
+                self.losses.ranges_clipped += windows.clip(ranges, &mut self.timeline.ranges);
+                self.losses.windows += windows.count();
+            }
+            None => self.timeline.ranges.extend(ranges),
         }
     }
 
@@ -133,7 +141,6 @@ impl Reader {
         let launched: HashSet<u64> = calls.iter().filter_map(|call| Some(call.correlation?.0.get())).collect();
         let ahead = contents.device_ahead();
         let mut kernels: HashMap<u32, NameId> = HashMap::new();
-        let mut seen = HashSet::new();
         for record in &contents.work {
             let (Record::Kernel { place, .. }
             | Record::Copy { place, .. }
@@ -152,7 +159,6 @@ impl Reader {
                 continue;
             };
             let Some(span) = self.span(Span { start, ..place.span }) else { continue };
-            seen.insert(u64::from(place.correlation));
             match *record {
                 Record::Kernel { name, shape, .. } => {
                     let name = match kernels.get(&name) {
@@ -185,19 +191,25 @@ impl Reader {
                 _ => {}
             }
         }
-        self.count_launches(contents, &seen, first_call);
+    }
+
+    /// Nodes of graphs that were made.
+    fn nodes(&mut self, contents: &Contents<'_>) -> Vec<MadeNode> {
+        let mut nodes = Vec::new();
+        for (thread, record) in &contents.host {
+            let Record::Node { node, original, time } = *record else { continue };
+            let thread = self.thread(contents.process, *thread);
+            let (Some(time), Some(node)) = (self.time(time), NonZeroU64::new(node)) else { continue };
+            nodes.push(MadeNode { node, original: NonZeroU64::new(original), thread, time });
+        }
+        nodes
     }
 
     /// Launches whose work is missing. A launch that a graph captured makes a node and no work.
-    fn count_launches(&mut self, contents: &Contents<'_>, seen: &HashSet<u64>, first_call: usize) {
-        let mut nodes: Vec<(ThreadId, Nanos)> = Vec::new();
-        for (thread, record) in &contents.host {
-            if let Record::Node { time, .. } = record {
-                let (thread, time) = (self.thread(contents.process, *thread), self.time(*time));
-                nodes.extend(time.map(|time| (thread, time)));
-            }
-        }
+    fn count_launches(&mut self, nodes: &[MadeNode], first_call: usize, first_work: usize) {
+        let mut nodes: Vec<(ThreadId, Nanos)> = nodes.iter().map(|node| (node.thread, node.time)).collect();
         nodes.sort_unstable();
+        let seen: HashSet<_> = self.timeline.work[first_work..].iter().filter_map(|work| work.correlation).collect();
         for call in &self.timeline.calls[first_call..] {
             let name = self.timeline.names.get(call.name);
             if !name.contains("Launch") {
@@ -205,7 +217,7 @@ impl Reader {
             }
             let first = nodes.partition_point(|node| *node < (call.thread, call.start));
             let captured = nodes.get(first).is_some_and(|(thread, time)| *thread == call.thread && *time <= call.end());
-            let ran = call.correlation.is_some_and(|number| seen.contains(&number.0.get()));
+            let ran = call.correlation.is_some_and(|number| seen.contains(&number));
             self.losses.launches += u64::from(!captured);
             self.losses.launches_without_work += u64::from(!captured && !ran);
         }

@@ -8,6 +8,7 @@
 //! added without overflow.
 
 mod device_work;
+mod graph_node;
 mod host;
 mod memory;
 mod range;
@@ -17,6 +18,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::num::NonZeroU64;
 
 pub use device_work::{CopyDirection, DeviceQueue, DeviceWork, QueueId, WorkKind};
+pub use graph_node::{CapturedRange, CapturedRangeId, GraphNode};
 pub use host::{HostCall, HostOperator, HostThread, OperatorKind, OperatorSignature, SignatureId, ThreadId};
 pub use memory::MemoryEvent;
 pub use range::{Range, RangeStyle};
@@ -100,6 +102,10 @@ pub struct Timeline {
     pub operators: Vec<HostOperator>,
     /// NVTX ranges and user annotations.
     pub ranges: Vec<Range>,
+    /// Ranges inside the captures of CUDA graphs; a range comes after the one it lies in.
+    pub captured_ranges: Vec<CapturedRange>,
+    /// Nodes of CUDA graphs that were made inside captured ranges.
+    pub graph_nodes: Vec<GraphNode>,
     /// Allocations and releases.
     pub memory: Vec<MemoryEvent>,
     /// What was lost or could not be understood while reading.
@@ -127,6 +133,8 @@ impl Timeline {
             calls: Vec::new(),
             operators: Vec::new(),
             ranges: Vec::new(),
+            captured_ranges: Vec::new(),
+            graph_nodes: Vec::new(),
             memory: Vec::new(),
             quality: Vec::new(),
         }
