@@ -50,6 +50,10 @@ pub struct RegionSummary {
     pub kernels_inclusive: Option<u64>,
     /// Kernels launched inside, nested regions left out.
     pub kernels_exclusive: Option<u64>,
+    /// Of the inclusive ones, those that a CUDA graph launched and that belong here by the range around their capture, not by
+    /// one around the launch.
+    #[serde(default)]
+    pub kernels_captured: u64,
     /// Kernel time, nested regions included.
     pub total_ns_inclusive: Option<Nanos>,
     /// Kernel time, nested regions left out; absent where the nested ones were not measured.

@@ -3,7 +3,7 @@
 use types::timeline::Timeline;
 use types::{Nanos, QualityCounter, Severity};
 
-use super::{Attribution, Inference, StageOrigin};
+use super::{Attribution, Inference, StageOrigin, captured};
 use crate::statistics::share;
 
 /// Some pieces of work and their time.
@@ -134,6 +134,8 @@ pub(super) fn quality(
     let remedy = "ranges of one thread overlap without nesting; work in both counts for both, and is shown under the \
                   one opened last";
     add("ranges_crossing", crossing, coverage.share(contested), Severity::Info, remedy);
+    let share = |part| coverage.share(part);
+    counters.extend(captured::undivided(timeline, &attribution.launch, &attribution.captured, share));
     counters
 }
 

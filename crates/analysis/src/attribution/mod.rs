@@ -3,11 +3,13 @@
 //!
 //! Work belongs to what launched it, not to what happened to be open on the host while it ran: a device runs behind its
 //! host. So the one join is from work to call, by correlation number; everything else is looked up at the moment of the
-//! call, on its thread. Work without a call in the trace stays without a place and is counted.
+//! call, on its thread. Work without a call in the trace stays without a place and is counted. Kernels of a CUDA graph have
+//! one call together; what tells them apart are the ranges in which they were captured.
 //!
 //! Stages come from ranges where there are any, and are inferred otherwise (and say so). Sums over the result are left
 //! to those who need them.
 
+pub(crate) mod captured;
 mod coverage;
 mod infer;
 mod launch;
@@ -16,7 +18,7 @@ mod nesting;
 mod projection;
 mod stage;
 
-use types::timeline::{OperatorKind, Timeline};
+use types::timeline::{CapturedRangeId, OperatorKind, Timeline};
 use types::{QualityCounter, Stage};
 
 pub use coverage::{Amount, Coverage};
@@ -56,6 +58,9 @@ pub struct Attribution {
     pub python: Vec<Option<u32>>,
     /// Per work: the innermost pushed range around the launch.
     pub range: Vec<Option<RangeIndex>>,
+    /// Per work: the innermost range that its node of a CUDA graph was captured in. It lies inside [`Self::range`] and says
+    /// nothing of the stage, which is that of the launch.
+    pub captured: Vec<Option<CapturedRangeId>>,
     /// Per work: the innermost stage. It counts for [`Stage::parent`] too.
     pub stage: Vec<Option<Stage>>,
     /// Per work: the instance of that stage, in [`Self::stages`].
@@ -90,7 +95,9 @@ pub fn attribute(timeline: &Timeline, settings: &Settings) -> Attribution {
         ranges.contested.get(launch).copied().unwrap_or(false)
     });
     let range = launches.per_work(&ranges.innermost).map(|range| range.map(RangeIndex)).collect();
+    let captured = captured::ranges(timeline, &join.call);
     let mut attribution = Attribution {
+        captured,
         launch: join.call,
         operator: operators,
         python,

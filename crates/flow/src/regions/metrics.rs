@@ -98,6 +98,7 @@ fn rows(region: &types::Region, rules: &[MetricRule]) -> Vec<RegionSummary> {
             instances_exact: totals.iter().all(|totals| totals.instances_exact),
             kernels_inclusive: count(|totals| totals.kernels_inclusive),
             kernels_exclusive: count(|totals| totals.kernels_exclusive),
+            kernels_captured: 0,
             total_ns_inclusive: time(|totals| totals.total_ns_inclusive),
             total_ns_exclusive: time(|totals| totals.total_ns_exclusive),
             metrics: rules.iter().filter_map(metric).collect(),

@@ -1,0 +1,196 @@
+//! Kernels of CUDA graphs in layers, on captures of one program with and without a graph.
+
+mod attribution_builder;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::num::NonZeroU64;
+
+use attribution_builder::{call, empty, kernel, range};
+use llm_perf_analysis::attribution::{Attribution, Settings, attribute};
+use llm_perf_analysis::trace::{PlacedTimeline, TraceRecords, trace};
+use types::timeline::{CapturedRange, CapturedRangeId, GraphNode, Timeline, WorkKind};
+use types::{Metrics, RunHeader, Stage, TraceFacts};
+
+fn capture(name: &str) -> Timeline {
+    let path = format!("{}/../ingest/tests/data/collector/{name}.wire", env!("CARGO_MANIFEST_DIR"));
+    ingest::wire::read(name, &std::fs::read(&path).unwrap_or_else(|error| panic!("{path}: {error}"))).unwrap()
+}
+
+fn attributed(timeline: &Timeline) -> Attribution {
+    attribute(timeline, &Settings::default())
+}
+
+fn metrics(timeline: &Timeline) -> Metrics {
+    let attribution = attributed(timeline);
+    let placed = PlacedTimeline { timeline, attribution: &attribution, rank: None, devices: BTreeMap::new() };
+    let (id, engine) = ("run".to_owned(), "command".to_owned());
+    trace(&TraceRecords {
+        run: RunHeader { id, engine, model: None, device: None, weights: None },
+        devices: Vec::new(),
+        clocks: Vec::new(),
+        timelines: vec![placed],
+        counted: Vec::new(),
+        listed: Vec::new(),
+        facts: TraceFacts::default(),
+        input: None,
+        work: BTreeMap::new(),
+        modelled: None,
+        multiprocessors: None,
+        peak: None,
+        quality: Vec::new(),
+        plain: None,
+    })
+}
+
+/// Names of the ranges around a piece of work that lie inside its step, outermost first; the captured ones last.
+fn inside_step(timeline: &Timeline, attribution: &Attribution, work: usize) -> Option<String> {
+    let mut names = Vec::new();
+    let mut around = attribution.captured[work];
+    while let Some(id) = around {
+        let range = &timeline.captured_ranges[id.0 as usize];
+        names.push(timeline.name(range.name));
+        around = range.parent;
+    }
+    let mut around = attribution.range[work];
+    while let Some(index) = around {
+        let name = timeline.name(timeline.ranges[index.0 as usize].name);
+        if name == "decode_step" {
+            names.reverse();
+            return Some(names.join("/"));
+        }
+        names.push(name);
+        around = attribution.projections.parent(index);
+    }
+    None
+}
+
+/// Kernels of every decode step: by the ranges inside the step, and by name.
+fn steps(timeline: &Timeline) -> Vec<BTreeMap<(String, String), u64>> {
+    let attribution = attributed(timeline);
+    let mut steps: Vec<BTreeMap<(String, String), u64>> = vec![BTreeMap::new(); attribution.steps.len()];
+    for (place, work) in timeline.work.iter().enumerate() {
+        let (Some(step), Some(inside)) = (attribution.step[place], inside_step(timeline, &attribution, place)) else {
+            continue;
+        };
+        if work.kind == WorkKind::Kernel {
+            assert_eq!(attribution.stage[place], Some(Stage::Decode), "the stage is that of the launch");
+            *steps[step as usize].entry((inside, timeline.name(work.name).to_owned())).or_default() += 1;
+        }
+    }
+    steps
+}
+
+#[test]
+fn a_graph_is_divided_over_layers_as_the_same_program_without_one_is() {
+    let (eager, graph) = (steps(&capture("eager")), steps(&capture("graph")));
+    assert_eq!((eager.len(), graph.len()), (8, 8), "two of the warm-up, two rounds of three");
+    let inside: BTreeSet<_> = graph[0].keys().map(|(inside, _)| inside.as_str()).collect();
+    assert_eq!(inside, BTreeSet::from(["", "layer_0", "layer_1"]));
+    for (number, (graph, eager)) in graph.iter().zip(&eager).enumerate() {
+        assert_eq!(graph, eager, "step {number}, kernel by kernel");
+    }
+}
+
+/// Regions below a decode stage, by path: times entered, kernels inside, kernels of their own.
+fn decode_regions(metrics: &Metrics) -> BTreeMap<String, (u64, Option<u64>, Option<u64>)> {
+    let rows = metrics.regions.iter().filter(|row| row.segments.iter().any(|name| name == "decode"));
+    rows.map(|row| (row.path.clone(), (row.instances, row.kernels_inclusive, row.kernels_exclusive))).collect()
+}
+
+#[test]
+fn regions_of_a_graph_are_those_of_the_same_program_without_one() {
+    let (eager, graph) = (metrics(&capture("eager")), metrics(&capture("graph")));
+    assert_eq!(decode_regions(&graph), decode_regions(&eager));
+    let row = |path: &str| graph.regions.iter().find(|row| row.path == path).unwrap();
+    let layer = row("decode::decode_step::layer_1");
+    assert_eq!((layer.instances, layer.kernels_inclusive), (6, Some(324)));
+    assert_eq!(layer.kernels_captured, 324, "all by the capture");
+    assert_eq!(row("decode::decode_step").kernels_captured, 0, "all by the launch");
+    assert_eq!(row("prefill::layer_1").kernels_captured, 0, "prefill was launched kernel by kernel");
+    assert_eq!(row("capture").kernels_inclusive, Some(2), "what ran there, not what was captured there");
+    assert!(eager.regions.iter().all(|row| row.kernels_captured == 0));
+}
+
+#[test]
+fn stages_of_a_graph_have_the_kernels_of_the_same_program_without_one() {
+    let (eager, graph) = (metrics(&capture("eager")), metrics(&capture("graph")));
+    let kernels = |metrics: &Metrics| -> BTreeMap<_, _> {
+        metrics.stages.iter().map(|stage| (stage.name, (stage.instances, stage.kernel_count))).collect()
+    };
+    assert_eq!(kernels(&graph), kernels(&eager));
+}
+
+/// Captured ranges `layer_0`, with `mlp` entered twice in it, and nodes 1, 2 and 3 inside of them; node 4 is in none.
+fn captured() -> Timeline {
+    let mut timeline = empty();
+    let (layer, mlp) = (timeline.names.place("layer_0"), timeline.names.place("mlp"));
+    for (name, parent) in [(layer, None), (mlp, Some(0)), (mlp, Some(0))] {
+        timeline.captured_ranges.push(CapturedRange { name, domain: None, parent: parent.map(CapturedRangeId) });
+    }
+    for node in 1..=3u32 {
+        let number = NonZeroU64::new(u64::from(node)).unwrap();
+        timeline.graph_nodes.push(GraphNode { process: Some(1), node: number, range: CapturedRangeId(node - 1) });
+    }
+    timeline
+}
+
+/// A launch of the graph whose nodes are numbered 1 to 4, without its call where that is not recorded.
+fn launch(timeline: &mut Timeline, queue: u32, at: i64, number: u64, is_recorded: bool) {
+    if is_recorded {
+        call(timeline, queue, "cudaGraphLaunch", at, 5, number);
+    }
+    for node in 1..=4 {
+        kernel(timeline, queue, "gemm", at + 10 * node, 10, number);
+        timeline.work.last_mut().unwrap().graph_node = NonZeroU64::new(node as u64);
+    }
+}
+
+fn regions(timeline: &Timeline) -> Vec<(String, u64, Option<u64>, Option<u64>, u64)> {
+    let row = |row: &types::RegionSummary| {
+        (row.path.clone(), row.instances, row.kernels_inclusive, row.kernels_exclusive, row.kernels_captured)
+    };
+    let mut rows: Vec<_> = metrics(timeline).regions.iter().map(row).collect();
+    rows.sort();
+    rows
+}
+
+#[test]
+fn every_launch_of_a_graph_enters_its_captured_ranges_once() {
+    let mut timeline = captured();
+    range(&mut timeline, 0, None, "decode", 0, Some(1_000));
+    launch(&mut timeline, 0, 10, 1, true);
+    launch(&mut timeline, 0, 100, 2, true);
+    let all = [
+        ("decode".to_owned(), 1, Some(8), Some(2), 0),
+        ("decode::layer_0".to_owned(), 2, Some(6), Some(2), 6),
+        ("decode::layer_0::mlp".to_owned(), 4, Some(4), Some(4), 4),
+    ];
+    assert_eq!(regions(&timeline), all);
+}
+
+#[test]
+fn a_graph_launched_outside_of_every_range_still_has_its_layers() {
+    let mut timeline = captured();
+    launch(&mut timeline, 0, 10, 1, true);
+    let all = [("layer_0".to_owned(), 1, Some(3), Some(1), 3), ("layer_0::mlp".to_owned(), 2, Some(2), Some(2), 2)];
+    assert_eq!(regions(&timeline), all);
+}
+
+#[test]
+fn nodes_of_one_process_are_not_those_of_another() {
+    let mut timeline = captured();
+    launch(&mut timeline, 2, 10, 1, true);
+    let attribution = attributed(&timeline);
+    assert_eq!(attribution.captured, [None; 4], "queue 2 is of process 2, the nodes are of process 1");
+    let counter = attribution.quality.iter().find(|row| row.counter == "graph_launches_undivided").unwrap();
+    assert_eq!((counter.value, counter.share), (1, Some(1.0)));
+}
+
+#[test]
+fn work_whose_launch_is_not_in_the_trace_is_in_no_captured_range() {
+    let mut timeline = captured();
+    range(&mut timeline, 0, None, "decode", 0, Some(1_000));
+    launch(&mut timeline, 0, 10, 1, false);
+    assert_eq!(attributed(&timeline).captured, [None; 4]);
+    assert_eq!(regions(&timeline), [("decode".to_owned(), 1, Some(0), Some(0), 0)]);
+}
