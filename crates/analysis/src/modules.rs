@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use types::{CostCentre, ModuleSummary, Nanos, PeakUsed, Stage};
+use types::{CostCentre, ModuleSummary, Nanos, PeakUsed, PlacedBy, Stage};
 
 use crate::operators::{Sum, sums};
 use crate::statistics::share;
@@ -64,6 +64,7 @@ pub(crate) fn modules(records: &ProfileRecords) -> Modules {
             lost_ns: lost.filter(|lost| *lost >= Nanos::ZERO),
             bound: records.peak.as_ref().and_then(|peak| bound(&node.operators, peak)).map(str::to_owned),
             cause: None,
+            placed_by: [PlacedBy::Operators].into(),
         });
     }
     found.rows.sort_by_key(|row| std::cmp::Reverse(row.measured_ns));

@@ -6,10 +6,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::num::NonZeroU64;
 
 use attribution_builder::{call, empty, kernel, range};
+use llm_perf_analysis::alignment::{ModelledOperator, ModelledRun};
 use llm_perf_analysis::attribution::{Attribution, Settings, attribute};
 use llm_perf_analysis::trace::{PlacedTimeline, TraceRecords, trace};
 use types::timeline::{CapturedRange, CapturedRangeId, GraphNode, Timeline, WorkKind};
-use types::{Metrics, RunHeader, Stage, TraceFacts};
+use types::{Cost, Metrics, Nanos, Op, PlacedBy, RunHeader, Stage, TraceFacts};
 
 fn capture(name: &str) -> Timeline {
     let path = format!("{}/../ingest/tests/data/collector/{name}.wire", env!("CARGO_MANIFEST_DIR"));
@@ -21,6 +22,10 @@ fn attributed(timeline: &Timeline) -> Attribution {
 }
 
 fn metrics(timeline: &Timeline) -> Metrics {
+    metrics_beside(timeline, None)
+}
+
+fn metrics_beside(timeline: &Timeline, modelled: Option<ModelledRun>) -> Metrics {
     let attribution = attributed(timeline);
     let placed = PlacedTimeline { timeline, attribution: &attribution, rank: None, devices: BTreeMap::new() };
     let (id, engine) = ("run".to_owned(), "command".to_owned());
@@ -34,7 +39,7 @@ fn metrics(timeline: &Timeline) -> Metrics {
         facts: TraceFacts::default(),
         input: None,
         work: BTreeMap::new(),
-        modelled: None,
+        modelled,
         multiprocessors: None,
         peak: None,
         quality: Vec::new(),
@@ -118,6 +123,80 @@ fn stages_of_a_graph_have_the_kernels_of_the_same_program_without_one() {
         metrics.stages.iter().map(|stage| (stage.name, (stage.instances, stage.kernel_count))).collect()
     };
     assert_eq!(kernels(&graph), kernels(&eager));
+}
+
+/// The recorded program as a model, with so many layers.
+fn model(layers: usize) -> ModelledRun {
+    let operator = |module: String, stage: Stage| ModelledOperator {
+        module,
+        class: "Linear".to_owned(),
+        stage,
+        op: Op::Linear,
+        weight: Some(vec![256, 256]),
+        spread: false,
+        cost: Cost::ZERO,
+        least: None,
+    };
+    let modules = (0..layers).map(|number| format!("model.layers.{number}.q_proj")).chain(["lm_head".to_owned()]);
+    let pass = |stage: Stage| modules.clone().map(|module| operator(module, stage)).collect();
+    let layer = |number| (format!("model.layers.{number}"), "Layer".to_owned());
+    let classes = (0..layers).map(layer).collect();
+    ModelledRun { prefill: pass(Stage::Prefill), decode: pass(Stage::Decode), classes }
+}
+
+/// Time of the layers of a stage and what placed it there.
+fn layers(metrics: &Metrics, stage: Stage) -> BTreeMap<String, (Option<Nanos>, BTreeSet<PlacedBy>)> {
+    let rows = metrics.modules.iter().filter(|row| row.stage == stage);
+    rows.map(|row| (row.path.clone(), (row.measured_ns, row.placed_by.clone()))).collect()
+}
+
+fn placed_by(metrics: &Metrics, stage: Stage) -> Vec<(String, Vec<PlacedBy>)> {
+    layers(metrics, stage).into_iter().map(|(path, (_, by))| (path, by.into_iter().collect())).collect()
+}
+
+fn both_layers(by: PlacedBy) -> Vec<(String, Vec<PlacedBy>)> {
+    ["model.layers.0", "model.layers.1"].map(|path| (path.to_owned(), vec![by])).into()
+}
+
+/// The same capture with nothing known of how its graph was made, as other tools have it.
+fn without_nodes(mut timeline: Timeline) -> Timeline {
+    timeline.graph_nodes.clear();
+    timeline.captured_ranges.clear();
+    timeline
+}
+
+#[test]
+fn layers_of_a_model_say_whether_ranges_or_the_capture_tell_them() {
+    let eager = metrics_beside(&capture("eager"), Some(model(2)));
+    let graph = metrics_beside(&capture("graph"), Some(model(2)));
+    assert_eq!(placed_by(&eager, Stage::Decode), both_layers(PlacedBy::Ranges));
+    assert_eq!(placed_by(&graph, Stage::Decode), both_layers(PlacedBy::Capture));
+    assert_eq!(placed_by(&graph, Stage::Prefill), both_layers(PlacedBy::Ranges));
+}
+
+#[test]
+fn the_order_of_kernels_tells_the_layers_that_the_capture_tells() {
+    let graph = capture("graph");
+    let captured = metrics_beside(&graph, Some(model(2)));
+    let ordered = metrics_beside(&without_nodes(graph), Some(model(2)));
+    assert_eq!(placed_by(&ordered, Stage::Decode), both_layers(PlacedBy::Order));
+    let times =
+        |metrics: &Metrics| layers(metrics, Stage::Decode).into_values().map(|(time, _)| time).collect::<Vec<_>>();
+    assert_eq!(times(&ordered), times(&captured), "kernel by kernel the same");
+    let counter =
+        |metrics: &Metrics, name: &str| metrics.quality.iter().find(|row| row.counter == name).map(|row| row.value);
+    assert_eq!(counter(&ordered, "work_with_layer_by_order"), Some(8 * 108));
+    assert_eq!(counter(&ordered, "graph_launches_undivided"), Some(8));
+    assert_eq!(counter(&captured, "work_with_layer_by_order"), None);
+    assert_eq!(counter(&captured, "graph_launches_undivided"), None);
+}
+
+#[test]
+fn order_claims_nothing_where_the_model_has_another_number_of_layers() {
+    for layers in [1, 3, 4] {
+        let metrics = metrics_beside(&without_nodes(capture("graph")), Some(model(layers)));
+        assert_eq!(placed_by(&metrics, Stage::Decode), [], "{layers}");
+    }
 }
 
 /// Captured ranges `layer_0`, with `mlp` entered twice in it, and nodes 1, 2 and 3 inside of them; node 4 is in none.

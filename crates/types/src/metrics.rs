@@ -3,7 +3,7 @@
 //! The keys here are what other tools may rely on. Times are integer nanoseconds and their names end in `_ns`; the only
 //! exceptions are `stage_ms` and `time_ms`. Unknown is `null`, never zero.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -104,6 +104,23 @@ pub struct ModuleSummary {
     pub bound: Option<String>,
     /// Why time is lost.
     pub cause: Option<String>,
+    /// What says that its work is the module's own or a submodule's, each that holds for some of it.
+    #[serde(default)]
+    pub placed_by: BTreeSet<PlacedBy>,
+}
+
+/// What says which module a piece of work belongs to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum PlacedBy {
+    /// The operator that launched it.
+    Operators,
+    /// A range around its launch that is named after the module.
+    Ranges,
+    /// Such a range around the capture of its node, for work of a CUDA graph.
+    Capture,
+    /// Its place among the kernels of a CUDA graph, which repeat once for each layer.
+    Order,
 }
 
 /// One timed instance of a stage.

@@ -4,8 +4,14 @@
 //! sequences are laid over each other (`sequence`); an operator that applies a weight then has that weight's module, and
 //! what runs between two of them belongs to the innermost module around both. Work that this leaves open is reported as
 //! such by those who sum it up.
+//!
+//! Operators are not all that tells ([`placement`]): ranges may be named after modules, also those in which a CUDA graph was
+//! captured, and kernels of a graph may repeat as often as the model has layers ([`repetition`]).
 
 mod anchor;
+mod layers;
+mod placement;
+mod repetition;
 mod sequence;
 
 use std::collections::{BTreeMap, HashMap};
@@ -17,6 +23,8 @@ use types::{Cost, Nanos, Op, Stage};
 use crate::attribution::Attribution;
 use crate::time::Span;
 use anchor::Anchor;
+
+pub(crate) use placement::Placements;
 
 /// One operation of the model and what it should cost in all instances of its stage together.
 #[derive(Clone, Debug)]

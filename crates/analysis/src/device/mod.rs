@@ -26,7 +26,8 @@ pub(crate) use partition::Part;
 pub(crate) use special::Head;
 pub(crate) use special::{Portion, Special};
 
-use crate::alignment::{ModelledOperator, ModelledRun, align};
+use crate::alignment::{ModelledOperator, ModelledRun, Placements, align};
+use crate::attribution::Amount;
 use crate::modules::top;
 use crate::time::GapCause;
 use crate::trace::PlacedTimeline;
@@ -86,6 +87,8 @@ pub(crate) struct DeviceRecords {
     pub(crate) modules: Vec<ModuleSummary>,
     /// Share of the device's part of wall time that has a module; absent where the model is not known.
     pub(crate) module_share: Option<f64>,
+    /// Work of CUDA graphs whose layer rests on its order alone.
+    pub(crate) placed_by_order: Amount,
 }
 
 impl DeviceRecords {
@@ -105,8 +108,11 @@ impl DeviceRecords {
             records.add_stages(placed, &partition);
             all.add(timeline, attribution, &partition);
             let alignment = model.map(|model| align(timeline, attribution, model));
-            if let Some(alignment) = &alignment {
-                modules.add(timeline, attribution, &partition, alignment);
+            if let Some((model, alignment)) = model.zip(alignment.as_ref()) {
+                let placements = Placements::new(timeline, attribution, model, alignment);
+                modules.add(timeline, attribution, &partition, &placements);
+                records.placed_by_order.count += placements.by_order.count;
+                records.placed_by_order.time += placements.by_order.time;
             }
             records.special.add(timeline, attribution, &partition, alignment.as_ref());
         }

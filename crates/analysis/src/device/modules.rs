@@ -1,13 +1,13 @@
 //! Modules of the model: what a trace shows them to take, beside the least their work needs.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use types::timeline::Timeline;
-use types::{ModuleSummary, Nanos, PeakUsed, Stage};
+use types::{ModuleSummary, Nanos, PeakUsed, PlacedBy, Stage};
 
 use super::is_compute_bound;
 use super::partition::{Part, Partition};
-use crate::alignment::{Alignment, ModelledRun};
+use crate::alignment::{ModelledRun, Placements};
 use crate::attribution::Attribution;
 use crate::kernel::{Family, family_of_work};
 use crate::modules::{common, top, with_ancestors};
@@ -23,6 +23,7 @@ const MOSTLY: f64 = 0.5;
 struct Own {
     part: Part,
     families: BTreeMap<Family, Nanos>,
+    placed_by: BTreeSet<PlacedBy>,
 }
 
 /// Measured and modelled, submodules included.
@@ -33,6 +34,7 @@ struct Node {
     /// What the module itself took of that.
     own: Nanos,
     families: BTreeMap<Family, Nanos>,
+    placed_by: BTreeSet<PlacedBy>,
     least: Nanos,
     compute: f64,
     memory: f64,
@@ -53,15 +55,13 @@ impl ModuleTimes {
         timeline: &Timeline,
         attribution: &Attribution,
         partition: &Partition,
-        alignment: &Alignment<'_>,
+        placements: &Placements<'_>,
     ) {
         let families: Vec<_> = timeline.names.iter().map(|(_, name)| crate::kernel::family(name)).collect();
         for (row, work) in timeline.work.iter().enumerate() {
             let (part, Some(stage)) = (partition.parts[row], attribution.stage[row]) else { continue };
             self.all += part.total();
-            let Some(module) = attribution.operator[row].and_then(|row| alignment.module[row as usize]) else {
-                continue;
-            };
+            let Some((module, placement)) = placements.module[row] else { continue };
             self.placed += part.total();
             let own = match self.own.get_mut(&(module.to_owned(), stage)) {
                 Some(own) => own,
@@ -69,6 +69,7 @@ impl ModuleTimes {
             };
             own.part.wait += part.wait;
             own.part.run += part.run;
+            own.placed_by.insert(placement);
             let family = match work.kind {
                 types::timeline::WorkKind::Kernel => families[work.name.index()],
                 kind => family_of_work(kind, ""),
@@ -97,6 +98,7 @@ impl ModuleTimes {
                 node.stage = Some(node.stage.map_or(*stage, |other| common(other, *stage)));
                 node.part.wait += own.part.wait;
                 node.part.run += own.part.run;
+                node.placed_by.extend(&own.placed_by);
                 if path == module {
                     node.own += own.part.total();
                 }
@@ -153,6 +155,7 @@ impl Node {
             lost_ns: lost,
             bound: bound.map(str::to_owned),
             cause: lost.and_then(|lost| self.cause(lost)),
+            placed_by: self.placed_by,
         }
     }
 

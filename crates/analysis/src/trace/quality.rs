@@ -4,6 +4,7 @@ use types::{Metrics, Nanos, QualityCounter, Severity, TraceFacts};
 
 use super::TraceRecords;
 use super::device_work::DeviceSums;
+use crate::attribution::Amount;
 use crate::statistics::share;
 
 /// Share of a run that may lie outside of every stage before it is worth a warning.
@@ -76,6 +77,20 @@ fn graphs(sums: &DeviceSums) -> Option<QualityCounter> {
         share: share(sums.graphs as f64, sums.whole.launches as f64),
         severity: Severity::Warning,
         remedy: "a CUDA graph counts as one kernel here; record its nodes (nsys: --cuda-graph-trace=node)".to_owned(),
+    })
+}
+
+/// Work of CUDA graphs whose layer is a conclusion.
+pub(super) fn placed_by_order(work: Amount, sums: &DeviceSums) -> Option<QualityCounter> {
+    (work.count > 0).then(|| QualityCounter {
+        counter: "work_with_layer_by_order".to_owned(),
+        value: work.count,
+        share: share(work.time.get() as f64, sums.whole.time.get() as f64),
+        severity: Severity::Info,
+        remedy:
+            "layers of CUDA graphs come from kernels that repeat as often as the model has layers; NVTX ranges around \
+                 layers while the graph is captured, and our collector, would make them certain"
+                .to_owned(),
     })
 }
 

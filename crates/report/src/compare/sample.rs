@@ -72,6 +72,7 @@ fn run(name: &str, longer: f64, decode_longer: f64) -> RunRecords {
         lost_ns: None,
         bound: None,
         cause: None,
+        placed_by: Default::default(),
     }];
     RunRecords {
         path: format!("tmp/profile-output/{name}"),

@@ -1,0 +1,195 @@
+//! The module of every piece of device work, by whichever evidence there is.
+//!
+//! Ranges inside the capture of a CUDA graph come first, because they are about the piece of work itself; then the operator
+//! that launched it, then ranges around the launch. What is left of a graph, or is known for all of it together, is told
+//! apart by order: where the launch's work repeats exactly as often as the model has layers that do the same.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+use types::timeline::{CapturedRangeId, NameId, Timeline, WorkKind};
+use types::{PlacedBy, Stage};
+
+use super::layers::Layers;
+use super::{Alignment, ModelledRun, repetition};
+use crate::attribution::{Amount, Attribution, RangeIndex, captured};
+
+/// The module of every piece of work.
+#[derive(Clone, Debug)]
+pub(crate) struct Placements<'a> {
+    /// One entry for each row of [`Timeline::work`].
+    pub(crate) module: Vec<Option<(&'a str, PlacedBy)>>,
+    /// Work whose layer rests on its order alone.
+    pub(crate) by_order: Amount,
+}
+
+/// A module that a range names.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+struct Named<'a> {
+    path: &'a str,
+    /// Whether the range gives a layer's number and no path.
+    by_number: bool,
+}
+
+impl<'a> Placements<'a> {
+    /// Places the work of a timeline.
+    pub(crate) fn new(
+        timeline: &Timeline,
+        attribution: &Attribution,
+        model: &'a ModelledRun,
+        alignment: &Alignment<'a>,
+    ) -> Self {
+        let layers = Layers::of(model);
+        let mut names = RangeNames::new(timeline, attribution, model, layers.as_ref());
+        let place = |row: usize| {
+            let stage = attribution.stage[row]?;
+            // Layers of a vision tower are numbered too, and are not the ones meant here.
+            let fits = |named: &Named<'a>| !named.by_number || stage.parent().is_none();
+            let around = attribution.range[row].and_then(|range| names.of_range(range));
+            let inside = attribution.captured[row].and_then(|inside| names.of_captured(around, inside));
+            let by_capture = inside.filter(|inside| Some(*inside) != around).filter(fits);
+            let by_operator = || attribution.operator[row].and_then(|operator| alignment.module[operator as usize]);
+            let by_capture = by_capture.map(|named| (named.path, PlacedBy::Capture));
+            by_capture
+                .or_else(|| by_operator().map(|path| (path, PlacedBy::Operators)))
+                .or_else(|| around.filter(fits).map(|named| (named.path, PlacedBy::Ranges)))
+        };
+        let module = (0..timeline.work.len()).map(place).collect();
+        let mut placements = Self { module, by_order: Amount::default() };
+        if let Some(layers) = &layers {
+            placements.order(timeline, attribution, layers);
+        }
+        placements
+    }
+
+    /// Gives the work of graphs the layer it has by order.
+    fn order(&mut self, timeline: &Timeline, attribution: &Attribution, layers: &Layers<'a>) {
+        let Some(alike) = layers.alike.clone() else { return };
+        let mut found: HashMap<Vec<NameId>, Option<Vec<Option<usize>>>> = HashMap::new();
+        for rows in graph_launches(timeline, attribution).into_values() {
+            if rows.iter().any(|row| matches!(self.module[*row as usize], Some((_, PlacedBy::Capture)))) {
+                continue;
+            }
+            let names: Vec<NameId> = rows.iter().map(|row| timeline.work[*row as usize].name).collect();
+            // A graph is launched again and again.
+            let numbers = found.entry(names).or_insert_with_key(|names| repetition::layers(names, alike.len()));
+            for (row, number) in rows.iter().zip(numbers.iter().flatten()) {
+                let Some(layer) = number.map(|number| layers.paths[alike.start + number]) else { continue };
+                let module = &mut self.module[*row as usize];
+                if module.is_none_or(|(path, _)| is_inside(layer, path)) {
+                    *module = Some((layer, PlacedBy::Order));
+                    self.by_order.count += 1;
+                    self.by_order.time += timeline.work[*row as usize].duration;
+                }
+            }
+        }
+    }
+}
+
+/// Whether a path lies below another.
+fn is_inside(path: &str, around: &str) -> bool {
+    path.strip_prefix(around).is_some_and(|rest| rest.starts_with('.'))
+}
+
+/// Rows of work by the call that launched them as a graph, in order of their begin; of prefill and decode alone.
+fn graph_launches(timeline: &Timeline, attribution: &Attribution) -> BTreeMap<u32, Vec<u32>> {
+    let is_graph: Vec<bool> = timeline.names.iter().map(|(_, name)| captured::launches_graph(name)).collect();
+    let mut launches: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
+    for (row, work) in timeline.work.iter().enumerate() {
+        let (Some(call), Some(Stage::Prefill | Stage::Decode)) = (attribution.launch[row], attribution.stage[row])
+        else {
+            continue;
+        };
+        if work.kind != WorkKind::Graph && is_graph[timeline.calls[call as usize].name.index()] {
+            launches.entry(call).or_default().push(row as u32);
+        }
+    }
+    launches.values_mut().for_each(|rows| rows.sort_by_key(|row| timeline.work[*row as usize].start));
+    launches
+}
+
+/// Which modules ranges are named after.
+struct RangeNames<'a, 't> {
+    timeline: &'t Timeline,
+    attribution: &'t Attribution,
+    paths: HashSet<&'a str>,
+    layers: Option<Layers<'a>>,
+    /// By the module around a range, and the range's name.
+    known: HashMap<(Option<Named<'a>>, NameId), Option<Named<'a>>>,
+    /// By range, as far as they were asked for.
+    of_range: HashMap<RangeIndex, Option<Named<'a>>>,
+    of_captured: HashMap<(Option<Named<'a>>, CapturedRangeId), Option<Named<'a>>>,
+}
+
+impl<'a, 't> RangeNames<'a, 't> {
+    fn new(
+        timeline: &'t Timeline,
+        attribution: &'t Attribution,
+        model: &'a ModelledRun,
+        layers: Option<&Layers<'a>>,
+    ) -> Self {
+        let operators = model.prefill.iter().chain(&model.decode).map(|operator| operator.module.as_str());
+        Self {
+            timeline,
+            attribution,
+            paths: operators.chain(model.classes.keys().map(String::as_str)).collect(),
+            layers: layers.cloned(),
+            known: HashMap::new(),
+            of_range: HashMap::new(),
+            of_captured: HashMap::new(),
+        }
+    }
+
+    /// The module of a range, or of those around it.
+    fn of_range(&mut self, range: RangeIndex) -> Option<Named<'a>> {
+        let mut path = Vec::new();
+        let mut around = Some(range);
+        let mut named = None;
+        while let Some(index) = around {
+            if let Some(known) = self.of_range.get(&index) {
+                named = *known;
+                break;
+            }
+            path.push(index);
+            around = self.attribution.projections.parent(index);
+        }
+        while let Some(index) = path.pop() {
+            named = self.inside(named, self.timeline.ranges[index.0 as usize].name);
+            self.of_range.insert(index, named);
+        }
+        named
+    }
+
+    /// The module of a captured range, or of those around it and around the launch.
+    fn of_captured(&mut self, around: Option<Named<'a>>, range: CapturedRangeId) -> Option<Named<'a>> {
+        let key = (around, range);
+        if let Some(known) = self.of_captured.get(&key) {
+            return *known;
+        }
+        let timeline = self.timeline;
+        let mut path: Vec<_> = captured::with_parents(timeline, range).map(|(_, range)| range.name).collect();
+        let mut named = around;
+        while let Some(name) = path.pop() {
+            named = self.inside(named, name);
+        }
+        self.of_captured.insert(key, named);
+        named
+    }
+
+    /// The module that a range names where another lies around it; else that other.
+    fn inside(&mut self, around: Option<Named<'a>>, name: NameId) -> Option<Named<'a>> {
+        let key = (around, name);
+        if let Some(known) = self.known.get(&key) {
+            return known.or(around);
+        }
+        let text = self.timeline.name(name);
+        let below = |around: Named<'a>| {
+            let path = self.paths.get(format!("{}.{text}", around.path).as_str()).copied()?;
+            Some(Named { path, ..around })
+        };
+        let whole = self.paths.get(text).map(|path| Named { path, by_number: false });
+        let numbered = || self.layers.as_ref()?.named(text).map(|path| Named { path, by_number: true });
+        let found = whole.or_else(|| around.and_then(below)).or_else(numbered);
+        self.known.insert(key, found);
+        found.or(around)
+    }
+}
