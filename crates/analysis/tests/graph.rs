@@ -224,7 +224,10 @@ fn launch(timeline: &mut Timeline, queue: u32, at: i64, number: u64, is_recorded
     }
 }
 
-fn regions(timeline: &Timeline) -> Vec<(String, u64, Option<u64>, Option<u64>, u64)> {
+/// Path, times entered, kernels inside, kernels of its own, kernels by the capture.
+type Row = (String, u64, Option<u64>, Option<u64>, u64);
+
+fn regions(timeline: &Timeline) -> Vec<Row> {
     let row = |row: &types::RegionSummary| {
         (row.path.clone(), row.instances, row.kernels_inclusive, row.kernels_exclusive, row.kernels_captured)
     };

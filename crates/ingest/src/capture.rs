@@ -161,6 +161,7 @@ impl Nesting {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
     use types::timeline::TraceFormat;
     use types::{Clock, ClockId, ClockKind};
 
@@ -258,5 +259,23 @@ mod tests {
         let nodes = [made(GRAPH, 0, 10), made(GRAPH + 1, 0, 20), made(INSTANCE, 0, 30), made(INSTANCE + 1, 0, 40)];
         let found = paths(&nodes, &[("first", 5, Some(15)), ("second", 25, Some(45)), ("late", 35, Some(45))]);
         assert_eq!(found, expected(&[(GRAPH, "first"), (INSTANCE + 1, "late")]));
+    }
+
+    proptest! {
+        #[test]
+        fn whatever_a_file_says_paths_come_to_an_end(
+            nodes in proptest::collection::vec((0..12u64, 0..12u64, 0..40i64), 0..30),
+            ranges in proptest::collection::vec((0..40i64, proptest::option::of(0..20i64)), 0..20),
+        ) {
+            // Some numbers of two graphs, so that originals, copies of copies and circles all occur.
+            let number = |number: u64| if number == 0 { 0 } else { ((number % 3) << 32) + number };
+            let nodes: Vec<_> = nodes.iter().filter(|(node, ..)| *node > 0)
+                .map(|(node, original, time)| made(number(*node), number(*original), *time)).collect();
+            let ranges: Vec<_> = ranges.iter().map(|(start, length)| ("r", *start, length.map(|length| start + length))).collect();
+            for (node, path) in paths(&nodes, &ranges) {
+                prop_assert!(nodes.iter().any(|made| made.node.get() == node));
+                prop_assert!(!path.is_empty() && path.split('/').count() <= ranges.len());
+            }
+        }
     }
 }

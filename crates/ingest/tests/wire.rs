@@ -137,6 +137,24 @@ fn nodes_know_the_ranges_inside_the_capture_and_not_those_around_it() {
 }
 
 #[test]
+fn a_graph_that_was_captured_outside_the_windows_keeps_its_layers() {
+    let whole = timeline("graph.wire");
+    let mut steps = whole.ranges.iter().filter(|range| whole.name(range.name) == "decode_step");
+    let step = steps.next_back().unwrap();
+    // The same file, as if only the last step had been asked for.
+    let zero = whole.clock.unix_ns_at_zero.unwrap();
+    let wall = |time: Nanos| u64::try_from((zero + time).get()).unwrap();
+    let mut room = [0; 256];
+    let mut block = ::wire::BlockWriter::new(&mut room);
+    assert!(block.push(&::wire::Record::Window { open: true, time: wall(step.start) }));
+    assert!(block.push(&::wire::Record::Window { open: false, time: wall(step.end.unwrap()) }));
+    let windowed = wire::read("window.wire", &[&data("graph.wire"), block.finish()].concat()).unwrap();
+    assert!(windowed.ranges.iter().all(|range| windowed.name(range.name) != "layer_0"), "the capture is cut off");
+    assert_eq!(windowed.captured_ranges.len(), 2);
+    assert_eq!(windowed.graph_nodes, whole.graph_nodes);
+}
+
+#[test]
 fn a_window_has_the_work_launched_in_it_and_ranges_cut_to_it() {
     let timeline = timeline("window.wire");
     let all = counters(&timeline);
