@@ -123,6 +123,18 @@ pub enum PlacedBy {
     Order,
 }
 
+impl PlacedBy {
+    /// The name in files and tables.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Operators => "operators",
+            Self::Ranges => "ranges",
+            Self::Capture => "capture",
+            Self::Order => "order",
+        }
+    }
+}
+
 /// One timed instance of a stage.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Sample {

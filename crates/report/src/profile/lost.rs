@@ -1,6 +1,6 @@
 //! Where time is lost: measured beside the least possible, by stage, cause and module.
 
-use types::{LostTime, Metrics, StageSummary};
+use types::{LostTime, Metrics, ModuleSummary, StageSummary};
 
 use super::page::Page;
 use super::phrase::{sentence, time};
@@ -55,13 +55,15 @@ pub(super) fn modules(page: &mut Page, metrics: &Metrics) {
     page.heading("Modules (measured beside modelled)");
     if metrics.modules.is_empty() {
         return page.paragraph(
-            "Not known: operators are laid over the model's forward pass, which needs `--model`, recorded shapes and stages.",
+            "Not known: this needs `--model`, stages, and either operators with recorded shapes, which are laid over the model's \
+             forward pass, or ranges named after layers and modules.",
         );
     }
     page.paragraph(
         "A module has the time its kernels ran and the time the device waited for them, submodules included, so rows overlap; own \
          is without them. Least \
-         is what the device's rates allow for the module's work.",
+         is what the device's rates allow for the module's work. Its work is placed by the operators that launched it, by ranges \
+         named after it, by such ranges around the capture of a CUDA graph, or by the order in which a graph's kernels repeat.",
     );
     let mut table = Table::new([
         Column::text("module"),
@@ -73,6 +75,7 @@ pub(super) fn modules(page: &mut Page, metrics: &Metrics) {
         Column::number("lost"),
         Column::text("bound"),
         Column::text("cause"),
+        Column::text("placed by"),
     ]);
     for module in metrics.modules.iter().take(MODULES) {
         table.row([
@@ -85,9 +88,18 @@ pub(super) fn modules(page: &mut Page, metrics: &Metrics) {
             time(module.lost_ns),
             module.bound.clone().unwrap_or(UNKNOWN.to_owned()),
             module.cause.as_deref().map_or(UNKNOWN.to_owned(), sentence),
+            placed_by(module),
         ]);
     }
     page.table(&table);
+}
+
+/// Runs of older versions do not say.
+fn placed_by(module: &ModuleSummary) -> String {
+    match module.placed_by.iter().map(|by| by.name()).collect::<Vec<_>>() {
+        by if by.is_empty() => UNKNOWN.to_owned(),
+        by => by.join(", "),
+    }
 }
 
 /// Prefill and decode against their limits.
