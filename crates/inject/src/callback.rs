@@ -4,7 +4,9 @@
 //! most of the cost of recording every call goes.
 
 use core::ffi::{c_char, c_int, c_void};
+use core::sync::atomic::{AtomicU32, Ordering};
 
+use crate::attachment;
 use crate::cupti::{self, Cupti};
 use crate::log;
 use crate::process;
@@ -74,14 +76,22 @@ fn listened(name: &[u8]) -> Option<bool> {
     }
 }
 
-/// Switches what ties work to ranges.
+/// Functions that are listened to, packed; zeroes after the last. A release has about a hundred.
+static LISTENED: [AtomicU32; 512] = [const { AtomicU32::new(0) }; 512];
+
+/// Switches what ties work to ranges. Not by two threads at once.
 pub(crate) fn switch(cupti: &Cupti, subscriber: *mut c_void, ties: Ties, on: bool) {
-    for domain in [DRIVER, RUNTIME] {
-        for function in 1..MOST_FUNCTIONS {
-            if listened(cupti::function_name(domain, function)).is_some() {
-                cupti.switch_function(subscriber, domain, function, ties, on);
-            }
+    if LISTENED.first().is_some_and(|first| first.load(Ordering::Relaxed) == 0) {
+        let all =
+            [DRIVER, RUNTIME].into_iter().flat_map(|domain| (1..MOST_FUNCTIONS).map(move |number| (domain, number)));
+        let wanted = all.filter(|(domain, number)| listened(cupti::function_name(*domain, *number)).is_some());
+        for (slot, (domain, number)) in LISTENED.iter().zip(wanted) {
+            slot.store(packed(domain, number), Ordering::Relaxed);
         }
+    }
+    for function in LISTENED.iter().map(|slot| slot.load(Ordering::Relaxed)).take_while(|function| *function != 0) {
+        let (domain, number) = unpacked(function);
+        cupti.switch_function(subscriber, domain, number, ties, on);
     }
 }
 
@@ -130,6 +140,7 @@ unsafe fn on_call(domain: c_int, function: u32, data: &CallData) {
     }
     // SAFETY: as above, and it was written on entering.
     let start = unsafe { data.kept.read() };
+    attachment::let_go();
     if start == 0 || !process::is_running() {
         return;
     }

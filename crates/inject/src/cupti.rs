@@ -1,17 +1,16 @@
-//! CUPTI: found, loaded and switched on and off.
+//! CUPTI: found, loaded, and its functions.
 //!
 //! The library that the process already has is taken before any other: a second copy would compete with the first. Its
 //! functions are called through pointers, so that a process without CUPTI runs as before, and the file says why nothing of
 //! the devices is in it.
 
 use core::ffi::{c_char, c_int, c_void};
-use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering};
 
-use crate::activity::{self, NEWEST_CHECKED, OLDEST};
+use crate::activity::{NEWEST_CHECKED, OLDEST};
 use crate::callback::{self, CallbackFunction};
 use crate::catalogue::{self, Kind};
-use crate::settings::{Once, Settings, Ties, settings};
-use crate::{buffers, system, window};
+use crate::settings::{Once, Settings, Ties};
+use crate::{attachment, buffers, system};
 
 type Code = c_int;
 type Request = unsafe extern "C" fn(*mut *mut u8, *mut usize, *mut usize);
@@ -44,6 +43,7 @@ pub(crate) struct Cupti {
     dropped: unsafe extern "C" fn(*mut c_void, u32, *mut usize) -> Code,
     timestamp: unsafe extern "C" fn(*mut u64) -> Code,
     set_attribute: unsafe extern "C" fn(c_int, *mut usize, *mut c_void) -> Code,
+    finalize: unsafe extern "C" fn() -> Code,
     /// Newer functions, which may be absent.
     thread_numbers: Option<unsafe extern "C" fn(c_int) -> Code>,
     node_id: Option<unsafe extern "C" fn(*mut c_void, *mut u64) -> Code>,
@@ -52,15 +52,6 @@ pub(crate) struct Cupti {
 }
 
 static CUPTI: Once<Cupti> = Once::new();
-static TRIED: AtomicBool = AtomicBool::new(false);
-/// Whether CUPTI may be called: it is attached, and this is no child of a fork.
-static ATTACHED: AtomicBool = AtomicBool::new(false);
-static SUBSCRIBER: AtomicPtr<c_void> = AtomicPtr::new(core::ptr::null_mut());
-static SWITCH: AtomicU32 = AtomicU32::new(OFF);
-
-const OFF: u32 = 0;
-const ON: u32 = 1;
-const SWITCHING: u32 = 2;
 
 /// A function of the library, as a pointer to a function of the type that is wanted.
 macro_rules! function {
@@ -87,6 +78,7 @@ impl Cupti {
             dropped: function!(library, c"cuptiActivityGetNumDroppedRecords")?,
             timestamp: function!(library, c"cuptiGetTimestamp")?,
             set_attribute: function!(library, c"cuptiActivitySetAttribute")?,
+            finalize: function!(library, c"cuptiFinalize")?,
             thread_numbers: function!(library, c"cuptiSetThreadIdType"),
             node_id: function!(library, c"cuptiGetGraphNodeId"),
             driver_records: function!(library, c"cuptiActivityEnableDriverApi"),
@@ -95,75 +87,50 @@ impl Cupti {
     }
 }
 
-fn problem(code: Code, what: &[u8]) {
+/// Has the file say what went wrong.
+pub(crate) fn problem(code: Code, what: &[u8]) {
     catalogue::add(Kind::Problem, code as u32, what);
 }
 
 /// CUPTI, while it may be called.
 #[inline]
 fn attached() -> Option<&'static Cupti> {
-    if ATTACHED.load(Ordering::Acquire) { CUPTI.get() } else { None }
+    if attachment::is_attached() { CUPTI.get() } else { None }
 }
 
-/// Whether CUPTI is there and may be called.
-pub(crate) fn is_attached() -> bool {
-    ATTACHED.load(Ordering::Acquire)
+/// CUPTI, once it was loaded.
+pub(crate) fn loaded() -> Option<&'static Cupti> {
+    CUPTI.get()
 }
 
-/// Loads CUPTI and, unless windows were asked for, switches it on. Once per process.
-pub(crate) fn attach() {
-    let Some(settings) = settings() else { return };
-    if TRIED.swap(true, Ordering::AcqRel) {
-        return;
+/// Loads CUPTI, where that was not done; `None` where there is none that can be used. Not by two threads at once.
+pub(crate) fn load(settings: &Settings) -> Option<&'static Cupti> {
+    if let Some(cupti) = CUPTI.get() {
+        return Some(cupti);
     }
     let library = find(settings);
     if library.is_null() {
-        return problem(0, b"CUPTI was not found");
+        problem(0, b"CUPTI was not found");
+        return None;
     }
-    let Some(cupti) = Cupti::of(library) else { return problem(0, b"CUPTI lacks a function that is needed") };
-    // SAFETY: only the first call gets here, and the child of a fork does not try again.
-    unsafe { CUPTI.set(cupti) };
-    let Some(cupti) = CUPTI.get() else { return };
+    let Some(cupti) = Cupti::of(library) else {
+        problem(0, b"CUPTI lacks a function that is needed");
+        return None;
+    };
     let mut version = 0;
     // SAFETY: the version may be written to.
     let code = unsafe { (cupti.get_version)(&mut version) };
     catalogue::add(Kind::Collector, version, env!("CARGO_PKG_VERSION").as_bytes());
     if code != 0 || version < OLDEST {
-        return problem(code, b"CUPTI is older than CUDA 12.1");
+        problem(code, b"CUPTI is older than CUDA 12.1");
+        return None;
     }
     if version > NEWEST_CHECKED {
         problem(0, b"CUPTI is newer than any that was checked; its records are read as those of CUDA 13");
     }
-    let mut subscriber = core::ptr::null_mut();
-    // SAFETY: the handle may be written to, and the function stays where it is.
-    let code = unsafe { (cupti.subscribe)(&mut subscriber, callback::called, core::ptr::null_mut()) };
-    if code != 0 {
-        // Another tool is here first. Two cannot share the records either, so the device is left to it.
-        return problem(code, b"cuptiSubscribe");
-    }
-    SUBSCRIBER.store(subscriber, Ordering::Release);
-    // Buffers are handed out as zeroes; CUPTI would otherwise clear each on the thread that launches.
-    let (mut size, mut yes) = (1, 1u8);
-    // SAFETY: size and value may be written to; the value of this attribute is one byte.
-    unsafe { (cupti.set_attribute)(ZEROED_BUFFERS, &mut size, (&raw mut yes).cast()) };
-    // SAFETY: the functions stay where they are.
-    let code = unsafe { (cupti.register_buffers)(buffers::requested, buffers::completed) };
-    if code != 0 {
-        return problem(code, b"cuptiActivityRegisterCallbacks");
-    }
-    ATTACHED.store(true, Ordering::Release);
-    if let Some(thread_numbers) = cupti.thread_numbers {
-        // SAFETY: a number only.
-        unsafe { thread_numbers(THREADS_OF_THE_SYSTEM) };
-    }
-    for function in callback::GRAPH_CALLBACKS {
-        // SAFETY: the subscriber is ours. A release that does not know the function refuses, and graphs have no nodes.
-        unsafe { (cupti.enable_callback)(1, subscriber, callback::RESOURCE, function) };
-    }
-    if !settings.windows.are_there() {
-        switch(true);
-        window::begin_without_windows();
-    }
+    // SAFETY: there is none yet, and by the contract nobody else is here.
+    unsafe { CUPTI.set(cupti) };
+    CUPTI.get()
 }
 
 fn find(settings: &Settings) -> *mut c_void {
@@ -193,46 +160,6 @@ fn find(settings: &Settings) -> *mut c_void {
         }
     }
     core::ptr::null_mut()
-}
-
-/// In the child of a fork: nothing of CUPTI may be called any more.
-pub(crate) fn forget() {
-    ATTACHED.store(false, Ordering::Relaxed);
-    SWITCH.store(OFF, Ordering::Relaxed);
-}
-
-/// Switches records and callbacks on or off. Both may be wanted at once, by two threads: switching on wins, and waits for
-/// a switching off that has begun.
-pub(crate) fn switch(on: bool) {
-    let (Some(cupti), Some(settings)) = (attached(), settings()) else { return };
-    let (from, to) = if on { (OFF, ON) } else { (ON, OFF) };
-    // Switching takes some milliseconds; whoever waits longer does without.
-    const ATTEMPTS: u32 = 100;
-    for _ in 0..ATTEMPTS {
-        match SWITCH.compare_exchange(from, SWITCHING, Ordering::AcqRel, Ordering::Acquire) {
-            Ok(_) => break,
-            Err(SWITCHING) if on => system::sleep(1),
-            Err(_) => return,
-        }
-    }
-    if !on && window::any_open() {
-        SWITCH.store(ON, Ordering::Release);
-        return;
-    }
-    let kinds = [activity::CONCURRENT_KERNEL, activity::MEMCPY, activity::MEMCPY_PEER, activity::MEMSET];
-    let graphs = [activity::GRAPH_TRACE];
-    let calls = [activity::RUNTIME, activity::DRIVER];
-    let graphs = graphs.iter().filter(|_| settings.whole_graphs);
-    let calls = calls.iter().filter(|_| settings.ties == Ties::AllRecords);
-    for kind in kinds.iter().chain(graphs).chain(calls) {
-        // SAFETY: a kind is only a number.
-        let code = unsafe { if on { (cupti.enable)(*kind) } else { (cupti.disable)(*kind) } };
-        if code != 0 && on {
-            problem(code, b"cuptiActivityEnable");
-        }
-    }
-    callback::switch(cupti, SUBSCRIBER.load(Ordering::Acquire), settings.ties, on);
-    SWITCH.store(to, Ordering::Release);
 }
 
 /// Has CUPTI hand over what it has: what is complete, or at the end everything.
@@ -297,6 +224,52 @@ pub(crate) fn node_id(node: *mut c_void) -> Option<u64> {
 }
 
 impl Cupti {
+    /// Attaches it to the process; what callbacks are switched with, `None` where it refuses.
+    pub(crate) fn attach(&self, called: CallbackFunction) -> Option<*mut c_void> {
+        let mut subscriber = core::ptr::null_mut();
+        // SAFETY: the handle may be written to, and the function stays where it is.
+        let code = unsafe { (self.subscribe)(&mut subscriber, called, core::ptr::null_mut()) };
+        if code != 0 {
+            // Another tool is here first. Two cannot share the records either, so the device is left to it.
+            problem(code, b"cuptiSubscribe");
+            return None;
+        }
+        // Buffers are handed out as zeroes; CUPTI would otherwise clear each on the thread that launches.
+        let (mut size, mut yes) = (1, 1u8);
+        // SAFETY: size and value may be written to; the value of this attribute is one byte.
+        unsafe { (self.set_attribute)(ZEROED_BUFFERS, &mut size, (&raw mut yes).cast()) };
+        // SAFETY: the functions stay where they are.
+        let code = unsafe { (self.register_buffers)(buffers::requested, buffers::completed) };
+        if code != 0 {
+            problem(code, b"cuptiActivityRegisterCallbacks");
+            return None;
+        }
+        if let Some(thread_numbers) = self.thread_numbers {
+            // SAFETY: a number only.
+            unsafe { thread_numbers(THREADS_OF_THE_SYSTEM) };
+        }
+        for function in callback::GRAPH_CALLBACKS {
+            // SAFETY: the subscriber is ours. A release that does not know the function refuses, and graphs have no nodes.
+            unsafe { (self.enable_callback)(1, subscriber, callback::RESOURCE, function) };
+        }
+        Some(subscriber)
+    }
+
+    /// Detaches it from the process. At the end of a call into CUDA only, by its documentation.
+    pub(crate) fn finalize(&self) -> Code {
+        // SAFETY: its caller is in such a callback, and nobody uses CUPTI: it is marked as not attached.
+        unsafe { (self.finalize)() }
+    }
+
+    /// Switches records of a kind.
+    pub(crate) fn switch_kind(&self, kind: u32, on: bool) {
+        // SAFETY: a kind is only a number.
+        let code = unsafe { if on { (self.enable)(kind) } else { (self.disable)(kind) } };
+        if code != 0 && on {
+            problem(code, b"cuptiActivityEnable");
+        }
+    }
+
     /// Switches the callback of a function, or CUPTI's own records of it.
     pub(crate) fn switch_function(&self, subscriber: *mut c_void, domain: c_int, function: u32, ties: Ties, on: bool) {
         let records = if domain == callback::DRIVER { self.driver_records } else { self.runtime_records };

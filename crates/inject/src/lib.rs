@@ -14,6 +14,7 @@
 #![cfg_attr(not(test), no_std)]
 
 mod activity;
+mod attachment;
 mod buffers;
 mod callback;
 mod catalogue;
@@ -36,7 +37,7 @@ use core::ffi::{c_int, c_void};
 #[unsafe(no_mangle)]
 pub extern "C" fn InitializeInjection() -> c_int {
     if process::start() {
-        cupti::attach();
+        attachment::begin();
     }
     1
 }

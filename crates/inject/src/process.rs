@@ -4,7 +4,7 @@ use core::ffi::c_int;
 use core::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, Ordering};
 
 use crate::settings::{self, Path, Settings};
-use crate::{catalogue, cupti, exit, log, system, window, writer};
+use crate::{attachment, catalogue, exit, log, system, window, writer};
 
 const IDLE: u32 = 0;
 const STARTING: u32 = 1;
@@ -88,7 +88,7 @@ extern "C" fn child() {
     if file >= 0 {
         system::close(file);
     }
-    cupti::forget();
+    attachment::forget();
     window::reset();
     log::forget_all();
     exit::forget();

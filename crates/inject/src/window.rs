@@ -2,10 +2,11 @@
 //!
 //! `LLM_PERF_INJECT_WINDOW` is a list such as `prefill,decode_step:8..16`: every pushed range named `prefill`, and from the
 //! push of the ninth range named `decode_step` to the pop of the sixteenth, across whatever lies between them. Ranges are
-//! recorded all the time; calls and device work inside windows only, and outside CUPTI is switched off.
+//! recorded all the time; calls and device work inside windows only, and outside CUPTI is not attached.
 
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
+use crate::attachment;
 use crate::log::Log;
 use crate::settings::{number, settings};
 use crate::system::{monotonic, now};
@@ -128,7 +129,7 @@ pub(crate) fn pushed(log: &Log, place: usize) -> Pop {
 fn open(log: &Log) {
     if OPEN.fetch_add(1, Ordering::AcqRel) == 0 {
         CLOSED.store(0, Ordering::Relaxed);
-        crate::cupti::switch(true);
+        attachment::switch_on();
         COLLECTING.store(true, Ordering::Relaxed);
         log.window(true, now());
     }
@@ -143,12 +144,16 @@ pub(crate) fn close(log: &Log) {
     }
 }
 
-/// Switches CUPTI off some time after a window has closed. Called by the writer thread now and then.
+/// Lets go of CUPTI some time after a window has closed. Called by the writer thread now and then, after it has fetched what
+/// there is.
 pub(crate) fn settle() {
     let closed = CLOSED.load(Ordering::Relaxed);
-    if closed != 0 && monotonic().saturating_sub(closed) > LINGER && OPEN.load(Ordering::Acquire) == 0 {
+    let over = closed != 0 && monotonic().saturating_sub(closed) > LINGER && !any_open();
+    if over {
         CLOSED.store(0, Ordering::Relaxed);
-        crate::cupti::switch(false);
+    }
+    if over || attachment::is_draining() {
+        attachment::step_back();
     }
 }
 

@@ -12,7 +12,7 @@ use crate::buffers::{self, Filled};
 use crate::log::{self, Entry, Kind};
 use crate::settings::settings;
 use crate::texts::Texts;
-use crate::{callback, catalogue, cupti, devices, exit, system, window};
+use crate::{attachment, callback, catalogue, cupti, devices, exit, system, window};
 
 /// Bytes of a block.
 const BLOCK: usize = 256 << 10;
@@ -37,10 +37,18 @@ struct Writer {
     ended: u64,
     counts: Counts,
     written: Counts,
-    /// Numbers of the names of functions, plus one, of driver and runtime.
-    functions: [[u32; FUNCTIONS]; 2],
+    /// Functions of driver and runtime that were met.
+    functions: [[Function; FUNCTIONS]; 2],
     texts: Texts,
     block: [u8; BLOCK],
+}
+
+/// A function, all zero until it is met.
+#[derive(Clone, Copy)]
+struct Function {
+    /// Number of its name, plus one.
+    name: u32,
+    launches: bool,
 }
 
 /// What was lost so far, by cause.
@@ -252,14 +260,16 @@ impl<'w> Block<'w> {
         let (domain, function) = callback::unpacked(packed);
         let place = (usize::from(domain == callback::RUNTIME), function as usize);
         let known = self.writer.functions.get(place.0).and_then(|of_domain| of_domain.get(place.1)).copied();
-        let name = cupti::function_name(domain, function);
-        self.writer.counts.launches += u64::from(callback::launches(name));
-        if let Some(known) = known.and_then(|known| known.checked_sub(1)) {
-            return known;
+        if let Some((known, name)) = known.and_then(|known| Some((known, known.name.checked_sub(1)?))) {
+            self.writer.counts.launches += u64::from(known.launches);
+            return name;
         }
+        let name = cupti::function_name(domain, function);
+        let launches = callback::launches(name);
+        self.writer.counts.launches += u64::from(launches);
         let number = self.text(name);
         if let Some(slot) = self.writer.functions.get_mut(place.0).and_then(|of_domain| of_domain.get_mut(place.1)) {
-            *slot = number.wrapping_add(1);
+            *slot = Function { name: number.wrapping_add(1), launches };
         }
         number
     }
@@ -309,7 +319,7 @@ impl<'w> Block<'w> {
 
     /// Describes the devices, as soon as the driver can: at the end of a process it cannot any more.
     fn devices(&mut self) {
-        if self.writer.described || !cupti::is_attached() {
+        if self.writer.described || !attachment::is_attached() {
             return;
         }
         for ordinal in 0..DEVICES {

@@ -339,6 +339,44 @@ fn a_window_limits_work_and_keeps_ranges() {
     assert!(!told.kernels.contains_key("conv") && !told.kernels.contains_key("last"));
 }
 
+/// A window, time for CUPTI to be let go of, and another window.
+const TWO_WINDOWS: &str = "cuda wanted push:prefill launch:a*3 wanted pop sleep:300 launch:x wanted push:prefill launch:a*2 pop sleep:300 launch:x*2 wanted";
+
+/// What the application printed: numbers, one to a line.
+fn printed(output: &std::process::Output) -> Vec<u32> {
+    assert!(output.status.success(), "{output:?}");
+    String::from_utf8_lossy(&output.stdout).lines().map(|line| line.parse().unwrap()).collect()
+}
+
+#[test]
+fn outside_of_windows_nothing_is_attached() {
+    let trial = Trial::with("LLM_PERF_INJECT_WINDOW", "prefill");
+    let wanted = printed(&trial.command(TWO_WINDOWS).output().unwrap());
+    assert!(matches!(wanted[..], [0, (1..), 0, 0]), "{wanted:?}");
+    let told = trial.file();
+    assert_eq!((told.kernels, told.problems), (counts([("a", 5)]), Vec::new()));
+    assert_eq!((told.windows, told.calls), (vec![true, false, true, false], counts([("cudaLaunchKernel_v7000", 5)])));
+    assert!(told.finished);
+}
+
+#[test]
+fn a_cupti_that_cannot_be_let_go_of_stays_and_works() {
+    let mut trial = Trial::with("LLM_PERF_INJECT_WINDOW", "prefill");
+    trial.variables.push(("DOUBLE_CUPTI_STAYS", "1".to_owned()));
+    let wanted = printed(&trial.command(TWO_WINDOWS).output().unwrap());
+    // It is still there, and wants nothing but nodes of graphs.
+    assert!(matches!(wanted[..], [0, (1..), 3, 3]), "{wanted:?}");
+    let told = trial.file();
+    assert_eq!((told.kernels, told.problems), (counts([("a", 5)]), vec![(999, "cuptiFinalize".to_owned())]));
+}
+
+#[test]
+fn a_window_that_opens_before_the_driver_starts_is_recorded_from_there() {
+    let trial = Trial::with("LLM_PERF_INJECT_WINDOW", "prefill").ran("push:prefill cuda launch:a*2 pop launch:x");
+    let told = trial.file();
+    assert_eq!((told.windows, told.calls), (vec![true, false], counts([("cudaLaunchKernel_v7000", 2)])));
+}
+
 #[test]
 fn a_stage_as_window_opens_every_time() {
     let trial = Trial::with("LLM_PERF_INJECT_WINDOW", "prefill,step:0");

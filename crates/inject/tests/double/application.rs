@@ -5,6 +5,7 @@
 //! `start:NAME` `end` the last one; `launch:NAME` `launch:NAME*COUNT` and `wait`, which do nothing without a double of CUPTI; `sleep:MS`; `thread(` ... `)` on a thread;
 //! `fork(` ... `)` in a child that is waited for; `kill` with SIGKILL; `crash` with SIGABRT; `quit` with `_exit`;
 //! `storm:COUNT` pushes and pops ranges with long names faster than anything can read them;
+//! `wanted` prints how much somebody wants to hear of the double of CUPTI;
 //! `print:TEXT` for the test to wait on.
 #![allow(clippy::missing_safety_doc)]
 
@@ -168,6 +169,10 @@ impl Application {
                     return;
                 }
                 unsafe { transmute::<*mut c_void, extern "C" fn()>(wait)() };
+            }
+            "wanted" => {
+                let wanted = symbol(library("LLM_PERF_INJECT_CUPTI"), "double_wanted");
+                println!("{}", unsafe { transmute::<*mut c_void, extern "C" fn() -> u32>(wanted)() });
             }
             "storm" => {
                 let push: extern "C" fn(*const c_char) -> c_int = unsafe { transmute(slot(&CORE, 9)) };
