@@ -48,9 +48,8 @@ class Worker:
         self.rest = b""
         program, environment = self.command(options)
         self.log = open(os.path.join(self.folder, "log"), "wb")
-        cores = {int(core) for core in options.cores.split(",")} if options.cores else os.sched_getaffinity(0)
         self.process = subprocess.Popen(program, env=environment, stdout=self.log, stderr=self.log, start_new_session=True,
-                                        preexec_fn=lambda: os.sched_setaffinity(0, cores))
+                                        preexec_fn=lambda: os.sched_setaffinity(0, options.cores))
 
     def command(self, options):
         environment = dict(os.environ)
@@ -103,6 +102,29 @@ class Worker:
         return sum(os.path.getsize(path) for path in glob.glob(os.path.join(self.folder, "*.wire")))
 
 
+def calm_cores(count=4):
+    """The cores that do most just now, no two of one physical core: where a process lands decides more than what records it."""
+    def siblings(core):
+        try:
+            with open(f"/sys/devices/system/cpu/cpu{core}/topology/thread_siblings_list") as file:
+                return file.read()
+        except OSError:
+            return core
+
+    allowed, done = os.sched_getaffinity(0), {}
+    for core in [core for _ in range(3) for core in sorted(allowed)]:
+        os.sched_setaffinity(0, {core})
+        until, rounds = time.perf_counter() + 0.02, 0
+        while time.perf_counter() < until:
+            rounds += 1
+        done.setdefault(core, []).append(rounds)
+    os.sched_setaffinity(0, allowed)
+    chosen = {}
+    for core in sorted(done, key=lambda core: -statistics.median(done[core])):
+        chosen.setdefault(siblings(core), core)
+    return set(list(chosen.values())[:count])
+
+
 def quartiles(values):
     values = sorted(values)
     return values[len(values) // 4], values[len(values) * 3 // 4 - (len(values) % 4 == 0)]
@@ -129,17 +151,25 @@ def print_turns(results):
     base = next(iter(results))
     over = {mode: [one["median_ms"] / plain["median_ms"] - 1 for one, plain in zip(turns, results[base])]
             for mode, turns in results.items()}
+    def calm(mode):
+        """The fastest twentieth of all steps ends here: steps that nothing else on the host disturbed."""
+        steps = sorted(step for turn in results[mode] for step in turn["steps_ms"])
+        return steps[len(steps) // 20]
+
     for mode, turns in results.items():
         medians = [turn["median_ms"] for turn in turns]
         low, high = quartiles(medians)
         print(f"{mode:20} {statistics.median(medians):8.3f} ms/step, middle half {low:.3f} to {high:.3f}; over {base} "
               f"{share(statistics.median(over[mode]))}, middle half {' to '.join(share(one) for one in quartiles(over[mode]))}, "
-              f"all {share(min(over[mode]))} to {share(max(over[mode]))}; processor {statistics.median([turn['cpu_ms'] for turn in turns]):.3f} ms/step")
+              f"all {share(min(over[mode]))} to {share(max(over[mode]))}; undisturbed {calm(mode):.3f} "
+              f"({share(calm(mode) / calm(base) - 1)}); processor {statistics.median([turn['cpu_ms'] for turn in turns]):.3f} ms/step")
     for other in ("nsys", "profiler"):
         if other in over and "inject" in over:
             less = sum(ours < theirs for ours, theirs in zip(over["inject"], over[other]))
             cost = statistics.median(over["inject"]) / statistics.median(over[other])
-            print(f"inject below {other} in {less} of {len(over[other])} pairs; its cost is {cost:.2f} of {other}'s")
+            undisturbed = (calm("inject") / calm(base) - 1) / (calm(other) / calm(base) - 1)
+            print(f"inject below {other} in {less} of {len(over[other])} pairs; its cost is {cost:.2f} of {other}'s by "
+                  f"medians, {undisturbed:.2f} in undisturbed steps")
 
 
 def run_light(workers, options):
@@ -170,10 +200,12 @@ def main():
     parser.add_argument("--modes")
     parser.add_argument("--layers", type=int, default=24)
     parser.add_argument("--program", help="another program to time; FOLDER in it stands for its pipes")
-    parser.add_argument("--cores", help="cores to run on, such as 2,3,4,5")
+    parser.add_argument("--cores", help="cores to run on, such as 2,3,4,5; else four that are calm")
     parser.add_argument("--libdw", default="")
     options = parser.parse_args()
     options.library = os.path.abspath(options.library)
+    options.cores = {int(core) for core in options.cores.split(",")} if options.cores else calm_cores()
+    print("cores", *sorted(options.cores))
     modes = (options.modes or ("plain,light" if options.light else "plain,inject,nsys,profiler")).split(",")
     with tempfile.TemporaryDirectory() as folder:
         workers = {mode: Worker(mode, options, folder) for mode in modes}
