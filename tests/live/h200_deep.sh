@@ -47,7 +47,7 @@ built_in() {
     model=$2
     shift 2
     deep "$part" --engine torch --model "$model" --weights synthetic --device cuda:0 "$@" \
-        infer.seq_len=512 infer.max_new_tokens=16
+        infer.seq_len=512 infer.max_new_tokens=8
 }
 
 for part in "$@"; do

@@ -68,6 +68,7 @@ impl Machine {
             .env("COLUMNS", "100")
             .env("LLM_PERF_DATA_DIR", self.path("data"))
             .env("FAKE_CAPTURES", tests().join("fixtures/deep"))
+            .env("FAKE_METRICS", tests().join("fixtures/deep/metrics.txt.gz"))
             .env("FAKE_LOG", self.path("tools.log"));
         if self.has_gpu {
             command.env("LD_LIBRARY_PATH", self.path("lib"));
@@ -319,4 +320,54 @@ fn a_program_in_which_our_own_collector_sees_nothing_is_traced_by_nsys() {
     let output = Output::of(machine.command(&["--collector", "inject", "--out", "other", "--", "true"]));
     assert_eq!(output.code, 1, "{}", output.stderr);
     assert!(output.stderr.contains("the program did not use the GPU"), "{}", output.stderr);
+}
+
+/// What the published DeepSeek-OCR printed on the device, and the collector's file where one is asked for.
+const DEEPSEEK_OCR: &str = r#"
+echo '{"prefill_ms": 88.74052299999846, "decode_ms": 157.31555000000697, "per_token_ms": 21.429937000007726}'
+[ -z "$LLM_PERF_INJECT_FOLDER" ] || gzip -dc "$FAKE_CAPTURES/process.wire.gz" >"$LLM_PERF_INJECT_FOLDER/process-1370.wire"
+"#;
+
+#[test]
+fn deepseek_ocr_on_an_h200_is_told_from_the_timeline_to_the_bottlenecks() {
+    let machine = Machine::new();
+    let settings =
+        ["--model", "deepseek-ocr", "workload.seq_len=283", "workload.base_size=1024", "workload.decode_steps=7"];
+    let arguments =
+        [&["--out", "run", "--collector", "inject"], &settings[..], &["--", "sh", "-c", DEEPSEEK_OCR]].concat();
+    let mut command = machine.command(&arguments);
+    command.env("FAKE_CAPTURES", tests().join("fixtures/deep/dsocr"));
+    let output = Output::of(command);
+    assert_eq!(output.code, 0, "{}{}", output.stdout, output.stderr);
+    machine.assert_valid();
+    // Counters are asked for by the names in the object files, so that no kernel of the same template comes along.
+    let asked: Vec<String> = machine.log().into_iter().filter(|line| line.contains("--replay-mode kernel")).collect();
+    assert_eq!(asked.len(), 2);
+    assert!(asked.iter().all(|line| line.contains("--kernel-name-base mangled")), "{asked:#?}");
+    let metrics = machine.json("metrics.json");
+    assert_eq!(metrics["totals"]["kernel_count"], 38_220);
+    let stage = |name: &str| {
+        let stages = metrics["stages"].as_array().unwrap();
+        stages.iter().find(|stage| stage["name"] == name).unwrap_or_else(|| panic!("{name}")).clone()
+    };
+    assert_eq!((&stage("prefill")["kernel_count"], &stage("decode")["kernel_count"]), (&4_187.into(), &8_561.into()));
+    // The parts of vision ran in a warm-up too, which nothing marks; they count where they are parts of a prefill.
+    let wall = |name: &str| stage(name)["wall_ns"].as_i64().unwrap();
+    assert_eq!(stage("sam")["instances"], 1);
+    assert!(wall("sam") + wall("clip") + wall("projector") < wall("prefill"));
+    for name in ["prefill", "decode"] {
+        let used = stage(name)["mfu"].as_f64().unwrap();
+        assert!(used > 0.0 && used < 0.1, "{name}: {used}");
+    }
+    let kernels = machine.json("kernels.json");
+    assert_eq!(kernels["counters"]["origin"], "counted");
+    let sampled = kernels["sampled"].as_array().unwrap();
+    assert_eq!(sampled.len(), 16);
+    // The device was asked by the names of functions, so that other kernels of a template took some of its replays.
+    let launches: Vec<u64> = sampled.iter().filter_map(|row| row["counted"]["launches"].as_u64()).collect();
+    assert!(launches.len() >= 13 && launches.iter().filter(|count| **count == 3).count() >= 10, "{launches:?}");
+    let summary = machine.text("stakeholder_summary.md");
+    let (_, bottlenecks) = summary.split_once("## Top bottlenecks\n").unwrap();
+    let named = bottlenecks.split("\n## ").next().unwrap().lines().filter(|line| line.contains("counted, 3 launches"));
+    assert_eq!(named.count(), 3, "{summary}");
 }

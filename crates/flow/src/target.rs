@@ -115,6 +115,19 @@ impl Target {
         &self.argv
     }
 
+    /// The same with as little work as shows every kernel: a workload of ours runs one input once. A command is what it is.
+    pub fn argv_once(&self) -> Vec<OsString> {
+        let once = ["epochs", "samples_per_epoch", "repeats"].map(|what| format!("dataset.sampling.{what}=1"));
+        let all = once.into_iter().chain(["dataset.sampling.warmup_rounds=0".to_owned()]);
+        let fewer = all.filter(|_| self.is_workload()).map(OsString::from);
+        self.argv.iter().cloned().chain(fewer).collect()
+    }
+
+    /// Whether it is a workload of ours.
+    pub fn is_workload(&self) -> bool {
+        matches!(self.kind, TargetKind::Workload(_))
+    }
+
     /// Variables that are set besides those of this process.
     pub fn environment(&self) -> &[(OsString, OsString)] {
         &self.environment
@@ -172,6 +185,8 @@ mod tests {
         assert_eq!(target.argv(), words("/opt/llm-perf workload --engine torch"));
         assert_eq!(target.kind(), TargetKind::Workload(Engine::Torch));
         assert_eq!(target.description(), "the model under test on the torch engine");
+        assert_eq!(target.argv_once()[..4], *target.argv());
+        assert!(target.argv_once().contains(&OsString::from("dataset.sampling.repeats=1")));
     }
 
     #[test]
@@ -179,6 +194,7 @@ mod tests {
         let argv: Vec<OsString> = ["sh", "-c", "echo 'a b'", ""].map(OsString::from).to_vec();
         let target = Target::command(argv.clone()).unwrap().with_variable("A", "1");
         assert_eq!(target.argv(), argv);
+        assert_eq!(target.argv_once(), argv);
         assert_eq!(target.environment(), [(OsString::from("A"), OsString::from("1"))]);
         assert_eq!(target.description(), r"sh -c 'echo '\''a b'\''' ''");
     }

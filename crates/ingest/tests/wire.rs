@@ -209,3 +209,18 @@ fn what_is_no_file_of_ours_is_named() {
         "x.wire: collector file version 9 is newer than 1, the newest this program knows"
     );
 }
+
+#[test]
+fn kernels_keep_the_names_of_their_object_files() {
+    let timeline = timeline("eager.wire");
+    let mut mangled = 0;
+    for work in timeline.work.iter().filter(|work| work.kind == WorkKind::Kernel) {
+        let name = timeline.name(work.name);
+        let symbols = timeline.symbols.get(&work.name).unwrap_or_else(|| panic!("{name}"));
+        for symbol in symbols.iter().map(|symbol| timeline.name(*symbol)) {
+            mangled += usize::from(symbol.starts_with("_Z"));
+            assert_eq!(symbol.starts_with("_Z"), symbol != name, "{symbol} for {name}");
+        }
+    }
+    assert!(mangled > 0);
+}

@@ -147,14 +147,14 @@ fn filled(
     if !folder.has_step("baseline") {
         progress("running the program by itself");
         let record = passes::baseline(folder, request)?;
-        all.add(record);
+        all.add(record, true);
         artifacts::write_passes(folder, &empty_report(folder, request, &all))?;
         folder.end_step("baseline")?;
     }
     if !folder.has_step("timeline") {
         progress("recording the timeline");
         let (record, missing) = passes::timeline(folder, request, tools, progress)?;
-        all.add(record);
+        all.add(record, true);
         all.missing.extend(missing);
         artifacts::write_passes(folder, &empty_report(folder, request, &all))?;
         folder.end_step("timeline")?;
@@ -215,7 +215,7 @@ fn count(
             passes::counters(folder, request, tool, chip.as_ref(), choice, progress)?
         };
         if let Some(record) = pass.record {
-            all.add(record);
+            all.add(record, !request.target.is_workload());
         }
         all.counted.extend(pass.counted);
         all.quality.extend(pass.quality);
@@ -391,9 +391,10 @@ fn empty_report(folder: &RunFolder, request: &DeepRequest, all: &Collected) -> K
 }
 
 impl Collected {
-    /// Takes a pass in, with its overhead over the plain program: over its stages where both say, else as a whole.
-    fn add(&mut self, mut record: PassRecord) {
-        if let Some(baseline) = self.passes.iter().find(|pass| pass.name == "baseline") {
+    /// Takes a pass in, with its overhead over the plain program: over its stages where both say, else as a whole. One that
+    /// does less than the plain program has none.
+    fn add(&mut self, mut record: PassRecord, does_all: bool) {
+        if let Some(baseline) = self.passes.iter().find(|pass| pass.name == "baseline" && does_all) {
             let sum = |pass: &PassRecord| -> Option<Nanos> {
                 let top = pass.stage_wall_ns.iter().filter(|(stage, _)| stage.parent().is_none());
                 let times: Vec<Nanos> = top.map(|(_, time)| *time).collect();

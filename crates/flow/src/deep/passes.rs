@@ -15,7 +15,7 @@ use serde::Deserialize;
 use types::{Bytes, Nanos, PassRecord, QualityCounter, Sample, Stage};
 
 use super::error::DeepError;
-use super::plan::{baseline as plain, counters as counters_name, with_variables, words};
+use super::plan::{baseline as plain, counters as counters_name, with_variables, words, words_once};
 use super::request::{Collector, DeepRequest};
 use super::tools::Tools;
 
@@ -224,7 +224,7 @@ pub(super) fn counters(
     let (name, file) = (counters_name(choice.stage), counter_file(choice.stage));
     let report = folder.prepare(&format!("{file}.ncu-rep"))?;
     let capture = capture(request, tool, chip, choice, &report.with_extension(""));
-    let command = with_variables(capture.command(&tool.path, &words(request)), request);
+    let command = with_variables(capture.command(&tool.path, &words_once(request)), request);
     let bounds =
         Bounds { size: Some(request.largest_trace), grows: vec![folder.path().join("ncu")], ..limited(request) };
     let finished = child::run(folder, &name, &command, &bounds)?;
@@ -390,21 +390,21 @@ fn nanos(finished: &Finished) -> Nanos {
 }
 
 /// Times of stages as the program prints them: our own workload as samples, any other program as lines of JSON with
-/// `prefill_ms` and the like, one line for each round.
+/// `prefill_ms` and the like, one line for each round. The median of each.
 fn stage_times(folder: &RunFolder, finished: &Finished) -> BTreeMap<Stage, Nanos> {
     #[derive(Deserialize)]
     struct Times {
         samples: Vec<Sample>,
     }
     let text = std::fs::read_to_string(folder.path().join(&finished.stdout)).unwrap_or_default();
-    let mut times = BTreeMap::new();
-    let mut add = |stage: Stage, time: Nanos| *times.entry(stage).or_insert(Nanos::ZERO) += time;
+    let mut times: BTreeMap<Stage, Vec<Nanos>> = BTreeMap::new();
+    let mut add = |stage: Stage, time: Nanos| times.entry(stage).or_default().push(time);
     if let Some(begin) = text.find("{\n") {
         let mut values = serde_json::Deserializer::from_str(&text[begin..]).into_iter::<Times>();
         if let Some(Ok(found)) = values.next() {
             let measured = found.samples.iter().filter(|sample| !sample.warmup);
             measured.for_each(|sample| add(sample.stage, sample.wall_ns));
-            return times;
+            return times.into_iter().map(|(stage, all)| (stage, median(all))).collect();
         }
     }
     for line in text.lines().filter(|line| line.starts_with('{')) {
@@ -416,5 +416,11 @@ fn stage_times(folder: &RunFolder, finished: &Finished) -> BTreeMap<Stage, Nanos
             }
         }
     }
-    times
+    times.into_iter().map(|(stage, all)| (stage, median(all))).collect()
+}
+
+/// The middle one, so that one slow instance does not decide what a tool costs.
+fn median(mut times: Vec<Nanos>) -> Nanos {
+    times.sort_unstable();
+    times.get(times.len() / 2).copied().unwrap_or_default()
 }

@@ -9,7 +9,7 @@ use types::{DeepPlan, PlannedPass, SchemaTag, Stage};
 use super::error::DeepError;
 use super::request::DeepRequest;
 use super::tools::Tools;
-use crate::target::{TargetKind, command_line};
+use crate::target::command_line;
 
 /// What a deep run will do here. Nothing is started and nothing is written.
 pub fn plan(request: &DeepRequest) -> Result<DeepPlan, DeepError> {
@@ -17,7 +17,7 @@ pub fn plan(request: &DeepRequest) -> Result<DeepPlan, DeepError> {
 }
 
 pub(super) fn of(request: &DeepRequest, tools: &Tools) -> DeepPlan {
-    let target = words(request);
+    let (target, once) = (words(request), words_once(request));
     let folder = Path::new("RUN");
     let capture = request.nsys.nsys_cli.capture(folder.join("nsys/timeline"));
     let mut passes = vec![pass("baseline", "the program by itself, for the time it takes", Some(baseline(request)))];
@@ -46,7 +46,7 @@ pub(super) fn of(request: &DeepRequest, tools: &Tools) -> DeepPlan {
                     "hardware counters of the {} kernels that take most of {stage}, with Nsight Compute",
                     request.top_kernels
                 );
-                passes.push(pass(&counters(Some(*stage)), &about, Some(capture.command(&ncu.path, &target))));
+                passes.push(pass(&counters(Some(*stage)), &about, Some(capture.command(&ncu.path, &once))));
             }
         }
         (Err(short), true) => left_out.push(format!("no hardware counters: {}; {}", short.found, short.next_step)),
@@ -75,8 +75,16 @@ pub(super) fn counters(stage: Option<Stage>) -> String {
 
 /// The program as it is launched: a workload of ours also prints the times of its stages.
 pub(super) fn words(request: &DeepRequest) -> Vec<OsString> {
-    let mut words = request.target.argv().to_vec();
-    if matches!(request.target.kind(), TargetKind::Workload(_)) {
+    telling(request, request.target.argv().to_vec())
+}
+
+/// The same with as little work as shows every kernel, for a tool that makes each launch take a millisecond.
+pub(super) fn words_once(request: &DeepRequest) -> Vec<OsString> {
+    telling(request, request.target.argv_once())
+}
+
+fn telling(request: &DeepRequest, mut words: Vec<OsString>) -> Vec<OsString> {
+    if request.target.is_workload() {
         words.push("--json".into());
     }
     words

@@ -164,9 +164,7 @@ impl Reader {
                     let name = match kernels.get(&name) {
                         Some(name) => *name,
                         None => {
-                            let mangled = contents.texts.get(&name).map(|text| String::from_utf8_lossy(text));
-                            let readable = mangled.map(|mangled| demangle(&mangled).unwrap_or(mangled.into_owned()));
-                            let placed = self.text(readable.as_deref().map(str::as_bytes));
+                            let placed = self.kernel(contents.texts.get(&name).copied());
                             kernels.insert(name, placed);
                             placed
                         }
@@ -191,6 +189,20 @@ impl Reader {
                 _ => {}
             }
         }
+    }
+
+    /// A kernel's readable name, with the one in its object file beside it: other tools are told of it by that.
+    fn kernel(&mut self, symbol: Option<&[u8]>) -> NameId {
+        let Some(symbol) = symbol else { return self.text(None) };
+        let mangled = String::from_utf8_lossy(symbol);
+        let readable = demangle(&mangled).unwrap_or_else(|| mangled.to_string());
+        let placed = self.text(Some(readable.as_bytes()));
+        // One that was cut is the name of nothing.
+        if symbol.len() < ::wire::LONGEST_TEXT {
+            let symbol = self.timeline.names.place(&*mangled);
+            self.timeline.symbols.entry(placed).or_default().insert(symbol);
+        }
+        placed
     }
 
     /// Nodes of graphs that were made.
