@@ -7,7 +7,8 @@ All four run side by side and take turns of a few steps: one works while the oth
 all of them, and a pair of neighbouring turns is a fair comparison. Turns begin with a step that is not counted. Printed
 are medians over turns, the middle half of them, the cost over plain in each pair, and in how many pairs ours costs less.
 
---light N measures a window of 8 steps in a run of 256 instead: N runs, each in 8 turns of 32 steps, summed.
+--light N measures a window of 8 steps in a run of 256 instead: N runs, each in 8 turns of 32 steps, summed; and within each
+process its steps before, in and after the window, which tells what of the cost is the window's.
 --program COMMAND times another program; FOLDER in it stands for the pipes (see turns.py), and `--profiler` is added for one mode.
 Modes: plain, loaded (the library inside, never switched on), inject, nsys, profiler, light; and for the choice of what ties
 kernels to launches inject-none, inject-records, inject-all-records.
@@ -30,6 +31,8 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 # Ways to tie work to ranges, for the choice among them: LLM_PERF_INJECT_TIES.
 TIES = {"inject-none": "none", "inject-records": "records", "inject-all-records": "all-records"}
 WINDOWS = {"light": "light_window", "loaded": "no such range"}
+# Which turn of a run of --light has the window.
+WINDOW_CHUNK = 3
 # Longest a program may take to load, and a turn to end.
 PATIENCE = 120
 
@@ -175,18 +178,22 @@ def print_turns(results):
 def run_light(workers, options):
     runs = {mode: [] for mode in workers}
     for number in range(options.light):
-        sums = dict.fromkeys(workers, 0.0)
+        for steps in runs.values():
+            steps.append([])
         for chunk in range(8):
             modes = list(workers)
             for mode in modes if (number + chunk) % 2 else modes[::-1]:
-                sums[mode] += sum(workers[mode].turn(32, window=chunk == 3)["step_ms"])
-        for mode, total in sums.items():
-            runs[mode].append(total)
+                runs[mode][-1] += workers[mode].turn(32, window=chunk == WINDOW_CHUNK)["step_ms"]
     base = next(iter(runs))
-    for mode, totals in runs.items():
-        over = [one / plain - 1 for one, plain in zip(totals, runs[base])]
+    opens, closes = WINDOW_CHUNK * 32 + 8, WINDOW_CHUNK * 32 + 16
+    for mode, all in runs.items():
+        totals = [sum(steps) for steps in all]
+        over = [one / sum(plain) - 1 for one, plain in zip(totals, runs[base])]
+        parts = [statistics.median(step for steps in all for step in part(steps)) for part in
+                 (lambda steps: steps[:opens], lambda steps: steps[opens:closes], lambda steps: steps[closes + 8:])]
         print(f"{mode:20} {statistics.median(totals) / 256:8.3f} ms/step over 256 steps; over {base} in each run: "
-              f"{' '.join(share(one) for one in over)}; median {share(statistics.median(over))}")
+              f"{' '.join(share(one) for one in over)}; median {share(statistics.median(over))}; before, in and after the "
+              f"window {' '.join(f'{part:.3f}' for part in parts)} ms/step")
     return runs
 
 

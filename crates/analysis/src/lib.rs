@@ -14,6 +14,7 @@ mod modules;
 mod operators;
 mod overhead;
 mod profile;
+pub mod ranks;
 mod records;
 pub mod region;
 #[cfg(test)]

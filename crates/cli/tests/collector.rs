@@ -79,6 +79,31 @@ fn a_command_is_run_once_more_and_its_kernels_belong_to_their_stages() {
 }
 
 #[test]
+fn ranks_of_a_command_are_told_apart_by_their_launchers_variables() {
+    let scratch = Scratch::new();
+    let (cupti, application) = doubles();
+    // As torchrun does: the same program several times, with the number of each in its environment.
+    let steps = "cuda push:prefill launch:_Z4convPf sleep:$wait pop push:decode push:decode_step launch:_Z4gemmPf*4 wait pop pop";
+    let launcher = format!(
+        "for rank in 0 1; do wait=$((20 + 200 * rank)); RANK=$rank WORLD_SIZE=2 {} {steps} & done; wait",
+        application.display()
+    );
+    let cupti = cupti.display().to_string();
+    let flags = ["profile", "--out", "run", "--collector", "inject", "--cupti", &cupti, "--", "sh", "-c", &launcher];
+    let output = Output::of(scratch.command(&flags));
+    assert_eq!(output.code, 0, "{}{}", output.stdout, output.stderr);
+    let metrics = scratch.json("run", "metrics.json");
+    let ranks: Vec<u64> =
+        metrics["ranks"].as_array().unwrap().iter().map(|one| one["rank"].as_u64().unwrap()).collect();
+    assert_eq!(ranks, [0, 1]);
+    let skew = &metrics["rank_skew"][0];
+    assert_eq!((skew["stage"].as_str(), skew["slowest"].as_u64()), (Some("prefill"), Some(1)), "{skew}");
+    assert!(skew["share"].as_f64().unwrap() > 1.0, "{skew}");
+    assert!(scratch.text("run", "report.md").contains("prefill: rank 1 is slowest"));
+    assert_eq!(metrics["totals"]["kernel_count"], 10);
+}
+
+#[test]
 fn a_window_is_checked_before_the_command_runs() {
     let scratch = Scratch::new();
     let output = profile(&scratch, &["--window", "decode_step:4..2"], WORDS);

@@ -279,6 +279,31 @@ fn what_names_no_model_is_wrong_usage_and_leaves_no_folder() {
 }
 
 #[test]
+fn a_mixture_of_experts_on_an_h200_has_its_flops_and_its_kernels() {
+    let scratch = Scratch::new();
+    let config = fixture("h200-moe/config.json");
+    let settings = ["infer.seq_len=64", "infer.max_new_tokens=4", "dataset.sampling.repeats=5", "model.name=qwen-moe"];
+    let model = ["--model", config.to_str().unwrap(), "--weights", "synthetic", "--device", "cuda:0", "--check-flops"];
+    let replay = Replay::new(&scratch, &[&model[..], &settings].concat());
+    let replay = replay.with("FAKE_SESSION", fixture("h200-moe/session.jsonl"));
+    let output = replay.with("FAKE_TRACE", fixture("h200-moe/trace.json.gz")).run();
+    assert_eq!(output.code, 0, "{}", output.stderr);
+    scratch.assert_whole_bundle("run");
+    let metrics = scratch.json("run", "metrics.json");
+    let checks = metrics["flop_checks"].as_array().unwrap();
+    assert_eq!(checks.len(), 2);
+    for check in checks {
+        assert!(check["difference"].as_f64().unwrap().abs() < 1e-6, "{check}");
+    }
+    assert_eq!(metrics["peak"]["dtype"], "bf16");
+    // Experts are grouped products here, which are neither matrix products of a library nor elementwise.
+    let families = metrics["kernels"].as_array().unwrap().iter().filter(|kernel| kernel["family"] == "moe");
+    assert!(families.map(|kernel| kernel["calls"].as_u64().unwrap()).sum::<u64>() > 0);
+    let steps: u64 = metrics["stages"][1]["tokens"].as_u64().unwrap();
+    assert_eq!((metrics["stages"][1]["name"].as_str(), steps), (Some("decode"), 15));
+}
+
+#[test]
 fn two_ranks_meet_in_one_folder_and_the_slowest_is_named() {
     let scratch = Scratch::new();
     let slower = std::fs::read_to_string(fixture("session.jsonl")).unwrap().replace("\"prefill\": ", "\"prefill\": 10");

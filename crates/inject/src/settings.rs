@@ -98,6 +98,8 @@ pub(crate) struct Settings {
     pub(crate) flush: u32,
     /// When to collect.
     pub(crate) windows: Windows,
+    /// Number of this process in a distributed run and how many there are, by its launcher.
+    pub(crate) rank: Option<(u32, u32)>,
 }
 
 /// Between two flushes, unless said otherwise: what a killed process loses at most.
@@ -122,8 +124,21 @@ impl Settings {
             whole_graphs: variable(c"LLM_PERF_INJECT_GRAPHS") == b"whole",
             flush: number(variable(c"LLM_PERF_INJECT_FLUSH_MS")).unwrap_or(FLUSH).clamp(10, 60_000),
             windows: Windows::read(variable(c"LLM_PERF_INJECT_WINDOW")),
+            rank: rank(),
         })
     }
+}
+
+/// Variables of launchers, torchrun first, because it may itself be started by another.
+fn rank() -> Option<(u32, u32)> {
+    let launchers = [
+        [c"RANK", c"WORLD_SIZE"],
+        [c"OMPI_COMM_WORLD_RANK", c"OMPI_COMM_WORLD_SIZE"],
+        [c"PMI_RANK", c"PMI_SIZE"],
+        [c"SLURM_PROCID", c"SLURM_NTASKS"],
+    ];
+    let told = |[rank, world]: [&CStr; 2]| Some((number(variable(rank))?, number(variable(world))?));
+    launchers.into_iter().find_map(told).filter(|(rank, world)| *world > 1 && rank < world)
 }
 
 /// A number in decimal.

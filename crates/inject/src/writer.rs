@@ -190,6 +190,9 @@ impl<'w> Block<'w> {
         let mut room = [0; 64];
         let name = system::read_small(c"/proc/self/comm", &mut room).trim_ascii_end();
         self.put(&Record::Process { process, parent, name });
+        if let Some((rank, world)) = settings().and_then(|settings| settings.rank) {
+            self.put(&Record::Rank { rank, world });
+        }
         self.clocks();
     }
 

@@ -1,7 +1,8 @@
 //! One block: the unit that is written at once and checked on its own.
 
+use crate::coding::Base;
 use crate::number::{Output, checksum};
-use crate::record::{Base, Record};
+use crate::record::Record;
 
 /// Bytes before the records of a block: marker, length, checksum.
 pub(crate) const BLOCK_HEADER: usize = 12;

@@ -1,8 +1,9 @@
 //! A file, read: its blocks, whole or damaged, and their records.
 
 use crate::block::{BLOCK_HEADER, MARKER, RECORD_HEADER};
+use crate::coding::Base;
 use crate::number::{Input, checksum};
-use crate::record::{Base, Record};
+use crate::record::Record;
 use crate::{HEADER_BYTES, MAGIC, VERSION};
 
 /// Why bytes are not read.

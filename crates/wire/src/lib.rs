@@ -15,6 +15,7 @@
 extern crate std;
 
 mod block;
+mod coding;
 mod file;
 mod number;
 mod record;

@@ -58,6 +58,7 @@ fn one_of_each() -> Vec<Record<'static>> {
         Record::Count { counter: Counter::HostRecordsDropped, value: 3 },
         Record::Count { counter: Counter::Other(77), value: 1 },
         Record::Finish,
+        Record::Rank { rank: 3, world: 8 },
     ]
 }
 

@@ -29,6 +29,7 @@ use crate::alignment::ModelledRun;
 use crate::attribution::{Attribution, Coverage};
 use crate::device::DeviceRecords;
 use crate::profile::with_device;
+use crate::ranks;
 use crate::statistics::{describe, share};
 use crate::time::{Span, StepSeries, devices, queue_depth, step_series};
 use crate::{InputWork, ProfileRecords};
@@ -188,12 +189,29 @@ pub fn trace(records: &TraceRecords<'_>) -> Metrics {
             stage.lost_ns = lost.filter(|lost| *lost >= Nanos::ZERO);
         }
     }
+    if records.plain.is_none() {
+        add_ranks(&mut metrics, &records.timelines);
+    }
     metrics.kernels = sums.kernels;
     if records.timelines.is_empty() {
         without_timeline(&mut metrics, records);
     }
     metrics.trace = Some(facts);
     metrics
+}
+
+/// Ranks side by side, where there is more than one.
+fn add_ranks(metrics: &mut Metrics, timelines: &[PlacedTimeline<'_>]) {
+    let ranks = stages::ranks(timelines);
+    if ranks.len() < 2 {
+        return;
+    }
+    let of_rank = |(rank, device): (u32, Option<DeviceId>)| {
+        let samples: Vec<Sample> = metrics.samples.iter().filter(|one| one.rank == Some(rank)).cloned().collect();
+        ranks::summary(rank, device, &samples)
+    };
+    metrics.ranks = ranks.into_iter().map(of_rank).collect();
+    metrics.rank_skew = ranks::skew(&metrics.ranks);
 }
 
 /// Least time of all measured instances of a stage; absent where one input's is not known.

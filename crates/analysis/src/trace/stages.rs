@@ -2,10 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use types::{Nanos, Sample, Stage, StageBasis};
+use types::timeline::{DeviceQueue, ThreadId};
+use types::{DeviceId, Nanos, Sample, Stage, StageBasis};
 
 use super::PlacedTimeline;
-use crate::attribution::{Attribution, Inference, StageOrigin};
+use crate::attribution::{Attribution, Inference, StageInstance, StageOrigin};
 use crate::time::Span;
 
 /// One sample for each instance of a stage. Where the parts of vision are there and vision itself is not marked, each
@@ -15,31 +16,48 @@ pub(super) fn samples(timelines: &[PlacedTimeline<'_>]) -> Vec<Sample> {
 }
 
 fn of_timeline(placed: &PlacedTimeline<'_>) -> Vec<Sample> {
-    let mut counts: BTreeMap<Stage, u32> = BTreeMap::new();
-    let mut sample = |stage: Stage, wall_ns: Nanos| {
-        let repeat = counts.entry(stage).or_default();
-        let sample =
-            Sample { stage, input: None, epoch: 0, repeat: *repeat, rank: placed.rank, warmup: false, wall_ns };
+    let mut counts: BTreeMap<(Option<u32>, Stage), u32> = BTreeMap::new();
+    let mut sample = |stage: Stage, thread: ThreadId, wall_ns: Nanos| {
+        // Processes of several ranks may be in one timeline, each with threads of its own.
+        let rank = placed.rank.or_else(|| placed.timeline.threads.get(thread.0 as usize)?.rank);
+        let repeat = counts.entry((rank, stage)).or_default();
+        let sample = Sample { stage, input: None, epoch: 0, repeat: *repeat, rank, warmup: false, wall_ns };
         *repeat += 1;
         sample
     };
     let instances = &placed.attribution.stages;
-    let mut samples: Vec<_> = instances.iter().map(|instance| sample(instance.stage, instance.host.length())).collect();
+    let of_instance = |instance: &StageInstance| (instance.stage, instance.thread, instance.host.length());
+    let mut all: Vec<_> = instances.iter().map(of_instance).collect();
     if instances.iter().all(|instance| instance.stage != Stage::Vision) {
-        samples.extend(visions(placed.attribution).into_iter().map(|time| sample(Stage::Vision, time)));
+        all.extend(visions(placed.attribution).into_iter().map(|(thread, time)| (Stage::Vision, thread, time)));
     }
-    samples
+    all.into_iter().map(|(stage, thread, time)| sample(stage, thread, time)).collect()
 }
 
-/// Time of the parts of vision in each prefill that has any.
-fn visions(attribution: &Attribution) -> Vec<Nanos> {
+/// Ranks of the timelines with their devices, in order.
+pub(super) fn ranks(timelines: &[PlacedTimeline<'_>]) -> BTreeMap<u32, Option<DeviceId>> {
+    let mut ranks = BTreeMap::new();
+    for placed in timelines {
+        let threads = placed.timeline.threads.iter().filter_map(|thread| thread.rank);
+        for rank in placed.rank.into_iter().chain(threads) {
+            let of_rank = |queue: &&DeviceQueue| placed.rank.is_some() || queue.rank == Some(rank);
+            let device = || placed.timeline.queues.iter().find(of_rank).map(|queue| placed.device(queue.device));
+            ranks.entry(rank).or_insert_with(device);
+        }
+    }
+    ranks
+}
+
+/// Time of the parts of vision in each prefill that has any, with the thread that ran it.
+fn visions(attribution: &Attribution) -> Vec<(ThreadId, Nanos)> {
     let parts = || attribution.stages.iter().filter(|instance| instance.stage.parent() == Some(Stage::Vision));
     let prefills = attribution.stages.iter().filter(|instance| instance.stage == Stage::Prefill);
     let inside = |prefill: Span| -> Nanos {
         let of_prefill = parts().filter(|part| prefill.contains(part.host.start));
         of_prefill.map(|part| part.host.length()).sum()
     };
-    prefills.map(|prefill| inside(prefill.host)).filter(|time| *time > Nanos::ZERO).collect()
+    let timed = prefills.map(|prefill| (prefill.thread, inside(prefill.host)));
+    timed.filter(|(_, time)| *time > Nanos::ZERO).collect()
 }
 
 /// Host time of all instances of a stage; with several processes, which run side by side, that of the slowest.

@@ -8,6 +8,8 @@ use ::wire::{Counter, Name, Piece, Pieces, Record};
 #[derive(Debug, Default)]
 pub(super) struct Contents<'a> {
     pub(super) process: u32,
+    /// Its number in a distributed run.
+    pub(super) rank: Option<u32>,
     /// The collector and CUPTI, with their versions.
     pub(super) tool: Option<String>,
     pub(super) problems: Vec<(u32, &'a [u8])>,
@@ -64,6 +66,7 @@ impl<'a> Contents<'a> {
     fn add(&mut self, thread: &mut u32, record: Record<'a>) {
         match record {
             Record::Process { process, .. } => self.process = process,
+            Record::Rank { rank, .. } => self.rank = Some(rank),
             Record::Collector { cupti, version } => {
                 let collector = format!("llm-perf collector {}", String::from_utf8_lossy(version));
                 self.tool = Some(match cupti {

@@ -97,10 +97,11 @@ impl Reader {
         Some((start, end - start))
     }
 
-    fn thread(&mut self, process: u32, thread: u32) -> ThreadId {
+    fn thread(&mut self, contents: &Contents<'_>, thread: u32) -> ThreadId {
         let threads = &mut self.timeline.threads;
+        let (process, rank) = (contents.process, contents.rank);
         *self.threads.entry((process, thread)).or_insert_with(|| {
-            threads.push(HostThread { process: Some(process), rank: None, thread: Some(u64::from(thread)) });
+            threads.push(HostThread { process: Some(process), rank, thread: Some(u64::from(thread)) });
             ThreadId(threads.len() as u32 - 1)
         })
     }

@@ -58,7 +58,7 @@ impl Reader {
         let mut open: HashMap<(u32, u32), Vec<(u32, usize)>> = HashMap::new();
         let mut started: HashMap<u64, usize> = HashMap::new();
         for (number, record) in &contents.host {
-            let thread = self.thread(contents.process, *number);
+            let thread = self.thread(contents, *number);
             match *record {
                 Record::Push { domain, depth, time, name } => {
                     let Some(start) = self.time(time) else { continue };
@@ -170,21 +170,21 @@ impl Reader {
                         }
                     };
                     let launch = Some(launch_shape(&shape));
-                    self.add_work(contents.process, devices, WorkKind::Kernel, name, launch, place, span, None);
+                    self.add_work(contents, devices, WorkKind::Kernel, name, launch, place, span, None);
                 }
                 Record::Copy { direction, bytes, .. } => {
                     let (direction, label) = cuda::copy(i64::from(direction));
                     let name = self.timeline.names.place(label);
                     let kind = WorkKind::Copy(direction);
-                    self.add_work(contents.process, devices, kind, name, None, place, span, Some(bytes));
+                    self.add_work(contents, devices, kind, name, None, place, span, Some(bytes));
                 }
                 Record::Fill { bytes, .. } => {
                     let name = self.timeline.names.place("[CUDA memset]");
-                    self.add_work(contents.process, devices, WorkKind::Fill, name, None, place, span, Some(bytes));
+                    self.add_work(contents, devices, WorkKind::Fill, name, None, place, span, Some(bytes));
                 }
                 Record::Graph { graph, .. } => {
                     let name = self.timeline.names.place(&*format!("[CUDA graph {graph}]"));
-                    self.add_work(contents.process, devices, WorkKind::Graph, name, None, place, span, None);
+                    self.add_work(contents, devices, WorkKind::Graph, name, None, place, span, None);
                 }
                 _ => {}
             }
@@ -210,7 +210,7 @@ impl Reader {
         let mut nodes = Vec::new();
         for (thread, record) in &contents.host {
             let Record::Node { node, original, time } = *record else { continue };
-            let thread = self.thread(contents.process, *thread);
+            let thread = self.thread(contents, *thread);
             let (Some(time), Some(node)) = (self.time(time), NonZeroU64::new(node)) else { continue };
             nodes.push(MadeNode { node, original: NonZeroU64::new(original), thread, time });
         }
@@ -238,7 +238,7 @@ impl Reader {
     #[allow(clippy::too_many_arguments, reason = "one row, field by field")]
     fn add_work(
         &mut self,
-        process: u32,
+        contents: &Contents<'_>,
         devices: &HashMap<u32, u32>,
         kind: WorkKind,
         name: NameId,
@@ -248,8 +248,8 @@ impl Reader {
         bytes: Option<u64>,
     ) {
         let queue = self.queue(DeviceQueue {
-            process: Some(process),
-            rank: None,
+            process: Some(contents.process),
+            rank: contents.rank,
             device: devices.get(&place.device).copied().unwrap_or(place.device),
             context: Some(place.context),
             stream: Some(place.stream),

@@ -7,6 +7,7 @@ use super::imported;
 use super::lost;
 use super::page::Page;
 use super::phrase::{environment, known, overhead};
+use super::recorded;
 use super::report::{findings, quality};
 use crate::markdown::code;
 use crate::number::{count, milliseconds, percent, share};
@@ -37,6 +38,7 @@ pub fn command_markdown(metrics: &Metrics, found: &Environment) -> String {
         ));
         lost::lost_time(&mut page, metrics);
         imported::stages(&mut page, metrics, trace);
+        recorded::ranks(&mut page, metrics);
         imported::top_kernels(&mut page, metrics);
         findings(&mut page, metrics);
         imported::coverage(&mut page, trace);

@@ -56,6 +56,7 @@ fn imported_sections(page: &mut Page, metrics: &Metrics, facts: &TraceFacts, env
     lost::lost_time(page, metrics);
     page.paragraph(&imported::method(metrics, facts));
     imported::stages(page, metrics, facts);
+    recorded::ranks(page, metrics);
     utilisation(page, metrics);
     findings(page, metrics);
     lost::modules(page, metrics);
