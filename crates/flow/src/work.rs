@@ -4,25 +4,29 @@ use std::collections::BTreeMap;
 
 use meter::Prediction;
 use network::Model;
-use types::{Bytes, Cost, Flops, Stage, Work};
+use types::{Cost, Stage, Work};
 
 /// Work of every stage; a stage's includes that of the stages nested in it.
 pub(crate) fn per_stage(model: &Model, prediction: &Prediction) -> BTreeMap<Stage, Work> {
-    let mut stages: BTreeMap<Stage, Work> = BTreeMap::new();
-    let mut add = |stage: Stage, cost: &Cost| {
-        let work = stages.entry(stage).or_insert(Work { flops_matrix: Flops::ZERO, bytes: Bytes::ZERO });
-        work.flops_matrix += cost.flops_matrix;
-        work.bytes += cost.bytes.total();
-    };
+    costs(model, prediction).into_iter().map(|(stage, cost)| (stage, work(&cost))).collect()
+}
+
+/// The same with every part of the cost.
+pub(crate) fn costs(model: &Model, prediction: &Prediction) -> BTreeMap<Stage, Cost> {
+    let mut stages: BTreeMap<Stage, Cost> = BTreeMap::new();
     for op in &prediction.prefill.ops {
-        let mut stage = Some(model.blueprint().stage_of(op.module).unwrap_or(Stage::Prefill));
-        while let Some(inner) = stage {
-            add(inner, &op.cost);
-            stage = inner.parent();
+        let innermost = model.blueprint().stage_of(op.module).unwrap_or(Stage::Prefill);
+        for stage in std::iter::successors(Some(innermost), |stage| stage.parent()) {
+            *stages.entry(stage).or_default() += op.cost;
         }
     }
     if let Some(decode) = &prediction.decode {
-        add(Stage::Decode, &decode.total());
+        *stages.entry(Stage::Decode).or_default() += decode.total();
     }
     stages
+}
+
+/// What of a cost utilisation counts.
+pub(crate) fn work(cost: &Cost) -> Work {
+    Work { flops_matrix: cost.flops_matrix, bytes: cost.bytes.total() }
 }

@@ -4,15 +4,17 @@ use std::cell::Cell;
 use std::rc::Rc;
 
 use network::{Backend, Blueprint, Module, NetworkError, Param, Routing, infer, seen};
-use types::{AttentionKind, Bytes, Cost, DType, Op, Role, Shape, Spec};
+use types::{AttentionKind, Bytes, DType, Op, Role, Shape, Spec};
 
 use crate::arena::{Allocation, Arena};
 use crate::layout::{Layout, Step, step};
 use crate::message::{Collective, Message};
+use crate::pass::{ModuleCall, OpRecord, Pass};
 use crate::price::{Price, price, read};
 use crate::sharing::Sharing;
+use crate::spread::Spread;
 use crate::stored::Stored;
-use crate::tally::{Layer, Tally, TallyRow};
+use crate::tally::{Layer, Tally};
 use crate::term::{Quantity, Symbols, Term};
 
 /// How a pass is metered.
@@ -24,66 +26,6 @@ pub struct MeterSettings {
     pub attention: AttentionKind,
     /// Positions the cache holds before this pass.
     pub cached: u64,
-}
-
-/// How many tokens were spread over how many experts: what weight traffic inside experts is expected from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Spread {
-    /// Experts to choose from.
-    pub experts: u64,
-    /// Experts each token goes to.
-    pub per_token: u64,
-    /// Tokens.
-    pub tokens: u64,
-    /// Devices the experts are dealt out to.
-    pub devices: u64,
-}
-
-/// One priced operation, as one device does it.
-#[derive(Clone, Debug, PartialEq)]
-pub struct OpRecord {
-    /// Module whose forward pass it is in.
-    pub module: Module,
-    /// What was done.
-    pub op: Op,
-    /// On what.
-    pub inputs: Vec<Spec>,
-    /// To what.
-    pub output: Spec,
-    /// Price of one expert's worth where the work is spread over experts.
-    pub price: Price,
-    /// Set inside experts, where weights are read once for each expert touched.
-    pub spread: Option<Spread>,
-    /// Operations and traffic, the spread included.
-    pub cost: Cost,
-}
-
-/// What a module was given and gave, at its first call.
-#[derive(Clone, Debug, PartialEq)]
-pub struct ModuleCall {
-    /// Times it was called in the pass.
-    pub calls: u64,
-    /// Inputs of the first call.
-    pub inputs: Vec<Spec>,
-    /// Output of the first call; absent while the module is open.
-    pub output: Option<Spec>,
-    /// Most activation bytes live while it ran.
-    pub peak: Bytes,
-}
-
-/// One metered forward pass.
-#[derive(Clone, Debug, Default)]
-pub struct Pass {
-    /// Operations in order; views are left out.
-    pub ops: Vec<OpRecord>,
-    /// By module index; absent for modules that were not called.
-    pub modules: Vec<Option<ModuleCall>>,
-    /// Most activation bytes live at once.
-    pub peak_activations: Bytes,
-    /// What devices send to each other; nothing on a single one.
-    pub messages: Vec<Message>,
-    /// Sums in place of operations and modules, where only those were wanted.
-    pub(crate) tallied: Vec<TallyRow>,
 }
 
 /// A shape, the storage it would live in, and how it lies on devices and in memory.
@@ -110,21 +52,6 @@ pub struct Meter<'a> {
     pass: Pass,
     /// Set where sums are wanted and not every operation.
     tally: Option<Tally<'a>>,
-}
-
-impl Spread {
-    /// Distinct experts expected to be touched when each token chooses `k` of `E` independently and evenly:
-    /// `E * (1 - (1 - k / E)^T)`. One token touches exactly `k`.
-    pub fn distinct(&self) -> f64 {
-        let (experts, per_token) = (self.experts as f64, self.per_token as f64);
-        let missed = (1.0 - per_token / experts).powf(self.tokens as f64);
-        experts * (1.0 - missed)
-    }
-
-    /// Weight traffic of all experts touched on one device, given that of one expert.
-    pub fn weights(&self, of_one: Bytes) -> Bytes {
-        Bytes::new((of_one.as_f64() * self.distinct() / self.devices as f64).round() as u64)
-    }
 }
 
 impl ShapeTensor {
@@ -490,27 +417,5 @@ impl Backend for Meter<'_> {
             combined.settle(Layout::WHOLE);
         }
         Ok(combined)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn one_token_touches_exactly_its_own_experts() {
-        let spread = Spread { experts: 64, per_token: 6, tokens: 1, devices: 1 };
-        assert!((spread.distinct() - 6.0).abs() < 1e-12);
-        assert_eq!(spread.weights(Bytes::new(1000)), Bytes::new(6000));
-        assert_eq!(Spread { devices: 2, ..spread }.weights(Bytes::new(1000)), Bytes::new(3000));
-    }
-
-    #[test]
-    fn many_tokens_touch_every_expert_and_never_more() {
-        let spread = Spread { experts: 64, per_token: 6, tokens: 10_000, devices: 1 };
-        assert!(spread.distinct() <= 64.0 && spread.distinct() > 63.999);
-        // Two tokens: 64 * (1 - (58 / 64)^2) = 11.4375, worked by hand.
-        let two = Spread { tokens: 2, ..spread };
-        assert!((two.distinct() - 11.4375).abs() < 1e-12);
     }
 }

@@ -5,7 +5,8 @@ use types::{Bytes, Cost, DType, LogitsKind, Seconds, Spec, Workload};
 
 use crate::affine::AffineCost;
 use crate::memory::Footprint;
-use crate::meter::{Meter, MeterSettings, OpRecord, Pass};
+use crate::meter::{Meter, MeterSettings};
+use crate::pass::{OpRecord, Pass};
 use crate::roofline::Roofline;
 use crate::shard::Uneven;
 use crate::sharing::Sharing;

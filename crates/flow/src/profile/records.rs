@@ -5,15 +5,16 @@ use std::collections::BTreeMap;
 use analysis::{InputWork, PricedOperator};
 use engine::{OpTrace, Trace};
 use meter::price::price;
-use meter::{Prediction, Roofline, predict};
+use meter::{Roofline, predict};
 use network::Model;
 use types::{
-    AttentionKind, ClockId, Cost, DType, ImageWorkload, InputFacts, LogitsKind, Nanos, OperatorRecord, Parallel,
-    QualityCounter, Quantisation, RoutingCounts, RoutingKind, Sample, Severity, Stage, Work, Workload,
+    AttentionKind, ClockId, DType, ImageWorkload, InputFacts, LogitsKind, Nanos, OperatorRecord, Parallel,
+    QualityCounter, Quantisation, RoutingCounts, RoutingKind, Sample, Severity, Stage, Workload,
 };
 
 use super::prepare::Prepared;
 use super::{COMPUTED, ProfileError};
+use crate::work;
 
 /// Every operation of a traced inference, priced.
 pub(crate) fn operators(
@@ -65,17 +66,14 @@ pub(crate) fn work(
 ) -> Result<(Workload, Vec<InputWork>), ProfileError> {
     let facts = &input.facts;
     let workload = workload_of(facts, input, COMPUTED, last_logits_only);
-    let mut costs = by_stage(model, &predict(model, &workload)?);
+    let mut costs = work::costs(model, &predict(model, &workload)?);
     if kept != COMPUTED {
-        let of_weights = by_stage(model, &predict(model, &Workload { dtype: kept, ..workload.clone() })?);
+        let of_weights = work::costs(model, &predict(model, &Workload { dtype: kept, ..workload.clone() })?);
         for (stage, cost) in &mut costs {
             cost.bytes.weights = of_weights.get(stage).map_or(cost.bytes.weights, |other| other.bytes.weights);
         }
     }
-    let entry = |(stage, cost): (Stage, Cost)| {
-        let work = Work { flops_matrix: cost.flops_matrix, bytes: cost.bytes.total() };
-        InputWork { input: facts.name.clone(), stage, work }
-    };
+    let entry = |(stage, cost)| InputWork { input: facts.name.clone(), stage, work: work::work(&cost) };
     Ok((workload, costs.into_iter().map(entry).collect()))
 }
 
@@ -123,22 +121,6 @@ pub(crate) fn routing<'a>(counts: impl IntoIterator<Item = &'a RoutingCounts>) -
         }
     }
     sums
-}
-
-/// Cost of every stage; a stage's includes that of the stages nested in it.
-fn by_stage(model: &Model, prediction: &Prediction) -> BTreeMap<Stage, Cost> {
-    let mut stages: BTreeMap<Stage, Cost> = BTreeMap::new();
-    for op in &prediction.prefill.ops {
-        let mut stage = Some(model.blueprint().stage_of(op.module).unwrap_or(Stage::Prefill));
-        while let Some(inner) = stage {
-            *stages.entry(inner).or_default() += op.cost;
-            stage = inner.parent();
-        }
-    }
-    if let Some(decode) = &prediction.decode {
-        *stages.entry(Stage::Decode).or_default() += decode.total();
-    }
-    stages
 }
 
 /// Time of the inferences that belongs to no stage, held against a clock of its own. Stages that do not add up to what a
