@@ -5,8 +5,8 @@
 //! what runs between two of them belongs to the innermost module around both. Work that this leaves open is reported as
 //! such by those who sum it up.
 //!
-//! Operators are not all that tells ([`placement`]): ranges may be named after modules, also those in which a CUDA graph was
-//! captured, and kernels of a graph may repeat as often as the model has layers ([`repetition`]).
+//! Operators are not all that tells (`placement`): ranges may be named after modules, also those in which a CUDA graph was
+//! captured, and kernels of a graph may repeat as often as the model has layers (`repetition`).
 
 mod anchor;
 mod layers;
