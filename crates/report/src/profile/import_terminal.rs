@@ -2,6 +2,7 @@
 
 use types::{Finding, Metrics, Stage, TraceFacts};
 
+use super::kernels::of_stages;
 use super::phrase::{busy_share, device, indented, known, place, saving, share_of_run, stage, time};
 use super::terminal::outlook;
 use crate::number::{UNKNOWN, count, grouped, percent, share};
@@ -118,15 +119,16 @@ fn stages(metrics: &Metrics) -> Option<String> {
 
 fn kernels(metrics: &Metrics) -> Option<String> {
     let all: i64 = metrics.kernels.iter().map(|kernel| kernel.total_ns.get()).sum();
+    let (shown, fewer) = of_stages(metrics);
     let mut table = Table::new([
-        Column::text("top kernels"),
+        Column::text(if fewer { "top kernels of stages" } else { "top kernels" }),
         Column::text("family"),
         Column::text("stage"),
         Column::number("total"),
         Column::number("of time"),
         Column::number("calls"),
     ]);
-    for kernel in metrics.kernels.iter().take(KERNELS) {
+    for kernel in shown.iter().take(KERNELS) {
         table.row([
             cut(&kernel.short_name),
             kernel.family.clone(),
@@ -136,7 +138,7 @@ fn kernels(metrics: &Metrics) -> Option<String> {
             grouped(kernel.calls),
         ]);
     }
-    let more = metrics.kernels.len().saturating_sub(KERNELS) as u64;
+    let more = metrics.kernels.len().saturating_sub(shown.len().min(KERNELS)) as u64;
     let rest = if more > 0 {
         format!("and {} in kernels.md and metrics.json\n", count(more, "more row"))
     } else {

@@ -2,7 +2,7 @@
 
 use types::{Metrics, TraceFacts};
 
-use super::kernels::by_time;
+use super::kernels::{by_time, of_stages};
 use super::page::Page;
 use super::phrase::{busy_share, known, nested, sentence, share_of_run, time};
 use crate::markdown::{code, prose};
@@ -230,6 +230,8 @@ pub(super) fn top_kernels(page: &mut Page, metrics: &Metrics) {
     if metrics.kernels.is_empty() {
         return page.paragraph("No kernel was recorded: nothing ran on a device that was traced.");
     }
-    page.table(&by_time(metrics, KERNELS));
-    page.paragraph("`kernels.md` has more.");
+    let (kernels, fewer) = of_stages(metrics);
+    page.table(&by_time(metrics, kernels.into_iter(), KERNELS));
+    let rest = if fewer { "more, also those of no stage" } else { "more" };
+    page.paragraph(&format!("`kernels.md` has {rest}."));
 }

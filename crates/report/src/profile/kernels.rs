@@ -31,7 +31,7 @@ pub(crate) fn timeline(metrics: &Metrics) -> Page {
     } else {
         page.paragraph(&introduction(metrics));
         page.heading("By time");
-        page.table(&by_time(metrics, ROWS));
+        page.table(&by_time(metrics, metrics.kernels.iter(), ROWS));
         families(&mut page, metrics);
     }
     copies(&mut page, metrics);
@@ -55,8 +55,12 @@ fn introduction(metrics: &Metrics) -> String {
     )
 }
 
-/// The first kernels, with their share and stage. The report shows a few of them too.
-pub(crate) fn by_time(metrics: &Metrics, rows: usize) -> Table<10> {
+/// The first of these kernels, with their share of the time of all, and their stage.
+pub(crate) fn by_time<'a>(
+    metrics: &Metrics,
+    kernels: impl Iterator<Item = &'a KernelSummary>,
+    rows: usize,
+) -> Table<10> {
     let time = all(metrics);
     let mut table = Table::new([
         Column::text("kernel"),
@@ -70,7 +74,7 @@ pub(crate) fn by_time(metrics: &Metrics, rows: usize) -> Table<10> {
         Column::number("min ms"),
         Column::number("max ms"),
     ]);
-    for kernel in metrics.kernels.iter().take(rows) {
+    for kernel in kernels.take(rows) {
         table.row([
             code(&kernel.short_name),
             kernel.family.clone(),
@@ -85,6 +89,19 @@ pub(crate) fn by_time(metrics: &Metrics, rows: usize) -> Table<10> {
         ]);
     }
     table
+}
+
+/// Kernels that a stage launched, where any has one: what loads a model is not what a user waits for. Whether some are left out
+/// comes along.
+pub(crate) fn of_stages(metrics: &Metrics) -> (Vec<&KernelSummary>, bool) {
+    let staged: Vec<_> = metrics.kernels.iter().filter(|kernel| kernel.stage.is_some()).collect();
+    match staged.is_empty() {
+        true => (metrics.kernels.iter().collect(), false),
+        false => {
+            let fewer = staged.len() < metrics.kernels.len();
+            (staged, fewer)
+        }
+    }
 }
 
 fn families(page: &mut Page, metrics: &Metrics) {
