@@ -6,13 +6,15 @@ use std::time::Duration;
 use clap::ValueEnum;
 use flow::deep::{self, Collector, Deep, DeepError, DeepRequest, Mode, NcuPreset, NsysPreset};
 use flow::import::ImportRequest;
+use flow::profile::Progress;
 use flow::target::Target;
 use flow::{RunRequest, runs};
 use types::{Bytes, Stage};
 
 use super::Verb;
 use super::analyze::model_overrides;
-use super::import::{bar, load, workload};
+use super::import::{load, workload};
+use super::profile::Display;
 use super::profile::composition::{Composition, Subject, compose};
 use crate::arguments::{self, Context};
 use crate::config::{Composer, Config};
@@ -114,9 +116,9 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<Exit, CliE
         return Err(CliError::usage("plan.json is not of a deep run"));
     };
     let (request, _) = compose_request(first, &settings.context())?;
-    let bar = bar(context);
-    let outcome = deep::resume(&request, &run, &mut |doing| bar.set_message(doing.to_owned()));
-    bar.finish_and_clear();
+    let display = Display::new(context);
+    let outcome = deep::resume(&request, &run, &mut |doing| display.show(&Progress::Doing(doing)));
+    display.clear();
     finish(arguments.json || first.json, outcome, context)
 }
 
@@ -135,9 +137,9 @@ fn begin(arguments: &Arguments, context: &Context) -> Result<Exit, CliError> {
         out: arguments.out.clone(),
         ..RunRequest::new("deep", std::env::args().collect())
     };
-    let bar = bar(context);
-    let outcome = deep::deep(&request, run, &config.to_yaml(), &mut |doing| bar.set_message(doing.to_owned()));
-    bar.finish_and_clear();
+    let display = Display::new(context);
+    let outcome = deep::deep(&request, run, &config.to_yaml(), &mut |doing| display.show(&Progress::Doing(doing)));
+    display.clear();
     finish(arguments.json, outcome, context)
 }
 

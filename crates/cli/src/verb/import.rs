@@ -177,7 +177,7 @@ fn recorded(composer: &Composer, request: &ImportRequest, mut overrides: Vec<Str
 }
 
 /// Says what is being done, from the first second on.
-pub(super) fn bar(context: &Context) -> ProgressBar {
+fn bar(context: &Context) -> ProgressBar {
     let target = if context.messages.is_quiet() { ProgressDrawTarget::hidden() } else { ProgressDrawTarget::stderr() };
     let style = ProgressStyle::with_template("{spinner} {msg} ({elapsed})")
         .unwrap_or_else(|_| ProgressStyle::default_spinner());

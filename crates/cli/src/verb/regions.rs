@@ -4,11 +4,11 @@ use std::path::PathBuf;
 
 use clap::ValueEnum;
 use flow::RunRequest;
-use flow::profile::Feed;
+use flow::profile::{Feed, Progress};
 use flow::regions::{self, NcuPreset, RegionsError, RegionsSettings, Source, SurveyChoice};
 use flow::target::TargetKind;
 
-use super::import::bar;
+use super::profile::Display;
 use super::profile::composition::{Composition, Subject, compose, infer};
 use crate::arguments::Context;
 use crate::config::{Composer, Config, Origin};
@@ -133,9 +133,10 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<Exit, CliE
         out: arguments.out.clone(),
         ..RunRequest::new("regions", std::env::args().collect())
     };
-    let bar = bar(context);
-    let done = regions::regions(&settings, run, &config.to_yaml(), &mut |doing| bar.set_message(doing.to_owned()));
-    bar.finish_and_clear();
+    let display = Display::new(context);
+    let mut show = |doing: &str| display.show(&Progress::Doing(doing));
+    let done = regions::regions(&settings, run, &config.to_yaml(), &mut show);
+    display.clear();
     let done = done.map_err(|error| regions_error(&error))?;
     match arguments.json {
         true => context.messages.print_json(&done.metrics)?,

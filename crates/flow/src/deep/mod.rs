@@ -211,7 +211,8 @@ fn count(
             passes::read_counters(folder, choice.stage)?
         } else {
             let stage = choice.stage.map_or("the run", Stage::name);
-            progress(&format!("counting {} kernels of {stage}", choice.kernels.len()));
+            let kernels = choice.kernels.len();
+            progress(&format!("counting {kernels} kernel{} of {stage}", if kernels == 1 { "" } else { "s" }));
             passes::counters(folder, request, tool, chip.as_ref(), choice, progress)?
         };
         if let Some(record) = pass.record {

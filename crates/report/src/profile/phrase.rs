@@ -179,7 +179,8 @@ pub(crate) fn overhead(metrics: &Metrics) -> String {
         return "What the instruments cost is not known.".to_owned();
     };
     let (size, word) = (percent(Some(share.abs())), if share < 0.0 { "shorter" } else { "longer" });
-    format!("With instruments the same inputs took {size} {word} ({with} instead of {without}).")
+    let what = if metrics.command.is_some() { "the command" } else { "the same inputs" };
+    format!("With instruments {what} took {size} {word} ({with} instead of {without}).")
 }
 
 /// How much something matters.

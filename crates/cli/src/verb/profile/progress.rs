@@ -122,7 +122,7 @@ impl Lines {
                 self.said.clone()
             }
             Progress::Inference { total, .. } if self.said.is_empty() || !self.said.starts_with("running") => {
-                self.said = format!("running {total} inferences");
+                self.said = format!("running {total} inference{}", if *total == 1 { "" } else { "s" });
                 self.begun = now;
                 self.said.clone()
             }
