@@ -240,7 +240,8 @@ mod tests {
         let launch = Launch {
             stdout: Some(folder.path().join("out")),
             stderr: Some(folder.path().join("err")),
-            ..shell(r#"echo noise; echo trouble >&2; eval "echo '{\"a\":1}' >&$LLM_PERF_CHANNEL"; echo $GREETING"#)
+            // By its path: a shell redirects to numbers of one digit only.
+            ..shell(r#"echo noise; echo trouble >&2; echo '{"a":1}' >/dev/fd/$LLM_PERF_CHANNEL; echo $GREETING"#)
         };
         let (running, lines) = launch.start_with_channel().unwrap();
         assert_eq!(lines.collect::<Vec<_>>(), [r#"{"a":1}"#]);
@@ -268,7 +269,8 @@ mod tests {
 
     #[test]
     fn the_channel_ends_when_the_child_is_killed() {
-        let (running, mut lines) = shell("echo first >&$LLM_PERF_CHANNEL; kill -9 $$").start_with_channel().unwrap();
+        let (running, mut lines) =
+            shell("echo first >/dev/fd/$LLM_PERF_CHANNEL; kill -9 $$").start_with_channel().unwrap();
         assert_eq!(lines.next().as_deref(), Some("first"));
         assert_eq!(lines.next(), None);
         assert_eq!(running.wait(PAUSE, &mut || true).unwrap().0, Ended::Signal(libc::SIGKILL));
