@@ -42,14 +42,16 @@ fn of_stage(run: &Run<'_>, stage: Stage) -> Option<Found> {
     let (input, runs, spread) = wide.iter().max_by(|one, other| one.2.total_cmp(&other.2))?;
     let statistics = describe(&nanoseconds(runs))?;
     let (least, middle, most) = (rounded(statistics.min), rounded(statistics.median), rounded(statistics.max));
-    let mut evidence = vec![
-        format!("{} of {} inputs vary by more than {}", wide.len(), measured.len(), percent(MOST_SPREAD)),
-        format!(
-            "widest: {} in `{input}`, {} runs from {least} to {most}, median {middle}",
-            percent(*spread),
-            runs.len()
-        ),
-    ];
+    let spread = percent(*spread);
+    let times = format!("{} runs from {least} to {most}, median {middle}", runs.len());
+    // A trace has runs of something that it does not name.
+    let mut evidence = match input.is_empty() {
+        true => vec![format!("{spread}, {times}")],
+        false => vec![
+            format!("{} of {} inputs vary by more than {}", wide.len(), measured.len(), percent(MOST_SPREAD)),
+            format!("widest: {spread} in `{input}`, {times}"),
+        ],
+    };
     let (cause, seen) = cause(runs)?;
     evidence.extend(seen);
     Some(Found::plain(Finding {
@@ -143,6 +145,14 @@ mod tests {
         assert_eq!(found.len(), 1);
         let expected = "widest: 15.0% in `a`, 3 runs from 85.0 ms to 115 ms, median 100 ms";
         assert_eq!((found[0].evidence[1].as_str(), found[0].saves_ns), (expected, None));
+    }
+
+    #[test]
+    fn runs_of_what_has_no_name_are_told_without_one() {
+        let timed = |(repeat, time): (u32, i64)| timed(Stage::Prefill, "", repeat, time);
+        let samples = [(0, 100_000_000), (1, 85_000_000), (2, 115_000_000)].map(timed).to_vec();
+        let found = fired(&ProfileRecords { samples, ..records() }, RULE);
+        assert_eq!(found[0].evidence[0], "15.0%, 3 runs from 85.0 ms to 115 ms, median 100 ms");
     }
 
     #[test]
