@@ -130,6 +130,7 @@ fn a_command_without_cuda_is_measured_and_says_that_nothing_was_recorded() {
     let counters: Vec<_> =
         metrics["quality"].as_array().unwrap().iter().map(|row| row["counter"].as_str().unwrap()).collect();
     assert_eq!(counters, ["no_process_collected"]);
+    assert!(output.stdout.contains("not recorded: no process of the command used CUDA"), "{}", output.stdout);
     let export = Output::of(scratch.command(&["export", "run", "--format", "sqlite"]));
     assert_eq!(export.code, 2);
     assert!(export.stderr.contains("has no timeline: nothing was recorded"), "{}", export.stderr);

@@ -320,6 +320,18 @@ fn an_export_that_was_killed_is_partial() {
 }
 
 #[test]
+fn a_file_of_the_collector_that_was_cut_is_partial() {
+    let scratch = Scratch::new();
+    let whole = Path::new(env!("CARGO_MANIFEST_DIR")).join("../ingest/tests/data/collector/graph.wire");
+    let whole = std::fs::read(whole).unwrap();
+    std::fs::write(scratch.path("cut.wire"), &whole[..20_000]).unwrap();
+    let output = Output::of(scratch.command(&["import", "cut.wire", "--out", "run"]));
+    assert_eq!(output.code, 3, "{}", output.stderr);
+    assert!(output.stderr.contains("ends in the middle of a block"), "{}", output.stderr);
+    assert!(scratch.json("run", "metrics.json")["totals"]["kernel_count"].as_u64().unwrap() > 0);
+}
+
+#[test]
 fn what_is_no_trace_is_refused_with_the_right_exit_code() {
     let scratch = Scratch::new();
     std::fs::write(scratch.path("empty.json"), "").unwrap();

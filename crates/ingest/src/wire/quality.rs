@@ -80,8 +80,9 @@ impl Losses {
                 "collector_bytes_torn",
                 self.torn,
                 None,
-                Severity::Info,
-                "the last block of a file was not written whole, because its process ended; everything before it is used",
+                Severity::Error,
+                "a file ends in the middle of a block: it was cut, or its process ended while writing; all before that is used, what \
+                 is missing behind it cannot be told; copy it again, or record again",
             ),
             (
                 "collector_bytes_damaged",

@@ -1,6 +1,6 @@
 //! A command measured from outside: its page and its lines on a terminal.
 
-use types::{CommandFacts, CommandRun, Environment, Metrics};
+use types::{CommandFacts, CommandRun, Environment, Metrics, Severity};
 
 use super::import_terminal::import_terminal;
 use super::imported;
@@ -11,7 +11,7 @@ use super::recorded;
 use super::report::{findings, quality};
 use crate::markdown::code;
 use crate::number::{count, milliseconds, percent, share};
-use crate::table::{Column, Table};
+use crate::table::{Column, Table, printable};
 
 /// The run as Markdown; empty for a run of a model.
 pub fn command_markdown(metrics: &Metrics, found: &Environment) -> String {
@@ -62,6 +62,11 @@ pub fn command_terminal(metrics: &Metrics) -> String {
     if metrics.trace.is_some() {
         text +=
             &format!("\nOne more run with the collector inside. {}\n{}", overhead(metrics), import_terminal(metrics));
+    }
+    if metrics.trace.is_none() {
+        for doubt in metrics.quality.iter().filter(|counter| counter.severity > Severity::Info) {
+            text += &format!("\nnot recorded: {}\n", printable(&doubt.remedy));
+        }
     }
     text
 }
