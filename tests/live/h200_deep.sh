@@ -6,8 +6,8 @@
 #   PART     known (counters of work that is known), the name of a built-in model (by its configuration, in PyTorch),
 #            again:NAME (that one a second time, compared with the first), dsocr (needs its code: see DSOCR below),
 #            light (fewer counters, one stage)
-# Environment: DSOCR, a command that runs the published DeepSeek-OCR with ranges; LD_LIBRARY_PATH with libdw for an nsys
-# that lacks it.
+# Environment: DSOCR, a command that runs the published DeepSeek-OCR with ranges; AGAIN_OPTIONS, such as `--top-kernels 1`,
+# where only the totals of a second run matter; LD_LIBRARY_PATH with libdw for an nsys that lacks it.
 # Leaves OUT/PART.txt (what was printed, exit code, seconds), OUT/PART.tar.gz (the run without the tools' own reports).
 set -u
 
@@ -60,7 +60,8 @@ for part in "$@"; do
     light) built_in light llama-3-8b --mode light --stage decode --top-kernels 3 ;;
     again:*)
         name=${part#again:}
-        built_in "$name-again" "$name"
+        # shellcheck disable=SC2086
+        built_in "$name-again" "$name" ${AGAIN_OPTIONS:-}
         "$program" compare "$work/$name" "$work/$name-again" 2>&1 | tee "$out/$name-compare.txt"
         ;;
     dsocr)

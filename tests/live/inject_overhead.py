@@ -1,17 +1,21 @@
 """What collecting costs: the same decode loop plain, with our collector, with Nsight Systems and with torch.profiler.
 
-    python3 inject_overhead.py --library LIB --out FILE [--turns 20] [--steps 9] [--libdw DIR]
-    python3 inject_overhead.py --library LIB --out FILE --light 5
+    python3 inject_overhead.py --library LIB --out FILE [--repeats 10] [--rounds 6] [--steps 9] [--libdw DIR]
+    python3 inject_overhead.py --library LIB --out FILE --light 6
 
 All four run side by side and take turns of a few steps: one works while the others wait, so that a host that slows down slows
-all of them, and a pair of neighbouring turns is a fair comparison. Turns begin with a step that is not counted. Printed
-are medians over turns, the middle half of them, the cost over plain in each pair, and in how many pairs ours costs less.
+all of them. Turns begin with a step that is not counted. A repeat is several rounds of turns, and of each mode the median
+of its steps in them: short turns so that what slows for seconds meets every mode, several so that what strikes one does not
+decide. Printed are medians over repeats, the middle half of them, the cost over plain in each repeat, and in how many ours
+costs less. The thread that launches works on one core, the same in all modes; other threads of the programs on others.
 
---light N measures a window of 8 steps in a run of 256 instead: N runs, each in 8 turns of 32 steps, summed; and within each
-process its steps before, in and after the window, which tells what of the cost is the window's.
+--light N measures a window of 8 steps in a run of 256 instead: N runs, each in 16 turns of 16 steps, beside plain and plain
+once more (`again`), which shows what two processes differ by that differ in nothing. Printed are the sums of 256 steps; the
+same with steps outside of the window's turn at their median, so that a step somebody else disturbed does not count; and
+within each process its steps before, in and after the window, which tells what of the cost is the window's.
 --program COMMAND times another program; FOLDER in it stands for the pipes (see turns.py), and `--profiler` is added for one mode.
-Modes: plain, loaded (the library inside, never switched on), inject, nsys, profiler, light; and for the choice of what ties
-kernels to launches inject-none, inject-records, inject-all-records.
+Modes: plain, again (plain as well), loaded (the library inside, never switched on), inject, nsys, profiler, light; and for the
+choice of what ties kernels to launches inject-none, inject-records, inject-all-records.
 """
 
 import argparse
@@ -31,8 +35,8 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 # Ways to tie work to ranges, for the choice among them: LLM_PERF_INJECT_TIES.
 TIES = {"inject-none": "none", "inject-records": "records", "inject-all-records": "all-records"}
 WINDOWS = {"light": "light_window", "loaded": "no such range"}
-# Which turn of a run of --light has the window.
-WINDOW_CHUNK = 3
+# Turns of a run of --light, steps of each, which turn has the window, and which of its steps the program opens it around.
+LIGHT_TURNS, LIGHT_STEPS, WINDOW_TURN, WINDOW = 16, 16, 6, slice(4, 12)
 # Longest a program may take to load, and a turn to end.
 PATIENCE = 120
 
@@ -55,7 +59,7 @@ class Worker:
                                         preexec_fn=lambda: os.sched_setaffinity(0, options.cores))
 
     def command(self, options):
-        environment = dict(os.environ)
+        environment = dict(os.environ, TURNS_CORE=str(options.core))
         program = options.program or (f"{sys.executable} {HERE}/inject_program.py --layers {options.layers} --tokens "
                                       f"{max(options.steps, 32)} --turns FOLDER")
         program = program.replace("FOLDER", self.folder).split()
@@ -125,7 +129,7 @@ def calm_cores(count=4):
     chosen = {}
     for core in sorted(done, key=lambda core: -statistics.median(done[core])):
         chosen.setdefault(siblings(core), core)
-    return set(list(chosen.values())[:count])
+    return list(chosen.values())[:count]
 
 
 def quartiles(values):
@@ -139,81 +143,106 @@ def share(value):
 
 def take_turns(workers, options):
     results = {mode: [] for mode in workers}
-    for turn in range(options.turns):
-        # Another order each turn, so that no mode always follows the same one.
-        modes = list(workers)
-        for mode in modes[turn % len(modes):] + modes[:turn % len(modes)]:
-            answer = workers[mode].turn(options.steps)
-            steps = answer["step_ms"][1:]
-            results[mode].append({"median_ms": statistics.median(steps), "cpu_ms": answer["cpu_ms"] / options.steps,
-                                  "steps_ms": [round(step, 4) for step in steps]})
+    modes = list(workers)
+    for _ in range(options.repeats):
+        steps, cpu = {mode: [] for mode in modes}, dict.fromkeys(modes, 0.0)
+        for _ in range(options.rounds):
+            # Another order each round, so that no mode always follows the same one.
+            modes.append(modes.pop(0))
+            for mode in modes:
+                answer = workers[mode].turn(options.steps)
+                steps[mode] += answer["step_ms"][1:]
+                cpu[mode] += answer["cpu_ms"]
+        for mode in modes:
+            results[mode].append({"median_ms": statistics.median(steps[mode]),
+                                  "cpu_ms": cpu[mode] / options.rounds / options.steps,
+                                  "steps_ms": [round(step, 4) for step in steps[mode]]})
     return results
 
 
 def print_turns(results):
     base = next(iter(results))
-    over = {mode: [one["median_ms"] / plain["median_ms"] - 1 for one, plain in zip(turns, results[base])]
-            for mode, turns in results.items()}
+    over = {mode: [one["median_ms"] / plain["median_ms"] - 1 for one, plain in zip(repeats, results[base])]
+            for mode, repeats in results.items()}
+
     def calm(mode):
         """The fastest twentieth of all steps ends here: steps that nothing else on the host disturbed."""
-        steps = sorted(step for turn in results[mode] for step in turn["steps_ms"])
+        steps = sorted(step for repeat in results[mode] for step in repeat["steps_ms"])
         return steps[len(steps) // 20]
 
-    for mode, turns in results.items():
-        medians = [turn["median_ms"] for turn in turns]
+    for mode, repeats in results.items():
+        medians = [repeat["median_ms"] for repeat in repeats]
         low, high = quartiles(medians)
         print(f"{mode:20} {statistics.median(medians):8.3f} ms/step, middle half {low:.3f} to {high:.3f}; over {base} "
               f"{share(statistics.median(over[mode]))}, middle half {' to '.join(share(one) for one in quartiles(over[mode]))}, "
               f"all {share(min(over[mode]))} to {share(max(over[mode]))}; undisturbed {calm(mode):.3f} "
-              f"({share(calm(mode) / calm(base) - 1)}); processor {statistics.median([turn['cpu_ms'] for turn in turns]):.3f} ms/step")
+              f"({share(calm(mode) / calm(base) - 1)}); processor {statistics.median([repeat['cpu_ms'] for repeat in repeats]):.3f} ms/step")
     for other in ("nsys", "profiler"):
         if other in over and "inject" in over:
             less = sum(ours < theirs for ours, theirs in zip(over["inject"], over[other]))
             cost = statistics.median(over["inject"]) / statistics.median(over[other])
             undisturbed = (calm("inject") / calm(base) - 1) / (calm(other) / calm(base) - 1)
-            print(f"inject below {other} in {less} of {len(over[other])} pairs; its cost is {cost:.2f} of {other}'s by "
+            print(f"inject below {other} in {less} of {len(over[other])} repeats; its cost is {cost:.2f} of {other}'s by "
                   f"medians, {undisturbed:.2f} in undisturbed steps")
 
 
 def run_light(workers, options):
     runs = {mode: [] for mode in workers}
-    for number in range(options.light):
-        for steps in runs.values():
-            steps.append([])
-        for chunk in range(8):
-            modes = list(workers)
-            for mode in modes if (number + chunk) % 2 else modes[::-1]:
-                runs[mode][-1] += workers[mode].turn(32, window=chunk == WINDOW_CHUNK)["step_ms"]
-    base = next(iter(runs))
-    opens, closes = WINDOW_CHUNK * 32 + 8, WINDOW_CHUNK * 32 + 16
-    for mode, all in runs.items():
-        totals = [sum(steps) for steps in all]
-        over = [one / sum(plain) - 1 for one, plain in zip(totals, runs[base])]
-        parts = [statistics.median(step for steps in all for step in part(steps)) for part in
-                 (lambda steps: steps[:opens], lambda steps: steps[opens:closes], lambda steps: steps[closes + 8:])]
-        print(f"{mode:20} {statistics.median(totals) / 256:8.3f} ms/step over 256 steps; over {base} in each run: "
-              f"{' '.join(share(one) for one in over)}; median {share(statistics.median(over))}; before, in and after the "
-              f"window {' '.join(f'{part:.3f}' for part in parts)} ms/step")
+    modes = list(workers)
+    for _ in range(options.light):
+        for all in runs.values():
+            all.append([])
+        for number in range(LIGHT_TURNS):
+            modes.append(modes.pop(0))
+            for mode in modes:
+                runs[mode][-1].append(workers[mode].turn(LIGHT_STEPS, window=number == WINDOW_TURN)["step_ms"])
+        print(f"after {len(runs[mode])} of {options.light} runs", flush=True)
+        print_light(runs)
     return runs
+
+
+def print_light(runs):
+    def flat(turns):
+        return [step for turn in turns for step in turn]
+
+    def settled(turns):
+        """Milliseconds of the run, steps outside of the window's turn at their median."""
+        outside = flat(turns[:WINDOW_TURN] + turns[WINDOW_TURN + 1:])
+        return sum(turns[WINDOW_TURN]) + statistics.median(outside) * len(outside)
+
+    base = next(iter(runs))
+    for mode, all in runs.items():
+        costs = {}
+        for name, total in (("summed", lambda turns: sum(flat(turns))), ("settled", settled)):
+            costs[name] = [total(turns) / total(plain) - 1 for turns, plain in zip(all, runs[base])]
+        parts = {"before": [flat(turns[:WINDOW_TURN]) for turns in all], "in": [turns[WINDOW_TURN][WINDOW] for turns in all],
+                 "after": [flat(turns[WINDOW_TURN + 1:]) for turns in all]}
+        medians = ", ".join(f"{name} {statistics.median(flat(part)):.3f}" for name, part in parts.items())
+        window = statistics.median(sum(part) for part in parts["in"])
+        over = "; ".join(f"{name} {share(statistics.median(cost))} ({' '.join(share(one) for one in cost)})"
+                         for name, cost in costs.items())
+        print(f"{mode:8} over {base}: {over}; steps {medians} ms, 8 steps of the window {window:.1f} ms")
 
 
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--library", required=True)
     parser.add_argument("--out", required=True)
-    parser.add_argument("--turns", type=int, default=20)
+    parser.add_argument("--repeats", type=int, default=10)
+    parser.add_argument("--rounds", type=int, default=6, help="turns of a mode in a repeat")
     parser.add_argument("--steps", type=int, default=9)
     parser.add_argument("--light", type=int, default=0, help="runs of 256 steps with a window of 8")
     parser.add_argument("--modes")
     parser.add_argument("--layers", type=int, default=24)
     parser.add_argument("--program", help="another program to time; FOLDER in it stands for its pipes")
-    parser.add_argument("--cores", help="cores to run on, such as 2,3,4,5; else four that are calm")
+    parser.add_argument("--cores", help="cores to run on, such as 2,3,4,5, the launching thread on the first; else calm ones")
     parser.add_argument("--libdw", default="")
     options = parser.parse_args()
+    sys.stdout.reconfigure(line_buffering=True)
     options.library = os.path.abspath(options.library)
-    options.cores = {int(core) for core in options.cores.split(",")} if options.cores else calm_cores()
-    print("cores", *sorted(options.cores))
-    modes = (options.modes or ("plain,light" if options.light else "plain,inject,nsys,profiler")).split(",")
+    options.core, *options.cores = [int(core) for core in options.cores.split(",")] if options.cores else calm_cores()
+    print("launching on core", options.core, "beside", *options.cores)
+    modes = (options.modes or ("plain,light,again" if options.light else "plain,inject,nsys,profiler")).split(",")
     with tempfile.TemporaryDirectory() as folder:
         workers = {mode: Worker(mode, options, folder) for mode in modes}
         try:

@@ -124,7 +124,7 @@ def main():
         nvtx.range_push("decode")
         for number in range(tokens):
             began = time.perf_counter()
-            if window and number == 8:
+            if window and number == 4:
                 nvtx.range_push("light_window")
             nvtx.range_push("decode_step")
             if graph is None:
@@ -133,7 +133,7 @@ def main():
                 graph.replay()
             token.item()
             nvtx.range_pop()
-            if window and number == 15:
+            if window and number == 11:
                 nvtx.range_pop()
             times.append((time.perf_counter() - began) * 1e3)
         nvtx.range_pop()

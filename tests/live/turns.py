@@ -4,7 +4,7 @@
 
 `folder` holds two pipes. Each line of `go` says how many steps to do and whether the range `light_window` is to be opened
 around some of them; `work(steps, window)` does them and gives back milliseconds of each, which go as one line into `done`
-together with the processor time of the turn. A line with 0 steps ends it.
+together with the processor time of the turn. A line with 0 steps ends it. TURNS_CORE in the environment is the core to work on.
 """
 
 import json
@@ -13,6 +13,9 @@ import time
 
 
 def serve(folder, work):
+    if "TURNS_CORE" in os.environ:
+        # This thread alone; those that are there already stay where they may be.
+        os.sched_setaffinity(0, {int(os.environ["TURNS_CORE"])})
     with open(os.path.join(folder, "done"), "w") as done, open(os.path.join(folder, "go")) as go:
         done.write("ready\n")
         done.flush()

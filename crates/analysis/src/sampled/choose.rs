@@ -59,6 +59,8 @@ pub struct Choice {
     pub stage: Option<Stage>,
     /// Kernels, longest first.
     pub kernels: Vec<Candidate>,
+    /// Names in the object file of the timeline's other kernels, from which these are to be told.
+    pub others: BTreeSet<String>,
     /// Ranges that mark the stage; empty where it was inferred or is the whole run.
     pub ranges: Vec<StageRange>,
     /// Share of the stage's kernel time that the chosen kernels take.
@@ -121,7 +123,10 @@ pub fn choose(
             .collect();
         let chosen: Nanos = kernels.iter().map(|kernel| kernel.total).sum();
         let ranges = stage.map(|stage| ranges(timeline, attribution, stage)).unwrap_or_default();
-        Choice { stage, share: share(chosen), kernels, ranges }
+        let symbols = timeline.symbols.values().flatten().map(|symbol| timeline.name(*symbol));
+        let of_chosen = |symbol: &str| kernels.iter().any(|kernel| kernel.symbols.contains(symbol));
+        let others = symbols.filter(|symbol| !of_chosen(symbol)).map(str::to_owned).collect();
+        Choice { stage, share: share(chosen), kernels, others, ranges }
     };
     wanted.into_iter().map(of_stage).filter(|choice| !choice.kernels.is_empty()).collect()
 }

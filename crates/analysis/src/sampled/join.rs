@@ -216,7 +216,7 @@ mod tests {
     }
 
     fn choice(kernels: Vec<Candidate>) -> Choice {
-        Choice { stage: None, kernels, ranges: Vec::new(), share: None }
+        Choice { stage: None, kernels, others: std::collections::BTreeSet::new(), ranges: Vec::new(), share: None }
     }
 
     #[test]

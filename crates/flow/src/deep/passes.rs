@@ -311,7 +311,7 @@ fn capture(
         (capture.metrics, _) = chip.split(&capture.metrics);
     }
     if capture.kernel_name.is_none() {
-        (capture.kernel_name_base, capture.kernel_name) = filter(&choice.kernels);
+        (capture.kernel_name_base, capture.kernel_name) = filter(choice);
     }
     if capture.nvtx_include.is_empty() {
         let expression = |range: &analysis::sampled::StageRange| match range.pushed {
@@ -330,12 +330,14 @@ fn capture(
 
 /// A filter for exactly these kernels: by the names in the object file where they are known, because tools agree on no
 /// other; else by the function's own name, which may let more of them through.
-fn filter(kernels: &[Candidate]) -> (KernelNameBase, Option<String>) {
+fn filter(choice: &Choice) -> (KernelNameBase, Option<String>) {
+    let kernels: &[Candidate] = &choice.kernels;
     if kernels.iter().all(|kernel| !kernel.symbols.is_empty()) {
         let mut symbols: Vec<&str> = kernels.iter().flat_map(|kernel| &kernel.symbols).map(String::as_str).collect();
         symbols.sort_unstable();
         symbols.dedup();
-        return (KernelNameBase::Mangled, Some(ncu::any_of(&symbols)));
+        let others: Vec<&str> = choice.others.iter().map(String::as_str).collect();
+        return (KernelNameBase::Mangled, Some(ncu::told_from(&symbols, &others)));
     }
     let mut names: Vec<String> = kernels.iter().map(|kernel| analysis::sampled::base_name(&kernel.name)).collect();
     names.sort_unstable();

@@ -238,25 +238,6 @@ fn escaped(name: &str) -> String {
     text
 }
 
-/// A pattern that matches any of `names` and nothing else.
-pub fn any_of<S: AsRef<str>>(names: &[S]) -> String {
-    let names: Vec<String> = names.iter().map(|name| pattern_of(name.as_ref())).collect();
-    format!("regex:^({})$", names.join("|"))
-}
-
-/// A name as a pattern. Anything that is no letter, digit or underscore gets a backslash, except where that would give
-/// it another meaning.
-fn pattern_of(name: &str) -> String {
-    let mut text = String::with_capacity(name.len() + 16);
-    for character in name.chars() {
-        if r"\.^$|?*+()[]{}/".contains(character) {
-            text.push('\\');
-        }
-        text.push(character);
-    }
-    text
-}
-
 /// The word the tool knows a choice by, which is also the word of the configuration.
 fn word(choice: impl Serialize) -> String {
     match serde_json::to_value(choice) {
@@ -325,7 +306,7 @@ mod tests {
             set: Some("roofline".to_owned()),
             sections: texts(&["SpeedOfLight", "regex:Memory.*"]),
             metrics: texts(&["gpu__time_duration.sum", "dram__bytes.sum"]),
-            kernel_name: Some(any_of(&["void gemm<128, true>(float*)", "copy"])),
+            kernel_name: Some(crate::tool::ncu::any_of(&["void gemm<128, true>(float*)", "copy"])),
             kernel_name_base: KernelNameBase::Function,
             launch_skip: 5,
             launch_count: Some(3),

@@ -5,13 +5,15 @@
 
 mod capture;
 mod metrics;
+mod pattern;
 mod preset;
 
 pub use capture::{
-    CacheControl, Capture, ClockControl, FilterMode, KernelNameBase, Page, ReplayMode, TargetProcesses, any_of,
-    print_page, query_metrics, range_expression,
+    CacheControl, Capture, ClockControl, FilterMode, KernelNameBase, Page, ReplayMode, TargetProcesses, print_page,
+    query_metrics, range_expression,
 };
 pub use metrics::{ChipMetrics, known_metrics};
+pub use pattern::{any_of, told_from};
 pub use preset::{Options, Preset, Ranges, RegionOptions};
 
 use std::path::PathBuf;
