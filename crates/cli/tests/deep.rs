@@ -325,6 +325,33 @@ fn a_program_in_which_our_own_collector_sees_nothing_is_traced_by_nsys() {
     assert!(output.stderr.contains("the program did not use the GPU"), "{}", output.stderr);
 }
 
+#[test]
+fn an_interpreter_is_started_by_the_tool_that_counts_without_us_in_between() {
+    let machine = Machine::new();
+    let model = ["--engine", "torch", "--model", "decoder-tiny", "--weights", "synthetic", "infer.seq_len=16"];
+    let run = |first: &[&str]| {
+        let mut command = machine.command(&[first, &model[..]].concat());
+        command.env("LLM_PERF_PYTHON", tests().join("fake/python3")).env("FAKE_TORCH", "2.11.0");
+        command.env("FAKE_SESSION", tests().join("fixtures/torch/session.jsonl"));
+        Output::of(command)
+    };
+    let plan = run(&["--dry-run"]);
+    assert!(plan.stdout.contains("python3 driver.py request.json"), "{}{}", plan.stdout, plan.stderr);
+    let output = run(&["--out", "run"]);
+    assert_eq!(output.code, 0, "{}{}", output.stdout, output.stderr);
+    let typed = machine.log();
+    let traced = typed.iter().find(|line| line.starts_with("nsys profile")).unwrap();
+    assert!(traced.contains("llm-perf workload --engine torch --model decoder-tiny"), "{traced}");
+    let counted: Vec<&String> = typed.iter().filter(|line| line.contains("--replay-mode kernel")).collect();
+    assert_eq!(counted.len(), 2, "{typed:#?}");
+    for line in counted {
+        assert!(!line.contains("workload") && line.contains("/fake/python3 /"), "{line}");
+        assert!(line.ends_with("/request.json") && line.contains("/driver.py "), "{line}");
+    }
+    let prepared = machine.text("logs/counters-target.argv");
+    assert!(prepared.contains("dataset.sampling.repeats=1 dataset.sampling.warmup_rounds=0"), "{prepared}");
+}
+
 /// What the published DeepSeek-OCR printed on the device, and the collector's file where one is asked for.
 const DEEPSEEK_OCR: &str = r#"
 echo '{"prefill_ms": 88.74052299999846, "decode_ms": 157.31555000000697, "per_token_ms": 21.429937000007726}'

@@ -1,8 +1,9 @@
 //! `llm-perf workload`: the bare model on its inputs, with the ranges of its stages: what profilers launch.
 
+use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 
-use flow::profile::Progress;
+use flow::profile::{ProfileRequest, Progress};
 use flow::torch::TorchRequest;
 use flow::workload;
 use serde::Serialize;
@@ -11,6 +12,7 @@ use types::Sample;
 use super::profile::composition::{Composition, Subject, compose, torch_settings};
 use super::profile::{Display, profile_error, stop_on_interrupt};
 use crate::arguments::Context;
+use crate::config::Config;
 use crate::error::CliError;
 use crate::exit::Exit;
 use crate::target::TargetArguments;
@@ -24,7 +26,11 @@ pub(crate) struct Arguments {
     overrides: Vec<String>,
     #[command(flatten)]
     target: TargetArguments,
-    /// Print the time of every stage of every run as JSON
+    /// Write what PyTorch is given into this folder and print the command that runs it, for tools that are to start the
+    /// interpreter themselves (torch only)
+    #[arg(long, value_name = "DIR")]
+    prepare: Option<PathBuf>,
+    /// Print the time of every stage of every run as JSON, or the command of `--prepare`
     #[arg(long)]
     json: bool,
 }
@@ -35,8 +41,9 @@ Examples:
   llm-perf workload --engine torch --model path/to/model --module-ranges depth=4
   llm-perf workload --model decoder-tiny infer.seq_len=512 dataset.sampling.repeats=1
   nsys profile -t nvtx llm-perf workload dataset/sampling=sampling.smoke
+  llm-perf workload --engine torch --model qwen3-8b --device cuda:0 --prepare qwen
 
-Nothing is written. Ranges are in the domain LLM: prefill with sam, clip and projector in it, and
+Nothing is written but what --prepare asks for. Ranges are in the domain LLM: prefill with sam, clip and projector in it, and
 decode_all with decode_step in it.";
 
 /// What `--json` prints.
@@ -52,6 +59,9 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<Exit, CliE
     }
     let Composition { config, subject } = compose(target, &arguments.overrides, context)?;
     let request = super::profile::request(&config, subject.feed(), context)?;
+    if let Some(folder) = &arguments.prepare {
+        return prepare(arguments, request, &subject, &config, folder, context);
+    }
     let stopped = stop_on_interrupt();
     let display = Display::new(context);
     let mut show = |progress: Progress<'_>| display.show(&progress);
@@ -69,6 +79,30 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<Exit, CliE
         context.messages.print_json(&Times { samples: &samples })?;
     } else {
         context.messages.print(&workload::terminal(&samples))?;
+    }
+    Ok(Exit::Done)
+}
+
+/// Prints the command that runs the model, and leaves its files in `folder`.
+fn prepare(
+    arguments: &Arguments,
+    request: ProfileRequest,
+    subject: &Subject,
+    config: &Config,
+    folder: &Path,
+    context: &Context,
+) -> Result<Exit, CliError> {
+    let Subject::Torch(model) = subject else {
+        return Err(CliError::usage("`--prepare` is for `--engine torch`: the native engine is this program itself")
+            .hint("start `llm-perf workload` as it is"));
+    };
+    let torch = torch_settings(&arguments.target, config, &arguments.overrides)?;
+    let prepared = workload::prepare(model, &TorchRequest { profile: request, torch }, folder);
+    let prepared = prepared.map_err(|error| profile_error(&error))?;
+    if arguments.json {
+        context.messages.print_json(&prepared)?;
+    } else {
+        context.messages.print(&format!("{}\n", prepared.line()))?;
     }
     Ok(Exit::Done)
 }

@@ -54,6 +54,12 @@ pub enum DeepError {
     /// The timeline has no kernel.
     #[error("the timeline has no kernel: the program did not use the GPU, or in a process that was not followed")]
     NoKernels,
+    /// The interpreter cannot be made ready for counters.
+    #[error("the interpreter was not made ready for the counters: {what}")]
+    Prepare {
+        /// What went wrong.
+        what: String,
+    },
     /// A trace grew beyond its bound.
     #[error("the trace reached {size} and was stopped; {most} are allowed")]
     TooLarge {
@@ -110,6 +116,7 @@ impl DeepError {
             Self::Timeline { complaint, .. } => {
                 Some(complaint.map_or("all the tool said is in logs/", Complaint::hint).to_owned())
             }
+            Self::Prepare { .. } => Some("all it said is in logs/counters-target.stderr".to_owned()),
             Self::NoKernels => Some("check that the program runs on the GPU; nsys follows its children too".to_owned()),
             Self::TooLarge { .. } => Some(
                 "record less: `--mode light`, fewer repeats of the program, a capture range \

@@ -205,6 +205,7 @@ fn count(
         }
     };
     let chip = chip(request, tools, all, progress);
+    let mut program = None;
     for choice in choices {
         let step = plan::counters(choice.stage);
         let pass = if folder.has_step(&step) {
@@ -213,7 +214,11 @@ fn count(
             let stage = choice.stage.map_or("the run", Stage::name);
             let kernels = choice.kernels.len();
             progress(&format!("counting {kernels} kernel{} of {stage}", if kernels == 1 { "" } else { "s" }));
-            passes::counters(folder, request, tool, chip.as_ref(), choice, progress)?
+            let program = match &mut program {
+                Some(ready) => ready,
+                none => none.insert(passes::replayed(folder, request)?),
+            };
+            passes::counters(folder, request, program, tool, chip.as_ref(), choice, progress)?
         };
         if let Some(record) = pass.record {
             all.add(record, !request.target.is_workload());

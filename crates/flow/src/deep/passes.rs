@@ -1,6 +1,7 @@
 //! The passes themselves: each starts the program once and leaves its files in the run folder.
 
 use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::path::Path;
 
 use analysis::sampled::{Candidate, Choice, CountedLaunch};
@@ -15,9 +16,10 @@ use serde::Deserialize;
 use types::{Bytes, Nanos, PassRecord, QualityCounter, Sample, Stage};
 
 use super::error::DeepError;
-use super::plan::{baseline as plain, counters as counters_name, with_variables, words, words_once};
+use super::plan::{baseline as plain, command, counters as counters_name, is_torch, with_variables, words, words_once};
 use super::request::{Collector, DeepRequest};
 use super::tools::Tools;
+use crate::workload::Prepared;
 
 /// Lines of a tool or program shown in a message.
 const SHOWN: usize = 12;
@@ -212,10 +214,45 @@ pub(super) fn counter_file(stage: Option<Stage>) -> String {
     format!("ncu/{}", stage.map_or("run", Stage::name))
 }
 
+/// What is launched under Nsight Compute.
+pub(super) struct Replayed {
+    argv: Vec<OsString>,
+    environment: Vec<(OsString, OsString)>,
+    /// Its files, for as long as they are needed.
+    _files: Option<tempfile::TempDir>,
+}
+
+/// Makes ready what is launched under Nsight Compute: the command itself, or the interpreter that runs the model.
+pub(super) fn replayed(folder: &mut RunFolder, request: &DeepRequest) -> Result<Replayed, DeepError> {
+    let environment = request.target.environment().to_vec();
+    let mut argv = words_once(request);
+    if !is_torch(request) {
+        return Ok(Replayed { argv, environment, _files: None });
+    }
+    let failed = |what: String| DeepError::Prepare { what };
+    let files = tempfile::tempdir().map_err(|reason| failed(reason.to_string()))?;
+    argv.extend([OsString::from("--prepare"), files.path().into()]);
+    let command = with_variables(command(&argv), request);
+    let finished = child::run(folder, PREPARE, &command, &limited(request))?;
+    interrupted(folder, PREPARE, &finished)?;
+    if !finished.succeeded() {
+        return Err(failed(format!("it {}{}", how(finished.ending), framed(&finished))));
+    }
+    let Prepared { argv, environment: added } =
+        serde_json::from_str(&finished.stdout_tail).map_err(|reason| failed(reason.to_string()))?;
+    let added = added.into_iter().map(|(name, value)| (name.into(), value.into()));
+    let environment = environment.into_iter().chain(added).collect();
+    Ok(Replayed { argv: argv.into_iter().map(OsString::from).collect(), environment, _files: Some(files) })
+}
+
+/// Name of the step that makes the interpreter ready.
+const PREPARE: &str = "counters-target";
+
 /// Replays the chosen kernels of one stage and reads their counters.
 pub(super) fn counters(
     folder: &mut RunFolder,
     request: &DeepRequest,
+    program: &Replayed,
     tool: &Found,
     chip: Option<&ChipMetrics>,
     choice: &Choice,
@@ -224,7 +261,9 @@ pub(super) fn counters(
     let (name, file) = (counters_name(choice.stage), counter_file(choice.stage));
     let report = folder.prepare(&format!("{file}.ncu-rep"))?;
     let capture = capture(request, tool, chip, choice, &report.with_extension(""));
-    let command = with_variables(capture.command(&tool.path, &words_once(request)), request);
+    let command = capture.command(&tool.path, &program.argv);
+    let variables = program.environment.iter().cloned();
+    let command = variables.fold(command, |command, (name, value)| command.with_variable(name, value));
     let bounds =
         Bounds { size: Some(request.largest_trace), grows: vec![folder.path().join("ncu")], ..limited(request) };
     let finished = child::run(folder, &name, &command, &bounds)?;

@@ -9,7 +9,7 @@ use types::{DeepPlan, PlannedPass, SchemaTag, Stage};
 use super::error::DeepError;
 use super::request::DeepRequest;
 use super::tools::Tools;
-use crate::target::command_line;
+use crate::target::{Engine, TargetKind, command_line};
 
 /// What a deep run will do here. Nothing is started and nothing is written.
 pub fn plan(request: &DeepRequest) -> Result<DeepPlan, DeepError> {
@@ -17,7 +17,11 @@ pub fn plan(request: &DeepRequest) -> Result<DeepPlan, DeepError> {
 }
 
 pub(super) fn of(request: &DeepRequest, tools: &Tools) -> DeepPlan {
-    let (target, once) = (words(request), words_once(request));
+    let target = words(request);
+    let replayed = match is_torch(request) {
+        true => ["python3", "driver.py", "request.json"].map(OsString::from).to_vec(),
+        false => words_once(request),
+    };
     let folder = Path::new("RUN");
     let capture = request.nsys.nsys_cli.capture(folder.join("nsys/timeline"));
     let mut passes = vec![pass("baseline", "the program by itself, for the time it takes", Some(baseline(request)))];
@@ -46,7 +50,7 @@ pub(super) fn of(request: &DeepRequest, tools: &Tools) -> DeepPlan {
                     "hardware counters of the {} kernels that take most of {stage}, with Nsight Compute",
                     request.top_kernels
                 );
-                passes.push(pass(&counters(Some(*stage)), &about, Some(capture.command(&ncu.path, &once))));
+                passes.push(pass(&counters(Some(*stage)), &about, Some(capture.command(&ncu.path, &replayed))));
             }
         }
         (Err(short), true) => left_out.push(format!("no hardware counters: {}; {}", short.found, short.next_step)),
@@ -78,9 +82,15 @@ pub(super) fn words(request: &DeepRequest) -> Vec<OsString> {
     telling(request, request.target.argv().to_vec())
 }
 
-/// The same with as little work as shows every kernel, for a tool that makes each launch take a millisecond.
+/// The same with as little work as shows every kernel, for a tool that makes each launch take a millisecond. PyTorch is
+/// started without us around it; what comes back then makes it ready, and prints what to start.
 pub(super) fn words_once(request: &DeepRequest) -> Vec<OsString> {
     telling(request, request.target.argv_once())
+}
+
+/// Whether the program under the model is an interpreter.
+pub(super) fn is_torch(request: &DeepRequest) -> bool {
+    request.target.kind() == TargetKind::Workload(Engine::Torch)
 }
 
 fn telling(request: &DeepRequest, mut words: Vec<OsString>) -> Vec<OsString> {
@@ -91,11 +101,15 @@ fn telling(request: &DeepRequest, mut words: Vec<OsString>) -> Vec<OsString> {
 }
 
 pub(super) fn baseline(request: &DeepRequest) -> Command {
-    let words = words(request);
+    with_variables(command(&words(request)), request)
+}
+
+/// Words as a command.
+pub(super) fn command(words: &[OsString]) -> Command {
     let (program, arguments) = words
         .split_first()
         .map_or((OsString::new(), Vec::new()), |(program, arguments)| (program.clone(), arguments.to_vec()));
-    with_variables(Command::new(PathBuf::from(program), arguments), request)
+    Command::new(PathBuf::from(program), arguments)
 }
 
 /// The same with the variables of the target.

@@ -13,8 +13,10 @@ mod subject;
 use std::path::{Path, PathBuf};
 
 use analysis::ProfileRecords;
+use collect::CollectError;
 use collect::rank::Rank;
 use collect::run::{Outcome, RunFolder};
+use collect::tool::plain::Launch;
 use collect::tool::torch::{DRIVER, DriverFiles, interpreter, launch};
 use serde::Deserialize;
 use types::{DType, Environment, InputSet, Metrics, Sample};
@@ -144,27 +146,34 @@ pub fn bare(
     progress: &mut dyn FnMut(Progress<'_>),
     stop: &dyn Fn() -> bool,
 ) -> Result<Vec<Sample>, ProfileError> {
-    profile::check_counts(&request.profile)?;
-    check(request)?;
-    let mut inputs = inputs::find(&request.profile.dataset, &request.profile.infer)?;
-    inputs.usable()?;
-    let python = interpreter(request.torch.python.as_deref())?;
     let scratch = scratch()?;
-    let mut asked = ask::ask(model, request, &mut inputs, scratch.path(), None)?;
-    asked.request.nvtx = true;
-    let [driver, question] = ["driver.py", "request.json"].map(|name| scratch.path().join(name));
-    let write = |path: &Path, text: &str| {
-        std::fs::write(path, text).map_err(|reason| ProfileError::Unreadable { path: path.to_owned(), reason })
-    };
-    write(&driver, DRIVER)?;
-    write(&question, &question_text(&asked))?;
-    let files = DriverFiles { driver, request: question, stdout: None, stderr: None };
-    let (session, ended) = session::run(&launch(&python, &files, true), progress, stop)?;
+    let (session, ended) = session::run(&prepare(model, request, scratch.path())?, progress, stop)?;
     if let Some((kind, message)) = session.trouble(ended) {
         let traceback = session.failure.and_then(|failure| failure.traceback);
         return Err(ProfileError::Driver { kind, message, traceback });
     }
     Ok(session.samples(|pass| pass != collect::tool::torch::PassName::Profile, None))
+}
+
+/// Writes what the interpreter is given into `folder`, for a run with ranges around stages: the driver, what it is asked and
+/// the inputs. What comes back starts it.
+pub fn prepare(model: &TorchModel, request: &TorchRequest, folder: &Path) -> Result<Launch, ProfileError> {
+    profile::check_counts(&request.profile)?;
+    check(request)?;
+    let mut inputs = inputs::find(&request.profile.dataset, &request.profile.infer)?;
+    inputs.usable()?;
+    let python = interpreter(request.torch.python.as_deref())?;
+    let failed = |action, path: &Path| {
+        let path = path.to_owned();
+        move |reason| CollectError::Io { action, path, reason }
+    };
+    std::fs::create_dir_all(folder).map_err(failed("create folder", folder))?;
+    let mut asked = ask::ask(model, request, &mut inputs, folder, None)?;
+    asked.request.nvtx = true;
+    let [driver, question] = ["driver.py", "request.json"].map(|name| folder.join(name));
+    std::fs::write(&driver, DRIVER).map_err(failed("write", &driver))?;
+    std::fs::write(&question, question_text(&asked)).map_err(failed("write", &question))?;
+    Ok(launch(&python, &DriverFiles { driver, request: question, stdout: None, stderr: None }, true))
 }
 
 /// What a run is given.

@@ -32,7 +32,8 @@ class Channel:
 
     def __init__(self):
         number = os.environ.pop("LLM_PERF_CHANNEL", None)
-        if number is None:
+        self.listener = number is not None
+        if not self.listener:
             self.out = open(os.devnull, "w")
             return
         os.set_inheritable(int(number), False)
@@ -778,6 +779,8 @@ def main():
         return 0
     except Refused as error:
         channel.tell("failed", kind=error.kind, message=str(error), traceback=None)
+        if not channel.listener:
+            print(error, file=sys.stderr)
     except BaseException as error:
         kind = "memory" if "OutOfMemory" in type(error).__name__ or isinstance(error, MemoryError) else "model"
         if isinstance(error, RuntimeError) and "out of memory" in str(error).lower():
