@@ -43,8 +43,8 @@ Examples:
   nsys profile -t nvtx llm-perf workload dataset/sampling=sampling.smoke
   llm-perf workload --engine torch --model qwen3-8b --device cuda:0 --prepare qwen
 
-Nothing is written but what --prepare asks for. Ranges are in the domain LLM: prefill with sam, clip and projector in it, and
-decode_all with decode_step in it.";
+Nothing is written but what --prepare asks for. Ranges are in the domain LLM: prefill with sam,
+clip and projector in it, and decode_all with decode_step in it.";
 
 /// What `--json` prints.
 #[derive(Debug, Serialize)]
