@@ -14,7 +14,7 @@ use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering};
 
 use crate::cupti::{self, Cupti, problem};
 use crate::settings::{Settings, settings};
-use crate::{activity, callback, system, window};
+use crate::{activity, callback, system, window, writer};
 
 const OFF: u32 = 0;
 const ON: u32 = 1;
@@ -23,7 +23,7 @@ const DRAINING: u32 = 3;
 const LEAVING: u32 = 4;
 
 static STATE: AtomicU32 = AtomicU32::new(OFF);
-/// Whether the driver has started in this process.
+/// Whether the driver has started in this process, or CUPTI was attached, which starts it.
 static DRIVER: AtomicBool = AtomicBool::new(false);
 /// Whether trying again is of no use: CUPTI was not found or refused, or this is the child of a fork.
 static HOPELESS: AtomicBool = AtomicBool::new(false);
@@ -64,7 +64,8 @@ pub(crate) fn switch_on() {
     // Letting go takes some milliseconds; whoever waits longer does without.
     const ATTEMPTS: u32 = 100;
     for _ in 0..ATTEMPTS {
-        if HOPELESS.load(Ordering::Acquire) || !DRIVER.load(Ordering::Acquire) {
+        let too_early = settings.driver_tells && !DRIVER.load(Ordering::Acquire);
+        if too_early || HOPELESS.load(Ordering::Acquire) {
             return;
         }
         let state = STATE.load(Ordering::Acquire);
@@ -75,6 +76,8 @@ pub(crate) fn switch_on() {
                 let there = state != OFF || STAYS.load(Ordering::Acquire);
                 let on = (there || attach(settings)) && record(settings, true);
                 STATE.store(if on { ON } else { OFF }, Ordering::Release);
+                // There is more to fetch from now on.
+                writer::wake();
                 return;
             }
             _ => {}
@@ -143,6 +146,7 @@ fn attach(settings: &Settings) -> bool {
         HOPELESS.store(true, Ordering::Release);
         return false;
     };
+    DRIVER.store(true, Ordering::Release);
     SUBSCRIBER.store(subscriber, Ordering::Release);
     ATTACHED.store(true, Ordering::Release);
     true

@@ -3,7 +3,7 @@
 use core::ffi::c_void;
 use core::sync::atomic::{AtomicBool, Ordering};
 
-use crate::{cupti, process, system, window};
+use crate::{cupti, process, system, window, writer};
 
 static STOP: AtomicBool = AtomicBool::new(false);
 static DONE: AtomicBool = AtomicBool::new(false);
@@ -19,6 +19,7 @@ pub(crate) extern "C" fn leave(_: *mut c_void) {
     cupti::flush(true);
     window::reset();
     STOP.store(true, Ordering::Release);
+    writer::wake();
     let began = system::monotonic();
     while !DONE.load(Ordering::Acquire) && system::monotonic().saturating_sub(began) < PATIENCE {
         system::sleep(1);

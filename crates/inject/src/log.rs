@@ -262,10 +262,11 @@ impl Log {
         true
     }
 
-    /// Hands over every entry, oldest first. For the writer thread only.
-    fn drain(&self, each: &mut impl FnMut(Entry<'_>)) {
+    /// Hands over every entry, oldest first; how many words they took. For the writer thread only.
+    fn drain(&self, each: &mut impl FnMut(Entry<'_>)) -> u32 {
         let written = self.written.load(Ordering::Acquire);
         let mut read = self.read.load(Ordering::Relaxed);
+        let words = written.wrapping_sub(read);
         let ring = self.ring.get().cast::<u64>().cast_const();
         while read != written {
             let place = read % WORDS;
@@ -290,6 +291,7 @@ impl Log {
             read = read.wrapping_add(words as u32);
         }
         self.read.store(read, Ordering::Release);
+        words
     }
 }
 
@@ -300,10 +302,18 @@ fn parts(called: Called<'_>) -> (&[u8], u64) {
     }
 }
 
+/// What a round of the writer thread found in the logs.
+pub(crate) struct Drained {
+    /// Entries that were dropped so far, those of threads that have ended among them.
+    pub(crate) dropped: u64,
+    /// Whether a log was filling fast enough to need a look soon.
+    pub(crate) busy: bool,
+}
+
 /// Hands over the entries of all threads, thread by thread, and gives back logs of threads that have ended. `ended` is
-/// how many entries those dropped; the sum over all is returned. For the writer thread only.
-pub(crate) fn drain_all(ended: &mut u64, mut each: impl FnMut(u32, Entry<'_>)) -> u64 {
-    let mut sum = *ended;
+/// how many entries those dropped. For the writer thread only.
+pub(crate) fn drain_all(ended: &mut u64, mut each: impl FnMut(u32, Entry<'_>)) -> Drained {
+    let (mut sum, mut fullest) = (*ended, 0);
     for slot in &LOGS {
         let log = slot.load(Ordering::Acquire);
         // SAFETY: a log in its slot is in use, or its thread has ended; it is given back by this thread only.
@@ -311,7 +321,7 @@ pub(crate) fn drain_all(ended: &mut u64, mut each: impl FnMut(u32, Entry<'_>)) -
         // Looked at before the entries: a thread that has ended writes none after them.
         let has_ended = here.ended.load(Ordering::Acquire);
         let thread = here.thread.get();
-        here.drain(&mut |entry| each(thread, entry));
+        fullest = fullest.max(here.drain(&mut |entry| each(thread, entry)));
         let dropped = here.dropped.load(Ordering::Relaxed);
         sum += dropped;
         if has_ended {
@@ -321,5 +331,5 @@ pub(crate) fn drain_all(ended: &mut u64, mut each: impl FnMut(u32, Entry<'_>)) -
             unsafe { system::release(log.cast(), size_of::<Log>()) };
         }
     }
-    sum
+    Drained { dropped: sum, busy: fullest > WORDS / 64 }
 }

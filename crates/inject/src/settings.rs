@@ -98,6 +98,8 @@ pub(crate) struct Settings {
     pub(crate) flush: u32,
     /// When to collect.
     pub(crate) windows: Windows,
+    /// Whether the driver says when it starts; otherwise only ranges load us, and a window may open at any time.
+    pub(crate) driver_tells: bool,
     /// Number of this process in a distributed run and how many there are, by its launcher.
     pub(crate) rank: Option<(u32, u32)>,
 }
@@ -124,6 +126,7 @@ impl Settings {
             whole_graphs: variable(c"LLM_PERF_INJECT_GRAPHS") == b"whole",
             flush: number(variable(c"LLM_PERF_INJECT_FLUSH_MS")).unwrap_or(FLUSH).clamp(10, 60_000),
             windows: Windows::read(variable(c"LLM_PERF_INJECT_WINDOW")),
+            driver_tells: !variable(c"CUDA_INJECTION64_PATH").is_empty(),
             rank: rank(),
         })
     }

@@ -2,6 +2,7 @@
 
 use core::ffi::{c_char, c_int, c_long, c_void};
 use core::ptr::{null, null_mut};
+use core::sync::atomic::{AtomicU32, Ordering};
 
 #[cfg(injected_library)]
 #[link(name = "c")]
@@ -89,6 +90,12 @@ const RTLD_NOLOAD: c_int = 4;
 const SYS_GETTID: c_long = 186;
 #[cfg(not(target_arch = "x86_64"))]
 const SYS_GETTID: c_long = 178;
+#[cfg(target_arch = "x86_64")]
+const SYS_FUTEX: c_long = 202;
+#[cfg(not(target_arch = "x86_64"))]
+const SYS_FUTEX: c_long = 98;
+const FUTEX_WAIT_PRIVATE: c_int = 128;
+const FUTEX_WAKE_PRIVATE: c_int = 129;
 
 /// A text of C as bytes, without its zero, cut at `most`.
 ///
@@ -189,12 +196,27 @@ pub(crate) fn now() -> u64 {
     clock(CLOCK_REALTIME)
 }
 
+fn time(milliseconds: u32) -> TimeSpec {
+    TimeSpec { seconds: i64::from(milliseconds / 1000), nanoseconds: i64::from(milliseconds % 1000) * 1_000_000 }
+}
+
 /// Sleeps on the calling thread.
 pub(crate) fn sleep(milliseconds: u32) {
-    let nanoseconds = i64::from(milliseconds % 1000) * 1_000_000;
-    let wanted = TimeSpec { seconds: i64::from(milliseconds / 1000), nanoseconds };
     // SAFETY: the time may be read, and nobody asks what was left.
-    unsafe { c::nanosleep(&wanted, null_mut()) };
+    unsafe { c::nanosleep(&time(milliseconds), null_mut()) };
+}
+
+/// Sleeps on the calling thread until `bell` is no longer `heard`, at most so long.
+pub(crate) fn sleep_until_rung(bell: &AtomicU32, heard: u32, milliseconds: u32) {
+    // SAFETY: the word and the time may be read for as long as the call lasts.
+    unsafe { c::syscall(SYS_FUTEX, bell.as_ptr(), FUTEX_WAIT_PRIVATE, heard, &time(milliseconds)) };
+}
+
+/// Wakes whoever sleeps until `bell` is rung.
+pub(crate) fn ring(bell: &AtomicU32) {
+    bell.fetch_add(1, Ordering::Release);
+    // SAFETY: the word is only an address to it.
+    unsafe { c::syscall(SYS_FUTEX, bell.as_ptr(), FUTEX_WAKE_PRIVATE, 1 as c_int) };
 }
 
 /// Memory of its own, all zero; null where there is none.

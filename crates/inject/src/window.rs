@@ -157,6 +157,11 @@ pub(crate) fn settle() {
     }
 }
 
+/// Whether [`settle`] has more to do.
+pub(crate) fn is_settling() -> bool {
+    CLOSED.load(Ordering::Relaxed) != 0 || any_open() || attachment::is_draining()
+}
+
 /// Whether a window is open, for the writer thread.
 pub(crate) fn any_open() -> bool {
     OPEN.load(Ordering::Acquire) > 0

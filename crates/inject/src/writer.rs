@@ -1,9 +1,11 @@
 //! The writer thread: fetches what threads and CUPTI have, turns it into `wire` records and appends them to the file.
 //!
-//! It wakes up every few milliseconds. A block reaches the file with one `write`, so that what a killed process loses is what
-//! was not fetched yet, and CUPTI's part of it at most one flush old.
+//! It wakes up every few milliseconds, and less often while CUPTI is not attached and ranges are few. A block reaches the file
+//! with one `write`, so that what a killed process loses is what was not fetched yet, and CUPTI's part of it at most one flush
+//! old.
 
 use core::ffi::{c_int, c_void};
+use core::sync::atomic::{AtomicU32, Ordering};
 
 use wire::{BlockWriter, Counter, Name, Place, Record, Shape, Span};
 
@@ -18,6 +20,8 @@ use crate::{attachment, callback, catalogue, cupti, devices, exit, system, windo
 const BLOCK: usize = 256 << 10;
 /// Milliseconds between two rounds: a ring takes some 16,000 launches in between.
 const TICK: u32 = 10;
+/// The same while there is little to fetch. A log that was not busy takes sixty times as much in between.
+const QUIET_TICK: u32 = 100;
 /// Milliseconds between two readings of the clocks.
 const CLOCKS: u32 = 1000;
 /// Functions of a domain whose names are remembered.
@@ -65,6 +69,14 @@ struct Counts {
     names_dropped: u64,
 }
 
+/// Rung when there is something to do at once.
+static BELL: AtomicU32 = AtomicU32::new(0);
+
+/// Wakes the thread: CUPTI records, or the process leaves.
+pub(crate) fn wake() {
+    system::ring(&BELL);
+}
+
 /// Starts the thread.
 pub(crate) fn start(file: c_int) -> bool {
     let memory = system::memory(size_of::<Writer>());
@@ -94,15 +106,16 @@ impl Writer {
         block.begin();
         block.finish();
         let flush = settings().map_or(CLOCKS, |settings| settings.flush);
-        let mut time: u32 = 0;
+        let (mut flushed, mut told): (u32, u32) = (0, 0);
         loop {
+            let heard = BELL.load(Ordering::Acquire);
             let leaving = exit::is_near();
-            if !leaving && time.is_multiple_of(flush.next_multiple_of(TICK).max(TICK)) {
+            if !leaving && flushed == 0 {
                 cupti::flush(false);
             }
             let mut block = Block::new(self);
-            block.round();
-            if leaving || time.is_multiple_of(CLOCKS) {
+            let busy = block.round();
+            if leaving || told == 0 {
                 block.clocks();
                 block.counts();
             }
@@ -115,8 +128,10 @@ impl Writer {
                 return;
             }
             window::settle();
-            system::sleep(TICK);
-            time = time.wrapping_add(TICK);
+            let tick = if busy || window::is_settling() || attachment::is_attached() { TICK } else { QUIET_TICK };
+            system::sleep_until_rung(&BELL, heard, tick);
+            let later = |time: u32, every: u32| if time + tick < every { time + tick } else { 0 };
+            (flushed, told) = (later(flushed, flush), later(told, CLOCKS));
         }
     }
 }
@@ -211,8 +226,8 @@ impl<'w> Block<'w> {
         self.put(&best.1);
     }
 
-    /// Fetches everything there is.
-    fn round(&mut self) {
+    /// Fetches everything there is; whether there will soon be more.
+    fn round(&mut self) -> bool {
         let named = self.writer.named;
         self.writer.named = catalogue::read(named, |entry| {
             let catalogue::Entry { kind, number, text } = entry;
@@ -227,9 +242,11 @@ impl<'w> Block<'w> {
         });
         self.devices();
         let mut ended = self.writer.ended;
-        self.writer.counts.host_dropped = log::drain_all(&mut ended, |thread, entry| self.entry(thread, &entry));
+        let drained = log::drain_all(&mut ended, |thread, entry| self.entry(thread, &entry));
+        self.writer.counts.host_dropped = drained.dropped;
         self.writer.ended = ended;
         buffers::drain(|filled| self.buffer(&filled));
+        drained.busy
     }
 
     /// An entry of a thread's log.

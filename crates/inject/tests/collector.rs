@@ -378,6 +378,16 @@ fn a_window_that_opens_before_the_driver_starts_is_recorded_from_there() {
 }
 
 #[test]
+fn a_window_needs_ranges_alone() {
+    let mut trial = Trial::with("LLM_PERF_INJECT_WINDOW", "prefill");
+    trial.variables.push(("CUDA_INJECTION64_PATH", String::new()));
+    let trial = trial.ran("launch:x push:prefill launch:a*2 pop launch:x");
+    let told = trial.file();
+    assert_eq!((told.windows, told.calls), (vec![true, false], counts([("cudaLaunchKernel_v7000", 2)])));
+    assert_eq!(told.problems, Vec::new());
+}
+
+#[test]
 fn a_stage_as_window_opens_every_time() {
     let trial = Trial::with("LLM_PERF_INJECT_WINDOW", "prefill,step:0");
     let trial =
