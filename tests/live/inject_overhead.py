@@ -1,7 +1,7 @@
 """What collecting costs: the same decode loop plain, with our collector, with Nsight Systems and with torch.profiler.
 
     python3 inject_overhead.py --library LIB --out FILE [--repeats 10] [--rounds 6] [--steps 9] [--libdw DIR]
-    python3 inject_overhead.py --library LIB --out FILE --light 6
+    python3 inject_overhead.py --library LIB --out FILE --light 2 --processes 3
 
 All four run side by side and take turns of a few steps: one works while the others wait, so that a host that slows down slows
 all of them. Turns begin with a step that is not counted. A repeat is several rounds of turns, and of each mode the median
@@ -9,13 +9,14 @@ of its steps in them: short turns so that what slows for seconds meets every mod
 decide. Printed are medians over repeats, the middle half of them, the cost over plain in each repeat, and in how many ours
 costs less. The thread that launches works on one core, the same in all modes; other threads of the programs on others.
 
---light N measures a window of 8 steps in a run of 256 instead: N runs, each in 16 turns of 16 steps, beside plain and plain
-once more (`again`), which shows what two processes differ by that differ in nothing. Printed are the sums of 256 steps; the
-same with steps outside of the window's turn at their median, so that a step somebody else disturbed does not count; and
-within each process its steps before, in and after the window, which tells what of the cost is the window's.
+--light N measures a window of 8 steps in a run of 256 instead: N runs of each set of processes, each in 16 turns of 16 steps,
+beside plain and plain once more (`again`), which shows what two processes differ by that differ in nothing. Printed are the
+sums of 256 steps, what they would be had nobody disturbed them, and steps before, in and after the window, which tells what of
+the cost is the window's.
 --program COMMAND times another program; FOLDER in it stands for the pipes (see turns.py), and `--profiler` is added for one mode.
-Modes: plain, again (plain as well), loaded (the library inside, never switched on), inject, nsys, profiler, light; and for the
-choice of what ties kernels to launches inject-none, inject-records, inject-all-records.
+Modes: plain, again (plain as well), loaded (the library inside, never switched on), inject, nsys, profiler, light; light-ranges,
+loaded-ranges and loaded-driver, where ranges or the driver alone load it; and for the choice of what ties kernels to launches
+inject-none, inject-records, inject-all-records.
 """
 
 import argparse
@@ -35,6 +36,8 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 # Ways to tie work to ranges, for the choice among them: LLM_PERF_INJECT_TIES.
 TIES = {"inject-none": "none", "inject-records": "records", "inject-all-records": "all-records"}
 WINDOWS = {"light": "light_window", "loaded": "no such range"}
+# What loads the library: ranges, or the driver; both unless a mode ends so.
+LOADERS = {"-ranges": "NVTX_INJECTION64_PATH", "-driver": "CUDA_INJECTION64_PATH"}
 # Turns of a run of --light, steps of each, which turn has the window, and which of its steps the program opens it around.
 LIGHT_TURNS, LIGHT_STEPS, WINDOW_TURN, WINDOW = 16, 16, 6, slice(4, 12)
 # Longest a program may take to load, and a turn to end.
@@ -65,19 +68,24 @@ class Worker:
         program = program.replace("FOLDER", self.folder).split()
         if self.mode == "profiler":
             program.append("--profiler")
-        if self.mode in WINDOWS or self.mode.startswith("inject"):
-            environment.update(CUDA_INJECTION64_PATH=options.library, NVTX_INJECTION64_PATH=options.library,
-                               LLM_PERF_INJECT_FOLDER=self.folder)
+        if self.ours():
+            loaders = [variable for ending, variable in LOADERS.items() if self.mode.endswith(ending)] or LOADERS.values()
+            environment.update({variable: options.library for variable in loaders}, LLM_PERF_INJECT_FOLDER=self.folder)
         if self.mode in TIES:
             environment["LLM_PERF_INJECT_TIES"] = TIES[self.mode]
-        if self.mode in WINDOWS:
-            environment["LLM_PERF_INJECT_WINDOW"] = WINDOWS[self.mode]
+        kind = self.mode.split("-")[0]
+        if kind in WINDOWS:
+            environment["LLM_PERF_INJECT_WINDOW"] = WINDOWS[kind]
         if self.mode == "nsys":
             nsys = shutil.which("nsys") or sorted(glob.glob("/opt/nvidia/nsight-compute/*/host/target-linux-x64/nsys"))[-1]
             environment["LD_LIBRARY_PATH"] = ":".join(filter(None, [options.libdw, environment.get("LD_LIBRARY_PATH")]))
             program = [nsys, "profile", "-t", "cuda,nvtx", "-s", "none", "--cpuctxsw=none", "-f", "true", "-o",
                        os.path.join(self.folder, "report"), *program]
         return program, environment
+
+    def ours(self):
+        """Whether our library is in it."""
+        return self.mode.startswith(("inject", *WINDOWS))
 
     def line(self):
         """What the program says next; None where it has ended or is stuck."""
@@ -102,7 +110,7 @@ class Worker:
         os.write(self.go, b"0 0\n")
         try:
             # What a profiler makes of its records afterwards is not measured here.
-            self.process.wait(20 if self.mode.startswith("inject") or self.mode in WINDOWS else 0.2)
+            self.process.wait(20 if self.ours() else 0.2)
         except subprocess.TimeoutExpired:
             os.killpg(self.process.pid, signal.SIGKILL)
             self.process.wait()
@@ -196,8 +204,6 @@ def run_light(workers, options):
             modes.append(modes.pop(0))
             for mode in modes:
                 runs[mode][-1].append(workers[mode].turn(LIGHT_STEPS, window=number == WINDOW_TURN)["step_ms"])
-        print(f"after {len(runs[mode])} of {options.light} runs", flush=True)
-        print_light(runs)
     return runs
 
 
@@ -205,23 +211,35 @@ def print_light(runs):
     def flat(turns):
         return [step for turn in turns for step in turn]
 
-    def settled(turns):
-        """Milliseconds of the run, steps outside of the window's turn at their median."""
-        outside = flat(turns[:WINDOW_TURN] + turns[WINDOW_TURN + 1:])
-        return sum(turns[WINDOW_TURN]) + statistics.median(outside) * len(outside)
+    def undisturbed(all):
+        """Milliseconds of a run that nobody disturbed: the window's turn at its fastest, other steps as the fastest tenth ends."""
+        outside = sorted(flat(flat(turns[:WINDOW_TURN] + turns[WINDOW_TURN + 1:] for turns in all)))
+        return min(sum(turns[WINDOW_TURN]) for turns in all) + outside[len(outside) // 10] * len(outside) / len(all)
 
     base = next(iter(runs))
     for mode, all in runs.items():
-        costs = {}
-        for name, total in (("summed", lambda turns: sum(flat(turns))), ("settled", settled)):
-            costs[name] = [total(turns) / total(plain) - 1 for turns, plain in zip(all, runs[base])]
+        over = [sum(flat(turns)) / sum(flat(plain)) - 1 for turns, plain in zip(all, runs[base])]
         parts = {"before": [flat(turns[:WINDOW_TURN]) for turns in all], "in": [turns[WINDOW_TURN][WINDOW] for turns in all],
                  "after": [flat(turns[WINDOW_TURN + 1:]) for turns in all]}
         medians = ", ".join(f"{name} {statistics.median(flat(part)):.3f}" for name, part in parts.items())
-        window = statistics.median(sum(part) for part in parts["in"])
-        over = "; ".join(f"{name} {share(statistics.median(cost))} ({' '.join(share(one) for one in cost)})"
-                         for name, cost in costs.items())
-        print(f"{mode:8} over {base}: {over}; steps {medians} ms, 8 steps of the window {window:.1f} ms")
+        print(f"{mode:14} over {base}: {share(statistics.median(over))} ({' '.join(share(one) for one in over)}), undisturbed "
+              f"{share(undisturbed(all) / undisturbed(runs[base]) - 1)}; steps {medians} ms")
+
+
+def one_set(modes, options):
+    """A process of each mode, from its start to its end."""
+    with tempfile.TemporaryDirectory() as folder:
+        workers = {mode: Worker(mode, options, folder) for mode in modes}
+        try:
+            for worker in workers.values():
+                if worker.line() is None:
+                    raise SystemExit(f"{worker.mode} did not start: {open(worker.log.name).read()[-2000:]}")
+            for worker in workers.values():
+                worker.turn(options.steps)
+            results = (run_light if options.light else take_turns)(workers, options)
+        finally:
+            sizes = {mode: worker.end() for mode, worker in workers.items()}
+    return results, sizes
 
 
 def main():
@@ -232,6 +250,7 @@ def main():
     parser.add_argument("--rounds", type=int, default=6, help="turns of a mode in a repeat")
     parser.add_argument("--steps", type=int, default=9)
     parser.add_argument("--light", type=int, default=0, help="runs of 256 steps with a window of 8")
+    parser.add_argument("--processes", type=int, default=1, help="sets of processes, one after the other")
     parser.add_argument("--modes")
     parser.add_argument("--layers", type=int, default=24)
     parser.add_argument("--program", help="another program to time; FOLDER in it stands for its pipes")
@@ -243,21 +262,14 @@ def main():
     options.core, *options.cores = [int(core) for core in options.cores.split(",")] if options.cores else calm_cores()
     print("launching on core", options.core, "beside", *options.cores)
     modes = (options.modes or ("plain,light,again" if options.light else "plain,inject,nsys,profiler")).split(",")
-    with tempfile.TemporaryDirectory() as folder:
-        workers = {mode: Worker(mode, options, folder) for mode in modes}
-        try:
-            for worker in workers.values():
-                if worker.line() is None:
-                    raise SystemExit(f"{worker.mode} did not start: {open(worker.log.name).read()[-2000:]}")
-            for worker in workers.values():
-                worker.turn(options.steps)
-            if options.light:
-                results = run_light(workers, options)
-            else:
-                results = take_turns(workers, options)
-                print_turns(results)
-        finally:
-            sizes = {mode: worker.end() for mode, worker in workers.items()}
+    results, sizes = {mode: [] for mode in modes}, {}
+    for number in range(options.processes):
+        found, sizes = one_set(modes, options)
+        for mode in modes:
+            results[mode] += found[mode]
+        if options.processes > 1:
+            print(f"after {number + 1} of {options.processes} sets of processes")
+        (print_light if options.light else print_turns)(results)
     print("bytes of records:", {mode: size for mode, size in sizes.items() if size})
     with open(options.out, "w") as file:
         json.dump({"results": results, "bytes": sizes}, file)
