@@ -5,6 +5,7 @@
 //! follows, and a run that was stopped goes on behind its last step.
 
 mod artifacts;
+mod counters;
 mod error;
 mod passes;
 mod plan;
@@ -209,16 +210,16 @@ fn count(
     for choice in choices {
         let step = plan::counters(choice.stage);
         let pass = if folder.has_step(&step) {
-            passes::read_counters(folder, choice.stage)?
+            counters::read(folder, choice.stage)?
         } else {
             let stage = choice.stage.map_or("the run", Stage::name);
             let kernels = choice.kernels.len();
             progress(&format!("counting {kernels} kernel{} of {stage}", if kernels == 1 { "" } else { "s" }));
             let program = match &mut program {
                 Some(ready) => ready,
-                none => none.insert(passes::replayed(folder, request)?),
+                none => none.insert(counters::replayed(folder, request)?),
             };
-            passes::counters(folder, request, program, tool, chip.as_ref(), choice, progress)?
+            counters::count(folder, request, program, tool, chip.as_ref(), choice, progress)?
         };
         if let Some(record) = pass.record {
             all.add(record, !request.target.is_workload());

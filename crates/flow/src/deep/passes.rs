@@ -1,25 +1,19 @@
-//! The passes themselves: each starts the program once and leaves its files in the run folder.
+//! The passes that record time, by itself and as a timeline: each starts the program once and leaves its files in the run folder.
 
 use std::collections::BTreeMap;
-use std::ffi::OsString;
 use std::path::Path;
 
-use analysis::sampled::{Candidate, Choice, CountedLaunch};
-use analysis::trace::Counted;
 use collect::child::{self, Bounds, Ending, Finished};
 use collect::run::RunFolder;
 use collect::tool::inject::{self, Injection};
-use collect::tool::ncu::{ChipMetrics, KernelNameBase, Page};
-use collect::tool::{Complaint, Found, ncu, nsys};
-use ingest::ncu::NcuFile;
+use collect::tool::{Found, nsys};
 use serde::Deserialize;
-use types::{Bytes, Nanos, PassRecord, QualityCounter, Sample, Stage};
+use types::{Bytes, Nanos, PassRecord, Sample, Stage};
 
 use super::error::DeepError;
-use super::plan::{baseline as plain, command, counters as counters_name, is_torch, with_variables, words, words_once};
+use super::plan::{baseline as plain, with_variables, words};
 use super::request::{Collector, DeepRequest};
 use super::tools::Tools;
-use crate::workload::Prepared;
 
 /// Lines of a tool or program shown in a message.
 const SHOWN: usize = 12;
@@ -192,199 +186,8 @@ fn tables(
     Ok(none.into_iter().collect())
 }
 
-/// What was counted in one stage.
-pub(super) struct CounterPass {
-    pub(super) record: Option<PassRecord>,
-    pub(super) launches: Vec<CountedLaunch>,
-    pub(super) counted: Vec<Counted>,
-    pub(super) quality: Vec<QualityCounter>,
-    /// Why there are none; whether asking in another stage is useless too.
-    pub(super) missing: Option<(String, bool)>,
-}
-
-impl CounterPass {
-    fn missing(record: Option<PassRecord>, why: String, everywhere: bool) -> Self {
-        let (launches, counted, quality) = (Vec::new(), Vec::new(), Vec::new());
-        Self { record, launches, counted, quality, missing: Some((why, everywhere)) }
-    }
-}
-
-/// Where the counters of a stage are kept, without an ending.
-pub(super) fn counter_file(stage: Option<Stage>) -> String {
-    format!("ncu/{}", stage.map_or("run", Stage::name))
-}
-
-/// What is launched under Nsight Compute.
-pub(super) struct Replayed {
-    argv: Vec<OsString>,
-    environment: Vec<(OsString, OsString)>,
-    /// Its files, for as long as they are needed.
-    _files: Option<tempfile::TempDir>,
-}
-
-/// Makes ready what is launched under Nsight Compute: the command itself, or the interpreter that runs the model.
-pub(super) fn replayed(folder: &mut RunFolder, request: &DeepRequest) -> Result<Replayed, DeepError> {
-    let environment = request.target.environment().to_vec();
-    let mut argv = words_once(request);
-    if !is_torch(request) {
-        return Ok(Replayed { argv, environment, _files: None });
-    }
-    let failed = |what: String| DeepError::Prepare { what };
-    let files = tempfile::tempdir().map_err(|reason| failed(reason.to_string()))?;
-    argv.extend([OsString::from("--prepare"), files.path().into()]);
-    let command = with_variables(command(&argv), request);
-    let finished = child::run(folder, PREPARE, &command, &limited(request))?;
-    interrupted(folder, PREPARE, &finished)?;
-    if !finished.succeeded() {
-        return Err(failed(format!("it {}{}", how(finished.ending), framed(&finished))));
-    }
-    let Prepared { argv, environment: added } =
-        serde_json::from_str(&finished.stdout_tail).map_err(|reason| failed(reason.to_string()))?;
-    let added = added.into_iter().map(|(name, value)| (name.into(), value.into()));
-    let environment = environment.into_iter().chain(added).collect();
-    Ok(Replayed { argv: argv.into_iter().map(OsString::from).collect(), environment, _files: Some(files) })
-}
-
-/// Name of the step that makes the interpreter ready.
-const PREPARE: &str = "counters-target";
-
-/// Replays the chosen kernels of one stage and reads their counters.
-pub(super) fn counters(
-    folder: &mut RunFolder,
-    request: &DeepRequest,
-    program: &Replayed,
-    tool: &Found,
-    chip: Option<&ChipMetrics>,
-    choice: &Choice,
-    progress: &mut dyn FnMut(&str),
-) -> Result<CounterPass, DeepError> {
-    let (name, file) = (counters_name(choice.stage), counter_file(choice.stage));
-    let report = folder.prepare(&format!("{file}.ncu-rep"))?;
-    let capture = capture(request, tool, chip, choice, &report.with_extension(""));
-    let command = capture.command(&tool.path, &program.argv);
-    let variables = program.environment.iter().cloned();
-    let command = variables.fold(command, |command, (name, value)| command.with_variable(name, value));
-    let bounds =
-        Bounds { size: Some(request.largest_trace), grows: vec![folder.path().join("ncu")], ..limited(request) };
-    let finished = child::run(folder, &name, &command, &bounds)?;
-    interrupted(folder, &name, &finished)?;
-    let mut record = PassRecord {
-        name: name.clone(),
-        tool: Some(named("ncu", tool)),
-        wall_ns: nanos(&finished),
-        stage_wall_ns: BTreeMap::new(),
-        overhead: None,
-        overhead_of: None,
-        bytes: Bytes::ZERO,
-    };
-    let complaint = finished.ncu_complaint();
-    if !capture.report_file().is_file() {
-        let everywhere = matches!(
-            complaint,
-            Some(
-                Complaint::CountersForbidden
-                    | Complaint::CountersBusy
-                    | Complaint::NoDevice
-                    | Complaint::DriverMismatch
-                    | Complaint::UnknownOption
-                    | Complaint::UnknownMetric
-                    | Complaint::UnknownSection
-            )
-        );
-        let why = match complaint {
-            Some(complaint) => format!("{name}: {}; {}", complaint.message(), complaint.hint()),
-            None => format!("{name}: ncu {} and left no report{}", how(finished.ending), framed(&finished)),
-        };
-        return Ok(CounterPass::missing(Some(record), why, everywhere));
-    }
-    folder.adopt(&format!("{file}.ncu-rep"))?;
-    progress("printing counters");
-    let print = ncu::print_page(&tool.path, &capture.report_file(), Page::Raw);
-    let printed = child::run(folder, &format!("{name}-page"), &print, &limited(request))?;
-    let page = std::fs::read(folder.path().join(&printed.stdout)).unwrap_or_default();
-    folder.write_file(&format!("{file}.csv"), &page)?;
-    record.bytes = Bytes::new(child::size_of(&report) + page.len() as u64);
-    let mut pass = read_counters(folder, choice.stage)?;
-    if pass.launches.is_empty() && pass.missing.is_none() {
-        let why = complaint.map_or("the page has no launch", Complaint::message);
-        pass.missing = Some((format!("{name}: {why}"), false));
-    }
-    pass.record = Some(record);
-    Ok(pass)
-}
-
-/// Reads a page of counters that a pass has left.
-pub(super) fn read_counters(folder: &RunFolder, stage: Option<Stage>) -> Result<CounterPass, DeepError> {
-    let file = format!("{}.csv", counter_file(stage));
-    let bytes = match std::fs::read(folder.path().join(&file)) {
-        Ok(bytes) => bytes,
-        Err(error) => return Ok(CounterPass::missing(None, format!("{file}: {error}"), false)),
-    };
-    Ok(match ingest::ncu::read(bytes.as_slice(), &file).map_err(crate::import::ImportError::from) {
-        Ok(NcuFile::Raw(page)) => CounterPass {
-            record: None,
-            launches: CountedLaunch::of_table(&page.table),
-            counted: Counted::of_table(&page.table),
-            quality: page.quality,
-            missing: None,
-        },
-        Ok(NcuFile::Details(_)) => CounterPass::missing(None, format!("{file}: a page of another kind"), false),
-        Ok(NcuFile::Nothing(nothing)) => {
-            let why = crate::import::parts::nothing(nothing.reason);
-            CounterPass::missing(None, format!("{file}: {why}; {}", nothing.reason.hint()), false)
-        }
-        Err(error) => CounterPass::missing(None, error.to_string(), false),
-    })
-}
-
-/// The capture of one stage: its kernels, its ranges, the counters the chip has.
-fn capture(
-    request: &DeepRequest,
-    tool: &Found,
-    chip: Option<&ChipMetrics>,
-    choice: &Choice,
-    report: &Path,
-) -> ncu::Capture {
-    let mut capture = request.ncu.ncu_cli.capture(report.to_owned());
-    if let Some(chip) = chip {
-        (capture.metrics, _) = chip.split(&capture.metrics);
-    }
-    if capture.kernel_name.is_none() {
-        (capture.kernel_name_base, capture.kernel_name) = filter(choice);
-    }
-    if capture.nvtx_include.is_empty() {
-        let expression = |range: &analysis::sampled::StageRange| match range.pushed {
-            true => ncu::range_expression(range.domain.as_deref(), &[&range.name]),
-            false => ncu::range_expression(range.domain.as_deref(), &[&range.name]).trim_end_matches('/').to_owned(),
-        };
-        capture.nvtx_include = choice.ranges.iter().map(expression).collect();
-    }
-    capture.filter_mode = ncu::launch_counting(tool);
-    if capture.filter_mode == ncu::FilterMode::Global {
-        let kernels = choice.kernels.len() as u64;
-        capture.launch_count = capture.launch_count.map(|count| count.saturating_mul(kernels));
-    }
-    capture
-}
-
-/// A filter for exactly these kernels: by the names in the object file where they are known, because tools agree on no
-/// other; else by the function's own name, which may let more of them through.
-fn filter(choice: &Choice) -> (KernelNameBase, Option<String>) {
-    let kernels: &[Candidate] = &choice.kernels;
-    if kernels.iter().all(|kernel| !kernel.symbols.is_empty()) {
-        let mut symbols: Vec<&str> = kernels.iter().flat_map(|kernel| &kernel.symbols).map(String::as_str).collect();
-        symbols.sort_unstable();
-        symbols.dedup();
-        let others: Vec<&str> = choice.others.iter().map(String::as_str).collect();
-        return (KernelNameBase::Mangled, Some(ncu::told_from(&symbols, &others)));
-    }
-    let mut names: Vec<String> = kernels.iter().map(|kernel| analysis::sampled::base_name(&kernel.name)).collect();
-    names.sort_unstable();
-    names.dedup();
-    (KernelNameBase::Function, Some(ncu::any_of(&names)))
-}
-
-fn limited(request: &DeepRequest) -> Bounds {
+/// The time a pass may take.
+pub(super) fn limited(request: &DeepRequest) -> Bounds {
     Bounds { time: Some(request.pass_limit), ..Bounds::default() }
 }
 
@@ -397,7 +200,8 @@ fn failed_timeline(finished: &Finished) -> DeepError {
     DeepError::Timeline { what, said: framed(finished), complaint }
 }
 
-fn interrupted(folder: &RunFolder, pass: &str, finished: &Finished) -> Result<(), DeepError> {
+/// An error where the user has stopped the pass.
+pub(super) fn interrupted(folder: &RunFolder, pass: &str, finished: &Finished) -> Result<(), DeepError> {
     match finished.ending {
         Ending::Interrupted => {
             Err(DeepError::Interrupted { pass: pass.to_owned(), run: folder.path().display().to_string() })
@@ -406,7 +210,8 @@ fn interrupted(folder: &RunFolder, pass: &str, finished: &Finished) -> Result<()
     }
 }
 
-fn how(ending: Ending) -> String {
+/// How a program ended, in words that follow its name.
+pub(super) fn how(ending: Ending) -> String {
     match ending {
         Ending::Code(0) => "ended".to_owned(),
         Ending::Code(code) => format!("ended with code {code}"),
@@ -418,15 +223,17 @@ fn how(ending: Ending) -> String {
 }
 
 /// What was said last, each line with a bar before it.
-fn framed(finished: &Finished) -> String {
+pub(super) fn framed(finished: &Finished) -> String {
     finished.last_lines(SHOWN).iter().map(|line| format!("\n  | {line}")).collect()
 }
 
-fn named(name: &str, tool: &Found) -> String {
+/// A tool with its version.
+pub(super) fn named(name: &str, tool: &Found) -> String {
     tool.version.as_ref().map_or_else(|| name.to_owned(), |version| format!("{name} {version}"))
 }
 
-fn nanos(finished: &Finished) -> Nanos {
+/// How long it took.
+pub(super) fn nanos(finished: &Finished) -> Nanos {
     Nanos::new(i64::try_from(finished.wall.as_nanos()).unwrap_or(i64::MAX))
 }
 
