@@ -25,6 +25,18 @@ pub enum EngineError {
         /// What is wrong with it.
         reason: String,
     },
+    /// Files that an index names and that are not beside it.
+    #[error("{} names files that are not there: {absent} of {of}, the first is {}", path.display(), first.display())]
+    MissingShards {
+        /// The index.
+        path: PathBuf,
+        /// How many.
+        absent: usize,
+        /// Of how many.
+        of: usize,
+        /// The first of them.
+        first: PathBuf,
+    },
     /// A network of which something is only modelled.
     #[error("this engine does not run {class}: {why}; it can be modelled with `analyze`, or run with --engine torch")]
     NotComputed {

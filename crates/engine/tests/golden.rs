@@ -209,6 +209,14 @@ fn golden_checkpoint_is_used_whole_and_in_shards() {
     let prompt = golden.prompt(&golden.cases[0]);
     let logits = |session: &Session| session.begin(64).prefill(&prompt, true).unwrap().last_logits().unwrap();
     assert_eq!(logits(&sharded), logits(&golden.session));
+    // A download that was not finished.
+    std::fs::remove_file(shards.path().join("part-1.safetensors")).unwrap();
+    let cut = load(&Checkpoint::Safetensors(shards.path().to_owned())).unwrap_err().to_string();
+    assert!(
+        cut.contains("model.safetensors.index.json names files that are not there: 1 of 2, the first is "),
+        "{cut}"
+    );
+    assert!(cut.ends_with("part-1.safetensors"), "{cut}");
 }
 
 #[test]

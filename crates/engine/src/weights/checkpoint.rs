@@ -105,13 +105,21 @@ fn shards(index: &Path) -> Result<Vec<PathBuf>, EngineError> {
         .ok_or_else(|| wrong("field `weight_map` must map tensors to files".to_owned()))?;
     let names: BTreeSet<String> = map.into_values().collect();
     let folder = index.parent().unwrap_or(Path::new(""));
-    names
-        .into_iter()
-        .map(|name| {
-            let plain = Path::new(&name).components().count() == 1 && !name.starts_with('.');
-            if plain { Ok(folder.join(name)) } else { Err(wrong(format!("`{name}` is not a file beside the index"))) }
-        })
-        .collect()
+    let plain = |name: &str| Path::new(name).components().count() == 1 && !name.starts_with('.');
+    if let Some(name) = names.iter().find(|name| !plain(name)) {
+        return Err(wrong(format!("`{name}` is not a file beside the index")));
+    }
+    let files: Vec<PathBuf> = names.iter().map(|name| folder.join(name)).collect();
+    let absent: Vec<&PathBuf> = files.iter().filter(|file| !file.exists()).collect();
+    match absent.first() {
+        Some(first) => Err(EngineError::MissingShards {
+            path: index.to_owned(),
+            absent: absent.len(),
+            of: files.len(),
+            first: (*first).clone(),
+        }),
+        None => Ok(files),
+    }
 }
 
 fn map(path: &Path) -> Result<Mmap, EngineError> {

@@ -194,6 +194,9 @@ impl ProfileError {
             Self::Memory { .. } => {
                 Some("`llm-perf analyze` models it without running it; `llm-perf models` lists smaller ones".to_owned())
             }
+            Self::Engine(EngineError::MissingShards { .. }) => {
+                Some("the download is not complete; fetch the rest, or name another folder: --weights DIR".to_owned())
+            }
             Self::NoConfig { .. } => Some("name the folder of a Hugging Face model, or a config.json".to_owned()),
             Self::Driver { kind, .. } => driver_hint(*kind).map(str::to_owned),
             Self::Model(error) => error.hint(),
