@@ -6,7 +6,7 @@ use types::timeline::{LaunchShapeId, NameId, RangeStyle, Timeline, WorkKind};
 use types::{Nanos, Stage};
 
 use crate::attribution::{Attribution, Inference};
-use crate::kernel;
+use crate::kernel::{self, Family};
 
 /// Launches of one kernel with one grid and block in one stage on one device.
 #[derive(Clone, Debug, PartialEq)]
@@ -76,7 +76,8 @@ struct Sum {
 }
 
 /// The `most` kernels that take most time in each of `stages`, those `leave_out` says yes to left out. A run without
-/// stages is looked at as a whole.
+/// stages is looked at as a whole. Kernels that wait for those of another device are left out too: replayed alone they
+/// would wait for ever.
 pub fn choose(
     timeline: &Timeline,
     attribution: &Attribution,
@@ -97,7 +98,11 @@ pub fn choose(
         rows.sort_by(|(left, a), (right, b)| {
             b.total.cmp(&a.total).then_with(|| timeline.name(left.0).cmp(timeline.name(right.0))).then(left.cmp(right))
         });
-        let rows = rows.into_iter().filter(|((name, ..), _)| !leave_out(timeline.name(*name)));
+        let alone = |name: &str| kernel::family(name) != Family::Communication;
+        let rows = rows.into_iter().filter(|((name, ..), _)| {
+            let name = timeline.name(*name);
+            alone(name) && !leave_out(name)
+        });
         let kernels: Vec<Candidate> = rows
             .take(most)
             .map(|((name, shape, device), sum)| {
