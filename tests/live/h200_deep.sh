@@ -12,7 +12,7 @@
 set -u
 
 if [ $# -lt 3 ]; then
-    sed -n '2,10s/^# //p' "$0" >&2
+    sed -n '2,11s/^# //p' "$0" >&2
     exit 2
 fi
 out=$1

@@ -37,7 +37,7 @@ impl CounterPass {
 }
 
 /// Where the counters of a stage are kept, without an ending.
-pub(super) fn counter_file(stage: Option<Stage>) -> String {
+fn counter_file(stage: Option<Stage>) -> String {
     format!("ncu/{}", stage.map_or("run", Stage::name))
 }
 
