@@ -359,6 +359,27 @@ echo '{"prefill_ms": 88.74052299999846, "decode_ms": 157.31555000000697, "per_to
 "#;
 
 #[test]
+fn what_a_tool_costs_is_told_from_the_fastest_rounds() {
+    let machine = Machine::new();
+    let program = r#"
+round() { echo "{\"prefill_ms\": $1, \"decode_ms\": $2}"; }
+if [ -z "$LLM_PERF_INJECT_FOLDER" ]; then round 90 40; round 50 70; round 60 50; exit; fi
+round 60 80; round 70 60; round 200 300
+gzip -dc "$FAKE_CAPTURES/process.wire.gz" >"$LLM_PERF_INJECT_FOLDER/process-1370.wire"
+"#;
+    let mut command = machine.command(&["--out", "run", "--collector", "inject", "--", "sh", "-c", program]);
+    command.env("FAKE_CAPTURES", tests().join("fixtures/deep/dsocr"));
+    let output = Output::of(command);
+    assert_eq!(output.code, 0, "{}{}", output.stdout, output.stderr);
+    let overhead = machine.json("metrics.json")["overhead"].clone();
+    assert_eq!(
+        (overhead["baseline_ns"].as_i64(), overhead["profiled_ns"].as_i64()),
+        (Some(90_000_000), Some(120_000_000))
+    );
+    assert!((overhead["share"].as_f64().unwrap() - 1.0 / 3.0).abs() < 1e-9, "{overhead}");
+}
+
+#[test]
 fn deepseek_ocr_on_an_h200_is_told_from_the_timeline_to_the_bottlenecks() {
     let machine = Machine::new();
     let settings =

@@ -23,7 +23,7 @@ pub struct PassRecord {
     pub tool: Option<String>,
     /// From start to end of the process, the tool's own work included.
     pub wall_ns: Nanos,
-    /// Median wall time of the instances of each stage in this pass, where the program says.
+    /// Wall time of the fastest instance of each stage in this pass, where the program says.
     #[serde(default)]
     pub stage_wall_ns: BTreeMap<Stage, Nanos>,
     /// How much longer than the plain program, as a share of it; absent for the plain program itself.
