@@ -124,3 +124,22 @@ fn trace_events_hold_the_kernels_and_what_launched_them() {
     };
     assert_eq!((phase("s"), phase("f")), (timeline.calls.len(), timeline.work.len()));
 }
+
+#[test]
+fn kernels_of_a_graph_say_what_they_were_captured_in() {
+    let timeline = collected("graph.wire");
+    let document: serde_json::Value = serde_json::from_str(&perfetto_json(&timeline)).unwrap();
+    let mut layers: BTreeMap<String, u64> = BTreeMap::new();
+    for event in document["traceEvents"].as_array().unwrap() {
+        if let Some(ranges) = event["args"]["captured in"].as_str() {
+            assert!(event["args"]["graph node id"].is_u64(), "{event}");
+            *layers.entry(ranges.to_owned()).or_default() += 1;
+        }
+    }
+    let nodes = timeline.graph_nodes.len();
+    assert!(nodes > 0 && !layers.is_empty(), "{nodes} {layers:?}");
+    // Every layer is captured once and launched at every step, with as many kernels as any other.
+    let counts: std::collections::BTreeSet<u64> = layers.values().copied().collect();
+    assert_eq!(counts.len(), 1, "{layers:?}");
+    assert!(layers.keys().all(|ranges| ranges.starts_with("layer_")), "{layers:?}");
+}

@@ -1,10 +1,12 @@
 //! A timeline as Chrome's trace events, which <https://ui.perfetto.dev> and `chrome://tracing` open. Categories and arguments
 //! are those of the torch profiler, so that tools for its traces find their way.
 
+use std::collections::HashMap;
 use std::fmt::Write;
+use std::num::NonZeroU64;
 
 use types::Nanos;
-use types::timeline::{DeviceWork, Timeline, WorkKind};
+use types::timeline::{CapturedRangeId, DeviceWork, Timeline, WorkKind};
 
 /// Devices are shown as processes with numbers no process has.
 const DEVICES: u64 = 1 << 32;
@@ -44,14 +46,33 @@ pub fn perfetto_json(timeline: &Timeline) -> String {
             events.flow('s', number.0.get(), process, thread, call.start);
         }
     }
+    let captured = captured(timeline);
     for work in &timeline.work {
-        device_work(&mut events, timeline, work);
+        device_work(&mut events, timeline, &captured, work);
     }
     events.out.push_str("]}\n");
     events.out
 }
 
-fn device_work(events: &mut Events, timeline: &Timeline, work: &DeviceWork) {
+/// Ranges that nodes of graphs were captured in, outermost first, by process and node.
+type Captured = HashMap<(Option<u32>, NonZeroU64), String>;
+
+fn captured(timeline: &Timeline) -> Captured {
+    let path = |innermost: CapturedRangeId| {
+        let mut names = Vec::new();
+        let mut next = Some(innermost);
+        while let Some(range) = next.and_then(|id| timeline.captured_ranges.get(id.0 as usize)) {
+            names.push(timeline.name(range.name));
+            // A range stands behind the one it lies in, so that this ends.
+            next = range.parent.filter(|parent| next.is_some_and(|id| *parent < id));
+        }
+        names.reverse();
+        names.join(" / ")
+    };
+    timeline.graph_nodes.iter().map(|node| ((node.process, node.node), path(node.range))).collect()
+}
+
+fn device_work(events: &mut Events, timeline: &Timeline, captured: &Captured, work: &DeviceWork) {
     let queue = &timeline.queues[work.queue.0 as usize];
     let category = match work.kind {
         WorkKind::Kernel => "kernel",
@@ -73,6 +94,9 @@ fn device_work(events: &mut Events, timeline: &Timeline, work: &DeviceWork) {
     }
     if let Some(node) = work.graph_node {
         let _ = write!(arguments, ",\"graph node id\":{node}");
+        if let Some(ranges) = captured.get(&(queue.process, node)) {
+            let _ = write!(arguments, ",\"captured in\":{}", quoted(ranges));
+        }
     }
     if let Some(shape) = work.launch.map(|shape| timeline.launch_shapes.get(shape)) {
         let ([gx, gy, gz], [bx, by, bz]) = (shape.grid, shape.block);
