@@ -64,8 +64,7 @@ pub(crate) fn switch_on() {
     // Letting go takes some milliseconds; whoever waits longer does without.
     const ATTEMPTS: u32 = 100;
     for _ in 0..ATTEMPTS {
-        let too_early = settings.driver_tells && !DRIVER.load(Ordering::Acquire);
-        if too_early || HOPELESS.load(Ordering::Acquire) {
+        if !driver_is_there(settings) || HOPELESS.load(Ordering::Acquire) {
             return;
         }
         let state = STATE.load(Ordering::Acquire);
@@ -83,6 +82,11 @@ pub(crate) fn switch_on() {
             _ => {}
         }
     }
+}
+
+/// Whether the driver has started, as far as can be known: where it does not tell, whether it is in this process at all.
+fn driver_is_there(settings: &Settings) -> bool {
+    DRIVER.load(Ordering::Acquire) || (!settings.driver_tells && !system::loaded(c"libcuda.so.1").is_null())
 }
 
 /// After a window: stops recording, and when everything was fetched prepares to let go. Called by the writer thread, each time

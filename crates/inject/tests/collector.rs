@@ -16,6 +16,7 @@ use wire::{Counter, Name, Piece, Record};
 struct Made {
     library: PathBuf,
     cupti: PathBuf,
+    driver: PathBuf,
     application: PathBuf,
 }
 
@@ -39,13 +40,18 @@ fn made() -> &'static Made {
             let source = here.join("tests/double").join(name);
             let mut command = Command::new(&compiler);
             command.arg(source).args(["--edition", "2024", "--crate-type", kind, "-o"]).arg(out.join(file));
+            if kind == "cdylib" {
+                // A library is known to the loader by this name.
+                command.arg(format!("-Clink-arg=-Wl,-soname,{file}"));
+            }
             let done = command.output().unwrap();
             assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
             out.join(file)
         };
         let cupti = double("cupti.rs", "cdylib", "libdouble_cupti.so");
+        let driver = double("driver.rs", "cdylib", "libcuda.so.1");
         let application = double("application.rs", "bin", "application");
-        Made { library, cupti, application }
+        Made { library, cupti, driver, application }
     })
 }
 
@@ -72,6 +78,7 @@ impl Trial {
         command.args(words.split_whitespace());
         command.env("CUDA_INJECTION64_PATH", &made.library).env("NVTX_INJECTION64_PATH", &made.library);
         command.env("LLM_PERF_INJECT_CUPTI", &made.cupti).env("LLM_PERF_INJECT_FOLDER", self.folder.path());
+        command.env("DOUBLE_DRIVER", &made.driver);
         command.envs(self.variables.iter().map(|(name, value)| (name, value)));
         command
     }
@@ -381,10 +388,20 @@ fn a_window_that_opens_before_the_driver_starts_is_recorded_from_there() {
 fn a_window_needs_ranges_alone() {
     let mut trial = Trial::with("LLM_PERF_INJECT_WINDOW", "prefill");
     trial.variables.push(("CUDA_INJECTION64_PATH", String::new()));
-    let trial = trial.ran("launch:x push:prefill launch:a*2 pop launch:x");
+    let trial = trial.ran("driver launch:x push:prefill launch:a*2 pop launch:x");
     let told = trial.file();
     assert_eq!((told.windows, told.calls), (vec![true, false], counts([("cudaLaunchKernel_v7000", 2)])));
     assert_eq!(told.problems, Vec::new());
+}
+
+#[test]
+fn a_process_without_a_driver_gets_none_by_a_window() {
+    let mut trial = Trial::with("LLM_PERF_INJECT_WINDOW", "prefill");
+    trial.variables.push(("CUDA_INJECTION64_PATH", String::new()));
+    let wanted = printed(&trial.command("push:prefill wanted pop").output().unwrap());
+    assert_eq!(wanted, [0], "CUPTI is not attached");
+    let told = trial.file();
+    assert_eq!((told.windows, told.problems), (vec![true, false], Vec::new()));
 }
 
 #[test]

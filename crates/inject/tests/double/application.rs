@@ -132,6 +132,7 @@ impl Application {
                     unsafe { transmute::<*mut c_void, extern "C" fn() -> c_int>(start)() };
                 }
             }
+            "driver" => _ = library("DOUBLE_DRIVER"),
             "push" => {
                 let push = slot(&CORE, 9);
                 if !push.is_null() {
