@@ -352,6 +352,27 @@ fn an_interpreter_is_started_by_the_tool_that_counts_without_us_in_between() {
     assert!(prepared.contains("dataset.sampling.repeats=1 dataset.sampling.warmup_rounds=0"), "{prepared}");
 }
 
+#[test]
+fn an_interpreter_that_cannot_be_made_ready_costs_the_counters_alone() {
+    let machine = Machine::new();
+    // It has torch until there is a timeline.
+    let python = machine.path("tools/python-for-a-while");
+    let script = format!(
+        "#!/bin/sh\n[ ! -e run/nsys/timeline.sqlite ] || exit 1\nexec {}/fake/python3 \"$@\"\n",
+        tests().display()
+    );
+    std::fs::write(&python, script).unwrap();
+    std::fs::set_permissions(&python, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    let model = ["--engine", "torch", "--model", "decoder-tiny", "--weights", "synthetic", "infer.seq_len=16"];
+    let mut command = machine.command(&[&["--out", "run"], &model[..]].concat());
+    command.env("LLM_PERF_PYTHON", &python).env("FAKE_TORCH", "2.11.0");
+    command.env("FAKE_SESSION", tests().join("fixtures/torch/session.jsonl"));
+    let output = Output::of(command);
+    assert_eq!(output.code, 3, "{}{}", output.stdout, output.stderr);
+    assert!(output.stderr.contains("the interpreter was not made ready for the counters"), "{}", output.stderr);
+    assert!(!machine.text("kernels.md").is_empty() && machine.json("manifest.json")["status"] == "partial");
+}
+
 /// What the published DeepSeek-OCR printed on the device, and the collector's file where one is asked for.
 const DEEPSEEK_OCR: &str = r#"
 echo '{"prefill_ms": 88.74052299999846, "decode_ms": 157.31555000000697, "per_token_ms": 21.429937000007726}'

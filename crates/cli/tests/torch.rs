@@ -353,3 +353,28 @@ fn the_bare_workload_leaves_nothing_behind() {
     assert!(times["samples"].as_array().unwrap().len() >= 4);
     assert_eq!(std::fs::read_dir(scratch.path("")).unwrap().count(), 0);
 }
+
+#[test]
+fn what_is_prepared_is_written_to_an_empty_folder_alone() {
+    let scratch = Scratch::new();
+    let prepare = |more: &[&str]| {
+        let fixed =
+            ["workload", "--model", "decoder-tiny", "--weights", "synthetic", "infer.seq_len=16", "--prepare", "ready"];
+        let mut command = scratch.command(&[&fixed, more].concat());
+        command.env("LLM_PERF_PYTHON", tests().join("fake/python3")).env("FAKE_TORCH", "2.11.0");
+        Output::of(command)
+    };
+    let first = prepare(&["--engine", "torch"]);
+    assert_eq!(first.code, 0, "{}", first.stderr);
+    let files = ["driver.py", "request.json"].map(|name| scratch.path("ready").join(name));
+    let [driver, request] = files.each_ref().map(|file| file.display().to_string());
+    assert!(first.stdout.trim_end().ends_with(&format!("fake/python3 {driver} {request}")), "{}", first.stdout);
+    let asked: serde_json::Value = serde_json::from_slice(&std::fs::read(&files[1]).unwrap()).unwrap();
+    assert_eq!(asked["nvtx"], true);
+    let again = prepare(&["--engine", "torch"]);
+    assert_eq!(again.code, 2, "{}", again.stderr);
+    assert!(again.stderr.contains("ready is not empty"), "{}", again.stderr);
+    let native = prepare(&[]);
+    assert_eq!(native.code, 2, "{}", native.stderr);
+    assert!(native.stderr.contains("`--prepare` is for `--engine torch`"), "{}", native.stderr);
+}

@@ -43,8 +43,8 @@ pub struct Prepared {
 }
 
 /// Writes all that PyTorch needs to run the model into `folder`, and gives back what to start. For profilers that do not
-/// treat a process they have started as they treat its children: on an H200 a launch that Nsight Compute passed over took
-/// 0.1 ms in the former and 0.1 s in the latter.
+/// treat a process they have started as they treat its children: Nsight Compute seems to pass over launches a thousand
+/// times slower in the latter (`docs/benchmarks.md`).
 pub fn prepare(model: &TorchModel, request: &TorchRequest, folder: &Path) -> Result<Prepared, ProfileError> {
     let folder = std::path::absolute(folder).unwrap_or_else(|_| folder.to_owned());
     let command = crate::torch::prepare(model, request, &folder)?.command;

@@ -26,8 +26,8 @@ pub(crate) struct Arguments {
     overrides: Vec<String>,
     #[command(flatten)]
     target: TargetArguments,
-    /// Write what PyTorch is given into this folder and print the command that runs it, for tools that are to start the
-    /// interpreter themselves (torch only)
+    /// Write what PyTorch is given into this folder, absent or empty, and print the command that runs it, for tools that
+    /// are to start the interpreter themselves (torch only)
     #[arg(long, value_name = "DIR")]
     prepare: Option<PathBuf>,
     /// Print the time of every stage of every run as JSON, or the command of `--prepare`
@@ -96,6 +96,10 @@ fn prepare(
         return Err(CliError::usage("`--prepare` is for `--engine torch`: the native engine is this program itself")
             .hint("start `llm-perf workload` as it is"));
     };
+    if std::fs::read_dir(folder).is_ok_and(|mut entries| entries.next().is_some()) {
+        return Err(CliError::usage(format!("{} is not empty", folder.display()))
+            .hint("--prepare writes several files; name a folder that is absent or empty"));
+    }
     let torch = torch_settings(&arguments.target, config, &arguments.overrides)?;
     let prepared = workload::prepare(model, &TorchRequest { profile: request, torch }, folder);
     let prepared = prepared.map_err(|error| profile_error(&error))?;

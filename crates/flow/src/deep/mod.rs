@@ -217,7 +217,14 @@ fn count(
             progress(&format!("counting {kernels} kernel{} of {stage}", if kernels == 1 { "" } else { "s" }));
             let program = match &mut program {
                 Some(ready) => ready,
-                none => none.insert(counters::replayed(folder, request)?),
+                none => match counters::replayed(folder, request) {
+                    Ok(ready) => none.insert(ready),
+                    Err(error @ DeepError::Prepare { .. }) => {
+                        all.missing.push(format!("hardware counters: {error}"));
+                        return Ok(());
+                    }
+                    Err(error) => return Err(error),
+                },
             };
             counters::count(folder, request, program, tool, chip.as_ref(), choice, progress)?
         };

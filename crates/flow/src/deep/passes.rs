@@ -238,8 +238,8 @@ pub(super) fn nanos(finished: &Finished) -> Nanos {
 }
 
 /// Times of stages as the program prints them: our own workload as samples, any other program as lines of JSON with
-/// `prefill_ms` and the like, one line for each round. The fastest of each: whatever else
-/// the machine does only adds to it, and what is wanted is what a tool costs.
+/// `prefill_ms` and the like, one line for each round. The fastest of each: whatever else the machine does only adds to
+/// it, and what is wanted is what a tool costs.
 fn stage_times(folder: &RunFolder, finished: &Finished) -> BTreeMap<Stage, Nanos> {
     #[derive(Deserialize)]
     struct Times {

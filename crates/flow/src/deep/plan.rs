@@ -82,8 +82,7 @@ pub(super) fn words(request: &DeepRequest) -> Vec<OsString> {
     telling(request, request.target.argv().to_vec())
 }
 
-/// The same with as little work as shows every kernel, for a tool that makes each launch take a millisecond. PyTorch is
-/// started without us around it; what comes back then makes it ready, and prints what to start.
+/// The same with as little work as shows every kernel, for a tool that makes each launch take long.
 pub(super) fn words_once(request: &DeepRequest) -> Vec<OsString> {
     telling(request, request.target.argv_once())
 }
