@@ -4,6 +4,7 @@ mod attribution_builder;
 
 use attribution_builder::{call, empty, kernel, launched, operator, range};
 use llm_perf_analysis::attribution::{Attribution, Inference, RangeIndex, Settings, attribute};
+use llm_perf_analysis::time::Span;
 use proptest::prelude::*;
 use types::timeline::{OperatorCallId, RangeStyle, Timeline};
 use types::{Nanos, Stage};
@@ -67,6 +68,74 @@ fn work_in_two_ranges_that_cross_counts_for_both() {
     assert_eq!(counter(&attribution, "ranges_crossing"), Some(1));
     // One of three kernels of the same length was launched in both.
     assert_eq!(share(&attribution, "ranges_crossing"), Some(1.0 / 3.0));
+}
+
+#[test]
+fn stages_of_a_warm_up_are_none_where_a_range_says_so() {
+    let mut timeline = empty();
+    range(&mut timeline, 0, None, "load", 0, Some(40));
+    launched(&mut timeline, 0, "weights", 20, 7);
+    range(&mut timeline, 0, Some("LLM"), "warmup", 50, Some(200));
+    for begin in [60, 210, 360] {
+        range(&mut timeline, 0, None, "prefill", begin, Some(begin + 50));
+        launched(&mut timeline, 0, "kernel", begin + 20, 3);
+        range(&mut timeline, 0, None, "decode", begin + 60, Some(begin + 130));
+        range(&mut timeline, 0, None, "decode_step", begin + 65, Some(begin + 120));
+        launched(&mut timeline, 0, "kernel", begin + 90, 2);
+    }
+    // An engine that loads something while it works does so in the stage.
+    range(&mut timeline, 0, None, "load", 370, Some(400));
+    // Between the inferences, in no stage and not aside.
+    launched(&mut timeline, 0, "stray", 355, 1);
+    let attribution = attributed(&timeline);
+    let (prefill, decode) = ((Stage::Prefill, None, 1), (Stage::Decode, None, 1));
+    assert_eq!(stages(&attribution), [prefill, decode, prefill, decode]);
+    assert_eq!(attribution.steps.len(), 2);
+    assert_eq!(attribution.aside, [true, true, true, false, false, false, false, false]);
+    let coverage = &attribution.coverage;
+    assert_eq!((coverage.aside.count, coverage.aside.time), (3, Nanos::new(12)));
+    assert_eq!((coverage.all.count, coverage.stage().count), (5, 4));
+    assert_eq!(counter(&attribution, "work_without_stage"), Some(1));
+    let whole = Span::new(Nanos::ZERO, Nanos::new(500));
+    assert_eq!(attribution.asides.time_within(&timeline, whole), Nanos::new(40 + 150));
+}
+
+#[test]
+fn a_trace_of_nothing_but_a_warm_up_is_about_the_warm_up() {
+    let mut timeline = empty();
+    range(&mut timeline, 0, None, "warmup", 0, Some(200));
+    range(&mut timeline, 0, None, "prefill", 10, Some(100));
+    launched(&mut timeline, 0, "kernel", 50, 1);
+    let attribution = attributed(&timeline);
+    assert_eq!(stages(&attribution), [(Stage::Prefill, None, 1)]);
+    assert!(attribution.asides.is_empty());
+    assert_eq!(attribution.coverage.aside.count, 0);
+}
+
+#[test]
+fn a_warm_up_of_other_domains_or_of_another_thread_says_nothing() {
+    let mut timeline = empty();
+    range(&mut timeline, 0, Some("NCCL"), "warmup", 0, Some(100));
+    range(&mut timeline, 1, None, "warmup", 0, Some(100));
+    range(&mut timeline, 0, None, "prefill", 10, Some(100));
+    launched(&mut timeline, 0, "kernel", 50, 1);
+    let attribution = attributed(&timeline);
+    assert_eq!(stages(&attribution), [(Stage::Prefill, None, 1)]);
+    assert_eq!(attribution.coverage.aside.count, 0);
+}
+
+#[test]
+fn a_warm_up_started_by_handle_holds_for_every_thread_of_its_process() {
+    let mut timeline = empty();
+    range(&mut timeline, 1, None, "warmup", 0, Some(100));
+    timeline.ranges[0].style = RangeStyle::StartEnd;
+    for begin in [10, 110] {
+        range(&mut timeline, 0, None, "prefill", begin, Some(begin + 80));
+        launched(&mut timeline, 0, "kernel", begin + 40, 1);
+    }
+    let attribution = attributed(&timeline);
+    assert_eq!(stages(&attribution), [(Stage::Prefill, None, 1)]);
+    assert_eq!(attribution.aside, [true, false]);
 }
 
 #[test]

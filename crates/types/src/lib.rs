@@ -98,7 +98,7 @@ pub use stage::Stage;
 pub use statistics::{Statistics, Variance};
 pub use sweep::{Sweep, SweepAxis, SweepDevice, SweepFigures, SweepPoint};
 pub use trace::{
-    CopySummary, CounterSummary, QueueFacts, StageBasis, StepFacts, TraceFacts, TraceSource, TracedPass,
+    CopySummary, CounterSummary, QueueFacts, SetAside, StageBasis, StepFacts, TraceFacts, TraceSource, TracedPass,
     TracedWorkload, WorkCoverage,
 };
 pub use unit::{Bytes, BytesPerSecond, Flops, FlopsPerByte, FlopsPerSecond, Nanos, Seconds};

@@ -40,7 +40,7 @@ pub struct StageBasis {
 /// How much of the device's time could be placed. Shares are of `device_ns`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct WorkCoverage {
-    /// Time of all kernels, copies and fills, overlap counted twice.
+    /// Time of all kernels, copies and fills, overlap counted twice; without what was set aside.
     pub device_ns: Nanos,
     /// In a stage that ranges mark.
     #[schemars(range(min = 0.0, max = 1.0))]
@@ -54,6 +54,17 @@ pub struct WorkCoverage {
     /// Inside a framework operator.
     #[schemars(range(min = 0.0, max = 1.0))]
     pub operator_share: Option<f64>,
+}
+
+/// What ranges around loading and warming up hold: it is in no other figure of the run but those of regions.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct SetAside {
+    /// Time on the host.
+    pub wall_ns: Nanos,
+    /// Kernels, copies and fills launched.
+    pub launches: u64,
+    /// Their time on the device.
+    pub device_ns: Nanos,
 }
 
 /// The workload a trace shows, and what of it rests on recorded shapes.
@@ -160,6 +171,9 @@ pub struct TraceFacts {
     pub stages: Option<StageBasis>,
     /// How much of the device's time was placed; absent where the files have no timeline.
     pub coverage: Option<WorkCoverage>,
+    /// Loading and warming up; absent where no range says so.
+    #[serde(default)]
+    pub set_aside: Option<SetAside>,
     /// The workload; absent where nobody asked for utilisation.
     pub workload: Option<TracedWorkload>,
     /// Host time of decode steps, in milliseconds; absent where the trace does not mark them.

@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use types::timeline::{CapturedRange, CapturedRangeId, DeviceWork, Timeline, WorkKind};
 use types::{Nanos, QualityCounter, Severity};
 
-use super::Amount;
+use super::{Amount, Attribution};
 
 /// Per work: the innermost range that its node was captured in. Work without a launch in the trace has none, because there
 /// is nothing that it could lie inside of.
@@ -39,16 +39,12 @@ pub(crate) fn launches_graph(name: &str) -> bool {
 }
 
 /// Launches of graphs whose work nothing tells apart.
-pub(super) fn undivided(
-    timeline: &Timeline,
-    call_of_work: &[Option<u32>],
-    captured: &[Option<CapturedRangeId>],
-    share: impl Fn(Amount) -> Option<f64>,
-) -> Option<QualityCounter> {
+pub(super) fn undivided(timeline: &Timeline, attribution: &Attribution) -> Option<QualityCounter> {
     let is_graph: Vec<bool> = timeline.names.iter().map(|(_, name)| launches_graph(name)).collect();
     // Per launch: time of its work, and whether any of it has a captured range.
     let mut launches: HashMap<u32, (Nanos, bool)> = HashMap::new();
-    for ((work, call), range) in timeline.work.iter().zip(call_of_work).zip(captured) {
+    let rows = timeline.work.iter().zip(&attribution.launch).zip(&attribution.captured).enumerate();
+    for (_, ((work, call), range)) in rows.filter(|(place, _)| !attribution.is_aside(*place)) {
         let Some(call) = call.filter(|call| is_graph[timeline.calls[*call as usize].name.index()]) else { continue };
         if work.kind != WorkKind::Graph {
             let (time, is_divided) = launches.entry(call).or_default();
@@ -62,7 +58,7 @@ pub(super) fn undivided(
     (amount.count > 0).then(|| QualityCounter {
         counter: "graph_launches_undivided".to_owned(),
         value: amount.count,
-        share: share(amount),
+        share: attribution.coverage.share(amount),
         severity: Severity::Info,
         remedy: "no ranges were open inside the capture of these CUDA graphs, or it was not recorded; put NVTX ranges around \
                  layers in the code that is captured, and record from before the capture on"

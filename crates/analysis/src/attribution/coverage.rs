@@ -27,11 +27,13 @@ impl Amount {
     }
 }
 
-/// How much device work has a place. Shares are of the time of all work.
+/// How much device work has a place. Shares are of the time of all work but that launched aside.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Coverage {
-    /// All work.
+    /// All work but that launched aside.
     pub all: Amount,
+    /// Launched while loading or warming up.
+    pub aside: Amount,
     /// With its launch in the trace.
     pub launch: Amount,
     /// With an operator.
@@ -50,13 +52,17 @@ impl Coverage {
             let instance = attribution.instance[place]?;
             Some(attribution.stages[instance as usize].origin)
         };
+        let meant = |is_meant: &dyn Fn(usize) -> bool| {
+            Amount::of(timeline, |place| !attribution.is_aside(place) && is_meant(place))
+        };
         Self {
-            all: Amount::of(timeline, |_| true),
-            launch: Amount::of(timeline, |place| attribution.launch[place].is_some()),
-            operator: Amount::of(timeline, |place| attribution.operator[place].is_some()),
-            range: Amount::of(timeline, |place| attribution.range[place].is_some()),
-            stage_from_ranges: Amount::of(timeline, |place| origin(place) == Some(StageOrigin::Ranges)),
-            stage_inferred: Amount::of(timeline, |place| origin(place) == Some(StageOrigin::Inferred)),
+            all: meant(&|_| true),
+            aside: Amount::of(timeline, |place| attribution.is_aside(place)),
+            launch: meant(&|place| attribution.launch[place].is_some()),
+            operator: meant(&|place| attribution.operator[place].is_some()),
+            range: meant(&|place| attribution.range[place].is_some()),
+            stage_from_ranges: meant(&|place| origin(place) == Some(StageOrigin::Ranges)),
+            stage_inferred: meant(&|place| origin(place) == Some(StageOrigin::Inferred)),
         }
     }
 
@@ -134,8 +140,7 @@ pub(super) fn quality(
     let remedy = "ranges of one thread overlap without nesting; work in both counts for both, and is shown under the \
                   one opened last";
     add("ranges_crossing", crossing, coverage.share(contested), Severity::Info, remedy);
-    let share = |part| coverage.share(part);
-    counters.extend(captured::undivided(timeline, &attribution.launch, &attribution.captured, share));
+    counters.extend(captured::undivided(timeline, attribution));
     counters
 }
 

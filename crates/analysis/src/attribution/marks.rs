@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use types::timeline::{RangeStyle, ThreadId, Timeline};
 use types::{Nanos, Stage};
 
+use super::aside::Asides;
 use super::launch::{Launches, NONE};
 use super::nesting::Open;
 use super::stage::{Inference, StageInstance, StageOrigin, Stages, StepInstance};
@@ -28,6 +29,15 @@ pub(super) fn stages(timeline: &Timeline, launches: &Launches, last: Nanos) -> O
     if marks.is_empty() {
         return None;
     }
+    let named = marks.iter().filter(|mark| mark.stage.is_some());
+    let mut asides = Asides::find(timeline, named.map(|mark| (mark.style, mark.thread, mark.span)), last);
+    let aside = |mark: &Mark| asides.hold(timeline, mark.thread, mark.span.start);
+    if marks.iter().all(aside) {
+        // A trace of nothing but a warm-up is about the warm-up.
+        asides = Asides::default();
+    } else if !asides.is_empty() {
+        marks.retain(|mark| !aside(mark));
+    }
     let mut lanes = Lanes::new(timeline, launches, &marks);
     let strays = strays(&marks, &lanes.sweep(&marks, launches));
     if strays.contains(&true) {
@@ -42,7 +52,7 @@ pub(super) fn stages(timeline: &Timeline, launches: &Launches, last: Nanos) -> O
         lanes = Lanes::new(timeline, launches, &marks);
     }
     let sweep = lanes.sweep(&marks, launches);
-    Some(build(launches, &marks, &sweep))
+    Some(Stages { asides, ..build(launches, &marks, &sweep) })
 }
 
 fn order(mark: &Mark) -> (Nanos, Reverse<Nanos>, bool) {
@@ -232,5 +242,6 @@ fn build(launches: &Launches, marks: &[Mark], sweep: &Sweep) -> Stages {
         stages,
         steps,
         inference: Inference::NotNeeded,
+        asides: Asides::default(),
     }
 }

@@ -9,6 +9,7 @@
 //! Stages come from ranges where there are any, and are inferred otherwise (and say so). Sums over the result are left
 //! to those who need them.
 
+mod aside;
 pub(crate) mod captured;
 mod coverage;
 mod infer;
@@ -21,6 +22,7 @@ mod stage;
 use types::timeline::{CapturedRangeId, OperatorKind, Timeline};
 use types::{QualityCounter, Stage};
 
+pub use aside::Asides;
 pub use coverage::{Amount, Coverage};
 pub use projection::{Projection, Projections, RangeSum};
 pub use stage::{Inference, StageInstance, StageOrigin, StepInstance};
@@ -71,6 +73,10 @@ pub struct Attribution {
     pub stages: Vec<StageInstance>,
     /// Every decode step, in order of their begin.
     pub steps: Vec<StepInstance>,
+    /// Loading and warming up, where ranges say so.
+    pub asides: Asides,
+    /// Per work: whether it was launched while loading or warming up, in no stage; empty where nothing was.
+    pub aside: Vec<bool>,
     /// How the stages were found, or why not.
     pub inference: Inference,
     /// Ranges projected onto the device.
@@ -96,8 +102,11 @@ pub fn attribute(timeline: &Timeline, settings: &Settings) -> Attribution {
     });
     let range = launches.per_work(&ranges.innermost).map(|range| range.map(RangeIndex)).collect();
     let captured = captured::ranges(timeline, &join.call);
+    let aside = aside_work(timeline, &stages.asides, &join.call, &stages.instance);
     let mut attribution = Attribution {
         captured,
+        asides: stages.asides,
+        aside,
         launch: join.call,
         operator: operators,
         python,
@@ -115,4 +124,27 @@ pub fn attribute(timeline: &Timeline, settings: &Settings) -> Attribution {
     attribution.coverage = Coverage::of(timeline, &attribution);
     attribution.quality = coverage::quality(timeline, &attribution, join.ambiguous, contested);
     attribution
+}
+
+fn aside_work(
+    timeline: &Timeline,
+    asides: &Asides,
+    call_of_work: &[Option<u32>],
+    instance_of_work: &[Option<u32>],
+) -> Vec<bool> {
+    if asides.is_empty() {
+        return Vec::new();
+    }
+    let aside = |(call, instance): (&Option<u32>, &Option<u32>)| {
+        let call = call.filter(|_| instance.is_none()).map(|call| &timeline.calls[call as usize]);
+        call.is_some_and(|call| asides.hold(timeline, call.thread, call.start))
+    };
+    call_of_work.iter().zip(instance_of_work).map(aside).collect()
+}
+
+impl Attribution {
+    /// Whether a piece of work was launched while loading or warming up.
+    pub fn is_aside(&self, work: usize) -> bool {
+        self.aside.get(work).copied().unwrap_or(false)
+    }
 }

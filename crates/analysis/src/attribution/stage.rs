@@ -3,6 +3,7 @@
 use types::timeline::{ThreadId, Timeline, WorkKind};
 use types::{Nanos, Stage};
 
+use super::aside::Asides;
 use super::launch::Launches;
 use super::{Settings, infer, marks};
 use crate::time::Span;
@@ -86,6 +87,7 @@ pub(super) struct Stages {
     /// Per work.
     pub(super) step: Vec<Option<u32>>,
     pub(super) inference: Inference,
+    pub(super) asides: Asides,
 }
 
 impl StepInstance {
@@ -104,6 +106,7 @@ impl Stages {
             instance: vec![None; timeline.work.len()],
             step: vec![None; timeline.work.len()],
             inference: Inference::Refused { reason },
+            asides: Asides::default(),
         }
     }
 

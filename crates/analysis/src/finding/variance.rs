@@ -99,6 +99,11 @@ fn drift(runs: &[&Sample]) -> Option<f64> {
 
 fn advice(cause: Cause, warmup_rounds: u32) -> String {
     match cause {
+        Cause::FirstSlow if warmup_rounds == 0 => {
+            "The first run still warms up caches and memory. Warm up before measuring; in a trace, a range named `warmup` sets \
+             such runs aside."
+                .to_owned()
+        }
         Cause::FirstSlow => format!(
             "The first run still warms up caches and memory. Raise the warm-up rounds (now {warmup_rounds}) and measure again."
         ),

@@ -123,6 +123,8 @@ const RULES: &[(&str, Family, Option<&str>)] = &[
     ("flash::", Family::Attention, Some("flash-attention")),
     ("fmha_", Family::Attention, Some("cutlass")),
     ("_sdpa_", Family::Attention, Some("cudnn")),
+    // Joins the parts that the keys were divided into; on an H200 it follows every decode step's attention.
+    ("cudnn::fusion::lean_reduction", Family::Attention, Some("cudnn")),
     ("WithPagedKVCacheKernel", Family::Attention, Some("flashinfer")),
     ("WithRaggedKVCacheKernel", Family::Attention, Some("flashinfer")),
     ("paged_attention", Family::Attention, Some("vllm")),
@@ -349,6 +351,10 @@ mod tests {
             ("void vllm::moe::topkGatingSoftmax<8, 64, 4, 16>(float const*)", Family::Experts),
             ("fused_moe_kernel", Family::Experts),
             ("kernel_unified_attention_2d", Family::Attention),
+            (
+                "void cudnn::fusion::lean_reduction_kernel<(bool)0, (bool)0, (bool)0>(void *, float *)",
+                Family::Attention,
+            ),
             (
                 "void cutlass::device_kernel<flash::FlashAttnFwdSm90<flash::CollectiveMainloopFwdSm90> >",
                 Family::Attention,

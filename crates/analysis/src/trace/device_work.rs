@@ -80,7 +80,7 @@ fn add(sums: &mut DeviceSums, placed: &PlacedTimeline<'_>) -> Vec<RowsOfName> {
     let mut rows: Vec<RowsOfName> = vec![Vec::new(); timeline.names.len()];
     let mut busy = Busy::new(timeline);
     let mut stages = [StageSum::default(); Stage::ALL.len()];
-    for index in by_start(timeline) {
+    for index in by_start(timeline).into_iter().filter(|index| !attribution.is_aside(*index)) {
         let work = &timeline.work[index];
         let ordinal = timeline.queues[work.queue.0 as usize].device;
         let is_kernel = matches!(work.kind, WorkKind::Kernel | WorkKind::Graph);

@@ -168,6 +168,7 @@ pub fn trace(records: &TraceRecords<'_>) -> Metrics {
     let mut facts = records.facts.clone();
     facts.stages = stages::basis(&records.timelines);
     facts.coverage = has_work.then(|| coverage(&records.timelines));
+    facts.set_aside = stages::set_aside(&records.timelines);
     facts.counters = counters::summaries(&records.counted);
     facts.step_ms = describe(&stages::step_times(&records.timelines));
     if let [only] = records.timelines.as_slice() {
@@ -303,7 +304,8 @@ fn step_facts(series: StepSeries) -> StepFacts {
 /// Queue depth of the only device, while it had work.
 fn queue_facts(placed: &PlacedTimeline<'_>) -> Option<QueueFacts> {
     let [device] = devices(placed.timeline)[..] else { return None };
-    let spans = placed.timeline.work.iter().map(|work| Span::new(work.start, work.end()));
+    let meant = placed.timeline.work.iter().enumerate().filter(|(place, _)| !placed.attribution.is_aside(*place));
+    let spans = meant.map(|(_, work)| Span::new(work.start, work.end()));
     let depth = queue_depth(placed.timeline, placed.attribution, device, spans.reduce(Span::hull)?)?;
     Some(QueueFacts { mean: depth.mean, max: depth.max, empty_share: depth.empty_share })
 }

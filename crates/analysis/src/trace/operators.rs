@@ -51,27 +51,29 @@ pub(super) fn summaries(timelines: &[PlacedTimeline<'_>]) -> Vec<OperatorSummary
 
 /// Rows of one timeline, by name.
 fn rows<'a>(placed: &PlacedTimeline<'a>) -> Vec<(&'a str, Row)> {
-    let timeline = placed.timeline;
+    let PlacedTimeline { timeline, attribution, .. } = *placed;
     let mut rows = vec![Row::default(); timeline.names.len()];
-    for operator in timeline.operators.iter().filter(|operator| operator.kind == OperatorKind::Framework) {
+    let is_meant = |operator: &HostOperator| {
+        operator.kind == OperatorKind::Framework && !attribution.asides.hold(timeline, operator.thread, operator.start)
+    };
+    for operator in timeline.operators.iter().filter(|operator| is_meant(operator)) {
         let row = &mut rows[operator.name.index()];
         row.calls += 1;
         row.total += operator.duration;
     }
-    own_time(timeline, &mut rows);
-    for (work, operator) in timeline.work.iter().zip(&placed.attribution.operator) {
-        if let Some(operator) = operator {
-            rows[timeline.operators[*operator as usize].name.index()].device += work.duration;
+    own_time(timeline, &mut rows, &is_meant);
+    for (place, (work, operator)) in timeline.work.iter().zip(&attribution.operator).enumerate() {
+        if let Some(operator) = operator.filter(|_| !attribution.is_aside(place)) {
+            rows[timeline.operators[operator as usize].name.index()].device += work.duration;
         }
     }
     timeline.names.iter().map(|(_, name)| name).zip(rows).filter(|(_, row)| row.calls > 0).collect()
 }
 
 /// Host time without callees, and memory taken, by walking the call tree of each thread.
-fn own_time(timeline: &Timeline, rows: &mut [Row]) {
+fn own_time(timeline: &Timeline, rows: &mut [Row], is_meant: &dyn Fn(&HostOperator) -> bool) {
     let mut order: Vec<u32> = Vec::with_capacity(timeline.operators.len());
-    let framework = |operator: &HostOperator| operator.kind == OperatorKind::Framework;
-    order.extend((0u32..).zip(&timeline.operators).filter(|(_, one)| framework(one)).map(|(index, _)| index));
+    order.extend((0u32..).zip(&timeline.operators).filter(|(_, one)| is_meant(one)).map(|(index, _)| index));
     // Among operators that begin together the longer one is the caller.
     let key = |index: &u32| {
         let one = &timeline.operators[*index as usize];

@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 
 use types::timeline::{DeviceQueue, ThreadId};
-use types::{DeviceId, Nanos, Sample, Stage, StageBasis};
+use types::{DeviceId, Nanos, Sample, SetAside, Stage, StageBasis};
 
 use super::PlacedTimeline;
-use crate::attribution::{Attribution, Inference, StageInstance, StageOrigin};
+use crate::attribution::{Amount, Attribution, Inference, StageInstance, StageOrigin};
 use crate::time::Span;
 
 /// One sample for each instance of a stage. Where the parts of vision are there and vision itself is not marked, each
@@ -80,9 +80,26 @@ fn wall_of_timeline(placed: &PlacedTimeline<'_>, stage: Stage) -> Option<Nanos> 
     walls.into_values().max()
 }
 
-/// From the first thing recorded to the last; with several ranks, the longest.
+/// From the first thing recorded to the last, without loading and warming up; with several ranks, the longest.
 pub(super) fn whole(timelines: &[PlacedTimeline<'_>]) -> Option<Nanos> {
-    timelines.iter().filter_map(|placed| extent(placed).map(Span::length)).max()
+    let of_timeline = |placed: &PlacedTimeline<'_>| {
+        let extent = extent(placed)?;
+        Some(extent.length() - placed.attribution.asides.time_within(placed.timeline, extent))
+    };
+    timelines.iter().filter_map(of_timeline).max()
+}
+
+/// What was set aside; absent where nothing was.
+pub(super) fn set_aside(timelines: &[PlacedTimeline<'_>]) -> Option<SetAside> {
+    let mut all = SetAside::default();
+    for placed in timelines.iter().filter(|placed| !placed.attribution.asides.is_empty()) {
+        let Amount { count, time } = placed.attribution.coverage.aside;
+        let wall = extent(placed).map(|extent| placed.attribution.asides.time_within(placed.timeline, extent));
+        all.wall_ns = all.wall_ns.max(wall.unwrap_or_default());
+        all.launches += count;
+        all.device_ns += time;
+    }
+    (all != SetAside::default()).then_some(all)
 }
 
 fn extent(placed: &PlacedTimeline<'_>) -> Option<Span> {

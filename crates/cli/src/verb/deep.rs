@@ -77,8 +77,9 @@ Examples:
 
 The program is started several times: by itself, with a collector of the timeline, and once for
 each stage under Nsight Compute. Stages are the NVTX ranges prefill and decode (or decode_all), in
-no domain or in LLM; without them they are inferred. Beside a command, --model says which model it
-runs.";
+no domain or in LLM; without them they are inferred. What ranges named load or warmup hold is set
+aside. A model runs on the first input of its set unless --inputs or dataset.* say otherwise.
+Beside a command, --model says which model it runs.";
 
 /// The values of `--mode`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -166,8 +167,12 @@ fn compose_request(arguments: &Arguments, context: &Context) -> Result<(DeepRequ
         overrides.push("pipeline.nsys.nsys_cli.trace=[cuda, nvtx]".to_owned());
     }
     overrides.extend(arguments.hardware.iter().map(|name| format!("hardware='{}'", name.replace('\'', "''"))));
-    overrides.extend(arguments.overrides.iter().cloned());
     let target = &arguments.target;
+    let mut about_model = arguments.overrides.clone();
+    if one_input(target, &arguments.overrides) {
+        about_model.push(ONE_INPUT.to_owned());
+    }
+    overrides.extend(about_model.iter().cloned());
     let (target, config, model) = if target.is_command() {
         let mut all: Vec<String> = target.model.iter().flat_map(|model| model_overrides(model)).collect();
         all.extend(overrides.iter().cloned());
@@ -182,7 +187,7 @@ fn compose_request(arguments: &Arguments, context: &Context) -> Result<(DeepRequ
             // What nothing here knows is profiled without modelled numbers.
             Subject::Torch(model) => model.known.ok(),
         };
-        (target.target(&about_target(&arguments.overrides), context)?, config, model)
+        (target.target(&about_target(&about_model), context)?, config, model)
     };
     let subject = ImportRequest {
         files: Vec::new(),
@@ -216,6 +221,15 @@ fn compose_request(arguments: &Arguments, context: &Context) -> Result<(DeepRequ
         arguments: std::env::args().skip(1).collect(),
     };
     Ok((request, config))
+}
+
+/// One input, so that a timeline is of one workload.
+const ONE_INPUT: &str = "dataset.sampling.samples_per_epoch=1";
+
+/// Whether a model gets one input of its set: unless the user says something of inputs.
+fn one_input(target: &TargetArguments, overrides: &[String]) -> bool {
+    let of_inputs = |text: &String| text.trim_start_matches(['+', '~']).starts_with("dataset");
+    !target.is_command() && target.inputs.is_none() && !overrides.iter().any(of_inputs)
 }
 
 /// Overrides that say something of the model and how it runs, which the program itself must be told.

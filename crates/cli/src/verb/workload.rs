@@ -6,8 +6,6 @@ use std::sync::atomic::Ordering;
 use flow::profile::{ProfileRequest, Progress};
 use flow::torch::TorchRequest;
 use flow::workload;
-use serde::Serialize;
-use types::Sample;
 
 use super::profile::composition::{Composition, Subject, compose, torch_settings};
 use super::profile::{Display, profile_error, stop_on_interrupt};
@@ -30,7 +28,7 @@ pub(crate) struct Arguments {
     /// are to start the interpreter themselves (torch only)
     #[arg(long, value_name = "DIR")]
     prepare: Option<PathBuf>,
-    /// Print the time of every stage of every run as JSON, or the command of `--prepare`
+    /// Print the time of every stage of every run and what the inputs were as JSON, or the command of `--prepare`
     #[arg(long)]
     json: bool,
 }
@@ -46,12 +44,6 @@ Examples:
 Nothing is written but what --prepare asks for. Ranges are in the domain LLM: prefill with sam,
 clip and projector in it, and decode_all with decode_step in it.";
 
-/// What `--json` prints.
-#[derive(Debug, Serialize)]
-struct Times<'a> {
-    samples: &'a [Sample],
-}
-
 pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<Exit, CliError> {
     let target = &arguments.target;
     if target.is_command() {
@@ -66,7 +58,7 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<Exit, CliE
     let display = Display::new(context);
     let mut show = |progress: Progress<'_>| display.show(&progress);
     let stop = || stopped.load(Ordering::Relaxed);
-    let samples = match subject {
+    let ran = match subject {
         Subject::Native(model) => workload::native(*model, &request, &mut show, &stop),
         Subject::Torch(model) => {
             let torch = torch_settings(target, &config, &arguments.overrides)?;
@@ -74,11 +66,11 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<Exit, CliE
         }
     };
     display.clear();
-    let samples = samples.map_err(|error| profile_error(&error))?;
+    let ran = ran.map_err(|error| profile_error(&error))?;
     if arguments.json {
-        context.messages.print_json(&Times { samples: &samples })?;
+        context.messages.print_json(&ran)?;
     } else {
-        context.messages.print(&workload::terminal(&samples))?;
+        context.messages.print(&workload::terminal(&ran.samples))?;
     }
     Ok(Exit::Done)
 }

@@ -11,6 +11,7 @@ mod passes;
 mod plan;
 mod request;
 mod tools;
+mod workload;
 
 use std::path::PathBuf;
 
@@ -295,7 +296,10 @@ fn analysed(
         engine: Some(engine),
         weights,
         model: request.subject.model.as_ref(),
-        workload: SubjectWorkload::Found(&request.subject.workload),
+        workload: match workload::known(folder, request) {
+            Some(known) => SubjectWorkload::Known(Box::new(known)),
+            None => SubjectWorkload::Found(&request.subject.workload),
+        },
         named,
         config_dir: request.subject.config_dir.as_deref(),
         plain: None,

@@ -7,13 +7,13 @@ use collect::child::{self, Bounds, Ending, Finished};
 use collect::run::RunFolder;
 use collect::tool::inject::{self, Injection};
 use collect::tool::{Found, nsys};
-use serde::Deserialize;
-use types::{Bytes, Nanos, PassRecord, Sample, Stage};
+use types::{Bytes, Nanos, PassRecord, Stage};
 
 use super::error::DeepError;
 use super::plan::{baseline as plain, with_variables, words};
 use super::request::{Collector, DeepRequest};
 use super::tools::Tools;
+use crate::workload::BareRun;
 
 /// Lines of a tool or program shown in a message.
 const SHOWN: usize = 12;
@@ -241,20 +241,13 @@ pub(super) fn nanos(finished: &Finished) -> Nanos {
 /// `prefill_ms` and the like, one line for each round. The fastest of each: whatever else the machine does only adds to
 /// it, and what is wanted is what a tool costs.
 fn stage_times(folder: &RunFolder, finished: &Finished) -> BTreeMap<Stage, Nanos> {
-    #[derive(Deserialize)]
-    struct Times {
-        samples: Vec<Sample>,
-    }
     let text = std::fs::read_to_string(folder.path().join(&finished.stdout)).unwrap_or_default();
     let mut times: BTreeMap<Stage, Vec<Nanos>> = BTreeMap::new();
     let mut add = |stage: Stage, time: Nanos| times.entry(stage).or_default().push(time);
-    if let Some(begin) = text.find("{\n") {
-        let mut values = serde_json::Deserializer::from_str(&text[begin..]).into_iter::<Times>();
-        if let Some(Ok(found)) = values.next() {
-            let measured = found.samples.iter().filter(|sample| !sample.warmup);
-            measured.for_each(|sample| add(sample.stage, sample.wall_ns));
-            return times.into_iter().map(|(stage, all)| (stage, fastest(&all))).collect();
-        }
+    if let Some(found) = bare_run(&text) {
+        let measured = found.samples.iter().filter(|sample| !sample.warmup);
+        measured.for_each(|sample| add(sample.stage, sample.wall_ns));
+        return times.into_iter().map(|(stage, all)| (stage, fastest(&all))).collect();
     }
     for line in text.lines().filter(|line| line.starts_with('{')) {
         let Ok(serde_json::Value::Object(fields)) = serde_json::from_str(line) else { continue };
@@ -266,6 +259,17 @@ fn stage_times(folder: &RunFolder, finished: &Finished) -> BTreeMap<Stage, Nanos
         }
     }
     times.into_iter().map(|(stage, all)| (stage, fastest(&all))).collect()
+}
+
+/// What our own workload prints.
+fn bare_run(text: &str) -> Option<BareRun> {
+    let begin = text.find("{\n")?;
+    serde_json::Deserializer::from_str(&text[begin..]).into_iter().next()?.ok()
+}
+
+/// What the program said it ran, by itself; absent where it is not our own.
+pub(super) fn ran(folder: &RunFolder) -> Option<BareRun> {
+    bare_run(&std::fs::read_to_string(folder.path().join("logs/baseline.stdout")).ok()?)
 }
 
 fn fastest(times: &[Nanos]) -> Nanos {

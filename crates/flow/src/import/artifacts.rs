@@ -95,7 +95,13 @@ pub(crate) fn assumptions(metrics: &Metrics, hardware: Option<&Hardware>) -> Ass
     Assumptions {
         run: metrics.run.id.clone(),
         device,
-        repeats: vec![Setting::new("instances of stages", "as the trace has them; none is taken for warm-up")],
+        repeats: vec![Setting::new(
+            "instances of stages",
+            match facts.and_then(|facts| facts.set_aside.as_ref()) {
+                Some(aside) => format!("as ranges mark them; set aside: {}", report::profile::set_aside(aside)),
+                None => "as the trace has them; none is taken for warm-up".to_owned(),
+            },
+        )],
         batch: batch.map(|batch| Setting::new("prompts at once", batch)).into_iter().collect(),
         model: vec![
             Setting::new("model", metrics.run.model.clone().unwrap_or_else(unknown)),

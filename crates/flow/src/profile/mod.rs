@@ -24,12 +24,13 @@ use report::profile::Setting;
 use serde::Deserialize;
 use types::{
     Clock, ClockId, ClockKind, DType, Device, DeviceId, Environment, InputSet, Metrics, ProfileSettings as RunCounts,
-    RunHeader, Sample, Stage, Workload,
+    RunHeader, Stage, Workload,
 };
 
 use crate::RunRequest;
 use crate::analyze;
 use crate::model::{AboutModel, LoadedModel};
+use crate::workload::BareRun;
 
 pub(crate) use artifacts::{Bundle, Ran, write as write_bundle, write_predictions};
 use bench::Bench;
@@ -175,7 +176,7 @@ pub(crate) fn bare(
     request: &ProfileRequest,
     progress: &mut dyn FnMut(Progress<'_>),
     stop: &dyn Fn() -> bool,
-) -> Result<Vec<Sample>, ProfileError> {
+) -> Result<BareRun, ProfileError> {
     check(&model, request)?;
     fit_to_pictures(&mut model, &request.infer);
     let mut inputs = inputs::find(&request.dataset, &request.infer)?;
@@ -184,7 +185,10 @@ pub(crate) fn bare(
     let kept = kept(&model);
     let bench = Bench::load(model.network, model.config.vocabulary(), request, kept)?;
     let plan = bench.plan(request, &mut inputs)?;
-    Ok(passes::measure(&bench.runner(request), request, plan, false, progress, stop)?.samples)
+    let measured = passes::measure(&bench.runner(request), request, plan, false, progress, stop)?;
+    let workload = |input: &prepare::Prepared| workload_of(&input.facts, input, COMPUTED, request.last_logits_only);
+    let workloads = measured.untraced.iter().map(workload).collect();
+    Ok(BareRun { samples: measured.samples, workloads, not_modelled: None })
 }
 
 /// What a run is given besides its model and inputs.

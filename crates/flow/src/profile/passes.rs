@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use engine::nvtx;
 use types::{Nanos, Sample, Stage};
 
 use super::inputs::{self, Inputs, SamplingSettings};
@@ -21,6 +22,8 @@ pub(super) struct MeasuredInput {
 /// Everything the passes gave.
 pub(super) struct Measured {
     pub(super) inputs: Vec<MeasuredInput>,
+    /// Inputs where none was traced.
+    pub(super) untraced: Vec<Prepared>,
     pub(crate) samples: Vec<Sample>,
     pub(crate) profiled: Vec<Sample>,
     /// Wall time of the measured inferences, warm-up left out, taken apart from their stages.
@@ -40,7 +43,7 @@ pub(super) fn measure(
 ) -> Result<Measured, ProfileError> {
     let sampling = &request.dataset.sampling;
     let passes = request.infer.passes();
-    let Plan { epochs, prepared } = plan;
+    let Plan { epochs, mut prepared } = plan;
     let planned: usize = epochs.iter().map(Vec::len).sum();
     let distinct = prepared.len() as u64;
     let rounds = u64::from(sampling.repeats) * planned as u64 + u64::from(sampling.warmup_rounds) * distinct;
@@ -50,6 +53,7 @@ pub(super) fn measure(
     let mut samples = Vec::new();
     let mut wall = Nanos::ZERO;
     let mut warm = BTreeSet::new();
+    let mut generated = BTreeMap::new();
     let mut step = |input: &Prepared, pass: Pass, turn: Turn| {
         if stop() {
             return Err(ProfileError::Stopped { done, total });
@@ -73,6 +77,8 @@ pub(super) fn measure(
             let input = &prepared[index];
             if warm.insert(*index) {
                 for repeat in 0..sampling.warmup_rounds.saturating_mul(passes) {
+                    // What runs inside is set aside by whoever records.
+                    let _range = nvtx::Range::push("warmup");
                     samples.extend(step(input, Pass::WarmUp, Turn { epoch, repeat, warmup: true })?.samples);
                 }
             }
@@ -80,11 +86,22 @@ pub(super) fn measure(
                 let inference = step(input, Pass::Measuring, Turn { epoch, repeat, warmup: false })?;
                 samples.extend(inference.samples);
                 wall += inference.wall;
+                generated.insert(*index, inference.tokens.len() as u64);
             }
         }
     }
-    let mut measured = Measured { inputs: Vec::new(), samples, wall, profiled: Vec::new(), texts: Vec::new() };
-    for (_, mut input) in prepared.into_iter().filter(|_| traced) {
+    let mut measured =
+        Measured { inputs: Vec::new(), untraced: Vec::new(), samples, wall, profiled: Vec::new(), texts: Vec::new() };
+    if !traced {
+        for (index, tokens) in generated {
+            if let Some(mut input) = prepared.remove(&index) {
+                input.facts.generated_tokens = tokens;
+                measured.untraced.push(input);
+            }
+        }
+        return Ok(measured);
+    }
+    for mut input in prepared.into_values() {
         let traced = step(&input, Pass::Tracing, Turn { epoch: 0, repeat: 0, warmup: false })?;
         input.facts.generated_tokens = traced.tokens.len() as u64;
         measured.profiled.extend(traced.samples.iter().cloned());

@@ -26,6 +26,7 @@ use crate::analyze;
 use crate::profile::{
     self, Bundle, Profile, ProfileError, ProfileRequest, Progress, Ran, inputs, write_bundle, write_predictions,
 };
+use crate::workload::BareRun;
 
 pub use subject::{TorchModel, TorchName, TorchSource, has_weights};
 
@@ -145,19 +146,25 @@ pub fn bare(
     request: &TorchRequest,
     progress: &mut dyn FnMut(Progress<'_>),
     stop: &dyn Fn() -> bool,
-) -> Result<Vec<Sample>, ProfileError> {
+) -> Result<BareRun, ProfileError> {
     let scratch = scratch()?;
-    let (session, ended) = session::run(&prepare(model, request, scratch.path())?, progress, stop)?;
+    let (launch, asked) = prepare(model, request, scratch.path())?;
+    let (session, ended) = session::run(&launch, progress, stop)?;
     if let Some((kind, message)) = session.trouble(ended) {
         let traceback = session.failure.and_then(|failure| failure.traceback);
         return Err(ProfileError::Driver { kind, message, traceback });
     }
-    Ok(session.samples(|pass| pass != collect::tool::torch::PassName::Profile, None))
+    Ok(Told { model, request, asked: &asked, session: &session, named: None }.ran())
+}
+
+/// Writes what the interpreter is given into `folder`; what comes back starts it.
+pub fn prepared(model: &TorchModel, request: &TorchRequest, folder: &Path) -> Result<Launch, ProfileError> {
+    Ok(prepare(model, request, folder)?.0)
 }
 
 /// Writes what the interpreter is given into `folder`, for a run with ranges around stages: the driver, what it is asked and
-/// the inputs. What comes back starts it.
-pub fn prepare(model: &TorchModel, request: &TorchRequest, folder: &Path) -> Result<Launch, ProfileError> {
+/// the inputs. What comes back starts it, and says what it is asked.
+fn prepare(model: &TorchModel, request: &TorchRequest, folder: &Path) -> Result<(Launch, Asked), ProfileError> {
     profile::check_counts(&request.profile)?;
     check(request)?;
     let mut inputs = inputs::find(&request.profile.dataset, &request.profile.infer)?;
@@ -173,7 +180,8 @@ pub fn prepare(model: &TorchModel, request: &TorchRequest, folder: &Path) -> Res
     let [driver, question] = ["driver.py", "request.json"].map(|name| folder.join(name));
     std::fs::write(&driver, DRIVER).map_err(failed("write", &driver))?;
     std::fs::write(&question, question_text(&asked)).map_err(failed("write", &question))?;
-    Ok(launch(&python, &DriverFiles { driver, request: question, stdout: None, stderr: None }, true))
+    let files = DriverFiles { driver, request: question, stdout: None, stderr: None };
+    Ok((launch(&python, &files, true), asked))
 }
 
 /// What a run is given.

@@ -18,6 +18,7 @@ use super::session::Session;
 use super::{TorchModel, TorchRequest};
 use crate::import::{self, Subject, SubjectWorkload};
 use crate::profile::{ProfileError, Progress, outside_stages, peak, processor, workload_of};
+use crate::workload::BareRun;
 use crate::{modelled, work};
 
 /// Everything a run told, and what it was asked.
@@ -234,13 +235,24 @@ impl Told<'_> {
         self.session.inputs.iter().map(facts).collect()
     }
 
-    /// The workload of one input and its modelled work; `None` where the model is not known, an error says why not.
-    fn work(
-        &self,
-        facts: &InputFacts,
-        dtype: Option<DType>,
-        hardware: Option<&Hardware>,
-    ) -> Result<Option<Modelled>, String> {
+    /// What was run, input by input.
+    pub(super) fn ran(&self) -> BareRun {
+        let mut ran = BareRun {
+            samples: self.samples(),
+            workloads: Vec::new(),
+            not_modelled: self.model.known.as_ref().err().cloned(),
+        };
+        for facts in self.inputs() {
+            match self.workload(&facts, self.dtype()) {
+                Ok(workload) => ran.workloads.extend(workload),
+                Err(reason) => ran.not_modelled = Some(reason),
+            }
+        }
+        ran
+    }
+
+    /// The workload of one input; `None` where the model is not known, an error says why not.
+    fn workload(&self, facts: &InputFacts, dtype: Option<DType>) -> Result<Option<Workload>, String> {
         let Ok(known) = &self.model.known else { return Ok(None) };
         let Some(dtype) = dtype else {
             return Err("the element type torch ran in is none the analytic model knows".to_owned());
@@ -257,6 +269,17 @@ impl Told<'_> {
             }
             workload.image = Some(image);
         }
+        Ok(Some(workload))
+    }
+
+    /// The workload of one input and its modelled work; `None` where the model is not known, an error says why not.
+    fn work(
+        &self,
+        facts: &InputFacts,
+        dtype: Option<DType>,
+        hardware: Option<&Hardware>,
+    ) -> Result<Option<Modelled>, String> {
+        let (Ok(known), Some(workload)) = (&self.model.known, self.workload(facts, dtype)?) else { return Ok(None) };
         let prediction = predict(&known.network, &workload).map_err(|error| error.to_string())?;
         let of_stage = |(stage, work)| InputWork { input: facts.name.clone(), stage, work };
         let work = work::per_stage(&known.network, &prediction).into_iter().map(of_stage).collect();

@@ -3,7 +3,7 @@
 use types::{Finding, Metrics, Stage, TraceFacts};
 
 use super::kernels::of_stages;
-use super::phrase::{busy_share, device, indented, known, place, saving, share_of_run, stage, time};
+use super::phrase::{busy_share, device, indented, known, place, saving, set_aside, share_of_run, stage, time};
 use super::terminal::outlook;
 use crate::number::{UNKNOWN, count, grouped, percent, share};
 use crate::table::{Column, Table, printable};
@@ -57,6 +57,9 @@ fn summary(metrics: &Metrics, facts: &TraceFacts) -> Vec<String> {
     let mut lines = vec![format!("{what}, on {}: {}", device(metrics), metrics.run.engine)];
     if let Some(wall) = totals.wall_ns {
         lines.push(format!("wall      {wall}"));
+    }
+    if let Some(aside) = &facts.set_aside {
+        lines.push(format!("aside     {}", set_aside(aside)));
     }
     if let Some(busy) = totals.gpu_busy_ns {
         let several = metrics.devices.len() > 1;

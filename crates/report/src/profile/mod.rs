@@ -24,6 +24,7 @@ pub use command::{command_markdown, command_terminal};
 pub use import_terminal::import_terminal;
 pub use kernels::kernels_markdown;
 pub use operators::operators_markdown;
+pub use phrase::set_aside;
 pub use report::report_markdown;
 pub use stakeholder::stakeholder_markdown;
 pub use terminal::{stage_times_terminal, terminal};

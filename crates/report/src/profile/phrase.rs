@@ -1,6 +1,6 @@
 //! Words and figures that more than one page of a run needs.
 
-use types::{Environment, Finding, Metrics, Nanos, Severity, Stage, StageSummary, TraceFacts};
+use types::{Environment, Finding, Metrics, Nanos, SetAside, Severity, Stage, StageSummary, TraceFacts};
 
 use crate::markdown::{code, prose};
 use crate::number::{UNKNOWN, count, milliseconds, percent, share};
@@ -41,12 +41,24 @@ pub(crate) fn extent(metrics: &Metrics) -> String {
     if let Some(facts) = imported_facts(metrics) {
         return format!("by another tool, read from {}", count(facts.sources.len() as u64, "file"));
     }
+    if metrics.trace.as_ref().is_some_and(|facts| facts.traced_pass.is_none()) {
+        // Which instance is of which input only its program knows.
+        let top = metrics.stages.iter().filter(|stage| stage.parent.is_none());
+        let each: Vec<_> = top.map(|stage| format!("{} {}", stage.name, count(stage.instances, "time"))).collect();
+        return if each.is_empty() { "no stage".to_owned() } else { format!("{}, as recorded", each.join(", ")) };
+    }
     let mut parts = vec![count(metrics.inputs.len() as u64, "input")];
     if let Some(settings) = &metrics.settings {
         parts.push(count(settings.repeats.into(), "repeat"));
         parts.push(count(settings.epochs.into(), "epoch"));
     }
     parts.join(" x ")
+}
+
+/// What was set aside, in words.
+pub fn set_aside(aside: &SetAside) -> String {
+    let SetAside { wall_ns, launches, device_ns } = aside;
+    format!("{wall_ns} of loading and warm-up: {} of device work in {device_ns}", count(*launches, "piece"))
 }
 
 /// One stage of the run.

@@ -92,7 +92,12 @@ fn stages(page: &mut Page, metrics: &Metrics) {
 fn utilisation(page: &mut Page, metrics: &Metrics) {
     page.heading("MFU");
     let Some(peak) = &metrics.peak else {
-        return page.paragraph("The rates of this device are not known, so how well it was used is not either.");
+        let open = metrics.quality.iter().find(|counter| counter.counter == "stages_without_utilisation");
+        let why = match open {
+            Some(counter) => format!("How well the device was used is not known: {}.", prose(&counter.remedy)),
+            None => "The rates of this device are not known, so how well it was used is not either.".to_owned(),
+        };
+        return page.paragraph(&why);
     };
     page.paragraph(&format!(
         "MFU is the share of the device's arithmetic ({} in {}, {}) that the model's own work took up; MBU is the same for \

@@ -142,7 +142,8 @@ fn build(timeline: &Timeline, settings: &Settings, moments: &[Option<Nanos>], fo
         let last = steps.partition_point(|step| Some(step.host.start) <= *moment).checked_sub(1)?;
         moment.filter(|moment| steps[last].host.contains(*moment)).map(|_| last as u32)
     });
-    Stages { step: step.collect(), instance, stages, steps, inference: Inference::Done { confidence, evidence } }
+    let inference = Inference::Done { confidence, evidence };
+    Stages { step: step.collect(), instance, stages, steps, inference, asides: Default::default() }
 }
 
 /// The innermost stage around a moment: the last to begin, or else one around it. Stages are in order of their begin.

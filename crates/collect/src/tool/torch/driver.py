@@ -547,10 +547,9 @@ def count_features(torch, model, pixels):
 class Runner:
     """Inferences of one model, with their stages timed."""
 
-    def __init__(self, torch, model, device, request, channel):
-        self.torch, self.model, self.channel = torch, model, channel
+    def __init__(self, torch, model, device, request, channel, ranges):
+        self.torch, self.model, self.channel, self.ranges = torch, model, channel, ranges
         self.clock = Clock(torch, device)
-        self.ranges = Ranges(torch, request["nvtx"])
         self.hooks = Hooks(model, self.clock, self.ranges, request["module_ranges"])
         self.decoding = request["decoding"]
         names = inspect.signature(model.forward).parameters
@@ -613,7 +612,9 @@ def measure(runner, items, request, channel):
         nonlocal done
         item = items[index]
         channel.tell("inference", done=done, total=total, input=item.name, **{"pass": "warmup" if warmup else "measure"})
-        stages, wall, tokens = runner.infer(item)
+        # What runs inside is set aside by whoever records.
+        with runner.ranges.span("warmup") if warmup else contextlib.nullcontext():
+            stages, wall, tokens = runner.infer(item)
         done += 1
         channel.tell("sample", input=item.name, epoch=epoch, repeat=repeat, wall_ns=wall, stages=stages,
                      generated=len(tokens), **{"pass": "warmup" if warmup else "measure"})
@@ -729,14 +730,16 @@ def attend(request, channel):
         # Importing it takes seconds and is no part of loading a model.
         with contextlib.suppress(ImportError):
             importlib.import_module("transformers")
+    ranges = Ranges(torch, request["nvtx"])
     begin = time.perf_counter_ns()
-    model, made = build(torch, request["model"], device, channel)
-    model.eval()
-    clock = Clock(torch, device)
-    loaded = clock.now() - begin
+    with ranges.span("load"):
+        model, made = build(torch, request["model"], device, channel)
+        model.eval()
+        clock = Clock(torch, device)
+        loaded = clock.now() - begin
     parameters = list(model.parameters())
     dtype = next((one.dtype for one in parameters if one.is_floating_point()), torch.float32)
-    runner = Runner(torch, model, device, request, channel)
+    runner = Runner(torch, model, device, request, channel, ranges)
     transformers = sys.modules.get("transformers")
     channel.tell(
         "loaded",
@@ -751,7 +754,8 @@ def attend(request, channel):
     )
     items = []
     for given in request["inputs"]:
-        item = prepare(torch, model, given, device, dtype, made)
+        with ranges.span("load"):
+            item = prepare(torch, model, given, device, dtype, made)
         channel.tell("input", name=item.name, **item.facts)
         items.append(item)
     if device.startswith("cuda"):
