@@ -11,8 +11,9 @@ costs less. The thread that launches works on one core, the same in all modes; o
 
 --light N measures a window of 8 steps in a run of 256 instead: N runs of each set of processes, each in 16 turns of 16 steps,
 beside plain and plain once more (`again`), which shows what two processes differ by that differ in nothing. Printed are the
-sums of 256 steps, what they would be had nobody disturbed them, and steps before, in and after the window, which tells what of
-the cost is the window's.
+cost turn by turn (each turn over plain's of the same round: the median outside of the window and the median of the window's
+turn, weighed as 15 to 1), the sums of 256 steps, what they would be had nobody disturbed them, and steps before, in and after
+the window, which tells what of the cost is the window's.
 --program COMMAND times another program; FOLDER in it stands for the pipes (see turns.py), and `--profiler` is added for one mode.
 Modes: plain, again (plain as well), loaded (the library inside, never switched on), inject, nsys, profiler, light; light-ranges,
 loaded-ranges and loaded-driver, where ranges or the driver alone load it; and for the choice of what ties kernels to launches
@@ -216,13 +217,22 @@ def print_light(runs):
         outside = sorted(flat(flat(turns[:WINDOW_TURN] + turns[WINDOW_TURN + 1:] for turns in all)))
         return min(sum(turns[WINDOW_TURN]) for turns in all) + outside[len(outside) // 10] * len(outside) / len(all)
 
+    def by_turns(all, plain):
+        """Cost of a turn outside of the window and of the window's turn, each a median of pairs that ran side by side."""
+        pairs = [(number == WINDOW_TURN, sum(one) / sum(other) - 1)
+                 for turns, others in zip(all, plain) for number, (one, other) in enumerate(zip(turns, others))]
+        return [statistics.median(cost for is_window, cost in pairs if is_window == wanted) for wanted in (False, True)]
+
     base = next(iter(runs))
     for mode, all in runs.items():
+        outside, window = by_turns(all, runs[base])
+        cost = (outside * (LIGHT_TURNS - 1) + window) / LIGHT_TURNS
         over = [sum(flat(turns)) / sum(flat(plain)) - 1 for turns, plain in zip(all, runs[base])]
         parts = {"before": [flat(turns[:WINDOW_TURN]) for turns in all], "in": [turns[WINDOW_TURN][WINDOW] for turns in all],
                  "after": [flat(turns[WINDOW_TURN + 1:]) for turns in all]}
         medians = ", ".join(f"{name} {statistics.median(flat(part)):.3f}" for name, part in parts.items())
-        print(f"{mode:14} over {base}: {share(statistics.median(over))} ({' '.join(share(one) for one in over)}), undisturbed "
+        print(f"{mode:14} over {base}: turn by turn {share(cost)} (outside {share(outside)}, the window's turn {share(window)}); "
+              f"sums {share(statistics.median(over))} ({' '.join(share(one) for one in over)}); undisturbed "
               f"{share(undisturbed(all) / undisturbed(runs[base]) - 1)}; steps {medians} ms")
 
 

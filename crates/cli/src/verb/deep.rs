@@ -9,6 +9,7 @@ use flow::import::ImportRequest;
 use flow::profile::Progress;
 use flow::target::Target;
 use flow::{RunRequest, runs};
+use serde::Deserialize;
 use types::{Bytes, Stage};
 
 use super::Verb;
@@ -31,15 +32,15 @@ pub(crate) struct Arguments {
     overrides: Vec<String>,
     #[command(flatten)]
     target: TargetArguments,
-    /// How much is collected: `light` takes few counters, one launch of each kernel
-    #[arg(long, value_name = "MODE", default_value = "deep")]
-    mode: ModeName,
+    /// How much is collected: `light` takes few counters, one launch of each kernel [default: deep]
+    #[arg(long, value_name = "MODE")]
+    mode: Option<ModeName>,
     /// What records the timeline: our own collector, Nsight Systems, or whichever works
     #[arg(long, value_name = "COLLECTOR", default_value = "auto")]
     collector: CollectorName,
-    /// Kernels of each stage that counters are read for
-    #[arg(long, value_name = "N", default_value_t = 8, value_parser = clap::value_parser!(u32).range(1..=64))]
-    top_kernels: u32,
+    /// Kernels of each stage that counters are read for [default: 8]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=64))]
+    top_kernels: Option<u32>,
     /// A stage whose kernels are looked at; prefill and decode unless given
     #[arg(long, value_name = "STAGE", value_parser = stage)]
     stage: Vec<Stage>,
@@ -81,8 +82,9 @@ no domain or in LLM; without them they are inferred. What ranges named load or w
 aside. A model runs on the first input of its set unless --inputs or dataset.* say otherwise.
 Beside a command, --model says which model it runs.";
 
-/// The values of `--mode`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+/// The values of `--mode` and of `runner.run.mode`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Deserialize)]
+#[serde(rename_all = "lowercase")]
 enum ModeName {
     Deep,
     Light,
@@ -161,8 +163,9 @@ fn finish(json: bool, outcome: Result<Deep, DeepError>, context: &Context) -> Re
 
 /// Everything the flow needs, and the configuration it comes from.
 fn compose_request(arguments: &Arguments, context: &Context) -> Result<(DeepRequest, Config), CliError> {
-    let mut overrides = Vec::new();
-    if arguments.mode == ModeName::Light {
+    let (mode, top_kernels) = extent(arguments, context)?;
+    let mut overrides = vec![RUNNER.to_owned()];
+    if mode == ModeName::Light {
         overrides.push("profiling/ncu@pipeline.ncu=ncu.light".to_owned());
         overrides.push("pipeline.nsys.nsys_cli.trace=[cuda, nvtx]".to_owned());
     }
@@ -173,6 +176,10 @@ fn compose_request(arguments: &Arguments, context: &Context) -> Result<(DeepRequ
         about_model.push(ONE_INPUT.to_owned());
     }
     overrides.extend(about_model.iter().cloned());
+    // Flags win, and config.yaml says what was done.
+    let name = if mode == ModeName::Light { "light" } else { "deep" };
+    overrides.push(format!("runner.run.mode={name}"));
+    overrides.push(format!("runner.run.top_n_kernels={top_kernels}"));
     let (target, config, model) = if target.is_command() {
         let mut all: Vec<String> = target.model.iter().flat_map(|model| model_overrides(model)).collect();
         all.extend(overrides.iter().cloned());
@@ -202,7 +209,7 @@ fn compose_request(arguments: &Arguments, context: &Context) -> Result<(DeepRequ
     };
     let request = DeepRequest {
         target,
-        mode: match arguments.mode {
+        mode: match mode {
             ModeName::Deep => Mode::Deep,
             ModeName::Light => Mode::Light,
         },
@@ -212,7 +219,7 @@ fn compose_request(arguments: &Arguments, context: &Context) -> Result<(DeepRequ
             CollectorName::Nsys => Collector::Nsys,
         },
         stages,
-        top_kernels: arguments.top_kernels,
+        top_kernels,
         nsys: config.get::<NsysPreset>("pipeline.nsys")?,
         ncu: config.get::<NcuPreset>("pipeline.ncu")?,
         largest_trace: Bytes::new(arguments.largest_trace.saturating_mul(1_000_000)),
@@ -221,6 +228,23 @@ fn compose_request(arguments: &Arguments, context: &Context) -> Result<(DeepRequ
         arguments: std::env::args().skip(1).collect(),
     };
     Ok((request, config))
+}
+
+/// What a deep run starts from.
+const RUNNER: &str = "runner=stage2";
+
+/// How much is collected: from flags, else from the configuration. It comes first, because presets depend on it.
+fn extent(arguments: &Arguments, context: &Context) -> Result<(ModeName, u32), CliError> {
+    let of_runner = arguments.overrides.iter().filter(|text| text.trim_start_matches('+').starts_with("runner"));
+    let overrides: Vec<_> = std::iter::once(RUNNER.to_owned()).chain(of_runner.cloned()).collect();
+    let config = Composer::new(context.config_dir.as_deref())?.compose(&overrides)?;
+    let mode = arguments.mode.map_or_else(|| config.get::<ModeName>("runner.run.mode"), Ok)?;
+    let top_kernels = arguments.top_kernels.map_or_else(|| config.get::<u32>("runner.run.top_n_kernels"), Ok)?;
+    if !(1..=64).contains(&top_kernels) {
+        return Err(CliError::usage(format!("runner.run.top_n_kernels is {top_kernels}"))
+            .hint("counters are read for 1 to 64 kernels of each stage"));
+    }
+    Ok((mode, top_kernels))
 }
 
 /// One input, so that a timeline is of one workload.
