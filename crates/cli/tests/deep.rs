@@ -465,3 +465,76 @@ fn deepseek_ocr_on_an_h200_is_told_from_the_timeline_to_the_bottlenecks() {
     let named = bottlenecks.split("\n## ").next().unwrap().lines().filter(|line| line.contains("counted, 3 launches"));
     assert_eq!(named.count(), 3, "{summary}");
 }
+
+/// A model of the catalogue on PyTorch, as `llm-perf workload` ran it on the device: what it printed, and the collector's file.
+const WORKLOAD: &str = r#"
+cat "$FAKE_CAPTURES/times.json"
+[ -z "$LLM_PERF_INJECT_FOLDER" ] || gzip -dc "$FAKE_CAPTURES/process.wire.gz" >"$LLM_PERF_INJECT_FOLDER/process-1.wire"
+"#;
+
+/// What is known of one family's run, and the kernels that counters were read for.
+struct Family {
+    kernels: u64,
+    set_aside: u64,
+    launches_per_token: f64,
+    /// Matrix kernels among the sampled whose operations the model names.
+    paired: usize,
+}
+
+/// Replays a family's run and holds it against what is known of it.
+fn told_of_a_family(model: &str, known: &Family) {
+    let machine = Machine::new();
+    let arguments = ["--out", "run", "--collector", "inject", "--model", model, "--", "sh", "-c", WORKLOAD];
+    let mut command = machine.command(&arguments);
+    command.env("FAKE_CAPTURES", tests().join("fixtures/deep").join(model));
+    let output = Output::of(command);
+    assert_eq!(output.code, 0, "{}{}", output.stdout, output.stderr);
+    machine.assert_valid();
+    let metrics = machine.json("metrics.json");
+    assert_eq!(metrics["totals"]["kernel_count"], known.kernels);
+    let per_token = metrics["totals"]["launches_per_token"].as_f64().unwrap();
+    assert!((per_token - known.launches_per_token).abs() < 0.1, "{per_token}");
+    // Loading and the warm-up are marked by the driver: three rounds are left, and nothing else.
+    assert_eq!(metrics["trace"]["set_aside"]["launches"], known.set_aside);
+    assert!(metrics["trace"]["coverage"]["stage_share"].as_f64().unwrap() > 0.999, "{}", output.stdout);
+    for stage in metrics["stages"].as_array().unwrap() {
+        assert_eq!(stage["instances"], 3, "{stage}");
+        let used = stage["mbu"].as_f64().unwrap();
+        assert!(used > 0.001 && used < 0.5, "{stage}");
+    }
+    // The program says what it ran; nobody has to.
+    let workload = &metrics["trace"]["workload"]["workload"];
+    assert_eq!((&workload["seq_len"], &workload["decode_steps"]), (&512.into(), &7.into()));
+    let kernels = machine.json("kernels.json");
+    let paired: Vec<&Value> =
+        kernels["sampled"].as_array().unwrap().iter().filter(|row| row["modelled"].is_object()).collect();
+    assert_eq!(paired.len(), known.paired, "{paired:#?}");
+    for row in paired {
+        let ratio = |name: &str| row["modelled"][name].as_f64().unwrap();
+        let (flops, bytes) = (ratio("flops_ratio"), ratio("bytes_ratio"));
+        match row["stage"].as_str().unwrap() {
+            // 512 tokens fill the tiles; results that stay in L2 are not written.
+            "prefill" => assert!((0.99..1.01).contains(&flops) && (0.7..1.25).contains(&bytes), "{row:#}"),
+            // One token in a tile of eight or sixty-four rows; all weights are read once.
+            _ => assert!(flops > 7.9 && (0.99..1.05).contains(&bytes), "{row:#}"),
+        }
+    }
+    let summary = machine.text("stakeholder_summary.md");
+    let (_, bottlenecks) = summary.split_once("## Top bottlenecks\n").unwrap();
+    let named = bottlenecks.split("\n## ").next().unwrap().lines().filter(|line| line.contains("counted, 3 launches"));
+    assert_eq!(named.count(), 3, "{summary}");
+    let least = metrics["stages"][1]["speed_of_light_ns"].as_i64().unwrap();
+    assert!(least > 0 && least < metrics["stages"][1]["wall_ns"].as_i64().unwrap());
+}
+
+#[test]
+fn llama_on_an_h200_moves_the_bytes_and_does_the_operations_that_the_model_says() {
+    let known = Family { kernels: 35_280, set_aside: 14_381, launches_per_token: 1_496.3, paired: 9 };
+    told_of_a_family("llama-3-8b", &known);
+}
+
+#[test]
+fn gemma_on_an_h200_moves_the_bytes_and_does_the_operations_that_the_model_says() {
+    let known = Family { kernels: 55_734, set_aside: 21_750, launches_per_token: 2_329.4, paired: 7 };
+    told_of_a_family("gemma-3-1b", &known);
+}

@@ -1,9 +1,9 @@
 //! The model's operations laid beside the kernels that did them.
 //!
-//! A trace of Nsight Systems has no operators, so that the order is all there is: matrix kernels of a decode step, or of
-//! a prefill, come in the order in which the model applies its weights. They are laid over each other one by one, and
-//! only where their numbers agree and one kernel never stands for weights of different shapes. Anything else is left
-//! open: a wrong partner would be worse than none.
+//! A timeline without operators has nothing but the order: matrix kernels of a decode step, or of a prefill, come in the
+//! order in which the model applies its weights. They are laid over each other one by one, and only where their numbers
+//! agree and a kernel that stands for weights of different sizes takes longer for the larger. Anything else is left open:
+//! a wrong partner would be worse than none.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -14,6 +14,7 @@ use super::choose::within;
 use crate::alignment::{ModelledOperator, ModelledRun};
 use crate::attribution::Attribution;
 use crate::kernel::{Family, family};
+use crate::statistics::median;
 
 /// Operations named in a row.
 const NAMED: usize = 3;
@@ -21,8 +22,13 @@ const NAMED: usize = 3;
 /// Kernels at the begin of a pass that may be no operation of the model: tables of positions are made by a small product.
 const LEADING: usize = 2;
 
-/// Fills in what the model says of each kernel that found a partner. `instances` of a stage share the modelled cost;
-/// `steps` of decode do.
+/// How much longer a kernel must take for larger weights, for the two to be told apart.
+const LONGER: f64 = 1.1;
+
+/// Most launches of a kernel whose operations are kept one by one.
+const KEPT: usize = 256;
+
+/// Fills in what the model says of each kernel that found a partner.
 pub fn lay_beside(kernels: &mut [SampledKernel], timeline: &Timeline, attribution: &Attribution, model: &ModelledRun) {
     for stage in [Stage::Prefill, Stage::Decode] {
         let operators = if stage == Stage::Decode { &model.decode } else { &model.prefill };
@@ -39,9 +45,8 @@ pub fn lay_beside(kernels: &mut [SampledKernel], timeline: &Timeline, attributio
 }
 
 fn modelled(sum: &Sum<'_>, row: &SampledKernel, basis: &str) -> ModelledKernel {
-    let launches = sum.launches.max(1) as f64;
-    let (flops, bytes) = (sum.flops / launches, sum.bytes / launches);
     let counted = row.counted.as_ref();
+    let (flops, bytes) = sum.mean(counted.map(|counted| counted.launches));
     let ratio =
         |counted: Option<f64>, modelled: f64| counted.filter(|_| modelled > 0.0).map(|counted| counted / modelled);
     ModelledKernel {
@@ -55,13 +60,23 @@ fn modelled(sum: &Sum<'_>, row: &SampledKernel, basis: &str) -> ModelledKernel {
     }
 }
 
-/// What the operations laid beside one kernel, grid and block add up to.
+/// The operations laid beside one kernel, grid and block.
 #[derive(Default)]
 struct Sum<'a> {
-    launches: u64,
-    flops: f64,
-    bytes: f64,
+    /// Operations and bytes of its first launches, in order.
+    launches: Vec<(f64, f64)>,
     modules: BTreeMap<&'a str, ()>,
+}
+
+impl Sum<'_> {
+    /// Operations and bytes of a launch: mean over those that were sampled, which are the first, else over all. A kernel may
+    /// do products of several sizes.
+    fn mean(&self, sampled: Option<u64>) -> (f64, f64) {
+        let all = self.launches.len();
+        let launches = &self.launches[..sampled.map_or(all, |count| all.min(count.max(1) as usize))];
+        let mean = |of: fn(&(f64, f64)) -> f64| launches.iter().map(of).sum::<f64>() / launches.len().max(1) as f64;
+        (mean(|launch| launch.0), mean(|launch| launch.1))
+    }
 }
 
 struct Pairs<'a> {
@@ -88,8 +103,9 @@ fn pair<'a>(
     if first == 0 || windows.iter().any(|window| window.len() != first) {
         return None;
     }
-    // The cost of an operation of decode is that of all steps together.
-    let each = if stage == Stage::Decode { 1.0 / windows.len() as f64 } else { 1.0 };
+    // The cost of an operation of decode is that of all steps of one run of it together.
+    let runs = attribution.stages.iter().filter(|instance| instance.stage == stage).count().max(1);
+    let each = if stage == Stage::Decode { runs as f64 / windows.len() as f64 } else { 1.0 };
     let (parts, basis) = expansions(operators, each).into_iter().find_map(|(parts, how)| {
         let more = first.checked_sub(parts.len()).filter(|more| *more <= LEADING && !parts.is_empty())?;
         let basis = match more {
@@ -105,9 +121,11 @@ fn pair<'a>(
             let work = &timeline.work[*work];
             let Some(shape) = work.launch else { continue };
             let sum = kernels.entry((work.name, shape)).or_default();
-            sum.launches += 1;
-            sum.flops += part.operator.cost.flops_matrix.as_f64() * part.share;
-            sum.bytes += part.operator.cost.bytes.total().as_f64() * part.share;
+            let cost = &part.operator.cost;
+            if sum.launches.len() < KEPT {
+                let (flops, bytes) = (cost.flops_matrix.as_f64(), cost.bytes.total().as_f64());
+                sum.launches.push((flops * part.share, bytes * part.share));
+            }
             sum.modules.insert(&part.operator.module, ());
         }
     }
@@ -120,7 +138,7 @@ fn windows(timeline: &Timeline, attribution: &Attribution, stage: Stage) -> Vec<
     for (place, work) in timeline.work.iter().enumerate() {
         let is_matrix = work.kind == WorkKind::Kernel
             && matches!(family(timeline.name(work.name)), Family::Gemm | Family::Gemv | Family::Convolution)
-            && !timeline.name(work.name).to_lowercase().contains("splitk");
+            && !joins_parts(timeline.name(work.name));
         if !is_matrix || !within(attribution.stage[place], Some(stage)) {
             continue;
         }
@@ -136,6 +154,12 @@ fn windows(timeline: &Timeline, attribution: &Attribution, stage: Stage) -> Vec<
     let mut windows: Vec<_> = windows.into_values().collect();
     windows.iter_mut().for_each(|window| window.sort_by_key(|place| timeline.work[*place].start));
     windows
+}
+
+/// Whether a kernel adds up the parts of a product that another has divided along its inner dimension.
+fn joins_parts(name: &str) -> bool {
+    let name = name.to_lowercase();
+    name.contains("splitk") && name.contains("reduce")
 }
 
 fn outermost(attribution: &Attribution, instance: u32) -> u32 {
@@ -181,20 +205,32 @@ fn expansions<'a>(operators: &'a [ModelledOperator], each: f64) -> Vec<(Vec<Part
     found
 }
 
-/// Whether every kernel with one grid and block stands for weights of one size: a pairing that is off by one is not.
+/// Whether every kernel with one grid and block stands for weights of one size, or takes longer for the larger: with a
+/// pairing that is off by one it does not.
 fn consistent(timeline: &Timeline, window: &[usize], parts: &[Part<'_>]) -> bool {
-    let mut sizes: HashMap<(NameId, LaunchShapeId), HashMap<u64, u64>> = HashMap::new();
+    let mut sizes: HashMap<(NameId, LaunchShapeId), BTreeMap<u64, Vec<f64>>> = HashMap::new();
     for (work, part) in window.iter().zip(parts) {
         let work = &timeline.work[*work];
         let Some(shape) = work.launch else { return false };
         let size = part.operator.weight.as_ref().map_or(0, |weight| weight.iter().product());
-        *sizes.entry((work.name, shape)).or_default().entry(size).or_default() += 1;
+        let times = sizes.entry((work.name, shape)).or_default().entry(size).or_default();
+        times.push(work.duration.get() as f64);
     }
     // Small products of different shapes may share a kernel and a grid; most launches must agree.
-    let (agreeing, all) = sizes.values().fold((0, 0), |(agreeing, all), sizes| {
-        (agreeing + sizes.values().max().copied().unwrap_or_default(), all + sizes.values().sum::<u64>())
-    });
-    agreeing * 10 >= all * 9
+    let agreeing: usize = sizes.values().map(agreeing).sum();
+    agreeing * 10 >= window.len() * 9
+}
+
+/// Launches of one kernel that agree with their partners: of one size all of them; of several, where each takes clearly
+/// longer than the next smaller, those nearest to what is usual for their own, and else the most of one size.
+fn agreeing(sizes: &BTreeMap<u64, Vec<f64>>) -> usize {
+    let usual: Vec<f64> = sizes.values().filter_map(|times| median(times)).collect();
+    if usual.windows(2).any(|pair| pair[1] < pair[0] * LONGER) {
+        return sizes.values().map(Vec::len).max().unwrap_or_default();
+    }
+    let is_near = |own: f64, time: f64| usual.iter().all(|other| (time - own).abs() <= (time - other).abs());
+    let near = |(times, own): (&Vec<f64>, &f64)| times.iter().filter(|time| is_near(*own, **time)).count();
+    sizes.values().zip(&usual).map(near).sum()
 }
 
 #[cfg(test)]
@@ -275,8 +311,33 @@ mod tests {
     }
 
     #[test]
-    fn one_kernel_for_weights_of_different_sizes_is_not_believed() {
-        let rows = laid(vec![operator("q", 2, 10), operator("up", 4, 100), operator("k", 8, 20)]);
-        assert!(rows.iter().all(|row| row.modelled.is_none()));
+    fn one_kernel_for_weights_of_different_sizes_is_believed_where_it_takes_longer_for_the_larger() {
+        let parts = || vec![operator("q", 2, 10), operator("up", 4, 100), operator("k", 8, 20)];
+        assert!(laid(parts()).iter().all(|row| row.modelled.is_none()));
+        let mut timeline = recorded();
+        timeline.work[2].duration = Nanos::new(80);
+        let attribution = attribute(&timeline, &Settings::default());
+        let mut rows = vec![row("nvjet_sm90_a")];
+        lay_beside(&mut rows, &timeline, &attribution, &ModelledRun { prefill: parts(), ..ModelledRun::default() });
+        assert_eq!(rows[0].modelled.as_ref().unwrap().flops, Flops::new(15));
+        // Off by one, the larger of the two takes less.
+        timeline.work[2].duration = Nanos::new(20);
+        let mut rows = vec![row("nvjet_sm90_a")];
+        lay_beside(&mut rows, &timeline, &attribution, &ModelledRun { prefill: parts(), ..ModelledRun::default() });
+        assert!(rows[0].modelled.is_none());
+    }
+
+    #[test]
+    fn what_is_counted_is_held_against_the_launches_that_were_sampled() {
+        let sum = Sum { launches: vec![(10.0, 1.0), (20.0, 3.0), (60.0, 5.0)], modules: BTreeMap::new() };
+        assert_eq!(sum.mean(Some(1)), (10.0, 1.0));
+        assert_eq!(sum.mean(Some(2)), (15.0, 2.0));
+        assert_eq!((sum.mean(Some(9)), sum.mean(None)), ((30.0, 3.0), (30.0, 3.0)));
+    }
+
+    #[test]
+    fn what_joins_the_parts_of_a_product_is_no_product() {
+        assert!(joins_parts("void cublasLt::splitKreduce_kernel<32, 16, int>(cublasLt::cublasSplitKParams<float>)"));
+        assert!(!joins_parts("nvjet_sm90_tst_128x8_64x12_2x1_v_bz_splitK_TNT"));
     }
 }

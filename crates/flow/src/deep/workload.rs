@@ -6,10 +6,10 @@ use types::{TracedWorkload, Workload};
 use super::passes;
 use super::request::DeepRequest;
 
-/// The workload as the program ran it; absent for other programs, and where the user says what it is.
+/// The workload as the program ran it; absent where it says nothing of the kind, and where the user says what it is.
 pub(super) fn known(folder: &RunFolder, request: &DeepRequest) -> Option<TracedWorkload> {
     let said = &request.subject.workload;
-    if !request.target.is_workload() || said.profile.is_some() || !said.overridden.is_empty() {
+    if said.profile.is_some() || !said.overridden.is_empty() {
         return None;
     }
     let ran = passes::ran(folder)?;
