@@ -21,6 +21,7 @@ pub(crate) fn overhead(plain: &Timings<'_>, profiled: &Timings<'_>) -> Overhead 
         baseline_ns: known(baseline),
         profiled_ns: known(with),
         share: known(with).and(share(with - baseline, baseline)),
+        baseline_spread: None,
     }
 }
 

@@ -122,8 +122,9 @@ fn every_pass_runs_in_order_and_leaves_the_whole_bundle() {
     }
     let steps = machine.json("manifest.json")["steps"].clone();
     let steps: Vec<&str> = steps.as_array().unwrap().iter().map(|step| step["name"].as_str().unwrap()).collect();
-    let expected = ["prepare", "baseline", "timeline", "kernels", "counters-prefill", "counters-decode", "report"];
-    assert_eq!(steps, expected);
+    let expected =
+        ["prepare", "baseline", "timeline", "baseline-again", "kernels", "counters-prefill", "counters-decode"];
+    assert_eq!(steps, [&expected[..], &["report"]].concat());
     for file in ["kernels.md", "report.md", "operators.md", "stakeholder_summary.md", "assumptions.md", "config.yaml"] {
         assert!(!machine.text(file).is_empty(), "{file}");
     }
@@ -177,7 +178,7 @@ fn counters_are_joined_to_the_kernels_of_the_timeline() {
     assert!(metrics["overhead"]["baseline_ns"].as_i64().unwrap() > 0);
     let passes: Vec<&str> =
         kernels["passes"].as_array().unwrap().iter().map(|pass| pass["name"].as_str().unwrap()).collect();
-    assert_eq!(passes, ["baseline", "timeline", "counters-prefill", "counters-decode"]);
+    assert_eq!(passes, ["baseline", "timeline", "baseline-again", "counters-prefill", "counters-decode"]);
     let summary = machine.text("stakeholder_summary.md");
     let tables = ["Environment", "Aggregates", "Per-Stage Timings", "MFU", "Top Operators", "Top Kernels"];
     for heading in tables.into_iter().chain(["Top bottlenecks", "What profiling cost"]) {
@@ -213,7 +214,7 @@ fn a_plan_is_shown_and_nothing_is_started() {
     let machine = Machine::new();
     let output = machine.deep(&["--dry-run"]);
     assert_eq!(output.code, 0, "{}", output.stderr);
-    assert!(output.stdout.starts_with("5 passes in deep mode, timeline by nsys"), "{}", output.stdout);
+    assert!(output.stdout.starts_with("6 passes in deep mode, timeline by nsys"), "{}", output.stdout);
     assert!(output.stdout.contains("nsys profile --trace=cuda,nvtx,osrt"), "{}", output.stdout);
     assert!(!machine.path("run").exists());
     assert!(machine.log().iter().all(|line| line.ends_with("--version")), "{:?}", machine.log());
@@ -264,7 +265,7 @@ fn an_importer_without_its_library_is_named_and_the_run_goes_on_when_it_is_there
     assert_eq!(resumed.code, 0, "{}{}", resumed.stdout, resumed.stderr);
     assert_eq!(machine.json("manifest.json")["status"], "complete");
     let passes = machine.json("kernels.json")["passes"].as_array().unwrap().len();
-    assert_eq!(passes, 4, "the baseline of the first try is kept");
+    assert_eq!(passes, 5, "the baseline of the first try is kept");
     let again = Output::of(machine.command(&["--resume", "nowhere"]));
     assert_eq!(again.code, 2, "{}", again.stderr);
 }
@@ -386,6 +387,7 @@ fn an_interpreter_that_cannot_be_made_ready_costs_the_counters_alone() {
     let output = Output::of(command);
     assert_eq!(output.code, 3, "{}{}", output.stdout, output.stderr);
     assert!(output.stderr.contains("the interpreter was not made ready for the counters"), "{}", output.stderr);
+    assert!(output.stderr.contains("baseline-again: the program does not run by itself"), "{}", output.stderr);
     assert!(!machine.text("kernels.md").is_empty() && machine.json("manifest.json")["status"] == "partial");
 }
 
@@ -414,6 +416,8 @@ gzip -dc "$FAKE_CAPTURES/process.wire.gz" >"$LLM_PERF_INJECT_FOLDER/process-1370
         (Some(90_000_000), Some(120_000_000))
     );
     assert!((overhead["share"].as_f64().unwrap() - 1.0 / 3.0).abs() < 1e-9, "{overhead}");
+    assert_eq!(overhead["baseline_spread"], 0.0, "both plain runs say the same");
+    assert!(output.stdout.contains("two runs of the plain program lie 0.0% apart"), "{}", output.stdout);
 }
 
 #[test]

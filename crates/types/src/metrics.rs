@@ -171,6 +171,9 @@ pub struct Overhead {
     pub profiled_ns: Option<Nanos>,
     /// How much longer, as a share of the baseline; negative when noise made the profiled run faster.
     pub share: Option<f64>,
+    /// How much longer the slower of two runs without instruments took, as a share of the faster; absent with one.
+    #[serde(default)]
+    pub baseline_spread: Option<f64>,
 }
 
 /// The peaks utilisation is held against.

@@ -126,6 +126,7 @@ impl Recorded {
         metrics.quality.extend(self.quality);
         let share = baseline.filter(|baseline| *baseline > Nanos::ZERO);
         let share = share.map(|baseline| (self.wall - baseline).get() as f64 / baseline.get() as f64);
-        metrics.overhead = Overhead { baseline_ns: baseline, profiled_ns: Some(self.wall), share };
+        metrics.overhead =
+            Overhead { baseline_ns: baseline, profiled_ns: Some(self.wall), share, baseline_spread: None };
     }
 }

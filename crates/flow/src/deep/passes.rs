@@ -21,16 +21,16 @@ const SHOWN: usize = 12;
 /// The timeline as Nsight Systems exports it, relative to the run folder.
 pub(super) const DATABASE: &str = "nsys/timeline.sqlite";
 
-/// Runs the program by itself.
-pub(super) fn baseline(folder: &mut RunFolder, request: &DeepRequest) -> Result<PassRecord, DeepError> {
+/// Runs the program by itself, as the pass of that name.
+pub(super) fn baseline(folder: &mut RunFolder, request: &DeepRequest, name: &str) -> Result<PassRecord, DeepError> {
     let bounds = Bounds { time: Some(request.pass_limit), ..Bounds::default() };
-    let finished = child::run(folder, "baseline", &plain(request), &bounds)?;
-    interrupted(folder, "baseline", &finished)?;
+    let finished = child::run(folder, name, &plain(request), &bounds)?;
+    interrupted(folder, name, &finished)?;
     if !finished.succeeded() {
         return Err(DeepError::Baseline { how: how(finished.ending), said: framed(&finished) });
     }
     Ok(PassRecord {
-        name: "baseline".to_owned(),
+        name: name.to_owned(),
         tool: None,
         wall_ns: nanos(&finished),
         stage_wall_ns: stage_times(folder, &finished),

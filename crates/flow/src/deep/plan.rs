@@ -7,7 +7,8 @@ use collect::tool::{Command, ncu};
 use types::{DeepPlan, PlannedPass, SchemaTag, Stage};
 
 use super::error::DeepError;
-use super::request::DeepRequest;
+use super::overhead::{BASELINE, BASELINE_AGAIN};
+use super::request::{DeepRequest, Mode};
 use super::tools::Tools;
 use crate::target::{Engine, TargetKind, command_line};
 
@@ -24,7 +25,7 @@ pub(super) fn of(request: &DeepRequest, tools: &Tools) -> DeepPlan {
     };
     let folder = Path::new("RUN");
     let capture = request.nsys.nsys_cli.capture(folder.join("nsys/timeline"));
-    let mut passes = vec![pass("baseline", "the program by itself, for the time it takes", Some(baseline(request)))];
+    let mut passes = vec![pass(BASELINE, "the program by itself, for the time it takes", Some(baseline(request)))];
     let by_nsys = tools.nsys.as_ref().ok().map(|nsys| capture.command(nsys, &target));
     passes.push(match tools.inject {
         true => pass(
@@ -34,6 +35,10 @@ pub(super) fn of(request: &DeepRequest, tools: &Tools) -> DeepPlan {
         ),
         false => pass("timeline", "every kernel, copy and range, with Nsight Systems", by_nsys),
     });
+    if request.mode == Mode::Deep {
+        let about = "the program by itself once more, unless it takes a minute: how far two plain runs lie apart";
+        passes.push(pass(BASELINE_AGAIN, about, Some(baseline(request))));
+    }
     let mut left_out = request.mode.left_out();
     match (&tools.ncu, request.ncu.enabled) {
         (Ok(ncu), true) => {

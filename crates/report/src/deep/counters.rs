@@ -1,6 +1,6 @@
 //! Tables of what was counted, and of what the model says of the same work.
 
-use types::{Bytes, CountedKernel, KernelReport, PassRecord, SampledKernel, Spread};
+use types::{Bytes, CountedKernel, KernelReport, Metrics, PassRecord, SampledKernel, Spread};
 
 use crate::markdown::code;
 use crate::number::{UNKNOWN, grouped, percent};
@@ -123,6 +123,12 @@ pub(super) fn passes(report: &KernelReport) -> Table<6> {
         table.row(pass_cells(pass));
     }
     table
+}
+
+/// How far the overheads can be believed; absent where the plain program ran once.
+pub(super) fn how_sure(metrics: &Metrics) -> Option<String> {
+    let spread = metrics.overhead.baseline_spread?;
+    Some(format!("two runs of the plain program lie {} apart; no overhead is surer than that", percent(Some(spread))))
 }
 
 pub(super) fn pass_cells(pass: &PassRecord) -> [String; 6] {

@@ -19,6 +19,9 @@ pub fn kernels_markdown(metrics: &Metrics, report: &KernelReport) -> String {
     page.heading("Passes");
     page.paragraph("What each pass took and left; overhead is against the plain program, of its stages where it says how long they took, else of the whole process.");
     page.table(&counters::passes(report));
+    if let Some(sure) = counters::how_sure(metrics) {
+        page.paragraph(&format!("{sure}."));
+    }
     kernels::full_names(&mut page, metrics);
     page.finish()
 }
@@ -89,6 +92,9 @@ pub fn stakeholder_markdown(metrics: &Metrics, report: &KernelReport, found: &En
         }
         page.heading("What profiling cost");
         page.table(&counters::passes(report));
+        if let Some(sure) = counters::how_sure(metrics) {
+            page.paragraph(&format!("{sure}."));
+        }
     })
 }
 

@@ -2,7 +2,7 @@
 
 use types::{DeepPlan, KernelReport, Metrics};
 
-use super::counters::passes;
+use super::counters::{how_sure, passes};
 use super::pages::bottlenecks;
 use crate::number::count;
 use crate::profile::import_terminal;
@@ -37,6 +37,9 @@ pub fn terminal(metrics: &Metrics, report: &KernelReport) -> String {
     let mut text = import_terminal(metrics);
     text.push('\n');
     text += &passes(report).plain();
+    if let Some(sure) = how_sure(metrics) {
+        text += &format!("{sure}\n");
+    }
     text.push('\n');
     for (number, line) in bottlenecks(report).iter().enumerate() {
         text += &printable(&format!("bottleneck {}: {}\n", number + 1, line.replace('`', "")));
