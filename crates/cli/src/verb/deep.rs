@@ -180,7 +180,8 @@ fn compose_request(arguments: &Arguments, context: &Context) -> Result<(DeepRequ
     let name = if mode == ModeName::Light { "light" } else { "deep" };
     overrides.push(format!("runner.run.mode={name}"));
     overrides.push(format!("runner.run.top_n_kernels={top_kernels}"));
-    let (target, config, model) = if target.is_command() {
+    let is_command = target.is_command();
+    let (target, config, model) = if is_command {
         let mut all: Vec<String> = target.model.iter().flat_map(|model| model_overrides(model)).collect();
         all.extend(overrides.iter().cloned());
         let config = Composer::new(context.config_dir.as_deref())?.compose(&all)?;
@@ -225,6 +226,7 @@ fn compose_request(arguments: &Arguments, context: &Context) -> Result<(DeepRequ
         largest_trace: Bytes::new(arguments.largest_trace.saturating_mul(1_000_000)),
         pass_limit: Duration::from_secs(arguments.pass_limit),
         subject,
+        weights: if is_command { None } else { config.get::<Option<String>>("model.weights")? },
         arguments: std::env::args().skip(1).collect(),
     };
     Ok((request, config))

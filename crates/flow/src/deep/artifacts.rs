@@ -1,5 +1,7 @@
 //! The files of a deep run besides what the tools leave.
 
+use std::ffi::OsString;
+
 use collect::run::RunFolder;
 use report::profile::Setting;
 use types::{Environment, Hardware, InputSet, KernelReport, Metrics, PassRecord, SchemaTag};
@@ -11,6 +13,7 @@ use super::tools::Tools;
 use crate::analyze;
 use crate::import;
 use crate::model::AboutModel;
+use crate::target::command_line;
 
 /// What the run is about.
 pub(super) struct About<'a> {
@@ -75,8 +78,27 @@ pub(super) fn write(
         Setting::new("stages whose kernels are sampled", list(request.stages.iter())),
         Setting::new("kernels of each stage", request.top_kernels),
     ]);
+    assumptions.repeat_command = Some(repeated(&request.arguments));
     folder.write_file("assumptions.md", report::profile::assumptions_markdown(&assumptions).as_bytes())?;
     write_model(folder, metrics, subject)
+}
+
+/// What was typed, without the folder of this run.
+fn repeated(arguments: &[String]) -> String {
+    let mut words: Vec<OsString> = vec!["llm-perf".into()];
+    let mut rest = arguments.iter();
+    while let Some(word) = rest.next() {
+        match word.as_str() {
+            "--" => {
+                words.push(word.into());
+                words.extend(rest.by_ref().map(OsString::from));
+            }
+            "--out" => drop(rest.next()),
+            word if word.starts_with("--out=") => {}
+            word => words.push(word.into()),
+        }
+    }
+    command_line(&words)
 }
 
 fn list(items: impl Iterator<Item = impl ToString>) -> String {
@@ -105,4 +127,16 @@ fn write_model(folder: &mut RunFolder, metrics: &Metrics, subject: &About<'_>) -
         written.map_err(|error| DeepError::Preset { key: "static_analysis".to_owned(), reason: error.to_string() })?;
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_command_is_given_back_without_its_folder() {
+        let typed = ["deep", "--out", "run", "--out=b", "--model", "x y", "--", "prog", "--out", "kept"];
+        let typed = typed.map(str::to_owned);
+        assert_eq!(repeated(&typed), "llm-perf deep --model 'x y' -- prog --out kept");
+    }
 }

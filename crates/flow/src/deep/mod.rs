@@ -334,7 +334,7 @@ fn header(folder: &RunFolder, request: &DeepRequest) -> RunHeader {
         engine: engine.to_owned(),
         model: request.subject.model.as_ref().map(|model| model.id.clone()),
         device: None,
-        weights: None,
+        weights: request.weights.clone(),
     }
 }
 

@@ -86,6 +86,8 @@ pub struct DeepRequest {
     pub pass_limit: Duration,
     /// Model, workload and device, as far as they are known; its list of files is empty.
     pub subject: ImportRequest,
-    /// What was typed behind `deep`.
+    /// Where the weights come from, where that is known.
+    pub weights: Option<String>,
+    /// What was typed behind the program's name.
     pub arguments: Vec<String>,
 }

@@ -105,7 +105,7 @@ pub(crate) fn assumptions(metrics: &Metrics, hardware: Option<&Hardware>) -> Ass
         batch: batch.map(|batch| Setting::new("prompts at once", batch)).into_iter().collect(),
         model: vec![
             Setting::new("model", metrics.run.model.clone().unwrap_or_else(unknown)),
-            Setting::new("weights", unknown()),
+            Setting::new("weights", metrics.run.weights.clone().unwrap_or_else(unknown)),
         ],
         decoding: evidence
             .map(|line| Setting::new("workload", line))
