@@ -159,13 +159,13 @@ pub struct CountedKernel {
 /// What the model says of the work that a kernel does.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ModelledKernel {
-    /// Operations of the model that the launches were laid beside, each as its module; cut after a few.
+    /// Modules whose operations the launches were laid beside, with `*` for the number of a layer; cut after a few.
     pub operators: Vec<String>,
-    /// How many operations there are in all.
+    /// How many modules there are in all.
     pub operator_count: u64,
-    /// Matrix operations of one launch, mean over launches.
+    /// Matrix operations of one launch: mean over the launches that were counted, else over all.
     pub flops: Flops,
-    /// Bytes one launch must move, mean over launches.
+    /// Bytes one launch must move, in the same way.
     pub bytes: Bytes,
     /// Counted bytes over modelled ones; absent without counters.
     pub bytes_ratio: Option<f64>,

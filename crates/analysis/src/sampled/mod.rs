@@ -9,6 +9,7 @@ mod join;
 mod launch;
 mod model;
 mod name;
+mod pairing;
 
 pub use choose::{Candidate, Choice, StageRange, choose};
 pub use join::{Joined, join};

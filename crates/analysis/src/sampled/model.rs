@@ -1,32 +1,17 @@
-//! The model's operations laid beside the kernels that did them.
-//!
-//! A timeline without operators has nothing but the order: matrix kernels of a decode step, or of a prefill, come in the
-//! order in which the model applies its weights. They are laid over each other one by one, and only where their numbers
-//! agree and a kernel that stands for weights of different sizes takes longer for the larger. Anything else is left open:
-//! a wrong partner would be worse than none.
+//! What the model says of the kernels that were sampled, beside what was counted.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeSet;
 
-use types::timeline::{LaunchShapeId, NameId, Timeline, WorkKind};
-use types::{Bytes, Flops, ModelledKernel, Op, SampledKernel, Stage};
+use types::timeline::Timeline;
+use types::{Bytes, Flops, ModelledKernel, SampledKernel, Stage};
 
 use super::choose::within;
-use crate::alignment::{ModelledOperator, ModelledRun};
+use super::pairing::{Key, Part, pair};
+use crate::alignment::ModelledRun;
 use crate::attribution::Attribution;
-use crate::kernel::{Family, family};
-use crate::statistics::median;
 
 /// Operations named in a row.
-const NAMED: usize = 3;
-
-/// Kernels at the begin of a pass that may be no operation of the model: tables of positions are made by a small product.
-const LEADING: usize = 2;
-
-/// How much longer a kernel must take for larger weights, for the two to be told apart.
-const LONGER: f64 = 1.1;
-
-/// Most launches of a kernel whose operations are kept one by one.
-const KEPT: usize = 256;
+const NAMED: usize = 8;
 
 /// Fills in what the model says of each kernel that found a partner.
 pub fn lay_beside(kernels: &mut [SampledKernel], timeline: &Timeline, attribution: &Attribution, model: &ModelledRun) {
@@ -34,24 +19,26 @@ pub fn lay_beside(kernels: &mut [SampledKernel], timeline: &Timeline, attributio
         let operators = if stage == Stage::Decode { &model.decode } else { &model.prefill };
         let Some(pairs) = pair(timeline, attribution, stage, operators) else { continue };
         for row in kernels.iter_mut().filter(|row| within(row.stage, Some(stage))) {
-            let fits = |(name, shape): &(NameId, LaunchShapeId)| {
+            let fits = |(name, shape): &Key| {
                 let found = timeline.launch_shapes.get(*shape);
                 timeline.name(*name) == row.name && (found.grid, found.block) == (row.grid, row.block)
             };
-            let Some((_, sum)) = pairs.kernels.iter().find(|(key, _)| fits(key)) else { continue };
-            row.modelled = Some(modelled(sum, row, &pairs.basis));
+            let Some((_, parts)) = pairs.launches.iter().find(|(key, _)| fits(key)) else { continue };
+            row.modelled = Some(modelled(parts, row, &pairs.basis));
         }
     }
 }
 
-fn modelled(sum: &Sum<'_>, row: &SampledKernel, basis: &str) -> ModelledKernel {
+fn modelled(parts: &[Part<'_>], row: &SampledKernel, basis: &str) -> ModelledKernel {
     let counted = row.counted.as_ref();
-    let (flops, bytes) = sum.mean(counted.map(|counted| counted.launches));
+    let (flops, bytes) = mean(parts, counted.map(|counted| counted.launches));
     let ratio =
         |counted: Option<f64>, modelled: f64| counted.filter(|_| modelled > 0.0).map(|counted| counted / modelled);
+    let modules: BTreeSet<&str> = parts.iter().map(|part| part.operator.module.as_str()).collect();
+    let alike: BTreeSet<String> = modules.iter().map(|module| without_numbers(module)).collect();
     ModelledKernel {
-        operators: sum.modules.keys().take(NAMED).map(|module| (*module).to_owned()).collect(),
-        operator_count: sum.modules.len() as u64,
+        operators: alike.into_iter().take(NAMED).collect(),
+        operator_count: modules.len() as u64,
         flops: Flops::new(flops.round() as u128),
         bytes: Bytes::new(bytes.round() as u64),
         bytes_ratio: ratio(counted.and_then(|counted| Some(counted.dram_bytes?.mean)), bytes),
@@ -60,185 +47,39 @@ fn modelled(sum: &Sum<'_>, row: &SampledKernel, basis: &str) -> ModelledKernel {
     }
 }
 
-/// The operations laid beside one kernel, grid and block.
-#[derive(Default)]
-struct Sum<'a> {
-    /// Operations and bytes of its first launches, in order.
-    launches: Vec<(f64, f64)>,
-    modules: BTreeMap<&'a str, ()>,
-}
-
-impl Sum<'_> {
-    /// Operations and bytes of a launch: mean over those that were sampled, which are the first, else over all. A kernel may
-    /// do products of several sizes.
-    fn mean(&self, sampled: Option<u64>) -> (f64, f64) {
-        let all = self.launches.len();
-        let launches = &self.launches[..sampled.map_or(all, |count| all.min(count.max(1) as usize))];
-        let mean = |of: fn(&(f64, f64)) -> f64| launches.iter().map(of).sum::<f64>() / launches.len().max(1) as f64;
-        (mean(|launch| launch.0), mean(|launch| launch.1))
+/// Operations and bytes of a launch: mean over those that were sampled, which are the first, else over all. A kernel may do
+/// products of several sizes.
+fn mean(parts: &[Part<'_>], sampled: Option<u64>) -> (f64, f64) {
+    let mut launches: Vec<&Part<'_>> = parts.iter().collect();
+    if let Some(sampled) = sampled {
+        // A kernel with one launch in a pass is sampled in several.
+        launches = parts.iter().cycle().take(if parts.is_empty() { 0 } else { sampled.max(1) as usize }).collect();
     }
+    let mean =
+        |of: fn(&Part<'_>) -> f64| launches.iter().map(|part| of(part)).sum::<f64>() / launches.len().max(1) as f64;
+    (
+        mean(|part| part.operator.cost.flops_matrix.as_f64() * part.share),
+        mean(|part| part.operator.cost.bytes.total().as_f64() * part.share),
+    )
 }
 
-struct Pairs<'a> {
-    kernels: HashMap<(NameId, LaunchShapeId), Sum<'a>>,
-    basis: String,
-}
-
-/// One operation that a matrix kernel does, and the share of its modelled cost that is this one launch.
-#[derive(Clone, Copy)]
-struct Part<'a> {
-    operator: &'a ModelledOperator,
-    share: f64,
-}
-
-/// Pairs kernels and operations of a stage; `None` where their numbers do not agree.
-fn pair<'a>(
-    timeline: &Timeline,
-    attribution: &Attribution,
-    stage: Stage,
-    operators: &'a [ModelledOperator],
-) -> Option<Pairs<'a>> {
-    let windows = windows(timeline, attribution, stage);
-    let first = windows.first()?.len();
-    if first == 0 || windows.iter().any(|window| window.len() != first) {
-        return None;
+/// A module's path with its layer left open; the model itself has none.
+fn without_numbers(module: &str) -> String {
+    if module.is_empty() {
+        return "the model itself".to_owned();
     }
-    // The cost of an operation of decode is that of all steps of one run of it together.
-    let runs = attribution.stages.iter().filter(|instance| instance.stage == stage).count().max(1);
-    let each = if stage == Stage::Decode { runs as f64 / windows.len() as f64 } else { 1.0 };
-    let (parts, basis) = expansions(operators, each).into_iter().find_map(|(parts, how)| {
-        let more = first.checked_sub(parts.len()).filter(|more| *more <= LEADING && !parts.is_empty())?;
-        let basis = match more {
-            0 => format!("matrix kernels in the order of the model's operations{how}"),
-            more => format!("matrix kernels in the order of the model's operations{how}, the first {more} left out"),
-        };
-        consistent(timeline, &windows[0][more..], &parts).then_some(((parts, more), basis))
-    })?;
-    let (parts, leading) = parts;
-    let mut kernels: HashMap<(NameId, LaunchShapeId), Sum<'a>> = HashMap::new();
-    for window in &windows {
-        for (work, part) in window[leading..].iter().zip(&parts) {
-            let work = &timeline.work[*work];
-            let Some(shape) = work.launch else { continue };
-            let sum = kernels.entry((work.name, shape)).or_default();
-            let cost = &part.operator.cost;
-            if sum.launches.len() < KEPT {
-                let (flops, bytes) = (cost.flops_matrix.as_f64(), cost.bytes.total().as_f64());
-                sum.launches.push((flops * part.share, bytes * part.share));
-            }
-            sum.modules.insert(&part.operator.module, ());
-        }
-    }
-    Some(Pairs { kernels, basis })
-}
-
-/// Matrix kernels of each prefill, or of each decode step, in the order they began.
-fn windows(timeline: &Timeline, attribution: &Attribution, stage: Stage) -> Vec<Vec<usize>> {
-    let mut windows: BTreeMap<u32, Vec<usize>> = BTreeMap::new();
-    for (place, work) in timeline.work.iter().enumerate() {
-        let is_matrix = work.kind == WorkKind::Kernel
-            && matches!(family(timeline.name(work.name)), Family::Gemm | Family::Gemv | Family::Convolution)
-            && !joins_parts(timeline.name(work.name));
-        if !is_matrix || !within(attribution.stage[place], Some(stage)) {
-            continue;
-        }
-        let window = match stage {
-            Stage::Decode => attribution.step[place],
-            // The instance of a nested stage is another one than that of prefill itself.
-            _ => attribution.instance[place].map(|instance| outermost(attribution, instance)),
-        };
-        if let Some(window) = window {
-            windows.entry(window).or_default().push(place);
-        }
-    }
-    let mut windows: Vec<_> = windows.into_values().collect();
-    windows.iter_mut().for_each(|window| window.sort_by_key(|place| timeline.work[*place].start));
-    windows
-}
-
-/// Whether a kernel adds up the parts of a product that another has divided along its inner dimension.
-fn joins_parts(name: &str) -> bool {
-    let name = name.to_lowercase();
-    name.contains("splitk") && name.contains("reduce")
-}
-
-fn outermost(attribution: &Attribution, instance: u32) -> u32 {
-    let mut instance = instance;
-    while let Some(parent) = attribution.stages[instance as usize].parent {
-        instance = parent;
-    }
-    instance
-}
-
-/// The ways in which the operations may have become kernels, most plain first: attention in one fused kernel or as two
-/// products, and experts one after the other.
-fn expansions<'a>(operators: &'a [ModelledOperator], each: f64) -> Vec<(Vec<Part<'a>>, String)> {
-    let spread = operators.iter().any(|operator| operator.spread);
-    let repeats: Vec<usize> = if spread { (1..=16).collect() } else { vec![1] };
-    let mut found = Vec::new();
-    for products in [0, 2] {
-        for repeat in &repeats {
-            let mut parts: Vec<Part<'a>> = Vec::new();
-            let mut place = 0;
-            while place < operators.len() {
-                let end = operators[place..].iter().position(|other| other.spread != operators[place].spread);
-                let run = &operators[place..end.map_or(operators.len(), |end| place + end)];
-                let times = if run[0].spread { *repeat } else { 1 };
-                for _ in 0..times {
-                    for operator in run {
-                        let (count, share) = match operator.op {
-                            Op::Attention { .. } => (products, 0.5),
-                            Op::Linear | Op::Conv2d { .. } if operator.weight.is_some() => (1, 1.0 / times as f64),
-                            Op::MatMulTransposed => (1, 1.0 / times as f64),
-                            _ => (0, 0.0),
-                        };
-                        parts.extend(std::iter::repeat_n(Part { operator, share: share * each }, count));
-                    }
-                }
-                place += run.len();
-            }
-            let attention = if products == 2 { ", attention as two products" } else { "" };
-            let experts = if spread { format!(", {repeat} experts one after the other") } else { String::new() };
-            found.push((parts, format!("{attention}{experts}")));
-        }
-    }
-    found
-}
-
-/// Whether every kernel with one grid and block stands for weights of one size, or takes longer for the larger: with a
-/// pairing that is off by one it does not.
-fn consistent(timeline: &Timeline, window: &[usize], parts: &[Part<'_>]) -> bool {
-    let mut sizes: HashMap<(NameId, LaunchShapeId), BTreeMap<u64, Vec<f64>>> = HashMap::new();
-    for (work, part) in window.iter().zip(parts) {
-        let work = &timeline.work[*work];
-        let Some(shape) = work.launch else { return false };
-        let size = part.operator.weight.as_ref().map_or(0, |weight| weight.iter().product());
-        let times = sizes.entry((work.name, shape)).or_default().entry(size).or_default();
-        times.push(work.duration.get() as f64);
-    }
-    // Small products of different shapes may share a kernel and a grid; most launches must agree.
-    let agreeing: usize = sizes.values().map(agreeing).sum();
-    agreeing * 10 >= window.len() * 9
-}
-
-/// Launches of one kernel that agree with their partners: of one size all of them; of several, where each takes clearly
-/// longer than the next smaller, those nearest to what is usual for their own, and else the most of one size.
-fn agreeing(sizes: &BTreeMap<u64, Vec<f64>>) -> usize {
-    let usual: Vec<f64> = sizes.values().filter_map(|times| median(times)).collect();
-    if usual.windows(2).any(|pair| pair[1] < pair[0] * LONGER) {
-        return sizes.values().map(Vec::len).max().unwrap_or_default();
-    }
-    let is_near = |own: f64, time: f64| usual.iter().all(|other| (time - own).abs() <= (time - other).abs());
-    let near = |(times, own): (&Vec<f64>, &f64)| times.iter().filter(|time| is_near(*own, **time)).count();
-    sizes.values().zip(&usual).map(near).sum()
+    let part =
+        |part: &str| if part.bytes().all(|letter| letter.is_ascii_digit()) { "*".to_owned() } else { part.to_owned() };
+    module.split('.').map(part).collect::<Vec<_>>().join(".")
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::alignment::ModelledOperator;
     use crate::attribution::{Settings, attribute};
     use crate::device::sample::{Launch, timeline};
-    use types::{Cost, DeviceId, LaunchShape, Nanos};
+    use types::{Cost, DeviceId, LaunchShape, Nanos, Op};
 
     /// Two kernels by name, one of them launched twice, within one prefill.
     fn recorded() -> Timeline {
@@ -329,15 +170,16 @@ mod tests {
 
     #[test]
     fn what_is_counted_is_held_against_the_launches_that_were_sampled() {
-        let sum = Sum { launches: vec![(10.0, 1.0), (20.0, 3.0), (60.0, 5.0)], modules: BTreeMap::new() };
-        assert_eq!(sum.mean(Some(1)), (10.0, 1.0));
-        assert_eq!(sum.mean(Some(2)), (15.0, 2.0));
-        assert_eq!((sum.mean(Some(9)), sum.mean(None)), ((30.0, 3.0), (30.0, 3.0)));
+        let operators = [operator("q", 2, 10), operator("up", 4, 20), operator("k", 8, 60)];
+        let parts: Vec<_> = operators.iter().map(|operator| Part { operator, share: 1.0 }).collect();
+        let flops = |sampled| mean(&parts, sampled).0;
+        assert_eq!((flops(Some(1)), flops(Some(2)), flops(Some(3)), flops(None)), (10.0, 15.0, 30.0, 30.0));
+        assert_eq!(mean(&parts[..1], Some(3)).0, 10.0, "one launch in each of three passes");
     }
 
     #[test]
-    fn what_joins_the_parts_of_a_product_is_no_product() {
-        assert!(joins_parts("void cublasLt::splitKreduce_kernel<32, 16, int>(cublasLt::cublasSplitKParams<float>)"));
-        assert!(!joins_parts("nvjet_sm90_tst_128x8_64x12_2x1_v_bz_splitK_TNT"));
+    fn layers_are_left_open() {
+        assert_eq!(without_numbers("model.layers.12.mlp.gate_proj"), "model.layers.*.mlp.gate_proj");
+        assert_eq!(without_numbers(""), "the model itself");
     }
 }

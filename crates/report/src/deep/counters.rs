@@ -1,12 +1,15 @@
 //! Tables of what was counted, and of what the model says of the same work.
 
-use types::{Bytes, CountedKernel, KernelReport, Metrics, PassRecord, SampledKernel, Spread};
+use types::{Bytes, CountedKernel, KernelReport, Metrics, ModelledKernel, PassRecord, SampledKernel, Spread};
 
 use crate::markdown::code;
 use crate::number::{UNKNOWN, grouped, percent};
 use crate::profile::kernels::milliseconds;
 use crate::profile::phrase::known;
 use crate::table::{Column, Table};
+
+/// Operations of a kernel that are named.
+const OPERATIONS: usize = 3;
 
 /// What each kernel did to the device, counted.
 pub(super) fn utilisation(report: &KernelReport) -> Table<14> {
@@ -48,7 +51,7 @@ pub(super) fn utilisation(report: &KernelReport) -> Table<14> {
 }
 
 /// Where each kernel stands under the roofline, and how it compares with the model.
-pub(super) fn roofline(report: &KernelReport) -> Table<9> {
+pub(super) fn roofline(report: &KernelReport) -> Table<10> {
     let mut table = Table::new([
         Column::text("kernel"),
         Column::text("stage"),
@@ -59,6 +62,7 @@ pub(super) fn roofline(report: &KernelReport) -> Table<9> {
         Column::number("modelled FLOPs"),
         Column::number("modelled bytes"),
         Column::number("bytes counted / modelled"),
+        Column::text("does"),
     ]);
     for row in &report.sampled {
         let (counted, modelled) = (row.counted.as_ref(), row.modelled.as_ref());
@@ -79,9 +83,17 @@ pub(super) fn roofline(report: &KernelReport) -> Table<9> {
             known(modelled.map(|modelled| modelled.flops)),
             known(modelled.map(|modelled| modelled.bytes)),
             known(modelled.and_then(|modelled| modelled.bytes_ratio).map(|ratio| format!("{ratio:.2}"))),
+            known(modelled.map(operations)),
         ]);
     }
     table
+}
+
+/// The operations of the model that a kernel does, the first of them by name.
+pub(super) fn operations(modelled: &ModelledKernel) -> String {
+    let named: Vec<String> = modelled.operators.iter().take(OPERATIONS).map(|module| code(module)).collect();
+    let more = modelled.operators.len().saturating_sub(OPERATIONS);
+    if more > 0 { format!("{} and {more} more", named.join(", ")) } else { named.join(", ") }
 }
 
 /// The chosen kernels as the timeline has them, for a run without counters.

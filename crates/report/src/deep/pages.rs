@@ -1,6 +1,6 @@
 //! `kernels.md` and `stakeholder_summary.md` of a deep run.
 
-use types::{Environment, KernelReport, Metrics, Origin, SampledKernel};
+use types::{Bytes, Environment, KernelReport, Metrics, Origin, SampledKernel};
 
 use super::counters;
 use crate::markdown::{code, prose};
@@ -127,7 +127,10 @@ fn bottleneck(row: &SampledKernel) -> String {
         );
     }
     if let Some(modelled) = &row.modelled {
-        text += &format!("; one launch should move {} (modelled)", modelled.bytes);
+        let (does, bytes) = (counters::operations(modelled), modelled.bytes);
+        text += &format!("; it does {does}, and one launch should move {bytes} (modelled)");
+        let moved = row.counted.as_ref().and_then(|counted| counted.dram_bytes.as_ref());
+        text += &moved.map_or(String::new(), |moved| format!(", {} moved (counted)", Bytes::new(moved.mean as u64)));
     }
     text
 }
