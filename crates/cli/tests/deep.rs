@@ -345,7 +345,7 @@ fn a_program_in_which_our_own_collector_sees_nothing_is_traced_by_nsys() {
 #[test]
 fn an_interpreter_is_started_by_the_tool_that_counts_without_us_in_between() {
     let machine = Machine::new();
-    let model = ["--engine", "torch", "--model", "decoder-tiny", "--weights", "synthetic", "infer.seq_len=16"];
+    let model = ["--engine", "torch", "--model", "decoder-tiny", "--weights", "synthetic", "infer.seq_len=32"];
     let run = |first: &[&str]| {
         let mut command = machine.command(&[first, &model[..]].concat());
         command.env("LLM_PERF_PYTHON", tests().join("fake/python3")).env("FAKE_TORCH", "2.11.0");
@@ -359,6 +359,8 @@ fn an_interpreter_is_started_by_the_tool_that_counts_without_us_in_between() {
     let typed = machine.log();
     let traced = typed.iter().find(|line| line.starts_with("nsys profile")).unwrap();
     assert!(traced.contains("llm-perf workload --engine torch --model decoder-tiny"), "{traced}");
+    assert!(traced.contains("dataset.sampling.samples_per_epoch=1"), "a timeline is of one input: {traced}");
+    assert!(machine.text("assumptions.md").contains("as the program ran it"));
     let counted: Vec<&String> = typed.iter().filter(|line| line.contains("--replay-mode kernel")).collect();
     assert_eq!(counted.len(), 2, "{typed:#?}");
     for line in counted {
@@ -477,6 +479,10 @@ fn deepseek_ocr_on_an_h200_is_told_from_the_timeline_to_the_bottlenecks() {
         assert!((0.99..1.02).contains(&ratio), "{row:#}");
     }
     assert!(machine.text("kernels.md").contains("6 experts one after the other, 36 of 330 left out"));
+    // The process that recorded is none that was started here, as where a script starts the program.
+    let quality = metrics["quality"].as_array().unwrap();
+    assert!(quality.iter().any(|row| row["counter"] == "launches_of_child_processes" && row["share"] == 1.0));
+    assert!(output.stderr.contains("kernels are launched by a child of the program"), "{}", output.stderr);
     let summary = machine.text("stakeholder_summary.md");
     let (_, bottlenecks) = summary.split_once("## Top bottlenecks\n").unwrap();
     let named = bottlenecks.split("\n## ").next().unwrap().lines().filter(|line| line.contains("counted, 3 launches"));

@@ -58,6 +58,8 @@ pub enum Ending {
 /// A program that has ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finished {
+    /// The process that was started.
+    pub process: u32,
     /// How.
     pub ending: Ending,
     /// How long it took.
@@ -106,8 +108,8 @@ pub fn run(folder: &mut RunFolder, name: &str, command: &Command, bounds: &Bound
     let ended = start_and_wait(command, bounds, out, err);
     folder.adopt(&stdout)?;
     folder.adopt(&stderr)?;
-    let (ending, wall) = ended?;
-    Ok(Finished { ending, wall, stdout_tail: tail(&out_path)?, stderr_tail: tail(&err_path)?, stdout, stderr })
+    let (process, ending, wall) = ended?;
+    Ok(Finished { process, ending, wall, stdout_tail: tail(&out_path)?, stderr_tail: tail(&err_path)?, stdout, stderr })
 }
 
 fn start_and_wait(
@@ -115,7 +117,7 @@ fn start_and_wait(
     bounds: &Bounds,
     out: File,
     err: File,
-) -> Result<(Ending, Duration), CollectError> {
+) -> Result<(u32, Ending, Duration), CollectError> {
     let failed = |reason| CollectError::Start { program: command.program.clone(), reason };
     let mut starting = std::process::Command::new(&command.program);
     starting.args(&command.arguments).envs(command.environment.iter().map(|(name, value)| (name, value)));
@@ -146,7 +148,7 @@ fn start_and_wait(
             if ending != Ending::Code(0) {
                 group.end();
             }
-            return Ok((ending, wall));
+            return Ok((child.id(), ending, wall));
         }
         match asked {
             None => {

@@ -21,6 +21,9 @@ pub struct PassRecord {
     pub name: String,
     /// What ran around the program; absent for the plain program.
     pub tool: Option<String>,
+    /// The process that was started; absent in older documents.
+    #[serde(default)]
+    pub process: Option<u32>,
     /// From start to end of the process, the tool's own work included.
     pub wall_ns: Nanos,
     /// Wall time of the fastest instance of each stage in this pass, where the program says.

@@ -98,6 +98,7 @@ pub(super) fn count(
     let mut record = PassRecord {
         name: name.clone(),
         tool: Some(named("ncu", tool)),
+        process: Some(finished.process),
         wall_ns: nanos(&finished),
         stage_wall_ns: BTreeMap::new(),
         overhead: None,

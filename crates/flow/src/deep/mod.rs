@@ -5,6 +5,7 @@
 //! follows, and a run that was stopped goes on behind its last step.
 
 mod artifacts;
+mod child;
 mod counters;
 mod error;
 mod overhead;
@@ -188,6 +189,10 @@ fn filled(
     };
     folder.write_json("metrics.json", &with_overhead(first.metrics.clone(), &all))?;
     folder.end_step("kernels")?;
+    if let Some(counter) = child::launches(request, &all.passes, &first.placed) {
+        progress("kernels are launched by a child of the program, where reading counters takes long");
+        all.quality.push(counter);
+    }
     count(folder, request, tools, &choices, &mut all, progress)?;
     progress("joining counters, timeline and model");
     let (found, missing) = analysed(folder, request, named, &all.counted, &all.quality, progress)?;

@@ -99,6 +99,7 @@ mod tests {
         PassRecord {
             name: name.to_owned(),
             tool: None,
+            process: None,
             wall_ns: Nanos::new(wall),
             stage_wall_ns: stages.iter().map(|(stage, time)| (*stage, Nanos::new(*time))).collect(),
             overhead: None,

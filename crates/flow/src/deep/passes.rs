@@ -32,6 +32,7 @@ pub(super) fn baseline(folder: &mut RunFolder, request: &DeepRequest, name: &str
     Ok(PassRecord {
         name: name.to_owned(),
         tool: None,
+        process: Some(finished.process),
         wall_ns: nanos(&finished),
         stage_wall_ns: stage_times(folder, &finished),
         overhead: None,
@@ -99,6 +100,7 @@ fn collected(folder: &mut RunFolder, request: &DeepRequest) -> Result<Option<(Pa
     let record = PassRecord {
         name: "timeline".to_owned(),
         tool: Some("llm-perf".to_owned()),
+        process: Some(finished.process),
         wall_ns: nanos(&finished),
         stage_wall_ns: stage_times(folder, &finished),
         overhead: None,
@@ -150,6 +152,7 @@ fn traced(
     let record = PassRecord {
         name: "timeline".to_owned(),
         tool: Some(named("nsys", nsys)),
+        process: Some(finished.process),
         wall_ns: nanos(&finished),
         stage_wall_ns: stage_times(folder, &finished),
         overhead: None,
