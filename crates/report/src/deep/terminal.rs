@@ -42,10 +42,8 @@ pub fn terminal(metrics: &Metrics, report: &KernelReport) -> String {
     }
     text.push('\n');
     for (number, line) in bottlenecks(report).iter().enumerate() {
-        text += &printable(&format!("bottleneck {}: {}\n", number + 1, line.replace('`', "")));
-        if !text.ends_with('\n') {
-            text.push('\n');
-        }
+        text += &printable(&format!("bottleneck {}: {}", number + 1, line.replace('`', "")));
+        text.push('\n');
     }
     text
 }
