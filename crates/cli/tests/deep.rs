@@ -419,7 +419,7 @@ gzip -dc "$FAKE_CAPTURES/process.wire.gz" >"$LLM_PERF_INJECT_FOLDER/process-1370
     );
     assert!((overhead["share"].as_f64().unwrap() - 1.0 / 3.0).abs() < 1e-9, "{overhead}");
     assert_eq!(overhead["baseline_spread"], 0.0, "both plain runs say the same");
-    assert!(output.stdout.contains("two runs of the plain program lie 0.0% apart"), "{}", output.stdout);
+    assert!(output.stdout.contains("Two runs of the plain program lie 0.0% apart"), "{}", output.stdout);
 }
 
 #[test]
@@ -546,6 +546,11 @@ fn told_of_a_family(model: &str, known: &Family) {
     let (_, bottlenecks) = summary.split_once("## Top bottlenecks\n").unwrap();
     let named = bottlenecks.split("\n## ").next().unwrap().lines().filter(|line| line.contains("counted, 3 launches"));
     assert_eq!(named.count(), 3, "{summary}");
+    assert!(
+        summary.contains("| gemm           | decode  |"),
+        "kinds of kernels where no operator is recorded: {summary}"
+    );
+    assert!(summary.contains("| baseline-again | decode  |"), "stages of every pass: {summary}");
     let least = metrics["stages"][1]["speed_of_light_ns"].as_i64().unwrap();
     assert!(least > 0 && least < metrics["stages"][1]["wall_ns"].as_i64().unwrap());
 }

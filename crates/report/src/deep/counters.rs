@@ -137,10 +137,21 @@ pub(super) fn passes(report: &KernelReport) -> Table<6> {
     table
 }
 
+/// How long the stages took in each pass that says so; absent where none does.
+pub(super) fn stage_times(report: &KernelReport) -> Option<Table<3>> {
+    let mut table = Table::new([Column::text("pass"), Column::text("stage"), Column::number("fastest")]);
+    for pass in &report.passes {
+        for (stage, time) in &pass.stage_wall_ns {
+            table.row([pass.name.clone(), stage.to_string(), time.to_string()]);
+        }
+    }
+    (!table.is_empty()).then_some(table)
+}
+
 /// How far the overheads can be believed; absent where the plain program ran once.
 pub(super) fn how_sure(metrics: &Metrics) -> Option<String> {
     let spread = metrics.overhead.baseline_spread?;
-    Some(format!("two runs of the plain program lie {} apart; no overhead is surer than that", percent(Some(spread))))
+    Some(format!("Two runs of the plain program lie {} apart; no overhead is surer than that", percent(Some(spread))))
 }
 
 pub(super) fn pass_cells(pass: &PassRecord) -> [String; 6] {

@@ -18,12 +18,23 @@ pub fn kernels_markdown(metrics: &Metrics, report: &KernelReport) -> String {
     counter_sections(&mut page, report);
     page.heading("Passes");
     page.paragraph("What each pass took and left; overhead is against the plain program, of its stages where it says how long they took, else of the whole process.");
+    cost(&mut page, metrics, report);
+    kernels::full_names(&mut page, metrics);
+    page.finish()
+}
+
+/// What each pass took, and how long the stages took in it.
+fn cost(page: &mut Page, metrics: &Metrics, report: &KernelReport) {
     page.table(&counters::passes(report));
     if let Some(sure) = counters::how_sure(metrics) {
         page.paragraph(&format!("{sure}."));
     }
-    kernels::full_names(&mut page, metrics);
-    page.finish()
+    if let Some(table) = counters::stage_times(report) {
+        page.table(&table);
+        page.paragraph(
+            "The fastest round of each stage, as the program told; all else in this page is of the timeline's pass.",
+        );
+    }
 }
 
 fn counter_sections(page: &mut Page, report: &KernelReport) {
@@ -91,10 +102,7 @@ pub fn stakeholder_markdown(metrics: &Metrics, report: &KernelReport, found: &En
             page.list(lines);
         }
         page.heading("What profiling cost");
-        page.table(&counters::passes(report));
-        if let Some(sure) = counters::how_sure(metrics) {
-            page.paragraph(&format!("{sure}."));
-        }
+        cost(page, metrics, report);
     })
 }
 

@@ -1,12 +1,14 @@
 //! What the pages of an imported run say beyond those of a run of our own: sources, the device, how much could be placed.
 
-use types::{Metrics, TraceFacts};
+use std::collections::BTreeMap;
+
+use types::{Metrics, Nanos, Stage, TraceFacts};
 
 use super::kernels::{by_time, of_stages};
 use super::page::Page;
 use super::phrase::{busy_share, known, nested, sentence, share_of_run, time};
 use crate::markdown::{code, prose};
-use crate::number::{UNKNOWN, count, grouped, milliseconds, percent};
+use crate::number::{UNKNOWN, count, grouped, milliseconds, percent, share};
 use crate::table::{Column, Table};
 
 /// Kernels shown in the report.
@@ -199,7 +201,7 @@ pub(super) fn workload(page: &mut Page, facts: &TraceFacts) {
 pub(super) fn top_operators(page: &mut Page, metrics: &Metrics) {
     page.heading("Top Operators");
     if metrics.operators.is_empty() {
-        return page.paragraph("No operator was recorded.");
+        return kinds_of_work(page, metrics);
     }
     let mut table = Table::new([
         Column::text("operator"),
@@ -221,6 +223,37 @@ pub(super) fn top_operators(page: &mut Page, metrics: &Metrics) {
     page.paragraph(
         "Device is the work launched by the operator itself, self its host time without callees, total with them. \
          `operators.md` has more.",
+    );
+}
+
+/// What the kernels do, for a timeline whose recorder keeps no operators.
+fn kinds_of_work(page: &mut Page, metrics: &Metrics) {
+    let mut sums: BTreeMap<(&str, Option<Stage>), (Nanos, u64)> = BTreeMap::new();
+    for kernel in &metrics.kernels {
+        let (time, calls) = sums.entry((&kernel.family, kernel.stage)).or_default();
+        (*time, *calls) = (*time + kernel.total_ns, *calls + kernel.calls);
+    }
+    if sums.is_empty() {
+        return page.paragraph("No operator was recorded.");
+    }
+    let all: Nanos = sums.values().map(|(time, _)| *time).sum();
+    let mut sums: Vec<_> = sums.into_iter().collect();
+    sums.sort_by_key(|(_, (time, _))| std::cmp::Reverse(*time));
+    let mut table = Table::new([
+        Column::text("kind of kernel"),
+        Column::text("stage"),
+        Column::number("device"),
+        Column::number("of time"),
+        Column::number("calls"),
+    ]);
+    for ((family, stage), (time, calls)) in sums.into_iter().take(OPERATORS) {
+        let part = percent(share(time.get() as f64, all.get() as f64));
+        table.row([family.to_owned(), known(stage), time.to_string(), part, grouped(calls)]);
+    }
+    page.table(&table);
+    page.paragraph(
+        "No operator was recorded, so these are the kernels by what they do. `llm-perf profile --engine torch` records \
+         operators, and `llm-perf import` reads those of torch.profiler.",
     );
 }
 
