@@ -276,3 +276,81 @@ fn work_whose_launch_is_not_in_the_trace_is_in_no_captured_range() {
     assert_eq!(attributed(&timeline).captured, [None; 4]);
     assert_eq!(regions(&timeline), [("decode".to_owned(), 1, Some(0), Some(0), 0)]);
 }
+
+/// The program's products as it does them, layer by layer.
+fn products(layers: usize) -> ModelledRun {
+    let operator = |module: String, stage: Stage, op: Op, weight: Option<Vec<u64>>| ModelledOperator {
+        module,
+        class: "Linear".to_owned(),
+        stage,
+        op,
+        weight,
+        spread: false,
+        cost: Cost::ZERO,
+        least: None,
+    };
+    let pass = |stage: Stage| {
+        let mut all = Vec::new();
+        for number in 0..layers {
+            let layer = |part: &str| format!("model.layers.{number}.{part}");
+            for part in ["attn.q", "attn.k", "attn.v"] {
+                all.push(operator(layer(part), stage, Op::Linear, Some(vec![512, 512])));
+            }
+            all.push(operator(layer("attn"), stage, Op::MatMulTransposed, None));
+            all.push(operator(layer("attn"), stage, Op::MatMulTransposed, None));
+            all.push(operator(layer("attn.o"), stage, Op::Linear, Some(vec![512, 512])));
+            for part in ["mlp.gate", "mlp.up", "mlp.down"] {
+                all.push(operator(layer(part), stage, Op::Linear, Some(vec![512, 2048])));
+            }
+        }
+        all.push(operator("lm_head".to_owned(), stage, Op::Linear, Some(vec![512, 1000])));
+        all
+    };
+    let class = |path: String| (path, "Module".to_owned());
+    let parts =
+        (0..layers).flat_map(|number| ["", ".attn", ".mlp"].map(|part| class(format!("model.layers.{number}{part}"))));
+    let classes = parts.chain(["model", "model.layers"].map(|path| class(path.to_owned()))).collect();
+    ModelledRun { prefill: pass(Stage::Prefill), decode: pass(Stage::Decode), classes }
+}
+
+/// The same capture without ranges around layers, and with nothing known of how its graph was made.
+fn without_layers(timeline: Timeline) -> Timeline {
+    let mut bare = without_nodes(timeline);
+    let others: Vec<bool> = bare.names.iter().map(|(_, name)| !name.starts_with("layer_")).collect();
+    bare.ranges.retain(|range| others[range.name.index()]);
+    bare
+}
+
+#[test]
+fn products_tell_the_layers_that_ranges_tell() {
+    let marked = metrics_beside(&capture("eager"), Some(products(2)));
+    let bare = metrics_beside(&without_layers(capture("eager")), Some(products(2)));
+    for stage in [Stage::Prefill, Stage::Decode] {
+        let (known, found) = (layers(&marked, stage), layers(&bare, stage));
+        for layer in ["model.layers.0", "model.layers.1"] {
+            let (known, found) = (&known[layer], &found[layer]);
+            assert_eq!(found.1, BTreeSet::from([PlacedBy::Products]));
+            // All but the norm with which a layer begins, which lies between the products of two layers.
+            let part = found.0.unwrap().get() as f64 / known.0.unwrap().get() as f64;
+            assert!((0.8..1.0).contains(&part), "{stage} {layer}: {part}");
+        }
+        assert!(found.contains_key("model.layers.1.attn") && !known.contains_key("model.layers.1.attn"));
+    }
+    let told = bare.quality.iter().find(|row| row.counter == "work_with_module_by_products").unwrap();
+    assert!(told.share.unwrap() > 0.8, "{told:?}");
+}
+
+#[test]
+fn products_claim_nothing_where_the_model_has_another_number_of_layers() {
+    for number in [1, 3] {
+        let metrics = metrics_beside(&without_layers(capture("eager")), Some(products(number)));
+        assert_eq!(layers(&metrics, Stage::Decode), BTreeMap::new(), "{number}");
+    }
+}
+
+#[test]
+fn products_leave_alone_what_a_graphs_order_tells() {
+    let metrics = metrics_beside(&without_layers(capture("graph")), Some(products(2)));
+    let decode = layers(&metrics, Stage::Decode);
+    assert_eq!(decode["model.layers.0"].1, BTreeSet::from([PlacedBy::Order]));
+}

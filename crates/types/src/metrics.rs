@@ -121,6 +121,8 @@ pub enum PlacedBy {
     Capture,
     /// Its place among the kernels of a CUDA graph, which repeat once for each layer.
     Order,
+    /// Its place among the matrix kernels, which come in the order of the model's products.
+    Products,
 }
 
 impl PlacedBy {
@@ -131,6 +133,7 @@ impl PlacedBy {
             Self::Ranges => "ranges",
             Self::Capture => "capture",
             Self::Order => "order",
+            Self::Products => "products",
         }
     }
 }

@@ -6,10 +6,12 @@
 //! such by those who sum it up.
 //!
 //! Operators are not all that tells (`placement`): ranges may be named after modules, also those in which a CUDA graph was
-//! captured, and kernels of a graph may repeat as often as the model has layers (`repetition`).
+//! captured, kernels of a graph may repeat as often as the model has layers (`repetition`), and matrix kernels come in the
+//! order of the model's products (`pairing`).
 
 mod anchor;
 mod layers;
+mod pairing;
 mod placement;
 mod repetition;
 mod sequence;
@@ -24,6 +26,7 @@ use crate::attribution::Attribution;
 use crate::time::Span;
 use anchor::Anchor;
 
+pub(crate) use pairing::{Key, Part, pair};
 pub(crate) use placement::Placements;
 
 /// One operation of the model and what it should cost in all instances of its stage together.

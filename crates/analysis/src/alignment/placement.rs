@@ -2,7 +2,8 @@
 //!
 //! Ranges inside the capture of a CUDA graph come first, because they are about the piece of work itself; then the operator
 //! that launched it, then ranges around the launch. What is left of a graph, or is known for all of it together, is told
-//! apart by order: where the launch's work repeats exactly as often as the model has layers that do the same.
+//! apart by order: where the launch's work repeats exactly as often as the model has layers that do the same. Where a
+//! timeline has no operators and nothing names a module of a stage, its matrix kernels are laid over the model's products.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -10,8 +11,9 @@ use types::timeline::{CapturedRangeId, NameId, Timeline, WorkKind};
 use types::{PlacedBy, Stage};
 
 use super::layers::Layers;
-use super::{Alignment, ModelledRun, repetition};
+use super::{Alignment, ModelledOperator, ModelledRun, common, pair, repetition};
 use crate::attribution::{Amount, Attribution, RangeIndex, captured};
+use crate::modules::top;
 
 /// The module of every piece of work.
 #[derive(Clone, Debug)]
@@ -20,6 +22,8 @@ pub(crate) struct Placements<'a> {
     pub(crate) module: Vec<Option<(&'a str, PlacedBy)>>,
     /// Work whose layer rests on its order alone.
     pub(crate) by_order: Amount,
+    /// Work whose module rests on the order of the matrix kernels.
+    pub(crate) by_products: Amount,
 }
 
 /// A module that a range names.
@@ -54,11 +58,55 @@ impl<'a> Placements<'a> {
                 .or_else(|| around.filter(fits).map(|named| (named.path, PlacedBy::Ranges)))
         };
         let module = (0..timeline.work.len()).map(place).collect();
-        let mut placements = Self { module, by_order: Amount::default() };
+        let mut placements = Self { module, by_order: Amount::default(), by_products: Amount::default() };
         if let Some(layers) = &layers {
             placements.order(timeline, attribution, layers);
         }
+        // Processes side by side would mix their kernels.
+        let alone = timeline.queues.iter().all(|queue| queue.process == timeline.queues[0].process);
+        if timeline.operators.is_empty() && alone {
+            for (stage, operators) in [(Stage::Prefill, &model.prefill), (Stage::Decode, &model.decode)] {
+                placements.products(timeline, attribution, stage, operators);
+            }
+        }
         placements
+    }
+
+    /// Gives the work of a stage, where nothing else says anything of it, the modules of the model's products: matrix kernels
+    /// that of their operation, and what runs between two of them the innermost module around both.
+    fn products(
+        &mut self,
+        timeline: &Timeline,
+        attribution: &Attribution,
+        stage: Stage,
+        operators: &'a [ModelledOperator],
+    ) {
+        let of_stage = |row: &usize| attribution.stage[*row].map(top) == Some(stage);
+        if (0..timeline.work.len()).filter(of_stage).any(|row| self.module[row].is_some()) {
+            return;
+        }
+        let Some(pairing) = pair(timeline, attribution, stage, operators) else { return };
+        let mut rows: Vec<usize> = (0..timeline.work.len()).filter(of_stage).collect();
+        rows.sort_by_key(|row| timeline.work[*row].start);
+        for known in pairing.modules() {
+            for (here, next) in known.iter().zip(known.iter().skip(1).map(Some).chain([None])) {
+                self.product(timeline, here.0, here.1);
+                let Some(next) = next else { continue };
+                let between = common(here.1, next.1);
+                let from = rows.partition_point(|row| timeline.work[*row].start <= timeline.work[here.0].start);
+                let begin = timeline.work[next.0].start;
+                let inside = rows[from..].iter().take_while(|row| timeline.work[**row].start < begin);
+                for row in inside.filter(|_| !between.is_empty()) {
+                    self.product(timeline, *row, between);
+                }
+            }
+        }
+    }
+
+    fn product(&mut self, timeline: &Timeline, row: usize, module: &'a str) {
+        self.module[row] = Some((module, PlacedBy::Products));
+        self.by_products.count += 1;
+        self.by_products.time += timeline.work[row].duration;
     }
 
     /// Gives the work of graphs the layer it has by order.

@@ -89,6 +89,8 @@ pub(crate) struct DeviceRecords {
     pub(crate) module_share: Option<f64>,
     /// Work of CUDA graphs whose layer rests on its order alone.
     pub(crate) placed_by_order: Amount,
+    /// Work whose module rests on the order of the matrix kernels.
+    pub(crate) placed_by_products: Amount,
 }
 
 impl DeviceRecords {
@@ -113,6 +115,8 @@ impl DeviceRecords {
                 modules.add(timeline, attribution, &partition, &placements);
                 records.placed_by_order.count += placements.by_order.count;
                 records.placed_by_order.time += placements.by_order.time;
+                records.placed_by_products.count += placements.by_products.count;
+                records.placed_by_products.time += placements.by_products.time;
             }
             records.special.add(timeline, attribution, &partition, alignment.as_ref());
         }

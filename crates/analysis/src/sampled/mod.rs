@@ -9,7 +9,6 @@ mod join;
 mod launch;
 mod model;
 mod name;
-mod pairing;
 
 pub use choose::{Candidate, Choice, StageRange, choose};
 pub use join::{Joined, join};

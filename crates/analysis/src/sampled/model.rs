@@ -6,8 +6,7 @@ use types::timeline::Timeline;
 use types::{Bytes, Flops, ModelledKernel, SampledKernel, Stage};
 
 use super::choose::within;
-use super::pairing::{Key, Part, pair};
-use crate::alignment::ModelledRun;
+use crate::alignment::{Key, ModelledRun, Part, pair};
 use crate::attribution::Attribution;
 
 /// Operations named in a row.
@@ -18,12 +17,13 @@ pub fn lay_beside(kernels: &mut [SampledKernel], timeline: &Timeline, attributio
     for stage in [Stage::Prefill, Stage::Decode] {
         let operators = if stage == Stage::Decode { &model.decode } else { &model.prefill };
         let Some(pairs) = pair(timeline, attribution, stage, operators) else { continue };
+        let launches = pairs.launches();
         for row in kernels.iter_mut().filter(|row| within(row.stage, Some(stage))) {
             let fits = |(name, shape): &Key| {
                 let found = timeline.launch_shapes.get(*shape);
                 timeline.name(*name) == row.name && (found.grid, found.block) == (row.grid, row.block)
             };
-            let Some((_, parts)) = pairs.launches.iter().find(|(key, _)| fits(key)) else { continue };
+            let Some((_, parts)) = launches.iter().find(|(key, _)| fits(key)) else { continue };
             row.modelled = Some(modelled(parts, row, &pairs.basis));
         }
     }

@@ -176,7 +176,10 @@ pub fn trace(records: &TraceRecords<'_>) -> Metrics {
         facts.queue_depth = queue_facts(only);
     }
     metrics.quality = quality::counters(records, &metrics, &sums, &facts);
-    metrics.quality.extend(device.and_then(|device| quality::placed_by_order(device.placed_by_order, &sums)));
+    if let Some(device) = &device {
+        metrics.quality.extend(quality::placed_by_order(device.placed_by_order, &sums));
+        metrics.quality.extend(quality::placed_by_products(device.placed_by_products, &sums));
+    }
     metrics.quality.extend(listed::differing(&records.listed, &sums.kernels));
     let (regions, left_out) = regions::summaries(&records.timelines);
     metrics.regions = regions;

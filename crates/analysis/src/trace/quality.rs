@@ -94,6 +94,20 @@ pub(super) fn placed_by_order(work: Amount, sums: &DeviceSums) -> Option<Quality
     })
 }
 
+/// Work whose module is a conclusion from the order of the matrix kernels.
+pub(super) fn placed_by_products(work: Amount, sums: &DeviceSums) -> Option<QualityCounter> {
+    (work.count > 0).then(|| QualityCounter {
+        counter: "work_with_module_by_products".to_owned(),
+        value: work.count,
+        share: share(work.time.get() as f64, sums.whole.time.get() as f64),
+        severity: Severity::Info,
+        remedy:
+            "modules come from matrix kernels in the order of the model's products; NVTX ranges named after modules \
+                 (`--module-ranges depth=N`), or operators with shapes, would make them certain"
+                .to_owned(),
+    })
+}
+
 /// Stages whose utilisation is unknown, and what is missing for it.
 fn without_utilisation(records: &TraceRecords<'_>, metrics: &Metrics, facts: &TraceFacts) -> Option<QualityCounter> {
     let timed = metrics.stages.iter().filter(|stage| stage.wall_ns.is_some());

@@ -63,7 +63,8 @@ pub(super) fn modules(page: &mut Page, metrics: &Metrics) {
         "A module has the time its kernels ran and the time the device waited for them, submodules included, so rows overlap; own \
          is without them. Least \
          is what the device's rates allow for the module's work. Its work is placed by the operators that launched it, by ranges \
-         named after it, by such ranges around the capture of a CUDA graph, or by the order in which a graph's kernels repeat.",
+         named after it, by such ranges around the capture of a CUDA graph, by the order in which a graph's kernels repeat, or by \
+         the products of the model, in whose order matrix kernels come.",
     );
     let mut table = Table::new([
         Column::text("module"),

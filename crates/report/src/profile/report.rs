@@ -95,7 +95,10 @@ fn method(metrics: &Metrics) -> String {
     if let Some(settings) = &metrics.settings {
         text += &format!(", after {}, batch {}", count(settings.warmup_rounds.into(), "warm-up round"), settings.batch);
     }
-    text += ". Times are wall time without instruments; operators and modules are from one instrumented pass. ";
+    text += match metrics.trace.as_ref().is_some_and(|facts| facts.traced_pass.is_none()) {
+        true => ". Times are wall time as recorded, with the recorder at work. ",
+        false => ". Times are wall time without instruments; operators and modules are from one instrumented pass. ",
+    };
     text += &overhead(metrics);
     text + " FLOPs and bytes are modelled from the configuration, one multiply-add being two FLOPs."
 }

@@ -10,10 +10,10 @@ use std::collections::{BTreeMap, HashMap};
 use types::timeline::{LaunchShapeId, NameId, Timeline, WorkKind};
 use types::{Op, Stage};
 
-use super::choose::within;
-use crate::alignment::ModelledOperator;
+use super::ModelledOperator;
 use crate::attribution::Attribution;
 use crate::kernel::{Family, family};
+use crate::modules::top;
 use crate::statistics::median;
 
 /// Kernels at the begin of a pass that may be no operation of the model: tables of positions are made by a small product.
@@ -26,30 +26,60 @@ const LONGER: f64 = 1.1;
 const SPREAD: f64 = 1.5;
 
 /// A kernel with its grid and block.
-pub(super) type Key = (NameId, LaunchShapeId);
+pub(crate) type Key = (NameId, LaunchShapeId);
 
 /// One operation that a matrix kernel does, and the share of its modelled cost that is this one launch.
 #[derive(Clone, Copy)]
-pub(super) struct Part<'a> {
-    pub(super) operator: &'a ModelledOperator,
-    pub(super) share: f64,
+pub(crate) struct Part<'a> {
+    pub(crate) operator: &'a ModelledOperator,
+    pub(crate) share: f64,
 }
 
-/// Kernels and the operations they do.
-pub(super) struct Pairs<'a> {
-    /// Operations of a kernel's launches in one pass, in order.
-    pub(super) launches: HashMap<Key, Vec<Part<'a>>>,
+/// Matrix kernels of a stage and the operations they do.
+pub(crate) struct Pairing<'a> {
+    /// The kernels of each prefill, or of each decode step, in order.
+    windows: Vec<Vec<usize>>,
+    /// The kernels of the first of them.
+    sequence: Vec<Key>,
+    /// For each of these the place of its operation.
+    partners: Vec<Option<usize>>,
+    operations: Vec<Part<'a>>,
     /// What it rests on, in words.
-    pub(super) basis: String,
+    pub(crate) basis: String,
+}
+
+impl<'a> Pairing<'a> {
+    /// Operations of each kernel's launches in one pass, in order.
+    pub(crate) fn launches(&self) -> HashMap<Key, Vec<Part<'a>>> {
+        let mut launches: HashMap<Key, Vec<Part<'a>>> = HashMap::new();
+        let mut counts: HashMap<Key, usize> = HashMap::new();
+        for (key, partner) in self.sequence.iter().zip(&self.partners) {
+            launches.entry(*key).or_default().extend(partner.map(|place| self.operations[place]));
+            *counts.entry(*key).or_default() += 1;
+        }
+        // A kernel some of whose launches have no partner would be told by the others; the first of a pass may have none.
+        launches.retain(|key, found| !found.is_empty() && found.len() + LEADING >= counts[key]);
+        launches
+    }
+
+    /// The module of every kernel that has an operation, pass by pass and in order, by its place in the timeline.
+    pub(crate) fn modules(&self) -> impl Iterator<Item = Vec<(usize, &'a str)>> {
+        self.windows.iter().map(|window| {
+            let partners = window.iter().zip(&self.partners);
+            partners
+                .filter_map(|(work, partner)| Some((*work, self.operations[(*partner)?].operator.module.as_str())))
+                .collect()
+        })
+    }
 }
 
 /// Pairs kernels and operations of a stage; `None` where their numbers do not agree.
-pub(super) fn pair<'a>(
+pub(crate) fn pair<'a>(
     timeline: &Timeline,
     attribution: &Attribution,
     stage: Stage,
     operators: &'a [ModelledOperator],
-) -> Option<Pairs<'a>> {
+) -> Option<Pairing<'a>> {
     let windows = windows(timeline, attribution, stage);
     let first = windows.first()?.len();
     if first == 0 || windows.iter().any(|window| window.len() != first) {
@@ -73,14 +103,7 @@ pub(super) fn pair<'a>(
         let (partners, left_out) = kernels.partners(&parts)?;
         Some((parts, partners, format!("matrix kernels in the order of the model's operations{how}{left_out}")))
     })?;
-    let mut launches: HashMap<Key, Vec<Part<'a>>> = HashMap::new();
-    for (key, partner) in sequence.iter().zip(&partners) {
-        launches.entry(*key).or_default().extend(partner.map(|place| parts[place]));
-    }
-    // A kernel some of whose launches have no partner would be told by the others; the first of a pass may have none.
-    let whole = |key: &Key| sequence.iter().filter(|other| *other == key).count();
-    launches.retain(|key, found| !found.is_empty() && found.len() + LEADING >= whole(key));
-    Some(Pairs { launches, basis })
+    Some(Pairing { windows, sequence, partners, operations: parts, basis })
 }
 
 /// A kernel with its grid and block; `None` where the timeline does not say.
@@ -171,7 +194,7 @@ fn windows(timeline: &Timeline, attribution: &Attribution, stage: Stage) -> Vec<
         let is_matrix = work.kind == WorkKind::Kernel
             && matches!(family(timeline.name(work.name)), Family::Gemm | Family::Gemv | Family::Convolution)
             && !joins_parts(timeline.name(work.name));
-        if !is_matrix || !within(attribution.stage[place], Some(stage)) {
+        if !is_matrix || attribution.stage[place].map(top) != Some(stage) {
             continue;
         }
         let window = match stage {
