@@ -123,6 +123,12 @@ pub(crate) fn with_ancestors(path: &str) -> impl Iterator<Item = &str> {
     ends.map(|end| &path[..end])
 }
 
+/// A path with `*` for the numbers of layers and experts in it.
+pub(crate) fn kind(path: &str) -> String {
+    let is_number = |part: &str| !part.is_empty() && part.bytes().all(|letter| letter.is_ascii_digit());
+    path.split('.').map(|part| if is_number(part) { "*" } else { part }).collect::<Vec<_>>().join(".")
+}
+
 fn centre(path: &str) -> String {
     let mut parts = Vec::new();
     let mut layer = false;

@@ -64,6 +64,7 @@ pub(crate) fn with_device(records: &ProfileRecords, device: Option<&DeviceRecord
         kernels: Vec::new(),
         regions: Vec::new(),
         modules: device.map_or(modules.rows, |device| device.modules.clone()),
+        module_kinds: device.map(|device| device.module_kinds.clone()).unwrap_or_default(),
         findings,
         lost_time: lost.rows(run.wall()),
         samples: records.samples.clone(),

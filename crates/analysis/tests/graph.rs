@@ -335,6 +335,12 @@ fn products_tell_the_layers_that_ranges_tell() {
             assert!((0.8..1.0).contains(&part), "{stage} {layer}: {part}");
         }
         assert!(found.contains_key("model.layers.1.attn") && !known.contains_key("model.layers.1.attn"));
+        // What differs by its layer alone is also told together.
+        let kind =
+            bare.module_kinds.iter().find(|row| row.stage == stage && row.path == "model.layers.*.attn").unwrap();
+        let both = ["model.layers.0.attn", "model.layers.1.attn"].map(|path| found[path].0.unwrap());
+        assert_eq!((kind.measured_ns, kind.class.as_str()), (Some(both[0] + both[1]), "Linear"));
+        assert!(bare.module_kinds.iter().all(|row| row.path.contains('*')));
     }
     let told = bare.quality.iter().find(|row| row.counter == "work_with_module_by_products").unwrap();
     assert!(told.share.unwrap() > 0.8, "{told:?}");

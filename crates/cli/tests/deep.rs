@@ -542,6 +542,14 @@ fn told_of_a_family(model: &str, known: &Family) {
             _ => assert!(flops > 7.9 && (0.99..1.05).contains(&bytes), "{row:#}"),
         }
     }
+    // Nothing around modules was marked, and yet each has its time beside the least it needs.
+    let kinds = metrics["module_kinds"].as_array().unwrap();
+    for path in ["model.layers.*.self_attn", "model.layers.*.mlp.down_proj"] {
+        let decode = kinds.iter().find(|row| row["path"] == path && row["stage"] == "decode");
+        let row = decode.unwrap_or_else(|| panic!("{path}: {kinds:#?}"));
+        assert_eq!(row["placed_by"], serde_json::json!(["products"]));
+        assert!(row["speed_of_light_ns"].as_i64().unwrap() < row["measured_ns"].as_i64().unwrap(), "{row:#}");
+    }
     let summary = machine.text("stakeholder_summary.md");
     let (_, bottlenecks) = summary.split_once("## Top bottlenecks\n").unwrap();
     let named = bottlenecks.split("\n## ").next().unwrap().lines().filter(|line| line.contains("counted, 3 launches"));

@@ -224,6 +224,9 @@ pub struct Metrics {
     pub regions: Vec<RegionSummary>,
     /// Modules, measured beside modelled.
     pub modules: Vec<ModuleSummary>,
+    /// Modules of a traced run that differ by the number of a layer or an expert alone, summed, with `*` for the number.
+    #[serde(default)]
+    pub module_kinds: Vec<ModuleSummary>,
     /// Conclusions.
     pub findings: Vec<Finding>,
     /// Time lost, by stage and cause, most first.

@@ -85,6 +85,8 @@ pub(crate) struct DeviceRecords {
     pub(crate) multiprocessors: Option<u64>,
     /// Modules, measured beside modelled; empty where the model is not known.
     pub(crate) modules: Vec<ModuleSummary>,
+    /// The same for modules that differ by a number alone.
+    pub(crate) module_kinds: Vec<ModuleSummary>,
     /// Share of the device's part of wall time that has a module; absent where the model is not known.
     pub(crate) module_share: Option<f64>,
     /// Work of CUDA graphs whose layer rests on its order alone.
@@ -128,7 +130,7 @@ impl DeviceRecords {
             records.add_least(model);
             let instances = records.stages.iter().map(|(stage, work)| (*stage, work.instances)).collect();
             records.module_share = modules.placed_share();
-            records.modules = modules.rows(model, &instances, peak);
+            (records.modules, records.module_kinds) = modules.rows(model, &instances, peak);
         }
         Some(records)
     }

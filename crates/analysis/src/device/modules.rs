@@ -10,7 +10,7 @@ use super::partition::{Part, Partition};
 use crate::alignment::{ModelledRun, Placements};
 use crate::attribution::Attribution;
 use crate::kernel::{Family, family_of_work};
-use crate::modules::{common, top, with_ancestors};
+use crate::modules::{common, kind, top, with_ancestors};
 use crate::statistics::share;
 
 /// Modules with less of the wall time are not listed: they are hundreds, and none of them is worth a look.
@@ -83,13 +83,13 @@ impl ModuleTimes {
         share(self.placed.get() as f64, self.all.get() as f64)
     }
 
-    /// One row per module and top stage, most lost first.
+    /// One row per module and top stage, and one per kind of them, most lost first.
     pub(super) fn rows(
         &self,
         model: &ModelledRun,
         instances: &BTreeMap<Stage, u64>,
         peak: Option<&PeakUsed>,
-    ) -> Vec<ModuleSummary> {
+    ) -> (Vec<ModuleSummary>, Vec<ModuleSummary>) {
         let mut nodes: BTreeMap<(&str, Stage), Node> = BTreeMap::new();
         let mut classes: BTreeMap<&str, &str> = BTreeMap::new();
         for ((module, stage), own) in &self.own {
@@ -128,17 +128,50 @@ impl ModuleTimes {
         }
         let listed =
             |part: Part| share(part.total().get() as f64, self.all.get() as f64).is_some_and(|one| one >= LEAST_SHARE);
+        let mut kinds: BTreeMap<(String, Stage), (BTreeSet<&str>, Node)> = BTreeMap::new();
+        for ((path, stage), node) in &nodes {
+            let (kind, Some(class)) = (kind(path), classes.get(path)) else { continue };
+            if kind != *path {
+                let (classes, sum) = kinds.entry((kind, *stage)).or_default();
+                classes.insert(class);
+                sum.add(node);
+            }
+        }
+        let sorted = |mut rows: Vec<ModuleSummary>| {
+            rows.sort_by_key(|row| std::cmp::Reverse((row.lost_ns, row.measured_ns)));
+            rows
+        };
         let row = |((path, _), node): ((&str, Stage), Node)| {
             let class = classes.get(path).filter(|_| listed(node.part))?;
             Some(node.summary(path, class, known))
         };
-        let mut rows: Vec<_> = nodes.into_iter().filter_map(row).collect();
-        rows.sort_by_key(|row| std::cmp::Reverse((row.lost_ns, row.measured_ns)));
-        rows
+        let of_kind = |((path, _), (classes, node)): ((String, Stage), (BTreeSet<&str>, Node))| {
+            let class = classes.into_iter().collect::<Vec<_>>().join(", ");
+            listed(node.part).then(|| node.summary(&path, &class, known))
+        };
+        (sorted(nodes.into_iter().filter_map(row).collect()), sorted(kinds.into_iter().filter_map(of_kind).collect()))
     }
 }
 
 impl Node {
+    /// Takes another module of the same kind in.
+    fn add(&mut self, other: &Self) {
+        self.stage = match (self.stage, other.stage) {
+            (Some(one), Some(two)) => Some(common(one, two)),
+            (one, two) => one.or(two),
+        };
+        self.part.wait += other.part.wait;
+        self.part.run += other.part.run;
+        self.own += other.own;
+        for (family, time) in &other.families {
+            *self.families.entry(*family).or_default() += *time;
+        }
+        self.placed_by.extend(&other.placed_by);
+        self.least += other.least;
+        self.compute += other.compute;
+        self.memory += other.memory;
+    }
+
     fn summary(self, path: &str, class: &str, known: bool) -> ModuleSummary {
         let measured = self.part.total();
         let least = known.then_some(self.least);

@@ -8,6 +8,7 @@ use types::{Bytes, Flops, ModelledKernel, SampledKernel, Stage};
 use super::choose::within;
 use crate::alignment::{Key, ModelledRun, Part, pair};
 use crate::attribution::Attribution;
+use crate::modules::kind;
 
 /// Operations named in a row.
 const NAMED: usize = 8;
@@ -35,7 +36,9 @@ fn modelled(parts: &[Part<'_>], row: &SampledKernel, basis: &str) -> ModelledKer
     let ratio =
         |counted: Option<f64>, modelled: f64| counted.filter(|_| modelled > 0.0).map(|counted| counted / modelled);
     let modules: BTreeSet<&str> = parts.iter().map(|part| part.operator.module.as_str()).collect();
-    let alike: BTreeSet<String> = modules.iter().map(|module| without_numbers(module)).collect();
+    // The model itself has no path.
+    let kind = |module: &str| if module.is_empty() { "the model itself".to_owned() } else { kind(module) };
+    let alike: BTreeSet<String> = modules.iter().map(|module| kind(module)).collect();
     ModelledKernel {
         operators: alike.into_iter().take(NAMED).collect(),
         operator_count: modules.len() as u64,
@@ -61,16 +64,6 @@ fn mean(parts: &[Part<'_>], sampled: Option<u64>) -> (f64, f64) {
         mean(|part| part.operator.cost.flops_matrix.as_f64() * part.share),
         mean(|part| part.operator.cost.bytes.total().as_f64() * part.share),
     )
-}
-
-/// A module's path with its layer left open; the model itself has none.
-fn without_numbers(module: &str) -> String {
-    if module.is_empty() {
-        return "the model itself".to_owned();
-    }
-    let part =
-        |part: &str| if part.bytes().all(|letter| letter.is_ascii_digit()) { "*".to_owned() } else { part.to_owned() };
-    module.split('.').map(part).collect::<Vec<_>>().join(".")
 }
 
 #[cfg(test)]
@@ -175,11 +168,5 @@ mod tests {
         let flops = |sampled| mean(&parts, sampled).0;
         assert_eq!((flops(Some(1)), flops(Some(2)), flops(Some(3)), flops(None)), (10.0, 15.0, 30.0, 30.0));
         assert_eq!(mean(&parts[..1], Some(3)).0, 10.0, "one launch in each of three passes");
-    }
-
-    #[test]
-    fn layers_are_left_open() {
-        assert_eq!(without_numbers("model.layers.12.mlp.gate_proj"), "model.layers.*.mlp.gate_proj");
-        assert_eq!(without_numbers(""), "the model itself");
     }
 }

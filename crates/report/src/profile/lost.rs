@@ -66,6 +66,17 @@ pub(super) fn modules(page: &mut Page, metrics: &Metrics) {
          named after it, by such ranges around the capture of a CUDA graph, by the order in which a graph's kernels repeat, or by \
          the products of the model, in whose order matrix kernels come.",
     );
+    if !metrics.module_kinds.is_empty() {
+        let mut kinds: Vec<&ModuleSummary> = metrics.module_kinds.iter().collect();
+        kinds.sort_by_key(|kind| std::cmp::Reverse(kind.exclusive_ns));
+        page.paragraph("All layers together, those first that take most by themselves:");
+        page.table(&table(kinds.into_iter()));
+        page.paragraph("One by one, those first that lose most:");
+    }
+    page.table(&table(metrics.modules.iter()));
+}
+
+fn table<'a>(modules: impl Iterator<Item = &'a ModuleSummary>) -> Table<10> {
     let mut table = Table::new([
         Column::text("module"),
         Column::text("class"),
@@ -78,7 +89,7 @@ pub(super) fn modules(page: &mut Page, metrics: &Metrics) {
         Column::text("cause"),
         Column::text("placed by"),
     ]);
-    for module in metrics.modules.iter().take(MODULES) {
+    for module in modules.take(MODULES) {
         table.row([
             code(&module.path),
             prose(&module.class),
@@ -92,7 +103,7 @@ pub(super) fn modules(page: &mut Page, metrics: &Metrics) {
             placed_by(module),
         ]);
     }
-    page.table(&table);
+    table
 }
 
 /// Runs of older versions do not say.
