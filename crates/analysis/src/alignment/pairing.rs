@@ -189,11 +189,13 @@ impl Kernels<'_> {
 
 /// Matrix kernels of each prefill, or of each decode step, in the order they began.
 fn windows(timeline: &Timeline, attribution: &Attribution, stage: Stage) -> Vec<Vec<usize>> {
+    // There are few names and many launches.
+    let is_matrix =
+        |name: &str| matches!(family(name), Family::Gemm | Family::Gemv | Family::Convolution) && !joins_parts(name);
+    let matrix: Vec<bool> = timeline.names.iter().map(|(_, name)| is_matrix(name)).collect();
     let mut windows: BTreeMap<u32, Vec<usize>> = BTreeMap::new();
     for (place, work) in timeline.work.iter().enumerate() {
-        let is_matrix = work.kind == WorkKind::Kernel
-            && matches!(family(timeline.name(work.name)), Family::Gemm | Family::Gemv | Family::Convolution)
-            && !joins_parts(timeline.name(work.name));
+        let is_matrix = work.kind == WorkKind::Kernel && matrix[work.name.index()];
         if !is_matrix || attribution.stage[place].map(top) != Some(stage) {
             continue;
         }
