@@ -42,7 +42,8 @@ Examples:
   llm-perf workload --engine torch --model qwen3-8b --device cuda:0 --prepare qwen
 
 Nothing is written but what --prepare asks for. Ranges are in the domain LLM: prefill with sam,
-clip and projector in it, and decode_all with decode_step in it.";
+clip and projector in it, and decode_all with decode_step in it; warm-up rounds are inside warmup,
+and PyTorch loads inside load.";
 
 pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<Exit, CliError> {
     let target = &arguments.target;
