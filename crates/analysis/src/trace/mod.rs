@@ -177,8 +177,7 @@ pub fn trace(records: &TraceRecords<'_>) -> Metrics {
     }
     metrics.quality = quality::counters(records, &metrics, &sums, &facts);
     if let Some(device) = &device {
-        metrics.quality.extend(quality::placed_by_order(device.placed_by_order, &sums));
-        metrics.quality.extend(quality::placed_by_products(device.placed_by_products, &sums));
+        metrics.quality.extend(quality::concluded(device, &sums));
     }
     metrics.quality.extend(listed::differing(&records.listed, &sums.kernels));
     let (regions, left_out) = regions::summaries(&records.timelines);

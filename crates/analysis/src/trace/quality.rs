@@ -5,6 +5,7 @@ use types::{Metrics, Nanos, QualityCounter, Severity, TraceFacts};
 use super::TraceRecords;
 use super::device_work::DeviceSums;
 use crate::attribution::Amount;
+use crate::device::DeviceRecords;
 use crate::statistics::share;
 
 /// Share of a run that may lie outside of every stage before it is worth a warning.
@@ -80,32 +81,28 @@ fn graphs(sums: &DeviceSums) -> Option<QualityCounter> {
     })
 }
 
-/// Work of CUDA graphs whose layer is a conclusion.
-pub(super) fn placed_by_order(work: Amount, sums: &DeviceSums) -> Option<QualityCounter> {
-    (work.count > 0).then(|| QualityCounter {
-        counter: "work_with_layer_by_order".to_owned(),
-        value: work.count,
-        share: share(work.time.get() as f64, sums.whole.time.get() as f64),
-        severity: Severity::Info,
-        remedy:
-            "layers of CUDA graphs come from kernels that repeat as often as the model has layers; NVTX ranges around \
-                 layers while the graph is captured, and our collector, would make them certain"
-                .to_owned(),
-    })
-}
-
-/// Work whose module is a conclusion from the order of the matrix kernels.
-pub(super) fn placed_by_products(work: Amount, sums: &DeviceSums) -> Option<QualityCounter> {
-    (work.count > 0).then(|| QualityCounter {
-        counter: "work_with_module_by_products".to_owned(),
-        value: work.count,
-        share: share(work.time.get() as f64, sums.whole.time.get() as f64),
-        severity: Severity::Info,
-        remedy:
-            "modules come from matrix kernels in the order of the model's products; NVTX ranges named after modules \
-                 (`--module-ranges depth=N`), or operators with shapes, would make them certain"
-                .to_owned(),
-    })
+/// Work whose layer or module is a conclusion, from the order of kernels alone.
+pub(super) fn concluded(device: &DeviceRecords, sums: &DeviceSums) -> Vec<QualityCounter> {
+    let counter = |name: &str, work: Amount, remedy: &str| {
+        (work.count > 0).then(|| QualityCounter {
+            counter: name.to_owned(),
+            value: work.count,
+            share: share(work.time.get() as f64, sums.whole.time.get() as f64),
+            severity: Severity::Info,
+            remedy: remedy.to_owned(),
+        })
+    };
+    let of_graphs = "layers of CUDA graphs come from kernels that repeat as often as the model has layers; NVTX ranges around \
+                     layers while the graph is captured, and our collector, would make them certain";
+    let of_products = "modules come from matrix kernels in the order of the model's products; NVTX ranges named after modules \
+                       (`--module-ranges depth=N`), or operators with shapes, would make them certain";
+    [
+        counter("work_with_layer_by_order", device.placed_by_order, of_graphs),
+        counter("work_with_module_by_products", device.placed_by_products, of_products),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
 }
 
 /// Stages whose utilisation is unknown, and what is missing for it.
