@@ -14,16 +14,11 @@ const WORTH_A_WORD: f64 = 0.5;
 pub(super) fn launches(request: &DeepRequest, passes: &[PassRecord], placed: &[Placed]) -> Option<QualityCounter> {
     let timeline = passes.iter().find(|pass| pass.name == "timeline" && pass.tool.as_deref() == Some("llm-perf"))?;
     let started = timeline.process.filter(|_| !plan::is_torch(request) && request.ncu.enabled)?;
-    let (mut all, mut others) = (0u64, 0u64);
-    for Placed { timeline, attribution, .. } in placed {
-        for call in attribution.launch.iter().flatten() {
-            let thread = timeline.calls[*call as usize].thread;
-            let process = timeline.threads.get(thread.0 as usize).and_then(|thread| thread.process);
-            all += 1;
-            others += u64::from(process.is_some_and(|process| process != started));
-        }
-    }
-    let share = (all > 0).then(|| others as f64 / all as f64).filter(|share| *share > WORTH_A_WORD)?;
+    let launching = placed.iter().flat_map(|Placed { timeline, attribution, .. }| {
+        let thread = |call: &u32| timeline.threads.get(timeline.calls[*call as usize].thread.0 as usize);
+        attribution.launch.iter().flatten().map(move |call| thread(call).and_then(|thread| thread.process))
+    });
+    let (others, share) = of_others(started, launching)?;
     Some(QualityCounter {
         counter: "launches_of_child_processes".to_owned(),
         value: others,
@@ -33,4 +28,29 @@ pub(super) fn launches(request: &DeepRequest, passes: &[PassRecord], placed: &[P
                  the program that launches the kernels itself behind `--`, not a script around it"
             .to_owned(),
     })
+}
+
+/// Launches of other processes than the one that was started, and their share, where they are most.
+fn of_others(started: u32, launching: impl Iterator<Item = Option<u32>>) -> Option<(u64, f64)> {
+    let (mut all, mut others) = (0u64, 0u64);
+    for process in launching {
+        all += 1;
+        others += u64::from(process.is_some_and(|process| process != started));
+    }
+    (all > 0).then(|| (others, others as f64 / all as f64)).filter(|(_, share)| *share > WORTH_A_WORD)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_program_that_launches_itself_gets_no_word() {
+        let launches = |processes: &[Option<u32>]| of_others(7, processes.iter().copied());
+        assert_eq!(launches(&[Some(7); 3]), None);
+        assert_eq!(launches(&[Some(7), Some(7), Some(9)]), None);
+        assert_eq!(launches(&[None; 3]), None, "what is not known is not held against it");
+        assert_eq!(launches(&[]), None);
+        assert_eq!(launches(&[Some(9), Some(9), Some(9), Some(7)]), Some((3, 0.75)));
+    }
 }
