@@ -13,8 +13,15 @@ use crate::modules::kind;
 /// Operations named in a row.
 const NAMED: usize = 8;
 
-/// Fills in what the model says of each kernel that found a partner.
-pub fn lay_beside(kernels: &mut [SampledKernel], timeline: &Timeline, attribution: &Attribution, model: &ModelledRun) {
+/// Fills in what the model says of each kernel that found a partner. The profiler has skipped that many launches of each
+/// before it sampled.
+pub fn lay_beside(
+    kernels: &mut [SampledKernel],
+    timeline: &Timeline,
+    attribution: &Attribution,
+    model: &ModelledRun,
+    skipped: u64,
+) {
     for stage in [Stage::Prefill, Stage::Decode] {
         let operators = if stage == Stage::Decode { &model.decode } else { &model.prefill };
         let Some(pairs) = pair(timeline, attribution, stage, operators) else { continue };
@@ -25,14 +32,14 @@ pub fn lay_beside(kernels: &mut [SampledKernel], timeline: &Timeline, attributio
                 timeline.name(*name) == row.name && (found.grid, found.block) == (row.grid, row.block)
             };
             let Some((_, parts)) = launches.iter().find(|(key, _)| fits(key)) else { continue };
-            row.modelled = Some(modelled(parts, row, &pairs.basis));
+            row.modelled = Some(modelled(parts, row, &pairs.basis, skipped));
         }
     }
 }
 
-fn modelled(parts: &[Part<'_>], row: &SampledKernel, basis: &str) -> ModelledKernel {
+fn modelled(parts: &[Part<'_>], row: &SampledKernel, basis: &str, skipped: u64) -> ModelledKernel {
     let counted = row.counted.as_ref();
-    let (flops, bytes) = mean(parts, counted.map(|counted| counted.launches));
+    let (flops, bytes) = mean(parts, counted.map(|counted| counted.launches), skipped);
     let ratio =
         |counted: Option<f64>, modelled: f64| counted.filter(|_| modelled > 0.0).map(|counted| counted / modelled);
     let modules: BTreeSet<&str> = parts.iter().map(|part| part.operator.module.as_str()).collect();
@@ -50,14 +57,17 @@ fn modelled(parts: &[Part<'_>], row: &SampledKernel, basis: &str) -> ModelledKer
     }
 }
 
-/// Operations and bytes of a launch: mean over those that were sampled, which are the first, else over all. A kernel may do
-/// products of several sizes.
-fn mean(parts: &[Part<'_>], sampled: Option<u64>) -> (f64, f64) {
-    let mut launches: Vec<&Part<'_>> = parts.iter().collect();
-    if let Some(sampled) = sampled {
-        // A kernel with one launch in a pass is sampled in several.
-        launches = parts.iter().cycle().take(if parts.is_empty() { 0 } else { sampled.max(1) as usize }).collect();
-    }
+/// Operations and bytes of a launch: mean over those that were sampled, which are the first behind what was skipped, else
+/// over all. A kernel may do products of several sizes, and one with few launches in a pass is sampled in several.
+fn mean(parts: &[Part<'_>], sampled: Option<u64>, skipped: u64) -> (f64, f64) {
+    let launches: Vec<&Part<'_>> = match sampled {
+        Some(sampled) if !parts.is_empty() => {
+            // A whole number of passes changes nothing.
+            let skipped = skipped as usize % parts.len();
+            parts.iter().cycle().skip(skipped).take(sampled.max(1) as usize).collect()
+        }
+        _ => parts.iter().collect(),
+    };
     let mean =
         |of: fn(&Part<'_>) -> f64| launches.iter().map(|part| of(part)).sum::<f64>() / launches.len().max(1) as f64;
     (
@@ -123,7 +133,7 @@ mod tests {
         let timeline = recorded();
         let attribution = attribute(&timeline, &Settings::default());
         let mut rows = vec![row("nvjet_sm90_a"), row("nvjet_sm90_b")];
-        lay_beside(&mut rows, &timeline, &attribution, &ModelledRun { prefill, ..ModelledRun::default() });
+        lay_beside(&mut rows, &timeline, &attribution, &ModelledRun { prefill, ..ModelledRun::default() }, 0);
         rows
     }
 
@@ -152,12 +162,12 @@ mod tests {
         timeline.work[2].duration = Nanos::new(80);
         let attribution = attribute(&timeline, &Settings::default());
         let mut rows = vec![row("nvjet_sm90_a")];
-        lay_beside(&mut rows, &timeline, &attribution, &ModelledRun { prefill: parts(), ..ModelledRun::default() });
+        lay_beside(&mut rows, &timeline, &attribution, &ModelledRun { prefill: parts(), ..ModelledRun::default() }, 0);
         assert_eq!(rows[0].modelled.as_ref().unwrap().flops, Flops::new(15));
         // Off by one, the larger of the two takes less.
         timeline.work[2].duration = Nanos::new(20);
         let mut rows = vec![row("nvjet_sm90_a")];
-        lay_beside(&mut rows, &timeline, &attribution, &ModelledRun { prefill: parts(), ..ModelledRun::default() });
+        lay_beside(&mut rows, &timeline, &attribution, &ModelledRun { prefill: parts(), ..ModelledRun::default() }, 0);
         assert!(rows[0].modelled.is_none());
     }
 
@@ -165,8 +175,10 @@ mod tests {
     fn what_is_counted_is_held_against_the_launches_that_were_sampled() {
         let operators = [operator("q", 2, 10), operator("up", 4, 20), operator("k", 8, 60)];
         let parts: Vec<_> = operators.iter().map(|operator| Part { operator, share: 1.0 }).collect();
-        let flops = |sampled| mean(&parts, sampled).0;
+        let flops = |sampled| mean(&parts, sampled, 0).0;
         assert_eq!((flops(Some(1)), flops(Some(2)), flops(Some(3)), flops(None)), (10.0, 15.0, 30.0, 30.0));
-        assert_eq!(mean(&parts[..1], Some(3)).0, 10.0, "one launch in each of three passes");
+        assert_eq!(mean(&parts[..1], Some(3), 0).0, 10.0, "one launch in each of three passes");
+        assert_eq!((mean(&parts, Some(2), 1).0, mean(&parts, Some(1), 5).0), (40.0, 60.0), "behind what was skipped");
+        assert_eq!(mean(&[], Some(3), 1), (0.0, 0.0));
     }
 }

@@ -70,7 +70,8 @@ pub(super) fn report(
         quality.extend(joined.quality);
     }
     if let (Some(placed), Some(model)) = (busiest(&placed), &modelled) {
-        lay_beside(&mut sampled, &placed.timeline, &placed.attribution, model);
+        let skipped = request.ncu.ncu_cli.launch_skip;
+        lay_beside(&mut sampled, &placed.timeline, &placed.attribution, model, skipped);
     }
     metrics.quality.extend(quality.iter().cloned());
     let counters = facts(request, tools, &all);
