@@ -14,6 +14,7 @@ mod device;
 mod diagnosis;
 mod dtype;
 mod environment;
+mod failure;
 mod finding;
 mod flop_check;
 mod hardware;
@@ -64,6 +65,7 @@ pub use dtype::{DType, UnknownDType};
 pub use environment::{
     CpuInfo, Environment, FrameworkVersions, GitInfo, GpuInfo, MemoryInfo, OperatingSystem, ToolVersion, ToolVersions,
 };
+pub use failure::{Exit, Failure};
 pub use finding::Finding;
 pub use flop_check::FlopCheck;
 pub use hardware::{
