@@ -4,21 +4,13 @@ use std::collections::BTreeMap;
 
 use types::{CostCentre, ModuleSummary, Nanos, PeakUsed, PlacedBy, Stage};
 
-use crate::operators::{Sum, sums};
+use crate::evidence::PricedOperator;
+use crate::module_path::with_ancestors;
+use crate::operators::priced::{Sum, sums};
 use crate::statistics::share;
-use crate::{PricedOperator, ProfileRecords};
 
 /// Modules with less of all operators' time are not listed: they are hundreds, and none of them is worth a look.
 const LEAST_SHARE: f64 = 0.005;
-
-/// What lists of modules leave open.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub(crate) struct Modules {
-    /// Rows, longest first.
-    pub(crate) rows: Vec<ModuleSummary>,
-    /// Rows that took less than the least time their work should need, so that nothing can be said about losses.
-    pub(crate) faster_than_modelled: u64,
-}
 
 /// A module within one top stage, and the operators in it and in its submodules.
 #[derive(Default)]
@@ -30,22 +22,27 @@ struct Node<'a> {
 /// Every module that takes enough time, submodules included.
 ///
 /// A module used in prefill and in decode has a row for each. Within prefill its stage is the innermost one that holds all
-/// of its operators: `sam` for a block of SAM, `prefill` for the model around it.
-pub(crate) fn modules(records: &ProfileRecords) -> Modules {
+/// of its operators: `sam` for a block of SAM, `prefill` for the model around it. The count is of rows that took less than
+/// the roofline time of their work, of whose losses nothing can be said.
+pub(crate) fn modules(
+    operators: &[PricedOperator],
+    classes: &BTreeMap<String, String>,
+    peak: Option<&PeakUsed>,
+) -> (Vec<ModuleSummary>, u64) {
     let mut nodes: BTreeMap<(&str, Stage), Node<'_>> = BTreeMap::new();
     let mut classes: BTreeMap<&str, &str> =
-        records.classes.iter().map(|(path, class)| (path.as_str(), class.as_str())).collect();
-    for operator in &records.operators {
+        classes.iter().map(|(path, class)| (path.as_str(), class.as_str())).collect();
+    for operator in operators {
         let (Some(path), Some(stage)) = (operator.record.module.as_deref(), operator.record.stage) else { continue };
         classes.insert(path, &operator.class);
         for path in with_ancestors(path) {
-            let node = nodes.entry((path, top(stage))).or_default();
-            node.stage = Some(node.stage.map_or(stage, |other| common(other, stage)));
+            let node = nodes.entry((path, stage.top())).or_default();
+            node.stage = Some(node.stage.map_or(stage, |other| other.common(stage)));
             node.operators.push(operator);
         }
     }
-    let all = Sum::of(&records.operators).time.get() as f64;
-    let mut found = Modules::default();
+    let all = Sum::of(operators).time.get() as f64;
+    let (mut rows, mut faster) = (Vec::new(), 0);
     for ((path, _), node) in nodes {
         let (Some(class), Some(stage)) = (classes.get(path), node.stage) else { continue };
         let sum = Sum::of(node.operators.iter().copied());
@@ -53,8 +50,8 @@ pub(crate) fn modules(records: &ProfileRecords) -> Modules {
             continue;
         }
         let lost = sum.least.map(|least| sum.time - least);
-        found.faster_than_modelled += u64::from(lost.is_some_and(|lost| lost < Nanos::ZERO));
-        found.rows.push(ModuleSummary {
+        faster += u64::from(lost.is_some_and(|lost| lost < Nanos::ZERO));
+        rows.push(ModuleSummary {
             path: path.to_owned(),
             class: (*class).to_owned(),
             stage,
@@ -62,13 +59,13 @@ pub(crate) fn modules(records: &ProfileRecords) -> Modules {
             exclusive_ns: Some(Sum::of(node.operators.iter().copied().filter(|one| is_own(one, path))).time),
             speed_of_light_ns: sum.least,
             lost_ns: lost.filter(|lost| *lost >= Nanos::ZERO),
-            bound: records.peak.as_ref().and_then(|peak| bound(&node.operators, peak)).map(str::to_owned),
+            bound: peak.and_then(|peak| bound(&node.operators, peak)).map(str::to_owned),
             cause: None,
             placed_by: [PlacedBy::Operators].into(),
         });
     }
-    found.rows.sort_by_key(|row| std::cmp::Reverse(row.measured_ns));
-    found
+    rows.sort_by_key(|row| std::cmp::Reverse(row.measured_ns));
+    (rows, faster)
 }
 
 /// Whether an operator is in the module itself, not in a submodule.
@@ -96,37 +93,6 @@ pub(crate) fn cost_centres(operators: &[PricedOperator]) -> Vec<CostCentre> {
         })
     };
     sums(placed, key).into_iter().filter_map(centre).collect()
-}
-
-/// The stage at the top of the one given.
-pub(crate) fn top(stage: Stage) -> Stage {
-    stage.parent().map_or(stage, top)
-}
-
-/// Whether `stage` is `around` or nested in it.
-pub(crate) fn within(stage: Stage, around: Stage) -> bool {
-    stage == around || stage.parent().is_some_and(|parent| within(parent, around))
-}
-
-/// The innermost stage that holds both. Both have the same top, so there is one.
-pub(crate) fn common(one: Stage, other: Stage) -> Stage {
-    match one.parent() {
-        _ if within(other, one) => one,
-        Some(parent) => common(parent, other),
-        None => one,
-    }
-}
-
-/// The path and every path above it.
-pub(crate) fn with_ancestors(path: &str) -> impl Iterator<Item = &str> {
-    let ends = path.match_indices('.').map(|(end, _)| end).chain([path.len()]);
-    ends.map(|end| &path[..end])
-}
-
-/// A path with `*` for the numbers of layers and experts in it.
-pub(crate) fn kind(path: &str) -> String {
-    let is_number = |part: &str| !part.is_empty() && part.bytes().all(|letter| letter.is_ascii_digit());
-    path.split('.').map(|part| if is_number(part) { "*" } else { part }).collect::<Vec<_>>().join(".")
 }
 
 fn centre(path: &str) -> String {
@@ -164,14 +130,14 @@ mod tests {
     use types::{Bytes, Flops, Traffic};
 
     use super::*;
-    use crate::sample::{operator, peak, records};
+    use crate::sample::{operator, peak};
 
-    fn rows(operators: Vec<PricedOperator>) -> Modules {
-        modules(&ProfileRecords { operators, ..records() })
+    fn rows(operators: Vec<PricedOperator>) -> Vec<ModuleSummary> {
+        modules(&operators, &BTreeMap::new(), None).0
     }
 
-    fn row<'a>(found: &'a Modules, path: &str, stage: Stage) -> Option<&'a ModuleSummary> {
-        found.rows.iter().find(|row| row.path == path && row.stage == stage)
+    fn row<'a>(found: &'a [ModuleSummary], path: &str, stage: Stage) -> Option<&'a ModuleSummary> {
+        found.iter().find(|row| row.path == path && row.stage == stage)
     }
 
     #[test]
@@ -188,16 +154,16 @@ mod tests {
         assert_eq!(measured("model", Stage::Decode), Some(40));
         assert_eq!(measured("model.sam_model", Stage::Sam), Some(80));
         assert_eq!(measured("model.sam_model.neck", Stage::Sam), Some(30));
-        assert_eq!(found.rows.len(), 5);
+        assert_eq!(found.len(), 5);
     }
 
     #[test]
     fn a_list_of_modules_that_is_none_itself_has_no_row() {
         let found = rows(vec![operator("linear", "model.layers.0.mlp", Stage::Decode, 10)]);
-        assert_eq!(found.rows.len(), 1);
+        assert_eq!(found.len(), 1);
         let classes = BTreeMap::from([("model.layers.0".to_owned(), "DecoderLayer".to_owned())]);
         let operators = vec![operator("linear", "model.layers.0.mlp", Stage::Decode, 10)];
-        let found = modules(&ProfileRecords { operators, classes, ..records() });
+        let (found, _) = modules(&operators, &classes, None);
         assert_eq!(row(&found, "model.layers.0", Stage::Decode).unwrap().class, "DecoderLayer");
     }
 
@@ -210,12 +176,12 @@ mod tests {
     #[test]
     fn a_module_faster_than_its_least_time_has_no_loss_and_is_counted() {
         let mut operators = vec![operator("a", "x", Stage::Decode, 100), operator("a", "y", Stage::Decode, 100)];
-        operators[0].least_ns = Some(Nanos::new(30));
-        operators[1].least_ns = Some(Nanos::new(130));
-        let found = rows(operators);
+        operators[0].roofline_ns = Some(Nanos::new(30));
+        operators[1].roofline_ns = Some(Nanos::new(130));
+        let (found, faster) = modules(&operators, &BTreeMap::new(), None);
         assert_eq!(row(&found, "x", Stage::Decode).unwrap().lost_ns, Some(Nanos::new(70)));
         assert_eq!(row(&found, "y", Stage::Decode).unwrap().lost_ns, None);
-        assert_eq!(found.faster_than_modelled, 1);
+        assert_eq!(faster, 1);
     }
 
     #[test]
@@ -223,10 +189,8 @@ mod tests {
         let mut operators = vec![operator("a", "x", Stage::Decode, 100)];
         operators[0].cost.flops_matrix = Flops::new(2_000);
         operators[0].cost.bytes = Traffic { weights: Bytes::new(1_000), ..Traffic::ZERO };
-        let bounds = [peak(1e9, 1e9), peak(1e9, 0.4e9)].map(|peak| {
-            let found = modules(&ProfileRecords { operators: operators.clone(), peak: Some(peak), ..records() });
-            found.rows[0].bound.clone()
-        });
+        let bounds = [peak(1e9, 1e9), peak(1e9, 0.4e9)]
+            .map(|peak| modules(&operators, &BTreeMap::new(), Some(&peak)).0[0].bound.clone());
         assert_eq!(bounds, [Some("compute".to_owned()), Some("memory".to_owned())]);
     }
 

@@ -5,7 +5,7 @@ use types::{DeviceId, RankSkew, RankSummary, Sample, Stage};
 use crate::statistics::describe;
 
 /// What one rank's stages took.
-pub fn summary(rank: u32, device: Option<DeviceId>, samples: &[Sample]) -> RankSummary {
+pub(crate) fn summary(rank: u32, device: Option<DeviceId>, samples: &[Sample]) -> RankSummary {
     let times = |stage: Stage| {
         let measured = samples.iter().filter(|sample| !sample.warmup && sample.stage == stage);
         let times: Vec<f64> = measured.map(|sample| sample.wall_ns.get() as f64 / 1e6).collect();
@@ -15,7 +15,7 @@ pub fn summary(rank: u32, device: Option<DeviceId>, samples: &[Sample]) -> RankS
 }
 
 /// How far the slowest is behind the fastest, stage by stage.
-pub fn skew(ranks: &[RankSummary]) -> Vec<RankSkew> {
+pub(crate) fn skew(ranks: &[RankSummary]) -> Vec<RankSkew> {
     let of_stage = |stage: Stage| {
         let medians = ranks.iter().filter_map(|rank| Some((rank.rank, rank.stage_ms.get(&stage)?.median)));
         let mut medians: Vec<(u32, f64)> = medians.filter(|(_, median)| *median > 0.0).collect();

@@ -1,17 +1,33 @@
-//! Records for tests: small, and with nothing in them that a test did not ask for.
+//! Subjects and evidence for tests: small, and with nothing in them that a test did not ask for.
 
 use std::collections::BTreeMap;
 
 use types::{
     Bytes, BytesPerSecond, Clock, ClockId, ClockKind, Cost, DType, Device, DeviceId, Flops, FlopsPerSecond, InputFacts,
-    Nanos, OperatorRecord, PeakUsed, ProfileSettings, RunHeader, Sample, Stage, Work,
+    Metrics, Nanos, OperatorRecord, PeakUsed, ProfileSettings, RunHeader, Sample, Stage, Work,
 };
 
-use crate::{InputWork, PricedOperator, ProfileRecords};
+use crate::evidence::{Evidence, OperatorPass, PlainRuns, PricedOperator};
+use crate::subject::{InputWork, Subject};
+
+/// What a run on our own engine may show.
+#[derive(Clone, Debug)]
+pub(crate) struct Case {
+    pub(crate) run: RunHeader,
+    pub(crate) settings: ProfileSettings,
+    pub(crate) samples: Vec<Sample>,
+    pub(crate) profiled: Vec<Sample>,
+    pub(crate) inputs: Vec<InputFacts>,
+    pub(crate) work: Vec<InputWork>,
+    pub(crate) operators: Vec<PricedOperator>,
+    pub(crate) classes: BTreeMap<String, String>,
+    pub(crate) peak: Option<PeakUsed>,
+    pub(crate) logits_all_positions: bool,
+}
 
 /// A run without a single sample.
-pub(crate) fn records() -> ProfileRecords {
-    ProfileRecords {
+pub(crate) fn case() -> Case {
+    Case {
         run: RunHeader {
             id: "run".to_owned(),
             engine: "native".to_owned(),
@@ -19,31 +35,50 @@ pub(crate) fn records() -> ProfileRecords {
             device: Some(DeviceId::cpu()),
             weights: Some("synthetic".to_owned()),
         },
-        devices: vec![Device {
-            id: DeviceId::cpu(),
-            name: "a processor".to_owned(),
-            uuid: None,
-            hardware: None,
-            memory_bytes: None,
-        }],
-        clocks: vec![Clock {
-            id: ClockId(0),
-            kind: ClockKind::HostMonotonic,
-            unix_ns_at_zero: None,
-            uncertainty_ns: None,
-        }],
+        settings: ProfileSettings { repeats: 3, epochs: 1, warmup_rounds: 1, batch: 1, ..ProfileSettings::default() },
         samples: Vec::new(),
+        profiled: Vec::new(),
         inputs: Vec::new(),
         work: Vec::new(),
         operators: Vec::new(),
         classes: BTreeMap::new(),
-        routing: Vec::new(),
-        profiled: Vec::new(),
         peak: None,
         logits_all_positions: true,
-        load_ns: Nanos::new(7),
-        settings: ProfileSettings { repeats: 3, epochs: 1, warmup_rounds: 1, batch: 1, ..ProfileSettings::default() },
-        quality: Vec::new(),
+    }
+}
+
+impl Case {
+    pub(crate) fn subject(&self) -> Subject {
+        let name = "a processor".to_owned();
+        Subject {
+            run: self.run.clone(),
+            devices: vec![Device { id: DeviceId::cpu(), name, uuid: None, hardware: None, memory_bytes: None }],
+            settings: Some(self.settings.clone()),
+            inputs: self.inputs.clone(),
+            logits_all_positions: self.logits_all_positions,
+            work: self.work.clone(),
+            classes: self.classes.clone(),
+            peak: self.peak.clone(),
+            ..Subject::default()
+        }
+    }
+
+    pub(crate) fn evidence(&self) -> Evidence<'static> {
+        let (id, kind) = (ClockId(0), ClockKind::HostMonotonic);
+        Evidence {
+            clocks: vec![Clock { id, kind, unix_ns_at_zero: None, uncertainty_ns: None }],
+            plain: Some(PlainRuns {
+                samples: self.samples.clone(),
+                profiled: self.profiled.clone(),
+                load_ns: Some(Nanos::new(7)),
+            }),
+            operators: OperatorPass { calls: self.operators.clone(), routing: Vec::new() },
+            ..Evidence::default()
+        }
+    }
+
+    pub(crate) fn metrics(&self) -> Metrics {
+        crate::metrics(&self.subject(), &self.evidence())
     }
 }
 
@@ -88,7 +123,7 @@ pub(crate) fn operator(name: &str, module: &str, stage: Stage, nanoseconds: i64)
         },
         class: "Class".to_owned(),
         cost: Cost::ZERO,
-        least_ns: None,
+        roofline_ns: None,
     }
 }
 

@@ -8,9 +8,9 @@ use std::num::NonZeroU64;
 use attribution_builder::{call, empty, kernel, range};
 use llm_perf_analysis::alignment::{ModelledOperator, ModelledRun};
 use llm_perf_analysis::attribution::{Attribution, Settings, attribute};
-use llm_perf_analysis::trace::{PlacedTimeline, TraceRecords, trace};
+use llm_perf_analysis::{Evidence, PlacedTimeline, Subject, Trace};
 use types::timeline::{CapturedRange, CapturedRangeId, GraphNode, Timeline, WorkKind};
-use types::{Cost, Metrics, Nanos, Op, PlacedBy, RunHeader, Stage, TraceFacts};
+use types::{Cost, Metrics, Nanos, Op, PlacedBy, Stage};
 
 fn capture(name: &str) -> Timeline {
     let path = format!("{}/../ingest/tests/data/collector/{name}.wire", env!("CARGO_MANIFEST_DIR"));
@@ -28,23 +28,9 @@ fn metrics(timeline: &Timeline) -> Metrics {
 fn metrics_beside(timeline: &Timeline, modelled: Option<ModelledRun>) -> Metrics {
     let attribution = attributed(timeline);
     let placed = PlacedTimeline { timeline, attribution: &attribution, rank: None, devices: BTreeMap::new() };
-    let (id, engine) = ("run".to_owned(), "command".to_owned());
-    trace(&TraceRecords {
-        run: RunHeader { id, engine, model: None, device: None, weights: None },
-        devices: Vec::new(),
-        clocks: Vec::new(),
-        timelines: vec![placed],
-        counted: Vec::new(),
-        listed: Vec::new(),
-        facts: TraceFacts::default(),
-        input: None,
-        work: BTreeMap::new(),
-        modelled,
-        multiprocessors: None,
-        peak: None,
-        quality: Vec::new(),
-        plain: None,
-    })
+    let subject = Subject { modelled, ..Subject::default() };
+    let trace = Trace { timelines: vec![placed], ..Trace::default() };
+    llm_perf_analysis::metrics(&subject, &Evidence { trace: Some(trace), ..Evidence::default() })
 }
 
 /// Names of the ranges around a piece of work that lie inside its step, outermost first; the captured ones last.
@@ -98,7 +84,7 @@ fn a_graph_is_divided_over_layers_as_the_same_program_without_one_is() {
 
 /// Regions below a decode stage, by path: times entered, kernels inside, kernels of their own.
 fn decode_regions(metrics: &Metrics) -> BTreeMap<String, (u64, Option<u64>, Option<u64>)> {
-    let rows = metrics.regions.iter().filter(|row| row.segments.iter().any(|name| name == "decode"));
+    let rows = metrics.breakdown.regions.iter().filter(|row| row.segments.iter().any(|name| name == "decode"));
     rows.map(|row| (row.path.clone(), (row.instances, row.kernels_inclusive, row.kernels_exclusive))).collect()
 }
 
@@ -106,21 +92,21 @@ fn decode_regions(metrics: &Metrics) -> BTreeMap<String, (u64, Option<u64>, Opti
 fn regions_of_a_graph_are_those_of_the_same_program_without_one() {
     let (eager, graph) = (metrics(&capture("eager")), metrics(&capture("graph")));
     assert_eq!(decode_regions(&graph), decode_regions(&eager));
-    let row = |path: &str| graph.regions.iter().find(|row| row.path == path).unwrap();
+    let row = |path: &str| graph.breakdown.regions.iter().find(|row| row.path == path).unwrap();
     let layer = row("decode::decode_step::layer_1");
     assert_eq!((layer.instances, layer.kernels_inclusive), (6, Some(324)));
     assert_eq!(layer.kernels_captured, 324, "all by the capture");
     assert_eq!(row("decode::decode_step").kernels_captured, 0, "all by the launch");
     assert_eq!(row("prefill::layer_1").kernels_captured, 0, "prefill was launched kernel by kernel");
     assert_eq!(row("capture").kernels_inclusive, Some(2), "what ran there, not what was captured there");
-    assert!(eager.regions.iter().all(|row| row.kernels_captured == 0));
+    assert!(eager.breakdown.regions.iter().all(|row| row.kernels_captured == 0));
 }
 
 #[test]
 fn stages_of_a_graph_have_the_kernels_of_the_same_program_without_one() {
     let (eager, graph) = (metrics(&capture("eager")), metrics(&capture("graph")));
     let kernels = |metrics: &Metrics| -> BTreeMap<_, _> {
-        metrics.stages.iter().map(|stage| (stage.name, (stage.instances, stage.kernel_count))).collect()
+        metrics.times.stages.iter().map(|stage| (stage.name, (stage.instances, stage.kernel_count))).collect()
     };
     assert_eq!(kernels(&graph), kernels(&eager));
 }
@@ -146,7 +132,7 @@ fn model(layers: usize) -> ModelledRun {
 
 /// Time of the layers of a stage and what placed it there.
 fn layers(metrics: &Metrics, stage: Stage) -> BTreeMap<String, (Option<Nanos>, BTreeSet<PlacedBy>)> {
-    let rows = metrics.modules.iter().filter(|row| row.stage == stage);
+    let rows = metrics.breakdown.modules.iter().filter(|row| row.stage == stage);
     rows.map(|row| (row.path.clone(), (row.measured_ns, row.placed_by.clone()))).collect()
 }
 
@@ -183,8 +169,9 @@ fn the_order_of_kernels_tells_the_layers_that_the_capture_tells() {
     let times =
         |metrics: &Metrics| layers(metrics, Stage::Decode).into_values().map(|(time, _)| time).collect::<Vec<_>>();
     assert_eq!(times(&ordered), times(&captured), "kernel by kernel the same");
-    let counter =
-        |metrics: &Metrics, name: &str| metrics.quality.iter().find(|row| row.counter == name).map(|row| row.value);
+    let counter = |metrics: &Metrics, name: &str| {
+        metrics.conclusions.quality.iter().find(|row| row.counter == name).map(|row| row.value)
+    };
     assert_eq!(counter(&ordered, "work_with_layer_by_order"), Some(6 * 108));
     assert_eq!(counter(&ordered, "graph_launches_undivided"), Some(6));
     assert_eq!(counter(&captured, "work_with_layer_by_order"), None);
@@ -231,7 +218,7 @@ fn regions(timeline: &Timeline) -> Vec<Row> {
     let row = |row: &types::RegionSummary| {
         (row.path.clone(), row.instances, row.kernels_inclusive, row.kernels_exclusive, row.kernels_captured)
     };
-    let mut rows: Vec<_> = metrics(timeline).regions.iter().map(row).collect();
+    let mut rows: Vec<_> = metrics(timeline).breakdown.regions.iter().map(row).collect();
     rows.sort();
     rows
 }
@@ -337,12 +324,12 @@ fn products_tell_the_layers_that_ranges_tell() {
         assert!(found.contains_key("model.layers.1.attn") && !known.contains_key("model.layers.1.attn"));
         // What differs by its layer alone is also told together.
         let kind =
-            bare.module_kinds.iter().find(|row| row.stage == stage && row.path == "model.layers.*.attn").unwrap();
+            bare.breakdown.module_kinds.iter().find(|row| row.stage == stage && row.path == "model.layers.*.attn").unwrap();
         let both = ["model.layers.0.attn", "model.layers.1.attn"].map(|path| found[path].0.unwrap());
         assert_eq!((kind.measured_ns, kind.class.as_str()), (Some(both[0] + both[1]), "Linear"));
-        assert!(bare.module_kinds.iter().all(|row| row.path.contains('*')));
+        assert!(bare.breakdown.module_kinds.iter().all(|row| row.path.contains('*')));
     }
-    let told = bare.quality.iter().find(|row| row.counter == "work_with_module_by_products").unwrap();
+    let told = bare.conclusions.quality.iter().find(|row| row.counter == "work_with_module_by_products").unwrap();
     assert!(told.share.unwrap() > 0.8, "{told:?}");
 }
 

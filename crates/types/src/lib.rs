@@ -78,7 +78,8 @@ pub use layer_page::{FormulaLine, LayerPage, LayerPart, LayerPass, OperationLine
 pub use loss::LostTime;
 pub use manifest::{Artifact, ProcessIdentity, RunManifest, RunStatus, StepRecord};
 pub use metrics::{
-    Aggregates, Metrics, ModuleSummary, Overhead, PeakUsed, PlacedBy, RunHeader, Sample, StageSummary, Totals, Work,
+    Aggregates, Breakdown, Conclusions, Conditions, Metrics, ModuleSummary, Overhead, PeakUsed, PlacedBy, RunHeader,
+    Sample, StageSummary, Times, Totals, Utilisation, Work,
 };
 pub use op::{ActivationKind, AttentionDetail, InterpolationKind, Op, Role, Shape, Spec};
 pub use operator::{ClassGroup, OperatorGroups, OperatorRecord, OperatorSummary, ShapeGroup};

@@ -51,6 +51,25 @@ impl Stage {
         }
     }
 
+    /// The outermost stage around this one.
+    pub fn top(self) -> Self {
+        self.parent().map_or(self, Self::top)
+    }
+
+    /// Whether this is `around` or nested in it.
+    pub fn is_within(self, around: Self) -> bool {
+        self == around || self.parent().is_some_and(|parent| parent.is_within(around))
+    }
+
+    /// The innermost stage that holds this one and `other`; this one's top where they share none.
+    pub fn common(self, other: Self) -> Self {
+        match self.parent() {
+            _ if other.is_within(self) => self,
+            Some(parent) => parent.common(other),
+            None => self,
+        }
+    }
+
     /// The stage an NVTX range stands for: our own domain `LLM`, or no domain at all. `decode_step` is a step of
     /// decode, not a stage.
     pub fn from_range(domain: Option<&str>, name: &str) -> Option<Self> {

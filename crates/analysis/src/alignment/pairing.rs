@@ -13,7 +13,6 @@ use types::{Op, Stage};
 use super::ModelledOperator;
 use crate::attribution::Attribution;
 use crate::kernel::{Family, family};
-use crate::modules::top;
 use crate::statistics::median;
 
 /// Kernels at the begin of a pass that may be no operation of the model: tables of positions are made by a small product.
@@ -196,7 +195,7 @@ fn windows(timeline: &Timeline, attribution: &Attribution, stage: Stage) -> Vec<
     let mut windows: BTreeMap<u32, Vec<usize>> = BTreeMap::new();
     for (place, work) in timeline.work.iter().enumerate() {
         let is_matrix = work.kind == WorkKind::Kernel && matrix[work.name.index()];
-        if !is_matrix || attribution.stage[place].map(top) != Some(stage) {
+        if !is_matrix || attribution.stage[place].map(Stage::top) != Some(stage) {
             continue;
         }
         let window = match stage {

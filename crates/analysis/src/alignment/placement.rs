@@ -13,7 +13,6 @@ use types::{PlacedBy, Stage};
 use super::layers::Layers;
 use super::{Alignment, ModelledOperator, ModelledRun, common, pair, repetition};
 use crate::attribution::{Amount, Attribution, RangeIndex, captured};
-use crate::modules::top;
 
 /// The module of every piece of work.
 #[derive(Clone, Debug)]
@@ -81,7 +80,7 @@ impl<'a> Placements<'a> {
         stage: Stage,
         operators: &'a [ModelledOperator],
     ) {
-        let of_stage = |row: &usize| attribution.stage[*row].map(top) == Some(stage);
+        let of_stage = |row: &usize| attribution.stage[*row].map(Stage::top) == Some(stage);
         if (0..timeline.work.len()).filter(of_stage).any(|row| self.module[row].is_some()) {
             return;
         }

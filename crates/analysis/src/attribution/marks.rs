@@ -155,10 +155,9 @@ impl Lanes {
 /// Which marks are of a part of a stage, such as vision, and lie outside of that stage while others of the part lie inside: hooks
 /// mark a warm-up too, which is not marked itself. Where all lie outside, the part is a stage of its own.
 fn strays(marks: &[Mark], sweep: &Sweep) -> Vec<bool> {
-    let top = |stage: Stage| std::iter::successors(Some(stage), |stage| stage.parent()).last().unwrap_or(stage);
     let inside = |place: usize, stage: Stage| {
         let mut around = std::iter::successors(sweep.parent[place], |parent| sweep.parent[*parent as usize]);
-        around.any(|parent| marks[parent as usize].stage == Some(top(stage)))
+        around.any(|parent| marks[parent as usize].stage == Some(stage.top()))
     };
     let parts = || {
         let part = |(place, mark): (usize, &Mark)| Some((place, mark.stage.filter(|stage| stage.parent().is_some())?));

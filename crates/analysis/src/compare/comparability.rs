@@ -31,14 +31,16 @@ type TokenCount = fn(&InputFacts) -> u64;
 /// Every aspect. What a run does not say is not held against it.
 const ASPECTS: &[Aspect] = &[
     aspect("model", Severity::Error, |run| run.metrics.run.model.clone()),
-    aspect("inputs at once", Severity::Error, |run| Some(run.metrics.settings.as_ref()?.batch.to_string())),
+    aspect("inputs at once", Severity::Error, |run| Some(run.metrics.conditions.settings.as_ref()?.batch.to_string())),
     aspect("engine", Severity::Warning, |run| Some(run.metrics.run.engine.clone())),
     aspect("weights", Severity::Warning, |run| run.metrics.run.weights.clone()),
     aspect("device", Severity::Warning, |run| device(&run.metrics)),
-    aspect("element type", Severity::Warning, |run| Some(run.metrics.peak.as_ref()?.dtype.to_string())),
-    aspect("warm-up rounds", Severity::Warning, |run| Some(run.metrics.settings.as_ref()?.warmup_rounds.to_string())),
-    aspect("repeats", Severity::Info, |run| Some(run.metrics.settings.as_ref()?.repeats.to_string())),
-    aspect("epochs", Severity::Info, |run| Some(run.metrics.settings.as_ref()?.epochs.to_string())),
+    aspect("element type", Severity::Warning, |run| Some(run.metrics.utilisation.peak.as_ref()?.dtype.to_string())),
+    aspect("warm-up rounds", Severity::Warning, |run| {
+        Some(run.metrics.conditions.settings.as_ref()?.warmup_rounds.to_string())
+    }),
+    aspect("repeats", Severity::Info, |run| Some(run.metrics.conditions.settings.as_ref()?.repeats.to_string())),
+    aspect("epochs", Severity::Info, |run| Some(run.metrics.conditions.settings.as_ref()?.epochs.to_string())),
     aspect("processor", Severity::Warning, |run| environment(run, |all| all.cpu.model.clone())),
     aspect("threads", Severity::Warning, |run| {
         environment(run, |all| all.cpu.threads_available.or(all.cpu.threads).map(|threads| threads.to_string()))
@@ -134,7 +136,7 @@ fn inputs(sides: Sides<'_>, pairing: &Pairing) -> Option<Difference> {
     }
     let names = |runs: &[RunRecords]| -> Vec<String> {
         let own = |run: &RunRecords| -> Vec<String> {
-            let samples = run.metrics.samples.iter().filter(|sample| !sample.warmup);
+            let samples = run.metrics.times.samples.iter().filter(|sample| !sample.warmup);
             let names = samples.map(|sample| sample.input.as_deref().unwrap_or_default());
             let apart = names.filter(|name| !pairing.common().contains(&pairing.identity(run, name)));
             apart.map(|name| if name.is_empty() { "(unnamed)".to_owned() } else { name.to_owned() }).collect()
@@ -155,7 +157,7 @@ fn tokens(sides: Sides<'_>, pairing: &Pairing) -> Vec<Difference> {
     let facts = |runs: &[RunRecords], of: TokenCount| {
         let mut found: BTreeMap<String, (String, BTreeSet<u64>)> = BTreeMap::new();
         for run in runs {
-            for input in &run.metrics.inputs {
+            for input in &run.metrics.conditions.inputs {
                 let entry =
                     found.entry(pairing.identity(run, &input.name)).or_insert((input.name.clone(), BTreeSet::new()));
                 entry.1.insert(of(input));

@@ -116,7 +116,9 @@ fn notes(sides: Sides<'_>) -> Vec<String> {
         }
     }
     for run in sides.runs() {
-        for counter in run.metrics.quality.iter().filter(|counter| counter.severity == types::Severity::Error) {
+        for counter in
+            run.metrics.conclusions.quality.iter().filter(|counter| counter.severity == types::Severity::Error)
+        {
             notes.push(format!("{}: {} is {}; {}", run.path, counter.counter, counter.value, counter.remedy));
         }
     }

@@ -52,7 +52,7 @@ impl Pairing {
     /// Measured times of a stage by input and rank, in the order they ran, warm-up left out.
     pub(super) fn series(&self, run: &RunRecords, stage: Stage) -> BTreeMap<(String, Option<u32>), Vec<f64>> {
         let mut samples: Vec<_> =
-            run.metrics.samples.iter().filter(|sample| sample.stage == stage && !sample.warmup).collect();
+            run.metrics.times.samples.iter().filter(|sample| sample.stage == stage && !sample.warmup).collect();
         samples.sort_by_key(|sample| (sample.epoch, sample.repeat));
         let mut series: BTreeMap<_, Vec<f64>> = BTreeMap::new();
         for sample in samples {
@@ -84,7 +84,7 @@ impl Pairing {
 
 /// Inputs a run measured.
 fn names(run: &RunRecords) -> impl Iterator<Item = &str> {
-    let measured = run.metrics.samples.iter().filter(|sample| !sample.warmup);
+    let measured = run.metrics.times.samples.iter().filter(|sample| !sample.warmup);
     let names: BTreeSet<&str> = measured.map(|sample| sample.input.as_deref().unwrap_or_default()).collect();
     names.into_iter()
 }

@@ -99,7 +99,7 @@ fn measured(found: &[Option<Spent>], times: &[f64]) -> Measured {
 }
 
 fn has_device_times(run: &RunRecords) -> bool {
-    run.metrics.operators.iter().any(|operator| operator.device_ns.is_some())
+    run.metrics.breakdown.operators.iter().any(|operator| operator.device_ns.is_some())
 }
 
 /// Rows of one run by key. Operators count their own time, or that of the device where every run knows it: times that
@@ -112,15 +112,15 @@ fn spent(run: &RunRecords, part: Part, on_device: bool) -> BTreeMap<Key, Spent> 
         sum.calls = sum.calls.zip(calls).map(|(sum, calls)| sum + calls);
     };
     match part {
-        Part::Operators => run.metrics.operators.iter().for_each(|operator| {
+        Part::Operators => run.metrics.breakdown.operators.iter().for_each(|operator| {
             let own = if on_device { operator.device_ns.unwrap_or_default() } else { operator.self_ns };
             add((operator.name.clone(), None, None), own.get(), Some(operator.calls));
         }),
-        Part::Kernels => run.metrics.kernels.iter().for_each(|kernel| {
+        Part::Kernels => run.metrics.breakdown.kernels.iter().for_each(|kernel| {
             let key = (kernel.name.clone(), kernel.stage, Some(kernel.device.clone()));
             add(key, kernel.total_ns.get(), Some(kernel.calls));
         }),
-        Part::Modules => run.metrics.modules.iter().for_each(|module| {
+        Part::Modules => run.metrics.breakdown.modules.iter().for_each(|module| {
             if let Some(measured) = module.measured_ns {
                 add((module.path.clone(), Some(module.stage), None), measured.get(), None);
             }

@@ -17,7 +17,8 @@ pub(super) fn changes(sides: Sides<'_>, pairing: &Pairing) -> Vec<Change> {
 }
 
 fn has(run: &RunRecords, stage: Stage) -> bool {
-    summary(run, stage).is_some() || run.metrics.samples.iter().any(|sample| sample.stage == stage && !sample.warmup)
+    summary(run, stage).is_some()
+        || run.metrics.times.samples.iter().any(|sample| sample.stage == stage && !sample.warmup)
 }
 
 fn row(sides: Sides<'_>, pairing: &Pairing, stage: Stage, family: usize) -> Row {
@@ -74,7 +75,8 @@ fn repeats(pairing: &Pairing, base: &RunRecords, with: &RunRecords, stage: Stage
 
 /// Stages of an imported trace may have a time and no samples, and runs may have no input in common.
 fn without_samples(base: &RunRecords, with: &RunRecords, stage: Stage) -> Row {
-    let sampled = |run: &RunRecords| run.metrics.samples.iter().any(|sample| sample.stage == stage && !sample.warmup);
+    let sampled =
+        |run: &RunRecords| run.metrics.times.samples.iter().any(|sample| sample.stage == stage && !sample.warmup);
     let mean = |run: &RunRecords| summary(run, stage).and_then(per_instance);
     let (base_time, with_time) = (mean(base), mean(with));
     let alone = |run: &RunRecords, mean| Measured {
@@ -174,7 +176,7 @@ fn count(runs: &[RunRecords], pairing: &Pairing, stage: Stage) -> Measured {
 }
 
 fn summary(run: &RunRecords, stage: Stage) -> Option<&StageSummary> {
-    run.metrics.stages.iter().find(|summary| summary.name == stage)
+    run.metrics.times.stages.iter().find(|summary| summary.name == stage)
 }
 
 fn instances(run: &RunRecords, stage: Stage) -> u64 {

@@ -7,9 +7,8 @@ use types::{
 };
 
 use super::{RunRecords, Sides, compare};
-use crate::sample::{operator, page, records, timed};
+use crate::sample::{Case, case, operator, page, timed};
 use crate::statistics::random::Random;
-use crate::{ProfileRecords, profile};
 
 /// A run with these samples and one operator.
 fn run(path: &str, samples: Vec<Sample>) -> RunRecords {
@@ -19,7 +18,7 @@ fn run(path: &str, samples: Vec<Sample>) -> RunRecords {
         path: path.to_owned(),
         state: Some(RunState::Complete),
         reasons: Vec::new(),
-        metrics: profile(&ProfileRecords { samples, inputs, operators, ..records() }),
+        metrics: Case { samples, inputs, operators, ..case() }.metrics(),
         environment: None,
         inputs: None,
     }
@@ -107,7 +106,8 @@ fn many_kernels_do_not_cry_wolf() {
     let mut random = Random::new(4);
     let mut one = |path: &str| {
         let mut one = run(path, vec![timed(Stage::Decode, "a", 0, 1_000)]);
-        one.metrics.kernels = (0..500).map(|number| kernel(number, 1e6 * (0.03 * random.normal()).exp())).collect();
+        one.metrics.breakdown.kernels =
+            (0..500).map(|number| kernel(number, 1e6 * (0.03 * random.normal()).exp())).collect();
         one
     };
     let (base, mut with) = ([one("a"), one("b"), one("c")], [one("d"), one("e"), one("f")]);
@@ -118,7 +118,7 @@ fn many_kernels_do_not_cry_wolf() {
     };
     assert_eq!(verdicts(&with), []);
     // One that really doubled stands out, and is first.
-    with.iter_mut().for_each(|run| run.metrics.kernels[7].total_ns = Nanos::new(40_000_000));
+    with.iter_mut().for_each(|run| run.metrics.breakdown.kernels[7].total_ns = Nanos::new(40_000_000));
     assert_eq!(verdicts(&with), [("kernel 7".to_owned(), ChangeVerdict::Slower)]);
 }
 
@@ -141,7 +141,7 @@ fn kernel(number: usize, nanoseconds: f64) -> KernelSummary {
 fn one_pass_per_side_gives_a_change_without_a_verdict() {
     let base = run("a", vec![timed(Stage::Prefill, "a", 0, 1_000)]);
     let mut with = base.clone();
-    with.metrics.operators[0].self_ns = Nanos::new(1_500);
+    with.metrics.breakdown.operators[0].self_ns = Nanos::new(1_500);
     let comparison = two(&base, &with);
     let change = &comparison.operators[0];
     assert!((change.change.unwrap() - 0.5).abs() < 1e-12);
@@ -251,7 +251,7 @@ fn differences_are_graded_and_the_gravest_comes_first() {
     let mut with = RunRecords { state: Some(RunState::Partial), reasons: vec!["no trace".to_owned()], ..base.clone() };
     with.metrics.run.weights = Some("checkpoint".to_owned());
     with.metrics.run.model = Some("another".to_owned());
-    with.metrics.inputs[0].generated_tokens = 9;
+    with.metrics.conditions.inputs[0].generated_tokens = 9;
     let mut machines = [environment("1"), environment("2")].into_iter();
     let (base, with) =
         (RunRecords { environment: machines.next(), ..base }, RunRecords { environment: machines.next(), ..with });
@@ -282,9 +282,9 @@ fn environment(version: &str) -> Environment {
 #[test]
 fn stages_without_samples_are_compared_by_their_totals() {
     let mut base = run("a", vec![timed(Stage::Decode, "a", 0, 1_000)]);
-    base.metrics.samples.clear();
+    base.metrics.times.samples.clear();
     let mut with = base.clone();
-    with.metrics.stages[0].wall_ns = Some(Nanos::new(1_100));
+    with.metrics.times.stages[0].wall_ns = Some(Nanos::new(1_100));
     let comparison = two(&base, &with);
     assert!((comparison.stages[0].change.unwrap() - 0.1).abs() < 1e-12);
     assert_eq!(comparison.stages[0].untested.as_deref(), Some("one pass per side, so its noise is not known"));

@@ -8,7 +8,6 @@ use types::{Nanos, Stage};
 use super::partition::{Part, Partition};
 use crate::attribution::Attribution;
 use crate::kernel::{self, Family};
-use crate::modules::top;
 
 /// What fusing all chains of a stage would save: of each chain, everything but its longest kernel.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -58,7 +57,7 @@ pub(super) fn chains(timeline: &Timeline, attribution: &Attribution, partition: 
     let mut open: Option<(QueueId, Stage)> = None;
     for row in rows {
         let work = &timeline.work[row as usize];
-        let here = attribution.stage[row as usize].map(|stage| (work.queue, top(stage)));
+        let here = attribution.stage[row as usize].map(|stage| (work.queue, stage.top()));
         let fuses = work.kind == WorkKind::Kernel && elementwise[work.name.index()];
         if (open != here || !fuses)
             && let Some((_, stage)) = open

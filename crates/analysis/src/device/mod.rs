@@ -10,6 +10,7 @@ mod partition;
 #[cfg(test)]
 pub(crate) mod sample;
 mod special;
+mod sums;
 mod waits;
 
 use std::collections::BTreeMap;
@@ -25,12 +26,13 @@ pub(crate) use partition::Part;
 #[cfg(test)]
 pub(crate) use special::Head;
 pub(crate) use special::{Portion, Special};
+pub(crate) use sums::DeviceSums;
 
 use crate::alignment::{ModelledOperator, ModelledRun, Placements, align};
 use crate::attribution::Amount;
-use crate::modules::top;
+use crate::evidence::PlacedTimeline;
 use crate::time::GapCause;
-use crate::trace::PlacedTimeline;
+
 use partition::Partition;
 
 /// All instances of prefill, or of decode.
@@ -151,7 +153,7 @@ impl DeviceRecords {
             *self.blocking.entry(key).or_default() += calls;
         }
         for (row, part) in partition.parts.iter().enumerate() {
-            let Some(stage) = attribution.stage[row].map(top) else { continue };
+            let Some(stage) = attribution.stage[row].map(Stage::top) else { continue };
             let work = self.stages.entry(stage).or_default();
             work.launches += 1;
             if timeline.work[row].kind == WorkKind::Kernel && part.wait > Nanos::ZERO {

@@ -10,7 +10,7 @@ use super::partition::{Part, Partition};
 use crate::alignment::{ModelledRun, Placements};
 use crate::attribution::Attribution;
 use crate::kernel::{Family, family_of_work};
-use crate::modules::{common, kind, top, with_ancestors};
+use crate::module_path::{kind, with_ancestors};
 use crate::statistics::share;
 
 /// Modules with less of the wall time are not listed: they are hundreds, and none of them is worth a look.
@@ -94,8 +94,8 @@ impl ModuleTimes {
         let mut classes: BTreeMap<&str, &str> = BTreeMap::new();
         for ((module, stage), own) in &self.own {
             for path in with_ancestors(module) {
-                let node = nodes.entry((path, top(*stage))).or_default();
-                node.stage = Some(node.stage.map_or(*stage, |other| common(other, *stage)));
+                let node = nodes.entry((path, stage.top())).or_default();
+                node.stage = Some(node.stage.map_or(*stage, |other| other.common(*stage)));
                 node.part.wait += own.part.wait;
                 node.part.run += own.part.run;
                 node.placed_by.extend(&own.placed_by);
@@ -157,7 +157,7 @@ impl Node {
     /// Takes another module of the same kind in.
     fn add(&mut self, other: &Self) {
         self.stage = match (self.stage, other.stage) {
-            (Some(one), Some(two)) => Some(common(one, two)),
+            (Some(one), Some(two)) => Some(one.common(two)),
             (one, two) => one.or(two),
         };
         self.part.wait += other.part.wait;

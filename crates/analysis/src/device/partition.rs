@@ -11,7 +11,6 @@ use types::timeline::{ThreadId, Timeline};
 use types::{Nanos, Stage};
 
 use crate::attribution::{Attribution, StageInstance};
-use crate::modules::top;
 use crate::time::Span;
 
 /// What one piece of work has of the wall time.
@@ -83,7 +82,7 @@ impl Partition {
             }
             busy_until.insert(instance.thread, wall.end);
             let after = wall.end - reached;
-            partition.stages.push(StageTime { stage: top(instance.stage), wall, after });
+            partition.stages.push(StageTime { stage: instance.stage.top(), wall, after });
         }
         partition
     }

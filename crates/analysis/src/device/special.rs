@@ -9,7 +9,6 @@ use super::partition::{Part, Partition};
 use crate::alignment::Alignment;
 use crate::attribution::Attribution;
 use crate::kernel::{self, Family};
-use crate::modules::top;
 use crate::statistics::{median, share};
 
 /// Fewest launches of one kernel with one shape from which a pace can be told: each quarter has five.
@@ -75,7 +74,7 @@ impl Special {
         let mut layers = BTreeSet::new();
         let mut equal = EqualLaunches::new();
         for (row, work) in timeline.work.iter().enumerate() {
-            let Some(stage) = attribution.stage[row].map(top).filter(|_| work.kind == WorkKind::Kernel) else {
+            let Some(stage) = attribution.stage[row].map(Stage::top).filter(|_| work.kind == WorkKind::Kernel) else {
                 continue;
             };
             let (part, family) = (partition.parts[row], families[work.name.index()]);

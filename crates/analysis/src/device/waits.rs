@@ -7,7 +7,6 @@ use types::{Nanos, Stage};
 
 use super::partition::Partition;
 use crate::attribution::Attribution;
-use crate::modules::top;
 use crate::time::{GapCause, Host, Span, cause_of_call};
 
 /// Waiting time by what the host did.
@@ -25,7 +24,7 @@ pub(super) fn waits(timeline: &Timeline, attribution: &Attribution, partition: &
     let rows: Vec<u32> = (0..timeline.work.len() as u32).collect();
     let host = Host::new(timeline, attribution, &rows);
     for (row, part) in partition.parts.iter().enumerate() {
-        let Some(stage) = attribution.stage[row].map(top).filter(|_| part.wait > Nanos::ZERO) else { continue };
+        let Some(stage) = attribution.stage[row].map(Stage::top).filter(|_| part.wait > Nanos::ZERO) else { continue };
         let until = timeline.work[row].start;
         let called = attribution.launch[row].map(|call| timeline.calls[call as usize].start);
         let waiting = host.divide(Span::new(until - part.wait, until), called);

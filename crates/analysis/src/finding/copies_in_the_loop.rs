@@ -7,7 +7,6 @@ use super::{Claim, Found, Run, percent};
 use crate::device::{DeviceRecords, WorkGroup};
 use crate::kernel::Family;
 use crate::loss::Cause;
-use crate::modules::top;
 use crate::statistics::share;
 use crate::time::GapCause;
 
@@ -25,7 +24,7 @@ fn found(device: &DeviceRecords) -> Option<Found> {
     let work = device.stages.get(&Stage::Decode)?;
     let steps = work.steps.filter(|steps| *steps > 0)?;
     let is_copy = |group: &&WorkGroup| {
-        top(group.stage) == Stage::Decode && group.kind == WorkKind::Copy(CopyDirection::HostToDevice)
+        group.stage.top() == Stage::Decode && group.kind == WorkKind::Copy(CopyDirection::HostToDevice)
     };
     let copies: Vec<_> = device.groups.iter().filter(is_copy).collect();
     let calls: u64 = copies.iter().map(|group| group.calls).sum();

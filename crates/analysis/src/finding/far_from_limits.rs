@@ -3,9 +3,9 @@
 use types::{Finding, Nanos, Severity, Stage};
 
 use super::{Found, Run, percent, top_stages};
-use crate::operators::Sum;
+use crate::operators::priced::Sum;
+use crate::stages::rounded;
 use crate::statistics::share;
-use crate::timings::rounded;
 
 /// Use of both limits below which neither explains the time.
 const MOST_USE: f64 = 0.3;
@@ -52,22 +52,21 @@ fn of_stage(run: &Run<'_>, stage: Stage) -> Option<Found> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ProfileRecords;
     use crate::finding::fired;
-    use crate::sample::{operator, page, peak, records, timed, work};
+    use crate::sample::{Case, case, operator, page, peak, timed, work};
 
     fn run(flops: u64, bytes: u64, other: i64) -> Vec<Finding> {
         let samples = vec![timed(Stage::Decode, "a", 0, 1_000), timed(Stage::Prefill, "a", 0, other)];
         let operators =
             vec![operator("add", "model", Stage::Decode, 300), operator("add", "model", Stage::Decode, 500)];
-        let records = ProfileRecords {
+        let records = Case {
             profiled: samples.clone(),
             samples,
             operators,
             work: vec![work("a", Stage::Decode, flops, bytes)],
             inputs: vec![page("a", 10, 5)],
             peak: Some(peak(1e9, 1e9)),
-            ..records()
+            ..case()
         };
         fired(&records, RULE)
     }

@@ -6,9 +6,8 @@ use super::{Claim, Found, Run, percent};
 use crate::device::{DeviceRecords, StageWork};
 use crate::kernel::{Family, short_name};
 use crate::loss::Cause;
-use crate::modules::top;
+use crate::stages::rounded;
 use crate::statistics::share;
-use crate::timings::rounded;
 
 /// Share of a stage's busy time that such products must take.
 const LEAST_SHARE: f64 = 0.1;
@@ -25,7 +24,7 @@ fn found(device: &DeviceRecords, stage: Stage, work: &StageWork) -> Option<Found
     let multiprocessors = device.multiprocessors?;
     let few = |group: &&crate::device::WorkGroup| {
         let is_product = matches!(group.family, Family::Gemm | Family::Gemv);
-        top(group.stage) == stage && is_product && group.blocks.is_some_and(|[_, most]| most < multiprocessors)
+        group.stage.top() == stage && is_product && group.blocks.is_some_and(|[_, most]| most < multiprocessors)
     };
     let groups: Vec<_> = device.groups.iter().filter(few).collect();
     let longest = groups.first()?;

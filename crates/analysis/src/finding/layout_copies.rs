@@ -7,7 +7,6 @@ use super::{Claim, Found, Run, percent};
 use crate::device::{DeviceRecords, StageWork, WorkGroup};
 use crate::kernel::Family;
 use crate::loss::Cause;
-use crate::modules::top;
 use crate::statistics::share;
 use crate::time::GapCause;
 
@@ -27,7 +26,7 @@ fn is_copy(group: &WorkGroup) -> bool {
 }
 
 fn found(device: &DeviceRecords, stage: Stage, work: &StageWork) -> Option<Found> {
-    let copies: Vec<_> = device.groups.iter().filter(|group| top(group.stage) == stage && is_copy(group)).collect();
+    let copies: Vec<_> = device.groups.iter().filter(|group| group.stage.top() == stage && is_copy(group)).collect();
     let sum = |of: fn(&WorkGroup) -> Nanos| -> Nanos { copies.iter().map(|group| of(group)).sum() };
     let (run, wait) = (sum(|group| group.run), sum(|group| group.wait));
     let part = share((run + wait).get() as f64, work.wall.get() as f64).filter(|part| *part >= LEAST_SHARE)?;

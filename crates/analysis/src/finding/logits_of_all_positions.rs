@@ -3,13 +3,13 @@
 use types::{Finding, Severity, Stage};
 
 use super::{Claim, Found, Run, percent};
-use crate::PricedOperator;
 use crate::device::DeviceRecords;
+use crate::evidence::PricedOperator;
 use crate::kernel::Family;
 use crate::loss::Cause;
-use crate::operators::Sum;
+use crate::operators::priced::Sum;
+use crate::stages::rounded;
 use crate::statistics::{median, share};
-use crate::timings::rounded;
 
 /// Share of prefill below which there is nothing worth changing.
 const LEAST_SHARE: f64 = 0.01;
@@ -64,7 +64,7 @@ fn on_device(device: &DeviceRecords) -> Option<Found> {
 }
 
 fn found(run: &Run<'_>) -> Option<Found> {
-    if !run.records.logits_all_positions {
+    if !run.subject.logits_all_positions {
         return None;
     }
     let head = Sum::of(run.operators(Stage::Prefill).filter(|operator| is_head(operator)));
@@ -111,7 +111,7 @@ fn is_head(operator: &PricedOperator) -> bool {
 /// Positions of the prompts of the instrumented pass, in all and on average; of all inputs where it names none.
 fn positions(run: &Run<'_>) -> Option<(u64, f64)> {
     let names: Vec<_> = run.profiled.inputs(Stage::Prefill).map(|(input, _)| input).collect();
-    let prompts = run.records.inputs.iter().filter(|input| names.is_empty() || names.contains(&input.name.as_str()));
+    let prompts = run.subject.inputs.iter().filter(|input| names.is_empty() || names.contains(&input.name.as_str()));
     let prompts: Vec<_> = prompts.map(|input| input.prompt_tokens).collect();
     let all = prompts.iter().sum::<u64>();
     Some((all, share(all as f64, prompts.len() as f64).filter(|mean| *mean > 1.0)?))
@@ -131,9 +131,8 @@ mod tests {
     use types::Nanos;
 
     use super::*;
-    use crate::ProfileRecords;
     use crate::finding::fired;
-    use crate::sample::{operator, page, records, timed};
+    use crate::sample::{Case, case, operator, page, timed};
 
     fn run(head: i64, decode_step: Option<i64>, all: bool) -> Vec<Finding> {
         let mut operators = vec![
@@ -145,7 +144,7 @@ mod tests {
         let samples = vec![timed(Stage::Prefill, "a", 0, 5_000), timed(Stage::Prefill, "a", 1, 5_000)];
         let profiled = vec![timed(Stage::Prefill, "a", 0, 10_000)];
         let inputs = vec![page("a", 100, 2)];
-        let records = ProfileRecords { operators, samples, profiled, inputs, logits_all_positions: all, ..records() };
+        let records = Case { operators, samples, profiled, inputs, logits_all_positions: all, ..case() };
         fired(&records, RULE)
     }
 

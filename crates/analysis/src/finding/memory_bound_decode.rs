@@ -30,7 +30,7 @@ fn found(run: &Run<'_>) -> Option<Found> {
         evidence: vec![
             format!("decode uses {} of the bandwidth and {} of the arithmetic", percent(mbu), percent(mfu)),
             format!("it does {intensity}; memory is {ratio:.0} times as busy as arithmetic"),
-            format!("batch {}", run.records.settings.batch),
+            format!("batch {}", run.subject.settings.as_ref().map_or(1, |settings| settings.batch)),
         ],
         saves_ns: None,
         saves_share: None,
@@ -44,15 +44,14 @@ fn found(run: &Run<'_>) -> Option<Found> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ProfileRecords;
     use crate::finding::fired;
-    use crate::sample::{page, peak, records, timed, work};
+    use crate::sample::{Case, case, page, peak, timed, work};
 
     fn run(flops: u64, bytes: u64) -> Vec<Finding> {
         let samples = vec![timed(Stage::Decode, "a", 0, 1_000)];
         let work = vec![work("a", Stage::Decode, flops, bytes)];
         let inputs = vec![page("a", 10, 5)];
-        let records = ProfileRecords { samples, work, inputs, peak: Some(peak(1e9, 1e9)), ..records() };
+        let records = Case { samples, work, inputs, peak: Some(peak(1e9, 1e9)), ..case() };
         fired(&records, RULE)
     }
 

@@ -28,13 +28,13 @@ use std::collections::BTreeMap;
 use types::{Finding, Nanos, Stage};
 
 use crate::device::DeviceRecords;
+use crate::evidence::PricedOperator;
 use crate::loss::{Cause, Ledger};
-use crate::modules::{top, within};
-use crate::operators::Sum;
+use crate::operators::priced::Sum;
+use crate::stages::{Timings, rounded};
 use crate::statistics::share;
-use crate::timings::{Timings, rounded};
+use crate::subject::Subject;
 use crate::utilisation::Utilisation;
-use crate::{PricedOperator, ProfileRecords};
 
 /// A rule: its name, and what it finds in a run.
 type Rule = (&'static str, fn(&Run<'_>) -> Vec<Found>);
@@ -86,7 +86,9 @@ impl Found {
 
 /// What rules look at.
 pub(crate) struct Run<'a> {
-    pub(crate) records: &'a ProfileRecords,
+    pub(crate) subject: &'a Subject,
+    /// Operators that our own engine timed.
+    pub(crate) operators: &'a [PricedOperator],
     /// Device work, where it was traced.
     pub(crate) device: Option<&'a DeviceRecords>,
     /// Without instruments.
@@ -102,8 +104,8 @@ pub(crate) struct Run<'a> {
 impl<'a> Run<'a> {
     /// Operators of a stage and of those nested in it.
     fn operators(&self, stage: Stage) -> impl Iterator<Item = &'a PricedOperator> {
-        let inside = move |found: Stage| within(found, stage);
-        self.records.operators.iter().filter(move |operator| operator.record.stage.is_some_and(inside))
+        let inside = move |found: Stage| found.is_within(stage);
+        self.operators.iter().filter(move |operator| operator.record.stage.is_some_and(inside))
     }
 
     /// Time of the run that its books are of: where device work was traced, that of the traced pass.
@@ -146,7 +148,7 @@ pub(crate) fn all(run: &Run<'_>) -> (Vec<Finding>, Ledger) {
 
 /// How much of what a finding could save nobody else has claimed.
 fn granted(ledger: &mut Ledger, rule: &'static str, finding: &Finding, claim: &Claim, wanted: Nanos) -> Nanos {
-    let Some(stage) = finding.stage.map(top) else { return Nanos::ZERO };
+    let Some(stage) = finding.stage.map(Stage::top) else { return Nanos::ZERO };
     match claim {
         Claim::Nothing => Nanos::ZERO,
         Claim::Lost(causes) => ledger.claim(rule, stage, |cause| causes.contains(cause), wanted),
@@ -168,13 +170,13 @@ fn percent(share: f64) -> String {
 
 /// The stages that add up to a run.
 fn top_stages(run: &Run<'_>) -> impl Iterator<Item = Stage> {
-    run.timings.stages().filter(|stage| top(*stage) == *stage)
+    run.timings.stages().filter(|stage| stage.top() == *stage)
 }
 
 /// Findings of one rule, for the tests of a rule: its neighbours may fire too.
 #[cfg(test)]
-fn fired(records: &ProfileRecords, rule: &str) -> Vec<Finding> {
-    crate::profile(records).findings.into_iter().filter(|finding| finding.rule == rule).collect()
+fn fired(case: &crate::sample::Case, rule: &str) -> Vec<Finding> {
+    case.metrics().conclusions.findings.into_iter().filter(|finding| finding.rule == rule).collect()
 }
 
 /// The same for rules that look at device work.
@@ -183,8 +185,8 @@ fn fired_on_device(device: &DeviceRecords, rule: &str) -> Vec<Finding> {
     let wall =
         |(stage, work): (&Stage, &crate::device::StageWork)| crate::sample::timed(*stage, "", 0, work.wall.get());
     let samples = device.stages.iter().map(wall).collect();
-    let records = ProfileRecords { samples, ..crate::sample::records() };
-    let findings = crate::profile::with_device(&records, Some(device)).findings;
+    let case = crate::sample::Case { samples, ..crate::sample::case() };
+    let findings = crate::metrics::with_device(&case.subject(), &case.evidence(), Some(device)).conclusions.findings;
     findings.into_iter().filter(|finding| finding.rule == rule).collect()
 }
 

@@ -6,7 +6,6 @@ use super::{Claim, Found, Run, percent};
 use crate::device::{DeviceRecords, StageWork, WorkGroup};
 use crate::kernel::{Family, short_name};
 use crate::loss::Cause;
-use crate::modules::top;
 use crate::statistics::share;
 
 /// Share of a stage's matrix time that single precision must take.
@@ -23,7 +22,7 @@ pub(super) fn check(run: &Run<'_>) -> Vec<Found> {
 fn found(device: &DeviceRecords, stage: Stage, _work: &StageWork) -> Option<Found> {
     let products = || {
         let is_product = |group: &&WorkGroup| matches!(group.family, Family::Gemm | Family::Gemv | Family::Convolution);
-        device.groups.iter().filter(move |group| top(group.stage) == stage).filter(is_product)
+        device.groups.iter().filter(move |group| group.stage.top() == stage).filter(is_product)
     };
     let time = |which: fn(DType) -> bool| -> Nanos {
         products().filter(|group| group.dtype.is_some_and(which)).map(|group| group.run).sum()

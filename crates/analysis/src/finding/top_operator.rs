@@ -4,8 +4,7 @@ use types::{Finding, Nanos, Severity};
 
 use super::{Claim, Found, Run, percent};
 use crate::loss::Cause;
-use crate::modules::top;
-use crate::operators::{Sum, sums};
+use crate::operators::priced::{Sum, sums};
 use crate::statistics::share;
 
 /// Share of all operators above which one of them decides the run.
@@ -21,9 +20,9 @@ pub(super) fn check(run: &Run<'_>) -> Vec<Found> {
 }
 
 fn found(run: &Run<'_>) -> Option<Found> {
-    let operators = &run.records.operators;
+    let operators = run.operators;
     let placed = operators.iter().filter(|operator| operator.record.stage.is_some());
-    let groups = sums(placed, |operator| (operator.record.stage.map(top), operator.record.name.as_str()));
+    let groups = sums(placed, |operator| (operator.record.stage.map(types::Stage::top), operator.record.name.as_str()));
     let ((stage, name), sum) = groups.into_iter().next()?;
     let stage = stage?;
     let all = Sum::of(operators).time.get() as f64;
@@ -55,19 +54,18 @@ mod tests {
     use types::Stage;
 
     use super::*;
-    use crate::ProfileRecords;
     use crate::finding::fired;
-    use crate::sample::{operator, records, timed};
+    use crate::sample::{Case, case, operator, timed};
 
     fn run(time: i64, least: Option<i64>) -> Vec<Finding> {
         let mut operators = vec![
             operator("linear", "lm_head", Stage::Decode, time),
             operator("add", "model", Stage::Decode, 1_000 - time),
         ];
-        operators[0].least_ns = least.map(Nanos::new);
+        operators[0].roofline_ns = least.map(Nanos::new);
         let samples = vec![timed(Stage::Decode, "a", 0, 2_000)];
         let profiled = vec![timed(Stage::Decode, "a", 0, 1_000)];
-        fired(&ProfileRecords { operators, samples, profiled, ..records() }, RULE)
+        fired(&Case { operators, samples, profiled, ..case() }, RULE)
     }
 
     #[test]
@@ -87,8 +85,8 @@ mod tests {
     fn two_operators_of_similar_time_do_not_fire() {
         let mut operators: Vec<_> =
             ["a", "b", "c"].map(|name| operator(name, "model", Stage::Decode, 400)).into_iter().collect();
-        operators.iter_mut().for_each(|operator| operator.least_ns = Some(Nanos::new(1)));
+        operators.iter_mut().for_each(|operator| operator.roofline_ns = Some(Nanos::new(1)));
         let samples = vec![timed(Stage::Decode, "a", 0, 2_000)];
-        assert_eq!(fired(&ProfileRecords { operators, samples, ..records() }, RULE), []);
+        assert_eq!(fired(&Case { operators, samples, ..case() }, RULE), []);
     }
 }

@@ -5,14 +5,14 @@
 use types::{BytesPerSecond, Finding, FlopsPerSecond, PeakUsed, Severity, Stage};
 
 use super::{Found, Run, percent};
-use crate::timings::rounded;
+use crate::stages::rounded;
 use crate::utilisation::Utilisation;
 
 /// The rule's name.
 pub(super) const RULE: &str = "utilisation-above-one";
 
 pub(super) fn check(run: &Run<'_>) -> Vec<Found> {
-    let Some(peak) = &run.records.peak else { return Vec::new() };
+    let Some(peak) = &run.subject.peak else { return Vec::new() };
     [arithmetic(run, peak), traffic(run, peak)].into_iter().flatten().collect()
 }
 
@@ -62,15 +62,14 @@ fn finding(found: Vec<(Stage, String)>, severity: Severity, peak: String, advice
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ProfileRecords;
     use crate::finding::fired;
-    use crate::sample::{page, peak, records, timed, work};
+    use crate::sample::{Case, case, page, peak, timed, work};
 
     fn run(flops: u64, bytes: u64) -> Vec<Finding> {
         let samples = vec![timed(Stage::Prefill, "a", 0, 1_000)];
         let work = vec![work("a", Stage::Prefill, flops, bytes)];
         let inputs = vec![page("a", 1, 1)];
-        fired(&ProfileRecords { samples, work, inputs, peak: Some(peak(1e9, 1e9)), ..records() }, RULE)
+        fired(&Case { samples, work, inputs, peak: Some(peak(1e9, 1e9)), ..case() }, RULE)
     }
 
     #[test]
@@ -97,7 +96,7 @@ mod tests {
     fn several_stages_are_one_finding() {
         let samples = vec![timed(Stage::Prefill, "a", 0, 1_000), timed(Stage::Decode, "a", 0, 1_000)];
         let work = vec![work("a", Stage::Prefill, 2_000, 1), work("a", Stage::Decode, 3_000, 1)];
-        let records = ProfileRecords { samples, work, peak: Some(peak(1e9, 1e9)), ..records() };
+        let records = Case { samples, work, peak: Some(peak(1e9, 1e9)), ..case() };
         let found = fired(&records, RULE);
         assert_eq!((found.len(), found[0].stage, found[0].evidence.len()), (1, None, 3));
     }

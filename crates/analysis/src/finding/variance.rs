@@ -3,8 +3,8 @@
 use types::{Finding, Sample, Severity, Stage};
 
 use super::{Found, Run, percent, top_stages};
+use crate::stages::{nanoseconds, rounded};
 use crate::statistics::{describe, median, relative_spread, share};
-use crate::timings::{nanoseconds, rounded};
 
 /// Standard deviation over median. Two runs are meant to agree within this.
 const MOST_SPREAD: f64 = 0.10;
@@ -61,7 +61,7 @@ fn of_stage(run: &Run<'_>, stage: Stage) -> Option<Found> {
         evidence,
         saves_ns: None,
         saves_share: None,
-        advice: advice(cause, run.records.settings.warmup_rounds),
+        advice: advice(cause, run.subject.settings.as_ref().map_or(0, |settings| settings.warmup_rounds)),
     }))
 }
 
@@ -133,14 +133,13 @@ fn advice(cause: Cause, warmup_rounds: u32) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ProfileRecords;
     use crate::finding::fired;
-    use crate::sample::{records, timed};
+    use crate::sample::{Case, case, timed};
 
     fn run(times: &[i64]) -> Vec<Finding> {
         let timed = |(repeat, time): (usize, &i64)| timed(Stage::Prefill, "a", repeat as u32, *time);
         let samples = times.iter().enumerate().map(timed).collect();
-        fired(&ProfileRecords { samples, ..records() }, RULE)
+        fired(&Case { samples, ..case() }, RULE)
     }
 
     #[test]
@@ -156,7 +155,7 @@ mod tests {
     fn runs_of_what_has_no_name_are_told_without_one() {
         let timed = |(repeat, time): (u32, i64)| timed(Stage::Prefill, "", repeat, time);
         let samples = [(0, 100_000_000), (1, 85_000_000), (2, 115_000_000)].map(timed).to_vec();
-        let found = fired(&ProfileRecords { samples, ..records() }, RULE);
+        let found = fired(&Case { samples, ..case() }, RULE);
         assert_eq!(found[0].evidence[0], "15.0%, 3 runs from 85.0 ms to 115 ms, median 100 ms");
     }
 
@@ -169,7 +168,7 @@ mod tests {
     #[test]
     fn inputs_that_differ_are_no_variance() {
         let samples = vec![timed(Stage::Decode, "a", 0, 1_000), timed(Stage::Decode, "b", 0, 9_000)];
-        assert_eq!(fired(&ProfileRecords { samples, ..records() }, RULE), []);
+        assert_eq!(fired(&Case { samples, ..case() }, RULE), []);
     }
 
     fn likely(times: &[(u32, i64)]) -> Cause {

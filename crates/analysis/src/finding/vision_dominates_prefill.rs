@@ -6,8 +6,8 @@ use types::{Finding, InputFacts, Nanos, Severity, Stage};
 
 use super::{Claim, Found, Run, percent};
 use crate::loss::Cause;
+use crate::stages::rounded;
 use crate::statistics::{median, share};
-use crate::timings::rounded;
 
 /// Share of prefill above which the text part is the smaller one.
 const MOST_OF_PREFILL: f64 = 0.5;
@@ -76,7 +76,7 @@ impl Tiles {
         let medians = run.timings.medians(Stage::Vision);
         let mut tiles = Self { tiled: Vec::new(), plain: Vec::new() };
         for (input, runs) in run.timings.inputs(Stage::Vision) {
-            let facts = run.records.inputs.iter().find(|facts: &&InputFacts| facts.name == input);
+            let facts = run.subject.inputs.iter().find(|facts: &&InputFacts| facts.name == input);
             let (Some([across, down]), Some(time)) = (facts.and_then(|facts| facts.crop_grid), medians.get(input))
             else {
                 continue;
@@ -115,9 +115,8 @@ impl Tiles {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ProfileRecords;
     use crate::finding::fired;
-    use crate::sample::{page, records, timed};
+    use crate::sample::{Case, case, page, timed};
 
     fn run(prefill: [i64; 2], vision: [i64; 2], grids: [[u64; 2]; 2]) -> Vec<Finding> {
         let mut samples = Vec::new();
@@ -130,7 +129,7 @@ mod tests {
             }
             inputs.push(InputFacts { crop_grid: Some(grids[index]), ..page(name, 10, 1) });
         }
-        fired(&ProfileRecords { samples, inputs, ..records() }, RULE)
+        fired(&Case { samples, inputs, ..case() }, RULE)
     }
 
     #[test]

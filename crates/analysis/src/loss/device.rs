@@ -11,9 +11,8 @@ use types::{Nanos, Stage};
 use super::{Cause, Ledger, StageLoss};
 use crate::device::DeviceRecords;
 use crate::kernel::Family;
-use crate::modules::top;
+use crate::stages::rounded;
 use crate::statistics::share;
-use crate::timings::rounded;
 
 /// What prefill and decode lost.
 pub(crate) fn books(device: &DeviceRecords) -> Ledger {
@@ -41,7 +40,7 @@ pub(crate) fn books(device: &DeviceRecords) -> Ledger {
 
 fn by_family(device: &DeviceRecords, stage: Stage) -> BTreeMap<Family, Nanos> {
     let mut families = BTreeMap::new();
-    for group in device.groups.iter().filter(|group| top(group.stage) == stage) {
+    for group in device.groups.iter().filter(|group| group.stage.top() == stage) {
         *families.entry(group.family).or_default() += group.run;
     }
     families

@@ -6,32 +6,31 @@
 use types::{Nanos, Stage};
 
 use super::{Cause, Ledger, StageLoss};
-use crate::ProfileRecords;
-use crate::modules::within;
-use crate::operators::{Sum, sums};
+use crate::evidence::PricedOperator;
+use crate::operators::priced::{Sum, sums};
+use crate::stages::{Timings, rounded};
 use crate::statistics::share;
-use crate::timings::{Timings, rounded};
 
 /// What prefill and decode lost.
-pub(crate) fn books(records: &ProfileRecords, timings: &Timings<'_>, profiled: &Timings<'_>) -> Ledger {
+pub(crate) fn books(operators: &[PricedOperator], timings: &Timings<'_>, profiled: &Timings<'_>) -> Ledger {
     let mut ledger = Ledger::default();
     for stage in timings.stages().filter(|stage| stage.parent().is_none()) {
         let Some(wall) = timings.total(stage) else { continue };
-        add_stage(&mut ledger, records, stage, wall, profiled, timings.instances(stage));
+        add_stage(&mut ledger, operators, stage, wall, profiled, timings.instances(stage));
     }
     ledger
 }
 
 fn add_stage(
     ledger: &mut Ledger,
-    records: &ProfileRecords,
+    all: &[PricedOperator],
     stage: Stage,
     wall: Nanos,
     profiled: &Timings<'_>,
     instances: u64,
 ) {
-    let of_stage = |found: Stage| within(found, stage);
-    let operators = || records.operators.iter().filter(move |one| one.record.stage.is_some_and(of_stage));
+    let of_stage = |found: Stage| found.is_within(stage);
+    let operators = || all.iter().filter(move |one| one.record.stage.is_some_and(of_stage));
     let whole = Sum::of(operators());
     let instrumented = profiled.total(stage).unwrap_or(whole.time);
     let slower = share(wall.get() as f64, instrumented.get() as f64);
@@ -52,20 +51,20 @@ fn add_stage(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sample::{operator, records, timed};
+    use crate::sample::{Case, case, operator, timed};
 
     #[test]
     fn time_beyond_the_least_stands_under_its_operator_and_the_rest_between() {
         // Instrumented: 100 ns, of which `linear` 60 (least 20) and `add` 30 (least 10). Measured: two runs of 80 ns, so
         // that everything is worth 160 / 100 of itself, and the least time counts twice.
         let mut operators = vec![operator("linear", "m", Stage::Decode, 60), operator("add", "m", Stage::Decode, 30)];
-        operators[0].least_ns = Some(Nanos::new(20));
-        operators[1].least_ns = Some(Nanos::new(10));
+        operators[0].roofline_ns = Some(Nanos::new(20));
+        operators[1].roofline_ns = Some(Nanos::new(10));
         let samples = vec![timed(Stage::Decode, "a", 0, 80), timed(Stage::Decode, "a", 1, 80)];
         let profiled = vec![timed(Stage::Decode, "a", 0, 100)];
-        let records = ProfileRecords { operators, samples, profiled, ..records() };
+        let records = Case { operators, samples, profiled, ..case() };
         let (timings, profiled) = (Timings::new(&records.samples, &[]), Timings::new(&records.profiled, &[]));
-        let ledger = books(&records, &timings, &profiled);
+        let ledger = books(&records.operators, &timings, &profiled);
         let rows: Vec<_> = ledger.rows(None).into_iter().map(|row| (row.cause, row.lost_ns.get())).collect();
         let expected = [("operator: linear", 56), ("operator: add", 28), ("between operators", 16)];
         assert_eq!(rows, expected.map(|(cause, lost)| (cause.to_owned(), lost)));
@@ -77,9 +76,9 @@ mod tests {
     fn without_a_model_of_the_device_nothing_is_called_lost() {
         let operators = vec![operator("linear", "m", Stage::Decode, 100)];
         let samples = vec![timed(Stage::Decode, "a", 0, 100)];
-        let records = ProfileRecords { operators, profiled: samples.clone(), samples, ..records() };
+        let records = Case { operators, profiled: samples.clone(), samples, ..case() };
         let (timings, profiled) = (Timings::new(&records.samples, &[]), Timings::new(&records.profiled, &[]));
-        let ledger = books(&records, &timings, &profiled);
+        let ledger = books(&records.operators, &timings, &profiled);
         assert_eq!(ledger.rows(None), []);
         assert_eq!(ledger.stages()[0].least, None);
     }

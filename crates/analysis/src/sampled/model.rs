@@ -8,7 +8,7 @@ use types::{Bytes, Flops, ModelledKernel, SampledKernel, Stage};
 use super::choose::within;
 use crate::alignment::{Key, ModelledRun, Part, pair};
 use crate::attribution::Attribution;
-use crate::modules::kind;
+use crate::module_path::kind;
 
 /// Operations named in a row.
 const NAMED: usize = 8;

@@ -116,7 +116,7 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<Exit, CliE
     let profile = profile.map_err(|error| profile_error(&error))?;
     if let Some(rank) = profile.part_of_rank {
         let part = profile.folder.join("ranks").join(rank.to_string());
-        context.messages.print(&format!("rank {rank}\n{}", workload::terminal(&profile.metrics.samples)))?;
+        context.messages.print(&format!("rank {rank}\n{}", workload::terminal(&profile.metrics.times.samples)))?;
         context.messages.note(format!("rank {rank} left its part in {}; rank 0 writes the report", part.display()));
         return Ok(Exit::Done);
     }

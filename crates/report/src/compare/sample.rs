@@ -28,7 +28,7 @@ fn run(name: &str, longer: f64, decode_longer: f64) -> RunRecords {
     for (page, size) in PAGES {
         for (stage, time) in STAGES {
             let share = if stage == Stage::Decode { decode_longer } else { longer };
-            metrics.samples.extend((0..6).map(|repeat| Sample {
+            metrics.times.samples.extend((0..6).map(|repeat| Sample {
                 stage,
                 input: Some(page.to_owned()),
                 epoch: 0,
@@ -39,7 +39,7 @@ fn run(name: &str, longer: f64, decode_longer: f64) -> RunRecords {
             }));
         }
     }
-    metrics.operators = Vec::from(OPERATORS.map(|(name, calls, time)| {
+    metrics.breakdown.operators = Vec::from(OPERATORS.map(|(name, calls, time)| {
         let total_ns = nanoseconds(time * (1.0 + longer) * noise(calls));
         OperatorSummary {
             name: name.to_owned(),
@@ -51,7 +51,7 @@ fn run(name: &str, longer: f64, decode_longer: f64) -> RunRecords {
         }
     }));
     let total_ns = nanoseconds(2.0 * (1.0 + decode_longer) * noise(9));
-    metrics.kernels = vec![KernelSummary {
+    metrics.breakdown.kernels = vec![KernelSummary {
         name: KERNEL.to_owned(),
         short_name: "gemv2T_kernel_val".to_owned(),
         family: "gemv".to_owned(),
@@ -62,7 +62,7 @@ fn run(name: &str, longer: f64, decode_longer: f64) -> RunRecords {
         min_ns: total_ns,
         max_ns: total_ns,
     }];
-    metrics.modules = vec![ModuleSummary {
+    metrics.breakdown.modules = vec![ModuleSummary {
         path: "model.sam_model.blocks.11.attn.qkv".to_owned(),
         class: "Linear".to_owned(),
         stage: Stage::Sam,
@@ -136,7 +136,7 @@ pub(super) fn apart() -> Comparison {
     with.state = Some(RunState::Partial);
     with.reasons = vec!["not used: broken.png".to_owned()];
     with.metrics.run.model = Some("deepseek-ocr-tiny-with-a-name-that-is-far-too-long".to_owned());
-    with.metrics.samples.iter_mut().for_each(|sample| sample.input = Some("other.png".to_owned()));
+    with.metrics.times.samples.iter_mut().for_each(|sample| sample.input = Some("other.png".to_owned()));
     with.environment = None;
     compare(Sides { base: &[run("20251115-034712", 0.0, 0.0)], with: &[with] }, Some(0.05))
 }

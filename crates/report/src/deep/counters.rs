@@ -150,7 +150,7 @@ pub(super) fn stage_times(report: &KernelReport) -> Option<Table<3>> {
 
 /// How far the overheads can be believed; absent where the plain program ran once.
 pub(super) fn how_sure(metrics: &Metrics) -> Option<String> {
-    let spread = metrics.overhead.baseline_spread?;
+    let spread = metrics.times.overhead.baseline_spread?;
     Some(format!("Two runs of the plain program lie {} apart; no overhead is surer than that", percent(Some(spread))))
 }
 

@@ -15,7 +15,7 @@ use crate::table::{Column, Table, printable};
 
 /// The run as Markdown; empty for a run of a model.
 pub fn command_markdown(metrics: &Metrics, found: &Environment) -> String {
-    let Some(facts) = &metrics.command else { return String::new() };
+    let Some(facts) = &metrics.conditions.command else { return String::new() };
     let mut page = Page::new("Profile of a command");
     page.paragraph(&format!("{}. Measured: {}", headline(facts), code(&facts.command)));
     page.paragraph(
@@ -29,7 +29,7 @@ pub fn command_markdown(metrics: &Metrics, found: &Environment) -> String {
         page.heading("Devices while it ran (counted)");
         page.table(&devices);
     }
-    if let Some(trace) = &metrics.trace {
+    if let Some(trace) = &metrics.conditions.trace {
         page.heading("Recorded run");
         page.paragraph(&format!(
             "One more run with the collector inside; all below is of it. {} {}",
@@ -43,7 +43,7 @@ pub fn command_markdown(metrics: &Metrics, found: &Environment) -> String {
         findings(&mut page, metrics);
         imported::coverage(&mut page, trace);
     }
-    if metrics.trace.is_some() || !metrics.quality.is_empty() {
+    if metrics.conditions.trace.is_some() || !metrics.conclusions.quality.is_empty() {
         quality(&mut page, metrics);
     }
     page.heading("Environment");
@@ -53,18 +53,18 @@ pub fn command_markdown(metrics: &Metrics, found: &Environment) -> String {
 
 /// The run in a few lines.
 pub fn command_terminal(metrics: &Metrics) -> String {
-    let Some(facts) = &metrics.command else { return String::new() };
+    let Some(facts) = &metrics.conditions.command else { return String::new() };
     let mut text = format!("{}\n\n{}", headline(facts).replace("**", ""), runs(facts).plain());
     let devices = devices(facts);
     if !devices.is_empty() {
         text += &format!("\n{}", devices.plain());
     }
-    if metrics.trace.is_some() {
+    if metrics.conditions.trace.is_some() {
         text +=
             &format!("\nOne more run with the collector inside. {}\n{}", overhead(metrics), import_terminal(metrics));
     }
-    if metrics.trace.is_none() {
-        for doubt in metrics.quality.iter().filter(|counter| counter.severity > Severity::Info) {
+    if metrics.conditions.trace.is_none() {
+        for doubt in metrics.conclusions.quality.iter().filter(|counter| counter.severity > Severity::Info) {
             text += &format!("\nnot recorded: {}\n", printable(&doubt.remedy));
         }
     }

@@ -17,7 +17,7 @@ const NAME: usize = 48;
 
 /// The run as plain text.
 pub fn import_terminal(metrics: &Metrics) -> String {
-    let Some(facts) = &metrics.trace else { return String::new() };
+    let Some(facts) = &metrics.conditions.trace else { return String::new() };
     let mut text = String::new();
     for line in summary(metrics, facts) {
         text += &printable(&line);
@@ -42,7 +42,7 @@ pub fn import_terminal(metrics: &Metrics) -> String {
 
 /// What would save most, as far as the run tells.
 fn findings(metrics: &Metrics) -> Vec<String> {
-    let mut saving: Vec<_> = metrics.findings.iter().filter(|finding| finding.saves_ns.is_some()).collect();
+    let mut saving: Vec<_> = metrics.conclusions.findings.iter().filter(|finding| finding.saves_ns.is_some()).collect();
     saving.sort_by_key(|finding| std::cmp::Reverse(finding.saves_ns));
     let line = |finding: &&Finding| {
         let saves = self::saving(finding, metrics).unwrap_or_default();
@@ -52,7 +52,7 @@ fn findings(metrics: &Metrics) -> Vec<String> {
 }
 
 fn summary(metrics: &Metrics, facts: &TraceFacts) -> Vec<String> {
-    let totals = &metrics.totals;
+    let totals = &metrics.times.totals;
     let what = metrics.run.model.as_deref().unwrap_or("model not named");
     let mut lines = vec![format!("{what}, on {}: {}", device(metrics), metrics.run.engine)];
     if let Some(wall) = totals.wall_ns {
@@ -86,7 +86,7 @@ fn summary(metrics: &Metrics, facts: &TraceFacts) -> Vec<String> {
         let how = if basis.inferred { "inferred: " } else { "" };
         lines.push(format!("stages    {how}{}{sure}", basis.basis));
     }
-    if metrics.peak.is_some() && !metrics.work_per_stage.is_empty() {
+    if metrics.utilisation.peak.is_some() && !metrics.utilisation.work_per_stage.is_empty() {
         let of = |name: Stage| Some(format!("{name} {}", percent(stage(metrics, name)?.mfu)));
         let each: Vec<_> = [Stage::Prefill, Stage::Decode].into_iter().filter_map(of).collect();
         lines.push(format!("MFU       {}", if each.is_empty() { UNKNOWN.to_owned() } else { each.join(", ") }));
@@ -105,7 +105,7 @@ fn stages(metrics: &Metrics) -> Option<String> {
         Column::number("MFU"),
         Column::number("MBU"),
     ]);
-    for stage in &metrics.stages {
+    for stage in &metrics.times.stages {
         table.row([
             indented(stage.name),
             time(stage.wall_ns),
@@ -121,7 +121,7 @@ fn stages(metrics: &Metrics) -> Option<String> {
 }
 
 fn kernels(metrics: &Metrics) -> Option<String> {
-    let all: i64 = metrics.kernels.iter().map(|kernel| kernel.total_ns.get()).sum();
+    let all: i64 = metrics.breakdown.kernels.iter().map(|kernel| kernel.total_ns.get()).sum();
     let (shown, fewer) = of_stages(metrics);
     let mut table = Table::new([
         Column::text(if fewer { "top kernels of stages" } else { "top kernels" }),
@@ -141,7 +141,7 @@ fn kernels(metrics: &Metrics) -> Option<String> {
             grouped(kernel.calls),
         ]);
     }
-    let more = metrics.kernels.len().saturating_sub(shown.len().min(KERNELS)) as u64;
+    let more = metrics.breakdown.kernels.len().saturating_sub(shown.len().min(KERNELS)) as u64;
     let rest = if more > 0 {
         format!("and {} in kernels.md and metrics.json\n", count(more, "more row"))
     } else {
@@ -176,10 +176,10 @@ fn counters(facts: &TraceFacts) -> Option<String> {
 
 /// What would make the next import tell more. Only what fits this one.
 fn next_steps(metrics: &Metrics, facts: &TraceFacts) -> Vec<String> {
-    let open = metrics.quality.iter().find(|counter| counter.counter == "stages_without_utilisation");
+    let open = metrics.conclusions.quality.iter().find(|counter| counter.counter == "stages_without_utilisation");
     let mut steps: Vec<_> = open.map(|counter| format!("for MFU, {}", counter.remedy)).into_iter().collect();
     let unplaced = facts.coverage.as_ref().and_then(|coverage| coverage.unattributed_share);
-    if metrics.stages.is_empty() && facts.coverage.is_some() {
+    if metrics.times.stages.is_empty() && facts.coverage.is_some() {
         steps.push("mark stages with ranges named prefill and decode (NVTX, or record_function in PyTorch)".to_owned());
     } else if unplaced > Some(0.02) {
         steps.push(format!("{} of the device's time is in no stage: mark it with ranges", percent(unplaced)));

@@ -18,7 +18,7 @@ const OPERATORS: usize = 15;
 
 /// The first sentence: how much of the time the device worked.
 pub(super) fn headline(metrics: &Metrics) -> String {
-    let totals = &metrics.totals;
+    let totals = &metrics.times.totals;
     let Some((busy, wall)) = totals.gpu_busy_ns.zip(totals.wall_ns) else {
         return match totals.kernel_ns {
             Some(kernels) => format!("**{kernels} of kernels.** The files have no timeline."),
@@ -39,11 +39,11 @@ pub(super) fn headline(metrics: &Metrics) -> String {
 /// What the numbers are, in a paragraph.
 pub(super) fn method(metrics: &Metrics, facts: &TraceFacts) -> String {
     let mut text = format!("Read from {}.", count(facts.sources.len() as u64, "file"));
-    if metrics.totals.wall_ns.is_some() {
+    if metrics.times.totals.wall_ns.is_some() {
         text += " Times of stages and operators are the host's, recorded by a profiler, which slows the host down; times of \
                  kernels are the device's. Device work belongs to the stage and the operator that launched it.";
     }
-    if !metrics.work_per_stage.is_empty() {
+    if !metrics.utilisation.work_per_stage.is_empty() {
         text += " FLOPs and bytes are modelled from the configuration, one multiply-add being two FLOPs.";
     }
     text
@@ -84,14 +84,14 @@ pub(super) fn stages(page: &mut Page, metrics: &Metrics, facts: &TraceFacts) {
             (false, _) => "Stages are from".to_owned(),
         };
         let joint = if basis.inferred { ": " } else { " " };
-        let text = if metrics.stages.is_empty() {
+        let text = if metrics.times.stages.is_empty() {
             format!("No stage was found: {}.", sentence(&basis.basis))
         } else {
             format!("{how}{joint}{}. `a > b` is a part of `a` and contained in its numbers.", sentence(&basis.basis))
         };
         page.paragraph(&text);
     }
-    if metrics.stages.is_empty() {
+    if metrics.times.stages.is_empty() {
         return;
     }
     let mut table = Table::new([
@@ -107,7 +107,7 @@ pub(super) fn stages(page: &mut Page, metrics: &Metrics, facts: &TraceFacts) {
         Column::number("MFU"),
         Column::number("MBU"),
     ]);
-    for stage in &metrics.stages {
+    for stage in &metrics.times.stages {
         table.row([
             nested(stage.name),
             grouped(stage.instances),
@@ -200,7 +200,7 @@ pub(super) fn workload(page: &mut Page, facts: &TraceFacts) {
 /// The operators that matter most.
 pub(super) fn top_operators(page: &mut Page, metrics: &Metrics) {
     page.heading("Top Operators");
-    if metrics.operators.is_empty() {
+    if metrics.breakdown.operators.is_empty() {
         return kinds_of_work(page, metrics);
     }
     let mut table = Table::new([
@@ -210,7 +210,7 @@ pub(super) fn top_operators(page: &mut Page, metrics: &Metrics) {
         Column::number("total"),
         Column::number("calls"),
     ]);
-    for operator in metrics.operators.iter().take(OPERATORS) {
+    for operator in metrics.breakdown.operators.iter().take(OPERATORS) {
         table.row([
             code(&operator.name),
             time(operator.device_ns),
@@ -229,7 +229,7 @@ pub(super) fn top_operators(page: &mut Page, metrics: &Metrics) {
 /// What the kernels do, for a timeline whose recorder keeps no operators.
 fn kinds_of_work(page: &mut Page, metrics: &Metrics) {
     let mut sums: BTreeMap<(&str, Option<Stage>), (Nanos, u64)> = BTreeMap::new();
-    for kernel in &metrics.kernels {
+    for kernel in &metrics.breakdown.kernels {
         let (time, calls) = sums.entry((&kernel.family, kernel.stage)).or_default();
         (*time, *calls) = (*time + kernel.total_ns, *calls + kernel.calls);
     }
@@ -260,7 +260,7 @@ fn kinds_of_work(page: &mut Page, metrics: &Metrics) {
 /// The kernels that matter most.
 pub(super) fn top_kernels(page: &mut Page, metrics: &Metrics) {
     page.heading("Top Kernels");
-    if metrics.kernels.is_empty() {
+    if metrics.breakdown.kernels.is_empty() {
         return page.paragraph("No kernel was recorded: nothing ran on a device that was traced.");
     }
     let (kernels, fewer) = of_stages(metrics);

@@ -26,12 +26,12 @@ pub fn kernels_markdown(metrics: &Metrics) -> String {
 /// What the timeline shows: kernels by time and by family, copies and fills.
 pub(crate) fn timeline(metrics: &Metrics) -> Page {
     let mut page = Page::new(&format!("Kernels of {} on {}", prose(model(metrics)), prose(&device(metrics))));
-    if metrics.kernels.is_empty() {
+    if metrics.breakdown.kernels.is_empty() {
         page.paragraph("No kernel was recorded.");
     } else {
         page.paragraph(&introduction(metrics));
         page.heading("By time");
-        page.table(&by_time(metrics, metrics.kernels.iter(), ROWS));
+        page.table(&by_time(metrics, metrics.breakdown.kernels.iter(), ROWS));
         families(&mut page, metrics);
     }
     copies(&mut page, metrics);
@@ -39,9 +39,9 @@ pub(crate) fn timeline(metrics: &Metrics) -> Page {
 }
 
 fn introduction(metrics: &Metrics) -> String {
-    let calls: u64 = metrics.kernels.iter().map(|kernel| kernel.calls).sum();
+    let calls: u64 = metrics.breakdown.kernels.iter().map(|kernel| kernel.calls).sum();
     let time = all(metrics);
-    let shown = match metrics.kernels.len() {
+    let shown = match metrics.breakdown.kernels.len() {
         rows if rows > ROWS => {
             format!(" The first {ROWS} of {} rows; `metrics.json` has them all.", grouped(rows as u64))
         }
@@ -94,11 +94,11 @@ pub(crate) fn by_time<'a>(
 /// Kernels that a stage launched, where any has one: what loads a model is not what a user waits for. Whether some are left out
 /// comes along.
 pub(crate) fn of_stages(metrics: &Metrics) -> (Vec<&KernelSummary>, bool) {
-    let staged: Vec<_> = metrics.kernels.iter().filter(|kernel| kernel.stage.is_some()).collect();
+    let staged: Vec<_> = metrics.breakdown.kernels.iter().filter(|kernel| kernel.stage.is_some()).collect();
     match staged.is_empty() {
-        true => (metrics.kernels.iter().collect(), false),
+        true => (metrics.breakdown.kernels.iter().collect(), false),
         false => {
-            let fewer = staged.len() < metrics.kernels.len();
+            let fewer = staged.len() < metrics.breakdown.kernels.len();
             (staged, fewer)
         }
     }
@@ -107,7 +107,7 @@ pub(crate) fn of_stages(metrics: &Metrics) -> (Vec<&KernelSummary>, bool) {
 fn families(page: &mut Page, metrics: &Metrics) {
     page.heading("By family");
     let mut sums: BTreeMap<&str, (Nanos, u64, u64)> = BTreeMap::new();
-    for kernel in &metrics.kernels {
+    for kernel in &metrics.breakdown.kernels {
         let (time, calls, rows) = sums.entry(&kernel.family).or_default();
         (*time, *calls, *rows) = (*time + kernel.total_ns, *calls + kernel.calls, *rows + 1);
     }
@@ -130,7 +130,7 @@ fn families(page: &mut Page, metrics: &Metrics) {
 }
 
 fn copies(page: &mut Page, metrics: &Metrics) {
-    let Some(facts) = metrics.trace.as_ref().filter(|facts| !facts.copies.is_empty()) else { return };
+    let Some(facts) = metrics.conditions.trace.as_ref().filter(|facts| !facts.copies.is_empty()) else { return };
     page.heading("Copies and fills");
     let mut table = Table::new([
         Column::text("name"),
@@ -154,7 +154,7 @@ fn copies(page: &mut Page, metrics: &Metrics) {
 }
 
 fn counters(page: &mut Page, metrics: &Metrics) {
-    let Some(facts) = metrics.trace.as_ref().filter(|facts| !facts.counters.is_empty()) else { return };
+    let Some(facts) = metrics.conditions.trace.as_ref().filter(|facts| !facts.counters.is_empty()) else { return };
     page.heading("Hardware counters");
     page.paragraph(
         "Counted while kernels were replayed, usually at base clocks and with cold caches, so these times are not those of a \
@@ -190,7 +190,7 @@ fn counter_cells(row: &CounterSummary) -> [String; 7] {
 /// What the short names of the first table stand for, where they leave something out.
 pub(crate) fn full_names(page: &mut Page, metrics: &Metrics) {
     let shortened = |kernel: &&KernelSummary| kernel.name != kernel.short_name;
-    let mut names: Vec<_> = metrics.kernels.iter().take(ROWS).filter(shortened).collect();
+    let mut names: Vec<_> = metrics.breakdown.kernels.iter().take(ROWS).filter(shortened).collect();
     names.sort_by_key(|kernel| (&kernel.short_name, &kernel.name));
     names.dedup_by_key(|kernel| &kernel.name);
     if names.is_empty() {
@@ -202,7 +202,7 @@ pub(crate) fn full_names(page: &mut Page, metrics: &Metrics) {
 
 /// Time of all kernels.
 fn all(metrics: &Metrics) -> Nanos {
-    metrics.kernels.iter().map(|kernel| kernel.total_ns).sum()
+    metrics.breakdown.kernels.iter().map(|kernel| kernel.total_ns).sum()
 }
 
 /// Milliseconds to the nanosecond, so that rows add up to what the source says.

@@ -16,23 +16,23 @@ const MODULES: usize = 12;
 /// The table that ranks lost time, and what it is measured against.
 pub(super) fn lost_time(page: &mut Page, metrics: &Metrics) {
     page.heading("Lost time (measured less the least possible)");
-    if metrics.lost_time.is_empty() && metrics.stages.iter().any(|stage| stage.lost_ns.is_some()) {
+    if metrics.conclusions.lost_time.is_empty() && metrics.times.stages.iter().any(|stage| stage.lost_ns.is_some()) {
         limits(page, metrics);
         return page.paragraph("Causes are not known: they are found from device work, and none was recorded.");
     }
-    if metrics.lost_time.is_empty() {
+    if metrics.conclusions.lost_time.is_empty() {
         return page.paragraph(
             "Not known: the least time needs a model, its workload and a device whose rates are known, and causes need operators \
              or device work.",
         );
     }
     limits(page, metrics);
-    if metrics.trace.as_ref().is_some_and(|facts| facts.traced_pass.is_some()) {
+    if metrics.conditions.trace.as_ref().is_some_and(|facts| facts.traced_pass.is_some()) {
         page.paragraph(
             "Causes are those of the recorded pass, in which the profiler makes the host slower and the device wait longer:",
         );
     }
-    let all: i64 = metrics.lost_time.iter().map(|row| row.lost_ns.get()).sum();
+    let all: i64 = metrics.conclusions.lost_time.iter().map(|row| row.lost_ns.get()).sum();
     let mut table = Table::new([
         Column::text("lost to"),
         Column::text("stage"),
@@ -40,12 +40,12 @@ pub(super) fn lost_time(page: &mut Page, metrics: &Metrics) {
         Column::number("of all lost"),
         Column::text("what would save it"),
     ]);
-    for row in metrics.lost_time.iter().take(CAUSES) {
+    for row in metrics.conclusions.lost_time.iter().take(CAUSES) {
         let part = share(row.lost_ns.get() as f64, all as f64);
         table.row([prose(&row.cause), row.stage.to_string(), row.lost_ns.to_string(), percent(part), remedies(row)]);
     }
     page.table(&table);
-    if let Some(more) = metrics.lost_time.len().checked_sub(CAUSES).filter(|more| *more > 0) {
+    if let Some(more) = metrics.conclusions.lost_time.len().checked_sub(CAUSES).filter(|more| *more > 0) {
         page.paragraph(&format!("{more} smaller causes are in `metrics.json`."));
     }
 }
@@ -53,7 +53,7 @@ pub(super) fn lost_time(page: &mut Page, metrics: &Metrics) {
 /// Modules of a traced run: measured beside modelled.
 pub(super) fn modules(page: &mut Page, metrics: &Metrics) {
     page.heading("Modules (measured beside modelled)");
-    if metrics.modules.is_empty() {
+    if metrics.breakdown.modules.is_empty() {
         return page.paragraph(
             "Not known: this needs `--model`, stages, and either operators with recorded shapes, which are laid over the model's \
              forward pass, or ranges named after layers and modules.",
@@ -66,14 +66,14 @@ pub(super) fn modules(page: &mut Page, metrics: &Metrics) {
          named after it, by such ranges around the capture of a CUDA graph, by the order in which a graph's kernels repeat, or by \
          the products of the model, in whose order matrix kernels come.",
     );
-    if !metrics.module_kinds.is_empty() {
-        let mut kinds: Vec<&ModuleSummary> = metrics.module_kinds.iter().collect();
+    if !metrics.breakdown.module_kinds.is_empty() {
+        let mut kinds: Vec<&ModuleSummary> = metrics.breakdown.module_kinds.iter().collect();
         kinds.sort_by_key(|kind| std::cmp::Reverse(kind.exclusive_ns));
         page.paragraph("All layers together, those first that take most by themselves:");
         page.table(&table(kinds.into_iter()));
         page.paragraph("One by one, those first that lose most:");
     }
-    page.table(&table(metrics.modules.iter()));
+    page.table(&table(metrics.breakdown.modules.iter()));
 }
 
 fn table<'a>(modules: impl Iterator<Item = &'a ModuleSummary>) -> Table<10> {
@@ -123,7 +123,7 @@ fn limits(page: &mut Page, metrics: &Metrics) {
         Column::number("efficiency"),
         Column::number("lost"),
     ]);
-    for stage in metrics.stages.iter().filter(|stage| stage.parent.is_none()) {
+    for stage in metrics.times.stages.iter().filter(|stage| stage.parent.is_none()) {
         table.row([
             stage.name.to_string(),
             time(stage.wall_ns),
@@ -156,15 +156,15 @@ mod tests {
     #[test]
     fn what_was_lost_is_shown_where_only_its_causes_are_unknown() {
         let mut metrics = sample::metrics();
-        metrics.lost_time.clear();
-        metrics.stages.iter_mut().for_each(|stage| stage.lost_ns = None);
+        metrics.conclusions.lost_time.clear();
+        metrics.times.stages.iter_mut().for_each(|stage| stage.lost_ns = None);
         let shown = |metrics: &Metrics| {
             let mut page = Page::new("Run");
             lost_time(&mut page, metrics);
             page.finish()
         };
         assert!(shown(&metrics).contains("Not known: the least time needs"), "{}", shown(&metrics));
-        metrics.stages[0].lost_ns = Some(Nanos::new(7_000_000));
+        metrics.times.stages[0].lost_ns = Some(Nanos::new(7_000_000));
         let page = shown(&metrics);
         assert!(page.contains("7.00 ms") && page.contains("Causes are not known"), "{page}");
     }

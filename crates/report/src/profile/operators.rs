@@ -16,17 +16,18 @@ const IMPORTED_ROWS: usize = 50;
 /// The operators as Markdown.
 pub fn operators_markdown(metrics: &Metrics) -> String {
     let mut page = Page::new(&format!("Operators of {} on {}", prose(model(metrics)), prose(&device(metrics))));
-    if metrics.operators.is_empty() {
-        let why = if metrics.trace.is_some() { "the files name none" } else { "the run had no instrumented pass" };
+    if metrics.breakdown.operators.is_empty() {
+        let why =
+            if metrics.conditions.trace.is_some() { "the files name none" } else { "the run had no instrumented pass" };
         page.paragraph(&format!("No operator was recorded: {why}."));
         return page.finish();
     }
-    if metrics.trace.is_some() {
+    if metrics.conditions.trace.is_some() {
         imported(&mut page, metrics);
         return page.finish();
     }
-    let all: Nanos = metrics.operators.iter().map(|operator| operator.total_ns).sum();
-    let calls: u64 = metrics.operators.iter().map(|operator| operator.calls).sum();
+    let all: Nanos = metrics.breakdown.operators.iter().map(|operator| operator.total_ns).sum();
+    let calls: u64 = metrics.breakdown.operators.iter().map(|operator| operator.calls).sum();
     page.paragraph(&format!(
         "{} took {all} in the instrumented pass (measured). {} Shares are of the operators' time. FLOPs are modelled from the recorded \
          shapes. `metrics.json` holds every row; here are the first {ROWS} of each table.",
@@ -43,9 +44,9 @@ pub fn operators_markdown(metrics: &Metrics) -> String {
 
 /// Operators of a framework call each other, so that their totals overlap; what is theirs alone adds up.
 fn imported(page: &mut Page, metrics: &Metrics) {
-    let calls: u64 = metrics.operators.iter().map(|operator| operator.calls).sum();
-    let own: Nanos = metrics.operators.iter().map(|operator| operator.self_ns).sum();
-    let device: Option<Nanos> = metrics.operators.iter().map(|operator| operator.device_ns).sum();
+    let calls: u64 = metrics.breakdown.operators.iter().map(|operator| operator.calls).sum();
+    let own: Nanos = metrics.breakdown.operators.iter().map(|operator| operator.self_ns).sum();
+    let device: Option<Nanos> = metrics.breakdown.operators.iter().map(|operator| operator.device_ns).sum();
     page.paragraph(&format!(
         "{} took {own} of host time{} (measured, while a profiler ran). Device is the work an operator launched itself, self          its host time without the operators it called: both add up over the rows. Total includes what it called, so totals          overlap. `metrics.json` holds every row; here are the first {IMPORTED_ROWS}.",
         count(calls, "operator call"),
@@ -62,7 +63,7 @@ fn imported(page: &mut Page, metrics: &Metrics) {
         Column::number("calls"),
         Column::number("allocated"),
     ]);
-    for operator in metrics.operators.iter().take(IMPORTED_ROWS) {
+    for operator in metrics.breakdown.operators.iter().take(IMPORTED_ROWS) {
         let of_device = operator.device_ns.zip(device).map_or(UNKNOWN.to_owned(), |(one, device)| of(one, device));
         table.row([
             code(&operator.name),
@@ -89,7 +90,7 @@ fn by_time(page: &mut Page, metrics: &Metrics, all: Nanos) {
         Column::number("of time"),
         Column::number("allocated"),
     ]);
-    for operator in metrics.operators.iter().take(ROWS) {
+    for operator in metrics.breakdown.operators.iter().take(ROWS) {
         table.row([
             code(&operator.name),
             operator.total_ns.to_string(),
@@ -106,7 +107,7 @@ fn by_time(page: &mut Page, metrics: &Metrics, all: Nanos) {
 fn by_memory(page: &mut Page, metrics: &Metrics) {
     page.heading("By memory allocated");
     let mut rows: Vec<(&OperatorSummary, Bytes)> =
-        metrics.operators.iter().filter_map(|operator| Some((operator, operator.bytes_allocated?))).collect();
+        metrics.breakdown.operators.iter().filter_map(|operator| Some((operator, operator.bytes_allocated?))).collect();
     if rows.is_empty() {
         return page.paragraph("Memory was not traced.");
     }
@@ -147,7 +148,7 @@ fn cost_centres(page: &mut Page, metrics: &Metrics) {
         Column::number("matrix work"),
         Column::number("allocated"),
     ]);
-    for centre in metrics.cost_centres.iter().take(ROWS) {
+    for centre in metrics.breakdown.cost_centres.iter().take(ROWS) {
         table.row([
             code(&centre.module),
             centre.stage.to_string(),
@@ -173,7 +174,7 @@ fn by_class(page: &mut Page, metrics: &Metrics, all: Nanos) {
         Column::number("rate"),
         Column::number("allocated"),
     ]);
-    for group in metrics.operator_groups.by_class.iter().take(ROWS) {
+    for group in metrics.breakdown.operator_groups.by_class.iter().take(ROWS) {
         table.row([
             code(&group.class),
             group.total_ns.to_string(),
@@ -199,8 +200,8 @@ fn by_shape(page: &mut Page, metrics: &Metrics, all: Nanos) {
         Column::number("rate"),
         Column::number("of peak"),
     ]);
-    let peak = metrics.peak.as_ref().map(|peak| peak.flops);
-    for group in metrics.operator_groups.by_shape.iter().take(ROWS) {
+    let peak = metrics.utilisation.peak.as_ref().map(|peak| peak.flops);
+    for group in metrics.breakdown.operator_groups.by_shape.iter().take(ROWS) {
         // Above the peak it cannot be true, and a finding says so.
         let of_peak = group.flops_per_second.zip(peak).map(|(rate, peak)| rate / peak).filter(|share| *share <= 1.0);
         table.row([
@@ -252,7 +253,7 @@ mod tests {
     #[test]
     fn untraced_memory_is_not_nothing() {
         let mut metrics = sample::metrics();
-        metrics.operators.iter_mut().for_each(|operator| operator.bytes_allocated = None);
+        metrics.breakdown.operators.iter_mut().for_each(|operator| operator.bytes_allocated = None);
         assert!(operators_markdown(&metrics).contains("Memory was not traced."));
     }
 }

@@ -33,7 +33,7 @@ pub(crate) fn device(metrics: &Metrics) -> String {
 
 /// Where a run that another tool made was read from; absent for a run of our own, even where a pass of it was recorded.
 pub(crate) fn imported_facts(metrics: &Metrics) -> Option<&TraceFacts> {
-    metrics.trace.as_ref().filter(|facts| facts.traced_pass.is_none() && !facts.recorded_here)
+    metrics.conditions.trace.as_ref().filter(|facts| facts.traced_pass.is_none() && !facts.recorded_here)
 }
 
 /// What was run how often: `2 inputs x 3 repeats x 1 epoch`.
@@ -41,14 +41,14 @@ pub(crate) fn extent(metrics: &Metrics) -> String {
     if let Some(facts) = imported_facts(metrics) {
         return format!("by another tool, read from {}", count(facts.sources.len() as u64, "file"));
     }
-    if metrics.trace.as_ref().is_some_and(|facts| facts.traced_pass.is_none()) {
+    if metrics.conditions.trace.as_ref().is_some_and(|facts| facts.traced_pass.is_none()) {
         // Which instance is of which input only its program knows.
-        let top = metrics.stages.iter().filter(|stage| stage.parent.is_none());
+        let top = metrics.times.stages.iter().filter(|stage| stage.parent.is_none());
         let each: Vec<_> = top.map(|stage| format!("{} {}", stage.name, count(stage.instances, "time"))).collect();
         return if each.is_empty() { "no stage".to_owned() } else { format!("{}, as recorded", each.join(", ")) };
     }
-    let mut parts = vec![count(metrics.inputs.len() as u64, "input")];
-    if let Some(settings) = &metrics.settings {
+    let mut parts = vec![count(metrics.conditions.inputs.len() as u64, "input")];
+    if let Some(settings) = &metrics.conditions.settings {
         parts.push(count(settings.repeats.into(), "repeat"));
         parts.push(count(settings.epochs.into(), "epoch"));
     }
@@ -63,19 +63,19 @@ pub fn set_aside(aside: &SetAside) -> String {
 
 /// One stage of the run.
 pub(crate) fn stage(metrics: &Metrics, name: Stage) -> Option<&StageSummary> {
-    metrics.stages.iter().find(|stage| stage.name == name)
+    metrics.times.stages.iter().find(|stage| stage.name == name)
 }
 
 /// Median time of a forward pass, for networks that generate no tokens; absent for the others, and where none ran.
 pub(crate) fn forward_pass(metrics: &Metrics) -> Option<String> {
-    let generates = metrics.inputs.iter().any(|input| input.generated_tokens > 0);
-    let prefill = metrics.aggregates.stage_ms.get(&Stage::Prefill);
-    prefill.filter(|_| !generates && !metrics.inputs.is_empty()).map(|found| milliseconds(found.median))
+    let generates = metrics.conditions.inputs.iter().any(|input| input.generated_tokens > 0);
+    let prefill = metrics.times.aggregates.stage_ms.get(&Stage::Prefill);
+    prefill.filter(|_| !generates && !metrics.conditions.inputs.is_empty()).map(|found| milliseconds(found.median))
 }
 
 /// How much of the run a stage is.
 pub(crate) fn share_of_run(metrics: &Metrics, stage: &StageSummary) -> Option<f64> {
-    share(stage.wall_ns?.get() as f64, metrics.totals.wall_ns?.get() as f64)
+    share(stage.wall_ns?.get() as f64, metrics.times.totals.wall_ns?.get() as f64)
 }
 
 /// How much of a time its devices worked; busy times of several devices are summed, so there are as many times.
@@ -103,18 +103,18 @@ pub(crate) fn nested(stage: Stage) -> String {
 /// What acting on a finding saves, in words; absent where the run does not tell.
 pub(crate) fn saving(finding: &Finding, metrics: &Metrics) -> Option<String> {
     let saves = finding.saves_ns?;
-    if let Some(pass) = metrics.trace.as_ref().and_then(|facts| facts.traced_pass.as_ref()) {
+    if let Some(pass) = metrics.conditions.trace.as_ref().and_then(|facts| facts.traced_pass.as_ref()) {
         let wall: Nanos =
             [Stage::Prefill, Stage::Decode].iter().filter_map(|stage| pass.stages.get(stage)).copied().sum();
         return Some(format!("{} of the recorded pass, {saves} of {wall}", percent(finding.saves_share)));
     }
     // Books of a trace are of its stages; what lies outside of them, such as loading, nothing could save.
-    let (whole, wall) = match metrics.trace {
+    let (whole, wall) = match metrics.conditions.trace {
         Some(_) => {
-            let top = metrics.stages.iter().filter(|stage| stage.parent.is_none());
+            let top = metrics.times.stages.iter().filter(|stage| stage.parent.is_none());
             ("time in stages", Some(top.filter_map(|stage| stage.wall_ns).sum()))
         }
-        None => ("run", metrics.totals.wall_ns),
+        None => ("run", metrics.times.totals.wall_ns),
     };
     let mut text = format!("{} of the {whole}, {saves}", percent(finding.saves_share));
     if let Some(wall) = wall {
@@ -186,12 +186,12 @@ fn traced(metrics: &Metrics, facts: &TraceFacts, tool_version: &str) -> Vec<Stri
 
 /// What the instruments cost, in a sentence.
 pub(crate) fn overhead(metrics: &Metrics) -> String {
-    let overhead = &metrics.overhead;
+    let overhead = &metrics.times.overhead;
     let (Some(share), Some(with), Some(without)) = (overhead.share, overhead.profiled_ns, overhead.baseline_ns) else {
         return "What the instruments cost is not known.".to_owned();
     };
     let (size, word) = (percent(Some(share.abs())), if share < 0.0 { "shorter" } else { "longer" });
-    let what = if metrics.command.is_some() { "the command" } else { "the same inputs" };
+    let what = if metrics.conditions.command.is_some() { "the command" } else { "the same inputs" };
     format!("With instruments {what} took {size} {word} ({with} instead of {without}).")
 }
 

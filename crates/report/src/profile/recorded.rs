@@ -11,11 +11,11 @@ use crate::table::{Column, Table};
 
 /// The device in the recorded pass; nothing for a run without one.
 pub(super) fn device(page: &mut Page, metrics: &Metrics) {
-    let Some(facts) = &metrics.trace else { return };
+    let Some(facts) = &metrics.conditions.trace else { return };
     let Some(pass) = &facts.traced_pass else { return };
     page.heading("Recorded pass");
     let input = pass.input.as_deref().map(|input| format!(" over {}", code(input))).unwrap_or_default();
-    let Some(busy) = metrics.totals.gpu_busy_ns else {
+    let Some(busy) = metrics.times.totals.gpu_busy_ns else {
         page.paragraph(&format!(
             "One pass{input} under torch.profiler recorded operators and no device work: the model ran on the processor."
         ));
@@ -28,7 +28,7 @@ pub(super) fn device(page: &mut Page, metrics: &Metrics) {
         known(pass.wall_ns),
         percent(whole),
     );
-    if let Some(launches) = metrics.totals.launches_per_token {
+    if let Some(launches) = metrics.times.totals.launches_per_token {
         text += &format!(" Each decoded token took {} launches.", grouped(launches.round().max(0.0) as u128));
     }
     page.paragraph(&text);
@@ -40,7 +40,7 @@ pub(super) fn device(page: &mut Page, metrics: &Metrics) {
         Column::number("kernel time"),
         Column::number("kernels"),
     ]);
-    for stage in &metrics.stages {
+    for stage in &metrics.times.stages {
         let wall = pass.stages.get(&stage.name).copied();
         let part = stage.gpu_busy_ns.zip(wall).and_then(|(busy, wall)| share(busy.get() as f64, wall.get() as f64));
         table.row([
@@ -57,7 +57,9 @@ pub(super) fn device(page: &mut Page, metrics: &Metrics) {
 
 /// Memory the model took.
 pub(super) fn memory(page: &mut Page, metrics: &Metrics) {
-    let Some(PeakMemory { parameter_bytes, allocated_bytes, reserved_bytes }) = &metrics.memory else { return };
+    let Some(PeakMemory { parameter_bytes, allocated_bytes, reserved_bytes }) = &metrics.conditions.memory else {
+        return;
+    };
     page.heading("Memory (counted)");
     let mut lines = Vec::new();
     lines.extend(parameter_bytes.map(|bytes| format!("parameters: {bytes}")));
@@ -68,7 +70,7 @@ pub(super) fn memory(page: &mut Page, metrics: &Metrics) {
 
 /// The analytic model beside torch's counter.
 pub(super) fn flop_checks(page: &mut Page, metrics: &Metrics) {
-    if metrics.flop_checks.is_empty() {
+    if metrics.utilisation.flop_checks.is_empty() {
         return;
     }
     page.heading("FLOPs: model against counter");
@@ -84,7 +86,7 @@ pub(super) fn flop_checks(page: &mut Page, metrics: &Metrics) {
         Column::number("difference"),
         Column::text("counted with"),
     ]);
-    for check in &metrics.flop_checks {
+    for check in &metrics.utilisation.flop_checks {
         let difference =
             check.difference.map(|share| if share == 0.0 { "none".into() } else { format!("{share:+.1e}") });
         table.row([
@@ -101,11 +103,14 @@ pub(super) fn flop_checks(page: &mut Page, metrics: &Metrics) {
 
 /// Ranks side by side.
 pub(super) fn ranks(page: &mut Page, metrics: &Metrics) {
-    if metrics.ranks.is_empty() {
+    if metrics.times.ranks.is_empty() {
         return;
     }
     page.heading("Ranks (measured)");
-    page.paragraph(&format!("{} ran side by side. Times are medians.", count(metrics.ranks.len() as u64, "rank")));
+    page.paragraph(&format!(
+        "{} ran side by side. Times are medians.",
+        count(metrics.times.ranks.len() as u64, "rank")
+    ));
     let mut table = Table::new([
         Column::number("rank"),
         Column::text("device"),
@@ -113,7 +118,7 @@ pub(super) fn ranks(page: &mut Page, metrics: &Metrics) {
         Column::number("median"),
         Column::number("runs"),
     ]);
-    for rank in &metrics.ranks {
+    for rank in &metrics.times.ranks {
         for (stage, times) in &rank.stage_ms {
             table.row([
                 rank.rank.to_string(),
@@ -125,7 +130,7 @@ pub(super) fn ranks(page: &mut Page, metrics: &Metrics) {
         }
     }
     page.table(&table);
-    page.list(metrics.rank_skew.iter().map(|skew| {
+    page.list(metrics.times.rank_skew.iter().map(|skew| {
         format!(
             "{}: rank {} is slowest, {} behind rank {}",
             skew.stage,

@@ -37,7 +37,7 @@ pub fn report_markdown(metrics: &Metrics, environment: &Environment) -> String {
     recorded::memory(&mut page, metrics);
     findings(&mut page, metrics);
     variance(&mut page, metrics);
-    if metrics.trace.is_some() {
+    if metrics.conditions.trace.is_some() {
         lost::modules(&mut page, metrics);
     } else {
         modules(&mut page, metrics);
@@ -70,7 +70,7 @@ fn imported_sections(page: &mut Page, metrics: &Metrics, facts: &TraceFacts, env
 }
 
 fn headline(metrics: &Metrics) -> String {
-    let rates = &metrics.throughput;
+    let rates = &metrics.times.throughput;
     let mut text = match (rates.ttft_ns, forward_pass(metrics)) {
         (None, None) => return "**No prefill was measured.**".to_owned(),
         (None, Some(pass)) => format!("**{pass} for a forward pass.**"),
@@ -82,9 +82,10 @@ fn headline(metrics: &Metrics) -> String {
             format!("**{first} to the first token, {then}.**")
         }
     };
-    if let Some(mfu) = metrics.mfu_model_level {
+    if let Some(mfu) = metrics.utilisation.mfu_model_level {
         text += &format!(" The model used {} of the device's arithmetic", percent(Some(mfu)));
-        let mbu = metrics.mbu_model_level.map(|mbu| format!(" and {} of its bandwidth", percent(Some(mbu))));
+        let mbu =
+            metrics.utilisation.mbu_model_level.map(|mbu| format!(" and {} of its bandwidth", percent(Some(mbu))));
         text += &(mbu.unwrap_or_default() + ".");
     }
     text
@@ -92,10 +93,10 @@ fn headline(metrics: &Metrics) -> String {
 
 fn method(metrics: &Metrics) -> String {
     let mut text = format!("Measured: {}", extent(metrics));
-    if let Some(settings) = &metrics.settings {
+    if let Some(settings) = &metrics.conditions.settings {
         text += &format!(", after {}, batch {}", count(settings.warmup_rounds.into(), "warm-up round"), settings.batch);
     }
-    text += match metrics.trace.as_ref().is_some_and(|facts| facts.traced_pass.is_none()) {
+    text += match metrics.conditions.trace.as_ref().is_some_and(|facts| facts.traced_pass.is_none()) {
         true => ". Times are wall time as recorded, with the recorder at work. ",
         false => ". Times are wall time without instruments; operators and modules are from one instrumented pass. ",
     };
@@ -105,10 +106,10 @@ fn method(metrics: &Metrics) -> String {
 
 fn stages(page: &mut Page, metrics: &Metrics) {
     page.heading("Per-Stage Timings (measured)");
-    if metrics.stages.is_empty() {
+    if metrics.times.stages.is_empty() {
         return page.paragraph("No stage was measured.");
     }
-    let wall = metrics.totals.wall_ns.map(|wall| format!(": {wall}")).unwrap_or_default();
+    let wall = metrics.times.totals.wall_ns.map(|wall| format!(": {wall}")).unwrap_or_default();
     page.paragraph(&format!(
         "`a > b` is a part of `a` and contained in its numbers; prefill and decode add up to the run{wall}. Total is over all \
          instances, the other times are per instance, all inputs together."
@@ -126,8 +127,8 @@ fn stages(page: &mut Page, metrics: &Metrics) {
         Column::number("max"),
         Column::number("tokens"),
     ]);
-    for stage in &metrics.stages {
-        let found = metrics.aggregates.stage_ms.get(&stage.name);
+    for stage in &metrics.times.stages {
+        let found = metrics.times.aggregates.stage_ms.get(&stage.name);
         let of = |value: Option<f64>| known(value.map(milliseconds));
         times.row([
             nested(stage.name),
@@ -150,20 +151,20 @@ fn stages(page: &mut Page, metrics: &Metrics) {
 /// Rates over all inputs and repeats.
 fn aggregates(page: &mut Page, metrics: &Metrics) {
     page.heading("Aggregates (measured)");
-    let rates = &metrics.throughput;
+    let rates = &metrics.times.throughput;
     let rate = |rate: Option<f64>| rate.map_or(UNKNOWN.to_owned(), tokens_per_second);
     let mut table = Table::new([Column::text("rate"), Column::number("value")]);
     table.row(["time to first token".to_owned(), time(rates.ttft_ns)]);
     table.row(["time per output token".to_owned(), time(rates.time_per_output_token_ns)]);
     table.row(["decode".to_owned(), rate(rates.decode_tokens_per_second)]);
     table.row(["prefill".to_owned(), rate(rates.prefill_tokens_per_second)]);
-    table.row(["loading the model".to_owned(), time(metrics.load_ns)]);
+    table.row(["loading the model".to_owned(), time(metrics.times.load_ns)]);
     page.table(&table);
 }
 
 fn utilisation(page: &mut Page, metrics: &Metrics) {
     page.heading("MFU and MBU (modelled work over measured time)");
-    match &metrics.peak {
+    match &metrics.utilisation.peak {
         Some(peak) => page.paragraph(&format!(
             "Held against {} in {} and {}: {}. Work is that of all inputs, each once; a dash is unknown.",
             peak.flops,
@@ -180,7 +181,7 @@ fn utilisation(page: &mut Page, metrics: &Metrics) {
         Column::number("MFU"),
         Column::number("MBU"),
     ]);
-    for (name, work) in &metrics.work_per_stage {
+    for (name, work) in &metrics.utilisation.work_per_stage {
         let used = stage(metrics, *name);
         table.row([
             nested(*name),
@@ -193,17 +194,17 @@ fn utilisation(page: &mut Page, metrics: &Metrics) {
     if table.is_empty() {
         return page.paragraph("The work of this model is not modelled.");
     }
-    let (mfu, mbu) = (percent(metrics.mfu_model_level), percent(metrics.mbu_model_level));
+    let (mfu, mbu) = (percent(metrics.utilisation.mfu_model_level), percent(metrics.utilisation.mbu_model_level));
     table.row(["model".to_owned(), UNKNOWN.to_owned(), UNKNOWN.to_owned(), mfu, mbu]);
     page.table(&table);
 }
 
 pub(super) fn findings(page: &mut Page, metrics: &Metrics) {
     page.heading("Findings");
-    if metrics.findings.is_empty() {
+    if metrics.conclusions.findings.is_empty() {
         return page.paragraph("No rule found enough evidence to conclude anything.");
     }
-    for finding in &metrics.findings {
+    for finding in &metrics.conclusions.findings {
         let (rule, place, severity) = (prose(&finding.rule), place(finding), severity(finding.severity));
         page.paragraph(&format!("**{rule}** ({place}, {severity})"));
         let saves = saving(finding, metrics).unwrap_or("this run does not tell".to_owned());
@@ -219,8 +220,8 @@ fn variance(page: &mut Page, metrics: &Metrics) {
          standard deviations as a share of the centre.",
     );
     let mut table = Table::new([Column::text("stage"), Column::number("repeats"), Column::number("inputs")]);
-    for (stage, repeat) in &metrics.variance.repeat_cv_per_stage {
-        let input = metrics.variance.input_cv_per_stage.get(stage).copied().flatten();
+    for (stage, repeat) in &metrics.times.variance.repeat_cv_per_stage {
+        let input = metrics.times.variance.input_cv_per_stage.get(stage).copied().flatten();
         table.row([nested(*stage), percent(*repeat), percent(input)]);
     }
     if table.is_empty() { page.paragraph("Nothing was measured.") } else { page.table(&table) }
@@ -228,10 +229,10 @@ fn variance(page: &mut Page, metrics: &Metrics) {
 
 fn modules(page: &mut Page, metrics: &Metrics) {
     page.heading("Modules (instrumented pass)");
-    if metrics.modules.is_empty() {
+    if metrics.breakdown.modules.is_empty() {
         return page.paragraph("No operator was recorded inside a module.");
     }
-    let cut = match metrics.modules.len() {
+    let cut = match metrics.breakdown.modules.len() {
         all if all > MODULES => format!(" The first {MODULES} of {all}."),
         _ => String::new(),
     };
@@ -249,7 +250,7 @@ fn modules(page: &mut Page, metrics: &Metrics) {
         Column::number("lost"),
         Column::text("bound"),
     ]);
-    for module in metrics.modules.iter().take(MODULES) {
+    for module in metrics.breakdown.modules.iter().take(MODULES) {
         table.row([
             code(&module.path),
             prose(&module.class),
@@ -275,7 +276,7 @@ fn inputs(page: &mut Page, metrics: &Metrics) {
         Column::number("of them image"),
         Column::number("generated"),
     ]);
-    for input in metrics.inputs.iter().take(INPUTS) {
+    for input in metrics.conditions.inputs.iter().take(INPUTS) {
         table.row([
             code(&input.name),
             known(input.width.map(grouped)),
@@ -290,7 +291,7 @@ fn inputs(page: &mut Page, metrics: &Metrics) {
         return page.paragraph("No input is recorded.");
     }
     page.table(&table);
-    if let Some(more) = metrics.inputs.len().checked_sub(INPUTS).filter(|more| *more > 0) {
+    if let Some(more) = metrics.conditions.inputs.len().checked_sub(INPUTS).filter(|more| *more > 0) {
         page.paragraph(&format!("{more} more are in `metrics.json`."));
     }
 }
@@ -304,7 +305,7 @@ pub(super) fn quality(page: &mut Page, metrics: &Metrics) {
         Column::text("severity"),
         Column::text("remedy"),
     ]);
-    for counter in &metrics.quality {
+    for counter in &metrics.conclusions.quality {
         table.row([
             code(&counter.counter),
             grouped(counter.value),

@@ -34,7 +34,7 @@ pub(crate) fn with_sections(metrics: &Metrics, found: &Environment, more: impl F
     stages(&mut page, metrics);
     utilisation(&mut page, metrics);
     takeaways(&mut page, metrics);
-    if metrics.trace.is_none() {
+    if metrics.conditions.trace.is_none() {
         centres(&mut page, metrics);
     }
     imported::top_operators(&mut page, metrics);
@@ -48,9 +48,9 @@ pub(crate) fn with_sections(metrics: &Metrics, found: &Environment, more: impl F
 
 fn aggregates(page: &mut Page, metrics: &Metrics) {
     page.heading("Aggregates");
-    let rates = &metrics.throughput;
+    let rates = &metrics.times.throughput;
     let mut lines = vec![format!("measured: {}", extent(metrics))];
-    lines.extend(metrics.totals.wall_ns.map(|wall| format!("all runs together: {wall}")));
+    lines.extend(metrics.times.totals.wall_ns.map(|wall| format!("all runs together: {wall}")));
     lines.extend(forward_pass(metrics).map(|pass| format!("one forward pass: {pass} (median)")));
     lines.extend(rates.ttft_ns.map(|first| format!("waiting for the first token: {first} (median)")));
     lines.extend(rates.time_per_output_token_ns.map(|step| format!("each further token: {step}")));
@@ -71,8 +71,8 @@ fn stages(page: &mut Page, metrics: &Metrics) {
         Column::number("of run"),
         Column::number("tokens"),
     ]);
-    for stage in &metrics.stages {
-        let found = metrics.aggregates.stage_ms.get(&stage.name);
+    for stage in &metrics.times.stages {
+        let found = metrics.times.aggregates.stage_ms.get(&stage.name);
         table.row([
             nested(stage.name),
             known(found.map(|found| milliseconds(found.median))),
@@ -91,8 +91,8 @@ fn stages(page: &mut Page, metrics: &Metrics) {
 
 fn utilisation(page: &mut Page, metrics: &Metrics) {
     page.heading("MFU");
-    let Some(peak) = &metrics.peak else {
-        let open = metrics.quality.iter().find(|counter| counter.counter == "stages_without_utilisation");
+    let Some(peak) = &metrics.utilisation.peak else {
+        let open = metrics.conclusions.quality.iter().find(|counter| counter.counter == "stages_without_utilisation");
         let why = match open {
             Some(counter) => format!("How well the device was used is not known: {}.", prose(&counter.remedy)),
             None => "The rates of this device are not known, so how well it was used is not either.".to_owned(),
@@ -108,7 +108,11 @@ fn utilisation(page: &mut Page, metrics: &Metrics) {
         peak.bytes_per_second
     ));
     let mut table = Table::new([Column::text("part"), Column::number("MFU"), Column::number("MBU")]);
-    table.row(["model".to_owned(), percent(metrics.mfu_model_level), percent(metrics.mbu_model_level)]);
+    table.row([
+        "model".to_owned(),
+        percent(metrics.utilisation.mfu_model_level),
+        percent(metrics.utilisation.mbu_model_level),
+    ]);
     for stage in [Stage::Vision, Stage::Prefill, Stage::Decode].into_iter().filter_map(|name| stage(metrics, name)) {
         table.row([stage.name.to_string(), percent(stage.mfu), percent(stage.mbu)]);
     }
@@ -117,7 +121,7 @@ fn utilisation(page: &mut Page, metrics: &Metrics) {
 
 fn takeaways(page: &mut Page, metrics: &Metrics) {
     page.heading("Stage takeaways");
-    let lines: Vec<_> = metrics.stages.iter().filter_map(|stage| takeaway(metrics, stage)).collect();
+    let lines: Vec<_> = metrics.times.stages.iter().filter_map(|stage| takeaway(metrics, stage)).collect();
     if lines.is_empty() { page.paragraph("No stage was measured.") } else { page.list(lines) }
 }
 
@@ -134,7 +138,7 @@ fn takeaway(metrics: &Metrics, stage: &StageSummary) -> Option<String> {
         Stage::Sam | Stage::Clip | Stage::Projector => return None,
     };
     if stage.name == Stage::Vision {
-        let parts = metrics.stages.iter().filter(|other| other.parent == Some(Stage::Vision));
+        let parts = metrics.times.stages.iter().filter(|other| other.parent == Some(Stage::Vision));
         if let Some(longest) = parts.max_by_key(|other| other.wall_ns) {
             let of = share(longest.wall_ns?.get() as f64, stage.wall_ns?.get() as f64);
             text += &format!(", and {} of it is {}", percent(of), longest.name);
@@ -150,14 +154,14 @@ fn takeaway(metrics: &Metrics, stage: &StageSummary) -> Option<String> {
         }
     });
     text += &waits.unwrap_or_default();
-    let varies = metrics.variance.repeat_cv_per_stage.get(&stage.name).copied().flatten();
+    let varies = metrics.times.variance.repeat_cv_per_stage.get(&stage.name).copied().flatten();
     text += &varies.map(|varies| format!("; repeats differ by {}", percent(Some(varies)))).unwrap_or_default();
     Some(text + ".")
 }
 
 fn centres(page: &mut Page, metrics: &Metrics) {
     page.heading("Top cost centres");
-    if metrics.cost_centres.is_empty() {
+    if metrics.breakdown.cost_centres.is_empty() {
         return page.paragraph("No operator was recorded, so the time cannot be divided further.");
     }
     let mut table = Table::new([
@@ -168,7 +172,7 @@ fn centres(page: &mut Page, metrics: &Metrics) {
         Column::number("time"),
         Column::number("least possible"),
     ]);
-    for (rank, centre) in metrics.cost_centres.iter().take(CENTRES).enumerate() {
+    for (rank, centre) in metrics.breakdown.cost_centres.iter().take(CENTRES).enumerate() {
         table.row([
             (rank + 1).to_string(),
             code(&centre.module),
@@ -179,7 +183,7 @@ fn centres(page: &mut Page, metrics: &Metrics) {
         ]);
     }
     page.table(&table);
-    let named: f64 = metrics.cost_centres.iter().take(CENTRES).map(|centre| centre.share).sum();
+    let named: f64 = metrics.breakdown.cost_centres.iter().take(CENTRES).map(|centre| centre.share).sum();
     page.paragraph(&format!(
         "Together they are {} of the operators' time, one instrumented pass.",
         percent(Some(named))
@@ -188,10 +192,10 @@ fn centres(page: &mut Page, metrics: &Metrics) {
 
 fn recommendations(page: &mut Page, metrics: &Metrics) {
     page.heading("Recommendations");
-    if metrics.findings.is_empty() {
+    if metrics.conclusions.findings.is_empty() {
         return page.paragraph("None: no rule found enough evidence in this run.");
     }
-    page.list(metrics.findings.iter().map(|finding| recommendation(finding, metrics)));
+    page.list(metrics.conclusions.findings.iter().map(|finding| recommendation(finding, metrics)));
 }
 
 /// What the numbers cannot say.
@@ -204,7 +208,7 @@ fn limits(page: &mut Page, metrics: &Metrics) {
     if imported_facts(metrics).is_some() {
         lines.push("The times were taken under a profiler, which slows the host down; check a figure that matters without one.".to_owned());
     }
-    let doubts = metrics.quality.iter().filter(|counter| counter.severity > Severity::Info);
+    let doubts = metrics.conclusions.quality.iter().filter(|counter| counter.severity > Severity::Info);
     lines.extend(doubts.map(|counter| {
         format!("{}: {} ({})", code(&counter.counter), grouped(counter.value), sentence(&counter.remedy))
     }));

@@ -9,7 +9,7 @@ use crate::table::{Column, Table, printable};
 /// The run as at most 15 lines of plain text.
 pub fn terminal(metrics: &Metrics) -> String {
     let weights = metrics.run.weights.as_ref().map(|weights| format!(", weights: {weights}")).unwrap_or_default();
-    let rates = &metrics.throughput;
+    let rates = &metrics.times.throughput;
     let mut lines = vec![format!("{}{weights}, on {}: {}", model(metrics), device(metrics), extent(metrics))];
     match forward_pass(metrics) {
         Some(pass) => lines.push(format!("forward pass {pass}, batch {}", known(batch(metrics)))),
@@ -34,7 +34,7 @@ pub fn terminal(metrics: &Metrics) -> String {
 }
 
 fn batch(metrics: &Metrics) -> Option<u32> {
-    metrics.settings.as_ref().map(|settings| settings.batch)
+    metrics.conditions.settings.as_ref().map(|settings| settings.batch)
 }
 
 fn utilisation(metrics: &Metrics) -> String {
@@ -44,7 +44,7 @@ fn utilisation(metrics: &Metrics) -> String {
 }
 
 fn peak(metrics: &Metrics) -> String {
-    let Some(peak) = &metrics.peak else { return "no known peak of this device".to_owned() };
+    let Some(peak) = &metrics.utilisation.peak else { return "no known peak of this device".to_owned() };
     format!("{} in {}, {} ({})", peak.flops, peak.dtype, peak.bytes_per_second, peak.source)
 }
 
@@ -57,9 +57,10 @@ fn stages(metrics: &Metrics) -> String {
         Column::number("MFU"),
         Column::number("MBU"),
     ]);
-    for stage in &metrics.stages {
-        let median = metrics.aggregates.stage_ms.get(&stage.name).map(|statistics| milliseconds(statistics.median));
-        let spread = metrics.variance.repeat_cv_per_stage.get(&stage.name).copied().flatten();
+    for stage in &metrics.times.stages {
+        let median =
+            metrics.times.aggregates.stage_ms.get(&stage.name).map(|statistics| milliseconds(statistics.median));
+        let spread = metrics.times.variance.repeat_cv_per_stage.get(&stage.name).copied().flatten();
         table.row([
             indented(stage.name),
             known(median),
@@ -88,11 +89,11 @@ pub fn stage_times_terminal(stages: &[(Stage, Statistics)]) -> String {
 
 /// One line for what the report has to say; none where there is nothing.
 pub(super) fn outlook(metrics: &Metrics) -> Option<String> {
-    let findings = metrics.findings.len() as u64;
-    let severe = metrics.findings.iter().filter(|finding| finding.severity > Severity::Info);
+    let findings = metrics.conclusions.findings.len() as u64;
+    let severe = metrics.conclusions.findings.iter().filter(|finding| finding.severity > Severity::Info);
     let mut warned: Vec<_> = severe.map(|finding| finding.rule.as_str()).collect();
     warned.dedup();
-    let notes = metrics.quality.iter().filter(|counter| counter.severity > Severity::Info).count() as u64;
+    let notes = metrics.conclusions.quality.iter().filter(|counter| counter.severity > Severity::Info).count() as u64;
     let mut parts = Vec::new();
     if findings > 0 {
         let names = if warned.is_empty() { String::new() } else { format!(" (warnings: {})", warned.join(", ")) };

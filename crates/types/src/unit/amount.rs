@@ -20,9 +20,40 @@ pub struct Bytes(u64);
 /// A number of floating-point operations; one multiply-add is two.
 ///
 /// 128 bits, because a 400-billion-parameter model over a large batch of long prompts passes the 1.8e19 of 64 bits.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, JsonSchema)]
 #[serde(transparent)]
 pub struct Flops(u128);
+
+/// Reads any number: inside a flattened document a derived reader would be asked for 128 bits, which serde does not buffer.
+impl<'de> Deserialize<'de> for Flops {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Count;
+        impl serde::de::Visitor<'_> for Count {
+            type Value = Flops;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a number of floating-point operations")
+            }
+
+            fn visit_u64<E>(self, value: u64) -> Result<Flops, E> {
+                Ok(Flops(value.into()))
+            }
+
+            fn visit_u128<E>(self, value: u128) -> Result<Flops, E> {
+                Ok(Flops(value))
+            }
+
+            fn visit_f64<E: serde::de::Error>(self, value: f64) -> Result<Flops, E> {
+                // Past 64 bits JSON readers hand over the nearest double.
+                match value >= 0.0 && value.is_finite() {
+                    true => Ok(Flops(value as u128)),
+                    false => Err(E::invalid_value(serde::de::Unexpected::Float(value), &self)),
+                }
+            }
+        }
+        deserializer.deserialize_any(Count)
+    }
+}
 
 impl Bytes {
     /// No bytes.

@@ -1,0 +1,12 @@
+//! Kernels as counters and tables of other tools have them.
+//!
+//! In: rows of Nsight Compute pages ([`launches`]) and of `nsys stats` tables ([`listed`]). Out: summaries, and the kernels
+//! of a run that has no timeline.
+
+mod launches;
+mod listed;
+
+pub use launches::{LaunchCounters, USED_COUNTERS};
+pub(crate) use launches::{kernels, summaries};
+pub use listed::ListedKernel;
+pub(crate) use listed::{differing, kernels as listed_kernels};

@@ -1,0 +1,151 @@
+//! What was seen: the parts a run may have, each with where it comes from.
+//!
+//! A part that is absent was not collected; nothing stands in for it. Gathering is left to `flow`, conclusions to
+//! [`crate::metrics`].
+
+use std::collections::BTreeMap;
+
+use types::timeline::Timeline;
+use types::{
+    Clock, CommandRun, Cost, DeviceId, FlopCheck, Nanos, OperatorRecord, Overhead, PeakMemory, QualityCounter,
+    RegionSummary, RoutingCounts, Sample, TraceSource,
+};
+
+use crate::attribution::Attribution;
+use crate::counter::{LaunchCounters, ListedKernel};
+
+/// Everything one run has to show.
+#[derive(Debug, Default)]
+pub struct Evidence<'a> {
+    /// Clocks of its timestamps.
+    pub clocks: Vec<Clock>,
+    /// Measured: passes without a profiler.
+    pub plain: Option<PlainRuns>,
+    /// Measured: the pass of our own engine that times every operator.
+    pub operators: OperatorPass,
+    /// Measured and counted: what profilers recorded.
+    pub trace: Option<Trace<'a>>,
+    /// Measured: a program, from outside.
+    pub command: Option<CommandRuns>,
+    /// Counted: regions that Nsight Compute profiled; they replace those of the timelines.
+    pub regions: Option<Vec<RegionSummary>>,
+    /// Measured: the other ranks of a distributed run.
+    pub ranks: Option<RankRuns>,
+    /// Counted: memory of the model.
+    pub memory: Option<PeakMemory>,
+    /// Counted: FLOPs, beside the analytic model's.
+    pub flop_checks: Vec<FlopCheck>,
+    /// What the profiler cost, where whoever ran it has timed that; otherwise it follows from the stages.
+    pub overhead: Option<Overhead>,
+    /// What was dropped or is uncertain, as far as the collecting side knows.
+    pub quality: Vec<QualityCounter>,
+}
+
+/// Passes without a profiler.
+#[derive(Clone, Debug, Default)]
+pub struct PlainRuns {
+    /// Stage times, warm-up flagged: one sample per instance of each stage, nested ones included (`vision` is the sum of
+    /// `sam`, `clip` and `projector` of that prefill).
+    pub samples: Vec<Sample>,
+    /// Stage times of the profiled pass over the same inputs, on the same clock.
+    pub profiled: Vec<Sample>,
+    /// Time loading the model took; absent where nobody timed it.
+    pub load_ns: Option<Nanos>,
+}
+
+/// The pass in which our own engine times every operator.
+#[derive(Clone, Debug, Default)]
+pub struct OperatorPass {
+    /// Every call, each with its price. Their stage is the innermost one.
+    pub calls: Vec<PricedOperator>,
+    /// Where mixtures of experts sent their tokens; empty without experts.
+    pub routing: Vec<RoutingCounts>,
+}
+
+/// One operator call and what it should cost.
+#[derive(Clone, Debug)]
+pub struct PricedOperator {
+    /// The call.
+    pub record: OperatorRecord,
+    /// Class of the module it ran in.
+    pub class: String,
+    /// Modelled operations and traffic.
+    pub cost: Cost,
+    /// Roofline time of that; absent where the device's rates are not known.
+    pub roofline_ns: Option<Nanos>,
+}
+
+/// What profilers recorded.
+#[derive(Debug, Default)]
+pub struct Trace<'a> {
+    /// Timelines, one per rank.
+    pub timelines: Vec<PlacedTimeline<'a>>,
+    /// Hardware counters, launch by launch.
+    pub counters: Vec<LaunchCounters>,
+    /// Kernels as another tool has summed them up.
+    pub listed: Vec<ListedKernel>,
+    /// The files all of it was read from.
+    pub sources: Vec<TraceSource>,
+    /// Whether this program recorded them, in this run.
+    pub recorded_here: bool,
+    /// The input that was traced, where plain runs have several.
+    pub input: Option<String>,
+}
+
+/// A timeline, where its rows belong, and what its devices are called in the run.
+#[derive(Debug)]
+pub struct PlacedTimeline<'a> {
+    /// The timeline.
+    pub timeline: &'a Timeline,
+    /// Where its rows belong.
+    pub attribution: &'a Attribution,
+    /// Rank in a distributed run.
+    pub rank: Option<u32>,
+    /// Names of its devices by the ordinals it uses; others keep their ordinal.
+    pub devices: BTreeMap<u32, DeviceId>,
+}
+
+/// A program that was run as it is.
+#[derive(Clone, Debug)]
+pub struct CommandRuns {
+    /// The command, as one would type it.
+    pub command: String,
+    /// Its runs, in order.
+    pub runs: Vec<CommandRun>,
+}
+
+/// The ranks of a distributed run: the one whose evidence this is, and the others.
+#[derive(Clone, Debug)]
+pub struct RankRuns {
+    /// This one.
+    pub own: u32,
+    /// The others, each with its device and its stage times.
+    pub others: Vec<(u32, Option<DeviceId>, Vec<Sample>)>,
+}
+
+impl Evidence<'_> {
+    /// Timelines, in order.
+    pub(crate) fn timelines(&self) -> &[PlacedTimeline<'_>] {
+        self.trace.as_ref().map(|trace| trace.timelines.as_slice()).unwrap_or_default()
+    }
+
+    /// Times of stages in the profiled pass, on the clock of the plain runs.
+    pub(crate) fn profiled(&self) -> &[Sample] {
+        self.plain.as_ref().map(|plain| plain.profiled.as_slice()).unwrap_or_default()
+    }
+}
+
+impl PlacedTimeline<'_> {
+    /// The name of a device by the ordinal its timeline uses.
+    pub(crate) fn device(&self, ordinal: u32) -> DeviceId {
+        self.devices.get(&ordinal).cloned().unwrap_or_else(|| DeviceId::cuda(ordinal))
+    }
+}
+
+impl CommandRuns {
+    /// Milliseconds of the measured runs that ended well.
+    pub(crate) fn milliseconds(&self) -> Vec<f64> {
+        let measured = self.runs.iter().filter(|run| !run.warmup && run.exit_code == Some(0));
+        measured.map(|run| run.wall_ns.get() as f64 / 1e6).collect()
+    }
+}

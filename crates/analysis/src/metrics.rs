@@ -1,0 +1,369 @@
+//! From a subject and its evidence to the metrics of a run: the only place that makes a [`Metrics`].
+//!
+//! Stages are timed alike, whoever timed them; what a device did comes from timelines, what operators took from our own
+//! engine or from timelines. Each view is made whole here, and nobody changes it afterwards.
+
+use std::borrow::Cow;
+
+use types::{
+    Aggregates, Breakdown, CommandFacts, Conclusions, Conditions, KernelSummary, Metrics, Nanos, Overhead, RankSummary,
+    Sample, SchemaTag, Stage, Times, Totals, TraceFacts, TracedPass, Utilisation as UtilisationView,
+};
+
+use crate::counter;
+use crate::device::{DeviceRecords, DeviceSums};
+use crate::evidence::{CommandRuns, Evidence, PlacedTimeline, RankRuns, Trace};
+use crate::finding::{self, Run};
+use crate::loss;
+use crate::modules::{cost_centres, modules};
+use crate::operators::{priced, traced};
+use crate::overhead::overhead;
+use crate::quality::{self, QualityInputs};
+use crate::ranges;
+use crate::ranks;
+use crate::stages::{self, StageSources, Timings, throughput};
+use crate::statistics::{describe, share};
+use crate::subject::Subject;
+use crate::utilisation::{self, Utilisation};
+
+/// Everything a run tells.
+pub fn metrics(subject: &Subject, evidence: &Evidence<'_>) -> Metrics {
+    let device = DeviceRecords::new(
+        evidence.timelines(),
+        subject.modelled.as_ref(),
+        subject.peak.as_ref(),
+        subject.multiprocessors,
+    );
+    with_device(subject, evidence, device.as_ref())
+}
+
+/// The same with the device's part already divided.
+pub(crate) fn with_device(subject: &Subject, evidence: &Evidence<'_>, device: Option<&DeviceRecords>) -> Metrics {
+    let timelines = evidence.timelines();
+    let operators = evidence.operators.calls.as_slice();
+    let samples = samples(evidence);
+    let timings = Timings::new(&samples, &subject.inputs);
+    let profiled = Timings::new(evidence.profiled(), &subject.inputs);
+    let peak = subject.peak.as_ref();
+    let used = utilisation::per_stage(&timings, &subject.work, peak);
+    let whole = utilisation::whole(&timings, &subject.work, peak);
+    let (modules, faster) = modules(operators, &subject.classes, peak);
+    let lost = match device {
+        Some(device) => loss::device_books(device),
+        None => loss::profile_books(operators, &timings, &profiled),
+    };
+    let run = Run { subject, operators, device, timings: &timings, profiled: &profiled, used: &used, lost: &lost };
+    let (findings, lost) = finding::all(&run);
+
+    let sums = DeviceSums::of(timelines);
+    let (regions, regions_left_out) = ranges::summaries(timelines);
+    let stages = stages::summaries(&StageSources {
+        timings: &timings,
+        subject,
+        used: &used,
+        lost: &lost,
+        sums: &sums,
+        traced: evidence.plain.is_none().then_some(timelines),
+    });
+    let (ranks, rank_skew) = side_by_side(subject, evidence, &samples);
+    let times = Times {
+        totals: totals(subject, evidence, &timings, &sums),
+        stages,
+        aggregates: Aggregates {
+            stage_ms: timings.stages().filter_map(|stage| Some((stage, timings.milliseconds(stage)?))).collect(),
+        },
+        overhead: evidence.overhead.clone().unwrap_or_else(|| overhead(&timings, &profiled)),
+        throughput: throughput(&timings, &subject.inputs),
+        variance: timings.variance(),
+        load_ns: evidence.plain.as_ref().and_then(|plain| plain.load_ns),
+        ranks,
+        rank_skew,
+        samples: all_ranks(evidence.ranks.as_ref(), &samples),
+    };
+    let (times, busy_above_wall) = times.checked(subject.devices.len() as u64);
+    let utilisation = UtilisationView {
+        mfu_model_level: whole.as_ref().and_then(Utilisation::mfu),
+        mfu_per_stage: timings.stages().map(|stage| (stage, used.get(&stage).and_then(Utilisation::mfu))).collect(),
+        mbu_model_level: whole.as_ref().and_then(Utilisation::mbu),
+        peak: subject.peak.clone(),
+        work_per_stage: utilisation::work_per_stage(&subject.work),
+        flop_checks: evidence.flop_checks.clone(),
+    };
+    let mut quality = quality::counters(&QualityInputs {
+        subject,
+        evidence,
+        timings: &timings,
+        times: &times,
+        sums: &sums,
+        device,
+        modules_below_roofline: (faster, modules.len() as u64),
+    });
+    quality.extend(regions_left_out);
+    quality.extend(busy_above_wall);
+    let breakdown = Breakdown {
+        operators: match &evidence.trace {
+            Some(_) => traced::summaries(timelines),
+            None => priced::summaries(operators),
+        },
+        kernels: evidence.trace.as_ref().map(|trace| kernels(trace, &sums)).unwrap_or_default(),
+        regions: evidence.regions.clone().unwrap_or(regions),
+        modules: device.map_or(modules, |device| device.modules.clone()),
+        module_kinds: device.map(|device| device.module_kinds.clone()).unwrap_or_default(),
+        operator_groups: priced::groups(operators),
+        cost_centres: cost_centres(operators),
+        routing: evidence.operators.routing.clone(),
+    };
+    let conditions = Conditions {
+        settings: subject.settings.clone(),
+        inputs: subject.inputs.clone(),
+        memory: evidence.memory.clone(),
+        trace: evidence.trace.as_ref().map(|trace| trace_facts(subject, evidence, trace, &sums)),
+        command: evidence.command.as_ref().map(command_facts),
+    };
+    Metrics {
+        schema: SchemaTag::default(),
+        run: subject.run.clone(),
+        devices: subject.devices.clone(),
+        clocks: evidence.clocks.clone(),
+        conclusions: Conclusions { findings, lost_time: lost.rows(run.wall()), quality },
+        times,
+        utilisation,
+        breakdown,
+        conditions,
+    }
+}
+
+/// Times of stages: those of plain runs, else those the timelines show.
+fn samples<'a>(evidence: &'a Evidence<'_>) -> Cow<'a, [Sample]> {
+    match &evidence.plain {
+        Some(plain) => Cow::Borrowed(&plain.samples),
+        None => Cow::Owned(stages::traced::samples(evidence.timelines())),
+    }
+}
+
+/// Samples of every rank; figures are over those of this one.
+fn all_ranks(ranks: Option<&RankRuns>, samples: &[Sample]) -> Vec<Sample> {
+    let Some(ranks) = ranks else { return samples.to_vec() };
+    let own = samples.iter().map(|sample| Sample { rank: Some(ranks.own), ..sample.clone() });
+    own.chain(ranks.others.iter().flat_map(|(_, _, samples)| samples.iter().cloned())).collect()
+}
+
+/// Ranks side by side, where there is more than one: as they were gathered, else as the timelines show them.
+fn side_by_side(
+    subject: &Subject,
+    evidence: &Evidence<'_>,
+    samples: &[Sample],
+) -> (Vec<RankSummary>, Vec<types::RankSkew>) {
+    let ranks: Vec<RankSummary> = match &evidence.ranks {
+        Some(RankRuns { own, others }) => {
+            let own = ranks::summary(*own, subject.run.device.clone(), samples);
+            let others = others.iter().map(|(rank, device, samples)| ranks::summary(*rank, device.clone(), samples));
+            std::iter::once(own).chain(others).collect()
+        }
+        None if evidence.plain.is_none() => {
+            let ranks = stages::traced::ranks(evidence.timelines());
+            let of_rank = |(rank, device)| {
+                let samples: Vec<Sample> = samples.iter().filter(|one| one.rank == Some(rank)).cloned().collect();
+                ranks::summary(rank, device, &samples)
+            };
+            if ranks.len() < 2 { Vec::new() } else { ranks.into_iter().map(of_rank).collect() }
+        }
+        None => Vec::new(),
+    };
+    let skew = ranks::skew(&ranks);
+    (ranks, skew)
+}
+
+fn totals(subject: &Subject, evidence: &Evidence<'_>, timings: &Timings<'_>, sums: &DeviceSums) -> Totals {
+    let timelines = evidence.timelines();
+    let wall_ns = match (&evidence.plain, &evidence.trace, &evidence.command) {
+        (Some(_), _, _) => timings.wall(),
+        (None, Some(_), _) => stages::traced::whole(timelines),
+        (None, None, Some(command)) => {
+            let wall: Nanos = command.runs.iter().filter(|run| !run.warmup).map(|run| run.wall_ns).sum();
+            (wall > Nanos::ZERO).then_some(wall)
+        }
+        (None, None, None) => None,
+    };
+    if sums.whole.launches == 0 {
+        let kernels = evidence.trace.as_ref().map(|trace| kernels(trace, sums)).unwrap_or_default();
+        let known = !kernels.is_empty();
+        return Totals {
+            wall_ns,
+            kernel_ns: known.then(|| kernels.iter().map(|kernel| kernel.total_ns).sum()),
+            kernel_count: known.then(|| kernels.iter().map(|kernel| kernel.calls).sum()),
+            ..Totals::default()
+        };
+    }
+    let decode = sums.stages.get(&Stage::Decode).map(|decode| decode.launches as f64);
+    let steps = stages::traced::steps(timelines).or_else(|| {
+        // Decode steps of all instances, as the workload has them.
+        let workload = subject.workload.as_ref()?.workload.as_ref()?;
+        Some(timings.instances(Stage::Decode)).filter(|count| *count > 0)?.checked_mul(workload.decode_steps)
+    });
+    Totals {
+        wall_ns,
+        gpu_busy_ns: Some(sums.whole.busy),
+        kernel_ns: Some(sums.whole.kernel_time),
+        kernel_count: Some(sums.whole.kernels),
+        launches_per_token: decode.zip(steps).and_then(|(all, steps)| share(all, steps as f64)),
+    }
+}
+
+/// Kernels of the timelines; without one, from tables that others summed up, else from what was counted launch by launch.
+fn kernels(trace: &Trace<'_>, sums: &DeviceSums) -> Vec<KernelSummary> {
+    match (trace.timelines.as_slice(), trace.listed.as_slice()) {
+        ([], []) => counter::kernels(&trace.counters),
+        ([], listed) => counter::listed_kernels(listed),
+        _ => sums.kernels.clone(),
+    }
+}
+
+fn trace_facts(subject: &Subject, evidence: &Evidence<'_>, trace: &Trace<'_>, sums: &DeviceSums) -> TraceFacts {
+    let timelines = trace.timelines.as_slice();
+    let only = match timelines {
+        [only] => Some(only),
+        _ => None,
+    };
+    TraceFacts {
+        sources: trace.sources.clone(),
+        workload: subject.workload.clone(),
+        recorded_here: trace.recorded_here,
+        stages: stages::traced::basis(timelines),
+        coverage: (sums.whole.launches > 0).then(|| stages::traced::coverage(timelines)),
+        set_aside: stages::traced::set_aside(timelines),
+        counters: counter::summaries(&trace.counters),
+        step_ms: describe(&stages::traced::step_times(timelines)),
+        steps: only.and_then(stages::traced::step_facts),
+        queue_depth: only.and_then(stages::traced::queue_facts),
+        copies: sums.copies.clone(),
+        traced_pass: evidence.plain.as_ref().map(|_| traced_pass(trace)),
+    }
+}
+
+/// The profiled pass by itself.
+fn traced_pass(trace: &Trace<'_>) -> TracedPass {
+    let timelines: &[PlacedTimeline<'_>] = &trace.timelines;
+    let wall = |stage: Stage| Some((stage, stages::traced::wall(timelines, stage)?));
+    TracedPass {
+        input: trace.input.clone(),
+        wall_ns: stages::traced::whole(timelines),
+        stages: Stage::ALL.into_iter().filter_map(wall).collect(),
+    }
+}
+
+fn command_facts(command: &CommandRuns) -> CommandFacts {
+    CommandFacts {
+        command: command.command.clone(),
+        wall_ms: describe(&command.milliseconds()),
+        runs: command.runs.clone(),
+    }
+}
+
+/// What one run under a profiler cost over the median of the plain runs of a command.
+pub fn command_overhead(command: &CommandRuns, profiled: Nanos) -> Overhead {
+    let baseline = describe(&command.milliseconds()).map(|times| Nanos::new((times.median * 1e6).round() as i64));
+    let known = baseline.filter(|baseline| *baseline > Nanos::ZERO);
+    Overhead {
+        baseline_ns: baseline,
+        profiled_ns: Some(profiled),
+        share: known.map(|baseline| (profiled - baseline).get() as f64 / baseline.get() as f64),
+        baseline_spread: None,
+    }
+}
+
+#[cfg(test)]
+mod trace_sample;
+#[cfg(test)]
+mod traced_tests;
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use types::{Nanos, Sample};
+
+    use super::*;
+    use crate::sample::{Case, case, operator, page, peak, timed, work};
+
+    #[test]
+    fn an_empty_run_is_a_document_with_nothing_in_it() {
+        let metrics = case().metrics();
+        assert_eq!((metrics.times.totals.wall_ns, metrics.utilisation.mfu_model_level), (None, None));
+        assert!(
+            metrics.times.stages.is_empty()
+                && metrics.conclusions.findings.is_empty()
+                && metrics.conclusions.quality.is_empty()
+        );
+    }
+
+    #[test]
+    fn the_document_survives_json() {
+        let samples = vec![timed(Stage::Prefill, "a", 0, 4_000), timed(Stage::Decode, "a", 0, 3_000)];
+        let operators = vec![operator("linear", "lm_head", Stage::Prefill, 3_000)];
+        let work = vec![work("a", Stage::Prefill, 4_000, 1_000)];
+        let inputs = vec![page("a", 10, 4)];
+        let peak = Some(peak(1e10, 1e10));
+        let metrics = Case { samples, operators, work, inputs, peak, ..case() }.metrics();
+        let text = serde_json::to_string(&metrics).unwrap();
+        assert!(!text.contains("NaN"));
+        assert_eq!(serde_json::from_str::<Metrics>(&text).unwrap(), metrics);
+    }
+
+    #[test]
+    fn an_unknown_device_leaves_utilisation_open_and_says_so() {
+        let samples = vec![timed(Stage::Prefill, "a", 0, 4_000)];
+        let work = vec![work("a", Stage::Prefill, 4_000, 1_000)];
+        let metrics = Case { samples, work, ..case() }.metrics();
+        assert_eq!(
+            (metrics.utilisation.mfu_model_level, metrics.utilisation.mfu_per_stage[&Stage::Prefill]),
+            (None, None)
+        );
+        assert_eq!(metrics.conclusions.quality[0].counter, "stages_without_peak");
+        assert_eq!(metrics.utilisation.work_per_stage[&Stage::Prefill].flops_matrix.get(), 4_000);
+    }
+
+    #[test]
+    fn what_could_not_be_placed_is_counted() {
+        let mut operators =
+            vec![operator("linear", "lm_head", Stage::Prefill, 30), operator("copy", "x", Stage::Prefill, 10)];
+        operators[1].record.stage = None;
+        let samples = vec![timed(Stage::Prefill, "a", 0, 40)];
+        let metrics = Case { samples, operators, peak: Some(peak(1.0, 1.0)), ..case() }.metrics();
+        let counters: Vec<_> =
+            metrics.conclusions.quality.iter().map(|one| (one.counter.as_str(), one.value, one.share)).collect();
+        let expected =
+            [("stage_inputs_without_modelled_work", 1, Some(1.0)), ("operators_unattributed", 1, Some(0.25))];
+        assert_eq!(counters, expected);
+        assert_eq!(metrics.breakdown.operators.len(), 2);
+    }
+
+    fn any_samples() -> impl Strategy<Value = Vec<Sample>> {
+        let one = (0usize..6, 0usize..3, 0u32..3, 0i64..1_000_000_000, any::<bool>());
+        proptest::collection::vec(one, 0..40).prop_map(|all| {
+            let make = |(stage, input, repeat, time, warmup): (usize, usize, u32, i64, bool)| {
+                let sample = timed(Stage::ALL[stage], ["a", "b", "c"][input], repeat, time);
+                Sample { warmup, ..sample }
+            };
+            all.into_iter().map(make).collect()
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn the_top_stages_are_the_wall_whatever_is_nested(samples in any_samples()) {
+            let inputs = vec![page("a", 10, 3), page("b", 20, 1)];
+            let work = vec![work("a", Stage::Prefill, 1_000, 10), work("b", Stage::Decode, 5, 1_000)];
+            let metrics = Case { samples: samples.clone(), inputs, work, peak: Some(peak(1e3, 1e3)), ..case() }.metrics();
+            let top: Nanos = metrics.times.stages.iter().filter(|stage| stage.parent.is_none()).filter_map(|stage| stage.wall_ns).sum();
+            prop_assert_eq!(metrics.times.totals.wall_ns.unwrap_or_default(), top);
+            let measured = samples.iter().filter(|sample| !sample.warmup).count() as u64;
+            prop_assert_eq!(metrics.times.stages.iter().map(|stage| stage.instances).sum::<u64>(), measured);
+            prop_assert_eq!(metrics.times.samples.len(), samples.len());
+            for share in metrics.times.stages.iter().flat_map(|stage| [stage.mfu, stage.mbu]).flatten() {
+                prop_assert!((0.0..=1.0).contains(&share));
+            }
+            let json = serde_json::to_string(&metrics).unwrap();
+            prop_assert!(serde_json::from_str::<Metrics>(&json).is_ok(), "{json}");
+        }
+    }
+}

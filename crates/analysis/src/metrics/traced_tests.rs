@@ -1,0 +1,177 @@
+//! Imported runs with known answers.
+
+use std::collections::BTreeMap;
+
+use types::{DType, LogitsKind, Metrics, Nanos, Stage};
+
+use super::trace_sample::Builder;
+use crate::attribution::{Attribution, Settings, attribute};
+use crate::evidence::{Evidence, PlacedTimeline, Trace};
+use crate::observed::{Observed, observe};
+use crate::subject::Subject;
+
+fn attributed(builder: &Builder) -> Attribution {
+    attribute(&builder.0, &Settings::default())
+}
+
+fn metrics(builders: &[Builder]) -> Metrics {
+    let attributions: Vec<_> = builders.iter().map(attributed).collect();
+    let place = |(builder, attribution)| {
+        let builder: &Builder = builder;
+        PlacedTimeline { timeline: &builder.0, attribution, rank: None, devices: BTreeMap::new() }
+    };
+    let timelines = builders.iter().zip(&attributions).map(place).collect();
+    let evidence = Evidence { trace: Some(Trace { timelines, ..Trace::default() }), ..Evidence::default() };
+    super::metrics(&Subject::default(), &evidence)
+}
+
+fn seen(builder: &Builder) -> Observed {
+    observe(&builder.0, &attributed(builder))
+}
+
+#[test]
+fn work_counts_for_the_stage_that_launched_it_and_for_those_around_it() {
+    // Launched inside sam at 12 and 15, run after prefill is over; 10 ns of the two overlap.
+    let run = Builder::new()
+        .range("prefill", 0, 100)
+        .range("sam", 10, 20)
+        .range("decode", 100, 200)
+        .kernel("gemm", 12, 0, 150, 170)
+        .kernel("copy", 15, 1, 160, 190)
+        .kernel("gemm", 120, 0, 190, 195);
+    let metrics = metrics(&[run]);
+    let stage = |name: Stage| metrics.times.stages.iter().find(|stage| stage.name == name).unwrap();
+    for name in [Stage::Prefill, Stage::Vision, Stage::Sam] {
+        let found = stage(name);
+        assert_eq!((found.kernel_count, found.kernel_ns), (Some(2), Some(Nanos::new(50))), "{name}");
+    }
+    // The host was through with sam in 10 ns, so that 40 ns of its device work do not fit into its wall time.
+    let busy = [Stage::Prefill, Stage::Vision, Stage::Sam].map(|name| stage(name).gpu_busy_ns);
+    assert_eq!(busy, [Some(Nanos::new(40)), None, None]);
+    let counter = metrics.conclusions.quality.iter().find(|one| one.counter == "busy_above_wall").unwrap();
+    assert_eq!(counter.value, 2);
+    assert_eq!(stage(Stage::Decode).gpu_busy_ns, Some(Nanos::new(5)));
+    assert_eq!(stage(Stage::Vision).wall_ns, Some(Nanos::new(10)));
+    assert_eq!(
+        (metrics.times.totals.gpu_busy_ns, metrics.times.totals.kernel_ns),
+        (Some(Nanos::new(45)), Some(Nanos::new(55)))
+    );
+    // One row per name, stage and device.
+    let rows: Vec<_> = metrics.breakdown.kernels.iter().map(|row| (row.name.as_str(), row.stage, row.calls)).collect();
+    assert_eq!(rows.len(), 3, "{rows:?}");
+}
+
+#[test]
+fn own_time_and_memory_belong_to_the_innermost_operator() {
+    let run = Builder::new()
+        .operator("aten::linear", 0, 100, &[])
+        .operator("aten::addmm", 10, 60, &[])
+        .operator("aten::empty", 20, 25, &[])
+        .allocation(22, 512)
+        .allocation(40, 64)
+        .allocation(50, -64)
+        .allocation(200, 9)
+        .kernel("gemm", 30, 0, 300, 340);
+    let metrics = metrics(&[run]);
+    let row = |name: &str| metrics.breakdown.operators.iter().find(|row| row.name == name).unwrap();
+    let own = ["aten::linear", "aten::addmm", "aten::empty"].map(|name| row(name).self_ns.get());
+    assert_eq!(own, [50, 45, 5]);
+    assert_eq!(own.iter().sum::<i64>(), 100);
+    assert_eq!(
+        (row("aten::addmm").device_ns, row("aten::linear").device_ns),
+        (Some(Nanos::new(40)), Some(Nanos::ZERO))
+    );
+    let memory = ["aten::linear", "aten::addmm", "aten::empty"].map(|name| row(name).bytes_allocated.unwrap().get());
+    assert_eq!(memory, [0, 64, 512]);
+}
+
+#[test]
+fn a_run_without_memory_events_does_not_claim_that_nothing_was_allocated() {
+    let metrics = metrics(&[Builder::new().operator("aten::mm", 0, 10, &[])]);
+    assert_eq!(
+        (metrics.breakdown.operators[0].bytes_allocated, metrics.breakdown.operators[0].device_ns),
+        (None, None)
+    );
+    assert_eq!((metrics.times.totals.gpu_busy_ns, metrics.times.totals.kernel_count), (None, None));
+}
+
+#[test]
+fn timelines_of_several_ranks_run_side_by_side() {
+    let rank = |end| Builder::new().range("prefill", 0, end).kernel("gemm", 1, 0, 2, 5);
+    let metrics = metrics(&[rank(100), rank(70)]);
+    assert_eq!(
+        (metrics.times.totals.wall_ns, metrics.times.stages[0].wall_ns),
+        (Some(Nanos::new(100)), Some(Nanos::new(100)))
+    );
+    assert_eq!((metrics.times.stages[0].instances, metrics.times.totals.kernel_count), (2, Some(2)));
+}
+
+/// A prompt of 286 tokens with one page, the head over all positions, two steps.
+fn prompt(builder: Builder) -> Builder {
+    builder
+        .range("prefill", 0, 100)
+        .operator("aten::embedding", 1, 2, &[&[129_280, 1_280], &[1, 286]])
+        .operator("aten::conv2d", 3, 4, &[&[1, 3, 1_024, 1_024], &[768, 3, 16, 16]])
+        .operator("aten::embedding", 5, 6, &[&[257, 1_024], &[1, 257]])
+        .operator("aten::linear", 90, 95, &[&[1, 286, 1_280], &[129_280, 1_280]])
+        .range("decode", 100, 200)
+        .range("decode_step", 101, 150)
+        .operator("aten::embedding", 102, 103, &[&[129_280, 1_280], &[1, 1]])
+        .range("decode_step", 151, 199)
+        .operator("aten::embedding", 152, 153, &[&[129_280, 1_280], &[1, 1]])
+}
+
+#[test]
+fn the_workload_is_read_off_the_shapes() {
+    let found = seen(&prompt(Builder::new()));
+    assert_eq!((found.batch, found.prompt_tokens, found.decode_steps), (Some(1), Some(286), Some(2)));
+    assert_eq!((found.views.as_slice(), found.dtype), (&[(1, 1_024)][..], Some(DType::Bf16)));
+    assert_eq!((found.logits, found.missing), (Some(LogitsKind::All), vec![]));
+}
+
+#[test]
+fn prompts_of_different_size_are_no_one_workload() {
+    let two = prompt(Builder::new()).operator("aten::embedding", 300, 301, &[&[129_280, 1_280], &[1, 40]]);
+    let found = seen(&two);
+    assert_eq!(found.prompt_tokens, None);
+    assert!(found.missing[0].contains("[1, 286] and [1, 40]"), "{:?}", found.missing);
+}
+
+#[test]
+fn without_shapes_nothing_is_guessed() {
+    let bare = Builder::new().range("prefill", 0, 10).kernel("gemm", 1, 0, 2, 5);
+    let found = seen(&bare);
+    assert_eq!((found.prompt_tokens, found.decode_steps, found.batch), (None, None, None));
+    assert_eq!(found.missing, ["the trace has no shapes of operators"]);
+}
+
+#[test]
+fn regions_hold_their_own_kernels_and_those_of_the_regions_inside() {
+    let run = Builder::new()
+        .range("A", 0, 100)
+        .range("A1", 10, 20)
+        .range("A1", 30, 40)
+        .range("B::C", 200, 210)
+        .kernel("gemm", 5, 0, 300, 301)
+        .kernel("gemm", 12, 0, 310, 312)
+        .kernel("gemm", 35, 0, 320, 324)
+        .kernel("gemm", 150, 0, 330, 338);
+    let metrics = metrics(&[run]);
+    let rows: Vec<_> = metrics
+        .breakdown
+        .regions
+        .iter()
+        .map(|row| {
+            let kernels = (row.kernels_inclusive, row.kernels_exclusive);
+            (row.path.as_str(), row.parent.as_deref(), row.instances, kernels, row.total_ns_inclusive.map(Nanos::get))
+        })
+        .collect();
+    let expected = [
+        ("A", None, 1, (Some(3), Some(1)), Some(7)),
+        ("A::A1", Some("A"), 2, (Some(2), Some(2)), Some(6)),
+        // The name has colons of its own; its segments tell.
+        ("B::C", None, 1, (Some(0), Some(0)), Some(0)),
+    ];
+    assert_eq!(rows, expected);
+    assert_eq!((metrics.breakdown.regions[2].segments.len(), &metrics.breakdown.regions[2].device), (1, &None));
+}

@@ -1,0 +1,5 @@
+//! Operators summed up: those our own engine timed, with their price ([`priced`]), and those of a framework in a timeline
+//! ([`traced`]).
+
+pub(crate) mod priced;
+pub(crate) mod traced;

@@ -1,0 +1,190 @@
+//! Stages and the rates a user sees.
+//!
+//! In: samples, sorted by [`timings`], or the stages that timelines mark or show ([`traced`]). Out: a summary per stage and
+//! the throughput.
+
+mod timings;
+pub(crate) mod traced;
+
+use std::collections::BTreeMap;
+
+use types::{InputFacts, Nanos, Origin, Sample, Stage, StageSummary, Throughput};
+
+pub(crate) use timings::{Timings, nanoseconds, rounded};
+
+use crate::device::DeviceSums;
+use crate::evidence::PlacedTimeline;
+use crate::loss::Ledger;
+use crate::statistics::share;
+use crate::subject::{InputRoofline, Subject};
+use crate::utilisation::Utilisation;
+
+/// Tokens one instance of a stage handles: the prompt for prefill, its image tokens for vision, and for decode every
+/// token but the first, which prefill gives. The encoders see patches, not tokens; a network without a prompt sees none.
+fn tokens(stage: Stage, input: &InputFacts) -> Option<u64> {
+    match stage {
+        Stage::Prefill => Some(input.prompt_tokens).filter(|tokens| *tokens > 0),
+        Stage::Vision => Some(input.image_tokens),
+        Stage::Decode => Some(input.generated_tokens.saturating_sub(1)),
+        Stage::Sam | Stage::Clip | Stage::Projector => None,
+    }
+}
+
+/// What the stages of a run are summed up from.
+pub(crate) struct StageSources<'a> {
+    pub(crate) timings: &'a Timings<'a>,
+    pub(crate) subject: &'a Subject,
+    pub(crate) used: &'a BTreeMap<Stage, Utilisation>,
+    pub(crate) lost: &'a Ledger,
+    /// Device work of the timelines.
+    pub(crate) sums: &'a DeviceSums,
+    /// The timelines, where the times of the stages are theirs.
+    pub(crate) traced: Option<&'a [PlacedTimeline<'a>]>,
+}
+
+/// Every measured stage, parents before children.
+pub(crate) fn summaries(sources: &StageSources<'_>) -> Vec<StageSummary> {
+    let StageSources { timings, subject, used, lost, sums, traced } = *sources;
+    let has_work = sums.whole.launches > 0;
+    let summary = |stage: Stage| {
+        let used = used.get(&stage);
+        let wall_ns = match traced {
+            Some(timelines) => traced::wall(timelines, stage),
+            None => timings.total(stage),
+        };
+        let is_inferred = traced.is_some_and(|timelines| traced::is_inferred(timelines, stage));
+        let (roofline, lost) = match subject.roofline.is_empty() {
+            true => {
+                let roofline = lost.stages().iter().find(|one| one.stage == stage).and_then(|one| one.least);
+                (roofline, roofline.map(|_| lost.lost(stage, |_| true)))
+            }
+            false => {
+                let roofline = roofline(timings, &subject.roofline, stage);
+                let lost = wall_ns.zip(roofline).map(|(wall, roofline)| wall - roofline);
+                (roofline, lost.filter(|lost| *lost >= Nanos::ZERO))
+            }
+        };
+        let device = sums.stages.get(&stage).copied().unwrap_or_default();
+        StageSummary {
+            name: stage,
+            parent: stage.parent(),
+            instances: timings.instances(stage),
+            wall_ns,
+            gpu_busy_ns: has_work.then_some(device.busy),
+            kernel_ns: has_work.then_some(device.kernel_time),
+            kernel_count: has_work.then_some(device.kernels),
+            tokens: all_tokens(timings, &subject.inputs, stage),
+            mfu: used.and_then(Utilisation::mfu),
+            mbu: used.and_then(Utilisation::mbu),
+            origin: if is_inferred { Origin::Assumed } else { Origin::Measured },
+            speed_of_light_ns: roofline,
+            lost_ns: lost,
+        }
+    };
+    timings.stages().map(summary).collect()
+}
+
+/// Roofline time of all measured instances of a stage; absent where one input's is not known.
+fn roofline(timings: &Timings<'_>, known: &[InputRoofline], stage: Stage) -> Option<Nanos> {
+    let of_input = |(input, runs): (&str, &[&Sample])| {
+        let one = known.iter().find(|one| one.stage == stage && one.input == input)?.time;
+        Some(Nanos::new(one.get().saturating_mul(runs.len() as i64)))
+    };
+    let all: Nanos = timings.inputs(stage).map(of_input).sum::<Option<Nanos>>()?;
+    (all > Nanos::ZERO).then_some(all)
+}
+
+/// Tokens of all instances; absent where one ran on an input that nothing is known of.
+fn all_tokens(timings: &Timings<'_>, inputs: &[InputFacts], stage: Stage) -> Option<u64> {
+    let known = |name: &str| inputs.iter().find(|input| input.name == name);
+    timings
+        .inputs(stage)
+        .map(|(name, runs)| tokens(stage, known(name)?)?.checked_mul(runs.len() as u64))
+        .try_fold(0u64, |sum, tokens| sum.checked_add(tokens?))
+}
+
+/// Rates from medians, so that one interrupted run does not change them.
+pub(crate) fn throughput(timings: &Timings<'_>, inputs: &[InputFacts]) -> Throughput {
+    let (decode_tokens, decode) = paired(timings, inputs, Stage::Decode);
+    let (prompt_tokens, prefill) = paired(timings, inputs, Stage::Prefill);
+    // A network that generates nothing has no first token to wait for.
+    let generates = inputs.is_empty() || inputs.iter().any(|input| input.generated_tokens > 0);
+    let first = timings.milliseconds(Stage::Prefill).filter(|_| generates);
+    Throughput {
+        ttft_ns: first.map(|statistics| rounded(statistics.median * 1e6)),
+        time_per_output_token_ns: share(decode, decode_tokens).map(rounded),
+        decode_tokens_per_second: share(decode_tokens * 1e9, decode).filter(|rate| *rate > 0.0),
+        prefill_tokens_per_second: share(prompt_tokens * 1e9, prefill).filter(|rate| *rate > 0.0),
+    }
+}
+
+/// Tokens and median nanoseconds, summed over the inputs that have both.
+fn paired(timings: &Timings<'_>, inputs: &[InputFacts], stage: Stage) -> (f64, f64) {
+    let medians = timings.medians(stage);
+    let pair = |input: &InputFacts| {
+        let tokens = tokens(stage, input).filter(|tokens| *tokens > 0)?;
+        Some((tokens as f64, *medians.get(input.name.as_str())?))
+    };
+    inputs.iter().filter_map(pair).fold((0.0, 0.0), |sum, pair| (sum.0 + pair.0, sum.1 + pair.1))
+}
+
+#[cfg(test)]
+mod tests {
+    use types::Nanos;
+
+    use super::*;
+
+    fn summed(timings: &Timings<'_>, inputs: &[InputFacts]) -> Vec<StageSummary> {
+        let subject = Subject { inputs: inputs.to_vec(), ..Subject::default() };
+        summaries(&StageSources {
+            timings,
+            subject: &subject,
+            used: &BTreeMap::new(),
+            lost: &Ledger::default(),
+            sums: &DeviceSums::default(),
+            traced: None,
+        })
+    }
+    use crate::sample::{page, timed};
+
+    #[test]
+    fn the_first_token_belongs_to_prefill_and_the_others_to_decode() {
+        // 5 tokens: one from prefill, four from 800 ns of decode.
+        let inputs = [page("a", 100, 5)];
+        let samples = [timed(Stage::Prefill, "a", 0, 1_000), timed(Stage::Decode, "a", 0, 800)];
+        let timings = Timings::new(&samples, &inputs);
+        let rates = throughput(&timings, &inputs);
+        assert_eq!(rates.ttft_ns, Some(Nanos::new(1_000)));
+        assert_eq!(rates.time_per_output_token_ns, Some(Nanos::new(200)));
+        assert_eq!(rates.decode_tokens_per_second, Some(5e6));
+        assert_eq!(rates.prefill_tokens_per_second, Some(1e8));
+        let stages = summed(&timings, &inputs);
+        assert_eq!(stages.iter().map(|stage| stage.tokens).collect::<Vec<_>>(), [Some(100), Some(4)]);
+    }
+
+    #[test]
+    fn a_run_that_decodes_nothing_has_no_time_per_token() {
+        let inputs = [page("a", 100, 1)];
+        let samples = [timed(Stage::Prefill, "a", 0, 1_000)];
+        let rates = throughput(&Timings::new(&samples, &inputs), &inputs);
+        assert_eq!((rates.time_per_output_token_ns, rates.decode_tokens_per_second), (None, None));
+        assert!(rates.ttft_ns.is_some());
+    }
+
+    #[test]
+    fn a_network_without_tokens_has_no_first_one() {
+        let inputs = [page("a", 0, 0)];
+        let samples = [timed(Stage::Prefill, "a", 0, 1_000)];
+        let timings = Timings::new(&samples, &inputs);
+        assert_eq!(throughput(&timings, &inputs), Throughput::default());
+        assert_eq!(summed(&timings, &inputs)[0].tokens, None);
+    }
+
+    #[test]
+    fn an_unknown_input_makes_tokens_unknown_not_zero() {
+        let inputs = [page("a", 100, 5)];
+        let samples = [timed(Stage::Prefill, "a", 0, 10), timed(Stage::Prefill, "b", 0, 10)];
+        let stages = summed(&Timings::new(&samples, &inputs), &inputs);
+        assert_eq!(stages[0].tokens, None);
+    }
+}

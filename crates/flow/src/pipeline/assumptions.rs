@@ -1,0 +1,130 @@
+//! The files of an imported run besides its metrics.
+
+use collect::run::RunFolder;
+use report::profile::{Assumptions, Setting};
+use types::{
+    CpuInfo, Environment, FrameworkVersions, GpuInfo, Hardware, MemoryInfo, Metrics, OperatingSystem, SchemaTag,
+    ToolVersions,
+};
+
+use super::ImportError;
+
+pub(super) fn write(folder: &mut RunFolder, metrics: &Metrics, hardware: Option<&Hardware>) -> Result<(), ImportError> {
+    let environment = environment(metrics, &folder.manifest().started_at);
+    folder.write_json("env.json", &environment)?;
+    folder.write_file("report.md", report::profile::report_markdown(metrics, &environment).as_bytes())?;
+    folder.write_file("kernels.md", report::profile::kernels_markdown(metrics).as_bytes())?;
+    folder.write_file("operators.md", report::profile::operators_markdown(metrics).as_bytes())?;
+    let summary = report::profile::stakeholder_markdown(metrics, &environment);
+    folder.write_file("stakeholder_summary.md", summary.as_bytes())?;
+    let assumptions = assumptions(metrics, hardware);
+    folder.write_file("assumptions.md", report::profile::assumptions_markdown(&assumptions).as_bytes())?;
+    Ok(())
+}
+
+/// The machine as far as the files describe it. This one is another, and nothing of it is recorded.
+fn environment(metrics: &Metrics, imported_at: &str) -> Environment {
+    let gpu = |(index, device): (u32, &types::Device)| GpuInfo {
+        index,
+        name: Some(device.name.clone()),
+        uuid: device.uuid.clone(),
+        hardware: device.hardware.clone(),
+        compute_capability: None,
+        architecture: None,
+        memory_bytes: device.memory_bytes,
+        memory_used_bytes: None,
+        sm_clock_mhz: None,
+        sm_clock_max_mhz: None,
+        memory_clock_mhz: None,
+        memory_clock_max_mhz: None,
+        power_limit_watts: None,
+        power_draw_watts: None,
+        temperature_celsius: None,
+        throttle_reasons: None,
+        mig_enabled: None,
+        ecc_enabled: None,
+        persistence_mode: None,
+        compute_mode: None,
+        pci_bus_id: None,
+        pcie_generation: None,
+        pcie_width: None,
+        cuda_cores: None,
+        vbios: None,
+    };
+    Environment {
+        schema: SchemaTag::new(),
+        captured_at: imported_at.to_owned(),
+        tool_version: env!("CARGO_PKG_VERSION").to_owned(),
+        tool_features: Vec::new(),
+        gpus: (0u32..).zip(&metrics.devices).map(gpu).collect(),
+        tools: ToolVersions::default(),
+        frameworks: FrameworkVersions::default(),
+        cpu: CpuInfo { architecture: "unknown".to_owned(), ..CpuInfo::default() },
+        memory: MemoryInfo::default(),
+        operating_system: OperatingSystem::default(),
+        git: None,
+        variables: Default::default(),
+        notes: vec![
+            "imported: the devices are those the files describe, and nothing else of the machine they come from is known"
+                .to_owned(),
+            "captured_at is when the files were imported".to_owned(),
+        ],
+    }
+}
+
+/// What the run rests on.
+pub(crate) fn assumptions(metrics: &Metrics, hardware: Option<&Hardware>) -> Assumptions {
+    let unknown = || "not known".to_owned();
+    let facts = metrics.conditions.trace.as_ref();
+    let mut device: Vec<_> =
+        metrics.devices.iter().map(|device| Setting::new(device.id.to_string(), device.name.clone())).collect();
+    device.extend(hardware.map(|hardware| Setting::new("rates of", hardware.name.clone())));
+    if let Some(peak) = &metrics.utilisation.peak {
+        device.push(Setting::new(format!("{} matrix rate", peak.dtype), format!("{} ({})", peak.flops, peak.source)));
+        device.push(Setting::new("memory bandwidth", peak.bytes_per_second));
+    }
+    let workload = facts.and_then(|facts| facts.workload.as_ref());
+    let batch = workload.and_then(|traced| traced.workload.as_ref()).map(|workload| workload.batch);
+    let evidence = workload.into_iter().flat_map(|traced| &traced.evidence);
+    let missing = workload.into_iter().flat_map(|traced| &traced.missing);
+    let basis = facts.and_then(|facts| facts.stages.as_ref()).map_or_else(unknown, |basis| {
+        let sure = basis.confidence.map(|sure| format!(", confidence {sure:.2}")).unwrap_or_default();
+        format!("{}{}{sure}", if basis.inferred { "inferred: " } else { "" }, basis.basis)
+    });
+    let sources = facts.into_iter().flat_map(|facts| &facts.sources);
+    Assumptions {
+        run: metrics.run.id.clone(),
+        device,
+        repeats: vec![Setting::new(
+            "instances of stages",
+            match facts.and_then(|facts| facts.set_aside.as_ref()) {
+                Some(aside) => format!("as ranges mark them; set aside: {}", report::profile::set_aside(aside)),
+                None => "as the trace has them; none is taken for warm-up".to_owned(),
+            },
+        )],
+        batch: batch.map(|batch| Setting::new("prompts at once", batch)).into_iter().collect(),
+        model: vec![
+            Setting::new("model", metrics.run.model.clone().unwrap_or_else(unknown)),
+            Setting::new("weights", metrics.run.weights.clone().unwrap_or_else(unknown)),
+        ],
+        decoding: evidence
+            .map(|line| Setting::new("workload", line))
+            .chain(missing.map(|line| Setting::new("not known", line)))
+            .collect(),
+        preprocessing: Vec::new(),
+        profiling: vec![
+            Setting::new("stages", basis),
+            Setting::new(
+                "times",
+                "recorded by a profiler, which slows the host down: walls of stages are longer, and MFU and MBU lower, than \
+                 in a plain run",
+            ),
+            Setting::new("device work", "belongs to the stage and the operator that launched it"),
+            Setting::new("attention", "counted in full for MFU, whichever kernel ran"),
+        ],
+        data: sources
+            .map(|source| Setting::new(source.path.clone(), format!("{}, SHA-256 {}", source.format, source.sha256)))
+            .collect(),
+        repeat_command: None,
+    }
+}

@@ -1,0 +1,142 @@
+//! The files of a deep run besides what the tools leave.
+
+use std::ffi::OsString;
+
+use collect::run::RunFolder;
+use report::profile::Setting;
+use types::{Environment, Hardware, InputSet, KernelReport, Metrics, PassRecord, SchemaTag};
+
+use super::error::DeepError;
+use super::plan;
+use super::request::DeepRequest;
+use super::tools::Tools;
+use crate::analyze;
+use crate::import;
+use crate::model::AboutModel;
+use crate::target::command_line;
+
+/// What the run is about.
+pub(super) struct About<'a> {
+    pub(super) request: &'a DeepRequest,
+    pub(super) hardware: Option<&'a Hardware>,
+}
+
+/// What is known before anything runs.
+pub(super) fn prepare(
+    folder: &mut RunFolder,
+    request: &DeepRequest,
+    tools: &Tools,
+    config_yaml: &str,
+) -> Result<(), DeepError> {
+    folder.write_file("config.yaml", config_yaml.as_bytes())?;
+    folder.write_json("env.json", &tools.environment)?;
+    folder.write_json("plan.json", &plan::of(request, tools))?;
+    // What a command reads is not known; what is known of it is its command line, in plan.json.
+    let inputs = InputSet {
+        schema: SchemaTag::new(),
+        dataset_root: request.target.description(),
+        subset_filelist: None,
+        count: 0,
+        images: Vec::new(),
+        prompts: Vec::new(),
+    };
+    folder.write_file("inputs.yaml", report::yaml(&inputs)?.as_bytes())?;
+    folder.end_step("prepare")?;
+    Ok(())
+}
+
+/// Passes that a run which goes on has made before.
+pub(super) fn earlier_passes(folder: &RunFolder) -> Vec<PassRecord> {
+    let text = std::fs::read(folder.path().join("kernels.json")).unwrap_or_default();
+    serde_json::from_slice::<KernelReport>(&text).map(|report| report.passes).unwrap_or_default()
+}
+
+/// Keeps what is known of the passes so far.
+pub(super) fn write_passes(folder: &mut RunFolder, report: &KernelReport) -> Result<(), DeepError> {
+    Ok(folder.write_json("kernels.json", report)?)
+}
+
+/// Pages for people.
+pub(super) fn write(
+    folder: &mut RunFolder,
+    metrics: &Metrics,
+    kernels: &KernelReport,
+    environment: &Environment,
+    subject: &About<'_>,
+) -> Result<(), DeepError> {
+    let About { request, hardware } = subject;
+    folder.write_file("kernels.md", report::deep::kernels_markdown(metrics, kernels).as_bytes())?;
+    folder.write_file("report.md", report::profile::report_markdown(metrics, environment).as_bytes())?;
+    folder.write_file("operators.md", report::profile::operators_markdown(metrics).as_bytes())?;
+    let summary = report::deep::stakeholder_markdown(metrics, kernels, environment);
+    folder.write_file("stakeholder_summary.md", summary.as_bytes())?;
+    let mut assumptions = import::assumptions(metrics, *hardware);
+    let control = |control: &Option<String>| control.clone().unwrap_or_else(|| "not used".to_owned());
+    assumptions.profiling.extend([
+        Setting::new("clock control of ncu", control(&kernels.counters.clock_control)),
+        Setting::new("cache control of ncu", control(&kernels.counters.cache_control)),
+        Setting::new("stages whose kernels are sampled", list(request.stages.iter())),
+        Setting::new("kernels of each stage", request.top_kernels),
+    ]);
+    assumptions.repeat_command = Some(repeated(&request.arguments));
+    folder.write_file("assumptions.md", report::profile::assumptions_markdown(&assumptions).as_bytes())?;
+    write_model(folder, metrics, subject)
+}
+
+/// What was typed, without the folder of this run.
+fn repeated(arguments: &[String]) -> String {
+    let mut words: Vec<OsString> = vec!["llm-perf".into()];
+    let mut rest = arguments.iter();
+    while let Some(word) = rest.next() {
+        match word.as_str() {
+            "--" => {
+                words.push(word.into());
+                words.extend(rest.by_ref().map(OsString::from));
+            }
+            "--out" => drop(rest.next()),
+            word if word.starts_with("--out=") => {}
+            word => words.push(word.into()),
+        }
+    }
+    command_line(&words)
+}
+
+fn list(items: impl Iterator<Item = impl ToString>) -> String {
+    items.map(|item| item.to_string()).collect::<Vec<_>>().join(", ")
+}
+
+/// The analytic model, where model, workload and device are known.
+fn write_model(folder: &mut RunFolder, metrics: &Metrics, subject: &About<'_>) -> Result<(), DeepError> {
+    let workload = metrics.conditions.trace.as_ref().and_then(|facts| facts.workload.as_ref()?.workload.as_ref());
+    let (Some(model), Some(workload), Some(hardware)) = (&subject.request.subject.model, workload, subject.hardware)
+    else {
+        return Ok(());
+    };
+    let about = AboutModel {
+        id: &model.id,
+        config_path: &model.config_path,
+        config: &model.config,
+        revision: model.revision.as_deref(),
+        notes: &model.notes,
+    };
+    let devices = std::slice::from_ref(hardware);
+    let version = env!("CARGO_PKG_VERSION");
+    // The device may lack a rate the model needs; then there is no analytic model, and the reports say so.
+    if let Ok(analysis) = analyze::lay_out(about, &model.network, workload, devices, None, version) {
+        let written = analyze::write(folder, &analysis);
+        written.map_err(|error| DeepError::Preset { key: "static_analysis".to_owned(), reason: error.to_string() })?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_command_is_given_back_without_its_folder() {
+        let typed = ["deep", "--out", "run", "--out=b", "--model", "x y", "--", "prog", "--out", "kept"];
+        let typed = typed.map(str::to_owned);
+        assert_eq!(repeated(&typed), "llm-perf deep --model 'x y' -- prog --out kept");
+    }
+}

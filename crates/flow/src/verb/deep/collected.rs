@@ -1,0 +1,146 @@
+//! What a run has so far, and the report made of it.
+
+use analysis::sampled::{Choice, CountedLaunch, join, lay_beside};
+use analysis::trace::Counted;
+use collect::run::RunFolder;
+use types::{CounterFacts, KernelReport, Metrics, Origin, PassRecord, QualityCounter, RunHeader, SchemaTag, Stage};
+
+use super::error::DeepError;
+use super::request::DeepRequest;
+use super::tools::Tools;
+use super::{artifacts, overhead};
+use crate::import::{Placed, Summary};
+use crate::target::TargetKind;
+
+/// What the passes so far have left.
+#[derive(Default)]
+pub(super) struct Collected {
+    pub(super) passes: Vec<PassRecord>,
+    pub(super) launches: Vec<(Option<Stage>, Vec<CountedLaunch>)>,
+    pub(super) counted: Vec<Counted>,
+    pub(super) quality: Vec<QualityCounter>,
+    pub(super) missing: Vec<String>,
+    pub(super) lacking: Vec<String>,
+}
+
+impl Collected {
+    /// Takes a pass in, with its overhead over the plain program.
+    pub(super) fn add(&mut self, record: PassRecord, request: &DeepRequest) {
+        self.passes.retain(|pass| pass.name != record.name);
+        self.passes.push(record);
+        // A workload of ours does as little as shows every kernel while counters are read.
+        let less = |pass: &PassRecord| request.target.is_workload() && pass.name.starts_with("counters");
+        overhead::settle(&mut self.passes, |pass| !less(pass));
+    }
+}
+
+/// What was run.
+pub(super) fn header(folder: &RunFolder, request: &DeepRequest) -> RunHeader {
+    let engine = match request.target.kind() {
+        TargetKind::Workload(engine) => engine.name(),
+        TargetKind::Command => "command",
+    };
+    RunHeader {
+        id: folder.id().to_owned(),
+        engine: engine.to_owned(),
+        model: request.subject.model.as_ref().map(|model| model.id.clone()),
+        device: None,
+        weights: request.weights.clone(),
+    }
+}
+
+/// Joins what was counted to the timeline and the model, and writes everything down.
+pub(super) fn report(
+    folder: &mut RunFolder,
+    request: &DeepRequest,
+    tools: &Tools,
+    found: Summary,
+    choices: &[Choice],
+    all: Collected,
+) -> Result<(Metrics, KernelReport, Vec<String>), DeepError> {
+    let Summary { metrics, placed, modelled, hardware } = found;
+    let mut metrics = with_overhead(metrics, &all);
+    let mut sampled = Vec::new();
+    let mut quality = Vec::new();
+    for choice in choices {
+        let of_stage = all.launches.iter().filter(|(stage, _)| *stage == choice.stage);
+        let launches: Vec<CountedLaunch> = of_stage.flat_map(|(_, launches)| launches.iter().cloned()).collect();
+        let joined = join(choice, &launches, hardware.as_ref());
+        sampled.extend(joined.kernels);
+        quality.extend(joined.quality);
+    }
+    if let (Some(placed), Some(model)) = (busiest(&placed), &modelled) {
+        let skipped = request.ncu.ncu_cli.launch_skip;
+        lay_beside(&mut sampled, &placed.timeline, &placed.attribution, model, skipped);
+    }
+    metrics.conclusions.quality.extend(quality.iter().cloned());
+    let counters = facts(request, tools, &all);
+    let kernels = KernelReport {
+        schema: SchemaTag::new(),
+        run: metrics.run.clone(),
+        devices: metrics.devices.clone(),
+        passes: all.passes,
+        kernels: metrics.breakdown.kernels.clone(),
+        counters,
+        sampled,
+        quality,
+    };
+    let reasons = all.missing;
+    folder.write_json("metrics.json", &metrics)?;
+    folder.write_json("kernels.json", &kernels)?;
+    let about = artifacts::About { request, hardware: hardware.as_ref() };
+    artifacts::write(folder, &metrics, &kernels, &tools.environment, &about)?;
+    folder.end_step("report")?;
+    Ok((metrics, kernels, reasons))
+}
+
+fn facts(request: &DeepRequest, tools: &Tools, all: &Collected) -> CounterFacts {
+    let any = all.launches.iter().any(|(_, launches)| !launches.is_empty());
+    let options = &request.ncu.ncu_cli;
+    let word = |value: serde_json::Result<serde_json::Value>| value.ok()?.as_str().map(str::to_owned);
+    let tool = tools.ncu.as_ref().ok().filter(|_| any);
+    CounterFacts {
+        origin: if any { Origin::Counted } else { Origin::Modelled },
+        tool: tool.map(|tool| format!("ncu {}", tool.version.as_deref().unwrap_or("of an unknown version"))),
+        clock_control: word(serde_json::to_value(options.clock_control)).filter(|_| any),
+        cache_control: word(serde_json::to_value(options.cache_control)).filter(|_| any),
+        launches_asked: options.launch_count.filter(|_| any),
+        lacking: all.lacking.clone(),
+        left_out: request.mode.left_out(),
+        missing: all.missing.clone(),
+    }
+}
+
+/// What is known before kernels are: the passes.
+pub(super) fn empty_report(folder: &RunFolder, request: &DeepRequest, all: &Collected) -> KernelReport {
+    KernelReport {
+        schema: SchemaTag::new(),
+        run: header(folder, request),
+        devices: Vec::new(),
+        passes: all.passes.clone(),
+        kernels: Vec::new(),
+        counters: CounterFacts {
+            origin: Origin::Modelled,
+            tool: None,
+            clock_control: None,
+            cache_control: None,
+            launches_asked: None,
+            lacking: Vec::new(),
+            left_out: request.mode.left_out(),
+            missing: vec!["the run has not got there yet".to_owned()],
+        },
+        sampled: Vec::new(),
+        quality: Vec::new(),
+    }
+}
+
+/// The cost of the timeline pass, where it was measured.
+pub(super) fn with_overhead(mut metrics: Metrics, all: &Collected) -> Metrics {
+    metrics.times.overhead = overhead::of_timeline(&all.passes).unwrap_or(metrics.times.overhead);
+    metrics
+}
+
+/// The process that used the device most; a launcher beside it has nothing to choose from.
+fn busiest(placed: &[Placed]) -> Option<&Placed> {
+    placed.iter().max_by_key(|placed| placed.timeline.work.len())
+}

@@ -1,0 +1,149 @@
+//! The files of a profile besides its metrics.
+
+use std::fmt::Write as _;
+
+use collect::run::RunFolder;
+use report::profile::{Assumptions, Setting};
+use types::{Environment, InputSet, Metrics};
+
+use super::settings::{DecodingSettings, InferSettings};
+use super::{ProfileError, ProfileRequest};
+use crate::target::Engine;
+
+/// What the files are made of.
+pub(crate) struct Bundle<'a> {
+    pub(crate) metrics: &'a Metrics,
+    pub(crate) environment: &'a Environment,
+    pub(crate) inputs: &'a InputSet,
+    pub(crate) request: &'a ProfileRequest,
+    pub(crate) ran: Ran,
+}
+
+/// How the engine ran it.
+pub(crate) struct Ran {
+    /// Element type of the arithmetic.
+    pub(crate) computed: String,
+    /// How it was measured.
+    pub(crate) profiling: Vec<Setting>,
+}
+
+pub(crate) fn write(folder: &mut RunFolder, bundle: &Bundle<'_>) -> Result<(), ProfileError> {
+    let Bundle { metrics, environment, inputs, .. } = bundle;
+    folder.write_file("inputs.yaml", report::yaml(inputs)?.as_bytes())?;
+    folder.write_file("report.md", report::profile::report_markdown(metrics, environment).as_bytes())?;
+    folder.write_file("operators.md", report::profile::operators_markdown(metrics).as_bytes())?;
+    folder
+        .write_file("stakeholder_summary.md", report::profile::stakeholder_markdown(metrics, environment).as_bytes())?;
+    let assumptions = assumptions(bundle);
+    folder.write_file("assumptions.md", report::profile::assumptions_markdown(&assumptions).as_bytes())?;
+    Ok(())
+}
+
+/// One line of JSON for each input.
+pub(crate) fn write_predictions(folder: &mut RunFolder, texts: &[(String, String)]) -> Result<(), ProfileError> {
+    let mut lines = String::new();
+    for (input, text) in texts {
+        let line = serde_json::json!({ "input": input, "text": text });
+        let _ = writeln!(lines, "{line}");
+    }
+    folder.write_file("predictions.jsonl", lines.as_bytes())?;
+    Ok(())
+}
+
+fn assumptions(bundle: &Bundle<'_>) -> Assumptions {
+    let Bundle { metrics, environment, inputs, request, ran } = bundle;
+    let ProfileRequest { weights, infer, dataset, .. } = *request;
+    let unknown = || "not known".to_owned();
+    let mut device = vec![
+        Setting::new("device", metrics.run.device.as_ref().map_or_else(unknown, ToString::to_string)),
+        Setting::new("processor", environment.cpu.model.clone().unwrap_or_else(unknown)),
+        Setting::new("threads", environment.cpu.threads_available.map_or_else(unknown, |count| count.to_string())),
+    ];
+    if let Some(peak) = &metrics.utilisation.peak {
+        device.push(Setting::new(format!("{} matrix rate", peak.dtype), format!("{} ({})", peak.flops, peak.source)));
+        device.push(Setting::new("memory bandwidth", peak.bytes_per_second));
+    }
+    let sampling = &dataset.sampling;
+    let taken = sampling.samples_per_epoch.map_or_else(|| "all".to_owned(), |count| count.to_string());
+    let weights_text = match weights.weights.as_str() {
+        "synthetic" => format!("made up from seed {}", weights.seed),
+        path => path.to_owned(),
+    };
+    let weights_dtype = metrics.conditions.settings.as_ref().and_then(|settings| settings.weights_dtype);
+    let weights_dtype = weights_dtype.map_or_else(unknown, |dtype| dtype.to_string());
+    let mut repeats = vec![
+        Setting::new("warm-up rounds", sampling.warmup_rounds),
+        Setting::new("repeats", sampling.repeats),
+        Setting::new("epochs", sampling.epochs),
+    ];
+    if infer.passes() > 1 {
+        repeats.push(Setting::new("forward passes in a round or repeat, each timed", infer.passes()));
+    }
+    Assumptions {
+        run: metrics.run.id.clone(),
+        device,
+        repeats,
+        batch: vec![Setting::new("inputs at once", infer.batch())],
+        model: vec![
+            Setting::new("model", metrics.run.model.clone().unwrap_or_else(unknown)),
+            Setting::new("weights", weights_text),
+            Setting::new("weights kept in", weights_dtype),
+            Setting::new("computed in", ran.computed.clone()),
+        ],
+        decoding: infer.decoding().map_or_else(
+            || vec![Setting::new("decoding", "none: one forward pass is the stage prefill")],
+            |decoding| decoded(decoding, request),
+        ),
+        preprocessing: preprocessed(infer),
+        profiling: ran.profiling.clone(),
+        data: vec![
+            Setting::new(infer.feed().plural(), format!("{} under {}", inputs.count, inputs.dataset_root)),
+            Setting::new("taken in each epoch", taken),
+            Setting::new("order", if sampling.shuffle { "random" } else { "by name" }),
+            Setting::new("seed", sampling.seed),
+        ],
+        repeat_command: Some(format!("llm-perf profile --from {}", metrics.run.id)),
+    }
+}
+
+fn decoded(decoding: &DecodingSettings, request: &ProfileRequest) -> Vec<Setting> {
+    let mut settings = vec![
+        Setting::new("tokens at most", decoding.max_new_tokens),
+        Setting::new("temperature", decoding.temperature),
+    ];
+    if request.engine == Engine::Torch.name() {
+        settings.push(Setting::new("top-p, no repeated run of", "not applied: the likeliest token is taken"));
+    } else {
+        settings.push(Setting::new("top-p", decoding.top_p));
+        settings.push(Setting::new("no repeated run of", decoding.no_repeat_ngram_size));
+    }
+    settings.extend([
+        Setting::new("logits at prefill", if request.last_logits_only { "last position" } else { "all positions" }),
+        Setting::new("stops at", "the end-of-sequence token or the limit"),
+    ]);
+    settings
+}
+
+fn preprocessed(infer: &InferSettings) -> Vec<Setting> {
+    let square = |side: u64| format!("{side} x {side} pixels");
+    match infer {
+        InferSettings::Pages(page, _) => {
+            let tiles = format!("{} to {}", page.min_tiles, page.max_tiles);
+            vec![
+                Setting::new("global view", square(page.base_size)),
+                Setting::new("tile", square(page.image_size)),
+                Setting::new("tiles", if page.crop_mode { tiles } else { "none".into() }),
+                Setting::new("normalisation", "mean 0.5, standard deviation 0.5"),
+                Setting::new("prompt", format!("{:?}", page.prompt)),
+            ]
+        }
+        InferSettings::Prompts(prompt, _) => match prompt.seq_len {
+            Some(length) => vec![Setting::new("tokens", format!("{length}, made up from seed {}", prompt.seed))],
+            None => vec![Setting::new("prompt", format!("{:?}", prompt.prompt))],
+        },
+        InferSettings::Pictures(pictures) => vec![
+            Setting::new("picture", square(pictures.image_size)),
+            Setting::new("pixels", format!("from -1 to 1, made up from seed {}", pictures.seed)),
+        ],
+    }
+}

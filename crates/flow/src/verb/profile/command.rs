@@ -1,0 +1,224 @@
+//! `profile -- COMMAND`: any program, measured from outside.
+//!
+//! It is run as it is, with what it prints kept in files: wall time, processor time, memory, and its devices as their driver
+//! sees them. What it does inside our collector tells, in one more run, so that times stay plain.
+
+mod recorded;
+
+use std::ffi::OsString;
+use std::time::Duration;
+
+use analysis::statistics::describe;
+use collect::environment::GpuSampler;
+use collect::run::{Outcome, RunFolder};
+use collect::tool::Command;
+use collect::tool::plain::{Ended, Launch, Usage};
+use report::profile::{Assumptions, Setting};
+use types::{CommandFacts, CommandRun, DeviceUse, Environment, InputSet, Metrics, Nanos, RunHeader, SchemaTag};
+
+pub use recorded::{Collector, Recording};
+
+use crate::RunRequest;
+use crate::profile::{Profile, ProfileError, Progress};
+use crate::target::Target;
+
+/// How often a running command is looked after.
+const PAUSE: Duration = Duration::from_millis(2);
+
+/// What to measure.
+#[derive(Clone, Debug)]
+pub struct CommandRequest {
+    /// The command.
+    pub target: Target,
+    /// Runs before measuring.
+    pub warmup_rounds: u32,
+    /// Measured runs.
+    pub repeats: u32,
+    /// Whether it is run once more with our collector inside.
+    pub recording: Recording,
+    /// Folder with a user's own devices.
+    pub config_dir: Option<std::path::PathBuf>,
+}
+
+/// Runs the command, measures it and writes everything into a run folder.
+pub fn profile(
+    request: &CommandRequest,
+    run: RunRequest,
+    config_yaml: &str,
+    progress: &mut dyn FnMut(Progress<'_>),
+    stop: &dyn Fn() -> bool,
+) -> Result<Profile, ProfileError> {
+    if request.repeats == 0 {
+        let key = "dataset.sampling.repeats";
+        return Err(ProfileError::Setting { key, expected: "at least 1", found: "0".to_owned() });
+    }
+    progress(Progress::Doing("looking at the machine"));
+    let environment = crate::environment::capture(request.config_dir.as_deref())?;
+    let mut folder = RunFolder::create(run)?;
+    let path = folder.path().to_owned();
+    match filled(&mut folder, request, &environment, config_yaml, progress, stop) {
+        Ok((metrics, missing)) => {
+            folder.finish(Outcome::from_missing(missing.clone()))?;
+            let inputs = InputSet {
+                schema: SchemaTag::new(),
+                dataset_root: "command".to_owned(),
+                subset_filelist: None,
+                count: 0,
+                images: Vec::new(),
+                prompts: Vec::new(),
+            };
+            Ok(Profile { metrics, inputs, folder: path, missing, part_of_rank: None })
+        }
+        Err(error) => {
+            // What the folder says matters less than why the run failed.
+            let _ = folder.fail(error.to_string());
+            Err(error)
+        }
+    }
+}
+
+fn filled(
+    folder: &mut RunFolder,
+    request: &CommandRequest,
+    environment: &Environment,
+    config_yaml: &str,
+    progress: &mut dyn FnMut(Progress<'_>),
+    stop: &dyn Fn() -> bool,
+) -> Result<(Metrics, Vec<String>), ProfileError> {
+    folder.write_file("config.yaml", config_yaml.as_bytes())?;
+    folder.write_json("env.json", environment)?;
+    folder.end_step("prepare")?;
+
+    let total = request.warmup_rounds + request.repeats;
+    let mut runs = Vec::new();
+    let mut missing = Vec::new();
+    for number in 0..total {
+        let warmup = number < request.warmup_rounds;
+        let doing = if warmup { "warming up" } else { "measuring" };
+        progress(Progress::Doing(&format!("{doing}: run {} of {total}", number + 1)));
+        let (ended, usage, devices) = run_once(folder, request, &format!("command-{number}"), &[], stop)?;
+        if stop() {
+            return Err(ProfileError::Stopped { done: number.into(), total: total.into() });
+        }
+        let exit_code = match ended {
+            Ended::Code(code) => Some(code),
+            Ended::Signal(_) => None,
+        };
+        if !ended.is_success() {
+            missing
+                .push(format!("run {} of the command {ended}; logs/command-{number}.stderr has its words", number + 1));
+        }
+        runs.push(CommandRun {
+            warmup,
+            wall_ns: usage.wall,
+            user_ns: usage.user,
+            system_ns: usage.system,
+            peak_memory_bytes: usage.peak_memory,
+            exit_code,
+            devices,
+        });
+        // A command that fails will do so again.
+        if !ended.is_success() {
+            break;
+        }
+    }
+    folder.end_step("measure")?;
+    let mut metrics = metrics(folder.id(), request, runs);
+    if missing.is_empty() && request.recording.is_wanted(environment) {
+        progress(Progress::Doing("recording: one more run with the collector inside"));
+        let recorded = recorded::pass(folder, request, stop, progress)?;
+        missing.extend(recorded.missing.iter().cloned());
+        recorded.add_to(&mut metrics);
+        folder.end_step("record")?;
+    }
+    folder.write_json("metrics.json", &metrics)?;
+    folder.write_file("report.md", report::profile::command_markdown(&metrics, environment).as_bytes())?;
+    if metrics.conditions.trace.is_some() {
+        folder.write_file("kernels.md", report::profile::kernels_markdown(&metrics).as_bytes())?;
+        let summary = report::profile::stakeholder_markdown(&metrics, environment);
+        folder.write_file("stakeholder_summary.md", summary.as_bytes())?;
+    }
+    let assumptions = report::profile::assumptions_markdown(&assumptions(&metrics, request));
+    folder.write_file("assumptions.md", assumptions.as_bytes())?;
+    folder.end_step("report")?;
+    Ok((metrics, missing))
+}
+
+/// One run, to its end.
+fn run_once(
+    folder: &mut RunFolder,
+    request: &CommandRequest,
+    name: &str,
+    variables: &[(OsString, OsString)],
+    stop: &dyn Fn() -> bool,
+) -> Result<(Ended, Usage, Vec<DeviceUse>), ProfileError> {
+    let Some(mut command) = Command::of_words(request.target.argv()) else {
+        return Err(ProfileError::Target(crate::target::TargetError::Empty));
+    };
+    for (variable, value) in request.target.environment().iter().chain(variables) {
+        command = command.with_variable(variable.clone(), value.clone());
+    }
+    let [argv, stdout, stderr] = ["argv", "stdout", "stderr"].map(|kind| format!("logs/{name}.{kind}"));
+    folder.write_file(&argv, format!("{command}\n").as_bytes())?;
+    let (out, err) = (folder.prepare(&stdout)?, folder.prepare(&stderr)?);
+    let launch = Launch { stdout: Some(out), stderr: Some(err), ..Launch::new(command) };
+    let sampler = GpuSampler::start();
+    let ended = launch.start().and_then(|running| running.wait(PAUSE, &mut || !stop()));
+    let devices = sampler.finish();
+    for file in [&stdout, &stderr] {
+        folder.adopt(file)?;
+    }
+    let (ended, usage) = ended?;
+    Ok((ended, usage, devices))
+}
+
+fn metrics(run_id: &str, request: &CommandRequest, runs: Vec<CommandRun>) -> Metrics {
+    let measured = || runs.iter().filter(|run| !run.warmup && run.exit_code == Some(0));
+    let times: Vec<f64> = measured().map(|run| run.wall_ns.get() as f64 / 1e6).collect();
+    let wall: Nanos = runs.iter().filter(|run| !run.warmup).map(|run| run.wall_ns).sum();
+    let mut metrics = analysis::profile(&analysis::ProfileRecords {
+        run: RunHeader {
+            id: run_id.to_owned(),
+            engine: "command".to_owned(),
+            model: None,
+            device: None,
+            weights: None,
+        },
+        ..analysis::ProfileRecords::empty()
+    });
+    (metrics.conditions.settings, metrics.times.load_ns) = (None, None);
+    metrics.times.totals.wall_ns = (wall > Nanos::ZERO).then_some(wall);
+    metrics.conditions.command = Some(CommandFacts { command: request.target.description(), wall_ms: describe(&times), runs });
+    metrics
+}
+
+fn assumptions(metrics: &Metrics, request: &CommandRequest) -> Assumptions {
+    Assumptions {
+        run: metrics.run.id.clone(),
+        device: Vec::new(),
+        repeats: vec![Setting::new("warm-up rounds", request.warmup_rounds), Setting::new("repeats", request.repeats)],
+        batch: Vec::new(),
+        model: vec![Setting::new("command", request.target.description())],
+        decoding: Vec::new(),
+        preprocessing: Vec::new(),
+        profiling: vec![
+            Setting::new("times", "from its start to its end, no instruments inside"),
+            Setting::new(
+                "device work",
+                match metrics.conditions.trace {
+                    Some(_) => "from one more run with the collector inside, which is slower",
+                    None => "not recorded",
+                },
+            ),
+            Setting::new("processor time and memory", "as the system counts them for it and what it waited for"),
+            Setting::new("devices", "utilisation, memory and power ten times a second, as their driver has them"),
+        ],
+        data: vec![Setting::new("standard input", "empty")],
+        repeat_command: None,
+    }
+}
+
+/// The run in a few lines, for a terminal.
+pub fn terminal(metrics: &Metrics) -> String {
+    report::profile::command_terminal(metrics)
+}

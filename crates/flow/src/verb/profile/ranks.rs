@@ -1,0 +1,125 @@
+//! Several ranks of one run: rank 0 owns the run folder, the others leave their part in it.
+//!
+//! Ranks meet in the folder and nowhere else. A part is a folder `ranks/N` with what that rank's driver was asked, what it
+//! said and what it recorded; its last file to appear, whole, is the driver's events.
+
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use analysis::ranks::{skew, summary};
+use collect::rank::Rank;
+use collect::run::RunFolder;
+use collect::tool::torch::{DRIVER, DriverFiles, PassName, launch};
+use types::{Metrics, Sample};
+
+use super::records::device_id;
+use super::session::{self, Session};
+use super::{Given, ask, inputs, question_text, scratch};
+use crate::profile::{ProfileError, Progress};
+
+/// How long a rank waits for another. Ranks load the same model at the same time, so that minutes apart mean trouble.
+const PATIENCE: Duration = Duration::from_secs(300);
+const PAUSE: Duration = Duration::from_millis(50);
+
+/// Last file of a part.
+const EVENTS: &str = "torch-events.jsonl";
+
+/// Files of a part that may be there besides.
+const FILES: [&str; 5] = ["torch-driver.py", "torch-request.json", "torch.stdout", "torch.stderr", "torch.json.gz"];
+
+/// Runs this rank's driver and leaves its part in the folder of rank 0.
+pub(super) fn leave_part(
+    out: &Path,
+    rank: Rank,
+    given: &Given<'_>,
+    inputs: &mut inputs::Inputs,
+    progress: &mut dyn FnMut(Progress<'_>),
+    stop: &dyn Fn() -> bool,
+) -> Result<Vec<Sample>, ProfileError> {
+    progress(Progress::Doing("waiting for rank 0"));
+    let manifest = out.join("manifest.json");
+    wait(stop, || manifest.is_file()).ok_or_else(|| ProfileError::Rank {
+        rank: 0,
+        problem: format!("it has made no run folder {} in {} s", out.display(), PATIENCE.as_secs()),
+    })?;
+    let folder = out.join("ranks").join(rank.rank.to_string());
+    let failed = |path: &Path| {
+        let path = path.to_owned();
+        move |reason| ProfileError::Unreadable { path, reason }
+    };
+    std::fs::create_dir_all(&folder).map_err(failed(&folder))?;
+    let folder = std::path::absolute(&folder).unwrap_or(folder);
+    let scratch = scratch()?;
+    let trace = given.request.torch.profiler.enabled.then(|| folder.join("torch.json.gz"));
+    let asked = ask::ask(given.model, given.request, inputs, scratch.path(), trace)?;
+    let [driver, request, stdout, stderr, _] = FILES.map(|name| folder.join(name));
+    std::fs::write(&driver, DRIVER).map_err(failed(&driver))?;
+    std::fs::write(&request, question_text(&asked)).map_err(failed(&request))?;
+    let files = DriverFiles { driver, request, stdout: Some(stdout), stderr: Some(stderr) };
+    let (session, ended) = session::run(&launch(&given.python, &files, true), progress, stop)?;
+    let (written, whole) = (folder.join("events.part"), folder.join(EVENTS));
+    std::fs::write(&written, &session.lines)
+        .and_then(|()| std::fs::rename(&written, &whole))
+        .map_err(failed(&whole))?;
+    if let Some((kind, message)) = session.trouble(ended) {
+        let traceback = session.failure.clone().and_then(|failure| failure.traceback);
+        return Err(ProfileError::Driver { kind, message, traceback });
+    }
+    Ok(session.samples(|pass| pass != PassName::Profile, Some(rank.rank)))
+}
+
+/// Waits for the parts of the others and takes them in: their samples, and how far the ranks are apart. Gives back what is
+/// missing.
+pub(super) fn gather(
+    folder: &mut RunFolder,
+    rank: Rank,
+    metrics: &mut Metrics,
+    progress: &mut dyn FnMut(Progress<'_>),
+    stop: &dyn Fn() -> bool,
+) -> Result<Vec<String>, ProfileError> {
+    for sample in &mut metrics.times.samples {
+        sample.rank = Some(rank.rank);
+    }
+    let own = summary(rank.rank, metrics.run.device.clone(), &metrics.times.samples);
+    let mut ranks = vec![own];
+    let mut missing = Vec::new();
+    for other in 1..rank.world {
+        progress(Progress::Doing(&format!("waiting for rank {other}")));
+        let part = PathBuf::from("ranks").join(other.to_string());
+        let events = folder.path().join(&part).join(EVENTS);
+        let Some(()) = wait(stop, || events.is_file()) else {
+            missing.push(format!("rank {other} left no part in {} s", PATIENCE.as_secs()));
+            continue;
+        };
+        let text = std::fs::read_to_string(&events)
+            .map_err(|reason| ProfileError::Unreadable { path: events.clone(), reason })?;
+        for name in FILES.into_iter().chain([EVENTS]) {
+            if folder.path().join(&part).join(name).is_file() {
+                folder.adopt(&part.join(name).to_string_lossy())?;
+            }
+        }
+        let session = Session::read(&text);
+        let samples = session.samples(|pass| pass != PassName::Profile, Some(other));
+        if !session.done {
+            let why = session.failure.as_ref().map_or("it ended early", |failure| failure.message.as_str());
+            missing.push(format!("rank {other}: {why}"));
+        }
+        let device = session.device.as_ref().map(|device| device_id(&device.id));
+        ranks.push(summary(other, device, &samples));
+        metrics.times.samples.extend(samples);
+    }
+    metrics.times.rank_skew = skew(&ranks);
+    metrics.times.ranks = ranks;
+    Ok(missing)
+}
+
+fn wait(stop: &dyn Fn() -> bool, there: impl Fn() -> bool) -> Option<()> {
+    let deadline = Instant::now() + PATIENCE;
+    while !there() {
+        if stop() || Instant::now() > deadline {
+            return None;
+        }
+        std::thread::sleep(PAUSE);
+    }
+    Some(())
+}

@@ -1,0 +1,91 @@
+//! Where the time went: operators, kernels, regions and modules.
+
+use std::collections::BTreeSet;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::{CostCentre, KernelSummary, Nanos, OperatorGroups, OperatorSummary, RegionSummary, RoutingCounts, Stage};
+
+/// One module: measured beside modelled.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ModuleSummary {
+    /// Path, as in the checkpoint.
+    pub path: String,
+    /// Class name of the published model.
+    pub class: String,
+    /// Stage.
+    pub stage: Stage,
+    /// Measured time, submodules included.
+    pub measured_ns: Option<Nanos>,
+    /// Measured time, submodules left out.
+    #[serde(default)]
+    pub exclusive_ns: Option<Nanos>,
+    /// Least time the hardware allows for this work.
+    pub speed_of_light_ns: Option<Nanos>,
+    /// Measured minus least.
+    pub lost_ns: Option<Nanos>,
+    /// What the least time is bound by: `compute`, `memory` or `launch`.
+    pub bound: Option<String>,
+    /// Why time is lost.
+    pub cause: Option<String>,
+    /// What says that its work is the module's own or a submodule's, each that holds for some of it.
+    #[serde(default)]
+    pub placed_by: BTreeSet<PlacedBy>,
+}
+
+/// What says which module a piece of work belongs to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum PlacedBy {
+    /// The operator that launched it.
+    Operators,
+    /// A range around its launch that is named after the module.
+    Ranges,
+    /// Such a range around the capture of its node, for work of a CUDA graph.
+    Capture,
+    /// Its place among the kernels of a CUDA graph, which repeat once for each layer.
+    Order,
+    /// Its place among the matrix kernels, which come in the order of the model's products.
+    Products,
+}
+
+impl PlacedBy {
+    /// The name in files and tables.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Operators => "operators",
+            Self::Ranges => "ranges",
+            Self::Capture => "capture",
+            Self::Order => "order",
+            Self::Products => "products",
+        }
+    }
+}
+
+/// The run, broken down in every way its sources allow.
+///
+/// Holds: a module's lost time is its measured time beyond its roofline time, absent where it took less than that.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Breakdown {
+    /// Operators by time.
+    pub operators: Vec<OperatorSummary>,
+    /// Kernels by time; complete, one row per name, stage and device.
+    pub kernels: Vec<KernelSummary>,
+    /// NVTX regions.
+    pub regions: Vec<RegionSummary>,
+    /// Modules, measured beside modelled.
+    pub modules: Vec<ModuleSummary>,
+    /// Modules of a traced run that differ by the number of a layer or an expert alone, summed, with `*` for the number.
+    #[serde(default)]
+    pub module_kinds: Vec<ModuleSummary>,
+    /// Operators by module class and by shape.
+    #[serde(default)]
+    pub operator_groups: OperatorGroups,
+    /// Parts of the network by time, without overlap.
+    #[serde(default)]
+    pub cost_centres: Vec<CostCentre>,
+    /// Where mixtures of experts sent their tokens; empty for models without experts and when not recorded.
+    #[serde(default)]
+    pub routing: Vec<RoutingCounts>,
+}

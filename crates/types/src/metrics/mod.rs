@@ -1,0 +1,104 @@
+//! `metrics.json`: everything a run measured, counted or derived, in one document.
+//!
+//! The keys here are what other tools may rely on. Times are integer nanoseconds and their names end in `_ns`; the only
+//! exceptions are `stage_ms` and `time_ms`. Unknown is `null`, never zero.
+//!
+//! The document is made of views, each of which owns its invariants; in the file their keys stand side by side.
+
+mod breakdown;
+mod times;
+mod utilisation;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+pub use breakdown::{Breakdown, ModuleSummary, PlacedBy};
+pub use times::{Aggregates, Overhead, Sample, StageSummary, Times, Totals};
+pub use utilisation::{PeakUsed, Utilisation, Work};
+
+use crate::schema::{Document, SchemaName, SchemaTag};
+use crate::{
+    Clock, CommandFacts, Device, DeviceId, Finding, InputFacts, LostTime, PeakMemory, ProfileSettings, QualityCounter,
+    TraceFacts,
+};
+
+/// What was run, and on what.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct RunHeader {
+    /// Name of the run.
+    pub id: String,
+    /// What did the work: `native`, `torch`, `command`, or the format of an imported trace.
+    pub engine: String,
+    /// Model; absent when the source does not say.
+    pub model: Option<String>,
+    /// Device; absent when the source does not say.
+    pub device: Option<DeviceId>,
+    /// Where the weights came from; absent when the source does not say.
+    pub weights: Option<String>,
+}
+
+/// What follows from the run.
+///
+/// Holds: findings together claim at most what is lost, each nanosecond once (the ledger of `analysis::loss`).
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Conclusions {
+    /// Findings, what matters most first.
+    pub findings: Vec<Finding>,
+    /// Time lost, by stage and cause, most first.
+    #[serde(default)]
+    pub lost_time: Vec<LostTime>,
+    /// What was lost on the way or is uncertain.
+    pub quality: Vec<QualityCounter>,
+}
+
+/// What the run was made under.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Conditions {
+    /// How the inputs were run; absent when the source does not say.
+    #[serde(default)]
+    pub settings: Option<ProfileSettings>,
+    /// What the inputs were; empty when the source does not say.
+    #[serde(default)]
+    pub inputs: Vec<InputFacts>,
+    /// Memory the model took; absent when not measured.
+    #[serde(default)]
+    pub memory: Option<PeakMemory>,
+    /// The traces behind the run; absent where nothing was traced.
+    #[serde(default)]
+    pub trace: Option<TraceFacts>,
+    /// The command that was measured; absent for a run of a model.
+    #[serde(default)]
+    pub command: Option<CommandFacts>,
+}
+
+/// The document.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Metrics {
+    /// `llm-perf/metrics/1`.
+    pub schema: SchemaTag<Self>,
+    /// What was run.
+    pub run: RunHeader,
+    /// Devices of the run.
+    pub devices: Vec<Device>,
+    /// Clocks of its timestamps.
+    pub clocks: Vec<Clock>,
+    /// Everything that was timed.
+    #[serde(flatten)]
+    pub times: Times,
+    /// How much of the device's peak rates the work used.
+    #[serde(flatten)]
+    pub utilisation: Utilisation,
+    /// Where the time went.
+    #[serde(flatten)]
+    pub breakdown: Breakdown,
+    /// What follows.
+    #[serde(flatten)]
+    pub conclusions: Conclusions,
+    /// What it was made under.
+    #[serde(flatten)]
+    pub conditions: Conditions,
+}
+
+impl Document for Metrics {
+    const SCHEMA: SchemaName = SchemaName::new("metrics", 1);
+}
