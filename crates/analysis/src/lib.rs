@@ -29,6 +29,7 @@ mod stages;
 pub mod statistics;
 mod subject;
 pub mod time;
+mod timings;
 mod utilisation;
 
 pub use compare::{RunRecords, Sides, compare};

@@ -21,9 +21,10 @@ use crate::overhead::overhead;
 use crate::quality::{self, QualityInputs};
 use crate::ranges;
 use crate::ranks;
-use crate::stages::{self, StageSources, Timings, throughput};
+use crate::stages::{self, StageSources, throughput};
 use crate::statistics::{describe, share};
 use crate::subject::Subject;
+use crate::timings::Timings;
 use crate::utilisation::{self, Utilisation};
 
 /// Everything a run tells.

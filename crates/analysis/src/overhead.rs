@@ -2,7 +2,7 @@
 
 use types::{Nanos, Overhead, Stage};
 
-use crate::stages::{Timings, rounded};
+use crate::timings::{Timings, rounded};
 use crate::statistics::share;
 
 /// Medians of prefill and decode, summed over the stages and inputs that were run both ways.

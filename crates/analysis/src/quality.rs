@@ -7,7 +7,7 @@ use crate::counter;
 use crate::device::{DeviceRecords, DeviceSums};
 use crate::evidence::{Evidence, PricedOperator, Trace};
 use crate::operators::priced::Sum;
-use crate::stages::Timings;
+use crate::timings::Timings;
 use crate::statistics::share;
 use crate::subject::Subject;
 

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use types::{Bytes, Flops, PeakUsed, Stage, Work};
 
-use crate::stages::Timings;
+use crate::timings::Timings;
 use crate::statistics::share;
 use crate::subject::InputWork;
 

@@ -1,30 +1,18 @@
-//! What a verb does, as a list of passes.
+//! What a verb does: gather evidence, make the metrics once, write.
 //!
-//! Takes plain settings and gives back documents; what is printed, and how, is left to the command line.
+//! [`verb`] has one module per verb, none of which uses another; they stand on [`runner`], which runs a model on its inputs,
+//! and on [`pipeline`], which has everything from a model's name to a run folder. Settings come in, documents go out; what is
+//! printed, and how, is left to the command line.
 
-pub mod analyze;
-pub mod command;
-pub mod compare;
-pub mod deep;
-pub mod doctor;
-pub mod environment;
-pub mod export;
-pub mod hardware;
-pub mod import;
-pub mod model;
-mod modelled;
-pub mod profile;
-pub mod regions;
-pub mod runs;
-pub mod sweep;
-pub mod target;
-pub mod torch;
-pub mod validate;
-mod work;
-pub mod workload;
+mod pipeline;
+mod runner;
+mod verb;
 
 pub use collect::CollectError;
 pub use collect::run::RunRequest;
 pub use collect::tool::inject;
 pub use meter::WorkloadSettings;
+pub use pipeline::{hardware, machine as environment, model, target};
 pub use report::ReportError;
+pub use verb::profile::{command, torch};
+pub use verb::{analyze, compare, deep, doctor, export, import, profile, regions, runs, sweep, validate, workload};

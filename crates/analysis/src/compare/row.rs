@@ -90,7 +90,7 @@ fn change(row: Row, p_adjusted: Option<f64>) -> Change {
 
 /// A computed time, rounded to what a clock could show; absent where it is none.
 pub(super) fn time(nanoseconds: Option<f64>) -> Option<Nanos> {
-    nanoseconds.filter(|time| time.is_finite()).map(crate::stages::rounded)
+    nanoseconds.filter(|time| time.is_finite()).map(crate::timings::rounded)
 }
 
 /// The logarithm of a ratio of two times; absent where one is not positive.

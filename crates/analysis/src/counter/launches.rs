@@ -6,7 +6,7 @@ use types::counter::{CounterTable, DetailedWork, ProfiledKind, ProfiledWork};
 use types::{Bytes, CounterSummary, DeviceId, KernelSummary, Nanos, Stage};
 
 use crate::kernel;
-use crate::stages::rounded;
+use crate::timings::rounded;
 
 /// Counters of the raw page, in the order they are looked for.
 const TIME: &str = "gpu__time_duration.sum";

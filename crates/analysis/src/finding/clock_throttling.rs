@@ -5,7 +5,7 @@ use types::{Finding, Severity, Stage};
 use super::{Claim, Found, Run, percent};
 use crate::kernel::Family;
 use crate::loss::Cause;
-use crate::stages::rounded;
+use crate::timings::rounded;
 
 /// Slowdown from the first quarter of the launches to the last above which clocks are the likely cause.
 const LEAST_SLOWDOWN: f64 = 0.1;

@@ -4,7 +4,7 @@ use types::{Finding, Severity, Stage};
 
 use super::{Claim, Found, Run};
 use crate::device::DeviceRecords;
-use crate::stages::rounded;
+use crate::timings::rounded;
 use crate::statistics::{median, share};
 
 /// Fewest steps that tell what is usual.

@@ -4,7 +4,7 @@ use types::{Finding, Nanos, Severity, Stage};
 
 use super::{Found, Run, percent, top_stages};
 use crate::operators::priced::Sum;
-use crate::stages::rounded;
+use crate::timings::rounded;
 use crate::statistics::share;
 
 /// Use of both limits below which neither explains the time.

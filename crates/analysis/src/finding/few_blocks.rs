@@ -6,7 +6,7 @@ use super::{Claim, Found, Run, percent};
 use crate::device::{DeviceRecords, StageWork};
 use crate::kernel::{Family, short_name};
 use crate::loss::Cause;
-use crate::stages::rounded;
+use crate::timings::rounded;
 use crate::statistics::share;
 
 /// Share of a stage's busy time that such products must take.

@@ -5,7 +5,7 @@ use types::{Finding, Nanos, Severity, Stage};
 use super::{Claim, Found, Run, percent};
 use crate::device::StageWork;
 use crate::loss::Cause;
-use crate::stages::rounded;
+use crate::timings::rounded;
 use crate::statistics::share;
 use crate::time::GapCause;
 

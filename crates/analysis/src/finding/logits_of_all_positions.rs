@@ -8,7 +8,7 @@ use crate::evidence::PricedOperator;
 use crate::kernel::Family;
 use crate::loss::Cause;
 use crate::operators::priced::Sum;
-use crate::stages::rounded;
+use crate::timings::rounded;
 use crate::statistics::{median, share};
 
 /// Share of prefill below which there is nothing worth changing.

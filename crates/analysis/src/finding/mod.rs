@@ -31,7 +31,7 @@ use crate::device::DeviceRecords;
 use crate::evidence::PricedOperator;
 use crate::loss::{Cause, Ledger};
 use crate::operators::priced::Sum;
-use crate::stages::{Timings, rounded};
+use crate::timings::{Timings, rounded};
 use crate::statistics::share;
 use crate::subject::Subject;
 use crate::utilisation::Utilisation;

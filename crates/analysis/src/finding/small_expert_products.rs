@@ -6,7 +6,7 @@ use super::{Claim, Found, Run, percent};
 use crate::device::{Portion, StageWork};
 use crate::kernel::Family;
 use crate::loss::Cause;
-use crate::stages::rounded;
+use crate::timings::rounded;
 use crate::statistics::share;
 use crate::time::GapCause;
 

@@ -5,7 +5,7 @@
 use types::{BytesPerSecond, Finding, FlopsPerSecond, PeakUsed, Severity, Stage};
 
 use super::{Found, Run, percent};
-use crate::stages::rounded;
+use crate::timings::rounded;
 use crate::utilisation::Utilisation;
 
 /// The rule's name.

@@ -3,7 +3,7 @@
 use types::{Finding, Sample, Severity, Stage};
 
 use super::{Found, Run, percent, top_stages};
-use crate::stages::{nanoseconds, rounded};
+use crate::timings::{nanoseconds, rounded};
 use crate::statistics::{describe, median, relative_spread, share};
 
 /// Standard deviation over median. Two runs are meant to agree within this.

@@ -6,7 +6,7 @@ use types::{Finding, InputFacts, Nanos, Severity, Stage};
 
 use super::{Claim, Found, Run, percent};
 use crate::loss::Cause;
-use crate::stages::rounded;
+use crate::timings::rounded;
 use crate::statistics::{median, share};
 
 /// Share of prefill above which the text part is the smaller one.

@@ -11,7 +11,7 @@ use types::{Nanos, Stage};
 use super::{Cause, Ledger, StageLoss};
 use crate::device::DeviceRecords;
 use crate::kernel::Family;
-use crate::stages::rounded;
+use crate::timings::rounded;
 use crate::statistics::share;
 
 /// What prefill and decode lost.

@@ -8,7 +8,7 @@ use types::{Nanos, Stage};
 use super::{Cause, Ledger, StageLoss};
 use crate::evidence::PricedOperator;
 use crate::operators::priced::{Sum, sums};
-use crate::stages::{Timings, rounded};
+use crate::timings::{Timings, rounded};
 use crate::statistics::share;
 
 /// What prefill and decode lost.

@@ -1,22 +1,20 @@
 //! Stages and the rates a user sees.
 //!
-//! In: samples, sorted by [`timings`], or the stages that timelines mark or show ([`traced`]). Out: a summary per stage and
+//! In: samples, sorted by [`crate::timings`], or the stages that timelines mark or show ([`traced`]). Out: a summary per stage and
 //! the throughput.
 
-mod timings;
 pub(crate) mod traced;
 
 use std::collections::BTreeMap;
 
 use types::{InputFacts, Nanos, Origin, Sample, Stage, StageSummary, Throughput};
 
-pub(crate) use timings::{Timings, nanoseconds, rounded};
-
 use crate::device::DeviceSums;
 use crate::evidence::PlacedTimeline;
 use crate::loss::Ledger;
 use crate::statistics::share;
 use crate::subject::{InputRoofline, Subject};
+use crate::timings::{Timings, rounded};
 use crate::utilisation::Utilisation;
 
 /// Tokens one instance of a stage handles: the prompt for prefill, its image tokens for vision, and for decode every

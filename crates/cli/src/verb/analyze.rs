@@ -90,7 +90,7 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<Exit, CliE
             out: arguments.out.clone(),
             ..RunRequest::new("analyze", std::env::args().collect())
         };
-        let (folder, _) =
+        let folder =
             analyze::keep(&analysis, &config.to_yaml(), request)?;
         context.messages.note(format!("report: {}", folder.join(analyze::SUMMARY).display()));
     }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use clap::ValueEnum;
 use flow::deep::{self, Collector, Deep, DeepError, DeepRequest, Mode, NcuPreset, NsysPreset};
-use flow::import::ImportRequest;
+use flow::import::NamedSubject;
 use flow::profile::Progress;
 use flow::target::Target;
 use flow::{RunRequest, runs};
@@ -196,8 +196,7 @@ fn compose_request(arguments: &Arguments, context: &Context) -> Result<(DeepRequ
         };
         (target.target(&about_target(&about_model), context)?, config, model)
     };
-    let subject = ImportRequest {
-        files: Vec::new(),
+    let subject = NamedSubject {
         workload: workload(model.is_some(), &config, &overrides)?,
         model,
         hardware: config.get::<Option<String>>("hardware")?,

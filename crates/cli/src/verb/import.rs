@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use flow::import::{self, ImportRequest, STANDARD_INPUT, WorkloadRequest};
+use flow::import::{self, ImportRequest, NamedSubject, STANDARD_INPUT, WorkloadRequest};
 use flow::model::{self, LoadedModel, ModelSettings};
 use flow::{RunRequest, WorkloadSettings};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
@@ -68,13 +68,13 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<Exit, CliE
     let composer = Composer::new(context.config_dir.as_deref())?;
     let config = composer.compose(&overrides)?;
     let model = arguments.model.is_some().then(|| load(&config)).transpose()?;
-    let request = ImportRequest {
-        files,
+    let subject = NamedSubject {
         model,
         workload: workload(arguments.model.is_some(), &config, &overrides)?,
         hardware: config.get::<Option<String>>("hardware")?,
         config_dir: context.config_dir.clone(),
     };
+    let request = ImportRequest { files, subject };
     let run = RunRequest {
         root: config.get::<PathBuf>("run.output_root")?,
         out: arguments.out.clone(),
@@ -162,11 +162,11 @@ pub(super) fn workload(
 /// The configuration with only what this import uses.
 fn recorded(composer: &Composer, request: &ImportRequest, mut overrides: Vec<String>) -> Result<Config, CliError> {
     overrides.extend(UNUSED.map(str::to_owned));
-    match request.model {
+    match request.subject.model {
         Some(_) => overrides.extend(["~model.weights".to_owned(), "~model.seed".to_owned()]),
         None => overrides.push("~model".to_owned()),
     }
-    if request.workload.profile.is_none() {
+    if request.subject.workload.profile.is_none() {
         // What the user set stays; what the profile beneath it says was not used.
         let (set, mut others): (Vec<_>, Vec<_>) = overrides.into_iter().partition(|text| text.starts_with("workload."));
         others.push("~workload".to_owned());

@@ -125,7 +125,7 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<Exit, CliE
     } else {
         context.messages.print(&profile::terminal(&profile.metrics))?;
         if let Some(first) = &first {
-            context.messages.print(&format!("\n{}", profile::distance(first, &profile.metrics)))?;
+            context.messages.print(&format!("\n{}", flow::compare::stages(first, &profile.metrics)))?;
         }
     }
     for missing in &profile.missing {

@@ -1,29 +1,13 @@
-//! The files of an imported run besides its metrics.
+//! What a traced run rests on, and the machine it came from as far as its files tell.
 
-use collect::run::RunFolder;
 use report::profile::{Assumptions, Setting};
 use types::{
     CpuInfo, Environment, FrameworkVersions, GpuInfo, Hardware, MemoryInfo, Metrics, OperatingSystem, SchemaTag,
     ToolVersions,
 };
 
-use super::ImportError;
-
-pub(super) fn write(folder: &mut RunFolder, metrics: &Metrics, hardware: Option<&Hardware>) -> Result<(), ImportError> {
-    let environment = environment(metrics, &folder.manifest().started_at);
-    folder.write_json("env.json", &environment)?;
-    folder.write_file("report.md", report::profile::report_markdown(metrics, &environment).as_bytes())?;
-    folder.write_file("kernels.md", report::profile::kernels_markdown(metrics).as_bytes())?;
-    folder.write_file("operators.md", report::profile::operators_markdown(metrics).as_bytes())?;
-    let summary = report::profile::stakeholder_markdown(metrics, &environment);
-    folder.write_file("stakeholder_summary.md", summary.as_bytes())?;
-    let assumptions = assumptions(metrics, hardware);
-    folder.write_file("assumptions.md", report::profile::assumptions_markdown(&assumptions).as_bytes())?;
-    Ok(())
-}
-
-/// The machine as far as the files describe it. This one is another, and nothing of it is recorded.
-fn environment(metrics: &Metrics, imported_at: &str) -> Environment {
+/// The machine as far as imported files describe it. This one is another, and nothing of it is recorded.
+pub(crate) fn imported_environment(metrics: &Metrics, imported_at: &str) -> Environment {
     let gpu = |(index, device): (u32, &types::Device)| GpuInfo {
         index,
         name: Some(device.name.clone()),
@@ -73,7 +57,7 @@ fn environment(metrics: &Metrics, imported_at: &str) -> Environment {
 }
 
 /// What the run rests on.
-pub(crate) fn assumptions(metrics: &Metrics, hardware: Option<&Hardware>) -> Assumptions {
+pub(crate) fn of_trace(metrics: &Metrics, hardware: Option<&Hardware>) -> Assumptions {
     let unknown = || "not known".to_owned();
     let facts = metrics.conditions.trace.as_ref();
     let mut device: Vec<_> =

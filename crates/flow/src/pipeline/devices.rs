@@ -5,8 +5,9 @@ use std::path::Path;
 
 use types::{Device, DeviceId, Hardware};
 
-use super::{ImportError, Placed};
-use crate::hardware;
+use super::error::ImportError;
+use super::hardware;
+use super::trace::Placed;
 
 /// The devices of a run.
 pub(super) struct Devices {

@@ -7,7 +7,7 @@ use meter::{MeterError, WorkloadError};
 use types::{Exit, Failure};
 
 use crate::CollectError;
-use crate::hardware::DeviceError;
+use super::hardware::DeviceError;
 
 /// Why there is no import.
 #[derive(Debug, thiserror::Error)]

@@ -5,7 +5,7 @@ use std::path::Path;
 use collect::environment::{self, Capture, Request};
 use types::{Environment, GpuInfo};
 
-use crate::hardware::{self, DeviceError};
+use super::hardware::{self, DeviceError};
 
 /// The content of `env.json`.
 pub fn capture(config_dir: Option<&Path>) -> Result<Environment, DeviceError> {

@@ -3,10 +3,11 @@
 use collect::calibrate::{self, Store};
 use types::{DType, Hardware, PeakUsed};
 
-use super::{ProfileError, Progress};
+use super::progress::Progress;
+use crate::CollectError;
 
 /// This machine's processor with its measured rates; measured now when they were not.
-pub(crate) fn processor(progress: &mut dyn FnMut(Progress<'_>)) -> Result<Hardware, ProfileError> {
+pub(crate) fn processor(progress: &mut dyn FnMut(Progress<'_>)) -> Result<Hardware, CollectError> {
     let settings = calibrate::Settings::default();
     let store = Store::of_this_user()?;
     let mut told = false;

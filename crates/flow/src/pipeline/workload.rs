@@ -1,10 +1,10 @@
 //! Which workload a trace is of: the one that was named, else the one its shapes show, never a default.
 
-use analysis::trace::Observed;
+use analysis::Observed;
 use meter::{WorkloadError, WorkloadSettings};
 use types::{AttentionKind, InputFacts, LogitsKind, PageKind, TracedWorkload, Workload};
 
-use crate::model::LoadedModel;
+use super::model::LoadedModel;
 
 /// Name of the one prompt a trace is about, in `inputs[]`.
 const PROMPT: &str = "trace";

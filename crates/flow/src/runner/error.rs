@@ -8,11 +8,11 @@ use meter::MeterError;
 use types::{Bytes, DType, Exit, Failure};
 
 use crate::CollectError;
-use crate::analyze::AnalyzeError;
-use crate::hardware::DeviceError;
-use crate::import::ImportError;
-use crate::model::ModelError;
-use crate::target::TargetError;
+use crate::pipeline::analytic::AnalyzeError;
+use crate::pipeline::error::ImportError;
+use crate::pipeline::hardware::DeviceError;
+use crate::pipeline::model::ModelError;
+use crate::pipeline::target::TargetError;
 
 /// Why there is no profile.
 #[derive(Debug, thiserror::Error)]

@@ -2,10 +2,12 @@
 
 use engine::SamplingSettings;
 use engine::image::ImageSettings;
+use network::Model;
+use network::config::ModelConfig;
 use serde::Deserialize;
 
-use super::ProfileError;
-use crate::model::LoadedModel;
+use super::error::ProfileError;
+use crate::pipeline::model::LoadedModel;
 
 /// Stands for the text of an input in a prompt.
 pub(crate) const TEXT_MARK: &str = "<text>";
@@ -142,6 +144,14 @@ impl InferSettings {
         match self {
             Self::Pages(..) | Self::Prompts(..) => 1,
             Self::Pictures(pictures) => pictures.batch,
+        }
+    }
+
+    /// A network that takes images of any size is modelled at the size it is fed.
+    pub(crate) fn fit(&self, model: &mut LoadedModel) {
+        if let (ModelConfig::ShallowResnet(config), Self::Pictures(pictures)) = (&mut model.config, self) {
+            config.image_size = pictures.image_size;
+            model.network = Model::new(&model.config);
         }
     }
 

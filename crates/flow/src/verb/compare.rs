@@ -104,7 +104,7 @@ pub fn compare(request: &CompareRequest) -> Result<Comparison, CompareError> {
 }
 
 /// What changed from one run to another of the same thing, stage by stage, for a terminal.
-pub(crate) fn stages(first: &Metrics, second: &Metrics) -> String {
+pub fn stages(first: &Metrics, second: &Metrics) -> String {
     let run = |metrics: &Metrics| RunRecords {
         path: metrics.run.id.clone(),
         state: None,

@@ -6,8 +6,8 @@ use collect::calibrate::{self, Settings, Store};
 use collect::doctor::{Probe, diagnose};
 use types::Diagnosis;
 
-use crate::environment::capture_with_facts;
-use crate::hardware::DeviceError;
+use crate::pipeline::hardware::DeviceError;
+use crate::pipeline::machine::capture_with_facts;
 
 /// What to look at.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -6,12 +6,12 @@
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-use collect::run::sha256;
+use collect::run::{StoredRun, sha256};
 use types::{Exit, Failure, Metrics};
 
 use crate::CollectError;
-use crate::import::{self, ImportError};
-use crate::runs::StoredRun;
+use crate::pipeline::error::ImportError;
+use crate::pipeline::trace;
 
 /// A format a timeline can be written in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -145,7 +145,7 @@ fn timeline(run: &StoredRun, id: &str) -> Result<types::timeline::Timeline, Expo
         }
         found.push(path);
     }
-    let mut timelines = import::timelines(&found)?;
+    let mut timelines = trace::timelines(&found)?;
     match (timelines.pop(), timelines.is_empty()) {
         (Some(only), true) => Ok(only),
         (None, _) => Err(nothing("its sources hold sums and counters only")),

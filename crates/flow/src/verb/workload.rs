@@ -3,28 +3,19 @@
 //! Stages begin and end with their ranges in the domain `LLM`, as in a measured run. No operation is recorded, nothing is
 //! written, and warm-up and repeats are those of the configuration.
 
-use std::collections::BTreeMap;
 use std::path::Path;
 
-use serde::{Deserialize, Serialize};
-use types::{Sample, Stage, Workload};
+use types::{Sample, Stage};
 
-use crate::model::LoadedModel;
-use crate::profile::{self, ProfileError, ProfileRequest, Progress};
-use crate::torch::{TorchModel, TorchRequest};
+pub use crate::runner::bare::{BareRun, PreparedProgram};
 
-/// What was run.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct BareRun {
-    /// The times of its stages.
-    pub samples: Vec<Sample>,
-    /// What each input was to the model, by its name; inputs the analytic model does not know are left out.
-    #[serde(default)]
-    pub workloads: Vec<Workload>,
-    /// Why inputs are left out.
-    #[serde(default)]
-    pub not_modelled: Option<String>,
-}
+use crate::pipeline::model::LoadedModel;
+use crate::pipeline::progress::Progress;
+use crate::runner::error::ProfileError;
+use crate::runner::request::ProfileRequest;
+use crate::runner::torch::{self as driver, TorchModel, TorchRequest};
+use crate::runner::native as own_engine;
+
 
 /// Runs the model on the native engine and gives back the times of its stages.
 pub fn native(
@@ -33,7 +24,7 @@ pub fn native(
     progress: &mut dyn FnMut(Progress<'_>),
     stop: &dyn Fn() -> bool,
 ) -> Result<BareRun, ProfileError> {
-    profile::bare(model, request, progress, stop)
+    own_engine::bare(model, request, progress, stop)
 }
 
 /// Runs the model in PyTorch and gives back the times of its stages.
@@ -43,38 +34,20 @@ pub fn torch(
     progress: &mut dyn FnMut(Progress<'_>),
     stop: &dyn Fn() -> bool,
 ) -> Result<BareRun, ProfileError> {
-    crate::torch::bare(model, request, progress, stop)
-}
-
-/// A program that runs the model by itself, without this one around it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Prepared {
-    /// The program and its arguments.
-    pub argv: Vec<String>,
-    /// Variables that go with it.
-    pub environment: BTreeMap<String, String>,
+    driver::bare(model, request, progress, stop)
 }
 
 /// Writes all that PyTorch needs to run the model into `folder`, and gives back what to start. For profilers that do not
 /// treat a process they have started as they treat its children: Nsight Compute passes over a launch in 0.4 ms in
 /// the former and in 0.1 s in the latter (`docs/benchmarks.md`).
-pub fn prepare(model: &TorchModel, request: &TorchRequest, folder: &Path) -> Result<Prepared, ProfileError> {
+pub fn prepare(model: &TorchModel, request: &TorchRequest, folder: &Path) -> Result<PreparedProgram, ProfileError> {
     let folder = std::path::absolute(folder).unwrap_or_else(|_| folder.to_owned());
-    let command = crate::torch::prepared(model, request, &folder)?.command;
+    let command = driver::prepared(model, request, &folder)?.command;
     let text = |text: &std::ffi::OsStr| text.to_string_lossy().into_owned();
     let argv =
         std::iter::once(command.program.as_os_str()).chain(command.arguments.iter().map(AsRef::as_ref)).map(text);
     let environment = command.environment.iter().map(|(name, value)| (text(name), text(value)));
-    Ok(Prepared { argv: argv.collect(), environment: environment.collect() })
-}
-
-impl Prepared {
-    /// It as one would type it.
-    pub fn line(&self) -> String {
-        let variables = self.environment.iter().map(|(name, value)| format!("{name}={value} "));
-        let argv: Vec<std::ffi::OsString> = self.argv.iter().map(Into::into).collect();
-        variables.collect::<String>() + &crate::target::command_line(&argv)
-    }
+    Ok(PreparedProgram { argv: argv.collect(), environment: environment.collect() })
 }
 
 /// The times of the stages in a few lines, for a terminal; warm-up is left out.

@@ -2,7 +2,7 @@
 
 use std::io::{BufRead, BufReader, Read};
 
-use analysis::trace::{Counted, ListedKernel, USED_COUNTERS};
+use analysis::{LaunchCounters, ListedKernel, USED_COUNTERS};
 use ingest::compressed::Compression;
 use ingest::detect::{self, Format};
 use ingest::ncu::{self, NcuFile, NothingReason};
@@ -11,7 +11,7 @@ use ingest::{nsys, torch, wire};
 use types::timeline::Timeline;
 use types::{QualityCounter, Severity};
 
-use super::ImportError;
+use super::super::error::ImportError;
 use super::source::{Source, journal, unpacked};
 
 /// How a file is packed, and what it is.
@@ -25,7 +25,7 @@ pub(super) enum Part {
     /// A timeline.
     Timeline(Box<Timeline>),
     /// Hardware counters.
-    Counters(Vec<Counted>, Vec<QualityCounter>),
+    Counters(Vec<LaunchCounters>, Vec<QualityCounter>),
     /// Tables of `nsys stats`: kernels, and counters of the rest.
     Listed(Vec<ListedKernel>, Vec<QualityCounter>),
     /// A log that says why there is nothing.
@@ -34,17 +34,17 @@ pub(super) enum Part {
 
 /// What all files hold.
 #[derive(Default)]
-pub(crate) struct Parts {
+pub(super) struct Parts {
     /// Timelines with the files they are from.
     pub(super) timelines: Vec<(String, Timeline)>,
     /// What was counted, launch by launch.
-    pub(crate) counted: Vec<Counted>,
+    pub(super) counted: Vec<LaunchCounters>,
     /// Kernels as `nsys stats` sums them up.
     pub(super) listed: Vec<ListedKernel>,
     /// Counters of files without a timeline.
-    pub(crate) quality: Vec<QualityCounter>,
+    pub(super) quality: Vec<QualityCounter>,
     /// Why the run is partial.
-    pub(crate) missing: Vec<String>,
+    pub(super) missing: Vec<String>,
 }
 
 impl Part {
@@ -226,8 +226,8 @@ fn text<'a>(bytes: &'a [u8], compression: Option<Compression>) -> Box<dyn BufRea
 
 fn counters(file: NcuFile) -> Part {
     match file {
-        NcuFile::Raw(page) => Part::Counters(Counted::of_table(&page.table), page.quality),
-        NcuFile::Details(page) => Part::Counters(Counted::of_details(&page.works), page.quality),
+        NcuFile::Raw(page) => Part::Counters(LaunchCounters::of_table(&page.table), page.quality),
+        NcuFile::Details(page) => Part::Counters(LaunchCounters::of_details(&page.works), page.quality),
         NcuFile::Nothing(nothing) => Part::Nothing(nothing.reason),
     }
 }

@@ -8,7 +8,7 @@ use collect::run::sha256;
 use memmap2::Mmap;
 use types::Bytes;
 
-use super::ImportError;
+use super::super::error::ImportError;
 
 /// Stands for standard input among the files.
 pub const STANDARD_INPUT: &str = "-";

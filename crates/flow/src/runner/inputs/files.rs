@@ -6,8 +6,8 @@ use globset::{Glob, GlobSet, GlobSetBuilder};
 use include_dir::{Dir, include_dir};
 use serde::Deserialize;
 
-use super::ProfileError;
-use super::inputs::DatasetSettings;
+use super::dataset::DatasetSettings;
+use crate::runner::error::ProfileError;
 
 static PAGES: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/../../assets/pages");
 static PROMPTS: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/../../assets/prompts");
@@ -19,7 +19,7 @@ const BUILT_IN: &str = "builtin:";
 const LARGEST_FILE: u64 = 512 << 20;
 
 /// One file of a dataset.
-pub(super) struct Found {
+pub(super) struct DatasetFile {
     /// Path below the root.
     pub(super) name: String,
     /// Absolute path, or `builtin:` and the name.
@@ -29,7 +29,7 @@ pub(super) struct Found {
 }
 
 /// Every file of a dataset, by name, readable or not.
-pub(super) fn find(settings: &DatasetSettings) -> Result<Vec<Found>, ProfileError> {
+pub(super) fn find(settings: &DatasetSettings) -> Result<Vec<DatasetFile>, ProfileError> {
     match settings.root.strip_prefix(BUILT_IN) {
         Some("pages") => built_in("pages", &PAGES, settings),
         Some("prompts") => built_in("prompts", &PROMPTS, settings),
@@ -38,7 +38,7 @@ pub(super) fn find(settings: &DatasetSettings) -> Result<Vec<Found>, ProfileErro
     }
 }
 
-fn built_in(name: &str, folder: &Dir<'_>, settings: &DatasetSettings) -> Result<Vec<Found>, ProfileError> {
+fn built_in(name: &str, folder: &Dir<'_>, settings: &DatasetSettings) -> Result<Vec<DatasetFile>, ProfileError> {
     #[derive(Deserialize)]
     struct Manifest {
         #[serde(alias = "pages", alias = "prompts")]
@@ -59,12 +59,12 @@ fn built_in(name: &str, folder: &Dir<'_>, settings: &DatasetSettings) -> Result<
         .map(|Entry { file, category }| {
             let content = folder.get_file(&file).ok_or_else(|| broken(format!("{file} is not there")))?.contents();
             let path = format!("{BUILT_IN}{name}/{file}");
-            Ok(Found { name: file, path, category: Some(category), content: Ok(content.to_vec()) })
+            Ok(DatasetFile { name: file, path, category: Some(category), content: Ok(content.to_vec()) })
         })
         .collect()
 }
 
-fn on_disk(settings: &DatasetSettings) -> Result<Vec<Found>, ProfileError> {
+fn on_disk(settings: &DatasetSettings) -> Result<Vec<DatasetFile>, ProfileError> {
     let root = Path::new(&settings.root);
     let unreadable = |path: &Path| {
         let path = path.to_owned();
@@ -92,7 +92,7 @@ fn on_disk(settings: &DatasetSettings) -> Result<Vec<Found>, ProfileError> {
         let name = if relative.as_os_str().is_empty() { path.file_name().map(PathBuf::from) } else { Some(relative) };
         let name = name.unwrap_or_default().display().to_string();
         let absolute = std::path::absolute(&path).unwrap_or_else(|_| path.clone());
-        Found { name, path: absolute.display().to_string(), category: None, content: read(&path) }
+        DatasetFile { name, path: absolute.display().to_string(), category: None, content: read(&path) }
     });
     Ok(found.collect())
 }

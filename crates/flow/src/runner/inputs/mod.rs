@@ -1,55 +1,25 @@
 //! The inputs of a run: found, hashed, measured, chosen.
 
-use std::path::PathBuf;
+mod dataset;
+mod files;
+pub(crate) mod plan;
+pub(crate) mod prepare;
+mod random;
 
 use engine::image::{self, Page};
-use serde::Deserialize;
 use types::{Bytes, InputImage, InputPrompt, InputSet, SchemaTag};
 
-use super::ProfileError;
-use super::files::{self, Found};
-use super::random::Random;
+use super::error::ProfileError;
 use super::settings::{InferSettings, TEXT_MARK};
+pub use dataset::{DatasetSettings, SamplingSettings};
+use files::DatasetFile;
+use random::Random;
 
 /// What `inputs.yaml` calls the root of inputs that were made up.
 const SYNTHETIC: &str = "synthetic";
 
 /// What it calls the root of a prompt that stands in the configuration.
 const CONFIGURATION: &str = "config";
-
-/// The `dataset` part of a configuration.
-#[derive(Clone, Debug, Deserialize)]
-pub struct DatasetSettings {
-    /// Folder, or `builtin:NAME`.
-    pub root: String,
-    /// Patterns of files to take.
-    pub include: Vec<String>,
-    /// Patterns of files to leave.
-    pub exclude: Vec<String>,
-    /// File with one path a line, instead of the patterns.
-    pub file_list: Option<PathBuf>,
-    /// Whether folders inside are searched.
-    pub recursive: bool,
-    /// Which of them are measured, and how often.
-    pub sampling: SamplingSettings,
-}
-
-/// The `dataset.sampling` part.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
-pub struct SamplingSettings {
-    /// Passes over the chosen inputs.
-    pub epochs: u32,
-    /// Inputs taken each epoch; all when open.
-    pub samples_per_epoch: Option<usize>,
-    /// Seed of the choice.
-    pub seed: u64,
-    /// Whether inputs are taken in random order.
-    pub shuffle: bool,
-    /// Runs of each input before measuring.
-    pub warmup_rounds: u32,
-    /// Measured runs of each input.
-    pub repeats: u32,
-}
 
 /// All inputs, and where they come from.
 #[derive(Debug)]
@@ -91,7 +61,7 @@ pub(crate) enum Content {
 /// Every input that the settings ask for, usable or not; at least one.
 pub(crate) fn find(dataset: &DatasetSettings, infer: &InferSettings) -> Result<Inputs, ProfileError> {
     let made = |root: &str, input: Input| Inputs { root: root.to_owned(), file_list: None, all: vec![input] };
-    let read: fn(Found) -> Input = match infer {
+    let read: fn(DatasetFile) -> Input = match infer {
         InferSettings::Pictures(settings) => {
             let (count, side, seed) = (settings.batch, settings.image_size, settings.seed);
             let name = format!("{count} random {side} x {side}");
@@ -172,7 +142,7 @@ impl Input {
     }
 
     /// An image file; its header is read, its pixels are not.
-    fn image(found: Found) -> Self {
+    fn image(found: DatasetFile) -> Self {
         let measured = |name: &str, file: Vec<u8>| match image::measure(name, &file) {
             Ok(page) => (Content::Image { file, page: Some(page) }, None),
             Err(error) => (Content::Image { file: Vec::new(), page: None }, Some(error.to_string())),
@@ -181,7 +151,7 @@ impl Input {
     }
 
     /// A text file.
-    fn text(found: Found) -> Self {
+    fn text(found: DatasetFile) -> Self {
         let decoded = |name: &str, file: Vec<u8>| {
             let (text, problem) = match String::from_utf8(file) {
                 Ok(text) if text.trim().is_empty() => (String::new(), Some(format!("{name} is empty"))),
@@ -196,8 +166,8 @@ impl Input {
         Self::of_file(found, decoded)
     }
 
-    fn of_file(found: Found, read: impl FnOnce(&str, Vec<u8>) -> (Content, Option<String>)) -> Self {
-        let Found { name, path, category, content } = found;
+    fn of_file(found: DatasetFile, read: impl FnOnce(&str, Vec<u8>) -> (Content, Option<String>)) -> Self {
+        let DatasetFile { name, path, category, content } = found;
         let unreadable = content.as_ref().err().map(|error| format!("cannot read {path}: {error}"));
         let file = content.unwrap_or_default();
         let hashed = unreadable.is_none().then(|| (Bytes::new(file.len() as u64), collect::run::sha256(&file)));
@@ -247,7 +217,7 @@ impl Input {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::profile::{DecodingSettings, PictureSettings, PromptSettings};
+    use crate::runner::settings::{DecodingSettings, PictureSettings, PromptSettings};
 
     fn dataset() -> DatasetSettings {
         let sampling = SamplingSettings {

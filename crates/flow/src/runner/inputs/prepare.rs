@@ -4,23 +4,23 @@ use engine::image;
 use engine::{PageImages, Pictures, PromptData, Tokenizer, prompt};
 use types::{InputFacts, PageKind};
 
-use super::ProfileError;
-use super::inputs::{Content, Input};
 use super::random::Random;
-use super::settings::{InferSettings, MOST_TOKENS, TEXT_MARK};
+use super::{Content, Input};
+use crate::runner::error::ProfileError;
+use crate::runner::settings::{InferSettings, MOST_TOKENS, TEXT_MARK};
 
 /// One input, prepared.
-pub(crate) struct Prepared {
+pub(crate) struct PreparedInput {
     pub(crate) facts: InputFacts,
     pub(crate) kind: PageKind,
     /// Sides of the global view and of a tile, as they were cut; absent without a page.
     pub(crate) sides: Option<[u64; 2]>,
     pub(crate) batch: u64,
-    pub(crate) fed: Fed,
+    pub(crate) fed: ModelInput,
 }
 
 /// What the network takes.
-pub(crate) enum Fed {
+pub(crate) enum ModelInput {
     /// Tokens, with the pictures among them.
     Prompt(PromptData),
     /// Pictures and nothing else.
@@ -33,7 +33,7 @@ pub(crate) fn prepare(
     infer: &InferSettings,
     tokenizer: Option<&Tokenizer>,
     vocabulary: u64,
-) -> Result<Prepared, ProfileError> {
+) -> Result<PreparedInput, ProfileError> {
     let text_only = |ids: Vec<i64>| PromptData { image_mask: vec![false; ids.len()], ids, images: None };
     match (&mut input.content, infer, tokenizer) {
         (Content::Image { file, .. }, InferSettings::Pages(settings, _), Some(tokenizer)) => {
@@ -41,7 +41,7 @@ pub(crate) fn prepare(
             let tile = page.tiles.as_ref().map_or(settings.image_size, |tiles| tiles.side as u64);
             let sides = [page.global.side as u64, tile];
             let prompt = prompt::build(tokenizer, &settings.prompt, Some(page))?;
-            Ok(Prepared { sides: Some(sides), ..Prepared::prompt(input, prompt) })
+            Ok(PreparedInput { sides: Some(sides), ..PreparedInput::prompt(input, prompt) })
         }
         (Content::Text { text, tokens }, InferSettings::Prompts(settings, _), Some(tokenizer)) => {
             let whole = settings.prompt.replacen(TEXT_MARK, text, 1);
@@ -52,13 +52,13 @@ pub(crate) fn prepare(
             if count > MOST_TOKENS {
                 return Err(ProfileError::PromptTooLong { name: input.name.clone(), tokens: count, most: MOST_TOKENS });
             }
-            Ok(Prepared::prompt(input, text_only(ids)))
+            Ok(PreparedInput::prompt(input, text_only(ids)))
         }
         (Content::Tokens { count, seed }, InferSettings::Prompts(..), Some(tokenizer)) => {
             let mut random = Random::new(*seed);
             let drawn = std::iter::repeat_with(|| (random.next() % vocabulary.max(1)) as i64);
             let ids = tokenizer.begin().into_iter().chain(drawn).take(*count as usize).collect();
-            Ok(Prepared { kind: PageKind::Synthetic, ..Prepared::prompt(input, text_only(ids)) })
+            Ok(PreparedInput { kind: PageKind::Synthetic, ..PreparedInput::prompt(input, text_only(ids)) })
         }
         (Content::Pictures { count, side, seed }, ..) => {
             let (count, side) = (*count as usize, *side as usize);
@@ -73,15 +73,15 @@ pub(crate) fn prepare(
                 image_tokens: 0,
                 generated_tokens: 0,
             };
-            let fed = Fed::Pictures(Pictures { count, side, pixels });
-            Ok(Prepared { facts, kind: PageKind::Synthetic, sides: None, batch: count as u64, fed })
+            let fed = ModelInput::Pictures(Pictures { count, side, pixels });
+            Ok(PreparedInput { facts, kind: PageKind::Synthetic, sides: None, batch: count as u64, fed })
         }
         // Inputs are found for the settings they are prepared with, and only networks without tokens lack a tokenizer.
         _ => Err(ProfileError::WrongFeed { name: input.name.clone() }),
     }
 }
 
-impl Prepared {
+impl PreparedInput {
     fn prompt(input: &Input, prompt: PromptData) -> Self {
         let page = match &input.content {
             Content::Image { page, .. } => *page,
@@ -97,7 +97,7 @@ impl Prepared {
             generated_tokens: 0,
         };
         let kind = page_kind(input.category.as_deref());
-        Self { facts, kind, sides: None, batch: 1, fed: Fed::Prompt(prompt) }
+        Self { facts, kind, sides: None, batch: 1, fed: ModelInput::Prompt(prompt) }
     }
 }
 

@@ -4,21 +4,23 @@ use engine::{Checkpoint, Session, Tokenizer};
 use network::Model;
 use types::DType;
 
-use super::inputs::Inputs;
 use super::measure::{Runner, Writer};
-use super::passes::{self, Plan};
-use super::{ProfileError, ProfileRequest, prepare};
+use crate::runner::error::ProfileError;
+use crate::runner::inputs::Inputs;
+use crate::runner::inputs::plan::{InputPlan, plan};
+use crate::runner::inputs::prepare;
+use crate::runner::request::ProfileRequest;
 
 /// Everything an inference needs besides its input.
-pub(super) struct Bench {
-    pub(super) session: Session,
+pub(crate) struct Bench {
+    pub(crate) session: Session,
     tokenizer: Option<Tokenizer>,
     vocabulary: Option<u64>,
 }
 
 impl Bench {
     /// Loads the weights, and the tokenizer of a network that takes tokens.
-    pub(super) fn load(
+    pub(crate) fn load(
         network: Model,
         vocabulary: Option<u64>,
         request: &ProfileRequest,
@@ -34,14 +36,14 @@ impl Bench {
     }
 
     /// The inputs of every epoch, prepared.
-    pub(super) fn plan(&self, request: &ProfileRequest, inputs: &mut Inputs) -> Result<Plan, ProfileError> {
-        passes::plan(&request.dataset.sampling, inputs, |input| {
+    pub(crate) fn plan(&self, request: &ProfileRequest, inputs: &mut Inputs) -> Result<InputPlan, ProfileError> {
+        plan(&request.dataset.sampling, inputs, |input| {
             prepare::prepare(input, &request.infer, self.tokenizer.as_ref(), self.vocabulary.unwrap_or_default())
         })
     }
 
     /// What runs them.
-    pub(super) fn runner<'a>(&'a self, request: &'a ProfileRequest) -> Runner<'a> {
+    pub(crate) fn runner<'a>(&'a self, request: &'a ProfileRequest) -> Runner<'a> {
         let writer = self.tokenizer.as_ref().zip(request.infer.decoding());
         Runner {
             session: &self.session,

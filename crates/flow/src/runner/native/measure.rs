@@ -6,64 +6,64 @@ use engine::{Forward, Generation, PromptData, Sampler, Session, Tokenizer, Trace
 use network::{Model, Module};
 use types::{Nanos, RoutingCounts, Sample, Stage};
 
-use super::ProfileError;
-use super::prepare::{Fed, Prepared};
-use super::settings::DecodingSettings;
+use crate::runner::error::ProfileError;
+use crate::runner::inputs::prepare::{ModelInput, PreparedInput};
+use crate::runner::settings::DecodingSettings;
 
 /// Which run of which input.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Turn {
-    pub(super) epoch: u32,
-    pub(super) repeat: u32,
-    pub(super) warmup: bool,
+pub(crate) struct Turn {
+    pub(crate) epoch: u32,
+    pub(crate) repeat: u32,
+    pub(crate) warmup: bool,
 }
 
 /// What one run gave.
 #[derive(Default)]
-pub(super) struct Inference {
+pub(crate) struct Inference {
     /// Times of its stages.
-    pub(super) samples: Vec<Sample>,
+    pub(crate) samples: Vec<Sample>,
     /// Time of the whole of it, taken apart from the stages.
-    pub(super) wall: Nanos,
+    pub(crate) wall: Nanos,
     /// What was generated.
-    pub(super) tokens: Vec<i64>,
+    pub(crate) tokens: Vec<i64>,
     /// Operations of prefill, when traced.
-    pub(super) prefill: Trace,
+    pub(crate) prefill: Trace,
     /// Operations of decode, when traced.
-    pub(super) decode: Trace,
+    pub(crate) decode: Trace,
     /// Where experts were used.
-    pub(super) routing: Vec<RoutingCounts>,
+    pub(crate) routing: Vec<RoutingCounts>,
 }
 
 /// Runs inputs on one session.
-pub(super) struct Runner<'a> {
-    pub(super) session: &'a Session,
+pub(crate) struct Runner<'a> {
+    pub(crate) session: &'a Session,
     /// For networks that generate.
-    pub(super) writer: Option<Writer<'a>>,
-    pub(super) last_logits_only: bool,
+    pub(crate) writer: Option<Writer<'a>>,
+    pub(crate) last_logits_only: bool,
 }
 
 /// What turns logits into text.
 #[derive(Clone, Copy)]
-pub(super) struct Writer<'a> {
-    pub(super) tokenizer: &'a Tokenizer,
-    pub(super) decoding: &'a DecodingSettings,
+pub(crate) struct Writer<'a> {
+    pub(crate) tokenizer: &'a Tokenizer,
+    pub(crate) decoding: &'a DecodingSettings,
 }
 
 /// What one inference is told besides its input.
-pub(super) struct Order<'a> {
-    pub(super) turn: Turn,
-    pub(super) traced: bool,
+pub(crate) struct Order<'a> {
+    pub(crate) turn: Turn,
+    pub(crate) traced: bool,
     /// Told when a stage begins.
-    pub(super) begins: &'a mut dyn FnMut(Stage),
+    pub(crate) begins: &'a mut dyn FnMut(Stage),
 }
 
 impl Runner<'_> {
     /// One inference from a prepared input to the last token.
-    pub(super) fn infer(&self, input: &Prepared, order: Order<'_>) -> Result<Inference, ProfileError> {
+    pub(crate) fn infer(&self, input: &PreparedInput, order: Order<'_>) -> Result<Inference, ProfileError> {
         match (&input.fed, self.writer) {
-            (Fed::Prompt(prompt), Some(writer)) => self.generate(input, prompt, writer, order),
-            (Fed::Pictures(pictures), _) => {
+            (ModelInput::Prompt(prompt), Some(writer)) => self.generate(input, prompt, writer, order),
+            (ModelInput::Pictures(pictures), _) => {
                 let mut run = self.session.begin(0);
                 run.set_tracing(order.traced);
                 (order.begins)(Stage::Prefill);
@@ -73,13 +73,13 @@ impl Runner<'_> {
                 let samples = samples(&input.facts.name, order.turn, &forward, None, self.session.model());
                 Ok(Inference { samples, wall, prefill: forward.trace, ..Inference::default() })
             }
-            (Fed::Prompt(_), None) => Err(ProfileError::WrongFeed { name: input.facts.name.clone() }),
+            (ModelInput::Prompt(_), None) => Err(ProfileError::WrongFeed { name: input.facts.name.clone() }),
         }
     }
 
     fn generate(
         &self,
-        input: &Prepared,
+        input: &PreparedInput,
         prompt: &PromptData,
         writer: Writer<'_>,
         order: Order<'_>,
@@ -135,7 +135,7 @@ impl Runner<'_> {
     }
 
     /// Text of generated tokens; empty for networks that generate none.
-    pub(super) fn text(&self, tokens: &[i64]) -> Result<String, ProfileError> {
+    pub(crate) fn text(&self, tokens: &[i64]) -> Result<String, ProfileError> {
         self.writer.map_or(Ok(String::new()), |writer| Ok(writer.tokenizer.decode(tokens)?))
     }
 }

@@ -5,25 +5,27 @@ use std::collections::{BTreeMap, BTreeSet};
 use engine::nvtx;
 use types::{Nanos, Sample, Stage};
 
-use super::inputs::{self, Inputs, SamplingSettings};
 use super::measure::{Inference, Order, Runner, Turn};
-use super::prepare::Prepared;
-use super::{Pass, ProfileError, ProfileRequest, Progress};
+use crate::pipeline::progress::{Pass, Progress};
+use crate::runner::error::ProfileError;
+use crate::runner::inputs::plan::InputPlan;
+use crate::runner::inputs::prepare::PreparedInput;
+use crate::runner::request::ProfileRequest;
 
 /// Inferences shorter than this tell of no stage: drawing a progress bar between two stages would take a share of them.
 const TELLS_STAGES: Nanos = Nanos::new(1_000_000_000);
 
 /// One measured input.
-pub(super) struct MeasuredInput {
-    pub(super) prepared: Prepared,
-    pub(super) traced: Inference,
+pub(crate) struct MeasuredInput {
+    pub(crate) prepared: PreparedInput,
+    pub(crate) traced: Inference,
 }
 
 /// Everything the passes gave.
-pub(super) struct Measured {
-    pub(super) inputs: Vec<MeasuredInput>,
+pub(crate) struct Measured {
+    pub(crate) inputs: Vec<MeasuredInput>,
     /// Inputs where none was traced.
-    pub(super) untraced: Vec<Prepared>,
+    pub(crate) untraced: Vec<PreparedInput>,
     pub(crate) samples: Vec<Sample>,
     pub(crate) profiled: Vec<Sample>,
     /// Wall time of the measured inferences, warm-up left out, taken apart from their stages.
@@ -33,17 +35,17 @@ pub(super) struct Measured {
 }
 
 /// Every pass over every input; the last, which records operators, only when `traced`.
-pub(super) fn measure(
+pub(crate) fn measure(
     runner: &Runner<'_>,
     request: &ProfileRequest,
-    plan: Plan,
+    plan: InputPlan,
     traced: bool,
     progress: &mut dyn FnMut(Progress<'_>),
     stop: &dyn Fn() -> bool,
 ) -> Result<Measured, ProfileError> {
     let sampling = &request.dataset.sampling;
     let passes = request.infer.passes();
-    let Plan { epochs, mut prepared } = plan;
+    let InputPlan { epochs, mut prepared } = plan;
     let planned: usize = epochs.iter().map(Vec::len).sum();
     let distinct = prepared.len() as u64;
     let rounds = u64::from(sampling.repeats) * planned as u64 + u64::from(sampling.warmup_rounds) * distinct;
@@ -54,7 +56,7 @@ pub(super) fn measure(
     let mut wall = Nanos::ZERO;
     let mut warm = BTreeSet::new();
     let mut generated = BTreeMap::new();
-    let mut step = |input: &Prepared, pass: Pass, turn: Turn| {
+    let mut step = |input: &PreparedInput, pass: Pass, turn: Turn| {
         if stop() {
             return Err(ProfileError::Stopped { done, total });
         }
@@ -109,58 +111,4 @@ pub(super) fn measure(
         measured.inputs.push(MeasuredInput { prepared: input, traced });
     }
     Ok(measured)
-}
-
-/// What is run: the inputs of every epoch, by index, and each of them prepared.
-pub(crate) struct Plan {
-    epochs: Vec<Vec<usize>>,
-    prepared: BTreeMap<usize, Prepared>,
-}
-
-impl Plan {
-    /// The epochs and the inputs, numbered from zero without gaps.
-    pub(crate) fn numbered(self) -> (Vec<Vec<usize>>, Vec<Prepared>) {
-        let numbers: BTreeMap<usize, usize> = self.prepared.keys().enumerate().map(|(new, old)| (*old, new)).collect();
-        let renumbered = |epoch: &Vec<usize>| epoch.iter().map(|old| numbers[old]).collect();
-        (self.epochs.iter().map(renumbered).collect(), self.prepared.into_values().collect())
-    }
-}
-
-/// The inputs of every epoch, prepared. One that turns out to be broken is left out, and the choice made again.
-pub(crate) fn plan(
-    sampling: &SamplingSettings,
-    inputs: &mut Inputs,
-    mut prepare: impl FnMut(&mut inputs::Input) -> Result<Prepared, ProfileError>,
-) -> Result<Plan, ProfileError> {
-    let mut prepared = BTreeMap::new();
-    loop {
-        let usable = inputs.usable()?;
-        let epochs: Vec<Vec<usize>> =
-            (0..sampling.epochs).map(|epoch| inputs::choose(sampling, &usable, epoch)).collect();
-        let chosen: BTreeSet<usize> = epochs.iter().flatten().copied().collect();
-        let mut broken = false;
-        for index in &chosen {
-            if prepared.contains_key(index) {
-                continue;
-            }
-            let input = &mut inputs.all[*index];
-            match prepare(input) {
-                Ok(one) => {
-                    prepared.insert(*index, one);
-                }
-                Err(error) if error.is_about_one_input() => {
-                    input.problem = Some(error.to_string());
-                    broken = true;
-                }
-                Err(error) => return Err(error),
-            }
-        }
-        if !broken {
-            prepared.retain(|index, _| chosen.contains(index));
-            for index in prepared.keys() {
-                inputs.all[*index].used = true;
-            }
-            return Ok(Plan { epochs, prepared });
-        }
-    }
 }

@@ -12,9 +12,10 @@ use types::{
     QualityCounter, Quantisation, RoutingCounts, RoutingKind, Sample, Severity, Stage, Workload,
 };
 
-use super::prepare::Prepared;
-use super::{COMPUTED, ProfileError};
-use crate::work;
+use super::COMPUTED;
+use crate::pipeline::work;
+use crate::runner::error::ProfileError;
+use crate::runner::inputs::prepare::PreparedInput;
 
 /// Every operation of a traced inference, priced.
 pub(crate) fn operators(
@@ -28,7 +29,7 @@ pub(crate) fn operators(
         let price = price(op.op, &op.inputs, op.output, AttentionKind::Eager);
         let cost = price.cost();
         let entry = blueprint.module(op.module);
-        let least = roofline.and_then(|roofline| roofline.time(&cost, price.matrix_dtype));
+        let time = roofline.and_then(|roofline| roofline.time(&cost, price.matrix_dtype));
         PricedOperator {
             record: OperatorRecord {
                 name: op.op.name().to_owned(),
@@ -43,7 +44,7 @@ pub(crate) fn operators(
             },
             class: entry.class.to_owned(),
             cost,
-            least_ns: least.map(|time| Nanos::new((time.total().get() * 1e9).round() as i64)),
+            roofline_ns: time.map(|time| Nanos::new((time.total().get() * 1e9).round() as i64)),
         }
     };
     let during_prefill = |op: &OpTrace| priced(op, blueprint.stage_of(op.module).unwrap_or(Stage::Prefill));
@@ -60,7 +61,7 @@ pub(crate) fn classes(model: &Model) -> BTreeMap<String, String> {
 /// that of the arithmetic.
 pub(crate) fn work(
     model: &Model,
-    input: &Prepared,
+    input: &PreparedInput,
     kept: DType,
     last_logits_only: bool,
 ) -> Result<(Workload, Vec<InputWork>), ProfileError> {
@@ -78,7 +79,7 @@ pub(crate) fn work(
 }
 
 /// The workload one input was.
-pub(crate) fn workload_of(facts: &InputFacts, input: &Prepared, dtype: DType, last_logits_only: bool) -> Workload {
+pub(crate) fn workload_of(facts: &InputFacts, input: &PreparedInput, dtype: DType, last_logits_only: bool) -> Workload {
     let image = facts.crop_grid.zip(input.sides).map(|(crop_grid, [base_size, image_size])| ImageWorkload {
         base_size,
         image_size,
@@ -148,10 +149,10 @@ mod tests {
     use network::Preset;
     use types::{InputFacts, PageKind};
 
-    use super::super::prepare::Fed;
+    use crate::runner::inputs::prepare::ModelInput;
     use super::*;
 
-    fn prompt(tokens: u64, generated: u64) -> Prepared {
+    fn prompt(tokens: u64, generated: u64) -> PreparedInput {
         let facts = InputFacts {
             name: "a".to_owned(),
             width: None,
@@ -162,7 +163,7 @@ mod tests {
             generated_tokens: generated,
         };
         let data = PromptData { ids: Vec::new(), image_mask: Vec::new(), images: None };
-        Prepared { facts, kind: PageKind::Unknown, sides: None, batch: 1, fed: Fed::Prompt(data) }
+        PreparedInput { facts, kind: PageKind::Unknown, sides: None, batch: 1, fed: ModelInput::Prompt(data) }
     }
 
     #[test]

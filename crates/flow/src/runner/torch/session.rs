@@ -10,59 +10,60 @@ use collect::tool::torch::{
 };
 use types::{Bytes, Nanos, Sample, Stage};
 
-use crate::profile::{Pass, ProfileError, Progress};
+use crate::pipeline::progress::{Pass, Progress};
+use crate::runner::error::ProfileError;
 
 /// How often it is asked whether the user wants to stop.
 const PAUSE: Duration = Duration::from_millis(100);
 
 /// Everything a driver said.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Session {
-    pub(super) versions: Option<Versions>,
-    pub(super) device: Option<DeviceEvent>,
-    pub(super) loaded: Option<Box<LoadedEvent>>,
-    pub(super) inputs: Vec<InputEvent>,
-    pub(super) samples: Vec<SampleEvent>,
-    pub(super) generated: Vec<(String, Vec<i64>)>,
-    pub(super) memory: Option<[Bytes; 2]>,
-    pub(super) flops: Vec<CountedFlops>,
-    pub(super) trace: Option<TracedInput>,
-    pub(super) notes: Vec<String>,
-    pub(super) failure: Option<Failure>,
+pub(crate) struct Session {
+    pub(crate) versions: Option<Versions>,
+    pub(crate) device: Option<DeviceEvent>,
+    pub(crate) loaded: Option<Box<LoadedEvent>>,
+    pub(crate) inputs: Vec<InputEvent>,
+    pub(crate) samples: Vec<SampleEvent>,
+    pub(crate) generated: Vec<(String, Vec<i64>)>,
+    pub(crate) memory: Option<[Bytes; 2]>,
+    pub(crate) flops: Vec<CountedFlops>,
+    pub(crate) trace: Option<TracedInput>,
+    pub(crate) notes: Vec<String>,
+    pub(crate) failure: Option<Failure>,
     /// Inferences planned.
-    pub(super) total: u64,
-    pub(super) done: bool,
+    pub(crate) total: u64,
+    pub(crate) done: bool,
     /// Lines as they came, to be kept.
-    pub(super) lines: String,
+    pub(crate) lines: String,
     /// Lines that are no event.
-    pub(super) strange: u64,
+    pub(crate) strange: u64,
 }
 
 /// What the driver runs on.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Versions {
-    pub(super) python: String,
-    pub(super) torch: String,
-    pub(super) cuda: Option<String>,
+pub(crate) struct Versions {
+    pub(crate) python: String,
+    pub(crate) torch: String,
+    pub(crate) cuda: Option<String>,
 }
 
 /// FLOPs of one forward pass, as torch counts them.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct CountedFlops {
-    pub(super) input: String,
-    pub(super) stage: Stage,
-    pub(super) flops: u64,
-    pub(super) notes: Vec<String>,
+pub(crate) struct CountedFlops {
+    pub(crate) input: String,
+    pub(crate) stage: Stage,
+    pub(crate) flops: u64,
+    pub(crate) notes: Vec<String>,
 }
 
 /// The recorded pass.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct TracedInput {
-    pub(super) input: String,
+pub(crate) struct TracedInput {
+    pub(crate) input: String,
 }
 
 /// Runs a driver to its end.
-pub(super) fn run(
+pub(crate) fn run(
     launch: &Launch,
     progress: &mut dyn FnMut(Progress<'_>),
     stop: &dyn Fn() -> bool,
@@ -94,7 +95,7 @@ pub(super) fn run(
 
 impl Session {
     /// A session from its lines.
-    pub(super) fn read(lines: &str) -> Self {
+    pub(crate) fn read(lines: &str) -> Self {
         let mut session = Self::default();
         lines.lines().for_each(|line| session.take(line, &mut |_| {}));
         session
@@ -139,7 +140,7 @@ impl Session {
     }
 
     /// Times of stages of these passes.
-    pub(super) fn samples(&self, of: impl Fn(PassName) -> bool, rank: Option<u32>) -> Vec<Sample> {
+    pub(crate) fn samples(&self, of: impl Fn(PassName) -> bool, rank: Option<u32>) -> Vec<Sample> {
         let of_pass = self.samples.iter().filter(|sample| of(sample.pass));
         let stages = |sample: &SampleEvent| {
             let make = |(stage, wall_ns): (&Stage, &Nanos)| Sample {
@@ -157,13 +158,13 @@ impl Session {
     }
 
     /// Wall time of the measured inferences, warm-up left out.
-    pub(super) fn wall(&self) -> Nanos {
+    pub(crate) fn wall(&self) -> Nanos {
         let measured = self.samples.iter().filter(|sample| sample.pass == PassName::Measure);
         measured.map(|sample| sample.wall_ns).sum()
     }
 
     /// Why the driver did not get to its end, where it did not.
-    pub(super) fn trouble(&self, ended: Ended) -> Option<(FailureKind, String)> {
+    pub(crate) fn trouble(&self, ended: Ended) -> Option<(FailureKind, String)> {
         match (&self.failure, self.done, ended) {
             (Some(failure), _, _) => Some((failure.kind, failure.message.clone())),
             (None, true, _) => None,

@@ -10,10 +10,9 @@ use super::error::DeepError;
 use super::plan;
 use super::request::DeepRequest;
 use super::tools::Tools;
-use crate::analyze;
-use crate::import;
-use crate::model::AboutModel;
-use crate::target::command_line;
+use crate::pipeline::bundle::{self, Bundle};
+use crate::pipeline::target::command_line;
+use crate::pipeline::{analytic, assumptions};
 
 /// What the run is about.
 pub(super) struct About<'a> {
@@ -65,12 +64,7 @@ pub(super) fn write(
     subject: &About<'_>,
 ) -> Result<(), DeepError> {
     let About { request, hardware } = subject;
-    folder.write_file("kernels.md", report::deep::kernels_markdown(metrics, kernels).as_bytes())?;
-    folder.write_file("report.md", report::profile::report_markdown(metrics, environment).as_bytes())?;
-    folder.write_file("operators.md", report::profile::operators_markdown(metrics).as_bytes())?;
-    let summary = report::deep::stakeholder_markdown(metrics, kernels, environment);
-    folder.write_file("stakeholder_summary.md", summary.as_bytes())?;
-    let mut assumptions = import::assumptions(metrics, *hardware);
+    let mut assumptions = assumptions::of_trace(metrics, *hardware);
     let control = |control: &Option<String>| control.clone().unwrap_or_else(|| "not used".to_owned());
     assumptions.profiling.extend([
         Setting::new("clock control of ncu", control(&kernels.counters.clock_control)),
@@ -79,7 +73,7 @@ pub(super) fn write(
         Setting::new("kernels of each stage", request.top_kernels),
     ]);
     assumptions.repeat_command = Some(repeated(&request.arguments));
-    folder.write_file("assumptions.md", report::profile::assumptions_markdown(&assumptions).as_bytes())?;
+    bundle::write(folder, &Bundle { metrics, environment, assumptions, kernels: Some(kernels) })?;
     write_model(folder, metrics, subject)
 }
 
@@ -112,18 +106,11 @@ fn write_model(folder: &mut RunFolder, metrics: &Metrics, subject: &About<'_>) -
     else {
         return Ok(());
     };
-    let about = AboutModel {
-        id: &model.id,
-        config_path: &model.config_path,
-        config: &model.config,
-        revision: model.revision.as_deref(),
-        notes: &model.notes,
-    };
     let devices = std::slice::from_ref(hardware);
     let version = env!("CARGO_PKG_VERSION");
     // The device may lack a rate the model needs; then there is no analytic model, and the reports say so.
-    if let Ok(analysis) = analyze::lay_out(about, &model.network, workload, devices, None, version) {
-        let written = analyze::write(folder, &analysis);
+    if let Ok(analysis) = analytic::lay_out(model.about(), &model.network, workload, devices, None, version) {
+        let written = analytic::write(folder, &analysis);
         written.map_err(|error| DeepError::Preset { key: "static_analysis".to_owned(), reason: error.to_string() })?;
     }
     Ok(())

@@ -4,7 +4,7 @@ use types::{PassRecord, QualityCounter, Severity};
 
 use super::plan;
 use super::request::DeepRequest;
-use crate::import::Placed;
+use crate::pipeline::trace::Placed;
 
 /// From this share of launches on, it is worth a word.
 const WORTH_A_WORD: f64 = 0.5;
@@ -49,7 +49,7 @@ mod tests {
         let launches = |processes: &[Option<u32>]| of_others(7, processes.iter().copied());
         assert_eq!(launches(&[Some(7); 3]), None);
         assert_eq!(launches(&[Some(7), Some(7), Some(9)]), None);
-        assert_eq!(launches(&[None; 3]), None, "what is not known is not held against it");
+        assert_eq!(launches(&[None; 3]), None, "what is not known counts for nothing");
         assert_eq!(launches(&[]), None);
         assert_eq!(launches(&[Some(9), Some(9), Some(9), Some(7)]), Some((3, 0.75)));
     }

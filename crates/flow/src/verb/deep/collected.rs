@@ -1,7 +1,7 @@
 //! What a run has so far, and the report made of it.
 
 use analysis::sampled::{Choice, CountedLaunch, join, lay_beside};
-use analysis::trace::Counted;
+use analysis::LaunchCounters;
 use collect::run::RunFolder;
 use types::{CounterFacts, KernelReport, Metrics, Origin, PassRecord, QualityCounter, RunHeader, SchemaTag, Stage};
 
@@ -9,15 +9,16 @@ use super::error::DeepError;
 use super::request::DeepRequest;
 use super::tools::Tools;
 use super::{artifacts, overhead};
-use crate::import::{Placed, Summary};
-use crate::target::TargetKind;
+use crate::pipeline::subject::ResolvedSubject;
+use crate::pipeline::target::TargetKind;
+use crate::pipeline::trace::{Placed, Traces};
 
 /// What the passes so far have left.
 #[derive(Default)]
 pub(super) struct Collected {
     pub(super) passes: Vec<PassRecord>,
     pub(super) launches: Vec<(Option<Stage>, Vec<CountedLaunch>)>,
-    pub(super) counted: Vec<Counted>,
+    pub(super) counted: Vec<LaunchCounters>,
     pub(super) quality: Vec<QualityCounter>,
     pub(super) missing: Vec<String>,
     pub(super) lacking: Vec<String>,
@@ -43,10 +44,22 @@ pub(super) fn header(folder: &RunFolder, request: &DeepRequest) -> RunHeader {
     RunHeader {
         id: folder.id().to_owned(),
         engine: engine.to_owned(),
-        model: request.subject.model.as_ref().map(|model| model.id.clone()),
+        model: request.subject.model_id(),
         device: None,
         weights: request.weights.clone(),
     }
+}
+
+/// The metrics of what there is so far.
+pub(super) fn metrics(resolved: &ResolvedSubject, traces: &Traces, all: &Collected) -> Metrics {
+    let mut evidence = traces.evidence(&resolved.devices);
+    if let Some(trace) = &mut evidence.trace {
+        trace.recorded_here = true;
+        trace.counters.extend(all.counted.iter().cloned());
+    }
+    evidence.overhead = overhead::of_timeline(&all.passes);
+    evidence.quality.extend(all.quality.iter().chain(&resolved.quality).cloned());
+    analysis::metrics(&resolved.subject, &evidence)
 }
 
 /// Joins what was counted to the timeline and the model, and writes everything down.
@@ -54,26 +67,27 @@ pub(super) fn report(
     folder: &mut RunFolder,
     request: &DeepRequest,
     tools: &Tools,
-    found: Summary,
+    resolved: &ResolvedSubject,
+    traces: &Traces,
     choices: &[Choice],
-    all: Collected,
+    mut all: Collected,
 ) -> Result<(Metrics, KernelReport, Vec<String>), DeepError> {
-    let Summary { metrics, placed, modelled, hardware } = found;
-    let mut metrics = with_overhead(metrics, &all);
+    let hardware = resolved.hardware.as_ref();
     let mut sampled = Vec::new();
     let mut quality = Vec::new();
     for choice in choices {
         let of_stage = all.launches.iter().filter(|(stage, _)| *stage == choice.stage);
         let launches: Vec<CountedLaunch> = of_stage.flat_map(|(_, launches)| launches.iter().cloned()).collect();
-        let joined = join(choice, &launches, hardware.as_ref());
+        let joined = join(choice, &launches, hardware);
         sampled.extend(joined.kernels);
         quality.extend(joined.quality);
     }
-    if let (Some(placed), Some(model)) = (busiest(&placed), &modelled) {
+    if let (Some(placed), Some(model)) = (busiest(&traces.placed), &resolved.subject.modelled) {
         let skipped = request.ncu.ncu_cli.launch_skip;
         lay_beside(&mut sampled, &placed.timeline, &placed.attribution, model, skipped);
     }
-    metrics.conclusions.quality.extend(quality.iter().cloned());
+    all.quality.extend(quality.iter().cloned());
+    let metrics = metrics(resolved, traces, &all);
     let counters = facts(request, tools, &all);
     let kernels = KernelReport {
         schema: SchemaTag::new(),
@@ -88,7 +102,7 @@ pub(super) fn report(
     let reasons = all.missing;
     folder.write_json("metrics.json", &metrics)?;
     folder.write_json("kernels.json", &kernels)?;
-    let about = artifacts::About { request, hardware: hardware.as_ref() };
+    let about = artifacts::About { request, hardware };
     artifacts::write(folder, &metrics, &kernels, &tools.environment, &about)?;
     folder.end_step("report")?;
     Ok((metrics, kernels, reasons))
@@ -132,12 +146,6 @@ pub(super) fn empty_report(folder: &RunFolder, request: &DeepRequest, all: &Coll
         sampled: Vec::new(),
         quality: Vec::new(),
     }
-}
-
-/// The cost of the timeline pass, where it was measured.
-pub(super) fn with_overhead(mut metrics: Metrics, all: &Collected) -> Metrics {
-    metrics.times.overhead = overhead::of_timeline(&all.passes).unwrap_or(metrics.times.overhead);
-    metrics
 }
 
 /// The process that used the device most; a launcher beside it has nothing to choose from.

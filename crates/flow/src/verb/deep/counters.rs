@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use std::path::Path;
 
 use analysis::sampled::{Candidate, Choice, CountedLaunch};
-use analysis::trace::Counted;
+use analysis::LaunchCounters;
 use collect::child::{self, Bounds};
 use collect::run::RunFolder;
 use collect::tool::ncu::{self, ChipMetrics, KernelNameBase, Page};
@@ -17,13 +17,14 @@ use super::error::DeepError;
 use super::passes::{framed, how, interrupted, limited, named, nanos};
 use super::plan::{self, command, is_torch, with_variables, words_once};
 use super::request::DeepRequest;
-use crate::workload::Prepared;
+use crate::pipeline::trace;
+use crate::runner::bare::PreparedProgram;
 
 /// What was counted in one stage.
 pub(super) struct CounterPass {
     pub(super) record: Option<PassRecord>,
     pub(super) launches: Vec<CountedLaunch>,
-    pub(super) counted: Vec<Counted>,
+    pub(super) counted: Vec<LaunchCounters>,
     pub(super) quality: Vec<QualityCounter>,
     /// Why there are none; whether asking in another stage is useless too.
     pub(super) missing: Option<(String, bool)>,
@@ -65,7 +66,7 @@ pub(super) fn replayed(folder: &mut RunFolder, request: &DeepRequest) -> Result<
     if !finished.succeeded() {
         return Err(failed(format!("it {}{}", how(finished.ending), framed(&finished))));
     }
-    let Prepared { argv, environment: added } =
+    let PreparedProgram { argv, environment: added } =
         serde_json::from_str(&finished.stdout_tail).map_err(|reason| failed(reason.to_string()))?;
     let added = added.into_iter().map(|(name, value)| (name.into(), value.into()));
     let environment = environment.into_iter().chain(added).collect();
@@ -152,13 +153,13 @@ pub(super) fn read(folder: &RunFolder, stage: Option<Stage>) -> Result<CounterPa
         Ok(NcuFile::Raw(page)) => CounterPass {
             record: None,
             launches: CountedLaunch::of_table(&page.table),
-            counted: Counted::of_table(&page.table),
+            counted: LaunchCounters::of_table(&page.table),
             quality: page.quality,
             missing: None,
         },
         Ok(NcuFile::Details(_)) => CounterPass::missing(None, format!("{file}: a page of another kind"), false),
         Ok(NcuFile::Nothing(nothing)) => {
-            let why = crate::import::parts::nothing(nothing.reason);
+            let why = trace::nothing(nothing.reason);
             CounterPass::missing(None, format!("{file}: {why}; {}", nothing.reason.hint()), false)
         }
         Err(error) => CounterPass::missing(None, error.to_string(), false),

@@ -19,15 +19,15 @@ mod workload;
 use std::path::PathBuf;
 
 use analysis::sampled::{Choice, choose};
-use analysis::trace::Counted;
-use collect::run::{Outcome, RunFolder, StoredRun};
+use collect::run::{RunFolder, StoredRun};
 use collect::tool::Shortfall;
 use collect::tool::ncu::{ChipMetrics, known_metrics};
-use types::{DeepPlan, KernelReport, Metrics, QualityCounter, RunHeader, Stage};
+use types::{DeepPlan, KernelReport, Metrics, RunHeader, Stage};
 
 use crate::RunRequest;
-use crate::hardware;
-use crate::import::{Subject, SubjectWorkload, Summary, read_collected, read_trace, summarise};
+use crate::pipeline::run::{EndedRun, conclude};
+use crate::pipeline::subject::{ResolvedSubject, TracedRun, WorkloadSource, resolve};
+use crate::pipeline::trace::Traces;
 
 pub use collect::tool::ncu::Preset as NcuPreset;
 pub use collect::tool::nsys::Preset as NsysPreset;
@@ -35,7 +35,7 @@ pub use error::DeepError;
 pub use plan::plan;
 pub use request::{Collector, DeepRequest, Mode};
 
-use collected::{Collected, empty_report, header, report, with_overhead};
+use collected::{Collected, empty_report, header, metrics, report};
 use overhead::{BASELINE, BASELINE_AGAIN};
 use tools::Tools;
 
@@ -74,60 +74,44 @@ pub fn deep(
     config_yaml: &str,
     progress: &mut dyn FnMut(&str),
 ) -> Result<Deep, DeepError> {
-    let named = named_hardware(request)?;
+    let named = request.subject.named_hardware()?;
     name_filter(&request.ncu.ncu_cli.kernel_exclude)?;
     progress("looking at the machine");
     let tools = Tools::find(request)?;
     let run = RunRequest {
-        model: request.subject.model.as_ref().map(|model| model.id.clone()),
+        model: request.subject.model_id(),
         device: Some("cuda:0".to_owned()),
         ..run
     };
-    let mut folder = RunFolder::create(run)?;
-    let prepared = artifacts::prepare(&mut folder, request, &tools, config_yaml);
-    ended(folder, prepared, |folder| filled(folder, request, &tools, named.as_ref(), progress))
+    ended(RunFolder::create(run)?, |folder| {
+        artifacts::prepare(folder, request, &tools, config_yaml)?;
+        fill(folder, request, &tools, named.as_ref(), progress)
+    })
 }
 
 /// Goes on with a run that was stopped, behind its last finished pass.
 pub fn resume(request: &DeepRequest, run: &StoredRun, progress: &mut dyn FnMut(&str)) -> Result<Deep, DeepError> {
-    let named = named_hardware(request)?;
+    let named = request.subject.named_hardware()?;
     name_filter(&request.ncu.ncu_cli.kernel_exclude)?;
     progress("looking at the machine");
     let tools = Tools::find(request)?;
     let folder = RunFolder::resume(run, &SCRATCH)?;
-    ended(folder, Ok(()), |folder| filled(folder, request, &tools, named.as_ref(), progress))
+    ended(folder, |folder| fill(folder, request, &tools, named.as_ref(), progress))
 }
 
-fn named_hardware(request: &DeepRequest) -> Result<Option<types::Hardware>, DeepError> {
-    let subject = &request.subject;
-    let find = |name: &str| hardware::find(subject.config_dir.as_deref(), name);
-    Ok(subject.hardware.as_deref().map(find).transpose()?)
-}
-
-/// Ends the run as what came of it.
+/// Ends the run as what came of it: a run whose timeline was recorded is worth keeping.
 fn ended(
-    mut folder: RunFolder,
-    prepared: Result<(), DeepError>,
+    folder: RunFolder,
     fill: impl FnOnce(&mut RunFolder) -> Result<(Metrics, KernelReport, Vec<String>), DeepError>,
 ) -> Result<Deep, DeepError> {
-    let path = folder.path().to_owned();
-    match prepared.and_then(|()| fill(&mut folder)) {
-        Ok((metrics, kernels, missing)) => {
-            folder.finish(Outcome::from_missing(missing.clone()))?;
-            Ok(Deep { metrics, kernels, folder: path, missing })
-        }
-        Err(error) => {
-            // What was collected before is there and listed; what the folder says matters less than why it ended.
-            let reasons = vec![error.to_string()];
-            let has_timeline = folder.has_step("timeline");
-            let outcome = if has_timeline { Outcome::Partial(reasons) } else { Outcome::Failed(reasons) };
-            let _ = folder.finish(outcome);
-            Err(error)
-        }
-    }
+    let EndedRun { value: (metrics, kernels), folder, missing } =
+        conclude(folder, |folder| folder.has_step("timeline"), |folder| {
+            fill(folder).map(|(metrics, kernels, missing)| ((metrics, kernels), missing))
+        })?;
+    Ok(Deep { metrics, kernels, folder, missing })
 }
 
-fn filled(
+fn fill(
     folder: &mut RunFolder,
     request: &DeepRequest,
     tools: &Tools,
@@ -164,28 +148,29 @@ fn filled(
         }
     }
     progress("reading the timeline");
-    let (first, _) = analysed(folder, request, named, &[], &[], progress)?;
-    if first.metrics.breakdown.kernels.is_empty() {
+    let traces = timeline(folder, request, progress)?;
+    let resolved = subject(folder, request, named, &traces)?;
+    all.missing.extend(traces.missing.iter().cloned());
+    let first = metrics(&resolved, &traces, &all);
+    if first.breakdown.kernels.is_empty() {
         return Err(DeepError::NoKernels);
     }
     let leave_out = name_filter(&request.ncu.ncu_cli.kernel_exclude)?;
-    let choices: Vec<Choice> = match first.placed.as_slice() {
+    let choices: Vec<Choice> = match traces.placed.as_slice() {
         [only] => choose(&only.timeline, &only.attribution, &request.stages, request.top_kernels as usize, &|name| {
             leave_out.iter().any(|pattern| pattern.is_match(name))
         }),
         _ => Vec::new(),
     };
-    folder.write_json("metrics.json", &with_overhead(first.metrics.clone(), &all))?;
+    folder.write_json("metrics.json", &first)?;
     folder.end_step("kernels")?;
-    if let Some(counter) = child::launches(request, &all.passes, &first.placed) {
+    if let Some(counter) = child::launches(request, &all.passes, &traces.placed) {
         progress("kernels are launched by a child of the program, where reading counters takes long");
         all.quality.push(counter);
     }
     count(folder, request, tools, &choices, &mut all, progress)?;
     progress("joining counters, timeline and model");
-    let (found, missing) = analysed(folder, request, named, &all.counted, &all.quality, progress)?;
-    all.missing.extend(missing);
-    report(folder, request, tools, found, &choices, all)
+    report(folder, request, tools, &resolved, &traces, &choices, all)
 }
 
 /// Reads the counters of every choice, or says why there are none.
@@ -270,46 +255,45 @@ fn chip(
     Some(chip)
 }
 
-/// Reads the timeline and makes metrics of it and of what was counted.
-fn analysed(
+/// Reads the timeline that the run folder holds.
+fn timeline(
+    folder: &RunFolder,
+    request: &DeepRequest,
+    progress: &mut dyn FnMut(&str),
+) -> Result<Traces, DeepError> {
+    let model = request.subject.model_id();
+    let database = folder.path().join(passes::DATABASE);
+    if database.is_file() {
+        return Ok(Traces::of_file(&database, passes::DATABASE, model.as_deref(), progress)?);
+    }
+    let listed = folder.manifest().files.iter().map(|file| file.path.clone());
+    let names: Vec<String> = listed.filter(|path| path.starts_with("trace/") && path.ends_with(".wire")).collect();
+    Ok(Traces::of_collector(folder.path(), &names, model.as_deref(), progress)?)
+}
+
+/// What was run, as far as request and timeline tell.
+fn subject(
     folder: &RunFolder,
     request: &DeepRequest,
     named: Option<&types::Hardware>,
-    counted: &[Counted],
-    quality: &[QualityCounter],
-    progress: &mut dyn FnMut(&str),
-) -> Result<(Summary, Vec<String>), DeepError> {
-    let database = folder.path().join(passes::DATABASE);
-    let (mut parts, files) = if database.is_file() {
-        let (parts, file) = read_trace(&database, passes::DATABASE)?;
-        (parts, vec![file])
-    } else {
-        let listed = folder.manifest().files.iter().map(|file| file.path.clone());
-        let names: Vec<String> = listed.filter(|path| path.starts_with("trace/") && path.ends_with(".wire")).collect();
-        read_collected(folder.path(), &names)?
-    };
-    parts.counted = counted.to_vec();
-    parts.quality.extend(quality.iter().cloned());
-    let missing = parts.missing.clone();
+    traces: &Traces,
+) -> Result<ResolvedSubject, DeepError> {
     let RunHeader { id, engine, weights, .. } = header(folder, request);
-    let subject = Subject {
+    let run = TracedRun {
         run_id: &id,
         engine: Some(engine),
         weights,
         model: request.subject.model.as_ref(),
         workload: match workload::known(folder, request) {
-            Some(known) => SubjectWorkload::Known(Box::new(known)),
-            None => SubjectWorkload::Found(&request.subject.workload),
+            Some(known) => WorkloadSource::Runner(Box::new(known)),
+            None => WorkloadSource::Request(&request.subject.workload),
         },
         named,
         config_dir: request.subject.config_dir.as_deref(),
-        plain: None,
+        // What was recorded is worth its times, whatever the device's rates are.
+        rate_may_lack: true,
     };
-    let mut summary = summarise(&subject, parts, files, progress)?;
-    if let Some(facts) = &mut summary.metrics.conditions.trace {
-        facts.recorded_here = true;
-    }
-    Ok((summary, missing))
+    Ok(resolve(&run, traces)?)
 }
 
 /// Names of kernels, exact or `regex:PATTERN`.

@@ -13,7 +13,7 @@ use super::error::DeepError;
 use super::plan::{baseline as plain, with_variables, words};
 use super::request::{Collector, DeepRequest};
 use super::tools::Tools;
-use crate::workload::BareRun;
+use crate::runner::bare::BareRun;
 
 /// Lines of a tool or program shown in a message.
 const SHOWN: usize = 12;

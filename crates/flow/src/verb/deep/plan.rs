@@ -10,7 +10,7 @@ use super::error::DeepError;
 use super::overhead::{BASELINE, BASELINE_AGAIN};
 use super::request::{DeepRequest, Mode};
 use super::tools::Tools;
-use crate::target::{Engine, TargetKind, command_line};
+use crate::pipeline::target::{Engine, TargetKind, command_line};
 
 /// What a deep run will do here. Nothing is started and nothing is written.
 pub fn plan(request: &DeepRequest) -> Result<DeepPlan, DeepError> {

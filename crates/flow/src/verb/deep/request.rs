@@ -5,8 +5,8 @@ use std::time::Duration;
 use collect::tool::{ncu, nsys};
 use types::{Bytes, Stage};
 
-use crate::import::ImportRequest;
-use crate::target::Target;
+use crate::pipeline::subject::NamedSubject;
+use crate::pipeline::target::Target;
 
 /// How much is collected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -84,8 +84,8 @@ pub struct DeepRequest {
     pub largest_trace: Bytes,
     /// Longest a pass may take.
     pub pass_limit: Duration,
-    /// Model, workload and device, as far as they are known; its list of files is empty.
-    pub subject: ImportRequest,
+    /// Model, workload and device, as far as they are known.
+    pub subject: NamedSubject,
     /// Where the weights come from, where that is known.
     pub weights: Option<String>,
     /// What was typed behind the program's name.

@@ -6,7 +6,7 @@ use types::Environment;
 
 use super::error::DeepError;
 use super::request::{Collector, DeepRequest};
-use crate::environment::capture_with_facts;
+use crate::pipeline::machine::capture_with_facts;
 
 /// The tools of a deep run.
 pub(super) struct Tools {

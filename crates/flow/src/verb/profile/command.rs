@@ -8,19 +8,24 @@ mod recorded;
 use std::ffi::OsString;
 use std::time::Duration;
 
-use analysis::statistics::describe;
+use analysis::{CommandRuns, Evidence, Subject};
 use collect::environment::GpuSampler;
-use collect::run::{Outcome, RunFolder};
+use collect::run::RunFolder;
 use collect::tool::Command;
 use collect::tool::plain::{Ended, Launch, Usage};
 use report::profile::{Assumptions, Setting};
-use types::{CommandFacts, CommandRun, DeviceUse, Environment, InputSet, Metrics, Nanos, RunHeader, SchemaTag};
+use types::{CommandRun, DeviceUse, Environment, InputSet, Metrics, SchemaTag};
 
 pub use recorded::{Collector, Recording};
 
+use super::Profile;
 use crate::RunRequest;
-use crate::profile::{Profile, ProfileError, Progress};
-use crate::target::Target;
+use crate::pipeline::bundle::{self, Bundle};
+use crate::pipeline::machine;
+use crate::pipeline::progress::Progress;
+use crate::pipeline::run::{EndedRun, run};
+use crate::pipeline::target::{Target, TargetError};
+use crate::runner::error::ProfileError;
 
 /// How often a running command is looked after.
 const PAUSE: Duration = Duration::from_millis(2);
@@ -43,7 +48,7 @@ pub struct CommandRequest {
 /// Runs the command, measures it and writes everything into a run folder.
 pub fn profile(
     request: &CommandRequest,
-    run: RunRequest,
+    run_request: RunRequest,
     config_yaml: &str,
     progress: &mut dyn FnMut(Progress<'_>),
     stop: &dyn Fn() -> bool,
@@ -53,31 +58,21 @@ pub fn profile(
         return Err(ProfileError::Setting { key, expected: "at least 1", found: "0".to_owned() });
     }
     progress(Progress::Doing("looking at the machine"));
-    let environment = crate::environment::capture(request.config_dir.as_deref())?;
-    let mut folder = RunFolder::create(run)?;
-    let path = folder.path().to_owned();
-    match filled(&mut folder, request, &environment, config_yaml, progress, stop) {
-        Ok((metrics, missing)) => {
-            folder.finish(Outcome::from_missing(missing.clone()))?;
-            let inputs = InputSet {
-                schema: SchemaTag::new(),
-                dataset_root: "command".to_owned(),
-                subset_filelist: None,
-                count: 0,
-                images: Vec::new(),
-                prompts: Vec::new(),
-            };
-            Ok(Profile { metrics, inputs, folder: path, missing, part_of_rank: None })
-        }
-        Err(error) => {
-            // What the folder says matters less than why the run failed.
-            let _ = folder.fail(error.to_string());
-            Err(error)
-        }
-    }
+    let environment = machine::capture(request.config_dir.as_deref())?;
+    let EndedRun { value: metrics, folder, missing } =
+        run(run_request, |folder| fill(folder, request, &environment, config_yaml, progress, stop))?;
+    let inputs = InputSet {
+        schema: SchemaTag::new(),
+        dataset_root: "command".to_owned(),
+        subset_filelist: None,
+        count: 0,
+        images: Vec::new(),
+        prompts: Vec::new(),
+    };
+    Ok(Profile { metrics, inputs, folder, missing, part_of_rank: None })
 }
 
-fn filled(
+fn fill(
     folder: &mut RunFolder,
     request: &CommandRequest,
     environment: &Environment,
@@ -123,23 +118,21 @@ fn filled(
         }
     }
     folder.end_step("measure")?;
-    let mut metrics = metrics(folder.id(), request, runs);
-    if missing.is_empty() && request.recording.is_wanted(environment) {
+    let command = CommandRuns { command: request.target.description(), runs };
+    let metrics = if missing.is_empty() && request.recording.is_wanted(environment) {
         progress(Progress::Doing("recording: one more run with the collector inside"));
         let recorded = recorded::pass(folder, request, stop, progress)?;
         missing.extend(recorded.missing.iter().cloned());
-        recorded.add_to(&mut metrics);
+        let metrics = recorded.metrics(folder.id(), request, command)?;
         folder.end_step("record")?;
-    }
+        metrics
+    } else {
+        let subject = Subject { run: recorded::header(folder.id()), ..Subject::default() };
+        analysis::metrics(&subject, &Evidence { command: Some(command), ..Evidence::default() })
+    };
     folder.write_json("metrics.json", &metrics)?;
-    folder.write_file("report.md", report::profile::command_markdown(&metrics, environment).as_bytes())?;
-    if metrics.conditions.trace.is_some() {
-        folder.write_file("kernels.md", report::profile::kernels_markdown(&metrics).as_bytes())?;
-        let summary = report::profile::stakeholder_markdown(&metrics, environment);
-        folder.write_file("stakeholder_summary.md", summary.as_bytes())?;
-    }
-    let assumptions = report::profile::assumptions_markdown(&assumptions(&metrics, request));
-    folder.write_file("assumptions.md", assumptions.as_bytes())?;
+    let assumptions = assumptions(&metrics, request);
+    bundle::write(folder, &Bundle { metrics: &metrics, environment, assumptions, kernels: None })?;
     folder.end_step("report")?;
     Ok((metrics, missing))
 }
@@ -153,7 +146,7 @@ fn run_once(
     stop: &dyn Fn() -> bool,
 ) -> Result<(Ended, Usage, Vec<DeviceUse>), ProfileError> {
     let Some(mut command) = Command::of_words(request.target.argv()) else {
-        return Err(ProfileError::Target(crate::target::TargetError::Empty));
+        return Err(ProfileError::Target(TargetError::Empty));
     };
     for (variable, value) in request.target.environment().iter().chain(variables) {
         command = command.with_variable(variable.clone(), value.clone());
@@ -172,26 +165,6 @@ fn run_once(
     Ok((ended, usage, devices))
 }
 
-fn metrics(run_id: &str, request: &CommandRequest, runs: Vec<CommandRun>) -> Metrics {
-    let measured = || runs.iter().filter(|run| !run.warmup && run.exit_code == Some(0));
-    let times: Vec<f64> = measured().map(|run| run.wall_ns.get() as f64 / 1e6).collect();
-    let wall: Nanos = runs.iter().filter(|run| !run.warmup).map(|run| run.wall_ns).sum();
-    let mut metrics = analysis::profile(&analysis::ProfileRecords {
-        run: RunHeader {
-            id: run_id.to_owned(),
-            engine: "command".to_owned(),
-            model: None,
-            device: None,
-            weights: None,
-        },
-        ..analysis::ProfileRecords::empty()
-    });
-    (metrics.conditions.settings, metrics.times.load_ns) = (None, None);
-    metrics.times.totals.wall_ns = (wall > Nanos::ZERO).then_some(wall);
-    metrics.conditions.command = Some(CommandFacts { command: request.target.description(), wall_ms: describe(&times), runs });
-    metrics
-}
-
 fn assumptions(metrics: &Metrics, request: &CommandRequest) -> Assumptions {
     Assumptions {
         run: metrics.run.id.clone(),
@@ -202,7 +175,7 @@ fn assumptions(metrics: &Metrics, request: &CommandRequest) -> Assumptions {
         decoding: Vec::new(),
         preprocessing: Vec::new(),
         profiling: vec![
-            Setting::new("times", "from its start to its end, no instruments inside"),
+            Setting::new("times", "from its start to its end, without a profiler"),
             Setting::new(
                 "device work",
                 match metrics.conditions.trace {

@@ -6,16 +6,19 @@
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use analysis::ranks::{skew, summary};
+use analysis::RankRuns;
 use collect::rank::Rank;
 use collect::run::RunFolder;
 use collect::tool::torch::{DRIVER, DriverFiles, PassName, launch};
-use types::{Metrics, Sample};
+use types::Sample;
 
-use super::records::device_id;
-use super::session::{self, Session};
-use super::{Given, ask, inputs, question_text, scratch};
-use crate::profile::{ProfileError, Progress};
+use super::torch::TorchProfile;
+use super::torch_evidence::device_id;
+use crate::pipeline::progress::Progress;
+use crate::runner::error::ProfileError;
+use crate::runner::inputs::Inputs;
+use crate::runner::torch::session::{self, Session};
+use crate::runner::torch::{question, question_text, scratch};
 
 /// How long a rank waits for another. Ranks load the same model at the same time, so that minutes apart mean trouble.
 const PATIENCE: Duration = Duration::from_secs(300);
@@ -31,8 +34,8 @@ const FILES: [&str; 5] = ["torch-driver.py", "torch-request.json", "torch.stdout
 pub(super) fn leave_part(
     out: &Path,
     rank: Rank,
-    given: &Given<'_>,
-    inputs: &mut inputs::Inputs,
+    given: &TorchProfile<'_>,
+    inputs: &mut Inputs,
     progress: &mut dyn FnMut(Progress<'_>),
     stop: &dyn Fn() -> bool,
 ) -> Result<Vec<Sample>, ProfileError> {
@@ -51,7 +54,7 @@ pub(super) fn leave_part(
     let folder = std::path::absolute(&folder).unwrap_or(folder);
     let scratch = scratch()?;
     let trace = given.request.torch.profiler.enabled.then(|| folder.join("torch.json.gz"));
-    let asked = ask::ask(given.model, given.request, inputs, scratch.path(), trace)?;
+    let asked = question::ask(given.model, given.request, inputs, scratch.path(), trace)?;
     let [driver, request, stdout, stderr, _] = FILES.map(|name| folder.join(name));
     std::fs::write(&driver, DRIVER).map_err(failed(&driver))?;
     std::fs::write(&request, question_text(&asked)).map_err(failed(&request))?;
@@ -68,20 +71,14 @@ pub(super) fn leave_part(
     Ok(session.samples(|pass| pass != PassName::Profile, Some(rank.rank)))
 }
 
-/// Waits for the parts of the others and takes them in: their samples, and how far the ranks are apart. Gives back what is
-/// missing.
+/// Waits for the parts of the others and reads their samples. Gives back what is missing too.
 pub(super) fn gather(
     folder: &mut RunFolder,
     rank: Rank,
-    metrics: &mut Metrics,
     progress: &mut dyn FnMut(Progress<'_>),
     stop: &dyn Fn() -> bool,
-) -> Result<Vec<String>, ProfileError> {
-    for sample in &mut metrics.times.samples {
-        sample.rank = Some(rank.rank);
-    }
-    let own = summary(rank.rank, metrics.run.device.clone(), &metrics.times.samples);
-    let mut ranks = vec![own];
+) -> Result<(RankRuns, Vec<String>), ProfileError> {
+    let mut others = Vec::new();
     let mut missing = Vec::new();
     for other in 1..rank.world {
         progress(Progress::Doing(&format!("waiting for rank {other}")));
@@ -105,12 +102,9 @@ pub(super) fn gather(
             missing.push(format!("rank {other}: {why}"));
         }
         let device = session.device.as_ref().map(|device| device_id(&device.id));
-        ranks.push(summary(other, device, &samples));
-        metrics.times.samples.extend(samples);
+        others.push((other, device, samples));
     }
-    metrics.times.rank_skew = skew(&ranks);
-    metrics.times.ranks = ranks;
-    Ok(missing)
+    Ok((RankRuns { own: rank.rank, others }, missing))
 }
 
 fn wait(stop: &dyn Fn() -> bool, there: impl Fn() -> bool) -> Option<()> {

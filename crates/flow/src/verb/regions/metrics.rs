@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use analysis::trace::{Counted, TraceRecords, trace};
+use analysis::{Evidence, LaunchCounters, Subject, Trace};
 use types::counter::{CounterTable, CounterValue};
 use types::{
     Device, DeviceId, Hardware, MetricRule, Metrics, Nanos, RegionReport, RegionSummary, RegionTotals, RollUp,
-    RunHeader, TraceFacts,
+    RunHeader,
 };
 
 /// Column with the name the driver has for the device.
@@ -28,7 +28,7 @@ pub(super) fn metrics(
     hardware: Option<&Hardware>,
 ) -> Metrics {
     let devices = devices(shown, report, hardware);
-    let records = TraceRecords {
+    let subject = Subject {
         run: RunHeader {
             id: report.run.clone(),
             engine: engine.to_owned(),
@@ -37,22 +37,17 @@ pub(super) fn metrics(
             weights: None,
         },
         devices,
-        clocks: Vec::new(),
-        timelines: Vec::new(),
-        counted: shown.map(Counted::of_table).unwrap_or_default(),
-        listed: Vec::new(),
-        facts: TraceFacts::default(),
-        input: None,
-        work: BTreeMap::new(),
-        modelled: None,
         multiprocessors: hardware.map(|hardware| u64::from(hardware.sm_count)),
-        peak: None,
-        plain: None,
-        quality: report.quality.clone(),
+        ..Subject::default()
     };
-    let mut metrics = trace(&records);
-    metrics.breakdown.regions = report.regions.iter().flat_map(|region| rows(region, &report.metrics)).collect();
-    metrics
+    let counters = shown.map(LaunchCounters::of_table).unwrap_or_default();
+    let evidence = Evidence {
+        trace: Some(Trace { counters, ..Trace::default() }),
+        regions: Some(report.regions.iter().flat_map(|region| rows(region, &report.metrics)).collect()),
+        quality: report.quality.clone(),
+        ..Evidence::default()
+    };
+    analysis::metrics(&subject, &evidence)
 }
 
 fn devices(shown: Option<&CounterTable>, report: &RegionReport, hardware: Option<&Hardware>) -> Vec<Device> {

@@ -18,15 +18,18 @@ use analysis::region::{
     Captured as Rollable, Include, KernelSelection, NameBase, RegionInputs, RegionSettings, RolledRegions, regions_of,
     roll_up,
 };
-use collect::run::{Outcome, RunFolder, sha256};
+use collect::run::{RunFolder, sha256};
 use collect::tool::ncu::{KernelNameBase, Options};
 use meter::{Roofline, matrix_dtypes, predict};
 use types::counter::CounterTable;
 use types::{Environment, Hardware, IncludeRecord, Metrics, RegionReport, RegionSelection, SchemaTag};
 
-use crate::model::LoadedModel;
-use crate::profile::InferSettings;
-use crate::{RunRequest, WorkloadSettings, environment, hardware};
+use crate::pipeline::model::LoadedModel;
+use crate::pipeline::modelled::run as modelled_run;
+use crate::pipeline::run::{EndedRun, run};
+use crate::pipeline::{hardware, machine};
+use crate::runner::settings::InferSettings;
+use crate::{RunRequest, WorkloadSettings};
 
 pub use collect::tool::ncu::Preset as NcuPreset;
 pub use error::RegionsError;
@@ -91,7 +94,7 @@ pub fn as_fed(
     infer: &InferSettings,
 ) -> (LoadedModel, WorkloadSettings) {
     if let InferSettings::Pictures(pictures) = infer {
-        crate::profile::fit_to_pictures(&mut model, infer);
+        infer.fit(&mut model);
         workload.batch = u64::from(pictures.batch);
     }
     (model, workload)
@@ -132,7 +135,7 @@ pub fn terminal(report: &RegionReport) -> String {
 /// Profiles or reads, rolls up and writes everything into a run folder.
 pub fn regions(
     settings: &RegionsSettings,
-    run: RunRequest,
+    run_request: RunRequest,
     config_yaml: &str,
     progress: &mut dyn FnMut(&str),
 ) -> Result<Regions, RegionsError> {
@@ -147,32 +150,24 @@ pub fn regions(
     let machine = match &settings.source {
         Source::Program { .. } => {
             progress("looking at the machine");
-            let machine = environment::capture(settings.config_dir.as_deref())?;
+            let machine = machine::capture(settings.config_dir.as_deref())?;
             let found = collect::tool::ncu::serving(machine.tools.cuda_driver.as_deref());
             Some((found.map_err(RegionsError::NoProfiler)?, machine))
         }
         Source::Pages(_) => None,
     };
-    let run = RunRequest { model: settings.model.as_ref().map(|(model, _)| model.id.clone()), ..run };
-    let mut folder = RunFolder::create(run)?;
-    let path = folder.path().to_owned();
-    let mut made = Making { settings, plan: &plan, kernels: &kernels, named, config_yaml, progress };
-    let filled = match (pages, machine) {
-        (Some(pages), _) => made.fill(&mut folder, pages, None, None),
-        (None, Some((found, machine))) => made.profile(&mut folder, &found, &machine),
-        (None, None) => made.fill(&mut folder, Vec::new(), None, None),
-    };
-    match filled {
-        Ok((report, metrics, missing)) => {
-            folder.finish(Outcome::from_missing(missing.clone()))?;
-            Ok(Regions { report, metrics, folder: path, missing })
-        }
-        Err(error) => {
-            // What the folder says matters less than why it failed.
-            let _ = folder.fail(error.to_string());
-            Err(error)
-        }
-    }
+    let model = settings.model.as_ref().map(|(model, _)| model.id.clone());
+    let mut making = RegionRun { settings, plan: &plan, kernels: &kernels, named, config_yaml, progress };
+    let EndedRun { value: (report, metrics), folder, missing } =
+        run(RunRequest { model, ..run_request }, |folder| {
+            let (report, metrics, missing) = match (pages, machine) {
+                (Some(pages), _) => making.fill(folder, pages, None, None),
+                (None, Some((found, machine))) => making.profile(folder, &found, &machine),
+                (None, None) => making.fill(folder, Vec::new(), None, None),
+            }?;
+            Ok::<_, RegionsError>(((report, metrics), missing))
+        })?;
+    Ok(Regions { report, metrics, folder, missing })
 }
 
 fn selection(options: &Options) -> Result<KernelSelection, RegionsError> {
@@ -187,7 +182,7 @@ fn selection(options: &Options) -> Result<KernelSelection, RegionsError> {
 }
 
 /// Everything that stays the same while a report is made.
-struct Making<'a> {
+struct RegionRun<'a> {
     settings: &'a RegionsSettings,
     plan: &'a Plan,
     kernels: &'a KernelSelection,
@@ -196,15 +191,15 @@ struct Making<'a> {
     progress: &'a mut dyn FnMut(&str),
 }
 
-type Made = (RegionReport, Metrics, Vec<String>);
+type RegionDocuments = (RegionReport, Metrics, Vec<String>);
 
-impl Making<'_> {
+impl RegionRun<'_> {
     fn profile(
         &mut self,
         folder: &mut RunFolder,
         found: &collect::tool::Found,
         machine: &Environment,
-    ) -> Result<Made, RegionsError> {
+    ) -> Result<RegionDocuments, RegionsError> {
         let Source::Program { argv, environment, .. } = &self.settings.source else {
             return self.fill(folder, Vec::new(), None, None);
         };
@@ -235,7 +230,7 @@ impl Making<'_> {
         captures: Vec<Captured>,
         survey: Option<Captured>,
         version: Option<String>,
-    ) -> Result<Made, RegionsError> {
+    ) -> Result<RegionDocuments, RegionsError> {
         (self.progress)("rolling up");
         folder.write_file("config.yaml", self.config_yaml.as_bytes())?;
         let tables: Vec<&CounterTable> = captures
@@ -300,7 +295,7 @@ impl Making<'_> {
         let workload = settings.resolve(&model.network, model.dtype).ok()?;
         let prediction = predict(&model.network, &workload).ok()?;
         let roofline = hardware.and_then(|hardware| Roofline::new(hardware, matrix_dtypes(&prediction), None).ok());
-        Some(crate::modelled::run(&model.network, &prediction, roofline.as_ref()))
+        Some(modelled_run(&model.network, &prediction, roofline.as_ref()))
     }
 
     fn report(

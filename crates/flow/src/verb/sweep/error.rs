@@ -3,8 +3,8 @@
 use types::{Exit, Failure};
 
 use crate::CollectError;
-use crate::analyze::AnalyzeError;
-use crate::hardware::DeviceError;
+use crate::pipeline::analytic::AnalyzeError;
+use crate::pipeline::hardware::DeviceError;
 
 /// Why there is no sweep.
 #[derive(Debug, thiserror::Error)]

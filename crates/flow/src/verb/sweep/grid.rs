@@ -110,7 +110,7 @@ mod tests {
     use super::*;
 
     fn base() -> Map<String, Value> {
-        let text = include_str!("../../../../conf/workload/llm-standard-v1.yaml");
+        let text = include_str!("../../../../../conf/workload/llm-standard-v1.yaml");
         serde_saphyr::from_str(text).unwrap()
     }
 

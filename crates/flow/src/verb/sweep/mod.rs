@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use collect::run::{Outcome, RunFolder, RunRequest};
+use collect::run::{RunFolder, RunRequest};
 use meter::{Estimate, Estimator, Message, MeterError, Roofline, WorkloadSettings, basic_assumptions, model_spec};
 use network::Model;
 use rayon::prelude::*;
@@ -16,9 +16,10 @@ use types::{
     Bytes, Hardware, Origin, SchemaTag, Seconds, Sweep, SweepAxis, SweepDevice, SweepFigures, SweepPoint, Workload,
 };
 
-use crate::analyze::{self, DEFAULT_DEVICE};
-use crate::hardware;
-use crate::model::LoadedModel;
+use crate::pipeline::analytic::{self, DEFAULT_DEVICE};
+use crate::pipeline::hardware;
+use crate::pipeline::model::LoadedModel;
+use crate::pipeline::run::{EndedRun, run};
 
 pub use error::SweepError;
 use grid::Grid;
@@ -69,7 +70,7 @@ pub struct Watch<'a> {
 
 /// Checks the settings.
 pub fn plan<'a>(model: &'a LoadedModel, settings: &'a SweepSettings) -> Result<Plan<'a>, SweepError> {
-    let launch = analyze::launch(settings.launch_us)?;
+    let launch = analytic::launch(settings.launch_us)?;
     let names = match settings.devices.as_slice() {
         [] => &[DEFAULT_DEVICE.to_owned()][..],
         names => names,
@@ -228,20 +229,12 @@ pub fn keep(
         _ => None,
     };
     let request = RunRequest { model: Some(plan.model.id.clone()), device, ..request };
-    let mut folder = RunFolder::create(request)?;
-    let path = folder.path().to_owned();
-    match fill(&mut folder, plan, config_yaml, watch) {
-        Ok(sweep) => {
-            let missing = missing(&sweep);
-            folder.finish(Outcome::from_missing(missing.clone()))?;
-            Ok((path, sweep, missing))
-        }
-        Err(error) => {
-            // What the folder says matters less than why it could not be filled.
-            let _ = folder.fail(error.to_string());
-            Err(error)
-        }
-    }
+    let EndedRun { value: sweep, folder, missing } = run(request, |folder| {
+        let sweep = fill(folder, plan, config_yaml, watch)?;
+        let missing = missing(&sweep);
+        Ok::<_, SweepError>((sweep, missing))
+    })?;
+    Ok((folder, sweep, missing))
 }
 
 fn fill(folder: &mut RunFolder, plan: &Plan<'_>, config_yaml: &str, watch: &Watch<'_>) -> Result<Sweep, SweepError> {

@@ -1,12 +1,15 @@
 //! One more run of a command, with our collector inside: its kernels, copies and ranges, from whichever processes used CUDA.
 
+use analysis::{CommandRuns, Evidence, Subject, command_overhead};
 use collect::run::RunFolder;
 use collect::tool::inject::{Injection, Settings};
-use types::{Environment, Metrics, Nanos, Overhead, QualityCounter, Severity, TracedWorkload};
+use types::{Environment, Metrics, Nanos, QualityCounter, RunHeader, Severity};
 
 use super::{CommandRequest, run_once};
-use crate::import::{self, Subject, SubjectWorkload};
-use crate::profile::{ProfileError, Progress};
+use crate::pipeline::progress::Progress;
+use crate::pipeline::subject::{ResolvedSubject, TracedRun, WorkloadSource, resolve};
+use crate::pipeline::trace::Traces;
+use crate::runner::error::ProfileError;
 
 /// Folder of the files, in the run's folder.
 const TRACE: &str = "trace";
@@ -42,21 +45,21 @@ impl Recording {
     }
 }
 
-/// What the run with the collector told.
-pub(super) struct Recorded {
-    metrics: Option<Metrics>,
+/// What the run with the collector showed.
+pub(super) struct RecordedRun {
+    traces: Option<Traces>,
     wall: Nanos,
     quality: Vec<QualityCounter>,
     pub(super) missing: Vec<String>,
 }
 
-/// Runs the command with the collector, and sums up what it wrote.
+/// Runs the command with the collector, and reads what it wrote.
 pub(super) fn pass(
     folder: &mut RunFolder,
     request: &CommandRequest,
     stop: &dyn Fn() -> bool,
     progress: &mut dyn FnMut(Progress<'_>),
-) -> Result<Recorded, ProfileError> {
+) -> Result<RecordedRun, ProfileError> {
     // The folder appears with the first file that is prepared in it.
     let place = folder.prepare(&format!("{TRACE}/process-0.wire"))?;
     let trace = place.parent().map(std::path::Path::to_owned).unwrap_or_default();
@@ -75,7 +78,7 @@ pub(super) fn pass(
             names.push(name);
         }
     }
-    let mut recorded = Recorded { metrics: None, wall: usage.wall, quality: Vec::new(), missing };
+    let mut recorded = RecordedRun { traces: None, wall: usage.wall, quality: Vec::new(), missing };
     if names.is_empty() {
         recorded.quality.push(QualityCounter {
             counter: "no_process_collected".to_owned(),
@@ -88,45 +91,51 @@ pub(super) fn pass(
         });
         return Ok(recorded);
     }
-    let (parts, sources) = import::read_collected(folder.path(), &names)?;
-    recorded.missing.extend(parts.missing.iter().cloned());
-    let subject = Subject {
-        run_id: folder.id(),
-        engine: Some("command".to_owned()),
-        weights: None,
-        model: None,
-        workload: SubjectWorkload::Known(Box::new(TracedWorkload {
-            workload: None,
-            evidence: Vec::new(),
-            missing: Vec::new(),
-        })),
-        named: None,
-        config_dir: request.config_dir.as_deref(),
-        plain: None,
-    };
     let mut tell = |what: &str| progress(Progress::Doing(what));
-    recorded.metrics = Some(import::summarise(&subject, parts, sources, &mut tell)?.metrics);
+    let traces = Traces::of_collector(folder.path(), &names, None, &mut tell)?;
+    recorded.missing.extend(traces.missing.iter().cloned());
+    recorded.traces = Some(traces);
     Ok(recorded)
 }
 
-impl Recorded {
-    /// Puts what was recorded beside what was measured plainly. Totals and stages are of the recorded run, so that their
-    /// shares are of one thing; the plain runs stay in `command`.
-    pub(super) fn add_to(self, metrics: &mut Metrics) {
-        let command = metrics.conditions.command.take();
-        let median = command.as_ref().and_then(|command| command.wall_ms.as_ref()).map(|times| times.median);
-        let baseline = median.map(|milliseconds| Nanos::new((milliseconds * 1e6).round() as i64));
-        if let Some(recorded) = self.metrics {
-            *metrics = recorded;
+/// A command by itself says nothing of a model.
+pub(super) fn header(run_id: &str) -> RunHeader {
+    RunHeader { id: run_id.to_owned(), engine: "command".to_owned(), ..RunHeader::default() }
+}
+
+impl RecordedRun {
+    /// What was recorded beside what was measured plainly. Totals and stages are of the recorded run, so that their shares
+    /// are of one thing; the plain runs stay in `command`.
+    pub(super) fn metrics(
+        self,
+        run_id: &str,
+        request: &CommandRequest,
+        command: CommandRuns,
+    ) -> Result<Metrics, ProfileError> {
+        let overhead = Some(command_overhead(&command, self.wall));
+        let Some(traces) = &self.traces else {
+            let subject = Subject { run: header(run_id), ..Subject::default() };
+            let (command, quality) = (Some(command), self.quality);
+            return Ok(analysis::metrics(&subject, &Evidence { command, overhead, quality, ..Evidence::default() }));
+        };
+        let traced = TracedRun {
+            run_id,
+            engine: Some("command".to_owned()),
+            weights: None,
+            model: None,
+            workload: WorkloadSource::None,
+            named: None,
+            config_dir: request.config_dir.as_deref(),
+            rate_may_lack: true,
+        };
+        let ResolvedSubject { subject, devices, .. } = resolve(&traced, traces)?;
+        let mut evidence = traces.evidence(&devices);
+        if let Some(trace) = &mut evidence.trace {
+            trace.recorded_here = true;
         }
-        if let Some(facts) = &mut metrics.conditions.trace {
-            facts.recorded_here = true;
-        }
-        metrics.conditions.command = command;
-        metrics.conclusions.quality.extend(self.quality);
-        let share = baseline.filter(|baseline| *baseline > Nanos::ZERO);
-        let share = share.map(|baseline| (self.wall - baseline).get() as f64 / baseline.get() as f64);
-        metrics.times.overhead =
-            Overhead { baseline_ns: baseline, profiled_ns: Some(self.wall), share, baseline_spread: None };
+        evidence.command = Some(command);
+        evidence.overhead = overhead;
+        evidence.quality.extend(self.quality);
+        Ok(analysis::metrics(&subject, &evidence))
     }
 }

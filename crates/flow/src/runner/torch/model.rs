@@ -7,8 +7,10 @@ use network::Preset;
 use network::config::ModelConfig;
 
 use super::TorchSettings;
-use crate::model::{self, ConfigSource, LoadedModel, ModelSettings};
-use crate::profile::{Feed, ProfileError, WeightSettings};
+use crate::pipeline::model::{self, ConfigSource, LoadedModel, ModelSettings};
+use crate::runner::error::ProfileError;
+use crate::runner::request::WeightSettings;
+use crate::runner::settings::Feed;
 
 /// A model for PyTorch.
 #[derive(Debug)]
@@ -128,14 +130,14 @@ impl TorchModel {
     }
 
     /// Folder with a tokenizer of its own.
-    pub(super) fn tokenizer_folder(&self) -> Option<&Path> {
+    pub(crate) fn tokenizer_folder(&self) -> Option<&Path> {
         let TorchSource::Path(path) = &self.source else { return None };
         let folder = if path.is_dir() { Some(path.as_path()) } else { path.parent() };
         folder.filter(|folder| folder.join("tokenizer.json").is_file())
     }
 
     /// What the driver builds. A config that ships with the program is written to `scratch`.
-    pub(super) fn given(
+    pub(crate) fn given(
         &self,
         weights: &WeightSettings,
         settings: &TorchSettings,

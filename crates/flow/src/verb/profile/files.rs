@@ -1,4 +1,4 @@
-//! The files of a profile besides its metrics.
+//! The files of a profile of a model, beside its metrics.
 
 use std::fmt::Write as _;
 
@@ -6,41 +6,33 @@ use collect::run::RunFolder;
 use report::profile::{Assumptions, Setting};
 use types::{Environment, InputSet, Metrics};
 
-use super::settings::{DecodingSettings, InferSettings};
-use super::{ProfileError, ProfileRequest};
-use crate::target::Engine;
+use crate::pipeline::bundle::{self, Bundle};
+use crate::pipeline::target::Engine;
+use crate::runner::error::ProfileError;
+use crate::runner::request::ProfileRequest;
+use crate::runner::settings::{DecodingSettings, InferSettings};
 
 /// What the files are made of.
-pub(crate) struct Bundle<'a> {
-    pub(crate) metrics: &'a Metrics,
-    pub(crate) environment: &'a Environment,
-    pub(crate) inputs: &'a InputSet,
-    pub(crate) request: &'a ProfileRequest,
-    pub(crate) ran: Ran,
-}
-
-/// How the engine ran it.
-pub(crate) struct Ran {
+pub(super) struct ProfileFiles<'a> {
+    pub(super) metrics: &'a Metrics,
+    pub(super) environment: &'a Environment,
+    pub(super) inputs: &'a InputSet,
+    pub(super) request: &'a ProfileRequest,
     /// Element type of the arithmetic.
-    pub(crate) computed: String,
+    pub(super) computed: String,
     /// How it was measured.
-    pub(crate) profiling: Vec<Setting>,
+    pub(super) profiling: Vec<Setting>,
 }
 
-pub(crate) fn write(folder: &mut RunFolder, bundle: &Bundle<'_>) -> Result<(), ProfileError> {
-    let Bundle { metrics, environment, inputs, .. } = bundle;
+/// Writes the inputs and every page.
+pub(super) fn write(folder: &mut RunFolder, files: &ProfileFiles<'_>) -> Result<(), ProfileError> {
+    let ProfileFiles { metrics, environment, inputs, .. } = *files;
     folder.write_file("inputs.yaml", report::yaml(inputs)?.as_bytes())?;
-    folder.write_file("report.md", report::profile::report_markdown(metrics, environment).as_bytes())?;
-    folder.write_file("operators.md", report::profile::operators_markdown(metrics).as_bytes())?;
-    folder
-        .write_file("stakeholder_summary.md", report::profile::stakeholder_markdown(metrics, environment).as_bytes())?;
-    let assumptions = assumptions(bundle);
-    folder.write_file("assumptions.md", report::profile::assumptions_markdown(&assumptions).as_bytes())?;
-    Ok(())
+    Ok(bundle::write(folder, &Bundle { metrics, environment, assumptions: assumptions(files), kernels: None })?)
 }
 
 /// One line of JSON for each input.
-pub(crate) fn write_predictions(folder: &mut RunFolder, texts: &[(String, String)]) -> Result<(), ProfileError> {
+pub(super) fn write_predictions(folder: &mut RunFolder, texts: &[(String, String)]) -> Result<(), ProfileError> {
     let mut lines = String::new();
     for (input, text) in texts {
         let line = serde_json::json!({ "input": input, "text": text });
@@ -50,8 +42,8 @@ pub(crate) fn write_predictions(folder: &mut RunFolder, texts: &[(String, String
     Ok(())
 }
 
-fn assumptions(bundle: &Bundle<'_>) -> Assumptions {
-    let Bundle { metrics, environment, inputs, request, ran } = bundle;
+fn assumptions(files: &ProfileFiles<'_>) -> Assumptions {
+    let ProfileFiles { metrics, environment, inputs, request, computed, profiling } = files;
     let ProfileRequest { weights, infer, dataset, .. } = *request;
     let unknown = || "not known".to_owned();
     let mut device = vec![
@@ -88,14 +80,14 @@ fn assumptions(bundle: &Bundle<'_>) -> Assumptions {
             Setting::new("model", metrics.run.model.clone().unwrap_or_else(unknown)),
             Setting::new("weights", weights_text),
             Setting::new("weights kept in", weights_dtype),
-            Setting::new("computed in", ran.computed.clone()),
+            Setting::new("computed in", computed.clone()),
         ],
         decoding: infer.decoding().map_or_else(
             || vec![Setting::new("decoding", "none: one forward pass is the stage prefill")],
             |decoding| decoded(decoding, request),
         ),
         preprocessing: preprocessed(infer),
-        profiling: ran.profiling.clone(),
+        profiling: profiling.clone(),
         data: vec![
             Setting::new(infer.feed().plural(), format!("{} under {}", inputs.count, inputs.dataset_root)),
             Setting::new("taken in each epoch", taken),

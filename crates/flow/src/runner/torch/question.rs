@@ -5,31 +5,34 @@ use std::path::{Path, PathBuf};
 use collect::tool::torch::{Decoding, GivenInput, Page, Profiler, Request, View};
 use engine::{Pictures, PromptData, Tokenizer};
 
-use super::{ProfilerSettings, TorchModel, TorchRequest, TorchSource};
-use crate::profile::inputs::{self, Content, Inputs};
-use crate::profile::prepare::{self, Fed, Prepared};
-use crate::profile::{InferSettings, ProfileError, passes};
+use super::model::{TorchModel, TorchSource};
+use super::{ProfilerSettings, TorchRequest};
+use crate::runner::error::ProfileError;
+use crate::runner::inputs::plan::plan;
+use crate::runner::inputs::prepare::{self, ModelInput, PreparedInput};
+use crate::runner::inputs::{self, Content, Inputs};
+use crate::runner::settings::InferSettings;
 
 /// Tokens of a prompt for a factory that brings no inputs, unless told otherwise.
-const MADE_UP_TOKENS: u64 = 128;
+const RANDOM_TOKENS: u64 = 128;
 
 /// Inputs, prepared and in the driver's words.
-pub(super) struct Asked {
-    pub(super) request: Request,
-    pub(super) prepared: Vec<Prepared>,
-    pub(super) tokenizer: Option<Tokenizer>,
+pub(crate) struct Question {
+    pub(crate) request: Request,
+    pub(crate) prepared: Vec<PreparedInput>,
+    pub(crate) tokenizer: Option<Tokenizer>,
     /// Whether the tokenizer is the model's own.
-    pub(super) own_tokenizer: bool,
+    pub(crate) own_tokenizer: bool,
 }
 
 /// Prepares everything; files of pixels go to `scratch`.
-pub(super) fn ask(
+pub(crate) fn ask(
     model: &TorchModel,
     request: &TorchRequest,
     inputs: &mut Inputs,
     scratch: &Path,
     trace: Option<PathBuf>,
-) -> Result<Asked, ProfileError> {
+) -> Result<Question, ProfileError> {
     let settings = &request.torch;
     let vocabulary = model.vocabulary.unwrap_or_default();
     let own = model.tokenizer_folder().map(Tokenizer::from_folder).transpose()?;
@@ -44,14 +47,14 @@ pub(super) fn ask(
     let infer = &request.profile.infer;
     let mut prepared = Vec::new();
     let (given, epochs) = if factory {
-        let name = made_up(infer);
+        let name = random_prompt(infer);
         inputs.all.truncate(0);
         inputs.all.push(inputs::Input::made(name.0.clone(), name.1));
         inputs.all[0].used = true;
         (vec![GivenInput::Made { name: name.0, tokens: name.1, seed: 0 }], vec![vec![0]; sampling.epochs as usize])
     } else {
         let plan =
-            passes::plan(sampling, inputs, |input| prepare::prepare(input, infer, tokenizer.as_ref(), vocabulary))?;
+            plan(sampling, inputs, |input| prepare::prepare(input, infer, tokenizer.as_ref(), vocabulary))?;
         let (epochs, ready) = plan.numbered();
         let channels = picture_channels(model);
         let given = ready.iter().enumerate();
@@ -81,13 +84,13 @@ pub(super) fn ask(
         repeats: sampling.repeats.saturating_mul(passes),
         profiler: trace.map(|trace| profiler(&settings.profiler, trace)),
     };
-    Ok(Asked { request, prepared, tokenizer, own_tokenizer })
+    Ok(Question { request, prepared, tokenizer, own_tokenizer })
 }
 
-fn made_up(infer: &InferSettings) -> (String, u64) {
+fn random_prompt(infer: &InferSettings) -> (String, u64) {
     let tokens = match infer {
-        InferSettings::Prompts(prompt, _) => prompt.seq_len.unwrap_or(MADE_UP_TOKENS),
-        _ => MADE_UP_TOKENS,
+        InferSettings::Prompts(prompt, _) => prompt.seq_len.unwrap_or(RANDOM_TOKENS),
+        _ => RANDOM_TOKENS,
     };
     ("inputs of the factory".to_owned(), tokens)
 }
@@ -121,7 +124,7 @@ fn ends(tokenizer: Option<&Tokenizer>, vocabulary: u64) -> Vec<i64> {
 }
 
 fn given_input(
-    input: &Prepared,
+    input: &PreparedInput,
     number: usize,
     scratch: &Path,
     infer: &InferSettings,
@@ -129,7 +132,7 @@ fn given_input(
 ) -> Result<GivenInput, ProfileError> {
     let name = input.facts.name.clone();
     match (&input.fed, infer) {
-        (Fed::Prompt(PromptData { ids, image_mask, images }), _) => {
+        (ModelInput::Prompt(PromptData { ids, image_mask, images }), _) => {
             let view = |kind: &str, pictures: &Pictures| keep(&scratch.join(format!("{number}-{kind}.f32")), pictures);
             let page = match images {
                 None => None,
@@ -143,14 +146,14 @@ fn given_input(
             };
             Ok(GivenInput::Tokens { name, ids: ids.clone(), image_mask: image_mask.clone(), page })
         }
-        (Fed::Pictures(pictures), InferSettings::Pictures(settings)) => Ok(GivenInput::Pictures {
+        (ModelInput::Pictures(pictures), InferSettings::Pictures(settings)) => Ok(GivenInput::Pictures {
             name,
             count: pictures.count as u64,
             channels,
             side: pictures.side as u64,
             seed: settings.seed,
         }),
-        (Fed::Pictures(_), _) => Err(ProfileError::WrongFeed { name }),
+        (ModelInput::Pictures(_), _) => Err(ProfileError::WrongFeed { name }),
     }
 }
 

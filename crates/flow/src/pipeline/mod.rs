@@ -1,0 +1,23 @@
+//! The road every verb walks.
+//!
+//! In order: a [`model`], a [`target`] and the [`hardware`] are found by name; [`trace`] reads files into placed timelines;
+//! [`subject`] resolves what ran, once; [`analytic`] models it; [`bundle`] writes what came of it; [`run`] holds the run
+//! folder from its creation to its end.
+
+pub(crate) mod analytic;
+pub(crate) mod assumptions;
+pub(crate) mod bundle;
+mod devices;
+pub(crate) mod error;
+pub mod hardware;
+pub mod machine;
+pub mod model;
+pub(crate) mod modelled;
+pub(crate) mod processor;
+pub(crate) mod progress;
+pub(crate) mod run;
+pub(crate) mod subject;
+pub mod target;
+pub(crate) mod trace;
+pub(crate) mod work;
+pub(crate) mod workload;

@@ -1,0 +1,47 @@
+//! What a run tells while it runs.
+
+use types::Stage;
+
+/// What a run tells while it runs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Progress<'a> {
+    /// Something takes a while.
+    Doing(&'a str),
+    /// One more inference of so many begins, or gets to a stage.
+    Inference {
+        /// Done so far.
+        done: u64,
+        /// In all.
+        total: u64,
+        /// What it is for.
+        pass: Pass,
+        /// The input.
+        input: &'a str,
+        /// The stage that begins; absent before the first, and where stages are too short to tell of.
+        stage: Option<Stage>,
+    },
+    /// Something a user should know.
+    Note(&'a str),
+}
+
+/// What an inference is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pass {
+    /// To warm up.
+    WarmUp,
+    /// For its times.
+    Measuring,
+    /// For its operators.
+    Tracing,
+}
+
+impl Pass {
+    /// What a person calls it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::WarmUp => "warming up",
+            Self::Measuring => "measuring",
+            Self::Tracing => "recording operators",
+        }
+    }
+}

@@ -1,0 +1,50 @@
+//! A run folder from its creation to its end: whatever happens in between, its manifest tells.
+
+use std::fmt::Display;
+use std::path::PathBuf;
+
+use collect::run::{Outcome, RunFolder, RunRequest};
+
+use crate::CollectError;
+
+/// A run that has ended.
+pub(crate) struct EndedRun<T> {
+    /// What came of it.
+    pub(crate) value: T,
+    /// The run folder.
+    pub(crate) folder: PathBuf,
+    /// Why the run is partial; empty when it is not.
+    pub(crate) missing: Vec<String>,
+}
+
+/// Makes a run folder, fills it, and ends the run as what came of it: `fill` gives back its value and what is missing.
+pub(crate) fn run<T, E: Display + From<CollectError>>(
+    request: RunRequest,
+    fill: impl FnOnce(&mut RunFolder) -> Result<(T, Vec<String>), E>,
+) -> Result<EndedRun<T>, E> {
+    conclude(RunFolder::create(request)?, |_| false, fill)
+}
+
+/// The same for a folder that is there already. `is_worth_keeping` says whether a run that failed has left enough to be
+/// called partial.
+pub(crate) fn conclude<T, E: Display + From<CollectError>>(
+    mut folder: RunFolder,
+    is_worth_keeping: impl FnOnce(&RunFolder) -> bool,
+    fill: impl FnOnce(&mut RunFolder) -> Result<(T, Vec<String>), E>,
+) -> Result<EndedRun<T>, E> {
+    let path = folder.path().to_owned();
+    match fill(&mut folder) {
+        Ok((value, missing)) => {
+            folder.finish(Outcome::from_missing(missing.clone()))?;
+            Ok(EndedRun { value, folder: path, missing })
+        }
+        Err(error) => {
+            let reasons = vec![error.to_string()];
+            let outcome =
+                if is_worth_keeping(&folder) { Outcome::Partial(reasons) } else { Outcome::Failed(reasons) };
+            // What the folder says matters less than why the run failed.
+            let _ = folder.finish(outcome);
+            Err(error)
+        }
+    }
+}

@@ -1,0 +1,163 @@
+//! What a traced run is of, resolved once: device, workload, modelled work and peak rates.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use analysis::{InputWork, Observed, Subject, observe};
+use meter::{Roofline, matrix_dtypes, predict};
+use types::{DType, DeviceId, Hardware, PeakUsed, QualityCounter, RunHeader, Severity, TracedWorkload};
+
+use super::error::ImportError;
+use super::model::LoadedModel;
+use super::trace::Traces;
+use super::workload::{self, WorkloadRequest};
+use super::{devices, hardware, modelled, processor, work};
+
+/// Model, workload and device of a traced run, as far as the user says.
+#[derive(Debug)]
+pub struct NamedSubject {
+    /// The model that ran.
+    pub model: Option<LoadedModel>,
+    /// The workload.
+    pub workload: WorkloadRequest,
+    /// The device; otherwise the files may name it.
+    pub hardware: Option<String>,
+    /// Folder with a user's own devices.
+    pub config_dir: Option<PathBuf>,
+}
+
+impl NamedSubject {
+    /// The device that was named.
+    pub(crate) fn named_hardware(&self) -> Result<Option<Hardware>, hardware::DeviceError> {
+        let find = |name: &str| hardware::find(self.config_dir.as_deref(), name);
+        self.hardware.as_deref().map(find).transpose()
+    }
+
+    /// Name of the model.
+    pub(crate) fn model_id(&self) -> Option<String> {
+        self.model.as_ref().map(|model| model.id.clone())
+    }
+}
+
+/// What is known of a traced run without its files.
+pub(crate) struct TracedRun<'a> {
+    pub(crate) run_id: &'a str,
+    /// What ran it; absent: what the files say.
+    pub(crate) engine: Option<String>,
+    pub(crate) weights: Option<String>,
+    pub(crate) model: Option<&'a LoadedModel>,
+    pub(crate) workload: WorkloadSource<'a>,
+    /// The device, where it is known without the files.
+    pub(crate) named: Option<&'a Hardware>,
+    pub(crate) config_dir: Option<&'a Path>,
+    /// Whether the run is worth its times even where its device has no rate for the element type.
+    pub(crate) rate_may_lack: bool,
+}
+
+/// Where the workload of a trace comes from.
+pub(crate) enum WorkloadSource<'a> {
+    /// From what the user said and the shapes show.
+    Request(&'a WorkloadRequest),
+    /// From whoever ran it.
+    Runner(Box<TracedWorkload>),
+    /// From nobody: a program that is no model.
+    None,
+}
+
+/// A subject, and what was found on the way to it.
+pub(crate) struct ResolvedSubject {
+    pub(crate) subject: Subject,
+    /// The catalogue's entry for the device.
+    pub(crate) hardware: Option<Hardware>,
+    /// For each timeline, the names of its devices.
+    pub(crate) devices: Vec<BTreeMap<u32, DeviceId>>,
+    /// What the user named and the trace contradicts.
+    pub(crate) quality: Vec<QualityCounter>,
+}
+
+/// Resolves the subject of a traced run.
+pub(crate) fn resolve(run: &TracedRun<'_>, traces: &Traces) -> Result<ResolvedSubject, ImportError> {
+    let placed = traces.placed.as_slice();
+    let found = devices::find(placed, run.named, run.config_dir)?;
+    let observed = match placed {
+        [only] => observe(&only.timeline, &only.attribution),
+        [] => Observed { missing: vec!["the files have no timeline".to_owned()], ..Observed::default() },
+        _ => Observed { missing: vec!["several ranks may share one prompt".to_owned()], ..Observed::default() },
+    };
+    let traced = match (&run.workload, run.model) {
+        (WorkloadSource::Runner(known), _) => TracedWorkload::clone(known),
+        (WorkloadSource::Request(request), Some(model)) => workload::choose(model, request, &observed)?,
+        (WorkloadSource::Request(_), None) => {
+            TracedWorkload { workload: None, evidence: observed.evidence.clone(), missing: Vec::new() }
+        }
+        (WorkloadSource::None, _) => TracedWorkload { workload: None, evidence: Vec::new(), missing: Vec::new() },
+    };
+    let inputs: Vec<_> = workload::input(traced.workload.as_ref(), &observed).into_iter().collect();
+    let prediction = match (run.model, &traced.workload, placed.len()) {
+        // How several ranks share the work is not known.
+        (Some(model), Some(workload), 1) => Some((&model.network, predict(&model.network, workload)?)),
+        _ => None,
+    };
+    let hardware = found.hardware.as_ref();
+    let dtype = traced.workload.as_ref().map(|workload| workload.dtype);
+    let peak = match hardware.zip(dtype) {
+        None => None,
+        Some((hardware, dtype)) if run.rate_may_lack => processor::peak(hardware, dtype),
+        Some((hardware, dtype)) => Some(peak(hardware, dtype)?),
+    };
+    let input = inputs.first().map_or("", |input| &input.name);
+    let work = prediction.as_ref().map(|(network, prediction)| work::per_stage(network, prediction));
+    let of_stage = |(stage, work)| InputWork { input: input.to_owned(), stage, work };
+    let modelled = prediction.as_ref().map(|(network, prediction)| {
+        let roofline = hardware.and_then(|hardware| Roofline::new(hardware, matrix_dtypes(prediction), None).ok());
+        modelled::run(network, prediction, roofline.as_ref())
+    });
+    let subject = Subject {
+        run: RunHeader {
+            id: run.run_id.to_owned(),
+            engine: run.engine.clone().unwrap_or_else(|| traces.engine()),
+            model: run.model.map(|model| model.id.clone()),
+            device: found.devices.first().map(|device| device.id.clone()),
+            weights: run.weights.clone(),
+        },
+        devices: found.devices,
+        work: work.into_iter().flatten().map(of_stage).collect(),
+        inputs,
+        modelled,
+        peak,
+        multiprocessors: hardware.map(|hardware| u64::from(hardware.sm_count)),
+        workload: Some(traced.clone()),
+        ..Subject::default()
+    };
+    let quality = differing_workload(&traced, &observed).into_iter().collect();
+    Ok(ResolvedSubject { subject, hardware: found.hardware, devices: found.names, quality })
+}
+
+fn peak(hardware: &Hardware, dtype: DType) -> Result<PeakUsed, ImportError> {
+    let no_rate = || ImportError::NoRate { device: hardware.name.clone(), dtype };
+    processor::peak(hardware, dtype).ok_or_else(no_rate)
+}
+
+/// A workload that was named and is not what the shapes show.
+fn differing_workload(traced: &TracedWorkload, observed: &Observed) -> Option<QualityCounter> {
+    let workload = traced.workload.as_ref()?;
+    let mut differing = Vec::new();
+    let mut hold = |what: &str, named: u64, shown: Option<u64>| {
+        if let Some(shown) = shown.filter(|shown| *shown != named) {
+            differing.push(format!("{what}: {named} named, {shown} in the trace"));
+        }
+    };
+    hold("prompt tokens", workload.seq_len, observed.prompt_tokens);
+    hold("decode steps", workload.decode_steps, observed.decode_steps);
+    hold("batch", workload.batch, observed.batch);
+    (!differing.is_empty()).then(|| QualityCounter {
+        counter: "workload_differs_from_trace".to_owned(),
+        value: differing.len() as u64,
+        share: None,
+        severity: Severity::Warning,
+        remedy: format!(
+            "utilisation counts with what was named ({}); leave it out to use the trace's",
+            differing.join("; ")
+        ),
+    })
+}

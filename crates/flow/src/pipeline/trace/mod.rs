@@ -1,0 +1,207 @@
+//! Files of other tools and of our own collector, read into timelines that know where their rows belong.
+//!
+//! Files are opened and mapped here ([`source`]), read by `ingest` ([`parts`]) and joined by `analysis::attribution`. What
+//! the files say of the machine they came from beyond its devices (paths, names, environment) stays in them.
+
+mod parts;
+mod source;
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use analysis::attribution::{self, Attribution};
+use analysis::{Evidence, LaunchCounters, ListedKernel, PlacedTimeline, Trace};
+use types::timeline::Timeline;
+use types::{Clock, ClockId, DeviceId, QualityCounter, TraceSource};
+
+use super::error::ImportError;
+use parts::{Kind, Part, Parts};
+pub(crate) use parts::nothing;
+pub use source::STANDARD_INPUT;
+use source::Source;
+
+/// A timeline and where its rows belong.
+pub(crate) struct Placed {
+    pub(crate) timeline: Timeline,
+    pub(crate) attribution: Attribution,
+    pub(crate) rank: Option<u32>,
+}
+
+/// What the files of one run hold.
+#[derive(Default)]
+pub(crate) struct Traces {
+    pub(crate) placed: Vec<Placed>,
+    pub(crate) counters: Vec<LaunchCounters>,
+    listed: Vec<ListedKernel>,
+    pub(crate) sources: Vec<TraceSource>,
+    pub(crate) quality: Vec<QualityCounter>,
+    /// Why a run of them is partial.
+    pub(crate) missing: Vec<String>,
+}
+
+/// Files that are there and of a known kind, not yet read.
+pub(crate) struct TraceFiles(Vec<(Source, Kind)>);
+
+impl TraceFiles {
+    /// Opens the files of one run; `-` is standard input.
+    pub(crate) fn open(paths: &[PathBuf]) -> Result<Self, ImportError> {
+        let sources = paths.iter().map(|path| Source::open(path)).collect::<Result<Vec<_>, _>>()?;
+        let known = |source: Source| parts::kind(&source).map(|kind| (source, kind));
+        Ok(Self(sources.into_iter().map(known).collect::<Result<_, _>>()?))
+    }
+
+    /// Reads all of them.
+    pub(crate) fn read(&self, model: Option<&str>, progress: &mut dyn FnMut(&str)) -> Result<Traces, ImportError> {
+        let mut parts = Parts::default();
+        let mut files = Vec::new();
+        for (source, kind) in &self.0 {
+            progress(&format!("reading {}", source.name));
+            let (part, sha256) = parts::read(source, kind)?;
+            files.push(listed(source, source.name.clone(), &part, sha256));
+            same_file_twice(&files)?;
+            if let (Part::Nothing(reason), [(only, _)]) = (&part, self.0.as_slice()) {
+                let (file, hint) = (only.name.clone(), reason.hint().to_owned());
+                return Err(ImportError::NothingInside { file, reason: parts::nothing(*reason).to_owned(), hint });
+            }
+            parts.add(&source.name, part)?;
+            parts.missing.extend(parts::unfinished(source, kind));
+        }
+        if parts.is_empty() {
+            let file = files.iter().map(|file| file.path.as_str()).collect::<Vec<_>>().join(", ");
+            let reason = "no timeline, no counters and no kernels".to_owned();
+            let hint = "add a trace, a page of counters, or the table cuda_gpu_kern_sum".to_owned();
+            return Err(ImportError::NothingInside { file, reason, hint });
+        }
+        Ok(Traces::place(parts, files, model, progress))
+    }
+}
+
+impl Traces {
+    /// Joins launches, ranges and operators to the device work of every timeline.
+    fn place(parts: Parts, sources: Vec<TraceSource>, model: Option<&str>, progress: &mut dyn FnMut(&str)) -> Self {
+        progress("attributing device work");
+        let settings = attribution::Settings { model: model.map(str::to_owned), ..Default::default() };
+        let place = |(_, timeline): (String, Timeline)| {
+            let attribution = attribution::attribute(&timeline, &settings);
+            Placed { rank: parts::rank(&timeline), timeline, attribution }
+        };
+        Self {
+            placed: parts.timelines.into_iter().map(place).collect(),
+            counters: parts.counted,
+            listed: parts.listed,
+            sources,
+            quality: parts.quality,
+            missing: parts.missing,
+        }
+    }
+
+    /// One trace of our own, under the name it has in the run folder.
+    pub(crate) fn of_file(
+        path: &Path,
+        name: &str,
+        model: Option<&str>,
+        progress: &mut dyn FnMut(&str),
+    ) -> Result<Self, ImportError> {
+        let source = Source::open(path)?;
+        let (part, sha256) = parts::read(&source, &parts::kind(&source)?)?;
+        let file = listed(&source, name.to_owned(), &part, sha256);
+        let mut parts = Parts::default();
+        parts.add(name, part)?;
+        Ok(Self::place(parts, vec![file], model, progress))
+    }
+
+    /// The files that our collector has left in a run folder, one for each process, as one timeline. Names are relative to
+    /// the folder.
+    pub(crate) fn of_collector(
+        folder: &Path,
+        names: &[String],
+        model: Option<&str>,
+        progress: &mut dyn FnMut(&str),
+    ) -> Result<Self, ImportError> {
+        let sources = names.iter().map(|name| Source::open(&folder.join(name))).collect::<Result<Vec<_>, _>>()?;
+        let contents: Vec<_> =
+            names.iter().zip(&sources).map(|(name, source)| (name.as_str(), source.bytes())).collect();
+        let timeline = ingest::wire::read_all(&contents)?;
+        let file = |(name, source): (&String, &Source)| TraceSource {
+            path: name.clone(),
+            format: timeline.format.name().to_owned(),
+            tool: timeline.tool.clone(),
+            bytes: source.size(),
+            sha256: source.digest(),
+            rank: None,
+        };
+        let files = names.iter().zip(&sources).map(file).collect();
+        let mut parts = Parts::default();
+        parts.add("trace", Part::Timeline(Box::new(timeline)))?;
+        Ok(Self::place(parts, files, model, progress))
+    }
+
+    /// All of it as evidence; `devices` are the names of each timeline's devices.
+    pub(crate) fn evidence(&self, devices: &[BTreeMap<u32, DeviceId>]) -> Evidence<'_> {
+        let timelines = self.placed.iter().zip(devices).map(|(one, devices)| PlacedTimeline {
+            timeline: &one.timeline,
+            attribution: &one.attribution,
+            rank: one.rank,
+            devices: devices.clone(),
+        });
+        let clock = |(number, one): (u32, &Placed)| Clock { id: ClockId(number), ..one.timeline.clock.clone() };
+        Evidence {
+            clocks: (0u32..).zip(&self.placed).map(clock).collect(),
+            trace: Some(Trace {
+                timelines: timelines.collect(),
+                counters: self.counters.clone(),
+                listed: self.listed.clone(),
+                sources: self.sources.clone(),
+                recorded_here: false,
+                input: None,
+            }),
+            quality: self.quality.clone(),
+            ..Evidence::default()
+        }
+    }
+
+    /// Kinds of the files, as the engine of a run that nobody names.
+    pub(crate) fn engine(&self) -> String {
+        let mut formats: Vec<_> = self.sources.iter().map(|file| file.format.as_str()).collect();
+        formats.dedup();
+        formats.join(" + ")
+    }
+}
+
+/// The timelines in files: one for each, but for files of the collector, which make one together.
+pub(crate) fn timelines(paths: &[PathBuf]) -> Result<Vec<Timeline>, ImportError> {
+    let sources = paths.iter().map(|path| Source::open(path)).collect::<Result<Vec<_>, _>>()?;
+    let collected = |source: &&Source| source.bytes().starts_with(b"LLMPERFW");
+    let contents: Vec<_> = sources.iter().filter(collected).map(|it| (it.name.as_str(), it.bytes())).collect();
+    let mut timelines = Vec::new();
+    if !contents.is_empty() {
+        timelines.push(ingest::wire::read_all(&contents)?);
+    }
+    for source in sources.iter().filter(|source| !collected(source)) {
+        if let (Part::Timeline(timeline), _) = parts::read(source, &parts::kind(source)?)? {
+            timelines.push(*timeline);
+        }
+    }
+    Ok(timelines)
+}
+
+fn listed(source: &Source, path: String, part: &Part, sha256: String) -> TraceSource {
+    TraceSource {
+        path,
+        format: part.format().to_owned(),
+        tool: part.tool(),
+        bytes: source.size(),
+        sha256,
+        rank: part.rank(),
+    }
+}
+
+fn same_file_twice(files: &[TraceSource]) -> Result<(), ImportError> {
+    for (index, file) in files.iter().enumerate() {
+        if let Some(first) = files[..index].iter().find(|other| other.sha256 == file.sha256) {
+            let why = "they have the same content".to_owned();
+            return Err(ImportError::NotOneRun { one: first.path.clone(), other: file.path.clone(), why });
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,85 @@
+//! Our own engine, on the processor.
+//!
+//! A model is checked, its weights loaded ([`bench`]), every input run in warm-up and measured passes ([`passes`],
+//! [`measure`]), and what was traced is priced ([`records`]).
+
+pub(crate) mod bench;
+pub(crate) mod measure;
+pub(crate) mod passes;
+pub(crate) mod records;
+
+use types::{DType, Environment};
+
+use super::bare::BareRun;
+use super::error::ProfileError;
+use super::inputs;
+use super::inputs::prepare::PreparedInput;
+use super::request::ProfileRequest;
+use crate::pipeline::model::LoadedModel;
+use crate::pipeline::progress::Progress;
+use bench::Bench;
+use records::workload_of;
+
+/// The element type that the engine computes in, and so of everything it is fed. Weights may be kept in another.
+pub(crate) const COMPUTED: DType = DType::Fp32;
+
+/// The element type weights are kept in: as asked for, else that of the arithmetic.
+pub(crate) fn kept(model: &LoadedModel) -> DType {
+    model.wanted_dtype.unwrap_or(COMPUTED)
+}
+
+/// Refuses what this engine cannot run.
+pub(crate) fn check(model: &LoadedModel, request: &ProfileRequest) -> Result<(), ProfileError> {
+    let one_of = |key: &'static str, expected: &'static str, found: &str, allowed: &[&str]| {
+        if allowed.contains(&found) {
+            return Ok(());
+        }
+        Err(ProfileError::Setting { key, expected, found: format!("`{found}`") })
+    };
+    one_of("engine", "`native`, the only one there is", &request.engine, &["native"])?;
+    one_of("device", "`cpu` or `auto`: models run on the processor only", &request.device, &["cpu", "auto"])?;
+    let dtype = kept(model);
+    if !matches!(dtype, DType::Fp32 | DType::Bf16) {
+        let expected = "float32, bfloat16 or null: weights are kept in one of the two";
+        return Err(ProfileError::Setting { key: "model.dtype", expected, found: dtype.to_string() });
+    }
+    request.check()?;
+    request.infer.check_attention()
+}
+
+/// A model that does not fit would not fail: the system would end the program, or swap for hours.
+pub(crate) fn check_memory(model: &LoadedModel, environment: &Environment) -> Result<(), ProfileError> {
+    let memory = &environment.memory;
+    let Some(available) = [memory.available_bytes, memory.limit_bytes].into_iter().flatten().min() else {
+        return Ok(());
+    };
+    let elements = model.network.blueprint().params().map(|(_, entry)| entry.shape.elements()).sum();
+    let dtype = kept(model);
+    let needed = dtype.bytes_for(elements);
+    if needed > available {
+        let halved = dtype == DType::Fp32 && DType::Bf16.bytes_for(elements) <= available;
+        return Err(ProfileError::Memory { model: model.id.clone(), needed, dtype, available, halved });
+    }
+    Ok(())
+}
+
+/// Runs warm-up and repeats of every input, with the ranges of its stages and nothing recorded.
+pub(crate) fn bare(
+    mut model: LoadedModel,
+    request: &ProfileRequest,
+    progress: &mut dyn FnMut(Progress<'_>),
+    stop: &dyn Fn() -> bool,
+) -> Result<BareRun, ProfileError> {
+    check(&model, request)?;
+    request.infer.fit(&mut model);
+    let mut inputs = inputs::find(&request.dataset, &request.infer)?;
+    inputs.usable()?;
+    progress(Progress::Doing("loading weights"));
+    let kept = kept(&model);
+    let bench = Bench::load(model.network, model.config.vocabulary(), request, kept)?;
+    let plan = bench.plan(request, &mut inputs)?;
+    let measured = passes::measure(&bench.runner(request), request, plan, false, progress, stop)?;
+    let workload = |input: &PreparedInput| workload_of(&input.facts, input, COMPUTED, request.last_logits_only);
+    let workloads = measured.untraced.iter().map(workload).collect();
+    Ok(BareRun { samples: measured.samples, workloads, not_modelled: None })
+}

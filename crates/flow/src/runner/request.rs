@@ -1,0 +1,55 @@
+//! What to run a model on, and how often.
+
+use std::path::PathBuf;
+
+use serde::Deserialize;
+
+use super::error::ProfileError;
+use super::inputs::DatasetSettings;
+use super::settings::InferSettings;
+
+/// Where weights come from: the `model.weights` and `model.seed` of a configuration.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+pub struct WeightSettings {
+    /// `synthetic`, or a checkpoint.
+    pub weights: String,
+    /// Seed of synthetic weights.
+    pub seed: u64,
+}
+
+/// What to profile.
+#[derive(Clone, Debug)]
+pub struct ProfileRequest {
+    /// What runs the model; `native` is all there is.
+    pub engine: String,
+    /// Where it runs; `cpu` is all there is, and `auto` means it.
+    pub device: String,
+    /// Where weights come from.
+    pub weights: WeightSettings,
+    /// What the model is fed, and how it writes.
+    pub infer: InferSettings,
+    /// Which files, and how often each is run.
+    pub dataset: DatasetSettings,
+    /// Whether prefill computes the logits of the last position only.
+    pub last_logits_only: bool,
+    /// Whether decoded texts are kept.
+    pub keep_predictions: bool,
+    /// Version of llm-perf.
+    pub tool_version: String,
+    /// Folder with a user's own devices.
+    pub config_dir: Option<PathBuf>,
+}
+
+impl ProfileRequest {
+    /// What every engine needs of the settings.
+    pub(crate) fn check(&self) -> Result<(), ProfileError> {
+        let sampling = &self.dataset.sampling;
+        let counts = [("dataset.sampling.epochs", sampling.epochs), ("dataset.sampling.repeats", sampling.repeats)];
+        for (key, found) in counts {
+            if found == 0 {
+                return Err(ProfileError::Setting { key, expected: "at least 1", found: found.to_string() });
+            }
+        }
+        self.infer.check()
+    }
+}

@@ -1,0 +1,167 @@
+//! A model in the user's own PyTorch, run by a driver of ours ([`collect::tool::torch`]).
+//!
+//! [`model`] says which one, [`question`] prepares its inputs and asks, [`session`] hears what the driver answers, and
+//! [`driver_run`] is both beside each other.
+
+pub(crate) mod driver_run;
+pub(crate) mod model;
+pub(crate) mod question;
+pub(crate) mod session;
+
+use std::path::Path;
+
+use collect::CollectError;
+use collect::tool::plain::Launch;
+use collect::tool::torch::{DRIVER, DriverFiles, interpreter, launch};
+use serde::Deserialize;
+use types::DType;
+
+use super::bare::BareRun;
+use super::error::ProfileError;
+use super::inputs;
+use super::request::ProfileRequest;
+use crate::pipeline::model::ModelError;
+use crate::pipeline::progress::Progress;
+pub use model::{TorchModel, TorchName, TorchSource, has_weights};
+
+use driver_run::DriverRun;
+use question::Question;
+
+/// The `pipeline.torch_profiler` part of a configuration.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+pub struct ProfilerSettings {
+    /// Whether there is a recorded pass.
+    pub enabled: bool,
+    /// What is recorded.
+    pub activities: Vec<String>,
+    /// Input shapes of operators.
+    pub record_shapes: bool,
+    /// Allocations of operators.
+    pub profile_memory: bool,
+    /// Source lines of operators.
+    pub with_stack: bool,
+    /// Modules of operators.
+    pub with_modules: bool,
+    /// Torch's own estimate of FLOPs.
+    pub with_flops: bool,
+    /// Rounds first, nothing kept.
+    pub warmup_rounds: u32,
+    /// Rounds recorded.
+    pub active_rounds: u32,
+    /// Whether the trace is kept.
+    pub export_trace: bool,
+}
+
+/// What PyTorch is told besides model and inputs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TorchSettings {
+    /// The interpreter; absent: the first that has torch.
+    pub python: Option<String>,
+    /// Whether a model's own code may run.
+    pub trust_remote_code: bool,
+    /// Depth to which modules get ranges.
+    pub module_ranges: u32,
+    /// Whether the analytic model is held against torch's counter.
+    pub check_flops: bool,
+    /// Which attention; absent: the library's choice.
+    pub attention: Option<String>,
+    /// Element type as torch calls it; absent: as the config says.
+    pub dtype: Option<String>,
+    /// The recorded pass.
+    pub profiler: ProfilerSettings,
+    /// Device of the catalogue whose rates apply; absent: found from the device.
+    pub hardware: Option<String>,
+}
+
+/// What to profile.
+#[derive(Clone, Debug)]
+pub struct TorchRequest {
+    /// What every engine is told.
+    pub profile: ProfileRequest,
+    /// What this one is told besides.
+    pub torch: TorchSettings,
+}
+
+/// Runs warm-up and repeats with ranges around stages, and nothing recorded or kept.
+pub(crate) fn bare(
+    model: &TorchModel,
+    request: &TorchRequest,
+    progress: &mut dyn FnMut(Progress<'_>),
+    stop: &dyn Fn() -> bool,
+) -> Result<BareRun, ProfileError> {
+    let scratch = scratch()?;
+    let (launch, asked) = prepare(model, request, scratch.path())?;
+    let (session, ended) = session::run(&launch, progress, stop)?;
+    if let Some((kind, message)) = session.trouble(ended) {
+        let traceback = session.failure.and_then(|failure| failure.traceback);
+        return Err(ProfileError::driver(kind, message, traceback));
+    }
+    Ok(DriverRun { model, request, question: &asked, session: &session, named: None }.ran())
+}
+
+/// Writes what the interpreter is given into `folder`; what comes back starts it.
+pub(crate) fn prepared(model: &TorchModel, request: &TorchRequest, folder: &Path) -> Result<Launch, ProfileError> {
+    Ok(prepare(model, request, folder)?.0)
+}
+
+/// Writes what the interpreter is given into `folder`, for a run with ranges around stages: the driver, what it is asked and
+/// the inputs. What comes back starts it, and says what it is asked.
+fn prepare(model: &TorchModel, request: &TorchRequest, folder: &Path) -> Result<(Launch, Question), ProfileError> {
+    check(request)?;
+    let mut inputs = inputs::find(&request.profile.dataset, &request.profile.infer)?;
+    inputs.usable()?;
+    let python = interpreter(request.torch.python.as_deref())?;
+    let failed = |action, path: &Path| {
+        let path = path.to_owned();
+        move |reason| CollectError::Io { action, path, reason }
+    };
+    std::fs::create_dir_all(folder).map_err(failed("create folder", folder))?;
+    let mut asked = question::ask(model, request, &mut inputs, folder, None)?;
+    asked.request.nvtx = true;
+    let [driver, question] = ["driver.py", "request.json"].map(|name| folder.join(name));
+    std::fs::write(&driver, DRIVER).map_err(failed("write", &driver))?;
+    std::fs::write(&question, question_text(&asked)).map_err(failed("write", &question))?;
+    let files = DriverFiles { driver, request: question, stdout: None, stderr: None };
+    Ok((launch(&python, &files, true), asked))
+}
+
+/// Refuses what the driver cannot run.
+pub(crate) fn check(request: &TorchRequest) -> Result<(), ProfileError> {
+    request.profile.check()?;
+    let device = &request.profile.device;
+    let number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    let known = matches!(device.as_str(), "cpu" | "auto" | "cuda") || device.strip_prefix("cuda:").is_some_and(number);
+    if !known {
+        let expected = "`cpu`, `cuda:N` or `auto`";
+        return Err(ProfileError::Setting { key: "device", expected, found: format!("`{device}`") });
+    }
+    if let Some(decoding) = request.profile.infer.decoding().filter(|decoding| decoding.temperature > 0.0) {
+        let (expected, found) = ("0: this engine takes the likeliest token", decoding.temperature.to_string());
+        return Err(ProfileError::Setting { key: "infer.temperature", expected, found });
+    }
+    Ok(())
+}
+
+/// What torch calls an element type.
+pub fn element_type(name: &str) -> Result<String, ProfileError> {
+    let found: DType = name.parse().map_err(ModelError::from)?;
+    let torch = match found {
+        DType::Fp32 => "float32",
+        DType::Bf16 => "bfloat16",
+        DType::Fp16 => "float16",
+        other => {
+            let expected = "float32, bfloat16 or float16";
+            return Err(ProfileError::Setting { key: "model.dtype", expected, found: other.to_string() });
+        }
+    };
+    Ok(torch.to_owned())
+}
+
+pub(crate) fn scratch() -> Result<tempfile::TempDir, ProfileError> {
+    let folder = std::env::temp_dir();
+    tempfile::tempdir().map_err(|reason| ProfileError::Unreadable { path: folder, reason })
+}
+
+pub(crate) fn question_text(asked: &Question) -> String {
+    serde_json::to_string_pretty(&asked.request).unwrap_or_default() + "\n"
+}

@@ -1,0 +1,15 @@
+//! The verbs, one module each. A verb gathers evidence, lets `analysis::metrics` make the metrics, and writes; none uses
+//! another.
+
+pub mod analyze;
+pub mod compare;
+pub mod deep;
+pub mod doctor;
+pub mod export;
+pub mod import;
+pub mod profile;
+pub mod regions;
+pub mod runs;
+pub mod sweep;
+pub mod validate;
+pub mod workload;

@@ -1,0 +1,43 @@
+//! `profile`: run a model on inputs, or any command, time it, and lay the result beside what the hardware allows.
+//!
+//! Three things can be profiled: a model on our own engine ([`native`]), in the user's PyTorch ([`torch`]), and any command
+//! ([`command`]). All end as a [`Profile`].
+
+pub mod command;
+mod files;
+mod native;
+mod ranks;
+pub mod torch;
+mod torch_evidence;
+
+use std::path::PathBuf;
+
+use types::{InputSet, Metrics};
+
+pub use crate::pipeline::progress::{Pass, Progress};
+pub use crate::runner::error::ProfileError;
+pub use crate::runner::inputs::{DatasetSettings, SamplingSettings};
+pub use crate::runner::request::{ProfileRequest, WeightSettings};
+pub use crate::runner::settings::{DecodingSettings, Feed, InferSettings, PageSettings, PictureSettings, PromptSettings};
+pub use native::profile;
+
+/// The outcome.
+#[derive(Debug)]
+pub struct Profile {
+    /// Everything measured and derived.
+    pub metrics: Metrics,
+    /// The inputs.
+    pub inputs: InputSet,
+    /// The run folder.
+    pub folder: PathBuf,
+    /// Why the run is partial; empty when it is not.
+    pub missing: Vec<String>,
+    /// Which of several ranks' part this is, where rank 0 writes the reports; absent for a whole run.
+    pub part_of_rank: Option<u32>,
+}
+
+/// The run in a few lines, for a terminal.
+pub fn terminal(metrics: &Metrics) -> String {
+    report::profile::terminal(metrics)
+}
+

@@ -1,0 +1,372 @@
+//! What a driver answered, as subject and evidence.
+
+use std::path::Path;
+
+use analysis::{Evidence, InputRoofline, InputWork, PlainRuns, RankRuns, Subject};
+use collect::tool::torch::PassName;
+use meter::{Roofline, matrix_dtypes, predict};
+use report::profile::Setting;
+use types::{
+    Clock, ClockId, ClockKind, DType, Device, DeviceId, Environment, FlopCheck, Flops, Hardware, InputFacts, Metrics,
+    Nanos, PeakMemory, ProfileSettings as RunCounts, QualityCounter, RunHeader, Severity, Stage, TracedWorkload,
+    Workload,
+};
+
+use crate::pipeline::processor::{peak, processor};
+use crate::pipeline::progress::Progress;
+use crate::pipeline::subject::{ResolvedSubject, TracedRun, WorkloadSource, resolve};
+use crate::pipeline::trace::Traces;
+use crate::pipeline::{hardware, modelled, work};
+use crate::runner::error::ProfileError;
+use crate::runner::native::records::outside_stages;
+use crate::runner::torch::driver_run::DriverRun;
+use crate::runner::torch::session::{CountedFlops, Session};
+
+/// What comes of a driver's session.
+pub(super) struct Processed {
+    pub(super) metrics: Metrics,
+    /// The workload of the first input, where the model is known.
+    pub(super) workload: Option<Workload>,
+    pub(super) hardware: Option<Hardware>,
+    pub(super) missing: Vec<String>,
+}
+
+/// The metrics of a session, with the trace of its profiled pass and the other ranks where there are any.
+pub(super) fn metrics(
+    run: &DriverRun<'_>,
+    run_id: &str,
+    trace: Option<&Path>,
+    ranks: Option<RankRuns>,
+    progress: &mut dyn FnMut(Progress<'_>),
+) -> Result<Processed, ProfileError> {
+    let DriverRun { model, request, session, .. } = *run;
+    let device = device(run, progress)?;
+    let dtype = run.dtype();
+    let inputs = run.inputs();
+    let mut missing = Vec::new();
+    let (mut work, mut roofline) = (Vec::new(), Vec::new());
+    let mut workloads = Vec::new();
+    let mut unmodelled = model.known.as_ref().err().cloned();
+    for facts in &inputs {
+        match modelled_input(run, facts, dtype, device.hardware.as_ref()) {
+            Ok(Some(modelled)) => {
+                work.extend(modelled.work);
+                roofline.extend(modelled.roofline);
+                workloads.push((facts.name.clone(), modelled.workload));
+            }
+            Ok(None) => {}
+            Err(reason) => unmodelled = Some(reason),
+        }
+    }
+    if trace.is_some() && session.trace.is_none() {
+        missing.push("there is no profiled pass, so operators and kernels are not known".to_owned());
+    }
+    if request.torch.check_flops && session.flops.is_empty() {
+        let why = session.notes.iter().find(|note| note.contains("FLOP counter"));
+        missing.push(why.cloned().unwrap_or_else(|| "torch counted no FLOPs".to_owned()));
+    }
+    let traced_input = session.trace.as_ref().map(|trace| trace.input.clone());
+    let traces = match trace.filter(|_| session.trace.is_some()) {
+        Some(file) => {
+            let mut tell = |what: &str| progress(Progress::Doing(what));
+            let id = model.known.as_ref().ok().map(|model| model.id.as_str());
+            Some(Traces::of_file(file, super::torch::TRACE, id, &mut tell)?)
+        }
+        None => None,
+    };
+    missing.extend(traces.iter().flat_map(|traces| traces.missing.iter().cloned()));
+    let traced = match &traces {
+        Some(traces) => {
+            let workload = workloads.iter().find(|(name, _)| Some(name) == traced_input.as_ref());
+            let workload = TracedWorkload {
+                workload: workload.map(|(_, workload)| workload.clone()),
+                evidence: vec![
+                    "as the driver ran it".to_owned(),
+                    "attention counted in full, whichever kernel ran".into(),
+                ],
+                missing: unmodelled.iter().cloned().collect(),
+            };
+            let traced = TracedRun {
+                run_id,
+                engine: None,
+                weights: None,
+                model: model.known.as_ref().ok(),
+                workload: WorkloadSource::Runner(Box::new(workload)),
+                named: device.hardware.as_ref(),
+                config_dir: request.profile.config_dir.as_deref(),
+                rate_may_lack: true,
+            };
+            Some(resolve(&traced, traces)?)
+        }
+        None => None,
+    };
+    let (of_trace, names) = match traced {
+        Some(ResolvedSubject { subject, devices, .. }) => (subject, devices),
+        None => (Subject::default(), Vec::new()),
+    };
+    let subject = Subject {
+        run: RunHeader {
+            id: run_id.to_owned(),
+            engine: "torch".to_owned(),
+            model: Some(model.id.clone()),
+            device: Some(device.entry.id.clone()),
+            weights: Some(request.profile.weights.weights.clone()),
+        },
+        devices: if of_trace.devices.is_empty() { vec![device.entry] } else { of_trace.devices },
+        settings: Some(settings(run)),
+        inputs,
+        logits_all_positions: !request.profile.last_logits_only && model.vocabulary.is_some(),
+        work,
+        roofline,
+        peak: device.hardware.as_ref().zip(dtype).and_then(|(hardware, dtype)| peak(hardware, dtype)),
+        ..of_trace
+    };
+    let mut evidence = match &traces {
+        Some(traces) => traces.evidence(&names),
+        None => Evidence {
+            clocks: vec![Clock {
+                id: ClockId(0),
+                kind: ClockKind::HostMonotonic,
+                unix_ns_at_zero: None,
+                uncertainty_ns: None,
+            }],
+            ..Evidence::default()
+        },
+    };
+    if let Some(trace) = &mut evidence.trace {
+        trace.input = traced_input;
+    }
+    evidence.plain = Some(PlainRuns {
+        samples: run.samples(),
+        profiled: session.samples(|pass| pass == PassName::Profile, None),
+        load_ns: Some(session.loaded.as_ref().map_or(Nanos::ZERO, |loaded| loaded.load_ns)),
+    });
+    evidence.quality.push(outside_stages(&run.samples(), session.wall()));
+    evidence.quality.extend(unmodelled.as_ref().map(|reason| not_modelled(reason, subject.inputs.len())));
+    evidence.quality.extend((session.strange > 0).then(|| strange_lines(session.strange)));
+    if let (None, Some(hardware), Some(dtype)) = (&subject.peak, &device.hardware, dtype) {
+        evidence.quality.push(no_rate(hardware, dtype));
+    }
+    evidence.memory = memory(session);
+    evidence.flop_checks = flop_checks(run, &workloads);
+    evidence.ranks = ranks;
+    let metrics = analysis::metrics(&subject, &evidence);
+    let first = workloads.first().map(|(_, workload)| workload.clone());
+    Ok(Processed { metrics, workload: first, hardware: device.hardware, missing })
+}
+
+/// What the meter says of one input.
+struct ModelledInput {
+    workload: Workload,
+    work: Vec<InputWork>,
+    roofline: Vec<InputRoofline>,
+}
+
+/// The device a run ran on.
+struct RunDevice {
+    entry: Device,
+    hardware: Option<Hardware>,
+}
+
+fn device(run: &DriverRun<'_>, progress: &mut dyn FnMut(Progress<'_>)) -> Result<RunDevice, ProfileError> {
+    let told = run.session.device.as_ref();
+    let text = told.map_or("cpu", |device| device.id.as_str());
+    let id = device_id(text);
+    if id == DeviceId::cpu() {
+        let processor = match run.named {
+            Some(named) => named.clone(),
+            None => processor(progress)?,
+        };
+        let entry = Device {
+            id,
+            name: processor.name.clone(),
+            uuid: None,
+            hardware: Some(processor.id.clone()),
+            memory_bytes: Some(processor.memory_bytes),
+        };
+        return Ok(RunDevice { entry, hardware: Some(processor) });
+    }
+    let name = told.and_then(|device| device.name.clone()).unwrap_or_else(|| text.to_owned());
+    let catalogue = hardware::catalogue(run.request.profile.config_dir.as_deref())?;
+    let hardware = run.named.cloned().or_else(|| catalogue.find(&name).ok().cloned());
+    let entry = Device {
+        id,
+        name,
+        uuid: told.and_then(|device| device.uuid.clone()),
+        hardware: hardware.as_ref().map(|hardware| hardware.id.clone()),
+        memory_bytes: told.and_then(|device| device.memory_bytes),
+    };
+    Ok(RunDevice { entry, hardware })
+}
+
+/// The workload of one input and its modelled work; `None` where the model is not known, an error says why not.
+fn modelled_input(
+    run: &DriverRun<'_>,
+    facts: &InputFacts,
+    dtype: Option<DType>,
+    hardware: Option<&Hardware>,
+) -> Result<Option<ModelledInput>, String> {
+    let (Ok(known), Some(workload)) = (&run.model.known, run.workload(facts, dtype)?) else { return Ok(None) };
+    let prediction = predict(&known.network, &workload).map_err(|error| error.to_string())?;
+    let of_stage = |(stage, work)| InputWork { input: facts.name.clone(), stage, work };
+    let work = work::per_stage(&known.network, &prediction).into_iter().map(of_stage).collect();
+    let roofline = hardware.and_then(|hardware| Roofline::new(hardware, matrix_dtypes(&prediction), None).ok());
+    let modelled = modelled::run(&known.network, &prediction, roofline.as_ref());
+    let passes = [(Stage::Prefill, &modelled.prefill), (Stage::Decode, &modelled.decode)];
+    let roofline = passes.into_iter().filter_map(|(stage, operators)| {
+        let time = operators.iter().map(|operator| operator.least).sum::<Option<Nanos>>()?;
+        Some(InputRoofline { input: facts.name.clone(), stage, time })
+    });
+    Ok(Some(ModelledInput { work, roofline: roofline.collect(), workload }))
+}
+
+fn settings(run: &DriverRun<'_>) -> RunCounts {
+    let sampling = &run.request.profile.dataset.sampling;
+    let passes = run.request.profile.infer.passes();
+    RunCounts {
+        repeats: sampling.repeats.saturating_mul(passes),
+        epochs: sampling.epochs,
+        warmup_rounds: sampling.warmup_rounds.saturating_mul(passes),
+        batch: run.session.inputs.first().and_then(|input| u32::try_from(input.batch).ok()).unwrap_or(1),
+        seed: Some(sampling.seed),
+        weights_dtype: run.dtype(),
+    }
+}
+
+fn memory(session: &Session) -> Option<PeakMemory> {
+    let parameters = session.loaded.as_ref().map(|loaded| loaded.parameter_bytes);
+    let [allocated, reserved] = match session.memory {
+        Some(memory) => memory.map(Some),
+        None => [None, None],
+    };
+    let memory = PeakMemory { parameter_bytes: parameters, allocated_bytes: allocated, reserved_bytes: reserved };
+    (memory != PeakMemory::default()).then_some(memory)
+}
+
+/// The analytic model beside torch's counter.
+fn flop_checks(run: &DriverRun<'_>, workloads: &[(String, Workload)]) -> Vec<FlopCheck> {
+    let modelled = |input: &str, stage: Stage| -> Option<Flops> {
+        let known = run.model.known.as_ref().ok()?;
+        let (_, workload) = workloads.iter().find(|(name, _)| name == input)?;
+        // The counter saw one step.
+        let workload = Workload { max_new_tokens: 2, decode_steps: 1, ..workload.clone() };
+        let prediction = predict(&known.network, &workload).ok()?;
+        match stage {
+            Stage::Decode => Some(prediction.decode?.total().flops_matrix),
+            _ => Some(prediction.prefill.total().flops_matrix),
+        }
+    };
+    let check = |counted: &CountedFlops| {
+        let flops_modelled = modelled(&counted.input, counted.stage);
+        let difference = flops_modelled
+            .filter(|_| counted.flops > 0)
+            .map(|flops| flops.get() as f64 / counted.flops as f64 - 1.0);
+        FlopCheck {
+            input: counted.input.clone(),
+            stage: counted.stage,
+            flops_modelled,
+            flops_counted: Flops::new(counted.flops.into()),
+            difference,
+            notes: counted.notes.clone(),
+        }
+    };
+    run.session.flops.iter().map(check).collect()
+}
+
+/// A device as torch names it.
+pub(super) fn device_id(text: &str) -> DeviceId {
+    let number = text.strip_prefix("cuda:").and_then(|number| number.parse().ok());
+    number.map_or_else(DeviceId::cpu, DeviceId::cuda)
+}
+
+/// Element type of the arithmetic, in words.
+pub(super) fn computed(session: &Session) -> String {
+    session.loaded.as_ref().map_or_else(|| "not known".to_owned(), |loaded| loaded.dtype.clone())
+}
+
+/// The environment with what the driver says of itself.
+pub(super) fn environment(found: &Environment, session: &Session) -> Environment {
+    let mut environment = found.clone();
+    if let Some(versions) = &session.versions {
+        let frameworks = &mut environment.frameworks;
+        frameworks.torch = Some(versions.torch.clone());
+        frameworks.torch_cuda = versions.cuda.clone();
+        if let Some(python) = &mut frameworks.python {
+            python.version = Some(versions.python.clone());
+        }
+    }
+    if let Some(loaded) = &session.loaded {
+        environment.frameworks.transformers = loaded.transformers.clone();
+    }
+    environment
+}
+
+/// How the model was run, for `assumptions.md`.
+pub(super) fn assumptions(run: &DriverRun<'_>) -> Vec<Setting> {
+    let DriverRun { session, request, question, .. } = *run;
+    let mut lines =
+        vec![Setting::new("stage times", "plain passes, the device synchronised at stage edges")];
+    if request.torch.profiler.enabled {
+        lines.push(Setting::new("operators and kernels", "one more pass over the first input, under torch.profiler"));
+    }
+    if let Some(loaded) = &session.loaded {
+        lines.push(Setting::new("class", loaded.model_class.clone()));
+        lines.extend(loaded.attention.clone().map(|attention| Setting::new("attention", attention)));
+        let stages = loaded.stages.iter().map(|(path, stage)| Setting::new(format!("stage {stage}"), path.clone()));
+        lines.extend(stages);
+    }
+    if question.tokenizer.is_some() {
+        let whose = if question.own_tokenizer { "the model's own" } else { "none on disk: bytes as tokens" };
+        lines.push(Setting::new("tokenizer", whose));
+    }
+    lines.push(Setting::new("network", "not used: what is not on disk is not there"));
+    let trusted = if request.torch.trust_remote_code { "allowed" } else { "refused" };
+    lines.push(Setting::new("Python code of the model's folder", trusted));
+    lines.extend(session.notes.iter().map(|note| Setting::new("model", note.clone())));
+    lines
+}
+
+/// Decoded text of each input.
+pub(super) fn texts(run: &DriverRun<'_>) -> Result<Vec<(String, String)>, ProfileError> {
+    let text = |(input, tokens): &(String, Vec<i64>)| {
+        let text = match &run.question.tokenizer {
+            Some(tokenizer) => tokenizer.decode(tokens)?,
+            None => String::new(),
+        };
+        Ok((input.clone(), text))
+    };
+    run.session.generated.iter().map(text).collect()
+}
+
+fn not_modelled(reason: &str, inputs: usize) -> QualityCounter {
+    QualityCounter {
+        counter: "inputs_without_modelled_work".to_owned(),
+        value: inputs as u64,
+        share: None,
+        severity: Severity::Info,
+        remedy: format!("MFU, MBU and the roofline time are not known: {reason}"),
+    }
+}
+
+fn no_rate(hardware: &Hardware, dtype: DType) -> QualityCounter {
+    QualityCounter {
+        counter: "stages_without_peak".to_owned(),
+        value: 1,
+        share: Some(1.0),
+        severity: Severity::Info,
+        remedy: format!(
+            "MFU and MBU are not known: {} has no matrix rate in {dtype}; model.dtype=bfloat16 runs in one it has",
+            hardware.name
+        ),
+    }
+}
+
+fn strange_lines(count: u64) -> QualityCounter {
+    QualityCounter {
+        counter: "driver_lines_not_understood".to_owned(),
+        value: count,
+        share: None,
+        severity: Severity::Warning,
+        remedy: "the model wrote to the driver's own channel; logs/torch-events.jsonl has the lines".to_owned(),
+    }
+}
