@@ -26,6 +26,7 @@ pub mod time;
 mod timings;
 pub mod trace;
 mod utilisation;
+pub mod view;
 
 pub use compare::{RunRecords, Sides, compare};
 pub use profile::profile;

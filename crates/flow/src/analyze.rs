@@ -161,7 +161,7 @@ pub(crate) fn lay_out(
 
 /// The report in a few lines, for a terminal.
 pub fn table(report: &AnalyticReport) -> String {
-    report::analytic::terminal(report)
+    report::analytic::terminal(&analysis::view::analytic(report))
 }
 
 /// Writes an analysis into a run folder of its own.
@@ -195,7 +195,7 @@ pub(crate) fn write(folder: &mut RunFolder, analysis: &Analysis) -> Result<(), A
     let Analysis { report, pages } = analysis;
     folder.write_json(&format!("{FOLDER}/report.json"), report)?;
     folder.write_file(&format!("{FOLDER}/report.yaml"), report::analytic::yaml(report)?.as_bytes())?;
-    folder.write_file(SUMMARY, report::analytic::summary_markdown(report).as_bytes())?;
+    folder.write_file(SUMMARY, report::analytic::summary_markdown(&analysis::view::analytic(report)).as_bytes())?;
     for page in pages {
         let name = report::analytic::file_name(&page.class);
         let text = report::analytic::layer_markdown(page);

@@ -132,10 +132,11 @@ fn filled(
         folder.end_step("record")?;
     }
     folder.write_json("metrics.json", &metrics)?;
-    folder.write_file("report.md", report::profile::command_markdown(&metrics, environment).as_bytes())?;
+    let view = analysis::view::run(&metrics);
+    folder.write_file("report.md", report::profile::command_markdown(&view, environment).as_bytes())?;
     if metrics.trace.is_some() {
-        folder.write_file("kernels.md", report::profile::kernels_markdown(&metrics).as_bytes())?;
-        let summary = report::profile::stakeholder_markdown(&metrics, environment);
+        folder.write_file("kernels.md", report::profile::kernels_markdown(&view).as_bytes())?;
+        let summary = report::profile::stakeholder_markdown(&view, environment);
         folder.write_file("stakeholder_summary.md", summary.as_bytes())?;
     }
     let assumptions = report::profile::assumptions_markdown(&assumptions(&metrics, request));
@@ -220,5 +221,5 @@ fn assumptions(metrics: &Metrics, request: &CommandRequest) -> Assumptions {
 
 /// The run in a few lines, for a terminal.
 pub fn terminal(metrics: &Metrics) -> String {
-    report::profile::command_terminal(metrics)
+    report::profile::command_terminal(&analysis::view::run(metrics))
 }

@@ -27,4 +27,4 @@ pub use collect::CollectError;
 pub use collect::run::RunRequest;
 pub use collect::tool::inject;
 pub use meter::WorkloadSettings;
-pub use report::ReportError;
+pub use report::{ReportError, Table, printable};

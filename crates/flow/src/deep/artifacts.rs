@@ -65,10 +65,11 @@ pub(super) fn write(
     subject: &About<'_>,
 ) -> Result<(), DeepError> {
     let About { request, hardware } = subject;
-    folder.write_file("kernels.md", report::deep::kernels_markdown(metrics, kernels).as_bytes())?;
-    folder.write_file("report.md", report::profile::report_markdown(metrics, environment).as_bytes())?;
-    folder.write_file("operators.md", report::profile::operators_markdown(metrics).as_bytes())?;
-    let summary = report::deep::stakeholder_markdown(metrics, kernels, environment);
+    let (view, counters) = (analysis::view::run(metrics), analysis::view::counters(kernels));
+    folder.write_file("kernels.md", report::deep::kernels_markdown(&view, &counters).as_bytes())?;
+    folder.write_file("report.md", report::profile::report_markdown(&view, environment).as_bytes())?;
+    folder.write_file("operators.md", report::profile::operators_markdown(&view).as_bytes())?;
+    let summary = report::deep::stakeholder_markdown(&view, &counters, environment);
     folder.write_file("stakeholder_summary.md", summary.as_bytes())?;
     let mut assumptions = import::assumptions(metrics, *hardware);
     let control = |control: &Option<String>| control.clone().unwrap_or_else(|| "not used".to_owned());

@@ -12,10 +12,11 @@ use super::ImportError;
 pub(super) fn write(folder: &mut RunFolder, metrics: &Metrics, hardware: Option<&Hardware>) -> Result<(), ImportError> {
     let environment = environment(metrics, &folder.manifest().started_at);
     folder.write_json("env.json", &environment)?;
-    folder.write_file("report.md", report::profile::report_markdown(metrics, &environment).as_bytes())?;
-    folder.write_file("kernels.md", report::profile::kernels_markdown(metrics).as_bytes())?;
-    folder.write_file("operators.md", report::profile::operators_markdown(metrics).as_bytes())?;
-    let summary = report::profile::stakeholder_markdown(metrics, &environment);
+    let view = analysis::view::run(metrics);
+    folder.write_file("report.md", report::profile::report_markdown(&view, &environment).as_bytes())?;
+    folder.write_file("kernels.md", report::profile::kernels_markdown(&view).as_bytes())?;
+    folder.write_file("operators.md", report::profile::operators_markdown(&view).as_bytes())?;
+    let summary = report::profile::stakeholder_markdown(&view, &environment);
     folder.write_file("stakeholder_summary.md", summary.as_bytes())?;
     let assumptions = assumptions(metrics, hardware);
     folder.write_file("assumptions.md", report::profile::assumptions_markdown(&assumptions).as_bytes())?;

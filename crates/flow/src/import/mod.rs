@@ -143,7 +143,7 @@ fn filled(
 
 /// The run in a few lines, for a terminal.
 pub fn terminal(metrics: &Metrics) -> String {
-    report::profile::import_terminal(metrics)
+    report::profile::import_terminal(&analysis::view::run(metrics))
 }
 
 fn same_file_twice(files: &[TraceSource]) -> Result<(), ImportError> {

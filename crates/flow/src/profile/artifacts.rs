@@ -30,10 +30,11 @@ pub(crate) struct Ran {
 pub(crate) fn write(folder: &mut RunFolder, bundle: &Bundle<'_>) -> Result<(), ProfileError> {
     let Bundle { metrics, environment, inputs, .. } = bundle;
     folder.write_file("inputs.yaml", report::yaml(inputs)?.as_bytes())?;
-    folder.write_file("report.md", report::profile::report_markdown(metrics, environment).as_bytes())?;
-    folder.write_file("operators.md", report::profile::operators_markdown(metrics).as_bytes())?;
+    let view = analysis::view::run(metrics);
+    folder.write_file("report.md", report::profile::report_markdown(&view, environment).as_bytes())?;
+    folder.write_file("operators.md", report::profile::operators_markdown(&view).as_bytes())?;
     folder
-        .write_file("stakeholder_summary.md", report::profile::stakeholder_markdown(metrics, environment).as_bytes())?;
+        .write_file("stakeholder_summary.md", report::profile::stakeholder_markdown(&view, environment).as_bytes())?;
     let assumptions = assumptions(bundle);
     folder.write_file("assumptions.md", report::profile::assumptions_markdown(&assumptions).as_bytes())?;
     Ok(())

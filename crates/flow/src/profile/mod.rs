@@ -372,7 +372,7 @@ fn filled(
 
 /// The run in a few lines, for a terminal.
 pub fn terminal(metrics: &Metrics) -> String {
-    report::profile::terminal(metrics)
+    report::profile::terminal(&analysis::view::run(metrics))
 }
 
 /// How far two runs are apart, stage by stage, for a terminal.

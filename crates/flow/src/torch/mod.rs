@@ -311,7 +311,7 @@ fn filled(
     let ran = Ran { computed: records::computed(&session), profiling: records::assumptions(&told) };
     let bundle = Bundle { metrics: &metrics, environment: &environment, inputs: &set, request: &request.profile, ran };
     write_bundle(folder, &bundle)?;
-    folder.write_file("kernels.md", report::profile::kernels_markdown(&metrics).as_bytes())?;
+    folder.write_file("kernels.md", report::profile::kernels_markdown(&analysis::view::run(&metrics)).as_bytes())?;
     if request.profile.keep_predictions {
         write_predictions(folder, &records::texts(&told)?)?;
     }
