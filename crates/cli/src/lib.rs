@@ -11,7 +11,6 @@ pub mod config;
 mod error;
 mod exit;
 mod message;
-mod table;
 mod target;
 mod verb;
 

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use clap::builder::styling::{AnsiColor, Style};
 use flow::doctor::{Request, examine};
+use flow::printable;
 use types::{Check, Diagnosis, Verdict};
 
 use super::hardware::device_error;
@@ -12,7 +13,6 @@ use crate::arguments::Context;
 use crate::error::CliError;
 use crate::exit::Exit;
 use crate::message::Paint;
-use crate::table::printable;
 
 /// Check whether this machine can profile, and say what to do where it cannot
 #[derive(Debug, clap::Args)]

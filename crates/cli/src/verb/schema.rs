@@ -3,7 +3,6 @@
 use crate::arguments::Context;
 use crate::error::CliError;
 use crate::exit::Exit;
-use crate::table::Table;
 
 /// Show the JSON Schema of a document, or list the documents
 #[derive(Debug, clap::Args)]
@@ -34,7 +33,7 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<Exit, CliE
         }
         (None, true) => context.messages.print_json(&flow::validate::schemas())?,
         (None, false) => {
-            let mut table = Table::default();
+            let mut table = flow::Table::default();
             flow::validate::schemas()
                 .documents
                 .iter()

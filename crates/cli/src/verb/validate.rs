@@ -3,12 +3,12 @@
 use std::fmt::Write as _;
 use std::path::PathBuf;
 
+use flow::printable;
 use types::{FileValidation, ValidationReport, ValidationVerdict};
 
 use crate::arguments::Context;
 use crate::error::CliError;
 use crate::exit::Exit;
-use crate::table::printable;
 
 /// Check documents against the schema they name
 #[derive(Debug, clap::Args)]
