@@ -31,6 +31,7 @@ mod subject;
 pub mod time;
 mod timings;
 mod utilisation;
+pub mod view;
 
 pub use compare::{RunRecords, Sides, compare};
 pub use counter::{LaunchCounters, ListedKernel, USED_COUNTERS};

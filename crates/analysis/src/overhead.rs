@@ -2,8 +2,8 @@
 
 use types::{Nanos, Overhead, Stage};
 
-use crate::timings::{Timings, rounded};
 use crate::statistics::share;
+use crate::timings::{Timings, rounded};
 
 /// Medians of prefill and decode, summed over the stages and inputs that were run both ways.
 pub(crate) fn overhead(plain: &Timings<'_>, profiled: &Timings<'_>) -> Overhead {

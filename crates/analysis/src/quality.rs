@@ -7,9 +7,9 @@ use crate::counter;
 use crate::device::{DeviceRecords, DeviceSums};
 use crate::evidence::{Evidence, PricedOperator, Trace};
 use crate::operators::priced::Sum;
-use crate::timings::Timings;
 use crate::statistics::share;
 use crate::subject::Subject;
+use crate::timings::Timings;
 
 /// Share of a run that may lie outside of every stage before it is worth a warning.
 const STAGES_COVER: f64 = 0.01;

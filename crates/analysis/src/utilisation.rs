@@ -7,9 +7,9 @@ use std::collections::BTreeMap;
 
 use types::{Bytes, Flops, PeakUsed, Stage, Work};
 
-use crate::timings::Timings;
 use crate::statistics::share;
 use crate::subject::InputWork;
+use crate::timings::Timings;
 
 /// Work and time of one stage, or of the model, and what share of the peaks that is.
 #[derive(Clone, Copy, Debug, PartialEq)]

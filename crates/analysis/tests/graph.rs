@@ -323,8 +323,12 @@ fn products_tell_the_layers_that_ranges_tell() {
         }
         assert!(found.contains_key("model.layers.1.attn") && !known.contains_key("model.layers.1.attn"));
         // What differs by its layer alone is also told together.
-        let kind =
-            bare.breakdown.module_kinds.iter().find(|row| row.stage == stage && row.path == "model.layers.*.attn").unwrap();
+        let kind = bare
+            .breakdown
+            .module_kinds
+            .iter()
+            .find(|row| row.stage == stage && row.path == "model.layers.*.attn")
+            .unwrap();
         let both = ["model.layers.0.attn", "model.layers.1.attn"].map(|path| found[path].0.unwrap());
         assert_eq!((kind.measured_ns, kind.class.as_str()), (Some(both[0] + both[1]), "Linear"));
         assert!(bare.breakdown.module_kinds.iter().all(|row| row.path.contains('*')));

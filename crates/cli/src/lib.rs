@@ -10,7 +10,6 @@ mod arguments;
 pub mod config;
 mod error;
 mod message;
-mod table;
 mod target;
 mod verb;
 

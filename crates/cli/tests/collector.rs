@@ -67,7 +67,7 @@ fn a_command_is_run_once_more_and_its_kernels_belong_to_their_stages() {
     assert_eq!(verified.code, 0, "{}{}", verified.stdout, verified.stderr);
     let report = scratch.text("run", "report.md");
     for said in
-        ["## Recorded run", "## Per-Stage Timings", "## Top Kernels", "`gemm`", "Stages are from ranges in the trace"]
+        ["## Profiled run", "## Per-Stage Timings", "## Top Kernels", "`gemm`", "Stages are from ranges in the trace"]
     {
         assert!(report.contains(said), "no {said} in {report}");
     }

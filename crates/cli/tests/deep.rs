@@ -181,7 +181,7 @@ fn counters_are_joined_to_the_kernels_of_the_timeline() {
     assert_eq!(passes, ["baseline", "timeline", "baseline-again", "counters-prefill", "counters-decode"]);
     let summary = machine.text("stakeholder_summary.md");
     let tables = ["Environment", "Aggregates", "Per-Stage Timings", "MFU", "Top Operators", "Top Kernels"];
-    for heading in tables.into_iter().chain(["Top bottlenecks", "What profiling cost"]) {
+    for heading in tables.into_iter().chain(["Top bottlenecks", "Profiling overhead"]) {
         assert!(summary.contains(&format!("## {heading}\n")), "{heading}\n{summary}");
     }
 }
@@ -419,7 +419,7 @@ gzip -dc "$FAKE_CAPTURES/process.wire.gz" >"$LLM_PERF_INJECT_FOLDER/process-1370
     );
     assert!((overhead["share"].as_f64().unwrap() - 1.0 / 3.0).abs() < 1e-9, "{overhead}");
     assert_eq!(overhead["baseline_spread"], 0.0, "both plain runs say the same");
-    assert!(output.stdout.contains("Two runs of the plain program lie 0.0% apart"), "{}", output.stdout);
+    assert!(output.stdout.contains("Two plain runs differ by 0.0%"), "{}", output.stdout);
 }
 
 #[test]
@@ -555,8 +555,8 @@ fn told_of_a_family(model: &str, known: &Family) {
     let named = bottlenecks.split("\n## ").next().unwrap().lines().filter(|line| line.contains("counted, 3 launches"));
     assert_eq!(named.count(), 3, "{summary}");
     assert!(
-        summary.contains("| gemm           | decode  |"),
-        "kinds of kernels where no operator is recorded: {summary}"
+        summary.lines().any(|line| line.starts_with("| gemm ") && line.contains("| decode ")),
+        "families of kernels where no operator is recorded: {summary}"
     );
     assert!(summary.contains("| baseline-again | decode  |"), "stages of every pass: {summary}");
     let least = metrics["stages"][1]["speed_of_light_ns"].as_i64().unwrap();

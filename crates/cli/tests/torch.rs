@@ -108,7 +108,7 @@ fn a_recorded_session_becomes_the_whole_bundle() {
     }
     assert_eq!(metrics["flop_checks"].as_array().unwrap().len(), 2);
     let report = scratch.text("run", "report.md");
-    for part in ["model against counter", "Recorded pass", "Memory", "Per-Stage Timings"] {
+    for part in ["FLOPs: modelled and counted", "Profiled pass", "Memory", "Per-Stage Timings"] {
         assert!(report.contains(part), "{part}");
     }
     let assumptions = scratch.text("run", "assumptions.md");

@@ -60,10 +60,12 @@ fn main() -> Result<(), Box<dyn Error>> {
         notes: Vec::new(),
         quality: rolled.quality.clone(),
     };
-    let mut bytes = serde_json::to_string_pretty(&report)?.len() + overview_markdown(&report).len();
-    for region in &rolled.regions {
-        bytes += region_markdown(&report, &region.region).len() + sections_text(&region.region).len();
-        bytes += kernels_csv(region, &[&page.table], &rolled.metrics).len();
+    let view = analysis::view::regions(&report);
+    let mut bytes = serde_json::to_string_pretty(&report)?.len() + overview_markdown(&view).len();
+    for (region, shown) in rolled.regions.iter().zip(&view.regions) {
+        bytes += region_markdown(&report, shown).len() + sections_text(&region.region).len();
+        let launches = analysis::view::launches(region, &[&page.table], &rolled.metrics);
+        bytes += kernels_csv(&launches, &rolled.metrics).len();
     }
     let written = started.elapsed();
     let milliseconds = |time: Duration| time.as_secs_f64() * 1e3;

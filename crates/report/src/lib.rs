@@ -1,6 +1,7 @@
 //! How results are written down: documents and their validation.
 //!
-//! Nothing is computed here; what is written comes from the crates that measure and model.
+//! Nothing is computed here. Figures come from documents and from the views of them that `analysis` fills; they are
+//! arranged, rounded and put into words.
 
 pub mod analytic;
 pub mod compare;
@@ -9,6 +10,7 @@ mod error;
 pub mod export;
 mod markdown;
 mod number;
+mod page;
 pub mod profile;
 pub mod regions;
 mod schema;
@@ -20,5 +22,6 @@ mod yaml;
 
 pub use error::ReportError;
 pub use schema::find_schema;
+pub use table::{Table, printable};
 pub use validate::{Validation, validate};
 pub use yaml::yaml;

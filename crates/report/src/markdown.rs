@@ -14,7 +14,7 @@ pub(crate) fn code(text: &str) -> String {
 }
 
 /// The text as prose: only what Markdown would take for markup is escaped, so that formulas stay readable. It is meant
-/// to follow other text on its line, where no list and no heading can begin.
+/// to follow other text on its line, where no list and no heading can start.
 pub(crate) fn prose(text: &str) -> String {
     let text = printable(text);
     let mut escaped = String::with_capacity(text.len());
@@ -38,6 +38,17 @@ pub(crate) fn prose(text: &str) -> String {
         before = c;
     }
     escaped
+}
+
+/// Evidence, advice or a remedy: prose in which backticks set names apart.
+pub(crate) fn sentence(text: &str) -> String {
+    let part = |(index, part): (usize, &str)| if index % 2 == 1 { code(part) } else { prose(part) };
+    text.split('`').enumerate().map(part).collect()
+}
+
+/// Names as code spans.
+pub(crate) fn codes(names: &[impl AsRef<str>]) -> String {
+    names.iter().map(|name| code(name.as_ref())).collect::<Vec<_>>().join(", ")
 }
 
 /// A link to a page beside this one, or below it.

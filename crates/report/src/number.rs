@@ -1,6 +1,6 @@
 //! Numbers as people read them.
 
-use types::Seconds;
+use types::{Nanos, Seconds};
 
 /// Stands where there is no number.
 pub(crate) const UNKNOWN: &str = "-";
@@ -20,7 +20,40 @@ pub(crate) fn grouped(number: impl Into<u128>) -> String {
 
 /// That many of something, in the plural where there are more or none.
 pub(crate) fn count(number: u64, noun: &str) -> String {
-    format!("{} {noun}{}", grouped(number), if number == 1 { "" } else { "s" })
+    let plural = match noun {
+        _ if number == 1 => "",
+        noun if noun.ends_with("ch") || noun.ends_with('s') => "es",
+        _ => "s",
+    };
+    format!("{} {noun}{plural}", grouped(number))
+}
+
+/// A mean or a rate: whole where it is large or whole, else with one decimal.
+pub(crate) fn decimal(number: f64) -> String {
+    match number {
+        number if number >= 100.0 || number.fract() == 0.0 => grouped(number.round().max(0.0) as u128),
+        number => format!("{number:.1}"),
+    }
+}
+
+/// A change with its sign.
+pub(crate) fn signed(share: f64) -> String {
+    match share * 100.0 {
+        percent if percent.abs() >= 999.5 => format!("{:+.0}x", share + 1.0),
+        percent if percent.abs() < 0.05 => "0.0%".to_owned(),
+        percent => format!("{percent:+.1}%"),
+    }
+}
+
+/// Anything that may be unknown, or a dash.
+pub(crate) fn known(value: Option<impl ToString>) -> String {
+    value.map_or(UNKNOWN.to_owned(), |value| value.to_string())
+}
+
+/// A time in milliseconds to the nanosecond, so that rows add up to what the source says.
+pub(crate) fn exact_milliseconds(time: Nanos) -> String {
+    let (whole, rest) = (time.get().unsigned_abs() / 1_000_000, time.get().unsigned_abs() % 1_000_000);
+    format!("{}.{rest:06}", grouped(whole))
 }
 
 /// A modelled time given in milliseconds, in the unit that keeps it readable.
@@ -28,17 +61,14 @@ pub(crate) fn milliseconds(time: f64) -> String {
     Seconds::new(time / 1e3).to_string()
 }
 
-/// A rate of tokens.
-pub(crate) fn tokens_per_second(rate: f64) -> String {
-    match rate {
-        rate if rate >= 100.0 => format!("{} tokens/s", grouped(rate.round() as u128)),
-        rate => format!("{rate:.1} tokens/s"),
-    }
+/// A rate without its unit.
+pub(crate) fn rate(rate: f64) -> String {
+    if rate >= 100.0 { grouped(rate.round() as u128) } else { format!("{rate:.1}") }
 }
 
-/// How much of `whole` is `part`; nothing of nothing is unknown.
-pub(crate) fn share(part: f64, whole: f64) -> Option<f64> {
-    (whole > 0.0).then(|| part / whole)
+/// A rate of tokens.
+pub(crate) fn tokens_per_second(tokens: f64) -> String {
+    rate(tokens) + " tokens/s"
 }
 
 /// A share in percent, with one decimal.
@@ -63,12 +93,14 @@ mod tests {
 
     #[test]
     fn a_small_share_is_not_none_a_large_one_not_all_and_an_unknown_one_neither() {
-        assert_eq!(percent(share(999_999.0, 1e6)), ">99.9%");
-        assert_eq!(percent(share(1.0, 1.0)), "100.0%");
-        assert_eq!(percent(share(1.0, 1e6)), "<0.1%");
-        assert_eq!(percent(share(0.0, 1.0)), "0.0%");
-        assert_eq!(percent(share(0.0, 0.0)), "-");
-        assert_eq!(percent(share(1.0, 3.0)), "33.3%");
+        let shares = [Some(0.999_999), Some(1.0), Some(1e-6), Some(0.0), None, Some(1.0 / 3.0)];
+        assert_eq!(shares.map(percent), [">99.9%", "100.0%", "<0.1%", "0.0%", "-", "33.3%"]);
+    }
+
+    #[test]
+    fn nouns_have_their_plural_and_means_no_needless_decimals() {
+        assert_eq!([count(1, "launch"), count(2, "launch"), count(0, "pass")], ["1 launch", "2 launches", "0 passes"]);
+        assert_eq!([1280.0, 12.54, 7.0].map(decimal), ["1,280", "12.5", "7"]);
     }
 
     #[test]

@@ -62,7 +62,8 @@ fn ranges(timeline: &Timeline) -> Vec<String> {
 fn the_database_holds_what_the_timeline_does() {
     for file in ["cuda.wire", "eager.wire", "graph.wire", "graph-whole.wire", "window.wire"] {
         let timeline = collected(file);
-        let again = ingest::nsys::sqlite::read("export.sqlite", &nsys_sqlite(&timeline)).unwrap();
+        let again =
+            ingest::nsys::sqlite::read("export.sqlite", &nsys_sqlite(&timeline, analysis::kernel::short_name)).unwrap();
         assert_eq!(work(&again), work(&timeline), "{file}");
         assert_eq!(calls(&again), calls(&timeline), "{file}");
         assert_eq!(ranges(&again), ranges(&timeline), "{file}");
@@ -87,7 +88,8 @@ fn rows_and_texts_over_many_pages_come_back() {
         }
         large.work.push(work);
     }
-    let again = ingest::nsys::sqlite::read("export.sqlite", &nsys_sqlite(&large)).unwrap();
+    let again =
+        ingest::nsys::sqlite::read("export.sqlite", &nsys_sqlite(&large, analysis::kernel::short_name)).unwrap();
     assert_eq!(again.work.len(), 40_000);
     assert_eq!(work(&again), work(&large));
 }
@@ -96,14 +98,15 @@ fn rows_and_texts_over_many_pages_come_back() {
 fn an_empty_timeline_makes_a_database_without_rows() {
     let clock = Clock { id: ClockId(0), kind: ClockKind::Trace, unix_ns_at_zero: None, uncertainty_ns: None };
     let empty = Timeline::new(types::timeline::TraceFormat::Wire, clock);
-    let again = ingest::nsys::sqlite::read("export.sqlite", &nsys_sqlite(&empty)).unwrap();
+    let again =
+        ingest::nsys::sqlite::read("export.sqlite", &nsys_sqlite(&empty, analysis::kernel::short_name)).unwrap();
     assert!(again.work.is_empty() && again.calls.is_empty() && again.ranges.is_empty());
 }
 
 #[test]
 fn trace_events_hold_the_kernels_and_what_launched_them() {
     let timeline = collected("eager.wire");
-    let text = perfetto_json(&timeline);
+    let text = perfetto_json(&timeline).unwrap();
     let trace = ingest::torch::read("trace.json", text.as_bytes(), &ingest::torch::Settings::default()).unwrap();
     let again = trace.timeline;
     let kernels = |timeline: &Timeline| {
@@ -128,7 +131,7 @@ fn trace_events_hold_the_kernels_and_what_launched_them() {
 #[test]
 fn kernels_of_a_graph_say_what_they_were_captured_in() {
     let timeline = collected("graph.wire");
-    let document: serde_json::Value = serde_json::from_str(&perfetto_json(&timeline)).unwrap();
+    let document: serde_json::Value = serde_json::from_str(&perfetto_json(&timeline).unwrap()).unwrap();
     let mut layers: BTreeMap<String, u64> = BTreeMap::new();
     for event in document["traceEvents"].as_array().unwrap() {
         if let Some(ranges) = event["args"]["captured in"].as_str() {

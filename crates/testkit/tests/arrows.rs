@@ -28,7 +28,7 @@ const ROOMS: &[Room] = &[
     Room { name: "collect", package: "llm-perf-collect", uses: &["types"] },
     Room { name: "ingest", package: "llm-perf-ingest", uses: &["types", "wire"] },
     Room { name: "analysis", package: "llm-perf-analysis", uses: &["meter", "types"] },
-    Room { name: "report", package: "llm-perf-report", uses: &["analysis", "types"] },
+    Room { name: "report", package: "llm-perf-report", uses: &["types"] },
     Room {
         name: "flow",
         package: "llm-perf-flow",

@@ -44,6 +44,7 @@ pub mod timeline;
 mod trace;
 mod unit;
 mod validation;
+pub mod view;
 mod workload;
 
 pub use analytic::{

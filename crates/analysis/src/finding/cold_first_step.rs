@@ -4,8 +4,8 @@ use types::{Finding, Severity, Stage};
 
 use super::{Claim, Found, Run};
 use crate::device::DeviceRecords;
-use crate::timings::rounded;
 use crate::statistics::{median, share};
+use crate::timings::rounded;
 
 /// Fewest steps that tell what is usual.
 const FEWEST_STEPS: usize = 4;

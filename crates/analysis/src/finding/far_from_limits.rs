@@ -4,8 +4,8 @@ use types::{Finding, Nanos, Severity, Stage};
 
 use super::{Found, Run, percent, top_stages};
 use crate::operators::priced::Sum;
-use crate::timings::rounded;
 use crate::statistics::share;
+use crate::timings::rounded;
 
 /// Use of both limits below which neither explains the time.
 const MOST_USE: f64 = 0.3;

@@ -6,8 +6,8 @@ use super::{Claim, Found, Run, percent};
 use crate::device::{DeviceRecords, StageWork};
 use crate::kernel::{Family, short_name};
 use crate::loss::Cause;
-use crate::timings::rounded;
 use crate::statistics::share;
+use crate::timings::rounded;
 
 /// Share of a stage's busy time that such products must take.
 const LEAST_SHARE: f64 = 0.1;

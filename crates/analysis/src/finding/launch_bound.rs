@@ -5,9 +5,9 @@ use types::{Finding, Nanos, Severity, Stage};
 use super::{Claim, Found, Run, percent};
 use crate::device::StageWork;
 use crate::loss::Cause;
-use crate::timings::rounded;
 use crate::statistics::share;
 use crate::time::GapCause;
+use crate::timings::rounded;
 
 /// Share of a stage that the device waits for launches above which they decide its time.
 const LEAST_SHARE: f64 = 0.3;

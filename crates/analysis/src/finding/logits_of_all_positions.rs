@@ -8,8 +8,8 @@ use crate::evidence::PricedOperator;
 use crate::kernel::Family;
 use crate::loss::Cause;
 use crate::operators::priced::Sum;
-use crate::timings::rounded;
 use crate::statistics::{median, share};
+use crate::timings::rounded;
 
 /// Share of prefill below which there is nothing worth changing.
 const LEAST_SHARE: f64 = 0.01;

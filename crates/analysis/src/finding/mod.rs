@@ -31,9 +31,9 @@ use crate::device::DeviceRecords;
 use crate::evidence::PricedOperator;
 use crate::loss::{Cause, Ledger};
 use crate::operators::priced::Sum;
-use crate::timings::{Timings, rounded};
 use crate::statistics::share;
 use crate::subject::Subject;
+use crate::timings::{Timings, rounded};
 use crate::utilisation::Utilisation;
 
 /// A rule: its name, and what it finds in a run.

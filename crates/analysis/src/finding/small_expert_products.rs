@@ -6,9 +6,9 @@ use super::{Claim, Found, Run, percent};
 use crate::device::{Portion, StageWork};
 use crate::kernel::Family;
 use crate::loss::Cause;
-use crate::timings::rounded;
 use crate::statistics::share;
 use crate::time::GapCause;
+use crate::timings::rounded;
 
 /// Share of a stage that the products of experts must take.
 const LEAST_SHARE: f64 = 0.05;

@@ -3,8 +3,8 @@
 use types::{Finding, Sample, Severity, Stage};
 
 use super::{Found, Run, percent, top_stages};
-use crate::timings::{nanoseconds, rounded};
 use crate::statistics::{describe, median, relative_spread, share};
+use crate::timings::{nanoseconds, rounded};
 
 /// Standard deviation over median. Two runs are meant to agree within this.
 const MOST_SPREAD: f64 = 0.10;

@@ -6,8 +6,8 @@ use types::{Finding, InputFacts, Nanos, Severity, Stage};
 
 use super::{Claim, Found, Run, percent};
 use crate::loss::Cause;
-use crate::timings::rounded;
 use crate::statistics::{median, share};
+use crate::timings::rounded;
 
 /// Share of prefill above which the text part is the smaller one.
 const MOST_OF_PREFILL: f64 = 0.5;

@@ -11,8 +11,8 @@ use types::{Nanos, Stage};
 use super::{Cause, Ledger, StageLoss};
 use crate::device::DeviceRecords;
 use crate::kernel::Family;
-use crate::timings::rounded;
 use crate::statistics::share;
+use crate::timings::rounded;
 
 /// What prefill and decode lost.
 pub(crate) fn books(device: &DeviceRecords) -> Ledger {

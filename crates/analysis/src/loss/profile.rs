@@ -8,8 +8,8 @@ use types::{Nanos, Stage};
 use super::{Cause, Ledger, StageLoss};
 use crate::evidence::PricedOperator;
 use crate::operators::priced::{Sum, sums};
-use crate::timings::{Timings, rounded};
 use crate::statistics::share;
+use crate::timings::{Timings, rounded};
 
 /// What prefill and decode lost.
 pub(crate) fn books(operators: &[PricedOperator], timings: &Timings<'_>, profiled: &Timings<'_>) -> Ledger {

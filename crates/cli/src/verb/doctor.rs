@@ -5,12 +5,13 @@ use std::path::PathBuf;
 
 use clap::builder::styling::{AnsiColor, Style};
 use flow::doctor::{Request, examine};
-use types::{Check, Diagnosis, Exit, Verdict};
+use flow::printable;
+use types::{Check, Diagnosis, Verdict};
 
 use crate::arguments::Context;
 use crate::error::CliError;
+use types::Exit;
 use crate::message::Paint;
-use crate::table::printable;
 
 /// Check whether this machine can profile, and say what to do where it cannot
 #[derive(Debug, clap::Args)]

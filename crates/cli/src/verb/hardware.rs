@@ -3,11 +3,12 @@
 use std::fmt::Write as _;
 
 use flow::hardware::{find, list};
-use types::{ComputeUnit, DType, Exit, Hardware, HardwareListing, Peak, SchemaTag};
+use flow::{Table, printable};
+use types::{ComputeUnit, DType, Hardware, HardwareListing, Peak, SchemaTag};
 
 use crate::arguments::Context;
 use crate::error::CliError;
-use crate::table::{Table, printable};
+use types::Exit;
 
 /// Show the known devices, or one with every number and its source
 #[derive(Debug, clap::Args)]
@@ -56,11 +57,11 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<Exit, CliE
     Ok(Exit::Done)
 }
 
-/// One line per device, with the rates that most models are held against.
+/// One line per device, with the peak rates most models run at.
 fn overview(devices: &[Hardware]) -> String {
-    let heads = ["ID", "NAME", "MEMORY", "BANDWIDTH", "BF16 MATRIX", "FP16 MATRIX", "FP32 VECTOR"];
     let rate = |device: &Hardware, dtype, unit| device.peak(dtype, unit).map_or_else(|| "-".to_owned(), shown_rate);
-    let mut table = (2..heads.len()).fold(Table::with_heads(heads), Table::align_right);
+    let mut table =
+        Table::new("ID | NAME | >MEMORY | >BANDWIDTH | >BF16 MATRIX | >FP16 MATRIX | >FP32 VECTOR");
     for device in devices {
         table.row([
             device.id.clone(),
@@ -115,7 +116,7 @@ fn numbers(device: &Hardware) -> Table {
         ("boost_clock_hz", "boost clock", device.boost_clock_hz.map(|clock| format!("{:.3} GHz", clock / 1e9))),
         ("interconnect_bytes_per_second", "interconnect", interconnect.map(|rate| rate.to_string())),
     ];
-    let mut table = Table::default().align_right(1);
+    let mut table = Table::new(" | > | ");
     for (key, name, value) in numbers {
         let Some(value) = value else { continue };
         let source = device.number_sources.get(key);
@@ -126,7 +127,7 @@ fn numbers(device: &Hardware) -> Table {
 }
 
 fn peaks(device: &Hardware) -> Table {
-    let mut table = Table::with_heads(["UNIT", "DTYPE", "ACCUMULATE", "DENSE PEAK", "SOURCE"]).align_right(3);
+    let mut table = Table::new("UNIT | DTYPE | ACCUMULATE | >DENSE PEAK | SOURCE");
     for peak in &device.peaks {
         let unit = match peak.unit {
             ComputeUnit::Matrix => "matrix",

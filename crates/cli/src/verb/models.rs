@@ -4,13 +4,13 @@ use std::fmt::Write as _;
 use std::path::PathBuf;
 
 use flow::model::{self, CacheLayout, ConfigSource, LoadedModel, ModelSettings};
+use flow::Table;
 use serde::Serialize;
-use types::Exit;
 
 use super::analyze::is_path;
 use crate::arguments::Context;
 use crate::error::CliError;
-use crate::table::Table;
+use types::Exit;
 
 /// List the built-in models, or show one
 #[derive(Debug, clap::Args)]
@@ -128,8 +128,7 @@ fn parts(loaded: &LoadedModel) -> Vec<(String, u64)> {
 }
 
 fn overview(rows: &[ModelRow]) -> String {
-    let heads = ["NAME", "FAMILY", "PARAMETERS", "ACTIVE", "KV/TOKEN", "ABOUT"];
-    let mut table = Table::with_heads(heads).align_right(2).align_right(3).align_right(4);
+    let mut table = Table::new("NAME | FAMILY | >PARAMETERS | >ACTIVE | >KV/TOKEN | ABOUT");
     for row in rows {
         let (all, active) = (grouped(row.parameters), grouped(row.parameters_active));
         let cache = row.kv_bytes_per_token.map_or_else(|| "none".to_owned(), |bytes| format!("{} B", grouped(bytes.get())));
@@ -141,7 +140,7 @@ fn overview(rows: &[ModelRow]) -> String {
 
 fn detail(row: &ModelRow) -> String {
     let mut text = format!("{}\n{}\n\n", row.name, row.about);
-    let mut table = Table::default().align_right(1);
+    let mut table = Table::new(" | >");
     table.row(["architecture", row.architecture]);
     table.row(["family", row.family]);
     table.row(["parameters", &grouped(row.parameters)]);
@@ -158,7 +157,7 @@ fn detail(row: &ModelRow) -> String {
         table.row([&format!("cache of {} layers", window.layers), &format!("at most {} positions", grouped(window.positions))]);
     }
     let _ = writeln!(text, "{table}");
-    let mut table = Table::with_heads(["MODULE", "PARAMETERS"]).align_right(1);
+    let mut table = Table::new("MODULE | >PARAMETERS");
     for (path, count) in &row.parameters_by_module {
         table.row([path, &grouped(*count)]);
     }

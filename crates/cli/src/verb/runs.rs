@@ -3,11 +3,15 @@
 use std::fmt::Write as _;
 use std::path::PathBuf;
 
-use types::{Exit, FileProblemKind, RunDetail, RunList, RunListing, RunState, Verification};
+use flow::{Table, printable};
+use types::{FileProblemKind, RunDetail, RunList, RunListing, RunState, Verification};
 
 use crate::arguments::Context;
 use crate::error::CliError;
-use crate::table::{Table, printable};
+use types::Exit;
+
+/// Longest path of a file that is printed whole.
+const PATH: usize = 255;
 
 /// List earlier runs, or the files of one
 #[derive(Debug, clap::Args)]
@@ -75,7 +79,7 @@ fn list_text(list: &RunList) -> String {
     if list.runs.is_empty() {
         return String::new();
     }
-    let mut table = Table::with_heads(["RUN", "STATUS", "VERB", "MODEL", "DEVICE", "STARTED", "NOTE"]);
+    let mut table = Table::new("RUN | STATUS | VERB | MODEL | DEVICE | STARTED | NOTE");
     for run in &list.runs {
         let text = |field: &Option<String>| field.clone().unwrap_or_else(|| "-".to_owned());
         let started = run.started_at.as_deref().map_or_else(|| "-".to_owned(), date);
@@ -89,14 +93,14 @@ fn list_text(list: &RunList) -> String {
 fn detail_text(detail: &RunDetail) -> String {
     let mut text = facts(detail).to_string();
     if !detail.steps.is_empty() {
-        let mut table = Table::with_heads(["STEP", "ENDED"]);
+        let mut table = Table::new("STEP | ENDED");
         detail.steps.iter().for_each(|step| table.row([step.name.as_str(), &date(&step.ended_at)]));
         let _ = write!(text, "\n{table}");
     }
     if detail.files.is_empty() {
         text.push_str("\nno files\n");
     } else {
-        let mut table = Table::with_heads(["SIZE", "FILE", "DOCUMENT"]).align_right(0);
+        let mut table = Table::new(">SIZE | FILE | DOCUMENT").widest(PATH);
         for file in &detail.files {
             table.row([&file.bytes.to_string(), &file.path, file.document.as_deref().unwrap_or_default()]);
         }
@@ -151,7 +155,7 @@ fn verification_text(verification: &Verification) -> String {
         0 => format!("{checked} checked, all as listed\n"),
         count => format!("{checked} checked, {count} not as listed\n"),
     };
-    let mut table = Table::default();
+    let mut table = Table::default().widest(PATH);
     for problem in &verification.problems {
         let kind = match problem.kind {
             FileProblemKind::Missing => "missing",

@@ -1,10 +1,8 @@
 //! `llm-perf schema`: the JSON Schema of a document the tool writes.
 
-use types::Exit;
-
 use crate::arguments::Context;
 use crate::error::CliError;
-use crate::table::Table;
+use types::Exit;
 
 /// Show the JSON Schema of a document, or list the documents
 #[derive(Debug, clap::Args)]
@@ -32,7 +30,7 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<Exit, CliE
         }
         (None, true) => context.messages.print_json(&flow::validate::schemas())?,
         (None, false) => {
-            let mut table = Table::default();
+            let mut table = flow::Table::default();
             flow::validate::schemas()
                 .documents
                 .iter()

@@ -3,11 +3,12 @@
 use std::fmt::Write as _;
 use std::path::PathBuf;
 
-use types::{Exit, FileValidation, ValidationReport, ValidationVerdict};
+use flow::printable;
+use types::{FileValidation, ValidationReport, ValidationVerdict};
 
 use crate::arguments::Context;
 use crate::error::CliError;
-use crate::table::printable;
+use types::Exit;
 
 /// Check documents against the schema they name
 #[derive(Debug, clap::Args)]

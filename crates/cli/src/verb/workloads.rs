@@ -1,12 +1,11 @@
 //! `llm-perf workloads`: the workload profiles, and the settings of one.
 
 use flow::WorkloadSettings;
-use types::Exit;
 
 use crate::arguments::Context;
 use crate::config::Composer;
 use crate::error::CliError;
-use crate::table::Table;
+use types::Exit;
 
 /// List the workload profiles, or show the settings of one
 #[derive(Debug, clap::Args)]
@@ -52,7 +51,7 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<Exit, CliE
         messages.print_json(&listed.into_iter().collect::<std::collections::BTreeMap<_, _>>())?;
         return Ok(Exit::Done);
     }
-    let mut table = Table::with_heads(["NAME", "ABOUT"]);
+    let mut table = flow::Table::new("NAME | ABOUT");
     for (name, settings) in &rows {
         table.row([*name, &settings.description]);
     }

@@ -131,7 +131,7 @@ pub(crate) fn write(folder: &mut RunFolder, analysis: &Analysis) -> Result<(), A
     let Analysis { report, pages } = analysis;
     folder.write_json(&format!("{FOLDER}/report.json"), report)?;
     folder.write_file(&format!("{FOLDER}/report.yaml"), report::analytic::yaml(report)?.as_bytes())?;
-    folder.write_file(SUMMARY, report::analytic::summary_markdown(report).as_bytes())?;
+    folder.write_file(SUMMARY, report::analytic::summary_markdown(&analysis::view::analytic(report)).as_bytes())?;
     for page in pages {
         let name = report::analytic::file_name(&page.class);
         let text = report::analytic::layer_markdown(page);

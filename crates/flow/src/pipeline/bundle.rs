@@ -18,27 +18,29 @@ pub(crate) struct Bundle<'a> {
 /// Writes every page the run has something for.
 pub(crate) fn write(folder: &mut RunFolder, bundle: &Bundle<'_>) -> Result<(), CollectError> {
     let Bundle { metrics, environment, assumptions, kernels } = bundle;
+    let view = analysis::view::run(metrics);
+    let counters = kernels.map(analysis::view::counters);
     let is_command = metrics.conditions.command.is_some();
     let has_trace = metrics.conditions.trace.is_some();
     let report = match is_command {
-        true => report::profile::command_markdown(metrics, environment),
-        false => report::profile::report_markdown(metrics, environment),
+        true => report::profile::command_markdown(&view, environment),
+        false => report::profile::report_markdown(&view, environment),
     };
     folder.write_file("report.md", report.as_bytes())?;
     if !is_command {
-        folder.write_file("operators.md", report::profile::operators_markdown(metrics).as_bytes())?;
+        folder.write_file("operators.md", report::profile::operators_markdown(&view).as_bytes())?;
     }
     if has_trace {
-        let page = match kernels {
-            Some(kernels) => report::deep::kernels_markdown(metrics, kernels),
-            None => report::profile::kernels_markdown(metrics),
+        let page = match &counters {
+            Some(counters) => report::deep::kernels_markdown(&view, counters),
+            None => report::profile::kernels_markdown(&view),
         };
         folder.write_file("kernels.md", page.as_bytes())?;
     }
     if has_trace || !is_command {
-        let summary = match kernels {
-            Some(kernels) => report::deep::stakeholder_markdown(metrics, kernels, environment),
-            None => report::profile::stakeholder_markdown(metrics, environment),
+        let summary = match &counters {
+            Some(counters) => report::deep::stakeholder_markdown(&view, counters, environment),
+            None => report::profile::stakeholder_markdown(&view, environment),
         };
         folder.write_file("stakeholder_summary.md", summary.as_bytes())?;
     }

@@ -6,8 +6,8 @@ use ingest::IngestError;
 use meter::{MeterError, WorkloadError};
 use types::{Exit, Failure};
 
-use crate::CollectError;
 use super::hardware::DeviceError;
+use crate::CollectError;
 
 /// Why there is no import.
 #[derive(Debug, thiserror::Error)]

@@ -40,8 +40,7 @@ pub(crate) fn conclude<T, E: Display + From<CollectError>>(
         }
         Err(error) => {
             let reasons = vec![error.to_string()];
-            let outcome =
-                if is_worth_keeping(&folder) { Outcome::Partial(reasons) } else { Outcome::Failed(reasons) };
+            let outcome = if is_worth_keeping(&folder) { Outcome::Partial(reasons) } else { Outcome::Failed(reasons) };
             // What the folder says matters less than why the run failed.
             let _ = folder.finish(outcome);
             Err(error)

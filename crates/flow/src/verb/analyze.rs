@@ -45,7 +45,7 @@ pub fn analyze(model: &LoadedModel, settings: &AnalyzeSettings) -> Result<Analys
 
 /// The report in a few lines, for a terminal.
 pub fn table(report: &AnalyticReport) -> String {
-    report::analytic::terminal(report)
+    report::analytic::terminal(&analysis::view::analytic(report))
 }
 
 /// Writes an analysis into a run folder of its own; where that is.

@@ -114,17 +114,18 @@ pub fn stages(first: &Metrics, second: &Metrics) -> String {
         inputs: None,
     };
     let (base, with) = ([run(first)], [run(second)]);
-    report::compare::stages_terminal(&analysis::compare(Sides { base: &base, with: &with }, None))
+    let comparison = analysis::compare(Sides { base: &base, with: &with }, None);
+    report::compare::stages_terminal(&analysis::view::comparison(&comparison))
 }
 
 /// The comparison for a terminal, with so many rows per table beside the stages.
 pub fn terminal(comparison: &Comparison, most_rows: usize) -> String {
-    report::compare::terminal(comparison, most_rows)
+    report::compare::terminal(&analysis::view::comparison(comparison), most_rows)
 }
 
 /// The comparison as a Markdown page.
 pub fn markdown(comparison: &Comparison, most_rows: usize) -> String {
-    report::compare::markdown(comparison, most_rows)
+    report::compare::markdown(&analysis::view::comparison(comparison), most_rows)
 }
 
 /// Writes a page to a file.

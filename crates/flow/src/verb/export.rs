@@ -118,8 +118,10 @@ pub fn export(run: &StoredRun, format: ExportFormat, out: Option<&Path>) -> Resu
     }
     let timeline = timeline(run, &id)?;
     let bytes = match format {
-        ExportFormat::Sqlite => report::export::nsys_sqlite(&timeline),
-        ExportFormat::Perfetto => report::export::perfetto_json(&timeline).into_bytes(),
+        ExportFormat::Sqlite => report::export::nsys_sqlite(&timeline, analysis::kernel::short_name),
+        ExportFormat::Perfetto => report::export::perfetto_json(&timeline)
+            .map_err(|error| ExportError::Io { action: "write", path: path.clone(), reason: error.to_string() })?
+            .into_bytes(),
     };
     let failed =
         |error: std::io::Error| ExportError::Io { action: "write", path: path.clone(), reason: error.to_string() };

@@ -12,10 +12,9 @@ pub use crate::runner::bare::{BareRun, PreparedProgram};
 use crate::pipeline::model::LoadedModel;
 use crate::pipeline::progress::Progress;
 use crate::runner::error::ProfileError;
+use crate::runner::native as own_engine;
 use crate::runner::request::ProfileRequest;
 use crate::runner::torch::{self as driver, TorchModel, TorchRequest};
-use crate::runner::native as own_engine;
-
 
 /// Runs the model on the native engine and gives back the times of its stages.
 pub fn native(

@@ -1,33 +1,27 @@
 //! What matters most, in a paragraph: how long, in which stage, bound by what, in which modules.
 
-use types::{
-    AnalyticReport, AttentionKind, DevicePrediction, LogitsKind, MemoryNeed, ModelSpec, StageCost, WorkloadProfile,
-};
+use types::view::{AnalyticView, ModuleRole};
+use types::{AnalyticReport, AttentionKind, LogitsKind, ModelSpec, WorkloadProfile};
 
-use super::breakdown::by_time;
 use crate::markdown::{code, prose};
-use crate::number::{count, grouped, milliseconds, percent, share, tokens_per_second};
+use crate::number::{count, grouped, milliseconds, percent, tokens_per_second};
 
 /// Modules named in the paragraph.
 const NAMED_MODULES: usize = 3;
 
 /// The paragraph, as Markdown.
-pub(super) fn paragraph(report: &AnalyticReport) -> String {
-    let mut sentences = vec![times(report)];
-    sentences.extend(stages(report));
-    sentences.extend(work(report));
-    sentences.extend(modules(report));
+pub(super) fn paragraph(view: &AnalyticView<'_>) -> String {
+    let report = view.report;
+    let mut sentences = vec![times(view)];
+    sentences.extend(stages(view));
+    sentences.extend(work(view));
+    sentences.extend(modules(view));
     if let (Some(run), Some(measured)) = (&report.profile_run_id, report.measured_total_time_ms) {
         let ratio = report.predicted_vs_measured_ratio.map(|ratio| format!(", predicted over measured {ratio:.3}"));
         let ratio = ratio.unwrap_or_default();
         sentences.push(format!("Run {} took {} (measured){ratio}.", code(run), milliseconds(measured)));
     }
     sentences.join(" ")
-}
-
-/// The prediction the report's own times belong to.
-pub(super) fn prediction(report: &AnalyticReport) -> Option<&DevicePrediction> {
-    report.devices.iter().find(|prediction| prediction.device.id == report.device.id)
 }
 
 /// What is asked of the model, on one line of plain text.
@@ -67,13 +61,13 @@ pub(super) fn stored(workload: &WorkloadProfile) -> Option<String> {
             None => "a scale for every row".to_owned(),
         };
         let zero = if quantisation.zero_points { " and a zero point" } else { "" };
-        let products = match quantisation.activations {
-            Some(activations) => format!("products in {activations}"),
-            None => format!("products in {}", workload.dtype),
+        let gemms = match quantisation.activations {
+            Some(activations) => format!("GEMMs in {activations}"),
+            None => format!("GEMMs in {}", workload.dtype),
         };
-        format!("matrices of the decoder in {weights}, {scales}{zero}, {products}")
+        format!("decoder weights in {weights}, {scales}{zero}, {gemms}")
     });
-    let kv = quantisation.kv.map(|kv| format!("cache in {kv}"));
+    let kv = quantisation.kv.map(|kv| format!("KV cache in {kv}"));
     let parts: Vec<_> = weights.into_iter().chain(kv).collect();
     (!parts.is_empty()).then(|| parts.join("; "))
 }
@@ -89,12 +83,12 @@ pub(super) fn device_count(workload: &WorkloadProfile) -> String {
     format!("{} ({}) x ", grouped(parallel.devices()), sizes.join(", "))
 }
 
-/// How many sequences of the workload's length fit, on one line; absent without a cache.
-pub(super) fn sequences(need: &MemoryNeed, workload: &WorkloadProfile) -> Option<String> {
+/// How many sequences of the workload's length fit, on one line; absent without a KV cache.
+pub(super) fn sequences(view: &AnalyticView<'_>) -> Option<String> {
+    let need = &view.report.memory;
     let (fit, each) = (need.sequences_that_fit?, need.kv_bytes_per_token?);
-    let length = workload.seq_len + workload.decode_steps;
-    let (fit, tokens) = (count(fit, "sequence"), count(length, "token"));
-    Some(format!("{fit} of {tokens} fit beside weights and activations; the cache takes {each} per token"))
+    let (fit, tokens) = (count(fit, "sequence"), count(view.sequence_tokens, "token"));
+    Some(format!("{fit} of {tokens} fit next to weights and activations; the KV cache takes {each} per token"))
 }
 
 /// How attention is computed.
@@ -105,17 +99,18 @@ pub(super) fn attention(kind: AttentionKind) -> &'static str {
     }
 }
 
-/// What the times are, in a sentence.
+/// What the times are, in a clause.
 pub(super) fn meaning(report: &AnalyticReport) -> String {
     let launch = report.device.launch_us.map(|time| milliseconds(time / 1e3));
     let launch = launch.map(|time| format!(", plus {time} to launch each operation")).unwrap_or_default();
-    format!("the least the device's peak rates allow{launch}")
+    format!("roofline times at the device's peak rates{launch}")
 }
 
-fn times(report: &AnalyticReport) -> String {
+fn times(view: &AnalyticView<'_>) -> String {
+    let report = view.report;
     let total = milliseconds(report.predicted_total_time_ms);
-    let mut text = format!("**{} needs at least {total}", prose(&report.device.name));
-    if let Some(prediction) = prediction(report) {
+    let mut text = format!("**The roofline time on {} is {total}", prose(&report.device.name));
+    if let Some(prediction) = view.prediction {
         let first = milliseconds(prediction.ttft_ms);
         match (prediction.time_per_output_token_ms, prediction.decode_tokens_per_second) {
             (Some(step), Some(rate)) => {
@@ -129,38 +124,32 @@ fn times(report: &AnalyticReport) -> String {
     text + ".**"
 }
 
-fn stages(report: &AnalyticReport) -> Option<String> {
+fn stages(view: &AnalyticView<'_>) -> Option<String> {
     let clause = |name: &str| {
-        let stage = report.stages.get(name).filter(|stage| stage.operations > 0)?;
-        let time = percent(share(stage.time_ms, report.predicted_total_time_ms));
-        Some(format!("{} takes {time} of the time and is bound by {}", code(name), prose(&stage.bound)))
+        let stage = view.stages.iter().find(|stage| stage.name == name)?;
+        let (time, bound) = (percent(stage.time_share), prose(&stage.cost.bound));
+        Some(format!("{} takes {time} of the time and is {bound}-bound", code(name)))
     };
     let clauses: Vec<_> = ["prefill", "decode"].into_iter().filter_map(clause).collect();
     (!clauses.is_empty()).then(|| clauses.join("; ") + ".")
 }
 
-fn work(report: &AnalyticReport) -> Option<String> {
-    let flops = |stage: &StageCost| stage.flops_matrix + stage.flops_vector;
-    let (prefill, decode) = (report.stages.get("prefill")?, report.stages.get("decode"));
-    let (prefill_flops, prefill_bytes) = (flops(prefill), prefill.bytes.total());
-    let Some(decode) = decode.filter(|decode| decode.operations > 0) else {
-        return Some(format!("It does {prefill_flops} and moves {prefill_bytes}."));
-    };
-    let (all_flops, all_bytes) = (prefill_flops + flops(decode), prefill_bytes + decode.bytes.total());
-    Some(format!(
-        "Prefill does {} of the {all_flops} and moves {} of the {all_bytes}; decode does the rest.",
-        percent(share(prefill_flops.as_f64(), all_flops.as_f64())),
-        percent(share(prefill_bytes.as_f64(), all_bytes.as_f64())),
-    ))
+fn work(view: &AnalyticView<'_>) -> Option<String> {
+    let work = view.work?;
+    let (flops, bytes) = (work.flops, work.bytes);
+    Some(match work.prefill {
+        None => format!("It does {flops} and moves {bytes}."),
+        Some((of_flops, of_bytes)) => format!(
+            "Prefill does {} of the {flops} and moves {} of the {bytes}; decode does the rest.",
+            percent(of_flops),
+            percent(of_bytes)
+        ),
+    })
 }
 
-fn modules(report: &AnalyticReport) -> Option<String> {
-    let mut roles = by_time(report, NAMED_MODULES);
-    roles.truncate(NAMED_MODULES);
-    let named = |role: &super::breakdown::Role| {
-        format!("{} ({})", code(&role.name), percent(share(role.time_ms, report.predicted_total_time_ms)))
-    };
-    let names: Vec<_> = roles.iter().map(named).collect();
+fn modules(view: &AnalyticView<'_>) -> Option<String> {
+    let named = |role: &ModuleRole| format!("{} ({})", code(&role.name), percent(role.time_share));
+    let names: Vec<_> = view.modules.iter().take(NAMED_MODULES).map(named).collect();
     let (last, others) = names.split_last()?;
     let list = if others.is_empty() { last.clone() } else { format!("{} and {last}", others.join(", ")) };
     Some(format!("Most of the time is in {list}."))
@@ -168,6 +157,8 @@ fn modules(report: &AnalyticReport) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
+    use analysis::view::analytic;
+
     use super::*;
     use crate::analytic::sample;
 
@@ -176,8 +167,8 @@ mod tests {
         let mut report = sample::report();
         report.stages.retain(|name, _| name == "prefill");
         report.devices[0].time_per_output_token_ms = None;
-        insta::assert_snapshot!(paragraph(&report), @"
-        **NVIDIA H200 needs at least 92.0 ms, and nothing is decoded.** `prefill` takes 6.7% of the time and is bound by compute. It does 3.41 TFLOP and moves 11.0 GB. Most of the time is in `lm_head` (36.9%), `model.layers.*.mlp.experts` (32.6%) and `model.layers.*.self_attn` (15.2%).
+        insta::assert_snapshot!(paragraph(&analytic(&report)), @"
+        **The roofline time on NVIDIA H200 is 92.0 ms, and nothing is decoded.** `prefill` takes 6.7% of the time and is compute-bound. It does 3.41 TFLOP and moves 11.0 GB. Most of the time is in `lm_head` (36.9%), `model.layers.*.mlp.experts` (32.6%) and `model.layers.*.self_attn` (15.2%).
         ");
     }
 
@@ -187,7 +178,7 @@ mod tests {
         report.profile_run_id = Some("20251115-120000".to_owned());
         report.measured_total_time_ms = Some(920.0);
         report.predicted_vs_measured_ratio = Some(0.1);
-        let text = paragraph(&report);
+        let text = paragraph(&analytic(&report));
         let end = "Run `20251115-120000` took 920 ms (measured), predicted over measured 0.100.";
         assert!(text.ends_with(end), "{text}");
     }
@@ -195,8 +186,11 @@ mod tests {
     #[test]
     fn a_launch_cost_is_part_of_what_the_times_mean() {
         let mut report = sample::report();
-        assert_eq!(meaning(&report), "the least the device's peak rates allow");
+        assert_eq!(meaning(&report), "roofline times at the device's peak rates");
         report.device.launch_us = Some(5.0);
-        assert_eq!(meaning(&report), "the least the device's peak rates allow, plus 5.00 us to launch each operation");
+        assert_eq!(
+            meaning(&report),
+            "roofline times at the device's peak rates, plus 5.00 us to launch each operation"
+        );
     }
 }

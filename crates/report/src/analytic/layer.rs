@@ -3,9 +3,10 @@
 use types::{FormulaLine, LayerPage, LayerPart, LayerPass, OperationLines, Origin};
 
 use super::evaluate::FENCE;
-use crate::markdown::{code, link, prose};
+use crate::markdown::{code, codes, link, prose};
 use crate::number::grouped;
-use crate::table::{Column, Table, printable};
+use crate::page::Page;
+use crate::table::{Table, printable};
 
 /// Parts of one class named one by one; more are counted.
 const NAMED_PARTS: usize = 8;
@@ -28,52 +29,49 @@ pub fn file_name(class: &str) -> String {
 
 /// The page as Markdown. Each formula is one line `quantity = formula = numbers = value` in a block of its own, as
 /// [`check_line`](super::check_line) checks it.
-pub fn layer_markdown(page: &LayerPage) -> String {
-    let mut text = format!("# {}\n\nDefinition: {}\n\n", prose(&page.class), prose(&page.definition));
-    text += &format!("- class: {}\n", code(&page.qualified_class));
-    if !page.aliases.is_empty() {
-        text += &format!("- also called: {}\n", names(&page.aliases));
+pub fn layer_markdown(layer: &LayerPage) -> String {
+    let mut page = Page::new(&prose(&layer.class));
+    page.paragraph(&format!("Definition: {}", prose(&layer.definition)));
+    let mut facts = vec![format!("class: {}", code(&layer.qualified_class))];
+    if !layer.aliases.is_empty() {
+        facts.push(format!("also called: {}", codes(&layer.aliases)));
     }
-    text += &format!("- instances in the model: {}\n", grouped(page.instances));
-    text += &format!("- instance shown here: {}\n", code(&page.example));
-    text += &format!("- parameters of that instance, parts included: {}\n", grouped(page.parameters));
-    text += &settings(page);
-    text += &parts(&page.parts);
-    if page.passes.is_empty() {
-        text += "\n## Never runs\n\nThis class never runs on this workload, so it costs nothing there. Its parameters \
-                 count all the same.\n";
+    facts.push(format!("instances in the model: {}", grouped(layer.instances)));
+    facts.push(format!("instance shown here: {}", code(&layer.example)));
+    facts.push(format!("parameters of that instance, parts included: {}", grouped(layer.parameters)));
+    page.list(facts);
+    page.heading("Constructor parameters");
+    let mut settings = Table::new("parameter | value");
+    layer.settings.iter().for_each(|(name, value)| settings.row([code(name), code(value)]));
+    page.table_or(&settings, "None.");
+    parts(&mut page, &layer.parts);
+    if layer.passes.is_empty() {
+        page.heading("Never runs");
+        page.paragraph(
+            "This class never runs on this workload, so it costs nothing there. Its parameters count all the same.",
+        );
     } else {
-        text += "\nEvery number below is modelled. The table of a pass covers all calls of the instance in it, parts \
-                 included; its operations are those of one call. `flops_*` are FLOPs, one multiply-add being two; all \
-                 other quantities are bytes, and `N * b / 8` is what `N` elements of `b` bits take. `/` rounds down; a number with a decimal point makes its line one of real \
-                 numbers.\n";
+        page.paragraph(
+            "Every number below is modelled. The table of a pass covers all calls of the instance in it, parts included; its \
+             operations are those of one call. `flops_*` are FLOPs; one multiply-add counts as two. All other quantities are \
+             bytes, and `N` elements of `b` bits take `N * b / 8`. `/` rounds down; a number with a decimal point makes its \
+             line one of real numbers.",
+        );
     }
-    for pass in &page.passes {
-        text += &self::pass(pass);
+    for pass in &layer.passes {
+        self::pass(&mut page, pass);
     }
-    if !page.assumptions.is_empty() {
-        text += "\n## Assumptions\n\n";
-        for assumption in &page.assumptions {
-            text += &format!("- {}: {}\n", Origin::Assumed, prose(assumption));
-        }
+    if !layer.assumptions.is_empty() {
+        page.heading("Assumptions");
+        page.list(layer.assumptions.iter().map(|text| format!("{}: {}", Origin::Assumed, prose(text))));
     }
-    text + "\n[Summary](../summary.md)\n"
+    page.paragraph("[Summary](../summary.md)");
+    page.finish()
 }
 
-fn settings(page: &LayerPage) -> String {
-    if page.settings.is_empty() {
-        return "\n## Constructor parameters\n\nNone.\n".to_owned();
-    }
-    let mut table = Table::new([Column::text("parameter"), Column::text("value")]);
-    for (name, value) in &page.settings {
-        table.row([code(name), code(value)]);
-    }
-    format!("\n## Constructor parameters\n\n{}", table.markdown())
-}
-
-fn parts(parts: &[LayerPart]) -> String {
+fn parts(page: &mut Page, parts: &[LayerPart]) {
     if parts.is_empty() {
-        return String::new();
+        return;
     }
     let mut by_class: Vec<(&str, Vec<&str>)> = Vec::new();
     for part in parts {
@@ -82,26 +80,29 @@ fn parts(parts: &[LayerPart]) -> String {
             None => by_class.push((&part.class, vec![&part.name])),
         }
     }
-    let mut table = Table::new([Column::text("class"), Column::number("parts"), Column::text("names")]);
+    let mut table = Table::new("class | >parts | names");
     for (class, names) in by_class {
         let listed = match names[..] {
             [first, second, ..] if names.len() > NAMED_PARTS => {
                 format!("{}, {} and {} more", code(first), code(second), names.len() - 2)
             }
-            _ => self::names(&names),
+            _ => codes(&names),
         };
         table.row([link(class, &file_name(class)), grouped(names.len() as u64), listed]);
     }
-    format!("\n## Parts\n\n{}", table.markdown())
+    page.heading("Parts");
+    page.table(&table);
 }
 
-fn pass(pass: &LayerPass) -> String {
-    let mut text = format!("\n## Pass: {}\n\n", prose(&pass.name));
-    text += &format!("- in: {}\n", if pass.inputs.is_empty() { "nothing".to_owned() } else { names(&pass.inputs) });
-    text += &format!("- out: {}\n", pass.output.as_deref().map_or("nothing".to_owned(), code));
-    text += &format!("- least time of all of it: {}\n\n", pass.time);
+fn pass(page: &mut Page, pass: &LayerPass) {
+    page.heading(&format!("Pass: {}", prose(&pass.name)));
+    page.list([
+        format!("in: {}", if pass.inputs.is_empty() { "nothing".to_owned() } else { codes(&pass.inputs) }),
+        format!("out: {}", pass.output.as_deref().map_or("nothing".to_owned(), code)),
+        format!("roofline time of the pass: {}", pass.time),
+    ]);
     let (total, bytes) = (&pass.total, &pass.total.bytes);
-    let mut table = Table::new([Column::text("all of it"), Column::number("value"), Column::number("exact")]);
+    let mut table = Table::new("total | >value | >exact");
     for (name, flops) in [("`flops_matrix`", total.flops_matrix), ("`flops_vector`", total.flops_vector)] {
         table.row([name.to_owned(), flops.to_string(), format!("{} FLOP", grouped(flops.get()))]);
     }
@@ -116,47 +117,45 @@ fn pass(pass: &LayerPass) -> String {
     for (name, bytes) in rows {
         table.row([name.to_owned(), bytes.to_string(), format!("{} B", grouped(bytes.get()))]);
     }
-    text += &table.markdown();
+    page.table(&table);
     if pass.operations.is_empty() {
-        text += "\nIt has no operations of its own; its parts do all of it.\n";
+        page.paragraph("It has no operations of its own; its parts do all the work.");
     }
     for (index, operation) in pass.operations.iter().enumerate() {
-        text += &self::operation(index + 1, operation);
+        self::operation(page, index + 1, operation);
     }
-    text
 }
 
-fn operation(number: usize, operation: &OperationLines) -> String {
-    let mut text = format!("\n### {number}. {}\n\n{}\n\n", prose(&operation.name), prose(&operation.definition));
-    text += &format!("- in: {}\n", names(&operation.inputs));
-    text += &format!("- out: {}\n", code(&operation.output));
-    text += &format!("- derivation: {}\n", prose(&operation.derivation));
-    text += &format!("- source: {}\n", prose(&operation.source));
-    text += &format!("- held against: {}\n", prose(&operation.held_against));
-    text += &format!("- least time: {}, bound by {}\n", operation.time, operation.bound);
+fn operation(page: &mut Page, number: usize, operation: &OperationLines) {
+    page.subheading(&format!("{number}. {}", prose(&operation.name)));
+    page.paragraph(&prose(&operation.definition));
+    page.list([
+        format!("in: {}", codes(&operation.inputs)),
+        format!("out: {}", code(&operation.output)),
+        format!("derivation: {}", prose(&operation.derivation)),
+        format!("source: {}", prose(&operation.source)),
+        format!("relative to: {}", prose(&operation.held_against)),
+        format!("roofline time: {}, {}-bound", operation.time, operation.bound),
+    ]);
     let (assumed, modelled): (Vec<_>, Vec<_>) =
         operation.formulas.iter().partition(|formula| formula.origin == Origin::Assumed);
     if operation.formulas.is_empty() {
-        text += "\nIt computes nothing and moves nothing.\n";
+        page.paragraph("It computes nothing and moves nothing.");
     }
-    text += &block("", &modelled);
-    text + &block("\nAssumed, because an expectation enters:\n", &assumed)
+    formulas(page, &modelled);
+    if !assumed.is_empty() {
+        page.paragraph("Assumed, because an expectation enters:");
+        formulas(page, &assumed);
+    }
 }
 
-fn block(title: &str, formulas: &[&FormulaLine]) -> String {
-    if formulas.is_empty() {
-        return String::new();
+fn formulas(page: &mut Page, formulas: &[&FormulaLine]) {
+    let line = |FormulaLine { quantity, formula, substituted, value, .. }: &&FormulaLine| {
+        printable(&format!("{quantity} = {formula} = {substituted} = {}", grouped(*value))).into_owned()
+    };
+    if !formulas.is_empty() {
+        page.block(FENCE, formulas.iter().map(line));
     }
-    let mut text = format!("{title}\n{FENCE}\n");
-    for FormulaLine { quantity, formula, substituted, value, .. } in formulas {
-        text += &printable(&format!("{quantity} = {formula} = {substituted} = {}", grouped(*value)));
-        text.push('\n');
-    }
-    text + "```\n"
-}
-
-fn names(names: &[impl AsRef<str>]) -> String {
-    names.iter().map(|name| code(name.as_ref())).collect::<Vec<_>>().join(", ")
 }
 
 #[cfg(test)]

@@ -1,244 +1,166 @@
 //! `summary.md`: the headline, then tables from the most to the least asked for.
 
-use std::collections::BTreeMap;
+use types::view::{AnalyticView, StageCostView};
+use types::{AnalyticReport, Assumption, LogitsKind, PageKind, RoutingKind};
 
-use types::{AnalyticReport, Bytes, Flops, LogitsKind, PageKind, RoutingKind};
-
-use super::breakdown::{by_time, class_name};
 use super::headline::{attention, meaning, paragraph, sequences, stored};
 use super::layer::file_name;
-use super::stages::{StageRow, ordered};
 use crate::markdown::{code, link, prose};
-use crate::number::{UNKNOWN, count, grouped, milliseconds, percent, share, tokens_per_second};
-use crate::table::{Column, Table};
-
-/// Modules shown.
-const MODULES: usize = 12;
+use crate::number::{UNKNOWN, count, grouped, known, milliseconds, percent, tokens_per_second};
+use crate::page::Page;
+use crate::table::Table;
 
 /// The summary as Markdown.
-pub fn summary_markdown(report: &AnalyticReport) -> String {
-    let mut page = Page { text: String::new() };
-    page.text += &format!(
-        "# {} on {}, workload {}\n",
+pub fn summary_markdown(view: &AnalyticView<'_>) -> String {
+    let report = view.report;
+    let mut page = Page::new(&format!(
+        "{} on {}, workload {}",
         prose(&report.model.model_id),
         prose(&report.device.name),
         prose(&report.workload.profile_id)
-    );
-    page.paragraph(&paragraph(report));
+    ));
+    page.paragraph(&paragraph(view));
     page.paragraph(&format!(
-        "Every number here is modelled from the configuration: FLOPs and bytes are what the forward pass must do and \
-         move, times are {}, operation by operation. Nothing was measured, and a real run takes longer.",
+        "Every number here is modelled from the configuration: FLOPs and bytes are what the forward pass must do and move, times \
+         are {}, operation by operation. Nothing was measured, and a real run takes longer.",
         meaning(report)
     ));
-    stages(&mut page, report);
-    modules(&mut page, report);
-    categories(&mut page, report);
-    memory(&mut page, report);
+    stages(&mut page, view);
+    modules(&mut page, view);
+    categories(&mut page, view);
+    memory(&mut page, view);
     exchanges(&mut page, report);
     devices(&mut page, report);
     peaks(&mut page, report);
     assumptions(&mut page, report);
     coverage(&mut page, report);
     inputs(&mut page, report);
-    layers(&mut page, report);
+    layers(&mut page, view);
     notes(&mut page, report);
-    page.text
+    page.finish()
 }
 
-struct Page {
-    text: String,
-}
-
-impl Page {
-    fn heading(&mut self, heading: &str) {
-        self.text += &format!("\n## {heading}\n");
-    }
-
-    fn paragraph(&mut self, paragraph: &str) {
-        self.text += &format!("\n{paragraph}\n");
-    }
-
-    fn table<const N: usize>(&mut self, table: &Table<N>) {
-        self.text.push('\n');
-        self.text += &table.markdown();
-    }
-
-    fn list(&mut self, items: impl IntoIterator<Item = String>) {
-        self.text.push('\n');
-        for item in items {
-            self.text += &format!("- {item}\n");
-        }
-    }
-}
-
-fn stages(page: &mut Page, report: &AnalyticReport) {
+fn stages(page: &mut Page, view: &AnalyticView<'_>) {
     page.heading("Stages (modelled)");
-    let rows = ordered(&report.stages);
-    if rows.is_empty() {
+    if view.stages.is_empty() {
         return page.paragraph("No stage does anything on this workload.");
     }
     page.paragraph(
-        "`a > b` is a part of `a` and contained in its numbers. Matrix and vector work are FLOPs, one multiply-add being \
+        "`a > b` is a part of `a` and contained in its numbers. Matrix and vector work are in FLOPs; one multiply-add counts as \
          two.",
     );
-    let mut table = Table::new([
-        Column::text("stage"),
-        Column::number("time"),
-        Column::number("of time"),
-        Column::text("bound"),
-        Column::number("matrix"),
-        Column::number("vector"),
-        Column::number("bytes"),
-    ]);
-    for row in &rows {
+    let mut table = Table::new("stage | >time | >share | bound | >matrix | >vector | >bytes");
+    for stage in &view.stages {
         table.row([
-            stage_name(row),
-            milliseconds(row.cost.time_ms),
-            percent(share(row.cost.time_ms, report.predicted_total_time_ms)),
-            prose(&row.cost.bound),
-            row.cost.flops_matrix.to_string(),
-            row.cost.flops_vector.to_string(),
-            row.cost.bytes.total().to_string(),
+            stage_name(stage),
+            milliseconds(stage.cost.time_ms),
+            percent(stage.time_share),
+            prose(&stage.cost.bound),
+            stage.cost.flops_matrix.to_string(),
+            stage.cost.flops_vector.to_string(),
+            stage.cost.bytes.total().to_string(),
         ]);
     }
     page.table(&table);
-    page.paragraph("Bytes by what they are:");
-    let mut table = Table::new([
-        Column::text("stage"),
-        Column::number("weights"),
-        Column::number("activations in"),
-        Column::number("activations out"),
-        Column::number("KV read"),
-        Column::number("KV written"),
-        Column::number("all"),
-    ]);
-    for row in &rows {
-        let bytes = &row.cost.bytes;
+    page.paragraph("Memory traffic by kind:");
+    let mut table =
+        Table::new("stage | >weights | >activations in | >activations out | >KV read | >KV written | >total");
+    for stage in &view.stages {
+        let bytes = &stage.cost.bytes;
         let parts = [bytes.weights, bytes.activations_in, bytes.activations_out, bytes.kv_read, bytes.kv_write];
         let [weights, read, written, kv_read, kv_write] = parts.map(|part| part.to_string());
-        table.row([stage_name(row), weights, read, written, kv_read, kv_write, bytes.total().to_string()]);
+        table.row([stage_name(stage), weights, read, written, kv_read, kv_write, bytes.total().to_string()]);
     }
     page.table(&table);
-    let rest = if report.device.launch_us.is_some() { "; the rest is bound by launches" } else { "" };
-    page.paragraph(&format!("Time in operations bound by arithmetic and by memory traffic{rest}:"));
-    let mut table = Table::new([
-        Column::text("stage"),
-        Column::number("passes"),
-        Column::number("operations"),
-        Column::number("compute-bound"),
-        Column::number("memory-bound"),
-    ]);
-    for row in &rows {
+    let rest = if view.report.device.launch_us.is_some() { "; the rest is launch-bound" } else { "" };
+    page.paragraph(&format!("Time in compute-bound and in memory-bound operations{rest}:"));
+    let mut table = Table::new("stage | >passes | >operations | >compute-bound | >memory-bound");
+    for stage in &view.stages {
         table.row([
-            stage_name(row),
-            grouped(row.cost.passes),
-            grouped(row.cost.operations),
-            milliseconds(row.cost.compute_bound_ms),
-            milliseconds(row.cost.memory_bound_ms),
+            stage_name(stage),
+            grouped(stage.cost.passes),
+            grouped(stage.cost.operations),
+            milliseconds(stage.cost.compute_bound_ms),
+            milliseconds(stage.cost.memory_bound_ms),
         ]);
     }
     page.table(&table);
 }
 
-fn stage_name(row: &StageRow<'_>) -> String {
-    row.around.last().map_or_else(String::new, |around| format!("{around} > ")) + row.name
+fn stage_name(stage: &StageCostView<'_>) -> String {
+    stage.around.last().map_or_else(String::new, |around| format!("{around} > ")) + stage.name
 }
 
-fn modules(page: &mut Page, report: &AnalyticReport) {
+fn modules(page: &mut Page, view: &AnalyticView<'_>) {
     page.heading("Modules by time (modelled)");
-    let roles = by_time(report, MODULES);
-    if roles.is_empty() {
+    if view.modules.is_empty() {
         return page.paragraph("No module does anything on this workload.");
     }
     page.paragraph(
-        "All passes together, parts included. `*` stands for layers that repeat; what holds more than a quarter of the \
-         time is shown by its parts, unless those are single operators. The lines add up to the model.",
+        "All passes together, parts included. `*` stands for layers that repeat. A module with more than a quarter of the time is \
+         shown by its parts, unless those are single operators. The rows add up to the model.",
     );
-    let all_flops: Flops = roles.iter().map(|role| role.flops).sum();
-    let all_bytes: Bytes = roles.iter().map(|role| role.bytes).sum();
-    let mut table = Table::new([
-        Column::text("module"),
-        Column::text("class"),
-        Column::number("time"),
-        Column::number("of time"),
-        Column::number("FLOPs"),
-        Column::number("of FLOPs"),
-        Column::number("bytes"),
-        Column::number("of bytes"),
-    ]);
-    for role in roles {
+    let mut table = Table::new("module | class | >time | >time share | >FLOPs | >FLOP share | >bytes | >byte share");
+    for role in &view.modules {
         table.row([
-            if role.class.is_none() { role.name } else { code(&role.name) },
+            if role.class.is_none() { role.name.clone() } else { code(&role.name) },
             prose(role.class.as_deref().unwrap_or_default()),
             milliseconds(role.time_ms),
-            percent(share(role.time_ms, report.predicted_total_time_ms)),
+            percent(role.time_share),
             role.flops.to_string(),
-            percent(share(role.flops.as_f64(), all_flops.as_f64())),
+            percent(role.flops_share),
             role.bytes.to_string(),
-            percent(share(role.bytes.as_f64(), all_bytes.as_f64())),
+            percent(role.bytes_share),
         ]);
     }
     page.table(&table);
 }
 
-fn categories(page: &mut Page, report: &AnalyticReport) {
-    page.heading("Kinds of operators (modelled)");
-    let mut used: Vec<_> = report.categories.iter().filter(|share| share.calls > 0).collect();
-    if used.is_empty() {
+fn categories(page: &mut Page, view: &AnalyticView<'_>) {
+    page.heading("Operator categories (modelled)");
+    if view.categories.is_empty() {
         return page.paragraph("No operator runs on this workload.");
     }
-    used.sort_by(|a, b| b.time_ms.total_cmp(&a.time_ms).then_with(|| a.category_id.cmp(&b.category_id)));
-    let named = |share: f64| percent(Some(share));
     page.paragraph(&format!(
-        "{} of the FLOPs and {} of the time are in named kinds.",
-        named(report.flops_in_named_categories),
-        named(report.time_in_named_categories)
+        "{} of the FLOPs and {} of the time are in named categories.",
+        percent(Some(view.report.flops_in_named_categories)),
+        percent(Some(view.report.time_in_named_categories))
     ));
-    let mut table = Table::new([
-        Column::text("kind"),
-        Column::number("operations"),
-        Column::number("time"),
-        Column::number("of time"),
-        Column::number("FLOPs"),
-        Column::number("of FLOPs"),
-        Column::number("bytes"),
-    ]);
-    for kind in used {
-        let category = report.operator_categories.iter().find(|category| category.category_id == kind.category_id);
+    let mut table = Table::new("category | >operations | >time | >time share | >FLOPs | >FLOP share | >bytes");
+    for row in &view.categories {
         table.row([
-            prose(category.map_or(&kind.category_id, |category| &category.display_name)),
-            grouped(kind.calls),
-            milliseconds(kind.time_ms),
-            percent(share(kind.time_ms, report.predicted_total_time_ms)),
-            Flops::new((kind.flops_tflops * 1e12).round() as u128).to_string(),
-            percent(Some(kind.share_of_module_flops)),
-            Bytes::new((kind.io_tb * 1e12).round() as u64).to_string(),
+            prose(row.name),
+            grouped(row.category.calls),
+            milliseconds(row.category.time_ms),
+            percent(row.time_share),
+            row.flops.to_string(),
+            percent(Some(row.category.share_of_module_flops)),
+            row.bytes.to_string(),
         ]);
     }
     page.table(&table);
 }
 
-fn memory(page: &mut Page, report: &AnalyticReport) {
-    let need = &report.memory;
+fn memory(page: &mut Page, view: &AnalyticView<'_>) {
+    let (report, need) = (view.report, &view.report.memory);
     page.heading("Memory (modelled)");
     let verdict = if need.fits { "fits" } else { "does **not** fit" };
     let device = prose(&report.device.name);
     page.paragraph(&format!("{} {verdict} the {} of {device}.", need.total_bytes, report.device.memory_bytes));
-    let mut table = Table::new([Column::text("what"), Column::number("size"), Column::number("bytes")]);
+    let mut table = Table::new("use | >size | >bytes");
     let rows = [
         ("weights", Some(need.weights_bytes)),
-        ("activations, most at once", Some(need.activations_peak_bytes)),
+        ("activations, peak", Some(need.activations_peak_bytes)),
         ("KV cache at the end", Some(need.kv_bytes)),
-        ("all", Some(need.total_bytes)),
+        ("total", Some(need.total_bytes)),
         ("KV cache per token of a sequence", need.kv_bytes_per_token),
     ];
     for (what, bytes) in rows {
-        let size = bytes.map_or(UNKNOWN.to_owned(), |bytes| bytes.to_string());
         let exact = bytes.map_or("no cache".to_owned(), |bytes| format!("{} B", grouped(bytes.get())));
-        table.row([what.to_owned(), size, exact]);
+        table.row([what.to_owned(), known(bytes), exact]);
     }
     page.table(&table);
-    if let Some(sequences) = sequences(need, &report.workload) {
+    if let Some(sequences) = sequences(view) {
         page.paragraph(&format!("{}.", prose(&sequences)));
     }
 }
@@ -254,15 +176,7 @@ fn exchanges(page: &mut Page, report: &AnalyticReport) {
          one pass.",
         grouped(report.workload.parallel.devices())
     ));
-    let mut table = Table::new([
-        Column::text("exchange"),
-        Column::text("stage"),
-        Column::number("devices"),
-        Column::number("times"),
-        Column::number("tensor"),
-        Column::number("sent by each"),
-        Column::number("time"),
-    ]);
+    let mut table = Table::new("exchange | stage | >devices | >times | >tensor | >sent by each | >time");
     for exchange in &report.exchanges {
         table.row([
             prose(&exchange.collective),
@@ -282,31 +196,22 @@ fn devices(page: &mut Page, report: &AnalyticReport) {
         return;
     }
     page.heading("Devices compared (modelled)");
-    let mut table = Table::new([
-        Column::text("device"),
-        Column::number("bandwidth"),
-        Column::number("first token"),
-        Column::number("per token"),
-        Column::number("rate"),
-        Column::number("in all"),
-        Column::text("prefill bound"),
-        Column::text("decode bound"),
-        Column::text("memory"),
-        Column::number("sequences"),
-    ]);
+    let mut table = Table::new(
+        "device | >bandwidth | >first token | >per token | >decode throughput | >total | prefill bound | decode bound | memory | >sequences",
+    );
     for prediction in &report.devices {
-        let bound = |stage: &str| prediction.stages.get(stage).map_or(UNKNOWN.to_owned(), |stage| prose(&stage.bound));
+        let bound = |stage: &str| known(prediction.stages.get(stage).map(|stage| prose(&stage.bound)));
         table.row([
             prose(&prediction.device.name),
             prediction.device.bytes_per_second.to_string(),
             milliseconds(prediction.ttft_ms),
-            prediction.time_per_output_token_ms.map_or(UNKNOWN.to_owned(), milliseconds),
-            prediction.decode_tokens_per_second.map_or(UNKNOWN.to_owned(), tokens_per_second),
+            known(prediction.time_per_output_token_ms.map(milliseconds)),
+            known(prediction.decode_tokens_per_second.map(tokens_per_second)),
             milliseconds(prediction.predicted_total_time_ms),
             bound("prefill"),
             bound("decode"),
             if prediction.fits { "fits" } else { "does **not** fit" }.to_owned(),
-            prediction.sequences_that_fit.map_or(UNKNOWN.to_owned(), grouped),
+            known(prediction.sequences_that_fit.map(grouped)),
         ]);
     }
     page.table(&table);
@@ -314,12 +219,12 @@ fn devices(page: &mut Page, report: &AnalyticReport) {
 
 fn peaks(page: &mut Page, report: &AnalyticReport) {
     let device = &report.device;
-    page.heading("Peaks the times are held against");
-    let mut table = Table::new([Column::text("what"), Column::number("peak"), Column::text("source")]);
+    page.heading("Peak rates");
+    let mut table = Table::new("resource | >peak | source");
     for rate in &device.rates {
         table.row([format!("{} {}, dense", rate.dtype, rate.unit), rate.flops.to_string(), prose(&rate.source)]);
     }
-    let source = |source: &Option<String>| source.as_deref().map_or_else(|| UNKNOWN.to_owned(), prose);
+    let source = |source: &Option<String>| known(source.as_deref().map(prose));
     let (bandwidth, memory) = (source(&device.bandwidth_source), source(&device.memory_source));
     table.row(["memory bandwidth".to_owned(), device.bytes_per_second.to_string(), bandwidth]);
     table.row(["memory".to_owned(), device.memory_bytes.to_string(), memory]);
@@ -338,9 +243,12 @@ fn assumptions(page: &mut Page, report: &AnalyticReport) {
     if report.assumptions.is_empty() {
         return page.paragraph("None.");
     }
-    page.list(
-        report.assumptions.iter().map(|assumption| format!("{}: {}", assumption.origin, prose(&assumption.text))),
-    );
+    page.list(report.assumptions.iter().map(assumption));
+}
+
+/// An assumption with its origin.
+pub(crate) fn assumption(assumption: &Assumption) -> String {
+    format!("{}: {}", assumption.origin, prose(&assumption.text))
 }
 
 fn coverage(page: &mut Page, report: &AnalyticReport) {
@@ -359,8 +267,7 @@ fn coverage(page: &mut Page, report: &AnalyticReport) {
 fn inputs(page: &mut Page, report: &AnalyticReport) {
     let (model, workload) = (&report.model, &report.workload);
     page.heading("Inputs");
-    let known = |value: Option<String>| value.unwrap_or_else(|| UNKNOWN.to_owned());
-    let mut table = Table::new([Column::text("setting"), Column::text("value")]);
+    let mut table = Table::new("setting | value");
     let mut row = |setting: &str, value: String| table.row([setting.to_owned(), value]);
     row("model", format!("{}, class {}", code(&model.model_id), code(&model.model_variant)));
     row("configuration", code(&model.config_path));
@@ -370,8 +277,8 @@ fn inputs(page: &mut Page, report: &AnalyticReport) {
         row(&format!("parameters of {}", code(part)), grouped(*count));
     }
     row("layers, width", format!("{}, {}", model.num_layers, model.hidden_size));
-    row("attention heads", known(model.num_attention_heads.map(|heads| heads.to_string())));
-    row("feed-forward width", known(model.intermediate_size.map(|width| width.to_string())));
+    row("attention heads", known(model.num_attention_heads));
+    row("feed-forward width", known(model.intermediate_size));
     row("vision", known(model.vision_backbone.as_deref().map(prose)));
     row("workload", format!("{}: {}", code(&workload.profile_id), prose(&workload.description)));
     if workload.seq_len > 0 {
@@ -385,7 +292,7 @@ fn inputs(page: &mut Page, report: &AnalyticReport) {
         let tiles =
             if workload.crop_mode { format!("{wide} x {high} tiles of {tile} px") } else { "no tiles".to_owned() };
         let pages = count(workload.num_pages, "page");
-        row("pictures", format!("{pages}, {}: global view of {base} px, {tiles}", page_kind(workload.doc_kind)));
+        row("images", format!("{pages}, {}: global view of {base} px, {tiles}", page_kind(workload.doc_kind)));
     }
     row("batch", grouped(workload.batch));
     if let Some(stored) = stored(workload) {
@@ -416,33 +323,30 @@ fn page_kind(kind: PageKind) -> &'static str {
     match kind {
         PageKind::TextHeavy => "mostly text",
         PageKind::MixedLayout => "mixed layout",
-        PageKind::ImageRich => "mostly pictures",
+        PageKind::ImageRich => "mostly images",
         PageKind::Synthetic => "synthetic",
-        PageKind::Unknown => "not said",
+        PageKind::Unknown => "unknown kind",
     }
 }
 
-fn layers(page: &mut Page, report: &AnalyticReport) {
-    let mut first: BTreeMap<&str, &str> = BTreeMap::new();
-    for module in &report.modules {
-        first.entry(class_name(&module.qualified_class_name)).or_insert(&module.module_id);
-    }
-    if first.is_empty() {
+fn layers(page: &mut Page, view: &AnalyticView<'_>) {
+    if view.classes.is_empty() {
         return;
     }
     page.heading("Layer pages");
     page.paragraph("One per module class: definition, settings, shapes, every formula with its numbers.");
-    let folder = report.layer_docs_dir.trim_end_matches('/');
-    page.list(first.iter().map(|(class, module)| {
+    let folder = view.report.layer_docs_dir.trim_end_matches('/');
+    page.list(view.classes.iter().map(|(class, module)| {
         format!("{}, first at {}", link(class, &format!("{folder}/{}", file_name(class))), code(module))
     }));
 }
 
 fn notes(page: &mut Page, report: &AnalyticReport) {
-    let notes = || report.notes.iter().chain([&report.model.notes]).filter(|note| !note.trim().is_empty());
-    if notes().next().is_some() {
+    let notes = report.notes.iter().chain([&report.model.notes]).filter(|note| !note.trim().is_empty());
+    let notes: Vec<_> = notes.map(|note| prose(note)).collect();
+    if !notes.is_empty() {
         page.heading("Notes");
-        page.list(notes().map(|note| prose(note)));
+        page.list(notes);
     }
     let (report_id, version) = (code(&report.report_id), prose(&report.tool_version));
     page.paragraph(&format!("Report {report_id}, llm-perf {version}."));
@@ -450,24 +354,26 @@ fn notes(page: &mut Page, report: &AnalyticReport) {
 
 #[cfg(test)]
 mod tests {
+    use analysis::view::analytic;
+
     use super::*;
     use crate::analytic::sample;
 
     #[test]
     fn the_summary_leads_with_what_matters() {
-        insta::assert_snapshot!(summary_markdown(&sample::report()));
+        insta::assert_snapshot!(summary_markdown(&analytic(&sample::report())));
     }
 
     #[test]
     fn several_devices_are_compared_and_missing_classes_named() {
-        let text = summary_markdown(&sample::on_two_devices());
+        let text = summary_markdown(&analytic(&sample::on_two_devices()));
         let from = text.find("## Devices").unwrap();
         insta::assert_snapshot!(&text[from..]);
     }
 
     #[test]
     fn an_empty_report_says_so_everywhere() {
-        insta::assert_snapshot!(summary_markdown(&sample::empty()));
+        insta::assert_snapshot!(summary_markdown(&analytic(&sample::empty())));
     }
 
     #[test]
@@ -475,7 +381,7 @@ mod tests {
         let mut report = sample::report();
         report.model.model_id = "a|b\n# `c` <script>".to_owned();
         report.modules[1].name = "x|y".to_owned();
-        let text = summary_markdown(&report);
+        let text = summary_markdown(&analytic(&report));
         assert!(text.starts_with(r"# a|b # \`c\` \<script> on "), "{}", text.lines().next().unwrap_or_default());
         for line in text.lines().filter(|line| line.starts_with('|')) {
             assert!(line.ends_with(" |"), "{line}");

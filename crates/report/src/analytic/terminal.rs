@@ -2,19 +2,16 @@
 
 use std::fmt::Write;
 
+use types::view::AnalyticView;
 use types::{AnalyticReport, DeviceUsed};
 
-use super::breakdown::by_time;
-use super::headline::{device_count, meaning, model, prediction, stored, workload};
-use super::stages::ordered;
-use crate::number::{UNKNOWN, count, grouped, milliseconds, percent, share, tokens_per_second};
-use crate::table::{Column, Table, printable};
-
-/// Modules shown.
-const MODULES: usize = 5;
+use super::headline::{device_count, meaning, model, stored, workload};
+use crate::number::{count, grouped, known, milliseconds, percent, tokens_per_second};
+use crate::table::{Table, printable};
 
 /// The report as at most 25 lines of plain text, and a line more for each device compared.
-pub fn terminal(report: &AnalyticReport) -> String {
+pub fn terminal(view: &AnalyticView<'_>) -> String {
+    let report = view.report;
     let mut text = String::new();
     line(&mut text, &format!("model     {}", model(&report.model)));
     line(&mut text, &format!("workload  {}: {}", report.workload.profile_id, workload(&report.workload)));
@@ -22,15 +19,15 @@ pub fn terminal(report: &AnalyticReport) -> String {
         line(&mut text, &format!("stored    {stored}"));
     }
     line(&mut text, &format!("device    {}{}", device_count(&report.workload), device(&report.device)));
-    section(&mut text, &stages(report));
+    section(&mut text, &stages(view));
     text.push('\n');
     if report.devices.len() < 2 {
-        line(&mut text, &latency(report));
+        line(&mut text, &latency(view));
     }
     line(&mut text, &memory(report));
     section(&mut text, &exchanges(report));
     section(&mut text, &devices(report));
-    section(&mut text, &modules(report));
+    section(&mut text, &modules(view));
     text.push('\n');
     line(&mut text, &format!("Modelled, nothing measured: times are {}.", meaning(report)));
     text
@@ -41,10 +38,9 @@ fn line(text: &mut String, content: &str) {
     text.push('\n');
 }
 
-fn section(text: &mut String, table: &str) {
+fn section(text: &mut String, table: &Table) {
     if !table.is_empty() {
-        text.push('\n');
-        text.push_str(table);
+        let _ = write!(text, "\n{table}");
     }
 }
 
@@ -56,33 +52,25 @@ fn device(device: &DeviceUsed) -> String {
     text
 }
 
-fn stages(report: &AnalyticReport) -> String {
-    let mut table = Table::new([
-        Column::text("stage"),
-        Column::number("matrix"),
-        Column::number("vector"),
-        Column::number("bytes"),
-        Column::number("time"),
-        Column::number("share"),
-        Column::text("bound"),
-    ]);
-    for row in ordered(&report.stages) {
+fn stages(view: &AnalyticView<'_>) -> Table {
+    let mut table = Table::new("stage | >matrix | >vector | >bytes | >time | >share | bound");
+    for stage in &view.stages {
         table.row([
-            "  ".repeat(row.around.len()) + row.name,
-            row.cost.flops_matrix.to_string(),
-            row.cost.flops_vector.to_string(),
-            row.cost.bytes.total().to_string(),
-            milliseconds(row.cost.time_ms),
-            percent(share(row.cost.time_ms, report.predicted_total_time_ms)),
-            row.cost.bound.clone(),
+            "  ".repeat(stage.around.len()) + stage.name,
+            stage.cost.flops_matrix.to_string(),
+            stage.cost.flops_vector.to_string(),
+            stage.cost.bytes.total().to_string(),
+            milliseconds(stage.cost.time_ms),
+            percent(stage.time_share),
+            stage.cost.bound.clone(),
         ]);
     }
-    if table.is_empty() { String::new() } else { table.plain() }
+    table
 }
 
-fn latency(report: &AnalyticReport) -> String {
-    let mut text = format!("time      at least {}", milliseconds(report.predicted_total_time_ms));
-    let Some(prediction) = prediction(report) else { return text };
+fn latency(view: &AnalyticView<'_>) -> String {
+    let mut text = format!("time      roofline time {}", milliseconds(view.report.predicted_total_time_ms));
+    let Some(prediction) = view.prediction else { return text };
     let Some(step) = prediction.time_per_output_token_ms else { return text + ", nothing is decoded" };
     let _ = write!(text, ": first token {}, then {} per token", milliseconds(prediction.ttft_ms), milliseconds(step));
     if let Some(rate) = prediction.decode_tokens_per_second {
@@ -105,18 +93,8 @@ fn memory(report: &AnalyticReport) -> String {
 }
 
 /// What devices that share the model send to each other.
-fn exchanges(report: &AnalyticReport) -> String {
-    if report.exchanges.is_empty() {
-        return String::new();
-    }
-    let mut table = Table::new([
-        Column::text("exchange"),
-        Column::text("in"),
-        Column::number("per pass"),
-        Column::number("tensor"),
-        Column::number("sent by each"),
-        Column::number("time"),
-    ]);
+fn exchanges(report: &AnalyticReport) -> Table {
+    let mut table = Table::new("exchange | in | >per pass | >tensor | >sent by each | >time");
     for exchange in &report.exchanges {
         table.row([
             format!("{} of {}", exchange.collective, exchange.devices),
@@ -127,64 +105,52 @@ fn exchanges(report: &AnalyticReport) -> String {
             milliseconds(exchange.time_per_pass_ms),
         ]);
     }
-    table.plain()
+    table
 }
 
-fn devices(report: &AnalyticReport) -> String {
+fn devices(report: &AnalyticReport) -> Table {
+    let mut table = Table::new("device | >first token | >per token | >rate | >total | memory | >sequences");
     if report.devices.len() < 2 {
-        return String::new();
+        return table;
     }
-    let mut table = Table::new([
-        Column::text("device"),
-        Column::number("first token"),
-        Column::number("per token"),
-        Column::number("rate"),
-        Column::number("in all"),
-        Column::text("memory"),
-        Column::number("sequences"),
-    ]);
     for prediction in &report.devices {
         table.row([
             prediction.device.name.clone(),
             milliseconds(prediction.ttft_ms),
-            prediction.time_per_output_token_ms.map_or(UNKNOWN.to_owned(), milliseconds),
-            prediction.decode_tokens_per_second.map_or(UNKNOWN.to_owned(), tokens_per_second),
+            known(prediction.time_per_output_token_ms.map(milliseconds)),
+            known(prediction.decode_tokens_per_second.map(tokens_per_second)),
             milliseconds(prediction.predicted_total_time_ms),
             if prediction.fits { "fits" } else { "does NOT fit" }.to_owned(),
-            prediction.sequences_that_fit.map_or(UNKNOWN.to_owned(), grouped),
+            known(prediction.sequences_that_fit.map(grouped)),
         ]);
     }
-    table.plain()
+    table
 }
 
-fn modules(report: &AnalyticReport) -> String {
-    let mut table = Table::new([
-        Column::text("modules by time"),
-        Column::number("time"),
-        Column::number("share"),
-        Column::number("work"),
-        Column::number("bytes"),
-    ]);
-    for role in by_time(report, MODULES) {
+fn modules(view: &AnalyticView<'_>) -> Table {
+    let mut table = Table::new("modules by time | >time | >share | >work | >bytes");
+    for role in &view.modules_brief {
         table.row([
-            role.name,
+            role.name.clone(),
             milliseconds(role.time_ms),
-            percent(share(role.time_ms, report.predicted_total_time_ms)),
+            percent(role.time_share),
             role.flops.to_string(),
             role.bytes.to_string(),
         ]);
     }
-    if table.is_empty() { String::new() } else { table.plain() }
+    table
 }
 
 #[cfg(test)]
 mod tests {
+    use analysis::view::analytic;
+
     use super::*;
     use crate::analytic::sample;
 
     #[test]
     fn the_answer_fits_on_one_screen() {
-        let text = terminal(&sample::report());
+        let text = terminal(&analytic(&sample::report()));
         insta::assert_snapshot!(text);
         assert!(text.lines().count() <= 25, "{} lines", text.lines().count());
         let widest = text.lines().map(|line| line.chars().count()).max();
@@ -193,7 +159,7 @@ mod tests {
 
     #[test]
     fn several_devices_are_compared_line_by_line() {
-        insta::assert_snapshot!(terminal(&sample::on_two_devices()));
+        insta::assert_snapshot!(terminal(&analytic(&sample::on_two_devices())));
     }
 
     #[test]
@@ -201,11 +167,11 @@ mod tests {
         let mut report = sample::report();
         report.devices[0].time_per_output_token_ms = None;
         report.devices[0].decode_tokens_per_second = None;
-        assert_eq!(latency(&report), "time      at least 92.0 ms, nothing is decoded");
+        assert_eq!(latency(&analytic(&report)), "time      roofline time 92.0 ms, nothing is decoded");
     }
 
     #[test]
     fn an_empty_report_still_prints() {
-        insta::assert_snapshot!(terminal(&sample::empty()));
+        insta::assert_snapshot!(terminal(&analytic(&sample::empty())));
     }
 }

@@ -1,134 +1,109 @@
 //! The comparison as a page.
 
-use types::{Change, Comparison, GateOutcome};
+use types::view::{ChangesView, ComparisonView};
+use types::{Comparison, GateOutcome};
 
-use super::phrase::{self, change, interval, severity, time, verdict};
+use super::phrase::{self, calls, change, interval, verdict};
 use super::stages;
-use super::terminal::calls;
-use crate::markdown::{code, prose};
-use crate::number::UNKNOWN;
-use crate::table::{Column, Table};
+use crate::markdown::{code, codes, prose};
+use crate::number::{UNKNOWN, known};
+use crate::page::Page;
+use crate::table::Table;
 
 /// The comparison as Markdown, with the largest changes of operators, kernels and modules.
-pub fn markdown(comparison: &Comparison, most_rows: usize) -> String {
-    let mut page = String::from("# Comparison\n\n");
-    phrase::conclusions(comparison).iter().for_each(|line| page += &format!("- {}\n", prose(line)));
+pub fn markdown(view: &ComparisonView<'_>, most_rows: usize) -> String {
+    let comparison = view.comparison;
+    let mut page = Page::new("Comparison");
+    let mut conclusions: Vec<_> = phrase::conclusions(view).iter().map(|line| prose(line)).collect();
     if let Some(gate) = &comparison.gate {
-        page += &format!("- {}\n", phrase::gate(gate));
+        conclusions.push(phrase::gate(gate));
         if gate.outcome == GateOutcome::Undecided {
-            gate.reasons.iter().for_each(|reason| page += &format!("  - {}\n", prose(reason)));
+            conclusions.extend(gate.reasons.iter().map(|reason| format!("undecided because {}", prose(reason))));
         }
     }
-    page += "\n## Sides\n\n";
-    for (name, runs) in [("base", &comparison.base), ("with", &comparison.with)] {
-        for run in runs {
-            page += &format!("- {name}: {}, {}\n", code(&run.id), code(&run.path));
-        }
-    }
-    page += &format!("- {}\n", phrase::basis(comparison));
-    page += "\n## What differs\n\n";
-    page += &differences(comparison);
-    page += "\n## Stages\n\n";
-    page += &stage_section(comparison);
-    let parts =
-        [("Operators", &comparison.operators), ("Kernels", &comparison.kernels), ("Modules", &comparison.modules)];
-    for (head, changes) in parts {
-        page += &part(head, changes, most_rows);
-    }
-    page += "\n## How to read this\n\n";
-    for line in phrase::flagged(&comparison.stages).iter().chain(&comparison.notes) {
-        page += &format!("- {}\n", prose(line));
-    }
-    page += &format!(
-        "- Change is how much longer the second side takes. A verdict is corrected for the number of rows in its table: \
-         the chance of even one wrong verdict in a table without changes is at most {:.0}%. Intervals are not corrected, \
-         so one may exclude zero without a verdict.\n",
-        comparison.significance * 100.0
-    );
-    page
-}
-
-fn differences(comparison: &Comparison) -> String {
-    if comparison.differences.is_empty() {
-        return "Nothing known of them.\n".to_owned();
-    }
-    let columns = ["severity", "what", "base", "with", "meaning"].map(Column::text);
-    let mut table = Table::new(columns);
-    for one in &comparison.differences {
-        let side = |values: &[String]| match values.is_empty() {
-            true => UNKNOWN.to_owned(),
-            false => values.iter().map(|value| code(value)).collect::<Vec<_>>().join(", "),
-        };
-        let grade = severity(one.severity).to_owned();
-        table.row([grade, one.aspect.clone(), side(&one.base), side(&one.with), prose(&one.meaning)]);
-    }
-    table.markdown()
-}
-
-fn stage_section(comparison: &Comparison) -> String {
-    if comparison.stages.is_empty() {
-        return "Neither side measured a stage.\n".to_owned();
-    }
+    page.list(conclusions);
+    page.heading("Sides");
+    let sides = [("base", &comparison.base), ("with", &comparison.with)];
+    let runs = sides.into_iter().flat_map(|(name, runs)| runs.iter().map(move |run| (name, run)));
+    let runs = runs.map(|(name, run)| format!("{name}: {}, {}", code(&run.id), code(&run.path)));
+    page.list(runs.chain([phrase::basis(comparison)]));
+    page.heading("Differences");
+    page.table_or(&differences(comparison), "None known.");
+    page.heading("Stages");
     // Markdown drops leading spaces, so depth is shown by a sign.
-    let table = stages::table(comparison, |depth, name| match depth {
+    let stages = stages::table(view, |depth, name| match depth {
         0 => name.to_owned(),
         _ => format!("{} {name}", ">".repeat(depth)),
     });
-    let reasons = phrase::untested(&comparison.stages);
-    let reasons: String = reasons.iter().map(|line| format!("- {}\n", prose(line))).collect();
-    table.markdown() + if reasons.is_empty() { "" } else { "\n" } + &reasons
+    page.table_or(&stages, "Neither side measured a stage.");
+    page.list(phrase::untested(&view.stages).iter().map(|line| prose(line)));
+    for (head, changes) in [("Operators", &view.operators), ("Kernels", &view.kernels), ("Modules", &view.modules)] {
+        part(&mut page, head, changes, most_rows);
+    }
+    page.heading("How to read this");
+    let last = format!(
+        "Change is how much longer the second side takes. A verdict is corrected for the number of rows in its table: the chance \
+         of even one wrong verdict in a table without changes is at most {:.0}%. Intervals are not corrected, so one may exclude \
+         zero without a verdict.",
+        comparison.significance * 100.0
+    );
+    page.list(phrase::notes(view).iter().map(|line| prose(line)).chain([last]));
+    page.finish()
 }
 
-fn part(head: &str, changes: &[Change], most_rows: usize) -> String {
-    if changes.is_empty() || most_rows == 0 {
-        return String::new();
+fn differences(comparison: &Comparison) -> Table {
+    let mut table = Table::new("severity | aspect | base | with | meaning");
+    for one in &comparison.differences {
+        let side = |values: &[String]| if values.is_empty() { UNKNOWN.to_owned() } else { codes(values) };
+        let severity = one.severity.name().to_owned();
+        table.row([severity, one.aspect.clone(), side(&one.base), side(&one.with), prose(&one.meaning)]);
     }
-    let columns = [
-        Column::text("name"),
-        Column::text("stage"),
-        Column::number("base"),
-        Column::number("with"),
-        Column::number("change"),
-        Column::text("95% interval"),
-        Column::text("verdict"),
-        Column::number("calls"),
-    ];
-    let mut table = Table::new(columns);
-    for row in changes.iter().take(most_rows) {
+    table
+}
+
+fn part(page: &mut Page, head: &str, changes: &ChangesView<'_>, most_rows: usize) {
+    let all = changes.rows.len();
+    if all == 0 || most_rows == 0 {
+        return;
+    }
+    page.heading(head);
+    if all > most_rows {
+        page.paragraph(&format!("The {most_rows} largest changes of {all}."));
+    }
+    let mut table = Table::new("name | stage | >base | >with | >change | 95% interval | verdict | >calls");
+    for (name, row) in changes.rows.iter().take(most_rows) {
         table.row([
-            code(&row.name),
+            code(name),
             row.stage.map(|stage| stage.to_string()).unwrap_or_default(),
-            time(&row.base),
-            time(&row.with),
+            known(row.base.time_ns),
+            known(row.with.time_ns),
             change(row.change),
             interval(row.interval),
             verdict(row).to_owned(),
             calls(row),
         ]);
     }
-    let more = match changes.len() > most_rows {
-        true => format!("The {most_rows} largest changes of {}.\n\n", changes.len()),
-        false => String::new(),
-    };
-    let tested = changes.iter().any(|change| change.untested.is_none());
-    let reason = changes.first().and_then(|change| change.untested.as_deref()).filter(|_| !tested);
-    let reason = reason.map(|reason| format!("\nNo interval: {}.\n", prose(reason))).unwrap_or_default();
-    format!("\n## {head}\n\n{more}{}{reason}", table.markdown())
+    page.table(&table);
+    if let Some((reason, _)) = changes.untested.first().filter(|_| !changes.tested) {
+        page.paragraph(&format!("No interval: {}.", prose(reason)));
+    }
 }
 
 #[cfg(test)]
 mod tests {
+    use analysis::view::comparison;
+
     use super::*;
     use crate::compare::sample;
 
     #[test]
     fn repeats_of_two_runs() {
-        insta::assert_snapshot!(markdown(&sample::repeats(), 3));
+        insta::assert_snapshot!(markdown(&comparison(&sample::repeats()), 3));
     }
 
     #[test]
     fn several_runs_per_side() {
-        insta::assert_snapshot!(markdown(&sample::runs(), 3));
+        insta::assert_snapshot!(markdown(&comparison(&sample::runs()), 3));
     }
 
     #[test]
@@ -141,7 +116,7 @@ mod tests {
 
     #[test]
     fn two_empty_runs_give_a_page() {
-        let page = markdown(&sample::empty(), 3);
+        let page = markdown(&comparison(&sample::empty()), 3);
         assert!(page.contains("Neither side measured a stage.") && page.contains("undecided"), "{page}");
     }
 }

@@ -1,31 +1,18 @@
 //! Words and figures that both forms need.
 
-use std::collections::BTreeMap;
+use types::view::{ChangesView, ComparisonView};
+use types::{Change, ChangeInterval, ChangeVerdict, Comparison, Gate, GateOutcome, Replication, Stage};
 
-use types::{
-    Change, ChangeInterval, ChangeVerdict, Comparison, Gate, GateOutcome, Measured, Replication, Severity, Stage,
-};
-
-use crate::number::{UNKNOWN, count, percent};
+use crate::number::{UNKNOWN, count, known, percent, signed};
 
 /// How much longer, with its sign.
 pub(super) fn change(share: Option<f64>) -> String {
-    share.map_or(UNKNOWN.to_owned(), signed)
+    known(share.map(signed))
 }
 
 /// Where the true change lies.
 pub(super) fn interval(interval: Option<ChangeInterval>) -> String {
-    interval.map_or(UNKNOWN.to_owned(), |interval| format!("[{}, {}]", signed(interval.low), signed(interval.high)))
-}
-
-/// Time of one side.
-pub(super) fn time(side: &Measured) -> String {
-    side.time_ns.map_or(UNKNOWN.to_owned(), |time| time.to_string())
-}
-
-/// Spread of one side.
-pub(super) fn spread(side: &Measured) -> String {
-    percent(side.spread)
+    known(interval.map(|interval| format!("[{}, {}]", signed(interval.low), signed(interval.high))))
 }
 
 /// What can be said about a row.
@@ -39,44 +26,28 @@ pub(super) fn verdict(change: &Change) -> &'static str {
 }
 
 /// Why rows were not tested, each reason once with the rows it is about.
-pub(super) fn untested(changes: &[Change]) -> Vec<String> {
-    let mut reasons: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
-    for change in changes {
-        if let Some(reason) = &change.untested {
-            reasons.entry(reason).or_default().push(&change.name);
-        }
-    }
-    let all = |names: &[&str]| names.len() == changes.len() && names.len() > 1;
-    let line = |(reason, names): (&str, Vec<&str>)| match all(&names) {
+pub(super) fn untested(changes: &ChangesView<'_>) -> Vec<String> {
+    let line = |(reason, names): &(&str, Vec<&str>)| match names.is_empty() {
         true => format!("not tested: all of them; {reason}"),
         false => format!("not tested: {}; {reason}", names.join(", ")),
     };
-    reasons.into_iter().map(line).collect()
+    changes.untested.iter().map(line).collect()
 }
 
-/// Samples that stand out, which are in every figure.
-pub(super) fn flagged(changes: &[Change]) -> Vec<String> {
-    let sides = |change: &Change, of: fn(&Measured) -> u64| of(&change.base) + of(&change.with);
+/// How to read the numbers: noisy samples, which are in every figure, and the notes of the document.
+pub(super) fn notes(view: &ComparisonView<'_>) -> Vec<String> {
     let mut lines = Vec::new();
-    for change in changes {
-        let samples = sides(change, |side| side.samples);
-        let outliers = sides(change, |side| side.outliers);
-        if outliers > 0 {
-            lines.push(format!(
-                "{}: {outliers} of {} stand apart from the others; kept",
-                change.name,
-                count(samples, "sample")
-            ));
+    for noisy in &view.noisy {
+        let (name, samples) = (noisy.name, count(noisy.samples, "sample"));
+        if noisy.outliers > 0 {
+            lines.push(format!("{name}: {} of {samples} are outliers; they are kept", noisy.outliers));
         }
-        let warm_up = sides(change, |side| side.warm_up);
-        if warm_up > 0 {
-            let them = count(warm_up, "sample");
-            lines.push(format!(
-                "{}: {them} at the beginning look like warm-up; kept, more warm-up rounds help",
-                change.name
-            ));
+        if noisy.warm_up > 0 {
+            let first = count(noisy.warm_up, "sample");
+            lines.push(format!("{name}: the first {first} look like warm-up and are kept; add warm-up rounds"));
         }
     }
+    lines.extend(view.comparison.notes.iter().cloned());
     lines
 }
 
@@ -98,18 +69,15 @@ pub(super) fn basis(comparison: &Comparison) -> String {
 }
 
 /// The stages that changed, in one sentence each; or that none did.
-pub(super) fn conclusions(comparison: &Comparison) -> Vec<String> {
-    let sure = comparison.stages.iter().filter(|change| change.verdict != ChangeVerdict::NoEvidence);
-    let line = |row: &Change| {
+pub(super) fn conclusions(view: &ComparisonView<'_>) -> Vec<String> {
+    let line = |row: &&Change| {
         let size = row.change.map(f64::abs);
         format!("{} is {} by {} {}", row.name, verdict(row), percent(size), interval(row.interval))
     };
-    let lines: Vec<String> = sure.map(line).collect();
-    let tested = comparison.stages.iter().any(|change| change.untested.is_none());
-    match (lines.is_empty(), tested) {
-        (false, _) => lines,
-        (true, true) => vec!["no evidence of change in any stage".to_owned()],
-        (true, false) => vec!["no stage could be tested for a change".to_owned()],
+    match (view.stages.changed.as_slice(), view.stages.tested) {
+        ([], true) => vec!["no evidence of change in any stage".to_owned()],
+        ([], false) => vec!["no stage could be tested for a change".to_owned()],
+        (changed, _) => changed.iter().map(line).collect(),
     }
 }
 
@@ -127,17 +95,8 @@ pub(super) fn gate(gate: &Gate) -> String {
         }
     };
     match gate.may_hide {
-        Some(share) => format!("{text}; the noise may hide up to {}, more repeats or runs narrow that", signed(share)),
+        Some(share) => format!("{text}; noise may hide up to {}; more repeats or runs narrow that", signed(share)),
         None => text,
-    }
-}
-
-/// How much a difference matters.
-pub(super) fn severity(severity: Severity) -> &'static str {
-    match severity {
-        Severity::Info => "info",
-        Severity::Warning => "warning",
-        Severity::Error => "error",
     }
 }
 
@@ -151,20 +110,17 @@ pub(super) fn values(values: &[String]) -> String {
     }
 }
 
-/// The stage of that name.
-pub(super) fn stage(change: &Change) -> Option<Stage> {
-    Stage::ALL.into_iter().find(|stage| stage.name() == change.name)
-}
-
 /// How deep a stage is nested.
 pub(super) fn depth(change: &Change) -> usize {
-    std::iter::successors(stage(change), |stage| stage.parent()).count().saturating_sub(1)
+    let stage = Stage::ALL.into_iter().find(|stage| stage.name() == change.name);
+    std::iter::successors(stage, |stage| stage.parent()).count().saturating_sub(1)
 }
 
-fn signed(share: f64) -> String {
-    match share * 100.0 {
-        percent if percent.abs() >= 999.5 => format!("{:+.0}x", share + 1.0),
-        percent if percent.abs() < 0.05 => "0.0%".to_owned(),
-        percent => format!("{percent:+.1}%"),
+/// Calls of both sides, once where they are the same.
+pub(super) fn calls(row: &Change) -> String {
+    match (row.base.calls, row.with.calls) {
+        (None, None) => String::new(),
+        (Some(base), Some(with)) if base == with => base.to_string(),
+        (base, with) => format!("{} -> {}", known(base), known(with)),
     }
 }

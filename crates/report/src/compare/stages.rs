@@ -1,40 +1,30 @@
 //! The table of stages, which `profile --from` prints alone.
 
-use types::Comparison;
+use types::view::ComparisonView;
 
-use super::phrase::{change, depth, interval, spread, time, untested, verdict};
-use crate::table::{Column, Table};
-
-pub(super) const COLUMNS: [Column; 8] = [
-    Column::text("stage"),
-    Column::number("base"),
-    Column::number("varies"),
-    Column::number("with"),
-    Column::number("varies"),
-    Column::number("change"),
-    Column::text("95% interval"),
-    Column::text("verdict"),
-];
+use super::phrase::{change, depth, interval, untested, verdict};
+use crate::number::{known, percent};
+use crate::table::Table;
 
 /// Stages as plain text, and why one was not tested.
-pub fn stages_terminal(comparison: &Comparison) -> String {
-    if comparison.stages.is_empty() {
+pub fn stages_terminal(view: &ComparisonView<'_>) -> String {
+    if view.stages.rows.is_empty() {
         return "neither side measured a stage\n".to_owned();
     }
-    let lines = untested(&comparison.stages).into_iter().map(|line| line + "\n");
-    table(comparison, |depth, name| "  ".repeat(depth) + name).plain() + &lines.collect::<String>()
+    let lines = untested(&view.stages).into_iter().map(|line| line + "\n");
+    table(view, |depth, name| "  ".repeat(depth) + name).to_string() + &lines.collect::<String>()
 }
 
 /// One row per stage; `named` turns depth and name into the first cell.
-pub(super) fn table(comparison: &Comparison, named: impl Fn(usize, &str) -> String) -> Table<8> {
-    let mut table = Table::new(COLUMNS);
-    for row in &comparison.stages {
+pub(super) fn table(view: &ComparisonView<'_>, named: impl Fn(usize, &str) -> String) -> Table {
+    let mut table = Table::new("stage | >base | >CV | >with | >CV | >change | 95% interval | verdict");
+    for (name, row) in &view.stages.rows {
         table.row([
-            named(depth(row), &row.name),
-            time(&row.base),
-            spread(&row.base),
-            time(&row.with),
-            spread(&row.with),
+            named(depth(row), name),
+            known(row.base.time_ns),
+            percent(row.base.spread),
+            known(row.with.time_ns),
+            percent(row.with.spread),
             change(row.change),
             interval(row.interval),
             verdict(row).to_owned(),

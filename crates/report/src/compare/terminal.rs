@@ -1,36 +1,38 @@
 //! What `llm-perf compare` prints: at most a hundred columns.
 
-use types::{Change, ChangeVerdict, ComparedRun, Comparison, GateOutcome, RunState};
+use types::view::{ChangesView, ComparisonView};
+use types::{ComparedRun, Comparison, GateOutcome, RunState};
 
-use super::phrase::{self, change, interval, severity, time, values};
+use super::phrase::{self, calls, change, interval, values, verdict};
 use super::stages::stages_terminal;
-use crate::table::{Column, Table, printable};
+use crate::number::known;
+use crate::table::{Table, printable, shortened};
 
 /// Widest line.
 const WIDTH: usize = 100;
-/// Widest name of an operator, kernel or module.
-const NAME: usize = 34;
+/// Widest name of an operator, kernel or module, beside a verdict and without one.
+const NAME: [usize; 2] = [28, 34];
 /// Widest value of a difference.
 const VALUE: usize = 30;
 
 /// The comparison as plain text, with the largest changes of operators, kernels and modules.
-pub fn terminal(comparison: &Comparison, most_rows: usize) -> String {
+pub fn terminal(view: &ComparisonView<'_>, most_rows: usize) -> String {
+    let comparison = view.comparison;
     let mut text = String::new();
     text += &side("base", &comparison.base);
     text += &side("with", &comparison.with);
     text += &wrapped(&phrase::basis(comparison), "");
     text += &differences(comparison);
     text.push('\n');
-    text += &stages_terminal(comparison);
-    let parts = [("operator", &comparison.operators), ("kernel", &comparison.kernels), ("module", &comparison.modules)];
-    for (noun, changes) in parts {
+    text += &stages_terminal(view);
+    for (noun, changes) in [("operator", &view.operators), ("kernel", &view.kernels), ("module", &view.modules)] {
         text += &part(noun, changes, most_rows);
     }
     text.push('\n');
-    for line in phrase::flagged(&comparison.stages).iter().chain(&comparison.notes) {
+    for line in phrase::notes(view) {
         text += &wrapped(&format!("note: {line}"), "      ");
     }
-    for line in phrase::conclusions(comparison) {
+    for line in phrase::conclusions(view) {
         text += &wrapped(&line, "  ");
     }
     if let Some(gate) = &comparison.gate {
@@ -58,127 +60,62 @@ fn side(name: &str, runs: &[ComparedRun]) -> String {
 
 fn differences(comparison: &Comparison) -> String {
     if comparison.differences.is_empty() {
-        return "nothing known of them differs\n".to_owned();
+        return "no known differences\n".to_owned();
     }
-    let mut table = Table::new([Column::text("differs"), Column::text(""), Column::text("base"), Column::text("with")]);
+    let mut table = Table::new("differs | | base | with");
     for one in &comparison.differences {
-        let cut = |side: &[String]| shortened(&values(side), VALUE);
-        table.row([severity(one.severity).to_owned(), one.aspect.clone(), cut(&one.base), cut(&one.with)]);
+        let cut = |side: &[String]| shortened(&values(side), VALUE).into_owned();
+        table.row([one.severity.name().to_owned(), one.aspect.clone(), cut(&one.base), cut(&one.with)]);
     }
-    let mut text = format!("\n{}", table.plain());
+    let mut text = format!("\n{table}");
     let mut said: Vec<&str> = Vec::new();
     for one in &comparison.differences {
         if !said.contains(&one.meaning.as_str()) {
             said.push(&one.meaning);
-            text += &wrapped(&format!("{}: {}", severity(one.severity), one.meaning), "  ");
+            text += &wrapped(&format!("{}: {}", one.severity.name(), one.meaning), "  ");
         }
     }
     text
 }
 
 /// The largest changes; with verdicts where some could be tested.
-fn part(noun: &'static str, changes: &[Change], most_rows: usize) -> String {
-    if changes.is_empty() || most_rows == 0 {
+fn part(noun: &str, changes: &ChangesView<'_>, most_rows: usize) -> String {
+    let all = changes.rows.len();
+    if all == 0 || most_rows == 0 {
         return String::new();
     }
-    let tested = changes.iter().any(|change| change.untested.is_none());
-    let shown = changes.iter().take(most_rows);
-    let table = match tested {
-        true => with_verdicts(noun, shown),
-        false => without_verdicts(noun, shown),
+    let (last, name) = match changes.tested {
+        true => ("95% interval | verdict", NAME[0]),
+        false => (">calls", NAME[1]),
     };
-    let more = match changes.len() > most_rows {
-        true => format!(" (the {most_rows} largest changes of {})", changes.len()),
+    let mut table = Table::new(&format!("{noun} | stage | >base | >with | >change | {last}")).widest(name);
+    for (name, row) in changes.rows.iter().take(most_rows) {
+        let mut cells = vec![
+            name.clone().into_owned(),
+            row.stage.map(|stage| stage.to_string()).unwrap_or_default(),
+            known(row.base.time_ns),
+            known(row.with.time_ns),
+            change(row.change),
+        ];
+        match changes.tested {
+            true => cells.extend([interval(row.interval), verdict(row).replace("no evidence of change", "-")]),
+            false => cells.push(calls(row)),
+        }
+        table.row(cells);
+    }
+    let more = match all > most_rows {
+        true => format!(" (the {most_rows} largest changes of {all})"),
         false => String::new(),
     };
-    let mut text = format!("\n{noun}s{more}\n{table}");
-    let sure = changes.iter().filter(|change| change.verdict != ChangeVerdict::NoEvidence).count();
-    let reason = changes.first().and_then(|change| change.untested.as_deref());
-    match (tested, reason) {
-        (true, _) => text += &format!("{sure} of {} changed by the evidence\n", changes.len()),
-        (false, Some(reason)) => text += &format!("no interval: {reason}\n"),
-        (false, None) => {}
-    }
-    text
+    let last = match (changes.tested, changes.untested.first()) {
+        (true, _) => format!("{} of {all} changed significantly\n", changes.changed.len()),
+        (false, Some((reason, _))) => format!("no interval: {reason}\n"),
+        (false, None) => String::new(),
+    };
+    format!("\n{noun}s{more}\n{table}{last}")
 }
 
-fn with_verdicts<'a>(noun: &'static str, changes: impl Iterator<Item = &'a Change>) -> String {
-    let columns = [
-        Column::text(noun),
-        Column::text("stage"),
-        Column::number("base"),
-        Column::number("with"),
-        Column::number("change"),
-        Column::text("95% interval"),
-        Column::text("verdict"),
-    ];
-    let mut table = Table::new(columns);
-    for row in changes {
-        let verdict = match phrase::verdict(row) {
-            "no evidence of change" => "-",
-            verdict => verdict,
-        };
-        table.row([
-            shortened(&row.name, NAME - 6),
-            row.stage.map(|stage| stage.to_string()).unwrap_or_default(),
-            time(&row.base),
-            time(&row.with),
-            change(row.change),
-            interval(row.interval),
-            verdict.to_owned(),
-        ]);
-    }
-    table.plain()
-}
-
-fn without_verdicts<'a>(noun: &'static str, changes: impl Iterator<Item = &'a Change>) -> String {
-    let columns = [
-        Column::text(noun),
-        Column::text("stage"),
-        Column::number("base"),
-        Column::number("with"),
-        Column::number("change"),
-        Column::number("calls"),
-    ];
-    let mut table = Table::new(columns);
-    for row in changes {
-        table.row([
-            shortened(&row.name, NAME),
-            row.stage.map(|stage| stage.to_string()).unwrap_or_default(),
-            time(&row.base),
-            time(&row.with),
-            change(row.change),
-            calls(row),
-        ]);
-    }
-    table.plain()
-}
-
-/// Calls of both sides, once where they are the same.
-pub(super) fn calls(row: &Change) -> String {
-    match (row.base.calls, row.with.calls) {
-        (None, None) => String::new(),
-        (Some(base), Some(with)) if base == with => base.to_string(),
-        (base, with) => {
-            let known = |calls: Option<u64>| calls.map_or("-".to_owned(), |calls| calls.to_string());
-            format!("{} -> {}", known(base), known(with))
-        }
-    }
-}
-
-/// The text with its middle left out where it is too long: both ends of kernel and module names tell them apart.
-fn shortened(text: &str, most: usize) -> String {
-    let length = text.chars().count();
-    if length <= most {
-        return text.to_owned();
-    }
-    let (head, tail) = ((most - 2) / 2, (most - 2).div_ceil(2));
-    let first: String = text.chars().take(head).collect();
-    let last: String = text.chars().skip(length - tail).collect();
-    format!("{first}..{last}")
-}
-
-/// The text on lines no wider than the terminal, further ones begun with `indent`.
+/// The text on lines no wider than the terminal, further ones starting with `indent`.
 fn wrapped(text: &str, indent: &str) -> String {
     let text = printable(text);
     let mut lines = String::new();
@@ -199,6 +136,8 @@ fn wrapped(text: &str, indent: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use analysis::view::comparison;
+
     use super::*;
     use crate::compare::sample;
 
@@ -209,29 +148,23 @@ mod tests {
 
     #[test]
     fn repeats_of_two_runs() {
-        let text = terminal(&sample::repeats(), 5);
+        let text = terminal(&comparison(&sample::repeats()), 5);
         no_line_is_too_wide(&text);
         insta::assert_snapshot!(text);
     }
 
     #[test]
     fn several_runs_per_side() {
-        let text = terminal(&sample::runs(), 5);
+        let text = terminal(&comparison(&sample::runs()), 5);
         no_line_is_too_wide(&text);
         insta::assert_snapshot!(text);
     }
 
     #[test]
     fn runs_that_hardly_compare() {
-        let text = terminal(&sample::apart(), 5);
+        let text = terminal(&comparison(&sample::apart()), 5);
         no_line_is_too_wide(&text);
         insta::assert_snapshot!(text);
-    }
-
-    #[test]
-    fn long_names_lose_their_middle() {
-        assert_eq!(shortened("short", 10), "short");
-        assert_eq!(shortened("0123456789abcdef", 10), "0123..cdef");
     }
 
     #[test]

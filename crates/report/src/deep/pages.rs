@@ -1,82 +1,74 @@
 //! `kernels.md` and `stakeholder_summary.md` of a deep run.
 
-use types::{Bytes, Environment, KernelReport, Metrics, Origin, SampledKernel};
+use types::view::{CountersView, RunView};
+use types::{Bytes, Environment, Origin, SampledKernel};
 
 use super::counters;
-use crate::markdown::{code, prose};
-use crate::number::{count, percent};
+use crate::markdown::{code, codes, prose};
+use crate::number::{count, known, percent};
+use crate::page::Page;
 use crate::profile::kernels;
-use crate::profile::page::Page;
 use crate::profile::stakeholder::with_sections;
 
-/// Bottlenecks named.
-const BOTTLENECKS: usize = 3;
-
 /// The kernels as Markdown: what the timeline shows, what was counted, what the model says.
-pub fn kernels_markdown(metrics: &Metrics, report: &KernelReport) -> String {
-    let mut page = kernels::timeline(metrics);
-    counter_sections(&mut page, report);
+pub fn kernels_markdown(run: &RunView<'_>, view: &CountersView<'_>) -> String {
+    let mut page = kernels::timeline(run);
+    counter_sections(&mut page, view);
     page.heading("Passes");
-    page.paragraph("What each pass took and left; overhead is against the plain program, of its stages where it says how long they took, else of the whole process.");
-    cost(&mut page, metrics, report);
-    kernels::full_names(&mut page, metrics);
+    page.paragraph(
+        "The time of each pass and the data it wrote. Overhead is relative to the plain run: of the stages where the program times \
+         them, else of the whole process.",
+    );
+    cost(&mut page, run, view);
+    kernels::full_names(&mut page, run);
     page.finish()
 }
 
 /// What each pass took, and how long the stages took in it.
-fn cost(page: &mut Page, metrics: &Metrics, report: &KernelReport) {
-    page.table(&counters::passes(report));
-    if let Some(sure) = counters::how_sure(metrics) {
-        page.paragraph(&format!("{sure}."));
+fn cost(page: &mut Page, run: &RunView<'_>, view: &CountersView<'_>) {
+    page.table(&counters::passes(view.report));
+    if let Some(noise) = counters::noise(run.metrics) {
+        page.paragraph(&format!("{noise}."));
     }
-    if let Some(table) = counters::stage_times(report) {
-        page.table(&table);
+    let stages = counters::stage_times(view.report);
+    if !stages.is_empty() {
+        page.table(&stages);
         page.paragraph(
-            "The fastest round of each stage, as the program told; all else in this page is of the timeline's pass.",
+            "The fastest round of each stage, as the program timed it; everything else on this page is from the timeline pass.",
         );
     }
 }
 
-fn counter_sections(page: &mut Page, report: &KernelReport) {
+fn counter_sections(page: &mut Page, view: &CountersView<'_>) {
+    let report = view.report;
     let facts = &report.counters;
     page.heading("Hardware counters");
     if facts.origin == Origin::Counted {
         page.paragraph(&format!(
-            "Counted by {} while it replayed up to {} of each kernel, grid and block within its stage, with clock control `{}` \
-             and cache control `{}`; so these times are not those of the timeline. Means over the launches, with the least \
-             and the most where they differ.",
+            "Counted by {} while it replayed up to {} of each kernel, grid and block within its stage, with clock control `{}` and \
+             cache control `{}`, so these times are not those of the timeline. Means over the launches, with minimum and maximum \
+             where they differ.",
             prose(facts.tool.as_deref().unwrap_or("a profiler")),
-            facts.launches_asked.map_or("all launches".to_owned(), |most| count(most, "launch").replace("launchs", "launches")),
-            facts.clock_control.as_deref().unwrap_or("-"),
-            facts.cache_control.as_deref().unwrap_or("-"),
+            facts.launches_asked.map_or("all launches".to_owned(), |most| count(most, "launch")),
+            known(facts.clock_control.as_ref()),
+            known(facts.cache_control.as_ref()),
         ));
-        page.table(&counters::utilisation(report));
+        page.table(&counters::utilisation(view));
     } else {
         page.paragraph(
-            "No hardware counter was read. The kernels that would have been sampled, as the timeline has them; FLOPs and bytes \
-             below are modelled, and marked so.",
+            "No hardware counter was read. These are the kernels that would have been sampled, as the timeline has them; FLOPs and \
+             bytes below are modelled and marked as such.",
         );
         page.table(&counters::chosen(report));
     }
-    let notes: Vec<String> = facts
-        .missing
-        .iter()
-        .map(|why| prose(why).to_string())
-        .chain(facts.left_out.iter().map(|what| prose(what).to_string()))
-        .chain((!facts.lacking.is_empty()).then(|| {
-            let names: Vec<String> = facts.lacking.iter().map(|metric| code(metric)).collect();
-            format!("this chip does not have {}", names.join(", "))
-        }))
-        .collect();
-    if !notes.is_empty() {
-        page.list(notes);
-    }
-    let roofline = counters::roofline(report);
+    let lacking = (!facts.lacking.is_empty()).then(|| format!("this chip does not have {}", codes(&facts.lacking)));
+    page.list(facts.missing.iter().chain(&facts.left_out).map(|note| prose(note)).chain(lacking));
+    let roofline = counters::roofline(view);
     page.heading("Roofline and model");
     if roofline.is_empty() {
         return page.paragraph(
-            "Neither counters nor modelled operations could be laid beside the kernels. Name the model and the workload to have \
-             the modelled side: `--model NAME workload.seq_len=N workload.decode_steps=N`.",
+            "There are neither counters nor modelled operations for these kernels. Name the model and the workload to have the \
+             modelled side: `--model NAME workload.seq_len=N workload.decode_steps=N`.",
         );
     }
     page.table(&roofline);
@@ -86,31 +78,29 @@ fn counter_sections(page: &mut Page, report: &KernelReport) {
         "FLOPs and FLOP/byte are counted, of one launch; modelled columns come from the model's configuration."
             .to_owned();
     for basis in basis {
-        text += &format!(" Laid beside each other: {basis}.");
+        text += &format!(" Matched by: {basis}.");
     }
     page.paragraph(&text);
 }
 
 /// The summary as Markdown, with the bottlenecks and what the passes cost.
-pub fn stakeholder_markdown(metrics: &Metrics, report: &KernelReport, found: &Environment) -> String {
-    with_sections(metrics, found, |page| {
+pub fn stakeholder_markdown(run: &RunView<'_>, view: &CountersView<'_>, machine: &Environment) -> String {
+    with_sections(run, machine, |page| {
         page.heading("Top bottlenecks");
-        let lines = bottlenecks(report);
+        let lines = bottlenecks(view);
         if lines.is_empty() {
             page.paragraph("No kernel was sampled.");
         } else {
             page.list(lines);
         }
-        page.heading("What profiling cost");
-        cost(page, metrics, report);
+        page.heading("Profiling overhead");
+        cost(page, run, view);
     })
 }
 
-/// The kernels that take most, each with what it is bound by.
-pub(super) fn bottlenecks(report: &KernelReport) -> Vec<String> {
-    let mut rows: Vec<&SampledKernel> = report.sampled.iter().collect();
-    rows.sort_by_key(|row| std::cmp::Reverse(row.total_ns));
-    rows.into_iter().take(BOTTLENECKS).map(bottleneck).collect()
+/// The kernels that take longest, each with what it is bound by.
+pub(super) fn bottlenecks(view: &CountersView<'_>) -> Vec<String> {
+    view.bottlenecks.iter().map(|kernel| bottleneck(kernel)).collect()
 }
 
 fn bottleneck(row: &SampledKernel) -> String {
@@ -124,14 +114,14 @@ fn bottleneck(row: &SampledKernel) -> String {
     );
     if let Some(counted) = &row.counted {
         if let Some(bound) = &counted.bound {
-            text += &format!("; bound by {bound}");
+            text += &format!("; {bound}-bound");
         }
         text += &format!(
-            ", SM {} and memory {} of their peaks, occupancy {} (counted, {})",
+            ", SM at {} and memory at {} of peak, occupancy {} (counted, {})",
             percent(counted.sm_share),
             percent(counted.memory_share),
             percent(counted.occupancy_achieved),
-            count(counted.launches, "launch").replace("launchs", "launches"),
+            count(counted.launches, "launch"),
         );
     }
     if let Some(modelled) = &row.modelled {

@@ -1,8 +1,9 @@
 //! What `llm-perf deep` ends with, and what it says it will do.
 
-use types::{DeepPlan, KernelReport, Metrics};
+use types::DeepPlan;
+use types::view::{CountersView, RunView};
 
-use super::counters::{how_sure, passes};
+use super::counters::{noise, passes};
 use super::pages::bottlenecks;
 use crate::number::count;
 use crate::profile::import_terminal;
@@ -12,7 +13,7 @@ use crate::table::printable;
 pub fn plan_terminal(plan: &DeepPlan) -> String {
     let mut text = format!(
         "{} in {} mode, timeline by {}; a trace may take {}\n",
-        count(plan.passes.len() as u64, "pass").replace("passs", "passes"),
+        count(plan.passes.len() as u64, "pass"),
         plan.mode,
         plan.collector,
         plan.largest_trace
@@ -33,15 +34,13 @@ pub fn plan_terminal(plan: &DeepPlan) -> String {
 }
 
 /// The run as plain text.
-pub fn terminal(metrics: &Metrics, report: &KernelReport) -> String {
-    let mut text = import_terminal(metrics);
-    text.push('\n');
-    text += &passes(report).plain();
-    if let Some(sure) = how_sure(metrics) {
-        text += &format!("{sure}\n");
+pub fn terminal(run: &RunView<'_>, view: &CountersView<'_>) -> String {
+    let mut text = format!("{}\n{}", import_terminal(run), passes(view.report));
+    if let Some(noise) = noise(run.metrics) {
+        text += &format!("{noise}\n");
     }
     text.push('\n');
-    for (number, line) in bottlenecks(report).iter().enumerate() {
+    for (number, line) in bottlenecks(view).iter().enumerate() {
         text += &printable(&format!("bottleneck {}: {}", number + 1, line.replace('`', "")));
         text.push('\n');
     }

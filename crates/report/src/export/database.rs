@@ -183,7 +183,7 @@ struct Tree {
     leaves: Vec<(u32, i64)>,
 }
 
-/// A page while it is filled: cells from its end, their places from its beginning.
+/// A page while it is filled: cells from its end, their places from its start.
 struct Page {
     /// Bytes before its header.
     before: usize,

@@ -3,7 +3,6 @@
 
 use std::collections::HashMap;
 
-use analysis::kernel::short_name;
 use types::timeline::{CopyDirection, DeviceWork, NameId, RangeStyle, Timeline, WorkKind};
 
 use super::database::{Database, Value};
@@ -14,13 +13,13 @@ const PUSH_POP: i64 = 59;
 const START_END: i64 = 60;
 const DOMAIN_CREATE: i64 = 75;
 
-/// A SQLite file with the rows of a timeline.
-pub fn nsys_sqlite(timeline: &Timeline) -> Vec<u8> {
+/// A SQLite file with the rows of a timeline; `short_name` says the short name of a kernel.
+pub fn nsys_sqlite(timeline: &Timeline, short_name: fn(&str) -> String) -> Vec<u8> {
     let mut database = Database::new();
     let mut strings = Strings::default();
-    kernels(&mut database, timeline, &mut strings);
+    kernels(&mut database, timeline, short_name, &mut strings);
     copies(&mut database, timeline);
-    fills(&mut database, timeline);
+    memsets(&mut database, timeline);
     graphs(&mut database, timeline);
     calls(&mut database, timeline, &mut strings);
     ranges(&mut database, timeline);
@@ -58,7 +57,7 @@ fn packed(process: Option<u32>, thread: Option<u64>) -> Value<'static> {
     Value::Integer(1 << 48 | process << 24 | (thread.unwrap_or(0) & 0xff_ffff) as i64)
 }
 
-/// What all tables of device work begin with.
+/// What all tables of device work start with.
 fn place(timeline: &Timeline, work: &DeviceWork) -> [Value<'static>; 7] {
     let queue = &timeline.queues[work.queue.0 as usize];
     [
@@ -100,7 +99,7 @@ fn bytes(work: &DeviceWork) -> Value<'static> {
     work.bytes.and_then(|bytes| i64::try_from(bytes.get()).ok()).into()
 }
 
-fn kernels(database: &mut Database, timeline: &Timeline, strings: &mut Strings) {
+fn kernels(database: &mut Database, timeline: &Timeline, short_name: fn(&str) -> String, strings: &mut Strings) {
     let columns = joined::<_, 7, 12, 19>(
         PLACE,
         [
@@ -164,7 +163,7 @@ fn copies(database: &mut Database, timeline: &Timeline) {
     database.add("CUPTI_ACTIVITY_KIND_MEMCPY", columns, rows);
 }
 
-fn fills(database: &mut Database, timeline: &Timeline) {
+fn memsets(database: &mut Database, timeline: &Timeline) {
     let columns = joined::<_, 7, 2, 9>(PLACE, ["bytes INTEGER", "graphNodeId INTEGER"]);
     let rows = of_kind(timeline, |kind| kind == WorkKind::Fill);
     let rows = rows.map(|work| joined(place(timeline, work), [bytes(work), node(work)]));

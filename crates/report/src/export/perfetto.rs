@@ -1,63 +1,181 @@
 //! A timeline as Chrome's trace events, which <https://ui.perfetto.dev> and `chrome://tracing` open. Categories and arguments
 //! are those of the torch profiler, so that tools for its traces find their way.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
-use std::fmt::Write;
 use std::num::NonZeroU64;
 
+use serde::ser::Error;
+use serde::{Serialize, Serializer};
+use serde_json::value::RawValue;
 use types::Nanos;
-use types::timeline::{CapturedRangeId, DeviceWork, Timeline, WorkKind};
+use types::timeline::{CapturedRangeId, DeviceWork, ThreadId, Timeline, WorkKind};
+
+use crate::ReportError;
 
 /// Devices are shown as processes with numbers no process has.
 const DEVICES: u64 = 1 << 32;
 
-/// The document.
-pub fn perfetto_json(timeline: &Timeline) -> String {
-    let mut out = String::from("{\"schemaVersion\":1,\"displayTimeUnit\":\"ns\",");
-    if let Some(zero) = timeline.clock.unix_ns_at_zero {
-        let _ = write!(out, "\"baseTimeNanoseconds\":{},", zero.get());
+/// The document. Events are made one by one while it is written.
+pub fn perfetto_json(timeline: &Timeline) -> Result<String, ReportError> {
+    let trace = Trace {
+        schema_version: 1,
+        display_time_unit: "ns",
+        base_time_nanoseconds: timeline.clock.unix_ns_at_zero.map(Nanos::get),
+        trace_events: Events(timeline),
+    };
+    serde_json::to_string(&trace)
+        .map_err(|error| ReportError::NotWritable { format: "trace events", reason: error.to_string() })
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Trace<'a> {
+    schema_version: u32,
+    display_time_unit: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    base_time_nanoseconds: Option<i64>,
+    trace_events: Events<'a>,
+}
+
+/// The events of a timeline.
+struct Events<'a>(&'a Timeline);
+
+impl Serialize for Events<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let timeline = self.0;
+        let captured = captured(timeline);
+        let ranges = timeline.ranges.iter().map(|range| {
+            let (name, domain) = (timeline.name(range.name), range.domain.map(|domain| timeline.name(domain)));
+            let name = domain.map_or(name.into(), |domain| format!("{domain}@{name}").into());
+            let duration = range.end.unwrap_or(range.start) - range.start;
+            let row = Row::of_thread(timeline, range.thread);
+            Event::complete("user_annotation", name, row, [range.start, duration], Arguments::default())
+        });
+        let calls = timeline.calls.iter().flat_map(|call| {
+            let row = Row::of_thread(timeline, call.thread);
+            let correlation = call.correlation.map(|number| number.0.get());
+            let arguments = Arguments { correlation, ..Arguments::default() };
+            let name = timeline.name(call.name).into();
+            let event = Event::complete("cuda_runtime", name, row, [call.start, call.duration], arguments);
+            std::iter::once(event).chain(correlation.map(|number| Event::flow("s", number, row, call.start)))
+        });
+        let work = timeline.work.iter().flat_map(|work| device_work(timeline, &captured, work));
+        serializer.collect_seq(row_names(timeline).into_iter().chain(ranges).chain(calls).chain(work))
     }
-    out.push_str("\"traceEvents\":[");
-    let mut events = Events { out, first: true };
-    names(&mut events, timeline);
-    for range in &timeline.ranges {
-        let thread = &timeline.threads[range.thread.0 as usize];
-        let end = range.end.unwrap_or(range.start);
-        let domain = range.domain.map(|domain| timeline.name(domain));
-        let name = timeline.name(range.name);
-        let shown = domain.map_or_else(|| name.to_owned(), |domain| format!("{domain}@{name}"));
-        let (process, thread) = (thread.process.map_or(0, u64::from), thread.thread.unwrap_or(0));
-        events.complete("user_annotation", &shown, process, thread, range.start, end - range.start, "");
+}
+
+/// One event. Which fields there are depends on its phase.
+#[derive(Default, Serialize)]
+struct Event<'a> {
+    #[serde(rename = "ph")]
+    phase: &'static str,
+    #[serde(rename = "cat", skip_serializing_if = "Option::is_none")]
+    category: Option<&'static str>,
+    name: Cow<'a, str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    id: Option<u64>,
+    #[serde(rename = "pid")]
+    process: u64,
+    #[serde(rename = "tid", skip_serializing_if = "Option::is_none")]
+    thread: Option<u64>,
+    #[serde(rename = "ts", skip_serializing_if = "Option::is_none", serialize_with = "micros")]
+    start: Option<Nanos>,
+    #[serde(rename = "dur", skip_serializing_if = "Option::is_none", serialize_with = "micros")]
+    duration: Option<Nanos>,
+    #[serde(rename = "bp", skip_serializing_if = "Option::is_none")]
+    binding_point: Option<&'static str>,
+    #[serde(rename = "args", skip_serializing_if = "Option::is_none")]
+    arguments: Option<Arguments<'a>>,
+}
+
+/// What an event says beyond its time.
+#[derive(Default, Serialize)]
+struct Arguments<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    name: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    device: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    context: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    stream: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    correlation: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    bytes: Option<u64>,
+    #[serde(rename = "graph node id", skip_serializing_if = "Option::is_none")]
+    graph_node: Option<NonZeroU64>,
+    #[serde(rename = "captured in", skip_serializing_if = "Option::is_none")]
+    captured_in: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    grid: Option<[u32; 3]>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    block: Option<[u32; 3]>,
+    #[serde(rename = "registers per thread", skip_serializing_if = "Option::is_none")]
+    registers: Option<u32>,
+}
+
+/// The row an event is shown in.
+#[derive(Clone, Copy)]
+struct Row {
+    process: u64,
+    thread: u64,
+}
+
+impl Row {
+    fn of_thread(timeline: &Timeline, thread: ThreadId) -> Self {
+        let thread = &timeline.threads[thread.0 as usize];
+        Self { process: thread.process.map_or(0, u64::from), thread: thread.thread.unwrap_or(0) }
     }
-    for call in &timeline.calls {
-        let thread = &timeline.threads[call.thread.0 as usize];
-        let (process, thread) = (thread.process.map_or(0, u64::from), thread.thread.unwrap_or(0));
-        let arguments = call.correlation.map(|number| format!("\"correlation\":{}", number.0)).unwrap_or_default();
-        events.complete(
-            "cuda_runtime",
-            timeline.name(call.name),
+}
+
+impl<'a> Event<'a> {
+    fn complete(
+        category: &'static str,
+        name: Cow<'a, str>,
+        Row { process, thread }: Row,
+        [start, duration]: [Nanos; 2],
+        arguments: Arguments<'a>,
+    ) -> Self {
+        Self {
+            phase: "X",
+            category: Some(category),
+            name,
             process,
-            thread,
-            call.start,
-            call.duration,
-            &arguments,
-        );
-        if let Some(number) = call.correlation {
-            events.flow('s', number.0.get(), process, thread, call.start);
+            thread: Some(thread),
+            start: Some(start),
+            duration: Some(duration),
+            arguments: Some(arguments),
+            ..Self::default()
         }
     }
-    let captured = captured(timeline);
-    for work in &timeline.work {
-        device_work(&mut events, timeline, &captured, work);
+
+    /// One end of the arrow from a launch to what it launched.
+    fn flow(phase: &'static str, number: u64, Row { process, thread }: Row, time: Nanos) -> Self {
+        Self {
+            phase,
+            category: Some("ac2g"),
+            name: "ac2g".into(),
+            id: Some(number),
+            process,
+            thread: Some(thread),
+            start: Some(time),
+            binding_point: (phase == "f").then_some("e"),
+            ..Self::default()
+        }
     }
-    events.out.push_str("]}\n");
-    events.out
+
+    fn row_name(name: &'static str, process: u64, thread: Option<u64>, label: String) -> Self {
+        let arguments = Some(Arguments { name: Some(label), ..Arguments::default() });
+        Self { phase: "M", name: name.into(), process, thread, arguments, ..Self::default() }
+    }
 }
 
 /// Ranges that nodes of graphs were captured in, outermost first, by process and node.
-type Captured = HashMap<(Option<u32>, NonZeroU64), String>;
+type CaptureRanges = HashMap<(Option<u32>, NonZeroU64), String>;
 
-fn captured(timeline: &Timeline) -> Captured {
+fn captured(timeline: &Timeline) -> CaptureRanges {
     let path = |innermost: CapturedRangeId| {
         let mut names = Vec::new();
         let mut next = Some(innermost);
@@ -72,7 +190,11 @@ fn captured(timeline: &Timeline) -> Captured {
     timeline.graph_nodes.iter().map(|node| ((node.process, node.node), path(node.range))).collect()
 }
 
-fn device_work(events: &mut Events, timeline: &Timeline, captured: &Captured, work: &DeviceWork) {
+fn device_work<'a>(
+    timeline: &'a Timeline,
+    captured: &'a CaptureRanges,
+    work: &DeviceWork,
+) -> impl Iterator<Item = Event<'a>> {
     let queue = &timeline.queues[work.queue.0 as usize];
     let category = match work.kind {
         WorkKind::Kernel => "kernel",
@@ -80,45 +202,36 @@ fn device_work(events: &mut Events, timeline: &Timeline, captured: &Captured, wo
         WorkKind::Fill => "gpu_memset",
         WorkKind::Graph => "cuda_graph",
     };
-    let mut arguments = format!("\"device\":{}", queue.device);
-    for (key, value) in [("context", queue.context), ("stream", queue.stream)] {
-        if let Some(value) = value {
-            let _ = write!(arguments, ",\"{key}\":{value}");
-        }
-    }
-    if let Some(number) = work.correlation {
-        let _ = write!(arguments, ",\"correlation\":{}", number.0);
-    }
-    if let Some(bytes) = work.bytes {
-        let _ = write!(arguments, ",\"bytes\":{}", bytes.get());
-    }
-    if let Some(node) = work.graph_node {
-        let _ = write!(arguments, ",\"graph node id\":{node}");
-        if let Some(ranges) = captured.get(&(queue.process, node)) {
-            let _ = write!(arguments, ",\"captured in\":{}", quoted(ranges));
-        }
-    }
-    if let Some(shape) = work.launch.map(|shape| timeline.launch_shapes.get(shape)) {
-        let ([gx, gy, gz], [bx, by, bz]) = (shape.grid, shape.block);
-        let _ = write!(arguments, ",\"grid\":[{gx},{gy},{gz}],\"block\":[{bx},{by},{bz}]");
-        if let Some(registers) = shape.registers {
-            let _ = write!(arguments, ",\"registers per thread\":{registers}");
-        }
-    }
-    let (device, stream) = (DEVICES + u64::from(queue.device), queue.stream.map_or(0, u64::from));
-    events.complete(category, timeline.name(work.name), device, stream, work.start, work.duration, &arguments);
-    if let Some(number) = work.correlation {
-        events.flow('f', number.0.get(), device, stream, work.start);
-    }
+    let shape = work.launch.map(|shape| timeline.launch_shapes.get(shape));
+    let ranges = work.graph_node.and_then(|node| captured.get(&(queue.process, node)));
+    let arguments = Arguments {
+        name: None,
+        device: Some(queue.device),
+        context: queue.context,
+        stream: queue.stream,
+        correlation: work.correlation.map(|number| number.0.get()),
+        bytes: work.bytes.map(|bytes| bytes.get()),
+        graph_node: work.graph_node,
+        captured_in: ranges.map(String::as_str),
+        grid: shape.map(|shape| shape.grid),
+        block: shape.map(|shape| shape.block),
+        registers: shape.and_then(|shape| shape.registers),
+    };
+    let row = Row { process: DEVICES + u64::from(queue.device), thread: queue.stream.map_or(0, u64::from) };
+    let launch = arguments.correlation.map(|number| Event::flow("f", number, row, work.start));
+    let name = timeline.name(work.name).into();
+    let event = Event::complete(category, name, row, [work.start, work.duration], arguments);
+    std::iter::once(event).chain(launch)
 }
 
 /// What rows are called.
-fn names(events: &mut Events, timeline: &Timeline) {
+fn row_names(timeline: &Timeline) -> Vec<Event<'_>> {
+    let mut events = Vec::new();
     for device in &timeline.devices {
         let number = device.id.as_str().strip_prefix("cuda:").and_then(|number| number.parse::<u64>().ok());
         if let Some(number) = number {
             let label = format!("{} ({})", device.id, device.name);
-            events.name("process_name", DEVICES + number, None, &label);
+            events.push(Event::row_name("process_name", DEVICES + number, None, label));
         }
     }
     let mut streams: Vec<_> = timeline.queues.iter().map(|queue| (queue.device, queue.stream)).collect();
@@ -126,84 +239,23 @@ fn names(events: &mut Events, timeline: &Timeline) {
     streams.dedup();
     for (device, stream) in streams {
         let label = stream.map_or_else(|| "stream".to_owned(), |stream| format!("stream {stream}"));
-        events.name("thread_name", DEVICES + u64::from(device), Some(stream.map_or(0, u64::from)), &label);
+        let (process, thread) = (DEVICES + u64::from(device), stream.map_or(0, u64::from));
+        events.push(Event::row_name("thread_name", process, Some(thread), label));
     }
     let mut processes: Vec<_> = timeline.threads.iter().filter_map(|thread| thread.process).collect();
     processes.sort_unstable();
     processes.dedup();
     for process in processes {
-        events.name("process_name", process.into(), None, &format!("process {process}"));
+        events.push(Event::row_name("process_name", process.into(), None, format!("process {process}")));
     }
+    events
 }
 
-/// Events while they are written.
-struct Events {
-    out: String,
-    first: bool,
-}
-
-impl Events {
-    fn begin(&mut self) {
-        if !self.first {
-            self.out.push(',');
-        }
-        self.first = false;
-        self.out.push('\n');
-    }
-
-    #[allow(clippy::too_many_arguments, reason = "one event, field by field")]
-    fn complete(
-        &mut self,
-        category: &str,
-        name: &str,
-        process: u64,
-        thread: u64,
-        start: Nanos,
-        duration: Nanos,
-        arguments: &str,
-    ) {
-        self.begin();
-        let _ = write!(
-            self.out,
-            "{{\"ph\":\"X\",\"cat\":\"{category}\",\"name\":{},\"pid\":{process},\"tid\":{thread},\"ts\":{},\"dur\":{},\
-             \"args\":{{{arguments}}}}}",
-            quoted(name),
-            micros(start),
-            micros(duration)
-        );
-    }
-
-    fn flow(&mut self, phase: char, number: u64, process: u64, thread: u64, time: Nanos) {
-        self.begin();
-        let end = if phase == 'f' { ",\"bp\":\"e\"" } else { "" };
-        let _ = write!(
-            self.out,
-            "{{\"ph\":\"{phase}\",\"cat\":\"ac2g\",\"name\":\"ac2g\",\"id\":{number},\"pid\":{process},\"tid\":{thread},\
-             \"ts\":{}{end}}}",
-            micros(time)
-        );
-    }
-
-    fn name(&mut self, what: &str, process: u64, thread: Option<u64>, label: &str) {
-        self.begin();
-        let thread = thread.map(|thread| format!(",\"tid\":{thread}")).unwrap_or_default();
-        let _ = write!(
-            self.out,
-            "{{\"ph\":\"M\",\"name\":\"{what}\",\"pid\":{process}{thread},\"args\":{{\"name\":{}}}}}",
-            quoted(label)
-        );
-    }
-}
-
-/// Microseconds, with every nanosecond.
-fn micros(time: Nanos) -> String {
-    let nanoseconds = time.get();
+/// Microseconds, with every nanosecond: a double has too few digits for times since 1970.
+fn micros<S: Serializer>(time: &Option<Nanos>, serializer: S) -> Result<S::Ok, S::Error> {
+    let nanoseconds = time.map_or(0, Nanos::get);
     let sign = if nanoseconds < 0 { "-" } else { "" };
     let size = nanoseconds.unsigned_abs();
-    format!("{sign}{}.{:03}", size / 1000, size % 1000)
-}
-
-/// A text as JSON has it.
-fn quoted(text: &str) -> String {
-    serde_json::Value::String(text.to_owned()).to_string()
+    let number = RawValue::from_string(format!("{sign}{}.{:03}", size / 1000, size % 1000)).map_err(Error::custom)?;
+    number.serialize(serializer)
 }

@@ -1,8 +1,8 @@
 //! `assumptions.md`: what one has to know to repeat a run.
 
-use super::page::Page;
 use crate::markdown::{code, prose};
-use crate::table::{Column, Table};
+use crate::page::Page;
+use crate::table::Table;
 
 /// One thing that was set or taken as given.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -25,7 +25,7 @@ impl Setting {
 pub struct Assumptions {
     /// Run they belong to.
     pub run: String,
-    /// Device, threads, and the rates utilisation is held against with their source.
+    /// Device, threads, and the peak rates that utilisation is relative to, with their source.
     pub device: Vec<Setting>,
     /// Warm-up rounds, repeats, epochs.
     pub repeats: Vec<Setting>,
@@ -35,9 +35,9 @@ pub struct Assumptions {
     pub model: Vec<Setting>,
     /// Sampling, token limit, stop conditions.
     pub decoding: Vec<Setting>,
-    /// How pictures and text become inputs.
+    /// How images and text become inputs.
     pub preprocessing: Vec<Setting>,
-    /// What was instrumented, and in which passes.
+    /// What was profiled, and in which passes.
     pub profiling: Vec<Setting>,
     /// Where the inputs come from and how they were chosen.
     pub data: Vec<Setting>,
@@ -60,11 +60,11 @@ pub fn assumptions_markdown(assumptions: &Assumptions) -> String {
     ];
     for (heading, settings) in sections {
         page.heading(heading);
-        let mut table = Table::new([Column::text("what"), Column::text("value")]);
+        let mut table = Table::new("setting | value");
         for setting in settings {
             table.row([prose(&setting.name), prose(&setting.value)]);
         }
-        if table.is_empty() { page.paragraph("Not recorded.") } else { page.table(&table) }
+        page.table_or(&table, "Not recorded.");
     }
     page.heading("Repeating the run");
     match &assumptions.repeat_command {

@@ -1,106 +1,99 @@
 //! A command measured from outside: its page and its lines on a terminal.
 
-use types::{CommandFacts, CommandRun, Environment, Metrics, Severity};
+use types::view::RunView;
+use types::{CommandFacts, CommandRun, Environment};
 
 use super::import_terminal::import_terminal;
 use super::imported;
 use super::lost;
-use super::page::Page;
-use super::phrase::{environment, known, overhead};
+use super::phrase::{environment, overhead};
 use super::recorded;
 use super::report::{findings, quality};
 use crate::markdown::code;
-use crate::number::{count, milliseconds, percent, share};
-use crate::table::{Column, Table, printable};
+use crate::number::{count, known, milliseconds, percent};
+use crate::page::Page;
+use crate::table::{Table, printable};
 
 /// The run as Markdown; empty for a run of a model.
-pub fn command_markdown(metrics: &Metrics, found: &Environment) -> String {
+pub fn command_markdown(run: &RunView<'_>, machine: &Environment) -> String {
+    let metrics = run.metrics;
     let Some(facts) = &metrics.conditions.command else { return String::new() };
     let mut page = Page::new("Profile of a command");
-    page.paragraph(&format!("{}. Measured: {}", headline(facts), code(&facts.command)));
+    page.paragraph(&format!("{}. Measured: {}", headline(run, facts), code(&facts.command)));
     page.paragraph(
-        "Times are from its start to its end, with no instruments inside; processor time and memory are as the system counts \
-         them for the command and what it waited for; devices are as their driver sees them, other programs included.",
+        "Times are from the start of the command to its end, without a profiler. Processor time and memory are as the operating \
+         system counts them for the command and the processes it waited for. Device figures are as the driver sees them, including \
+         other programs.",
     );
     page.heading("Runs (measured)");
-    page.table(&runs(facts));
+    page.table(&runs(run));
     let devices = devices(facts);
     if !devices.is_empty() {
         page.heading("Devices while it ran (counted)");
         page.table(&devices);
     }
     if let Some(trace) = &metrics.conditions.trace {
-        page.heading("Recorded run");
+        page.heading("Profiled run");
         page.paragraph(&format!(
-            "One more run with the collector inside; all below is of it. {} {}",
+            "One more run with the collector attached; everything below refers to it. {} {}",
             overhead(metrics),
-            imported::headline(metrics)
+            imported::headline(run)
         ));
-        lost::lost_time(&mut page, metrics);
-        imported::stages(&mut page, metrics, trace);
-        recorded::ranks(&mut page, metrics);
-        imported::top_kernels(&mut page, metrics);
-        findings(&mut page, metrics);
+        lost::lost_time(&mut page, run);
+        imported::stages(&mut page, run, trace);
+        recorded::ranks(&mut page, run);
+        imported::top_kernels(&mut page, run);
+        findings(&mut page, run);
         imported::coverage(&mut page, trace);
     }
     if metrics.conditions.trace.is_some() || !metrics.conclusions.quality.is_empty() {
-        quality(&mut page, metrics);
+        quality(&mut page, run);
     }
     page.heading("Environment");
-    page.list(environment(metrics, found));
+    page.list(environment(metrics, machine));
     page.finish()
 }
 
 /// The run in a few lines.
-pub fn command_terminal(metrics: &Metrics) -> String {
+pub fn command_terminal(run: &RunView<'_>) -> String {
+    let metrics = run.metrics;
     let Some(facts) = &metrics.conditions.command else { return String::new() };
-    let mut text = format!("{}\n\n{}", headline(facts).replace("**", ""), runs(facts).plain());
+    let mut text = format!("{}\n\n{}", headline(run, facts).replace("**", ""), runs(run));
     let devices = devices(facts);
     if !devices.is_empty() {
-        text += &format!("\n{}", devices.plain());
+        text += &format!("\n{devices}");
     }
     if metrics.conditions.trace.is_some() {
-        text +=
-            &format!("\nOne more run with the collector inside. {}\n{}", overhead(metrics), import_terminal(metrics));
+        let overhead = overhead(metrics);
+        return text + &format!("\nOne more run with the collector attached. {overhead}\n{}", import_terminal(run));
     }
-    if metrics.conditions.trace.is_none() {
-        for doubt in metrics.conclusions.quality.iter().filter(|counter| counter.severity > Severity::Info) {
-            text += &format!("\nnot recorded: {}\n", printable(&doubt.remedy));
-        }
+    for warning in &run.data_warnings {
+        text += &format!("\nnot recorded: {}\n", printable(&warning.remedy));
     }
     text
 }
 
-fn headline(facts: &CommandFacts) -> String {
-    let measured = facts.runs.iter().filter(|run| !run.warmup).count() as u64;
+fn headline(run: &RunView<'_>, facts: &CommandFacts) -> String {
     match &facts.wall_ms {
         Some(times) if times.n > 1 => {
             let spread = times.std.map(|std| format!(", std {}", milliseconds(std))).unwrap_or_default();
-            format!("**{} a run (median of {}{spread})**", milliseconds(times.median), times.n)
+            format!("**{} per run (median of {}{spread})**", milliseconds(times.median), times.n)
         }
         Some(times) => format!("**{} for one run**", milliseconds(times.median)),
-        None => format!("**{} and none ended well**", count(measured, "run")),
+        None => format!("**{}, none successful**", count(run.command_runs_measured, "run")),
     }
 }
 
-fn runs(facts: &CommandFacts) -> Table<7> {
-    let mut table = Table::new([
-        Column::text("run"),
-        Column::number("wall"),
-        Column::number("user"),
-        Column::number("system"),
-        Column::number("of a core"),
-        Column::number("peak memory"),
-        Column::text("ended"),
-    ]);
-    for (number, run) in facts.runs.iter().enumerate() {
-        let busy = share((run.user_ns + run.system_ns).get() as f64, run.wall_ns.get() as f64);
+fn runs(run: &RunView<'_>) -> Table {
+    let mut table = Table::new("run | >wall | >user | >system | >of a core | >peak memory | ended");
+    for (number, view) in run.command_runs.iter().enumerate() {
+        let run = view.run;
         table.row([
             format!("{}{}", number + 1, if run.warmup { " (warm-up)" } else { "" }),
             run.wall_ns.to_string(),
             run.user_ns.to_string(),
             run.system_ns.to_string(),
-            percent(busy),
+            percent(view.core_share),
             known(run.peak_memory_bytes),
             ended(run),
         ]);
@@ -110,21 +103,14 @@ fn runs(facts: &CommandFacts) -> Table<7> {
 
 fn ended(run: &CommandRun) -> String {
     match run.exit_code {
-        Some(0) => "well".to_owned(),
-        Some(code) => format!("with code {code}"),
+        Some(0) => "successfully".to_owned(),
+        Some(code) => format!("with exit code {code}"),
         None => "by a signal".to_owned(),
     }
 }
 
-fn devices(facts: &CommandFacts) -> Table<6> {
-    let mut table = Table::new([
-        Column::text("run"),
-        Column::text("device"),
-        Column::number("busy, mean"),
-        Column::number("busy, max"),
-        Column::number("memory, max"),
-        Column::number("power, mean"),
-    ]);
+fn devices(facts: &CommandFacts) -> Table {
+    let mut table = Table::new("run | device | >busy, mean | >busy, max | >memory, max | >power, mean");
     for (number, run) in facts.runs.iter().enumerate() {
         for device in &run.devices {
             table.row([

@@ -1,50 +1,49 @@
-//! What the pages of an imported run say beyond those of a run of our own: sources, the device, how much could be placed.
+//! What the pages of a run with a trace say beyond those of a plain run: sources, the device, how much could be placed.
 
-use std::collections::BTreeMap;
+use types::TraceFacts;
+use types::view::RunView;
 
-use types::{Metrics, Nanos, Stage, TraceFacts};
-
-use super::kernels::{by_time, of_stages};
-use super::page::Page;
-use super::phrase::{busy_share, known, nested, sentence, share_of_run, time};
-use crate::markdown::{code, prose};
-use crate::number::{UNKNOWN, count, grouped, milliseconds, percent, share};
-use crate::table::{Column, Table};
+use super::kernels::by_time;
+use super::phrase::nested;
+use crate::markdown::{code, prose, sentence};
+use crate::number::{UNKNOWN, count, decimal, grouped, known, milliseconds, percent};
+use crate::page::Page;
+use crate::table::Table;
 
 /// Kernels shown in the report.
 const KERNELS: usize = 15;
 /// Operators shown in the report.
 const OPERATORS: usize = 15;
 
-/// The first sentence: how much of the time the device worked.
-pub(super) fn headline(metrics: &Metrics) -> String {
-    let totals = &metrics.times.totals;
+/// The first sentence: how much of the time the device was busy.
+pub(super) fn headline(run: &RunView<'_>) -> String {
+    let totals = &run.metrics.times.totals;
     let Some((busy, wall)) = totals.gpu_busy_ns.zip(totals.wall_ns) else {
         return match totals.kernel_ns {
-            Some(kernels) => format!("**{kernels} of kernels.** The files have no timeline."),
+            Some(kernels) => format!("**Kernels took {kernels}.** The files have no timeline."),
             None => "**The files hold no device work.**".to_owned(),
         };
     };
-    let part = percent(busy_share(metrics, Some(busy), Some(wall)));
-    let mut text = match metrics.devices.len() {
-        0 | 1 => format!("**The device worked {busy} of {wall}: {part}.**"),
-        several => format!("**{several} devices together worked {busy} in {wall}: {part} of their time.**"),
+    let share = percent(run.busy_share);
+    let mut text = match run.metrics.devices.len() {
+        0 | 1 => format!("**The device was busy {busy} of {wall} ({share}).**"),
+        several => format!("**{several} devices were busy {busy} in total over {wall} ({share} of their time).**"),
     };
     if let Some(launches) = totals.launches_per_token {
-        text += &format!(" Each decoded token took {} launches.", grouped(launches.round().max(0.0) as u128));
+        text += &format!(" Each decoded token took {} launches.", decimal(launches.round()));
     }
     text
 }
 
 /// What the numbers are, in a paragraph.
-pub(super) fn method(metrics: &Metrics, facts: &TraceFacts) -> String {
+pub(super) fn method(run: &RunView<'_>, facts: &TraceFacts) -> String {
     let mut text = format!("Read from {}.", count(facts.sources.len() as u64, "file"));
-    if metrics.times.totals.wall_ns.is_some() {
-        text += " Times of stages and operators are the host's, recorded by a profiler, which slows the host down; times of \
-                 kernels are the device's. Device work belongs to the stage and the operator that launched it.";
+    if run.metrics.times.totals.wall_ns.is_some() {
+        text += " Times of stages and operators are host times recorded by a profiler, which slows the host down; times of \
+                 kernels are device times. Device work belongs to the stage and the operator that launched it.";
     }
-    if !metrics.utilisation.work_per_stage.is_empty() {
-        text += " FLOPs and bytes are modelled from the configuration, one multiply-add being two FLOPs.";
+    if !run.metrics.utilisation.work_per_stage.is_empty() {
+        text += " FLOPs and bytes are modelled from the configuration; one multiply-add counts as two FLOPs.";
     }
     text
 }
@@ -52,14 +51,7 @@ pub(super) fn method(metrics: &Metrics, facts: &TraceFacts) -> String {
 /// The files.
 pub(super) fn sources(page: &mut Page, facts: &TraceFacts) {
     page.heading("Sources");
-    let mut table = Table::new([
-        Column::text("file"),
-        Column::text("format"),
-        Column::text("written by"),
-        Column::number("rank"),
-        Column::number("size"),
-        Column::text("SHA-256"),
-    ]);
+    let mut table = Table::new("file | format | written by | >rank | >size | SHA-256");
     for source in &facts.sources {
         table.row([
             code(&source.path),
@@ -71,51 +63,40 @@ pub(super) fn sources(page: &mut Page, facts: &TraceFacts) {
         ]);
     }
     page.table(&table);
-    page.paragraph("The files are not copied into the run.");
+    page.paragraph("The files are not copied into the run folder.");
 }
 
 /// Stages on the host and on the device.
-pub(super) fn stages(page: &mut Page, metrics: &Metrics, facts: &TraceFacts) {
+pub(super) fn stages(page: &mut Page, run: &RunView<'_>, facts: &TraceFacts) {
     page.heading("Per-Stage Timings");
     if let Some(basis) = &facts.stages {
         let how = match (basis.inferred, basis.confidence) {
-            (true, Some(confidence)) => format!("Inferred with a confidence of {}", percent(Some(confidence))),
-            (true, None) => "Inferred".to_owned(),
-            (false, _) => "Stages are from".to_owned(),
+            (true, Some(confidence)) => format!("Inferred with a confidence of {}: ", percent(Some(confidence))),
+            (true, None) => "Inferred: ".to_owned(),
+            (false, _) => "Stages are from ".to_owned(),
         };
-        let joint = if basis.inferred { ": " } else { " " };
-        let text = if metrics.times.stages.is_empty() {
-            format!("No stage was found: {}.", sentence(&basis.basis))
-        } else {
-            format!("{how}{joint}{}. `a > b` is a part of `a` and contained in its numbers.", sentence(&basis.basis))
-        };
-        page.paragraph(&text);
+        let basis = sentence(&basis.basis);
+        page.paragraph(&match run.stages.is_empty() {
+            true => format!("No stage was found: {basis}."),
+            false => format!("{how}{basis}. `a > b` is a part of `a` and contained in its numbers."),
+        });
     }
-    if metrics.times.stages.is_empty() {
+    if run.stages.is_empty() {
         return;
     }
-    let mut table = Table::new([
-        Column::text("stage"),
-        Column::number("instances"),
-        Column::number("wall"),
-        Column::number("of run"),
-        Column::number("device busy"),
-        Column::number("of wall"),
-        Column::number("kernel time"),
-        Column::number("kernels"),
-        Column::number("tokens"),
-        Column::number("MFU"),
-        Column::number("MBU"),
-    ]);
-    for stage in &metrics.times.stages {
+    let mut table = Table::new(
+        "stage | >instances | >wall | >share | >device busy | >busy | >kernel time | >kernels | >tokens | >MFU | >MBU",
+    );
+    for view in &run.stages {
+        let stage = view.stage;
         table.row([
             nested(stage.name),
             grouped(stage.instances),
-            time(stage.wall_ns),
-            percent(share_of_run(metrics, stage)),
-            time(stage.gpu_busy_ns),
-            percent(busy_share(metrics, stage.gpu_busy_ns, stage.wall_ns)),
-            time(stage.kernel_ns),
+            known(stage.wall_ns),
+            percent(view.run_share),
+            known(stage.gpu_busy_ns),
+            percent(view.busy_share),
+            known(stage.kernel_ns),
             known(stage.kernel_count.map(grouped)),
             known(stage.tokens.map(grouped)),
             percent(stage.mfu),
@@ -127,7 +108,7 @@ pub(super) fn stages(page: &mut Page, metrics: &Metrics, facts: &TraceFacts) {
     if let Some(steps) = &facts.step_ms {
         let spread = steps.std.map(|std| format!(", std {}", milliseconds(std))).unwrap_or_default();
         page.paragraph(&format!(
-            "{}: median {}, from {} to {}{spread}, host time.",
+            "{}: median {}, min {}, max {}{spread} (host time).",
             count(steps.n, "decode step"),
             milliseconds(steps.median),
             milliseconds(steps.min),
@@ -141,36 +122,29 @@ pub(super) fn stages(page: &mut Page, metrics: &Metrics, facts: &TraceFacts) {
 fn pace(page: &mut Page, facts: &TraceFacts) {
     let mut lines = Vec::new();
     if let Some(steps) = &facts.steps {
-        let drift =
-            steps.drift.map(|drift| format!("; the later half takes {:+.1}%", drift * 100.0)).unwrap_or_default();
-        lines.push(format!("steps: p50 {}, p95 {}, p99 {}{drift}", steps.p50_ns, steps.p95_ns, steps.p99_ns));
-        lines.push(format!(
-            "per token: {:.0} kernels, {} of device work",
-            steps.kernels_per_token, steps.work_per_token_ns
-        ));
+        let drift = steps.drift.map(|drift| format!("; drift of the second half {:+.1}%", drift * 100.0));
+        let (p50, p95, p99) = (steps.p50_ns, steps.p95_ns, steps.p99_ns);
+        lines.push(format!("steps: p50 {p50}, p95 {p95}, p99 {p99}{}", drift.unwrap_or_default()));
+        let kernels = decimal(steps.kernels_per_token.round());
+        lines.push(format!("per token: {kernels} kernels, {} of device work", steps.work_per_token_ns));
     }
     if let Some(queue) = &facts.queue_depth {
-        let empty = percent(Some(queue.empty_share));
-        lines.push(format!(
-            "queue: {:.1} launches ahead on average, {} at most, empty {empty} of the time",
-            queue.mean, queue.max
-        ));
+        let (mean, max, empty) = (queue.mean, queue.max, percent(Some(queue.empty_share)));
+        lines.push(format!("launch queue: mean depth {mean:.1}, max {max}, empty {empty} of the time"));
     }
-    if !lines.is_empty() {
-        page.list(lines);
-    }
+    page.list(lines);
 }
 
 /// How much could be placed.
 pub(super) fn coverage(page: &mut Page, facts: &TraceFacts) {
     let Some(coverage) = &facts.coverage else { return };
     page.heading("Coverage");
-    page.paragraph(&format!("Shares of the {} of device work, overlap counted twice.", coverage.device_ns));
-    let mut table = Table::new([Column::text("work"), Column::number("of device time")]);
-    table.row(["in a stage that ranges mark".to_owned(), percent(coverage.stage_share)]);
-    table.row(["in an inferred stage".to_owned(), percent(coverage.inferred_share)]);
+    page.paragraph(&format!("Shares of the {} of device work; overlap counts twice.", coverage.device_ns));
+    let mut table = Table::new("device work | >share");
+    table.row(["in stages marked by ranges".to_owned(), percent(coverage.stage_share)]);
+    table.row(["in inferred stages".to_owned(), percent(coverage.inferred_share)]);
     table.row(["in no stage".to_owned(), percent(coverage.unattributed_share)]);
-    table.row(["inside a framework operator".to_owned(), percent(coverage.operator_share)]);
+    table.row(["inside framework operators".to_owned(), percent(coverage.operator_share)]);
     page.table(&table);
 }
 
@@ -187,33 +161,24 @@ pub(super) fn workload(page: &mut Page, facts: &TraceFacts) {
             workload.dtype,
             prose(&workload.description)
         )),
-        None => page.paragraph("Not known, so there is no utilisation."),
+        None => page.paragraph("Unknown, so there is no utilisation."),
     }
-    let lines = traced.evidence.iter().map(|line| sentence(line));
     let missing = traced.missing.iter().map(|line| format!("missing: {}", sentence(line)));
-    let lines: Vec<_> = lines.chain(missing).collect();
-    if !lines.is_empty() {
-        page.list(lines);
-    }
+    page.list(traced.evidence.iter().map(|line| sentence(line)).chain(missing));
 }
 
 /// The operators that matter most.
-pub(super) fn top_operators(page: &mut Page, metrics: &Metrics) {
+pub(super) fn top_operators(page: &mut Page, run: &RunView<'_>) {
     page.heading("Top Operators");
-    if metrics.breakdown.operators.is_empty() {
-        return kinds_of_work(page, metrics);
+    if run.operators.rows.is_empty() {
+        return families(page, run);
     }
-    let mut table = Table::new([
-        Column::text("operator"),
-        Column::number("device"),
-        Column::number("self"),
-        Column::number("total"),
-        Column::number("calls"),
-    ]);
-    for operator in metrics.breakdown.operators.iter().take(OPERATORS) {
+    let mut table = Table::new("operator | >device | >self | >total | >calls");
+    for view in run.operators.rows.iter().take(OPERATORS) {
+        let operator = view.operator;
         table.row([
             code(&operator.name),
-            time(operator.device_ns),
+            known(operator.device_ns),
             operator.self_ns.to_string(),
             operator.total_ns.to_string(),
             grouped(operator.calls),
@@ -221,50 +186,42 @@ pub(super) fn top_operators(page: &mut Page, metrics: &Metrics) {
     }
     page.table(&table);
     page.paragraph(
-        "Device is the work launched by the operator itself, self its host time without callees, total with them. \
+        "Device is the time of the work the operator itself launched, self its host time without callees, total with them. \
          `operators.md` has more.",
     );
 }
 
-/// What the kernels do, for a timeline whose recorder keeps no operators.
-fn kinds_of_work(page: &mut Page, metrics: &Metrics) {
-    let mut sums: BTreeMap<(&str, Option<Stage>), (Nanos, u64)> = BTreeMap::new();
-    for kernel in &metrics.breakdown.kernels {
-        let (time, calls) = sums.entry((&kernel.family, kernel.stage)).or_default();
-        (*time, *calls) = (*time + kernel.total_ns, *calls + kernel.calls);
-    }
-    if sums.is_empty() {
+/// What the kernels do, for a timeline whose profiler records no operators.
+fn families(page: &mut Page, run: &RunView<'_>) {
+    if run.kernels.families_per_stage.is_empty() {
         return page.paragraph("No operator was recorded.");
     }
-    let all: Nanos = sums.values().map(|(time, _)| *time).sum();
-    let mut sums: Vec<_> = sums.into_iter().collect();
-    sums.sort_by_key(|(_, (time, _))| std::cmp::Reverse(*time));
-    let mut table = Table::new([
-        Column::text("kind of kernel"),
-        Column::text("stage"),
-        Column::number("device"),
-        Column::number("of time"),
-        Column::number("calls"),
-    ]);
-    for ((family, stage), (time, calls)) in sums.into_iter().take(OPERATORS) {
-        let part = percent(share(time.get() as f64, all.get() as f64));
-        table.row([family.to_owned(), known(stage), time.to_string(), part, grouped(calls)]);
+    let mut table = Table::new("kernel family | stage | >device | >share | >calls");
+    for family in run.kernels.families_per_stage.iter().take(OPERATORS) {
+        table.row([
+            family.family.to_owned(),
+            known(family.stage),
+            family.total_ns.to_string(),
+            percent(family.share),
+            grouped(family.calls),
+        ]);
     }
     page.table(&table);
     page.paragraph(
-        "No operator was recorded, so these are the kernels by what they do. `llm-perf profile --engine torch` records \
-         operators, and `llm-perf import` reads those of torch.profiler.",
+        "No operator was recorded, so these are the kernels by family. `llm-perf profile --engine torch` records operators, and \
+         `llm-perf import` reads those of torch.profiler.",
     );
 }
 
 /// The kernels that matter most.
-pub(super) fn top_kernels(page: &mut Page, metrics: &Metrics) {
+pub(super) fn top_kernels(page: &mut Page, run: &RunView<'_>) {
     page.heading("Top Kernels");
-    if metrics.breakdown.kernels.is_empty() {
+    let kernels = &run.kernels;
+    if kernels.rows.is_empty() {
         return page.paragraph("No kernel was recorded: nothing ran on a device that was traced.");
     }
-    let (kernels, fewer) = of_stages(metrics);
-    page.table(&by_time(metrics, kernels.into_iter(), KERNELS));
-    let rest = if fewer { "more, also those of no stage" } else { "more" };
+    page.table(&by_time(kernels.of_stages.iter().take(KERNELS)));
+    let fewer = kernels.of_stages.len() < kernels.rows.len();
+    let rest = if fewer { "more, including those outside of stages" } else { "more" };
     page.paragraph(&format!("`kernels.md` has {rest}."));
 }

@@ -1,7 +1,7 @@
 //! A profiled or imported run written down: the report, its operators and kernels, a summary in plain words, its
 //! assumptions, and the terminal.
 //!
-//! Everything comes from the metrics and the environment of the run; here it is arranged, rounded and put into words.
+//! Everything comes from the view of the run and its environment; here it is arranged, rounded and put into words.
 
 mod assumptions;
 mod command;
@@ -10,7 +10,6 @@ mod imported;
 pub(crate) mod kernels;
 mod lost;
 mod operators;
-pub(crate) mod page;
 pub(crate) mod phrase;
 mod recorded;
 mod report;

@@ -1,12 +1,12 @@
-//! `operators.md`: what the instrumented pass spent its time and memory on.
+//! `operators.md`: what the profiled pass spent its time and memory on.
 
-use types::{Bytes, Metrics, Nanos, OperatorSummary};
+use types::view::{OperatorsView, RunView};
 
-use super::page::Page;
-use super::phrase::{device, known, model, overhead, time};
+use super::phrase::{device, model, overhead};
 use crate::markdown::{code, prose};
-use crate::number::{UNKNOWN, count, grouped, percent, share};
-use crate::table::{Column, Table};
+use crate::number::{count, grouped, known, percent};
+use crate::page::Page;
+use crate::table::Table;
 
 /// Rows shown of each table; `metrics.json` has them all.
 const ROWS: usize = 20;
@@ -14,63 +14,55 @@ const ROWS: usize = 20;
 const IMPORTED_ROWS: usize = 50;
 
 /// The operators as Markdown.
-pub fn operators_markdown(metrics: &Metrics) -> String {
+pub fn operators_markdown(run: &RunView<'_>) -> String {
+    let (metrics, operators) = (run.metrics, &run.operators);
     let mut page = Page::new(&format!("Operators of {} on {}", prose(model(metrics)), prose(&device(metrics))));
-    if metrics.breakdown.operators.is_empty() {
+    if operators.rows.is_empty() {
         let why =
-            if metrics.conditions.trace.is_some() { "the files name none" } else { "the run had no instrumented pass" };
+            if metrics.conditions.trace.is_some() { "the files name none" } else { "the run had no profiled pass" };
         page.paragraph(&format!("No operator was recorded: {why}."));
         return page.finish();
     }
     if metrics.conditions.trace.is_some() {
-        imported(&mut page, metrics);
+        imported(&mut page, operators);
         return page.finish();
     }
-    let all: Nanos = metrics.breakdown.operators.iter().map(|operator| operator.total_ns).sum();
-    let calls: u64 = metrics.breakdown.operators.iter().map(|operator| operator.calls).sum();
     page.paragraph(&format!(
-        "{} took {all} in the instrumented pass (measured). {} Shares are of the operators' time. FLOPs are modelled from the recorded \
+        "{} took {} in the profiled pass (measured). {} Shares are of the operators' time. FLOPs are modelled from the recorded \
          shapes. `metrics.json` holds every row; here are the first {ROWS} of each table.",
-        count(calls, "operator call"),
+        count(operators.calls, "operator call"),
+        operators.total_ns,
         overhead(metrics),
     ));
-    by_time(&mut page, metrics, all);
-    by_memory(&mut page, metrics);
-    cost_centres(&mut page, metrics);
-    by_class(&mut page, metrics, all);
-    by_shape(&mut page, metrics, all);
+    by_time(&mut page, operators);
+    by_memory(&mut page, operators);
+    cost_centres(&mut page, run);
+    by_class(&mut page, operators);
+    by_shape(&mut page, operators);
     page.finish()
 }
 
-/// Operators of a framework call each other, so that their totals overlap; what is theirs alone adds up.
-fn imported(page: &mut Page, metrics: &Metrics) {
-    let calls: u64 = metrics.breakdown.operators.iter().map(|operator| operator.calls).sum();
-    let own: Nanos = metrics.breakdown.operators.iter().map(|operator| operator.self_ns).sum();
-    let device: Option<Nanos> = metrics.breakdown.operators.iter().map(|operator| operator.device_ns).sum();
+/// Operators of a framework call each other, so that their totals overlap; self times add up.
+fn imported(page: &mut Page, operators: &OperatorsView<'_>) {
     page.paragraph(&format!(
-        "{} took {own} of host time{} (measured, while a profiler ran). Device is the work an operator launched itself, self          its host time without the operators it called: both add up over the rows. Total includes what it called, so totals          overlap. `metrics.json` holds every row; here are the first {IMPORTED_ROWS}.",
-        count(calls, "operator call"),
-        device.map(|device| format!(" and launched {device} of device work")).unwrap_or_default(),
+        "{} took {} of host time{} (measured under a profiler). Device is the time of the work an operator launched itself; self \
+         is its host time without the operators it called. Both add up over the rows. Total includes callees, so totals overlap. \
+         `metrics.json` holds every row; here are the first {IMPORTED_ROWS}.",
+        count(operators.calls, "operator call"),
+        operators.self_ns,
+        operators.device_ns.map(|device| format!(" and launched {device} of device work")).unwrap_or_default(),
     ));
     page.heading("By device time");
-    let mut table = Table::new([
-        Column::text("operator"),
-        Column::number("device"),
-        Column::number("of device"),
-        Column::number("self"),
-        Column::number("of self"),
-        Column::number("total"),
-        Column::number("calls"),
-        Column::number("allocated"),
-    ]);
-    for operator in metrics.breakdown.operators.iter().take(IMPORTED_ROWS) {
-        let of_device = operator.device_ns.zip(device).map_or(UNKNOWN.to_owned(), |(one, device)| of(one, device));
+    let mut table =
+        Table::new("operator | >device | >device share | >self | >self share | >total | >calls | >allocated");
+    for view in operators.rows.iter().take(IMPORTED_ROWS) {
+        let operator = view.operator;
         table.row([
             code(&operator.name),
-            time(operator.device_ns),
-            of_device,
+            known(operator.device_ns),
+            percent(view.device_share),
             operator.self_ns.to_string(),
-            of(operator.self_ns, own),
+            percent(view.self_share),
             operator.total_ns.to_string(),
             grouped(operator.calls),
             known(operator.bytes_allocated),
@@ -79,82 +71,55 @@ fn imported(page: &mut Page, metrics: &Metrics) {
     page.table(&table);
 }
 
-fn by_time(page: &mut Page, metrics: &Metrics, all: Nanos) {
+fn by_time(page: &mut Page, operators: &OperatorsView<'_>) {
     page.heading("By time");
-    let mut table = Table::new([
-        Column::text("operator"),
-        Column::number("total"),
-        Column::number("device"),
-        Column::number("calls"),
-        Column::number("mean"),
-        Column::number("of time"),
-        Column::number("allocated"),
-    ]);
-    for operator in metrics.breakdown.operators.iter().take(ROWS) {
+    let mut table = Table::new("operator | >total | >device | >calls | >mean | >share | >allocated");
+    for view in operators.rows.iter().take(ROWS) {
+        let operator = view.operator;
         table.row([
             code(&operator.name),
             operator.total_ns.to_string(),
-            time(operator.device_ns),
+            known(operator.device_ns),
             grouped(operator.calls),
-            mean(operator.total_ns, operator.calls),
-            of(operator.total_ns, all),
+            known(view.mean_ns),
+            percent(view.total_share),
             known(operator.bytes_allocated),
         ]);
     }
     page.table(&table);
 }
 
-fn by_memory(page: &mut Page, metrics: &Metrics) {
+fn by_memory(page: &mut Page, operators: &OperatorsView<'_>) {
     page.heading("By memory allocated");
-    let mut rows: Vec<(&OperatorSummary, Bytes)> =
-        metrics.breakdown.operators.iter().filter_map(|operator| Some((operator, operator.bytes_allocated?))).collect();
-    if rows.is_empty() {
+    if operators.by_memory.is_empty() {
         return page.paragraph("Memory was not traced.");
     }
-    rows.sort_by_key(|(_, bytes)| std::cmp::Reverse(*bytes));
-    let all: Bytes = rows.iter().map(|(_, bytes)| *bytes).sum();
-    let mut table = Table::new([
-        Column::text("operator"),
-        Column::number("allocated"),
-        Column::number("of memory"),
-        Column::number("calls"),
-        Column::number("per call"),
-        Column::number("total"),
-    ]);
-    for (operator, bytes) in rows.into_iter().take(ROWS) {
+    let mut table = Table::new("operator | >allocated | >share | >calls | >per call | >total");
+    for view in operators.by_memory.iter().take(ROWS) {
         table.row([
-            code(&operator.name),
-            bytes.to_string(),
-            percent(share(bytes.as_f64(), all.as_f64())),
-            grouped(operator.calls),
-            known(bytes.get().checked_div(operator.calls).map(Bytes::new)),
-            operator.total_ns.to_string(),
+            code(&view.operator.name),
+            view.bytes.to_string(),
+            percent(view.share),
+            grouped(view.operator.calls),
+            known(view.bytes_per_call),
+            view.operator.total_ns.to_string(),
         ]);
     }
     page.table(&table);
-    page.paragraph("All allocations of the pass together, not what was held at once.");
+    page.paragraph("These are all allocations of the pass added up, not the peak.");
 }
 
-fn cost_centres(page: &mut Page, metrics: &Metrics) {
+fn cost_centres(page: &mut Page, run: &RunView<'_>) {
     page.heading("By part of the network");
     page.paragraph("`*` stands for the number of a layer. The rows do not overlap.");
-    let mut table = Table::new([
-        Column::text("part"),
-        Column::text("stage"),
-        Column::number("total"),
-        Column::number("of time"),
-        Column::number("least"),
-        Column::number("calls"),
-        Column::number("matrix work"),
-        Column::number("allocated"),
-    ]);
-    for centre in metrics.breakdown.cost_centres.iter().take(ROWS) {
+    let mut table = Table::new("part | stage | >total | >share | >roofline | >calls | >matrix work | >allocated");
+    for centre in run.metrics.breakdown.cost_centres.iter().take(ROWS) {
         table.row([
             code(&centre.module),
             centre.stage.to_string(),
             centre.total_ns.to_string(),
             percent(Some(centre.share)),
-            time(centre.speed_of_light_ns),
+            known(centre.speed_of_light_ns),
             grouped(centre.calls),
             centre.flops_matrix.to_string(),
             known(centre.bytes_allocated),
@@ -163,22 +128,15 @@ fn cost_centres(page: &mut Page, metrics: &Metrics) {
     page.table(&table);
 }
 
-fn by_class(page: &mut Page, metrics: &Metrics, all: Nanos) {
+fn by_class(page: &mut Page, operators: &OperatorsView<'_>) {
     page.heading("By module class");
-    let mut table = Table::new([
-        Column::text("class"),
-        Column::number("total"),
-        Column::number("of time"),
-        Column::number("calls"),
-        Column::number("matrix work"),
-        Column::number("rate"),
-        Column::number("allocated"),
-    ]);
-    for group in metrics.breakdown.operator_groups.by_class.iter().take(ROWS) {
+    let mut table = Table::new("class | >total | >share | >calls | >matrix work | >rate | >allocated");
+    for view in operators.by_class.iter().take(ROWS) {
+        let group = view.group;
         table.row([
             code(&group.class),
             group.total_ns.to_string(),
-            of(group.total_ns, all),
+            percent(view.share),
             grouped(group.calls),
             group.flops_matrix.to_string(),
             known(group.flops_per_second),
@@ -188,31 +146,21 @@ fn by_class(page: &mut Page, metrics: &Metrics, all: Nanos) {
     page.table(&table);
 }
 
-fn by_shape(page: &mut Page, metrics: &Metrics, all: Nanos) {
+fn by_shape(page: &mut Page, operators: &OperatorsView<'_>) {
     page.heading("By operator and shapes");
-    let mut table = Table::new([
-        Column::text("operator"),
-        Column::text("shapes of inputs"),
-        Column::number("total"),
-        Column::number("of time"),
-        Column::number("calls"),
-        Column::number("mean"),
-        Column::number("rate"),
-        Column::number("of peak"),
-    ]);
-    let peak = metrics.utilisation.peak.as_ref().map(|peak| peak.flops);
-    for group in metrics.breakdown.operator_groups.by_shape.iter().take(ROWS) {
-        // Above the peak it cannot be true, and a finding says so.
-        let of_peak = group.flops_per_second.zip(peak).map(|(rate, peak)| rate / peak).filter(|share| *share <= 1.0);
+    let mut table =
+        Table::new("operator | input shapes | >total | >share | >calls | >mean | >rate | >relative to peak");
+    for view in operators.by_shape.iter().take(ROWS) {
+        let group = view.group;
         table.row([
             code(&group.name),
             code(&shapes(&group.shapes)),
             group.total_ns.to_string(),
-            of(group.total_ns, all),
+            percent(view.share),
             grouped(group.calls),
-            mean(group.total_ns, group.calls),
+            known(view.mean_ns),
             known(group.flops_per_second),
-            percent(of_peak),
+            percent(view.peak_share),
         ]);
     }
     page.table(&table);
@@ -226,27 +174,21 @@ fn shapes(shapes: &[Vec<u64>]) -> String {
     shapes.iter().map(one).collect::<Vec<_>>().join(" ")
 }
 
-fn of(time: Nanos, all: Nanos) -> String {
-    percent(share(time.get() as f64, all.get() as f64))
-}
-
-fn mean(time: Nanos, calls: u64) -> String {
-    known(i64::try_from(calls).ok().and_then(|calls| time.get().checked_div(calls)).map(Nanos::new))
-}
-
 #[cfg(test)]
 mod tests {
+    use analysis::view::run;
+
     use super::*;
     use crate::profile::sample;
 
     #[test]
     fn operators_stand_by_time_by_memory_and_in_groups() {
-        insta::assert_snapshot!(operators_markdown(&sample::metrics()));
+        insta::assert_snapshot!(operators_markdown(&run(&sample::metrics())));
     }
 
     #[test]
-    fn a_run_without_an_instrumented_pass_says_so() {
-        let page = operators_markdown(&sample::empty());
+    fn a_run_without_a_profiled_pass_says_so() {
+        let page = operators_markdown(&run(&sample::empty()));
         assert!(page.contains("No operator was recorded"), "{page}");
     }
 
@@ -254,6 +196,6 @@ mod tests {
     fn untraced_memory_is_not_nothing() {
         let mut metrics = sample::metrics();
         metrics.breakdown.operators.iter_mut().for_each(|operator| operator.bytes_allocated = None);
-        assert!(operators_markdown(&metrics).contains("Memory was not traced."));
+        assert!(operators_markdown(&run(&metrics)).contains("Memory was not traced."));
     }
 }

@@ -1,19 +1,10 @@
 //! Words and figures that more than one page of a run needs.
 
-use types::{Environment, Finding, Metrics, Nanos, SetAside, Severity, Stage, StageSummary, TraceFacts};
+use types::view::{FindingView, RunView, Saving, SavingBasis};
+use types::{Environment, Metrics, SetAside, Stage, StageSummary, TraceFacts};
 
 use crate::markdown::{code, prose};
-use crate::number::{UNKNOWN, count, milliseconds, percent, share};
-
-/// A measured time, or a dash.
-pub(crate) fn time(time: Option<Nanos>) -> String {
-    time.map_or(UNKNOWN.to_owned(), |time| time.to_string())
-}
-
-/// Anything that may be unknown, or a dash.
-pub(crate) fn known(value: Option<impl ToString>) -> String {
-    value.map_or(UNKNOWN.to_owned(), |value| value.to_string())
-}
+use crate::number::{count, percent};
 
 /// The model, or that it is unknown.
 pub(crate) fn model(metrics: &Metrics) -> &str {
@@ -23,15 +14,15 @@ pub(crate) fn model(metrics: &Metrics) -> &str {
 /// The device of the run, by the name its driver reports.
 pub(crate) fn device(metrics: &Metrics) -> String {
     let id = metrics.run.device.as_ref();
-    let found = metrics.devices.iter().find(|device| Some(&device.id) == id);
-    match (found, id) {
+    let listed = metrics.devices.iter().find(|device| Some(&device.id) == id);
+    match (listed, id) {
         (Some(device), _) => device.name.clone(),
         (None, Some(id)) => id.to_string(),
         (None, None) => "an unnamed device".to_owned(),
     }
 }
 
-/// Where a run that another tool made was read from; absent for a run of our own, even where a pass of it was recorded.
+/// Where a run that another tool made was read from; absent for a run of our own, even where a pass of it was profiled.
 pub(crate) fn imported_facts(metrics: &Metrics) -> Option<&TraceFacts> {
     metrics.conditions.trace.as_ref().filter(|facts| facts.traced_pass.is_none() && !facts.recorded_here)
 }
@@ -42,7 +33,7 @@ pub(crate) fn extent(metrics: &Metrics) -> String {
         return format!("by another tool, read from {}", count(facts.sources.len() as u64, "file"));
     }
     if metrics.conditions.trace.as_ref().is_some_and(|facts| facts.traced_pass.is_none()) {
-        // Which instance is of which input only its program knows.
+        // Only the program knows which instance belongs to which input.
         let top = metrics.times.stages.iter().filter(|stage| stage.parent.is_none());
         let each: Vec<_> = top.map(|stage| format!("{} {}", stage.name, count(stage.instances, "time"))).collect();
         return if each.is_empty() { "no stage".to_owned() } else { format!("{}, as recorded", each.join(", ")) };
@@ -58,7 +49,7 @@ pub(crate) fn extent(metrics: &Metrics) -> String {
 /// What was set aside, in words.
 pub fn set_aside(aside: &SetAside) -> String {
     let SetAside { wall_ns, launches, device_ns } = aside;
-    format!("{wall_ns} of loading and warm-up: {} of device work in {device_ns}", count(*launches, "piece"))
+    format!("{wall_ns} of loading and warm-up: {} with {device_ns} of device time", count(*launches, "launch"))
 }
 
 /// One stage of the run.
@@ -66,33 +57,16 @@ pub(crate) fn stage(metrics: &Metrics, name: Stage) -> Option<&StageSummary> {
     metrics.times.stages.iter().find(|stage| stage.name == name)
 }
 
-/// Median time of a forward pass, for networks that generate no tokens; absent for the others, and where none ran.
-pub(crate) fn forward_pass(metrics: &Metrics) -> Option<String> {
-    let generates = metrics.conditions.inputs.iter().any(|input| input.generated_tokens > 0);
-    let prefill = metrics.times.aggregates.stage_ms.get(&Stage::Prefill);
-    prefill.filter(|_| !generates && !metrics.conditions.inputs.is_empty()).map(|found| milliseconds(found.median))
-}
-
-/// How much of the run a stage is.
-pub(crate) fn share_of_run(metrics: &Metrics, stage: &StageSummary) -> Option<f64> {
-    share(stage.wall_ns?.get() as f64, metrics.times.totals.wall_ns?.get() as f64)
-}
-
-/// How much of a time its devices worked; busy times of several devices are summed, so there are as many times.
-pub(crate) fn busy_share(metrics: &Metrics, busy: Option<Nanos>, wall: Option<Nanos>) -> Option<f64> {
-    let devices = metrics.devices.len().max(1) as f64;
-    share(busy?.get() as f64, wall?.get() as f64 * devices)
+/// MFU of prefill and decode, as far as they ran.
+pub(crate) fn mfu(metrics: &Metrics) -> Option<String> {
+    let of = |name: Stage| Some(format!("{name} {}", percent(stage(metrics, name)?.mfu)));
+    let stages: Vec<_> = [Stage::Prefill, Stage::Decode].into_iter().filter_map(of).collect();
+    (!stages.is_empty()).then(|| stages.join(", "))
 }
 
 /// Nested stages further to the right.
 pub(crate) fn indented(stage: Stage) -> String {
-    let mut depth = 0;
-    let mut around = stage.parent();
-    while let Some(parent) = around {
-        depth += 1;
-        around = parent.parent();
-    }
-    "  ".repeat(depth) + stage.name()
+    "  ".repeat(std::iter::successors(stage.parent(), |stage| stage.parent()).count()) + stage.name()
 }
 
 /// `a > b` for a stage nested in another, for Markdown, which drops leading spaces.
@@ -100,36 +74,35 @@ pub(crate) fn nested(stage: Stage) -> String {
     stage.parent().map_or(stage.to_string(), |parent| format!("{parent} > {stage}"))
 }
 
-/// What acting on a finding saves, in words; absent where the run does not tell.
-pub(crate) fn saving(finding: &Finding, metrics: &Metrics) -> Option<String> {
-    let saves = finding.saves_ns?;
-    if let Some(pass) = metrics.conditions.trace.as_ref().and_then(|facts| facts.traced_pass.as_ref()) {
-        let wall: Nanos =
-            [Stage::Prefill, Stage::Decode].iter().filter_map(|stage| pass.stages.get(stage)).copied().sum();
-        return Some(format!("{} of the recorded pass, {saves} of {wall}", percent(finding.saves_share)));
-    }
-    // Books of a trace are of its stages; what lies outside of them, such as loading, nothing could save.
-    let (whole, wall) = match metrics.conditions.trace {
-        Some(_) => {
-            let top = metrics.times.stages.iter().filter(|stage| stage.parent.is_none());
-            ("time in stages", Some(top.filter_map(|stage| stage.wall_ns).sum()))
-        }
-        None => ("run", metrics.times.totals.wall_ns),
+/// What acting on a finding saves, in words.
+pub(crate) fn saving(saving: &Saving) -> String {
+    let whole = match saving.basis {
+        SavingBasis::Run => "run",
+        SavingBasis::Stages => "time in stages",
+        SavingBasis::ProfiledPass => "profiled pass",
     };
-    let mut text = format!("{} of the {whole}, {saves}", percent(finding.saves_share));
-    if let Some(wall) = wall {
-        text += &format!(" of {wall}");
-    }
-    let runs = stage(metrics, Stage::Prefill).or_else(|| stage(metrics, Stage::Decode)).map(|stage| stage.instances);
-    if let Some(runs) = runs.filter(|runs| *runs > 1).and_then(|runs| i64::try_from(runs).ok()) {
-        text += &format!("; {} per input on average", Nanos::new(saves.get() / runs));
-    }
-    Some(text)
+    let mut text = format!("{} of the {whole}, {}", percent(saving.share), saving.saves_ns);
+    text += &saving.whole_ns.map(|whole| format!(" of {whole}")).unwrap_or_default();
+    text + &saving.per_input_ns.map(|each| format!("; {each} per input on average")).unwrap_or_default()
 }
 
 /// A finding's place: its stage, or the whole run.
-pub(crate) fn place(finding: &Finding) -> String {
-    finding.stage.map_or("whole run".to_owned(), |stage| stage.to_string())
+pub(crate) fn place(view: &FindingView<'_>) -> String {
+    view.finding.stage.map_or("whole run".to_owned(), |stage| stage.to_string())
+}
+
+/// One line with the numbers of findings and warnings; none where there are none.
+pub(crate) fn outlook(run: &RunView<'_>) -> Option<String> {
+    let mut parts = Vec::new();
+    if !run.findings.is_empty() {
+        let rules = run.warning_rules.join(", ");
+        let warnings = if rules.is_empty() { rules } else { format!(" (warnings: {rules})") };
+        parts.push(count(run.findings.len() as u64, "finding") + &warnings);
+    }
+    if !run.data_warnings.is_empty() {
+        parts.push(count(run.data_warnings.len() as u64, "data-quality warning"));
+    }
+    (!parts.is_empty()).then(|| parts.join(", "))
 }
 
 /// The machine and its software, line by line. What is not known is left out.
@@ -138,11 +111,11 @@ pub(crate) fn environment(metrics: &Metrics, environment: &Environment) -> Vec<S
     if let Some(facts) = imported_facts(metrics) {
         return traced(metrics, facts, &environment.tool_version);
     }
-    let mut ran = format!("{} on the {} engine", code(model(metrics)), prose(&metrics.run.engine));
+    let mut subject = format!("{} on the {} engine", code(model(metrics)), prose(&metrics.run.engine));
     if let Some(weights) = &metrics.run.weights {
-        ran += &format!(", weights: {}", prose(weights));
+        subject += &format!(", weights: {}", prose(weights));
     }
-    lines.push(ran);
+    lines.push(subject);
     lines.push(format!("device: {}", prose(&device(metrics))));
     let cpu = &environment.cpu;
     let threads = cpu.threads_available.or(cpu.threads).map(|threads| count(threads.into(), "thread"));
@@ -159,7 +132,7 @@ pub(crate) fn environment(metrics: &Metrics, environment: &Environment) -> Vec<S
     let frameworks = &environment.frameworks;
     if let Some(torch) = frameworks.torch.as_deref().filter(|_| metrics.run.engine == "torch") {
         let cuda = frameworks.torch_cuda.as_deref().map(|cuda| format!(", CUDA {}", prose(cuda))).unwrap_or_default();
-        let library = frameworks.transformers.as_deref().map(|found| format!(", transformers {}", prose(found)));
+        let library = frameworks.transformers.as_deref().map(|library| format!(", transformers {}", prose(library)));
         lines.push(format!("PyTorch {}{cuda}{}", prose(torch), library.unwrap_or_default()));
     }
     lines.push(format!("llm-perf {}", prose(&environment.tool_version)));
@@ -184,28 +157,13 @@ fn traced(metrics: &Metrics, facts: &TraceFacts, tool_version: &str) -> Vec<Stri
     lines
 }
 
-/// What the instruments cost, in a sentence.
+/// What the profiler cost, in a sentence.
 pub(crate) fn overhead(metrics: &Metrics) -> String {
     let overhead = &metrics.times.overhead;
     let (Some(share), Some(with), Some(without)) = (overhead.share, overhead.profiled_ns, overhead.baseline_ns) else {
-        return "What the instruments cost is not known.".to_owned();
+        return "The profiler's overhead is unknown.".to_owned();
     };
     let (size, word) = (percent(Some(share.abs())), if share < 0.0 { "shorter" } else { "longer" });
     let what = if metrics.conditions.command.is_some() { "the command" } else { "the same inputs" };
-    format!("With instruments {what} took {size} {word} ({with} instead of {without}).")
-}
-
-/// How much something matters.
-pub(crate) fn severity(severity: Severity) -> &'static str {
-    match severity {
-        Severity::Info => "info",
-        Severity::Warning => "warning",
-        Severity::Error => "error",
-    }
-}
-
-/// Evidence, advice or a remedy: prose in which backticks set names apart.
-pub(crate) fn sentence(text: &str) -> String {
-    let part = |(index, part): (usize, &str)| if index % 2 == 1 { code(part) } else { prose(part) };
-    text.split('`').enumerate().map(part).collect()
+    format!("With the profiler, {what} took {size} {word} ({with} instead of {without}).")
 }

@@ -1,8 +1,6 @@
 //! A small profiled run for tests, put through the real analysis so that its numbers fit together.
 
-use std::collections::BTreeMap;
-
-use analysis::{InputWork, PricedOperator, ProfileRecords};
+use analysis::{Evidence, InputWork, OperatorPass, PlainRuns, PricedOperator, Subject};
 use types::{
     Bytes, BytesPerSecond, Cost, CpuInfo, DType, Device, DeviceId, Environment, Flops, FlopsPerSecond,
     FrameworkVersions, GitInfo, InputFacts, MemoryInfo, Metrics, Nanos, OperatingSystem, OperatorRecord, PeakUsed,
@@ -63,37 +61,32 @@ const CALLS: [Call; 8] = [
 
 /// The run.
 pub(super) fn metrics() -> Metrics {
-    analysis::profile(&records())
+    analysis::metrics(&subject(), &evidence())
 }
 
 /// The same on a device whose rates are not known, without decode.
 pub(super) fn without_peak() -> Metrics {
-    let mut records = records();
-    records.peak = None;
-    records.samples.retain(|sample| sample.stage != Stage::Decode);
-    records.profiled.retain(|sample| sample.stage != Stage::Decode);
-    records.operators.retain(|operator| operator.record.stage != Some(Stage::Decode));
-    records.operators.iter_mut().for_each(|operator| operator.least_ns = None);
-    records.inputs.iter_mut().for_each(|input| input.generated_tokens = 1);
-    records.logits_all_positions = false;
-    analysis::profile(&records)
+    let (mut subject, mut evidence) = (subject(), evidence());
+    subject.peak = None;
+    subject.inputs.iter_mut().for_each(|input| input.generated_tokens = 1);
+    subject.logits_all_positions = false;
+    evidence.plain.iter_mut().for_each(|plain| {
+        plain.samples.retain(|sample| sample.stage != Stage::Decode);
+        plain.profiled.retain(|sample| sample.stage != Stage::Decode);
+    });
+    let calls = &mut evidence.operators.calls;
+    calls.retain(|operator| operator.record.stage != Some(Stage::Decode));
+    calls.iter_mut().for_each(|operator| operator.roofline_ns = None);
+    analysis::metrics(&subject, &evidence)
 }
 
 /// A run that measured nothing.
 pub(super) fn empty() -> Metrics {
-    let records = records();
-    let header = RunHeader { model: None, device: None, weights: None, ..records.run };
-    analysis::profile(&ProfileRecords {
-        run: header,
-        devices: Vec::new(),
-        samples: Vec::new(),
-        inputs: Vec::new(),
-        work: Vec::new(),
-        operators: Vec::new(),
-        profiled: Vec::new(),
-        peak: None,
-        ..records
-    })
+    let subject = subject();
+    let run = RunHeader { model: None, device: None, weights: None, ..subject.run };
+    let plain = PlainRuns { load_ns: Some(LOAD), ..PlainRuns::default() };
+    let evidence = Evidence { plain: Some(plain), ..Evidence::default() };
+    analysis::metrics(&Subject { run, settings: subject.settings, ..Subject::default() }, &evidence)
 }
 
 /// The machine it ran on.
@@ -115,14 +108,22 @@ pub(super) fn environment() -> Environment {
         memory: MemoryInfo { total_bytes: Some(Bytes::new(8_000_000_000)), ..MemoryInfo::default() },
         operating_system: OperatingSystem { name: Some("Debian 13".to_owned()), ..OperatingSystem::default() },
         git: Some(GitInfo { revision: "0123abc".to_owned(), dirty: Some(true) }),
-        variables: BTreeMap::new(),
+        variables: Default::default(),
         notes: Vec::new(),
     }
 }
 
-fn records() -> ProfileRecords {
-    let (flops, bytes_per_second) = (FlopsPerSecond::new(100e9), BytesPerSecond::new(20e9));
-    ProfileRecords {
+/// Time that loading the model took.
+const LOAD: Nanos = Nanos::new(81_000_000);
+
+/// Rates of the device: FLOP and bytes per second.
+fn rates() -> (FlopsPerSecond, BytesPerSecond) {
+    (FlopsPerSecond::new(100e9), BytesPerSecond::new(20e9))
+}
+
+fn subject() -> Subject {
+    let (flops, bytes_per_second) = rates();
+    Subject {
         run: RunHeader {
             id: "20251115-034712".to_owned(),
             engine: "native".to_owned(),
@@ -137,31 +138,35 @@ fn records() -> ProfileRecords {
             hardware: None,
             memory_bytes: None,
         }],
-        clocks: Vec::new(),
-        samples: samples(),
-        inputs: PAGES.iter().map(|(name, grid, _)| input(name, *grid)).collect(),
-        work: work(),
-        operators: CALLS.iter().flat_map(|call| calls(call, flops, bytes_per_second)).collect(),
-        classes: BTreeMap::new(),
-        routing: Vec::new(),
-        profiled: samples().into_iter().filter(|sample| !sample.warmup && sample.repeat == 1).map(slower).collect(),
-        peak: Some(PeakUsed {
-            flops,
-            bytes_per_second,
-            dtype: DType::Fp32,
-            source: "measured here, 2 threads".to_owned(),
-        }),
-        logits_all_positions: true,
-        load_ns: Nanos::new(81_000_000),
-        settings: ProfileSettings {
+        settings: Some(ProfileSettings {
             repeats: 3,
             epochs: 1,
             warmup_rounds: 1,
             batch: 1,
             seed: Some(7),
             ..ProfileSettings::default()
-        },
-        quality: Vec::new(),
+        }),
+        inputs: PAGES.iter().map(|(name, grid, _)| input(name, *grid)).collect(),
+        logits_all_positions: true,
+        work: work(),
+        peak: Some(PeakUsed {
+            flops,
+            bytes_per_second,
+            dtype: DType::Fp32,
+            source: "measured here, 2 threads".to_owned(),
+        }),
+        ..Subject::default()
+    }
+}
+
+fn evidence() -> Evidence<'static> {
+    let (flops, bandwidth) = rates();
+    let profiled = samples().into_iter().filter(|sample| !sample.warmup && sample.repeat == 1).map(slower).collect();
+    let calls = CALLS.iter().flat_map(|call| calls(call, flops, bandwidth)).collect();
+    Evidence {
+        plain: Some(PlainRuns { samples: samples(), profiled, load_ns: Some(LOAD) }),
+        operators: OperatorPass { calls, routing: Vec::new() },
+        ..Evidence::default()
     }
 }
 
@@ -216,7 +221,7 @@ fn calls(call: &Call, flops: FlopsPerSecond, bandwidth: BytesPerSecond) -> Vec<P
     let traffic = Traffic { weights: Bytes::new(mb * 1_000_000), ..Traffic::ZERO };
     let cost =
         Cost { flops_matrix: Flops::new(u128::from(mflop) * 1_000_000), flops_vector: Flops::ZERO, bytes: traffic };
-    let least = (cost.flops_matrix / flops).max(traffic.total() / bandwidth);
+    let roofline = (cost.flops_matrix / flops).max(traffic.total() / bandwidth);
     let record = OperatorRecord {
         name: name.to_owned(),
         module: Some(module.to_owned()),
@@ -228,6 +233,6 @@ fn calls(call: &Call, flops: FlopsPerSecond, bandwidth: BytesPerSecond) -> Vec<P
         duration_ns: Nanos::new(milliseconds * 1_000_000),
         bytes_allocated: Some(Bytes::new(mb * 100_000)),
     };
-    let least_ns = Some(Nanos::new((least.get() * 1e9).round() as i64));
-    vec![PricedOperator { record, class: class.to_owned(), cost, least_ns }; calls]
+    let roofline_ns = Some(Nanos::new((roofline.get() * 1e9).round() as i64));
+    vec![PricedOperator { record, class: class.to_owned(), cost, roofline_ns }; calls]
 }

@@ -2,112 +2,97 @@
 //!
 //! Every sentence is made from this run's numbers; a sentence without its number is left out.
 
-use types::{Environment, Finding, Metrics, Severity, Stage, StageSummary};
+use types::view::{FindingView, Resource, RunView, Takeaway};
+use types::{Environment, Stage};
 
 use super::imported;
 use super::lost;
-use super::page::Page;
-use super::phrase::{
-    device, environment, extent, forward_pass, imported_facts, known, model, nested, saving, sentence, share_of_run,
-    stage, time,
-};
-use crate::markdown::{code, prose};
-use crate::number::{UNKNOWN, grouped, milliseconds, percent, share, tokens_per_second};
-use crate::table::{Column, Table};
-
-/// Cost centres named.
-const CENTRES: usize = 3;
-/// How many times as busy one resource must be as the other to be called what a stage waits for.
-const CLEARLY: f64 = 2.0;
+use super::phrase::{device, environment, extent, imported_facts, model, nested, saving, stage};
+use crate::markdown::{code, prose, sentence};
+use crate::number::{UNKNOWN, grouped, known, milliseconds, percent, tokens_per_second};
+use crate::page::Page;
+use crate::table::Table;
 
 /// The summary as Markdown.
-pub fn stakeholder_markdown(metrics: &Metrics, found: &Environment) -> String {
-    with_sections(metrics, found, |_| {})
+pub fn stakeholder_markdown(run: &RunView<'_>, machine: &Environment) -> String {
+    with_sections(run, machine, |_| {})
 }
 
 /// The same, with sections of another page between the kernels and what follows from them.
-pub(crate) fn with_sections(metrics: &Metrics, found: &Environment, more: impl FnOnce(&mut Page)) -> String {
-    let mut page = Page::new(&format!("What {} takes on {}", prose(model(metrics)), prose(&device(metrics))));
+pub(crate) fn with_sections(run: &RunView<'_>, machine: &Environment, more: impl FnOnce(&mut Page)) -> String {
+    let metrics = run.metrics;
+    let mut page = Page::new(&format!("Summary of {} on {}", prose(model(metrics)), prose(&device(metrics))));
     page.heading("Environment");
-    page.list(environment(metrics, found));
-    aggregates(&mut page, metrics);
-    stages(&mut page, metrics);
-    utilisation(&mut page, metrics);
-    takeaways(&mut page, metrics);
+    page.list(environment(metrics, machine));
+    aggregates(&mut page, run);
+    stages(&mut page, run);
+    utilisation(&mut page, run);
+    takeaways(&mut page, run);
     if metrics.conditions.trace.is_none() {
-        centres(&mut page, metrics);
+        cost_centres(&mut page, run);
     }
-    imported::top_operators(&mut page, metrics);
-    imported::top_kernels(&mut page, metrics);
+    imported::top_operators(&mut page, run);
+    imported::top_kernels(&mut page, run);
     more(&mut page);
-    lost::lost_time(&mut page, metrics);
-    recommendations(&mut page, metrics);
-    limits(&mut page, metrics);
+    lost::lost_time(&mut page, run);
+    recommendations(&mut page, run);
+    limits(&mut page, run);
     page.finish()
 }
 
-fn aggregates(page: &mut Page, metrics: &Metrics) {
+fn aggregates(page: &mut Page, run: &RunView<'_>) {
     page.heading("Aggregates");
-    let rates = &metrics.times.throughput;
+    let (metrics, rates) = (run.metrics, &run.metrics.times.throughput);
     let mut lines = vec![format!("measured: {}", extent(metrics))];
-    lines.extend(metrics.times.totals.wall_ns.map(|wall| format!("all runs together: {wall}")));
-    lines.extend(forward_pass(metrics).map(|pass| format!("one forward pass: {pass} (median)")));
-    lines.extend(rates.ttft_ns.map(|first| format!("waiting for the first token: {first} (median)")));
-    lines.extend(rates.time_per_output_token_ns.map(|step| format!("each further token: {step}")));
-    let decode = rates.decode_tokens_per_second;
-    lines.extend(decode.map(|rate| format!("speed of writing: {}", tokens_per_second(rate))));
-    let prefill = rates.prefill_tokens_per_second;
-    lines.extend(prefill.map(|rate| format!("speed of reading the prompt: {}", tokens_per_second(rate))));
+    lines.extend(metrics.times.totals.wall_ns.map(|wall| format!("total time of all runs: {wall}")));
+    lines.extend(run.forward_pass_ms.map(|pass| format!("one forward pass: {} (median)", milliseconds(pass))));
+    lines.extend(rates.ttft_ns.map(|first| format!("time to first token: {first} (median)")));
+    lines.extend(rates.time_per_output_token_ns.map(|step| format!("time per output token: {step}")));
+    let throughput = [("decode", rates.decode_tokens_per_second), ("prefill", rates.prefill_tokens_per_second)];
+    for (stage, rate) in throughput {
+        lines.extend(rate.map(|rate| format!("{stage} throughput: {}", tokens_per_second(rate))));
+    }
     page.list(lines);
 }
 
-fn stages(page: &mut Page, metrics: &Metrics) {
+fn stages(page: &mut Page, run: &RunView<'_>) {
     page.heading("Per-Stage Timings");
-    let mut table = Table::new([
-        Column::text("stage"),
-        Column::number("median"),
-        Column::number("mean"),
-        Column::number("std"),
-        Column::number("of run"),
-        Column::number("tokens"),
-    ]);
-    for stage in &metrics.times.stages {
-        let found = metrics.times.aggregates.stage_ms.get(&stage.name);
+    let mut table = Table::new("stage | >median | >mean | >std | >share | >tokens");
+    for view in &run.stages {
         table.row([
-            nested(stage.name),
-            known(found.map(|found| milliseconds(found.median))),
-            known(found.map(|found| milliseconds(found.mean))),
-            known(found.and_then(|found| found.std).map(milliseconds)),
-            percent(share_of_run(metrics, stage)),
-            known(stage.tokens.map(grouped)),
+            nested(view.stage.name),
+            known(view.times.map(|times| milliseconds(times.median))),
+            known(view.times.map(|times| milliseconds(times.mean))),
+            known(view.times.and_then(|times| times.std).map(milliseconds)),
+            percent(view.run_share),
+            known(view.stage.tokens.map(grouped)),
         ]);
     }
     if table.is_empty() {
         return page.paragraph("No stage was measured.");
     }
     page.table(&table);
-    page.paragraph("Times are per input, all inputs and repeats together; `a > b` is contained in `a`.");
+    page.paragraph("Times are per input, over all inputs and repeats; `a > b` is contained in `a`.");
 }
 
-fn utilisation(page: &mut Page, metrics: &Metrics) {
+fn utilisation(page: &mut Page, run: &RunView<'_>) {
     page.heading("MFU");
+    let metrics = run.metrics;
     let Some(peak) = &metrics.utilisation.peak else {
-        let open = metrics.conclusions.quality.iter().find(|counter| counter.counter == "stages_without_utilisation");
-        let why = match open {
-            Some(counter) => format!("How well the device was used is not known: {}.", prose(&counter.remedy)),
-            None => "The rates of this device are not known, so how well it was used is not either.".to_owned(),
-        };
-        return page.paragraph(&why);
+        return page.paragraph(&match run.utilisation_missing {
+            Some(counter) => format!("The utilisation of the device is unknown: {}.", prose(&counter.remedy)),
+            None => "The peak rates of this device are unknown, so its utilisation is unknown too.".to_owned(),
+        });
     };
     page.paragraph(&format!(
-        "MFU is the share of the device's arithmetic ({} in {}, {}) that the model's own work took up; MBU is the same for \
-         memory ({}).",
+        "MFU is the share of peak FLOP/s ({} in {}, {}) that the model's own work reaches; MBU is the same for memory bandwidth \
+         ({}).",
         peak.flops,
         peak.dtype,
         prose(&peak.source),
         peak.bytes_per_second
     ));
-    let mut table = Table::new([Column::text("part"), Column::number("MFU"), Column::number("MBU")]);
+    let mut table = Table::new("part | >MFU | >MBU");
     table.row([
         "model".to_owned(),
         percent(metrics.utilisation.mfu_model_level),
@@ -119,127 +104,104 @@ fn utilisation(page: &mut Page, metrics: &Metrics) {
     page.table(&table);
 }
 
-fn takeaways(page: &mut Page, metrics: &Metrics) {
+fn takeaways(page: &mut Page, run: &RunView<'_>) {
     page.heading("Stage takeaways");
-    let lines: Vec<_> = metrics.times.stages.iter().filter_map(|stage| takeaway(metrics, stage)).collect();
-    if lines.is_empty() { page.paragraph("No stage was measured.") } else { page.list(lines) }
-}
-
-fn takeaway(metrics: &Metrics, stage: &StageSummary) -> Option<String> {
-    let part = percent(share_of_run(metrics, stage));
-    let mut text = match stage.name {
-        Stage::Prefill | Stage::Decode => format!("**{}** is {part} of the run", stage.name),
-        Stage::Vision => {
-            let parent = self::stage(metrics, Stage::Prefill)?;
-            let of = share(stage.wall_ns?.get() as f64, parent.wall_ns?.get() as f64);
-            format!("**vision** is {} of prefill, {part} of the run", percent(of))
-        }
-        // The encoders are named with vision.
-        Stage::Sam | Stage::Clip | Stage::Projector => return None,
-    };
-    if stage.name == Stage::Vision {
-        let parts = metrics.times.stages.iter().filter(|other| other.parent == Some(Stage::Vision));
-        if let Some(longest) = parts.max_by_key(|other| other.wall_ns) {
-            let of = share(longest.wall_ns?.get() as f64, stage.wall_ns?.get() as f64);
-            text += &format!(", and {} of it is {}", percent(of), longest.name);
-        }
+    if run.takeaways.is_empty() {
+        return page.paragraph("No stage was measured.");
     }
-    let waits = stage.mfu.zip(stage.mbu).map(|(mfu, mbu)| {
-        let use_of =
-            format!("{} of the arithmetic and {} of the bandwidth are used", percent(Some(mfu)), percent(Some(mbu)));
-        match (mfu, mbu) {
-            (mfu, mbu) if mbu > mfu * CLEARLY => format!("; {use_of}, so memory is the nearer limit"),
-            (mfu, mbu) if mfu > mbu * CLEARLY => format!("; {use_of}, so arithmetic is the nearer limit"),
-            _ => format!("; {use_of}"),
-        }
-    });
-    text += &waits.unwrap_or_default();
-    let varies = metrics.times.variance.repeat_cv_per_stage.get(&stage.name).copied().flatten();
-    text += &varies.map(|varies| format!("; repeats differ by {}", percent(Some(varies)))).unwrap_or_default();
-    Some(text + ".")
+    page.list(run.takeaways.iter().map(takeaway));
 }
 
-fn centres(page: &mut Page, metrics: &Metrics) {
+fn takeaway(takeaway: &Takeaway) -> String {
+    let mut text = format!("**{}** is ", takeaway.stage);
+    text += &takeaway.parent.map(|(parent, share)| format!("{} of {parent}, ", percent(share))).unwrap_or_default();
+    text += &format!("{} of the run", percent(takeaway.run_share));
+    let longest = takeaway.longest_part.map(|(part, share)| format!(", and {} of it is {part}", percent(share)));
+    text += &longest.unwrap_or_default();
+    if let Some((mfu, mbu)) = takeaway.utilisation {
+        let (mfu, mbu) = (percent(Some(mfu)), percent(Some(mbu)));
+        text += &format!("; it reaches {mfu} of peak FLOP/s and {mbu} of peak bandwidth");
+        text += match takeaway.bound {
+            Some(Resource::Memory) => ", so it is memory-bound",
+            Some(Resource::Compute) => ", so it is compute-bound",
+            None => "",
+        };
+    }
+    let variation = takeaway.repeat_cv.map(|cv| format!("; run-to-run variation (CV) {}", percent(Some(cv))));
+    text + &variation.unwrap_or_default() + "."
+}
+
+fn cost_centres(page: &mut Page, run: &RunView<'_>) {
     page.heading("Top cost centres");
-    if metrics.breakdown.cost_centres.is_empty() {
-        return page.paragraph("No operator was recorded, so the time cannot be divided further.");
-    }
-    let mut table = Table::new([
-        Column::number("rank"),
-        Column::text("part of the network"),
-        Column::text("stage"),
-        Column::number("of operator time"),
-        Column::number("time"),
-        Column::number("least possible"),
-    ]);
-    for (rank, centre) in metrics.breakdown.cost_centres.iter().take(CENTRES).enumerate() {
+    let mut table = Table::new(">rank | part of the network | stage | >share | >time | >roofline time");
+    for (rank, centre) in run.cost_centres.iter().enumerate() {
         table.row([
             (rank + 1).to_string(),
             code(&centre.module),
             centre.stage.to_string(),
             percent(Some(centre.share)),
             centre.total_ns.to_string(),
-            time(centre.speed_of_light_ns),
+            known(centre.speed_of_light_ns),
         ]);
     }
+    if table.is_empty() {
+        return page.paragraph("No operator was recorded, so the time cannot be divided further.");
+    }
     page.table(&table);
-    let named: f64 = metrics.breakdown.cost_centres.iter().take(CENTRES).map(|centre| centre.share).sum();
-    page.paragraph(&format!(
-        "Together they are {} of the operators' time, one instrumented pass.",
-        percent(Some(named))
-    ));
+    let share = percent(Some(run.cost_centres_share));
+    page.paragraph(&format!("Together they take {share} of the operators' time in one profiled pass."));
 }
 
-fn recommendations(page: &mut Page, metrics: &Metrics) {
+fn recommendations(page: &mut Page, run: &RunView<'_>) {
     page.heading("Recommendations");
-    if metrics.conclusions.findings.is_empty() {
+    if run.findings.is_empty() {
         return page.paragraph("None: no rule found enough evidence in this run.");
     }
-    page.list(metrics.conclusions.findings.iter().map(|finding| recommendation(finding, metrics)));
+    page.list(run.findings.iter().map(recommendation));
 }
 
 /// What the numbers cannot say.
-fn limits(page: &mut Page, metrics: &Metrics) {
+fn limits(page: &mut Page, run: &RunView<'_>) {
     page.heading("Limits and assumptions");
     let mut lines = vec![
-        "FLOPs, bytes and the least possible time are modelled from the model's configuration; all other times are measured."
+        "FLOPs, bytes and roofline times are modelled from the model's configuration; all other times are measured."
             .to_owned(),
     ];
-    if imported_facts(metrics).is_some() {
-        lines.push("The times were taken under a profiler, which slows the host down; check a figure that matters without one.".to_owned());
+    if imported_facts(run.metrics).is_some() {
+        lines.push("The times were recorded under a profiler, which slows the host down; check a figure that matters without one.".to_owned());
     }
-    let doubts = metrics.conclusions.quality.iter().filter(|counter| counter.severity > Severity::Info);
-    lines.extend(doubts.map(|counter| {
+    lines.extend(run.data_warnings.iter().map(|counter| {
         format!("{}: {} ({})", code(&counter.counter), grouped(counter.value), sentence(&counter.remedy))
     }));
     lines.push("`assumptions.md` has all settings, `metrics.json` all numbers.".to_owned());
     page.list(lines);
 }
 
-fn recommendation(finding: &Finding, metrics: &Metrics) -> String {
+fn recommendation(view: &FindingView<'_>) -> String {
+    let finding = view.finding;
     let place = finding.stage.map(|stage| format!("{stage}, ")).unwrap_or_default();
     let because = finding.evidence.first().map_or(UNKNOWN.to_owned(), |line| sentence(line));
-    let saves = match saving(finding, metrics) {
-        Some(saves) => format!(" It would save {saves}."),
-        None => String::new(),
-    };
+    let saves = view.saving.as_ref().map(|saves| format!(" Estimated saving: {}.", saving(saves))).unwrap_or_default();
     format!("**{place}{}**: {because}. {}{saves}", prose(&finding.rule), sentence(&finding.advice))
 }
 
 #[cfg(test)]
 mod tests {
+    use analysis::view::run;
+    use types::Metrics;
+
     use super::*;
     use crate::profile::sample;
 
     #[test]
     fn the_summary_says_what_this_run_showed() {
-        insta::assert_snapshot!(stakeholder_markdown(&sample::metrics(), &sample::environment()));
+        insta::assert_snapshot!(stakeholder_markdown(&run(&sample::metrics()), &sample::environment()));
     }
 
     #[test]
     fn two_different_runs_are_recommended_different_things() {
         let section = |metrics: &Metrics| {
-            let page = stakeholder_markdown(metrics, &sample::environment());
+            let page = stakeholder_markdown(&run(metrics), &sample::environment());
             let section = page.split("## Recommendations").nth(1).unwrap();
             section.split("\n## ").next().unwrap().to_owned()
         };
@@ -250,7 +212,7 @@ mod tests {
 
     #[test]
     fn an_unknown_device_claims_no_utilisation() {
-        let page = stakeholder_markdown(&sample::without_peak(), &sample::environment());
-        assert!(page.contains("are not known") && !page.contains("of the arithmetic"), "{page}");
+        let page = stakeholder_markdown(&run(&sample::without_peak()), &sample::environment());
+        assert!(page.contains("is unknown too") && !page.contains("of peak FLOP/s"), "{page}");
     }
 }

@@ -1,12 +1,13 @@
 //! Tables that the overview and the page of a region share.
 
-use types::{MetricRule, Region, RegionReport, RegionRoofline, RegionSection, RegionTotals, ReplayMode};
+use types::view::RegionView;
+use types::{MetricRule, Region, RegionReport, RegionSection, RegionTotals, ReplayMode};
 
-use super::value::{instances, known, plain, time, value};
+use super::value::{instances, plain, value};
 use crate::markdown::{code, prose};
-use crate::number::{UNKNOWN, percent};
-use crate::profile::page::Page;
-use crate::table::{Column, Table};
+use crate::number::{count, grouped, known, percent};
+use crate::page::Page;
+use crate::table::Table;
 
 /// Totals of a region: what holds for all of it, or of its parts where nothing is added up.
 pub(super) fn totals(region: &Region) -> Option<&RegionTotals> {
@@ -14,13 +15,8 @@ pub(super) fn totals(region: &Region) -> Option<&RegionTotals> {
 }
 
 /// The configured metrics of one set of totals.
-pub(super) fn metrics(rules: &[MetricRule], totals: &RegionTotals) -> Table<4> {
-    let mut table = Table::new([
-        Column::text("metric"),
-        Column::number("inclusive"),
-        Column::number("exclusive"),
-        Column::text("rule"),
-    ]);
+pub(super) fn metrics(rules: &[MetricRule], totals: &RegionTotals) -> Table {
+    let mut table = Table::new("metric | >inclusive | >exclusive | rule");
     for rule in rules {
         let unit = rule.unit.as_deref().unwrap_or_default();
         let found = totals.metrics.get(&rule.name);
@@ -35,8 +31,8 @@ pub(super) fn metrics(rules: &[MetricRule], totals: &RegionTotals) -> Table<4> {
 }
 
 /// Numbers of one section.
-pub(super) fn section(section: &RegionSection) -> Table<3> {
-    let mut table = Table::new([Column::text("metric"), Column::number("value"), Column::text("rule")]);
+pub(super) fn section(section: &RegionSection) -> Table {
+    let mut table = Table::new("metric | >value | rule");
     for metric in &section.metrics {
         table.row([prose(&metric.name), value(metric.value, &metric.unit), metric.rule.words().to_owned()]);
     }
@@ -56,7 +52,7 @@ pub(super) fn sentence(report: &RegionReport, totals: &RegionTotals) -> String {
     let entered = match totals.instances_exact {
         true => format!("Entered {}", times(totals.instances)),
         false => {
-            format!("Entered at least {} (kernels do not show when a range was opened again)", times(totals.instances))
+            format!("Entered at least {} (kernels do not show when a range was entered again)", times(totals.instances))
         }
     };
     let spread = totals.instance_ns.filter(|_| totals.instances > 1).map_or(String::new(), |found| {
@@ -64,121 +60,89 @@ pub(super) fn sentence(report: &RegionReport, totals: &RegionTotals) -> String {
     });
     let kernels = match (totals.kernels_inclusive, totals.kernels_exclusive) {
         (Some(all), Some(own)) if all != own => {
-            format!("{} kernels, {} of them its own", known(Some(all)), known(Some(own)))
+            format!("{} inclusive, {} exclusive", count(all, "kernel"), grouped(own))
         }
-        (Some(1), _) => "one kernel".to_owned(),
-        (Some(all), _) => format!("{} kernels", known(Some(all))),
+        (Some(all), _) => count(all, "kernel"),
         (None, _) => "kernels were not counted one by one".to_owned(),
     };
     let own = match (totals.total_ns_exclusive, totals.total_ns_inclusive) {
-        (Some(own), Some(all)) if own != all => format!(", {own} of it outside nested regions"),
+        (Some(own), Some(all)) if own != all => format!(" ({own} exclusive)"),
         _ => String::new(),
     };
     let how = match report.replay_mode {
         ReplayMode::Range | ReplayMode::AppRange => "measured as a whole",
         ReplayMode::Kernel | ReplayMode::Application => "summed over its kernels",
     };
-    format!("{entered}{spread}; {kernels}; {} on the device{own}, {how}.", time(totals.total_ns_inclusive))
+    format!("{entered}{spread}; {kernels}; {} on the device{own}, {how}.", known(totals.total_ns_inclusive))
 }
 
-fn times(count: u64) -> String {
-    match count {
+fn times(number: u64) -> String {
+    match number {
         1 => "once".to_owned(),
         2 => "twice".to_owned(),
-        count => format!("{} times", known(Some(count))),
+        number => count(number, "time"),
     }
 }
 
 /// Regions by process, device and thread.
-pub(super) fn by_part<'a>(regions: impl IntoIterator<Item = &'a Region>) -> Table<8> {
-    let mut table = Table::new([
-        Column::text("region"),
-        Column::text("process"),
-        Column::text("device"),
-        Column::text("thread"),
-        Column::number("entered"),
-        Column::number("kernels"),
-        Column::number("inclusive"),
-        Column::number("exclusive"),
-    ]);
+pub(super) fn by_part<'a>(regions: impl IntoIterator<Item = &'a Region>) -> Table {
+    let mut table = Table::new("region | process | device | thread | >entered | >kernels | >inclusive | >exclusive");
     for region in regions {
         for part in &region.parts {
             table.row([
                 code(&region.path),
-                part.process.map_or(UNKNOWN.to_owned(), |process| process.to_string()),
-                part.device.as_ref().map_or(UNKNOWN.to_owned(), ToString::to_string),
-                part.thread.map_or(UNKNOWN.to_owned(), |thread| thread.to_string()),
+                known(part.process),
+                known(part.device.as_ref()),
+                known(part.thread),
                 instances(&part.totals),
-                known(part.totals.kernels_inclusive),
-                time(part.totals.total_ns_inclusive),
-                time(part.totals.total_ns_exclusive),
+                known(part.totals.kernels_inclusive.map(grouped)),
+                known(part.totals.total_ns_inclusive),
+                known(part.totals.total_ns_exclusive),
             ]);
         }
     }
     table
 }
 
-/// Counted work of regions against the device's roofs.
-pub(super) fn roofline<'a>(regions: impl IntoIterator<Item = &'a Region>) -> Table<8> {
-    let mut table = Table::new([
-        Column::text("region"),
-        Column::number("operations"),
-        Column::number("bytes"),
-        Column::number("operations/byte"),
-        Column::number("operations/s"),
-        Column::number("of bandwidth"),
-        Column::number("of arithmetic"),
-        Column::text("nearer roof"),
-    ]);
-    for (region, counted) in regions.into_iter().filter_map(|region| Some((region, region.roofline.as_ref()?))) {
+/// Counted work of regions relative to the device's peaks.
+pub(super) fn roofline(regions: &[RegionView<'_>]) -> Table {
+    let mut table =
+        Table::new("region | >FLOPs | >bytes | >FLOP/byte | >FLOP/s | >of peak bandwidth | >of peak FLOP/s | bound");
+    for (view, counted) in regions.iter().filter_map(|view| Some((view, view.region.roofline.as_ref()?))) {
         table.row([
-            code(&region.path),
-            operations(counted),
+            code(&view.region.path),
+            known(view.flops),
             counted.dram_bytes.to_string(),
-            counted.flops_per_byte.map_or(UNKNOWN.to_owned(), plain),
-            counted.flops_per_second.map_or(UNKNOWN.to_owned(), |rate| rate.to_string()),
+            known(counted.flops_per_byte.map(plain)),
+            known(counted.flops_per_second),
             percent(counted.bandwidth_share),
             percent(counted.compute_share),
-            counted.bound.clone().unwrap_or_else(|| UNKNOWN.to_owned()),
+            known(counted.bound.as_ref()),
         ]);
     }
     table
 }
 
-fn operations(counted: &RegionRoofline) -> String {
-    match (counted.flops_vector, counted.flops_matrix) {
-        (None, None) => UNKNOWN.to_owned(),
-        (one, two) => (one.into_iter().chain(two).sum::<types::Flops>()).to_string(),
-    }
-}
-
 /// The model's numbers beside the counted ones.
-pub(super) fn modelled(page: &mut Page, regions: &[&Region]) {
-    let mut table = Table::new([
-        Column::text("region"),
-        Column::text("module"),
-        Column::number("modelled operations"),
-        Column::number("modelled bytes"),
-        Column::number("least time"),
-        Column::number("counted operations"),
-        Column::number("counted bytes"),
-        Column::number("time"),
-    ]);
-    for (region, model) in regions.iter().filter_map(|region| Some((region, region.modelled.as_ref()?))) {
-        let counted = region.roofline.as_ref();
+pub(super) fn modelled(page: &mut Page, regions: &[RegionView<'_>]) {
+    let mut table = Table::new(
+        "region | module | >modelled FLOPs | >modelled bytes | >roofline time | >counted FLOPs | >counted bytes | >time",
+    );
+    for (view, model) in regions.iter().filter_map(|view| Some((view, view.region.modelled.as_ref()?))) {
+        let region = view.region;
         table.row([
             code(&region.path),
             format!("{} ({})", code(&model.module), prose(&model.class)),
-            (model.flops_matrix + model.flops_vector).to_string(),
+            known(view.flops_modelled),
             model.bytes.to_string(),
-            time(model.least_ns),
-            counted.map_or(UNKNOWN.to_owned(), operations),
-            counted.map_or(UNKNOWN.to_owned(), |counted| counted.dram_bytes.to_string()),
-            time(totals(region).and_then(|totals| totals.total_ns_inclusive)),
+            known(model.least_ns),
+            known(view.flops),
+            known(region.roofline.as_ref().map(|counted| counted.dram_bytes)),
+            known(totals(region).and_then(|totals| totals.total_ns_inclusive)),
         ]);
     }
     if !table.is_empty() {
-        page.heading("Beside the model");
+        page.heading("Modelled and counted");
         page.paragraph("Modelled numbers are of one forward pass; counted ones are of all instances together.");
         page.table(&table);
     }

@@ -1,19 +1,20 @@
 //! `ncu/regions/<folder>/report.md`: one region.
 
+use types::view::RegionView;
 use types::{Region, RegionReport};
 
 use super::parts::{by_part, metrics, modelled, roofline, section, section_title, sentence, totals};
-use super::value::{known, time};
-use crate::markdown::{code, prose};
-use crate::number::count;
-use crate::profile::page::Page;
-use crate::table::{Column, Table};
+use crate::markdown::code;
+use crate::number::{count, grouped, known};
+use crate::page::Page;
+use crate::table::Table;
 
 /// Kernels shown; `kernels.csv` has every launch.
 const ROWS: usize = 30;
 
 /// The page of a region.
-pub fn region_markdown(report: &RegionReport, region: &Region) -> String {
+pub fn region_markdown(report: &RegionReport, view: &RegionView<'_>) -> String {
+    let region = view.region;
     let mut page = Page::new(&format!("Region {}", code(&region.path)));
     if let Some(parent) = &region.parent {
         page.paragraph(&format!("Inside {}.", code(parent)));
@@ -49,30 +50,26 @@ pub fn region_markdown(report: &RegionReport, region: &Region) -> String {
     }
     page.heading("By process, device and thread");
     page.table(&by_part([region]));
-    let counted = roofline([region]);
+    let counted = roofline(&[*view]);
     if !counted.is_empty() {
         page.heading("Roofline");
         page.table(&counted);
     }
-    modelled(&mut page, &[region]);
+    modelled(&mut page, &[*view]);
     page.finish()
 }
 
 fn kernels(page: &mut Page, region: &Region) {
     let Some(found) = totals(region).filter(|found| !found.kernels.is_empty()) else { return };
     page.heading("Kernels");
-    if found.kernels.len() > ROWS {
-        page.paragraph(&format!("The first {ROWS} of {}.", count(found.kernels.len() as u64, "kernel")));
-    }
-    let mut table = Table::new([
-        Column::text("kernel"),
-        Column::number("calls"),
-        Column::number("total"),
-        Column::text("full name"),
-    ]);
+    let cut = match found.kernels.len() {
+        all if all > ROWS => format!("The first {ROWS} of {}. ", count(all as u64, "kernel")),
+        _ => String::new(),
+    };
+    page.paragraph(&format!("{cut}`kernels.csv` has every launch with its full name."));
+    let mut table = Table::new("kernel | >calls | >total");
     for kernel in found.kernels.iter().take(ROWS) {
-        let full = if kernel.name == kernel.short_name { String::new() } else { prose(&kernel.name) };
-        table.row([code(&kernel.short_name), known(Some(kernel.calls)), time(kernel.total_ns), full]);
+        table.row([code(&kernel.short_name), grouped(kernel.calls), known(kernel.total_ns)]);
     }
     page.table(&table);
 }
@@ -85,14 +82,14 @@ mod tests {
     #[test]
     fn the_page_of_a_region_goes_from_totals_to_kernels() {
         let report = sample::report();
-        insta::assert_snapshot!(region_markdown(&report, &report.regions[0]));
+        insta::assert_snapshot!(region_markdown(&report, &analysis::view::regions(&report).regions[0]));
     }
 
     #[test]
     fn without_totals_every_part_has_its_own() {
         let mut report = sample::report();
         report.regions[0].aggregate = None;
-        let page = region_markdown(&report, &report.regions[0]);
+        let page = region_markdown(&report, &analysis::view::regions(&report).regions[0]);
         assert!(page.contains("## process 467 on cuda:0") && page.contains("switched off"), "{page}");
     }
 }

@@ -4,9 +4,9 @@ use std::fmt::Write as _;
 
 use types::{Region, RegionTotals};
 
-use super::parts::totals;
-use super::value::value;
-use crate::table::{Column, Table, printable};
+use super::parts::{section, totals};
+use crate::number::known;
+use crate::table::printable;
 
 /// The sections of a region, each rolled up by the rule beside it.
 pub fn sections_text(region: &Region) -> String {
@@ -15,8 +15,7 @@ pub fn sections_text(region: &Region) -> String {
         Some(found) => add(&mut text, found),
         None => {
             for part in &region.parts {
-                let process = part.process.map_or("-".to_owned(), |process| process.to_string());
-                let device = part.device.as_ref().map_or("-".to_owned(), ToString::to_string);
+                let (process, device) = (known(part.process), known(part.device.as_ref()));
                 let _ = writeln!(text, "\nprocess {process}, device {device}");
                 add(&mut text, &part.totals);
             }
@@ -29,14 +28,10 @@ fn add(text: &mut String, totals: &RegionTotals) {
     if totals.sections.is_empty() {
         text.push_str("\nNo section was collected.\n");
     }
-    for section in &totals.sections {
-        let id = section.id.as_ref().map(|id| format!(" [{id}]")).unwrap_or_default();
-        let _ = writeln!(text, "\n{}{id}", printable(&section.title));
-        let mut table = Table::new([Column::text("metric"), Column::number("value"), Column::text("rule")]);
-        for metric in &section.metrics {
-            table.row([metric.name.clone(), value(metric.value, &metric.unit), metric.rule.words().to_owned()]);
-        }
-        text.extend(table.plain().lines().map(|line| format!("  {line}\n")));
+    for one in &totals.sections {
+        let id = one.id.as_ref().map(|id| format!(" [{id}]")).unwrap_or_default();
+        let _ = writeln!(text, "\n{}{id}", printable(&one.title));
+        text.extend(section(one).to_string().lines().map(|line| format!("  {line}\n")));
     }
 }
 

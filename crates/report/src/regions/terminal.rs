@@ -3,9 +3,9 @@
 use types::RegionReport;
 
 use super::parts::totals;
-use super::value::{instances, known, time, value};
-use crate::number::{UNKNOWN, count, percent};
-use crate::table::{Column, Table, printable};
+use super::value::instances;
+use crate::number::{count, grouped, known, percent};
+use crate::table::{Table, printable};
 
 /// Regions shown on a screen; the report has them all.
 const ROWS: usize = 25;
@@ -17,14 +17,14 @@ pub fn regions_terminal(report: &RegionReport) -> String {
     let mut text = format!("{found} on {}, {} replay\n", printable(device), report.replay_mode.name());
     if !report.regions.is_empty() {
         text.push('\n');
-        text += &table(report).plain();
+        text += &table(report).to_string();
     }
     if report.regions.len() > ROWS {
         text += &format!("and {} more\n", report.regions.len() - ROWS);
     }
     if let Some(outside) = report.outside.filter(|outside| outside.kernels > 0) {
         text += &format!(
-            "\noutside of every region: {}, {} of all and {} of the time\n",
+            "\noutside of every region: {}, {} of all kernels and {} of their time\n",
             count(outside.kernels, "kernel"),
             percent(Some(outside.kernels_share)),
             percent(outside.time_share)
@@ -33,26 +33,19 @@ pub fn regions_terminal(report: &RegionReport) -> String {
     text
 }
 
-fn table(report: &RegionReport) -> Table<7> {
-    let mut table = Table::new([
-        Column::text("region"),
-        Column::number("entered"),
-        Column::number("kernels"),
-        Column::number("inclusive"),
-        Column::number("exclusive"),
-        Column::number("device memory"),
-        Column::number("of bandwidth"),
-    ]);
+fn table(report: &RegionReport) -> Table {
+    let mut table =
+        Table::new("region | >entered | >kernels | >inclusive | >exclusive | >device memory | >of peak bandwidth");
     for region in report.regions.iter().take(ROWS) {
         let found = totals(region);
         let counted = region.roofline.as_ref();
         table.row([
             region.path.clone(),
-            found.map_or(UNKNOWN.to_owned(), instances),
-            known(found.and_then(|found| found.kernels_inclusive)),
-            time(found.and_then(|found| found.total_ns_inclusive)),
-            time(found.and_then(|found| found.total_ns_exclusive)),
-            value(counted.map(|counted| counted.dram_bytes.as_f64()), "byte"),
+            known(found.map(instances)),
+            known(found.and_then(|found| found.kernels_inclusive).map(grouped)),
+            known(found.and_then(|found| found.total_ns_inclusive)),
+            known(found.and_then(|found| found.total_ns_exclusive)),
+            known(counted.map(|counted| counted.dram_bytes)),
             percent(counted.and_then(|counted| counted.bandwidth_share)),
         ]);
     }

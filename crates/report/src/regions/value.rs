@@ -37,16 +37,6 @@ pub(super) fn instances(totals: &RegionTotals) -> String {
     }
 }
 
-/// A time, or a dash.
-pub(super) fn time(time: Option<Nanos>) -> String {
-    time.map_or(UNKNOWN.to_owned(), |time| time.to_string())
-}
-
-/// A count, or a dash.
-pub(super) fn known(count: Option<u64>) -> String {
-    count.map_or(UNKNOWN.to_owned(), grouped)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

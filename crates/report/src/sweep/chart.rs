@@ -26,7 +26,7 @@ const LEGEND_LINE: f64 = 18.0;
 /// Width of a column of the legend.
 const LEGEND_COLUMN: f64 = 370.0;
 
-/// The sweep as a picture of its own; texts in it name the model and what a hollow mark means.
+/// The sweep as an image of its own; its texts name the model and what a hollow mark means.
 pub fn chart(sweep: &Sweep) -> String {
     let panels: Vec<(&str, Series)> =
         PANELS.iter().filter_map(|(title, figure)| Some((*title, Series::new(sweep, figure)?))).collect();
@@ -46,7 +46,7 @@ pub fn chart(sweep: &Sweep) -> String {
     let _ = writeln!(
         svg,
         "<text x=\"{MARGIN}\" y=\"24\" font-size=\"16\" font-weight=\"bold\">{}</text>\n\
-         <text x=\"{MARGIN}\" y=\"42\" fill=\"#555\">{}, modelled: the least times that peak rates allow</text>",
+         <text x=\"{MARGIN}\" y=\"42\" fill=\"#555\">{}, modelled: roofline times at peak rates</text>",
         escape(&sweep.model.model_id),
         count(sweep.points.len() as u64, "point")
     );

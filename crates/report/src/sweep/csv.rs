@@ -1,5 +1,6 @@
 //! One line per point, every figure exact: what a spreadsheet or a data frame reads.
 
+use std::borrow::Cow;
 use std::fmt::Write;
 
 use serde_json::Value;
@@ -59,15 +60,17 @@ fn line(text: &mut String, sweep: &Sweep, point: &SweepPoint) {
     text.push('\n');
 }
 
-/// One more cell; quoted where it must be.
-fn push(text: &mut String, cell: &str) {
+/// One more cell.
+fn push(text: &mut String, content: &str) {
     text.push(',');
-    if cell.contains([',', '"', '\n', '\r']) {
-        text.push('"');
-        text.push_str(&cell.replace('"', "\"\""));
-        text.push('"');
-    } else {
-        text.push_str(cell);
+    text.push_str(&cell(content));
+}
+
+/// A cell; quoted where it must be.
+pub(crate) fn cell(text: &str) -> Cow<'_, str> {
+    match text.contains([',', '"', '\n', '\r']) {
+        true => format!("\"{}\"", text.replace('"', "\"\"")).into(),
+        false => text.into(),
     }
 }
 

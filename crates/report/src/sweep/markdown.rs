@@ -1,64 +1,65 @@
 //! `sweep.md`: the best points, the chart and the table.
 
-use types::Sweep;
+use types::view::SweepView;
 
-use super::table::Columns;
+use super::table::table;
 use super::terminal::{axes, best};
+use crate::analytic::assumption;
 use crate::markdown::{link, prose};
 use crate::number::{count, grouped};
+use crate::page::Page;
 
 /// Lines of the table on the page; the CSV has all.
 const LINES: usize = 500;
 
 /// The page; `csv` and `chart` are the files beside it.
-pub fn markdown(sweep: &Sweep, csv: &str, chart: &str) -> String {
-    let mut text = format!(
-        "# {}: {} over {}\n\n",
-        prose(&sweep.model.model_id),
-        count(sweep.points.len() as u64, "point"),
-        prose(&axes(sweep))
-    );
+pub fn markdown(view: &SweepView<'_>, csv: &str, chart: &str) -> String {
+    let sweep = view.sweep;
+    let points = count(sweep.points.len() as u64, "point");
+    let mut page = Page::new(&format!("{}: {points} over {}", prose(&sweep.model.model_id), prose(&axes(sweep))));
     if sweep.stopped {
         let (done, all) = (grouped(sweep.points.len() as u128), grouped(sweep.points_planned));
-        text += &format!("**Stopped after {done} of {all} points.**\n\n");
+        page.paragraph(&format!("**Stopped after {done} of {all} points.**"));
     }
-    text += "Every number here is modelled from the configuration. Times are the least the peak rates of a device allow, \
-             operation by operation; a real run takes longer.\n\n";
-    for line in best(sweep).lines() {
-        text += &format!("- {}\n", prose(line.split_once(char::is_whitespace).map_or(line, |(_, rest)| rest.trim())));
-    }
-    text += &format!("\n![Times and rates along the first axis]({chart})\n\n");
-    text += &Columns::new(sweep, sweep.points.iter().take(LINES)).markdown();
-    if sweep.points.len() > LINES {
-        text += &format!("\n{} more are in {}.\n", count((sweep.points.len() - LINES) as u64, "point"), link(csv, csv));
-    } else {
-        text += &format!("\nExact numbers: {}.\n", link(csv, csv));
-    }
+    page.paragraph(
+        "Every number here is modelled from the configuration. Times are roofline times at the peak rates of a device, operation \
+         by operation; a real run takes longer.",
+    );
+    page.list(best(view).iter().map(|(_, text)| prose(text)));
+    page.paragraph(&format!("![Times and rates along the first axis]({chart})"));
+    page.table(&table(sweep, sweep.points.iter().take(LINES)));
+    page.paragraph(&match sweep.points.len().saturating_sub(LINES) {
+        0 => format!("Exact numbers: {}.", link(csv, csv)),
+        more => format!("{} more are in {}.", count(more as u64, "point"), link(csv, csv)),
+    });
     let mut failures: Vec<&str> = sweep.failures().filter_map(|point| point.error.as_deref()).collect();
     failures.sort_unstable();
     failures.dedup();
     if !failures.is_empty() {
-        text += "\n## Not modelled\n\n";
-        text.extend(failures.iter().map(|failure| format!("- {}\n", prose(failure))));
+        page.heading("Not modelled");
+        page.list(failures.iter().map(|failure| prose(failure)));
     }
-    text += "\n## Assumptions\n\n";
-    text.extend(sweep.assumptions.iter().map(|one| format!("- {}: {}\n", one.origin, prose(&one.text))));
-    text
+    page.heading("Assumptions");
+    page.list(sweep.assumptions.iter().map(assumption));
+    page.finish()
 }
 
 #[cfg(test)]
 mod tests {
+    use analysis::view::sweep;
+    use types::Sweep;
+
     use super::*;
     use crate::sweep::sample;
 
     #[test]
     fn the_page_has_chart_table_failures_and_assumptions() {
-        insta::assert_snapshot!(markdown(&sample::sweep(), "sweep.csv", "sweep.svg"));
+        insta::assert_snapshot!(markdown(&sweep(&sample::sweep()), "sweep.csv", "sweep.svg"));
     }
 
     #[test]
     fn a_stopped_sweep_says_so_first() {
         let stopped = Sweep { stopped: true, points_planned: 10_000, ..sample::sweep() };
-        assert!(markdown(&stopped, "a", "b").contains("**Stopped after 12 of 10,000 points.**"));
+        assert!(markdown(&sweep(&stopped), "a", "b").contains("**Stopped after 12 of 10,000 points.**"));
     }
 }

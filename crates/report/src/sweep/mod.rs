@@ -1,7 +1,7 @@
 //! A sweep written down: one line per point as CSV, a table for the terminal, a page and a chart.
 
 mod chart;
-mod csv;
+pub(crate) mod csv;
 mod markdown;
 mod panel;
 #[cfg(test)]

@@ -2,11 +2,12 @@
 
 use std::fmt::Write;
 
+use types::view::SweepView;
 use types::{Sweep, SweepPoint};
 
 use super::series::Series;
-use super::table::{Columns, rate, short};
-use crate::number::{count, grouped, milliseconds};
+use super::table::{short, table};
+use crate::number::{count, grouped, milliseconds, rate};
 use crate::table::printable;
 
 /// Lines of the table that are printed; the files have all.
@@ -19,7 +20,8 @@ const RUNS: usize = 8;
 const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 
 /// The sweep as plain text.
-pub fn terminal(sweep: &Sweep) -> String {
+pub fn terminal(view: &SweepView<'_>) -> String {
+    let sweep = view.sweep;
     let mut text = format!(
         "model     {}, {} parameters\nsweep     {} over {}\n",
         printable(&sweep.model.model_id),
@@ -27,11 +29,11 @@ pub fn terminal(sweep: &Sweep) -> String {
         count(sweep.points.len() as u64, "point"),
         axes(sweep),
     );
-    text += &best(sweep);
-    text.push('\n');
-    text += &Columns::new(sweep, sweep.points.iter().take(LINES)).plain();
+    for (label, line) in best(view) {
+        let _ = writeln!(text, "{label:<10}{line}");
+    }
+    let _ = write!(text, "\n{}", table(sweep, sweep.points.iter().take(LINES)));
     if sweep.points.len() > LINES {
-        // Writing to a string cannot fail.
         let _ = writeln!(text, "... and {} more", count((sweep.points.len() - LINES) as u64, "point"));
     }
     let runs = runs(sweep);
@@ -39,7 +41,7 @@ pub fn terminal(sweep: &Sweep) -> String {
         text.push('\n');
         text += &runs;
     }
-    text += "\nModelled, nothing measured: times are the least the devices' peak rates allow.\n";
+    text += "\nModelled, nothing measured: times are roofline times at the devices' peak rates.\n";
     text
 }
 
@@ -51,29 +53,19 @@ pub(super) fn axes(sweep: &Sweep) -> String {
     parts.join(" x ")
 }
 
-/// The points one would choose: most tokens, and shortest wait, among those that fit.
-pub(super) fn best(sweep: &Sweep) -> String {
-    let fitting = || {
-        let points = sweep.points.iter().filter_map(|point| Some((point, point.figures.as_ref()?)));
-        points.filter(|(_, figures)| figures.fits)
-    };
-    let mut text = String::new();
-    if fitting().next().is_none() {
-        return "fits      no point fits its device\n".to_owned();
+/// The points one would choose among those that fit, each with a label.
+pub(super) fn best(view: &SweepView<'_>) -> Vec<(&'static str, String)> {
+    if !view.fits {
+        return vec![("fits", "no point fits its device".to_owned())];
     }
-    let rated = fitting().filter_map(|(point, figures)| Some((point, figures.decode_tokens_per_second?)));
-    if let Some((point, best)) = rated.max_by(|a, b| a.1.total_cmp(&b.1)) {
-        let _ = writeln!(text, "most      {} tokens/s: {}", rate(best), describe(sweep, point));
-    }
-    if let Some((point, figures)) = fitting().min_by(|a, b| a.1.ttft_ms.total_cmp(&b.1.ttft_ms)) {
-        let _ = writeln!(
-            text,
-            "soonest   {} to the first token: {}",
-            milliseconds(figures.ttft_ms),
-            describe(sweep, point)
-        );
-    }
-    text
+    let throughput = view
+        .highest_throughput
+        .map(|(point, tokens)| ("highest", format!("{} tokens/s: {}", rate(tokens), describe(view.sweep, point))));
+    let ttft = view.lowest_ttft.map(|(point, figures)| {
+        let first = milliseconds(figures.ttft_ms);
+        ("soonest", format!("{first} to the first token: {}", describe(view.sweep, point)))
+    });
+    throughput.into_iter().chain(ttft).collect()
 }
 
 /// A point by its settings.
@@ -117,9 +109,13 @@ mod tests {
     use super::*;
     use crate::sweep::sample;
 
+    fn printed(sweep: &Sweep) -> String {
+        terminal(&analysis::view::sweep(sweep))
+    }
+
     #[test]
     fn the_table_follows_the_best_points() {
-        insta::assert_snapshot!(terminal(&sample::sweep()));
+        insta::assert_snapshot!(printed(&sample::sweep()));
     }
 
     #[test]
@@ -127,7 +123,7 @@ mod tests {
         let mut sweep = sample::sweep();
         let one = sweep.points[0].clone();
         sweep.points.extend(std::iter::repeat_n(one, 100));
-        let text = terminal(&sweep);
+        let text = printed(&sweep);
         assert!(text.contains(&format!("... and {} points more", sweep.points.len() - LINES)), "{text}");
     }
 
@@ -137,6 +133,7 @@ mod tests {
         for figures in sweep.points.iter_mut().filter_map(|point| point.figures.as_mut()) {
             figures.fits = false;
         }
-        assert_eq!(best(&sweep), "fits      no point fits its device\n");
+        let best = best(&analysis::view::sweep(&sweep));
+        assert_eq!(best, [("fits", "no point fits its device".to_owned())]);
     }
 }

@@ -15,8 +15,8 @@ use types::timeline::Timeline;
 use types::{Clock, ClockId, DeviceId, QualityCounter, TraceSource};
 
 use super::error::ImportError;
-use parts::{Kind, Part, Parts};
 pub(crate) use parts::nothing;
+use parts::{Kind, Part, Parts};
 pub use source::STANDARD_INPUT;
 use source::Source;
 

@@ -30,8 +30,7 @@ pub(crate) fn plan(
     let mut prepared = BTreeMap::new();
     loop {
         let usable = inputs.usable()?;
-        let epochs: Vec<Vec<usize>> =
-            (0..sampling.epochs).map(|epoch| choose(sampling, &usable, epoch)).collect();
+        let epochs: Vec<Vec<usize>> = (0..sampling.epochs).map(|epoch| choose(sampling, &usable, epoch)).collect();
         let chosen: BTreeSet<usize> = epochs.iter().flatten().copied().collect();
         let mut broken = false;
         for index in &chosen {

@@ -149,8 +149,8 @@ mod tests {
     use network::Preset;
     use types::{InputFacts, PageKind};
 
-    use crate::runner::inputs::prepare::ModelInput;
     use super::*;
+    use crate::runner::inputs::prepare::ModelInput;
 
     fn prompt(tokens: u64, generated: u64) -> PreparedInput {
         let facts = InputFacts {

@@ -53,8 +53,7 @@ pub(crate) fn ask(
         inputs.all[0].used = true;
         (vec![GivenInput::Made { name: name.0, tokens: name.1, seed: 0 }], vec![vec![0]; sampling.epochs as usize])
     } else {
-        let plan =
-            plan(sampling, inputs, |input| prepare::prepare(input, infer, tokenizer.as_ref(), vocabulary))?;
+        let plan = plan(sampling, inputs, |input| prepare::prepare(input, infer, tokenizer.as_ref(), vocabulary))?;
         let (epochs, ready) = plan.numbered();
         let channels = picture_channels(model);
         let given = ready.iter().enumerate();

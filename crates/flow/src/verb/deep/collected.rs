@@ -1,7 +1,7 @@
 //! What a run has so far, and the report made of it.
 
-use analysis::sampled::{Choice, CountedLaunch, join, lay_beside};
 use analysis::LaunchCounters;
+use analysis::sampled::{Choice, CountedLaunch, join, lay_beside};
 use collect::run::RunFolder;
 use types::{CounterFacts, KernelReport, Metrics, Origin, PassRecord, QualityCounter, RunHeader, SchemaTag, Stage};
 

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::Path;
 
-use analysis::sampled::{Candidate, Choice, CountedLaunch};
 use analysis::LaunchCounters;
+use analysis::sampled::{Candidate, Choice, CountedLaunch};
 use collect::child::{self, Bounds};
 use collect::run::RunFolder;
 use collect::tool::ncu::{self, ChipMetrics, KernelNameBase, Page};

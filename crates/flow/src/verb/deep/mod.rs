@@ -78,11 +78,7 @@ pub fn deep(
     name_filter(&request.ncu.ncu_cli.kernel_exclude)?;
     progress("looking at the machine");
     let tools = Tools::find(request)?;
-    let run = RunRequest {
-        model: request.subject.model_id(),
-        device: Some("cuda:0".to_owned()),
-        ..run
-    };
+    let run = RunRequest { model: request.subject.model_id(), device: Some("cuda:0".to_owned()), ..run };
     ended(RunFolder::create(run)?, |folder| {
         artifacts::prepare(folder, request, &tools, config_yaml)?;
         fill(folder, request, &tools, named.as_ref(), progress)
@@ -104,10 +100,11 @@ fn ended(
     folder: RunFolder,
     fill: impl FnOnce(&mut RunFolder) -> Result<(Metrics, KernelReport, Vec<String>), DeepError>,
 ) -> Result<Deep, DeepError> {
-    let EndedRun { value: (metrics, kernels), folder, missing } =
-        conclude(folder, |folder| folder.has_step("timeline"), |folder| {
-            fill(folder).map(|(metrics, kernels, missing)| ((metrics, kernels), missing))
-        })?;
+    let EndedRun { value: (metrics, kernels), folder, missing } = conclude(
+        folder,
+        |folder| folder.has_step("timeline"),
+        |folder| fill(folder).map(|(metrics, kernels, missing)| ((metrics, kernels), missing)),
+    )?;
     Ok(Deep { metrics, kernels, folder, missing })
 }
 
@@ -256,11 +253,7 @@ fn chip(
 }
 
 /// Reads the timeline that the run folder holds.
-fn timeline(
-    folder: &RunFolder,
-    request: &DeepRequest,
-    progress: &mut dyn FnMut(&str),
-) -> Result<Traces, DeepError> {
+fn timeline(folder: &RunFolder, request: &DeepRequest, progress: &mut dyn FnMut(&str)) -> Result<Traces, DeepError> {
     let model = request.subject.model_id();
     let database = folder.path().join(passes::DATABASE);
     if database.is_file() {
@@ -316,5 +309,5 @@ pub fn plan_terminal(plan: &DeepPlan) -> String {
 
 /// The run in a few lines, for a terminal.
 pub fn terminal(metrics: &Metrics, kernels: &KernelReport) -> String {
-    report::deep::terminal(metrics, kernels)
+    report::deep::terminal(&analysis::view::run(metrics), &analysis::view::counters(kernels))
 }

@@ -193,5 +193,5 @@ fn assumptions(metrics: &Metrics, request: &CommandRequest) -> Assumptions {
 
 /// The run in a few lines, for a terminal.
 pub fn terminal(metrics: &Metrics) -> String {
-    report::profile::command_terminal(metrics)
+    report::profile::command_terminal(&analysis::view::run(metrics))
 }

@@ -18,7 +18,9 @@ pub use crate::pipeline::progress::{Pass, Progress};
 pub use crate::runner::error::ProfileError;
 pub use crate::runner::inputs::{DatasetSettings, SamplingSettings};
 pub use crate::runner::request::{ProfileRequest, WeightSettings};
-pub use crate::runner::settings::{DecodingSettings, Feed, InferSettings, PageSettings, PictureSettings, PromptSettings};
+pub use crate::runner::settings::{
+    DecodingSettings, Feed, InferSettings, PageSettings, PictureSettings, PromptSettings,
+};
 pub use native::profile;
 
 /// The outcome.
@@ -38,6 +40,5 @@ pub struct Profile {
 
 /// The run in a few lines, for a terminal.
 pub fn terminal(metrics: &Metrics) -> String {
-    report::profile::terminal(metrics)
+    report::profile::terminal(&analysis::view::run(metrics))
 }
-

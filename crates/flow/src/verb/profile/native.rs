@@ -171,8 +171,7 @@ fn evidence(network: &Model, processor: &Hardware, bench: &Bench, measured: Meas
         .clone()
         .flat_map(|traced| records::operators(network, roofline.as_ref(), &traced.prefill, &traced.decode))
         .collect();
-    let clock =
-        Clock { id: ClockId(0), kind: ClockKind::HostMonotonic, unix_ns_at_zero: None, uncertainty_ns: None };
+    let clock = Clock { id: ClockId(0), kind: ClockKind::HostMonotonic, unix_ns_at_zero: None, uncertainty_ns: None };
     Evidence {
         clocks: vec![clock],
         operators: OperatorPass { calls, routing: records::routing(traced.flat_map(|traced| &traced.routing)) },

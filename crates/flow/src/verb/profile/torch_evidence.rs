@@ -258,9 +258,8 @@ fn flop_checks(run: &DriverRun<'_>, workloads: &[(String, Workload)]) -> Vec<Flo
     };
     let check = |counted: &CountedFlops| {
         let flops_modelled = modelled(&counted.input, counted.stage);
-        let difference = flops_modelled
-            .filter(|_| counted.flops > 0)
-            .map(|flops| flops.get() as f64 / counted.flops as f64 - 1.0);
+        let difference =
+            flops_modelled.filter(|_| counted.flops > 0).map(|flops| flops.get() as f64 / counted.flops as f64 - 1.0);
         FlopCheck {
             input: counted.input.clone(),
             stage: counted.stage,
@@ -304,8 +303,7 @@ pub(super) fn environment(found: &Environment, session: &Session) -> Environment
 /// How the model was run, for `assumptions.md`.
 pub(super) fn assumptions(run: &DriverRun<'_>) -> Vec<Setting> {
     let DriverRun { session, request, question, .. } = *run;
-    let mut lines =
-        vec![Setting::new("stage times", "plain passes, the device synchronised at stage edges")];
+    let mut lines = vec![Setting::new("stage times", "plain passes, the device synchronised at stage edges")];
     if request.torch.profiler.enabled {
         lines.push(Setting::new("operators and kernels", "one more pass over the first input, under torch.profiler"));
     }

@@ -158,15 +158,14 @@ pub fn regions(
     };
     let model = settings.model.as_ref().map(|(model, _)| model.id.clone());
     let mut making = RegionRun { settings, plan: &plan, kernels: &kernels, named, config_yaml, progress };
-    let EndedRun { value: (report, metrics), folder, missing } =
-        run(RunRequest { model, ..run_request }, |folder| {
-            let (report, metrics, missing) = match (pages, machine) {
-                (Some(pages), _) => making.fill(folder, pages, None, None),
-                (None, Some((found, machine))) => making.profile(folder, &found, &machine),
-                (None, None) => making.fill(folder, Vec::new(), None, None),
-            }?;
-            Ok::<_, RegionsError>(((report, metrics), missing))
-        })?;
+    let EndedRun { value: (report, metrics), folder, missing } = run(RunRequest { model, ..run_request }, |folder| {
+        let (report, metrics, missing) = match (pages, machine) {
+            (Some(pages), _) => making.fill(folder, pages, None, None),
+            (None, Some((found, machine))) => making.profile(folder, &found, &machine),
+            (None, None) => making.fill(folder, Vec::new(), None, None),
+        }?;
+        Ok::<_, RegionsError>(((report, metrics), missing))
+    })?;
     Ok(Regions { report, metrics, folder, missing })
 }
 
@@ -403,15 +402,17 @@ fn write(
     captures: &[Captured],
 ) -> Result<(), RegionsError> {
     folder.write_json("ncu/regions/report.json", report)?;
-    folder.write_file("ncu/regions/report.md", report::regions::overview_markdown(report).as_bytes())?;
+    let view = analysis::view::regions(report);
+    folder.write_file("ncu/regions/report.md", report::regions::overview_markdown(&view).as_bytes())?;
     let tables: Vec<&CounterTable> =
         captures.iter().map(|captured| &captured.table).filter(|table| !table.work.is_empty()).collect();
-    for region in &rolled.regions {
+    for (region, shown) in rolled.regions.iter().zip(&view.regions) {
         let place = |name: &str| format!("ncu/regions/{}/{name}", region.region.folder);
-        let page = report::regions::region_markdown(report, &region.region);
+        let page = report::regions::region_markdown(report, shown);
         folder.write_file(&place("report.md"), page.as_bytes())?;
         folder.write_file(&place("sections.txt"), report::regions::sections_text(&region.region).as_bytes())?;
-        let table = report::regions::kernels_csv(region, &tables, &rolled.metrics);
+        let launches = analysis::view::launches(region, &tables, &rolled.metrics);
+        let table = report::regions::kernels_csv(&launches, &rolled.metrics);
         folder.write_file(&place("kernels.csv"), table.as_bytes())?;
     }
     Ok(())

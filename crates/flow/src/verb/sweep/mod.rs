@@ -244,7 +244,7 @@ fn fill(folder: &mut RunFolder, plan: &Plan<'_>, config_yaml: &str, watch: &Watc
     folder.write_json(JSON, &sweep)?;
     folder.write_file(CSV, report::sweep::csv(&sweep).as_bytes())?;
     folder.write_file(CHART, report::sweep::chart(&sweep).as_bytes())?;
-    folder.write_file(PAGE, report::sweep::markdown(&sweep, CSV, CHART).as_bytes())?;
+    folder.write_file(PAGE, report::sweep::markdown(&analysis::view::sweep(&sweep), CSV, CHART).as_bytes())?;
     folder.end_step("sweep")?;
     Ok(sweep)
 }
@@ -271,5 +271,5 @@ pub fn missing(sweep: &Sweep) -> Vec<String> {
 
 /// The sweep as text for a terminal.
 pub fn table(sweep: &Sweep) -> String {
-    report::sweep::terminal(sweep)
+    report::sweep::terminal(&analysis::view::sweep(sweep))
 }

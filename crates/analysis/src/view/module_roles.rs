@@ -5,28 +5,16 @@
 
 use std::collections::HashMap;
 
+use types::view::ModuleRole;
 use types::{AnalyticReport, Bytes, Flops, ModuleMetrics, RepetitionKind};
+
+use super::share;
 
 /// A module with a larger share of the time than this is shown by its parts.
 const OPEN_ABOVE: f64 = 0.25;
 
-/// One line: modules of one role and class, their parts included.
-#[derive(Clone, Debug, PartialEq)]
-pub(super) struct Role {
-    /// Path, with `*` for modules that repeat; no two lines have the same.
-    pub(super) name: String,
-    /// Class of the modules, that of its elements for a list; absent where the line gathers different ones.
-    pub(super) class: Option<String>,
-    /// Least time.
-    pub(super) time_ms: f64,
-    /// Matrix and vector operations.
-    pub(super) flops: Flops,
-    /// Bytes moved.
-    pub(super) bytes: Bytes,
-}
-
 /// Roles by time, longest first: at most `most`, then one line for all others. Together they are the whole model.
-pub(super) fn by_time(report: &AnalyticReport, most: usize) -> Vec<Role> {
+pub(super) fn by_time(report: &AnalyticReport, most: usize) -> Vec<ModuleRole> {
     let tree = Tree::new(report);
     let Some(root) = tree.nodes.iter().position(|node| node.parent.is_none()) else {
         return Vec::new();
@@ -49,19 +37,31 @@ pub(super) fn by_time(report: &AnalyticReport, most: usize) -> Vec<Role> {
     closed.sort_by(|a, b| b.time_ms.total_cmp(&a.time_ms).then_with(|| a.name.cmp(&b.name)));
     if closed.len() > most {
         let rest = closed.split_off(most);
-        closed.push(Role {
-            name: format!("{} others", rest.len()),
-            class: None,
-            time_ms: rest.iter().map(|role| role.time_ms).sum(),
-            flops: rest.iter().map(|role| role.flops).sum(),
-            bytes: rest.iter().map(|role| role.bytes).sum(),
-        });
+        closed.push(role(
+            format!("{} others", rest.len()),
+            None,
+            rest.iter().map(|role| role.time_ms).sum(),
+            rest.iter().map(|role| role.flops).sum(),
+            rest.iter().map(|role| role.bytes).sum(),
+        ));
+    }
+    let flops: Flops = closed.iter().map(|role| role.flops).sum();
+    let bytes: Bytes = closed.iter().map(|role| role.bytes).sum();
+    for role in &mut closed {
+        role.time_share = share(role.time_ms, report.predicted_total_time_ms);
+        role.flops_share = share(role.flops.as_f64(), flops.as_f64());
+        role.bytes_share = share(role.bytes.as_f64(), bytes.as_f64());
     }
     closed
 }
 
+/// A role whose shares are not known yet.
+fn role(name: String, class: Option<String>, time_ms: f64, flops: Flops, bytes: Bytes) -> ModuleRole {
+    ModuleRole { name, class, time_ms, time_share: None, flops, flops_share: None, bytes, bytes_share: None }
+}
+
 /// Adds the class to a name that another line has too, or seems to be inside of.
-fn tell_apart(roles: &mut [Role]) {
+fn tell_apart(roles: &mut [ModuleRole]) {
     let names: Vec<String> = roles.iter().map(|role| role.name.clone()).collect();
     for (index, role) in roles.iter_mut().enumerate() {
         let own = names[index].as_str();
@@ -163,29 +163,21 @@ impl<'a> Tree<'a> {
         Some(node.class.to_owned())
     }
 
-    fn role(&self, group: &Group<'_>) -> Role {
-        Role {
-            name: self.name(group),
-            class: self.class(group),
-            time_ms: self.time(&group.members),
-            flops: self.flops(&group.members),
-            bytes: self.bytes(&group.members),
-        }
+    fn role(&self, group: &Group<'_>) -> ModuleRole {
+        let members = &group.members;
+        role(self.name(group), self.class(group), self.time(members), self.flops(members), self.bytes(members))
     }
 
-    /// Operations of the modules themselves, parts left out; absent where there are none.
-    fn own(&self, group: &Group<'_>) -> Option<Role> {
+    /// What the modules do themselves, without their parts; absent where that is nothing.
+    fn own(&self, group: &Group<'_>) -> Option<ModuleRole> {
         let time_ms: f64 = self.sum(&group.members, |metrics| metrics.self_time_ms);
         let parts: Vec<usize> = group.members.iter().flat_map(|member| self.nodes[*member].children.clone()).collect();
         let (flops, bytes) = (self.flops(&group.members), self.bytes(&group.members));
-        (time_ms > 0.0).then(|| Role {
-            name: format!("{} (own operations)", self.name(group)),
-            class: self.class(group),
-            time_ms,
-            // The parts are in the sum of the whole, so nothing is lost here.
-            flops: Flops::new(flops.get().saturating_sub(self.flops(&parts).get())),
-            bytes: Bytes::new(bytes.get().saturating_sub(self.bytes(&parts).get())),
-        })
+        // The parts are in the sum of the whole, so nothing is lost here.
+        let flops = Flops::new(flops.get().saturating_sub(self.flops(&parts).get()));
+        let bytes = Bytes::new(bytes.get().saturating_sub(self.bytes(&parts).get()));
+        let name = format!("{} (self)", self.name(group));
+        (time_ms > 0.0).then(|| role(name, self.class(group), time_ms, flops, bytes))
     }
 
     /// The parts of a group by role and class.
@@ -215,9 +207,9 @@ pub(super) fn class_name(qualified: &str) -> &str {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::analytic::sample;
+    use crate::view::sample;
 
-    fn names(roles: &[Role]) -> Vec<&str> {
+    fn names(roles: &[ModuleRole]) -> Vec<&str> {
         roles.iter().map(|role| role.name.as_str()).collect()
     }
 
@@ -235,7 +227,7 @@ mod tests {
                 "model.layers.0.mlp",
                 "model.vision_model",
                 "model.layers.*.mlp.gate",
-                "model.layers.* (own operations)",
+                "model.layers.* (self)",
                 "model.layers.*.input_layernorm",
                 "model.embed_tokens",
                 "model.projector",
@@ -255,13 +247,8 @@ mod tests {
 
     #[test]
     fn lines_that_could_be_confused_are_told_apart_by_their_class() {
-        let role = |name: &str, class: &str| Role {
-            name: name.to_owned(),
-            class: Some(class.to_owned()),
-            time_ms: 1.0,
-            flops: Flops::ZERO,
-            bytes: Bytes::ZERO,
-        };
+        let role =
+            |name: &str, class: &str| role(name.to_owned(), Some(class.to_owned()), 1.0, Flops::ZERO, Bytes::ZERO);
         let mut roles = ["a.*", "a.*", "d", "e.*", "e.*.f", "e.*g"].map(|name| role(name, "X"));
         roles[1].class = Some("Y".to_owned());
         tell_apart(&mut roles);

@@ -1,31 +1,25 @@
 //! Stages in the order a reader expects, with what they are part of.
 
-use std::collections::BTreeMap;
+use types::view::StageCostView;
+use types::{AnalyticReport, Stage};
 
-use types::{Stage, StageCost};
+use super::share;
 
 /// The prefill without vision; not a stage of its own anywhere else.
 const PREFILL_TEXT: &str = "prefill_text";
 
-/// One stage and the stages around it.
-#[derive(Clone, Debug)]
-pub(super) struct StageRow<'a> {
-    /// Its name.
-    pub(super) name: &'a str,
-    /// What it is part of, outermost first.
-    pub(super) around: Vec<&'static str>,
-    /// Its cost.
-    pub(super) cost: &'a StageCost,
-}
-
 /// Stages that do something, parts behind the stage they are part of; names nobody knows come last. Where nothing is
 /// seen, the prefill without vision is the prefill and not shown again.
-pub(super) fn ordered(stages: &BTreeMap<String, StageCost>) -> Vec<StageRow<'_>> {
+pub(super) fn ordered(report: &AnalyticReport) -> Vec<StageCostView<'_>> {
+    let stages = &report.stages;
     let sees = stages.get(Stage::Vision.name()).is_some_and(|vision| vision.operations > 0);
     let mut rows: Vec<_> = stages
         .iter()
         .filter(|(name, cost)| cost.operations > 0 && (sees || *name != PREFILL_TEXT))
-        .map(|(name, cost)| (place(name), StageRow { name, around: around(name), cost }))
+        .map(|(name, cost)| {
+            let time_share = share(cost.time_ms, report.predicted_total_time_ms);
+            (place(name), StageCostView { name, around: around(name), cost, time_share })
+        })
         .collect();
     rows.sort_by_key(|(place, _)| *place);
     rows.into_iter().map(|(_, row)| row).collect()
@@ -58,7 +52,7 @@ fn around(name: &str) -> Vec<&'static str> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::analytic::sample;
+    use crate::view::sample;
 
     #[test]
     fn parts_follow_what_they_are_part_of_and_idle_stages_are_left_out() {
@@ -67,7 +61,7 @@ mod tests {
         idle.operations = 0;
         report.stages.insert("clip".to_owned(), idle);
         report.stages.insert("another".to_owned(), report.stages["sam"].clone());
-        let rows = ordered(&report.stages);
+        let rows = ordered(&report);
         let names: Vec<_> = rows.iter().map(|row| row.name).collect();
         assert_eq!(names, ["prefill", "vision", "sam", "projector", "prefill_text", "decode", "another"]);
         assert_eq!(rows[2].around, ["prefill", "vision"]);
@@ -77,7 +71,7 @@ mod tests {
     fn without_vision_prefill_is_shown_once() {
         let mut report = sample::report();
         report.stages.retain(|name, _| ["prefill", "prefill_text", "decode"].contains(&name.as_str()));
-        let names: Vec<_> = ordered(&report.stages).iter().map(|row| row.name).collect();
+        let names: Vec<_> = ordered(&report).iter().map(|row| row.name).collect();
         assert_eq!(names, ["prefill", "decode"]);
     }
 }

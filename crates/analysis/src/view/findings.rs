@@ -1,0 +1,48 @@
+//! Findings with what acting on them saves, and of what.
+
+use types::view::{FindingView, Saving, SavingBasis};
+use types::{Finding, Metrics, Nanos, Stage};
+
+/// Findings shown by their saving.
+const SAVINGS: usize = 3;
+
+/// Every finding.
+pub(super) fn findings(metrics: &Metrics) -> Vec<FindingView<'_>> {
+    metrics
+        .conclusions
+        .findings
+        .iter()
+        .map(|finding| FindingView { finding, saving: saving(metrics, finding) })
+        .collect()
+}
+
+/// The findings that would save most.
+pub(super) fn largest_savings(metrics: &Metrics) -> Vec<FindingView<'_>> {
+    let mut largest = findings(metrics);
+    largest.retain(|view| view.saving.is_some());
+    largest.sort_by_key(|view| std::cmp::Reverse(view.finding.saves_ns));
+    largest.truncate(SAVINGS);
+    largest
+}
+
+fn saving(metrics: &Metrics, finding: &Finding) -> Option<Saving> {
+    let (saves_ns, share) = (finding.saves_ns?, finding.saves_share);
+    if let Some(pass) = metrics.conditions.trace.as_ref().and_then(|facts| facts.traced_pass.as_ref()) {
+        let wall = [Stage::Prefill, Stage::Decode].iter().filter_map(|stage| pass.stages.get(stage)).copied().sum();
+        let basis = SavingBasis::ProfiledPass;
+        return Some(Saving { saves_ns, share, basis, whole_ns: Some(wall), per_input_ns: None });
+    }
+    // The ledger of a trace covers its stages; nothing could save what lies outside of them, such as loading.
+    let (basis, whole_ns) = match metrics.conditions.trace {
+        Some(_) => {
+            let top = metrics.times.stages.iter().filter(|stage| stage.parent.is_none());
+            (SavingBasis::Stages, Some(top.filter_map(|stage| stage.wall_ns).sum()))
+        }
+        None => (SavingBasis::Run, metrics.times.totals.wall_ns),
+    };
+    let stage = |name: Stage| metrics.times.stages.iter().find(|stage| stage.name == name);
+    let inputs = stage(Stage::Prefill).or_else(|| stage(Stage::Decode)).map(|stage| stage.instances);
+    let inputs = inputs.filter(|inputs| *inputs > 1).and_then(|inputs| i64::try_from(inputs).ok());
+    let per_input_ns = inputs.map(|inputs| Nanos::new(saves_ns.get() / inputs));
+    Some(Saving { saves_ns, share, basis, whole_ns, per_input_ns })
+}

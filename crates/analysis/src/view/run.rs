@@ -1,0 +1,98 @@
+//! A run as its pages show it.
+
+use types::view::{CommandRunView, LostTimeView, NextStep, RunView, StageView};
+use types::{Metrics, Nanos, Severity, Stage, StageSummary};
+
+use super::{findings, kernels, operators, share, takeaways, time_share};
+
+/// Cost centres named.
+const COST_CENTRES: usize = 3;
+/// Share of the device's time outside of stages from which marking it is worth the trouble.
+const UNPLACED: f64 = 0.02;
+/// Says why stages have no utilisation.
+const NO_UTILISATION: &str = "stages_without_utilisation";
+
+/// The view of a run.
+pub fn run(metrics: &Metrics) -> RunView<'_> {
+    let stages: Vec<_> = metrics.times.stages.iter().map(|stage| stage_view(metrics, stage)).collect();
+    let totals = &metrics.times.totals;
+    let profiled =
+        metrics.conditions.trace.as_ref().and_then(|facts| facts.traced_pass.as_ref()).and_then(|pass| pass.wall_ns);
+    let lost: Nanos = metrics.conclusions.lost_time.iter().map(|row| row.lost_ns).sum();
+    let cost_centres = &metrics.breakdown.cost_centres[..metrics.breakdown.cost_centres.len().min(COST_CENTRES)];
+    let mut module_kinds: Vec<_> = metrics.breakdown.module_kinds.iter().collect();
+    module_kinds.sort_by_key(|kind| std::cmp::Reverse(kind.exclusive_ns));
+    let warnings = metrics.conclusions.findings.iter().filter(|finding| finding.severity > Severity::Info);
+    let mut warning_rules: Vec<_> = warnings.map(|finding| finding.rule.as_str()).collect();
+    warning_rules.dedup();
+    let runs = metrics.conditions.command.iter().flat_map(|command| &command.runs);
+    RunView {
+        metrics,
+        takeaways: takeaways::takeaways(metrics, &stages),
+        forward_pass_ms: forward_pass(metrics),
+        busy_share: busy_share(metrics, totals.gpu_busy_ns, totals.wall_ns),
+        profiled_busy_share: totals.gpu_busy_ns.zip(profiled).and_then(|(busy, wall)| time_share(busy, wall)),
+        operators: operators::operators(metrics),
+        kernels: kernels::kernels(metrics),
+        cost_centres,
+        cost_centres_share: cost_centres.iter().map(|centre| centre.share).sum(),
+        lost_time: (metrics.conclusions.lost_time.iter())
+            .map(|row| LostTimeView { lost: row, share: time_share(row.lost_ns, lost) })
+            .collect(),
+        module_kinds,
+        findings: findings::findings(metrics),
+        largest_savings: findings::largest_savings(metrics),
+        warning_rules,
+        data_warnings: metrics.conclusions.quality.iter().filter(|counter| counter.severity > Severity::Info).collect(),
+        utilisation_missing: metrics.conclusions.quality.iter().find(|counter| counter.counter == NO_UTILISATION),
+        next_steps: next_steps(metrics),
+        command_runs_measured: runs.clone().filter(|run| !run.warmup).count() as u64,
+        command_runs: runs
+            .map(|run| CommandRunView { run, core_share: time_share(run.user_ns + run.system_ns, run.wall_ns) })
+            .collect(),
+        stages,
+    }
+}
+
+fn stage_view<'a>(metrics: &'a Metrics, stage: &'a StageSummary) -> StageView<'a> {
+    let of = |part: Option<Nanos>, whole: Option<Nanos>| time_share(part?, whole?);
+    let variance = &metrics.times.variance;
+    let pass = metrics.conditions.trace.as_ref().and_then(|facts| facts.traced_pass.as_ref());
+    let profiled_ns = pass.and_then(|pass| pass.stages.get(&stage.name)).copied();
+    StageView {
+        stage,
+        times: metrics.times.aggregates.stage_ms.get(&stage.name),
+        run_share: of(stage.wall_ns, metrics.times.totals.wall_ns),
+        busy_share: busy_share(metrics, stage.gpu_busy_ns, stage.wall_ns),
+        efficiency: of(stage.speed_of_light_ns, stage.wall_ns),
+        repeat_cv: variance.repeat_cv_per_stage.get(&stage.name).copied().flatten(),
+        input_cv: variance.input_cv_per_stage.get(&stage.name).copied().flatten(),
+        profiled_ns,
+        profiled_busy_share: of(stage.gpu_busy_ns, profiled_ns),
+    }
+}
+
+/// Busy times of several devices are summed, so there is as much time as there are devices.
+fn busy_share(metrics: &Metrics, busy: Option<Nanos>, wall: Option<Nanos>) -> Option<f64> {
+    share(busy?.get() as f64, wall?.get() as f64 * metrics.devices.len().max(1) as f64)
+}
+
+fn forward_pass(metrics: &Metrics) -> Option<f64> {
+    let generates = metrics.conditions.inputs.iter().any(|input| input.generated_tokens > 0);
+    let prefill = metrics.times.aggregates.stage_ms.get(&Stage::Prefill)?;
+    (!generates && !metrics.conditions.inputs.is_empty()).then_some(prefill.median)
+}
+
+fn next_steps(metrics: &Metrics) -> Vec<NextStep<'_>> {
+    let open = metrics.conclusions.quality.iter().find(|counter| counter.counter == NO_UTILISATION);
+    let mut steps: Vec<_> = open.map(|counter| NextStep::Utilisation(&counter.remedy)).into_iter().collect();
+    let Some(coverage) = metrics.conditions.trace.as_ref().and_then(|facts| facts.coverage.as_ref()) else {
+        return steps;
+    };
+    if metrics.times.stages.is_empty() {
+        steps.push(NextStep::MarkStages);
+    } else if let Some(unplaced) = coverage.unattributed_share.filter(|unplaced| *unplaced > UNPLACED) {
+        steps.push(NextStep::MarkRest(unplaced));
+    }
+    steps
+}

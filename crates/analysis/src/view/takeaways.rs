@@ -1,0 +1,40 @@
+//! What stands out about the stages of a run.
+
+use types::view::{Resource, StageView, Takeaway};
+use types::{Metrics, Stage};
+
+use super::time_share;
+
+/// How many times as busy one resource must be as the other for a stage to be called bound by it.
+const CLEARLY: f64 = 2.0;
+
+/// One takeaway for each stage at the top, and for vision; its encoders are named with it.
+pub(super) fn takeaways(metrics: &Metrics, stages: &[StageView<'_>]) -> Vec<Takeaway> {
+    stages.iter().filter_map(|stage| takeaway(metrics, stage)).collect()
+}
+
+fn takeaway(metrics: &Metrics, view: &StageView<'_>) -> Option<Takeaway> {
+    let stage = view.stage;
+    let (mut parent, mut longest_part) = (None, None);
+    match stage.name {
+        Stage::Prefill | Stage::Decode => {}
+        Stage::Vision => {
+            let wall = stage.wall_ns?;
+            let prefill = metrics.times.stages.iter().find(|other| other.name == Stage::Prefill)?;
+            parent = Some((Stage::Prefill, time_share(wall, prefill.wall_ns?)));
+            let parts = metrics.times.stages.iter().filter(|other| other.parent == Some(Stage::Vision));
+            if let Some(longest) = parts.max_by_key(|other| other.wall_ns) {
+                longest_part = Some((longest.name, time_share(longest.wall_ns?, wall)));
+            }
+        }
+        Stage::Sam | Stage::Clip | Stage::Projector => return None,
+    }
+    let utilisation = stage.mfu.zip(stage.mbu);
+    let bound = utilisation.and_then(|(mfu, mbu)| match () {
+        () if mbu > mfu * CLEARLY => Some(Resource::Memory),
+        () if mfu > mbu * CLEARLY => Some(Resource::Compute),
+        () => None,
+    });
+    let (run_share, repeat_cv) = (view.run_share, view.repeat_cv);
+    Some(Takeaway { stage: stage.name, run_share, parent, longest_part, utilisation, bound, repeat_cv })
+}

@@ -1,0 +1,20 @@
+//! Views: a document beside the figures that its pages derive from it, such as shares, sums and rankings.
+//!
+//! `analysis::view` fills them; `report` arranges and rounds them. None is ever written to a file.
+
+mod analytic;
+mod comparison;
+mod counters;
+mod regions;
+mod run;
+mod sweep;
+
+pub use analytic::{AnalyticView, CategoryView, ModuleRole, StageCostView, WorkShares};
+pub use comparison::{ChangesView, ComparisonView, NoisySamples};
+pub use counters::{CountersView, SampledKernelView};
+pub use regions::{RegionLaunch, RegionView, RegionsView};
+pub use run::{
+    ClassView, CommandRunView, FamilyView, FindingView, KernelView, KernelsView, LostTimeView, MemoryView, NextStep,
+    OperatorView, OperatorsView, Resource, RunView, Saving, SavingBasis, ShapeView, StageView, Takeaway,
+};
+pub use sweep::SweepView;

@@ -1,0 +1,282 @@
+//! A profiled, imported or measured run.
+
+use crate::{
+    Bytes, ClassGroup, CommandRun, CostCentre, Finding, KernelSummary, LostTime, Metrics, ModuleSummary, Nanos,
+    OperatorSummary, QualityCounter, ShapeGroup, Stage, StageSummary, Statistics,
+};
+
+/// A run. Shares are absent where a part or the whole is unknown.
+#[derive(Clone, Debug)]
+pub struct RunView<'a> {
+    /// The document.
+    pub metrics: &'a Metrics,
+    /// Every stage.
+    pub stages: Vec<StageView<'a>>,
+    /// What stands out about the stages.
+    pub takeaways: Vec<Takeaway>,
+    /// Median time of a forward pass, for networks that generate no tokens.
+    pub forward_pass_ms: Option<f64>,
+    /// How much of the wall time its devices were busy, on average over the devices.
+    pub busy_share: Option<f64>,
+    /// How much of the profiled pass its device was busy.
+    pub profiled_busy_share: Option<f64>,
+    /// Operators.
+    pub operators: OperatorsView<'a>,
+    /// Kernels.
+    pub kernels: KernelsView<'a>,
+    /// The largest cost centres.
+    pub cost_centres: &'a [CostCentre],
+    /// Their share of the operators' time, all together.
+    pub cost_centres_share: f64,
+    /// Causes of lost time.
+    pub lost_time: Vec<LostTimeView<'a>>,
+    /// Modules of all layers together, longest self time first.
+    pub module_kinds: Vec<&'a ModuleSummary>,
+    /// Every finding.
+    pub findings: Vec<FindingView<'a>>,
+    /// The findings with the largest savings, largest first.
+    pub largest_savings: Vec<FindingView<'a>>,
+    /// Rules whose findings are more than information.
+    pub warning_rules: Vec<&'a str>,
+    /// Quality counters that are more than information.
+    pub data_warnings: Vec<&'a QualityCounter>,
+    /// Why there is no utilisation, where that was counted.
+    pub utilisation_missing: Option<&'a QualityCounter>,
+    /// What would make the next recording tell more.
+    pub next_steps: Vec<NextStep<'a>>,
+    /// Runs of a command.
+    pub command_runs: Vec<CommandRunView<'a>>,
+    /// Runs of a command that were not warm-up.
+    pub command_runs_measured: u64,
+}
+
+/// A stage of a run.
+#[derive(Clone, Copy, Debug)]
+pub struct StageView<'a> {
+    /// The stage.
+    pub stage: &'a StageSummary,
+    /// Its times in milliseconds.
+    pub times: Option<&'a Statistics>,
+    /// Its share of the run.
+    pub run_share: Option<f64>,
+    /// How much of its wall time its devices were busy, on average over the devices.
+    pub busy_share: Option<f64>,
+    /// Roofline time over measured time.
+    pub efficiency: Option<f64>,
+    /// Run-to-run variation.
+    pub repeat_cv: Option<f64>,
+    /// Variation between inputs.
+    pub input_cv: Option<f64>,
+    /// Its wall time in the profiled pass.
+    pub profiled_ns: Option<Nanos>,
+    /// How much of that time its device was busy.
+    pub profiled_busy_share: Option<f64>,
+}
+
+/// What stands out about a stage.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Takeaway {
+    /// The stage.
+    pub stage: Stage,
+    /// Its share of the run.
+    pub run_share: Option<f64>,
+    /// The stage around it, and its share of that.
+    pub parent: Option<(Stage, Option<f64>)>,
+    /// Its longest part, and the share of that.
+    pub longest_part: Option<(Stage, Option<f64>)>,
+    /// Its utilisation of compute and of memory bandwidth.
+    pub utilisation: Option<(f64, f64)>,
+    /// What it clearly uses more of.
+    pub bound: Option<Resource>,
+    /// Run-to-run variation.
+    pub repeat_cv: Option<f64>,
+}
+
+/// What can bound a stage.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Resource {
+    /// Arithmetic.
+    Compute,
+    /// Memory bandwidth.
+    Memory,
+}
+
+/// Operators of a run.
+#[derive(Clone, Debug)]
+pub struct OperatorsView<'a> {
+    /// Calls of all operators.
+    pub calls: u64,
+    /// Sum of their total times.
+    pub total_ns: Nanos,
+    /// Sum of their self times.
+    pub self_ns: Nanos,
+    /// Sum of their device times; absent where one is unknown.
+    pub device_ns: Option<Nanos>,
+    /// One by one.
+    pub rows: Vec<OperatorView<'a>>,
+    /// Those whose allocations are known, largest first.
+    pub by_memory: Vec<MemoryView<'a>>,
+    /// By class of the module.
+    pub by_class: Vec<ClassView<'a>>,
+    /// By operator and shapes.
+    pub by_shape: Vec<ShapeView<'a>>,
+}
+
+/// An operator.
+#[derive(Clone, Copy, Debug)]
+pub struct OperatorView<'a> {
+    /// The operator.
+    pub operator: &'a OperatorSummary,
+    /// Share of all total time.
+    pub total_share: Option<f64>,
+    /// Share of all self time.
+    pub self_share: Option<f64>,
+    /// Share of all device time.
+    pub device_share: Option<f64>,
+    /// Mean total time of a call.
+    pub mean_ns: Option<Nanos>,
+}
+
+/// What an operator allocates.
+#[derive(Clone, Copy, Debug)]
+pub struct MemoryView<'a> {
+    /// The operator.
+    pub operator: &'a OperatorSummary,
+    /// What it allocates in all its calls.
+    pub bytes: Bytes,
+    /// Share of all allocations.
+    pub share: Option<f64>,
+    /// What one call allocates on average.
+    pub bytes_per_call: Option<Bytes>,
+}
+
+/// Operators in modules of one class.
+#[derive(Clone, Copy, Debug)]
+pub struct ClassView<'a> {
+    /// The class.
+    pub group: &'a ClassGroup,
+    /// Share of the operators' time.
+    pub share: Option<f64>,
+}
+
+/// Operators of one name with inputs of the same shapes.
+#[derive(Clone, Copy, Debug)]
+pub struct ShapeView<'a> {
+    /// The operator and its shapes.
+    pub group: &'a ShapeGroup,
+    /// Share of the operators' time.
+    pub share: Option<f64>,
+    /// Mean time of a call.
+    pub mean_ns: Option<Nanos>,
+    /// Its rate relative to peak; absent above 1, where it cannot be true.
+    pub peak_share: Option<f64>,
+}
+
+/// Kernels of a run.
+#[derive(Clone, Debug)]
+pub struct KernelsView<'a> {
+    /// Launches.
+    pub calls: u64,
+    /// Time of all kernels.
+    pub total_ns: Nanos,
+    /// One by one, as in the document.
+    pub rows: Vec<KernelView<'a>>,
+    /// Those that a stage launched, or all where no stage launched any: a user does not wait for what loads a model.
+    pub of_stages: Vec<KernelView<'a>>,
+    /// By family, longest first.
+    pub families: Vec<FamilyView<'a>>,
+    /// By family and stage, longest first.
+    pub families_per_stage: Vec<FamilyView<'a>>,
+}
+
+/// A kernel in one stage on one device.
+#[derive(Clone, Copy, Debug)]
+pub struct KernelView<'a> {
+    /// The kernel.
+    pub kernel: &'a KernelSummary,
+    /// Share of the time of all kernels.
+    pub share: Option<f64>,
+    /// Mean time of a launch.
+    pub mean_ns: Option<Nanos>,
+}
+
+/// Kernels of a family.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct FamilyView<'a> {
+    /// The family.
+    pub family: &'a str,
+    /// The stage, where families are told apart by stage.
+    pub stage: Option<Stage>,
+    /// Time.
+    pub total_ns: Nanos,
+    /// Share of the time of all kernels.
+    pub share: Option<f64>,
+    /// Launches.
+    pub calls: u64,
+    /// Rows of the document.
+    pub rows: u64,
+}
+
+/// A cause of lost time.
+#[derive(Clone, Copy, Debug)]
+pub struct LostTimeView<'a> {
+    /// The cause.
+    pub lost: &'a LostTime,
+    /// Share of all lost time.
+    pub share: Option<f64>,
+}
+
+/// A finding.
+#[derive(Clone, Copy, Debug)]
+pub struct FindingView<'a> {
+    /// The finding.
+    pub finding: &'a Finding,
+    /// What acting on it saves; absent where that is unknown.
+    pub saving: Option<Saving>,
+}
+
+/// What acting on a finding saves.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Saving {
+    /// Time saved.
+    pub saves_ns: Nanos,
+    /// Its share of the whole.
+    pub share: Option<f64>,
+    /// What the whole is.
+    pub basis: SavingBasis,
+    /// The whole.
+    pub whole_ns: Option<Nanos>,
+    /// Time saved per input on average, where there were several.
+    pub per_input_ns: Option<Nanos>,
+}
+
+/// What a saving is a share of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SavingBasis {
+    /// The run.
+    Run,
+    /// The stages of a trace.
+    Stages,
+    /// The profiled pass.
+    ProfiledPass,
+}
+
+/// What would make the next recording tell more.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum NextStep<'a> {
+    /// What utilisation needs.
+    Utilisation(&'a str),
+    /// Stages are not marked.
+    MarkStages,
+    /// This share of the device's time is in no stage.
+    MarkRest(f64),
+}
+
+/// One run of a command.
+#[derive(Clone, Copy, Debug)]
+pub struct CommandRunView<'a> {
+    /// The run.
+    pub run: &'a CommandRun,
+    /// Processor time over wall time.
+    pub core_share: Option<f64>,
+}
