@@ -7,7 +7,7 @@ use std::num::NonZeroU64;
 
 use attribution_builder::{call, empty, kernel, range};
 use llm_perf_analysis::alignment::{ModelledOperator, ModelledRun};
-use llm_perf_analysis::attribution::{Attribution, Settings, attribute};
+use llm_perf_analysis::attribution::{Attribution, AttributionSettings, attribute};
 use llm_perf_analysis::trace::{PlacedTimeline, TraceRecords, trace};
 use types::timeline::{CapturedRange, CapturedRangeId, GraphNode, Timeline, WorkKind};
 use types::{Cost, Metrics, Nanos, Op, PlacedBy, RunHeader, Stage, TraceFacts};
@@ -18,7 +18,7 @@ fn capture(name: &str) -> Timeline {
 }
 
 fn attributed(timeline: &Timeline) -> Attribution {
-    attribute(timeline, &Settings::default())
+    attribute(timeline, &AttributionSettings::default())
 }
 
 fn metrics(timeline: &Timeline) -> Metrics {

@@ -247,7 +247,7 @@ mod tests {
     use types::{Clock, ClockId, ClockKind};
 
     use super::*;
-    use crate::attribution::{Settings, attribute};
+    use crate::attribution::{AttributionSettings, attribute};
 
     fn modelled(module: &str, op: Op, weight: &[u64], spread: bool) -> ModelledOperator {
         let weight = Some(weight.to_vec());
@@ -315,7 +315,7 @@ mod tests {
             ("aten::linear", &[&[1, 8], &[99, 8]]),
             ("aten::argmax", &[&[1, 99]]),
         ]);
-        let attribution = attribute(&timeline, &Settings::default());
+        let attribution = attribute(&timeline, &AttributionSettings::default());
         let found = align(&timeline, &attribution, &model);
         let expected = [
             Some("layer.attention.q"),
@@ -342,7 +342,7 @@ mod tests {
         timeline.ranges.clear();
         let prefill = vec![modelled("q", Op::Linear, &[8, 8], false)];
         let model = ModelledRun { prefill, ..ModelledRun::default() };
-        let attribution = attribute(&timeline, &Settings { infer: false, ..Settings::default() });
+        let attribution = attribute(&timeline, &AttributionSettings { infer: false, ..AttributionSettings::default() });
         assert_eq!(align(&timeline, &attribution, &model).module, [None]);
     }
 

@@ -12,7 +12,7 @@ use types::{PlacedBy, Stage};
 
 use super::layers::Layers;
 use super::{Alignment, ModelledOperator, ModelledRun, common, pair, repetition};
-use crate::attribution::{Amount, Attribution, RangeIndex, captured};
+use crate::attribution::{Amount, Attribution, RangeIndex, graph};
 use crate::modules::top;
 
 /// The module of every piece of work.
@@ -140,7 +140,7 @@ fn is_inside(path: &str, around: &str) -> bool {
 
 /// Rows of work by the call that launched them as a graph, in order of their begin; of prefill and decode alone.
 fn graph_launches(timeline: &Timeline, attribution: &Attribution) -> BTreeMap<u32, Vec<u32>> {
-    let is_graph: Vec<bool> = timeline.names.iter().map(|(_, name)| captured::launches_graph(name)).collect();
+    let is_graph: Vec<bool> = timeline.names.iter().map(|(_, name)| graph::launches_graph(name)).collect();
     let mut launches: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
     for (row, work) in timeline.work.iter().enumerate() {
         let (Some(call), Some(Stage::Prefill | Stage::Decode)) = (attribution.launch[row], attribution.stage[row])
@@ -214,7 +214,7 @@ impl<'a, 't> RangeNames<'a, 't> {
             return *known;
         }
         let timeline = self.timeline;
-        let mut path: Vec<_> = captured::with_parents(timeline, range).map(|(_, range)| range.name).collect();
+        let mut path: Vec<_> = graph::with_parents(timeline, range).map(|(_, range)| range.name).collect();
         let mut named = around;
         while let Some(name) = path.pop() {
             named = self.inside(named, name);

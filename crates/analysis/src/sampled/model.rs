@@ -80,7 +80,7 @@ fn mean(parts: &[Part<'_>], sampled: Option<u64>, skipped: u64) -> (f64, f64) {
 mod tests {
     use super::*;
     use crate::alignment::ModelledOperator;
-    use crate::attribution::{Settings, attribute};
+    use crate::attribution::{AttributionSettings, attribute};
     use crate::device::sample::{Launch, timeline};
     use types::{Cost, DeviceId, LaunchShape, Nanos, Op};
 
@@ -131,7 +131,7 @@ mod tests {
 
     fn laid(prefill: Vec<ModelledOperator>) -> Vec<SampledKernel> {
         let timeline = recorded();
-        let attribution = attribute(&timeline, &Settings::default());
+        let attribution = attribute(&timeline, &AttributionSettings::default());
         let mut rows = vec![row("nvjet_sm90_a"), row("nvjet_sm90_b")];
         lay_beside(&mut rows, &timeline, &attribution, &ModelledRun { prefill, ..ModelledRun::default() }, 0);
         rows
@@ -160,7 +160,7 @@ mod tests {
         assert!(laid(parts()).iter().all(|row| row.modelled.is_none()));
         let mut timeline = recorded();
         timeline.work[2].duration = Nanos::new(80);
-        let attribution = attribute(&timeline, &Settings::default());
+        let attribution = attribute(&timeline, &AttributionSettings::default());
         let mut rows = vec![row("nvjet_sm90_a")];
         lay_beside(&mut rows, &timeline, &attribution, &ModelledRun { prefill: parts(), ..ModelledRun::default() }, 0);
         assert_eq!(rows[0].modelled.as_ref().unwrap().flops, Flops::new(15));

@@ -26,12 +26,12 @@ use types::{
 };
 
 use crate::alignment::ModelledRun;
-use crate::attribution::{Attribution, Coverage};
+use crate::attribution::{Attribution, Coverage, StepSeries, step_series};
 use crate::device::DeviceRecords;
 use crate::profile::with_device;
 use crate::ranks;
 use crate::statistics::{describe, share};
-use crate::time::{Span, StepSeries, devices, queue_depth, step_series};
+use crate::time::{Span, devices, queue_depth};
 use crate::{InputWork, ProfileRecords};
 
 pub use counters::{Counted, USED_COUNTERS};
@@ -172,7 +172,7 @@ pub fn trace(records: &TraceRecords<'_>) -> Metrics {
     facts.counters = counters::summaries(&records.counted);
     facts.step_ms = describe(&stages::step_times(&records.timelines));
     if let [only] = records.timelines.as_slice() {
-        facts.steps = step_series(only.attribution).map(step_facts);
+        facts.steps = step_series(&only.attribution.steps).map(step_facts);
         facts.queue_depth = queue_facts(only);
     }
     metrics.quality = quality::counters(records, &metrics, &sums, &facts);
@@ -308,7 +308,7 @@ fn queue_facts(placed: &PlacedTimeline<'_>) -> Option<QueueFacts> {
     let [device] = devices(placed.timeline)[..] else { return None };
     let meant = placed.timeline.work.iter().enumerate().filter(|(place, _)| !placed.attribution.is_aside(*place));
     let spans = meant.map(|(_, work)| Span::new(work.start, work.end()));
-    let depth = queue_depth(placed.timeline, placed.attribution, device, spans.reduce(Span::hull)?)?;
+    let depth = queue_depth(placed.timeline, &placed.attribution.launch, device, spans.reduce(Span::hull)?)?;
     Some(QueueFacts { mean: depth.mean, max: depth.max, empty_share: depth.empty_share })
 }
 

@@ -6,10 +6,10 @@ use types::{DType, LogitsKind, Metrics, Nanos, RunHeader, Stage, TraceFacts};
 
 use super::sample::Builder;
 use super::{Observed, PlacedTimeline, TraceRecords, observe, trace};
-use crate::attribution::{Attribution, Settings, attribute};
+use crate::attribution::{Attribution, AttributionSettings, attribute};
 
 fn attributed(builder: &Builder) -> Attribution {
-    attribute(&builder.0, &Settings::default())
+    attribute(&builder.0, &AttributionSettings::default())
 }
 
 fn metrics(builders: &[Builder]) -> Metrics {

@@ -226,7 +226,8 @@ pub(crate) fn summarise(
 ) -> Result<Summary, ImportError> {
     progress("attributing device work");
     let model = subject.model;
-    let settings = attribution::Settings { model: model.map(|model| model.id.clone()), ..Default::default() };
+    let settings =
+        attribution::AttributionSettings { model: model.map(|model| model.id.clone()), ..Default::default() };
     let placed: Vec<Placed> = parts
         .timelines
         .into_iter()
