@@ -6,6 +6,7 @@
 pub mod alignment;
 pub mod attribution;
 mod compare;
+mod counter;
 mod device;
 mod finding;
 pub mod kernel;

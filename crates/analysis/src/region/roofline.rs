@@ -9,23 +9,10 @@ use types::{
     Bytes, BytesPerSecond, ComputeUnit, DType, Flops, FlopsPerSecond, Hardware, Nanos, Origin, RegionRoofline, Seconds,
 };
 
-use super::columns::TIME;
+use crate::counter::{TIME, VECTOR};
 
-/// Cycles that rates per cycle are held against.
+/// Cycles that rates per cycle are multiplied with.
 const CYCLES: &str = "smsp__cycles_elapsed.avg";
-
-/// Instructions of the vector units: element type, instruction, operations each.
-const VECTOR: [(DType, &str, f64); 9] = [
-    (DType::Fp32, "fadd", 1.0),
-    (DType::Fp32, "fmul", 1.0),
-    (DType::Fp32, "ffma", 2.0),
-    (DType::Fp16, "hadd", 2.0),
-    (DType::Fp16, "hmul", 2.0),
-    (DType::Fp16, "hfma", 4.0),
-    (DType::Fp64, "dadd", 1.0),
-    (DType::Fp64, "dmul", 1.0),
-    (DType::Fp64, "dfma", 2.0),
-];
 
 /// Operations of the matrix units by what they read. Whole numbers are no floating-point work and left out.
 const MATRIX: [(DType, &str); 6] = [
@@ -73,10 +60,9 @@ impl CountedWork {
         self.bytes = Some(self.bytes.unwrap_or_default() + bytes);
         let by_clock = || Some(number(&format!("{CYCLES}.per_second"))? * time / 1e9);
         let cycles = number(CYCLES).or_else(by_clock);
-        for (dtype, instruction, operations) in VECTOR {
-            let name = format!("smsp__sass_thread_inst_executed_op_{instruction}_pred_on.sum");
+        for (dtype, name, operations) in VECTOR {
             let by_rate = || Some(number(&format!("{name}.per_cycle_elapsed"))? * cycles?);
-            if let Some(executed) = number(&name).or_else(by_rate) {
+            if let Some(executed) = number(name).or_else(by_rate) {
                 add(&mut self.vector, dtype, executed * operations);
             }
         }
@@ -120,7 +106,7 @@ impl CountedWork {
     }
 }
 
-/// Time the arithmetic needs: vector and matrix units work side by side. Absent where nothing was counted, or the device
+/// Time the FLOPs need at peak: vector and matrix units work side by side. Absent where nothing was counted, or the device
 /// lists no rate for something that was.
 fn compute_time(hardware: &Hardware, vector: &[(DType, f64)], matrix: &[(DType, f64)]) -> Option<f64> {
     let time = |work: &[(DType, f64)], unit: ComputeUnit| -> Option<f64> {

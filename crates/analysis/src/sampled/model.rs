@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use types::timeline::Timeline;
 use types::{Bytes, Flops, ModelledKernel, SampledKernel, Stage};
 
-use super::choose::within;
+use super::choice::within;
 use crate::alignment::{Key, ModelledRun, Part, pair};
 use crate::attribution::Attribution;
 use crate::modules::kind;

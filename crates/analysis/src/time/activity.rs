@@ -38,11 +38,6 @@ impl Activity {
         self.work_ns - self.busy_ns()
     }
 
-    /// Time in which a copy or memset ran beside a kernel.
-    pub fn memory_hidden_ns(&self) -> Nanos {
-        self.kernels.intersect(&self.memory).total()
-    }
-
     /// Busy share of the window; absent for an empty window.
     pub fn busy_share(&self) -> Option<f64> {
         crate::statistics::share(self.busy_ns().get() as f64, self.window.length().get() as f64)
