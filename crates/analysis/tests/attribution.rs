@@ -1,4 +1,4 @@
-//! Attribution held against what NVIDIA's tools and the ranges of real captures say.
+//! Attribution compared with what NVIDIA's tools and the ranges of real captures say.
 
 mod attribution_captures;
 
@@ -9,7 +9,7 @@ use llm_perf_analysis::attribution::{Attribution, AttributionSettings, Inference
 use types::timeline::{RangeStyle, Timeline, WorkKind};
 use types::{Nanos, Stage};
 
-/// Instances, projected time, time on the host and pieces of work by range.
+/// Instances, projected time, time on the host and kernels, copies and memsets by range.
 type Projected = BTreeMap<String, (u64, i64, i64, u64)>;
 
 /// A table of `nsys stats -r nvtx_gpu_proj_sum`.

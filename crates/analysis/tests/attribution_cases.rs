@@ -360,7 +360,7 @@ fn without_any_calls_the_order_on_the_device_tells() {
     for (place, (names, duration)) in [("prompt", 80), ("step", 5), ("step", 5), ("step", 5)].into_iter().enumerate() {
         forward(&mut timeline, place as i64 * 2_000, names, duration);
     }
-    // The host is long done when the device begins, so its look-ups must not be held against the device's times.
+    // The host is long done when the device starts, so its look-ups must not be compared with the device's times.
     operator(&mut timeline, "aten::embedding", &[&[50_000, 1_024], &[1, 512]], -9_000, 10);
     operator(&mut timeline, "aten::embedding", &[&[50_000, 1_024], &[1, 1]], -8_000, 10);
     timeline.calls.clear();
@@ -409,7 +409,7 @@ fn a_vision_tower_that_runs_for_tiles_and_for_the_page_is_found_twice() {
     assert_eq!(stages(&attribution), expected);
 }
 
-/// Rows in any order: what each piece of work gets, found by looking at everything.
+/// Rows in any order: what each kernel gets, found by looking at everything.
 fn naive_range(timeline: &Timeline, call: u32) -> Option<RangeIndex> {
     let call = &timeline.calls[call as usize];
     let around = |place: &usize| {

@@ -15,12 +15,7 @@ const GRAMMARS: &[Members] = &[("ingest", &["demangle::arguments", "demangle::na
 
 /// Circles still to be mended. One that is gone has to leave this list, so that it only gets shorter.
 const KNOWN: &[Members] = &[
-    ("analysis", &["attribution", "time"]),
     ("analysis", &["device", "finding", "loss", "profile", "stages", "trace"]),
-    ("analysis", &["attribution::captured", "attribution::coverage"]),
-    ("analysis", &["attribution::infer", "attribution::marks", "attribution::stage"]),
-    ("analysis", &["kernel::family", "kernel::traits"]),
-    ("analysis", &["region::gather", "region::roll", "region::survey", "region::totals"]),
     ("cli", &["arguments", "target", "verb"]),
     ("cli", &["verb::analyze", "verb::profile"]),
     ("collect", &["calibrate", "child", "environment", "tool"]),

@@ -17,7 +17,8 @@ impl Join {
         let rows = calls.filter_map(|(place, call)| Some((call.correlation?.0.get(), call.thread, place as u32)));
         let start = |place: u32| timeline.calls[place as usize].start;
         // A runtime call and the driver call inside it may share the number: the one that started first.
-        let mut calls = Numbered::new(timeline, rows, |one, other| if start(other) < start(one) { other } else { one });
+        let mut calls =
+            NumberIndex::new(timeline, rows, |one, other| if start(other) < start(one) { other } else { one });
         let process = |place: u32| timeline.threads[timeline.calls[place as usize].thread.0 as usize].process;
         let mut ambiguous = 0;
         let call = timeline.work.iter().map(|work| {
@@ -40,7 +41,7 @@ impl Join {
 
 /// Rows of the host by number and by where they come from: process and rank. A source may give one number to thousands of
 /// rows; they are merged into one for each number and origin, so that looking a number up never walks over them.
-pub(super) struct Numbered {
+pub(super) struct NumberIndex {
     /// Number, origin and place, in order.
     rows: Vec<(u64, u32, u32)>,
     /// Per queue and origin: whether a row of that origin may belong to work of that queue.
@@ -51,7 +52,7 @@ pub(super) struct Numbered {
 
 type Origin = (Option<u32>, Option<u32>);
 
-impl Numbered {
+impl NumberIndex {
     /// Takes rows as number, thread and place. `merge` says which place stands for two rows of one number and origin.
     ///
     /// Some sources number the process of a queue and some do not; an unknown process agrees with any.

@@ -2,7 +2,7 @@
 
 use types::timeline::{OperatorKind, Timeline};
 
-use super::correlation::Numbered;
+use super::correlation::NumberIndex;
 use super::launch::{Launches, NONE};
 use super::nesting::{ByThread, Open};
 
@@ -53,7 +53,7 @@ fn by_number(timeline: &Timeline, call_of_work: &[Option<u32>], found: &mut [Opt
     }
     let rows = timeline.operators.iter().enumerate();
     let rows = rows.filter_map(|(place, row)| Some((row.call?.0.get(), row.thread, place as u32)));
-    let mut operators = Numbered::new(timeline, rows, |_, _| NONE);
+    let mut operators = NumberIndex::new(timeline, rows, |_, _| NONE);
     for ((work, call), found) in timeline.work.iter().zip(call_of_work).zip(found) {
         let (None, None, Some(number)) = (*call, *found, work.operator) else { continue };
         let mut same = operators.of(number.0.get(), work.queue).filter(|place| *place != NONE);

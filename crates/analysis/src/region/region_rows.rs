@@ -37,7 +37,7 @@ pub(super) struct RegionRows {
     pub(super) parts: BTreeMap<Part, Rows>,
     /// The innermost region of a row inside a region.
     pub(super) innermost: HashMap<(Node, Row), Node>,
-    /// Least number of entries by region, process and thread.
+    /// Fewest entries by region, process and thread.
     pub(super) instances: HashMap<(Node, Option<u32>, Option<u64>), u64>,
     /// Kernels of regions that the selection leaves out.
     pub(super) left_out: u64,

@@ -54,7 +54,7 @@ pub fn roll_up(inputs: &RegionInputs<'_>, settings: &RegionSettings<'_>) -> Roll
         }
         let kernels = capture.table.work.iter().zip(of_rows[page].iter().cloned());
         let is_kernel = |work: &types::counter::ProfiledWork| work.kind != ProfiledKind::Range;
-        for (place, count) in instances::least(kernels.filter(|(work, _)| is_kernel(work))) {
+        for (place, count) in instances::fewest(kernels.filter(|(work, _)| is_kernel(work))) {
             *by_region.instances.entry(place).or_default() += count;
         }
     }

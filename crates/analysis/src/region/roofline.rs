@@ -6,7 +6,7 @@
 
 use types::counter::CounterTable;
 use types::{
-    Bytes, BytesPerSecond, ComputeUnit, DType, Flops, FlopsPerSecond, Hardware, Nanos, Origin, RegionRoofline, Seconds,
+    Bytes, BytesPerSecond, ComputeUnit, DType, Flops, FlopsPerSecond, Hardware, Nanos, Origin, RegionRoofline,
 };
 
 use crate::counter::{TIME, VECTOR};
@@ -81,7 +81,7 @@ impl CountedWork {
         let flops = vector.map_or(matrix, |vector| Some(vector + matrix.unwrap_or_default()));
         let memory = hardware.map(|hardware| bytes / hardware.bytes_per_second.get());
         let compute = hardware.and_then(|hardware| compute_time(hardware, &self.vector, &self.matrix));
-        let least = memory.map(|memory| memory.max(compute.unwrap_or_default()));
+        let roofline = memory.map(|memory| memory.max(compute.unwrap_or_default()));
         // Without a count of matrix work, nobody knows how near the other roof is.
         let is_whole = matrix.is_some();
         let bound = memory
@@ -100,7 +100,7 @@ impl CountedWork {
             bandwidth_share: memory.map(|memory| memory / seconds),
             compute_share: compute.map(|compute| compute / seconds),
             bound: bound.map(str::to_owned),
-            least_ns: least.map(|least| Nanos::new((Seconds::new(least).get() * 1e9).round() as i64)),
+            least_ns: roofline.map(|seconds| Nanos::new((seconds * 1e9).round() as i64)),
             origin: Origin::Counted,
         })
     }

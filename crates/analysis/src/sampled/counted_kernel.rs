@@ -69,7 +69,7 @@ pub(super) fn counted(all: &[&CountedLaunch], rates: Option<&Hardware>) -> Count
     }
 }
 
-/// Mean, least and most; absent where one is.
+/// Mean, minimum and maximum; absent where one value is.
 fn spread(all: &[&CountedLaunch], value: impl Fn(&CountedLaunch) -> Option<f64>) -> Option<Spread> {
     let values: Vec<f64> = all.iter().map(|one| value(one)).collect::<Option<_>>()?;
     let first = *values.first()?;

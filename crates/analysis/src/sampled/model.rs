@@ -58,7 +58,7 @@ fn modelled(parts: &[Part<'_>], row: &SampledKernel, basis: &str, skipped: u64) 
 }
 
 /// Operations and bytes of a launch: mean over those that were sampled, which are the first behind what was skipped, else
-/// over all. A kernel may do products of several sizes, and one with few launches in a pass is sampled in several.
+/// over all. A kernel may do GEMMs of several sizes, and one with few launches in a pass is sampled in several.
 fn mean(parts: &[Part<'_>], sampled: Option<u64>, skipped: u64) -> (f64, f64) {
     let launches: Vec<&Part<'_>> = match sampled {
         Some(sampled) if !parts.is_empty() => {
@@ -105,7 +105,7 @@ mod tests {
             weight: Some(vec![side, side]),
             spread: false,
             cost: Cost { flops_matrix: Flops::new(flops), ..Cost::ZERO },
-            least: None,
+            roofline: None,
         }
     }
 
@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn a_product_before_the_models_own_is_left_out_and_more_kernels_than_that_are_not_paired() {
+    fn a_gemm_before_the_models_own_is_left_out_and_more_kernels_than_that_are_not_paired() {
         let rows = laid(vec![operator("up", 4, 100), operator("k", 2, 20)]);
         assert!(rows[0].modelled.as_ref().unwrap().basis.ends_with("the first 1 left out"));
         let many = (0..9).map(|place| operator(&place.to_string(), 2, 1)).collect();
@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_counted_is_held_against_the_launches_that_were_sampled() {
+    fn what_is_counted_is_compared_with_the_launches_that_were_sampled() {
         let operators = [operator("q", 2, 10), operator("up", 4, 20), operator("k", 8, 60)];
         let parts: Vec<_> = operators.iter().map(|operator| Part { operator, share: 1.0 }).collect();
         let flops = |sampled| mean(&parts, sampled, 0).0;

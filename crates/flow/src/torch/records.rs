@@ -287,7 +287,7 @@ impl Told<'_> {
         let modelled = modelled::run(&known.network, &prediction, roofline.as_ref());
         let least = [(Stage::Prefill, &modelled.prefill), (Stage::Decode, &modelled.decode)];
         let least = least.into_iter().filter_map(|(stage, operators)| {
-            let least = operators.iter().map(|operator| operator.least).sum::<Option<Nanos>>()?;
+            let least = operators.iter().map(|operator| operator.roofline).sum::<Option<Nanos>>()?;
             Some(InputLeast { input: facts.name.clone(), stage, least })
         });
         Ok(Some(Modelled { work, least: least.collect(), workload }))

@@ -78,29 +78,29 @@ pub(super) fn parts(timeline: &Timeline, thread: ThreadId, model: &str) -> Vec<P
 
     let mut parts: Vec<Part> = Vec::new();
     // The rule whose part is open or was last, the open part's start, and its end as far as it is known.
-    let (mut rule, mut begin, mut end): (usize, Option<Nanos>, Option<Nanos>) = (0, None, None);
+    let (mut rule, mut open, mut end): (usize, Option<Nanos>, Option<Nanos>) = (0, None, None);
     for row in rows {
         let after = (rule + 1) % tower.parts.len();
-        let next = if begin.is_some() { after } else { rule };
+        let next = if open.is_some() { after } else { rule };
         if tower.parts[next].first.as_ref().is_some_and(|sign| matches(row, sign)) {
-            if let (Some(start), Some(end)) = (begin, end) {
+            if let (Some(start), Some(end)) = (open, end) {
                 parts.push(Part { stage: tower.parts[rule].stage, span: Span::new(start, end) });
             }
-            (rule, begin, end) = (next, Some(row.start), None);
+            (rule, open, end) = (next, Some(row.start), None);
         }
-        if begin.is_some() && matches(row, &tower.parts[rule].last) {
+        if open.is_some() && matches(row, &tower.parts[rule].last) {
             end = Some(row.end());
             // A part that starts where this one ends starts now.
             let after = (rule + 1) % tower.parts.len();
             if tower.parts[after].first.is_none() {
                 parts.extend(
-                    begin.map(|start| Part { stage: tower.parts[rule].stage, span: Span::new(start, row.end()) }),
+                    open.map(|start| Part { stage: tower.parts[rule].stage, span: Span::new(start, row.end()) }),
                 );
-                (rule, begin, end) = (after, Some(row.end()), None);
+                (rule, open, end) = (after, Some(row.end()), None);
             }
         }
     }
-    if let (Some(start), Some(end)) = (begin, end) {
+    if let (Some(start), Some(end)) = (open, end) {
         parts.push(Part { stage: tower.parts[rule].stage, span: Span::new(start, end) });
     }
     parts
