@@ -4,7 +4,7 @@
 //! on four threads of two processes, its rows shuffled a little as real sources have them. Numbers can be given: kernels, then
 //! ranges per kernel.
 
-use llm_perf_analysis::attribution::{Settings, attribute};
+use llm_perf_analysis::attribution::{AttributionSettings, attribute};
 use llm_perf_analysis::time::{activity, devices, gaps, waiting};
 use types::timeline::{
     Correlation, DeviceQueue, DeviceWork, HostCall, HostThread, NameId, QueueId, Range, RangeStyle, ThreadId, Timeline,
@@ -21,7 +21,7 @@ fn main() {
     let timeline = timeline(kernels, ranges);
     println!("{} kernels, {} calls, {} ranges", timeline.work.len(), timeline.calls.len(), timeline.ranges.len());
     let begin = processor_seconds();
-    let attribution = attribute(&timeline, &Settings::default());
+    let attribution = attribute(&timeline, &AttributionSettings::default());
     println!("attributed in {:.2} CPU-s", processor_seconds() - begin);
     let begin = processor_seconds();
     let sums = attribution.projections.sums(&timeline);
@@ -29,7 +29,7 @@ fn main() {
     let begin = processor_seconds();
     for device in devices(&timeline) {
         if let Some(activity) = activity(&timeline, device, None) {
-            let gaps = gaps(&timeline, &attribution, device, &activity);
+            let gaps = gaps(&timeline, &attribution.launch, device, &activity);
             println!("device {device}: busy {}, idle {}", activity.busy_ns(), waiting(&gaps).total());
         }
     }

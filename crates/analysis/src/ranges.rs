@@ -8,7 +8,7 @@ use std::collections::{HashMap, HashSet};
 use types::timeline::{CapturedRangeId, NameId, RangeStyle, Timeline, WorkKind};
 use types::{DeviceId, Nanos, QualityCounter, RegionSummary, Severity};
 
-use crate::attribution::{RangeIndex, captured};
+use crate::attribution::{RangeIndex, graph};
 use crate::evidence::PlacedTimeline;
 use crate::statistics::share;
 
@@ -202,7 +202,7 @@ impl Captured {
         }
         let process = timeline.threads[timeline.calls[launch as usize].thread.0 as usize].process;
         let mut region = around;
-        let mut path: Vec<_> = captured::with_parents(timeline, innermost).collect();
+        let mut path: Vec<_> = graph::with_parents(timeline, innermost).collect();
         while let Some((id, range)) = path.pop() {
             region = regions.inside(region, range.name, range.domain, process);
             regions.nodes[region as usize].instances += u64::from(self.entered.insert((launch, id)));

@@ -1,5 +1,9 @@
-//! Centre and spread of repeated measurements, and what they tell about a change. Pure functions of samples: nothing here
-//! knows where they come from, and nothing gives NaN; what is not defined is absent.
+//! Centre and spread of repeated measurements, and what they tell about a change. Samples come in, numbers go out: nothing
+//! here knows where they come from, and nothing gives NaN; what is not defined is absent.
+//!
+//! This file describes one set of samples, and `outliers` flags some of them. Two sets are compared input by input
+//! (`strata`, with an interval by resampling from `random`, and `rank_test` for whether they differ) or run by run
+//! (`student_test`); both rest on `distribution`. `family` corrects for many tests at once.
 //!
 //! `docs/concepts/statistics.md` has every formula, with the reasons for choosing it.
 

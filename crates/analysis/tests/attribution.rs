@@ -1,15 +1,15 @@
-//! Attribution held against what NVIDIA's tools and the ranges of real captures say.
+//! Attribution compared with what NVIDIA's tools and the ranges of real captures say.
 
 mod attribution_captures;
 
 use std::collections::BTreeMap;
 
 use attribution_captures as captures;
-use llm_perf_analysis::attribution::{Attribution, Inference, Settings, StageOrigin, attribute};
+use llm_perf_analysis::attribution::{Attribution, AttributionSettings, Inference, StageOrigin, attribute};
 use types::timeline::{RangeStyle, Timeline, WorkKind};
 use types::{Nanos, Stage};
 
-/// Instances, projected time, time on the host and pieces of work by range.
+/// Instances, projected time, time on the host and kernels, copies and memsets by range.
 type Projected = BTreeMap<String, (u64, i64, i64, u64)>;
 
 /// A table of `nsys stats -r nvtx_gpu_proj_sum`.
@@ -52,8 +52,8 @@ fn without_ranges(timeline: &Timeline) -> Timeline {
     Timeline { ranges: Vec::new(), ..timeline.clone() }
 }
 
-fn named(model: &str) -> Settings {
-    Settings { model: Some(model.to_owned()), ..Settings::default() }
+fn named(model: &str) -> AttributionSettings {
+    AttributionSettings { model: Some(model.to_owned()), ..AttributionSettings::default() }
 }
 
 /// Share of kernels with the same stage; `top` compares prefill and decode only.
@@ -71,7 +71,7 @@ fn agreement(timeline: &Timeline, one: &Attribution, other: &Attribution, top: b
 #[test]
 fn the_projection_of_ranges_is_the_one_nsys_prints() {
     let timeline = captures::nsys_h200();
-    let attribution = attribute(&timeline, &Settings::default());
+    let attribution = attribute(&timeline, &AttributionSettings::default());
     let expected = nvidia(&captures::text("nsys_stats/nsys-dsocr-nvtx_gpu_proj_sum.csv"));
     assert_eq!(ours(&timeline, &attribution, ":"), expected);
 }
@@ -80,7 +80,7 @@ fn the_projection_of_ranges_is_the_one_nsys_prints() {
 fn the_projection_of_hundreds_of_nested_ranges_is_the_one_nsys_prints() {
     let Some(timeline) = captures::nsys_t4() else { return };
     let Some(csv) = captures::third_party("nsys-t4/power_iteration__baseline_nvtx_gpu_proj_sum.csv") else { return };
-    let attribution = attribute(&timeline, &Settings::default());
+    let attribution = attribute(&timeline, &AttributionSettings::default());
     let expected = nvidia(&String::from_utf8(csv).unwrap());
     assert_eq!(ours(&timeline, &attribution, ""), expected);
     assert!(expected.len() > 100);
@@ -92,7 +92,7 @@ fn the_projection_of_hundreds_of_nested_ranges_is_the_one_nsys_prints() {
 #[test]
 fn kernels_of_the_torch_trace_are_in_the_stage_that_launched_them() {
     let timeline = captures::torch_h200();
-    let attribution = attribute(&timeline, &Settings::default());
+    let attribution = attribute(&timeline, &AttributionSettings::default());
     let counts = kernels_by_stage(&timeline, &attribution);
     let expected = [
         (Some(Stage::Prefill), 3_208),
@@ -122,7 +122,7 @@ fn kernels_of_the_torch_trace_are_in_the_stage_that_launched_them() {
 #[test]
 fn nearly_all_device_time_of_the_torch_trace_has_a_stage_and_an_operator() {
     let timeline = captures::torch_h200();
-    let attribution = attribute(&timeline, &Settings::default());
+    let attribution = attribute(&timeline, &AttributionSettings::default());
     let coverage = &attribution.coverage;
     assert!(coverage.share(coverage.stage()).unwrap() >= 0.98, "{coverage:?}");
     assert!(coverage.share(coverage.operator).unwrap() >= 0.95, "{coverage:?}");
@@ -132,7 +132,7 @@ fn nearly_all_device_time_of_the_torch_trace_has_a_stage_and_an_operator() {
 #[test]
 fn stages_inferred_from_shapes_agree_with_the_ranges_that_were_there() {
     let timeline = captures::torch_h200();
-    let marked = attribute(&timeline, &Settings::default());
+    let marked = attribute(&timeline, &AttributionSettings::default());
     let inferred = attribute(&without_ranges(&timeline), &named("deepseek-ocr"));
     let agreement = agreement(&timeline, &marked, &inferred, false);
     println!("{agreement} of kernels in the same stage: {:?}", inferred.inference);
@@ -148,7 +148,7 @@ fn stages_inferred_from_shapes_agree_with_the_ranges_that_were_there() {
 #[test]
 fn stages_inferred_from_kernels_alone_agree_with_the_ranges_that_were_there() {
     for timeline in [captures::nsys_h200(), captures::torch_h200()] {
-        let marked = attribute(&timeline, &Settings::default());
+        let marked = attribute(&timeline, &AttributionSettings::default());
         let bare = Timeline { operators: Vec::new(), ..without_ranges(&timeline) };
         let inferred = attribute(&bare, &named("deepseek-ocr"));
         let agreement = agreement(&timeline, &marked, &inferred, true);
@@ -161,7 +161,7 @@ fn stages_inferred_from_kernels_alone_agree_with_the_ranges_that_were_there() {
 #[test]
 fn without_the_name_of_the_model_vision_is_part_of_prefill() {
     let timeline = without_ranges(&captures::torch_h200());
-    let attribution = attribute(&timeline, &Settings::default());
+    let attribution = attribute(&timeline, &AttributionSettings::default());
     let found: Vec<_> = attribution.stages.iter().map(|stage| stage.stage).collect();
     assert_eq!(found, [Stage::Prefill, Stage::Decode]);
 }
@@ -169,7 +169,7 @@ fn without_the_name_of_the_model_vision_is_part_of_prefill() {
 #[test]
 fn inference_can_be_switched_off() {
     let timeline = without_ranges(&captures::torch_h200());
-    let attribution = attribute(&timeline, &Settings { infer: false, ..Settings::default() });
+    let attribution = attribute(&timeline, &AttributionSettings { infer: false, ..AttributionSettings::default() });
     assert_eq!(attribution.stages, []);
     let counter = attribution.quality.iter().find(|counter| counter.counter == "work_without_stage").unwrap();
     assert_eq!((counter.value, counter.share), (timeline.work.len() as u64, Some(1.0)));
@@ -178,7 +178,7 @@ fn inference_can_be_switched_off() {
 #[test]
 fn both_captures_of_one_workload_have_the_same_work_in_every_step() {
     let steps = |timeline: &Timeline| -> Vec<u64> {
-        attribute(timeline, &Settings::default()).steps.iter().map(|step| step.work).collect()
+        attribute(timeline, &AttributionSettings::default()).steps.iter().map(|step| step.work).collect()
     };
     assert_eq!(steps(&captures::torch_h200()), steps(&captures::nsys_h200()));
 }
@@ -186,7 +186,7 @@ fn both_captures_of_one_workload_have_the_same_work_in_every_step() {
 #[test]
 fn work_launched_before_the_trace_began_is_counted_and_not_placed_by_time() {
     let Some(timeline) = captures::torch_h100() else { return };
-    let attribution = attribute(&timeline, &Settings::default());
+    let attribution = attribute(&timeline, &AttributionSettings::default());
     let orphans = attribution.launch.iter().filter(|launch| launch.is_none()).count() as u64;
     assert!(orphans > 0);
     let counter = attribution.quality.iter().find(|counter| counter.counter == "work_without_launch").unwrap();

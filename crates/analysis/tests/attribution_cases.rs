@@ -3,14 +3,14 @@
 mod attribution_builder;
 
 use attribution_builder::{call, empty, kernel, launched, operator, range};
-use llm_perf_analysis::attribution::{Attribution, Inference, RangeIndex, Settings, attribute};
+use llm_perf_analysis::attribution::{Attribution, AttributionSettings, Inference, RangeIndex, attribute};
 use llm_perf_analysis::time::Span;
 use proptest::prelude::*;
 use types::timeline::{OperatorCallId, RangeStyle, Timeline};
 use types::{Nanos, Stage};
 
 fn attributed(timeline: &Timeline) -> Attribution {
-    attribute(timeline, &Settings::default())
+    attribute(timeline, &AttributionSettings::default())
 }
 
 fn counter(attribution: &Attribution, name: &str) -> Option<u64> {
@@ -51,6 +51,25 @@ fn every_node_of_a_graph_belongs_to_the_range_that_launched_it() {
     assert_eq!(attribution.range, [Some(RangeIndex(0)); 3]);
     let projection = attribution.projections.of(RangeIndex(0)).unwrap();
     assert_eq!((projection.work, projection.span.start.get(), projection.span.end.get()), (3, 200, 225));
+}
+
+#[test]
+fn many_calls_of_one_number_are_looked_up_as_quickly_as_one() {
+    // Call by call this would take 4e10 steps.
+    const COUNT: i64 = 200_000;
+    let mut timeline = empty();
+    for place in 0..COUNT {
+        call(&mut timeline, 0, "cudaLaunchKernel", 1 + (place + 7) % COUNT, 1, 7);
+        kernel(&mut timeline, 0, "kernel", COUNT + place, 1, 7);
+    }
+    let attribution = attributed(&timeline);
+    assert!(attribution.launch.iter().all(|launch| *launch == Some(COUNT as u32 - 7)), "the first to start");
+    // The same number in another process: work of an unknown process may be of either.
+    call(&mut timeline, 2, "cudaLaunchKernel", 0, 1, 7);
+    timeline.queues[0].process = None;
+    let attribution = attributed(&timeline);
+    assert!(attribution.launch.iter().all(Option::is_none));
+    assert_eq!(counter(&attribution, "work_with_ambiguous_launch"), Some(COUNT as u64));
 }
 
 #[test]
@@ -341,7 +360,7 @@ fn without_any_calls_the_order_on_the_device_tells() {
     for (place, (names, duration)) in [("prompt", 80), ("step", 5), ("step", 5), ("step", 5)].into_iter().enumerate() {
         forward(&mut timeline, place as i64 * 2_000, names, duration);
     }
-    // The host is long done when the device begins, so its look-ups must not be held against the device's times.
+    // The host is long done when the device starts, so its look-ups must not be compared with the device's times.
     operator(&mut timeline, "aten::embedding", &[&[50_000, 1_024], &[1, 512]], -9_000, 10);
     operator(&mut timeline, "aten::embedding", &[&[50_000, 1_024], &[1, 1]], -8_000, 10);
     timeline.calls.clear();
@@ -381,13 +400,16 @@ fn a_vision_tower_that_runs_for_tiles_and_for_the_page_is_found_twice() {
         step(&mut timeline, "aten::linear", &[&[views, 100, 2_048], &[1_280, 2_048]]);
     }
     step(&mut timeline, "aten::linear", &[&[1, 900, 1_280], &[1_280, 1_280]]);
-    let attribution = attribute(&timeline, &Settings { model: Some("DeepSeek-OCR".to_owned()), ..Settings::default() });
+    let attribution = attribute(
+        &timeline,
+        &AttributionSettings { model: Some("DeepSeek-OCR".to_owned()), ..AttributionSettings::default() },
+    );
     let parts = [(Stage::Sam, Some(0), 3), (Stage::Clip, Some(0), 2), (Stage::Projector, Some(0), 1)];
     let expected: Vec<_> = [(Stage::Prefill, None, 16)].into_iter().chain(parts).chain(parts).collect();
     assert_eq!(stages(&attribution), expected);
 }
 
-/// Rows in any order: what each piece of work gets, found by looking at everything.
+/// Rows in any order: what each kernel gets, found by looking at everything.
 fn naive_range(timeline: &Timeline, call: u32) -> Option<RangeIndex> {
     let call = &timeline.calls[call as usize];
     let around = |place: &usize| {

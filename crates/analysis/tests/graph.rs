@@ -7,7 +7,7 @@ use std::num::NonZeroU64;
 
 use attribution_builder::{call, empty, kernel, range};
 use llm_perf_analysis::alignment::{ModelledOperator, ModelledRun};
-use llm_perf_analysis::attribution::{Attribution, Settings, attribute};
+use llm_perf_analysis::attribution::{Attribution, AttributionSettings, attribute};
 use llm_perf_analysis::{Evidence, PlacedTimeline, Subject, Trace};
 use types::timeline::{CapturedRange, CapturedRangeId, GraphNode, Timeline, WorkKind};
 use types::{Cost, Metrics, Nanos, Op, PlacedBy, Stage};
@@ -18,7 +18,7 @@ fn capture(name: &str) -> Timeline {
 }
 
 fn attributed(timeline: &Timeline) -> Attribution {
-    attribute(timeline, &Settings::default())
+    attribute(timeline, &AttributionSettings::default())
 }
 
 fn metrics(timeline: &Timeline) -> Metrics {
@@ -33,7 +33,7 @@ fn metrics_beside(timeline: &Timeline, modelled: Option<ModelledRun>) -> Metrics
     llm_perf_analysis::metrics(&subject, &Evidence { trace: Some(trace), ..Evidence::default() })
 }
 
-/// Names of the ranges around a piece of work that lie inside its step, outermost first; the captured ones last.
+/// Names of the ranges around a kernel that lie inside its step, outermost first; the captured ones last.
 fn inside_step(timeline: &Timeline, attribution: &Attribution, work: usize) -> Option<String> {
     let mut names = Vec::new();
     let mut around = attribution.captured[work];
@@ -121,7 +121,7 @@ fn model(layers: usize) -> ModelledRun {
         weight: Some(vec![256, 256]),
         spread: false,
         cost: Cost::ZERO,
-        least: None,
+        roofline: None,
     };
     let modules = (0..layers).map(|number| format!("model.layers.{number}.q_proj")).chain(["lm_head".to_owned()]);
     let pass = |stage: Stage| modules.clone().map(|module| operator(module, stage)).collect();
@@ -264,8 +264,8 @@ fn work_whose_launch_is_not_in_the_trace_is_in_no_captured_range() {
     assert_eq!(regions(&timeline), [("decode".to_owned(), 1, Some(0), Some(0), 0)]);
 }
 
-/// The program's products as it does them, layer by layer.
-fn products(layers: usize) -> ModelledRun {
+/// The program's GEMMs as it does them, layer by layer.
+fn gemms(layers: usize) -> ModelledRun {
     let operator = |module: String, stage: Stage, op: Op, weight: Option<Vec<u64>>| ModelledOperator {
         module,
         class: "Linear".to_owned(),
@@ -274,7 +274,7 @@ fn products(layers: usize) -> ModelledRun {
         weight,
         spread: false,
         cost: Cost::ZERO,
-        least: None,
+        roofline: None,
     };
     let pass = |stage: Stage| {
         let mut all = Vec::new();
@@ -309,15 +309,15 @@ fn without_layers(timeline: Timeline) -> Timeline {
 }
 
 #[test]
-fn products_tell_the_layers_that_ranges_tell() {
-    let marked = metrics_beside(&capture("eager"), Some(products(2)));
-    let bare = metrics_beside(&without_layers(capture("eager")), Some(products(2)));
+fn gemms_tell_the_layers_that_ranges_tell() {
+    let marked = metrics_beside(&capture("eager"), Some(gemms(2)));
+    let bare = metrics_beside(&without_layers(capture("eager")), Some(gemms(2)));
     for stage in [Stage::Prefill, Stage::Decode] {
         let (known, found) = (layers(&marked, stage), layers(&bare, stage));
         for layer in ["model.layers.0", "model.layers.1"] {
             let (known, found) = (&known[layer], &found[layer]);
             assert_eq!(found.1, BTreeSet::from([PlacedBy::Products]));
-            // All but the norm with which a layer begins, which lies between the products of two layers.
+            // All but the norm with which a layer starts, which lies between the GEMMs of two layers.
             let part = found.0.unwrap().get() as f64 / known.0.unwrap().get() as f64;
             assert!((0.8..1.0).contains(&part), "{stage} {layer}: {part}");
         }
@@ -338,16 +338,16 @@ fn products_tell_the_layers_that_ranges_tell() {
 }
 
 #[test]
-fn products_claim_nothing_where_the_model_has_another_number_of_layers() {
+fn gemms_claim_nothing_where_the_model_has_another_number_of_layers() {
     for number in [1, 3] {
-        let metrics = metrics_beside(&without_layers(capture("eager")), Some(products(number)));
+        let metrics = metrics_beside(&without_layers(capture("eager")), Some(gemms(number)));
         assert_eq!(layers(&metrics, Stage::Decode), BTreeMap::new(), "{number}");
     }
 }
 
 #[test]
-fn products_leave_alone_what_a_graphs_order_tells() {
-    let metrics = metrics_beside(&without_layers(capture("graph")), Some(products(2)));
+fn gemms_leave_alone_what_a_graphs_order_tells() {
+    let metrics = metrics_beside(&without_layers(capture("graph")), Some(gemms(2)));
     let decode = layers(&metrics, Stage::Decode);
     assert_eq!(decode["model.layers.0"].1, BTreeSet::from([PlacedBy::Order]));
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use ingest::ncu::{self, NcuFile};
 use llm_perf_analysis::region::{
-    Captured, Include, KernelSelection, NameBase, RegionInputs, RegionSettings, RolledRegion, RolledRegions, TIME,
+    Include, KernelSelection, NameBase, RegionCapture, RegionInputs, RegionSettings, RolledRegion, RolledRegions, TIME,
     roll_up,
 };
 use types::counter::{CounterTable, CounterUnit, OpenRange, ProfiledKind, ProfiledWork};
@@ -50,7 +50,7 @@ impl Default for Asked {
 
 impl Asked {
     fn roll(&self, tables: &[&CounterTable], survey: Option<&CounterTable>) -> RolledRegions {
-        let captures = tables.iter().map(|table| Captured { table, details: &[], include: &[] }).collect();
+        let captures = tables.iter().map(|table| RegionCapture { table, details: &[], include: &[] }).collect();
         let settings = RegionSettings {
             include: &self.include,
             exclude: &self.exclude,
@@ -313,7 +313,7 @@ fn sections_are_rolled_up_and_only_those_asked_for() {
             aggregate: true,
             hardware: None,
         };
-        let captures = vec![Captured { table: &table, details: &details, include: &[] }];
+        let captures = vec![RegionCapture { table: &table, details: &details, include: &[] }];
         roll_up(&RegionInputs { captures, survey: None }, &settings)
     };
     let rolled = roll(&["SpeedOfLight".to_owned()]);

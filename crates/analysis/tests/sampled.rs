@@ -3,7 +3,7 @@
 mod attribution_builder;
 
 use attribution_builder as made;
-use llm_perf_analysis::attribution::{Settings, attribute};
+use llm_perf_analysis::attribution::{AttributionSettings, attribute};
 use llm_perf_analysis::sampled::choose;
 use types::timeline::Timeline;
 use types::{LaunchShape, Stage};
@@ -37,7 +37,7 @@ fn timeline() -> Timeline {
 #[test]
 fn a_kernel_that_waits_for_another_device_is_not_replayed() {
     let timeline = timeline();
-    let attribution = attribute(&timeline, &Settings::default());
+    let attribution = attribute(&timeline, &AttributionSettings::default());
     let choices = choose(&timeline, &attribution, &[Stage::Prefill], 2, &|_| false);
     let names: Vec<&str> = choices[0].kernels.iter().map(|kernel| kernel.name.as_str()).collect();
     assert_eq!(names, ["gemm", "copy"]);
@@ -48,7 +48,7 @@ fn a_kernel_that_waits_for_another_device_is_not_replayed() {
 #[test]
 fn what_is_chosen_is_told_from_the_rest() {
     let timeline = timeline();
-    let attribution = attribute(&timeline, &Settings::default());
+    let attribution = attribute(&timeline, &AttributionSettings::default());
     let choices = choose(&timeline, &attribution, &[Stage::Prefill], 1, &|_| false);
     assert_eq!(choices[0].kernels[0].symbols.iter().collect::<Vec<_>>(), ["_Z4gemmv"]);
     assert_eq!(choices[0].others.iter().collect::<Vec<_>>(), ["_Z4copyv"]);

@@ -5,8 +5,8 @@ mod attribution_captures;
 
 use attribution_builder::{call, empty, kernel};
 use attribution_captures as captures;
-use llm_perf_analysis::attribution::{Settings, attribute};
-use llm_perf_analysis::time::{GapCause, Span, activity, devices, gaps, queue_depth, step_series, waiting};
+use llm_perf_analysis::attribution::{AttributionSettings, attribute, step_series};
+use llm_perf_analysis::time::{GapCause, Span, activity, devices, gaps, queue_depth, waiting};
 use proptest::prelude::*;
 use types::Nanos;
 
@@ -25,10 +25,10 @@ fn a_gap_is_put_down_to_what_the_host_did_before_the_next_launch() {
     for (number, (start, duration)) in [(0, 10), (100, 10), (115, 5), (200, 10)].into_iter().enumerate() {
         kernel(&mut timeline, 0, "kernel", start, duration, number as u64 + 1);
     }
-    let attribution = attribute(&timeline, &Settings::default());
+    let attribution = attribute(&timeline, &AttributionSettings::default());
     let activity = activity(&timeline, 0, None).unwrap();
     assert_eq!((activity.busy_ns(), activity.idle_ns()), (Nanos::new(35), Nanos::new(175)));
-    let gaps = gaps(&timeline, &attribution, 0, &activity);
+    let gaps = gaps(&timeline, &attribution.launch, 0, &activity);
     let of = |place: usize, cause| gaps[place].waiting.of(cause).get();
     // 10..100: 40 waiting, 10 allocating, 90 - 50 - 10 = 30 preparing before the call, 10 in the launch.
     assert_eq!([of(0, GapCause::Synchronisation), of(0, GapCause::Allocation), of(0, GapCause::Launch)], [40, 10, 40]);
@@ -39,7 +39,7 @@ fn a_gap_is_put_down_to_what_the_host_did_before_the_next_launch() {
     assert_eq!([of(2, GapCause::Copy), of(2, GapCause::Launch)], [20, 60]);
     assert_eq!(waiting(&gaps).total(), activity.idle_ns());
     // Waiting for the device: -5..0, 90..100, 105..115, 190..200, of which 30 ns in the window of 210.
-    let depth = queue_depth(&timeline, &attribution, 0, activity.window).unwrap();
+    let depth = queue_depth(&timeline, &attribution.launch, 0, activity.window).unwrap();
     assert_eq!((depth.max, depth.mean, depth.empty_share), (1, 30.0 / 210.0, 180.0 / 210.0));
 }
 
@@ -48,12 +48,12 @@ fn a_trace_without_calls_does_not_tell_what_the_device_waited_for() {
     let mut timeline = empty();
     kernel(&mut timeline, 0, "kernel", 0, 10, 1);
     kernel(&mut timeline, 0, "kernel", 50, 10, 2);
-    let attribution = attribute(&timeline, &Settings::default());
+    let attribution = attribute(&timeline, &AttributionSettings::default());
     let activity = activity(&timeline, 0, None).unwrap();
-    let gaps = gaps(&timeline, &attribution, 0, &activity);
+    let gaps = gaps(&timeline, &attribution.launch, 0, &activity);
     assert_eq!(waiting(&gaps).of(GapCause::Unknown), Nanos::new(40));
-    assert_eq!(queue_depth(&timeline, &attribution, 0, activity.window), None);
-    assert_eq!(step_series(&attribution), None);
+    assert_eq!(queue_depth(&timeline, &attribution.launch, 0, activity.window), None);
+    assert_eq!(step_series(&attribution.steps), None);
 }
 
 #[test]
@@ -68,19 +68,19 @@ fn a_device_without_work_has_no_activity_unless_a_window_is_given() {
 #[test]
 fn decode_on_the_h200_waits_for_launches() {
     let timeline = captures::torch_h200();
-    let attribution = attribute(&timeline, &Settings::default());
+    let attribution = attribute(&timeline, &AttributionSettings::default());
     let decode = attribution.stages.iter().find(|stage| stage.stage == types::Stage::Decode).unwrap();
     let activity = activity(&timeline, 0, Some(decode.host)).unwrap();
     assert_eq!(activity.busy_ns() + activity.idle_ns(), decode.host.length());
     assert!(activity.busy_share().unwrap() < 0.1);
-    let gaps = gaps(&timeline, &attribution, 0, &activity);
+    let gaps = gaps(&timeline, &attribution.launch, 0, &activity);
     let waiting = waiting(&gaps);
     assert_eq!(waiting.total(), activity.idle_ns());
     assert_eq!(waiting.main(), GapCause::Launch);
     assert!(waiting.of(GapCause::Launch).get() as f64 > 0.7 * waiting.total().get() as f64, "{waiting:?}");
-    let depth = queue_depth(&timeline, &attribution, 0, decode.host).unwrap();
+    let depth = queue_depth(&timeline, &attribution.launch, 0, decode.host).unwrap();
     assert!(depth.mean < 1.0 && depth.empty_share > 0.5, "{depth:?}");
-    let steps = step_series(&attribution).unwrap();
+    let steps = step_series(&attribution.steps).unwrap();
     assert_eq!((steps.times.len(), steps.launches_per_token, steps.kernels_per_token), (4, 1_280.0, 1_234.0));
     assert!(steps.p50 <= steps.p95 && steps.p95 <= steps.p99);
     assert!(steps.drift.is_some());
@@ -104,15 +104,15 @@ proptest! {
             total += duration;
         }
         let window = window.map(|(start, length)| Span::new(Nanos::new(start), Nanos::new(start + length)));
-        let attribution = attribute(&timeline, &Settings::default());
+        let attribution = attribute(&timeline, &AttributionSettings::default());
         if let Some(activity) = activity(&timeline, 0, window) {
             prop_assert_eq!(activity.busy_ns() + activity.idle_ns(), activity.window.length());
             prop_assert!(activity.overlap_ns() >= Nanos::ZERO);
             prop_assert!(activity.work_ns.get() <= total);
-            let gaps = gaps(&timeline, &attribution, 0, &activity);
+            let gaps = gaps(&timeline, &attribution.launch, 0, &activity);
             prop_assert_eq!(waiting(&gaps).total(), activity.idle_ns());
             prop_assert!(gaps.iter().all(|gap| GapCause::ALL.iter().all(|cause| gap.waiting.of(*cause) >= Nanos::ZERO)));
-            if let Some(depth) = queue_depth(&timeline, &attribution, 0, activity.window) {
+            if let Some(depth) = queue_depth(&timeline, &attribution.launch, 0, activity.window) {
                 prop_assert!((0.0..=1.0).contains(&depth.empty_share) && depth.mean >= 0.0);
                 prop_assert!(depth.mean <= depth.max as f64);
             }

@@ -8,7 +8,7 @@ use std::fs::File;
 use std::io::BufReader;
 use std::time::{Duration, Instant};
 
-use analysis::region::{Captured, KernelSelection, RegionInputs, RegionSettings, TIME, roll_up};
+use analysis::region::{KernelSelection, RegionCapture, RegionInputs, RegionSettings, TIME, roll_up};
 use ingest::ncu::{NcuFile, read_counters};
 use llm_perf_report::regions::{kernels_csv, overview_markdown, region_markdown, sections_text};
 use types::{RegionReport, RegionSelection, ReplayMode, SchemaTag};
@@ -40,7 +40,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         aggregate: true,
         hardware: None,
     };
-    let captures = vec![Captured { table: &page.table, details: &[], include: &[] }];
+    let captures = vec![RegionCapture { table: &page.table, details: &[], include: &[] }];
     let rolled = roll_up(&RegionInputs { captures, survey: None }, &settings);
     let rolling = started.elapsed();
     let started = Instant::now();

@@ -1,4 +1,4 @@
-//! Which room may use which, held against what the crates really declare.
+//! Which room may use which, compared with what the crates really declare.
 //!
 //! The table is the one of `docs/architecture.md`; a test keeps the two equal. What a crate does beyond its dependencies
 //! is held to account by reading its sources, tests left out.

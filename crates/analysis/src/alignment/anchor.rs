@@ -6,7 +6,7 @@ use types::timeline::OperatorSignature;
 /// What a weight is applied as, and its shape.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Anchor {
-    /// A matrix product with a weight of `[outputs, inputs]`.
+    /// A GEMM with a weight of `[outputs, inputs]`.
     Linear([u64; 2]),
     /// A convolution with a weight of `[outputs, inputs, y, x]`.
     Convolution([u64; 4]),
@@ -40,7 +40,7 @@ impl Anchor {
             }
             "aten::layer_norm" | "aten::rms_norm" | "aten::_fused_rms_norm" => Self::norm(shape(2)?),
             "aten::native_layer_norm" => Self::norm(shape(2)?),
-            // Norms written out end in a product of their weight, one number per feature, with the features.
+            // Norms written out end in a multiplication of the features by their weight, one number per feature.
             "aten::mul" => match (shape(0)?, shape(1)?) {
                 ([features], [.., last]) | ([.., last], [features]) if features == last && *features > 1 => {
                     Some(Self::Norm(*features))
@@ -83,7 +83,7 @@ mod tests {
     }
 
     #[test]
-    fn a_weight_is_the_same_however_the_product_is_spelt() {
+    fn a_weight_is_the_same_however_the_gemm_is_spelt() {
         let weight = Some(Anchor::Linear([6848, 1280]));
         assert_eq!(Anchor::of_model(Op::Linear, &[6848, 1280]), weight);
         assert_eq!(recorded("aten::linear", &[&[1, 1, 1280], &[6848, 1280], &[]]), weight);

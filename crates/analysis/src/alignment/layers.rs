@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use types::{Op, Stage};
 
-use super::{ModelledOperator, ModelledRun};
+use super::modelled_run::{ModelledOperator, ModelledRun};
 
 /// What one layer does: the module inside of it, the operation and the shape of the weight, in order.
 type Contents<'a> = Vec<(&'a str, Op, Option<&'a [u64]>)>;
@@ -53,13 +53,13 @@ impl<'a> Layers<'a> {
 
 /// The path before its first number, that number, and the length of the path up to its end.
 fn first_number(path: &str) -> Option<(&str, usize, usize)> {
-    let mut begin = 0;
+    let mut start = 0;
     for part in path.split('.') {
-        let end = begin + part.len();
+        let end = start + part.len();
         if let Ok(number) = part.parse() {
-            return Some((&path[..begin], number, end));
+            return Some((&path[..start], number, end));
         }
-        begin = end + 1;
+        start = end + 1;
     }
     None
 }
@@ -83,7 +83,7 @@ pub(super) mod tests {
 
     use super::*;
 
-    /// A decode step over layers whose products have these widths, between an embedding and a head.
+    /// A decode step over layers whose GEMMs have these widths, between an embedding and a head.
     pub(in crate::alignment) fn model(layers: &[u64]) -> ModelledRun {
         let operator = |module: String, op: Op, weight: Vec<u64>| ModelledOperator {
             module,
@@ -93,7 +93,7 @@ pub(super) mod tests {
             weight: Some(weight),
             spread: false,
             cost: Cost::ZERO,
-            least: None,
+            roofline: None,
         };
         let mut decode = vec![operator("model.embed_tokens".to_owned(), Op::Embedding, vec![99, 8])];
         for (number, width) in layers.iter().enumerate() {

@@ -1,65 +1,45 @@
-//! Which module of the model a recorded operator ran for, where the trace itself does not name modules.
+//! A model laid over a timeline: which module each recorded operator, kernel, copy and memset belongs to.
 //!
-//! The model's forward pass and the recorded run apply the same weights in the same order (`anchor`), so the two
-//! sequences are laid over each other (`sequence`); an operator that applies a weight then has that weight's module, and
-//! what runs between two of them belongs to the innermost module around both. Work that this leaves open is reported as
-//! such by those who sum it up.
+//! In come a timeline, its attribution and a [`ModelledRun`]; out go an [`Alignment`] of operators and the placements of
+//! device work. Both sides apply the same weights in the same order, so operators that apply a weight are paired by kind and
+//! shape (`anchor`): `recorded_anchor` lists them, `pattern` holds those of the model, `sequence` pairs the two. What runs
+//! between two of them belongs to the innermost module around both (`path`). Work that this leaves open is reported as such
+//! by those who sum it up.
 //!
-//! Operators are not all that tells (`placement`): ranges may be named after modules, also those in which a CUDA graph was
-//! captured, kernels of a graph may repeat as often as the model has layers (`repetition`), and matrix kernels come in the
-//! order of the model's products (`pairing`).
+//! Operators are not all that tells (`placement`): ranges may be named after modules (`range_module`), also those in which
+//! a CUDA graph was captured; kernels of a graph may repeat as often as the model has `layers` (`repetition`); and matrix
+//! kernels (`kernel_sequence`) come in the order of the model's GEMMs (`pairing`, in each way of `expansion`).
 
 mod anchor;
+mod expansion;
+mod kernel_sequence;
 mod layers;
+mod modelled_run;
 mod pairing;
+mod path;
+mod pattern;
 mod placement;
+mod range_module;
+mod recorded_anchor;
 mod repetition;
 mod sequence;
 
-use std::collections::{BTreeMap, HashMap};
-use std::ops::Range;
+use std::collections::HashMap;
 
+use types::Stage;
 use types::timeline::{OperatorKind, ThreadId, Timeline};
-use types::{Cost, Nanos, Op, Stage};
 
 use crate::attribution::Attribution;
 use crate::time::Span;
 use anchor::Anchor;
+use pattern::Pattern;
+use recorded_anchor::anchors;
 
-pub(crate) use pairing::{Key, Part, pair};
+pub(crate) use expansion::Part;
+pub(crate) use kernel_sequence::Key;
+pub use modelled_run::{ModelledOperator, ModelledRun};
+pub(crate) use pairing::pair;
 pub(crate) use placement::Placements;
-
-/// One operation of the model and what it should cost in all instances of its stage together.
-#[derive(Clone, Debug)]
-pub struct ModelledOperator {
-    /// Path of its module, as in the checkpoint.
-    pub module: String,
-    /// Class of that module.
-    pub class: String,
-    /// The innermost stage it belongs to.
-    pub stage: Stage,
-    /// What is done.
-    pub op: Op,
-    /// Shape of the weight it applies.
-    pub weight: Option<Vec<u64>>,
-    /// Whether it is inside experts, of which a run applies as many as its tokens choose.
-    pub spread: bool,
-    /// Operations and traffic.
-    pub cost: Cost,
-    /// Least time the device needs for that; absent when its rates are not known.
-    pub least: Option<Nanos>,
-}
-
-/// A model's forward passes, operation by operation, in order.
-#[derive(Clone, Debug, Default)]
-pub struct ModelledRun {
-    /// The prefill pass, vision included.
-    pub prefill: Vec<ModelledOperator>,
-    /// One decode step; costs are those of all steps.
-    pub decode: Vec<ModelledOperator>,
-    /// Classes by module path, for modules that have no operation of their own.
-    pub classes: BTreeMap<String, String>,
-}
 
 /// The module of each recorded operator.
 #[derive(Clone, Debug)]
@@ -70,21 +50,6 @@ pub struct Alignment<'a> {
     pub anchors: u64,
     /// How many of them found their partner in the model.
     pub paired: u64,
-}
-
-/// Where an operator stands on its thread.
-#[derive(Clone, Copy)]
-enum Stand {
-    /// In the anchor of that number, or inside it.
-    In(usize),
-    /// Behind that many anchors.
-    Behind(usize),
-}
-
-/// One recorded operator that applies a weight.
-struct RecordedAnchor {
-    start: Nanos,
-    anchor: Anchor,
 }
 
 /// Lays `model` over a timeline.
@@ -109,9 +74,9 @@ pub fn align<'a>(timeline: &Timeline, attribution: &Attribution, model: &'a Mode
             let partners = known.entry(key).or_insert_with(|| pattern.partners(&recorded));
             alignment.anchors += recorded.len() as u64;
             alignment.paired += partners.iter().flatten().count() as u64;
-            let begin = operators.partition_point(|row| timeline.operators[*row as usize].start < window.start);
+            let start = operators.partition_point(|row| timeline.operators[*row as usize].start < window.start);
             let end = operators.partition_point(|row| timeline.operators[*row as usize].start < window.end);
-            for place in begin..end {
+            for place in start..end {
                 let row = operators[place] as usize;
                 let name = timeline.name(timeline.operators[row].name);
                 alignment.module[row] = pattern.module(partners, first, stands[place], name);
@@ -121,7 +86,7 @@ pub fn align<'a>(timeline: &Timeline, attribution: &Attribution, model: &'a Mode
     alignment
 }
 
-/// Rows of framework operators by thread, in order of their begin, outer before inner.
+/// Rows of framework operators by thread, in order of their start, outer before inner.
 fn by_thread(timeline: &Timeline) -> Vec<(ThreadId, Vec<u32>)> {
     let mut threads: Vec<(ThreadId, Vec<u32>)> =
         (0..timeline.threads.len() as u32).map(|thread| (ThreadId(thread), Vec::new())).collect();
@@ -141,118 +106,18 @@ fn by_thread(timeline: &Timeline) -> Vec<(ThreadId, Vec<u32>)> {
     threads
 }
 
-/// The outermost operators of a thread that apply a weight, and where every operator stands among them.
-fn anchors(timeline: &Timeline, operators: &[u32]) -> (Vec<RecordedAnchor>, Vec<Stand>) {
-    let mut anchors: Vec<RecordedAnchor> = Vec::new();
-    let mut stands = Vec::with_capacity(operators.len());
-    let mut open_until = None;
-    for row in operators {
-        let operator = &timeline.operators[*row as usize];
-        if open_until.is_some_and(|end| operator.start < end) {
-            stands.push(Stand::In(anchors.len() - 1));
-            continue;
-        }
-        let signature = operator.signature.map(|signature| timeline.signatures.get(signature));
-        let found = signature.and_then(|signature| Anchor::of_record(timeline.name(operator.name), signature));
-        match found {
-            Some(anchor) => {
-                stands.push(Stand::In(anchors.len()));
-                anchors.push(RecordedAnchor { start: operator.start, anchor });
-                open_until = Some(operator.end());
-            }
-            None => stands.push(Stand::Behind(anchors.len())),
-        }
-    }
-    (anchors, stands)
-}
-
-/// A forward pass as a sequence of anchors.
-struct Pattern<'a> {
-    operators: &'a [ModelledOperator],
-    anchors: Vec<Anchor>,
-    /// The operation of each anchor.
-    rows: Vec<usize>,
-    /// Experts: parts that may be walked several times.
-    again: Vec<Range<usize>>,
-}
-
-impl<'a> Pattern<'a> {
-    fn new(operators: &'a [ModelledOperator]) -> Self {
-        let mut pattern = Self { operators, anchors: Vec::new(), rows: Vec::new(), again: Vec::new() };
-        for (row, operator) in operators.iter().enumerate() {
-            let Some(anchor) = operator.weight.as_deref().and_then(|weight| Anchor::of_model(operator.op, weight))
-            else {
-                continue;
-            };
-            let place = pattern.anchors.len();
-            if operator.spread {
-                match pattern.again.last_mut().filter(|part| part.end == place) {
-                    Some(part) => part.end += 1,
-                    None => pattern.again.push(place..place + 1),
-                }
-            }
-            pattern.anchors.push(anchor);
-            pattern.rows.push(row);
-        }
-        pattern
-    }
-
-    /// The operation that each recorded anchor is.
-    fn partners(&self, recorded: &[Anchor]) -> Vec<Option<usize>> {
-        let found = sequence::align(&self.anchors, &self.again, recorded);
-        found.unwrap_or_else(|| vec![None; recorded.len()])
-    }
-
-    /// The module of an operator; `first` is the number of the window's first anchor.
-    fn module(&self, partners: &[Option<usize>], first: usize, stand: Stand, name: &str) -> Option<&'a str> {
-        let path = |partner: usize| self.operators[self.rows[partner]].module.as_str();
-        let behind = match stand {
-            Stand::In(anchor) => match partners.get(anchor.checked_sub(first)?).copied().flatten() {
-                Some(partner) => return Some(path(partner)),
-                None => anchor - first,
-            },
-            Stand::Behind(anchors) => anchors.checked_sub(first)?,
-        };
-        let before = partners[..behind.min(partners.len())].iter().rev().flatten().next();
-        let after = partners.get(behind..).and_then(|rest| rest.iter().flatten().next());
-        match (before, after) {
-            // A norm written out begins long before its weight is applied.
-            (_, Some(after)) if matches!(self.anchors[*after], Anchor::Norm(_)) && NORM_STEPS.contains(&name) => {
-                Some(path(*after))
-            }
-            (Some(before), Some(after)) => Some(common(path(*before), path(*after))).filter(|path| !path.is_empty()),
-            _ => None,
-        }
-    }
-}
-
-/// Operators a norm consists of and nothing else between two weights does.
-const NORM_STEPS: [&str; 3] = ["aten::pow", "aten::mean", "aten::rsqrt"];
-
-/// The path of the innermost module around both.
-fn common<'a>(one: &'a str, other: &str) -> &'a str {
-    let mut end = 0;
-    for (part, same) in one.split('.').zip(other.split('.')) {
-        if part != same {
-            break;
-        }
-        end += part.len() + 1;
-    }
-    &one[..end.saturating_sub(1).min(one.len())]
-}
-
 #[cfg(test)]
 mod tests {
     use types::timeline::{HostOperator, HostThread, OperatorSignature, TraceFormat};
-    use types::{Clock, ClockId, ClockKind};
+    use types::{Clock, ClockId, ClockKind, Cost, Nanos, Op};
 
     use super::*;
-    use crate::attribution::{Settings, attribute};
+    use crate::attribution::{AttributionSettings, attribute};
 
     fn modelled(module: &str, op: Op, weight: &[u64], spread: bool) -> ModelledOperator {
         let weight = Some(weight.to_vec());
         let (module, class) = (module.to_owned(), String::new());
-        ModelledOperator { module, class, stage: Stage::Prefill, op, weight, spread, cost: Cost::ZERO, least: None }
+        ModelledOperator { module, class, stage: Stage::Prefill, op, weight, spread, cost: Cost::ZERO, roofline: None }
     }
 
     /// A timeline of one prefill that calls the operators one after the other, ten nanoseconds each.
@@ -315,7 +180,7 @@ mod tests {
             ("aten::linear", &[&[1, 8], &[99, 8]]),
             ("aten::argmax", &[&[1, 99]]),
         ]);
-        let attribution = attribute(&timeline, &Settings::default());
+        let attribution = attribute(&timeline, &AttributionSettings::default());
         let found = align(&timeline, &attribution, &model);
         let expected = [
             Some("layer.attention.q"),
@@ -342,14 +207,7 @@ mod tests {
         timeline.ranges.clear();
         let prefill = vec![modelled("q", Op::Linear, &[8, 8], false)];
         let model = ModelledRun { prefill, ..ModelledRun::default() };
-        let attribution = attribute(&timeline, &Settings { infer: false, ..Settings::default() });
+        let attribution = attribute(&timeline, &AttributionSettings { infer: false, ..AttributionSettings::default() });
         assert_eq!(align(&timeline, &attribution, &model).module, [None]);
-    }
-
-    #[test]
-    fn paths_share_whole_names_only() {
-        assert_eq!(common("a.bc.d", "a.bd.d"), "a");
-        assert_eq!(common("a.b", "a.b"), "a.b");
-        assert_eq!(common("a", "b"), "");
     }
 }

@@ -1,20 +1,24 @@
-//! The module of every piece of device work, by whichever evidence there is.
+//! The module of every kernel, copy and memset, by whichever evidence there is.
 //!
-//! Ranges inside the capture of a CUDA graph come first, because they are about the piece of work itself; then the operator
+//! Ranges inside the capture of a CUDA graph come first, because they are about the kernel itself; then the operator
 //! that launched it, then ranges around the launch. What is left of a graph, or is known for all of it together, is told
 //! apart by order: where the launch's work repeats exactly as often as the model has layers that do the same. Where a
-//! timeline has no operators and nothing names a module of a stage, its matrix kernels are laid over the model's products.
+//! timeline has no operators and nothing names a module of a stage, its matrix kernels are laid over the model's GEMMs.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap};
 
-use types::timeline::{CapturedRangeId, NameId, Timeline, WorkKind};
+use types::timeline::{NameId, Timeline, WorkKind};
 use types::{PlacedBy, Stage};
 
 use super::layers::Layers;
-use super::{Alignment, ModelledOperator, ModelledRun, common, pair, repetition};
-use crate::attribution::{Amount, Attribution, RangeIndex, captured};
+use super::modelled_run::{ModelledOperator, ModelledRun};
+use super::pairing::pair;
+use super::path::{common, is_inside};
+use super::range_module::{RangeModule, RangeModules};
+use super::{Alignment, repetition};
+use crate::attribution::{Amount, Attribution, graph};
 
-/// The module of every piece of work.
+/// The module of all work.
 #[derive(Clone, Debug)]
 pub(crate) struct Placements<'a> {
     /// One entry for each row of [`Timeline::work`].
@@ -23,14 +27,6 @@ pub(crate) struct Placements<'a> {
     pub(crate) by_order: Amount,
     /// Work whose module rests on the order of the matrix kernels.
     pub(crate) by_products: Amount,
-}
-
-/// A module that a range names.
-#[derive(Clone, Copy, PartialEq, Eq, Hash)]
-struct Named<'a> {
-    path: &'a str,
-    /// Whether the range gives a layer's number and no path.
-    by_number: bool,
 }
 
 impl<'a> Placements<'a> {
@@ -42,11 +38,11 @@ impl<'a> Placements<'a> {
         alignment: &Alignment<'a>,
     ) -> Self {
         let layers = Layers::of(model);
-        let mut names = RangeNames::new(timeline, attribution, model, layers.as_ref());
+        let mut names = RangeModules::new(timeline, attribution, model, layers.as_ref());
         let place = |row: usize| {
             let stage = attribution.stage[row]?;
             // Layers of a vision tower are numbered too, and are not the ones meant here.
-            let fits = |named: &Named<'a>| !named.by_number || stage.parent().is_none();
+            let fits = |named: &RangeModule<'a>| !named.by_number || stage.parent().is_none();
             let around = attribution.range[row].and_then(|range| names.of_range(range));
             let inside = attribution.captured[row].and_then(|inside| names.of_captured(around, inside));
             let by_capture = inside.filter(|inside| Some(*inside) != around).filter(fits);
@@ -65,15 +61,15 @@ impl<'a> Placements<'a> {
         let alone = timeline.queues.iter().all(|queue| queue.process == timeline.queues[0].process);
         if timeline.operators.is_empty() && alone {
             for (stage, operators) in [(Stage::Prefill, &model.prefill), (Stage::Decode, &model.decode)] {
-                placements.products(timeline, attribution, stage, operators);
+                placements.gemms(timeline, attribution, stage, operators);
             }
         }
         placements
     }
 
-    /// Gives the work of a stage, where nothing else says anything of it, the modules of the model's products: matrix kernels
+    /// Gives the work of a stage, where nothing else says anything of it, the modules of the model's GEMMs: matrix kernels
     /// that of their operation, and what runs between two of them the innermost module around both.
-    fn products(
+    fn gemms(
         &mut self,
         timeline: &Timeline,
         attribution: &Attribution,
@@ -89,23 +85,22 @@ impl<'a> Placements<'a> {
         rows.sort_by_key(|row| timeline.work[*row].start);
         for known in pairing.modules() {
             for (here, next) in known.iter().zip(known.iter().skip(1).map(Some).chain([None])) {
-                self.product(timeline, here.0, here.1);
+                self.gemm(timeline, here.0, here.1);
                 let Some(next) = next else { continue };
                 let between = common(here.1, next.1);
                 let from = rows.partition_point(|row| timeline.work[*row].start <= timeline.work[here.0].start);
-                let begin = timeline.work[next.0].start;
-                let inside = rows[from..].iter().take_while(|row| timeline.work[**row].start < begin);
+                let end = timeline.work[next.0].start;
+                let inside = rows[from..].iter().take_while(|row| timeline.work[**row].start < end);
                 for row in inside.filter(|_| !between.is_empty()) {
-                    self.product(timeline, *row, between);
+                    self.gemm(timeline, *row, between);
                 }
             }
         }
     }
 
-    fn product(&mut self, timeline: &Timeline, row: usize, module: &'a str) {
+    fn gemm(&mut self, timeline: &Timeline, row: usize, module: &'a str) {
         self.module[row] = Some((module, PlacedBy::Products));
-        self.by_products.count += 1;
-        self.by_products.time += timeline.work[row].duration;
+        self.by_products.add(timeline.work[row].duration);
     }
 
     /// Gives the work of graphs the layer it has by order.
@@ -124,22 +119,16 @@ impl<'a> Placements<'a> {
                 let module = &mut self.module[*row as usize];
                 if module.is_none_or(|(path, _)| is_inside(layer, path)) {
                     *module = Some((layer, PlacedBy::Order));
-                    self.by_order.count += 1;
-                    self.by_order.time += timeline.work[*row as usize].duration;
+                    self.by_order.add(timeline.work[*row as usize].duration);
                 }
             }
         }
     }
 }
 
-/// Whether a path lies below another.
-fn is_inside(path: &str, around: &str) -> bool {
-    path.strip_prefix(around).is_some_and(|rest| rest.starts_with('.'))
-}
-
-/// Rows of work by the call that launched them as a graph, in order of their begin; of prefill and decode alone.
+/// Rows of work by the call that launched them as a graph, in order of their start; of prefill and decode alone.
 fn graph_launches(timeline: &Timeline, attribution: &Attribution) -> BTreeMap<u32, Vec<u32>> {
-    let is_graph: Vec<bool> = timeline.names.iter().map(|(_, name)| captured::launches_graph(name)).collect();
+    let is_graph: Vec<bool> = timeline.names.iter().map(|(_, name)| graph::launches_graph(name)).collect();
     let mut launches: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
     for (row, work) in timeline.work.iter().enumerate() {
         let (Some(call), Some(Stage::Prefill | Stage::Decode)) = (attribution.launch[row], attribution.stage[row])
@@ -152,91 +141,4 @@ fn graph_launches(timeline: &Timeline, attribution: &Attribution) -> BTreeMap<u3
     }
     launches.values_mut().for_each(|rows| rows.sort_by_key(|row| timeline.work[*row as usize].start));
     launches
-}
-
-/// Which modules ranges are named after.
-struct RangeNames<'a, 't> {
-    timeline: &'t Timeline,
-    attribution: &'t Attribution,
-    paths: HashSet<&'a str>,
-    layers: Option<Layers<'a>>,
-    /// By the module around a range, and the range's name.
-    known: HashMap<(Option<Named<'a>>, NameId), Option<Named<'a>>>,
-    /// By range, as far as they were asked for.
-    of_range: HashMap<RangeIndex, Option<Named<'a>>>,
-    of_captured: HashMap<(Option<Named<'a>>, CapturedRangeId), Option<Named<'a>>>,
-}
-
-impl<'a, 't> RangeNames<'a, 't> {
-    fn new(
-        timeline: &'t Timeline,
-        attribution: &'t Attribution,
-        model: &'a ModelledRun,
-        layers: Option<&Layers<'a>>,
-    ) -> Self {
-        let operators = model.prefill.iter().chain(&model.decode).map(|operator| operator.module.as_str());
-        Self {
-            timeline,
-            attribution,
-            paths: operators.chain(model.classes.keys().map(String::as_str)).collect(),
-            layers: layers.cloned(),
-            known: HashMap::new(),
-            of_range: HashMap::new(),
-            of_captured: HashMap::new(),
-        }
-    }
-
-    /// The module of a range, or of those around it.
-    fn of_range(&mut self, range: RangeIndex) -> Option<Named<'a>> {
-        let mut path = Vec::new();
-        let mut around = Some(range);
-        let mut named = None;
-        while let Some(index) = around {
-            if let Some(known) = self.of_range.get(&index) {
-                named = *known;
-                break;
-            }
-            path.push(index);
-            around = self.attribution.projections.parent(index);
-        }
-        while let Some(index) = path.pop() {
-            named = self.inside(named, self.timeline.ranges[index.0 as usize].name);
-            self.of_range.insert(index, named);
-        }
-        named
-    }
-
-    /// The module of a captured range, or of those around it and around the launch.
-    fn of_captured(&mut self, around: Option<Named<'a>>, range: CapturedRangeId) -> Option<Named<'a>> {
-        let key = (around, range);
-        if let Some(known) = self.of_captured.get(&key) {
-            return *known;
-        }
-        let timeline = self.timeline;
-        let mut path: Vec<_> = captured::with_parents(timeline, range).map(|(_, range)| range.name).collect();
-        let mut named = around;
-        while let Some(name) = path.pop() {
-            named = self.inside(named, name);
-        }
-        self.of_captured.insert(key, named);
-        named
-    }
-
-    /// The module that a range names where another lies around it; else that other.
-    fn inside(&mut self, around: Option<Named<'a>>, name: NameId) -> Option<Named<'a>> {
-        let key = (around, name);
-        if let Some(known) = self.known.get(&key) {
-            return known.or(around);
-        }
-        let text = self.timeline.name(name);
-        let below = |around: Named<'a>| {
-            let path = self.paths.get(format!("{}.{text}", around.path).as_str()).copied()?;
-            Some(Named { path, ..around })
-        };
-        let whole = self.paths.get(text).map(|path| Named { path, by_number: false });
-        let numbered = || self.layers.as_ref()?.named(text).map(|path| Named { path, by_number: true });
-        let found = whole.or_else(|| around.and_then(below)).or_else(numbered);
-        self.known.insert(key, found);
-        found.or(around)
-    }
 }

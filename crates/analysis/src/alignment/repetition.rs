@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-/// Names of a layer, at the least: a decoder has four products that wait for each other (into the heads, out of them, up,
+/// Names of a layer, at the least: a decoder has four GEMMs that wait for each other (into the heads, out of them, up,
 /// down), and fewer names repeat by chance.
 const FEWEST: usize = 4;
 /// Longest sequence looked at. The time it takes grows with the square.
@@ -12,8 +12,8 @@ const LONGEST: usize = 1 << 14;
 /// and something else. `None` unless exactly that is found: with one layer more or less, with one name changed, where the
 /// layers are less than half of the sequence, or where they could be of two lengths, nothing is claimed.
 ///
-/// What comes before the first layer may end like a layer ends, and what comes after the last begin like one: then where
-/// layers begin is not certain, and names that would change their layer have none.
+/// What comes before the first layer may end like a layer ends, and what comes after the last start like one: then where
+/// layers start is not certain, and names that would change their layer have none.
 pub(super) fn layers<T: PartialEq>(sequence: &[T], count: usize) -> Option<Vec<Option<usize>>> {
     if count < 2 || sequence.len() > LONGEST {
         return None;
@@ -40,15 +40,15 @@ pub(super) fn layers<T: PartialEq>(sequence: &[T], count: usize) -> Option<Vec<O
 /// The part of a sequence that repeats with a period of `length`, `count` times or more often.
 fn repeated<T: PartialEq>(sequence: &[T], length: usize, count: usize) -> Option<Range<usize>> {
     let is_same = |place: usize| sequence[place] == sequence[place + length];
-    let mut begin = 0;
+    let mut start = 0;
     let last = sequence.len() - length;
-    while begin < last {
-        let end = (begin..last).find(|place| !is_same(*place)).unwrap_or(last);
-        let run = begin..end + length;
+    while start < last {
+        let end = (start..last).find(|place| !is_same(*place)).unwrap_or(last);
+        let run = start..end + length;
         if run.len() >= count * length {
             return Some(run);
         }
-        begin = end + 1;
+        start = end + 1;
     }
     None
 }
@@ -82,7 +82,7 @@ mod tests {
 
     #[test]
     fn names_that_could_be_of_two_layers_are_of_none() {
-        // Behind the last layer stands its first name once more: a final norm, or a first layer that begins later.
+        // Behind the last layer stands its first name once more: a final norm, or a first layer that starts later.
         assert_eq!(found("eabcdabcdabcdahs", 3).as_deref(), Some("..000.111.222..."));
     }
 

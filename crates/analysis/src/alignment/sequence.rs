@@ -2,7 +2,7 @@
 //!
 //! A network's forward code applies its weights in one order; a trace records them in the order they ran. Both are
 //! strings over weight shapes, and the longest common subsequence pairs them. Experts are the exception: the model lists
-//! one expert, the trace as many as tokens chose, so a walk may go from the end of such a part back to its beginning.
+//! one expert, the trace as many as tokens chose, so a walk may go from the end of such a part back to its start.
 
 use std::ops::Range;
 
@@ -19,7 +19,7 @@ enum Step {
     SkipModelled,
     /// Both are paired, the modelled ones before it lie behind.
     Pair,
-    /// Both are paired, coming from the end of the part that begins here.
+    /// Both are paired, coming from the end of the part that starts here.
     PairAgain,
 }
 

@@ -9,7 +9,9 @@ use types::{Nanos, Stage};
 use super::aside::Asides;
 use super::launch::{Launches, NONE};
 use super::nesting::Open;
-use super::stage::{Inference, StageInstance, StageOrigin, Stages, StepInstance};
+use super::stage::{Inference, StageInstance, StageOrigin};
+use super::stages::Stages;
+use super::step::StepInstance;
 use crate::time::Span;
 
 /// A range that means something here.

@@ -1,33 +1,51 @@
-//! Where every piece of device work belongs: the call that launched it, the operator and the range around that call, the
+//! Where every kernel, copy and memset belongs: the call that launched it, the operator and the range around that call, the
 //! stage and the decode step.
 //!
-//! Work belongs to what launched it, not to what happened to be open on the host while it ran: a device runs behind its
-//! host. So the one join is from work to call, by correlation number; everything else is looked up at the moment of the
-//! call, on its thread. Work without a call in the trace stays without a place and is counted. Kernels of a CUDA graph have
-//! one call together; what tells them apart are the ranges in which they were captured.
+//! In comes a [`Timeline`], out goes an [`Attribution`]. Work belongs to what launched it, not to what happened to be open
+//! on the host while it ran: a device runs behind its host. The one join is therefore from work to call, by correlation
+//! number; everything else is looked up at the moment of the call, on its thread. Work without a call in the trace stays
+//! without a place and is counted. Kernels of a CUDA graph share one call; the ranges in which they were captured tell
+//! them apart.
 //!
-//! Stages come from ranges where there are any, and are inferred otherwise (and say so). Sums over the result are left
-//! to those who need them.
+//! Files in the order they are used: `correlation` joins work to calls and `launch` orders those calls; with `nesting`,
+//! which rebuilds what was open on a thread, `operator` finds the operator around a launch and `forest` the ranges;
+//! `graph` adds the ranges of a capture. Stages come from ranges (`marks`, and `aside` for loading and warming up) where
+//! there are any and are inferred otherwise (`infer`); both fill `stages` with a `stage` for each run and a `step` for each
+//! decode step. What callers ask of the result: `projection`, `step_series`, `coverage` (in `amount`s) and `quality`.
 
+mod amount;
 mod aside;
-pub(crate) mod captured;
+mod correlation;
 mod coverage;
+mod forest;
+pub(crate) mod graph;
 mod infer;
 mod launch;
 mod marks;
 mod nesting;
+mod operator;
 mod projection;
+mod quality;
 mod stage;
+mod stages;
+mod step;
+mod step_series;
 
 use types::timeline::{CapturedRangeId, OperatorKind, Timeline};
-use types::{QualityCounter, Stage};
+use types::{Nanos, QualityCounter, Stage};
 
+pub use amount::Amount;
 pub use aside::Asides;
-pub use coverage::{Amount, Coverage};
+pub use coverage::Coverage;
 pub use projection::{Projection, Projections, RangeSum};
-pub use stage::{Inference, StageInstance, StageOrigin, StepInstance};
+pub use stage::{Inference, StageInstance, StageOrigin};
+pub use step::StepInstance;
+pub use step_series::{StepSeries, step_series};
 
+use correlation::Join;
+use forest::Forest;
 use launch::Launches;
+use stages::Stages;
 
 /// Place of a range in [`Timeline::ranges`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -35,20 +53,20 @@ pub struct RangeIndex(pub u32);
 
 /// What attribution may use beyond the timeline.
 #[derive(Clone, Debug)]
-pub struct Settings {
+pub struct AttributionSettings {
     /// Name of the model, where the user says; allows the vision stages of a known model to be inferred.
     pub model: Option<String>,
     /// Whether stages may be inferred where no range names one.
     pub infer: bool,
 }
 
-impl Default for Settings {
+impl Default for AttributionSettings {
     fn default() -> Self {
         Self { model: None, infer: true }
     }
 }
 
-/// Where every piece of device work belongs. The lists that are per work have one entry for each row of
+/// Where every kernel, copy and memset belongs. The lists that are per work have one entry for each row of
 /// [`Timeline::work`], in the same order.
 #[derive(Clone, Debug)]
 pub struct Attribution {
@@ -69,9 +87,9 @@ pub struct Attribution {
     pub instance: Vec<Option<u32>>,
     /// Per work: the decode step, in [`Self::steps`].
     pub step: Vec<Option<u32>>,
-    /// Every run of a stage, in order of their begin; parents before children.
+    /// Every run of a stage, in order of their start; parents before children.
     pub stages: Vec<StageInstance>,
-    /// Every decode step, in order of their begin.
+    /// Every decode step, in order of their start.
     pub steps: Vec<StepInstance>,
     /// Loading and warming up, where ranges say so.
     pub asides: Asides,
@@ -88,20 +106,20 @@ pub struct Attribution {
 }
 
 /// Attributes all device work of a timeline.
-pub fn attribute(timeline: &Timeline, settings: &Settings) -> Attribution {
-    let join = launch::join(timeline);
+pub fn attribute(timeline: &Timeline, settings: &AttributionSettings) -> Attribution {
+    let join = Join::new(timeline);
     let launches = Launches::new(timeline, &join.call);
-    let last = projection::trace_end(timeline);
-    let ranges = projection::Forest::new(timeline, &launches, last);
-    let operators = launch::operators(timeline, &launches, &join.call, OperatorKind::Framework);
-    let python = launch::operators(timeline, &launches, &join.call, OperatorKind::Python);
-    let stages = stage::find(timeline, &launches, settings, last);
+    let last = trace_end(timeline);
+    let ranges = Forest::new(timeline, &launches, last);
+    let operators = operator::innermost(timeline, &launches, &join.call, OperatorKind::Framework);
+    let python = operator::innermost(timeline, &launches, &join.call, OperatorKind::Python);
+    let stages = stages(timeline, &launches, settings, last);
     let contested = Amount::of(timeline, |place| {
         let launch = launches.of_work[place] as usize;
         ranges.contested.get(launch).copied().unwrap_or(false)
     });
     let range = launches.per_work(&ranges.innermost).map(|range| range.map(RangeIndex)).collect();
-    let captured = captured::ranges(timeline, &join.call);
+    let captured = graph::captured_ranges(timeline, &join.call);
     let aside = aside_work(timeline, &stages.asides, &join.call, &stages.instance);
     let mut attribution = Attribution {
         captured,
@@ -117,13 +135,35 @@ pub fn attribute(timeline: &Timeline, settings: &Settings) -> Attribution {
         stages: stages.stages,
         steps: stages.steps,
         inference: stages.inference,
-        projections: Projections::new(timeline, ranges.into_spans(), launches),
+        projections: Projections::new(timeline, ranges.spans, launches),
         coverage: Coverage::default(),
         quality: Vec::new(),
     };
     attribution.coverage = Coverage::of(timeline, &attribution);
-    attribution.quality = coverage::quality(timeline, &attribution, join.ambiguous, contested);
+    attribution.quality = quality::counters(timeline, &attribution, join.ambiguous, contested);
     attribution
+}
+
+/// When the trace ended: ranges left open are open until then.
+fn trace_end(timeline: &Timeline) -> Nanos {
+    let work = timeline.work.iter().map(|work| work.end());
+    let calls = timeline.calls.iter().map(|call| call.end());
+    let operators = timeline.operators.iter().map(|operator| operator.end());
+    let ranges = timeline.ranges.iter().map(|range| range.end.unwrap_or(range.start));
+    let last = work.chain(calls).chain(operators).chain(ranges).max().unwrap_or(Nanos::ZERO);
+    last + Nanos::new(1)
+}
+
+/// Finds the stages: from ranges where any names one, otherwise by inference where that is allowed. `last` is when the trace
+/// ended.
+fn stages(timeline: &Timeline, launches: &Launches, settings: &AttributionSettings, last: Nanos) -> Stages {
+    let mut stages = match marks::stages(timeline, launches, last) {
+        Some(stages) => stages,
+        None if settings.infer => infer::infer(timeline, launches, settings, last),
+        None => Stages::none(timeline, "no range names a stage, and inference is switched off".to_owned()),
+    };
+    stages.add_work(timeline);
+    stages
 }
 
 fn aside_work(
@@ -143,7 +183,7 @@ fn aside_work(
 }
 
 impl Attribution {
-    /// Whether a piece of work was launched while loading or warming up.
+    /// Whether work was launched while loading or warming up.
     pub fn is_aside(&self, work: usize) -> bool {
         self.aside.get(work).copied().unwrap_or(false)
     }

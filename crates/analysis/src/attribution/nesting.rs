@@ -9,7 +9,7 @@ use crate::time::Span;
 pub(super) struct ByThread {
     /// Places of the rows, thread after thread.
     pub(super) rows: Vec<u32>,
-    /// Where each thread begins, and the end.
+    /// Where each thread starts, and the end.
     offsets: Vec<u32>,
 }
 
@@ -77,7 +77,7 @@ fn sort<K: Ord>(rows: &mut [u32], key: &impl Fn(u32) -> K) {
     }
 }
 
-/// Spans of one thread that are open at a moment. Feed it in order of (begin ascending, end descending).
+/// Spans of one thread that are open at a moment. Feed it in order of (start ascending, end descending).
 ///
 /// Ends never grow towards the top: a span that ends before one opened inside it can no longer be the innermost, because
 /// the later one covers all that is left of it. So each span is pushed and popped once, however badly spans nest.

@@ -1,4 +1,5 @@
-//! Ranges projected onto the device: from the begin of the first to the end of the last piece of work launched inside.
+//! Ranges projected onto the device: from the start of the first to the end of the last kernel, copy or memset launched
+//! inside.
 //!
 //! The definition is that of `nsys stats -r nvtx_gpu_proj_sum`: work counts for a range when the thread that opened the
 //! range launched it while the range was open, and so counts for every range around that one too. Work of a launch on a
@@ -7,19 +8,19 @@
 use std::cmp::Reverse;
 
 use types::Nanos;
-use types::timeline::{NameId, Range, RangeStyle, Timeline};
+use types::timeline::{NameId, RangeStyle, Timeline};
 
 use super::RangeIndex;
+use super::forest::RangeSpans;
 use super::launch::{Launches, NONE};
-use super::nesting::{ByThread, Open};
-use crate::time::{Span, Spans};
+use crate::time::Span;
 
 /// What a range covers on the device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Projection {
-    /// From the first begin to the last end.
+    /// From the first start to the last end.
     pub span: Span,
-    /// Pieces of work.
+    /// Kernels, copies and memsets.
     pub work: u64,
 }
 
@@ -42,109 +43,17 @@ pub struct RangeSum {
     pub longest_ns: Nanos,
     /// Time they were open on the host, summed.
     pub host_ns: Nanos,
-    /// Pieces of work launched inside.
+    /// Kernels, copies and memsets launched inside.
     pub work: u64,
-}
-
-/// Nesting of ranges, and the launches inside each.
-pub(super) struct Forest {
-    /// Per launch: the innermost pushed range, or [`NONE`].
-    pub(super) innermost: Vec<u32>,
-    /// Per launch: whether ranges that do not nest overlap around it. Empty where none do.
-    pub(super) contested: Vec<bool>,
-    spans: RangeSpans,
-}
-
-/// Per range: the one around it, and its run of launches.
-#[derive(Clone, Debug)]
-pub(super) struct RangeSpans {
-    parent: Vec<u32>,
-    first: Vec<u32>,
-    end: Vec<u32>,
-    crossing: u64,
-    /// When the trace ended.
-    last: Nanos,
-}
-
-/// When the trace ended: ranges left open are open until then.
-pub(super) fn trace_end(timeline: &Timeline) -> Nanos {
-    let work = timeline.work.iter().map(|work| work.end());
-    let calls = timeline.calls.iter().map(|call| call.end());
-    let operators = timeline.operators.iter().map(|operator| operator.end());
-    let ranges = timeline.ranges.iter().map(|range| range.end.unwrap_or(range.start));
-    let last = work.chain(calls).chain(operators).chain(ranges).max().unwrap_or(Nanos::ZERO);
-    last + Nanos::new(1)
-}
-
-impl Forest {
-    /// `last` is when the trace ended.
-    pub(super) fn new(timeline: &Timeline, launches: &Launches, last: Nanos) -> Self {
-        let count = timeline.ranges.len();
-        let mut innermost = vec![NONE; launches.len()];
-        let mut contested = Vec::new();
-        let mut spans =
-            RangeSpans { parent: vec![NONE; count], first: vec![0; count], end: vec![0; count], crossing: 0, last };
-        if count == 0 {
-            return Self { innermost, contested: Vec::new(), spans };
-        }
-        let row = |place: u32| &timeline.ranges[place as usize];
-        let close = |range: &Range| range.end.unwrap_or(last);
-        let rows = timeline.ranges.iter().enumerate().map(|(place, range)| (place as u32, range.thread.0));
-        let order = ByThread::new(timeline.threads.len(), rows, |place| (row(place).start, Reverse(close(row(place)))));
-        for thread in 0..timeline.threads.len() {
-            let mut open = Open::default();
-            let of_thread = launches.calls.span(thread);
-            let (mut place, until) = (of_thread.start, of_thread.end);
-            for range in order.of(thread).iter().copied() {
-                let (start, end) = (row(range).start, close(row(range)));
-                while place < until && launches.starts[place] < start {
-                    innermost[place] = open.innermost(launches.starts[place]).unwrap_or(NONE);
-                    place += 1;
-                }
-                spans.first[range as usize] = place as u32;
-                spans.end[range as usize] = seek(&launches.starts[..until], place, end) as u32;
-                if row(range).style == RangeStyle::PushPop {
-                    spans.parent[range as usize] = open.open(range, start, end).unwrap_or(NONE);
-                }
-            }
-            for (innermost, start) in innermost[place..until].iter_mut().zip(&launches.starts[place..until]) {
-                *innermost = open.innermost(*start).unwrap_or(NONE);
-            }
-            if !open.crossing.is_empty() {
-                spans.crossing += open.crossing.len() as u64;
-                contested.resize(launches.len(), false);
-                let overlaps = Spans::union(open.crossing);
-                for place in launches.calls.span(thread) {
-                    contested[place] = overlaps.contains(launches.starts[place]);
-                }
-            }
-        }
-        Self { innermost, contested, spans }
-    }
-
-    pub(super) fn into_spans(self) -> RangeSpans {
-        self.spans
-    }
-}
-
-/// First place from `from` on whose start is not before `moment`. Most ranges are short, so the search gallops.
-fn seek(starts: &[Nanos], from: usize, moment: Nanos) -> usize {
-    let (mut low, mut step) = (from, 1);
-    while starts.get(low + step - 1).is_some_and(|start| *start < moment) {
-        low += step;
-        step *= 2;
-    }
-    let high = (low + step - 1).min(starts.len());
-    low + starts[low..high].partition_point(|start| *start < moment)
 }
 
 /// Every range projected onto the device, on demand.
 #[derive(Clone, Debug)]
 pub struct Projections {
     ranges: RangeSpans,
-    /// Work launched before each launch, and in all.
+    /// Work launched before each launch, and the total.
     before: Vec<u32>,
-    /// First begin and last end of the work of each launch, as a tree over pairs: leaves in the second half.
+    /// First start and last end of the work of each launch, as a tree over pairs: leaves in the second half.
     tree: Vec<Span>,
 }
 

@@ -28,10 +28,10 @@ const fn aspect(name: &'static str, severity: Severity, of: fn(&RunRecords) -> O
 /// How many tokens of some kind an input has.
 type TokenCount = fn(&InputFacts) -> u64;
 
-/// Every aspect. What a run does not say is not held against it.
+/// Every aspect. What a run does not say makes no difference.
 const ASPECTS: &[Aspect] = &[
     aspect("model", Severity::Error, |run| run.metrics.run.model.clone()),
-    aspect("inputs at once", Severity::Error, |run| Some(run.metrics.conditions.settings.as_ref()?.batch.to_string())),
+    aspect("batch size", Severity::Error, |run| Some(run.metrics.conditions.settings.as_ref()?.batch.to_string())),
     aspect("engine", Severity::Warning, |run| Some(run.metrics.run.engine.clone())),
     aspect("weights", Severity::Warning, |run| run.metrics.run.weights.clone()),
     aspect("device", Severity::Warning, |run| device(&run.metrics)),
@@ -41,18 +41,16 @@ const ASPECTS: &[Aspect] = &[
     }),
     aspect("repeats", Severity::Info, |run| Some(run.metrics.conditions.settings.as_ref()?.repeats.to_string())),
     aspect("epochs", Severity::Info, |run| Some(run.metrics.conditions.settings.as_ref()?.epochs.to_string())),
-    aspect("processor", Severity::Warning, |run| environment(run, |all| all.cpu.model.clone())),
+    aspect("CPU model", Severity::Warning, |run| environment(run, |all| all.cpu.model.clone())),
     aspect("threads", Severity::Warning, |run| {
         environment(run, |all| all.cpu.threads_available.or(all.cpu.threads).map(|threads| threads.to_string()))
     }),
     aspect("frequency governor", Severity::Warning, |run| environment(run, |all| all.cpu.governor.clone())),
-    aspect("highest processor clock", Severity::Warning, |run| {
-        environment(run, |all| megahertz(all.cpu.clock_max_mhz))
-    }),
-    aspect("highest GPU clock", Severity::Warning, |run| gpus(run, |gpu| megahertz(gpu.sm_clock_max_mhz))),
-    aspect("highest GPU memory clock", Severity::Warning, |run| gpus(run, |gpu| megahertz(gpu.memory_clock_max_mhz))),
+    aspect("maximum CPU clock", Severity::Warning, |run| environment(run, |all| megahertz(all.cpu.clock_max_mhz))),
+    aspect("maximum GPU clock", Severity::Warning, |run| gpus(run, |gpu| megahertz(gpu.sm_clock_max_mhz))),
+    aspect("maximum GPU memory clock", Severity::Warning, |run| gpus(run, |gpu| megahertz(gpu.memory_clock_max_mhz))),
     aspect("GPU power limit", Severity::Warning, |run| gpus(run, |gpu| Some(format!("{} W", gpu.power_limit_watts?)))),
-    aspect("GPU clock held down", Severity::Warning, |run| gpus(run, held_down)),
+    aspect("GPU clock throttling", Severity::Warning, |run| gpus(run, throttled)),
     aspect("GPU instances (MIG)", Severity::Warning, |run| gpus(run, |gpu| Some(on_or_off(gpu.mig_enabled?)))),
     aspect("GPU memory correction (ECC)", Severity::Warning, |run| gpus(run, |gpu| Some(on_or_off(gpu.ecc_enabled?)))),
     aspect("driver", Severity::Warning, |run| environment(run, |all| all.tools.driver.clone())),
@@ -216,7 +214,7 @@ fn megahertz(clock: Option<u32>) -> Option<String> {
     clock.map(|clock| format!("{clock} MHz"))
 }
 
-fn held_down(gpu: &GpuInfo) -> Option<String> {
+fn throttled(gpu: &GpuInfo) -> Option<String> {
     let reasons = gpu.throttle_reasons.as_ref()?;
     Some(if reasons.is_empty() { "no".to_owned() } else { reasons.join(" and ") })
 }

@@ -1,7 +1,9 @@
 //! Two sides, each one run or several of the same thing: can they be compared, what changed, how sure is that.
 //!
-//! Comparability comes first, because a change between runs that did different work says nothing. Reading run folders is
-//! left to `flow`, wording to `report`; the statistics are those of [`crate::statistics`].
+//! In come [`Sides`], out goes a [`Comparison`]. `pairing` finds the inputs that all runs have; `comparability` comes next,
+//! because a change between runs that did different work says nothing. `stages` and `parts` (operators, kernels, modules)
+//! then make a `row` for each thing with its evidence, and verdicts once all rows of a table are known; `gate` judges the
+//! stages. Reading run folders is left to `flow`, wording to `report`; the statistics are those of [`crate::statistics`].
 
 mod comparability;
 mod gate;

@@ -1,4 +1,4 @@
-//! Operators, kernels and modules. Each run times them once, in its instrumented pass, so how sure a change is can be told
+//! Operators, kernels and modules. Each run times them once, in its profiled pass, so how sure a change is can be told
 //! from several runs only.
 
 use std::collections::BTreeMap;

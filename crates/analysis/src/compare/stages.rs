@@ -1,4 +1,4 @@
-//! Stages: wall time without instruments, from raw samples.
+//! Stages: wall time without a profiler, from raw samples.
 
 use types::{Change, Measured, Replication, Stage, StageSummary};
 

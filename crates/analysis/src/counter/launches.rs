@@ -5,11 +5,11 @@ use std::collections::BTreeMap;
 use types::counter::{CounterTable, DetailedWork, ProfiledKind, ProfiledWork};
 use types::{Bytes, CounterSummary, DeviceId, KernelSummary, Nanos, Stage};
 
+use super::name::TIME;
 use crate::kernel;
 use crate::timings::rounded;
 
 /// Counters of the raw page, in the order they are looked for.
-const TIME: &str = "gpu__time_duration.sum";
 const DRAM: &str = "dram__bytes.sum";
 const DRAM_READ: &str = "dram__bytes_read.sum";
 const DRAM_WRITTEN: &str = "dram__bytes_write.sum";

@@ -5,8 +5,11 @@
 
 mod launches;
 mod listed;
+mod name;
 
 pub use launches::{LaunchCounters, USED_COUNTERS};
 pub(crate) use launches::{kernels, summaries};
 pub use listed::ListedKernel;
 pub(crate) use listed::{differing, kernels as listed_kernels};
+pub use name::TIME;
+pub(crate) use name::VECTOR;

@@ -79,14 +79,14 @@ pub(super) fn chains(timeline: &Timeline, attribution: &Attribution, partition: 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::attribution::{Settings, attribute};
+    use crate::attribution::{AttributionSettings, attribute};
     use crate::device::sample::{Launch, timeline};
 
     const ADD: &str = "void at::native::vectorized_elementwise_kernel<4, at::native::CUDAFunctor_add<float>>(int)";
 
     fn found(launches: &[Launch]) -> BTreeMap<Stage, Chains> {
         let timeline = timeline(1_000, launches);
-        let attribution = attribute(&timeline, &Settings::default());
+        let attribution = attribute(&timeline, &AttributionSettings::default());
         chains(&timeline, &attribution, &Partition::new(&timeline, &attribution))
     }
 

@@ -177,7 +177,7 @@ impl DeviceRecords {
             let count = i64::try_from(work.instances).unwrap_or(i64::MAX);
             let sum = |matrix: bool| -> Option<Nanos> {
                 let of_kind = operators.iter().filter(|operator| is_matrix(&operator.cost) == matrix);
-                of_kind.map(|operator| operator.least).sum::<Option<Nanos>>()
+                of_kind.map(|operator| operator.roofline).sum::<Option<Nanos>>()
             };
             let all = |least: Nanos| Nanos::new(least.get().saturating_mul(count));
             work.least = sum(true).zip(sum(false)).map(|(matrix, other)| [all(matrix), all(other)]);

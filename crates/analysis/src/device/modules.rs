@@ -112,11 +112,11 @@ impl ModuleTimes {
             let count = instances.get(&stage).map_or(0, |count| i64::try_from(*count).unwrap_or(i64::MAX));
             for operator in operators {
                 classes.insert(&operator.module, &operator.class);
-                known &= operator.least.is_some();
+                known &= operator.roofline.is_some();
                 for path in with_ancestors(&operator.module) {
                     // A module that the trace does not show has no row.
                     let Some(node) = nodes.get_mut(&(path, stage)) else { continue };
-                    node.least += Nanos::new(operator.least.unwrap_or_default().get().saturating_mul(count));
+                    node.least += Nanos::new(operator.roofline.unwrap_or_default().get().saturating_mul(count));
                     if let Some((compute, time)) = peak.and_then(|peak| is_compute_bound(operator, peak)) {
                         *(if compute { &mut node.compute } else { &mut node.memory }) += time;
                     }

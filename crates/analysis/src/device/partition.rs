@@ -107,12 +107,12 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::attribution::{Settings, attribute};
+    use crate::attribution::{AttributionSettings, attribute};
     use crate::device::sample::{Launch, range, timeline};
 
     fn divided(launches: &[Launch]) -> Partition {
         let timeline = timeline(1_000, launches);
-        Partition::new(&timeline, &attribute(&timeline, &Settings::default()))
+        Partition::new(&timeline, &attribute(&timeline, &AttributionSettings::default()))
     }
 
     #[test]
@@ -135,7 +135,7 @@ mod tests {
     fn an_encoder_that_ran_before_prefill_is_no_part_of_it() {
         let mut timeline = timeline(1_000, &[Launch::new(10, 100, 200), Launch::new(2_010, 2_100, 200)]);
         range(&mut timeline, "sam", 2_000, 3_000);
-        let found = Partition::new(&timeline, &attribute(&timeline, &Settings::default()));
+        let found = Partition::new(&timeline, &attribute(&timeline, &AttributionSettings::default()));
         assert_eq!((found.stages.len(), found.parts[1]), (1, Part::default()));
     }
 

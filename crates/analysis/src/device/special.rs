@@ -149,11 +149,11 @@ fn slowdown(equal: EqualLaunches) -> Option<(f64, Nanos)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::attribution::{Settings, attribute};
+    use crate::attribution::{AttributionSettings, attribute};
     use crate::device::sample::{Launch, range, timeline};
 
     fn found(timeline: &Timeline) -> Special {
-        let attribution = attribute(timeline, &Settings::default());
+        let attribution = attribute(timeline, &AttributionSettings::default());
         let mut special = Special::default();
         special.add(timeline, &attribution, &Partition::new(timeline, &attribution), None);
         special

@@ -22,7 +22,7 @@ pub(crate) struct Waits {
 pub(super) fn waits(timeline: &Timeline, attribution: &Attribution, partition: &Partition) -> Waits {
     let mut waits = Waits { calls: calls(timeline, partition), ..Waits::default() };
     let rows: Vec<u32> = (0..timeline.work.len() as u32).collect();
-    let host = Host::new(timeline, attribution, &rows);
+    let host = Host::new(timeline, &attribution.launch, &rows);
     for (row, part) in partition.parts.iter().enumerate() {
         let Some(stage) = attribution.stage[row].map(Stage::top).filter(|_| part.wait > Nanos::ZERO) else { continue };
         let until = timeline.work[row].start;
@@ -57,11 +57,11 @@ fn calls(timeline: &Timeline, partition: &Partition) -> BTreeMap<(Stage, GapCaus
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::attribution::{Settings, attribute};
+    use crate::attribution::{AttributionSettings, attribute};
     use crate::device::sample::{Launch, call, timeline};
 
     fn divided(timeline: &Timeline) -> Waits {
-        let attribution = attribute(timeline, &Settings::default());
+        let attribution = attribute(timeline, &AttributionSettings::default());
         waits(timeline, &attribution, &Partition::new(timeline, &attribution))
     }
 

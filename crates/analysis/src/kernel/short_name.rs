@@ -3,7 +3,7 @@
 //! Frameworks hide what a kernel does in its template arguments: PyTorch's hundreds of elementwise kernels share three
 //! names. For those the functor is taken out and put behind the name: `elementwise: CUDAFunctor_add<bf16>`.
 
-use super::traits::element_type;
+use super::element_type::element_type;
 
 /// Kernels whose work is in their template arguments, and what to call them.
 const CARRIERS: &[(&str, &str)] = &[
@@ -104,7 +104,7 @@ fn functor(argument: &str) -> Option<String> {
     })
 }
 
-/// The identifier a segment begins with.
+/// The identifier a segment starts with.
 fn identifier(segment: &str) -> &str {
     let end = segment.find(|letter: char| !(letter.is_alphanumeric() || letter == '_' || letter == '$'));
     &segment[..end.unwrap_or(segment.len())]
@@ -253,6 +253,29 @@ mod tests {
         ];
         for (name, short) in cases {
             assert_eq!(short_name(name), short, "{name}");
+        }
+    }
+
+    #[test]
+    fn the_function_is_found_in_the_spelling_of_every_tool() {
+        let cases = [
+            (
+                "void at::native::elementwise_kernel<(int)128, (int)4, void at::native::gpu_kernel_impl_nocast<\
+                 at::native::CUDAFunctor_add<c10::BFloat16>>(at::TensorIteratorBase &, const T1 &)::[lambda(int) \
+                 (instance 1)]>(int, T3)",
+                "elementwise_kernel",
+            ),
+            ("nvjet_sm90_tst_8x64_64x16_4x1_v_bz_TNN", "nvjet_sm90_tst_8x64_64x16_4x1_v_bz_TNN"),
+            (
+                "void unnamed>::distribution_elementwise_grid_stride_kernel<float, 4>(long)",
+                "distribution_elementwise_grid_stride_kernel",
+            ),
+            ("void at::native::<unnamed>::softmax_warp_forward<float>(T1 *)", "softmax_warp_forward"),
+            ("std::enable_if<!T7, void>::type internal::gemvx::kernel<int>(T13)", "kernel"),
+            ("", ""),
+        ];
+        for (name, function) in cases {
+            assert_eq!(function_name(name), function, "{name}");
         }
     }
 

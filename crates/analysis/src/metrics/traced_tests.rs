@@ -5,13 +5,13 @@ use std::collections::BTreeMap;
 use types::{DType, LogitsKind, Metrics, Nanos, Stage};
 
 use super::trace_sample::Builder;
-use crate::attribution::{Attribution, Settings, attribute};
+use crate::attribution::{Attribution, AttributionSettings, attribute};
 use crate::evidence::{Evidence, PlacedTimeline, Trace};
 use crate::observed::{Observed, observe};
 use crate::subject::Subject;
 
 fn attributed(builder: &Builder) -> Attribution {
-    attribute(&builder.0, &Settings::default())
+    attribute(&builder.0, &AttributionSettings::default())
 }
 
 fn metrics(builders: &[Builder]) -> Metrics {

@@ -8,9 +8,6 @@ use types::{MetricRule, RollUp};
 
 use super::rule;
 
-/// Device time of a kernel or a range, which weighs everything else.
-pub const TIME: &str = "gpu__time_duration.sum";
-
 /// Endings that a counter named without one stands for.
 const ENDINGS: [&str; 4] = ["sum", "avg", "min", "max"];
 

@@ -9,13 +9,13 @@ use std::collections::HashSet;
 
 use types::RegionStyle;
 
-use super::RegionKey;
+use super::key::RegionKey;
 
 /// Longest name that is not cut. File systems allow 255 bytes.
 const LONGEST: usize = 120;
 
 /// A folder for each region, in order; no two are the same.
-pub fn folder_names<'a>(keys: impl IntoIterator<Item = &'a RegionKey>) -> Vec<String> {
+pub(super) fn folder_names<'a>(keys: impl IntoIterator<Item = &'a RegionKey>) -> Vec<String> {
     let mut taken = HashSet::new();
     keys.into_iter()
         .map(|key| {

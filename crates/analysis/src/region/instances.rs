@@ -2,7 +2,7 @@
 //!
 //! A kernel says which ranges were open when it was launched, not when they were opened. Two kernels of one region with a
 //! kernel of the same thread between them that is not of it prove two entries; side by side they prove one. The count is
-//! therefore the least it can be.
+//! therefore a lower bound.
 
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -14,8 +14,8 @@ use super::tree::{Membership, Node};
 /// A region in a thread of a process.
 type Entered = (Node, Option<u32>, Option<u64>);
 
-/// The least number of entries by region, process and thread, of kernels in the order of their launch.
-pub(super) fn least<'a>(
+/// The fewest entries by region, process and thread, of kernels in the order of their launch.
+pub(super) fn fewest<'a>(
     kernels: impl Iterator<Item = (&'a ProfiledWork, Rc<Membership>)> + Clone,
 ) -> HashMap<Entered, u64> {
     let mut threads: HashMap<Option<u32>, Vec<u64>> = HashMap::new();

@@ -4,7 +4,7 @@ use regex::Regex;
 
 use crate::kernel::function_name;
 
-/// Which form of a kernel's name is held against a selection.
+/// Which form of a kernel's name a selection is compared with.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum NameBase {
     /// The function alone: no namespaces, template arguments or parameters.
@@ -12,7 +12,7 @@ pub enum NameBase {
     Function,
     /// The whole name as it is printed.
     Demangled,
-    /// As the compiler has it. Pages do not show it, so that only the profiler can hold against it.
+    /// As the compiler has it. Pages do not show it, so that only the profiler can compare with it.
     Mangled,
 }
 

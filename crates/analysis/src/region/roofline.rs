@@ -6,26 +6,13 @@
 
 use types::counter::CounterTable;
 use types::{
-    Bytes, BytesPerSecond, ComputeUnit, DType, Flops, FlopsPerSecond, Hardware, Nanos, Origin, RegionRoofline, Seconds,
+    Bytes, BytesPerSecond, ComputeUnit, DType, Flops, FlopsPerSecond, Hardware, Nanos, Origin, RegionRoofline,
 };
 
-use super::columns::TIME;
+use crate::counter::{TIME, VECTOR};
 
-/// Cycles that rates per cycle are held against.
+/// Cycles that rates per cycle are multiplied with.
 const CYCLES: &str = "smsp__cycles_elapsed.avg";
-
-/// Instructions of the vector units: element type, instruction, operations each.
-const VECTOR: [(DType, &str, f64); 9] = [
-    (DType::Fp32, "fadd", 1.0),
-    (DType::Fp32, "fmul", 1.0),
-    (DType::Fp32, "ffma", 2.0),
-    (DType::Fp16, "hadd", 2.0),
-    (DType::Fp16, "hmul", 2.0),
-    (DType::Fp16, "hfma", 4.0),
-    (DType::Fp64, "dadd", 1.0),
-    (DType::Fp64, "dmul", 1.0),
-    (DType::Fp64, "dfma", 2.0),
-];
 
 /// Operations of the matrix units by what they read. Whole numbers are no floating-point work and left out.
 const MATRIX: [(DType, &str); 6] = [
@@ -73,10 +60,9 @@ impl CountedWork {
         self.bytes = Some(self.bytes.unwrap_or_default() + bytes);
         let by_clock = || Some(number(&format!("{CYCLES}.per_second"))? * time / 1e9);
         let cycles = number(CYCLES).or_else(by_clock);
-        for (dtype, instruction, operations) in VECTOR {
-            let name = format!("smsp__sass_thread_inst_executed_op_{instruction}_pred_on.sum");
+        for (dtype, name, operations) in VECTOR {
             let by_rate = || Some(number(&format!("{name}.per_cycle_elapsed"))? * cycles?);
-            if let Some(executed) = number(&name).or_else(by_rate) {
+            if let Some(executed) = number(name).or_else(by_rate) {
                 add(&mut self.vector, dtype, executed * operations);
             }
         }
@@ -95,7 +81,7 @@ impl CountedWork {
         let flops = vector.map_or(matrix, |vector| Some(vector + matrix.unwrap_or_default()));
         let memory = hardware.map(|hardware| bytes / hardware.bytes_per_second.get());
         let compute = hardware.and_then(|hardware| compute_time(hardware, &self.vector, &self.matrix));
-        let least = memory.map(|memory| memory.max(compute.unwrap_or_default()));
+        let roofline = memory.map(|memory| memory.max(compute.unwrap_or_default()));
         // Without a count of matrix work, nobody knows how near the other roof is.
         let is_whole = matrix.is_some();
         let bound = memory
@@ -114,13 +100,13 @@ impl CountedWork {
             bandwidth_share: memory.map(|memory| memory / seconds),
             compute_share: compute.map(|compute| compute / seconds),
             bound: bound.map(str::to_owned),
-            least_ns: least.map(|least| Nanos::new((Seconds::new(least).get() * 1e9).round() as i64)),
+            least_ns: roofline.map(|seconds| Nanos::new((seconds * 1e9).round() as i64)),
             origin: Origin::Counted,
         })
     }
 }
 
-/// Time the arithmetic needs: vector and matrix units work side by side. Absent where nothing was counted, or the device
+/// Time the FLOPs need at peak: vector and matrix units work side by side. Absent where nothing was counted, or the device
 /// lists no rate for something that was.
 fn compute_time(hardware: &Hardware, vector: &[(DType, f64)], matrix: &[(DType, f64)]) -> Option<f64> {
     let time = |work: &[(DType, f64)], unit: ComputeUnit| -> Option<f64> {

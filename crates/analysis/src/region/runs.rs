@@ -4,8 +4,8 @@
 //! another therefore need runs of their own, and as many as the deepest chain of them suffice: each region goes into the
 //! first run where nothing around it is asked for.
 
-use super::RegionKey;
 use super::include::{Include, expression_of};
+use super::key::RegionKey;
 
 /// Regions in the fewest runs; each run is a list of places in `regions`.
 pub fn runs_for_ranges(regions: &[RegionKey]) -> Vec<Vec<usize>> {

@@ -46,7 +46,7 @@ const TITLES: [(&str, &str); 23] = [
 const BY_NAME: &str = "Command line profiler metrics";
 
 /// The identifier of a section by its title.
-pub fn section_id(title: &str) -> Option<&'static str> {
+fn section_id(title: &str) -> Option<&'static str> {
     TITLES.iter().find(|(_, known)| *known == title).map(|(id, _)| *id)
 }
 

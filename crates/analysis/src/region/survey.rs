@@ -1,15 +1,15 @@
 //! Kernels of the whole program: how many each region has, and what lies outside of all.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::rc::Rc;
 
 use types::counter::{CounterTable, ProfiledKind};
-use types::{Nanos, OutsideRegions, RegionKernel};
+use types::{Nanos, OutsideRegions, RegionKernel, RegionTotals};
 
-use super::columns::TIME;
+use super::capture::RegionInputs;
 use super::kernels::KernelSelection;
-use super::roll::RegionInputs;
 use super::tree::{Membership, Node};
+use crate::counter::TIME;
 use crate::kernel;
 use crate::statistics::share;
 
@@ -17,36 +17,49 @@ use crate::statistics::share;
 pub(super) struct Survey<'a> {
     table: &'a CounterTable,
     rows: &'a [Rc<Membership>],
-    kept: Vec<bool>,
+    kernels: HashMap<Node, Kernels<'a>>,
+}
+
+/// Kernels of a region: all, those not nested any further, and launches by name.
+#[derive(Default)]
+struct Kernels<'a> {
+    inclusive: u64,
+    exclusive: u64,
+    calls: BTreeMap<&'a str, u64>,
 }
 
 impl<'a> Survey<'a> {
     /// A survey, with the kernels that count.
-    pub(super) fn new(table: &'a CounterTable, rows: &'a [Rc<Membership>], kernels: &KernelSelection) -> Self {
-        let kept = table.work.iter().map(|work| kernels.keeps(&work.name)).collect();
-        Self { table, rows, kept }
-    }
-
-    /// Kernels of a region: all, those not nested any further, and by name.
-    pub(super) fn kernels(&self, node: Node) -> (u64, u64, Vec<RegionKernel>) {
-        let (mut all, mut apart) = (0, 0);
-        let mut calls: BTreeMap<&str, u64> = BTreeMap::new();
-        for (row, found) in self.rows.iter().enumerate().filter(|(row, _)| self.kept[*row]) {
-            if found.inclusive.iter().any(|(other, _)| *other == node) {
-                all += 1;
-                apart += u64::from(found.exclusive.contains(&node));
-                *calls.entry(&self.table.work[row].name).or_default() += 1;
+    pub(super) fn new(table: &'a CounterTable, rows: &'a [Rc<Membership>], selection: &KernelSelection) -> Self {
+        let mut kernels: HashMap<Node, Kernels<'a>> = HashMap::new();
+        for (work, found) in table.work.iter().zip(rows).filter(|(work, _)| selection.keeps(&work.name)) {
+            let mut nodes: Vec<Node> = found.inclusive.iter().map(|(node, _)| *node).collect();
+            // Several threads may have the same region open.
+            nodes.sort_unstable();
+            nodes.dedup();
+            for node in nodes {
+                let of_node = kernels.entry(node).or_default();
+                of_node.inclusive += 1;
+                of_node.exclusive += u64::from(found.exclusive.contains(&node));
+                *of_node.calls.entry(&work.name).or_default() += 1;
             }
         }
-        let kernel = |(name, calls): (&str, u64)| RegionKernel {
-            name: name.to_owned(),
+        Self { table, rows, kernels }
+    }
+
+    /// Fills in the kernels of a region.
+    pub(super) fn add_to(&self, totals: &mut RegionTotals, node: Node) {
+        let kernel = |(name, calls): (&&str, &u64)| RegionKernel {
+            name: (*name).to_owned(),
             short_name: kernel::short_name(name),
-            calls,
+            calls: *calls,
             total_ns: None,
         };
-        let mut kernels: Vec<RegionKernel> = calls.into_iter().map(kernel).collect();
-        kernels.sort_by_key(|kernel| std::cmp::Reverse(kernel.calls));
-        (all, apart, kernels)
+        let found = self.kernels.get(&node);
+        totals.kernels_inclusive = Some(found.map_or(0, |kernels| kernels.inclusive));
+        totals.kernels_exclusive = Some(found.map_or(0, |kernels| kernels.exclusive));
+        totals.kernels = found.into_iter().flat_map(|kernels| kernels.calls.iter().map(kernel)).collect();
+        totals.kernels.sort_by_key(|kernel| std::cmp::Reverse(kernel.calls));
     }
 
     /// What lies outside of the regions that are asked for.
@@ -62,10 +75,10 @@ pub(super) fn unfiltered(
     of_rows: &[Vec<Rc<Membership>>],
     selected: &[bool],
 ) -> Option<OutsideRegions> {
-    let (captured, rows) = inputs.captures.iter().zip(of_rows).find(|(captured, _)| captured.include.is_empty())?;
-    let is_kernels = captured.table.work.iter().all(|work| work.kind != ProfiledKind::Range);
+    let (capture, rows) = inputs.captures.iter().zip(of_rows).find(|(capture, _)| capture.include.is_empty())?;
+    let is_kernels = capture.table.work.iter().all(|work| work.kind != ProfiledKind::Range);
     let inside = |found: &Rc<Membership>| found.inclusive.iter().any(|(node, _)| selected[*node]);
-    (is_kernels && !rows.is_empty()).then(|| outside(captured.table, rows.iter().map(inside)))
+    (is_kernels && !rows.is_empty()).then(|| outside(capture.table, rows.iter().map(inside)))
 }
 
 fn outside(table: &CounterTable, inside: impl Iterator<Item = bool>) -> OutsideRegions {

@@ -6,10 +6,10 @@ use std::collections::HashMap;
 use types::counter::{CounterColumn, CounterTable, DetailedWork, ProfiledKind};
 use types::{InstanceTimes, MetricRule, Nanos, RegionKernel, RegionTotals, RolledValue};
 
-use super::columns::TIME;
-use super::roll::Captured;
+use super::capture::RegionCapture;
 use super::section::Sections;
 use super::value::Accumulator;
+use crate::counter::TIME;
 use crate::kernel;
 
 /// A kernel or a range: its page and its row there.
@@ -31,12 +31,12 @@ struct Page<'a> {
 
 impl<'a> Pages<'a> {
     /// Finds the columns of `metrics` on every page.
-    pub(super) fn new(captures: &[Captured<'a>], metrics: Vec<MetricRule>, sections: &'a [String]) -> Self {
-        let page = |captured: &Captured<'a>| Page {
-            table: captured.table,
-            time: captured.table.column(TIME),
-            metrics: metrics.iter().map(|metric| captured.table.column(&metric.name)).collect(),
-            details: captured.details.iter().map(|work| ((work.work.id, work.work.process), work)).collect(),
+    pub(super) fn new(captures: &[RegionCapture<'a>], metrics: Vec<MetricRule>, sections: &'a [String]) -> Self {
+        let page = |capture: &RegionCapture<'a>| Page {
+            table: capture.table,
+            time: capture.table.column(TIME),
+            metrics: metrics.iter().map(|metric| capture.table.column(&metric.name)).collect(),
+            details: capture.details.iter().map(|work| ((work.work.id, work.work.process), work)).collect(),
         };
         Self { pages: captures.iter().map(page).collect(), metrics, sections }
     }

@@ -16,7 +16,7 @@ use std::sync::Arc;
 use types::RegionStyle;
 use types::counter::{OpenRange, ProfiledWork};
 
-use super::RegionKey;
+use super::key::RegionKey;
 
 /// Place of a region in a tree.
 pub(super) type Node = usize;

@@ -1,40 +1,35 @@
-//! Replayed launches laid beside the timeline's: by base name, grid and block; where several kernels share all three, by
+//! Replayed launches laid beside the timeline's: by function, grid and block; where several kernels share all three, by
 //! how alike their full names are, and by the order in which they come.
 
-use types::{
-    BytesPerSecond, ComputeUnit, CountedKernel, DType, DeviceId, Flops, FlopsPerByte, FlopsPerSecond, Hardware, Nanos,
-    SampledKernel, Severity, Spread,
-};
+use types::{DeviceId, Hardware, Nanos, QualityCounter, SampledKernel, Severity};
 
-use super::choose::{Candidate, Choice};
+use super::choice::{Candidate, Choice};
+use super::counted_kernel::counted;
 use super::launch::CountedLaunch;
-use super::name::{base_name, likeness};
-
-/// Below this share of both peaks a kernel is near neither: it waits for something else. Nsight Compute draws the same
-/// line.
-const NEAR: f64 = 0.6;
+use super::likeness::likeness;
+use crate::kernel::function_name;
 
 /// Chosen kernels with their counters.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Joined {
+pub struct KernelJoin {
     /// One row for each chosen kernel.
     pub kernels: Vec<SampledKernel>,
     /// Replayed launches that are none of the chosen kernels.
     pub strangers: u64,
     /// What is uncertain.
-    pub quality: Vec<types::QualityCounter>,
+    pub quality: Vec<QualityCounter>,
 }
 
 /// Joins the chosen kernels of one stage with the launches that were replayed in it.
-pub fn join(choice: &Choice, launches: &[CountedLaunch], rates: Option<&Hardware>) -> Joined {
+pub fn join(choice: &Choice, launches: &[CountedLaunch], rates: Option<&Hardware>) -> KernelJoin {
     let mut of_kernel: Vec<Vec<&CountedLaunch>> = vec![Vec::new(); choice.kernels.len()];
-    let bases: Vec<String> = choice.kernels.iter().map(|kernel| base_name(&kernel.name)).collect();
+    let functions: Vec<&str> = choice.kernels.iter().map(|kernel| function_name(&kernel.name)).collect();
     let mut strangers = 0;
     for launch in launches {
-        let base = base_name(&launch.name);
+        let function = function_name(&launch.name);
         let fits = |place: &usize| {
             let kernel = &choice.kernels[*place];
-            bases[*place] == base
+            functions[*place] == function
                 && launch.grid.is_none_or(|grid| grid == kernel.grid)
                 && launch.block.is_none_or(|block| block == kernel.block)
         };
@@ -57,7 +52,7 @@ pub fn join(choice: &Choice, launches: &[CountedLaunch], rates: Option<&Hardware
         let share = (of > 0).then(|| value as f64 / of as f64);
         let (counter, remedy) = (counter.to_owned(), remedy.to_owned());
         if value > 0 {
-            quality.push(types::QualityCounter { counter, value, share, severity: Severity::Info, remedy });
+            quality.push(QualityCounter { counter, value, share, severity: Severity::Info, remedy });
         }
     };
     let of_stage = choice.stage.map(|stage| format!(" in {stage}")).unwrap_or_default();
@@ -77,7 +72,7 @@ pub fn join(choice: &Choice, launches: &[CountedLaunch], rates: Option<&Hardware
             ),
         );
     }
-    Joined { kernels, strangers, quality }
+    KernelJoin { kernels, strangers, quality }
 }
 
 fn row(kernel: &Candidate, launches: &[&CountedLaunch], rates: Option<&Hardware>) -> SampledKernel {
@@ -101,85 +96,10 @@ fn row(kernel: &Candidate, launches: &[&CountedLaunch], rates: Option<&Hardware>
     }
 }
 
-fn counted(all: &[&CountedLaunch], rates: Option<&Hardware>) -> CountedKernel {
-    let time_ns = spread(all, |one| one.time);
-    let dram_bytes = spread(all, |one| one.dram);
-    let seconds = time_ns.map(|time| time.mean / 1e9).filter(|seconds| *seconds > 0.0);
-    let mean = |value: fn(&CountedLaunch) -> Option<f64>| spread(all, value).map(|spread| spread.mean);
-    let (tensor, vector) = (mean(|one| one.flops_tensor), mean(|one| one.flops_vector));
-    let flops = match (tensor, vector) {
-        (None, None) => None,
-        (tensor, vector) => Some(tensor.unwrap_or(0.0) + vector.unwrap_or(0.0)),
-    };
-    let dram = dram_bytes.map(|bytes| bytes.mean);
-    let intensity = flops.zip(dram.filter(|bytes| *bytes > 0.0)).map(|(flops, bytes)| flops / bytes);
-    let rate = flops.zip(seconds).map(|(flops, seconds)| flops / seconds);
-    // Each kernel is held against the unit it used most: the matrix unit in its element type, else single precision.
-    let peak = rates.and_then(|rates| {
-        let dtype = all.iter().find_map(|one| one.tensor_dtype);
-        let uses_tensor = tensor.unwrap_or(0.0) > vector.unwrap_or(0.0);
-        match dtype.filter(|_| uses_tensor) {
-            Some(dtype) => rates.peak(dtype, ComputeUnit::Matrix),
-            None => rates.peak(DType::Fp32, ComputeUnit::Vector),
-        }
-    });
-    let roofline = rates.zip(peak).zip(intensity).map(|((rates, peak), intensity)| {
-        let slope = intensity * rates.bytes_per_second.get();
-        if slope < peak.flops.get() { (slope, "memory") } else { (peak.flops.get(), "compute") }
-    });
-    let (sm, memory) = (weighted(all, |one| one.sm), weighted(all, |one| one.memory));
-    let bound = sm.zip(memory).map(|(sm, memory)| match (sm, memory) {
-        (sm, memory) if sm.max(memory) < NEAR => "latency",
-        (sm, memory) if sm >= memory => "compute",
-        _ => "memory",
-    });
-    let amount = |flops: f64| Flops::new(flops.round().max(0.0) as u128);
-    CountedKernel {
-        launches: all.len() as u64,
-        time_ns,
-        dram_bytes,
-        dram_bytes_per_second: dram.zip(seconds).map(|(bytes, seconds)| BytesPerSecond::new(bytes / seconds)),
-        dram_share: weighted(all, |one| one.dram_share),
-        l2_hit_share: weighted(all, |one| one.l2_hits),
-        sm_share: sm,
-        memory_share: memory,
-        tensor_share: weighted(all, |one| one.tensor),
-        occupancy_achieved: weighted(all, |one| one.occupancy),
-        occupancy_theoretical: weighted(all, |one| one.occupancy_most),
-        occupancy_limiter: all[0].limiter.map(str::to_owned),
-        registers_per_thread: all[0].registers,
-        shared_bytes_per_block: all[0].shared,
-        waves: all[0].waves,
-        flops_tensor: tensor.map(amount),
-        flops_vector: vector.map(amount),
-        arithmetic_intensity: intensity.map(FlopsPerByte::new),
-        flops_per_second: rate.map(FlopsPerSecond::new),
-        roofline_share: roofline.zip(rate).and_then(|((most, _), rate)| crate::statistics::share(rate, most)),
-        roofline_side: roofline.map(|(_, side)| side.to_owned()),
-        bound: bound.map(str::to_owned),
-    }
-}
-
-/// Mean, least and most; absent where one is.
-fn spread(all: &[&CountedLaunch], value: impl Fn(&CountedLaunch) -> Option<f64>) -> Option<Spread> {
-    let values: Vec<f64> = all.iter().map(|one| value(one)).collect::<Option<_>>()?;
-    let first = *values.first()?;
-    Some(Spread {
-        mean: values.iter().sum::<f64>() / values.len() as f64,
-        min: values.iter().copied().fold(first, f64::min),
-        max: values.iter().copied().fold(first, f64::max),
-    })
-}
-
-/// Mean weighted by time; absent where one or its time is.
-fn weighted(all: &[&CountedLaunch], value: impl Fn(&CountedLaunch) -> Option<f64>) -> Option<f64> {
-    let weight: f64 = all.iter().map(|one| one.time).sum::<Option<f64>>()?;
-    let parts: f64 = all.iter().map(|one| Some(value(one)? * one.time?)).sum::<Option<f64>>()?;
-    (weight > 0.0).then(|| parts / weight)
-}
-
 #[cfg(test)]
 mod tests {
+    use types::Spread;
+
     use super::*;
 
     fn candidate(name: &str, grid: u32) -> Candidate {

@@ -3,7 +3,8 @@
 use types::counter::{CounterTable, OpenRange, ProfiledKind};
 use types::{Bytes, DType, Stage};
 
-const TIME: &str = "gpu__time_duration.sum";
+use crate::counter::{TIME, VECTOR};
+
 const DRAM: [&str; 2] = ["dram__bytes_read.sum", "dram__bytes_write.sum"];
 const DRAM_ALL: &str = "dram__bytes.sum";
 const DRAM_RATE: &str = "dram__bytes.sum.per_second";
@@ -48,20 +49,6 @@ const TENSOR_OPERATIONS: [(DType, &[&[&str]]); 6] = [
     (DType::Fp8, &[&["sm__ops_path_tensor_src_fp8.sum"], &["sm__ops_path_tensor_src_fp8_sparsity_off.sum"]]),
     (DType::Fp64, &[&["sm__ops_path_tensor_src_fp64.sum"]]),
     (DType::Int8, &[&["sm__ops_path_tensor_src_int8.sum"]]),
-];
-
-/// Instructions of the other pipes, and the operations each does.
-const VECTOR_OPERATIONS: [(&str, f64); 9] = [
-    ("smsp__sass_thread_inst_executed_op_fadd_pred_on.sum", 1.0),
-    ("smsp__sass_thread_inst_executed_op_fmul_pred_on.sum", 1.0),
-    ("smsp__sass_thread_inst_executed_op_ffma_pred_on.sum", 2.0),
-    // One instruction works on a pair of halves.
-    ("smsp__sass_thread_inst_executed_op_hadd_pred_on.sum", 2.0),
-    ("smsp__sass_thread_inst_executed_op_hmul_pred_on.sum", 2.0),
-    ("smsp__sass_thread_inst_executed_op_hfma_pred_on.sum", 4.0),
-    ("smsp__sass_thread_inst_executed_op_dadd_pred_on.sum", 1.0),
-    ("smsp__sass_thread_inst_executed_op_dmul_pred_on.sum", 1.0),
-    ("smsp__sass_thread_inst_executed_op_dfma_pred_on.sum", 2.0),
 ];
 
 /// What was counted for one launch. Times are nanoseconds, shares fractions; what was not counted is absent.
@@ -154,7 +141,7 @@ impl CountedLaunch {
                         .filter_map(|(dtype, operations)| Some((*dtype, operations.filter(|count| *count > 0.0)?)))
                         .max_by(|(_, one), (_, other)| one.total_cmp(other))
                         .map(|(dtype, _)| dtype),
-                    flops_vector: sum_of_known(VECTOR_OPERATIONS.iter().map(|(name, each)| Some(number(name)? * each))),
+                    flops_vector: sum_of_known(VECTOR.iter().map(|(_, name, each)| Some(number(name)? * each))),
                 }
             })
             .collect()

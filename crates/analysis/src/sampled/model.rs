@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use types::timeline::Timeline;
 use types::{Bytes, Flops, ModelledKernel, SampledKernel, Stage};
 
-use super::choose::within;
+use super::choice::within;
 use crate::alignment::{Key, ModelledRun, Part, pair};
 use crate::attribution::Attribution;
 use crate::module_path::kind;
@@ -58,7 +58,7 @@ fn modelled(parts: &[Part<'_>], row: &SampledKernel, basis: &str, skipped: u64) 
 }
 
 /// Operations and bytes of a launch: mean over those that were sampled, which are the first behind what was skipped, else
-/// over all. A kernel may do products of several sizes, and one with few launches in a pass is sampled in several.
+/// over all. A kernel may do GEMMs of several sizes, and one with few launches in a pass is sampled in several.
 fn mean(parts: &[Part<'_>], sampled: Option<u64>, skipped: u64) -> (f64, f64) {
     let launches: Vec<&Part<'_>> = match sampled {
         Some(sampled) if !parts.is_empty() => {
@@ -80,7 +80,7 @@ fn mean(parts: &[Part<'_>], sampled: Option<u64>, skipped: u64) -> (f64, f64) {
 mod tests {
     use super::*;
     use crate::alignment::ModelledOperator;
-    use crate::attribution::{Settings, attribute};
+    use crate::attribution::{AttributionSettings, attribute};
     use crate::device::sample::{Launch, timeline};
     use types::{Cost, DeviceId, LaunchShape, Nanos, Op};
 
@@ -105,7 +105,7 @@ mod tests {
             weight: Some(vec![side, side]),
             spread: false,
             cost: Cost { flops_matrix: Flops::new(flops), ..Cost::ZERO },
-            least: None,
+            roofline: None,
         }
     }
 
@@ -131,7 +131,7 @@ mod tests {
 
     fn laid(prefill: Vec<ModelledOperator>) -> Vec<SampledKernel> {
         let timeline = recorded();
-        let attribution = attribute(&timeline, &Settings::default());
+        let attribution = attribute(&timeline, &AttributionSettings::default());
         let mut rows = vec![row("nvjet_sm90_a"), row("nvjet_sm90_b")];
         lay_beside(&mut rows, &timeline, &attribution, &ModelledRun { prefill, ..ModelledRun::default() }, 0);
         rows
@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn a_product_before_the_models_own_is_left_out_and_more_kernels_than_that_are_not_paired() {
+    fn a_gemm_before_the_models_own_is_left_out_and_more_kernels_than_that_are_not_paired() {
         let rows = laid(vec![operator("up", 4, 100), operator("k", 2, 20)]);
         assert!(rows[0].modelled.as_ref().unwrap().basis.ends_with("the first 1 left out"));
         let many = (0..9).map(|place| operator(&place.to_string(), 2, 1)).collect();
@@ -160,7 +160,7 @@ mod tests {
         assert!(laid(parts()).iter().all(|row| row.modelled.is_none()));
         let mut timeline = recorded();
         timeline.work[2].duration = Nanos::new(80);
-        let attribution = attribute(&timeline, &Settings::default());
+        let attribution = attribute(&timeline, &AttributionSettings::default());
         let mut rows = vec![row("nvjet_sm90_a")];
         lay_beside(&mut rows, &timeline, &attribution, &ModelledRun { prefill: parts(), ..ModelledRun::default() }, 0);
         assert_eq!(rows[0].modelled.as_ref().unwrap().flops, Flops::new(15));
@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_counted_is_held_against_the_launches_that_were_sampled() {
+    fn what_is_counted_is_compared_with_the_launches_that_were_sampled() {
         let operators = [operator("q", 2, 10), operator("up", 4, 20), operator("k", 8, 60)];
         let parts: Vec<_> = operators.iter().map(|operator| Part { operator, share: 1.0 }).collect();
         let flops = |sampled| mean(&parts, sampled, 0).0;

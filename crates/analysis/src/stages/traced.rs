@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 use types::timeline::{DeviceQueue, ThreadId};
 use types::{DeviceId, Nanos, QueueFacts, Sample, SetAside, Stage, StageBasis, StepFacts, WorkCoverage};
 
-use crate::attribution::{Amount, Attribution, Coverage, Inference, StageInstance, StageOrigin};
+use crate::attribution::{Amount, Attribution, Coverage, Inference, StageInstance, StageOrigin, step_series};
 use crate::evidence::PlacedTimeline;
 use crate::statistics::share;
-use crate::time::{Span, devices, queue_depth, step_series};
+use crate::time::{Span, devices, queue_depth};
 
 /// One sample for each instance of a stage. Where the parts of vision are there and vision itself is not marked, each
 /// prefill gets a vision of their sum, as a profile has it.
@@ -151,7 +151,7 @@ pub(crate) fn step_times(timelines: &[PlacedTimeline<'_>]) -> Vec<f64> {
 
 /// Decode step by step.
 pub(crate) fn step_facts(placed: &PlacedTimeline<'_>) -> Option<StepFacts> {
-    let series = step_series(placed.attribution)?;
+    let series = step_series(&placed.attribution.steps)?;
     Some(StepFacts {
         p50_ns: series.p50,
         p95_ns: series.p95,
@@ -167,7 +167,7 @@ pub(crate) fn queue_facts(placed: &PlacedTimeline<'_>) -> Option<QueueFacts> {
     let [device] = devices(placed.timeline)[..] else { return None };
     let meant = placed.timeline.work.iter().enumerate().filter(|(place, _)| !placed.attribution.is_aside(*place));
     let spans = meant.map(|(_, work)| Span::new(work.start, work.end()));
-    let depth = queue_depth(placed.timeline, placed.attribution, device, spans.reduce(Span::hull)?)?;
+    let depth = queue_depth(placed.timeline, &placed.attribution.launch, device, spans.reduce(Span::hull)?)?;
     Some(QueueFacts { mean: depth.mean, max: depth.max, empty_share: depth.empty_share })
 }
 

@@ -9,10 +9,10 @@ pub fn holm(p_values: &[f64]) -> Vec<f64> {
     let mut order: Vec<usize> = (0..p_values.len()).collect();
     order.sort_by(|one, other| p_values[*one].total_cmp(&p_values[*other]));
     let mut adjusted = vec![1.0; p_values.len()];
-    let mut least: f64 = 0.0;
+    let mut floor: f64 = 0.0;
     for (place, index) in order.into_iter().enumerate() {
-        least = least.max((p_values[index] * (p_values.len() - place) as f64).min(1.0));
-        adjusted[index] = least;
+        floor = floor.max((p_values[index] * (p_values.len() - place) as f64).min(1.0));
+        adjusted[index] = floor;
     }
     adjusted
 }

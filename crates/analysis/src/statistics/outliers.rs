@@ -1,4 +1,4 @@
-//! Samples that stand apart from the others, and slow ones at the beginning. Both are flagged, never removed.
+//! Samples that stand apart from the others, and slow ones at the start. Both are flagged, never removed.
 
 use super::{describe, median};
 
@@ -17,7 +17,7 @@ pub fn outliers(samples: &[f64]) -> Vec<bool> {
     samples.iter().map(|sample| scale.is_some_and(|scale| scale.score(*sample).abs() > OUTLIER_SCORE)).collect()
 }
 
-/// How many samples at the beginning are warm-up: one after the other, up to half, as long as each is slower than all that
+/// How many samples at the start are warm-up: one after the other, up to half, as long as each is slower than all that
 /// follow it by more than an outlier's score. At least five must follow.
 pub fn warm_up(samples: &[f64]) -> usize {
     let is_slow = |place: &usize| {
@@ -67,13 +67,13 @@ mod tests {
     }
 
     #[test]
-    fn equal_samples_do_not_make_the_least_difference_an_outlier() {
+    fn equal_samples_do_not_make_a_tiny_difference_an_outlier() {
         assert_eq!(outliers(&[1e6, 1e6, 1e6, 1e6, 1e6 + 1.0]), [false; 5]);
         assert!(outliers(&[1e6, 1e6, 1e6, 1e6, 1.1e6])[4]);
     }
 
     #[test]
-    fn slow_samples_count_as_warm_up_only_at_the_beginning() {
+    fn slow_samples_count_as_warm_up_only_at_the_start() {
         assert_eq!(warm_up(&[150.0, 120.0, 100.0, 101.0, 99.0, 100.0, 101.0]), 2);
         assert_eq!(warm_up(&[100.0, 101.0, 99.0, 150.0, 100.0, 101.0, 99.0]), 0);
         assert_eq!(warm_up(&[70.0, 100.0, 101.0, 99.0, 100.0, 101.0]), 0);

@@ -21,17 +21,17 @@ const MOST_ADDITIONS: f64 = 5e6;
 
 /// The test; absent where no input has samples on both sides.
 pub fn rank_test(strata: &[Stratum]) -> Option<RankTest> {
-    let ranked: Vec<Ranked> = strata.iter().filter_map(Ranked::new).collect();
+    let ranked: Vec<Ranking> = strata.iter().filter_map(Ranking::new).collect();
     if ranked.is_empty() {
         return None;
     }
     let p_value = if additions(&ranked) <= MOST_ADDITIONS { counted(&ranked) } else { approximated(&ranked) };
-    let ways: f64 = ranked.iter().map(Ranked::ways).product();
+    let ways: f64 = ranked.iter().map(Ranking::ways).product();
     Some(RankTest { p_value: p_value.min(1.0), smallest_p_value: (2.0 / ways).min(1.0) })
 }
 
 /// Samples of one input as twice their ranks, which are whole numbers also where samples are equal and share a rank.
-struct Ranked {
+struct Ranking {
     ranks: Vec<usize>,
     /// How many of them are the second side's.
     with: usize,
@@ -39,7 +39,7 @@ struct Ranked {
     sum: usize,
 }
 
-impl Ranked {
+impl Ranking {
     fn new(stratum: &Stratum) -> Option<Self> {
         let finite = |side: &[f64], with: bool| -> Vec<(f64, bool)> {
             side.iter().copied().filter(|one| one.is_finite()).map(|one| (one, with)).collect()
@@ -90,7 +90,7 @@ impl Ranked {
     }
 }
 
-fn additions(ranked: &[Ranked]) -> f64 {
+fn additions(ranked: &[Ranking]) -> f64 {
     let mut range = 1.0;
     ranked.iter().fold(0.0, |sum, one| {
         let most = one.most() as f64;
@@ -100,7 +100,7 @@ fn additions(ranked: &[Ranked]) -> f64 {
     })
 }
 
-fn counted(ranked: &[Ranked]) -> f64 {
+fn counted(ranked: &[Ranking]) -> f64 {
     let mut joint = vec![1.0];
     for one in ranked {
         let alone = one.distribution();
@@ -120,7 +120,7 @@ fn counted(ranked: &[Ranked]) -> f64 {
 
 /// Mean and variance of the sum (Lehmann, Nonparametrics, 1.2 and 1.4), in doubled ranks, with half a step towards the
 /// mean because sums come in steps.
-fn approximated(ranked: &[Ranked]) -> f64 {
+fn approximated(ranked: &[Ranking]) -> f64 {
     let (mut off, mut variance) = (0.0, 0.0);
     for one in ranked {
         let (count, with) = (one.ranks.len() as f64, one.with as f64);
@@ -176,7 +176,7 @@ mod tests {
     fn the_approximation_is_near_what_counting_finds() {
         let side = |shift: usize| (0..12).map(|i| ((i * 7 + shift) % 24) as f64).collect::<Vec<_>>();
         let strata = [stratum(&side(0), &side(3)), stratum(&side(1), &side(5)), stratum(&[1.0, 1.0], &[1.0, 2.0])];
-        let ranked: Vec<_> = strata.iter().filter_map(Ranked::new).collect();
+        let ranked: Vec<_> = strata.iter().filter_map(Ranking::new).collect();
         let (exact, near) = (counted(&ranked), approximated(&ranked));
         assert!((exact - near).abs() < 0.01, "{exact} {near}");
     }

@@ -1,10 +1,11 @@
 //! Whether runs of two sides differ: Student's test (1908) on logarithms of times.
 //!
 //! Runs are few, too few to draw anew or to rank, so a distribution has to be assumed: that the logarithms of run times are
-//! normal and scatter alike on both sides. One side may then have a single run, as when a change is held against a
+//! normal and scatter alike on both sides. One side may then have a single run, as when a change is compared with a
 //! baseline of several.
 
 use super::distribution::{student_beyond, student_quantile};
+use super::mean;
 use super::strata::LogInterval;
 
 /// What the test found.
@@ -41,10 +42,6 @@ pub fn student_test(base: &[f64], with: &[f64], confidence: f64) -> Option<Stude
 
 fn logarithms(times: &[f64]) -> Option<Vec<f64>> {
     times.iter().map(|time| Some(time.ln()).filter(|log| log.is_finite())).collect()
-}
-
-fn mean(values: &[f64]) -> Option<f64> {
-    (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
 }
 
 fn squares(values: &[f64], mean: f64) -> f64 {

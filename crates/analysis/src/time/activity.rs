@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use types::Nanos;
 use types::timeline::{Timeline, WorkKind};
 
-use super::{Span, Spans};
+use super::span::{Span, Spans};
 
 /// What one device did in one window.
 #[derive(Clone, Debug, PartialEq)]
@@ -16,9 +16,9 @@ pub struct Activity {
     pub busy: Spans,
     /// When a kernel (or graph) ran.
     pub kernels: Spans,
-    /// When a copy or fill ran.
+    /// When a copy or memset ran.
     pub memory: Spans,
-    /// Time of all work, each piece counted in full even where pieces overlap.
+    /// Time of all kernels, copies and memsets, each counted in full even where they overlap.
     pub work_ns: Nanos,
 }
 
@@ -36,11 +36,6 @@ impl Activity {
     /// Work time that ran beside other work: what adding durations up counts twice.
     pub fn overlap_ns(&self) -> Nanos {
         self.work_ns - self.busy_ns()
-    }
-
-    /// Time in which a copy or fill ran beside a kernel.
-    pub fn memory_hidden_ns(&self) -> Nanos {
-        self.kernels.intersect(&self.memory).total()
     }
 
     /// Busy share of the window; absent for an empty window.

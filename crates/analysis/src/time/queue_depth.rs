@@ -1,10 +1,9 @@
-//! Queue depth: work that the host has called for and the device has not begun.
+//! Queue depth: work that the host has called for and the device has not started.
 
 use types::Nanos;
 use types::timeline::Timeline;
 
-use super::Span;
-use crate::attribution::Attribution;
+use super::span::Span;
 use crate::statistics::share;
 
 /// How much work lay waiting for a device in a window. A device whose queue is empty waits for its host.
@@ -18,16 +17,16 @@ pub struct QueueDepth {
     pub empty_share: f64,
 }
 
-/// Queue depth of a device in a window; absent for an empty window and where no launch is known.
-pub fn queue_depth(timeline: &Timeline, attribution: &Attribution, device: u32, window: Span) -> Option<QueueDepth> {
+/// Queue depth of a device in a window; `launch` has the call of each row of [`Timeline::work`]. Absent for an empty window and where no launch is known.
+pub fn queue_depth(timeline: &Timeline, launch: &[Option<u32>], device: u32, window: Span) -> Option<QueueDepth> {
     let mut changes: Vec<(Nanos, i64)> = Vec::new();
-    for (work, launch) in timeline.work.iter().zip(&attribution.launch) {
-        let Some(call) = *launch else { continue };
+    for (work, call) in timeline.work.iter().zip(launch) {
+        let Some(call) = *call else { continue };
         if timeline.queues[work.queue.0 as usize].device != device {
             continue;
         }
         let called = timeline.calls[call as usize].start;
-        // Clocks of host and device differ a little: work never begins before it is called for.
+        // Clocks of host and device differ a little: work never starts before it is called for.
         let waits = Span::new(called, work.start.max(called)).intersect(window);
         if !waits.is_empty() {
             changes.extend([(waits.start, 1), (waits.end, -1)]);

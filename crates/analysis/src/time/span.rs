@@ -2,10 +2,10 @@
 
 use types::Nanos;
 
-/// From a begin to an end; the end is not part of it.
+/// From a start to an end; the end is not part of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Span {
-    /// Begin.
+    /// Start.
     pub start: Nanos,
     /// End.
     pub end: Nanos,
@@ -16,7 +16,7 @@ pub struct Span {
 pub struct Spans(Vec<Span>);
 
 impl Span {
-    /// From a begin to an end.
+    /// From a start to an end.
     pub fn new(start: Nanos, end: Nanos) -> Self {
         Self { start, end }
     }

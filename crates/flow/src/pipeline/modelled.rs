@@ -19,7 +19,7 @@ pub(crate) fn run(model: &Model, prediction: &Prediction, roofline: Option<&Roof
             weight: weight.map(|spec| spec.shape.dims().to_vec()),
             spread: record.spread.is_some(),
             cost,
-            least: least.map(|time| Nanos::new((time.get() * 1e9).round() as i64)),
+            roofline: least.map(|time| Nanos::new((time.get() * 1e9).round() as i64)),
         }
     };
     let prefill = prediction.prefill.ops.iter().map(|record| {

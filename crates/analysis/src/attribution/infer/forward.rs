@@ -23,7 +23,7 @@ pub(super) struct Forward {
 
 /// Forward passes of a trace, in order and without overlap.
 #[derive(Clone, Debug)]
-pub(super) struct Found {
+pub(super) struct Forwards {
     pub(super) forwards: Vec<Forward>,
     /// The thread that launched them.
     pub(super) thread: ThreadId,
@@ -47,7 +47,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn choosing_a_token_is_not_sampling_a_picture() {
+    fn choosing_a_token_is_not_sampling_an_image() {
         assert!(is_sampling("aten::argmax") && is_sampling("void flashinfer::sampling::TopKSamplingFromProbKernel<x>"));
         assert!(!is_sampling("aten::grid_sampler_2d") && !is_sampling("aten::mm"));
     }

@@ -3,7 +3,7 @@
 use types::Nanos;
 use types::timeline::{HostOperator, OperatorKind, ThreadId, Timeline};
 
-use super::forward::{Forward, Found, Kind, is_sampling};
+use super::forward::{Forward, Forwards, Kind, is_sampling};
 use crate::time::Span;
 
 /// One look-up: when, and how many positions of each sequence.
@@ -15,7 +15,7 @@ struct Lookup {
 }
 
 /// Forward passes; `None` where the trace has no look-up with shapes, a reason where they cannot be told apart.
-pub(super) fn find(timeline: &Timeline, last: Nanos) -> Option<Result<Found, String>> {
+pub(super) fn find(timeline: &Timeline, last: Nanos) -> Option<Result<Forwards, String>> {
     let (lookups, thread) = lookups(timeline)?;
     Some(mixed(&lookups).map_or_else(|| Ok(found(timeline, &lookups, thread, last)), Err))
 }
@@ -59,7 +59,7 @@ fn mixed(lookups: &[Lookup]) -> Option<String> {
     ))
 }
 
-fn found(timeline: &Timeline, lookups: &[Lookup], thread: ThreadId, last: Nanos) -> Found {
+fn found(timeline: &Timeline, lookups: &[Lookup], thread: ThreadId, last: Nanos) -> Forwards {
     let boundaries = boundaries(timeline, lookups, thread, last);
     let forwards: Vec<Forward> = lookups
         .iter()
@@ -75,10 +75,10 @@ fn found(timeline: &Timeline, lookups: &[Lookup], thread: ThreadId, last: Nanos)
          (decode)",
         forwards.len() - prefills
     );
-    Found { forwards, thread, evidence }
+    Forwards { forwards, thread, evidence }
 }
 
-/// Where forward passes begin, and the end of the last. One begins where the token before it was chosen, else with its
+/// Where forward passes start, and the end of the last. One starts where the token before it was chosen, else with its
 /// look-up.
 fn boundaries(timeline: &Timeline, lookups: &[Lookup], thread: ThreadId, trace_end: Nanos) -> Vec<Nanos> {
     let sampling: Vec<bool> = timeline.names.iter().map(|(_, name)| is_sampling(name)).collect();

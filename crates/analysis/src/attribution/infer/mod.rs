@@ -7,20 +7,24 @@
 mod forward;
 mod lookup;
 mod period;
+mod sequence;
 mod similarity;
 mod vision;
 
-use types::timeline::{QueueId, ThreadId, Timeline, WorkKind};
+use types::timeline::{Timeline, WorkKind};
 use types::{Nanos, Stage};
 
-use super::Settings;
+use super::AttributionSettings;
 use super::launch::{Launches, NONE};
-use super::stage::{Inference, StageInstance, StageOrigin, Stages, StepInstance};
+use super::stage::{Inference, StageInstance, StageOrigin};
+use super::stages::Stages;
+use super::step::StepInstance;
 use crate::time::Span;
-use forward::{Found, Kind};
+use forward::{Forwards, Kind};
+use sequence::Sequence;
 
 /// Infers the stages, or says why not. `last` is when the trace ended.
-pub(super) fn infer(timeline: &Timeline, launches: &Launches, settings: &Settings, last: Nanos) -> Stages {
+pub(super) fn infer(timeline: &Timeline, launches: &Launches, settings: &AttributionSettings, last: Nanos) -> Stages {
     if !timeline.work.iter().any(|work| matches!(work.kind, WorkKind::Kernel | WorkKind::Graph)) {
         return Stages::none(timeline, "the trace has no kernels".to_owned());
     }
@@ -28,7 +32,7 @@ pub(super) fn infer(timeline: &Timeline, launches: &Launches, settings: &Setting
         return Stages::none(timeline, format!("this is training, not inference: the trace has `{name}`"));
     }
     let moments = moments(timeline, launches);
-    // Look-ups tell when the host began a pass; without calls only the device's times are known, which lie behind.
+    // Look-ups tell when the host started a pass; without calls only the device's times are known, which lie behind.
     let by_lookup = if timeline.calls.is_empty() { None } else { lookup::find(timeline, last) };
     let found = match by_lookup {
         Some(found) => found,
@@ -46,7 +50,7 @@ fn training(timeline: &Timeline) -> Option<&str> {
     timeline.names.iter().map(|(_, name)| name).find(|name| signs.iter().any(|sign| name.starts_with(sign)))
 }
 
-/// Per work: when it was launched. In a trace without any calls, when it began on the device, which keeps their order;
+/// Per work: when it was launched. In a trace without any calls, when it started on the device, which keeps their order;
 /// with calls, work whose launch is missing has no moment and no stage.
 fn moments(timeline: &Timeline, launches: &Launches) -> Vec<Option<Nanos>> {
     if timeline.calls.is_empty() {
@@ -56,44 +60,9 @@ fn moments(timeline: &Timeline, launches: &Launches) -> Vec<Option<Nanos>> {
     launches.of_work.iter().map(moment).collect()
 }
 
-/// Kernels of the busiest queue in the order they were launched.
-struct Sequence {
-    /// When each was launched.
-    moments: Vec<Nanos>,
-    /// Number of each one's name.
-    names: Vec<u32>,
-    /// Time of each on the device.
-    times: Vec<Nanos>,
-}
-
-impl Sequence {
-    fn new(timeline: &Timeline, moments: &[Option<Nanos>]) -> Self {
-        let mut counts = vec![0u64; timeline.queues.len()];
-        let kernels = || {
-            let rows = timeline.work.iter().zip(moments);
-            rows.filter(|(work, _)| matches!(work.kind, WorkKind::Kernel | WorkKind::Graph))
-        };
-        for (work, _) in kernels() {
-            counts[work.queue.0 as usize] += 1;
-        }
-        let busiest = (0..counts.len()).max_by_key(|queue| counts[*queue]).unwrap_or(0);
-        let of_queue = kernels().filter(|(work, _)| work.queue == QueueId(busiest as u32));
-        let mut rows: Vec<(Nanos, Nanos, u32, Nanos)> = of_queue
-            .filter_map(|(work, moment)| Some(((*moment)?, work.start, work.name.index() as u32, work.duration)))
-            .collect();
-        // Nodes of a graph share the moment of their launch; the device tells their order.
-        rows.sort_unstable();
-        Self {
-            moments: rows.iter().map(|(moment, ..)| *moment).collect(),
-            names: rows.iter().map(|(_, _, name, _)| *name).collect(),
-            times: rows.iter().map(|(.., time)| *time).collect(),
-        }
-    }
-}
-
-/// Turns forward passes into stages and steps, and gives each piece of work its place by the moment of its launch.
-fn build(timeline: &Timeline, settings: &Settings, moments: &[Option<Nanos>], found: Found) -> Stages {
-    let Found { mut forwards, thread, evidence } = found;
+/// Turns forward passes into stages and steps, and gives all work its place by the moment of its launch.
+fn build(timeline: &Timeline, settings: &AttributionSettings, moments: &[Option<Nanos>], found: Forwards) -> Stages {
+    let Forwards { mut forwards, thread, evidence } = found;
     let parts = match &settings.model {
         Some(model) => vision::parts(timeline, thread, model),
         None => Vec::new(),
@@ -146,20 +115,11 @@ fn build(timeline: &Timeline, settings: &Settings, moments: &[Option<Nanos>], fo
     Stages { step: step.collect(), instance, stages, steps, inference, asides: Default::default() }
 }
 
-/// The innermost stage around a moment: the last to begin, or else one around it. Stages are in order of their begin.
+/// The innermost stage around a moment: the last to start, or else one around it. Stages are in order of their start.
 fn innermost(stages: &[StageInstance], moment: Nanos) -> Option<u32> {
     let mut place = stages.partition_point(|stage| stage.host.start <= moment).checked_sub(1)? as u32;
     while !stages[place as usize].host.contains(moment) {
         place = stages[place as usize].parent?;
     }
     Some(place)
-}
-
-/// The thread whose calls launched most of the work, for sources whose operators do not say.
-fn busiest_thread(timeline: &Timeline) -> ThreadId {
-    let mut counts = vec![0u64; timeline.threads.len()];
-    for call in timeline.calls.iter().filter(|call| call.correlation.is_some()) {
-        counts[call.thread.0 as usize] += 1;
-    }
-    ThreadId((0..counts.len()).max_by_key(|thread| counts[*thread]).unwrap_or(0) as u32)
 }

@@ -1,11 +1,11 @@
 //! Forward passes from the kernels alone: each ends with the kernel that chooses a token, and decode steps are alike.
 
 use types::Nanos;
-use types::timeline::Timeline;
+use types::timeline::{ThreadId, Timeline};
 
-use super::forward::{Forward, Found, Kind, is_sampling};
+use super::forward::{Forward, Forwards, Kind, is_sampling};
+use super::sequence::Sequence;
 use super::similarity::alike;
-use super::{Sequence, busiest_thread};
 use crate::time::Span;
 
 /// A pass has at least this many kernels; choosing a token may itself take several.
@@ -25,7 +25,7 @@ struct Segment {
 }
 
 /// Forward passes, or why the kernels do not tell them.
-pub(super) fn find(timeline: &Timeline, sequence: &Sequence) -> Result<Found, String> {
+pub(super) fn find(timeline: &Timeline, sequence: &Sequence) -> Result<Forwards, String> {
     let segments = segments(timeline, sequence);
     if segments.len() < 3 {
         let choices = segments.len();
@@ -47,7 +47,7 @@ pub(super) fn find(timeline: &Timeline, sequence: &Sequence) -> Result<Found, St
         .iter()
         .filter_map(|segment| match is_step(segment) {
             true => Some(Forward { kind: Kind::Decode, span: segment.span }),
-            // Less than a step is a piece of one that the trace has cut.
+            // Less than a step is a part of one that the trace has cut.
             false if segment.time <= typical.time => None,
             false => Some(Forward { kind: Kind::Prefill, span: segment.span }),
         })
@@ -60,7 +60,7 @@ pub(super) fn find(timeline: &Timeline, sequence: &Sequence) -> Result<Found, St
         typical.names.len(),
         forwards.len() - steps
     );
-    Ok(Found { forwards, thread: busiest_thread(timeline), evidence })
+    Ok(Forwards { forwards, thread: busiest_thread(timeline), evidence })
 }
 
 /// The pass most others are like. Looking at a few, spread over all sizes, is enough: steps are the most by far.
@@ -98,4 +98,13 @@ fn segments(timeline: &Timeline, sequence: &Sequence) -> Vec<Segment> {
         segment
     };
     cuts.into_iter().map(segment).collect()
+}
+
+/// The thread whose calls launched most of the work, for sources whose operators do not say.
+fn busiest_thread(timeline: &Timeline) -> ThreadId {
+    let mut counts = vec![0u64; timeline.threads.len()];
+    for call in timeline.calls.iter().filter(|call| call.correlation.is_some()) {
+        counts[call.thread.0 as usize] += 1;
+    }
+    ThreadId((0..counts.len()).max_by_key(|thread| counts[*thread]).unwrap_or(0) as u32)
 }

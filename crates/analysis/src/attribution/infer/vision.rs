@@ -16,9 +16,9 @@ struct Sign {
 /// One part of a vision tower.
 struct PartRule {
     stage: Stage,
-    /// What it begins with; absent where it begins as the part before it ends.
+    /// What it starts with; absent where it starts as the part before it ends.
     first: Option<Sign>,
-    /// What it ends with: the last such call before the next part begins.
+    /// What it ends with: the last such call before the next part starts.
     last: Sign,
 }
 
@@ -77,36 +77,36 @@ pub(super) fn parts(timeline: &Timeline, thread: ThreadId, model: &str) -> Vec<P
     rows.sort_by_key(|row| row.start);
 
     let mut parts: Vec<Part> = Vec::new();
-    // The rule whose part is open or was last, the open part's begin, and its end as far as it is known.
-    let (mut rule, mut begin, mut end): (usize, Option<Nanos>, Option<Nanos>) = (0, None, None);
+    // The rule whose part is open or was last, the open part's start, and its end as far as it is known.
+    let (mut rule, mut open, mut end): (usize, Option<Nanos>, Option<Nanos>) = (0, None, None);
     for row in rows {
         let after = (rule + 1) % tower.parts.len();
-        let next = if begin.is_some() { after } else { rule };
+        let next = if open.is_some() { after } else { rule };
         if tower.parts[next].first.as_ref().is_some_and(|sign| matches(row, sign)) {
-            if let (Some(start), Some(end)) = (begin, end) {
+            if let (Some(start), Some(end)) = (open, end) {
                 parts.push(Part { stage: tower.parts[rule].stage, span: Span::new(start, end) });
             }
-            (rule, begin, end) = (next, Some(row.start), None);
+            (rule, open, end) = (next, Some(row.start), None);
         }
-        if begin.is_some() && matches(row, &tower.parts[rule].last) {
+        if open.is_some() && matches(row, &tower.parts[rule].last) {
             end = Some(row.end());
-            // A part that begins where this one ends begins now.
+            // A part that starts where this one ends starts now.
             let after = (rule + 1) % tower.parts.len();
             if tower.parts[after].first.is_none() {
                 parts.extend(
-                    begin.map(|start| Part { stage: tower.parts[rule].stage, span: Span::new(start, row.end()) }),
+                    open.map(|start| Part { stage: tower.parts[rule].stage, span: Span::new(start, row.end()) }),
                 );
-                (rule, begin, end) = (after, Some(row.end()), None);
+                (rule, open, end) = (after, Some(row.end()), None);
             }
         }
     }
-    if let (Some(start), Some(end)) = (begin, end) {
+    if let (Some(start), Some(end)) = (open, end) {
         parts.push(Part { stage: tower.parts[rule].stage, span: Span::new(start, end) });
     }
     parts
 }
 
-/// Lets a prefill begin with its vision tower where that runs before the look-up of embeddings.
+/// Lets a prefill start with its vision tower where that runs before the look-up of embeddings.
 pub(super) fn stretch(forwards: &mut [Forward], parts: &[Part]) {
     let mut free = Nanos::new(i64::MIN);
     for forward in forwards {

@@ -80,7 +80,7 @@ impl Traces {
     /// Joins launches, ranges and operators to the device work of every timeline.
     fn place(parts: Parts, sources: Vec<TraceSource>, model: Option<&str>, progress: &mut dyn FnMut(&str)) -> Self {
         progress("attributing device work");
-        let settings = attribution::Settings { model: model.map(str::to_owned), ..Default::default() };
+        let settings = attribution::AttributionSettings { model: model.map(str::to_owned), ..Default::default() };
         let place = |(_, timeline): (String, Timeline)| {
             let attribution = attribution::attribute(&timeline, &settings);
             Placed { rank: parts::rank(&timeline), timeline, attribution }

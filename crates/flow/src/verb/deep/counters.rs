@@ -207,7 +207,8 @@ fn filter(choice: &Choice) -> (KernelNameBase, Option<String>) {
         let others: Vec<&str> = choice.others.iter().map(String::as_str).collect();
         return (KernelNameBase::Mangled, Some(ncu::told_from(&symbols, &others)));
     }
-    let mut names: Vec<String> = kernels.iter().map(|kernel| analysis::sampled::base_name(&kernel.name)).collect();
+    let function = |kernel: &Candidate| analysis::kernel::function_name(&kernel.name).to_owned();
+    let mut names: Vec<String> = kernels.iter().map(function).collect();
     names.sort_unstable();
     names.dedup();
     (KernelNameBase::Function, Some(ncu::any_of(&names)))

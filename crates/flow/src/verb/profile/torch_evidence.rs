@@ -214,7 +214,7 @@ fn modelled_input(
     let modelled = modelled::run(&known.network, &prediction, roofline.as_ref());
     let passes = [(Stage::Prefill, &modelled.prefill), (Stage::Decode, &modelled.decode)];
     let roofline = passes.into_iter().filter_map(|(stage, operators)| {
-        let time = operators.iter().map(|operator| operator.least).sum::<Option<Nanos>>()?;
+        let time = operators.iter().map(|operator| operator.roofline).sum::<Option<Nanos>>()?;
         Some(InputRoofline { input: facts.name.clone(), stage, time })
     });
     Ok(Some(ModelledInput { work, roofline: roofline.collect(), workload }))

@@ -15,8 +15,7 @@ use std::path::{Path, PathBuf};
 
 use analysis::alignment::ModelledRun;
 use analysis::region::{
-    Captured as Rollable, Include, KernelSelection, NameBase, RegionInputs, RegionSettings, RolledRegions, regions_of,
-    roll_up,
+    Include, KernelSelection, NameBase, RegionCapture, RegionInputs, RegionSettings, RolledRegions, regions_of, roll_up,
 };
 use collect::run::{RunFolder, sha256};
 use collect::tool::ncu::{KernelNameBase, Options};
@@ -268,7 +267,7 @@ impl RegionRun<'_> {
         let rollable = captures.iter().filter(|captured| of(captured) > 0);
         let inputs = RegionInputs {
             captures: rollable
-                .map(|captured| Rollable {
+                .map(|captured| RegionCapture {
                     table: &captured.table,
                     details: &captured.details,
                     include: &captured.include,

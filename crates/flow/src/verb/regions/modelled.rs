@@ -30,7 +30,7 @@ fn module(run: &ModelledRun, path: &str) -> Option<ModelledRegion> {
         found.flops_matrix += operator.cost.flops_matrix;
         found.flops_vector += operator.cost.flops_vector;
         found.bytes += operator.cost.bytes.total();
-        found.least_ns = found.least_ns.zip(operator.least).map(|(sum, least)| sum + least);
+        found.least_ns = found.least_ns.zip(operator.roofline).map(|(sum, least)| sum + least);
     }
     Some(found)
 }

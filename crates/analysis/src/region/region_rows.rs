@@ -4,9 +4,9 @@ use std::collections::{BTreeMap, HashMap};
 
 use types::counter::ProfiledKind;
 
+use super::capture::RegionCapture;
 use super::include::Include;
 use super::kernels::KernelSelection;
-use super::roll::Captured;
 use super::totals::Row;
 use super::tree::{Membership, Node, Tree};
 
@@ -30,33 +30,33 @@ pub(super) struct Part {
 
 /// Kernels and ranges by region.
 #[derive(Debug, Default)]
-pub(super) struct Gathered {
+pub(super) struct RegionRows {
     /// By region.
     pub(super) all: HashMap<Node, Rows>,
     /// By region, process, device and thread.
     pub(super) parts: BTreeMap<Part, Rows>,
     /// The innermost region of a row inside a region.
     pub(super) innermost: HashMap<(Node, Row), Node>,
-    /// Least number of entries by region, process and thread.
+    /// Fewest entries by region, process and thread.
     pub(super) instances: HashMap<(Node, Option<u32>, Option<u64>), u64>,
     /// Kernels of regions that the selection leaves out.
     pub(super) left_out: u64,
 }
 
-impl Gathered {
+impl RegionRows {
     /// Puts one kernel or range where it belongs, where it is asked for.
     pub(super) fn add(
         &mut self,
         place: Row,
-        captured: &Captured<'_>,
+        capture: &RegionCapture<'_>,
         membership: &Membership,
         tree: &Tree,
         selected: &[bool],
         kernels: &KernelSelection,
     ) {
-        let work = &captured.table.work[place.1];
+        let work = &capture.table.work[place.1];
         if work.kind == ProfiledKind::Range {
-            let Some((node, thread)) = measured(captured.include, membership, tree) else { return };
+            let Some((node, thread)) = measured(capture.include, membership, tree) else { return };
             if selected[node] {
                 self.all.entry(node).or_default().inclusive.push(place);
                 let part = Part { node, process: work.process, device: work.device, thread };

@@ -2,7 +2,7 @@
 
 use types::Nanos;
 
-use crate::attribution::Attribution;
+use super::step::StepInstance;
 use crate::statistics::{median, percentile, share};
 
 /// Fewer steps than this have no drift: each half needs two.
@@ -22,7 +22,7 @@ pub struct StepSeries {
     /// Median of the later half beyond that of the earlier half, as a share of the median of all: what a growing cache
     /// or a throttling clock adds. Absent below four steps.
     pub drift: Option<f64>,
-    /// Kernels, copies and fills per step.
+    /// Kernels, copies and memsets per step.
     pub launches_per_token: f64,
     /// Kernels per step.
     pub kernels_per_token: f64,
@@ -30,9 +30,8 @@ pub struct StepSeries {
     pub work_per_token: Nanos,
 }
 
-/// Decode steps as a series; absent where none were found.
-pub fn step_series(attribution: &Attribution) -> Option<StepSeries> {
-    let steps = &attribution.steps;
+/// Decode steps as a series; absent where there is none.
+pub fn step_series(steps: &[StepInstance]) -> Option<StepSeries> {
     let times: Vec<Nanos> = steps.iter().map(|step| step.host.length()).collect();
     let samples: Vec<f64> = times.iter().map(|time| time.get() as f64).collect();
     let at = |share: f64| percentile(&samples, share).map(|time| Nanos::new(time.round() as i64));

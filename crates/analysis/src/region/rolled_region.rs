@@ -1,0 +1,44 @@
+//! Regions with their totals: what comes out.
+
+use types::{MetricRule, OutsideRegions, QualityCounter, Region};
+
+use super::key::RegionKey;
+
+/// A kernel or a range of a region.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Member {
+    /// Which of the captures.
+    pub capture: usize,
+    /// Its row there.
+    pub row: usize,
+    /// The innermost region it is in, of those nested in this one.
+    pub innermost: String,
+}
+
+/// A region and what it is made of.
+#[derive(Clone, Debug)]
+pub struct RolledRegion {
+    /// The region.
+    pub region: Region,
+    /// Its kernels or instances, nested regions included, in the order of their launch.
+    pub members: Vec<Member>,
+}
+
+/// Regions, and what is not in them.
+#[derive(Clone, Debug)]
+pub struct RolledRegions {
+    /// Metrics and their rules.
+    pub metrics: Vec<MetricRule>,
+    /// Regions, each before those nested in it.
+    pub regions: Vec<RolledRegion>,
+    /// Kernels of no region; absent where only regions were profiled.
+    pub outside: Option<OutsideRegions>,
+    /// Kernels of regions that the selection leaves out.
+    pub kernels_left_out: u64,
+    /// For each include expression, the regions it names.
+    pub matched: Vec<Vec<String>>,
+    /// Every region that was seen, of whatever name.
+    pub seen: Vec<RegionKey>,
+    /// What was lost or is uncertain.
+    pub quality: Vec<QualityCounter>,
+}
