@@ -1,4 +1,4 @@
-//! Torch profiler traces, real and made up, held against what independent scripts and tools say of them.
+//! Torch profiler traces, real and synthetic, compared with what independent scripts and tools say of them.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::io::Read;

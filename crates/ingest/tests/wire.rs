@@ -1,4 +1,4 @@
-//! Files of the collector, from a real device, held against what Nsight Systems recorded of the same programs.
+//! Files of the collector, from a real device, compared with what Nsight Systems recorded of the same programs.
 
 use std::collections::BTreeMap;
 use std::path::Path;

@@ -35,7 +35,7 @@ pub struct Estimator<'a> {
     laws: RwLock<HashMap<LawKey, Arc<DecodeLaw>>>,
 }
 
-/// What of a workload a decode step depends on, besides the positions that are cached.
+/// What of a workload a decode step depends on, apart from the cached positions.
 type LawKey = (SharingKey, u64, AttentionKind);
 
 /// What a decode step costs behind any number of positions.
@@ -66,7 +66,7 @@ struct DecodeRow {
     count: u64,
 }
 
-/// Least times on one device.
+/// Roofline times on one device.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct StageTimes {
     /// The prefill pass.
@@ -201,7 +201,7 @@ impl Estimate {
         dtypes
     }
 
-    /// Least times on a device whose roofline was made for [`Estimate::matrix_dtypes`].
+    /// Roofline times on a device whose roofline was made for [`Estimate::matrix_dtypes`].
     pub fn times(&self, roofline: &Roofline<'_>) -> StageTimes {
         let mut prefill = Times::default();
         for row in &self.prefill {

@@ -2,7 +2,7 @@
 //!
 //! A [`Meter`] is a backend whose tensors are shapes. Running a network on it gives a record of every operation with its
 //! price: FLOPs and bytes, each term with the formula it comes from. [`predict`] does that for a whole workload, and a
-//! [`Roofline`] turns the prices into the least time a device needs. [`summarise`] lays both out by stage and module.
+//! [`Roofline`] turns the prices into roofline times. [`summarise`] lays both out by stage and module.
 
 mod affine;
 mod alike;

@@ -2,7 +2,7 @@
 //!
 //! Matrices that lead into a block are cut by outputs, those that lead out by inputs, so that a block needs one sum at its
 //! end (Shoeybi et al. 2019, Megatron-LM, section 3). Embeddings and head are cut by vocabulary. Norms, routers, low-rank
-//! projections of latent attention and everything that reads pictures are whole on every device.
+//! projections of latent attention and everything that reads images are whole on every device.
 
 use network::{Blueprint, Model, Module, Param, Repetition};
 use types::{Bytes, DType, Parallel, Quantisation, Workload};
@@ -197,7 +197,7 @@ pub(crate) fn check(model: &Model, workload: &Workload) -> Result<(), Uneven> {
     if layers.is_empty() || model.cache().is_none() {
         let key = [("tensor", tensor), ("expert", expert), ("pipeline", pipeline)].into_iter().find(|(_, n)| *n > 1);
         let (key, found) = key.unwrap_or(("tensor", tensor));
-        return uneven(key, found, "1: this network has no decoder layers to share".to_owned());
+        return uneven(key, found, "1, because this network has no decoder layers".to_owned());
     }
     if !(layers.len() as u64).is_multiple_of(pipeline) {
         return uneven("pipeline", pipeline, format!("a divisor of the {} layers", layers.len()));
@@ -219,7 +219,7 @@ pub(crate) fn check(model: &Model, workload: &Workload) -> Result<(), Uneven> {
             experts.map(|(list, _)| blueprint.modules().filter(|(_, entry)| entry.parent == Some(list)).count() as u64);
         let stacked = blueprint.modules().filter_map(|(module, _)| setting(blueprint, module, "num_experts"));
         let Some(experts) = listed.chain(stacked).filter(|count| *count > 0).min() else {
-            return uneven("expert", expert, "1: this network has no experts to deal out".to_owned());
+            return uneven("expert", expert, "1, because this network has no experts".to_owned());
         };
         if !experts.is_multiple_of(expert) {
             return uneven("expert", expert, format!("a divisor of the {experts} experts"));
@@ -248,7 +248,7 @@ pub(crate) fn check_batch(workload: &Workload) -> Result<(), Uneven> {
     if batch.is_multiple_of(data) {
         return Ok(());
     }
-    let expected = format!("such that its {data} groups can share workload.batch={batch} evenly");
+    let expected = format!("a value whose {data} data-parallel groups divide workload.batch={batch} evenly");
     Err(Uneven { key: "expert", found: workload.parallel.expert, expected })
 }
 

@@ -1,7 +1,7 @@
 //! How parameters are stored: which are quantised, and what their scales take.
 //!
 //! Quantised are the matrices of decoder layers: attention projections, feed-forward blocks and experts. Norms, biases,
-//! embeddings, the head, routers and everything that reads pictures stay in the workload's element type, as in the
+//! embeddings, the head, routers and all vision modules stay in the workload's element type, as in the
 //! published quantised checkpoints (AWQ, GPTQ, FP8), because they are few or sensitive.
 
 use network::{Blueprint, Module, Param, Repetition};
@@ -82,7 +82,7 @@ pub(crate) fn in_decoder_layer(blueprint: &Blueprint, module: Module) -> bool {
     decoder_layer(blueprint, module).is_some()
 }
 
-/// The decoder layer `module` is or is inside; nothing that reads pictures is.
+/// The decoder layer `module` is or is inside; no vision module is.
 pub(crate) fn decoder_layer(blueprint: &Blueprint, module: Module) -> Option<Module> {
     if blueprint.stage_of(module).is_some_and(|stage| stage != Stage::Prefill) {
         return None;

@@ -66,10 +66,10 @@ fn a_single_device_sends_nothing_and_does_what_it_did() {
     let one = shared(&llama, &settings(2, 1, 1, 1));
     assert!(one.prefill.messages.is_empty() && one.decode.as_ref().unwrap().first.messages.is_empty());
     // 200 tokens of two sequences through 6,979,321,856 weights, and the last of each through the head; attention over
-    // the lower triangle: 2 sequences * 32 layers * 32 heads * 20,100 pairs * 128 * two products.
-    let products = 2 * 400 * 6_979_321_856u128 + 2 * 2 * 525_336_576;
+    // the lower triangle: 2 sequences * 32 layers * 32 heads * 20,100 pairs * 128 * two matmuls.
+    let matmuls = 2 * 400 * 6_979_321_856u128 + 2 * 2 * 525_336_576;
     let attention = 2 * 2 * 2 * 32 * 32 * 20_100 * 128;
-    assert_eq!(one.prefill.total().flops_matrix.get(), products + attention);
+    assert_eq!(one.prefill.total().flops_matrix.get(), matmuls + attention);
     assert_eq!(one.footprint.weights, Bytes::new(2 * 8_030_261_248));
 }
 

@@ -5,7 +5,7 @@ use rayon::prelude::*;
 use super::attention::Attention;
 use super::runs::View;
 
-/// Attention, and what it does besides.
+/// Attention with a window, softcap or sinks.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Detailed<'a> {
     /// Its bias is not used.

@@ -1,14 +1,14 @@
-//! Linear layers: few rows as dot products, many as a matrix product.
+//! Linear layers: few rows as dot products, many as a GEMM.
 
 use half::bf16;
 use rayon::prelude::*;
 
 use super::dot::dots;
+use super::matmul::{Matrix, Output, Threads, multiply};
 use super::pages::room;
-use super::product::{Matrix, Output, Threads, multiply};
 use super::{PIECE, filled};
 
-/// Up to this many rows, reading the weights takes longer than multiplying, and rearranging them for a matrix product
+/// Up to this many rows, reading the weights takes longer than multiplying, and rearranging them for a GEMM
 /// would take longer still.
 const FEW_ROWS: usize = 8;
 /// Weights widened at a time, 4 MiB of single-precision numbers: they are multiplied while they are in the cache.
@@ -40,7 +40,7 @@ pub(crate) fn linear(x: &[f32], inputs: usize, weight: Stored<'_>, bias: Option<
         Stored::Single(weight) => weight.len() / inputs.max(1),
         Stored::Brain(weight) => weight.len() / inputs.max(1),
     };
-    // The product is added to the bias, which spares a pass over the output.
+    // The GEMM adds to the bias, which spares a pass over the output.
     let mut y = filled(rows * outputs, outputs, |_, piece| {
         if let Some(bias) = bias {
             piece.chunks_exact_mut(outputs.max(1)).for_each(|row| row.copy_from_slice(bias));

@@ -31,7 +31,7 @@ pub(super) fn attention(inputs: &[&Tensor], causal: bool, scale: f64, detail: At
     let mixed = if window.is_none() && softcap.is_none() && sinks.is_none() {
         plain.run()
     } else if plain.bias.is_some() {
-        candle_core::bail!("attention with a bias and a window, softcap or sinks at once is not computed here");
+        candle_core::bail!("attention with a bias and a window, softcap or sinks at the same time is not supported");
     } else {
         Detailed { plain, window, softcap, sinks }.run()
     };

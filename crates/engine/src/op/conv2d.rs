@@ -11,7 +11,7 @@ pub(super) fn conv2d(inputs: &[&Tensor], stride: usize, padding: usize, dims: &[
     let (outputs, _, down, across) = inputs[1].dims4()?;
     let sizes = Convolution {
         channels,
-        picture: [high, wide],
+        image: [high, wide],
         kernel: [down, across],
         stride,
         padding,

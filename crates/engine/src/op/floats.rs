@@ -36,7 +36,7 @@ impl<'a> Held<'a> {
                 let count = last(self.layout).map_or(0, |last| last + 1);
                 Ok(Floats { data: Cow::Owned(widen(&data[start..start + count])), dims, strides })
             }
-            other => candle_core::bail!("{:?} numbers where single precision is computed", other_type(other)),
+            other => candle_core::bail!("{:?} values where fp32 is expected", other_type(other)),
         }
     }
 
@@ -56,7 +56,7 @@ impl<'a> Held<'a> {
     /// Weights as they are stored; they must lie one behind the other.
     pub(super) fn stored(&self) -> Result<Stored<'_>> {
         let Some((start, end)) = self.layout.contiguous_offsets() else {
-            candle_core::bail!("weights of shape {:?} are not in order", self.layout.dims());
+            candle_core::bail!("weights of shape {:?} are not contiguous", self.layout.dims());
         };
         match self.cpu()? {
             CpuStorage::F32(data) => Ok(Stored::Single(&data[start..end])),
@@ -68,7 +68,7 @@ impl<'a> Held<'a> {
     fn cpu(&self) -> Result<&CpuStorage> {
         match &*self.storage {
             Storage::Cpu(storage) => Ok(storage),
-            _ => candle_core::bail!("a tensor of another device where the processor computes"),
+            _ => candle_core::bail!("a tensor of another device where a CPU tensor is expected"),
         }
     }
 }

@@ -50,7 +50,7 @@ fn frequencies(width: usize, theta: f64, scaling: RotaryScaling) -> Result<(Vec<
             (pairs.map(stretched).collect(), magnitude as f32)
         }
         RotaryScaling::Other(name) => {
-            candle_core::bail!("rotary scaling `{name}` is only modelled")
+            candle_core::bail!("rotary scaling `{name}` can only be modelled")
         }
     })
 }
@@ -90,7 +90,7 @@ mod tests {
             assert!(angles.windows(2).all(|pair| pair[0] > pair[1]));
         }
         let error = frequencies(64, 1e4, RotaryScaling::Other("longrope")).unwrap_err().to_string();
-        assert!(error.contains("`longrope` is only modelled"), "{error}");
+        assert!(error.contains("`longrope` can only be modelled"), "{error}");
     }
 
     #[test]

@@ -144,7 +144,7 @@ impl Reader {
         for record in &contents.work {
             let (Record::Kernel { place, .. }
             | Record::Copy { place, .. }
-            | Record::Fill { place, .. }
+            | Record::Memset { place, .. }
             | Record::Graph { place, .. }) = record
             else {
                 continue;
@@ -178,7 +178,7 @@ impl Reader {
                     let kind = WorkKind::Copy(direction);
                     self.add_work(contents, devices, kind, name, None, place, span, Some(bytes));
                 }
-                Record::Fill { bytes, .. } => {
+                Record::Memset { bytes, .. } => {
                     let name = self.timeline.names.place("[CUDA memset]");
                     self.add_work(contents, devices, WorkKind::Fill, name, None, place, span, Some(bytes));
                 }

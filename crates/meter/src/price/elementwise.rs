@@ -1,4 +1,4 @@
-//! Sums and products of two tensors.
+//! Elementwise additions and multiplications.
 #![allow(non_snake_case, reason = "symbols are written as in the literature")]
 
 use super::{Call, Derivation, elements, stream};
@@ -15,7 +15,7 @@ pub(super) const SCALE: Derivation =
 
 pub(super) const SOFTCAP: Derivation = Derivation {
     definition: "y = limit * tanh(x / limit)",
-    text: "Three per element: a division, tanh as one, a product.",
+    text: "Three per element: a division, tanh as one, a multiplication.",
     source: "counted from the definition; Bello et al. 2016, Neural Combinatorial Optimization, section 5",
 };
 

@@ -8,7 +8,7 @@ pub(super) const DERIVATION: Derivation = Derivation {
     definition: "y[r, o] = sum over i of x[r, i] * W[o, i] (+ bias[o])",
     text: "Each of R * O outputs is a dot product of length I: I multiplications and I additions, two FLOPs for each \
            multiply-add. A bias adds one addition per output, done by the vector unit. x and W are read once and y is \
-           written once: a product tiled well enough keeps its operands on chip.",
+           written once: a well-tiled GEMM keeps its operands on chip.",
     source: "Golub and Van Loan, Matrix Computations, section 1.1.11; torch.utils.flop_counter mm and addmm count the same",
 };
 

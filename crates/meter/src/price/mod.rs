@@ -34,7 +34,7 @@ pub struct Price {
     pub terms: Vec<Term>,
     /// Kind of operator.
     pub category: Category,
-    /// Element type matrix work is done in; the matrix peak it is held against.
+    /// Element type of matrix work, which selects the matrix peak.
     pub matrix_dtype: DType,
 }
 

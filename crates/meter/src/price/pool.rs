@@ -1,4 +1,4 @@
-//! Averages over a picture.
+//! Averages over an image.
 #![allow(non_snake_case, reason = "symbols are written as in the literature")]
 
 use super::{Call, Derivation, elements, stream};

@@ -5,7 +5,7 @@ use crate::term::Term;
 
 pub(super) const DERIVATION: Derivation = Derivation {
     definition: "y[i, j] = table[i - j + keys - 1]",
-    text: "No arithmetic. The table is read once and a row is written for every query and key position.",
+    text: "No FLOPs. The table is read once and a row is written for every query and key position.",
     source: "Li et al. 2022, MViTv2, section 4.1",
 };
 

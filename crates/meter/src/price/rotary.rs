@@ -6,7 +6,7 @@ use crate::term::{Term, term};
 
 pub(super) const DERIVATION: Derivation = Derivation {
     definition: "y = x * cos(position * angle) + rotate_half(x) * sin(position * angle)",
-    text: "Three per element: two products and an addition. Sines and cosines depend on the position only and are \
+    text: "Three per element: two multiplications and an addition. Sines and cosines depend on the position only and are \
            taken from a small table, which is not counted.",
     source: "Su et al. 2021, RoFormer, equation 34",
 };

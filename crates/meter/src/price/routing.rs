@@ -6,13 +6,13 @@ use crate::term::{Term, term};
 
 pub(super) const DISPATCH: Derivation = Derivation {
     definition: "each token's row is copied once for each of its k experts",
-    text: "No arithmetic. T rows are read and T * k rows written, next to each other for each expert.",
+    text: "No FLOPs. T rows are read and T * k rows written, next to each other for each expert.",
     source: "Dai et al. 2024, DeepSeekMoE, section 3; counted from the definition",
 };
 
 pub(super) const COMBINE: Derivation = Derivation {
     definition: "y[t] = sum over the k experts of score * expert output",
-    text: "Two per element of the expert outputs: a product with the score and an addition.",
+    text: "Two per element of the expert outputs: a multiplication by the score and an addition.",
     source: "Dai et al. 2024, DeepSeekMoE, equation 9",
 };
 

@@ -1,4 +1,4 @@
-//! Costs, least times and memory by module and by kind of operator.
+//! Costs, roofline times and memory by module and by kind of operator.
 
 use types::{Bytes, Cost, ModuleMetrics, OperatorShare, Seconds};
 
@@ -31,7 +31,7 @@ pub(super) struct Metrics {
     whole: ModuleSum,
     /// Operations of the prediction, whichever module and kind they belong to.
     flops: f64,
-    /// Least time of the prediction, likewise.
+    /// Roofline time of the prediction, likewise.
     time: Seconds,
 }
 
@@ -87,7 +87,7 @@ impl Metrics {
         share(self.whole.cost().flops().as_f64(), self.flops)
     }
 
-    /// Share of its least time, likewise.
+    /// Share of its roofline time, likewise.
     pub(super) fn named_time(&self) -> f64 {
         share(self.whole.time().get(), self.time.get())
     }

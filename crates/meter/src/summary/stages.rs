@@ -1,4 +1,4 @@
-//! Costs and least times by stage.
+//! Costs and roofline times by stage.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use types::{Bytes, Cost, Stage, StageCost};
 use super::timed::{Timed, TimedOp};
 use crate::{Prediction, Times};
 
-/// Prefill without what reads the pictures; not a stage of its own, but a figure people ask for.
+/// Prefill without the vision stages; not a stage of its own, but a figure people ask for.
 const PREFILL_TEXT: &str = "prefill_text";
 
 /// Every stage the model goes through, by name.
@@ -19,7 +19,7 @@ pub(super) fn stages(model: &Model, prediction: &Prediction, timed: &Timed) -> B
     let mut add = |name: &str, ops: &mut dyn Iterator<Item = &TimedOp>, waits: (Times, Bytes), passes: u64| {
         stages.insert(name.to_owned(), stage(ops, waits, passes));
     };
-    // What reads pictures is whole on every device and waits for none.
+    // Vision runs whole on every device and waits for none.
     let (waits, none) = (timed.prefill_waits, <(Times, Bytes)>::default());
     add(Stage::Prefill.name(), &mut timed.prefill.iter(), waits, 1);
     add(PREFILL_TEXT, &mut timed.prefill.iter().filter(|op| vision(op).is_none()), waits, 1);

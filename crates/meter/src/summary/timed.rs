@@ -1,4 +1,4 @@
-//! Every operation of a prediction with its least time on one device.
+//! Every operation of a prediction with its roofline time on one device.
 
 use std::collections::HashMap;
 
@@ -26,7 +26,7 @@ pub(super) struct Timed {
     pub(super) decode: Vec<TimedOp>,
     /// Waits for other devices, and bytes sent to them, at prefill.
     pub(super) prefill_waits: (Times, Bytes),
-    /// The same in all decode steps together.
+    /// The same in all decode steps.
     pub(super) decode_waits: (Times, Bytes),
 }
 

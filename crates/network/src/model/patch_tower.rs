@@ -1,4 +1,4 @@
-//! The vision encoder of Qwen2-VL and its successors: patches of pictures of any size, four merged into one token.
+//! The vision encoder of Qwen2-VL and its successors: patches of images of any size, four merged into one token.
 
 use types::{ActivationKind, InterpolationKind, Op, Stage};
 
@@ -105,7 +105,7 @@ impl PatchTower {
         Self { module, patch, positions, blocks, merger, deep_mergers, config: config.clone() }
     }
 
-    /// Patches `[P, N, features]` of `P` pictures, each of `[height, width]` pixels.
+    /// Patches `[P, N, features]` of `P` images, each of `[height, width]` pixels.
     pub(crate) fn forward<B: Backend>(
         &self,
         b: &mut B,
@@ -164,7 +164,7 @@ impl PatchTower {
 }
 
 impl PatchEmbed {
-    /// A convolution whose kernel and stride are one patch is a matrix product over its pixels.
+    /// A convolution whose kernel and stride are one patch is a GEMM over its pixels.
     fn forward<B: Backend>(&self, b: &mut B, patches: &B::Tensor) -> Result<B::Tensor, NetworkError> {
         b.scope(self.module, &[patches], |b| {
             b.scope(self.projection, &[patches], |b| {

@@ -88,8 +88,8 @@ pub(crate) const COPIES: TableShape<10> = TableShape {
     ],
 };
 
-/// Fills of device memory.
-pub(crate) const FILLS: TableShape<9> = TableShape {
+/// Memsets of device memory.
+pub(crate) const MEMSETS: TableShape<9> = TableShape {
     names: &["CUPTI_ACTIVITY_KIND_MEMSET"],
     columns: [
         required(&["start"]),
@@ -185,7 +185,7 @@ pub(crate) const EXPORT: TableShape<2> = TableShape {
 
 /// Tables of which a trace has at least one.
 pub(crate) const EVENTS: [&str; 6] =
-    [KERNELS.names[0], COPIES.names[0], FILLS.names[0], GRAPHS.names[0], RUNTIME_CALLS.names[0], NVTX.names[0]];
+    [KERNELS.names[0], COPIES.names[0], MEMSETS.names[0], GRAPHS.names[0], RUNTIME_CALLS.names[0], NVTX.names[0]];
 
 impl<const N: usize> TableShape<N> {
     /// The table in a database and where its columns are; `None` where the database has no such table.

@@ -1,4 +1,4 @@
-//! Kernels, copies, fills and graphs.
+//! Kernels, copies, memsets and graphs.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::num::NonZeroU64;
@@ -7,7 +7,7 @@ use types::timeline::{Correlation, DeviceWork, LaunchShapeId, NameId, Table, Wor
 use types::{Bytes, LaunchShape};
 
 use super::identity::{Queues, Stream};
-use super::schema::{COPIES, FILLS, GRAPHS, KERNELS};
+use super::schema::{COPIES, GRAPHS, KERNELS, MEMSETS};
 use super::span;
 use super::strings::Strings;
 use crate::IngestError;
@@ -44,7 +44,7 @@ impl Work {
         };
         work.read_kernels(file, database, strings)?;
         work.read_copies(file, database, strings)?;
-        work.read_fills(file, database, strings)?;
+        work.read_memsets(file, database, strings)?;
         work.read_graphs(file, database, strings)?;
         Ok(work)
     }
@@ -106,13 +106,13 @@ impl Work {
         Ok(())
     }
 
-    fn read_fills(
+    fn read_memsets(
         &mut self,
         file: &str,
         database: &Database<'_>,
         strings: &mut Strings<'_>,
     ) -> Result<(), IngestError> {
-        let Some((table, layout)) = FILLS.find(file, database)? else { return Ok(()) };
+        let Some((table, layout)) = MEMSETS.find(file, database)? else { return Ok(()) };
         let name = strings.place(b"[CUDA memset]");
         let losses = database.rows(table, &layout, |row| {
             let [start, end, device, context, stream, process, correlation, node, bytes] = row;
