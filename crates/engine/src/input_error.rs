@@ -2,6 +2,8 @@
 
 use std::path::PathBuf;
 
+use types::Failure;
+
 /// An error of preparing a prompt or choosing a token, by cause.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -156,26 +158,26 @@ pub enum InputError {
     },
 }
 
-impl InputError {
-    /// What the user can do about it, where that is known.
-    pub fn hint(&self) -> Option<&'static str> {
-        match self {
+impl Failure for InputError {
+    fn hint(&self) -> Option<String> {
+        let step = match self {
             Self::EmptyImage { .. } | Self::TruncatedImage { .. } | Self::DamagedImage { .. } => {
-                Some("copy the file again from its source, or remove it from the inputs")
+                "copy the file again from its source, or remove it from the inputs"
             }
-            Self::NotAnImage { .. } => Some("remove the file from the inputs"),
-            Self::UnreadFormat { .. } => Some("convert it to PNG or JPEG"),
-            Self::ImageTooLarge { .. } => Some("scale the image down; the network sees only a few tiles of it"),
-            Self::VocabularyTooSmall { .. } => Some("use a model with a larger vocabulary"),
+            Self::NotAnImage { .. } => "remove the file from the inputs",
+            Self::UnreadFormat { .. } => "convert it to PNG or JPEG",
+            Self::ImageTooLarge { .. } => "scale the image down; the network sees only a few tiles of it",
+            Self::VocabularyTooSmall { .. } => "use a model with a larger vocabulary",
             Self::NotATokenizer { .. } | Self::NoImageToken { .. } | Self::TokenizerFailed { .. } => {
-                Some("use the tokenizer.json that belongs to the model")
+                "use the tokenizer.json that belongs to the model"
             }
-            Self::PageWithoutMark { .. } => Some("add <image> to the prompt where the page belongs"),
-            Self::MarkWithoutPage { .. } => Some("add a page, or remove <image> from the prompt"),
-            Self::SeveralMarks { .. } => Some("keep one <image> in the prompt"),
-            Self::NotANumber { .. } => Some("the weights are damaged, or too large for the element type; try float32"),
-            Self::NothingLeft { .. } => Some("raise no_repeat_ngram_size, or set it to 0"),
-            Self::Unreadable { .. } | Self::NotAConfiguration { .. } | Self::SettingOutOfRange { .. } => None,
-        }
+            Self::PageWithoutMark { .. } => "add <image> to the prompt where the page belongs",
+            Self::MarkWithoutPage { .. } => "add a page, or remove <image> from the prompt",
+            Self::SeveralMarks { .. } => "keep one <image> in the prompt",
+            Self::NotANumber { .. } => "the weights are damaged, or too large for the element type; try float32",
+            Self::NothingLeft { .. } => "raise no_repeat_ngram_size, or set it to 0",
+            Self::Unreadable { .. } | Self::NotAConfiguration { .. } | Self::SettingOutOfRange { .. } => return None,
+        };
+        Some(step.to_owned())
     }
 }
