@@ -10,7 +10,7 @@ use network::Model;
 use types::{AttentionKind, Cost, DType, Parallel, Quantisation, Workload};
 
 use crate::affine::AffineCost;
-use crate::alike::Alike;
+use crate::layer_kinds::LayerKinds;
 use crate::memory::Footprint;
 use crate::message::Message;
 use crate::meter::{Meter, MeterSettings};
@@ -30,7 +30,7 @@ const MOST_LAWS: usize = 1024;
 #[derive(Debug)]
 pub struct Estimator<'a> {
     model: &'a Model,
-    alike: Alike,
+    kinds: LayerKinds,
     sharings: RwLock<HashMap<SharingKey, Arc<Sharing>>>,
     laws: RwLock<HashMap<LawKey, Arc<DecodeLaw>>>,
 }
@@ -88,8 +88,8 @@ impl<'a> Estimator<'a> {
             Some(_) => decode_step(model, workload, full(settings(workload, FAR)))?,
             None => Pass::default(),
         };
-        let alike = Alike::new(model.blueprint(), &[&near, &far]);
-        Ok(Self { model, alike, sharings: RwLock::default(), laws: RwLock::default() })
+        let kinds = LayerKinds::new(model.blueprint(), &[&near, &far]);
+        Ok(Self { model, kinds, sharings: RwLock::default(), laws: RwLock::default() })
     }
 
     /// How the model lies for `workload`; worked out once for all workloads that do not differ in that.
@@ -116,7 +116,7 @@ impl<'a> Estimator<'a> {
         }
         let step = |cached: u64| {
             let (blueprint, settings) = (self.model.blueprint(), settings(workload, cached));
-            decode_step(self.model, workload, Meter::tallying(blueprint, settings, sharing, Tally::new(&self.alike)))
+            decode_step(self.model, workload, Meter::tallying(blueprint, settings, sharing, Tally::new(&self.kinds)))
         };
         let (first, second, last) = (step(1)?, step(2)?, step(FAR)?);
         let law = Arc::new(DecodeLaw { rows: rows(&first, &second, &last, FAR)?, messages: first.messages });
@@ -134,7 +134,7 @@ impl<'a> Estimator<'a> {
         let sharing = self.sharing(workload)?;
         let meter = |cached: u64| {
             let settings = settings(workload, cached);
-            Meter::tallying(self.model.blueprint(), settings, &sharing, Tally::new(&self.alike))
+            Meter::tallying(self.model.blueprint(), settings, &sharing, Tally::new(&self.kinds))
         };
         let first = prefill(self.model, workload, meter(0))?;
         let mut activations = first.peak_activations;

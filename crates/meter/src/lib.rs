@@ -5,11 +5,11 @@
 //! [`Roofline`] turns the prices into roofline times. [`summarise`] lays both out by stage and module.
 
 mod affine;
-mod alike;
 mod arena;
 mod category;
 mod estimate;
 pub mod hardware;
+mod layer_kinds;
 mod layout;
 mod memory;
 mod message;
@@ -18,10 +18,11 @@ mod pass;
 mod predict;
 pub mod price;
 mod roofline;
+mod shape_tensor;
 mod shard;
 mod sharing;
 mod spread;
-mod stored;
+mod storage;
 mod summary;
 mod tally;
 mod term;
@@ -37,7 +38,7 @@ pub use meter::{Meter, MeterSettings};
 pub use pass::{ModuleCall, OpRecord, Pass};
 pub use predict::{DecodeOp, DecodePass, MeterError, Prediction, predict};
 pub use roofline::{Bound, OpTime, Roofline, RooflineError};
-pub use shard::Uneven;
+pub use shard::UnevenSplit;
 pub use spread::Spread;
 pub use summary::{Subject, basic_assumptions, layer_pages, matrix_dtypes, model_spec, summarise};
 pub use term::{Quantity, Symbols, Term};

@@ -8,7 +8,7 @@ use crate::memory::Footprint;
 use crate::meter::{Meter, MeterSettings};
 use crate::pass::{OpRecord, Pass};
 use crate::roofline::Roofline;
-use crate::shard::Uneven;
+use crate::shard::UnevenSplit;
 use crate::sharing::Sharing;
 use crate::times::Times;
 
@@ -32,7 +32,7 @@ pub enum MeterError {
     },
     /// Devices cannot share it evenly.
     #[error(transparent)]
-    Uneven(#[from] Uneven),
+    UnevenSplit(#[from] UnevenSplit),
     /// Two decode steps ran different operations, or one got cheaper with a longer cache.
     #[error("decode steps differ at operation {index} ({op}), so their costs cannot be summed")]
     NotAffine {

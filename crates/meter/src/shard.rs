@@ -8,7 +8,7 @@ use network::{Blueprint, Model, Module, Param, Repetition};
 use types::{Bytes, DType, Parallel, Quantisation, Workload};
 
 use crate::layout::Layout;
-use crate::stored::{decoder_layer, stored};
+use crate::storage::{decoder_layer, storage};
 
 /// Matrices cut by outputs.
 const INTO: [&str; 14] = [
@@ -40,7 +40,7 @@ const KEYS_AND_VALUES: [&str; 2] = ["k_proj", "v_proj"];
 /// A size that devices cannot share evenly.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("workload.parallel.{key} is {found}; this model expects {expected}")]
-pub struct Uneven {
+pub struct UnevenSplit {
     /// Which setting: `tensor`, `expert` or `pipeline`.
     pub key: &'static str,
     /// What it is.
@@ -147,7 +147,7 @@ pub(crate) fn weights(blueprint: &Blueprint, dtype: DType, quantisation: &Quanti
     let mut stages = vec![0u128; usize::try_from(parallel.pipeline).unwrap_or(1).max(1)];
     for (param, entry) in blueprint.params() {
         let local = layout(blueprint, param, parallel).local(entry.shape).elements();
-        let bytes = stored(blueprint, param, dtype, quantisation).bytes(local);
+        let bytes = storage(blueprint, param, dtype, quantisation).bytes(local);
         let stage = match parallel.pipeline {
             1 => 0,
             pipeline => pipeline_stage(blueprint, &layers, entry.module, pipeline),
@@ -165,7 +165,7 @@ pub(crate) fn param_bytes(blueprint: &Blueprint, param: Param, workload: &Worklo
     let Workload { dtype, quantisation, parallel, .. } = workload;
     let entry = blueprint.param(param);
     let local = layout(blueprint, param, parallel).local(entry.shape).elements();
-    let bytes = stored(blueprint, param, *dtype, quantisation).bytes(local);
+    let bytes = storage(blueprint, param, *dtype, quantisation).bytes(local);
     if is_dealt_out(blueprint, param) { Bytes::new(bytes.get() / parallel.expert) } else { bytes }
 }
 
@@ -180,10 +180,10 @@ fn is_dealt_out(blueprint: &Blueprint, param: Param) -> bool {
 const SHARES: u64 = 1 << 20;
 
 /// Whether the sizes of `model` can be shared as `workload` asks.
-pub(crate) fn check(model: &Model, workload: &Workload) -> Result<(), Uneven> {
+pub(crate) fn check(model: &Model, workload: &Workload) -> Result<(), UnevenSplit> {
     let parallel = &workload.parallel;
     let Parallel { tensor, expert, pipeline } = *parallel;
-    let uneven = |key, found, expected: String| Err(Uneven { key, found, expected });
+    let uneven = |key, found, expected: String| Err(UnevenSplit { key, found, expected });
     for (key, found) in [("tensor", tensor), ("expert", expert), ("pipeline", pipeline)] {
         if !(1..=65_536).contains(&found) {
             return uneven(key, found, "1 to 65536".to_owned());
@@ -243,13 +243,13 @@ pub(crate) fn check(model: &Model, workload: &Workload) -> Result<(), Uneven> {
 }
 
 /// Whether the groups of devices that process parts of the batch can share it.
-pub(crate) fn check_batch(workload: &Workload) -> Result<(), Uneven> {
+pub(crate) fn check_batch(workload: &Workload) -> Result<(), UnevenSplit> {
     let (data, batch) = (workload.parallel.data(), workload.batch);
     if batch.is_multiple_of(data) {
         return Ok(());
     }
     let expected = format!("a value whose {data} data-parallel groups divide workload.batch={batch} evenly");
-    Err(Uneven { key: "expert", found: workload.parallel.expert, expected })
+    Err(UnevenSplit { key: "expert", found: workload.parallel.expert, expected })
 }
 
 #[cfg(test)]

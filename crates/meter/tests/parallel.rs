@@ -44,7 +44,7 @@ fn refusal(name: &str, tensor: u64, expert: u64, pipeline: u64) -> String {
         false => WorkloadSettings { seq_len: Some(0), decode_steps: Some(0), ..settings(1, tensor, expert, pipeline) },
     };
     let error = predict(&model, &settings.resolve(&model, DType::Bf16).unwrap()).unwrap_err();
-    assert!(matches!(error, MeterError::Uneven(_)), "{error}");
+    assert!(matches!(error, MeterError::UnevenSplit(_)), "{error}");
     error.to_string()
 }
 

@@ -16,7 +16,7 @@ pub(crate) mod routing;
 use candle_core::{D, DType as CandleType, Device, Result, Tensor};
 use types::{ActivationKind, DType, InterpolationKind, Op, RotaryLayout, RotaryScaling, Spec};
 
-use self::floats::Held;
+use self::floats::TensorData;
 use crate::kernel::runs::View;
 use crate::kernel::{activation, broadcast, linear, matmul, softmax};
 
@@ -75,7 +75,7 @@ pub(crate) fn compute(op: Op, inputs: &[&Tensor], output: Spec) -> Result<Tensor
             each(inputs[0], dims, |x| activation::clamped_gate(x, limit as f32, alpha as f32))
         }
         Op::Softmax => {
-            let held = Held::new(inputs[0]);
+            let held = TensorData::new(inputs[0]);
             Tensor::from_vec(softmax::softmax(&held.in_order()?, inputs[0].dim(D::Minus1)?), dims, &Device::Cpu)
         }
         Op::Copy => layout::copy(inputs[0]),
@@ -129,7 +129,7 @@ fn linear(inputs: &[&Tensor], dims: &[usize]) -> Result<Tensor> {
         turned[1] = &weight;
         return linear(&turned, dims);
     }
-    let held: Vec<Held<'_>> = inputs.iter().map(|input| Held::new(input)).collect();
+    let held: Vec<TensorData<'_>> = inputs.iter().map(|input| TensorData::new(input)).collect();
     let bias = held.get(2).map(|bias| bias.in_order()).transpose()?;
     let y = linear::linear(&held[0].in_order()?, inputs[1].dim(D::Minus1)?, held[1].stored()?, bias.as_deref());
     Tensor::from_vec(y, dims, &Device::Cpu)
@@ -138,24 +138,24 @@ fn linear(inputs: &[&Tensor], dims: &[usize]) -> Result<Tensor> {
 /// `a [.., M, K]` times `b [.., N, K]` transposed.
 fn matmul_transposed(inputs: &[&Tensor], dims: &[usize]) -> Result<Tensor> {
     let sizes = [inputs[0].dim(D::Minus2)?, inputs[1].dim(D::Minus2)?, inputs[0].dim(D::Minus1)?];
-    let (a, b) = (Held::new(inputs[0]), Held::new(inputs[1]));
+    let (a, b) = (TensorData::new(inputs[0]), TensorData::new(inputs[1]));
     Tensor::from_vec(matmul::batched(sizes, &a.in_order()?, &b.in_order()?), dims, &Device::Cpu)
 }
 
 fn join(inputs: &[&Tensor], dims: &[usize], run: fn(&[usize], View<'_>, View<'_>) -> Vec<f32>) -> Result<Tensor> {
     let wide = [inputs[0].broadcast_as(dims)?, inputs[1].broadcast_as(dims)?];
-    let [a, b] = [Held::new(&wide[0]), Held::new(&wide[1])];
+    let [a, b] = [TensorData::new(&wide[0]), TensorData::new(&wide[1])];
     Tensor::from_vec(run(dims, a.floats()?.view(), b.floats()?.view()), dims, &Device::Cpu)
 }
 
 /// What `run` makes of all elements, as `dims`.
 fn each(x: &Tensor, dims: Vec<usize>, run: impl Fn(&[f32]) -> Vec<f32>) -> Result<Tensor> {
-    let held = Held::new(x);
+    let held = TensorData::new(x);
     Tensor::from_vec(run(&held.in_order()?), dims, &Device::Cpu)
 }
 
 fn activation(kind: ActivationKind, x: &Tensor) -> Result<Tensor> {
-    let held = Held::new(x);
+    let held = TensorData::new(x);
     let run = match kind {
         ActivationKind::Gelu => activation::gelu,
         ActivationKind::GeluTanh => activation::gelu_tanh,

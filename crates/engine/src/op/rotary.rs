@@ -3,7 +3,7 @@
 use candle_core::{Device, Result, Tensor};
 use types::{RotaryForm, RotaryLayout, RotaryScaling};
 
-use super::floats::Held;
+use super::floats::TensorData;
 use crate::kernel::rotary::{Turns, rotary as run};
 
 /// Rotates `x [B, H, S, D]`, the first position being `offset`.
@@ -11,7 +11,7 @@ pub(super) fn rotary(x: &Tensor, theta: f64, offset: u64, form: RotaryForm) -> R
     let (_, _, _, width) = x.dims4()?;
     let interleaved = form.layout == RotaryLayout::Interleaved;
     let (frequencies, magnitude) = frequencies(width, theta, form.scaling)?;
-    let held = Held::new(x);
+    let held = TensorData::new(x);
     let turns = Turns { frequencies: &frequencies, magnitude, offset: offset as usize, interleaved };
     Tensor::from_vec(run(held.floats()?.rows().view(), turns), x.dims(), &Device::Cpu)
 }

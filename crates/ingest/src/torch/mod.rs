@@ -38,7 +38,7 @@ use source::{Blocks, Whole};
 
 /// How to read a trace.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Settings {
+pub struct TorchSettings {
     /// Threads that read; one reads from beginning to end.
     pub threads: usize,
     /// Bytes a thread takes at a time; `None` chooses by the size of the trace.
@@ -48,7 +48,7 @@ pub struct Settings {
     pub largest_event_bytes: usize,
 }
 
-impl Default for Settings {
+impl Default for TorchSettings {
     /// As many threads as there are processors, and events of up to 64 MiB.
     fn default() -> Self {
         let threads = std::thread::available_parallelism().map_or(1, std::num::NonZeroUsize::get);
@@ -94,7 +94,7 @@ pub enum LossReason {
 }
 
 /// Reads a trace whose bytes are all at hand. `file` is only used in messages.
-pub fn read(file: &str, bytes: &[u8], settings: &Settings) -> Result<Trace, IngestError> {
+pub fn read(file: &str, bytes: &[u8], settings: &TorchSettings) -> Result<Trace, IngestError> {
     /// Small enough that all threads have work and that a wrong guess costs little, and large enough that each chunk sees
     /// the names of a trace once and not more often.
     const CHUNK: std::ops::RangeInclusive<usize> = 4 << 20..=64 << 20;
@@ -105,7 +105,7 @@ pub fn read(file: &str, bytes: &[u8], settings: &Settings) -> Result<Trace, Inge
 }
 
 /// Reads a trace that comes as a stream. `file` is only used in messages.
-pub fn read_stream(file: &str, reader: impl Read, settings: &Settings) -> Result<Trace, IngestError> {
+pub fn read_stream(file: &str, reader: impl Read, settings: &TorchSettings) -> Result<Trace, IngestError> {
     let plan = Plan { threads: 1, chunk: usize::MAX, largest: settings.largest_event_bytes };
     document::read(file, &mut Blocks::new(file, reader), plan).map(finish)
 }

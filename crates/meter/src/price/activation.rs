@@ -3,7 +3,7 @@
 
 use types::ActivationKind;
 
-use super::{Call, Derivation, elements, stream};
+use super::{Call, Derivation, elements, streamed};
 use crate::term::{Term, term};
 
 pub(super) const DERIVATION: Derivation = Derivation {
@@ -25,22 +25,19 @@ pub(super) const CLAMPED_GATE: Derivation = Derivation {
 
 pub(super) fn clamped_gate(call: &Call<'_>) -> Vec<Term> {
     let N = elements(&call.output);
-    let mut terms = vec![term!(FlopsVector, [N], 9 * N)];
-    terms.extend(stream(call));
-    terms
+    streamed(call, [term!(FlopsVector, [N], 9 * N)])
 }
 
 pub(super) fn terms(call: &Call<'_>, kind: ActivationKind) -> Vec<Term> {
     let N = elements(&call.output);
-    let mut terms = vec![match kind {
+    let flops = match kind {
         ActivationKind::Gelu => term!(FlopsVector, [N], 5 * N),
         ActivationKind::GeluTanh => term!(FlopsVector, [N], 9 * N),
         ActivationKind::QuickGelu => term!(FlopsVector, [N], 4 * N),
         ActivationKind::Silu | ActivationKind::Sigmoid => term!(FlopsVector, [N], 3 * N),
         ActivationKind::Relu => term!(FlopsVector, [N], N),
-    }];
-    terms.extend(stream(call));
-    terms
+    };
+    streamed(call, [flops])
 }
 
 #[cfg(test)]

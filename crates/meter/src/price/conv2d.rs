@@ -1,7 +1,7 @@
 //! Two-dimensional convolution.
 #![allow(non_snake_case, reason = "symbols are written as in the literature")]
 
-use super::{Call, Derivation, dim, elements, read, write};
+use super::{Call, Derivation, dim, elements, streamed};
 use crate::term::{Term, term};
 
 pub(super) const DERIVATION: Derivation = Derivation {
@@ -19,9 +19,7 @@ pub(super) fn terms(call: &Call<'_>) -> Vec<Term> {
     if call.inputs.len() > 2 {
         terms.push(term!(FlopsVector, [P], P));
     }
-    terms.extend(call.inputs.iter().map(read));
-    terms.push(write(&call.output));
-    terms
+    streamed(call, terms)
 }
 
 #[cfg(test)]

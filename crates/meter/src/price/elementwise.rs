@@ -1,7 +1,7 @@
 //! Elementwise additions and multiplications.
 #![allow(non_snake_case, reason = "symbols are written as in the literature")]
 
-use super::{Call, Derivation, elements, stream};
+use super::{Call, Derivation, elements, streamed};
 use crate::term::{Term, term};
 
 pub(super) const DERIVATION: Derivation = Derivation {
@@ -21,23 +21,17 @@ pub(super) const SOFTCAP: Derivation = Derivation {
 
 pub(super) fn scale(call: &Call<'_>) -> Vec<Term> {
     let N = elements(&call.output);
-    let mut terms = vec![term!(FlopsVector, [N], N)];
-    terms.extend(stream(call));
-    terms
+    streamed(call, [term!(FlopsVector, [N], N)])
 }
 
 pub(super) fn softcap(call: &Call<'_>) -> Vec<Term> {
     let N = elements(&call.output);
-    let mut terms = vec![term!(FlopsVector, [N], 3 * N)];
-    terms.extend(stream(call));
-    terms
+    streamed(call, [term!(FlopsVector, [N], 3 * N)])
 }
 
 pub(super) fn terms(call: &Call<'_>) -> Vec<Term> {
     let N = elements(&call.output);
-    let mut terms = vec![term!(FlopsVector, [N], N)];
-    terms.extend(stream(call));
-    terms
+    streamed(call, [term!(FlopsVector, [N], N)])
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! Operations that move data and compute nothing.
 
-use super::{Call, Derivation, stream};
+use super::{Call, Derivation, streamed};
 use crate::term::Term;
 
 pub(super) const COPY: Derivation = Derivation {
@@ -16,7 +16,7 @@ pub(super) const VIEW: Derivation = Derivation {
 };
 
 pub(super) fn terms(call: &Call<'_>) -> Vec<Term> {
-    stream(call)
+    streamed(call, [])
 }
 
 #[cfg(test)]

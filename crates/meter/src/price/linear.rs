@@ -1,7 +1,7 @@
 //! `y = x W^T + bias`.
 #![allow(non_snake_case, reason = "symbols are written as in the literature")]
 
-use super::{Call, Derivation, elements, read, write};
+use super::{Call, Derivation, elements, streamed};
 use crate::term::{Term, term};
 
 pub(super) const DERIVATION: Derivation = Derivation {
@@ -20,9 +20,7 @@ pub(super) fn terms(call: &Call<'_>) -> Vec<Term> {
     if call.inputs.len() > 2 {
         terms.push(term!(FlopsVector, [R, O], R * O));
     }
-    terms.extend(call.inputs.iter().map(read));
-    terms.push(write(&call.output));
-    terms
+    streamed(call, terms)
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! Normalisations.
 #![allow(non_snake_case, reason = "symbols are written as in the literature")]
 
-use super::{Call, Derivation, elements, stream};
+use super::{Call, Derivation, elements, streamed};
 use crate::term::{Term, term};
 
 pub(super) const LAYER_NORM: Derivation = Derivation {
@@ -27,23 +27,17 @@ pub(super) const BATCH_NORM: Derivation = Derivation {
 
 pub(super) fn layer_norm(call: &Call<'_>) -> Vec<Term> {
     let N = elements(&call.output);
-    let mut terms = vec![term!(FlopsVector, [N], 7 * N)];
-    terms.extend(stream(call));
-    terms
+    streamed(call, [term!(FlopsVector, [N], 7 * N)])
 }
 
 pub(super) fn rms_norm(call: &Call<'_>) -> Vec<Term> {
     let N = elements(&call.output);
-    let mut terms = vec![term!(FlopsVector, [N], 4 * N)];
-    terms.extend(stream(call));
-    terms
+    streamed(call, [term!(FlopsVector, [N], 4 * N)])
 }
 
 pub(super) fn batch_norm(call: &Call<'_>) -> Vec<Term> {
     let N = elements(&call.output);
-    let mut terms = vec![term!(FlopsVector, [N], 2 * N)];
-    terms.extend(stream(call));
-    terms
+    streamed(call, [term!(FlopsVector, [N], 2 * N)])
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! Gathering rows of a relative-position table.
 
-use super::{Call, Derivation, stream};
+use super::{Call, Derivation, streamed};
 use crate::term::Term;
 
 pub(super) const DERIVATION: Derivation = Derivation {
@@ -10,7 +10,7 @@ pub(super) const DERIVATION: Derivation = Derivation {
 };
 
 pub(super) fn terms(call: &Call<'_>) -> Vec<Term> {
-    stream(call)
+    streamed(call, [])
 }
 
 #[cfg(test)]

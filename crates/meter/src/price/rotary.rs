@@ -1,7 +1,7 @@
 //! Rotary position embedding.
 #![allow(non_snake_case, reason = "symbols are written as in the literature")]
 
-use super::{Call, Derivation, elements, stream};
+use super::{Call, Derivation, elements, streamed};
 use crate::term::{Term, term};
 
 pub(super) const DERIVATION: Derivation = Derivation {
@@ -13,9 +13,7 @@ pub(super) const DERIVATION: Derivation = Derivation {
 
 pub(super) fn terms(call: &Call<'_>) -> Vec<Term> {
     let N = elements(&call.output);
-    let mut terms = vec![term!(FlopsVector, [N], 3 * N)];
-    terms.extend(stream(call));
-    terms
+    streamed(call, [term!(FlopsVector, [N], 3 * N)])
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! Sending tokens to experts and adding up what comes back.
 #![allow(non_snake_case, reason = "symbols are written as in the literature")]
 
-use super::{Call, Derivation, dim, elements, read, write};
+use super::{Call, Derivation, dim, elements, read, streamed};
 use crate::term::{Term, term};
 
 pub(super) const DISPATCH: Derivation = Derivation {
@@ -26,10 +26,7 @@ pub(super) fn combine(call: &Call<'_>, per_token: u64) -> Vec<Term> {
     let outputs = &call.inputs[0];
     let (T, O, k) = (dim(&call.output, 0), dim(&call.output, 1), u128::from(per_token));
     debug_assert_eq!(T * k * O, elements(outputs));
-    let mut terms = vec![term!(FlopsVector, [T, k, O], 2 * T * k * O)];
-    terms.extend(call.inputs.iter().map(read));
-    terms.push(write(&call.output));
-    terms
+    streamed(call, [term!(FlopsVector, [T, k, O], 2 * T * k * O)])
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@ use types::{Bytes, Cost, ModuleMetrics, OperatorShare, Seconds};
 
 use super::Subject;
 use super::modules::ModuleTree;
-use super::timed::{Timed, TimedOp};
+use super::timed_ops::{TimedOp, TimedOps};
 use crate::{Category, Pass, Spread, shard};
 
 /// What one kind of operator adds up to.
@@ -36,7 +36,7 @@ pub(super) struct Metrics {
 }
 
 impl Metrics {
-    pub(super) fn new(subject: &Subject<'_>, tree: &ModuleTree<'_>, timed: &Timed) -> Self {
+    pub(super) fn new(subject: &Subject<'_>, tree: &ModuleTree<'_>, timed: &TimedOps) -> Self {
         let blueprint = subject.model.blueprint();
         let mut sums = vec![ModuleSum::default(); blueprint.modules().len()];
         for op in timed.all() {

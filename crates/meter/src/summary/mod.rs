@@ -4,7 +4,7 @@ mod metrics;
 mod modules;
 mod pages;
 mod stages;
-mod timed;
+mod timed_ops;
 
 use std::collections::BTreeMap;
 
@@ -19,7 +19,7 @@ use crate::{Category, Collective, Prediction, Roofline};
 
 use modules::ModuleTree;
 pub use pages::layer_pages;
-use timed::Timed;
+use timed_ops::TimedOps;
 
 /// What a report is about.
 #[derive(Clone, Copy, Debug)]
@@ -43,7 +43,7 @@ pub struct Subject<'a> {
 /// Lays the prediction out, with times for `first` and, beside them, for all of `rooflines`.
 pub fn summarise(subject: &Subject<'_>, first: &Roofline<'_>, rooflines: &[Roofline<'_>]) -> AnalyticReport {
     let Subject { prediction, workload, model, .. } = *subject;
-    let timed = Timed::new(prediction, first);
+    let timed = TimedOps::new(prediction, first);
     let tree = ModuleTree::new(model.blueprint(), prediction);
     let stages = stages::stages(model, prediction, &timed);
     let total_ms = stages::total_ms(&stages);
@@ -99,7 +99,7 @@ pub fn matrix_dtypes(prediction: &Prediction) -> Vec<DType> {
 
 fn device_prediction(subject: &Subject<'_>, roofline: &Roofline<'_>) -> DevicePrediction {
     let Subject { prediction, workload, model, .. } = *subject;
-    let timed = Timed::new(prediction, roofline);
+    let timed = TimedOps::new(prediction, roofline);
     let stages = stages::stages(model, prediction, &timed);
     let ttft_ms = stages.get(Stage::Prefill.name()).map_or(0.0, |stage| stage.time_ms);
     let per_step = stages

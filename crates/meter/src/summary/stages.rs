@@ -5,14 +5,14 @@ use std::collections::BTreeMap;
 use network::Model;
 use types::{Bytes, Cost, Stage, StageCost};
 
-use super::timed::{Timed, TimedOp};
+use super::timed_ops::{TimedOp, TimedOps};
 use crate::{Prediction, Times};
 
 /// Prefill without the vision stages; not a stage of its own, but a figure people ask for.
 const PREFILL_TEXT: &str = "prefill_text";
 
 /// Every stage the model goes through, by name.
-pub(super) fn stages(model: &Model, prediction: &Prediction, timed: &Timed) -> BTreeMap<String, StageCost> {
+pub(super) fn stages(model: &Model, prediction: &Prediction, timed: &TimedOps) -> BTreeMap<String, StageCost> {
     let blueprint = model.blueprint();
     let vision = |op: &TimedOp| blueprint.stage_of(op.module).filter(|stage| *stage != Stage::Prefill);
     let mut stages = BTreeMap::new();

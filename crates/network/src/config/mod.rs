@@ -34,7 +34,7 @@ struct Architecture {
     name: &'static str,
     /// `model_type`.
     model_type: &'static str,
-    read: Read,
+    read: ReadConfig,
 }
 
 const ARCHITECTURES: &[Architecture] = &[
@@ -70,9 +70,9 @@ const ARCHITECTURES: &[Architecture] = &[
     },
 ];
 
-type Read = fn(&Fields<'_>) -> Result<ModelConfig, ConfigProblem>;
+type ReadConfig = fn(&Fields<'_>) -> Result<ModelConfig, ConfigProblem>;
 
-const fn decoder(name: &'static str, model_type: &'static str, read: Read) -> Architecture {
+const fn decoder(name: &'static str, model_type: &'static str, read: ReadConfig) -> Architecture {
     Architecture { name, model_type, read }
 }
 

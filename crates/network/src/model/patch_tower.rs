@@ -64,7 +64,7 @@ struct Merger {
 }
 
 /// What an encoder gives: tokens for the prompt, and features for the first decoder layers.
-pub(crate) struct Seen<T> {
+pub(crate) struct ImageFeatures<T> {
     pub(crate) tokens: T,
     pub(crate) deep: Vec<T>,
 }
@@ -111,7 +111,7 @@ impl PatchTower {
         b: &mut B,
         patches: &B::Tensor,
         pixels: [u64; 2],
-    ) -> Result<Seen<B::Tensor>, NetworkError> {
+    ) -> Result<ImageFeatures<B::Tensor>, NetworkError> {
         let grid = pixels.map(|side| side / self.config.patch);
         b.enter(self.module, &[patches]);
         let mut x = self.patch.forward(b, patches)?;
@@ -132,7 +132,7 @@ impl PatchTower {
         }
         let tokens = self.merger.forward(b, &x)?;
         b.leave(self.module, &tokens);
-        Ok(Seen { tokens, deep })
+        Ok(ImageFeatures { tokens, deep })
     }
 
     /// The learned table, resampled to the grid: `[1, N, O]`.

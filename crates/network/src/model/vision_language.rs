@@ -3,7 +3,7 @@
 use types::{ImageWorkload, Op, Shape};
 
 use super::decoder::{Decoder, Head};
-use super::patch_tower::{PatchTower, Seen};
+use super::patch_tower::{ImageFeatures, PatchTower};
 use super::square_tower::{Projector, SquareTower};
 use super::{CacheLayout, Images, Prompt};
 use crate::config::vision::{ModuleLayout, VisionConfig, VisionLanguageConfig};
@@ -124,7 +124,11 @@ impl VisionLanguage {
     }
 
     /// Image tokens of all images, one row each.
-    fn read<B: Backend>(&self, b: &mut B, images: &Images<B::Tensor>) -> Result<Seen<B::Tensor>, NetworkError> {
+    fn read<B: Backend>(
+        &self,
+        b: &mut B,
+        images: &Images<B::Tensor>,
+    ) -> Result<ImageFeatures<B::Tensor>, NetworkError> {
         let seen = match &self.tower {
             Tower::Patches(tower) => {
                 let [width, height] = images.pixels.ok_or_else(|| {
@@ -136,13 +140,13 @@ impl VisionLanguage {
             }
             Tower::Square(tower, projector) => {
                 let features = tower.forward(b, &images.global)?;
-                Seen { tokens: projector.forward(b, &features)?, deep: Vec::new() }
+                ImageFeatures { tokens: projector.forward(b, &features)?, deep: Vec::new() }
             }
         };
         let mut rows = |x: &B::Tensor| {
             let shape = b.shape(x);
             b.reshape(x, [shape.dims()[0] * shape.dims()[1], shape.last()])
         };
-        Ok(Seen { tokens: rows(&seen.tokens)?, deep: seen.deep.iter().map(rows).collect::<Result<_, _>>()? })
+        Ok(ImageFeatures { tokens: rows(&seen.tokens)?, deep: seen.deep.iter().map(rows).collect::<Result<_, _>>()? })
     }
 }

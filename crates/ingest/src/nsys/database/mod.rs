@@ -13,7 +13,7 @@ mod page;
 mod record;
 
 pub(crate) use columns::Columns;
-pub(crate) use page::{Cell, Losses, Pages, Visited};
+pub(crate) use page::{Cell, Losses, PageSet, Pages};
 pub(crate) use record::{Layout, Malformed, Value};
 
 use crate::IngestError;
@@ -87,7 +87,7 @@ impl<'a> Database<'a> {
     }
 
     /// Hands every row of a table to `each` as it is stored.
-    pub(crate) fn cells(&self, table: &StoredTable, each: impl FnMut(Cell<'a>, &mut Visited, &mut Losses)) -> Losses {
+    pub(crate) fn cells(&self, table: &StoredTable, each: impl FnMut(Cell<'a>, &mut PageSet, &mut Losses)) -> Losses {
         let mut losses = Losses::default();
         self.pages.walk(table.root, &mut self.pages.unvisited(), &mut losses, each);
         losses

@@ -21,7 +21,7 @@ pub(super) struct TimedOp {
 }
 
 /// All operations.
-pub(super) struct Timed {
+pub(super) struct TimedOps {
     pub(super) prefill: Vec<TimedOp>,
     pub(super) decode: Vec<TimedOp>,
     /// Waits for other devices, and bytes sent to them, at prefill.
@@ -30,7 +30,7 @@ pub(super) struct Timed {
     pub(super) decode_waits: (Times, Bytes),
 }
 
-impl Timed {
+impl TimedOps {
     pub(super) fn new(prediction: &Prediction, roofline: &Roofline<'_>) -> Self {
         let prefill = prediction.prefill.ops.iter().map(|record| TimedOp {
             module: record.module,
