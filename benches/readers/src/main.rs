@@ -26,7 +26,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     match reader.as_str() {
         "nsys" => print(&ingest::nsys::sqlite::read(&path, &bytes)?),
         "kineto" => {
-            let mut settings = ingest::torch::Settings::default();
+            let mut settings = ingest::torch::TorchSettings::default();
             settings.threads = 1;
             print(&ingest::torch::read(&path, &bytes, &settings)?.timeline);
         }
