@@ -14,11 +14,11 @@ use crate::layer_kinds::LayerKinds;
 use crate::memory::Footprint;
 use crate::message::Message;
 use crate::meter::{Meter, MeterSettings};
-use crate::pass::Pass;
-use crate::predict::{MeterError, decode_step, lines, prefill, settings};
+use crate::pass::{Pass, TallyRow};
+use crate::predict::{decode_step, lines, prefill, settings};
 use crate::sharing::{Sharing, SharingKey};
-use crate::tally::{Tally, TallyRow};
-use crate::{Roofline, Times, shard};
+use crate::tally::Tally;
+use crate::{MeterError, Roofline, Times, shard};
 
 /// Positions behind which layers are compared: more than any window in use, so that windowed layers differ.
 const FAR: u64 = 1 << 24;
@@ -207,9 +207,9 @@ impl Estimate {
         for row in &self.prefill {
             prefill += Times::of(&row.cost, row.dtype, roofline).times(row.count as f64);
         }
-        prefill += roofline.waiting(&self.prefill_messages);
+        prefill += Times::waiting(&self.prefill_messages, roofline);
         let decode = self.decode.as_ref().map(|rows| {
-            let mut sum = roofline.waiting(&self.step_messages).times(self.steps as f64);
+            let mut sum = Times::waiting(&self.step_messages, roofline).times(self.steps as f64);
             for row in rows {
                 sum += Times::of_steps(&row.cost, self.steps, row.dtype, roofline).times(row.count as f64);
             }

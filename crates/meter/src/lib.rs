@@ -7,6 +7,7 @@
 mod affine;
 mod arena;
 mod category;
+mod error;
 mod estimate;
 pub mod hardware;
 mod layer_kinds;
@@ -31,12 +32,13 @@ mod workload;
 
 pub use affine::AffineCost;
 pub use category::Category;
+pub use error::MeterError;
 pub use estimate::{Estimate, Estimator, StageTimes};
 pub use memory::Footprint;
 pub use message::{Collective, Message};
 pub use meter::{Meter, MeterSettings};
 pub use pass::{ModuleCall, OpRecord, Pass};
-pub use predict::{DecodeOp, DecodePass, MeterError, Prediction, predict};
+pub use predict::{DecodeOp, DecodePass, Prediction, predict};
 pub use roofline::{Bound, OpTime, Roofline, RooflineError};
 pub use shard::UnevenSplit;
 pub use spread::Spread;

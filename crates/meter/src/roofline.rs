@@ -2,9 +2,6 @@
 
 use types::{BytesPerSecond, ComputeUnit, Cost, DType, Exit, Failure, Flops, FlopsPerSecond, Hardware, Seconds};
 
-use crate::Times;
-use crate::message::Message;
-
 /// What limits an operation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Bound {
@@ -152,16 +149,6 @@ impl<'a> Roofline<'a> {
     pub fn time(&self, cost: &Cost, matrix_dtype: DType) -> Option<OpTime> {
         let [matrix, vector, memory] = self.time_parts(cost, matrix_dtype)?;
         Some(OpTime { compute: matrix.max(vector), memory, launch: self.launch.unwrap_or_default() })
-    }
-
-    /// Time in which a device waits for `messages`; a roofline for them was made with [`Roofline::linked`].
-    pub(crate) fn waiting(&self, messages: &[Message]) -> Times {
-        match self.hardware.interconnect_bytes_per_second {
-            Some(link) if !messages.is_empty() => {
-                Times::waiting(messages.iter().map(|message| message.time(link)).sum())
-            }
-            _ => Times::default(),
-        }
     }
 
     /// Refuses a device without an interconnect where several share the work.

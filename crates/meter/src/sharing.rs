@@ -3,8 +3,8 @@
 use network::{Model, Module, Param};
 use types::{Bytes, DType, Parallel, Quantisation, Workload};
 
+use crate::error::MeterError;
 use crate::layout::Layout;
-use crate::predict::MeterError;
 use crate::shard;
 use crate::storage::{Storage, storage};
 

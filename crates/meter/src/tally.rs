@@ -9,16 +9,7 @@ use types::{Bytes, Cost, DType, Op, Spec};
 
 use crate::arena::Allocation;
 use crate::layer_kinds::{Kind, LayerKinds};
-
-/// An operation of one layer, and how many layers do it.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct TallyRow {
-    pub(crate) op: &'static str,
-    pub(crate) cost: Cost,
-    /// Element type of its matrix work.
-    pub(crate) dtype: DType,
-    pub(crate) count: u64,
-}
+use crate::pass::TallyRow;
 
 /// Sums of a pass under way.
 #[derive(Debug)]

@@ -3,6 +3,7 @@
 use types::{Cost, DType, Seconds};
 
 use crate::affine::AffineCost;
+use crate::message::Message;
 use crate::{Bound, Roofline};
 
 /// Roofline time, and its compute-bound, memory-bound and communication parts; the rest is launch-bound.
@@ -77,9 +78,14 @@ impl Times {
         }
     }
 
-    /// Of a wait for other devices.
-    pub(crate) fn waiting(time: Seconds) -> Self {
-        Self::bound_by(Bound::Communication, time)
+    /// Of waiting for `messages`; a roofline for them was made with [`Roofline::linked`].
+    pub(crate) fn waiting(messages: &[Message], roofline: &Roofline<'_>) -> Self {
+        match roofline.hardware().interconnect_bytes_per_second {
+            Some(link) if !messages.is_empty() => {
+                Self::bound_by(Bound::Communication, messages.iter().map(|message| message.time(link)).sum())
+            }
+            _ => Self::default(),
+        }
     }
 
     /// That many times as much.

@@ -170,7 +170,7 @@ fn sizes_that_do_not_divide_are_refused_with_the_size() {
     );
     assert_eq!(
         refusal("llama-3-8b", 1, 2, 1),
-        "workload.parallel.expert is 2; this model expects 1: this network has no experts to deal out"
+        "workload.parallel.expert is 2; this model expects 1, because this network has no experts"
     );
     assert_eq!(
         refusal("deepseek-ocr", 1, 7, 1),
@@ -178,9 +178,9 @@ fn sizes_that_do_not_divide_are_refused_with_the_size() {
     );
     assert_eq!(
         refusal("deepseek-ocr", 1, 4, 1),
-        "workload.parallel.expert is 4; this model expects such that its 4 groups can share workload.batch=1 evenly"
+        "workload.parallel.expert is 4; this model expects a value whose 4 data-parallel groups divide workload.batch=1 evenly"
     );
-    assert!(refusal("dummy-shallow-resnet", 2, 1, 1).contains("no decoder layers to share"));
+    assert!(refusal("dummy-shallow-resnet", 2, 1, 1).contains("no decoder layers"));
     assert_eq!(refusal("llama-3-8b", 0, 1, 1), "workload.parallel.tensor is 0; this model expects 1 to 65536");
 }
 

@@ -62,7 +62,7 @@ impl TimedOps {
         let decode = decode.collect();
         let waits = |pass: &Pass, times: u64| {
             let sent: Bytes = pass.messages.iter().map(Message::sent).sum();
-            (roofline.waiting(&pass.messages).times(times as f64), sent * times)
+            (Times::waiting(&pass.messages, roofline).times(times as f64), sent * times)
         };
         let steps = prediction.decode.as_ref();
         Self {

@@ -4,7 +4,7 @@
 
 use types::{ActivationKind, AttentionDetail, DType, RotaryForm};
 
-use super::family::Family;
+use super::names::Family;
 use crate::Routing;
 
 /// A whole decoder.

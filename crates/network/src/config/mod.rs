@@ -5,6 +5,7 @@ pub mod deepseek_ocr;
 pub(crate) mod family;
 mod fields;
 mod missing;
+mod names;
 pub mod shallow_resnet;
 pub mod vision;
 

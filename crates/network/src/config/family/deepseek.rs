@@ -4,7 +4,7 @@ use types::{RotaryForm, RotaryLayout, RotaryScaling};
 
 use super::mixture::{PLAIN_GATE, mixture, shared};
 use super::sizes::{Sizes, WIDEST_HEAD, rotary};
-use super::{Definitions, Family, Names, names::names};
+use super::{Definitions, Family, Names, names};
 use crate::config::ConfigProblem;
 use crate::config::decoder::{
     AttentionConfig, DecoderConfig, FeedForwardConfig, GateConfig, GroupLimit, LatentConfig, MixtureConfig,

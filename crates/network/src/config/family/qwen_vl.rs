@@ -3,7 +3,7 @@
 use types::{ActivationKind, DType, RotaryLayout};
 
 use super::sizes::activation_named;
-use super::{Family, Names, names::names, qwen};
+use super::{Family, Names, names, qwen};
 use crate::config::ConfigProblem;
 use crate::config::decoder::{AttentionConfig, DecoderConfig};
 use crate::config::fields::Fields;
