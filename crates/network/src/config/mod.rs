@@ -306,6 +306,6 @@ mod tests {
 
     #[test]
     fn a_list_is_no_configuration() {
-        assert_eq!(problem("[]"), "config.json: expected a JSON object at the top");
+        assert_eq!(problem("[]"), "config.json: expected a JSON object at the top level");
     }
 }

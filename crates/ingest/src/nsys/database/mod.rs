@@ -251,12 +251,12 @@ mod tests {
         ];
         insta::assert_snapshot!(refusals.join("\n"), @r"
         trace.sqlite is empty, expected a SQLite database, as `nsys export --type sqlite` writes it
-        trace.sqlite: damaged at byte 7: the file ends inside its first page
-        trace.sqlite: damaged at byte 99: the file ends inside its first page
-        trace.sqlite: damaged at byte 511: the file ends inside its first page
+        trace.sqlite is damaged at byte 7: the file ends inside its first page
+        trace.sqlite is damaged at byte 99: the file ends inside its first page
+        trace.sqlite is damaged at byte 511: the file ends inside its first page
         trace.sqlite is not a SQLite database, as `nsys export --type sqlite` writes it: it does not start with `SQLite format 3`
-        trace.sqlite: damaged at byte 16: a page size of 768, expected a power of two from 512 to 65536
-        trace.sqlite: damaged at byte 20: 257 usable bytes in a page, expected at least 480
+        trace.sqlite is damaged at byte 16: a page size of 768, expected a power of two from 512 to 65536
+        trace.sqlite is damaged at byte 20: 257 usable bytes in a page, expected at least 480
         trace.sqlite: the database uses a write-ahead log, which is not supported
         trace.sqlite: SQLite file format 9, expected 1
         trace.sqlite: SQLite schema format 5, expected 1 to 4
