@@ -3,18 +3,18 @@
 #![no_main]
 
 use ingest::IngestError;
-use ingest::torch::{Settings, Trace, read, read_stream};
+use ingest::torch::{TorchSettings, Trace, read, read_stream};
 use libfuzzer_sys::fuzz_target;
 use types::timeline::Timeline;
 
 fuzz_target!(|bytes: &[u8]| {
     let Some((first, bytes)) = bytes.split_first() else { return };
     let largest_event_bytes = 1 << 16;
-    let whole = Settings { threads: 1, chunk_bytes: None, largest_event_bytes };
+    let whole = TorchSettings { threads: 1, chunk_bytes: None, largest_event_bytes };
     let reading = read("trace.json", bytes, &whole);
     same(&reading, &read_stream("trace.json", bytes, &whole));
     if first % 4 == 0 {
-        let chunks = Settings { threads: 2, chunk_bytes: Some(usize::from(*first) + 1), largest_event_bytes };
+        let chunks = TorchSettings { threads: 2, chunk_bytes: Some(usize::from(*first) + 1), largest_event_bytes };
         same(&reading, &read("trace.json", bytes, &chunks));
     }
     match reading {

@@ -179,7 +179,7 @@ fn bad_configurations_name_the_file_and_the_field() {
     let stderr = refused(|text| text[..text.len() / 2].to_owned());
     assert!(stderr.contains("config.json:") && stderr.contains("not valid JSON"), "{stderr}");
     let stderr = refused(replaced("DeepseekOCRForCausalLM", "MysteryForCausalLM"));
-    assert!(stderr.contains("architecture `MysteryForCausalLM` is not known"), "{stderr}");
+    assert!(stderr.contains("architecture `MysteryForCausalLM` is not supported"), "{stderr}");
     let stderr = refused(replaced("\"moe_intermediate_size\": 896,", ""));
     assert!(stderr.contains("field `language_config.moe_intermediate_size` is missing"), "{stderr}");
     let stderr = refused(replaced("\"hidden_size\": 1280", "\"hidden_size\": -1280"));

@@ -67,7 +67,7 @@ fn an_unknown_family_is_wrong_usage_and_names_the_nearest_and_what_is_missing() 
     for verb in [&["analyze", "--model", "./config.json"][..], &["models", "./config.json"]] {
         let (code, stdout, stderr) = run_in(folder.path(), verb);
         assert_eq!((code, stdout.as_str()), (2, ""), "{stderr}");
-        assert!(stderr.contains("`qwen3_next` is not known; nearest is `Qwen3"), "{stderr}");
+        assert!(stderr.contains("`qwen3_next` is not supported; the nearest is `Qwen3"), "{stderr}");
         assert!(stderr.contains("linear attention (`linear_num_key_heads`)"), "{stderr}");
     }
 }

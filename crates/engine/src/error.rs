@@ -26,7 +26,7 @@ pub enum EngineError {
         reason: String,
     },
     /// Files that an index names and that are not beside it.
-    #[error("{} names files that are not there: {absent} of {of}, the first is {}", path.display(), first.display())]
+    #[error("{} lists {of} files, of which {absent} are missing; the first is {}", path.display(), first.display())]
     MissingShards {
         /// The index.
         path: PathBuf,
@@ -37,8 +37,10 @@ pub enum EngineError {
         /// The first of them.
         first: PathBuf,
     },
-    /// A network of which something is only modelled.
-    #[error("this engine does not run {class}: {why}; it can be modelled with `analyze`, or run with --engine torch")]
+    /// A network of which some part can only be modelled.
+    #[error(
+        "the native engine does not support {class}: {why}; model it with `analyze`, or run it with --engine torch"
+    )]
     NotComputed {
         /// Class of the network.
         class: &'static str,
@@ -68,7 +70,7 @@ pub enum EngineError {
         wanted: Box<Shape>,
     },
     /// A tensor of an element type that cannot be computed with.
-    #[error("tensor `{name}` of {} is stored as {found}, which this engine does not read", path.display())]
+    #[error("tensor `{name}` of {} is stored as {found}, which the native engine does not read", path.display())]
     WrongType {
         /// The checkpoint.
         path: PathBuf,
@@ -78,13 +80,13 @@ pub enum EngineError {
         found: String,
     },
     /// Weights cannot be kept in that type.
-    #[error("weights cannot be kept as {dtype}; this engine keeps them as fp32 or bf16")]
+    #[error("the native engine keeps weights as fp32 or bf16, not {dtype}")]
     UnsupportedType {
         /// The type asked for.
         dtype: DType,
     },
     /// The prompt and what is to be generated do not fit the cache.
-    #[error("{wanted} positions do not fit the cache of {capacity}")]
+    #[error("{wanted} positions do not fit the KV cache of {capacity}")]
     CacheFull {
         /// Positions wanted.
         wanted: usize,

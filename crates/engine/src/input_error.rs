@@ -1,4 +1,4 @@
-//! What can be wrong around a network: with pictures, tokenizers, prompts, sampling settings, and logits to choose by.
+//! What can be wrong around a network: with images, tokenizers, prompts, sampling settings, and logits to choose by.
 
 use std::path::PathBuf;
 
@@ -8,31 +8,31 @@ use types::Failure;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum InputError {
-    /// A picture file without content.
+    /// An image file without content.
     #[error("{name} is empty")]
-    EmptyPicture {
+    EmptyImage {
         /// The file.
         name: String,
     },
-    /// A file that is no picture, whatever its name says.
-    #[error("{name} is not a picture: it begins with {beginning}")]
-    NotAPicture {
+    /// A file that is no image, whatever its name says.
+    #[error("{name} is not an image: it starts with {beginning}")]
+    NotAnImage {
         /// The file.
         name: String,
         /// Its first bytes, printable ones as text.
         beginning: String,
     },
-    /// A picture in a format that is not read.
-    #[error("{name} is a {format} picture; only PNG and JPEG are read")]
+    /// An image in a format that is not read.
+    #[error("{name} is a {format} image; only PNG and JPEG are read")]
     UnreadFormat {
         /// The file.
         name: String,
         /// Its format.
         format: String,
     },
-    /// A picture file that ends too early.
-    #[error("{name} is cut off: a {format} picture that ends after {bytes} bytes, before its end mark")]
-    TruncatedPicture {
+    /// An image file that ends too early.
+    #[error("{name} is truncated: the {format} image ends after {bytes} bytes, before its end marker")]
+    TruncatedImage {
         /// The file.
         name: String,
         /// Its format.
@@ -40,9 +40,9 @@ pub enum InputError {
         /// Bytes there are.
         bytes: usize,
     },
-    /// A picture file whose content does not decode.
-    #[error("{name} is a damaged {format} picture: {reason}")]
-    DamagedPicture {
+    /// An image file whose content does not decode.
+    #[error("{name} is a damaged {format} image: {reason}")]
+    DamagedImage {
         /// The file.
         name: String,
         /// Its format.
@@ -50,11 +50,9 @@ pub enum InputError {
         /// What the decoder says.
         reason: String,
     },
-    /// A picture larger than is decoded.
-    #[error(
-        "{name} has {width} x {height} pixels; at most {most_side} along a side and {most_bytes} bytes decoded are read"
-    )]
-    PictureTooLarge {
+    /// An image larger than is decoded.
+    #[error("{name} has {width} x {height} pixels; the limits are {most_side} per side and {most_bytes} bytes decoded")]
+    ImageTooLarge {
         /// The file.
         name: String,
         /// Pixels across.
@@ -106,26 +104,26 @@ pub enum InputError {
         /// Ids needed.
         least: u64,
     },
-    /// A tokenizer without a token for pictures.
-    #[error("{tokenizer} has no token <image>, so pages cannot be read with it")]
+    /// A tokenizer without a token for images.
+    #[error("{tokenizer} has no <image> token, so it cannot encode a page")]
     NoImageToken {
         /// The tokenizer.
         tokenizer: String,
     },
     /// A page, and a prompt that does not say where it belongs.
-    #[error("the prompt {prompt:?} has no <image>, so the page has no place in it")]
+    #[error("the prompt {prompt:?} has no <image>, so there is no place for the page")]
     PageWithoutMark {
         /// The prompt.
         prompt: String,
     },
     /// A prompt for a page, and no page.
-    #[error("the prompt {prompt:?} asks for a page, and there is none")]
+    #[error("the prompt {prompt:?} has <image>, but there is no page")]
     MarkWithoutPage {
         /// The prompt.
         prompt: String,
     },
     /// A prompt for several pages.
-    #[error("the prompt {prompt:?} has <image> {marks} times; one page is read at a time")]
+    #[error("the prompt {prompt:?} has <image> {marks} times; only one page is allowed")]
     SeveralMarks {
         /// The prompt.
         prompt: String,
@@ -133,7 +131,7 @@ pub enum InputError {
         marks: usize,
     },
     /// A sampling setting that makes no sense.
-    #[error("{setting} is {value}, and must be {range}")]
+    #[error("{setting} is {value}; expected {range}")]
     SettingOutOfRange {
         /// The setting.
         setting: &'static str,
@@ -153,7 +151,7 @@ pub enum InputError {
         position: usize,
     },
     /// Every token is ruled out.
-    #[error("no token is left to choose at position {position}: all are ruled out or impossible")]
+    #[error("no token can be sampled at position {position}: all are excluded or have zero probability")]
     NothingLeft {
         /// Tokens before it.
         position: usize,
@@ -163,19 +161,19 @@ pub enum InputError {
 impl Failure for InputError {
     fn hint(&self) -> Option<String> {
         let step = match self {
-            Self::EmptyPicture { .. } | Self::TruncatedPicture { .. } | Self::DamagedPicture { .. } => {
-                "copy the file again from where it came from, or leave it out of the inputs"
+            Self::EmptyImage { .. } | Self::TruncatedImage { .. } | Self::DamagedImage { .. } => {
+                "copy the file again from its source, or remove it from the inputs"
             }
-            Self::NotAPicture { .. } => "leave the file out of the inputs",
+            Self::NotAnImage { .. } => "remove the file from the inputs",
             Self::UnreadFormat { .. } => "convert it to PNG or JPEG",
-            Self::PictureTooLarge { .. } => "scale the picture down; the network sees it scaled to a few tiles anyway",
+            Self::ImageTooLarge { .. } => "scale the image down; the network sees only a few tiles of it",
             Self::VocabularyTooSmall { .. } => "use a model with a larger vocabulary",
             Self::NotATokenizer { .. } | Self::NoImageToken { .. } | Self::TokenizerFailed { .. } => {
                 "use the tokenizer.json that belongs to the model"
             }
-            Self::PageWithoutMark { .. } => "put <image> into the prompt where the page belongs",
-            Self::MarkWithoutPage { .. } => "give a page, or take <image> out of the prompt",
-            Self::SeveralMarks { .. } => "leave one <image> in the prompt",
+            Self::PageWithoutMark { .. } => "add <image> to the prompt where the page belongs",
+            Self::MarkWithoutPage { .. } => "add a page, or remove <image> from the prompt",
+            Self::SeveralMarks { .. } => "keep one <image> in the prompt",
             Self::NotANumber { .. } => "the weights are damaged, or too large for the element type; try float32",
             Self::NothingLeft { .. } => "raise no_repeat_ngram_size, or set it to 0",
             Self::Unreadable { .. } | Self::NotAConfiguration { .. } | Self::SettingOutOfRange { .. } => return None,

@@ -1,6 +1,6 @@
 //! The engine: a backend that computes, so that the networks run.
 //!
-//! Loads weights, keeps the key-value cache, times stages and, when asked, records every operation. What an operation
+//! Loads weights, keeps the KV cache, times stages and, when asked, records every operation. What an operation
 //! costs is priced elsewhere, from the shapes recorded here.
 
 mod backend;
@@ -27,7 +27,7 @@ pub use error::EngineError;
 pub use input_error::InputError;
 pub use rehearsal::rehearse;
 pub use sampling::{Sampler, SamplingSettings};
-pub use session::{Forward, Generation, PageImages, Pictures, PromptData, Session};
+pub use session::{Forward, Generation, ImageBatch, PageImages, PromptData, Session};
 pub use tokenizer::{IMAGE_MARK, SpecialIds, Tokenizer};
 pub use trace::{OpTrace, RangeTime, Trace};
 pub use weights::{Checkpoint, Weights, load_weights};

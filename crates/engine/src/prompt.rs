@@ -13,7 +13,7 @@ use crate::{InputError, PageImages, PromptData, Tokenizer};
 pub fn build(tokenizer: &Tokenizer, text: &str, page: Option<PageImages>) -> Result<PromptData, InputError> {
     let text = text.trim();
     let marks = text.matches(IMAGE_MARK).count();
-    let mut ids = Vec::from_iter(tokenizer.begin());
+    let mut ids = Vec::from_iter(tokenizer.bos());
     let mut places = 0..0;
     match (&page, text.split_once(IMAGE_MARK)) {
         (None, None) => ids.extend(tokenizer.encode(text)?),
@@ -47,16 +47,16 @@ mod tests {
     use types::Failure;
 
     use super::*;
-    use crate::Pictures;
+    use crate::ImageBatch;
 
-    fn pictures(count: usize, side: usize) -> Pictures {
-        Pictures { count, side, pixels: Vec::new() }
+    fn images(count: usize, side: usize) -> ImageBatch {
+        ImageBatch { count, side, pixels: Vec::new() }
     }
 
     fn page(grid: [u64; 2]) -> PageImages {
         let count = (grid[0] * grid[1]) as usize;
-        let tiles = (count > 1).then(|| pictures(count, 640));
-        PageImages { global: pictures(1, 1024), tiles, crop_grid: grid }
+        let tiles = (count > 1).then(|| images(count, 640));
+        PageImages { global: images(1, 1024), tiles, crop_grid: grid }
     }
 
     fn tokenizer() -> Tokenizer {

@@ -1,4 +1,4 @@
-//! A forward pass over shapes alone, before any weight is loaded: does the engine compute everything the network asks for?
+//! A forward pass over shapes alone, before any weight is loaded: does the engine support every operation of the network?
 
 use network::{Backend, Blueprint, Model, Module, NetworkError, Param, Prompt, Routing, infer};
 use types::{DType, Op, Role, Spec};
@@ -6,12 +6,12 @@ use types::{DType, Op, Role, Spec};
 use crate::EngineError;
 use crate::op;
 
-/// Refuses a network of which something is only modelled.
+/// Refuses a network of which some part can only be modelled.
 pub fn rehearse(model: &Model) -> Result<(), EngineError> {
     let class = model.blueprint().module(model.blueprint().root()).class;
     let refused = |why: String| EngineError::NotComputed { class, why };
     if matches!(model, Model::VisionLanguage(_)) {
-        return Err(refused("prompts with pictures are prepared for DeepSeek-OCR only".to_owned()));
+        return Err(refused("prompts with images are supported for DeepSeek-OCR only".to_owned()));
     }
     if !matches!(model, Model::Language(_)) {
         return Ok(());

@@ -14,9 +14,9 @@ use crate::threads;
 use crate::trace::{Trace, since};
 use crate::{Checkpoint, Engine, EngineError, Value, Weights, load_weights};
 
-/// Pictures, normalised, one after the other as `[count, 3, side, side]`.
+/// Images, normalised, one after the other as `[count, 3, side, side]`.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Pictures {
+pub struct ImageBatch {
     /// How many.
     pub count: usize,
     /// Side of each.
@@ -25,13 +25,13 @@ pub struct Pictures {
     pub pixels: Vec<f32>,
 }
 
-/// The pictures of one page.
+/// The images of one page.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PageImages {
     /// The padded whole page.
-    pub global: Pictures,
+    pub global: ImageBatch,
     /// Its tiles, row by row; absent when it has none.
-    pub tiles: Option<Pictures>,
+    pub tiles: Option<ImageBatch>,
     /// Tiles across and down.
     pub crop_grid: [u64; 2],
 }
@@ -41,9 +41,9 @@ pub struct PageImages {
 pub struct PromptData {
     /// Token ids.
     pub ids: Vec<i64>,
-    /// Which of them are image tokens; all false without pictures.
+    /// Which of them are image tokens; all false without images.
     pub image_mask: Vec<bool>,
-    /// The pictures.
+    /// The images.
     pub images: Option<PageImages>,
 }
 
@@ -52,7 +52,7 @@ pub struct PromptData {
 pub struct Forward {
     /// Logits `[1, positions, vocabulary]`, or class scores.
     pub logits: Tensor,
-    /// Begin, since the session's clock started.
+    /// Start, since the session's clock started.
     pub start: Nanos,
     /// Wall time.
     pub duration: Nanos,
@@ -114,8 +114,8 @@ impl Session {
         since(self.zero)
     }
 
-    /// Begins a sequence of at most `capacity` positions.
-    pub fn begin(&self, capacity: usize) -> Generation<'_> {
+    /// Starts a sequence of at most `capacity` positions.
+    pub fn start(&self, capacity: usize) -> Generation<'_> {
         let engine = Engine::new(self.model.blueprint(), &self.weights, capacity, self.zero);
         Generation { session: self, engine }
     }
@@ -152,8 +152,8 @@ impl Generation<'_> {
                 let mask: Vec<u8> = prompt.image_mask.iter().map(|masked| u8::from(*masked)).collect();
                 let mask = tensor(Tensor::from_vec(mask, (1, prompt.ids.len()), &Device::Cpu))?;
                 Some(Images {
-                    global: self.pictures(&images.global)?,
-                    tiles: images.tiles.as_ref().map(|tiles| self.pictures(tiles)).transpose()?,
+                    global: self.images(&images.global)?,
+                    tiles: images.tiles.as_ref().map(|tiles| self.images(tiles)).transpose()?,
                     crop_grid: images.crop_grid,
                     pixels: None,
                     mask: Value::new(mask, DType::Bool, Role::Activation)?,
@@ -171,10 +171,10 @@ impl Generation<'_> {
         self.forward(Prompt { input, offset, images: None, last_logits_only: true }, 1)
     }
 
-    /// Runs pictures through a network that takes nothing else.
-    pub fn classify(&mut self, pictures: &Pictures) -> Result<Forward, EngineError> {
+    /// Runs images through a network that takes nothing else.
+    pub fn classify(&mut self, images: &ImageBatch) -> Result<Forward, EngineError> {
         let _range = nvtx::Range::push("prefill");
-        let input = self.pictures(pictures)?;
+        let input = self.images(images)?;
         self.forward(Prompt { input, offset: 0, images: None, last_logits_only: false }, 0)
     }
 
@@ -191,8 +191,8 @@ impl Generation<'_> {
         Value::new(ids, DType::Int64, Role::Activation)
     }
 
-    fn pictures(&self, pictures: &Pictures) -> Result<Value, EngineError> {
-        let Pictures { count, side, pixels } = pictures;
+    fn images(&self, images: &ImageBatch) -> Result<Value, EngineError> {
+        let ImageBatch { count, side, pixels } = images;
         let made = Tensor::from_slice(pixels, (*count, 3, *side, *side), &Device::Cpu);
         Value::new(tensor(made)?, DType::Fp32, Role::Activation)
     }

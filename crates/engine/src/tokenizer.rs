@@ -1,6 +1,6 @@
 //! Text to token ids and back.
 //!
-//! Where a picture stands in the text, and the token that begins it, is left to `prompt`.
+//! Where an image stands in the text, and the token that starts it, is left to `prompt`.
 
 use std::path::Path;
 
@@ -8,16 +8,16 @@ use serde_json::Value;
 
 use crate::InputError;
 
-/// What marks a picture in a text, and the name of its token.
+/// What marks an image in a text, and the name of its token.
 pub const IMAGE_MARK: &str = "<image>";
 
 /// Ids of the tokens with a meaning of their own.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SpecialIds {
-    /// Begins every prompt; none for models that have no such token.
-    pub begin: Option<i64>,
+    /// Starts every prompt; none for models that have no such token.
+    pub bos: Option<i64>,
     /// End a text; the published configurations name one or several.
-    pub end: Vec<i64>,
+    pub eos: Vec<i64>,
 }
 
 /// A tokenizer.
@@ -37,10 +37,10 @@ enum Kind {
     File(Box<tokenizers::Tokenizer>),
 }
 
-/// Ids of the byte tokenizer: begin, end, one left free for padding, then the bytes; the last id of the vocabulary is the
+/// Ids of the byte tokenizer: BOS, EOS, one left free for padding, then the bytes; the last id of the vocabulary is the
 /// image token.
-const BEGIN: i64 = 0;
-const END: i64 = 1;
+const BOS: i64 = 0;
+const EOS: i64 = 1;
 const FIRST_BYTE: i64 = 3;
 const BYTES: i64 = 256;
 
@@ -67,7 +67,7 @@ impl SpecialIds {
             let id = |value: &Value| value.as_i64().ok_or_else(|| wrong(format!("{key} is {value}, not a token id")));
             values.iter().map(id).collect()
         };
-        Ok(Self { begin: ids("bos_token_id")?.first().copied(), end: ids("eos_token_id")? })
+        Ok(Self { bos: ids("bos_token_id")?.first().copied(), eos: ids("eos_token_id")? })
     }
 }
 
@@ -78,7 +78,7 @@ impl Tokenizer {
         Self::from_file(&folder.join("tokenizer.json"), special)
     }
 
-    /// The tokenizer of a `tokenizer.json`, which does not say itself which of its tokens begin and end a text.
+    /// The tokenizer of a `tokenizer.json`, which does not say itself which of its tokens are BOS and EOS.
     pub fn from_file(path: &Path, special: SpecialIds) -> Result<Self, InputError> {
         let bytes = std::fs::read(path).map_err(|reason| InputError::Unreadable { path: path.into(), reason })?;
         let inner = tokenizers::Tokenizer::from_bytes(bytes)
@@ -98,7 +98,7 @@ impl Tokenizer {
         Ok(Self {
             kind: Kind::Bytes { usable: usable.min(BYTES) },
             name: "the byte tokenizer".into(),
-            special: SpecialIds { begin: Some(BEGIN), end: vec![END] },
+            special: SpecialIds { bos: Some(BOS), eos: vec![EOS] },
             image: Some(ids - 1),
         })
     }
@@ -108,22 +108,22 @@ impl Tokenizer {
         &self.name
     }
 
-    /// The token that begins every prompt.
-    pub fn begin(&self) -> Option<i64> {
-        self.special.begin
+    /// The BOS token, which starts every prompt.
+    pub fn bos(&self) -> Option<i64> {
+        self.special.bos
     }
 
     /// Whether generation stops at this token.
     pub fn is_end(&self, id: i64) -> bool {
-        self.special.end.contains(&id)
+        self.special.eos.contains(&id)
     }
 
-    /// The token that stands for a part of a picture.
+    /// The token that stands for a part of an image.
     pub fn image(&self) -> Option<i64> {
         self.image
     }
 
-    /// Ids of a text, without those that begin or end it.
+    /// Ids of a text, without BOS and EOS.
     pub fn encode(&self, text: &str) -> Result<Vec<i64>, InputError> {
         match &self.kind {
             Kind::Bytes { usable } => Ok(text.bytes().map(|byte| FIRST_BYTE + i64::from(byte) % usable).collect()),
@@ -174,7 +174,7 @@ mod tests {
     fn bytes_follow_the_special_ids() {
         let tokenizer = Tokenizer::bytes(512).unwrap();
         assert_eq!(tokenizer.encode("Az").unwrap(), [3 + 65, 3 + 122]);
-        assert_eq!((tokenizer.begin(), tokenizer.image()), (Some(0), Some(511)));
+        assert_eq!((tokenizer.bos(), tokenizer.image()), (Some(0), Some(511)));
         assert!(tokenizer.is_end(1) && !tokenizer.is_end(0));
     }
 

@@ -16,7 +16,7 @@ pub struct OpTrace {
     pub inputs: Vec<Spec>,
     /// To what.
     pub output: Spec,
-    /// Begin, since the session's clock started.
+    /// Start, since the session's clock started.
     pub start: Nanos,
     /// Time it took.
     pub duration: Nanos,
@@ -29,7 +29,7 @@ pub struct OpTrace {
 pub struct RangeTime {
     /// Its name.
     pub name: &'static str,
-    /// Begin, since the session's clock started.
+    /// Start, since the session's clock started.
     pub start: Nanos,
     /// Time it took.
     pub duration: Nanos,

@@ -34,7 +34,7 @@ fn differences(name: &str) -> [f32; 2] {
     let ids = expected["ids"].flatten_all().unwrap().to_dtype(CandleType::I64).unwrap().to_vec1::<i64>().unwrap();
     let length = expected["prefill_logits"].dim(1).unwrap();
     let (prompt, rest) = ids.split_at(length);
-    let mut run = session.begin(ids.len());
+    let mut run = session.start(ids.len());
     let prompt = PromptData { ids: prompt.to_vec(), image_mask: vec![false; length], images: None };
     let prefill = run.prefill(&prompt, false).unwrap();
     let prefill = worst(&prefill.logits, &expected["prefill_logits"]);
@@ -71,7 +71,7 @@ families! {
 }
 
 #[test]
-fn what_is_only_modelled_is_refused_by_name_before_weights_are_loaded() {
+fn what_can_only_be_modelled_is_refused_by_name_before_weights_are_loaded() {
     let refusal = |name: &str| {
         let model = Model::new(&Preset::find(name).unwrap().config().unwrap());
         // There is no such checkpoint: it must not matter.
@@ -79,8 +79,8 @@ fn what_is_only_modelled_is_refused_by_name_before_weights_are_loaded() {
         Session::load(model, &nowhere, DType::Fp32).unwrap_err().to_string()
     };
     let phi = refusal("phi-3.5-mini");
-    assert!(phi.contains("does not run Phi3ForCausalLM: rotary scaling `longrope` is only modelled"), "{phi}");
+    assert!(phi.contains("does not support Phi3ForCausalLM: rotary scaling `longrope` can only be modelled"), "{phi}");
     let qwen = refusal("qwen2.5-vl-7b");
-    assert!(qwen.contains("does not run Qwen2_5_VLForConditionalGeneration"), "{qwen}");
+    assert!(qwen.contains("does not support Qwen2_5_VLForConditionalGeneration"), "{qwen}");
     assert!(qwen.contains("--engine torch"), "{qwen}");
 }

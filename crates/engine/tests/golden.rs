@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use candle_core::{DType as CandleType, Device, Tensor};
-use llm_perf_engine::{Checkpoint, EngineError, Forward, Generation, PageImages, Pictures, PromptData, Session};
+use llm_perf_engine::{Checkpoint, EngineError, Forward, Generation, ImageBatch, PageImages, PromptData, Session};
 use network::Model;
 use network::config::ModelConfig;
 use serde_json::Value;
@@ -52,18 +52,18 @@ impl Golden {
     fn prompt(&self, case: &Value) -> PromptData {
         let name = case["name"].as_str().unwrap();
         let flat = |name_of: &str| self.tensor(name, name_of).flatten_all().unwrap();
-        let pictures = |name_of: &str| {
+        let images = |name_of: &str| {
             let tensor = self.tensor(name, name_of);
             let (count, _, side, _) = tensor.dims4().unwrap();
-            Pictures { count, side, pixels: tensor.flatten_all().unwrap().to_vec1().unwrap() }
+            ImageBatch { count, side, pixels: tensor.flatten_all().unwrap().to_vec1().unwrap() }
         };
         let grid = [case["crop_grid"][0].as_u64().unwrap(), case["crop_grid"][1].as_u64().unwrap()];
         PromptData {
             ids: flat("input_ids").to_vec1::<i64>().unwrap(),
             image_mask: flat("images_seq_mask").to_vec1::<u8>().unwrap().into_iter().map(|mask| mask != 0).collect(),
             images: Some(PageImages {
-                global: pictures("image"),
-                tiles: (grid != [1, 1]).then(|| pictures("crops")),
+                global: images("image"),
+                tiles: (grid != [1, 1]).then(|| images("crops")),
                 crop_grid: grid,
             }),
         }
@@ -90,7 +90,7 @@ fn golden_vision_equals_the_published_implementation() {
     for case in &golden.cases {
         let name = case["name"].as_str().unwrap();
         let prompt = golden.prompt(case);
-        let mut run = golden.session.begin(prompt.ids.len());
+        let mut run = golden.session.start(prompt.ids.len());
         for module in ["model.sam_model", "model.vision_model", "model.projector"] {
             assert!(run.watch(module), "{module}");
         }
@@ -120,7 +120,7 @@ fn golden_logits_and_tokens_equal_the_published_implementation() {
         let prompt = golden.prompt(case);
         let wanted: Vec<i64> =
             case["greedy_tokens"].as_array().unwrap().iter().map(|token| token.as_i64().unwrap()).collect();
-        let mut run = golden.session.begin(prompt.ids.len() + wanted.len());
+        let mut run = golden.session.start(prompt.ids.len() + wanted.len());
         let prefill = run.prefill(&prompt, false).unwrap();
         assert_close(&format!("{name} prefill logits"), &prefill.logits, golden.tensor(name, "prefill_logits"));
         // Row n of the decode logits is what comes of feeding token n.
@@ -141,8 +141,8 @@ fn golden_logits_and_tokens_equal_the_published_implementation() {
 fn golden_logits_of_the_last_position_are_the_last_of_all() {
     let golden = Golden::read();
     let prompt = golden.prompt(&golden.cases[0]);
-    let all = golden.session.begin(64).prefill(&prompt, false).unwrap().last_logits().unwrap();
-    let last = golden.session.begin(64).prefill(&prompt, true).unwrap().last_logits().unwrap();
+    let all = golden.session.start(64).prefill(&prompt, false).unwrap().last_logits().unwrap();
+    let last = golden.session.start(64).prefill(&prompt, true).unwrap().last_logits().unwrap();
     let worst = all.iter().zip(&last).map(|(a, b)| (a - b).abs()).fold(0f32, f32::max);
     assert!(worst < 1e-5, "off by {worst:e}");
 }
@@ -168,7 +168,7 @@ fn golden_logits_with_weights_in_half_the_bytes_stay_close() {
     for case in &golden.cases {
         let name = case["name"].as_str().unwrap();
         let prompt = golden.prompt(case);
-        let mut run = narrow.begin(prompt.ids.len() + 1);
+        let mut run = narrow.start(prompt.ids.len() + 1);
         let prefill = run.prefill(&prompt, false).unwrap();
         let prefill = difference(&prefill.logits, golden.tensor(name, "prefill_logits"));
         let first = case["greedy_tokens"][0].as_i64().unwrap();
@@ -207,7 +207,7 @@ fn golden_checkpoint_is_used_whole_and_in_shards() {
     std::fs::write(shards.path().join("model.safetensors.index.json"), index.to_string()).unwrap();
     let sharded = load(&Checkpoint::Safetensors(shards.path().to_owned())).unwrap();
     let prompt = golden.prompt(&golden.cases[0]);
-    let logits = |session: &Session| session.begin(64).prefill(&prompt, true).unwrap().last_logits().unwrap();
+    let logits = |session: &Session| session.start(64).prefill(&prompt, true).unwrap().last_logits().unwrap();
     assert_eq!(logits(&sharded), logits(&golden.session));
     // A download that was not finished.
     std::fs::remove_file(shards.path().join("part-1.safetensors")).unwrap();

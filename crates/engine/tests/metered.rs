@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use llm_perf_engine::{Checkpoint, PageImages, Pictures, PromptData, Session, Trace};
+use llm_perf_engine::{Checkpoint, ImageBatch, PageImages, PromptData, Session, Trace};
 use meter::predict;
 use meter::price::price;
 use network::Model;
@@ -21,8 +21,8 @@ fn session() -> Session {
     Session::load(Model::new(&config), &Checkpoint::Synthetic { seed: 1 }, DType::Fp32).unwrap()
 }
 
-fn pictures(count: usize, side: usize) -> Pictures {
-    Pictures { count, side, pixels: (0..count * 3 * side * side).map(|i| (i % 255) as f32 / 127.5 - 1.0).collect() }
+fn images(count: usize, side: usize) -> ImageBatch {
+    ImageBatch { count, side, pixels: (0..count * 3 * side * side).map(|i| (i % 255) as f32 / 127.5 - 1.0).collect() }
 }
 
 fn workload(crop_grid: [u64; 2], text_tokens: u64, steps: u64) -> Workload {
@@ -61,8 +61,8 @@ fn prompt(workload: &Workload) -> PromptData {
         ids: (0..workload.seq_len).map(|id| (id % 500) as i64).collect(),
         image_mask: (0..workload.seq_len).map(|position| (1..=image.image_tokens).contains(&position)).collect(),
         images: Some(PageImages {
-            global: pictures(1, BASE),
-            tiles: (tiles > 1).then(|| pictures(tiles, TILE)),
+            global: images(1, BASE),
+            tiles: (tiles > 1).then(|| images(tiles, TILE)),
             crop_grid: image.crop_grid,
         }),
     }
@@ -82,7 +82,7 @@ fn the_flops_of_what_ran_equal_the_prediction_exactly() {
     for (grid, text, steps) in [([1, 1], 13, 3), ([2, 1], 5, 2), ([2, 3], 13, 1)] {
         let workload = workload(grid, text, steps);
         let predicted = predict(session.model(), &workload).unwrap();
-        let mut run = session.begin((workload.seq_len + steps) as usize);
+        let mut run = session.start((workload.seq_len + steps) as usize);
         run.set_tracing(true);
         let prefill = run.prefill(&prompt(&workload), false).unwrap();
         let ran = priced(&prefill.trace);
@@ -108,7 +108,7 @@ fn loaded_weights_take_the_predicted_bytes() {
 fn ranges_of_the_vision_stages_are_timed_and_operations_only_when_asked() {
     let session = session();
     let workload = workload([2, 1], 5, 1);
-    let mut run = session.begin(workload.seq_len as usize);
+    let mut run = session.start(workload.seq_len as usize);
     let forward = run.prefill(&prompt(&workload), true).unwrap();
     let names: Vec<_> = forward.trace.ranges.iter().map(|range| range.name).collect();
     assert_eq!(names, ["sam", "clip", "projector", "sam", "clip", "projector"]);
@@ -124,6 +124,6 @@ fn ranges_of_the_vision_stages_are_timed_and_operations_only_when_asked() {
 fn a_prompt_longer_than_the_cache_is_refused() {
     let session = session();
     let workload = workload([1, 1], 5, 1);
-    let error = session.begin(10).prefill(&prompt(&workload), true).unwrap_err().to_string();
+    let error = session.start(10).prefill(&prompt(&workload), true).unwrap_err().to_string();
     assert!(error.contains("26 positions do not fit the cache of 10"), "{error}");
 }

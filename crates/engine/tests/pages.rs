@@ -1,10 +1,10 @@
-//! Picture files, from their bytes: good ones, odd ones and broken ones.
+//! Image files, from their bytes: good ones, odd ones and broken ones.
 
 use std::path::{Path, PathBuf};
 
 use image::{ExtendedColorType, ImageEncoder, codecs::jpeg::JpegEncoder, codecs::png::PngEncoder};
 use llm_perf_engine::InputError;
-use llm_perf_engine::image::{ImageSettings, Page, Picture, crop_grid, decode, measure, prepare};
+use llm_perf_engine::image::{ImageSettings, Page, RgbImage, crop_grid, decode, measure, prepare};
 use sha2::{Digest, Sha256};
 use types::Failure;
 
@@ -13,7 +13,7 @@ fn pillow(name: &str) -> Vec<u8> {
     std::fs::read(folder.join(name)).unwrap()
 }
 
-fn picture(name: &str) -> Picture {
+fn image(name: &str) -> RgbImage {
     decode(name, &pillow(name)).unwrap()
 }
 
@@ -34,9 +34,9 @@ fn png(width: u32, height: u32) -> Vec<u8> {
 #[test]
 fn every_orientation_is_turned_as_pillow_turns_it() {
     for orientation in 1..=8 {
-        let upright = picture(&format!("upright-{orientation}.png"));
+        let upright = image(&format!("upright-{orientation}.png"));
         let name = format!("orientation-{orientation}.png");
-        assert_eq!(picture(&name).levels(), upright.levels(), "{name}");
+        assert_eq!(image(&name).levels(), upright.levels(), "{name}");
         assert_eq!(measure(&name, &pillow(&name)).unwrap(), upright.page(), "{name}");
     }
 }
@@ -56,8 +56,8 @@ fn the_orientation_of_a_jpeg_is_applied() {
 #[test]
 fn every_kind_of_pixel_becomes_red_green_and_blue() {
     for kind in ["grey", "palette", "transparent", "bilevel"] {
-        let expected = picture(&format!("mode-{kind}-rgb.png"));
-        assert_eq!(picture(&format!("mode-{kind}.png")).levels(), expected.levels(), "{kind}");
+        let expected = image(&format!("mode-{kind}-rgb.png"));
+        assert_eq!(image(&format!("mode-{kind}.png")).levels(), expected.levels(), "{kind}");
     }
 }
 
@@ -67,10 +67,10 @@ fn the_name_does_not_decide_the_format() {
 }
 
 #[test]
-fn a_text_file_is_no_picture() {
+fn a_text_file_is_not_an_image() {
     let error = decode("notes.png", b"Dear reader,\nthis is a letter.").unwrap_err();
-    assert!(matches!(error, InputError::NotAPicture { .. }));
-    assert_eq!(error.to_string(), r#"notes.png is not a picture: it begins with "Dear reader,\nthi""#);
+    assert!(matches!(error, InputError::NotAnImage { .. }));
+    assert_eq!(error.to_string(), r#"notes.png is not an image: it begins with "Dear reader,\nthi""#);
     assert!(error.hint().is_some());
 }
 
@@ -82,7 +82,7 @@ fn an_empty_file_says_so() {
 #[test]
 fn other_formats_are_named() {
     let error = decode("moving.gif", b"GIF89a\x01\0\x01\0").unwrap_err();
-    assert_eq!(error.to_string(), "moving.gif is a GIF picture; only PNG and JPEG are read");
+    assert_eq!(error.to_string(), "moving.gif is a GIF image; only PNG and JPEG are read");
 }
 
 #[test]
@@ -90,7 +90,7 @@ fn a_truncated_jpeg_is_refused_wherever_it_is_cut() {
     let bytes = jpeg(64, 64);
     for length in [bytes.len() / 2, bytes.len() - 1] {
         let error = decode("page.jpg", &bytes[..length]).unwrap_err();
-        assert!(matches!(error, InputError::TruncatedPicture { .. }), "{error}");
+        assert!(matches!(error, InputError::TruncatedImage { .. }), "{error}");
         assert!(error.to_string().contains(&format!("ends after {length} bytes")), "{error}");
     }
     for length in 1..bytes.len() {
@@ -112,7 +112,7 @@ fn a_truncated_png_is_refused_wherever_it_is_cut() {
 fn a_png_without_pixels_is_refused() {
     let mut bytes = png(1, 1);
     bytes[16..20].copy_from_slice(&[0; 4]);
-    assert!(matches!(decode("none.png", &bytes), Err(InputError::DamagedPicture { .. })));
+    assert!(matches!(decode("none.png", &bytes), Err(InputError::DamagedImage { .. })));
 }
 
 #[test]
@@ -125,7 +125,7 @@ fn a_page_of_20_000_pixels_is_prepared() {
 }
 
 #[test]
-fn a_picture_past_the_limits_is_refused_before_it_is_decoded() {
+fn an_image_past_the_limits_is_refused_before_it_is_decoded() {
     let error = decode("huge.png", &png(30_001, 1)).unwrap_err();
     assert!(error.to_string().starts_with("huge.png has 30001 x 1 pixels; at most 30000 along a side"), "{error}");
 
@@ -135,7 +135,7 @@ fn a_picture_past_the_limits_is_refused_before_it_is_decoded() {
     bytes[20..24].copy_from_slice(&30_000_u32.to_be_bytes());
     let checksum = checksum(&bytes[12..29]);
     bytes[29..33].copy_from_slice(&checksum.to_be_bytes());
-    assert!(matches!(decode("bomb.png", &bytes), Err(InputError::PictureTooLarge { .. })));
+    assert!(matches!(decode("bomb.png", &bytes), Err(InputError::ImageTooLarge { .. })));
 }
 
 /// The checksum of a PNG chunk.

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use llm_perf_engine::{SpecialIds, Tokenizer};
 
 /// A byte-pair tokenizer as small as can be, with the parts of the published one: a splitting pattern that looks ahead,
-/// bytes as characters (`Ġ` is a space, `Ċ` a newline), merges, and a token for pictures.
+/// bytes as characters (`Ġ` is a space, `Ċ` a newline), merges, and a token for images.
 const SMALL: &str = r#"{
   "version": "1.0", "truncation": null, "padding": null, "normalizer": null, "post_processor": null,
   "added_tokens": [
@@ -45,7 +45,7 @@ fn a_published_tokenizer_encodes_and_decodes() {
     let ids = tokenizer.encode("Hi Hi\n").unwrap();
     assert_eq!(ids, [5, 6, 7]);
     assert_eq!(tokenizer.decode(&ids).unwrap(), "Hi Hi\n");
-    assert_eq!((tokenizer.begin(), tokenizer.image()), (Some(0), Some(8)));
+    assert_eq!((tokenizer.bos(), tokenizer.image()), (Some(0), Some(8)));
     assert!(tokenizer.is_end(1) && !tokenizer.is_end(5));
 }
 
@@ -59,10 +59,10 @@ fn special_tokens_are_not_shown_and_unknown_ids_are() {
 #[test]
 fn ids_are_found_in_every_shape_of_configuration() {
     let several = small(r#"{"text_config": {"bos_token_id": 2, "eos_token_id": [3, 4]}, "bos_token_id": null}"#);
-    assert_eq!(several.begin(), Some(2));
+    assert_eq!(several.bos(), Some(2));
     assert!(several.is_end(3) && several.is_end(4) && !several.is_end(1));
     let none = small("{}");
-    assert_eq!(none.begin(), None);
+    assert_eq!(none.bos(), None);
     assert!(!none.is_end(1));
 }
 

@@ -5,13 +5,13 @@
 use std::error::Error;
 use std::fs::File;
 
-use llm_perf_ingest::torch::{Settings, read};
+use llm_perf_ingest::torch::{TorchSettings, read};
 use types::timeline::WorkKind;
 
 fn main() -> Result<(), Box<dyn Error>> {
     let mut arguments = std::env::args().skip(1);
     let path = arguments.next().ok_or("usage: torch_read FILE [THREADS]")?;
-    let mut settings = Settings::default();
+    let mut settings = TorchSettings::default();
     if let Some(threads) = arguments.next() {
         settings.threads = threads.parse()?;
     }

@@ -21,7 +21,7 @@ const DEEPEST: usize = 64;
 
 /// A node of a graph was made.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct MadeNode {
+pub(crate) struct NodeCreation {
     /// Its number, unique within the process. The upper half is the number of its graph.
     pub(crate) node: NonZeroU64,
     /// The one it is a copy of.
@@ -51,7 +51,7 @@ impl Graph {
 
 /// Adds to a timeline the captured ranges of a process, and its nodes inside of them. `ranges` are all that the process
 /// opened.
-pub(crate) fn add(timeline: &mut Timeline, process: Option<u32>, made: &[MadeNode], ranges: &[Range]) {
+pub(crate) fn add(timeline: &mut Timeline, process: Option<u32>, made: &[NodeCreation], ranges: &[Range]) {
     let nodes = distinct(made);
     let mut graphs: HashMap<u64, Graph> = HashMap::new();
     for node in nodes.values().filter(|node| node.original.is_none()) {
@@ -63,7 +63,7 @@ pub(crate) fn add(timeline: &mut Timeline, process: Option<u32>, made: &[MadeNod
         let Some(graph) = copy.original.and_then(|original| graphs.get_mut(&(original.get() >> 32))) else { continue };
         graph.instantiated = Some(graph.instantiated.map_or(copy.time, |earlier| earlier.min(copy.time)));
     }
-    let mut captured: Vec<&MadeNode> = nodes.values().filter(|node| node.original.is_none()).collect();
+    let mut captured: Vec<&NodeCreation> = nodes.values().filter(|node| node.original.is_none()).collect();
     captured.sort_unstable_by_key(|node| (node.thread, node.time, node.node));
     let nesting = Nesting::new(ranges, &captured);
     let mut known: HashMap<(u64, u32), CapturedRangeId> = HashMap::new();
@@ -90,20 +90,20 @@ pub(crate) fn add(timeline: &mut Timeline, process: Option<u32>, made: &[MadeNod
         }
         of_node.extend(parent.map(|range| (node.node, range)));
     }
-    let range = |node: &MadeNode| of_node.get(&original(&nodes, node)?).copied();
+    let range = |node: &NodeCreation| of_node.get(&original(&nodes, node)?).copied();
     let rows = nodes.values().filter_map(|node| Some(GraphNode { process, node: node.node, range: range(node)? }));
     let first = timeline.graph_nodes.len();
     timeline.graph_nodes.extend(rows);
     timeline.graph_nodes[first..].sort_unstable_by_key(|row| row.node);
 }
 
-fn graph(node: &MadeNode) -> u64 {
+fn graph(node: &NodeCreation) -> u64 {
     node.node.get() >> 32
 }
 
 /// Nodes by their numbers. A copy is told of twice, as made and as copied: it is a copy, since the first of the two.
-fn distinct(made: &[MadeNode]) -> HashMap<NonZeroU64, MadeNode> {
-    let mut nodes: HashMap<NonZeroU64, MadeNode> = HashMap::new();
+fn distinct(made: &[NodeCreation]) -> HashMap<NonZeroU64, NodeCreation> {
+    let mut nodes: HashMap<NonZeroU64, NodeCreation> = HashMap::new();
     for node in made {
         let known = nodes.entry(node.node).or_insert(*node);
         known.original = known.original.or(node.original);
@@ -112,7 +112,7 @@ fn distinct(made: &[MadeNode]) -> HashMap<NonZeroU64, MadeNode> {
 }
 
 /// The node that was captured; `None` where its making is not known.
-fn original(nodes: &HashMap<NonZeroU64, MadeNode>, node: &MadeNode) -> Option<NonZeroU64> {
+fn original(nodes: &HashMap<NonZeroU64, NodeCreation>, node: &NodeCreation) -> Option<NonZeroU64> {
     let mut node = node;
     for _ in 0..MOST_COPIES {
         match node.original {
@@ -133,7 +133,7 @@ struct Nesting {
 
 impl Nesting {
     /// `nodes` are in order of thread and time.
-    fn new(ranges: &[Range], nodes: &[&MadeNode]) -> Self {
+    fn new(ranges: &[Range], nodes: &[&NodeCreation]) -> Self {
         let end = |place: u32| ranges[place as usize].end.unwrap_or(Nanos::new(Timeline::LARGEST_TIME));
         let begin = |place: u32| (ranges[place as usize].thread, ranges[place as usize].start);
         let pushed = (0..ranges.len() as u32).filter(|place| ranges[*place as usize].style == RangeStyle::PushPop);
@@ -170,13 +170,13 @@ mod tests {
     const GRAPH: u64 = 1 << 32;
     const INSTANCE: u64 = 2 << 32;
 
-    fn made(node: u64, original: u64, time: i64) -> MadeNode {
+    fn made(node: u64, original: u64, time: i64) -> NodeCreation {
         let node = NonZeroU64::new(node).unwrap();
-        MadeNode { node, original: NonZeroU64::new(original), thread: ThreadId(0), time: Nanos::new(time) }
+        NodeCreation { node, original: NonZeroU64::new(original), thread: ThreadId(0), time: Nanos::new(time) }
     }
 
     /// Path of captured ranges by node, of nodes that have any.
-    fn paths(nodes: &[MadeNode], opened: &[(&str, i64, Option<i64>)]) -> Vec<(u64, String)> {
+    fn paths(nodes: &[NodeCreation], opened: &[(&str, i64, Option<i64>)]) -> Vec<(u64, String)> {
         let clock = Clock { id: ClockId(0), kind: ClockKind::Trace, unix_ns_at_zero: None, uncertainty_ns: None };
         let mut timeline = Timeline::new(TraceFormat::Wire, clock);
         let range = |(name, start, end): &(&str, i64, Option<i64>)| Range {
@@ -203,7 +203,7 @@ mod tests {
     }
 
     /// Nodes 0 to 3 at 10, 20, 30 and 40, and at 60 their copies, each told of twice.
-    fn captured_and_instantiated() -> Vec<MadeNode> {
+    fn captured_and_instantiated() -> Vec<NodeCreation> {
         let captured = (0..4).map(|place| made(GRAPH + place, 0, 10 + 10 * place as i64));
         let copies = (0..4).flat_map(|place| {
             let node = INSTANCE + place;

@@ -59,7 +59,7 @@ pub enum IngestError {
         reason: String,
     },
 
-    /// The source failed while it was read.
+    /// Reading the source failed.
     #[error("{file}, line {line}: cannot be read: {reason}")]
     Unreadable {
         /// The file.
@@ -104,7 +104,7 @@ pub enum IngestError {
     },
 
     /// The right format in a version that came after this program.
-    #[error("{file}: {format} version {found} is newer than {known}, the newest this program knows")]
+    #[error("{file}: {format} version {found} is newer than {known}, the newest supported version")]
     NewerVersion {
         /// The file.
         file: String,
@@ -126,7 +126,7 @@ pub enum IngestError {
     },
 
     /// A file that ends too early or contradicts its own format, so that nothing of it can be used.
-    #[error("{file}: damaged at {place}: {reason}")]
+    #[error("{file} is damaged at {place}: {reason}")]
     Damaged {
         /// The file.
         file: String,
@@ -137,7 +137,7 @@ pub enum IngestError {
     },
 
     /// A database in which there is nothing of a trace.
-    #[error("{file}: no trace in this database: expected one of {expected}; found {found}")]
+    #[error("{file} contains no trace: expected one of the tables {expected}; found {found}")]
     NoTables {
         /// The file.
         file: String,
@@ -161,11 +161,11 @@ pub enum IngestError {
     },
 
     /// One event or value larger than is read.
-    #[error("{file}: what begins at byte {offset} is longer than {limit} bytes")]
+    #[error("{file}: the value at byte {offset} is longer than {limit} bytes")]
     TooLarge {
         /// The file.
         file: String,
-        /// Where it begins, in the uncompressed file.
+        /// Where it starts, in the uncompressed file.
         offset: u64,
         /// The bound.
         limit: u64,
@@ -175,20 +175,18 @@ pub enum IngestError {
 impl Failure for IngestError {
     fn hint(&self) -> Option<String> {
         let step = match self {
-            Self::Empty { .. } | Self::NotJson { .. } | Self::NotCsv { .. } => {
-                "check that the file was written and copied whole"
-            }
-            Self::Unreadable { .. } => "check that the file can be read to its end",
+            Self::Empty { .. } | Self::NotJson { .. } | Self::NotCsv { .. } => "check that the file is complete",
+            Self::Unreadable { .. } => "check that the whole file is readable",
             Self::LineTooLong { .. } => {
-                "the file is damaged or of another kind: a quote may be open, or line breaks missing"
+                "the file is damaged or has another format: a quote may be unclosed, or line breaks may be missing"
             }
-            Self::Missing { .. } | Self::WrongKind { .. } => "check that this is the kind of file that is asked for",
-            Self::Inconsistent { .. } => "the file was changed after the tool wrote it; make it again",
-            Self::TooLarge { .. } => "no tool writes such a file; check that this is the file you mean",
-            Self::WrongFormat { .. } | Self::Damaged { .. } => "check that the file was written and copied whole",
-            Self::NewerVersion { .. } => "export the trace with an older version of the tool, or update this program",
+            Self::Missing { .. } | Self::WrongKind { .. } => "check that the file has the expected format",
+            Self::Inconsistent { .. } => "the file was changed after the tool wrote it; export it again",
+            Self::TooLarge { .. } => "no profiler writes such a file; check the path",
+            Self::WrongFormat { .. } | Self::Damaged { .. } => "check that the file is complete",
+            Self::NewerVersion { .. } => "export the trace with an older version of the profiler, or update llm-perf",
             Self::Unsupported { .. } => {
-                "export the trace again with the tool that made it, and do not open it for writing"
+                "export the trace again with the profiler that recorded it, and do not open it for writing"
             }
             Self::NoTables { .. } | Self::MissingColumn { .. } => {
                 "record with `--trace cuda,nvtx` and export all tables"

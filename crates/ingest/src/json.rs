@@ -6,7 +6,7 @@ use crate::IngestError;
 
 /// One value, the file it is in and its JSON pointer.
 #[derive(Clone)]
-pub(crate) struct Located<'a> {
+pub(crate) struct JsonNode<'a> {
     file: &'a str,
     pointer: String,
     value: &'a Value,
@@ -21,7 +21,7 @@ pub(crate) fn parse(file: &str, text: &str, expected: &'static str) -> Result<Va
         .map_err(|error| IngestError::NotJson { file: file.to_owned(), reason: error.to_string() })
 }
 
-impl<'a> Located<'a> {
+impl<'a> JsonNode<'a> {
     /// The whole document.
     pub(crate) fn document(file: &'a str, value: &'a Value) -> Self {
         Self { file, pointer: String::new(), value }

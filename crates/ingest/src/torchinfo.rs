@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use types::TargetOperator;
 
 use crate::IngestError;
-use crate::json::{Located, parse};
+use crate::json::{JsonNode, parse};
 
 /// What a snapshot says.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -22,7 +22,7 @@ pub struct Snapshot {
 /// Reads the text of a snapshot. `file_name` is only used in messages.
 pub fn read(file_name: &str, text: &str) -> Result<Snapshot, IngestError> {
     let value = parse(file_name, text, "a JSON object with `layers`, as TorchInfo snapshots have")?;
-    let document = Located::document(file_name, &value);
+    let document = JsonNode::document(file_name, &value);
     let layers = document.field("layers", "the list of classes")?.list()?;
     let count = document.field("num_unique_layers", "the number of classes")?;
     let said = count.count()?;
@@ -43,7 +43,7 @@ pub fn read(file_name: &str, text: &str) -> Result<Snapshot, IngestError> {
     Ok(Snapshot { snapshot_id, operators })
 }
 
-fn operator(layer: &Located<'_>) -> Result<TargetOperator, IngestError> {
+fn operator(layer: &JsonNode<'_>) -> Result<TargetOperator, IngestError> {
     let name = |field: &str| {
         let located = layer.field(field, "the name of a class")?;
         let name = located.text()?;
@@ -56,7 +56,7 @@ fn operator(layer: &Located<'_>) -> Result<TargetOperator, IngestError> {
         class_name_qualified: name("class_name_qualified")?,
         is_pytorch_builtin: builtin,
         is_custom: !builtin,
-        children_classes: children.iter().map(Located::text).collect::<Result<_, _>>()?,
+        children_classes: children.iter().map(JsonNode::text).collect::<Result<_, _>>()?,
         default_category_id: String::new(),
     })
 }

@@ -323,7 +323,7 @@ fn tables_one_after_another_are_read_as_one() {
             .contains("counter `dram__bytes.sum` is in `ns` here and in `byte` in an earlier table")
     );
     let mixed = [SMALL_RAW, SMALL_DETAILS].concat();
-    assert!(message(mixed.as_bytes()).contains("line 8: a page of another kind begins here"));
+    assert!(message(mixed.as_bytes()).contains("line 8: a page of another kind starts here"));
 }
 
 #[test]

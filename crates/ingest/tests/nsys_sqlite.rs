@@ -232,7 +232,7 @@ fn changed(from: &str, to: &str) -> Vec<u8> {
 #[test]
 fn a_newer_schema_is_refused_by_its_number() {
     let error = read("trace.sqlite", &changed("3.20.3", "4.00.0")).unwrap_err();
-    insta::assert_snapshot!(error, @"trace.sqlite: nsys schema version 4.00.0 is newer than 3.x, the newest this program knows");
+    insta::assert_snapshot!(error, @"trace.sqlite: nsys schema version 4.00.0 is newer than 3.x, the newest supported version");
     assert!(read("trace.sqlite", &changed("3.20.3", "3.99.9")).is_ok(), "additions are no break");
     assert!(read("trace.sqlite", &changed("3.20.3", "2.14.1")).is_ok(), "older schemas are read");
 }
@@ -241,7 +241,7 @@ fn a_newer_schema_is_refused_by_its_number() {
 fn a_database_of_something_else_is_refused_with_the_tables_it_has() {
     let no_device = replaced(SMALL, "CUPTI_ACTIVITY_KIND_", "SOMETHING_ELSE_THAN_");
     let without = replaced(&no_device, "NVTX_EVENTS", "ANYTHING_AT");
-    insta::assert_snapshot!(read("shop.sqlite", &without).unwrap_err(), @"shop.sqlite: no trace in this database: expected one of CUPTI_ACTIVITY_KIND_KERNEL, CUPTI_ACTIVITY_KIND_MEMCPY, CUPTI_ACTIVITY_KIND_MEMSET, CUPTI_ACTIVITY_KIND_GRAPH_TRACE, CUPTI_ACTIVITY_KIND_RUNTIME, NVTX_EVENTS; found StringIds, SOMETHING_ELSE_THAN_KERNEL, SOMETHING_ELSE_THAN_MEMCPY, SOMETHING_ELSE_THAN_GRAPH_TRACE, SOMETHING_ELSE_THAN_RUNTIME, SOMETHING_ELSE_THAN_DRIVER, ANYTHING_AT, TARGET_INFO_GPU, TARGET_INFO_CUDA_DEVICE, DIAGNOSTIC_EVENT, META_DATA_EXPORT");
+    insta::assert_snapshot!(read("shop.sqlite", &without).unwrap_err(), @"shop.sqlite contains no trace: expected one of the tables CUPTI_ACTIVITY_KIND_KERNEL, CUPTI_ACTIVITY_KIND_MEMCPY, CUPTI_ACTIVITY_KIND_MEMSET, CUPTI_ACTIVITY_KIND_GRAPH_TRACE, CUPTI_ACTIVITY_KIND_RUNTIME, NVTX_EVENTS; found StringIds, SOMETHING_ELSE_THAN_KERNEL, SOMETHING_ELSE_THAN_MEMCPY, SOMETHING_ELSE_THAN_GRAPH_TRACE, SOMETHING_ELSE_THAN_RUNTIME, SOMETHING_ELSE_THAN_DRIVER, ANYTHING_AT, TARGET_INFO_GPU, TARGET_INFO_CUDA_DEVICE, DIAGNOSTIC_EVENT, META_DATA_EXPORT");
 }
 
 #[test]
@@ -275,7 +275,7 @@ fn a_table_beside_the_events_may_look_otherwise() {
 #[test]
 fn a_file_cut_off_before_its_tables_is_called_that() {
     let error = read("trace.sqlite", &SMALL[..512]).unwrap_err();
-    insta::assert_snapshot!(error, @"trace.sqlite: damaged at byte 512: the file ends before any event, with 1 of 37 pages");
+    insta::assert_snapshot!(error, @"trace.sqlite is damaged at byte 512: the file ends before any event, with 1 of 37 pages");
 }
 
 #[test]
@@ -284,8 +284,8 @@ fn a_write_ahead_log_is_refused() {
     (bytes[18], bytes[19]) = (2, 2);
     let error = read("trace.sqlite", &bytes).unwrap_err();
     insta::assert_snapshot!(format!("{error}\n{}", error.hint().unwrap()), @r"
-    trace.sqlite: the database keeps a write-ahead log in a second file, which is not read
-    export the trace again with the tool that made it, and do not open it for writing
+    trace.sqlite: the database uses a write-ahead log, which is not supported
+    export the trace again with the profiler that recorded it, and do not open it for writing
     ");
 }
 

@@ -51,7 +51,7 @@ fn times(table: &StatsTable) -> Vec<&TimeSum> {
     }
 }
 
-/// Rows, nanoseconds and instances of a table, after the parts of each row are held against each other.
+/// Rows, nanoseconds and instances of a table, after the parts of each row are compared with each other.
 fn totals(table: &StatsTable) -> (usize, i64, u64) {
     let times = times(table);
     for time in &times {

@@ -1,4 +1,4 @@
-//! Torch profiler traces, real and made up, held against what independent scripts and tools say of them.
+//! Torch profiler traces, real and synthetic, compared with what independent scripts and tools say of them.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::io::Read;
@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::sync::LazyLock;
 
 use llm_perf_ingest::IngestError;
-use llm_perf_ingest::torch::{Category, LossReason, Settings, Trace, read, read_stream};
+use llm_perf_ingest::torch::{Category, LossReason, TorchSettings, Trace, read, read_stream};
 use types::timeline::{CopyDirection, OperatorKind, WorkKind};
 use types::{Bytes, DeviceId, Nanos, Severity};
 
@@ -32,8 +32,8 @@ fn third_party(name: &str) -> Option<Vec<u8>> {
     bytes
 }
 
-fn one_thread() -> Settings {
-    Settings { threads: 1, ..Settings::default() }
+fn one_thread() -> TorchSettings {
+    TorchSettings { threads: 1, ..TorchSettings::default() }
 }
 
 fn trace(bytes: &[u8]) -> Trace {
@@ -214,7 +214,7 @@ fn other_documents_are_refused_by_what_they_are() {
 
 #[test]
 fn an_event_past_the_bound_is_refused_with_its_place() {
-    let settings = Settings { largest_event_bytes: 1 << 12, ..one_thread() };
+    let settings = TorchSettings { largest_event_bytes: 1 << 12, ..one_thread() };
     let mut bytes = b"{\"traceEvents\": [ {\"name\": \"".to_vec();
     let place = 18;
     bytes.resize(1 << 20, b'x');

@@ -4,14 +4,14 @@ use std::io::{self, Read};
 
 use llm_perf_ingest::IngestError;
 use llm_perf_ingest::compressed::Compression;
-use llm_perf_ingest::torch::{Settings, Trace, read, read_stream};
+use llm_perf_ingest::torch::{TorchSettings, Trace, read, read_stream};
 use proptest::prelude::*;
 
 /// Real events of many kinds, some with what looks like the end of an event inside a text.
 const SMALL: &[u8] = include_bytes!("fixtures/torch/small.json");
 
-fn settings(threads: usize, chunk_bytes: usize) -> Settings {
-    Settings { threads, chunk_bytes: Some(chunk_bytes), largest_event_bytes: 1 << 16 }
+fn settings(threads: usize, chunk_bytes: usize) -> TorchSettings {
+    TorchSettings { threads, chunk_bytes: Some(chunk_bytes), largest_event_bytes: 1 << 16 }
 }
 
 /// Everything a reading says, in words, so that two can be compared.

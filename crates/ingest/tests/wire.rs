@@ -1,4 +1,4 @@
-//! Files of the collector, from a real device, held against what Nsight Systems recorded of the same programs.
+//! Files of the collector, from a real device, compared with what Nsight Systems recorded of the same programs.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -203,10 +203,10 @@ fn a_file_cut_anywhere_is_read_or_refused() {
 fn what_is_no_file_of_ours_is_named() {
     let message = |bytes: &[u8]| wire::read("x.wire", bytes).unwrap_err().to_string();
     assert_eq!(message(b""), "x.wire is empty, expected a file of the llm-perf collector");
-    assert_eq!(message(b"SQLite format 3\0"), "x.wire is not a file of the llm-perf collector: it begins otherwise");
+    assert_eq!(message(b"SQLite format 3\0"), "x.wire is not a file of the llm-perf collector: its first bytes differ");
     assert_eq!(
         message(b"LLMPERFW\x09\0\0\0"),
-        "x.wire: collector file version 9 is newer than 1, the newest this program knows"
+        "x.wire: collector file version 9 is newer than 1, the newest supported version"
     );
 }
 

@@ -379,7 +379,7 @@ impl<'w> Block<'w> {
 
     fn fill(&mut self, fill: &CopyOrFill) {
         let place = fill.place();
-        self.put_work(&place, &Record::Fill { bytes: fill.bytes, place });
+        self.put_work(&place, &Record::Memset { bytes: fill.bytes, place });
     }
 
     fn peer_copy(&mut self, copy: &PeerCopy) {

@@ -5,25 +5,25 @@ use types::Op;
 /// A kind of operator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Category {
-    /// Matrix products with a weight.
+    /// GEMMs with a weight.
     Linear,
     /// Convolutions.
     Convolution,
-    /// Attention products, softmax included.
+    /// Attention matmuls, softmax included.
     Attention,
-    /// Products that build position biases.
+    /// Matmuls that build position biases.
     PositionBias,
     /// Norms.
     Normalisation,
     /// Nonlinearities.
     Activation,
-    /// Sums and products.
+    /// Additions and multiplications.
     Elementwise,
-    /// Table look-ups.
+    /// Table lookups.
     Embedding,
     /// Rotary positions.
     Rotary,
-    /// Choosing experts, sending tokens there and adding up what comes back.
+    /// Choosing experts, dispatching tokens and combining the outputs.
     Routing,
     /// Copies, concatenations, padding, casts.
     Layout,
@@ -128,20 +128,20 @@ impl Category {
     /// What belongs to it.
     pub const fn description(self) -> &'static str {
         match self {
-            Self::Linear => "Matrix products with a weight matrix, biases included.",
+            Self::Linear => "GEMMs with a weight matrix, biases included.",
             Self::Convolution => "Two-dimensional convolutions, biases included.",
             Self::Attention => "Scores, softmax and weighted sum of one attention call.",
-            Self::PositionBias => "Gathering relative-position rows and multiplying queries with them.",
+            Self::PositionBias => "Gathering relative-position rows and multiplying queries by them.",
             Self::Normalisation => "Layer, channel, batch and root-mean-square norms.",
             Self::Activation => "Elementwise nonlinearities.",
-            Self::Elementwise => "Residual sums and gating products.",
-            Self::Embedding => "Token look-ups and putting image features among them.",
+            Self::Elementwise => "Residual additions and gating multiplications.",
+            Self::Embedding => "Token lookups, and inserting image features among the tokens.",
             Self::Rotary => "Rotating queries and keys by position.",
-            Self::Routing => "Expert scores, choice, dispatch and weighted sum.",
+            Self::Routing => "Expert scores, top-k choice, dispatch and weighted sum.",
             Self::Layout => "Copies that change layout, shape or element type.",
             Self::Interpolation => "Resampling position tables to another size.",
             Self::Cache => "Appending keys and values to the cache.",
-            Self::Pooling => "Averages over a picture.",
+            Self::Pooling => "Averages over an image.",
         }
     }
 

@@ -10,15 +10,15 @@ use network::Model;
 use types::{AttentionKind, Cost, DType, Parallel, Quantisation, Workload};
 
 use crate::affine::AffineCost;
-use crate::alike::Alike;
+use crate::layer_kinds::LayerKinds;
 use crate::memory::Footprint;
 use crate::message::Message;
 use crate::meter::{Meter, MeterSettings};
-use crate::pass::Pass;
-use crate::predict::{MeterError, decode_step, lines, prefill, settings};
+use crate::pass::{Pass, TallyRow};
+use crate::predict::{decode_step, lines, prefill, settings};
 use crate::sharing::{Sharing, SharingKey};
-use crate::tally::{Tally, TallyRow};
-use crate::{Roofline, Times, shard};
+use crate::tally::Tally;
+use crate::{MeterError, Roofline, Times, shard};
 
 /// Positions behind which layers are compared: more than any window in use, so that windowed layers differ.
 const FAR: u64 = 1 << 24;
@@ -30,12 +30,12 @@ const MOST_LAWS: usize = 1024;
 #[derive(Debug)]
 pub struct Estimator<'a> {
     model: &'a Model,
-    alike: Alike,
+    kinds: LayerKinds,
     sharings: RwLock<HashMap<SharingKey, Arc<Sharing>>>,
     laws: RwLock<HashMap<LawKey, Arc<DecodeLaw>>>,
 }
 
-/// What of a workload a decode step depends on, besides the positions that are cached.
+/// What of a workload a decode step depends on, apart from the cached positions.
 type LawKey = (SharingKey, u64, AttentionKind);
 
 /// What a decode step costs behind any number of positions.
@@ -66,7 +66,7 @@ struct DecodeRow {
     count: u64,
 }
 
-/// Least times on one device.
+/// Roofline times on one device.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct StageTimes {
     /// The prefill pass.
@@ -88,8 +88,8 @@ impl<'a> Estimator<'a> {
             Some(_) => decode_step(model, workload, full(settings(workload, FAR)))?,
             None => Pass::default(),
         };
-        let alike = Alike::new(model.blueprint(), &[&near, &far]);
-        Ok(Self { model, alike, sharings: RwLock::default(), laws: RwLock::default() })
+        let kinds = LayerKinds::new(model.blueprint(), &[&near, &far]);
+        Ok(Self { model, kinds, sharings: RwLock::default(), laws: RwLock::default() })
     }
 
     /// How the model lies for `workload`; worked out once for all workloads that do not differ in that.
@@ -116,7 +116,7 @@ impl<'a> Estimator<'a> {
         }
         let step = |cached: u64| {
             let (blueprint, settings) = (self.model.blueprint(), settings(workload, cached));
-            decode_step(self.model, workload, Meter::tallying(blueprint, settings, sharing, Tally::new(&self.alike)))
+            decode_step(self.model, workload, Meter::tallying(blueprint, settings, sharing, Tally::new(&self.kinds)))
         };
         let (first, second, last) = (step(1)?, step(2)?, step(FAR)?);
         let law = Arc::new(DecodeLaw { rows: rows(&first, &second, &last, FAR)?, messages: first.messages });
@@ -134,7 +134,7 @@ impl<'a> Estimator<'a> {
         let sharing = self.sharing(workload)?;
         let meter = |cached: u64| {
             let settings = settings(workload, cached);
-            Meter::tallying(self.model.blueprint(), settings, &sharing, Tally::new(&self.alike))
+            Meter::tallying(self.model.blueprint(), settings, &sharing, Tally::new(&self.kinds))
         };
         let first = prefill(self.model, workload, meter(0))?;
         let mut activations = first.peak_activations;
@@ -201,15 +201,15 @@ impl Estimate {
         dtypes
     }
 
-    /// Least times on a device whose roofline was made for [`Estimate::matrix_dtypes`].
+    /// Roofline times on a device whose roofline was made for [`Estimate::matrix_dtypes`].
     pub fn times(&self, roofline: &Roofline<'_>) -> StageTimes {
         let mut prefill = Times::default();
         for row in &self.prefill {
             prefill += Times::of(&row.cost, row.dtype, roofline).times(row.count as f64);
         }
-        prefill += roofline.waiting(&self.prefill_messages);
+        prefill += Times::waiting(&self.prefill_messages, roofline);
         let decode = self.decode.as_ref().map(|rows| {
-            let mut sum = roofline.waiting(&self.step_messages).times(self.steps as f64);
+            let mut sum = Times::waiting(&self.step_messages, roofline).times(self.steps as f64);
             for row in rows {
                 sum += Times::of_steps(&row.cost, self.steps, row.dtype, roofline).times(row.count as f64);
             }

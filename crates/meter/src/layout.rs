@@ -39,7 +39,7 @@ impl Layout {
         self.partial
     }
 
-    /// Pieces in all.
+    /// Total number of pieces.
     pub(crate) fn pieces(&self) -> u64 {
         self.ways.iter().product()
     }

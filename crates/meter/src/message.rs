@@ -75,7 +75,7 @@ impl Message {
         self.collective.sent(self.tensor, self.devices) * times
     }
 
-    /// Least time over links that carry `both_ways` bytes per second, both directions together: a device sends while it
+    /// Shortest time over links that carry `both_ways` bytes per second, both directions together: a device sends while it
     /// receives, so it sends at half of that.
     pub fn time(&self, both_ways: BytesPerSecond) -> Seconds {
         let one_way = both_ways * 0.5;

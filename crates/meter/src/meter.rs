@@ -6,14 +6,15 @@ use std::rc::Rc;
 use network::{Backend, Blueprint, Module, NetworkError, Param, Routing, infer, seen};
 use types::{AttentionKind, Bytes, DType, Op, Role, Shape, Spec};
 
-use crate::arena::{Allocation, Arena};
+use crate::arena::Arena;
 use crate::layout::{Layout, Step, step};
 use crate::message::{Collective, Message};
 use crate::pass::{ModuleCall, OpRecord, Pass};
 use crate::price::{Price, price, read};
+use crate::shape_tensor::{ShapeTensor, pieces};
 use crate::sharing::Sharing;
 use crate::spread::Spread;
-use crate::stored::Stored;
+use crate::storage::Storage;
 use crate::tally::{Layer, Tally};
 use crate::term::{Quantity, Symbols, Term};
 
@@ -28,18 +29,6 @@ pub struct MeterSettings {
     pub cached: u64,
 }
 
-/// A shape, the storage it would live in, and how it lies on devices and in memory.
-#[derive(Clone, Debug)]
-pub struct ShapeTensor {
-    spec: Spec,
-    /// Kept so that the arena sees when the forward code lets go of it.
-    storage: Option<Rc<Allocation>>,
-    /// Absent for what is whole on every device. Shared, because a sum that is added up is so for all who hold it.
-    layout: Option<Rc<Cell<Layout>>>,
-    /// Set where it is kept in memory in another form than it is computed with.
-    stored: Option<Stored>,
-}
-
 /// The backend.
 #[derive(Debug)]
 pub struct Meter<'a> {
@@ -52,25 +41,6 @@ pub struct Meter<'a> {
     pass: Pass,
     /// Set where sums are wanted and not every operation.
     tally: Option<Tally<'a>>,
-}
-
-impl ShapeTensor {
-    fn layout(&self) -> Layout {
-        self.layout.as_ref().map_or(Layout::WHOLE, |layout| layout.get())
-    }
-
-    /// Puts a layout in place of the one it had, for all who hold it.
-    fn settle(&self, layout: Layout) {
-        if let Some(shared) = &self.layout {
-            shared.set(layout);
-        }
-    }
-
-    /// The piece of it that one device reads, in the form it is stored in.
-    fn piece(&self, layout: Layout) -> Spec {
-        let dtype = self.stored.map_or(self.spec.dtype, |stored| stored.dtype);
-        Spec { shape: layout.local(self.spec.shape), dtype, ..self.spec }
-    }
 }
 
 impl<'a> Meter<'a> {
@@ -160,62 +130,11 @@ impl<'a> Meter<'a> {
         }
     }
 
-    /// The pieces of inputs and output that one device works on.
-    fn pieces(&self, op: &Op, inputs: &[&ShapeTensor], output: Spec, layout: Layout) -> (Op, Vec<Spec>, Spec) {
-        let local = Spec { shape: layout.local(output.shape), ..output };
-        if self.sharing.parallel().is_single() {
-            return (*op, inputs.iter().map(|tensor| tensor.piece(Layout::WHOLE)).collect(), local);
-        }
-        let rows = |tensor: &ShapeTensor| tensor.piece(tensor.layout());
-        match op {
-            // One row for each choice that falls to this device.
-            Op::Dispatch { .. } if layout.ways(0) > 1 => {
-                let rows = Spec { dtype: inputs[0].spec.dtype, role: inputs[0].spec.role, ..local };
-                (Op::Dispatch { per_token: 1 }, vec![rows], local)
-            }
-            Op::Combine { .. } if inputs[0].layout().ways(0) > 1 => {
-                let outputs = rows(inputs[0]);
-                let sums = Spec { shape: outputs.shape, ..output };
-                (Op::Combine { per_token: 1 }, vec![outputs, rows(inputs[1])], sums)
-            }
-            Op::Linear => {
-                let inner = inputs[1].layout().ways(1);
-                let last = inputs[0].spec.shape.rank().saturating_sub(1);
-                let pieces = inputs.iter().enumerate().map(|(index, tensor)| match index {
-                    // A whole input is cut for free where the matrix wants pieces of it.
-                    0 => tensor.piece(tensor.layout().with(last, inner)),
-                    _ => rows(tensor),
-                });
-                (*op, pieces.collect(), local)
-            }
-            _ => {
-                let rank = output.shape.rank();
-                let aligned = |tensor: &ShapeTensor| {
-                    let shape = tensor.spec.shape;
-                    let mut own = tensor.layout();
-                    for (dim, size) in shape.dims().iter().enumerate() {
-                        let to = (rank + dim).checked_sub(shape.rank());
-                        if let Some(to) = to.filter(|to| own.ways(dim) == 1 && output.shape.dims()[*to] == *size) {
-                            own = own.with(dim, layout.ways(to));
-                        }
-                    }
-                    own
-                };
-                let elementwise = !matches!(op, Op::Attention { .. } | Op::LatentAttention { .. } | Op::Embedding);
-                let pieces = inputs.iter().map(|tensor| match elementwise && tensor.spec.role == Role::Activation {
-                    true => tensor.piece(aligned(tensor)),
-                    false => rows(tensor),
-                });
-                (*op, pieces.collect(), local)
-            }
-        }
-    }
-
     /// Terms of scales, and the peak that applies, where weights are quantised; the cache's own type where it has one.
     fn quantise(&self, op: &Op, price: &mut Price, inputs: &[&ShapeTensor], pieces: &[Spec]) {
         price.matrix_dtype = inputs.first().map_or(price.matrix_dtype, |tensor| tensor.spec.dtype);
         for (tensor, piece) in inputs.iter().zip(pieces).filter(|(tensor, _)| tensor.spec.role == Role::Weight) {
-            let Some(stored) = tensor.stored.filter(Stored::is_quantised) else { continue };
+            let Some(stored) = tensor.stored.filter(Storage::is_quantised) else { continue };
             let (elements, bytes) = (piece.shape.elements(), stored.scale_bytes(piece.shape.elements()));
             price.terms.push(Term {
                 quantity: Quantity::Weights,
@@ -268,7 +187,7 @@ impl Backend for Meter<'_> {
         if let Op::Dispatch { .. } = op {
             layout = layout.with(0, self.sharing.row_ways());
         }
-        let (priced, pieces, local) = self.pieces(&op, inputs, output, layout);
+        let (priced, pieces, local) = pieces(&op, inputs, output, layout, self.sharing.parallel().is_single());
         let mut price = price(priced, &pieces, local, self.settings.attention);
         self.quantise(&op, &mut price, inputs, &pieces);
         let mut cost = price.cost();
@@ -364,7 +283,7 @@ impl Backend for Meter<'_> {
     ) -> Result<(ShapeTensor, ShapeTensor), NetworkError> {
         self.apply(Op::CacheAppend, &[&keys, &values])?;
         let cached = self.settings.cached;
-        let stored = self.sharing.quantisation().kv.map(Stored::plain);
+        let stored = self.sharing.quantisation().kv.map(Storage::plain);
         let grown = |tensor: ShapeTensor| {
             let spec = tensor.spec;
             let dims = spec.shape.dims();

@@ -1,12 +1,11 @@
 //! What metering a forward pass leaves.
 
 use network::Module;
-use types::{Bytes, Cost, Op, Spec};
+use types::{Bytes, Cost, DType, Op, Spec};
 
 use crate::message::Message;
 use crate::price::Price;
 use crate::spread::Spread;
-use crate::tally::TallyRow;
 
 /// One priced operation, as one device does it.
 #[derive(Clone, Debug, PartialEq)]
@@ -38,6 +37,16 @@ pub struct ModuleCall {
     pub output: Option<Spec>,
     /// Most activation bytes live while it ran.
     pub peak: Bytes,
+}
+
+/// An operation of one layer, and how many layers do it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct TallyRow {
+    pub(crate) op: &'static str,
+    pub(crate) cost: Cost,
+    /// Element type of its matrix work.
+    pub(crate) dtype: DType,
+    pub(crate) count: u64,
 }
 
 /// One metered forward pass.

@@ -1,47 +1,16 @@
 //! A whole workload, metered: one prefill, and every decode step.
 
-use network::{Images, Model, NetworkError, Prompt};
+use network::{Images, Model, Prompt};
 use types::{Bytes, Cost, DType, LogitsKind, Seconds, Spec, Workload};
 
 use crate::affine::AffineCost;
+use crate::error::MeterError;
 use crate::memory::Footprint;
 use crate::meter::{Meter, MeterSettings};
 use crate::pass::{OpRecord, Pass};
 use crate::roofline::Roofline;
-use crate::shard::Uneven;
 use crate::sharing::Sharing;
 use crate::times::Times;
-
-/// Why a workload could not be metered.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum MeterError {
-    /// The network refused.
-    #[error("cannot meter the {pass} pass: {source}")]
-    Network {
-        /// Which pass.
-        pass: &'static str,
-        /// What the network says.
-        source: NetworkError,
-    },
-    /// More traffic or memory than 64 bits count.
-    #[error("the {pass} pass moves or holds more than 18 exabytes; choose a smaller batch or a shorter prompt")]
-    TooLarge {
-        /// Which pass.
-        pass: &'static str,
-    },
-    /// Devices cannot share it evenly.
-    #[error(transparent)]
-    Uneven(#[from] Uneven),
-    /// Two decode steps did different operations, or one got cheaper with more to read.
-    #[error("decode steps are not alike at operation {index} ({op}); their costs cannot be summed")]
-    NotAffine {
-        /// Which operation.
-        index: usize,
-        /// Its name.
-        op: &'static str,
-    },
-}
 
 /// One operation of the decode loop.
 #[derive(Clone, Debug)]
@@ -103,8 +72,8 @@ pub fn predict(model: &Model, workload: &Workload) -> Result<Prediction, MeterEr
 }
 
 impl DecodeOp {
-    /// Least time of all steps together; absent for matrix work in an element type the roofline was not made for.
-    pub fn least(&self, steps: u64, roofline: &Roofline<'_>) -> Option<Seconds> {
+    /// Roofline time of all steps together; absent for matrix work in an element type the roofline was not made for.
+    pub fn roofline_time(&self, steps: u64, roofline: &Roofline<'_>) -> Option<Seconds> {
         let dtype = self.record.price.matrix_dtype;
         roofline.time(&self.cost.first, dtype)?;
         Some(Times::of_steps(&self.cost, steps, dtype, roofline).total)
@@ -130,19 +99,19 @@ pub(crate) fn prefill(model: &Model, workload: &Workload, meter: Meter<'_>) -> R
     let prompt = match (model, &workload.image) {
         (Model::ShallowResnet(network), _) => {
             let [channels, side] = network.input();
-            let picture = Spec::activation([shared_batch(workload), channels, side, side], workload.dtype);
-            Prompt { input: meter.input(picture), offset: 0, images: None, last_logits_only: false }
+            let image = Spec::activation([shared_batch(workload), channels, side, side], workload.dtype);
+            Prompt { input: meter.input(image), offset: 0, images: None, last_logits_only: false }
         }
         (_, image) => {
             let (batch, length) = (shared_batch(workload), workload.seq_len);
             let images = image.map(|image| {
                 let pages = batch * workload.num_pages;
-                let pictures =
+                let images =
                     |count: u64, side: u64| meter.input(Spec::activation([count, 3, side, side], workload.dtype));
                 let [wide, high] = image.crop_grid;
                 Images {
-                    global: meter.input(Spec::activation(model.picture_shape(&image, pages), workload.dtype)),
-                    tiles: (wide * high > 1).then(|| pictures(pages * wide * high, image.image_size)),
+                    global: meter.input(Spec::activation(model.image_shape(&image, pages), workload.dtype)),
+                    tiles: (wide * high > 1).then(|| images(pages * wide * high, image.image_size)),
                     crop_grid: image.crop_grid,
                     pixels: image.pixels,
                     mask: meter.input(Spec::activation([batch, length], DType::Bool)),

@@ -1,16 +1,13 @@
-//! The least time a device needs for a cost.
+//! The roofline: the shortest time in which a device's peak rates allow a cost to be paid.
 
 use types::{BytesPerSecond, ComputeUnit, Cost, DType, Exit, Failure, Flops, FlopsPerSecond, Hardware, Seconds};
 
-use crate::Times;
-use crate::message::Message;
-
-/// What keeps an operation from being faster.
+/// What limits an operation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Bound {
-    /// Arithmetic.
+    /// Peak FLOP/s.
     Compute,
-    /// Memory traffic.
+    /// Memory bandwidth.
     #[default]
     Memory,
     /// What other devices send.
@@ -34,7 +31,7 @@ impl Bound {
 /// Times of one operation; units of a device work side by side, so the largest of the first two counts.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct OpTime {
-    /// Arithmetic: the slower of matrix and vector unit.
+    /// Compute: the slower of matrix and vector unit.
     pub compute: Seconds,
     /// Traffic.
     pub memory: Seconds,
@@ -47,7 +44,7 @@ pub struct OpTime {
 #[non_exhaustive]
 pub enum RooflineError {
     /// A rate.
-    #[error("{hardware} lists no dense {dtype} {unit} rate; it lists {listed}")]
+    #[error("{hardware} has no dense {dtype} {unit} peak; it has {listed}")]
     NoRate {
         /// The device.
         hardware: String,
@@ -59,7 +56,7 @@ pub enum RooflineError {
         listed: String,
     },
     /// A link.
-    #[error("{hardware} lists no link to other devices, and {devices} of them are to share the model")]
+    #[error("{hardware} has no interconnect, which a model on {devices} devices needs")]
     NoLink {
         /// The device.
         hardware: String,
@@ -81,7 +78,7 @@ impl Failure for RooflineError {
                 format!("choose another element type, such as workload.dtype={instead}")
             }
             Self::NoLink { hardware, .. } => format!(
-                "choose a device with a link (`llm-perf hardware`), or describe one: interconnect_bytes_per_second in \
+                "choose a device with an interconnect (`llm-perf hardware`), or describe one: interconnect_bytes_per_second in \
                  DIR/hardware/{hardware}.yaml with --config-dir DIR"
             ),
         })
@@ -154,17 +151,7 @@ impl<'a> Roofline<'a> {
         Some(OpTime { compute: matrix.max(vector), memory, launch: self.launch.unwrap_or_default() })
     }
 
-    /// Time in which a device waits for `messages`; a roofline for them was made with [`Roofline::linked`].
-    pub(crate) fn waiting(&self, messages: &[Message]) -> Times {
-        match self.hardware.interconnect_bytes_per_second {
-            Some(link) if !messages.is_empty() => {
-                Times::waiting(messages.iter().map(|message| message.time(link)).sum())
-            }
-            _ => Times::default(),
-        }
-    }
-
-    /// Refuses a device without a link where several are to share the work.
+    /// Refuses a device without an interconnect where several share the work.
     pub fn linked(self, devices: u64) -> Result<Self, RooflineError> {
         if devices > 1 && self.hardware.interconnect_bytes_per_second.is_none() {
             return Err(RooflineError::NoLink { hardware: self.hardware.id.clone(), devices });
@@ -184,7 +171,7 @@ impl<'a> Roofline<'a> {
 }
 
 impl OpTime {
-    /// The larger of arithmetic and traffic, and the launch.
+    /// The larger of compute and memory time, plus the launch.
     pub fn total(&self) -> Seconds {
         self.compute.max(self.memory) + self.launch
     }
@@ -207,7 +194,7 @@ fn listed(hardware: &Hardware) -> String {
     names.sort_by_key(|peak| peak.dtype);
     names.dedup_by_key(|peak| peak.dtype);
     if names.is_empty() {
-        return "no matrix rate at all".to_owned();
+        return "no matrix peak".to_owned();
     }
     names.iter().map(|peak| peak.dtype.name()).collect::<Vec<_>>().join(", ")
 }
@@ -232,7 +219,7 @@ mod tests {
         let catalogue = Catalogue::built_in().unwrap();
         let roofline = Roofline::new(catalogue.find("h200").unwrap(), [DType::Bf16], None).unwrap();
         let time = roofline.time(&work(1_165_825_536, 1_148_190_720), DType::Bf16).unwrap();
-        // 1.148 GB at 4.8 TB/s: 0.239 ms; the arithmetic takes about a microsecond.
+        // 1.148 GB at 4.8 TB/s: 0.239 ms; compute takes about a microsecond.
         assert!((time.total().as_millis() - 0.2392).abs() < 1e-4, "{}", time.total());
         assert_eq!(time.bound(), Bound::Memory);
     }
@@ -241,11 +228,11 @@ mod tests {
     fn a_missing_rate_is_an_error_that_lists_the_others() {
         let catalogue = Catalogue::built_in().unwrap();
         let error = Roofline::new(catalogue.find("t4").unwrap(), [DType::Bf16], None).unwrap_err().to_string();
-        assert!(error.contains("t4 lists no dense bf16 matrix rate") && error.contains("fp16"), "{error}");
+        assert!(error.contains("t4 has no dense bf16 matrix peak") && error.contains("fp16"), "{error}");
     }
 
     #[test]
-    fn single_precision_products_run_on_the_vector_unit_where_the_matrix_unit_lacks_them() {
+    fn fp32_gemms_run_on_the_vector_unit_where_the_matrix_unit_lacks_the_type() {
         let catalogue = Catalogue::built_in().unwrap();
         let h200 = catalogue.find("h200").unwrap();
         let roofline = Roofline::new(h200, [DType::Fp32], None).unwrap();
@@ -254,19 +241,19 @@ mod tests {
     }
 
     #[test]
-    fn a_device_without_a_link_cannot_share_a_model() {
+    fn a_model_cannot_span_devices_without_an_interconnect() {
         let catalogue = Catalogue::built_in().unwrap();
         let mut alone = catalogue.find("h200").unwrap().clone();
         alone.interconnect_bytes_per_second = None;
         let roofline = || Roofline::new(&alone, [DType::Bf16], None).unwrap();
         let error = roofline().linked(2).unwrap_err();
-        assert_eq!(error.to_string(), "h200 lists no link to other devices, and 2 of them are to share the model");
+        assert_eq!(error.to_string(), "h200 has no interconnect, which a model on 2 devices needs");
         assert!(error.hint().unwrap().contains("interconnect_bytes_per_second"));
         assert!(roofline().linked(1).is_ok());
     }
 
     #[test]
-    fn a_launch_longer_than_the_work_is_what_bounds() {
+    fn an_operation_shorter_than_its_launch_is_launch_bound() {
         let catalogue = Catalogue::built_in().unwrap();
         let h200 = catalogue.find("h200").unwrap();
         let roofline = Roofline::new(h200, [DType::Bf16], Some(Seconds::new(5e-6))).unwrap();

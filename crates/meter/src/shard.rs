@@ -2,13 +2,13 @@
 //!
 //! Matrices that lead into a block are cut by outputs, those that lead out by inputs, so that a block needs one sum at its
 //! end (Shoeybi et al. 2019, Megatron-LM, section 3). Embeddings and head are cut by vocabulary. Norms, routers, low-rank
-//! projections of latent attention and everything that reads pictures are whole on every device.
+//! projections of latent attention and everything that reads images are whole on every device.
 
 use network::{Blueprint, Model, Module, Param, Repetition};
 use types::{Bytes, DType, Parallel, Quantisation, Workload};
 
 use crate::layout::Layout;
-use crate::stored::{decoder_layer, stored};
+use crate::storage::{decoder_layer, storage};
 
 /// Matrices cut by outputs.
 const INTO: [&str; 14] = [
@@ -40,7 +40,7 @@ const KEYS_AND_VALUES: [&str; 2] = ["k_proj", "v_proj"];
 /// A size that devices cannot share evenly.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("workload.parallel.{key} is {found}; this model expects {expected}")]
-pub struct Uneven {
+pub struct UnevenSplit {
     /// Which setting: `tensor`, `expert` or `pipeline`.
     pub key: &'static str,
     /// What it is.
@@ -147,7 +147,7 @@ pub(crate) fn weights(blueprint: &Blueprint, dtype: DType, quantisation: &Quanti
     let mut stages = vec![0u128; usize::try_from(parallel.pipeline).unwrap_or(1).max(1)];
     for (param, entry) in blueprint.params() {
         let local = layout(blueprint, param, parallel).local(entry.shape).elements();
-        let bytes = stored(blueprint, param, dtype, quantisation).bytes(local);
+        let bytes = storage(blueprint, param, dtype, quantisation).bytes(local);
         let stage = match parallel.pipeline {
             1 => 0,
             pipeline => pipeline_stage(blueprint, &layers, entry.module, pipeline),
@@ -165,7 +165,7 @@ pub(crate) fn param_bytes(blueprint: &Blueprint, param: Param, workload: &Worklo
     let Workload { dtype, quantisation, parallel, .. } = workload;
     let entry = blueprint.param(param);
     let local = layout(blueprint, param, parallel).local(entry.shape).elements();
-    let bytes = stored(blueprint, param, *dtype, quantisation).bytes(local);
+    let bytes = storage(blueprint, param, *dtype, quantisation).bytes(local);
     if is_dealt_out(blueprint, param) { Bytes::new(bytes.get() / parallel.expert) } else { bytes }
 }
 
@@ -180,10 +180,10 @@ fn is_dealt_out(blueprint: &Blueprint, param: Param) -> bool {
 const SHARES: u64 = 1 << 20;
 
 /// Whether the sizes of `model` can be shared as `workload` asks.
-pub(crate) fn check(model: &Model, workload: &Workload) -> Result<(), Uneven> {
+pub(crate) fn check(model: &Model, workload: &Workload) -> Result<(), UnevenSplit> {
     let parallel = &workload.parallel;
     let Parallel { tensor, expert, pipeline } = *parallel;
-    let uneven = |key, found, expected: String| Err(Uneven { key, found, expected });
+    let uneven = |key, found, expected: String| Err(UnevenSplit { key, found, expected });
     for (key, found) in [("tensor", tensor), ("expert", expert), ("pipeline", pipeline)] {
         if !(1..=65_536).contains(&found) {
             return uneven(key, found, "1 to 65536".to_owned());
@@ -197,7 +197,7 @@ pub(crate) fn check(model: &Model, workload: &Workload) -> Result<(), Uneven> {
     if layers.is_empty() || model.cache().is_none() {
         let key = [("tensor", tensor), ("expert", expert), ("pipeline", pipeline)].into_iter().find(|(_, n)| *n > 1);
         let (key, found) = key.unwrap_or(("tensor", tensor));
-        return uneven(key, found, "1: this network has no decoder layers to share".to_owned());
+        return uneven(key, found, "1, because this network has no decoder layers".to_owned());
     }
     if !(layers.len() as u64).is_multiple_of(pipeline) {
         return uneven("pipeline", pipeline, format!("a divisor of the {} layers", layers.len()));
@@ -219,7 +219,7 @@ pub(crate) fn check(model: &Model, workload: &Workload) -> Result<(), Uneven> {
             experts.map(|(list, _)| blueprint.modules().filter(|(_, entry)| entry.parent == Some(list)).count() as u64);
         let stacked = blueprint.modules().filter_map(|(module, _)| setting(blueprint, module, "num_experts"));
         let Some(experts) = listed.chain(stacked).filter(|count| *count > 0).min() else {
-            return uneven("expert", expert, "1: this network has no experts to deal out".to_owned());
+            return uneven("expert", expert, "1, because this network has no experts".to_owned());
         };
         if !experts.is_multiple_of(expert) {
             return uneven("expert", expert, format!("a divisor of the {experts} experts"));
@@ -243,13 +243,13 @@ pub(crate) fn check(model: &Model, workload: &Workload) -> Result<(), Uneven> {
 }
 
 /// Whether the groups of devices that process parts of the batch can share it.
-pub(crate) fn check_batch(workload: &Workload) -> Result<(), Uneven> {
+pub(crate) fn check_batch(workload: &Workload) -> Result<(), UnevenSplit> {
     let (data, batch) = (workload.parallel.data(), workload.batch);
     if batch.is_multiple_of(data) {
         return Ok(());
     }
-    let expected = format!("such that its {data} groups can share workload.batch={batch} evenly");
-    Err(Uneven { key: "expert", found: workload.parallel.expert, expected })
+    let expected = format!("a value whose {data} data-parallel groups divide workload.batch={batch} evenly");
+    Err(UnevenSplit { key: "expert", found: workload.parallel.expert, expected })
 }
 
 #[cfg(test)]

@@ -3,10 +3,10 @@
 use network::{Model, Module, Param};
 use types::{Bytes, DType, Parallel, Quantisation, Workload};
 
+use crate::error::MeterError;
 use crate::layout::Layout;
-use crate::predict::MeterError;
 use crate::shard;
-use crate::stored::{Stored, stored};
+use crate::storage::{Storage, storage};
 
 /// What of a workload decides how a model is stored and shared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -23,7 +23,7 @@ pub(crate) struct Sharing {
     /// By parameter; empty on a single device.
     layouts: Vec<Layout>,
     /// By parameter; empty without quantisation.
-    stored: Vec<Stored>,
+    stored: Vec<Storage>,
     /// Layers that begin a pipeline stage, the first left out.
     beginnings: Vec<Module>,
     weights: Bytes,
@@ -50,7 +50,7 @@ impl Sharing {
         };
         let kept = match quantisation.weights {
             None => Vec::new(),
-            Some(_) => blueprint.params().map(|(param, _)| stored(blueprint, param, dtype, &quantisation)).collect(),
+            Some(_) => blueprint.params().map(|(param, _)| storage(blueprint, param, dtype, &quantisation)).collect(),
         };
         let beginnings = match parallel.pipeline {
             1 => Vec::new(),
@@ -83,8 +83,8 @@ impl Sharing {
     }
 
     /// How `param` is stored, where that is not as everything else.
-    pub(crate) fn stored(&self, param: Param) -> Option<Stored> {
-        self.stored.get(param.index()).copied().filter(Stored::is_quantised)
+    pub(crate) fn stored(&self, param: Param) -> Option<Storage> {
+        self.stored.get(param.index()).copied().filter(Storage::is_quantised)
     }
 
     /// Whether `module` is the first layer of a pipeline stage that is not the first.

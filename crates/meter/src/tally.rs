@@ -1,32 +1,23 @@
 //! What a pass adds up to, without a record of every operation: layers that are alike are run once and counted.
 //!
-//! Which layers are alike is [`Alike`]'s business. Layers inside layers are not told apart, so that counts stay simple.
+//! Which layers are alike is [`LayerKinds`]'s business. Layers inside layers are not told apart, so that counts stay simple.
 
 use std::ops::Range;
 
 use network::Module;
 use types::{Bytes, Cost, DType, Op, Spec};
 
-use crate::alike::{Alike, Kind};
 use crate::arena::Allocation;
-
-/// An operation of one layer, and how many layers do it.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct TallyRow {
-    pub(crate) op: &'static str,
-    pub(crate) cost: Cost,
-    /// Element type of its matrix work.
-    pub(crate) dtype: DType,
-    pub(crate) count: u64,
-}
+use crate::layer_kinds::{Kind, LayerKinds};
+use crate::pass::TallyRow;
 
 /// Sums of a pass under way.
 #[derive(Debug)]
 pub(crate) struct Tally<'a> {
-    alike: &'a Alike,
+    kinds: &'a LayerKinds,
     rows: Vec<TallyRow>,
     /// Layers that were run, by kind.
-    seen: Vec<Option<Seen>>,
+    seen: Vec<Option<KnownLayer>>,
     open: Option<OpenLayer>,
 }
 
@@ -59,16 +50,16 @@ pub(crate) struct Layer {
 }
 
 #[derive(Debug)]
-struct Seen {
+struct KnownLayer {
     inputs: Vec<Spec>,
     rows: Range<usize>,
     layer: Layer,
 }
 
 impl<'a> Tally<'a> {
-    pub(crate) fn new(alike: &'a Alike) -> Self {
-        let seen = (0..alike.kinds()).map(|_| None).collect();
-        Self { alike, rows: Vec::with_capacity(256), seen, open: None }
+    pub(crate) fn new(kinds: &'a LayerKinds) -> Self {
+        let seen = (0..kinds.kinds()).map(|_| None).collect();
+        Self { kinds, rows: Vec::with_capacity(256), seen, open: None }
     }
 
     pub(crate) fn finish(self) -> Vec<TallyRow> {
@@ -84,7 +75,7 @@ impl<'a> Tally<'a> {
         if self.open.is_some() {
             return None;
         }
-        let seen = self.seen[self.alike.kind(module)?.index()].as_ref()?;
+        let seen = self.seen[self.kinds.kind(module)?.index()].as_ref()?;
         if !inputs.eq(seen.inputs.iter().copied()) {
             return None;
         }
@@ -102,7 +93,7 @@ impl<'a> Tally<'a> {
         live: Bytes,
         messages: usize,
     ) {
-        if let (None, Some(kind)) = (&self.open, self.alike.kind(module)) {
+        if let (None, Some(kind)) = (&self.open, self.kinds.kind(module)) {
             let first_row = self.rows.len();
             self.open = Some(OpenLayer { module, kind, inputs: inputs.collect(), storages, first_row, live, messages });
         }
@@ -113,7 +104,7 @@ impl<'a> Tally<'a> {
         if let Some(open) = self.open.take_if(|open| open.module == module).filter(|_| whole) {
             let layer = layer(&open);
             let rows = open.first_row..self.rows.len();
-            self.seen[open.kind.index()] = Some(Seen { inputs: open.inputs, rows, layer });
+            self.seen[open.kind.index()] = Some(KnownLayer { inputs: open.inputs, rows, layer });
         }
     }
 }

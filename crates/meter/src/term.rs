@@ -8,9 +8,9 @@ use types::{Bytes, Cost, Flops};
 /// What a term adds to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Quantity {
-    /// Matrix operations.
+    /// Matrix FLOPs.
     FlopsMatrix,
-    /// Other arithmetic.
+    /// Elementwise and other vector operations.
     FlopsVector,
     /// Parameters read.
     Weights,

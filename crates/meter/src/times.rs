@@ -1,18 +1,19 @@
-//! The least time of many operations, and what it is bound by.
+//! The roofline time of many operations, and what it is bound by.
 
 use types::{Cost, DType, Seconds};
 
 use crate::affine::AffineCost;
+use crate::message::Message;
 use crate::{Bound, Roofline};
 
-/// Least time, and the parts of it that are bound by one thing each; the rest is bound by launches.
+/// Roofline time, and its compute-bound, memory-bound and communication parts; the rest is launch-bound.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Times {
     /// All of it.
     pub total: Seconds,
-    /// Time of operations bound by arithmetic.
+    /// Time of compute-bound operations.
     pub compute_bound: Seconds,
-    /// Time of operations bound by memory traffic.
+    /// Time of memory-bound operations.
     pub memory_bound: Seconds,
     /// Time in which devices wait for what others send.
     pub communication: Seconds,
@@ -77,9 +78,14 @@ impl Times {
         }
     }
 
-    /// Of a wait for other devices.
-    pub(crate) fn waiting(time: Seconds) -> Self {
-        Self::bound_by(Bound::Communication, time)
+    /// Of waiting for `messages`; a roofline for them was made with [`Roofline::linked`].
+    pub(crate) fn waiting(messages: &[Message], roofline: &Roofline<'_>) -> Self {
+        match roofline.hardware().interconnect_bytes_per_second {
+            Some(link) if !messages.is_empty() => {
+                Self::bound_by(Bound::Communication, messages.iter().map(|message| message.time(link)).sum())
+            }
+            _ => Self::default(),
+        }
     }
 
     /// That many times as much.

@@ -4,19 +4,19 @@ use network::{Model, NetworkError};
 use serde::Deserialize;
 use types::{AttentionKind, DType, ImageWorkload, LogitsKind, PageKind, Parallel, Quantisation, RoutingKind, Workload};
 
-/// Longest prompt or generation that is taken seriously.
+/// Longest prompt or generation that is accepted.
 const MOST_TOKENS: u64 = 100_000_000;
 
-/// Longest side of a picture that is taken seriously.
+/// Longest side of an image that is accepted.
 const LONGEST_SIDE: u64 = 1_000_000;
 
-/// How much longer than wide, or wider than long, the published image processors let a picture be.
+/// How much longer than wide, or wider than long, the published image processors let an image be.
 const MOST_ELONGATED: u64 = 200;
 
-/// Largest batch that is taken seriously.
+/// Largest batch that is accepted.
 const LARGEST_BATCH: u64 = 1_000_000;
 
-/// A workload as configured. What is `None` is derived: image settings are ignored by models without pictures, and of
+/// A workload as configured. What is `None` is derived: image settings are ignored by models without vision, and of
 /// `seq_len` and `text_tokens`, and of `max_new_tokens` and `decode_steps`, one may be left open.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -47,7 +47,7 @@ pub struct WorkloadSettings {
     pub crop_mode: Option<bool>,
     /// Tiles across and down.
     pub crop_grid: Option<[u64; 2]>,
-    /// Pixels across and down of a picture, for models that resize pictures of any shape by a rule of their own.
+    /// Pixels across and down of an image, for models that resize images of any shape by a rule of their own.
     pub image_pixels: Option<[u64; 2]>,
     /// Prompt tokens that are no image tokens.
     pub text_tokens: Option<u64>,
@@ -80,7 +80,7 @@ pub enum WorkloadError {
         expected: String,
     },
     /// A key this model needs.
-    #[error("workload.{key} is not set, and {model} needs it")]
+    #[error("workload.{key} is not set; {model} needs it")]
     Missing {
         /// The key.
         key: &'static str,
@@ -97,13 +97,13 @@ pub enum WorkloadError {
         /// The numbers.
         why: String,
     },
-    /// Pictures the model cannot take.
+    /// Images the model cannot take.
     #[error("workload: {0}")]
     Image(#[source] NetworkError),
 }
 
 impl WorkloadSettings {
-    /// Fills in what is derived and checks what is given, for `model` whose weights are published as `published`.
+    /// Derives what is open and checks what is given, for `model` whose weights are published as `published`.
     pub fn resolve(&self, model: &Model, published: DType) -> Result<Workload, WorkloadError> {
         let range = |key: &'static str, found: u64, allowed: std::ops::RangeInclusive<u64>| {
             if allowed.contains(&found) {
@@ -114,7 +114,7 @@ impl WorkloadSettings {
             Err(WorkloadError::OutOfRange { key, found: found.to_string(), expected })
         };
         let batch = range("batch", self.batch, 1..=LARGEST_BATCH)?;
-        let pages_wanted = if model.takes_pictures() { 1..=10_000 } else { 0..=10_000 };
+        let pages_wanted = if model.takes_images() { 1..=10_000 } else { 0..=10_000 };
         let num_pages = range("num_pages", self.num_pages, pages_wanted)?;
         let dtype = match &self.dtype {
             None => published,
@@ -161,7 +161,7 @@ impl WorkloadSettings {
     }
 
     fn image(&self, model: &Model) -> Result<Option<ImageWorkload>, WorkloadError> {
-        if !model.takes_pictures() {
+        if !model.takes_images() {
             return Ok(None);
         }
         let needed = |key: &'static str, value: Option<u64>| {
@@ -175,7 +175,7 @@ impl WorkloadSettings {
         let image_size = needed("image_size", self.image_size)?;
         let crop_grid = match (self.crop_mode, self.crop_grid) {
             (Some(false), Some(grid)) if grid != [1, 1] => {
-                let why = format!("no tiles, but a grid of {} x {}", grid[0], grid[1]);
+                let why = format!("tiling is off, but the grid is {} x {}", grid[0], grid[1]);
                 return Err(WorkloadError::Inconsistent { one: "crop_mode", other: "crop_grid", why });
             }
             (_, grid) => grid.unwrap_or([1, 1]),
@@ -186,13 +186,13 @@ impl WorkloadSettings {
         Ok(Some(image))
     }
 
-    /// A picture that the model resizes by its own rule.
+    /// An image that the model resizes by its own rule.
     fn any_shape(&self, model: &Model) -> Result<ImageWorkload, WorkloadError> {
         let square = self.base_size.map(|side| [side, side]);
         let [width, height] = self
             .image_pixels
             .or(square)
-            .ok_or(WorkloadError::Missing { key: "image_pixels", model: "a model that resizes pictures" })?;
+            .ok_or(WorkloadError::Missing { key: "image_pixels", model: "a model that resizes images" })?;
         let fits = |side: u64| (1..=LONGEST_SIDE).contains(&side);
         if !fits(width) || !fits(height) || width.max(height) > MOST_ELONGATED * width.min(height) {
             return Err(WorkloadError::OutOfRange {
@@ -219,7 +219,7 @@ impl WorkloadSettings {
                     Some(text) if text != derived => Err(WorkloadError::Inconsistent {
                         one: "seq_len",
                         other: "text_tokens",
-                        why: format!("{all} tokens less {image_tokens} image tokens leave {derived}, not {text}"),
+                        why: format!("{all} tokens minus {image_tokens} image tokens is {derived}, not {text}"),
                     }),
                     _ => Ok((derived, all)),
                 }
@@ -237,7 +237,7 @@ impl WorkloadSettings {
             (Some(tokens), Some(steps)) => Err(WorkloadError::Inconsistent {
                 one: "max_new_tokens",
                 other: "decode_steps",
-                why: format!("{tokens} tokens take {} steps, not {steps}", tokens.saturating_sub(1)),
+                why: format!("{tokens} tokens take {} decode steps, not {steps}", tokens.saturating_sub(1)),
             }),
         }
     }
@@ -262,14 +262,14 @@ fn check_quantisation(quantisation: &Quantisation) -> Result<(), WorkloadError> 
         &[DType::Fp32, DType::Bf16, DType::Fp16, DType::Fp8, DType::Int8, DType::Int4],
     )?;
     if quantisation.group == Some(0) {
-        let (found, expected) = ("0".to_owned(), "at least 1, or null for whole rows".to_owned());
+        let (found, expected) = ("0".to_owned(), "at least 1, or null for one scale per row".to_owned());
         return Err(WorkloadError::OutOfRange { key: "quantisation.group", found, expected });
     }
     match (quantisation.activations, quantisation.weights) {
         (Some(_), None) => Err(WorkloadError::Inconsistent {
             one: "quantisation.activations",
             other: "quantisation.weights",
-            why: "it says how quantised weights are used, and none are".to_owned(),
+            why: "activations are quantised only where weights are, and weights are not".to_owned(),
         }),
         _ => Ok(()),
     }

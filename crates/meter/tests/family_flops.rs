@@ -62,7 +62,7 @@ fn prefill_and_decode_of_every_family_equal_the_flop_counter() {
 }
 
 #[test]
-fn pictures_become_patches_and_tokens_by_the_models_own_rule_and_cost_what_was_counted() {
+fn images_become_patches_and_tokens_by_the_models_own_rule_and_cost_what_was_counted() {
     let seeing: Vec<_> = cases().into_iter().filter(|(_, case)| case.get("picture").is_some()).collect();
     assert_eq!(seeing.len(), 5);
     for (name, case) in seeing {

@@ -25,7 +25,7 @@ fn operations_per_clock(device: &Hardware, peak: &Peak) -> f64 {
         ComputeUnit::Matrix => matrix_operations(generation, peak.dtype),
     };
     let count = count.unwrap_or_else(|| panic!("{}: no {:?} unit for {} is known", device.id, peak.unit, peak.dtype));
-    // GeForce parts halve products whose sums are kept in FP32, FP4 excepted; the H20 has a quarter of Hopper's rate.
+    // GeForce parts halve matmuls that accumulate in FP32, FP4 excepted; the H20 has a quarter of Hopper's rate.
     let fp32_sums = peak.unit == ComputeUnit::Matrix && peak.accumulate == Some(DType::Fp32);
     let halved = is_geforce(device) && fp32_sums && peak.dtype != DType::Fp4;
     let quartered = device.id == "h20" && peak.unit == ComputeUnit::Matrix;

@@ -114,7 +114,7 @@ proptest! {
         let together = decode_total(&case.predict(&settings));
         let one_by_one: Cost = (0..steps)
             .map(|step| {
-                // Step `n` decodes behind `n` more tokens; a longer prompt without pictures stands for them.
+                // Step `n` decodes behind `n` more tokens; a longer prompt without images stands for them.
                 let later = WorkloadSettings {
                     text_tokens: Some(settings.text_tokens.unwrap() + step),
                     decode_steps: Some(1),

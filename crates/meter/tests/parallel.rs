@@ -44,7 +44,7 @@ fn refusal(name: &str, tensor: u64, expert: u64, pipeline: u64) -> String {
         false => WorkloadSettings { seq_len: Some(0), decode_steps: Some(0), ..settings(1, tensor, expert, pipeline) },
     };
     let error = predict(&model, &settings.resolve(&model, DType::Bf16).unwrap()).unwrap_err();
-    assert!(matches!(error, MeterError::Uneven(_)), "{error}");
+    assert!(matches!(error, MeterError::UnevenSplit(_)), "{error}");
     error.to_string()
 }
 
@@ -66,10 +66,10 @@ fn a_single_device_sends_nothing_and_does_what_it_did() {
     let one = shared(&llama, &settings(2, 1, 1, 1));
     assert!(one.prefill.messages.is_empty() && one.decode.as_ref().unwrap().first.messages.is_empty());
     // 200 tokens of two sequences through 6,979,321,856 weights, and the last of each through the head; attention over
-    // the lower triangle: 2 sequences * 32 layers * 32 heads * 20,100 pairs * 128 * two products.
-    let products = 2 * 400 * 6_979_321_856u128 + 2 * 2 * 525_336_576;
+    // the lower triangle: 2 sequences * 32 layers * 32 heads * 20,100 pairs * 128 * two matmuls.
+    let matmuls = 2 * 400 * 6_979_321_856u128 + 2 * 2 * 525_336_576;
     let attention = 2 * 2 * 2 * 32 * 32 * 20_100 * 128;
-    assert_eq!(one.prefill.total().flops_matrix.get(), products + attention);
+    assert_eq!(one.prefill.total().flops_matrix.get(), matmuls + attention);
     assert_eq!(one.footprint.weights, Bytes::new(2 * 8_030_261_248));
 }
 
@@ -170,7 +170,7 @@ fn sizes_that_do_not_divide_are_refused_with_the_size() {
     );
     assert_eq!(
         refusal("llama-3-8b", 1, 2, 1),
-        "workload.parallel.expert is 2; this model expects 1: this network has no experts to deal out"
+        "workload.parallel.expert is 2; this model expects 1, because this network has no experts"
     );
     assert_eq!(
         refusal("deepseek-ocr", 1, 7, 1),
@@ -178,9 +178,9 @@ fn sizes_that_do_not_divide_are_refused_with_the_size() {
     );
     assert_eq!(
         refusal("deepseek-ocr", 1, 4, 1),
-        "workload.parallel.expert is 4; this model expects such that its 4 groups can share workload.batch=1 evenly"
+        "workload.parallel.expert is 4; this model expects a value whose 4 data-parallel groups divide workload.batch=1 evenly"
     );
-    assert!(refusal("dummy-shallow-resnet", 2, 1, 1).contains("no decoder layers to share"));
+    assert!(refusal("dummy-shallow-resnet", 2, 1, 1).contains("no decoder layers"));
     assert_eq!(refusal("llama-3-8b", 0, 1, 1), "workload.parallel.tensor is 0; this model expects 1 to 65536");
 }
 

@@ -82,7 +82,7 @@ fn prefill_and_decode_equal_the_flop_counter_on_both_workloads() {
 fn one_token_reads_each_active_weight_once() {
     let model = model();
     let prediction = metered(&model, &settings([1, 1], 286, 1));
-    // The flop counter counted 1,148,190,720 FLOPs of matrix products for one token: two for each weight, and a weight
+    // The flop counter counted 1,148,190,720 matmul FLOPs for one token: two for each weight, and a weight
     // takes two bytes in bf16. To these come 25 norms of 1280 and one row of the token table.
     let weights = prediction.decode.unwrap().total().bytes.weights;
     assert_eq!(weights, Bytes::new(1_148_190_720 + 25 * 1280 * 2 + 1280 * 2));

@@ -67,7 +67,7 @@ fn another_grid_keeps_the_text() {
 }
 
 #[test]
-fn a_model_without_pictures_ignores_them() {
+fn a_model_without_images_ignores_them() {
     let workload = settings().resolve(&model("llama-3-8b"), DType::Bf16).unwrap();
     assert_eq!((workload.image, workload.seq_len), (None, 19));
 }

@@ -35,7 +35,7 @@ const OURS: &str = "shallow_resnet";
 
 /// Classes that belong to no family of decoders, or are described better on their own.
 const CLASSES: &[Class] = &[
-    class("DeepseekOCRForCausalLM", OCR, "logits = lm_head(model(tokens, pictures))"),
+    class("DeepseekOCRForCausalLM", OCR, "logits = lm_head(model(tokens, images))"),
     class(
         "DeepseekOCRModel",
         OCR,
@@ -69,7 +69,7 @@ const CLASSES: &[Class] = &[
     class(
         "Attention",
         ENCODER,
-        "softmax(q k^T / sqrt(d) + rows + columns) v, where rows and columns are products of q with relative-position tables",
+        "softmax(q k^T / sqrt(d) + rows + columns) v, where rows and columns are q times relative-position tables",
     ),
     class("MLPBlock", ENCODER, "y = lin2(gelu(lin1(x)))"),
     class("LayerNorm2d", ENCODER, "y = (x - mean(x)) / sqrt(var(x) + eps) * weight + bias, over channels"),
@@ -91,12 +91,12 @@ const CLASSES: &[Class] = &[
         aliases: &["LlamaFlashAttention2", "LlamaSdpaAttention"],
     },
     class("LlamaRotaryEmbedding", LLAMA, "y = x * cos(position * angle) + rotate_half(x) * sin(position * angle)"),
-    class("CLIPVisionTransformer", CLIP, "encoder(pre_layrnorm(embeddings(pictures)))"),
+    class("CLIPVisionTransformer", CLIP, "encoder(pre_layrnorm(embeddings(images)))"),
     class("CLIPEncoder", CLIP, "all blocks, one after the other"),
     class("CLIPEncoderLayer", CLIP, "h = x + self_attn(layer_norm1(x)); y = h + mlp(layer_norm2(h))"),
     class("CLIPAttention", CLIP, "y = out_proj(softmax(q k^T / sqrt(d)) v)"),
     class("CLIPMLP", CLIP, "y = fc2(quick_gelu(fc1(x)))"),
-    class("SiglipVisionTransformer", SIGLIP, "encoder(embeddings(pictures))"),
+    class("SiglipVisionTransformer", SIGLIP, "encoder(embeddings(images))"),
     class("SiglipVisionEmbeddings", SIGLIP, "patches plus positions"),
     class("SiglipEncoder", SIGLIP, "all blocks, one after the other"),
     class("SiglipEncoderLayer", SIGLIP, "h = x + self_attn(layer_norm1(x)); y = h + mlp(layer_norm2(h))"),
@@ -164,7 +164,7 @@ fn of_seeing(names: &VisionLanguageNames) -> Vec<Class> {
             names.home,
             "logits = lm_head(decoder(tokens, with the encoder's output at the image tokens))",
         ),
-        class(names.tower, names.home, "pictures to features"),
+        class(names.tower, names.home, "images to features"),
         class(names.model, names.home, "encoder and decoder"),
     ]
 }

@@ -22,32 +22,32 @@ pub const PRESETS: &[Preset] = &[
     },
     Preset {
         name: "deepseek-ocr-tiny",
-        about: "DeepSeek-OCR at small widths: the same structure, quick on any processor",
+        about: "DeepSeek-OCR at small widths: the same structure, fast on any CPU",
         config: include_str!("../presets/deepseek-ocr-tiny.json"),
     },
     Preset {
         name: "deepseek-ocr-small",
-        about: "DeepSeek-OCR at middling widths, for benchmarks",
+        about: "DeepSeek-OCR at medium widths, for benchmarks",
         config: include_str!("../presets/deepseek-ocr-small.json"),
     },
     Preset {
         name: "decoder-tiny",
-        about: "A plain decoder in the form of Llama at small widths, quick on any processor",
+        about: "A small Llama-style decoder, fast on any CPU",
         config: include_str!("../presets/decoder-tiny.json"),
     },
     Preset {
         name: "llama-2-7b",
-        about: "Llama 2 7B: a plain decoder, as many key-value heads as heads",
+        about: "Llama 2 7B: a dense decoder with multi-head attention",
         config: include_str!("../presets/llama-2-7b.json"),
     },
     Preset {
         name: "llama-3-8b",
-        about: "Llama 3 8B: a plain decoder with grouped key-value heads",
+        about: "Llama 3 8B: a dense decoder with grouped-query attention",
         config: include_str!("../presets/llama-3-8b.json"),
     },
     Preset {
         name: "llama-3.1-8b",
-        about: "Llama 3.1 8B: Llama 3 with angles stretched to 128k positions",
+        about: "Llama 3.1 8B: Llama 3 with rotary scaling to 128k positions",
         config: include_str!("../presets/llama-3.1-8b.json"),
     },
     Preset {
@@ -57,7 +57,7 @@ pub const PRESETS: &[Preset] = &[
     },
     Preset {
         name: "mistral-7b",
-        about: "Mistral 7B v0.1: a window of 4096 positions on every layer",
+        about: "Mistral 7B v0.1: a sliding window of 4096 positions in every layer",
         config: include_str!("../presets/mistral-7b.json"),
     },
     Preset {
@@ -67,17 +67,17 @@ pub const PRESETS: &[Preset] = &[
     },
     Preset {
         name: "qwen2-7b",
-        about: "Qwen2 7B: biases on queries, keys and values",
+        about: "Qwen2 7B: biases on the QKV projections",
         config: include_str!("../presets/qwen2-7b.json"),
     },
     Preset {
         name: "qwen3-8b",
-        about: "Qwen3 8B: queries and keys normed head by head",
+        about: "Qwen3 8B: RMSNorm on queries and keys per head",
         config: include_str!("../presets/qwen3-8b.json"),
     },
     Preset {
         name: "qwen1.5-moe-a2.7b",
-        about: "Qwen1.5-MoE-A2.7B: four of sixty experts beside a shared one with a gate",
+        about: "Qwen1.5-MoE-A2.7B: four of 60 experts and a gated shared expert",
         config: include_str!("../presets/qwen1.5-moe-a2.7b.json"),
     },
     Preset {
@@ -87,52 +87,52 @@ pub const PRESETS: &[Preset] = &[
     },
     Preset {
         name: "deepseek-v2-lite",
-        about: "DeepSeek-V2-Lite: latent attention, six of 64 experts beside two shared ones",
+        about: "DeepSeek-V2-Lite: multi-head latent attention, six of 64 experts and two shared ones",
         config: include_str!("../presets/deepseek-v2-lite.json"),
     },
     Preset {
         name: "deepseek-v3",
-        about: "DeepSeek-V3: latent attention, eight of 256 experts from the best four of eight groups",
+        about: "DeepSeek-V3: multi-head latent attention, eight of 256 experts from the best four of eight groups",
         config: include_str!("../presets/deepseek-v3.json"),
     },
     Preset {
         name: "phi-3.5-mini",
-        about: "Phi-3.5-mini: one projection for queries, keys and values, one for gate and up",
+        about: "Phi-3.5-mini: fused QKV and gate-up projections",
         config: include_str!("../presets/phi-3.5-mini.json"),
     },
     Preset {
         name: "gemma-2-9b",
-        about: "Gemma 2 9B: norms before and behind, capped scores, every other layer through a window",
+        about: "Gemma 2 9B: pre- and post-norms, softcaps, sliding windows in every other layer",
         config: include_str!("../presets/gemma-2-9b.json"),
     },
     Preset {
         name: "gemma-3-1b",
-        about: "Gemma 3 1B: one key-value head, all but every sixth layer through a window",
+        about: "Gemma 3 1B: one key-value head, sliding windows in all but every sixth layer",
         config: include_str!("../presets/gemma-3-1b.json"),
     },
     Preset {
         name: "gpt-oss-20b",
-        about: "GPT-OSS 20B: sinks, every other layer through a window, four of 32 experts",
+        about: "GPT-OSS 20B: attention sinks, sliding windows in every other layer, four of 32 experts",
         config: include_str!("../presets/gpt-oss-20b.json"),
     },
     Preset {
         name: "llava-1.5-7b",
-        about: "LLaVA-1.5 7B: CLIP at 336 pixels and a projector of two layers in front of Llama",
+        about: "LLaVA-1.5 7B: CLIP at 336 pixels and a two-layer projector in front of Llama",
         config: include_str!("../presets/llava-1.5-7b.json"),
     },
     Preset {
         name: "qwen2.5-vl-7b",
-        about: "Qwen2.5-VL 7B: pictures of any size, attention in windows, in front of Qwen2.5",
+        about: "Qwen2.5-VL 7B: images of any size, windowed vision attention, in front of Qwen2.5",
         config: include_str!("../presets/qwen2.5-vl-7b.json"),
     },
     Preset {
         name: "qwen3-vl-8b",
-        about: "Qwen3-VL 8B: pictures of any size, features into the first three layers of Qwen3",
+        about: "Qwen3-VL 8B: images of any size, vision features added in the first three layers of Qwen3",
         config: include_str!("../presets/qwen3-vl-8b.json"),
     },
     Preset {
         name: "dummy-shallow-resnet",
-        about: "ShallowResNet: a small residual network for trying out collectors",
+        about: "ShallowResNet: a small residual network for trying out profilers",
         config: include_str!("../presets/dummy-shallow-resnet.json"),
     },
 ];

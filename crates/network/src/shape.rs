@@ -22,7 +22,7 @@ pub fn infer(op: Op, inputs: &[Spec]) -> Result<Spec, ShapeError> {
         if left == right { Ok(()) } else { Err(fail(format!("{what} differ: {left} and {right}"))) }
     };
     let activation = |shape: Shape, dtype: DType| Spec { shape, dtype, role: Role::Activation };
-    let built = |dims: &[u64]| Shape::try_new(dims).ok_or_else(|| fail("the result has too many dimensions".into()));
+    let built = |dims: &[u64]| Shape::try_new(dims).ok_or_else(|| fail("the output has too many dimensions".into()));
 
     let same = |inputs: &[Spec]| activation(inputs[0].shape, inputs[0].dtype);
     match op {
@@ -138,7 +138,7 @@ pub fn infer(op: Op, inputs: &[Spec]) -> Result<Spec, ShapeError> {
             count(1..=1)?;
             let both = inputs[0].shape.last();
             if !both.is_multiple_of(2) {
-                return Err(fail(format!("{both} are no pairs of gate and up values")));
+                return Err(fail(format!("{both} is not an even number of gate and up values")));
             }
             Ok(activation(with_last(inputs[0].shape, both / 2), inputs[0].dtype))
         }
@@ -159,7 +159,7 @@ pub fn infer(op: Op, inputs: &[Spec]) -> Result<Spec, ShapeError> {
         Op::TopK { k } => {
             count(1..=1)?;
             if k == 0 || k > inputs[0].shape.last() {
-                return Err(fail(format!("cannot take {k} of {}", inputs[0].shape.last())));
+                return Err(fail(format!("cannot take the top {k} of {}", inputs[0].shape.last())));
             }
             Ok(activation(with_last(inputs[0].shape, k), DType::Int64))
         }
@@ -176,7 +176,7 @@ pub fn infer(op: Op, inputs: &[Spec]) -> Result<Spec, ShapeError> {
             let mut permuted = Vec::with_capacity(order.rank());
             for &from in order.dims() {
                 let from = usize::try_from(from).ok().filter(|from| *from < dims.rank() && !seen[*from]);
-                let from = from.ok_or_else(|| fail(format!("{order} is no order of the dimensions")))?;
+                let from = from.ok_or_else(|| fail(format!("{order} is not a permutation of the dimensions")))?;
                 seen[from] = true;
                 permuted.push(dims.dims()[from]);
             }
@@ -184,7 +184,8 @@ pub fn infer(op: Op, inputs: &[Spec]) -> Result<Spec, ShapeError> {
         }
         Op::Slice { dim, start, length } => {
             count(1..=1)?;
-            let size = *dimension(inputs[0].shape.dims(), dim).ok_or_else(|| fail(format!("no dimension {dim}")))?;
+            let size =
+                *dimension(inputs[0].shape.dims(), dim).ok_or_else(|| fail(format!("there is no dimension {dim}")))?;
             if start + length > size {
                 return Err(fail(format!("{start}..{} is past the {size} of dimension {dim}", start + length)));
             }
@@ -202,7 +203,8 @@ pub fn infer(op: Op, inputs: &[Spec]) -> Result<Spec, ShapeError> {
             let mut around = inputs[0].shape;
             let mut total = 0;
             for input in inputs {
-                let size = *dimension(input.shape.dims(), dim).ok_or_else(|| fail(format!("no dimension {dim}")))?;
+                let size =
+                    *dimension(input.shape.dims(), dim).ok_or_else(|| fail(format!("there is no dimension {dim}")))?;
                 around = Some(with_dim(input.shape, dim, 1))
                     .filter(|shape| shape.rank() == around.rank())
                     .and_then(|shape| broadcast(with_dim(around, dim, 1), shape))
@@ -213,7 +215,8 @@ pub fn infer(op: Op, inputs: &[Spec]) -> Result<Spec, ShapeError> {
         }
         Op::Pad { dim, after } => {
             count(1..=1)?;
-            let size = *dimension(inputs[0].shape.dims(), dim).ok_or_else(|| fail(format!("no dimension {dim}")))?;
+            let size =
+                *dimension(inputs[0].shape.dims(), dim).ok_or_else(|| fail(format!("there is no dimension {dim}")))?;
             Ok(activation(with_dim(inputs[0].shape, dim, size + after), inputs[0].dtype))
         }
         Op::Interpolate { kind: InterpolationKind::Bicubic | InterpolationKind::Bilinear, size } => {
@@ -324,7 +327,7 @@ mod tests {
     }
 
     #[test]
-    fn a_strided_convolution_halves_the_picture() {
+    fn a_strided_convolution_halves_the_image() {
         let op = Op::Conv2d { stride: 2, padding: 1 };
         let shape = shape_of(op, &[spec([1, 256, 64, 64]), spec([512, 256, 3, 3])]);
         assert_eq!(shape, Shape::from([1, 512, 32, 32]));

@@ -107,7 +107,7 @@ fn an_empty_timeline_makes_a_database_without_rows() {
 fn trace_events_hold_the_kernels_and_what_launched_them() {
     let timeline = collected("eager.wire");
     let text = perfetto_json(&timeline).unwrap();
-    let trace = ingest::torch::read("trace.json", text.as_bytes(), &ingest::torch::Settings::default()).unwrap();
+    let trace = ingest::torch::read("trace.json", text.as_bytes(), &ingest::torch::TorchSettings::default()).unwrap();
     let again = trace.timeline;
     let kernels = |timeline: &Timeline| {
         let mut counts: BTreeMap<String, (u64, i64)> = BTreeMap::new();

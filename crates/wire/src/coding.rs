@@ -91,7 +91,7 @@ impl<'a> Record<'a> {
             Self::Window { .. } => 16,
             Self::Kernel { .. } => 17,
             Self::Copy { .. } => 18,
-            Self::Fill { .. } => 19,
+            Self::Memset { .. } => 19,
             Self::Graph { .. } => 20,
             Self::Count { .. } => 21,
             Self::Finish => 22,
@@ -184,7 +184,7 @@ impl<'a> Record<'a> {
                 fields.number(bytes);
                 base.put_place(fields, &place);
             }
-            Self::Fill { bytes, place } => {
+            Self::Memset { bytes, place } => {
                 fields.number(bytes);
                 base.put_place(fields, &place);
             }
@@ -258,7 +258,7 @@ impl<'a> Record<'a> {
                     let (direction, bytes) = (fields.byte()?, fields.number()?);
                     Self::Copy { direction, bytes, place: base.get_place(fields)? }
                 }
-                19 => Self::Fill { bytes: fields.number()?, place: base.get_place(fields)? },
+                19 => Self::Memset { bytes: fields.number()?, place: base.get_place(fields)? },
                 20 => Self::Graph { graph: fields.narrow()?, place: base.get_place(fields)? },
                 21 => Self::Count { counter: Counter::of(fields.narrow()?), value: fields.number()? },
                 22 => {

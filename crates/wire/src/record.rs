@@ -268,8 +268,8 @@ pub enum Record<'a> {
         /// Where and when.
         place: Place,
     },
-    /// A fill.
-    Fill {
+    /// A memset.
+    Memset {
         /// Bytes filled.
         bytes: u64,
         /// Where and when.

@@ -53,7 +53,7 @@ fn one_of_each() -> Vec<Record<'static>> {
         Record::Pop { domain: 1, depth: 0, time: u64::MAX },
         Record::Kernel { name: 0, place, shape },
         Record::Copy { direction: 1, bytes: 1 << 33, place: Place { correlation: 1, ..place } },
-        Record::Fill { bytes: 0, place: Place { span: Span { start: 1, duration: 0 }, ..place } },
+        Record::Memset { bytes: 0, place: Place { span: Span { start: 1, duration: 0 }, ..place } },
         Record::Graph { graph: 6, place },
         Record::Count { counter: Counter::HostRecordsDropped, value: 3 },
         Record::Count { counter: Counter::Other(77), value: 1 },

@@ -35,7 +35,7 @@ pub(crate) fn third_party(name: &str) -> Option<Vec<u8>> {
 }
 
 fn torch(bytes: &[u8]) -> Timeline {
-    ingest::torch::read("trace.json", bytes, &ingest::torch::Settings::default()).unwrap().timeline
+    ingest::torch::read("trace.json", bytes, &ingest::torch::TorchSettings::default()).unwrap().timeline
 }
 
 /// DeepSeek-OCR on an H200 under the torch profiler: a page of 1024 pixels, four decode steps.

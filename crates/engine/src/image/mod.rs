@@ -1,17 +1,17 @@
-//! From the bytes of a picture file to what the vision towers take, as the published DeepSeek-OCR does it.
+//! From the bytes of an image file to what the vision towers take, as the published DeepSeek-OCR does it.
 //!
 //! Decoding, orientation, the crop grid, tiles, the padded global view and normalisation are here. Which files there
 //! are, and reading them, is left to the caller; where their tokens stand in the prompt is left to `prompt`.
 
 mod crop_grid;
 mod jpeg;
-mod picture;
 mod resample;
+mod rgb_image;
 
 pub use crop_grid::crop_grid;
-pub use picture::{Page, Picture, decode, measure};
+pub use rgb_image::{Page, RgbImage, decode, measure};
 
-use crate::{PageImages, Pictures};
+use crate::{ImageBatch, PageImages};
 use resample::resize;
 
 /// Colour around a page that is not square: the mean that normalisation subtracts, in whole levels.
@@ -27,7 +27,7 @@ pub struct ImageSettings {
     pub base_size: u64,
     /// Side of one tile, in pixels; of the only view without `crop_mode`.
     pub image_size: u64,
-    /// Whether large pages are cut into tiles besides the global view.
+    /// Whether large pages are also cut into tiles.
     pub crop_mode: bool,
     /// Fewest tiles of one page.
     pub min_tiles: u64,
@@ -43,30 +43,29 @@ impl Default for ImageSettings {
 }
 
 /// Scales, cuts and normalises a page.
-pub fn prepare(picture: &Picture, settings: &ImageSettings) -> PageImages {
+pub fn prepare(image: &RgbImage, settings: &ImageSettings) -> PageImages {
     let tile = settings.image_size as usize;
     if !settings.crop_mode {
-        let view =
-            if settings.image_size <= LARGEST_STRETCHED { resize(picture, tile, tile) } else { pad(picture, tile) };
+        let view = if settings.image_size <= LARGEST_STRETCHED { resize(image, tile, tile) } else { pad(image, tile) };
         return PageImages { global: normalise(&[view], tile), tiles: None, crop_grid: [1, 1] };
     }
     let base = settings.base_size as usize;
-    let grid = crop_grid(picture.page(), settings);
-    let tiles = (grid != [1, 1]).then(|| normalise(&cut(picture, tile, grid), tile));
-    PageImages { global: normalise(&[pad(picture, base)], base), tiles, crop_grid: grid }
+    let grid = crop_grid(image.page(), settings);
+    let tiles = (grid != [1, 1]).then(|| normalise(&cut(image, tile, grid), tile));
+    PageImages { global: normalise(&[pad(image, base)], base), tiles, crop_grid: grid }
 }
 
 /// Stretches the page over the grid and cuts it, row by row.
-fn cut(picture: &Picture, side: usize, [wide, high]: [u64; 2]) -> Vec<Picture> {
+fn cut(image: &RgbImage, side: usize, [wide, high]: [u64; 2]) -> Vec<RgbImage> {
     let (wide, high) = (wide as usize, high as usize);
-    let stretched = resize(picture, wide * side, high * side);
+    let stretched = resize(image, wide * side, high * side);
     let tiles = (0..high).flat_map(|down| (0..wide).map(move |across| (across, down)));
     tiles.map(|(across, down)| stretched.window(across * side, down * side, side, side)).collect()
 }
 
 /// Scales the page to fit a square, and fills what is left around it.
-fn pad(picture: &Picture, side: usize) -> Picture {
-    let (width, height) = (picture.width() as f64, picture.height() as f64);
+fn pad(image: &RgbImage, side: usize) -> RgbImage {
+    let (width, height) = (image.width() as f64, image.height() as f64);
     // Rounded half to even, as Python does. A page so thin that nothing is left of it gives an empty square.
     let scaled = |short: f64, long: f64| (short / long * side as f64).round_ties_even() as usize;
     let (inner_width, inner_height) = if width > height {
@@ -75,33 +74,33 @@ fn pad(picture: &Picture, side: usize) -> Picture {
         (if width == height { side } else { scaled(width, height) }, side)
     };
     let offset = |inner: usize| ((side - inner) as f64 * 0.5).round_ties_even() as usize;
-    let mut padded = Picture::filled(side, side, FILL);
-    padded.paste(&resize(picture, inner_width, inner_height), offset(inner_width), offset(inner_height));
+    let mut padded = RgbImage::filled(side, side, FILL);
+    padded.paste(&resize(image, inner_width, inner_height), offset(inner_width), offset(inner_height));
     padded
 }
 
 /// Levels to numbers around zero, channels first: `(level / 255 - 0.5) / 0.5`.
-fn normalise(pictures: &[Picture], side: usize) -> Pictures {
+fn normalise(images: &[RgbImage], side: usize) -> ImageBatch {
     let numbers: [f32; 256] = std::array::from_fn(|level| (level as f32 / 255.0 - 0.5) / 0.5);
-    let mut pixels = Vec::with_capacity(pictures.len() * 3 * side * side);
-    for picture in pictures {
+    let mut pixels = Vec::with_capacity(images.len() * 3 * side * side);
+    for image in images {
         for channel in 0..3 {
-            pixels.extend(picture.levels().iter().skip(channel).step_by(3).map(|level| numbers[usize::from(*level)]));
+            pixels.extend(image.levels().iter().skip(channel).step_by(3).map(|level| numbers[usize::from(*level)]));
         }
     }
-    Pictures { count: pictures.len(), side, pixels }
+    ImageBatch { count: images.len(), side, pixels }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn fixture(name: &str) -> Picture {
+    fn fixture(name: &str) -> RgbImage {
         let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/pillow").join(name);
         decode(name, &std::fs::read(path).unwrap()).unwrap()
     }
 
-    fn furthest(ours: &Picture, theirs: &Picture) -> u8 {
+    fn furthest(ours: &RgbImage, theirs: &RgbImage) -> u8 {
         assert_eq!(ours.page(), theirs.page());
         ours.levels().iter().zip(theirs.levels()).map(|(ours, theirs)| ours.abs_diff(*theirs)).max().unwrap()
     }
@@ -126,15 +125,15 @@ mod tests {
     #[test]
     fn nothing_but_the_fill_is_left_of_a_thread() {
         // 200 x 1 pixels in a square of 32: a height of 0.16 rounds to none.
-        assert_eq!(pad(&Picture::filled(200, 1, 255), 32), Picture::filled(32, 32, FILL));
+        assert_eq!(pad(&RgbImage::filled(200, 1, 255), 32), RgbImage::filled(32, 32, FILL));
     }
 
     #[test]
     fn tiles_are_cut_row_by_row() {
         // Four quarters of one colour each: every tile of a 2 x 2 grid is flat, in reading order.
-        let mut quarters = Picture::filled(200, 200, 0);
+        let mut quarters = RgbImage::filled(200, 200, 0);
         for (index, level) in [10, 20, 30, 40].into_iter().enumerate() {
-            quarters.paste(&Picture::filled(100, 100, level), index % 2 * 100, index / 2 * 100);
+            quarters.paste(&RgbImage::filled(100, 100, level), index % 2 * 100, index / 2 * 100);
         }
         let tiles = cut(&quarters, 100, [2, 2]);
         let levels: Vec<u8> = tiles.iter().map(|tile| tile.levels()[0]).collect();
@@ -144,16 +143,16 @@ mod tests {
 
     #[test]
     fn normalisation_is_channels_first_around_zero() {
-        let mut picture = Picture::filled(2, 1, 0);
-        picture.paste(&Picture::filled(1, 1, 255), 1, 0);
-        let pictures = normalise(&[picture], 1);
-        assert_eq!(pictures.pixels, [-1.0, 1.0, -1.0, 1.0, -1.0, 1.0]);
+        let mut image = RgbImage::filled(2, 1, 0);
+        image.paste(&RgbImage::filled(1, 1, 255), 1, 0);
+        let images = normalise(&[image], 1);
+        assert_eq!(images.pixels, [-1.0, 1.0, -1.0, 1.0, -1.0, 1.0]);
     }
 
     #[test]
     fn sides_of_what_is_prepared_follow_the_settings() {
         let settings = ImageSettings { base_size: 64, image_size: 32, ..ImageSettings::default() };
-        let page = prepare(&Picture::filled(60, 90, 200), &settings);
+        let page = prepare(&RgbImage::filled(60, 90, 200), &settings);
         assert_eq!(page.crop_grid, [2, 3]);
         assert_eq!((page.global.count, page.global.side, page.global.pixels.len()), (1, 64, 3 * 64 * 64));
         let tiles = page.tiles.unwrap();
@@ -163,13 +162,13 @@ mod tests {
     #[test]
     fn without_crop_mode_there_is_one_view_of_the_tile_size() {
         let stretched = ImageSettings { crop_mode: false, image_size: 32, ..ImageSettings::default() };
-        let page = prepare(&Picture::filled(60, 90, 200), &stretched);
+        let page = prepare(&RgbImage::filled(60, 90, 200), &stretched);
         assert_eq!((page.crop_grid, page.tiles, page.global.side), ([1, 1], None, 32));
         let flat = page.global.pixels[0];
         assert!(page.global.pixels.iter().all(|number| *number == flat), "stretched: nothing is filled");
 
         let padded = ImageSettings { crop_mode: false, image_size: 704, ..ImageSettings::default() };
-        let page = prepare(&Picture::filled(60, 90, 200), &padded);
+        let page = prepare(&RgbImage::filled(60, 90, 200), &padded);
         assert_eq!(page.global.side, 704);
         assert!((page.global.pixels[0] - (127.0 / 255.0 - 0.5) / 0.5).abs() < 1e-6, "padded: the corner is filled");
     }
@@ -177,7 +176,7 @@ mod tests {
     #[test]
     fn one_pixel_becomes_a_whole_page() {
         let settings = ImageSettings { base_size: 64, image_size: 32, ..ImageSettings::default() };
-        let page = prepare(&Picture::filled(1, 1, 255), &settings);
+        let page = prepare(&RgbImage::filled(1, 1, 255), &settings);
         assert_eq!((page.crop_grid, page.tiles), ([1, 1], None));
         assert!(page.global.pixels.iter().all(|number| *number == 1.0));
     }

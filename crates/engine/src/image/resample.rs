@@ -7,7 +7,7 @@
 
 use rayon::prelude::*;
 
-use super::Picture;
+use super::RgbImage;
 use crate::cubic;
 
 const CHANNELS: usize = 3;
@@ -20,25 +20,25 @@ struct Taps {
     weights: Vec<i32>,
 }
 
-/// The picture at another size.
-pub(super) fn resize(picture: &Picture, width: usize, height: usize) -> Picture {
-    let (from_width, from_height) = (picture.width() as usize, picture.height() as usize);
+/// The image at another size.
+pub(super) fn resize(image: &RgbImage, width: usize, height: usize) -> RgbImage {
+    let (from_width, from_height) = (image.width() as usize, image.height() as usize);
     let across = (width != from_width).then(|| {
         let taps = taps(from_width, width);
         let mut levels = vec![0; width * from_height * CHANNELS];
-        let rows = picture.levels().par_chunks(from_width * CHANNELS);
+        let rows = image.levels().par_chunks(from_width * CHANNELS);
         levels.par_chunks_mut((width * CHANNELS).max(1)).zip(rows).for_each(|(out, row)| squeeze(row, &taps, out));
-        Picture::from_levels(width, from_height, levels)
+        RgbImage::from_levels(width, from_height, levels)
     });
-    let picture = across.as_ref().unwrap_or(picture);
+    let image = across.as_ref().unwrap_or(image);
     if height == from_height {
-        return picture.clone();
+        return image.clone();
     }
     let stride = width * CHANNELS;
     let mut levels = vec![0; stride * height];
     let rows = levels.par_chunks_mut(stride.max(1)).zip(taps(from_height, height).into_par_iter());
-    rows.for_each_init(|| vec![0; stride], |sums, (out, taps)| stack(picture.levels(), &taps, sums, out));
-    Picture::from_levels(width, height, levels)
+    rows.for_each_init(|| vec![0; stride], |sums, (out, taps)| stack(image.levels(), &taps, sums, out));
+    RgbImage::from_levels(width, height, levels)
 }
 
 /// One row, across.
@@ -105,22 +105,22 @@ mod tests {
     }
 
     #[test]
-    fn a_flat_picture_stays_flat() {
-        let picture = resize(&Picture::filled(13, 7, 201), 40, 3);
-        assert_eq!((picture.width(), picture.height()), (40, 3));
-        assert!(picture.levels().iter().all(|level| *level == 201));
+    fn a_flat_image_stays_flat() {
+        let image = resize(&RgbImage::filled(13, 7, 201), 40, 3);
+        assert_eq!((image.width(), image.height()), (40, 3));
+        assert!(image.levels().iter().all(|level| *level == 201));
     }
 
     #[test]
-    fn the_same_size_is_the_same_picture() {
-        let picture = Picture::from_levels(2, 2, (0..12).map(|level| level * 20).collect());
-        assert_eq!(resize(&picture, 2, 2), picture);
+    fn the_same_size_is_the_same_image() {
+        let image = RgbImage::from_levels(2, 2, (0..12).map(|level| level * 20).collect());
+        assert_eq!(resize(&image, 2, 2), image);
     }
 
     #[test]
     fn nothing_is_left_of_a_side_of_zero() {
-        let picture = Picture::filled(3, 3, 9);
-        assert!(resize(&picture, 0, 3).levels().is_empty());
-        assert!(resize(&picture, 3, 0).levels().is_empty());
+        let image = RgbImage::filled(3, 3, 9);
+        assert!(resize(&image, 0, 3).levels().is_empty());
+        assert!(resize(&image, 3, 0).levels().is_empty());
     }
 }

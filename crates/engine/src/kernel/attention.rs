@@ -3,7 +3,7 @@
 use rayon::prelude::*;
 
 use super::math::exp;
-use super::product::{Matrix, Output, Threads, multiply};
+use super::matmul::{Matrix, Output, Threads, multiply};
 use super::runs::View;
 use super::softmax::{exponentials, largest};
 use super::{LANES, vectorised};

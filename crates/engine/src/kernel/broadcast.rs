@@ -1,4 +1,4 @@
-//! Sums and products of two tensors, one of which may repeat along dimensions.
+//! Elementwise additions and multiplications of two tensors, one of which may repeat along dimensions.
 
 use super::runs::{View, Walk};
 use super::{filled, vectorised};

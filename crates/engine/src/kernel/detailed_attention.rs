@@ -5,9 +5,9 @@ use rayon::prelude::*;
 use super::attention::Attention;
 use super::runs::View;
 
-/// Attention, and what it does besides.
+/// Attention with a window, softcap or sinks.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Detailed<'a> {
+pub(crate) struct DetailedAttention<'a> {
     /// Its bias is not used.
     pub(crate) plain: Attention<'a>,
     /// Keys a query sees at most, its own included.
@@ -18,7 +18,7 @@ pub(crate) struct Detailed<'a> {
     pub(crate) sinks: Option<&'a [f32]>,
 }
 
-impl Detailed<'_> {
+impl DetailedAttention<'_> {
     /// `[B, H, S, V]`.
     pub(crate) fn run(&self) -> Vec<f32> {
         let Attention { queries, keys, values, causal, scale, .. } = self.plain;
@@ -78,11 +78,11 @@ mod tests {
             causal: true,
             scale: 0.3,
         };
-        let detailed = Detailed { plain, window: None, softcap: None, sinks: None };
+        let detailed = DetailedAttention { plain, window: None, softcap: None, sinks: None };
         assert!(worst(&detailed.run(), &plain.run()) < 1e-5);
         // A cap far above all scores, a window wider than the keys and a sink far below all scores change nothing.
         let sinks = [-1e9f32; 4];
-        let loose = Detailed { window: Some(50), softcap: Some(1e6), sinks: Some(&sinks), ..detailed };
+        let loose = DetailedAttention { window: Some(50), softcap: Some(1e6), sinks: Some(&sinks), ..detailed };
         assert!(worst(&loose.run(), &plain.run()) < 1e-4);
     }
 
@@ -98,9 +98,9 @@ mod tests {
             causal: true,
             scale: 0.0,
         };
-        let windowed = Detailed { plain, window: Some(1), softcap: None, sinks: None };
+        let windowed = DetailedAttention { plain, window: Some(1), softcap: None, sinks: None };
         assert_eq!(windowed.run(), [10., 20., 30.]);
         let sinks = [0f32];
-        assert_eq!(Detailed { sinks: Some(&sinks), ..windowed }.run(), [5., 10., 15.]);
+        assert_eq!(DetailedAttention { sinks: Some(&sinks), ..windowed }.run(), [5., 10., 15.]);
     }
 }

@@ -1,14 +1,14 @@
-//! Linear layers: few rows as dot products, many as a matrix product.
+//! Linear layers: few rows as dot products, many as a GEMM.
 
 use half::bf16;
 use rayon::prelude::*;
 
 use super::dot::dots;
+use super::matmul::{Matrix, Output, Threads, multiply};
 use super::pages::room;
-use super::product::{Matrix, Output, Threads, multiply};
 use super::{PIECE, filled};
 
-/// Up to this many rows, reading the weights takes longer than multiplying, and rearranging them for a matrix product
+/// Up to this many rows, reading the weights takes longer than multiplying, and rearranging them for a GEMM
 /// would take longer still.
 const FEW_ROWS: usize = 8;
 /// Weights widened at a time, 4 MiB of single-precision numbers: they are multiplied while they are in the cache.
@@ -16,18 +16,18 @@ const WIDENED: usize = 1 << 20;
 
 /// Weights `[outputs, inputs]`, as stored.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Stored<'a> {
+pub(crate) enum WeightSlice<'a> {
     Single(&'a [f32]),
     Brain(&'a [bf16]),
 }
 
 /// `x [rows, inputs]` times `weight [outputs, inputs]` transposed, plus `bias [outputs]`.
-pub(crate) fn linear(x: &[f32], inputs: usize, weight: Stored<'_>, bias: Option<&[f32]>) -> Vec<f32> {
+pub(crate) fn linear(x: &[f32], inputs: usize, weight: WeightSlice<'_>, bias: Option<&[f32]>) -> Vec<f32> {
     let rows = x.len() / inputs.max(1);
     if rows <= FEW_ROWS {
         let mut y = match weight {
-            Stored::Single(weight) => dots(x, weight, inputs),
-            Stored::Brain(weight) => dots(x, weight, inputs),
+            WeightSlice::Single(weight) => dots(x, weight, inputs),
+            WeightSlice::Brain(weight) => dots(x, weight, inputs),
         };
         if let Some(bias) = bias {
             for row in y.chunks_exact_mut(bias.len()) {
@@ -37,10 +37,10 @@ pub(crate) fn linear(x: &[f32], inputs: usize, weight: Stored<'_>, bias: Option<
         return y;
     }
     let outputs = match weight {
-        Stored::Single(weight) => weight.len() / inputs.max(1),
-        Stored::Brain(weight) => weight.len() / inputs.max(1),
+        WeightSlice::Single(weight) => weight.len() / inputs.max(1),
+        WeightSlice::Brain(weight) => weight.len() / inputs.max(1),
     };
-    // The product is added to the bias, which spares a pass over the output.
+    // The GEMM adds to the bias, which spares a pass over the output.
     let mut y = filled(rows * outputs, outputs, |_, piece| {
         if let Some(bias) = bias {
             piece.chunks_exact_mut(outputs.max(1)).for_each(|row| row.copy_from_slice(bias));
@@ -53,8 +53,8 @@ pub(crate) fn linear(x: &[f32], inputs: usize, weight: Stored<'_>, bias: Option<
         multiply(sizes, 1.0, x, weight, (&mut y[from..], outputs), Output::Add, Threads::All);
     };
     match weight {
-        Stored::Single(weight) => times(weight, 0),
-        Stored::Brain(weight) => {
+        WeightSlice::Single(weight) => times(weight, 0),
+        WeightSlice::Brain(weight) => {
             let block = (WIDENED / inputs).max(1);
             for (index, weight) in weight.chunks(block * inputs).enumerate() {
                 times(&widen(weight), index * block);
@@ -91,7 +91,7 @@ mod tests {
             let (x, weight, bias) = (numbers(20 * inputs, 1), numbers(outputs * inputs, 2), numbers(outputs, 3));
             let narrowed = narrow(&weight);
             let rounded = widen(&narrowed);
-            let cases = [(Stored::Single(&weight), &weight), (Stored::Brain(&narrowed), &rounded)];
+            let cases = [(WeightSlice::Single(&weight), &weight), (WeightSlice::Brain(&narrowed), &rounded)];
             for (stored, weight) in cases {
                 let many = linear(&x, inputs, stored, Some(&bias));
                 let by_row: Vec<f32> =

@@ -65,10 +65,10 @@ pub(crate) fn channel_norm(x: &[f32], places: usize, weight: &[f32], bias: &[f32
     /// Places one thread works on at a time.
     const BLOCK: usize = 256;
     let channels = weight.len();
-    let picture = channels * places;
+    let image = channels * places;
     let mut means = vec![0f32; x.len() / channels.max(1)];
     let mut factors = means.clone();
-    let blocks = means.chunks_mut(places).zip(factors.chunks_mut(places)).zip(x.chunks_exact(picture.max(1)));
+    let blocks = means.chunks_mut(places).zip(factors.chunks_mut(places)).zip(x.chunks_exact(image.max(1)));
     for ((means, factors), x) in blocks {
         let work = |(block, (means, factors)): (usize, (&mut [f32], &mut [f32]))| {
             let start = block * BLOCK;
@@ -153,7 +153,7 @@ mod tests {
 
     #[test]
     fn channels_are_normalised_as_rows_would_be() {
-        // Two pictures of five channels and 300 places: more than one block, and not a whole number of them.
+        // Two images of five channels and 300 places: more than one block, and not a whole number of them.
         let (n, channels, places) = (2, 5, 300);
         let (x, weight, bias) = (numbers(n * channels * places, 4), numbers(channels, 5), numbers(channels, 6));
         let turned = Tensor::new(&x[..], &Device::Cpu).unwrap().reshape((n, channels, places)).unwrap();

@@ -156,7 +156,7 @@ pub(super) fn attach(domain: &CStr) -> Result<Option<Tool>, String> {
 }
 
 fn load(path: OsString) -> Result<(), String> {
-    let path = CString::new(path.into_vec()).map_err(|_| "the path has a zero byte in it".to_owned())?;
+    let path = CString::new(path.into_vec()).map_err(|_| "the path contains a zero byte".to_owned())?;
     // SAFETY: the path is a C string. Loading runs the library's constructors: the user asked for that by naming it.
     let library = unsafe { libc::dlopen(path.as_ptr(), libc::RTLD_LAZY) };
     if library.is_null() {
@@ -165,7 +165,7 @@ fn load(path: OsString) -> Result<(), String> {
     // SAFETY: the handle is open and the name is a C string.
     let entry = unsafe { libc::dlsym(library, ENTRY_POINT.as_ptr()) };
     let attached = if entry.is_null() {
-        Err(format!("the library has no {}", ENTRY_POINT.to_string_lossy()))
+        Err(format!("the library does not export {}", ENTRY_POINT.to_string_lossy()))
     } else {
         // SAFETY: a library that exports this name has a function of this type there, by the protocol.
         match unsafe { transmute::<*mut c_void, Initialize>(entry)(export_table) } {

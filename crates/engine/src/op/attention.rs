@@ -5,15 +5,15 @@ use std::borrow::Cow;
 use candle_core::{Device, Result, Tensor};
 use types::AttentionDetail;
 
-use super::floats::Held;
+use super::floats::TensorData;
 use crate::kernel::attention::Attention;
-use crate::kernel::detailed_attention::Detailed;
+use crate::kernel::detailed_attention::DetailedAttention;
 
 /// `q [B, H, S, D]`, `k` and `v [B, G, T, D]`, optional `bias [B, H, S, T]` or `sink [H]`.
 pub(super) fn attention(inputs: &[&Tensor], causal: bool, scale: f64, detail: AttentionDetail) -> Result<Tensor> {
     let (batch, heads, queries, _) = inputs[0].dims4()?;
     let width = inputs[2].dim(3)?;
-    let held: Vec<Held<'_>> = inputs.iter().map(|input| Held::new(input)).collect();
+    let held: Vec<TensorData<'_>> = inputs.iter().map(|input| TensorData::new(input)).collect();
     let [q, k, v] = [held[0].floats()?.rows(), held[1].floats()?.rows(), held[2].floats()?.rows()];
     let last: Option<Cow<'_, [f32]>> = held.get(3).map(|last| last.in_order()).transpose()?;
     let plain = Attention {
@@ -31,9 +31,9 @@ pub(super) fn attention(inputs: &[&Tensor], causal: bool, scale: f64, detail: At
     let mixed = if window.is_none() && softcap.is_none() && sinks.is_none() {
         plain.run()
     } else if plain.bias.is_some() {
-        candle_core::bail!("attention with a bias and a window, softcap or sinks at once is not computed here");
+        candle_core::bail!("attention with a bias and a window, softcap or sinks at the same time is not supported");
     } else {
-        Detailed { plain, window, softcap, sinks }.run()
+        DetailedAttention { plain, window, softcap, sinks }.run()
     };
     Tensor::from_vec(mixed, (batch, heads, queries, width), &Device::Cpu)
 }

@@ -2,7 +2,7 @@
 
 use candle_core::{Device, Result, Tensor};
 
-use super::floats::Held;
+use super::floats::TensorData;
 use crate::kernel::conv2d::{Convolution, conv2d as run};
 
 /// `x [N, C, Y, X]`, `weight [O, C, ky, kx]`, optional `bias [O]`.
@@ -11,14 +11,14 @@ pub(super) fn conv2d(inputs: &[&Tensor], stride: usize, padding: usize, dims: &[
     let (outputs, _, down, across) = inputs[1].dims4()?;
     let sizes = Convolution {
         channels,
-        picture: [high, wide],
+        image: [high, wide],
         kernel: [down, across],
         stride,
         padding,
         outputs,
         output: [dims[2], dims[3]],
     };
-    let held: Vec<Held<'_>> = inputs.iter().map(|input| Held::new(input)).collect();
+    let held: Vec<TensorData<'_>> = inputs.iter().map(|input| TensorData::new(input)).collect();
     let (x, weight) = (held[0].in_order()?, held[1].in_order()?);
     let bias = held.get(2).map(|bias| bias.in_order()).transpose()?;
     Tensor::from_vec(run(&x, &weight, bias.as_deref(), sizes), dims, &Device::Cpu)

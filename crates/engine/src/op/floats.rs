@@ -4,11 +4,11 @@ use std::borrow::Cow;
 
 use candle_core::{CpuStorage, Layout, Result, Storage, StorageRef, Tensor};
 
-use crate::kernel::linear::{Stored, widen};
+use crate::kernel::linear::{WeightSlice, widen};
 use crate::kernel::runs::{View, copy};
 
 /// A tensor held for reading.
-pub(super) struct Held<'a> {
+pub(super) struct TensorData<'a> {
     storage: StorageRef<'a>,
     layout: &'a Layout,
 }
@@ -20,7 +20,7 @@ pub(super) struct Floats<'a> {
     strides: Cow<'a, [usize]>,
 }
 
-impl<'a> Held<'a> {
+impl<'a> TensorData<'a> {
     pub(super) fn new(tensor: &'a Tensor) -> Self {
         let (storage, layout) = tensor.storage_and_layout();
         Self { storage, layout }
@@ -36,7 +36,7 @@ impl<'a> Held<'a> {
                 let count = last(self.layout).map_or(0, |last| last + 1);
                 Ok(Floats { data: Cow::Owned(widen(&data[start..start + count])), dims, strides })
             }
-            other => candle_core::bail!("{:?} numbers where single precision is computed", other_type(other)),
+            other => candle_core::bail!("{:?} values where fp32 is expected", other_type(other)),
         }
     }
 
@@ -54,13 +54,13 @@ impl<'a> Held<'a> {
     }
 
     /// Weights as they are stored; they must lie one behind the other.
-    pub(super) fn stored(&self) -> Result<Stored<'_>> {
+    pub(super) fn stored(&self) -> Result<WeightSlice<'_>> {
         let Some((start, end)) = self.layout.contiguous_offsets() else {
-            candle_core::bail!("weights of shape {:?} are not in order", self.layout.dims());
+            candle_core::bail!("weights of shape {:?} are not contiguous", self.layout.dims());
         };
         match self.cpu()? {
-            CpuStorage::F32(data) => Ok(Stored::Single(&data[start..end])),
-            CpuStorage::BF16(data) => Ok(Stored::Brain(&data[start..end])),
+            CpuStorage::F32(data) => Ok(WeightSlice::Single(&data[start..end])),
+            CpuStorage::BF16(data) => Ok(WeightSlice::Brain(&data[start..end])),
             other => candle_core::bail!("weights are {:?}, not f32 or bf16", other_type(other)),
         }
     }
@@ -68,7 +68,7 @@ impl<'a> Held<'a> {
     fn cpu(&self) -> Result<&CpuStorage> {
         match &*self.storage {
             Storage::Cpu(storage) => Ok(storage),
-            _ => candle_core::bail!("a tensor of another device where the processor computes"),
+            _ => candle_core::bail!("a tensor of another device where a CPU tensor is expected"),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Resampling of position tables, as a product with a small matrix of weights.
+//! Resampling of position tables, as a matmul with a small matrix of weights.
 
 use candle_core::{DType, Device, Result, Tensor};
 use types::InterpolationKind;
@@ -14,7 +14,7 @@ pub(super) fn interpolate(x: &Tensor, kind: InterpolationKind, size: [u64; 2]) -
             let (rows, _) = single.dims2()?;
             matrix(rows, size[0] as usize, linear_row, x.device())?.matmul(&single.contiguous()?)?
         }
-        InterpolationKind::Bilinear => candle_core::bail!("bilinear position tables are only modelled"),
+        InterpolationKind::Bilinear => candle_core::bail!("bilinear position tables can only be modelled"),
         InterpolationKind::Bicubic => {
             let (n, high, wide, channels) = single.dims4()?;
             let [down, across] = [size[0] as usize, size[1] as usize];

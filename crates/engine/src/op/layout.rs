@@ -2,18 +2,18 @@
 
 use candle_core::{DType, Device, Result, Tensor};
 
-use super::floats::Held;
+use super::floats::TensorData;
 use crate::kernel::filled;
-use crate::kernel::linear::Stored;
+use crate::kernel::linear::WeightSlice;
 use crate::kernel::runs;
 
 pub(super) fn copy(x: &Tensor) -> Result<Tensor> {
-    let held = Held::new(x);
+    let held = TensorData::new(x);
     Tensor::from_vec(runs::copy(held.floats()?.view()), x.dims(), &Device::Cpu)
 }
 
 pub(super) fn pad(x: &Tensor, dim: usize, after: usize, dims: &[usize]) -> Result<Tensor> {
-    let held = Held::new(x);
+    let held = TensorData::new(x);
     Tensor::from_vec(runs::pad(held.floats()?.view(), dim, after), dims, &Device::Cpu)
 }
 
@@ -24,14 +24,14 @@ pub(super) fn embedding(ids: &Tensor, table: &Tensor, dims: &[usize]) -> Result<
     if let Some(id) = ids.iter().find(|id| usize::try_from(**id).map_or(true, |id| id >= rows)) {
         candle_core::bail!("id {id} is not one of the table's {rows} rows");
     }
-    let held = Held::new(table);
+    let held = TensorData::new(table);
     let stored = held.stored()?;
     let values = filled(ids.len() * width, width, |start, piece| {
         for (row, id) in piece.chunks_exact_mut(width.max(1)).zip(&ids[start / width.max(1)..]) {
             let from = *id as usize * width;
             match stored {
-                Stored::Single(table) => row.copy_from_slice(&table[from..from + width]),
-                Stored::Brain(table) => {
+                WeightSlice::Single(table) => row.copy_from_slice(&table[from..from + width]),
+                WeightSlice::Brain(table) => {
                     row.iter_mut().zip(&table[from..]).for_each(|(value, narrow)| *value = narrow.to_f32());
                 }
             }

@@ -16,9 +16,9 @@ pub(crate) mod routing;
 use candle_core::{D, DType as CandleType, Device, Result, Tensor};
 use types::{ActivationKind, DType, InterpolationKind, Op, RotaryLayout, RotaryScaling, Spec};
 
-use self::floats::Held;
+use self::floats::TensorData;
 use crate::kernel::runs::View;
-use crate::kernel::{activation, broadcast, linear, product, softmax};
+use crate::kernel::{activation, broadcast, linear, matmul, softmax};
 
 /// The candle type an element type is computed in; `None` where it cannot be.
 pub(crate) fn candle_type(dtype: DType) -> Option<CandleType> {
@@ -37,17 +37,17 @@ pub(crate) fn candle_type(dtype: DType) -> Option<CandleType> {
 pub(crate) fn refusal(op: &Op) -> Option<String> {
     let what = match op {
         Op::Rotary { form, .. } => match (form.layout, form.scaling) {
-            (_, RotaryScaling::Other(name)) => return Some(format!("rotary scaling `{name}` is only modelled")),
+            (_, RotaryScaling::Other(name)) => return Some(format!("rotary scaling `{name}` can only be modelled")),
             (RotaryLayout::Sections, _) => "rotary positions in time, rows and columns",
-            (RotaryLayout::Grid, _) => "rotary positions of a picture's patches",
+            (RotaryLayout::Grid, _) => "rotary positions of an image's patches",
             (RotaryLayout::Halves | RotaryLayout::Interleaved, _) => return None,
         },
-        Op::LatentAttention { .. } => "attention products with latent vectors",
+        Op::LatentAttention { .. } => "attention with latent vectors",
         Op::AddRows => "features for the first decoder layers",
         Op::Interpolate { kind: InterpolationKind::Bilinear, .. } => "bilinear position tables",
         _ => return None,
     };
-    Some(format!("{what} are only modelled"))
+    Some(format!("{what} can only be modelled"))
 }
 
 /// Does `op`, whose output is known to be `output`.
@@ -75,7 +75,7 @@ pub(crate) fn compute(op: Op, inputs: &[&Tensor], output: Spec) -> Result<Tensor
             each(inputs[0], dims, |x| activation::clamped_gate(x, limit as f32, alpha as f32))
         }
         Op::Softmax => {
-            let held = Held::new(inputs[0]);
+            let held = TensorData::new(inputs[0]);
             Tensor::from_vec(softmax::softmax(&held.in_order()?, inputs[0].dim(D::Minus1)?), dims, &Device::Cpu)
         }
         Op::Copy => layout::copy(inputs[0]),
@@ -129,33 +129,33 @@ fn linear(inputs: &[&Tensor], dims: &[usize]) -> Result<Tensor> {
         turned[1] = &weight;
         return linear(&turned, dims);
     }
-    let held: Vec<Held<'_>> = inputs.iter().map(|input| Held::new(input)).collect();
+    let held: Vec<TensorData<'_>> = inputs.iter().map(|input| TensorData::new(input)).collect();
     let bias = held.get(2).map(|bias| bias.in_order()).transpose()?;
-    let product = linear::linear(&held[0].in_order()?, inputs[1].dim(D::Minus1)?, held[1].stored()?, bias.as_deref());
-    Tensor::from_vec(product, dims, &Device::Cpu)
+    let y = linear::linear(&held[0].in_order()?, inputs[1].dim(D::Minus1)?, held[1].stored()?, bias.as_deref());
+    Tensor::from_vec(y, dims, &Device::Cpu)
 }
 
 /// `a [.., M, K]` times `b [.., N, K]` transposed.
 fn matmul_transposed(inputs: &[&Tensor], dims: &[usize]) -> Result<Tensor> {
     let sizes = [inputs[0].dim(D::Minus2)?, inputs[1].dim(D::Minus2)?, inputs[0].dim(D::Minus1)?];
-    let (a, b) = (Held::new(inputs[0]), Held::new(inputs[1]));
-    Tensor::from_vec(product::batched(sizes, &a.in_order()?, &b.in_order()?), dims, &Device::Cpu)
+    let (a, b) = (TensorData::new(inputs[0]), TensorData::new(inputs[1]));
+    Tensor::from_vec(matmul::batched(sizes, &a.in_order()?, &b.in_order()?), dims, &Device::Cpu)
 }
 
 fn join(inputs: &[&Tensor], dims: &[usize], run: fn(&[usize], View<'_>, View<'_>) -> Vec<f32>) -> Result<Tensor> {
     let wide = [inputs[0].broadcast_as(dims)?, inputs[1].broadcast_as(dims)?];
-    let [a, b] = [Held::new(&wide[0]), Held::new(&wide[1])];
+    let [a, b] = [TensorData::new(&wide[0]), TensorData::new(&wide[1])];
     Tensor::from_vec(run(dims, a.floats()?.view(), b.floats()?.view()), dims, &Device::Cpu)
 }
 
 /// What `run` makes of all elements, as `dims`.
 fn each(x: &Tensor, dims: Vec<usize>, run: impl Fn(&[f32]) -> Vec<f32>) -> Result<Tensor> {
-    let held = Held::new(x);
+    let held = TensorData::new(x);
     Tensor::from_vec(run(&held.in_order()?), dims, &Device::Cpu)
 }
 
 fn activation(kind: ActivationKind, x: &Tensor) -> Result<Tensor> {
-    let held = Held::new(x);
+    let held = TensorData::new(x);
     let run = match kind {
         ActivationKind::Gelu => activation::gelu,
         ActivationKind::GeluTanh => activation::gelu_tanh,

@@ -2,18 +2,18 @@
 
 use candle_core::{Device, Result, Tensor};
 
-use super::floats::Held;
+use super::floats::TensorData;
 use crate::kernel::norm;
 
 pub(super) fn layer_norm(inputs: &[&Tensor], epsilon: f64) -> Result<Tensor> {
-    let [x, weight, bias] = [0, 1, 2].map(|index| Held::new(inputs[index]));
+    let [x, weight, bias] = [0, 1, 2].map(|index| TensorData::new(inputs[index]));
     let y = norm::layer_norm(&x.in_order()?, &weight.in_order()?, &bias.in_order()?, epsilon as f32);
     Tensor::from_vec(y, inputs[0].dims(), &Device::Cpu)
 }
 
 /// With a unit offset the factor is one more than the weight.
 pub(super) fn rms_norm(inputs: &[&Tensor], epsilon: f64, unit_offset: bool) -> Result<Tensor> {
-    let [x, weight] = [0, 1].map(|index| Held::new(inputs[index]));
+    let [x, weight] = [0, 1].map(|index| TensorData::new(inputs[index]));
     let mut weight = weight.in_order()?;
     if unit_offset {
         weight.to_mut().iter_mut().for_each(|weight| *weight += 1.0);
@@ -24,7 +24,7 @@ pub(super) fn rms_norm(inputs: &[&Tensor], epsilon: f64, unit_offset: bool) -> R
 /// Over the channels of `[N, C, Y, X]`.
 pub(super) fn channel_norm(inputs: &[&Tensor], epsilon: f64) -> Result<Tensor> {
     let (_, _, rows, columns) = inputs[0].dims4()?;
-    let [x, weight, bias] = [0, 1, 2].map(|index| Held::new(inputs[index]));
+    let [x, weight, bias] = [0, 1, 2].map(|index| TensorData::new(inputs[index]));
     let (weight, bias) = (weight.in_order()?, bias.in_order()?);
     let y = norm::channel_norm(&x.in_order()?, rows * columns, &weight, &bias, epsilon as f32);
     Tensor::from_vec(y, inputs[0].dims(), &Device::Cpu)

@@ -3,7 +3,7 @@
 use candle_core::{Device, Result, Tensor};
 use types::{RotaryForm, RotaryLayout, RotaryScaling};
 
-use super::floats::Held;
+use super::floats::TensorData;
 use crate::kernel::rotary::{Turns, rotary as run};
 
 /// Rotates `x [B, H, S, D]`, the first position being `offset`.
@@ -11,7 +11,7 @@ pub(super) fn rotary(x: &Tensor, theta: f64, offset: u64, form: RotaryForm) -> R
     let (_, _, _, width) = x.dims4()?;
     let interleaved = form.layout == RotaryLayout::Interleaved;
     let (frequencies, magnitude) = frequencies(width, theta, form.scaling)?;
-    let held = Held::new(x);
+    let held = TensorData::new(x);
     let turns = Turns { frequencies: &frequencies, magnitude, offset: offset as usize, interleaved };
     Tensor::from_vec(run(held.floats()?.rows().view(), turns), x.dims(), &Device::Cpu)
 }
@@ -50,7 +50,7 @@ fn frequencies(width: usize, theta: f64, scaling: RotaryScaling) -> Result<(Vec<
             (pairs.map(stretched).collect(), magnitude as f32)
         }
         RotaryScaling::Other(name) => {
-            candle_core::bail!("rotary scaling `{name}` is only modelled")
+            candle_core::bail!("rotary scaling `{name}` can only be modelled")
         }
     })
 }
@@ -90,7 +90,7 @@ mod tests {
             assert!(angles.windows(2).all(|pair| pair[0] > pair[1]));
         }
         let error = frequencies(64, 1e4, RotaryScaling::Other("longrope")).unwrap_err().to_string();
-        assert!(error.contains("`longrope` is only modelled"), "{error}");
+        assert!(error.contains("`longrope` can only be modelled"), "{error}");
     }
 
     #[test]

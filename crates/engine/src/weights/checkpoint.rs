@@ -86,7 +86,7 @@ fn files(path: &Path) -> Result<Vec<PathBuf>, EngineError> {
         if index.is_file() {
             return shards(&index);
         }
-        let reason = format!("the folder has neither {SINGLE} nor {INDEX}");
+        let reason = format!("the folder contains neither {SINGLE} nor {INDEX}");
         return Err(EngineError::NotACheckpoint { path: path.to_owned(), reason });
     }
     if path.extension().is_some_and(|ending| ending == "json") { shards(path) } else { Ok(vec![path.to_owned()]) }

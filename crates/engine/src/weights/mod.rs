@@ -1,4 +1,4 @@
-//! Parameters of a network: from a checkpoint, or made up from a seed.
+//! Parameters of a network: from a checkpoint, or random from a seed.
 
 mod checkpoint;
 mod synthetic;

@@ -30,7 +30,7 @@ pub(crate) fn run(model: &Model, prediction: &Prediction, roofline: Option<&Roof
     let decode = |decode: &DecodePass| -> Vec<ModelledOperator> {
         let steps = decode.steps;
         let of_steps = decode.ops.iter().map(|op| {
-            let least = roofline.and_then(|roofline| op.least(steps, roofline));
+            let least = roofline.and_then(|roofline| op.roofline_time(steps, roofline));
             operator(&op.record, Stage::Decode, op.cost.total(steps), least)
         });
         of_steps.collect()

@@ -101,7 +101,7 @@ fn fill_in(
             }
         }
     }
-    if model.network.takes_pictures() {
+    if model.network.takes_images() {
         missing.extend(pictures(&mut settings, request, observed));
     }
     (settings, evidence, missing)

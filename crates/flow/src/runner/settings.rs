@@ -96,7 +96,7 @@ pub struct DecodingSettings {
 impl Feed {
     /// What this model is fed.
     pub fn of(model: &LoadedModel) -> Self {
-        match (model.network.takes_pictures(), model.network.takes_tokens()) {
+        match (model.network.takes_images(), model.network.takes_tokens()) {
             (true, _) => Self::Pages,
             (false, true) => Self::Prompts,
             (false, false) => Self::Pictures,

@@ -67,10 +67,7 @@ pub(super) fn read<R: BufRead>(mut rows: Rows<'_, '_, R>, header: Header) -> Res
         reason: reason.to_owned(),
     };
     let Some(mut columns) = Columns::find(&header) else {
-        return Err(wrong(
-            rows.records,
-            "the header of a details page lacks a column for section, name, unit or value",
-        ));
+        return Err(wrong(rows.records, "the details page has no column for section, name, unit or value"));
     };
     let mut header = header;
     let mut texts = Texts::default();

@@ -133,7 +133,7 @@ pub fn read_counters(reader: impl BufRead, file: &str, keep: impl Fn(&str) -> bo
             file: file.to_owned(),
             pointer: String::new(),
             expected: EXPECTED,
-            found: "text without its header or its marks (`==PROF==`)".to_owned(),
+            found: "text without an ncu header or `==PROF==` lines".to_owned(),
         }),
     }
 }
@@ -143,6 +143,6 @@ fn mixed<R: BufRead>(records: &Records<'_, R>) -> IngestError {
     IngestError::NotCsv {
         file: records.file().to_owned(),
         line: records.line(),
-        reason: "a page of another kind begins here".to_owned(),
+        reason: "a page of another kind starts here".to_owned(),
     }
 }

@@ -29,9 +29,9 @@ impl Tally {
             remedy: remedy.to_owned(),
         };
         let rewrite = "write the page again with `ncu --import FILE --csv` and do not edit it";
-        let copy = "the file ends within a row: check that it was written and copied whole";
-        let apart = "keep the program's output out of the file, with --log-file or from a report with --import";
-        let language = "the numbers are in another language's form and may be wrong by a factor of a thousand: run ncu with LC_ALL=C";
+        let copy = "the file ends within a row; check that it is complete";
+        let apart = "keep the program's output out of the file: use --log-file, or export from a report with --import";
+        let language = "the numbers use another locale and may be wrong by a factor of 1000; run ncu with LC_ALL=C";
         let counters = [
             counter("ncu_rows_unreadable", self.unreadable, true, Severity::Error, rewrite),
             counter("ncu_rows_cut_off", self.cut, true, Severity::Error, copy),

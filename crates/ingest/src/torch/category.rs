@@ -17,8 +17,8 @@ pub enum Category {
     Kernel,
     /// A copy on a device.
     Copy,
-    /// A fill on a device.
-    Fill,
+    /// A memset on a device.
+    Memset,
     /// An allocation or a release.
     Memory,
     /// A user's range as seen from a device. The profiler derives it from launches, so it is counted and not kept.
@@ -46,7 +46,7 @@ pub(crate) const ALL: [Category; 16] = [
     Category::DriverCall,
     Category::Kernel,
     Category::Copy,
-    Category::Fill,
+    Category::Memset,
     Category::Memory,
     Category::DeviceAnnotation,
     Category::Synchronisation,
@@ -69,7 +69,7 @@ impl Category {
             b"cuda_driver" | b"Driver" => Self::DriverCall,
             b"kernel" | b"Kernel" => Self::Kernel,
             b"gpu_memcpy" | b"Memcpy" => Self::Copy,
-            b"gpu_memset" | b"Memset" => Self::Fill,
+            b"gpu_memset" | b"Memset" => Self::Memset,
             b"gpu_user_annotation" => Self::DeviceAnnotation,
             b"cuda_sync" => Self::Synchronisation,
             b"overhead" => Self::Overhead,
@@ -88,7 +88,7 @@ impl Category {
             Self::DriverCall => "cuda_driver",
             Self::Kernel => "kernel",
             Self::Copy => "gpu_memcpy",
-            Self::Fill => "gpu_memset",
+            Self::Memset => "gpu_memset",
             Self::Memory => "[memory]",
             Self::DeviceAnnotation => "gpu_user_annotation",
             Self::Synchronisation => "cuda_sync",

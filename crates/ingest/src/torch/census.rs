@@ -49,37 +49,37 @@ impl Fault {
             Self::NotAnEvent => (
                 "trace_elements_not_events",
                 Severity::Warning,
-                "elements of `traceEvents` that are no objects were left out; check what wrote or changed the file",
+                "elements of `traceEvents` that are not objects were skipped; check what wrote or changed the file",
             ),
             Self::Phase => (
                 "trace_events_unknown_phase",
                 Severity::Warning,
-                "events with a phase the torch profiler does not write were left out; check what wrote the file",
+                "events with a phase that the torch profiler does not write were skipped; check what wrote the file",
             ),
             Self::Incomplete => (
                 "trace_events_incomplete",
                 Severity::Warning,
-                "events without a usable name, time, duration or device were left out; record again with a newer PyTorch",
+                "events without a usable name, time, duration or device were skipped; record again with a newer PyTorch",
             ),
             Self::OutOfRange => (
                 "trace_events_out_of_range",
                 Severity::Warning,
-                "events with times beyond 73 years from the clock's zero were left out; check the clock of the machine",
+                "events more than 73 years from the clock's zero were skipped; check the clock of the machine",
             ),
             Self::Negative => (
                 "trace_events_negative_duration",
                 Severity::Warning,
-                "events that end before they begin were left out; record again with a newer PyTorch",
+                "events that end before they start were skipped; record again with a newer PyTorch",
             ),
             Self::Signature => (
                 "trace_signatures_unreadable",
                 Severity::Info,
-                "operators kept without the shapes of their arguments, which are no lists of whole numbers",
+                "operators were kept without argument shapes, because the shapes are not lists of integers",
             ),
             Self::Header => (
                 "trace_header_unreadable",
                 Severity::Info,
-                "fields of the document of an unknown form were left out; devices or ranks may be missing",
+                "header fields in an unknown form were skipped; devices or ranks may be missing",
             ),
         }
     }
@@ -164,7 +164,7 @@ impl Census {
         }
         let unknown = self.unknown.values().sum();
         if unknown > 0 {
-            let remedy = format!("left out: {}; these are kinds of events this version does not know", self.examples());
+            let remedy = format!("skipped: {}; llm-perf does not know these event categories", self.examples());
             let described = ("trace_events_unknown_category", Severity::Warning, remedy.as_str());
             quality.push(counter(described, unknown, share(unknown)));
         }

@@ -34,7 +34,7 @@ pub(crate) fn read(file: &str, source: &mut impl Source, plan: Plan) -> Result<D
                 let place = format!("byte {offset}");
                 Err(IngestError::Damaged { file: file.to_owned(), place, reason: "ends before any events".to_owned() })
             }
-            Some(Loss { offset, .. }) => refuse(format!("it stops being JSON at byte {offset}, before any events")),
+            Some(Loss { offset, .. }) => refuse(format!("it is not valid JSON at byte {offset}, before any events")),
             None if header.names.is_empty() => refuse("it is an empty object".to_owned()),
             None => refuse(format!("it is an object with `{}` and no list `traceEvents`", header.names.join("`, `"))),
         };
@@ -92,7 +92,7 @@ impl<S: Source> Walk<'_, S> {
             }
             Step::Done(byte) => {
                 let shown = char::from(byte).escape_default();
-                let found = format!("it begins with `{shown}`, not with an object or a list");
+                let found = format!("it starts with `{shown}`, not with an object or a list");
                 Err(IngestError::WrongFormat { file: self.file.to_owned(), expected: EXPECTED, found })
             }
             Step::Lost(_) => Err(IngestError::Empty { file: self.file.to_owned(), expected: EXPECTED }),

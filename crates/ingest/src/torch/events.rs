@@ -7,7 +7,7 @@ use super::part::Part;
 
 /// What may come next in the list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Expect {
+pub(crate) enum Expectation {
     /// An event, or the end of the list.
     Event,
     /// A comma, or the end of the list.
@@ -33,12 +33,19 @@ pub(crate) enum Pause {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Progress {
     pub(crate) at: usize,
-    pub(crate) expect: Expect,
+    pub(crate) expect: Expectation,
     pub(crate) pause: Pause,
 }
 
 /// Reads events from `at` on until the next one begins at or after `stop`.
-pub(crate) fn scan(bytes: &[u8], at: usize, expect: Expect, stop: usize, largest: usize, part: &mut Part) -> Progress {
+pub(crate) fn scan(
+    bytes: &[u8],
+    at: usize,
+    expect: Expectation,
+    stop: usize,
+    largest: usize,
+    part: &mut Part,
+) -> Progress {
     let (mut at, mut expect) = (at, expect);
     loop {
         at = space(bytes, at);
@@ -46,13 +53,13 @@ pub(crate) fn scan(bytes: &[u8], at: usize, expect: Expect, stop: usize, largest
         let Some(byte) = bytes.get(at) else { return pause(Pause::More) };
         match (expect, byte) {
             (_, b']') => return Progress { at: at + 1, expect, pause: Pause::Closed },
-            (Expect::Comma, b',') => {
+            (Expectation::Comma, b',') => {
                 at += 1;
-                expect = Expect::Event;
+                expect = Expectation::Event;
             }
-            (Expect::Comma, _) => return pause(Pause::Bad(at)),
-            (Expect::Event, _) if at >= stop => return pause(Pause::Boundary),
-            (Expect::Event, _) => {
+            (Expectation::Comma, _) => return pause(Pause::Bad(at)),
+            (Expectation::Event, _) if at >= stop => return pause(Pause::Boundary),
+            (Expectation::Event, _) => {
                 // The bound is one byte more than the largest event, so that one that fits is seen to end.
                 let bound = bytes.len().min(at.saturating_add(largest).saturating_add(1));
                 match element(&bytes[..bound], at, part) {
@@ -61,7 +68,7 @@ pub(crate) fn scan(bytes: &[u8], at: usize, expect: Expect, stop: usize, largest
                     Err(Stop::More) => return pause(Pause::More),
                     Err(Stop::Bad(place)) => return pause(Pause::Bad(place)),
                 }
-                expect = Expect::Comma;
+                expect = Expectation::Comma;
             }
         }
     }

@@ -38,7 +38,7 @@ use source::{Blocks, Whole};
 
 /// How to read a trace.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Settings {
+pub struct TorchSettings {
     /// Threads that read; one reads from beginning to end.
     pub threads: usize,
     /// Bytes a thread takes at a time; `None` chooses by the size of the trace.
@@ -48,7 +48,7 @@ pub struct Settings {
     pub largest_event_bytes: usize,
 }
 
-impl Default for Settings {
+impl Default for TorchSettings {
     /// As many threads as there are processors, and events of up to 64 MiB.
     fn default() -> Self {
         let threads = std::thread::available_parallelism().map_or(1, std::num::NonZeroUsize::get);
@@ -94,7 +94,7 @@ pub enum LossReason {
 }
 
 /// Reads a trace whose bytes are all at hand. `file` is only used in messages.
-pub fn read(file: &str, bytes: &[u8], settings: &Settings) -> Result<Trace, IngestError> {
+pub fn read(file: &str, bytes: &[u8], settings: &TorchSettings) -> Result<Trace, IngestError> {
     /// Small enough that all threads have work and that a wrong guess costs little, and large enough that each chunk sees
     /// the names of a trace once and not more often.
     const CHUNK: std::ops::RangeInclusive<usize> = 4 << 20..=64 << 20;
@@ -105,7 +105,7 @@ pub fn read(file: &str, bytes: &[u8], settings: &Settings) -> Result<Trace, Inge
 }
 
 /// Reads a trace that comes as a stream. `file` is only used in messages.
-pub fn read_stream(file: &str, reader: impl Read, settings: &Settings) -> Result<Trace, IngestError> {
+pub fn read_stream(file: &str, reader: impl Read, settings: &TorchSettings) -> Result<Trace, IngestError> {
     let plan = Plan { threads: 1, chunk: usize::MAX, largest: settings.largest_event_bytes };
     document::read(file, &mut Blocks::new(file, reader), plan).map(finish)
 }
@@ -147,8 +147,8 @@ fn launched_by(timeline: &mut Timeline) {
             share: Some(1.0),
             severity: Severity::Warning,
             remedy:
-                "several processes in one file launch work, and it does not say which launched what; export one trace \
-                     per process"
+                "several processes in this file launch kernels, and it does not say which process launched which; export \
+                     one trace per process"
                     .to_owned(),
         }),
         _ => {}
@@ -162,7 +162,7 @@ fn unreadable_names(timeline: &Timeline) -> Option<QualityCounter> {
         value: unreadable as u64,
         share: Some(unreadable as f64 / timeline.names.len() as f64),
         severity: Severity::Info,
-        remedy: "names with characters that are no text; names that differ only there are taken as one".to_owned(),
+        remedy: "names contain bytes that are not UTF-8; names that differ only there are treated as one".to_owned(),
     })
 }
 
@@ -177,9 +177,9 @@ impl Loss {
         let what = match (self.reason, self.in_events) {
             (LossReason::EndsEarly, true) => "the list of events is not closed: events are missing",
             (LossReason::EndsEarly, false) => "the document is not closed: fields after the events may be missing",
-            (LossReason::NotJson, true) => "the list of events stops being JSON: events are missing",
-            (LossReason::NotJson, false) => "the fields after the events stop being JSON",
-            (LossReason::Trailing, _) => "something follows the document and was not read",
+            (LossReason::NotJson, true) => "the list of events is not valid JSON: events are missing",
+            (LossReason::NotJson, false) => "the fields after the events are not valid JSON",
+            (LossReason::Trailing, _) => "data after the document was ignored",
         };
         let cause = self.cause.as_ref().map_or_else(String::new, |cause| format!(" ({cause})"));
         QualityCounter {
@@ -188,7 +188,10 @@ impl Loss {
             value: self.bytes.max(1),
             share: None,
             severity: if self.in_events { Severity::Error } else { Severity::Warning },
-            remedy: format!("{what}, from byte {} on{cause}; copy the file again or record again", self.offset),
+            remedy: format!(
+                "{what}, from byte {} on{cause}; copy the file again, or record the trace again",
+                self.offset
+            ),
         }
     }
 }

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc;
 
-use super::events::{Expect, Pause, Progress, guess, scan};
+use super::events::{Expectation, Pause, Progress, guess, scan};
 use super::part::Part;
 
 /// How to read in parallel.
@@ -21,7 +21,7 @@ pub(crate) struct Plan {
 }
 
 /// What a worker found: where it began, the rows from there, and where it stopped.
-struct Found {
+struct Stretch {
     start: usize,
     part: Part,
     progress: Progress,
@@ -32,15 +32,15 @@ pub(crate) fn read(bytes: &[u8], at: usize, plan: Plan, part: &mut Part) -> Prog
     let chunk = plan.chunk.max(1);
     let count = (bytes.len() - at).div_ceil(chunk);
     if plan.threads < 2 || count < 2 {
-        return scan(bytes, at, Expect::Event, usize::MAX, plan.largest, part);
+        return scan(bytes, at, Expectation::Event, usize::MAX, plan.largest, part);
     }
     let end_of = |index: usize| if index + 1 == count { usize::MAX } else { at + (index + 1) * chunk };
     let (next, over) = (AtomicUsize::new(1), AtomicBool::new(false));
     let work = |index: usize| {
         let start = guess(bytes, at + index * chunk, end_of(index).min(bytes.len()))?;
         let mut part = Part::new();
-        let progress = scan(bytes, start, Expect::Event, end_of(index), plan.largest, &mut part);
-        Some(Found { start, part, progress })
+        let progress = scan(bytes, start, Expectation::Event, end_of(index), plan.largest, &mut part);
+        Some(Stretch { start, part, progress })
     };
     std::thread::scope(|scope| {
         let (sender, receiver) = mpsc::channel();
@@ -58,7 +58,7 @@ pub(crate) fn read(bytes: &[u8], at: usize, plan: Plan, part: &mut Part) -> Prog
             scope.spawn(move || worker(sender));
         }
         drop(sender);
-        let mut progress = scan(bytes, at, Expect::Event, end_of(0), plan.largest, part);
+        let mut progress = scan(bytes, at, Expectation::Event, end_of(0), plan.largest, part);
         let mut early = BTreeMap::new();
         for index in 1..count {
             if progress.pause != Pause::Boundary {
@@ -86,7 +86,7 @@ pub(crate) fn read(bytes: &[u8], at: usize, plan: Plan, part: &mut Part) -> Prog
                     part.absorb(found.part);
                     progress = found.progress;
                 }
-                _ => progress = scan(bytes, progress.at, Expect::Event, end_of(index), plan.largest, part),
+                _ => progress = scan(bytes, progress.at, Expectation::Event, end_of(index), plan.largest, part),
             }
         }
         over.store(true, Ordering::Relaxed);

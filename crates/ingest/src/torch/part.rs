@@ -36,8 +36,8 @@ pub(crate) struct Part {
     latest_thread: Option<ThreadId>,
 }
 
-/// Why an event is left out.
-type Left<T> = Result<T, Fault>;
+/// An event that is kept, or why it is skipped.
+type EventResult<T> = Result<T, Fault>;
 
 impl Part {
     pub(crate) fn new() -> Self {
@@ -86,19 +86,19 @@ impl Part {
             Category::PythonFunction => self.add_operator(event, OperatorKind::Python),
             Category::UserAnnotation => self.add_range(event),
             Category::RuntimeCall | Category::DriverCall => self.add_call(event),
-            Category::Kernel | Category::Copy | Category::Fill => self.add_work(event, category),
+            Category::Kernel | Category::Copy | Category::Memset => self.add_work(event, category),
             _ => Ok(()),
         };
         self.note(kept);
     }
 
-    fn note(&mut self, kept: Left<()>) {
+    fn note(&mut self, kept: EventResult<()>) {
         if let Err(fault) = kept {
             self.census.add_fault(fault);
         }
     }
 
-    fn add_operator(&mut self, event: &Event<'_>, kind: OperatorKind) -> Left<()> {
+    fn add_operator(&mut self, event: &Event<'_>, kind: OperatorKind) -> EventResult<()> {
         let (start, duration) = span(event)?;
         let name = self.name(event)?;
         let operator = HostOperator {
@@ -114,7 +114,7 @@ impl Part {
         Ok(())
     }
 
-    fn add_range(&mut self, event: &Event<'_>) -> Left<()> {
+    fn add_range(&mut self, event: &Event<'_>) -> EventResult<()> {
         let (start, duration) = span(event)?;
         let name = self.name(event)?;
         let thread = self.thread(event);
@@ -123,7 +123,7 @@ impl Part {
         Ok(())
     }
 
-    fn add_call(&mut self, event: &Event<'_>) -> Left<()> {
+    fn add_call(&mut self, event: &Event<'_>) -> EventResult<()> {
         let (start, duration) = span(event)?;
         let name = self.name(event)?;
         let thread = self.thread(event);
@@ -132,7 +132,7 @@ impl Part {
         Ok(())
     }
 
-    fn add_work(&mut self, event: &Event<'_>, category: Category) -> Left<()> {
+    fn add_work(&mut self, event: &Event<'_>, category: Category) -> EventResult<()> {
         let (start, duration) = span(event)?;
         let arguments = &event.arguments;
         let kind = match category {
@@ -159,7 +159,7 @@ impl Part {
         Ok(())
     }
 
-    fn memory(&mut self, event: &Event<'_>) -> Left<MemoryEvent> {
+    fn memory(&mut self, event: &Event<'_>) -> EventResult<MemoryEvent> {
         let time = time(event.time)?;
         let bytes = integer(event.arguments.bytes).ok_or(Fault::Incomplete)?;
         // The framework numbers kinds of devices; zero is the host.
@@ -170,7 +170,7 @@ impl Part {
         Ok(MemoryEvent { time, thread: self.thread(event), bytes, device })
     }
 
-    fn name(&mut self, event: &Event<'_>) -> Left<NameId> {
+    fn name(&mut self, event: &Event<'_>) -> EventResult<NameId> {
         if let Some(name) = self.names.get(event.name) {
             return Ok(*name);
         }
@@ -216,7 +216,7 @@ impl Part {
 
     /// The queue of an event. Where its arguments do not say, the profiler's rows do: a process stands for a device there,
     /// a thread for a stream.
-    fn queue(&mut self, event: &Event<'_>) -> Left<QueueId> {
+    fn queue(&mut self, event: &Event<'_>) -> EventResult<QueueId> {
         let arguments = &event.arguments;
         let device = whole(arguments.device).or_else(|| whole(event.process)).ok_or(Fault::Incomplete)?;
         let stream = whole(arguments.stream).or_else(|| whole(event.thread));
@@ -303,8 +303,8 @@ impl Part {
     }
 }
 
-/// Begin and duration.
-fn span(event: &Event<'_>) -> Left<(Nanos, Nanos)> {
+/// Start and duration.
+fn span(event: &Event<'_>) -> EventResult<(Nanos, Nanos)> {
     let (start, duration) = (time(event.time)?, time(event.duration)?);
     if duration < Nanos::ZERO {
         return Err(Fault::Negative);
@@ -315,7 +315,7 @@ fn span(event: &Event<'_>) -> Left<(Nanos, Nanos)> {
     Ok((start, duration))
 }
 
-fn time(token: &[u8]) -> Left<Nanos> {
+fn time(token: &[u8]) -> EventResult<Nanos> {
     nanoseconds(token).map_err(|reason| match reason {
         NotATime::NotANumber => Fault::Incomplete,
         NotATime::TooLarge => Fault::OutOfRange,

@@ -2,7 +2,7 @@
 
 use std::io::{ErrorKind, Read};
 
-use super::events::{Expect, Pause, Progress, scan};
+use super::events::{Expectation, Pause, Progress, scan};
 use super::parallel::{self, Plan};
 use super::part::Part;
 use crate::IngestError;
@@ -122,7 +122,7 @@ impl<R: Read> Source for Blocks<'_, R> {
     }
 
     fn events(&mut self, plan: Plan, part: &mut Part) -> Result<Pause, IngestError> {
-        let mut expect = Expect::Event;
+        let mut expect = Expectation::Event;
         loop {
             let progress = scan(&self.buffer, self.at, expect, usize::MAX, plan.largest, part);
             self.at = progress.at;

@@ -90,7 +90,7 @@ impl<'a> Contents<'a> {
             | Record::Call { .. }
             | Record::Node { .. } => self.host.push((*thread, record)),
             Record::Window { open, time } => self.windows.push((open, time)),
-            Record::Kernel { .. } | Record::Copy { .. } | Record::Fill { .. } | Record::Graph { .. } => {
+            Record::Kernel { .. } | Record::Copy { .. } | Record::Memset { .. } | Record::Graph { .. } => {
                 self.work.push(record);
             }
             Record::Count { counter, value } => _ = self.counters.insert(counter, value),

@@ -62,7 +62,7 @@ fn open<'a>(file: &str, bytes: &'a [u8]) -> Result<Contents<'a>, IngestError> {
             Err(IngestError::Damaged { file, place: format!("byte {}", bytes.len()), reason })
         }
         Err(OpenError::NotWire) => {
-            Err(IngestError::WrongFormat { file, expected: EXPECTED, found: "it begins otherwise".to_owned() })
+            Err(IngestError::WrongFormat { file, expected: EXPECTED, found: "its first bytes differ".to_owned() })
         }
         Err(OpenError::Newer(version)) => {
             let (format, found) = ("collector file", version.to_string());

@@ -10,7 +10,7 @@ use types::{Bytes, LaunchShape, Nanos};
 use super::Reader;
 use super::contents::Contents;
 use super::window::Windows;
-use crate::capture::{self, MadeNode};
+use crate::capture::{self, NodeCreation};
 use crate::cuda;
 use crate::demangle::demangle;
 
@@ -144,7 +144,7 @@ impl Reader {
         for record in &contents.work {
             let (Record::Kernel { place, .. }
             | Record::Copy { place, .. }
-            | Record::Fill { place, .. }
+            | Record::Memset { place, .. }
             | Record::Graph { place, .. }) = record
             else {
                 continue;
@@ -178,7 +178,7 @@ impl Reader {
                     let kind = WorkKind::Copy(direction);
                     self.add_work(contents, devices, kind, name, None, place, span, Some(bytes));
                 }
-                Record::Fill { bytes, .. } => {
+                Record::Memset { bytes, .. } => {
                     let name = self.timeline.names.place("[CUDA memset]");
                     self.add_work(contents, devices, WorkKind::Fill, name, None, place, span, Some(bytes));
                 }
@@ -206,19 +206,19 @@ impl Reader {
     }
 
     /// Nodes of graphs that were made.
-    fn nodes(&mut self, contents: &Contents<'_>) -> Vec<MadeNode> {
+    fn nodes(&mut self, contents: &Contents<'_>) -> Vec<NodeCreation> {
         let mut nodes = Vec::new();
         for (thread, record) in &contents.host {
             let Record::Node { node, original, time } = *record else { continue };
             let thread = self.thread(contents, *thread);
             let (Some(time), Some(node)) = (self.time(time), NonZeroU64::new(node)) else { continue };
-            nodes.push(MadeNode { node, original: NonZeroU64::new(original), thread, time });
+            nodes.push(NodeCreation { node, original: NonZeroU64::new(original), thread, time });
         }
         nodes
     }
 
     /// Launches whose work is missing. A launch that a graph captured makes a node and no work.
-    fn count_launches(&mut self, nodes: &[MadeNode], first_call: usize, first_work: usize) {
+    fn count_launches(&mut self, nodes: &[NodeCreation], first_call: usize, first_work: usize) {
         let mut nodes: Vec<(ThreadId, Nanos)> = nodes.iter().map(|node| (node.thread, node.time)).collect();
         nodes.sort_unstable();
         let seen: HashSet<_> = self.timeline.work[first_work..].iter().filter_map(|work| work.correlation).collect();

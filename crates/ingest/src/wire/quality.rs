@@ -73,136 +73,136 @@ impl Losses {
                 self.unfinished,
                 None,
                 Severity::Warning,
-                "processes were killed, crashed or left without exit; up to a quarter of a second of work before that is \
-                 missing; let the program end by itself, or set LLM_PERF_INJECT_FLUSH_MS lower",
+                "processes were killed, crashed or ended without exit handlers; up to the last 250 ms of their work is missing; \
+                 let the program exit normally, or lower LLM_PERF_INJECT_FLUSH_MS",
             ),
             (
                 "collector_bytes_torn",
                 self.torn,
                 None,
                 Severity::Error,
-                "a file ends in the middle of a block: it was cut, or its process ended while writing; all before that is used, what \
-                 is missing behind it cannot be told; copy it again, or record again",
+                "a file ends in the middle of a block: it was truncated, or its process ended while writing; everything before \
+                 that is used; copy the file again, or record again",
             ),
             (
                 "collector_bytes_damaged",
                 self.damaged,
                 None,
                 Severity::Error,
-                "parts of a file are damaged and left out; copy it again",
+                "damaged parts of a file were skipped; copy it again",
             ),
             (
                 "collector_records_unknown",
                 self.unknown + counted(Counter::RecordsUnknown),
                 None,
                 Severity::Info,
-                "records of a newer collector or CUPTI are left out; update llm-perf",
+                "records of a newer collector or CUPTI were skipped; update llm-perf",
             ),
             (
                 "device_records_dropped",
                 device,
                 share(device, device + timeline.work.len() as u64),
                 Severity::Error,
-                "the process made more device work than could be written; collect less with --window",
+                "the process ran more kernels than could be written; record less with --window",
             ),
             (
                 "host_records_dropped",
                 counted(Counter::HostRecordsDropped),
                 None,
                 Severity::Warning,
-                "threads made more calls and ranges than could be written; collect less with --window",
+                "threads made more calls and ranges than could be written; record less with --window",
             ),
             (
                 "threads_not_collected",
                 counted(Counter::ThreadsWithoutLog),
                 None,
                 Severity::Warning,
-                "more than 128 threads used CUDA or NVTX at once; work of the others has no ranges",
+                "more than 128 threads used CUDA or NVTX at the same time; kernels of the others have no ranges",
             ),
             (
                 "nvtx_names_dropped",
                 counted(Counter::NamesDropped),
                 None,
                 Severity::Warning,
-                "too many registered strings or domains; their ranges have lost their names",
+                "there were too many registered strings or domains; some ranges have no name",
             ),
             (
                 "collector_names_cut",
                 counted(Counter::TextsCut),
                 None,
                 Severity::Info,
-                "names longer than 16 KiB are cut",
+                "names longer than 16 KiB are truncated",
             ),
             (
                 "device_records_unfinished",
                 counted(Counter::RecordsUnfinished),
                 None,
                 Severity::Warning,
-                "work was still running when the process ended; synchronise before the end",
+                "kernels were still running when the process ended; synchronise before exit",
             ),
             (
                 "collector_bytes_unwritten",
                 counted(Counter::BytesUnwritten),
                 None,
                 Severity::Error,
-                "the disk was full or not writable; free some room and measure again",
+                "the disk was full or not writable; free some space and record again",
             ),
             (
                 "launches_without_work",
                 missing,
                 share(missing, self.launches),
                 severity,
-                "launches whose device work is not in the file; where processes ended by themselves, another tool may \
-                 have taken the records: run without torch.profiler and Nsight in the same process",
+                "the kernels of some launches are not in the file; where processes exited normally, another profiler may have \
+                 taken the records: run without torch.profiler and Nsight in the same process",
             ),
             (
                 "collector_names_missing",
                 self.names_missing,
                 None,
                 Severity::Warning,
-                "names were in a part of the file that is lost",
+                "the names were in a part of the file that is lost",
             ),
             (
                 "range_pops_missing",
                 self.pops_missing,
                 None,
                 Severity::Info,
-                "ranges whose pop was not recorded end where the file does",
+                "ranges without a recorded pop end where the file ends",
             ),
             (
                 "range_pushes_missing",
                 self.pushes_missing,
                 None,
                 Severity::Info,
-                "pops and ends without a beginning are left out; they began before the recording",
+                "pops and ends without a start were skipped; their ranges started before the recording",
             ),
             (
                 "collector_times_impossible",
                 self.impossible_times,
                 None,
                 Severity::Error,
-                "records with times that cannot be are left out; the file is damaged",
+                "records with impossible times were skipped; the file is damaged",
             ),
             (
                 "wall_clock_set_ns",
                 wall_set,
                 None,
                 Severity::Warning,
-                "the wall clock was set while the program ran; spans across that moment are wrong; measure again",
+                "the wall clock was set during the run; times across that moment are wrong; record again",
             ),
             (
                 "collection_windows",
                 self.windows,
                 None,
                 Severity::Info,
-                "collected in windows only; ranges count with the part that lies in them",
+                "only windows were recorded; ranges count with the part inside them",
             ),
             (
                 "work_outside_window",
                 self.outside_window,
                 share(self.outside_window, self.outside_window + timeline.work.len() as u64),
                 Severity::Info,
-                "device work that was launched outside the windows and recorded before collection was off is left out",
+                "kernels that were launched outside the windows but recorded were skipped",
             ),
         ];
         let row = |(counter, value, share, severity, remedy): (&str, u64, Option<f64>, Severity, &str)| {
@@ -218,17 +218,17 @@ impl Losses {
 fn problem(code: u32, what: &str) -> QualityCounter {
     let remedy = match code {
         ANOTHER_TOOL => {
-            "another tool had CUPTI in the process before the collector (torch.profiler, Nsight Systems or \
-                         Compute, a debugger); nothing of the device is recorded; run without it"
+            "another tool held CUPTI in the process (torch.profiler, Nsight Systems or Compute, a debugger), so no \
+             kernels are recorded; run without it"
                 .to_owned()
         }
         _ if what.contains("not found") => {
-            "CUPTI was not found, so nothing of the device is recorded; install the CUDA toolkit or the Python package \
+            "CUPTI was not found, so no kernels are recorded; install the CUDA toolkit or the Python package \
              nvidia-cuda-cupti, or name the library with --cupti"
                 .to_owned()
         }
         0 => what.to_owned(),
-        code => format!("{what} failed with code {code} of CUPTI; something of the device may not be recorded"),
+        code => format!("{what} failed with CUPTI code {code}; kernels may be missing"),
     };
     let severity = if what.contains("newer") { Severity::Info } else { Severity::Error };
     QualityCounter { counter: "collector_problem".to_owned(), value: 1, share: None, severity, remedy }

@@ -3,44 +3,41 @@
 
 use types::ActivationKind;
 
-use super::{Call, Derivation, elements, stream};
+use super::{Call, Derivation, elements, streamed};
 use crate::term::{Term, term};
 
 pub(super) const DERIVATION: Derivation = Derivation {
     definition: "gelu: x / 2 * (1 + erf(x / sqrt(2))); gelu_tanh: x / 2 * (1 + tanh(c * (x + 0.044715 x^3))); quick_gelu: x / (1 + exp(-1.702 x)); silu: x / (1 + exp(-x)); \
                  sigmoid: 1 / (1 + exp(-x)); relu: max(x, 0)",
-    text: "Operations per element, transcendental functions as one. gelu: product, erf, addition, two products: 5. \
-           gelu_tanh: three products for the cube, an addition, a product, tanh, an addition, two products: 9. \
-           quick_gelu: product, exp, addition, division: 4. silu: negation folded, exp, addition, division: 3. \
-           sigmoid: exp, addition, division: 3. relu: 1.",
+    text: "Operations per element, a transcendental function as one. gelu: multiply, erf, add, two multiplies: 5. \
+           gelu_tanh: three multiplies for the cube, add, multiply, tanh, add, two multiplies: 9. \
+           quick_gelu: multiply, exp, add, divide: 4. silu: negation folded, exp, add, divide: 3. \
+           sigmoid: exp, add, divide: 3. relu: 1.",
     source: "counted from the definitions; Hendrycks and Gimpel 2016, Gaussian Error Linear Units",
 };
 
 pub(super) const CLAMPED_GATE: Derivation = Derivation {
     definition: "y = (up + 1) * gate / (1 + exp(-alpha * gate)), gate at most the limit, up within it on both sides",
-    text: "Nine per output element: three comparisons; a product, exp, an addition and a division for the gate; an \
-           addition and a product with up.",
+    text: "Nine per output element: three comparisons; multiply, exp, add and divide for the gate; add \
+           and multiply for up.",
     source: "counted from the definition; openai/gpt-oss, gpt_oss/torch/model.py, swiglu",
 };
 
 pub(super) fn clamped_gate(call: &Call<'_>) -> Vec<Term> {
     let N = elements(&call.output);
-    let mut terms = vec![term!(FlopsVector, [N], 9 * N)];
-    terms.extend(stream(call));
-    terms
+    streamed(call, [term!(FlopsVector, [N], 9 * N)])
 }
 
 pub(super) fn terms(call: &Call<'_>, kind: ActivationKind) -> Vec<Term> {
     let N = elements(&call.output);
-    let mut terms = vec![match kind {
+    let flops = match kind {
         ActivationKind::Gelu => term!(FlopsVector, [N], 5 * N),
         ActivationKind::GeluTanh => term!(FlopsVector, [N], 9 * N),
         ActivationKind::QuickGelu => term!(FlopsVector, [N], 4 * N),
         ActivationKind::Silu | ActivationKind::Sigmoid => term!(FlopsVector, [N], 3 * N),
         ActivationKind::Relu => term!(FlopsVector, [N], N),
-    }];
-    terms.extend(stream(call));
-    terms
+    };
+    streamed(call, [flops])
 }
 
 #[cfg(test)]

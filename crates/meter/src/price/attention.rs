@@ -8,13 +8,13 @@ use crate::term::{Term, term};
 
 pub(super) const DERIVATION: Derivation = Derivation {
     definition: "y = softmax(scale * q k^T + bias) v, for B batches of H heads, S queries, T keys of width D and values of width V",
-    text: "Two products over P query-key pairs per head: scores (D multiply-adds a pair) and weighted values (V). \
-           Softmax and scale take six a pair: scale, maximum, subtraction, exponential, sum, division; a bias one more. \
+    text: "Two matmuls over P query-key pairs per head: scores (D multiply-adds per pair) and weighted values (V). \
+           Softmax and scale take six FLOPs per pair: scale, maximum, subtraction, exponential, sum, division; a bias takes one more. \
            Eager attention computes the full square, P = S * T, and its scores pass through memory four times: written, \
-           read and written by softmax, read by the second product. Flash attention keeps scores on chip and, when \
+           read and written by softmax, read by the second matmul. Flash attention keeps scores on chip and, when \
            causal, skips pairs above the diagonal: P = S * (T - S) + S * (S + 1) / 2, and with a window of W keys those \
            before it: P less n * (n + 1) / 2 with n = T - W, or S * (T - W) less S * (S - 1) / 2 where every query has a \
-           full window. A softcap takes three more a pair, a sink two a query. Grouped heads share keys and values, which \
+           full window. A softcap takes three more per pair, a sink two per query. Grouped heads share keys and values, which \
            are read once.",
     source: "Vaswani et al. 2017, section 3.2.1; Dao et al. 2022, FlashAttention, theorem 2; torch.utils.flop_counter \
              sdpa counts the full square",
@@ -88,7 +88,7 @@ mod tests {
         }
         let windowed = AttentionDetail { window: Some(3), ..PLAIN };
         let op = Op::Attention { causal: true, scale: 1.0, fused: false, detail: windowed };
-        // Seven queries with a window of three: 1 + 2 + 5 * 3 = 18 pairs of width 4, two products, two heads.
+        // Seven queries with a window of three: 1 + 2 + 5 * 3 = 18 pairs of width 4, two matmuls, two heads.
         let x = activation([1, 2, 7, 4]);
         let flash = cost_of_kind(op, &[x, x, x], AttentionKind::Flash);
         assert_eq!(flash.flops_matrix, Flops::new(2 * 2 * 2 * 18 * 4));
@@ -97,7 +97,7 @@ mod tests {
 
     #[test]
     fn a_small_square_worked_by_hand() {
-        // 1 batch, 2 heads, 3 queries and keys of width 4: 18 pairs, 4 multiply-adds each, two products: 288 FLOPs.
+        // 1 batch, 2 heads, 3 queries and keys of width 4: 18 pairs, 4 multiply-adds each, two matmuls: 288 FLOPs.
         let x = activation([1, 2, 3, 4]);
         let eager = cost(CAUSAL, &[x, x, x]);
         assert_eq!(eager.flops_matrix, Flops::new(288));

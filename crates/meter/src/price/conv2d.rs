@@ -1,7 +1,7 @@
 //! Two-dimensional convolution.
 #![allow(non_snake_case, reason = "symbols are written as in the literature")]
 
-use super::{Call, Derivation, dim, elements, read, write};
+use super::{Call, Derivation, dim, elements, streamed};
 use crate::term::{Term, term};
 
 pub(super) const DERIVATION: Derivation = Derivation {
@@ -19,9 +19,7 @@ pub(super) fn terms(call: &Call<'_>) -> Vec<Term> {
     if call.inputs.len() > 2 {
         terms.push(term!(FlopsVector, [P], P));
     }
-    terms.extend(call.inputs.iter().map(read));
-    terms.push(write(&call.output));
-    terms
+    streamed(call, terms)
 }
 
 #[cfg(test)]
@@ -32,7 +30,7 @@ mod tests {
 
     #[test]
     fn a_small_convolution_worked_by_hand() {
-        // 1 picture of 2 x 4 x 4, 3 kernels of 2 x 3 x 3, padding 1: 3 * 16 outputs of 18 multiply-adds = 1,728 FLOPs.
+        // 1 image of 2 x 4 x 4, 3 kernels of 2 x 3 x 3, padding 1: 3 * 16 outputs of 18 multiply-adds = 1,728 FLOPs.
         let op = Op::Conv2d { stride: 1, padding: 1 };
         let cost = cost(op, &[activation([1, 2, 4, 4]), weight([3, 2, 3, 3])]);
         assert_eq!(cost.flops_matrix, Flops::new(1_728));
@@ -47,7 +45,7 @@ mod tests {
     }
 
     #[test]
-    fn no_pictures_cost_nothing() {
+    fn no_images_cost_nothing() {
         let op = Op::Conv2d { stride: 1, padding: 1 };
         assert_eq!(cost(op, &[activation([0, 2, 4, 4]), weight([3, 2, 3, 3])]).flops_matrix, Flops::ZERO);
     }

@@ -1,7 +1,7 @@
-//! Sums and products of two tensors.
+//! Elementwise additions and multiplications.
 #![allow(non_snake_case, reason = "symbols are written as in the literature")]
 
-use super::{Call, Derivation, elements, stream};
+use super::{Call, Derivation, elements, streamed};
 use crate::term::{Term, term};
 
 pub(super) const DERIVATION: Derivation = Derivation {
@@ -15,29 +15,23 @@ pub(super) const SCALE: Derivation =
 
 pub(super) const SOFTCAP: Derivation = Derivation {
     definition: "y = limit * tanh(x / limit)",
-    text: "Three per element: a division, tanh as one, a product.",
+    text: "Three per element: a division, tanh as one, a multiplication.",
     source: "counted from the definition; Bello et al. 2016, Neural Combinatorial Optimization, section 5",
 };
 
 pub(super) fn scale(call: &Call<'_>) -> Vec<Term> {
     let N = elements(&call.output);
-    let mut terms = vec![term!(FlopsVector, [N], N)];
-    terms.extend(stream(call));
-    terms
+    streamed(call, [term!(FlopsVector, [N], N)])
 }
 
 pub(super) fn softcap(call: &Call<'_>) -> Vec<Term> {
     let N = elements(&call.output);
-    let mut terms = vec![term!(FlopsVector, [N], 3 * N)];
-    terms.extend(stream(call));
-    terms
+    streamed(call, [term!(FlopsVector, [N], 3 * N)])
 }
 
 pub(super) fn terms(call: &Call<'_>) -> Vec<Term> {
     let N = elements(&call.output);
-    let mut terms = vec![term!(FlopsVector, [N], N)];
-    terms.extend(stream(call));
-    terms
+    streamed(call, [term!(FlopsVector, [N], N)])
 }
 
 #[cfg(test)]

@@ -6,14 +6,14 @@ use crate::term::{Term, term};
 
 pub(super) const LOOKUP: Derivation = Derivation {
     definition: "y[r] = table[ids[r]]",
-    text: "No arithmetic. Only the R rows that are looked up are read, not the table; the ids are read and the rows \
+    text: "No FLOPs. Only the R rows that are looked up are read, not the table; the ids are read and the rows \
            written.",
     source: "counted from the definition",
 };
 
 pub(super) const REPLACE_ROWS: Derivation = Derivation {
     definition: "base[p] = rows[n] for the n-th position p where the mask is true",
-    text: "No arithmetic. Done in place: the rows and the mask are read and the rows written; the other positions stay \
+    text: "No FLOPs. Done in place: the rows and the mask are read and the rows written; the other positions stay \
            as they are.",
     source: "counted from the definition; the published model uses masked_scatter_ in place",
 };

@@ -3,7 +3,7 @@
 
 use types::InterpolationKind;
 
-use super::{Call, Derivation, dim, elements, stream};
+use super::{Call, Derivation, dim, elements, streamed};
 use crate::term::{Term, term};
 
 pub(super) const DERIVATION: Derivation = Derivation {
@@ -16,7 +16,7 @@ pub(super) const DERIVATION: Derivation = Derivation {
 
 pub(super) fn terms(call: &Call<'_>, kind: InterpolationKind) -> Vec<Term> {
     let N = elements(&call.output);
-    let mut terms = vec![match kind {
+    let flops = match kind {
         InterpolationKind::Bicubic => {
             let ratio = dim(&call.inputs[0], 1).div_ceil(dim(&call.output, 1).max(1));
             let K = 4 * ratio.max(1);
@@ -24,9 +24,8 @@ pub(super) fn terms(call: &Call<'_>, kind: InterpolationKind) -> Vec<Term> {
         }
         InterpolationKind::Bilinear => term!(FlopsVector, [N], 2 * 4 * N),
         InterpolationKind::Linear => term!(FlopsVector, [N], 2 * 2 * N),
-    }];
-    terms.extend(stream(call));
-    terms
+    };
+    streamed(call, [flops])
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! Attention over latent vectors that are keys and values of every head at once.
 #![allow(non_snake_case, reason = "symbols are written as in the literature")]
 
-use super::{Call, Derivation, dim, read, write};
+use super::{Call, Derivation, dim, streamed};
 use crate::term::{Term, term};
 
 pub(super) const DERIVATION: Derivation = Derivation {
@@ -18,14 +18,14 @@ pub(super) fn terms(call: &Call<'_>, causal: bool) -> Vec<Term> {
     let (B, H, S, L) = (dim(q, 0), dim(q, 1), dim(q, 2), dim(q, 3));
     let (T, R) = (dim(latents, 2), dim(turned, 3));
     let P = if causal { S * (T - S) + S * (S + 1) / 2 } else { S * T };
-    let mut terms = vec![
-        term!(FlopsMatrix, [B, H, P, L, R], 2 * B * H * P * (L + R)),
-        term!(FlopsMatrix, [B, H, P, L], 2 * B * H * P * L),
-        term!(FlopsVector, [B, H, P], 6 * B * H * P),
-    ];
-    terms.extend(call.inputs.iter().map(read));
-    terms.push(write(&call.output));
-    terms
+    streamed(
+        call,
+        [
+            term!(FlopsMatrix, [B, H, P, L, R], 2 * B * H * P * (L + R)),
+            term!(FlopsMatrix, [B, H, P, L], 2 * B * H * P * L),
+            term!(FlopsVector, [B, H, P], 6 * B * H * P),
+        ],
+    )
 }
 
 #[cfg(test)]

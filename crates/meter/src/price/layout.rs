@@ -1,11 +1,11 @@
 //! Operations that move data and compute nothing.
 
-use super::{Call, Derivation, stream};
+use super::{Call, Derivation, streamed};
 use crate::term::Term;
 
 pub(super) const COPY: Derivation = Derivation {
     definition: "the same values in another place, order or element type",
-    text: "No arithmetic. What is kept is read once and the result is written once; zeros of padding are written.",
+    text: "No FLOPs. What is kept is read once and the result is written once; zeros of padding are written.",
     source: "counted from the definition",
 };
 
@@ -16,7 +16,7 @@ pub(super) const VIEW: Derivation = Derivation {
 };
 
 pub(super) fn terms(call: &Call<'_>) -> Vec<Term> {
-    stream(call)
+    streamed(call, [])
 }
 
 #[cfg(test)]

@@ -1,14 +1,14 @@
 //! `y = x W^T + bias`.
 #![allow(non_snake_case, reason = "symbols are written as in the literature")]
 
-use super::{Call, Derivation, elements, read, write};
+use super::{Call, Derivation, elements, streamed};
 use crate::term::{Term, term};
 
 pub(super) const DERIVATION: Derivation = Derivation {
     definition: "y[r, o] = sum over i of x[r, i] * W[o, i] (+ bias[o])",
     text: "Each of R * O outputs is a dot product of length I: I multiplications and I additions, two FLOPs for each \
            multiply-add. A bias adds one addition per output, done by the vector unit. x and W are read once and y is \
-           written once: a product tiled well enough keeps its operands on chip.",
+           written once: a well-tiled GEMM keeps its operands on chip.",
     source: "Golub and Van Loan, Matrix Computations, section 1.1.11; torch.utils.flop_counter mm and addmm count the same",
 };
 
@@ -20,9 +20,7 @@ pub(super) fn terms(call: &Call<'_>) -> Vec<Term> {
     if call.inputs.len() > 2 {
         terms.push(term!(FlopsVector, [R, O], R * O));
     }
-    terms.extend(call.inputs.iter().map(read));
-    terms.push(write(&call.output));
-    terms
+    streamed(call, terms)
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! `y = a b^T`, batched, where both operands are computed values.
 #![allow(non_snake_case, reason = "symbols are written as in the literature")]
 
-use super::{Call, Derivation, dim, elements, read, write};
+use super::{Call, Derivation, dim, elements, streamed};
 use crate::term::{Term, term};
 
 pub(super) const DERIVATION: Derivation = Derivation {
@@ -15,7 +15,7 @@ pub(super) fn terms(call: &Call<'_>) -> Vec<Term> {
     let rank = a.shape.rank();
     let (M, K, O) = (dim(a, rank - 2), dim(a, rank - 1), dim(b, rank - 2));
     let B = elements(a) / (M * K).max(1);
-    vec![term!(FlopsMatrix, [B, M, K, O], 2 * B * M * K * O), read(a), read(b), write(&call.output)]
+    streamed(call, [term!(FlopsMatrix, [B, M, K, O], 2 * B * M * K * O)])
 }
 
 #[cfg(test)]

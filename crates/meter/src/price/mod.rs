@@ -34,7 +34,7 @@ pub struct Price {
     pub terms: Vec<Term>,
     /// Kind of operator.
     pub category: Category,
-    /// Element type matrix work is done in; the matrix peak it is held against.
+    /// Element type of matrix work, which selects the matrix peak.
     pub matrix_dtype: DType,
 }
 
@@ -168,9 +168,9 @@ fn moved(quantity: Quantity, spec: &Spec) -> Term {
     }
 }
 
-/// Reads every input once and writes the output once.
-pub(crate) fn stream(call: &Call<'_>) -> Vec<Term> {
-    call.inputs.iter().map(read).chain(std::iter::once(write(&call.output))).collect()
+/// These FLOPs, and the traffic of an operation that reads every input once and writes its output once.
+pub(crate) fn streamed(call: &Call<'_>, flops: impl IntoIterator<Item = Term>) -> Vec<Term> {
+    flops.into_iter().chain(call.inputs.iter().map(read)).chain([write(&call.output)]).collect()
 }
 
 /// Dimension `index` of `spec`, for formulas.

@@ -1,49 +1,43 @@
 //! Normalisations.
 #![allow(non_snake_case, reason = "symbols are written as in the literature")]
 
-use super::{Call, Derivation, elements, stream};
+use super::{Call, Derivation, elements, streamed};
 use crate::term::{Term, term};
 
 pub(super) const LAYER_NORM: Derivation = Derivation {
     definition: "y = (x - mean(x)) / sqrt(var(x) + eps) * weight + bias",
     text: "Seven per element: an addition for the mean; a subtraction, a square and an addition for the variance; a \
-           product with the reciprocal root; a product and an addition for weight and bias. The root itself, one per \
+           multiplication by the reciprocal root; a multiplication and an addition for weight and bias. The root itself, one per \
            row, is not counted.",
     source: "Ba, Kiros and Hinton 2016, Layer Normalization, equation 3",
 };
 
 pub(super) const RMS_NORM: Derivation = Derivation {
     definition: "y = x / sqrt(mean(x^2) + eps) * weight",
-    text: "Four per element: a square, an addition, a product with the reciprocal root and a product with the weight. \
+    text: "Four per element: a square, an addition, and multiplications by the reciprocal root and by the weight. \
            The root itself, one per row, is not counted.",
     source: "Zhang and Sennrich 2019, Root Mean Square Layer Normalization, equation 4",
 };
 
 pub(super) const BATCH_NORM: Derivation = Derivation {
     definition: "y = x * scale + shift, with scale and shift folded from fixed statistics",
-    text: "Two per element: at inference the statistics are constants, so one product and one addition remain.",
+    text: "Two per element: at inference the statistics are constants, so one multiplication and one addition remain.",
     source: "Ioffe and Szegedy 2015, Batch Normalization, algorithm 2",
 };
 
 pub(super) fn layer_norm(call: &Call<'_>) -> Vec<Term> {
     let N = elements(&call.output);
-    let mut terms = vec![term!(FlopsVector, [N], 7 * N)];
-    terms.extend(stream(call));
-    terms
+    streamed(call, [term!(FlopsVector, [N], 7 * N)])
 }
 
 pub(super) fn rms_norm(call: &Call<'_>) -> Vec<Term> {
     let N = elements(&call.output);
-    let mut terms = vec![term!(FlopsVector, [N], 4 * N)];
-    terms.extend(stream(call));
-    terms
+    streamed(call, [term!(FlopsVector, [N], 4 * N)])
 }
 
 pub(super) fn batch_norm(call: &Call<'_>) -> Vec<Term> {
     let N = elements(&call.output);
-    let mut terms = vec![term!(FlopsVector, [N], 2 * N)];
-    terms.extend(stream(call));
-    terms
+    streamed(call, [term!(FlopsVector, [N], 2 * N)])
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
-//! Averages over a picture.
+//! Averages over an image.
 #![allow(non_snake_case, reason = "symbols are written as in the literature")]
 
-use super::{Call, Derivation, elements, stream};
+use super::{Call, Derivation, elements, streamed};
 use crate::term::{Term, term};
 
 pub(super) const DERIVATION: Derivation = Derivation {
@@ -12,9 +12,7 @@ pub(super) const DERIVATION: Derivation = Derivation {
 
 pub(super) fn terms(call: &Call<'_>) -> Vec<Term> {
     let N = elements(&call.inputs[0]);
-    let mut terms = vec![term!(FlopsVector, [N], N)];
-    terms.extend(stream(call));
-    terms
+    streamed(call, [term!(FlopsVector, [N], N)])
 }
 
 #[cfg(test)]

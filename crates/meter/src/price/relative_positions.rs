@@ -1,16 +1,16 @@
 //! Gathering rows of a relative-position table.
 
-use super::{Call, Derivation, stream};
+use super::{Call, Derivation, streamed};
 use crate::term::Term;
 
 pub(super) const DERIVATION: Derivation = Derivation {
     definition: "y[i, j] = table[i - j + keys - 1]",
-    text: "No arithmetic. The table is read once and a row is written for every query and key position.",
+    text: "No FLOPs. The table is read once and a row is written for every query and key position.",
     source: "Li et al. 2022, MViTv2, section 4.1",
 };
 
 pub(super) fn terms(call: &Call<'_>) -> Vec<Term> {
-    stream(call)
+    streamed(call, [])
 }
 
 #[cfg(test)]

@@ -1,21 +1,19 @@
 //! Rotary position embedding.
 #![allow(non_snake_case, reason = "symbols are written as in the literature")]
 
-use super::{Call, Derivation, elements, stream};
+use super::{Call, Derivation, elements, streamed};
 use crate::term::{Term, term};
 
 pub(super) const DERIVATION: Derivation = Derivation {
     definition: "y = x * cos(position * angle) + rotate_half(x) * sin(position * angle)",
-    text: "Three per element: two products and an addition. Sines and cosines depend on the position only and are \
+    text: "Three per element: two multiplications and an addition. Sines and cosines depend on the position only and are \
            taken from a small table, which is not counted.",
     source: "Su et al. 2021, RoFormer, equation 34",
 };
 
 pub(super) fn terms(call: &Call<'_>) -> Vec<Term> {
     let N = elements(&call.output);
-    let mut terms = vec![term!(FlopsVector, [N], 3 * N)];
-    terms.extend(stream(call));
-    terms
+    streamed(call, [term!(FlopsVector, [N], 3 * N)])
 }
 
 #[cfg(test)]

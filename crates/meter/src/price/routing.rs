@@ -1,18 +1,18 @@
 //! Sending tokens to experts and adding up what comes back.
 #![allow(non_snake_case, reason = "symbols are written as in the literature")]
 
-use super::{Call, Derivation, dim, elements, read, write};
+use super::{Call, Derivation, dim, elements, read, streamed};
 use crate::term::{Term, term};
 
 pub(super) const DISPATCH: Derivation = Derivation {
     definition: "each token's row is copied once for each of its k experts",
-    text: "No arithmetic. T rows are read and T * k rows written, next to each other for each expert.",
+    text: "No FLOPs. T rows are read and T * k rows written, next to each other for each expert.",
     source: "Dai et al. 2024, DeepSeekMoE, section 3; counted from the definition",
 };
 
 pub(super) const COMBINE: Derivation = Derivation {
     definition: "y[t] = sum over the k experts of score * expert output",
-    text: "Two per element of the expert outputs: a product with the score and an addition.",
+    text: "Two per element of the expert outputs: a multiplication by the score and an addition.",
     source: "Dai et al. 2024, DeepSeekMoE, equation 9",
 };
 
@@ -26,10 +26,7 @@ pub(super) fn combine(call: &Call<'_>, per_token: u64) -> Vec<Term> {
     let outputs = &call.inputs[0];
     let (T, O, k) = (dim(&call.output, 0), dim(&call.output, 1), u128::from(per_token));
     debug_assert_eq!(T * k * O, elements(outputs));
-    let mut terms = vec![term!(FlopsVector, [T, k, O], 2 * T * k * O)];
-    terms.extend(call.inputs.iter().map(read));
-    terms.push(write(&call.output));
-    terms
+    streamed(call, [term!(FlopsVector, [T, k, O], 2 * T * k * O)])
 }
 
 #[cfg(test)]

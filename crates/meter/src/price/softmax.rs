@@ -1,7 +1,7 @@
 //! Expert scores and the choice of the best.
 #![allow(non_snake_case, reason = "symbols are written as in the literature")]
 
-use super::{Call, Derivation, elements, stream};
+use super::{Call, Derivation, elements, streamed};
 use crate::term::{Term, term};
 
 pub(super) const SOFTMAX: Derivation = Derivation {
@@ -28,23 +28,17 @@ pub(super) const LIMIT_GROUPS: Derivation = Derivation {
 pub(super) fn limit_groups(call: &Call<'_>, [groups, keep, best]: [u64; 3]) -> Vec<Term> {
     let (N, g, m, n) = (elements(&call.inputs[0]), u128::from(groups), u128::from(keep), u128::from(best));
     let T = N / u128::from(call.inputs[0].shape.last().max(1));
-    let mut terms = vec![term!(FlopsVector, [n, N, m, g, T], n * N + m * g * T + N)];
-    terms.extend(stream(call));
-    terms
+    streamed(call, [term!(FlopsVector, [n, N, m, g, T], n * N + m * g * T + N)])
 }
 
 pub(super) fn softmax(call: &Call<'_>) -> Vec<Term> {
     let N = elements(&call.output);
-    let mut terms = vec![term!(FlopsVector, [N], 5 * N)];
-    terms.extend(stream(call));
-    terms
+    streamed(call, [term!(FlopsVector, [N], 5 * N)])
 }
 
 pub(super) fn top_k(call: &Call<'_>, k: u64) -> Vec<Term> {
     let (N, k) = (elements(&call.inputs[0]), u128::from(k));
-    let mut terms = vec![term!(FlopsVector, [k, N], k * N)];
-    terms.extend(stream(call));
-    terms
+    streamed(call, [term!(FlopsVector, [k, N], k * N)])
 }
 
 #[cfg(test)]

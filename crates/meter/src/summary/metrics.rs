@@ -1,10 +1,10 @@
-//! Costs, least times and memory by module and by kind of operator.
+//! Costs, roofline times and memory by module and by kind of operator.
 
 use types::{Bytes, Cost, ModuleMetrics, OperatorShare, Seconds};
 
 use super::Subject;
 use super::modules::ModuleTree;
-use super::timed::{Timed, TimedOp};
+use super::timed_ops::{TimedOp, TimedOps};
 use crate::{Category, Pass, Spread, shard};
 
 /// What one kind of operator adds up to.
@@ -31,12 +31,12 @@ pub(super) struct Metrics {
     whole: ModuleSum,
     /// Operations of the prediction, whichever module and kind they belong to.
     flops: f64,
-    /// Least time of the prediction, likewise.
+    /// Roofline time of the prediction, likewise.
     time: Seconds,
 }
 
 impl Metrics {
-    pub(super) fn new(subject: &Subject<'_>, tree: &ModuleTree<'_>, timed: &Timed) -> Self {
+    pub(super) fn new(subject: &Subject<'_>, tree: &ModuleTree<'_>, timed: &TimedOps) -> Self {
         let blueprint = subject.model.blueprint();
         let mut sums = vec![ModuleSum::default(); blueprint.modules().len()];
         for op in timed.all() {
@@ -87,7 +87,7 @@ impl Metrics {
         share(self.whole.cost().flops().as_f64(), self.flops)
     }
 
-    /// Share of its least time, likewise.
+    /// Share of its roofline time, likewise.
     pub(super) fn named_time(&self) -> f64 {
         share(self.whole.time().get(), self.time.get())
     }

@@ -1,10 +1,10 @@
-//! A prediction laid out by stage, module and kind of operator, with least times: the analytic report.
+//! A prediction laid out by stage, module and kind of operator, with roofline times: the analytic report.
 
 mod metrics;
 mod modules;
 mod pages;
 mod stages;
-mod timed;
+mod timed_ops;
 
 use std::collections::BTreeMap;
 
@@ -19,7 +19,7 @@ use crate::{Category, Collective, Prediction, Roofline};
 
 use modules::ModuleTree;
 pub use pages::layer_pages;
-use timed::Timed;
+use timed_ops::TimedOps;
 
 /// What a report is about.
 #[derive(Clone, Copy, Debug)]
@@ -43,7 +43,7 @@ pub struct Subject<'a> {
 /// Lays the prediction out, with times for `first` and, beside them, for all of `rooflines`.
 pub fn summarise(subject: &Subject<'_>, first: &Roofline<'_>, rooflines: &[Roofline<'_>]) -> AnalyticReport {
     let Subject { prediction, workload, model, .. } = *subject;
-    let timed = Timed::new(prediction, first);
+    let timed = TimedOps::new(prediction, first);
     let tree = ModuleTree::new(model.blueprint(), prediction);
     let stages = stages::stages(model, prediction, &timed);
     let total_ms = stages::total_ms(&stages);
@@ -75,8 +75,8 @@ pub fn summarise(subject: &Subject<'_>, first: &Roofline<'_>, rooflines: &[Roofl
         predicted_vs_measured_ratio: None,
         assumptions: assumptions(subject, first),
         notes: vec![
-            "Times are the least the device needs for the work, not a forecast: real kernels reach a part of each rate, \
-             and launches, synchronisation and the host come on top."
+            "Times are roofline times, not a forecast: real kernels reach only part of each peak, and launches, \
+             synchronisation and host work add to them."
                 .to_owned(),
         ],
         layer_docs_dir: "layers".to_owned(),
@@ -99,7 +99,7 @@ pub fn matrix_dtypes(prediction: &Prediction) -> Vec<DType> {
 
 fn device_prediction(subject: &Subject<'_>, roofline: &Roofline<'_>) -> DevicePrediction {
     let Subject { prediction, workload, model, .. } = *subject;
-    let timed = Timed::new(prediction, roofline);
+    let timed = TimedOps::new(prediction, roofline);
     let stages = stages::stages(model, prediction, &timed);
     let ttft_ms = stages.get(Stage::Prefill.name()).map_or(0.0, |stage| stage.time_ms);
     let per_step = stages
@@ -276,8 +276,8 @@ fn assumptions(subject: &Subject<'_>, roofline: &Roofline<'_>) -> Vec<Assumption
     let mut texts = basis(roofline.launch().is_some());
     if let Some(spread) = subject.prediction.prefill.ops.iter().find_map(|op| op.spread) {
         texts.push(format!(
-            "Each token chooses {} of {} experts independently and evenly; expert weights are read once for each expert \
-             touched, {:.2} of {} at prefill in expectation.",
+            "Each token chooses {} of {} experts, independently and with equal probability. The weights of each expert \
+             that is used are read once; prefill is expected to use {:.2} of {}.",
             spread.per_token,
             spread.experts,
             spread.distinct(),
@@ -293,13 +293,13 @@ fn of_storage(quantisation: &Quantisation) -> Vec<String> {
     let mut texts = Vec::new();
     if let Some(weights) = quantisation.weights {
         texts.push(format!(
-            "Matrices of decoder layers are stored in {weights} with scales of 16 bits; norms, biases, embeddings, head, \
-             routers and vision are not. Turning one element type into another costs nothing, and activations pass through \
-             memory as they are."
+            "The weight matrices of decoder layers are stored in {weights} with 16-bit scales; norms, biases, embeddings, \
+             head, routers and vision keep the workload's element type. Converting between element types is free, and \
+             activations are not quantised in memory."
         ));
     }
     if let Some(kv) = quantisation.kv {
-        texts.push(format!("The cache is stored in {kv}; turning it back costs nothing."));
+        texts.push(format!("The KV cache is stored in {kv}; converting it is free."));
     }
     texts
 }
@@ -309,16 +309,18 @@ fn of_sharing(parallel: &Parallel) -> Vec<String> {
         return Vec::new();
     }
     let mut texts = vec![format!(
-        "{} devices share the model (tensor {}, expert {}, pipeline {}); work, bytes and memory are those of one device. \
-         Exchanges take the bytes of a ring over the link's bandwidth in one direction, without latency, and nothing \
-         overlaps with them.",
+        "The model runs on {} devices (tensor {}, expert {}, pipeline {}); FLOPs, bytes and memory are per device. \
+         Collectives send the bytes of a ring algorithm at the link's bandwidth in one direction, without latency and \
+         without overlap.",
         parallel.devices(),
         parallel.tensor,
         parallel.expert,
         parallel.pipeline
     )];
     if parallel.pipeline > 1 {
-        texts.push("One batch passes through the stages of the pipeline, each waiting for the one before.".to_owned());
+        texts.push(
+            "One batch passes through the pipeline stages one after the other, without micro-batches.".to_owned(),
+        );
     }
     texts
 }
@@ -329,27 +331,25 @@ pub fn basic_assumptions(launches: bool, shared: bool) -> Vec<Assumption> {
     let mut texts = basis(launches);
     if shared {
         texts.push(
-            "Where devices share the model, work, bytes and memory are those of one device. Exchanges take the bytes of a \
-             ring over the link's bandwidth in one direction, without latency, and nothing overlaps with them."
+            "On several devices, FLOPs, bytes and memory are per device. Collectives send the bytes of a ring algorithm \
+             at the link's bandwidth in one direction, without latency and without overlap."
                 .to_owned(),
         );
     }
-    texts.push("Tokens choose experts independently and evenly.".to_owned());
+    texts.push("Each token chooses its experts independently and with equal probability.".to_owned());
     assumed(texts)
 }
 
 fn basis(launches: bool) -> Vec<String> {
     let mut texts = vec![
-        "Every operation reads its inputs from device memory and writes its output there; nothing stays in a cache \
-         between operations, and nothing is fused that the network does not fuse."
+        "Every operation reads its inputs from device memory and writes its output there: no data stays in a cache \
+         between operations, and only what the network fuses is fused."
             .to_owned(),
-        "Matrix, vector and memory units work side by side inside one operation; operations follow each other."
-            .to_owned(),
-        "Elementwise arithmetic runs at the single-precision vector rate, whatever the tensors are stored in."
-            .to_owned(),
+        "Matrix, vector and memory units overlap within an operation; operations run one after another.".to_owned(),
+        "Elementwise work runs at the fp32 vector peak, whatever the tensors are stored in.".to_owned(),
     ];
     if !launches {
-        texts.push("Launching an operation costs nothing.".to_owned());
+        texts.push("Launches are free.".to_owned());
     }
     texts
 }

@@ -130,12 +130,12 @@ fn operation(record: &OpRecord, roofline: &Roofline<'_>) -> OperationLines {
         let dtype = record.price.matrix_dtype;
         let own = roofline.hardware().peak(dtype, ComputeUnit::Matrix).is_some();
         let unit = if own { "matrix" } else { "vector" };
-        against.push(format!("{dtype} {unit} rate {rate} for the products"));
+        against.push(format!("{dtype} {unit} peak {rate} for matrix FLOPs"));
     }
     if record.cost.flops_vector.get() > 0 {
-        against.push(format!("fp32 vector rate {} for the rest", roofline.vector()));
+        against.push(format!("fp32 vector peak {} for vector FLOPs", roofline.vector()));
     }
-    against.push(format!("bandwidth {}", roofline.bandwidth()));
+    against.push(format!("memory bandwidth {}", roofline.bandwidth()));
     OperationLines {
         name: record.op.name().to_owned(),
         definition: about.definition.to_owned(),
@@ -181,9 +181,9 @@ fn assumptions(subject: &Subject<'_>, module: Module) -> Vec<String> {
     let spread = records.filter(|op| op.module == module).find_map(|op| op.spread);
     let routed = spread.map(|spread| {
         format!(
-            "Each token chooses {} of {} experts independently and evenly. This page shows all experts at once: FLOPs \
-             and activations of every routed row, and the weights of the experts expected to be touched, {:.2} of {} at \
-             prefill.",
+            "Each token chooses {} of {} experts, independently and with equal probability. This page shows all experts \
+             together: FLOPs and activations of every routed row, and the weights of the experts that prefill is \
+             expected to use, {:.2} of {}.",
             spread.per_token,
             spread.experts,
             spread.distinct(),

@@ -1,25 +1,25 @@
-//! Costs and least times by stage.
+//! Costs and roofline times by stage.
 
 use std::collections::BTreeMap;
 
 use network::Model;
 use types::{Bytes, Cost, Stage, StageCost};
 
-use super::timed::{Timed, TimedOp};
+use super::timed_ops::{TimedOp, TimedOps};
 use crate::{Prediction, Times};
 
-/// Prefill without what reads the pictures; not a stage of its own, but a figure people ask for.
+/// Prefill without the vision stages; not a stage of its own, but a figure people ask for.
 const PREFILL_TEXT: &str = "prefill_text";
 
 /// Every stage the model goes through, by name.
-pub(super) fn stages(model: &Model, prediction: &Prediction, timed: &Timed) -> BTreeMap<String, StageCost> {
+pub(super) fn stages(model: &Model, prediction: &Prediction, timed: &TimedOps) -> BTreeMap<String, StageCost> {
     let blueprint = model.blueprint();
     let vision = |op: &TimedOp| blueprint.stage_of(op.module).filter(|stage| *stage != Stage::Prefill);
     let mut stages = BTreeMap::new();
     let mut add = |name: &str, ops: &mut dyn Iterator<Item = &TimedOp>, waits: (Times, Bytes), passes: u64| {
         stages.insert(name.to_owned(), stage(ops, waits, passes));
     };
-    // What reads pictures is whole on every device and waits for none.
+    // Vision runs whole on every device and waits for none.
     let (waits, none) = (timed.prefill_waits, <(Times, Bytes)>::default());
     add(Stage::Prefill.name(), &mut timed.prefill.iter(), waits, 1);
     add(PREFILL_TEXT, &mut timed.prefill.iter().filter(|op| vision(op).is_none()), waits, 1);

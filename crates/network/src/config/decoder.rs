@@ -4,7 +4,7 @@
 
 use types::{ActivationKind, AttentionDetail, DType, RotaryForm};
 
-use super::family::Family;
+use super::names::Family;
 use crate::Routing;
 
 /// A whole decoder.
@@ -155,7 +155,7 @@ pub struct MixtureConfig {
     pub routing: Routing,
     /// How they are chosen.
     pub gate: GateConfig,
-    /// What every token passes through besides.
+    /// Experts that every token also passes through.
     pub shared: Option<SharedConfig>,
 }
 

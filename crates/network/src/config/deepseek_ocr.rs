@@ -24,7 +24,7 @@ pub struct DeepseekOcrConfig {
 /// Sizes of the SAM encoder.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SamConfig {
-    /// Side of the pictures its position table was made for.
+    /// Side of the images its position table was made for.
     pub image_size: u64,
     /// Side of a patch.
     pub patch_size: u64,
@@ -38,7 +38,7 @@ pub struct SamConfig {
     pub mlp_ratio: u64,
     /// Side of an attention window.
     pub window_size: u64,
-    /// Blocks that attend to the whole picture.
+    /// Blocks that attend to the whole image.
     pub global_attn_indexes: Vec<u64>,
     /// Channels behind the neck.
     pub out_channels: u64,
@@ -55,7 +55,7 @@ pub struct ClipConfig {
     pub layers: u64,
     /// Attention heads.
     pub heads: u64,
-    /// Side of the pictures its position table was made for.
+    /// Side of the images its position table was made for.
     pub image_size: u64,
     /// Side of a patch of those.
     pub patch_size: u64,
@@ -120,7 +120,7 @@ impl SamConfig {
         fields.divides(("width", config.width), ("heads", config.heads))?;
         fields.divides(("image_size", config.image_size), ("patch_size", config.patch_size))?;
         if config.patch_size != 16 {
-            return Err(fields.wrong("patch_size", config.patch_size, "16, which the token layout rests on"));
+            return Err(fields.wrong("patch_size", config.patch_size, "16, which the token layout requires"));
         }
         Ok(config)
     }

@@ -21,11 +21,11 @@ pub enum ConfigProblem {
         message: String,
     },
     /// JSON, but no object.
-    #[error("expected a JSON object at the top")]
+    #[error("expected a JSON object at the top level")]
     NotAnObject,
     /// A network that is not known here.
     #[error(
-        "architecture `{asked}` is not known; nearest is `{nearest}`; missing is {missing} (known families: {known})"
+        "architecture `{asked}` is not supported; the nearest is `{nearest}`; it would need {missing} (supported families: {known})"
     )]
     UnknownArchitecture {
         /// What the file names.

@@ -5,6 +5,7 @@ pub mod deepseek_ocr;
 pub(crate) mod family;
 mod fields;
 mod missing;
+mod names;
 pub mod shallow_resnet;
 pub mod vision;
 
@@ -34,7 +35,7 @@ struct Architecture {
     name: &'static str,
     /// `model_type`.
     model_type: &'static str,
-    read: Read,
+    read: ReadConfig,
 }
 
 const ARCHITECTURES: &[Architecture] = &[
@@ -70,9 +71,9 @@ const ARCHITECTURES: &[Architecture] = &[
     },
 ];
 
-type Read = fn(&Fields<'_>) -> Result<ModelConfig, ConfigProblem>;
+type ReadConfig = fn(&Fields<'_>) -> Result<ModelConfig, ConfigProblem>;
 
-const fn decoder(name: &'static str, model_type: &'static str, read: Read) -> Architecture {
+const fn decoder(name: &'static str, model_type: &'static str, read: ReadConfig) -> Architecture {
     Architecture { name, model_type, read }
 }
 
@@ -101,7 +102,7 @@ fn read_named(fields: &Fields<'_>, default: &str) -> Result<ModelConfig, ConfigP
     let known = || ARCHITECTURES.iter().map(|known| known.model_type);
     let architecture = found.ok_or_else(|| {
         fields.wrong("model_type", format!("\"{kind}\""), {
-            format!("a known family; nearest is `{}`", nearest(&kind, known()))
+            format!("a supported family; the nearest is `{}`", nearest(&kind, known()))
         })
     })?;
     (architecture.read)(fields)
@@ -181,7 +182,7 @@ impl ModelConfig {
     }
 }
 
-/// What a report says of a model besides its modules.
+/// What a report says of a model apart from its modules.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Facts {
     /// Class of the published model.
@@ -283,7 +284,10 @@ mod tests {
     #[test]
     fn an_unknown_family_says_what_it_has_that_no_family_here_has() {
         let falcon = problem(r#"{"model_type": "falcon", "parallel_attn": true, "alibi": false}"#);
-        assert!(falcon.contains("`falcon`") && falcon.contains("side by side (`parallel_attn`)"), "{falcon}");
+        assert!(
+            falcon.contains("`falcon`") && falcon.contains("parallel attention and MLP blocks (`parallel_attn`)"),
+            "{falcon}"
+        );
         assert!(!falcon.contains("alibi"), "{falcon}");
         let next = problem(r#"{"model_type": "qwen3_next", "linear_num_key_heads": 16}"#);
         assert!(
@@ -291,7 +295,7 @@ mod tests {
             "{next}"
         );
         let plain = problem(r#"{"model_type": "qwen9"}"#);
-        assert!(plain.contains("missing is a reader of its fields"), "{plain}");
+        assert!(plain.contains("it would need a reader of its fields"), "{plain}");
     }
 
     #[test]
@@ -302,6 +306,6 @@ mod tests {
 
     #[test]
     fn a_list_is_no_configuration() {
-        assert_eq!(problem("[]"), "config.json: expected a JSON object at the top");
+        assert_eq!(problem("[]"), "config.json: expected a JSON object at the top level");
     }
 }

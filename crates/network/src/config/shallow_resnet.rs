@@ -8,7 +8,7 @@ use super::fields::Fields;
 /// The whole model.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ShallowResnetConfig {
-    /// Channels of the picture.
+    /// Channels of the image.
     pub in_channels: u64,
     /// Channels inside.
     pub channels: u64,
@@ -16,7 +16,7 @@ pub struct ShallowResnetConfig {
     pub blocks: u64,
     /// Classes it tells apart.
     pub classes: u64,
-    /// Side of the picture.
+    /// Side of the image.
     pub image_size: u64,
     /// Element type of the weights.
     pub dtype: DType,

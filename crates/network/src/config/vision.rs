@@ -46,9 +46,9 @@ pub(crate) enum ModuleLayout {
 /// An encoder and its projection to the decoder's width.
 #[derive(Clone, Debug, PartialEq)]
 pub enum VisionConfig {
-    /// Pictures of any size as a sequence of patches, four neighbours merged into one token.
+    /// Images of any size as a sequence of patches, four neighbours merged into one token.
     Patches(PatchTowerConfig),
-    /// Pictures of one size, one token a patch.
+    /// Images of one size, one token a patch.
     Square(SquareTowerConfig),
 }
 
@@ -71,9 +71,9 @@ pub struct PatchTowerConfig {
     pub gated: bool,
     /// Side of a patch.
     pub patch: u64,
-    /// Frames of a patch; a picture is repeated to fill them.
+    /// Frames of a patch; an image is repeated to fill them.
     pub frames: u64,
-    /// Channels of a picture.
+    /// Channels of an image.
     pub channels: u64,
     /// Whether the patch projection has a bias.
     pub patch_bias: bool,
@@ -87,7 +87,7 @@ pub struct PatchTowerConfig {
     pub window: Option<(u64, Vec<u64>)>,
     /// Blocks whose output goes to the first decoder layers too.
     pub deepstack: Vec<u64>,
-    /// Fewest and most pixels a picture is resized to.
+    /// Fewest and most pixels an image is resized to.
     pub pixels: [u64; 2],
 }
 
@@ -122,7 +122,7 @@ pub struct SquareTowerConfig {
     pub inner: u64,
     /// Its nonlinearity.
     pub activation: ActivationKind,
-    /// Side of the pictures.
+    /// Side of the images.
     pub image_size: u64,
     /// Side of a patch.
     pub patch: u64,
@@ -136,7 +136,7 @@ pub struct SquareTowerConfig {
     pub projector_bias: bool,
 }
 
-/// Encoders for pictures of one size.
+/// Encoders for images of one size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SquareTowerKind {
     /// With a class token and a norm in front.
@@ -146,7 +146,7 @@ pub enum SquareTowerKind {
 }
 
 impl VisionConfig {
-    /// Pixels across and down that a picture of `[width, height]` is resized to.
+    /// Pixels across and down that an image of `[width, height]` is resized to.
     pub fn resized(&self, [width, height]: [u64; 2]) -> [u64; 2] {
         match self {
             Self::Patches(tower) => tower.resized([width, height]),
@@ -154,7 +154,7 @@ impl VisionConfig {
         }
     }
 
-    /// Tokens that a resized picture takes in the prompt.
+    /// Tokens that a resized image takes in the prompt.
     pub fn tokens(&self, [width, height]: [u64; 2]) -> u64 {
         match self {
             Self::Patches(tower) => (width / tower.patch / tower.merge) * (height / tower.patch / tower.merge),

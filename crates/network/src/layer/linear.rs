@@ -1,4 +1,4 @@
-//! `Linear`: a matrix product with an optional bias.
+//! `Linear`: a GEMM with an optional bias.
 
 use types::Op;
 

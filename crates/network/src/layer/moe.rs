@@ -15,7 +15,7 @@ pub(crate) struct MixtureOfExperts {
     module: Module,
     experts: Experts,
     gate: Gate,
-    shared: Option<Shared>,
+    shared: Option<SharedExperts>,
     routing: Routing,
 }
 
@@ -26,7 +26,7 @@ enum Experts {
 }
 
 #[derive(Clone, Debug)]
-struct Shared {
+struct SharedExperts {
     experts: GatedMlp,
     gate: Option<Linear>,
 }
@@ -67,7 +67,7 @@ impl MixtureOfExperts {
                 }
             };
             let gate = Gate::new(builder, names, width, routing, config.gate);
-            let shared = config.shared.map(|shared| Shared::new(builder, names, width, expert, shared));
+            let shared = config.shared.map(|shared| SharedExperts::new(builder, names, width, expert, shared));
             Self { module, experts, gate, shared, routing }
         })
     }
@@ -101,7 +101,7 @@ impl MixtureOfExperts {
     }
 }
 
-impl Shared {
+impl SharedExperts {
     fn new(builder: &mut Builder, names: &Names, width: u64, expert: GatedConfig, config: SharedConfig) -> Self {
         let (module, class) = (names.shared_module, names.expert);
         let gated = GatedMlpNames { module, class, projections: ["gate_proj", "up_proj", "down_proj"] };

@@ -9,7 +9,7 @@ use crate::{Backend, Builder, Module, NetworkError, Ops, Param};
 #[derive(Clone, Debug)]
 pub(crate) struct LayerNorm(Affine);
 
-/// Mean and variance over the channels of a picture.
+/// Mean and variance over the channels of an image.
 #[derive(Clone, Debug)]
 pub(crate) struct LayerNorm2d(Affine);
 

@@ -148,9 +148,9 @@ impl DeepseekOcr {
         b.reshape(&all, [pages * tokens, width])
     }
 
-    /// Pictures `[N, 3, Y, X]` to projected features `[N, Y / 64 * X / 64, O]`.
-    fn see<B: Backend>(&self, b: &mut B, pictures: &B::Tensor) -> Result<B::Tensor, NetworkError> {
-        let low = self.sam.forward(b, pictures)?;
+    /// Images `[N, 3, Y, X]` to projected features `[N, Y / 64 * X / 64, O]`.
+    fn see<B: Backend>(&self, b: &mut B, images: &B::Tensor) -> Result<B::Tensor, NetworkError> {
+        let low = self.sam.forward(b, images)?;
         let high = self.clip.forward(b, &low)?;
         let [n, tokens, width] = [b.shape(&high).dims()[0], b.shape(&high).dims()[1], b.shape(&high).dims()[2]];
         let high = b.slice(&high, 1, 1, tokens - 1)?;

@@ -30,17 +30,17 @@ pub enum Model {
 /// What one forward pass is given.
 #[derive(Clone, Debug)]
 pub struct Prompt<T> {
-    /// Token ids `[B, S]`; the picture `[B, 3, Y, X]` for a network that takes nothing else.
+    /// Token ids `[B, S]`; the image `[B, 3, Y, X]` for a network that takes nothing else.
     pub input: T,
     /// Position of the first token.
     pub offset: u64,
-    /// Pictures, at prefill of a vision-language network.
+    /// Images, at prefill of a vision-language network.
     pub images: Option<Images<T>>,
     /// Whether logits are wanted for the last position only.
     pub last_logits_only: bool,
 }
 
-/// The pictures of a prompt.
+/// The images of a prompt.
 #[derive(Clone, Debug)]
 pub struct Images<T> {
     /// Global views `[P, 3, base, base]`, or patches `[P, N, features]`.
@@ -49,7 +49,7 @@ pub struct Images<T> {
     pub tiles: Option<T>,
     /// Tiles across and down.
     pub crop_grid: [u64; 2],
-    /// Pixels across and down of each picture, for networks that take patches.
+    /// Pixels across and down of each image, for networks that take patches.
     pub pixels: Option<[u64; 2]>,
     /// Which positions of the prompt are image tokens, `[B, S]`.
     pub mask: T,
@@ -100,17 +100,17 @@ impl Model {
         }
     }
 
-    /// Whether its prompts are tokens; a network that takes nothing but a picture has no prompt to size.
+    /// Whether its prompts are tokens; a network that takes nothing but an image has no prompt to size.
     pub fn takes_tokens(&self) -> bool {
         !matches!(self, Self::ShallowResnet(_))
     }
 
-    /// Whether its prompts contain pictures.
-    pub fn takes_pictures(&self) -> bool {
+    /// Whether its prompts contain images.
+    pub fn takes_images(&self) -> bool {
         matches!(self, Self::DeepseekOcr(_) | Self::VisionLanguage(_))
     }
 
-    /// What a picture of `[width, height]` becomes, for networks that resize pictures of any shape by a rule of their
+    /// What an image of `[width, height]` becomes, for networks that resize images of any shape by a rule of their
     /// own; absent for networks whose views are given.
     pub fn resized(&self, pixels: [u64; 2]) -> Option<ImageWorkload> {
         match self {
@@ -119,17 +119,17 @@ impl Model {
         }
     }
 
-    /// The shape in which it takes `pages` such pictures.
-    pub fn picture_shape(&self, image: &ImageWorkload, pages: u64) -> Shape {
+    /// The shape in which it takes `pages` such images.
+    pub fn image_shape(&self, image: &ImageWorkload, pages: u64) -> Shape {
         match self {
-            Self::VisionLanguage(model) => model.picture_shape(image, pages),
+            Self::VisionLanguage(model) => model.image_shape(image, pages),
             Self::DeepseekOcr(_) | Self::Language(_) | Self::ShallowResnet(_) => {
                 [pages, 3, image.base_size, image.base_size].into()
             }
         }
     }
 
-    /// Tokens that a picture takes in the prompt, by the network's own rule; `None` for networks without pictures.
+    /// Tokens that an image takes in the prompt, by the network's own rule; `None` for networks without images.
     pub fn image_tokens(&self, base_size: u64, image_size: u64, crop_grid: [u64; 2]) -> Option<u64> {
         match self {
             Self::DeepseekOcr(_) => Some(deepseek_ocr::image_tokens(base_size, image_size, crop_grid)),
@@ -137,7 +137,7 @@ impl Model {
         }
     }
 
-    /// Checks that the network can take such pictures.
+    /// Checks that the network can take such images.
     pub fn check_image(&self, image: &ImageWorkload) -> Result<(), NetworkError> {
         match self {
             Self::DeepseekOcr(model) => model.check_image(image),
@@ -145,7 +145,7 @@ impl Model {
         }
     }
 
-    /// Stages this network goes through, besides prefill and decode.
+    /// Stages of this network other than prefill and decode.
     pub fn vision_stages(&self) -> &'static [Stage] {
         match self {
             Self::DeepseekOcr(_) => &[Stage::Sam, Stage::Clip, Stage::Projector],

@@ -1,4 +1,4 @@
-//! The vision encoder of Qwen2-VL and its successors: patches of pictures of any size, four merged into one token.
+//! The vision encoder of Qwen2-VL and its successors: patches of images of any size, four merged into one token.
 
 use types::{ActivationKind, InterpolationKind, Op, Stage};
 
@@ -64,7 +64,7 @@ struct Merger {
 }
 
 /// What an encoder gives: tokens for the prompt, and features for the first decoder layers.
-pub(crate) struct Seen<T> {
+pub(crate) struct ImageFeatures<T> {
     pub(crate) tokens: T,
     pub(crate) deep: Vec<T>,
 }
@@ -105,13 +105,13 @@ impl PatchTower {
         Self { module, patch, positions, blocks, merger, deep_mergers, config: config.clone() }
     }
 
-    /// Patches `[P, N, features]` of `P` pictures, each of `[height, width]` pixels.
+    /// Patches `[P, N, features]` of `P` images, each of `[height, width]` pixels.
     pub(crate) fn forward<B: Backend>(
         &self,
         b: &mut B,
         patches: &B::Tensor,
         pixels: [u64; 2],
-    ) -> Result<Seen<B::Tensor>, NetworkError> {
+    ) -> Result<ImageFeatures<B::Tensor>, NetworkError> {
         let grid = pixels.map(|side| side / self.config.patch);
         b.enter(self.module, &[patches]);
         let mut x = self.patch.forward(b, patches)?;
@@ -132,7 +132,7 @@ impl PatchTower {
         }
         let tokens = self.merger.forward(b, &x)?;
         b.leave(self.module, &tokens);
-        Ok(Seen { tokens, deep })
+        Ok(ImageFeatures { tokens, deep })
     }
 
     /// The learned table, resampled to the grid: `[1, N, O]`.
@@ -164,7 +164,7 @@ impl PatchTower {
 }
 
 impl PatchEmbed {
-    /// A convolution whose kernel and stride are one patch is a matrix product over its pixels.
+    /// A convolution whose kernel and stride are one patch is a GEMM over its pixels.
     fn forward<B: Backend>(&self, b: &mut B, patches: &B::Tensor) -> Result<B::Tensor, NetworkError> {
         b.scope(self.module, &[patches], |b| {
             b.scope(self.projection, &[patches], |b| {

@@ -96,11 +96,11 @@ impl ImageEncoder {
         })
     }
 
-    /// Pictures `[N, 3, Y, X]` to features `[N, C, Y / 64, X / 64]`.
-    pub(crate) fn forward<B: Backend>(&self, b: &mut B, pictures: &B::Tensor) -> Result<B::Tensor, NetworkError> {
-        b.scope(self.module, &[pictures], |b| {
-            let mut x = b.scope(self.patch_embed, &[pictures], |b| {
-                let patches = self.patch_proj.forward(b, pictures)?;
+    /// Images `[N, 3, Y, X]` to features `[N, C, Y / 64, X / 64]`.
+    pub(crate) fn forward<B: Backend>(&self, b: &mut B, images: &B::Tensor) -> Result<B::Tensor, NetworkError> {
+        b.scope(self.module, &[images], |b| {
+            let mut x = b.scope(self.patch_embed, &[images], |b| {
+                let patches = self.patch_proj.forward(b, images)?;
                 b.permute(&patches, [0, 2, 3, 1])
             })?;
             let grid = [b.shape(&x).dims()[1], b.shape(&x).dims()[2]];
@@ -274,7 +274,7 @@ fn partition<B: Backend>(b: &mut B, x: &B::Tensor, side: u64) -> Result<B::Tenso
     b.reshape(&x, [n * high * wide, side, side, width])
 }
 
-/// The inverse of [`partition`] for pictures of `[N, Y, X]`.
+/// The inverse of [`partition`] for images of `[N, Y, X]`.
 fn unpartition<B: Backend>(
     b: &mut B,
     windows: &B::Tensor,

@@ -89,12 +89,12 @@ impl ShallowResnet {
         &self.blueprint
     }
 
-    /// Channels and side of the pictures it takes.
+    /// Channels and side of the images it takes.
     pub fn input(&self) -> [u64; 2] {
         self.input
     }
 
-    /// Pictures `[B, C, Y, X]` to class scores `[B, classes]`.
+    /// Images `[B, C, Y, X]` to class scores `[B, classes]`.
     pub fn forward<B: Backend>(&self, b: &mut B, prompt: &Prompt<B::Tensor>) -> Result<B::Tensor, NetworkError> {
         let x = b.scope(self.stem.module, &[&prompt.input], |b| {
             let x = self.stem.conv.forward(b, &prompt.input)?;

@@ -88,12 +88,12 @@ impl SquareTower {
         })
     }
 
-    /// Pictures `[P, 3, side, side]` to `[P, N, O]`: what the last block but one gives, the class token first where there
+    /// Images `[P, 3, side, side]` to `[P, N, O]`: what the last block but one gives, the class token first where there
     /// is one. Every block runs, as in the published code.
-    pub(crate) fn forward<B: Backend>(&self, b: &mut B, pictures: &B::Tensor) -> Result<B::Tensor, NetworkError> {
-        b.scope(self.module, &[pictures], |b| {
-            let x = b.scope(self.embeddings, &[pictures], |b| {
-                let patches = self.patch.forward(b, pictures)?;
+    pub(crate) fn forward<B: Backend>(&self, b: &mut B, images: &B::Tensor) -> Result<B::Tensor, NetworkError> {
+        b.scope(self.module, &[images], |b| {
+            let x = b.scope(self.embeddings, &[images], |b| {
+                let patches = self.patch.forward(b, images)?;
                 let shape = b.shape(&patches);
                 let [count, width, places] = [shape.dims()[0], shape.dims()[1], shape.dims()[2] * shape.dims()[3]];
                 let patches = b.reshape(&patches, [count, width, places])?;

@@ -3,7 +3,7 @@
 use types::{ImageWorkload, Op, Shape};
 
 use super::decoder::{Decoder, Head};
-use super::patch_tower::{PatchTower, Seen};
+use super::patch_tower::{ImageFeatures, PatchTower};
 use super::square_tower::{Projector, SquareTower};
 use super::{CacheLayout, Images, Prompt};
 use crate::config::vision::{ModuleLayout, VisionConfig, VisionLanguageConfig};
@@ -81,7 +81,7 @@ impl VisionLanguage {
         self.decoder.cache()
     }
 
-    /// What a picture of `[width, height]` becomes.
+    /// What an image of `[width, height]` becomes.
     pub fn resized(&self, pixels: [u64; 2]) -> ImageWorkload {
         let resized = self.config.resized(pixels);
         let longer = resized[0].max(resized[1]);
@@ -94,8 +94,8 @@ impl VisionLanguage {
         }
     }
 
-    /// The shape in which `pages` such pictures are taken.
-    pub fn picture_shape(&self, image: &ImageWorkload, pages: u64) -> Shape {
+    /// The shape in which `pages` such images are taken.
+    pub fn image_shape(&self, image: &ImageWorkload, pages: u64) -> Shape {
         match &self.config {
             VisionConfig::Patches(tower) => {
                 let [width, height] = image.pixels.unwrap_or([image.base_size; 2]);
@@ -123,24 +123,30 @@ impl VisionLanguage {
         self.head.forward(b, &self.decoder, &hidden, prompt.last_logits_only)
     }
 
-    /// Image tokens of all pictures, one row each.
-    fn read<B: Backend>(&self, b: &mut B, images: &Images<B::Tensor>) -> Result<Seen<B::Tensor>, NetworkError> {
+    /// Image tokens of all images, one row each.
+    fn read<B: Backend>(
+        &self,
+        b: &mut B,
+        images: &Images<B::Tensor>,
+    ) -> Result<ImageFeatures<B::Tensor>, NetworkError> {
         let seen = match &self.tower {
             Tower::Patches(tower) => {
                 let [width, height] = images.pixels.ok_or_else(|| {
-                    NetworkError::Prompt("this network takes patches, and their rows and columns are not given".into())
+                    NetworkError::Prompt(
+                        "this network takes patches; the number of pixels across and down is missing".into(),
+                    )
                 })?;
                 tower.forward(b, &images.global, [height, width])?
             }
             Tower::Square(tower, projector) => {
                 let features = tower.forward(b, &images.global)?;
-                Seen { tokens: projector.forward(b, &features)?, deep: Vec::new() }
+                ImageFeatures { tokens: projector.forward(b, &features)?, deep: Vec::new() }
             }
         };
         let mut rows = |x: &B::Tensor| {
             let shape = b.shape(x);
             b.reshape(x, [shape.dims()[0] * shape.dims()[1], shape.last()])
         };
-        Ok(Seen { tokens: rows(&seen.tokens)?, deep: seen.deep.iter().map(rows).collect::<Result<_, _>>()? })
+        Ok(ImageFeatures { tokens: rows(&seen.tokens)?, deep: seen.deep.iter().map(rows).collect::<Result<_, _>>()? })
     }
 }

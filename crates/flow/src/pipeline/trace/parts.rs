@@ -182,9 +182,9 @@ pub(super) fn read(source: &Source, kind: &Kind) -> Result<(Part, String), Impor
 fn part(source: &Source, kind: &Kind) -> Result<Part, ImportError> {
     let (name, bytes) = (source.name.as_str(), source.bytes());
     let part = match (kind.format, kind.compression) {
-        (Format::TorchProfiler, None) => timeline(torch::read(name, bytes, &torch::Settings::default())?.timeline),
+        (Format::TorchProfiler, None) => timeline(torch::read(name, bytes, &torch::TorchSettings::default())?.timeline),
         (Format::TorchProfiler, Some(compression)) => {
-            let trace = torch::read_stream(name, compression.decoder(bytes), &torch::Settings::default())?;
+            let trace = torch::read_stream(name, compression.decoder(bytes), &torch::TorchSettings::default())?;
             timeline(trace.timeline)
         }
         (Format::NsysSqlite, None) => timeline(nsys::sqlite::read(name, bytes)?),

@@ -1,7 +1,7 @@
 //! From an input to what the network takes. All of it is done before the first stage.
 
 use engine::image;
-use engine::{PageImages, Pictures, PromptData, Tokenizer, prompt};
+use engine::{ImageBatch, PageImages, PromptData, Tokenizer, prompt};
 use types::{InputFacts, PageKind};
 
 use super::random::Random;
@@ -24,7 +24,7 @@ pub(crate) enum ModelInput {
     /// Tokens, with the pictures among them.
     Prompt(PromptData),
     /// Pictures and nothing else.
-    Pictures(Pictures),
+    Pictures(ImageBatch),
 }
 
 /// Prepares one input. An error of the kind `Input` is about this input alone.
@@ -45,7 +45,7 @@ pub(crate) fn prepare(
         }
         (Content::Text { text, tokens }, InferSettings::Prompts(settings, _), Some(tokenizer)) => {
             let whole = settings.prompt.replacen(TEXT_MARK, text, 1);
-            let mut ids = Vec::from_iter(tokenizer.begin());
+            let mut ids = Vec::from_iter(tokenizer.bos());
             ids.extend(tokenizer.encode(&whole)?);
             let count = ids.len() as u64;
             *tokens = Some(count);
@@ -57,7 +57,7 @@ pub(crate) fn prepare(
         (Content::Tokens { count, seed }, InferSettings::Prompts(..), Some(tokenizer)) => {
             let mut random = Random::new(*seed);
             let drawn = std::iter::repeat_with(|| (random.next() % vocabulary.max(1)) as i64);
-            let ids = tokenizer.begin().into_iter().chain(drawn).take(*count as usize).collect();
+            let ids = tokenizer.bos().into_iter().chain(drawn).take(*count as usize).collect();
             Ok(PreparedInput { kind: PageKind::Synthetic, ..PreparedInput::prompt(input, text_only(ids)) })
         }
         (Content::Pictures { count, side, seed }, ..) => {
@@ -73,7 +73,7 @@ pub(crate) fn prepare(
                 image_tokens: 0,
                 generated_tokens: 0,
             };
-            let fed = ModelInput::Pictures(Pictures { count, side, pixels });
+            let fed = ModelInput::Pictures(ImageBatch { count, side, pixels });
             Ok(PreparedInput { facts, kind: PageKind::Synthetic, sides: None, batch: count as u64, fed })
         }
         // Inputs are found for the settings they are prepared with, and only networks without tokens lack a tokenizer.

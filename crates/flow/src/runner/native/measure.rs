@@ -64,7 +64,7 @@ impl Runner<'_> {
         match (&input.fed, self.writer) {
             (ModelInput::Prompt(prompt), Some(writer)) => self.generate(input, prompt, writer, order),
             (ModelInput::Pictures(pictures), _) => {
-                let mut run = self.session.begin(0);
+                let mut run = self.session.start(0);
                 run.set_tracing(order.traced);
                 (order.begins)(Stage::Prefill);
                 let begin = self.session.now();
@@ -85,7 +85,7 @@ impl Runner<'_> {
         order: Order<'_>,
     ) -> Result<Inference, ProfileError> {
         let most = writer.decoding.max_new_tokens.max(1) as usize;
-        let mut run = self.session.begin(prompt.ids.len() + most);
+        let mut run = self.session.start(prompt.ids.len() + most);
         run.set_tracing(order.traced);
         let mut sampler = Sampler::new(writer.decoding.sampling())?;
         (order.begins)(Stage::Prefill);

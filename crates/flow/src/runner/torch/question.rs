@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use collect::tool::torch::{Decoding, GivenInput, Page, Profiler, Request, View};
-use engine::{Pictures, PromptData, Tokenizer};
+use engine::{ImageBatch, PromptData, Tokenizer};
 
 use super::model::{TorchModel, TorchSource};
 use super::{ProfilerSettings, TorchRequest};
@@ -132,7 +132,8 @@ fn given_input(
     let name = input.facts.name.clone();
     match (&input.fed, infer) {
         (ModelInput::Prompt(PromptData { ids, image_mask, images }), _) => {
-            let view = |kind: &str, pictures: &Pictures| keep(&scratch.join(format!("{number}-{kind}.f32")), pictures);
+            let view =
+                |kind: &str, pictures: &ImageBatch| keep(&scratch.join(format!("{number}-{kind}.f32")), pictures);
             let page = match images {
                 None => None,
                 Some(page) => Some(Page {
@@ -157,7 +158,7 @@ fn given_input(
 }
 
 /// Writes pixels down as the driver reads them.
-fn keep(file: &Path, pictures: &Pictures) -> Result<View, ProfileError> {
+fn keep(file: &Path, pictures: &ImageBatch) -> Result<View, ProfileError> {
     let bytes: Vec<u8> = pictures.pixels.iter().flat_map(|pixel| pixel.to_ne_bytes()).collect();
     std::fs::write(file, bytes).map_err(|reason| ProfileError::Unreadable { path: file.to_owned(), reason })?;
     Ok(View { file: file.to_owned(), count: pictures.count as u64, side: pictures.side as u64 })

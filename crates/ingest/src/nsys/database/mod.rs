@@ -13,7 +13,7 @@ mod page;
 mod record;
 
 pub(crate) use columns::Columns;
-pub(crate) use page::{Cell, Losses, Pages, Visited};
+pub(crate) use page::{Cell, Losses, PageSet, Pages};
 pub(crate) use record::{Layout, Malformed, Value};
 
 use crate::IngestError;
@@ -87,7 +87,7 @@ impl<'a> Database<'a> {
     }
 
     /// Hands every row of a table to `each` as it is stored.
-    pub(crate) fn cells(&self, table: &StoredTable, each: impl FnMut(Cell<'a>, &mut Visited, &mut Losses)) -> Losses {
+    pub(crate) fn cells(&self, table: &StoredTable, each: impl FnMut(Cell<'a>, &mut PageSet, &mut Losses)) -> Losses {
         let mut losses = Losses::default();
         self.pages.walk(table.root, &mut self.pages.unvisited(), &mut losses, each);
         losses
@@ -101,7 +101,7 @@ fn header<'a>(file: &str, bytes: &'a [u8]) -> Result<Pages<'a>, IngestError> {
         return Err(IngestError::Empty { file, expected: EXPECTED });
     }
     if !bytes.starts_with(&MAGIC[..bytes.len().min(MAGIC.len())]) {
-        let found = "it does not begin with `SQLite format 3`".to_owned();
+        let found = "it does not start with `SQLite format 3`".to_owned();
         return Err(IngestError::WrongFormat { file, expected: EXPECTED, found });
     }
     let number =
@@ -125,7 +125,7 @@ fn header<'a>(file: &str, bytes: &'a [u8]) -> Result<Pages<'a>, IngestError> {
     }
     let unsupported = |reason: String| Err(IngestError::Unsupported { file: file.clone(), reason });
     if bytes[19] == 2 {
-        return unsupported("the database keeps a write-ahead log in a second file, which is not read".to_owned());
+        return unsupported("the database uses a write-ahead log, which is not supported".to_owned());
     }
     if bytes[19] > 2 {
         return unsupported(format!("SQLite file format {}, expected 1", bytes[19]));
@@ -134,7 +134,7 @@ fn header<'a>(file: &str, bytes: &'a [u8]) -> Result<Pages<'a>, IngestError> {
         return unsupported(format!("SQLite schema format {}, expected 1 to 4", number(44)));
     }
     if number(56) > 1 {
-        return unsupported("the database keeps its text in UTF-16, expected UTF-8".to_owned());
+        return unsupported("the database stores text as UTF-16, expected UTF-8".to_owned());
     }
     // Old libraries do not keep the size in the header up to date; then the file itself is the only word on it.
     let expected =
@@ -251,16 +251,16 @@ mod tests {
         ];
         insta::assert_snapshot!(refusals.join("\n"), @r"
         trace.sqlite is empty, expected a SQLite database, as `nsys export --type sqlite` writes it
-        trace.sqlite: damaged at byte 7: the file ends inside its first page
-        trace.sqlite: damaged at byte 99: the file ends inside its first page
-        trace.sqlite: damaged at byte 511: the file ends inside its first page
-        trace.sqlite is not a SQLite database, as `nsys export --type sqlite` writes it: it does not begin with `SQLite format 3`
-        trace.sqlite: damaged at byte 16: a page size of 768, expected a power of two from 512 to 65536
-        trace.sqlite: damaged at byte 20: 257 usable bytes in a page, expected at least 480
-        trace.sqlite: the database keeps a write-ahead log in a second file, which is not read
+        trace.sqlite is damaged at byte 7: the file ends inside its first page
+        trace.sqlite is damaged at byte 99: the file ends inside its first page
+        trace.sqlite is damaged at byte 511: the file ends inside its first page
+        trace.sqlite is not a SQLite database, as `nsys export --type sqlite` writes it: it does not start with `SQLite format 3`
+        trace.sqlite is damaged at byte 16: a page size of 768, expected a power of two from 512 to 65536
+        trace.sqlite is damaged at byte 20: 257 usable bytes in a page, expected at least 480
+        trace.sqlite: the database uses a write-ahead log, which is not supported
         trace.sqlite: SQLite file format 9, expected 1
         trace.sqlite: SQLite schema format 5, expected 1 to 4
-        trace.sqlite: the database keeps its text in UTF-16, expected UTF-8
+        trace.sqlite: the database stores text as UTF-16, expected UTF-8
         ");
     }
 }

@@ -36,7 +36,7 @@ pub(crate) struct Cell<'a> {
 
 /// Pages already used, so that none is used twice.
 #[derive(Clone, Debug)]
-pub(crate) struct Visited(Vec<u64>);
+pub(crate) struct PageSet(Vec<u64>);
 
 /// What a walk could not follow.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -58,7 +58,7 @@ impl Losses {
     }
 }
 
-impl Visited {
+impl PageSet {
     fn first_time(&mut self, page: u32) -> bool {
         let (word, bit) = (page as usize / 64, 1 << (page % 64));
         match self.0.get_mut(word) {
@@ -78,8 +78,8 @@ impl<'a> Pages<'a> {
     }
 
     /// A record of no page used so far.
-    pub(crate) fn unvisited(&self) -> Visited {
-        Visited(vec![0; self.present() as usize / 64 + 1])
+    pub(crate) fn unvisited(&self) -> PageSet {
+        PageSet(vec![0; self.present() as usize / 64 + 1])
     }
 
     fn get(&self, number: u32) -> Option<&'a [u8]> {
@@ -99,9 +99,9 @@ impl<'a> Pages<'a> {
     pub(crate) fn walk(
         &self,
         root: u32,
-        visited: &mut Visited,
+        visited: &mut PageSet,
         losses: &mut Losses,
-        mut each: impl FnMut(Cell<'a>, &mut Visited, &mut Losses),
+        mut each: impl FnMut(Cell<'a>, &mut PageSet, &mut Losses),
     ) {
         let mut last: Option<i64> = None;
         let mut open = vec![root];
@@ -202,7 +202,7 @@ impl<'a> Pages<'a> {
     pub(crate) fn payload<'b>(
         &self,
         cell: Cell<'a>,
-        visited: &mut Visited,
+        visited: &mut PageSet,
         losses: &mut Losses,
         room: &'b mut Vec<u8>,
     ) -> Option<&'b [u8]>

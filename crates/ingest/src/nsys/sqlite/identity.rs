@@ -12,12 +12,12 @@ pub(crate) fn process(packed: i64) -> u32 {
 
 /// Distinct keys in the order they were seen. Neighbouring rows mostly have the same, which costs no look-up.
 #[derive(Debug)]
-struct Distinct<K> {
+struct KeyTable<K> {
     places: HashMap<K, u32>,
     last: Option<(K, u32)>,
 }
 
-impl<K: Copy + Eq + Hash> Distinct<K> {
+impl<K: Copy + Eq + Hash> KeyTable<K> {
     fn new() -> Self {
         Self { places: HashMap::new(), last: None }
     }
@@ -40,13 +40,13 @@ impl<K: Copy + Eq + Hash> Distinct<K> {
 /// Threads of a timeline.
 #[derive(Debug)]
 pub(crate) struct Threads {
-    distinct: Distinct<Option<i64>>,
+    distinct: KeyTable<Option<i64>>,
     pub(crate) threads: Vec<HostThread>,
 }
 
 impl Threads {
     pub(crate) fn new() -> Self {
-        Self { distinct: Distinct::new(), threads: Vec::new() }
+        Self { distinct: KeyTable::new(), threads: Vec::new() }
     }
 
     /// The thread with that packed number.
@@ -74,7 +74,7 @@ pub(crate) struct Stream {
 /// Queues of a timeline.
 #[derive(Debug)]
 pub(crate) struct Queues {
-    distinct: Distinct<Stream>,
+    distinct: KeyTable<Stream>,
     /// The machine's number of a device by process and the process's own number.
     numbers: HashMap<(u32, u32), u32>,
     pub(crate) queues: Vec<DeviceQueue>,
@@ -82,7 +82,7 @@ pub(crate) struct Queues {
 
 impl Queues {
     pub(crate) fn new(numbers: HashMap<(u32, u32), u32>) -> Self {
-        Self { distinct: Distinct::new(), numbers, queues: Vec::new() }
+        Self { distinct: KeyTable::new(), numbers, queues: Vec::new() }
     }
 
     /// The queue with that identity. Processes that see only some of the devices all begin to count at zero, so the

@@ -1,6 +1,6 @@
 //! SQLite exports of Nsight Systems (`nsys export --type sqlite`, or `nsys profile --export=sqlite`) as a timeline.
 //!
-//! Reads kernels, copies, fills, whole graphs, calls of the CUDA runtime and driver, NVTX ranges with their domains, and
+//! Reads kernels, copies, memsets, whole graphs, calls of the CUDA runtime and driver, NVTX ranges with their domains, and
 //! the devices. Leaves out what has no place in a timeline (samples, scheduling, operating system calls; what was waited
 //! for, which the calls show as well) and all that is confidential: an export carries the environment, the command line,
 //! the host's name and its paths, and of these tables only the columns that `machine.rs` names are looked at.
@@ -100,9 +100,10 @@ fn lost(database: &Database<'_>, losses: Losses, kept: u64) -> Vec<QualityCounte
 
 /// Counters of what is in the file and cannot be relied on.
 fn uncertain(strings: &Strings<'_>, ranges: &Ranges, errors: u64) -> Vec<QualityCounter> {
-    let garbled = "names that are not UTF-8 have replacement characters; set them as UTF-8 in the program under test";
-    let domains = "the domains were made before the recording began; ranges carry the domain's number instead";
-    let reported = "nsys reported errors while it recorded; open the report in Nsight Systems and read its diagnostics";
+    let garbled = "names that are not UTF-8 contain replacement characters; set them as UTF-8 in the profiled program";
+    let domains =
+        "the domains were created before the recording started; their ranges carry the domain's number instead";
+    let reported = "nsys reported errors while recording; open the report in Nsight Systems and read its diagnostics";
     let missing = "rows refer to names that are not in the file; export it again";
     [
         counter("nsys_names_missing", strings.missing, None, Severity::Warning, missing),

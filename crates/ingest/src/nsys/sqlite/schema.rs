@@ -44,17 +44,26 @@ const fn optional(names: &'static [&'static str]) -> Column {
 pub(crate) const STRINGS: TableShape<2> =
     TableShape { names: &["StringIds"], columns: [required(&["id"]), required(&["value"])] };
 
+/// The columns that every table of device work starts with, and those of its own.
+macro_rules! work_columns {
+    [$($own:expr),* $(,)?] => {
+        [
+            required(&["start"]),
+            required(&["end"]),
+            required(&["deviceId"]),
+            optional(&["contextId"]),
+            optional(&["streamId"]),
+            optional(&["globalPid"]),
+            optional(&["correlationId"]),
+            $($own),*
+        ]
+    };
+}
+
 /// Kernels that ran.
 pub(crate) const KERNELS: TableShape<20> = TableShape {
     names: &["CUPTI_ACTIVITY_KIND_KERNEL"],
-    columns: [
-        required(&["start"]),
-        required(&["end"]),
-        required(&["deviceId"]),
-        optional(&["contextId"]),
-        optional(&["streamId"]),
-        optional(&["globalPid"]),
-        optional(&["correlationId"]),
+    columns: work_columns![
         optional(&["graphNodeId"]),
         required(&["demangledName"]),
         optional(&["shortName"]),
@@ -74,50 +83,18 @@ pub(crate) const KERNELS: TableShape<20> = TableShape {
 /// Copies to, from and between devices.
 pub(crate) const COPIES: TableShape<10> = TableShape {
     names: &["CUPTI_ACTIVITY_KIND_MEMCPY"],
-    columns: [
-        required(&["start"]),
-        required(&["end"]),
-        required(&["deviceId"]),
-        optional(&["contextId"]),
-        optional(&["streamId"]),
-        optional(&["globalPid"]),
-        optional(&["correlationId"]),
-        optional(&["graphNodeId"]),
-        optional(&["bytes"]),
-        required(&["copyKind"]),
-    ],
+    columns: work_columns![optional(&["graphNodeId"]), optional(&["bytes"]), required(&["copyKind"])],
 };
 
-/// Fills of device memory.
-pub(crate) const FILLS: TableShape<9> = TableShape {
+/// Memsets of device memory.
+pub(crate) const MEMSETS: TableShape<9> = TableShape {
     names: &["CUPTI_ACTIVITY_KIND_MEMSET"],
-    columns: [
-        required(&["start"]),
-        required(&["end"]),
-        required(&["deviceId"]),
-        optional(&["contextId"]),
-        optional(&["streamId"]),
-        optional(&["globalPid"]),
-        optional(&["correlationId"]),
-        optional(&["graphNodeId"]),
-        optional(&["bytes"]),
-    ],
+    columns: work_columns![optional(&["graphNodeId"]), optional(&["bytes"])],
 };
 
 /// Whole graphs that ran, recorded in place of their nodes.
-pub(crate) const GRAPHS: TableShape<8> = TableShape {
-    names: &["CUPTI_ACTIVITY_KIND_GRAPH_TRACE"],
-    columns: [
-        required(&["start"]),
-        required(&["end"]),
-        required(&["deviceId"]),
-        optional(&["contextId"]),
-        optional(&["streamId"]),
-        optional(&["globalPid"]),
-        optional(&["correlationId"]),
-        optional(&["graphId"]),
-    ],
-};
+pub(crate) const GRAPHS: TableShape<8> =
+    TableShape { names: &["CUPTI_ACTIVITY_KIND_GRAPH_TRACE"], columns: work_columns![optional(&["graphId"])] };
 
 /// Calls of the CUDA runtime, and with it of the driver.
 pub(crate) const RUNTIME_CALLS: TableShape<5> = calls(&["CUPTI_ACTIVITY_KIND_RUNTIME"]);
@@ -185,7 +162,7 @@ pub(crate) const EXPORT: TableShape<2> = TableShape {
 
 /// Tables of which a trace has at least one.
 pub(crate) const EVENTS: [&str; 6] =
-    [KERNELS.names[0], COPIES.names[0], FILLS.names[0], GRAPHS.names[0], RUNTIME_CALLS.names[0], NVTX.names[0]];
+    [KERNELS.names[0], COPIES.names[0], MEMSETS.names[0], GRAPHS.names[0], RUNTIME_CALLS.names[0], NVTX.names[0]];
 
 impl<const N: usize> TableShape<N> {
     /// The table in a database and where its columns are; `None` where the database has no such table.

@@ -5,7 +5,7 @@ use types::timeline::{NameId, Table};
 
 use super::schema;
 use crate::IngestError;
-use crate::nsys::database::{Cell, Database, Layout, Losses, Visited};
+use crate::nsys::database::{Cell, Database, Layout, Losses, PageSet};
 
 /// The table of texts, and the names of a timeline it becomes.
 pub(crate) struct Strings<'a> {
@@ -13,7 +13,7 @@ pub(crate) struct Strings<'a> {
     layout: Layout<2>,
     /// Rows by rising number.
     rows: Vec<(Cell<'a>, Option<NameId>)>,
-    visited: Visited,
+    visited: PageSet,
     room: Vec<u8>,
     /// Every text of the timeline.
     pub(crate) names: Table<str>,

@@ -1,4 +1,4 @@
-//! Kernels, copies, fills and graphs.
+//! Kernels, copies, memsets and graphs.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::num::NonZeroU64;
@@ -7,7 +7,7 @@ use types::timeline::{Correlation, DeviceWork, LaunchShapeId, NameId, Table, Wor
 use types::{Bytes, LaunchShape};
 
 use super::identity::{Queues, Stream};
-use super::schema::{COPIES, FILLS, GRAPHS, KERNELS};
+use super::schema::{COPIES, GRAPHS, KERNELS, MEMSETS};
 use super::span;
 use super::strings::Strings;
 use crate::IngestError;
@@ -44,7 +44,7 @@ impl Work {
         };
         work.read_kernels(file, database, strings)?;
         work.read_copies(file, database, strings)?;
-        work.read_fills(file, database, strings)?;
+        work.read_memsets(file, database, strings)?;
         work.read_graphs(file, database, strings)?;
         Ok(work)
     }
@@ -81,8 +81,8 @@ impl Work {
                 self.add_symbol(name, mangled, strings);
             }
             let launch = launch_shape(shape)?.map(|shape| self.launch_shapes.place_owned(shape));
-            let common = Common { start, end, device, context, stream, process, correlation, node, bytes: Value::Null };
-            self.add(WorkKind::Kernel, name, launch, common)
+            let common = [start, end, device, context, stream, process, correlation];
+            self.add(WorkKind::Kernel, name, launch, common, [node, Value::Null])
         });
         self.losses.add(losses);
         Ok(())
@@ -96,28 +96,26 @@ impl Work {
     ) -> Result<(), IngestError> {
         let Some((table, layout)) = COPIES.find(file, database)? else { return Ok(()) };
         let losses = database.rows(table, &layout, |row| {
-            let [start, end, device, context, stream, process, correlation, node, bytes, kind] = row;
+            let [common @ .., node, bytes, kind] = row;
             let (direction, label) = cuda::copy(kind.required()?);
             let name = strings.place(label.as_bytes());
-            let common = Common { start, end, device, context, stream, process, correlation, node, bytes };
-            self.add(WorkKind::Copy(direction), name, None, common)
+            self.add(WorkKind::Copy(direction), name, None, common, [node, bytes])
         });
         self.losses.add(losses);
         Ok(())
     }
 
-    fn read_fills(
+    fn read_memsets(
         &mut self,
         file: &str,
         database: &Database<'_>,
         strings: &mut Strings<'_>,
     ) -> Result<(), IngestError> {
-        let Some((table, layout)) = FILLS.find(file, database)? else { return Ok(()) };
+        let Some((table, layout)) = MEMSETS.find(file, database)? else { return Ok(()) };
         let name = strings.place(b"[CUDA memset]");
         let losses = database.rows(table, &layout, |row| {
-            let [start, end, device, context, stream, process, correlation, node, bytes] = row;
-            let common = Common { start, end, device, context, stream, process, correlation, node, bytes };
-            self.add(WorkKind::Fill, name, None, common)
+            let [common @ .., node, bytes] = row;
+            self.add(WorkKind::Fill, name, None, common, [node, bytes])
         });
         self.losses.add(losses);
         Ok(())
@@ -131,14 +129,12 @@ impl Work {
     ) -> Result<(), IngestError> {
         let Some((table, layout)) = GRAPHS.find(file, database)? else { return Ok(()) };
         let losses = database.rows(table, &layout, |row| {
-            let [start, end, device, context, stream, process, correlation, graph] = row;
+            let [common @ .., graph] = row;
             let name = match graph.integer()? {
                 Some(graph) => strings.place(format!("[CUDA graph {graph}]").as_bytes()),
                 None => strings.place(b"[CUDA graph]"),
             };
-            let (node, bytes) = (Value::Null, Value::Null);
-            let common = Common { start, end, device, context, stream, process, correlation, node, bytes };
-            self.add(WorkKind::Graph, name, None, common)
+            self.add(WorkKind::Graph, name, None, common, [Value::Null, Value::Null])
         });
         self.losses.add(losses);
         Ok(())
@@ -160,15 +156,16 @@ impl Work {
         kind: WorkKind,
         name: NameId,
         launch: Option<LaunchShapeId>,
-        row: Common<'_>,
+        [start, end, device, context, stream, process, correlation]: [Value<'_>; 7],
+        [node, bytes]: [Value<'_>; 2],
     ) -> Result<(), Malformed> {
-        let (start, duration) = span(row.start.required()?, row.end.required()?)?;
-        let device = row.device.narrow()?.ok_or(Malformed)?;
-        let (context, stream) = (row.context.narrow()?, row.stream.narrow()?);
-        let queue = self.queues.place(Stream { device, context, stream, process: row.process.integer()? });
-        let bytes = row.bytes.narrow::<u64>()?.map(Bytes::new);
-        let correlation = row.correlation.narrow()?.and_then(Correlation::new);
-        let graph_node = row.node.integer()?.and_then(|node| NonZeroU64::new(node as u64));
+        let (start, duration) = span(start.required()?, end.required()?)?;
+        let device = device.narrow()?.ok_or(Malformed)?;
+        let (context, stream) = (context.narrow()?, stream.narrow()?);
+        let queue = self.queues.place(Stream { device, context, stream, process: process.integer()? });
+        let bytes = bytes.narrow::<u64>()?.map(Bytes::new);
+        let correlation = correlation.narrow()?.and_then(Correlation::new);
+        let graph_node = node.integer()?.and_then(|node| NonZeroU64::new(node as u64));
         let operator = None;
         self.rows.push(DeviceWork {
             kind,
@@ -184,19 +181,6 @@ impl Work {
         });
         Ok(())
     }
-}
-
-/// The columns all tables of device work have.
-struct Common<'r> {
-    start: Value<'r>,
-    end: Value<'r>,
-    device: Value<'r>,
-    context: Value<'r>,
-    stream: Value<'r>,
-    process: Value<'r>,
-    correlation: Value<'r>,
-    node: Value<'r>,
-    bytes: Value<'r>,
 }
 
 /// A launch shape from registers, grid, block and shared memory; `None` where a version has no grid.

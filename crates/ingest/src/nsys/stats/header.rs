@@ -13,9 +13,9 @@ pub enum StatsKind {
     Kernels,
     /// Calls by function.
     Calls,
-    /// Copies and fills by what they do: times.
+    /// Copies and memsets by kind: times.
     MemoryTimes,
-    /// Copies and fills by what they do: sizes.
+    /// Copies and memsets by kind: sizes.
     MemorySizes,
     /// Ranges by name, on the host.
     Ranges,

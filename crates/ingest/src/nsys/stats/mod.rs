@@ -164,9 +164,9 @@ fn skipped_report(line: &[u8]) -> Option<String> {
 fn describe(line: &[u8]) -> &'static str {
     let has = |part: &[u8]| line.windows(part.len()).any(|window| window == part);
     if has(b"** ") || has(b"Total Time (ns)") {
-        "a report that is printed for reading or not known (CSV is `--format csv`)"
+        "a report that is unknown or not CSV (use `--format csv`)"
     } else {
-        "text without a header of these reports"
+        "text without the header of a known report"
     }
 }
 
@@ -191,7 +191,7 @@ impl Tally {
                 "nsys_stats_rows_cut_off",
                 self.cut,
                 Severity::Error,
-                "the file ends within a row: check that it was written and copied whole",
+                "the file ends within a row; check that it is complete",
             ),
             counter(
                 "nsys_stats_times_rounded",

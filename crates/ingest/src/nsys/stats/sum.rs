@@ -9,7 +9,7 @@ pub enum StatsTable {
     Kernels(Vec<NamedSum>),
     /// `cuda_api_sum` or `osrt_sum`, which look alike: calls by function.
     Calls(Vec<NamedSum>),
-    /// `cuda_gpu_mem_time_sum`: copies and fills by what they do.
+    /// `cuda_gpu_mem_time_sum`: copies and memsets by kind.
     MemoryTimes(Vec<NamedSum>),
     /// `cuda_gpu_mem_size_sum`: their sizes.
     MemorySizes(Vec<MemorySize>),
@@ -69,7 +69,7 @@ pub struct RangeProjection {
     pub projected: TimeSum,
     /// Time of the same instances on the host.
     pub host_total: Nanos,
-    /// Kernels, copies and fills launched inside.
+    /// Kernels, copies and memsets launched inside.
     pub operations: u64,
     /// Ranges around it, on average.
     pub mean_level: Option<f64>,
@@ -88,7 +88,7 @@ pub struct RangeName {
     pub style: Option<String>,
 }
 
-/// Sizes of all copies or fills of one kind. In bytes, but rounded by the tool to a thousandth of the unit it prints.
+/// Sizes of all copies or memsets of one kind. In bytes, but rounded by the tool to a thousandth of the unit it prints.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MemorySize {
     /// What they do.
@@ -103,7 +103,7 @@ pub struct MemorySize {
     pub max_bytes: Option<f64>,
 }
 
-/// One kernel, copy or fill.
+/// One kernel, copy or memset.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TraceRow {
     /// Kernel, or the operation in brackets (`[CUDA memcpy Host-to-Device]`).

@@ -4,7 +4,7 @@ use types::{RotaryForm, RotaryLayout, RotaryScaling};
 
 use super::mixture::{PLAIN_GATE, mixture, shared};
 use super::sizes::{Sizes, WIDEST_HEAD, rotary};
-use super::{Definitions, Family, Names, names::names};
+use super::{Definitions, Family, Names, names};
 use crate::config::ConfigProblem;
 use crate::config::decoder::{
     AttentionConfig, DecoderConfig, FeedForwardConfig, GateConfig, GroupLimit, LatentConfig, MixtureConfig,
@@ -83,7 +83,11 @@ fn groups(fields: &Fields<'_>, best: u64) -> Result<GroupLimit, ConfigProblem> {
     let experts = fields.size("n_routed_experts")?;
     fields.divides(("n_routed_experts", experts), ("n_group", groups))?;
     if best > experts / groups {
-        return Err(fields.wrong("n_group", groups, format!("groups of at least {best} of the {experts} experts")));
+        return Err(fields.wrong(
+            "n_group",
+            groups,
+            format!("a number of groups that leaves at least {best} of the {experts} experts in each"),
+        ));
     }
     Ok(GroupLimit { groups, keep, best })
 }

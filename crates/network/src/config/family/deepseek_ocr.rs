@@ -2,7 +2,7 @@
 
 use super::mixture::{PLAIN_GATE, mixture, shared};
 use super::sizes::Sizes;
-use super::{Definitions, Family, Names, names::names};
+use super::{Definitions, Family, Names, names};
 use crate::config::ConfigProblem;
 use crate::config::decoder::{AttentionConfig, DecoderConfig, FeedForwardConfig, GateConfig, MixtureConfig};
 use crate::config::fields::Fields;

@@ -3,7 +3,7 @@
 use types::ActivationKind;
 
 use super::sizes::{Sizes, rotary, rotary_of};
-use super::{Definitions, Family, Names, names::names};
+use super::{Definitions, Family, Names, names};
 use crate::config::ConfigProblem;
 use crate::config::decoder::{AttentionConfig, DecoderConfig, GroupedConfig, RotaryConfig};
 use crate::config::fields::Fields;

@@ -4,7 +4,7 @@ use types::{AttentionDetail, RotaryForm, RotaryLayout, RotaryScaling};
 
 use super::mixture::{PLAIN_GATE, mixture};
 use super::sizes::Sizes;
-use super::{Definitions, Family, Names, names::names};
+use super::{Definitions, Family, Names, names};
 use crate::config::ConfigProblem;
 use crate::config::decoder::{
     AttentionConfig, DecoderConfig, ExpertStorage, FeedForwardConfig, GateConfig, GroupedConfig, MixtureConfig,

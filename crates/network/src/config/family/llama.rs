@@ -1,7 +1,7 @@
 //! Llama 2, 3, 3.1, 3.2 and what follows their form.
 
 use super::sizes::Sizes;
-use super::{Definitions, Family, names::names};
+use super::{Definitions, Family, names};
 use crate::config::ConfigProblem;
 use crate::config::decoder::{AttentionConfig, DecoderConfig, GroupedConfig};
 use crate::config::fields::Fields;

@@ -44,7 +44,7 @@ pub(in crate::config) fn read(fields: &Fields<'_>) -> Result<VisionLanguageConfi
     let llama = text.optional_text("model_type")?.is_none_or(|kind| kind == "llama");
     let text = if llama { text.or(&LLAMA) } else { text };
     let ModelConfig::Decoder(language) = crate::config::read_named(&text, "llama")? else {
-        return Err(text.wrong("model_type", "no decoder", "the family of a decoder"));
+        return Err(text.wrong("model_type", "no decoder", "a supported decoder family"));
     };
     let mut language = *language;
     language.tied_embeddings = fields.flag_or("tie_word_embeddings", language.tied_embeddings)?;

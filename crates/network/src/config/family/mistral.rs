@@ -1,7 +1,7 @@
 //! Mistral 7B and its successors: Llama with a window on every layer where one is set.
 
 use super::sizes::Sizes;
-use super::{Definitions, Family, names::names};
+use super::{Definitions, Family, names};
 use crate::config::ConfigProblem;
 use crate::config::decoder::{AttentionConfig, DecoderConfig};
 use crate::config::fields::Fields;

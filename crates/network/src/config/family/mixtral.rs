@@ -2,7 +2,7 @@
 
 use super::mixture::mixture;
 use super::sizes::Sizes;
-use super::{Definitions, Family, Names, names::names};
+use super::{Definitions, Family, Names, names};
 use crate::config::ConfigProblem;
 use crate::config::decoder::{AttentionConfig, DecoderConfig, FeedForwardConfig};
 use crate::config::fields::Fields;

@@ -1,7 +1,6 @@
 //! Families of decoders: one reader each. A reader names the classes of the published model and chooses parts.
 
 mod mixture;
-mod names;
 mod sizes;
 
 pub(super) mod deepseek;
@@ -18,7 +17,7 @@ pub(super) mod qwen_moe;
 pub(crate) mod qwen_vl;
 pub(super) mod seed_oss;
 
-pub(crate) use names::{Definitions, Family, Names};
+pub(crate) use super::names::{Definitions, Family, Names, names};
 
 /// Every family, for the descriptions of its classes.
 pub(crate) const FAMILIES: &[&Family] = &[

@@ -1,7 +1,7 @@
 //! Phi-3, Phi-3.5 and Phi-4: one projection for queries, keys and values, one for gate and up.
 
 use super::sizes::Sizes;
-use super::{Definitions, Family, names::names};
+use super::{Definitions, Family, names};
 use crate::config::ConfigProblem;
 use crate::config::decoder::{AttentionConfig, DecoderConfig, FeedForwardConfig, GatedConfig, GroupedConfig};
 use crate::config::fields::Fields;

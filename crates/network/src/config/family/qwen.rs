@@ -1,7 +1,7 @@
 //! Qwen2, Qwen2.5 and Qwen3: biases on queries, keys and values in the former, norms of queries and keys in the latter.
 
 use super::sizes::Sizes;
-use super::{Definitions, Family, names::names};
+use super::{Definitions, Family, names};
 use crate::config::ConfigProblem;
 use crate::config::decoder::{AttentionConfig, DecoderConfig, GroupedConfig};
 use crate::config::fields::Fields;

@@ -1,9 +1,9 @@
-//! Qwen2-VL, Qwen2.5-VL and Qwen3-VL: Qwen's decoders behind an encoder for pictures of any size.
+//! Qwen2-VL, Qwen2.5-VL and Qwen3-VL: Qwen's decoders behind an encoder for images of any size.
 
 use types::{ActivationKind, DType, RotaryLayout};
 
 use super::sizes::activation_named;
-use super::{Family, Names, names::names, qwen};
+use super::{Family, Names, names, qwen};
 use crate::config::ConfigProblem;
 use crate::config::decoder::{AttentionConfig, DecoderConfig};
 use crate::config::fields::Fields;
@@ -11,7 +11,7 @@ use crate::config::vision::{
     ModuleLayout, PatchTowerConfig, PatchTowerNames, VisionConfig, VisionLanguageConfig, VisionLanguageNames,
 };
 
-/// Fewest and most pixels a picture is resized to, by the `preprocessor_config.json` published with Qwen2-VL and 2.5.
+/// Fewest and most pixels an image is resized to, by the `preprocessor_config.json` published with Qwen2-VL and 2.5.
 const PIXELS: [u64; 2] = [3136, 12_845_056];
 
 /// The same for Qwen3-VL.

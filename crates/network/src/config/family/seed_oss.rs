@@ -1,7 +1,7 @@
 //! Seed-OSS: Llama with biases on queries, keys and values.
 
 use super::sizes::Sizes;
-use super::{Definitions, Family, names::names};
+use super::{Definitions, Family, names};
 use crate::config::ConfigProblem;
 use crate::config::decoder::{AttentionConfig, DecoderConfig, GroupedConfig};
 use crate::config::fields::Fields;

@@ -201,7 +201,7 @@ pub(super) fn rotary_of(
     let partial = stated.as_ref().map_or(Ok(partial), |stated| stated.number_or("partial_rotary_factor", partial))?;
     let width = (head_width as f64 * partial) as u64;
     if width == 0 || width > head_width || !width.is_multiple_of(2) {
-        let expected = format!("a share of the head width {head_width} that is an even number");
+        let expected = format!("a fraction that makes an even number of the head width {head_width}");
         return Err(fields.wrong("partial_rotary_factor", partial, expected));
     }
     let form = match stated {

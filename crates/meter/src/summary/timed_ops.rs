@@ -1,4 +1,4 @@
-//! Every operation of a prediction with its least time on one device.
+//! Every operation of a prediction with its roofline time on one device.
 
 use std::collections::HashMap;
 
@@ -21,16 +21,16 @@ pub(super) struct TimedOp {
 }
 
 /// All operations.
-pub(super) struct Timed {
+pub(super) struct TimedOps {
     pub(super) prefill: Vec<TimedOp>,
     pub(super) decode: Vec<TimedOp>,
     /// Waits for other devices, and bytes sent to them, at prefill.
     pub(super) prefill_waits: (Times, Bytes),
-    /// The same in all decode steps together.
+    /// The same in all decode steps.
     pub(super) decode_waits: (Times, Bytes),
 }
 
-impl Timed {
+impl TimedOps {
     pub(super) fn new(prediction: &Prediction, roofline: &Roofline<'_>) -> Self {
         let prefill = prediction.prefill.ops.iter().map(|record| TimedOp {
             module: record.module,
@@ -62,7 +62,7 @@ impl Timed {
         let decode = decode.collect();
         let waits = |pass: &Pass, times: u64| {
             let sent: Bytes = pass.messages.iter().map(Message::sent).sum();
-            (roofline.waiting(&pass.messages).times(times as f64), sent * times)
+            (Times::waiting(&pass.messages, roofline).times(times as f64), sent * times)
         };
         let steps = prediction.decode.as_ref();
         Self {

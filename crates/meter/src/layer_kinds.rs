@@ -18,7 +18,7 @@ pub(crate) struct Kind(usize);
 
 /// The kind of every layer.
 #[derive(Clone, Debug)]
-pub(crate) struct Alike {
+pub(crate) struct LayerKinds {
     /// By module; absent for modules that are no repeated layer.
     kinds: Vec<Option<Kind>>,
     count: usize,
@@ -30,7 +30,7 @@ impl Kind {
     }
 }
 
-impl Alike {
+impl LayerKinds {
     /// Compares the layers of `blueprint` by what they did in `passes`.
     pub(crate) fn new(blueprint: &Blueprint, passes: &[&Pass]) -> Self {
         let mut layer_of: Vec<Option<Module>> = Vec::with_capacity(blueprint.modules().len());

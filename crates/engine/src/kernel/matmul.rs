@@ -1,4 +1,4 @@
-//! Matrix products over strided operands: the one door to the library that multiplies.
+//! Matmuls over strided operands: the only caller of the GEMM library.
 
 use gemm::Parallelism;
 use rayon::prelude::*;
@@ -13,17 +13,17 @@ pub(crate) struct Matrix<'a> {
     pub(crate) column: usize,
 }
 
-/// What a product does with what its output holds.
+/// What a matmul does with what its output holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Output {
     Replace,
     Add,
 }
 
-/// How many threads a product may use.
+/// How many threads a matmul may use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Threads {
-    /// The one that calls: the caller shares out several products itself.
+    /// The one that calls: the caller distributes several matmuls itself.
     One,
     All,
 }
@@ -54,8 +54,8 @@ pub(crate) fn multiply(
     output: Output,
     threads: Threads,
 ) {
-    assert!(a.holds(m, k) && b.holds(k, n), "operands of a product of {m} x {n} x {k} are too short");
-    assert!(stride >= n && Matrix::rows(y, stride).holds(m, n), "the output of a product of {m} x {n} is too short");
+    assert!(a.holds(m, k) && b.holds(k, n), "operands of a matmul of {m} x {n} x {k} are too short");
+    assert!(stride >= n && Matrix::rows(y, stride).holds(m, n), "the output of a matmul of {m} x {n} is too short");
     if m == 0 || n == 0 {
         return;
     }
@@ -63,7 +63,7 @@ pub(crate) fn multiply(
         Threads::One => Parallelism::None,
         Threads::All => Parallelism::Rayon(rayon::current_num_threads()),
     };
-    // SAFETY: every element the product reads or writes was checked above to lie within its slice, and the output, being
+    // SAFETY: every element the matmul reads or writes was checked above to lie within its slice, and the output, being
     // borrowed mutably, overlaps neither operand.
     unsafe {
         gemm::gemm(

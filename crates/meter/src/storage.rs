@@ -1,7 +1,7 @@
 //! How parameters are stored: which are quantised, and what their scales take.
 //!
 //! Quantised are the matrices of decoder layers: attention projections, feed-forward blocks and experts. Norms, biases,
-//! embeddings, the head, routers and everything that reads pictures stay in the workload's element type, as in the
+//! embeddings, the head, routers and all vision modules stay in the workload's element type, as in the
 //! published quantised checkpoints (AWQ, GPTQ, FP8), because they are few or sensitive.
 
 use network::{Blueprint, Module, Param, Repetition};
@@ -15,14 +15,14 @@ const ROUTERS: [&str; 3] = ["gate", "router", "shared_expert_gate"];
 
 /// How one tensor is stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct Stored {
+pub(crate) struct Storage {
     /// Element type in memory.
     pub(crate) dtype: DType,
     /// Elements that share a scale, and bits of that scale and its zero point; absent without scales.
     scales: Option<(u64, u64)>,
 }
 
-impl Stored {
+impl Storage {
     /// Without scales.
     pub(crate) fn plain(dtype: DType) -> Self {
         Self { dtype, scales: None }
@@ -47,16 +47,16 @@ impl Stored {
 }
 
 /// How `param` is stored where everything else is in `dtype`.
-pub(crate) fn stored(blueprint: &Blueprint, param: Param, dtype: DType, quantisation: &Quantisation) -> Stored {
+pub(crate) fn storage(blueprint: &Blueprint, param: Param, dtype: DType, quantisation: &Quantisation) -> Storage {
     let entry = blueprint.param(param);
     let own = entry.dtype.unwrap_or(dtype);
     let Some(weights) = quantisation.weights.filter(|_| entry.dtype.is_none() && is_quantised(blueprint, param)) else {
-        return Stored::plain(own);
+        return Storage::plain(own);
     };
     let row = row_length(entry.shape);
     let each = quantisation.group.map_or(row, |group| group.min(row));
     let zero_point = if quantisation.zero_points { weights.bits() } else { 0 };
-    Stored { dtype: weights, scales: Some((each, SCALE_BITS + zero_point)) }
+    Storage { dtype: weights, scales: Some((each, SCALE_BITS + zero_point)) }
 }
 
 /// Inputs of one output: the last dimension of `[O, I]`, the middle one of stacked `[E, I, O]`.
@@ -82,7 +82,7 @@ pub(crate) fn in_decoder_layer(blueprint: &Blueprint, module: Module) -> bool {
     decoder_layer(blueprint, module).is_some()
 }
 
-/// The decoder layer `module` is or is inside; nothing that reads pictures is.
+/// The decoder layer `module` is or is inside; no vision module is.
 pub(crate) fn decoder_layer(blueprint: &Blueprint, module: Module) -> Option<Module> {
     if blueprint.stage_of(module).is_some_and(|stage| stage != Stage::Prefill) {
         return None;
@@ -114,7 +114,7 @@ mod tests {
         let blueprint = model.blueprint();
         let bytes = blueprint
             .params()
-            .map(|(param, entry)| stored(blueprint, param, DType::Bf16, quantisation).bytes(entry.shape.elements()));
+            .map(|(param, entry)| storage(blueprint, param, DType::Bf16, quantisation).bytes(entry.shape.elements()));
         bytes.sum::<Bytes>().get()
     }
 
@@ -124,7 +124,7 @@ mod tests {
     #[test]
     fn a_group_of_four_bit_weights_worked_by_hand() {
         // 256 weights in groups of 128: 128 B, two scales of 2 B and two zero points of half a byte.
-        let stored = Stored { dtype: DType::Int4, scales: Some((128, 16 + 4)) };
+        let stored = Storage { dtype: DType::Int4, scales: Some((128, 16 + 4)) };
         assert_eq!(stored.bytes(256), Bytes::new(128 + 2 * 2 + 1));
     }
 

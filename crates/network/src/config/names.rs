@@ -60,10 +60,10 @@ impl Definitions {
     };
 }
 
-/// Names that begin with that of the family, as transformers forms them.
+/// Names that start with that of the family, as transformers forms them.
 macro_rules! names {
     ($prefix:literal) => {
-        $crate::config::family::Names {
+        $crate::config::names::Names {
             causal: concat!($prefix, "ForCausalLM"),
             model: concat!($prefix, "Model"),
             layer: concat!($prefix, "DecoderLayer"),
@@ -84,4 +84,4 @@ macro_rules! names {
     };
 }
 
-pub(super) use names;
+pub(crate) use names;

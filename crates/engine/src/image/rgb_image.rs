@@ -1,4 +1,4 @@
-//! A decoded picture: levels of red, green and blue, the right way up.
+//! A decoded image: levels of red, green and blue, the right way up.
 
 use std::io::Cursor;
 
@@ -25,12 +25,12 @@ pub struct Page {
 
 /// A decoded page, three bytes a pixel, row by row.
 #[derive(Clone, PartialEq, Eq)]
-pub struct Picture {
+pub struct RgbImage {
     page: Page,
     levels: Vec<u8>,
 }
 
-/// Size of the picture in `bytes`, from its header alone; `name` is what errors call it.
+/// Size of the image in `bytes`, from its header alone; `name` is what errors call it.
 pub fn measure(name: &str, bytes: &[u8]) -> Result<Page, InputError> {
     let (mut decoder, format) = open(name, bytes)?;
     let (width, height) = decoder.dimensions();
@@ -44,23 +44,19 @@ pub fn measure(name: &str, bytes: &[u8]) -> Result<Page, InputError> {
     Ok(if turned { Page { width: height, height: width } } else { Page { width, height } })
 }
 
-/// Decodes a PNG or JPEG picture, turns it the right way up and drops transparency; `name` is what errors call it.
-pub fn decode(name: &str, bytes: &[u8]) -> Result<Picture, InputError> {
+/// Decodes a PNG or JPEG image, turns it the right way up and drops transparency; `name` is what errors call it.
+pub fn decode(name: &str, bytes: &[u8]) -> Result<RgbImage, InputError> {
     let (mut decoder, format) = open(name, bytes)?;
     if format == ImageFormat::Jpeg && !jpeg::is_whole(bytes) {
-        return Err(InputError::TruncatedPicture {
-            name: name.into(),
-            format: format_name(format),
-            bytes: bytes.len(),
-        });
+        return Err(InputError::TruncatedImage { name: name.into(), format: format_name(format), bytes: bytes.len() });
     }
     let decoded = orientation(decoder.as_mut()).and_then(|orientation| {
-        let mut picture = DynamicImage::from_decoder(decoder)?;
-        picture.apply_orientation(orientation);
-        Ok(picture.into_rgb8())
+        let mut image = DynamicImage::from_decoder(decoder)?;
+        image.apply_orientation(orientation);
+        Ok(image.into_rgb8())
     });
-    let picture = decoded.map_err(|error| damaged(name, bytes, format, &error))?;
-    Ok(Picture { page: Page { width: picture.width(), height: picture.height() }, levels: picture.into_raw() })
+    let image = decoded.map_err(|error| damaged(name, bytes, format, &error))?;
+    Ok(RgbImage { page: Page { width: image.width(), height: image.height() }, levels: image.into_raw() })
 }
 
 type Decoder<'a> = Box<dyn ImageDecoder + 'a>;
@@ -68,10 +64,10 @@ type Decoder<'a> = Box<dyn ImageDecoder + 'a>;
 /// A decoder for the format that the first bytes tell, within the limits.
 fn open<'a>(name: &str, bytes: &'a [u8]) -> Result<(Decoder<'a>, ImageFormat), InputError> {
     if bytes.is_empty() {
-        return Err(InputError::EmptyPicture { name: name.into() });
+        return Err(InputError::EmptyImage { name: name.into() });
     }
     let Ok(format) = image::guess_format(bytes) else {
-        return Err(InputError::NotAPicture { name: name.into(), beginning: beginning(bytes) });
+        return Err(InputError::NotAnImage { name: name.into(), beginning: beginning(bytes) });
     };
     let mut limits = Limits::no_limits();
     limits.max_alloc = Some(MOST_BYTES);
@@ -84,11 +80,11 @@ fn open<'a>(name: &str, bytes: &'a [u8]) -> Result<(Decoder<'a>, ImageFormat), I
     let (width, height) = decoder.dimensions();
     if width == 0 || height == 0 {
         let reason = format!("it has {width} x {height} pixels");
-        return Err(InputError::DamagedPicture { name: name.into(), format: format_name(format), reason });
+        return Err(InputError::DamagedImage { name: name.into(), format: format_name(format), reason });
     }
     if width.max(height) > MOST_SIDE || decoder.total_bytes() > MOST_BYTES {
         let (most_side, most_bytes) = (MOST_SIDE, MOST_BYTES);
-        return Err(InputError::PictureTooLarge { name: name.into(), width, height, most_side, most_bytes });
+        return Err(InputError::ImageTooLarge { name: name.into(), width, height, most_side, most_bytes });
     }
     Ok((decoder, format))
 }
@@ -101,9 +97,9 @@ fn damaged(name: &str, bytes: &[u8], format: ImageFormat, error: &ImageError) ->
     let (name, format) = (name.to_owned(), format_name(format));
     match error {
         ImageError::IoError(error) if error.kind() == std::io::ErrorKind::UnexpectedEof => {
-            InputError::TruncatedPicture { name, format, bytes: bytes.len() }
+            InputError::TruncatedImage { name, format, bytes: bytes.len() }
         }
-        other => InputError::DamagedPicture { name, format, reason: other.to_string() },
+        other => InputError::DamagedImage { name, format, reason: other.to_string() },
     }
 }
 
@@ -126,7 +122,7 @@ fn beginning(bytes: &[u8]) -> String {
     format!("\"{}\"", first.escape_ascii())
 }
 
-impl Picture {
+impl RgbImage {
     /// Pixels across.
     pub fn width(&self) -> u32 {
         self.page.width
@@ -177,9 +173,9 @@ impl Picture {
     }
 }
 
-impl std::fmt::Debug for Picture {
+impl std::fmt::Debug for RgbImage {
     /// Without its pixels, which are millions.
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        formatter.debug_struct("Picture").field("page", &self.page).finish_non_exhaustive()
+        formatter.debug_struct("RgbImage").field("page", &self.page).finish_non_exhaustive()
     }
 }
