@@ -31,6 +31,7 @@ mod origin;
 mod peak_memory;
 mod profile;
 mod quality;
+mod random;
 mod rank;
 mod region;
 mod region_report;
@@ -86,6 +87,7 @@ pub use origin::Origin;
 pub use peak_memory::PeakMemory;
 pub use profile::{CostCentre, InputFacts, ProfileSettings, RoutingCounts, Throughput};
 pub use quality::{QualityCounter, Severity};
+pub use random::Random;
 pub use rank::{RankSkew, RankSummary};
 pub use region::{RegionRecord, RegionSummary};
 pub use region_report::{

@@ -8,8 +8,8 @@ use types::{
 
 use super::{RunRecords, Sides, compare};
 use crate::sample::{operator, page, records, timed};
-use crate::statistics::random::Random;
 use crate::{ProfileRecords, profile};
+use types::Random;
 
 /// A run with these samples and one operator.
 fn run(path: &str, samples: Vec<Sample>) -> RunRecords {

@@ -4,11 +4,10 @@ use std::path::PathBuf;
 
 use engine::image::{self, Page};
 use serde::Deserialize;
-use types::{Bytes, InputImage, InputPrompt, InputSet, SchemaTag};
+use types::{Bytes, InputImage, InputPrompt, InputSet, Random, SchemaTag};
 
 use super::ProfileError;
 use super::files::{self, Found};
-use super::random::Random;
 use super::settings::{InferSettings, TEXT_MARK};
 
 /// What `inputs.yaml` calls the root of inputs that were made up.
@@ -129,7 +128,7 @@ pub(crate) fn choose(settings: &SamplingSettings, usable: &[usize], epoch: u32) 
     if settings.shuffle {
         let mut random = Random::new(settings.seed ^ (u64::from(epoch) << 32));
         for index in (1..order.len()).rev() {
-            order.swap(index, (random.next() % (index as u64 + 1)) as usize);
+            order.swap(index, (random.number() % (index as u64 + 1)) as usize);
         }
     }
     order.truncate(settings.samples_per_epoch.unwrap_or(usize::MAX));

@@ -9,7 +9,6 @@ mod measure;
 pub(crate) mod passes;
 pub(crate) mod prepare;
 mod processor;
-mod random;
 mod records;
 mod settings;
 

@@ -2,11 +2,10 @@
 
 use engine::image;
 use engine::{PageImages, Pictures, PromptData, Tokenizer, prompt};
-use types::{InputFacts, PageKind};
+use types::{InputFacts, PageKind, Random};
 
 use super::ProfileError;
 use super::inputs::{Content, Input};
-use super::random::Random;
 use super::settings::{InferSettings, MOST_TOKENS, TEXT_MARK};
 
 /// One input, prepared.
@@ -56,7 +55,7 @@ pub(crate) fn prepare(
         }
         (Content::Tokens { count, seed }, InferSettings::Prompts(..), Some(tokenizer)) => {
             let mut random = Random::new(*seed);
-            let drawn = std::iter::repeat_with(|| (random.next() % vocabulary.max(1)) as i64);
+            let drawn = std::iter::repeat_with(|| (random.number() % vocabulary.max(1)) as i64);
             let ids = tokenizer.begin().into_iter().chain(drawn).take(*count as usize).collect();
             Ok(Prepared { kind: PageKind::Synthetic, ..Prepared::prompt(input, text_only(ids)) })
         }
