@@ -16,7 +16,8 @@ use collect::tool::plain::{Ended, Launch, Usage};
 use report::profile::{Assumptions, Setting};
 use types::{CommandFacts, CommandRun, DeviceUse, Environment, InputSet, Metrics, Nanos, RunHeader, SchemaTag};
 
-pub use recorded::{Collector, Recording};
+pub use recorded::Recording;
+pub use types::Collector;
 
 use crate::RunRequest;
 use crate::profile::{Profile, ProfileError, Progress};

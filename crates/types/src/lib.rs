@@ -4,6 +4,7 @@
 //! JSON Schemas come from these types, so a document that validates is a document these types can read.
 
 mod analytic;
+mod capture;
 mod clock;
 mod command;
 mod comparison;
@@ -52,6 +53,7 @@ pub use analytic::{
     ModuleNode, ModuleStage, OperatorCategory, OperatorShare, ParameterCounts, RateUsed, RepetitionKind, StageCost,
     TargetOperator, TargetOperatorList, WorkloadProfile,
 };
+pub use capture::{Collector, KernelNameBase, ReplayMode, range_expression};
 pub use clock::{Clock, ClockId, ClockKind};
 pub use command::{CommandFacts, CommandRun, DeviceUse};
 pub use comparison::{
@@ -92,8 +94,8 @@ pub use rank::{RankSkew, RankSummary};
 pub use region::{RegionRecord, RegionSummary};
 pub use region_report::{
     IncludeRecord, InstanceTimes, MetricRule, ModelledRegion, OutsideRegions, Region, RegionCapture, RegionKernel,
-    RegionPart, RegionReport, RegionRoofline, RegionSection, RegionSelection, RegionStyle, RegionTotals, ReplayMode,
-    RollUp, RolledValue, SectionValue,
+    RegionPart, RegionReport, RegionRoofline, RegionSection, RegionSelection, RegionStyle, RegionTotals, RollUp,
+    RolledValue, SectionValue,
 };
 pub use rotary::{RotaryForm, RotaryLayout, RotaryScaling};
 pub use runs::{FileProblem, FileProblemKind, RunDetail, RunList, RunListing, RunState, Verification};

@@ -23,7 +23,7 @@ mod value;
 pub use columns::TIME;
 pub use folder::folder_names;
 pub use include::{Include, expression_of};
-pub use kernels::{KernelSelection, NameBase, SelectionError};
+pub use kernels::{KernelSelection, SelectionError};
 pub use key::RegionKey;
 pub use roll::{
     Captured, Member, RegionInputs, RegionSettings, RolledRegion, RolledRegions, regions_of, roll_up, seen_kernels,

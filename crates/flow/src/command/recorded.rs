@@ -2,7 +2,7 @@
 
 use collect::run::RunFolder;
 use collect::tool::inject::{Injection, Settings};
-use types::{Environment, Metrics, Nanos, Overhead, QualityCounter, Severity, TracedWorkload};
+use types::{Collector, Environment, Metrics, Nanos, Overhead, QualityCounter, Severity, TracedWorkload};
 
 use super::{CommandRequest, run_once};
 use crate::import::{self, Subject, SubjectWorkload};
@@ -11,22 +11,10 @@ use crate::profile::{ProfileError, Progress};
 /// Folder of the files, in the run's folder.
 const TRACE: &str = "trace";
 
-/// Whether to record.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Collector {
-    /// Where the machine has a GPU.
-    #[default]
-    Auto,
-    /// Always.
-    Inject,
-    /// Never.
-    None,
-}
-
 /// Whether and what to record.
 #[derive(Clone, Debug, Default)]
 pub struct Recording {
-    /// Whether.
+    /// Whether: [`Collector::Auto`] records where the machine has a GPU.
     pub collector: Collector,
     /// What.
     pub settings: Settings,
@@ -37,7 +25,7 @@ impl Recording {
         match self.collector {
             Collector::Auto => !environment.gpus.is_empty() && Injection::is_built_in(),
             Collector::Inject => true,
-            Collector::None => false,
+            Collector::Nsys | Collector::None => false,
         }
     }
 }

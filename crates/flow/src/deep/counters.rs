@@ -8,10 +8,10 @@ use analysis::sampled::{Candidate, Choice, CountedLaunch};
 use analysis::trace::Counted;
 use collect::child::{self, Bounds};
 use collect::run::RunFolder;
-use collect::tool::ncu::{self, ChipMetrics, KernelNameBase, Page};
+use collect::tool::ncu::{self, ChipMetrics, Page};
 use collect::tool::{Complaint, Found};
 use ingest::ncu::NcuFile;
-use types::{Bytes, PassRecord, QualityCounter, Stage};
+use types::{Bytes, KernelNameBase, PassRecord, QualityCounter, RegionStyle, Stage, range_expression};
 
 use super::error::DeepError;
 use super::passes::{framed, how, interrupted, limited, named, nanos};
@@ -181,9 +181,9 @@ fn capture(
         (capture.kernel_name_base, capture.kernel_name) = filter(choice);
     }
     if capture.nvtx_include.is_empty() {
-        let expression = |range: &analysis::sampled::StageRange| match range.pushed {
-            true => ncu::range_expression(range.domain.as_deref(), &[&range.name]),
-            false => ncu::range_expression(range.domain.as_deref(), &[&range.name]).trim_end_matches('/').to_owned(),
+        let expression = |range: &analysis::sampled::StageRange| {
+            let style = if range.pushed { RegionStyle::PushPop } else { RegionStyle::StartEnd };
+            range_expression(range.domain.as_deref(), &[&range.name], style)
         };
         capture.nvtx_include = choice.ranges.iter().map(expression).collect();
     }

@@ -7,11 +7,11 @@ use collect::child::{self, Bounds, Ending, Finished};
 use collect::run::RunFolder;
 use collect::tool::inject::{self, Injection};
 use collect::tool::{Found, nsys};
-use types::{Bytes, Nanos, PassRecord, Stage};
+use types::{Bytes, Collector, Nanos, PassRecord, Stage};
 
 use super::error::DeepError;
 use super::plan::{baseline as plain, with_variables, words};
-use super::request::{Collector, DeepRequest};
+use super::request::DeepRequest;
 use super::tools::Tools;
 use crate::workload::BareRun;
 

@@ -2,10 +2,10 @@
 
 use collect::environment::Capture;
 use collect::tool::{Found, Shortfall, inject, ncu, nsys};
-use types::Environment;
+use types::{Collector, Environment};
 
 use super::error::DeepError;
-use super::request::{Collector, DeepRequest};
+use super::request::DeepRequest;
 use crate::environment::capture_with_facts;
 
 /// The tools of a deep run.
@@ -33,7 +33,7 @@ impl Tools {
         let cuda = environment.tools.cuda_driver.clone();
         let (nsys, ncu) = (nsys::serving(cuda.as_deref()), ncu::serving(cuda.as_deref()));
         let own = match request.collector {
-            Collector::Nsys => Err("it was not asked for".to_owned()),
+            Collector::Nsys | Collector::None => Err("it was not asked for".to_owned()),
             Collector::Auto | Collector::Inject => check_own(),
         };
         match (&own, &nsys, request.collector) {

@@ -8,10 +8,7 @@ mod metrics;
 mod pattern;
 mod preset;
 
-pub use capture::{
-    CacheControl, Capture, ClockControl, FilterMode, KernelNameBase, Page, ReplayMode, TargetProcesses, print_page,
-    query_metrics, range_expression,
-};
+pub use capture::{CacheControl, Capture, ClockControl, FilterMode, Page, TargetProcesses, print_page, query_metrics};
 pub use metrics::{ChipMetrics, known_metrics};
 pub use pattern::{any_of, told_from};
 pub use preset::{Options, Preset, Ranges, RegionOptions};
