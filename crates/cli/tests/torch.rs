@@ -177,7 +177,7 @@ fn a_driver_killed_mid_run_leaves_what_it_measured_as_partial() {
     let lines = until("\"pass\": \"measure\"", 3);
     let output = Replay::new(&scratch, &RECORDED).saying(&scratch, &lines).with("FAKE_END", "kill").run();
     assert_eq!(output.code, 3, "{}", output.stderr);
-    assert!(output.stderr.contains("was ended by signal 9"), "{}", output.stderr);
+    assert!(output.stderr.contains("was killed by signal 9"), "{}", output.stderr);
     let manifest = scratch.manifest("run");
     assert_eq!(manifest["status"], "partial");
     assert!(manifest["reasons"][0].as_str().unwrap().contains("inferences"), "{manifest}");

@@ -24,6 +24,7 @@ mod work;
 pub mod workload;
 
 pub use collect::CollectError;
+pub use collect::command_line;
 pub use collect::run::RunRequest;
 pub use collect::tool::inject;
 pub use meter::WorkloadSettings;

@@ -26,6 +26,11 @@ pub struct BareRun {
     pub not_modelled: Option<String>,
 }
 
+/// Tells whoever started this program what was run or prepared, where it asks for that.
+pub fn send_answer(answer: &impl Serialize) -> Result<(), ProfileError> {
+    Ok(collect::process::send_answer(answer)?)
+}
+
 /// Runs the model on the native engine and gives back the times of its stages.
 pub fn native(
     model: LoadedModel,
@@ -60,10 +65,9 @@ pub struct Prepared {
 /// the former and in 0.1 s in the latter (`docs/benchmarks.md`).
 pub fn prepare(model: &TorchModel, request: &TorchRequest, folder: &Path) -> Result<Prepared, ProfileError> {
     let folder = std::path::absolute(folder).unwrap_or_else(|_| folder.to_owned());
-    let command = crate::torch::prepared(model, request, &folder)?.command;
+    let command = crate::torch::prepared(model, request, &folder)?;
     let text = |text: &std::ffi::OsStr| text.to_string_lossy().into_owned();
-    let argv =
-        std::iter::once(command.program.as_os_str()).chain(command.arguments.iter().map(AsRef::as_ref)).map(text);
+    let argv = command.words().map(text);
     let environment = command.environment.iter().map(|(name, value)| (text(name), text(value)));
     Ok(Prepared { argv: argv.collect(), environment: environment.collect() })
 }
@@ -72,8 +76,7 @@ impl Prepared {
     /// It as one would type it.
     pub fn line(&self) -> String {
         let variables = self.environment.iter().map(|(name, value)| format!("{name}={value} "));
-        let argv: Vec<std::ffi::OsString> = self.argv.iter().map(Into::into).collect();
-        variables.collect::<String>() + &crate::target::command_line(&argv)
+        variables.collect::<String>() + &collect::command_line(&self.argv)
     }
 }
 

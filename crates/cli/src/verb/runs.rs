@@ -128,7 +128,7 @@ fn facts(detail: &RunDetail) -> Table {
     table.row(["status", state(*run_state)]);
     reasons.iter().for_each(|reason| table.row(["", reason]));
     let size = file_count.zip(*bytes).map(|(count, bytes)| format!("{}, {bytes}", files(count)));
-    let command = detail.command.iter().map(|word| shell_word(word)).collect::<Vec<_>>().join(" ");
+    let command = flow::command_line(&detail.command);
     let rows = [
         ("verb", verb.clone()),
         ("model", model.clone()),
@@ -192,16 +192,6 @@ fn date(time: &str) -> String {
     }
 }
 
-/// A word as a shell would read it back.
-fn shell_word(word: &str) -> String {
-    let plain = |c: char| c.is_alphanumeric() || "_-./=:@,+%~".contains(c);
-    if !word.is_empty() && word.chars().all(plain) {
-        word.to_owned()
-    } else {
-        format!("'{}'", word.replace('\'', r"'\''"))
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -211,13 +201,5 @@ mod tests {
         assert_eq!(date("2025-11-15T03:47:12.123+01:00"), "2025-11-15 03:47:12");
         assert_eq!(date("yesterday"), "yesterday");
         assert_eq!(date("ääääääääääääääääääää"), "ääääääääääääääääääää");
-    }
-
-    #[test]
-    fn words_are_quoted_as_a_shell_needs_them() {
-        assert_eq!(shell_word("workload.batch=4"), "workload.batch=4");
-        assert_eq!(shell_word("[1, 2]"), "'[1, 2]'");
-        assert_eq!(shell_word("it's"), r"'it'\''s'");
-        assert_eq!(shell_word(""), "''");
     }
 }

@@ -68,6 +68,7 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<Exit, CliE
     };
     display.clear();
     let ran = ran.map_err(|error| profile_error(&error))?;
+    workload::send_answer(&ran).map_err(|error| profile_error(&error))?;
     if arguments.json {
         context.messages.print_json(&ran)?;
     } else {
@@ -96,6 +97,7 @@ fn prepare(
     let torch = torch_settings(&arguments.target, config, &arguments.overrides)?;
     let prepared = workload::prepare(model, &TorchRequest { profile: request, torch }, folder);
     let prepared = prepared.map_err(|error| profile_error(&error))?;
+    workload::send_answer(&prepared).map_err(|error| profile_error(&error))?;
     if arguments.json {
         context.messages.print_json(&prepared)?;
     } else {

@@ -3,7 +3,7 @@
 //! One table for each tool; a message that nobody knows is shown as it is. The words of reports that were read
 //! successfully are the readers' business.
 
-use crate::child::Finished;
+use crate::process::Finished;
 
 /// Something a profiler said, understood.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -161,12 +161,12 @@ impl Complaint {
 impl Finished {
     /// What Nsight Compute complained about.
     pub fn ncu_complaint(&self) -> Option<Complaint> {
-        Complaint::of_ncu(&self.said())
+        Complaint::of_ncu(&self.output())
     }
 
     /// What Nsight Systems complained about.
     pub fn nsys_complaint(&self) -> Option<Complaint> {
-        Complaint::of_nsys(&self.said())
+        Complaint::of_nsys(&self.output())
     }
 }
 

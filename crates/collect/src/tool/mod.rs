@@ -1,7 +1,7 @@
 //! The programs and libraries of others: where each one is looked for, how it is asked for its version, and how the
 //! answer is read. One file per tool.
 //!
-//! Argument lists and readers are pure; [`crate::child`] and `crate::process` run things.
+//! Argument lists and readers are pure; [`crate::process`] runs things.
 
 pub(crate) mod cupti;
 pub(crate) mod git;
@@ -9,31 +9,34 @@ pub mod inject;
 pub mod ncu;
 pub(crate) mod needs;
 pub mod nsys;
-pub mod plain;
 pub(crate) mod python;
 pub(crate) mod toolkit;
 pub mod torch;
 
-mod command;
 mod complaint;
 mod places;
 mod version;
 
-pub use command::Command;
 pub use complaint::Complaint;
 pub use needs::Shortfall;
 pub(crate) use places::Places;
-pub use places::is_program;
+pub(crate) use places::is_program;
+pub use places::{find_program, path_folders};
 pub(crate) use version::Version;
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use crate::process::Question;
+use crate::process::{Ending, Interrupt, Limits, Process};
+use crate::{Command, Output};
 
 /// How long one tool may take to answer. All tools are asked at the same time, and a healthy one answers in a tenth of
 /// this.
 const ANSWER_LIMIT: Duration = Duration::from_millis(1500);
+
+/// Most that is kept of an answer. A version is a few hundred bytes and a list of metrics a few hundred thousand; a program
+/// that prints without end is cut here.
+const ANSWER_BYTES: usize = 8 << 20;
 
 /// A tool that was found.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -46,11 +49,24 @@ pub struct Found {
     pub note: Option<String>,
 }
 
+/// Runs a small helper program and gives back what it prints, or in words why it did not answer.
+pub(crate) fn ask(command: Command, limit: Duration) -> Result<String, String> {
+    let command = command.with_output(Output::Kept(ANSWER_BYTES), Output::Kept(ANSWER_BYTES));
+    let limits = Limits { time: Some(limit), grace: Duration::ZERO, ..Limits::default() };
+    let finished = Process::start(&command).and_then(|process| process.wait(&limits, Interrupt::Ignored));
+    let finished = finished.map_err(|error| error.to_string())?;
+    let line = finished.stderr.lines().map(str::trim).find(|line| !line.is_empty());
+    match finished.ending {
+        Ending::Code(0) => Ok(finished.stdout),
+        Ending::OutOfTime => Err("it did not answer in time".to_owned()),
+        ending => Err(format!("it {ending}{}", line.map(|line| format!(": {line}")).unwrap_or_default())),
+    }
+}
+
 /// Asks a program for its version and reads the answer; the release number in its path stands in where it does not
 /// answer (`/opt/nvidia/nsight-compute/2025.3.1/ncu`).
 fn ask_version(places: &Places, path: PathBuf, arguments: &[&str], read: fn(&str) -> Option<String>) -> Found {
-    let answer = Question::new(&path, arguments.iter().copied(), places.limit).ask();
-    let said = answer.map_err(|error| error.to_string()).and_then(|answer| answer.success());
+    let said = ask(Command::new(&path, arguments), places.limit);
     let version = said.and_then(|text| read(&text).ok_or_else(|| "its answer was not understood".to_owned()));
     match version {
         Ok(version) => Found { path, version: Some(version), note: None },
@@ -111,7 +127,7 @@ pub(crate) mod tests {
         let found = ask_version(&patient(), path.clone(), &["--version"], |_| None);
         assert_eq!(found.version, None);
         let expected =
-            format!("{} would not say its version: it ended with code 127: libdw.so.1: cannot open", path.display());
+            format!("{} would not say its version: it exited with code 127: libdw.so.1: cannot open", path.display());
         assert_eq!(found.note, Some(expected));
     }
 

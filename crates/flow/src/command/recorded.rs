@@ -51,10 +51,10 @@ pub(super) fn pass(
     let injection = Injection::prepare(&trace, request.recording.settings.clone())?;
     let ran = run_once(folder, request, "recorded", &injection.variables(), stop);
     let files = injection.gather()?;
-    let (ended, usage, _) = ran?;
+    let (finished, _) = ran?;
     let mut missing = Vec::new();
-    if !ended.is_success() {
-        missing.push(format!("the run with the collector {ended}; logs/recorded.stderr has its words"));
+    if !finished.succeeded() {
+        missing.push(format!("the run with the collector {}; see logs/recorded.stderr", finished.ending));
     }
     let mut names = Vec::new();
     for file in files {
@@ -63,7 +63,7 @@ pub(super) fn pass(
             names.push(name);
         }
     }
-    let mut recorded = Recorded { metrics: None, wall: usage.wall, quality: Vec::new(), missing };
+    let mut recorded = Recorded { metrics: None, wall: finished.usage.wall, quality: Vec::new(), missing };
     if names.is_empty() {
         recorded.quality.push(QualityCounter {
             counter: "no_process_collected".to_owned(),

@@ -13,7 +13,6 @@ use super::tools::Tools;
 use crate::analyze;
 use crate::import;
 use crate::model::AboutModel;
-use crate::target::command_line;
 
 /// What the run is about.
 pub(super) struct About<'a> {
@@ -98,7 +97,7 @@ fn repeated(arguments: &[String]) -> String {
             word => words.push(word.into()),
         }
     }
-    command_line(&words)
+    collect::command_line(&words)
 }
 
 fn list(items: impl Iterator<Item = impl ToString>) -> String {

@@ -13,11 +13,10 @@ mod subject;
 use std::path::{Path, PathBuf};
 
 use analysis::ProfileRecords;
-use collect::CollectError;
 use collect::rank::Rank;
 use collect::run::{Outcome, RunFolder};
-use collect::tool::plain::Launch;
-use collect::tool::torch::{DRIVER, DriverFiles, interpreter, launch};
+use collect::tool::torch::{self, DRIVER, interpreter};
+use collect::{CollectError, Command};
 use serde::Deserialize;
 use types::{DType, Environment, InputSet, Metrics, Sample};
 
@@ -148,9 +147,9 @@ pub fn bare(
     stop: &dyn Fn() -> bool,
 ) -> Result<BareRun, ProfileError> {
     let scratch = scratch()?;
-    let (launch, asked) = prepare(model, request, scratch.path())?;
-    let (session, ended) = session::run(&launch, progress, stop)?;
-    if let Some((kind, message)) = session.trouble(ended) {
+    let (command, asked) = prepare(model, request, scratch.path())?;
+    let (session, ending) = session::run(&command, progress, stop)?;
+    if let Some((kind, message)) = session.trouble(ending) {
         let traceback = session.failure.and_then(|failure| failure.traceback);
         return Err(ProfileError::Driver { kind, message, traceback });
     }
@@ -158,13 +157,13 @@ pub fn bare(
 }
 
 /// Writes what the interpreter is given into `folder`; what comes back starts it.
-pub fn prepared(model: &TorchModel, request: &TorchRequest, folder: &Path) -> Result<Launch, ProfileError> {
+pub fn prepared(model: &TorchModel, request: &TorchRequest, folder: &Path) -> Result<Command, ProfileError> {
     Ok(prepare(model, request, folder)?.0)
 }
 
 /// Writes what the interpreter is given into `folder`, for a run with ranges around stages: the driver, what it is asked and
 /// the inputs. What comes back starts it, and says what it is asked.
-fn prepare(model: &TorchModel, request: &TorchRequest, folder: &Path) -> Result<(Launch, Asked), ProfileError> {
+fn prepare(model: &TorchModel, request: &TorchRequest, folder: &Path) -> Result<(Command, Asked), ProfileError> {
     profile::check_counts(&request.profile)?;
     check(request)?;
     let mut inputs = inputs::find(&request.profile.dataset, &request.profile.infer)?;
@@ -180,8 +179,7 @@ fn prepare(model: &TorchModel, request: &TorchRequest, folder: &Path) -> Result<
     let [driver, question] = ["driver.py", "request.json"].map(|name| folder.join(name));
     std::fs::write(&driver, DRIVER).map_err(failed("write", &driver))?;
     std::fs::write(&question, question_text(&asked)).map_err(failed("write", &question))?;
-    let files = DriverFiles { driver, request: question, stdout: None, stderr: None };
-    Ok((launch(&python, &files, true), asked))
+    Ok((torch::command(&python, &driver, &question), asked))
 }
 
 /// What a run is given.
@@ -264,25 +262,16 @@ fn filled(
     let asked = ask::ask(model, request, inputs, scratch.path(), trace.clone())?;
     folder.write_file("logs/torch-driver.py", DRIVER.as_bytes())?;
     folder.write_file("logs/torch-request.json", question_text(&asked).as_bytes())?;
-    let [stdout, stderr] = ["logs/torch.stdout", "logs/torch.stderr"];
-    let files = DriverFiles {
-        driver: folder.path().join("logs/torch-driver.py"),
-        request: folder.path().join("logs/torch-request.json"),
-        stdout: Some(folder.prepare(stdout)?),
-        stderr: Some(folder.prepare(stderr)?),
-    };
-    let launch = launch(&given.python, &files, true);
-    folder.write_file("logs/torch.argv", format!("{}\n", launch.command).as_bytes())?;
+    let [driver, question] = ["logs/torch-driver.py", "logs/torch-request.json"].map(|name| folder.path().join(name));
+    let command = folder.log_command("torch", torch::command(&given.python, &driver, &question))?;
     folder.end_step("prepare")?;
 
     progress(Progress::Doing("starting Python"));
-    let ran = session::run(&launch, progress, stop);
-    for file in [stdout, stderr] {
-        folder.adopt(file)?;
-    }
-    let (session, ended) = ran?;
+    let ran = session::run(&command, progress, stop);
+    folder.adopt_logs("torch")?;
+    let (session, ending) = ran?;
     folder.write_file("logs/torch-events.jsonl", session.lines.as_bytes())?;
-    let trouble = session.trouble(ended);
+    let trouble = session.trouble(ending);
     let measured = session.samples(|pass| pass == collect::tool::torch::PassName::Measure, None);
     if let Some((kind, message)) = trouble.clone().filter(|_| measured.is_empty()) {
         let traceback = session.failure.clone().and_then(|failure| failure.traceback);

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use types::{KernelNameBase, ReplayMode};
 
-use crate::tool::Command;
+use crate::Command;
 
 /// Which processes are profiled.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]

@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use crate::tool::{Command, Found};
+use crate::Command;
+use crate::tool::Found;
 
 /// Whose processors are sampled, or whose context switches are recorded.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
