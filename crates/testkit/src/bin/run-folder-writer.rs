@@ -10,7 +10,7 @@ use std::path::Path;
 
 use collect::CollectError;
 use collect::run::{Outcome, RunFolder, RunRequest};
-use types::Random;
+use types::{Failure, Random};
 
 /// Names the writer uses again and again, so that files are replaced as well as added.
 const NAMES: [&str; 8] = [

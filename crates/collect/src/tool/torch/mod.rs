@@ -82,6 +82,8 @@ pub fn command(python: &Path, driver: &Path, request: &Path) -> Command {
 
 #[cfg(test)]
 mod tests {
+    use types::Failure;
+
     use super::*;
     use crate::tool::tests::{fake_program, patient};
 
