@@ -204,7 +204,7 @@ fn without_nsys_or_with_an_old_one_nothing_begins() {
     command.env("FAKE_NSYS_VERSION", "2023.4.4.54-234433681190v0");
     let output = Output::of(command);
     assert_eq!(output.code, 1);
-    assert!(output.stderr.contains("loses kernels without a word"), "{}", output.stderr);
+    assert!(output.stderr.contains("loses kernels silently"), "{}", output.stderr);
     assert!(output.stderr.contains("hint: install Nsight Systems 2025.3 or newer"), "{}", output.stderr);
     assert!(!machine.path("run").exists());
 }

@@ -249,7 +249,7 @@ fn no_python_and_no_torch_are_found_before_a_folder_is_made() {
         command.env("FAKE_TORCH", "");
     });
     assert_eq!(no_torch.code, 1, "{}", no_torch.stderr);
-    assert!(no_torch.stderr.contains("no interpreter here has torch"), "{}", no_torch.stderr);
+    assert!(no_torch.stderr.contains("no Python interpreter here has torch"), "{}", no_torch.stderr);
     assert!(no_torch.stderr.contains("--python"), "{}", no_torch.stderr);
     let named = without(&|command| {
         command.args(["--python", "/nowhere/python"]);

@@ -10,7 +10,7 @@ use std::ffi::OsString;
 use analysis::statistics::describe;
 use collect::Command;
 use collect::environment::GpuSampler;
-use collect::process::{self, Ending, Finished, Interrupt, Limits};
+use collect::process::{self, Ending, Interrupt, Limits, ProcessOutcome};
 use collect::run::{Outcome, RunFolder};
 use report::profile::{Assumptions, Setting};
 use types::{CommandFacts, CommandRun, DeviceUse, Environment, InputSet, Metrics, Nanos, RunHeader, SchemaTag};
@@ -93,7 +93,7 @@ fn filled(
         let warmup = number < request.warmup_rounds;
         let doing = if warmup { "warming up" } else { "measuring" };
         progress(Progress::Doing(&format!("{doing}: run {} of {total}", number + 1)));
-        let (Finished { ending, usage, .. }, devices) =
+        let (ProcessOutcome { ending, usage, .. }, devices) =
             run_once(folder, request, &format!("command-{number}"), &[], stop)?;
         if stop() {
             return Err(ProfileError::Stopped { done: number.into(), total: total.into() });
@@ -148,7 +148,7 @@ fn run_once(
     name: &str,
     variables: &[(OsString, OsString)],
     stop: &dyn Fn() -> bool,
-) -> Result<(Finished, Vec<DeviceUse>), ProfileError> {
+) -> Result<(ProcessOutcome, Vec<DeviceUse>), ProfileError> {
     let Some(command) = Command::of_words(request.target.argv()) else {
         return Err(ProfileError::Target(crate::target::TargetError::Empty));
     };

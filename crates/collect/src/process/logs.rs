@@ -3,7 +3,7 @@
 use serde::de::DeserializeOwned;
 
 use super::channel::ANSWER_VARIABLE;
-use super::{Finished, Interrupt, Limits, Process};
+use super::{Interrupt, Limits, Process, ProcessOutcome};
 use crate::run::RunFolder;
 use crate::{CollectError, Command, Output};
 
@@ -15,7 +15,7 @@ pub fn run(
     command: Command,
     limits: &Limits,
     interrupt: Interrupt<'_>,
-) -> Result<Finished, CollectError> {
+) -> Result<ProcessOutcome, CollectError> {
     let command = folder.log_command(name, command)?;
     let finished = Process::start(&command).and_then(|process| process.wait(limits, interrupt));
     folder.adopt_logs(name)?;
@@ -29,7 +29,7 @@ pub fn run_for_answer(
     command: Command,
     limits: &Limits,
     interrupt: Interrupt<'_>,
-) -> Result<Finished, CollectError> {
+) -> Result<ProcessOutcome, CollectError> {
     let log = answer_log(name);
     let path = folder.prepare(&log)?;
     let path = std::path::absolute(&path).unwrap_or(path);
@@ -84,7 +84,7 @@ mod tests {
     use crate::process::Ending;
     use crate::run::RunRequest;
 
-    fn shell(script: &str, limits: impl FnOnce(&Path) -> Limits) -> (Finished, RunFolder, tempfile::TempDir) {
+    fn shell(script: &str, limits: impl FnOnce(&Path) -> Limits) -> (ProcessOutcome, RunFolder, tempfile::TempDir) {
         let root = tempfile::tempdir().unwrap();
         let out = root.path().join("run");
         let request = RunRequest { out: Some(out.clone()), ..RunRequest::new("deep", Vec::new()) };

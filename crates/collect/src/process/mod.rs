@@ -51,7 +51,7 @@ struct Exit {
 
 /// A process that has ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Finished {
+pub struct ProcessOutcome {
     /// The process that was started.
     pub process: u32,
     /// How.
@@ -130,7 +130,7 @@ impl Process {
 
     /// Waits for its end. Where it does not end well, what it left running ends with it: that would go on writing into files
     /// that are taken to be whole.
-    pub fn wait(self, limits: &Limits, interrupt: Interrupt<'_>) -> Result<Finished, CollectError> {
+    pub fn wait(self, limits: &Limits, interrupt: Interrupt<'_>) -> Result<ProcessOutcome, CollectError> {
         let forwarded = matches!(interrupt, Interrupt::Forwarded).then(|| ForwardedSignals::to_group(self.id));
         let watch = Watch::new(limits, self.started);
         let mut stopped: Option<(Ending, Instant)> = None;
@@ -175,7 +175,7 @@ impl Process {
         // A stream is whole when its reader saw the end of it. After a kill, or when a grandchild keeps it open, what came
         // so far is what there is.
         let patience = Instant::now() + stream::GRACE;
-        Ok(Finished {
+        Ok(ProcessOutcome {
             process,
             ending,
             usage,
@@ -185,7 +185,7 @@ impl Process {
     }
 }
 
-impl Finished {
+impl ProcessOutcome {
     /// Whether it ended well.
     pub fn succeeded(&self) -> bool {
         self.ending.is_success()
@@ -267,11 +267,11 @@ mod tests {
         Command::new("/bin/sh", ["-c", script]).with_output(Output::Kept(1 << 18), Output::Kept(1 << 18))
     }
 
-    fn finish(script: &str, limits: &Limits, interrupt: Interrupt<'_>) -> Finished {
+    fn finish(script: &str, limits: &Limits, interrupt: Interrupt<'_>) -> ProcessOutcome {
         Process::start(&shell(script)).unwrap().wait(limits, interrupt).unwrap()
     }
 
-    fn unlimited(script: &str) -> Finished {
+    fn unlimited(script: &str) -> ProcessOutcome {
         finish(script, &Limits::default(), Interrupt::Ignored)
     }
 
@@ -367,7 +367,7 @@ mod tests {
         let process =
             Process::start(&shell("sh -c 'i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done'; exit 7")).unwrap();
         std::thread::sleep(Duration::from_secs(1));
-        let Finished { ending, usage, .. } = process.wait(&Limits::default(), Interrupt::Ignored).unwrap();
+        let ProcessOutcome { ending, usage, .. } = process.wait(&Limits::default(), Interrupt::Ignored).unwrap();
         assert_eq!(ending, Ending::Code(7));
         assert!(usage.user + usage.system > Nanos::ZERO && usage.peak_memory.is_some());
         assert!(usage.wall > Nanos::ZERO && usage.wall < Nanos::new(900_000_000), "{}", usage.wall);

@@ -59,13 +59,13 @@ print(json.dumps({
 pub(crate) fn find(places: &Places) -> Option<Result<Python, String>> {
     let program = places.python.clone().or_else(|| places.on_path("python3"))?;
     let read = ask(Command::new(&program, ["-c", SCRIPT]), places.limit).and_then(|text| read(&text));
-    Some(read.map_err(|reason| format!("{} would not say what it can import: {reason}", program.display())))
+    Some(read.map_err(|reason| format!("{} did not report what it can import: {reason}", program.display())))
 }
 
 /// The description, from the last line: whatever the user's start-up files print comes before it.
 fn read(text: &str) -> Result<Python, String> {
     let line = text.lines().rev().find(|line| !line.trim().is_empty()).ok_or("it printed nothing")?;
-    serde_json::from_str(line).map_err(|error| format!("its answer was not understood: {error}"))
+    serde_json::from_str(line).map_err(|error| format!("its output could not be parsed: {error}"))
 }
 
 /// The CUDA version PyTorch was built for, from its own `version.py`; `None` for a build without CUDA.
@@ -129,7 +129,7 @@ mod tests {
         };
         assert!(answer("echo 'no version set' >&2; exit 127").ends_with("it exited with code 127: no version set"));
         assert!(answer("true").ends_with("it printed nothing"));
-        assert!(answer("echo hello").contains("its answer was not understood"));
+        assert!(answer("echo hello").contains("its output could not be parsed"));
         assert_eq!(find(&Places::default()), None);
     }
 

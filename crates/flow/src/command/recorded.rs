@@ -1,7 +1,7 @@
 //! One more run of a command, with our collector inside: its kernels, copies and ranges, from whichever processes used CUDA.
 
 use collect::run::RunFolder;
-use collect::tool::inject::{Injection, Settings};
+use collect::tool::inject::{InjectSettings, Injection};
 use types::{Collector, Environment, Metrics, Nanos, Overhead, QualityCounter, Severity, TracedWorkload};
 
 use super::{CommandRequest, run_once};
@@ -17,7 +17,7 @@ pub struct Recording {
     /// Whether: [`Collector::Auto`] records where the machine has a GPU.
     pub collector: Collector,
     /// What.
-    pub settings: Settings,
+    pub settings: InjectSettings,
 }
 
 impl Recording {

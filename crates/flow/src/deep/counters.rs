@@ -9,7 +9,7 @@ use analysis::trace::Counted;
 use collect::process::{self, Interrupt, Limits, size_of};
 use collect::run::RunFolder;
 use collect::tool::ncu::{self, ChipMetrics, Page};
-use collect::tool::{Complaint, Found};
+use collect::tool::{Complaint, InstalledTool};
 use ingest::ncu::NcuFile;
 use types::{Bytes, KernelNameBase, PassRecord, QualityCounter, RegionStyle, Stage, range_expression};
 
@@ -80,7 +80,7 @@ pub(super) fn count(
     folder: &mut RunFolder,
     request: &DeepRequest,
     program: &Replayed,
-    tool: &Found,
+    tool: &InstalledTool,
     chip: Option<&ChipMetrics>,
     choice: &Choice,
     progress: &mut dyn FnMut(&str),
@@ -167,7 +167,7 @@ pub(super) fn read(folder: &RunFolder, stage: Option<Stage>) -> Result<CounterPa
 /// The capture of one stage: its kernels, its ranges, the counters the chip has.
 fn capture(
     request: &DeepRequest,
-    tool: &Found,
+    tool: &InstalledTool,
     chip: Option<&ChipMetrics>,
     choice: &Choice,
     report: &Path,

@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use collect::process::{self, Ending, Finished, Interrupt, Limits, size_of};
+use collect::process::{self, Ending, Interrupt, Limits, ProcessOutcome, size_of};
 use collect::run::RunFolder;
 use collect::tool::inject::{self, Injection};
-use collect::tool::{Found, nsys};
+use collect::tool::{InstalledTool, nsys};
 use types::{Bytes, Collector, Nanos, PassRecord, Stage};
 
 use super::error::DeepError;
@@ -67,7 +67,7 @@ fn collected(folder: &mut RunFolder, request: &DeepRequest) -> Result<Option<(Pa
     // The folder appears with the first file that is prepared in it.
     let place = folder.prepare("trace/process-0.wire")?;
     let trace = place.parent().map(Path::to_owned).unwrap_or_default();
-    let injection = Injection::prepare(&trace, inject::Settings::default())?;
+    let injection = Injection::prepare(&trace, inject::InjectSettings::default())?;
     let command = plain(request).with_variables(injection.variables());
     let limits = Limits { size: Some(request.largest_trace), watched: vec![trace.clone()], ..limited(request) };
     let finished = process::run_for_answer(folder, "timeline", command, &limits, Interrupt::Forwarded);
@@ -106,7 +106,7 @@ fn collected(folder: &mut RunFolder, request: &DeepRequest) -> Result<Option<(Pa
 fn traced(
     folder: &mut RunFolder,
     request: &DeepRequest,
-    nsys: &Found,
+    nsys: &InstalledTool,
     progress: &mut dyn FnMut(&str),
 ) -> Result<(PassRecord, Vec<String>), DeepError> {
     let report = folder.prepare("nsys/timeline.nsys-rep")?;
@@ -158,7 +158,7 @@ fn traced(
 fn tables(
     folder: &mut RunFolder,
     request: &DeepRequest,
-    nsys: &Found,
+    nsys: &InstalledTool,
     database: &Path,
 ) -> Result<Vec<String>, DeepError> {
     let reports = &request.nsys.export.stats;
@@ -186,7 +186,7 @@ pub(super) fn limited(request: &DeepRequest) -> Limits {
     Limits { time: Some(request.pass_limit), ..Limits::default() }
 }
 
-fn failed_timeline(finished: &Finished) -> DeepError {
+fn failed_timeline(finished: &ProcessOutcome) -> DeepError {
     let complaint = finished.nsys_complaint();
     let what = complaint
         .map_or_else(|| format!("nsys {} and left no report", finished.ending), |found| found.message().to_owned());
@@ -194,7 +194,7 @@ fn failed_timeline(finished: &Finished) -> DeepError {
 }
 
 /// An error where the user has stopped the pass.
-pub(super) fn interrupted(folder: &RunFolder, pass: &str, finished: &Finished) -> Result<(), DeepError> {
+pub(super) fn interrupted(folder: &RunFolder, pass: &str, finished: &ProcessOutcome) -> Result<(), DeepError> {
     match finished.ending {
         Ending::Interrupted => {
             Err(DeepError::Interrupted { pass: pass.to_owned(), run: folder.path().display().to_string() })
@@ -204,12 +204,12 @@ pub(super) fn interrupted(folder: &RunFolder, pass: &str, finished: &Finished) -
 }
 
 /// What was said last, each line with a bar before it.
-pub(super) fn framed(finished: &Finished) -> String {
+pub(super) fn framed(finished: &ProcessOutcome) -> String {
     finished.last_lines(SHOWN).iter().map(|line| format!("\n  | {line}")).collect()
 }
 
 /// A tool with its version.
-pub(super) fn named(name: &str, tool: &Found) -> String {
+pub(super) fn named(name: &str, tool: &InstalledTool) -> String {
     tool.version.as_ref().map_or_else(|| name.to_owned(), |version| format!("{name} {version}"))
 }
 

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use analysis::region::is_counted;
 use collect::Command;
-use collect::process::{self, Ending, Finished, Interrupt, Limits};
+use collect::process::{self, Ending, Interrupt, Limits, ProcessOutcome};
 use collect::run::RunFolder;
 use collect::tool::Complaint;
 use collect::tool::ncu::{Page, print_page};
@@ -158,7 +158,12 @@ pub(super) fn read(path: &Path, name: &str, wanted: &Wanted) -> Result<NcuFile, 
 
 /// Stops where the profiler could not do its work. A program that failed after ranges were measured has still been
 /// measured.
-fn refuse(finished: &Finished, name: &str, complaint: Option<Complaint>, has_report: bool) -> Result<(), RegionsError> {
+fn refuse(
+    finished: &ProcessOutcome,
+    name: &str,
+    complaint: Option<Complaint>,
+    has_report: bool,
+) -> Result<(), RegionsError> {
     let said = finished.last_lines(SHOWN).into_iter().map(str::to_owned).collect();
     let log = format!("logs/{name}.stderr");
     match (finished.ending, complaint) {
@@ -174,7 +179,7 @@ fn refuse(finished: &Finished, name: &str, complaint: Option<Complaint>, has_rep
 }
 
 /// Warnings and errors of the profiler, once each.
-fn messages(finished: &Finished) -> Vec<String> {
+fn messages(finished: &ProcessOutcome) -> Vec<String> {
     let mut messages: Vec<String> = Vec::new();
     for line in finished.output().lines() {
         let text = line.strip_prefix("==WARNING==").or_else(|| line.strip_prefix("==ERROR=="));

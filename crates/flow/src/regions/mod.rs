@@ -197,7 +197,7 @@ impl Making<'_> {
     fn profile(
         &mut self,
         folder: &mut RunFolder,
-        found: &collect::tool::Found,
+        found: &collect::tool::InstalledTool,
         machine: &Environment,
     ) -> Result<Made, RegionsError> {
         let Source::Program { argv, environment, .. } = &self.settings.source else {

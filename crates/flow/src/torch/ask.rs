@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use collect::tool::torch::{Decoding, GivenInput, Page, Profiler, Request, View};
+use collect::tool::torch::{Decoding, DriverRequest, InputRequest, Page, Profiler, View};
 use engine::{Pictures, PromptData, Tokenizer};
 
 use super::{ProfilerSettings, TorchModel, TorchRequest, TorchSource};
@@ -15,7 +15,7 @@ const MADE_UP_TOKENS: u64 = 128;
 
 /// Inputs, prepared and in the driver's words.
 pub(super) struct Asked {
-    pub(super) request: Request,
+    pub(super) request: DriverRequest,
     pub(super) prepared: Vec<Prepared>,
     pub(super) tokenizer: Option<Tokenizer>,
     /// Whether the tokenizer is the model's own.
@@ -48,7 +48,7 @@ pub(super) fn ask(
         inputs.all.truncate(0);
         inputs.all.push(inputs::Input::made(name.0.clone(), name.1));
         inputs.all[0].used = true;
-        (vec![GivenInput::Made { name: name.0, tokens: name.1, seed: 0 }], vec![vec![0]; sampling.epochs as usize])
+        (vec![InputRequest::Made { name: name.0, tokens: name.1, seed: 0 }], vec![vec![0]; sampling.epochs as usize])
     } else {
         let plan =
             passes::plan(sampling, inputs, |input| prepare::prepare(input, infer, tokenizer.as_ref(), vocabulary))?;
@@ -65,7 +65,7 @@ pub(super) fn ask(
         end_tokens: ends(tokenizer.as_ref(), vocabulary),
     });
     let passes = infer.passes();
-    let request = Request {
+    let request = DriverRequest {
         protocol: collect::tool::torch::PROTOCOL,
         model: model.given(&request.profile.weights, settings, scratch)?,
         device: request.profile.device.clone(),
@@ -126,7 +126,7 @@ fn given_input(
     scratch: &Path,
     infer: &InferSettings,
     channels: u64,
-) -> Result<GivenInput, ProfileError> {
+) -> Result<InputRequest, ProfileError> {
     let name = input.facts.name.clone();
     match (&input.fed, infer) {
         (Fed::Prompt(PromptData { ids, image_mask, images }), _) => {
@@ -141,9 +141,9 @@ fn given_input(
                     tiles: page.tiles.as_ref().map(|tiles| view("tiles", tiles)).transpose()?,
                 }),
             };
-            Ok(GivenInput::Tokens { name, ids: ids.clone(), image_mask: image_mask.clone(), page })
+            Ok(InputRequest::Tokens { name, ids: ids.clone(), image_mask: image_mask.clone(), page })
         }
-        (Fed::Pictures(pictures), InferSettings::Pictures(settings)) => Ok(GivenInput::Pictures {
+        (Fed::Pictures(pictures), InferSettings::Pictures(settings)) => Ok(InputRequest::Pictures {
             name,
             count: pictures.count as u64,
             channels,

@@ -7,7 +7,7 @@ use std::time::Duration;
 use collect::Command;
 use collect::process::{Ending, Interrupt, Limits, Process};
 use collect::tool::torch::{
-    DeviceEvent, Event, Failure, FailureKind, InputEvent, LoadedEvent, PROTOCOL, PassName, SampleEvent,
+    DeviceEvent, DriverFailure, Event, FailureKind, InputEvent, LoadedEvent, PROTOCOL, PassName, SampleEvent,
 };
 use types::{Bytes, Nanos, Sample, Stage};
 
@@ -29,7 +29,7 @@ pub(super) struct Session {
     pub(super) flops: Vec<CountedFlops>,
     pub(super) trace: Option<TracedInput>,
     pub(super) notes: Vec<String>,
-    pub(super) failure: Option<Failure>,
+    pub(super) failure: Option<DriverFailure>,
     /// Inferences planned.
     pub(super) total: u64,
     pub(super) done: bool,

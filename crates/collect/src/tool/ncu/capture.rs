@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use types::{KernelNameBase, ReplayMode};
 
 use crate::Command;
+use crate::tool::{with_ending, word};
 
 /// Which processes are profiled.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -98,7 +99,7 @@ pub struct Capture {
 impl Capture {
     /// Everything that is typed to run `program` with `arguments` under the tool at `ncu`.
     pub fn command(&self, ncu: &Path, target: &[OsString]) -> Command {
-        let mut typed = Typed::default();
+        let mut typed = Arguments::default();
         // A configuration file of the user's could add options that this command line does not show.
         typed.option("--config-file", "off");
         typed.option("--target-processes", word(self.target_processes));
@@ -141,9 +142,7 @@ impl Capture {
 
     /// Where the tool puts the report.
     pub fn report_file(&self) -> PathBuf {
-        let mut name = self.report.clone().into_os_string();
-        name.push(".ncu-rep");
-        name.into()
+        with_ending(&self.report, ".ncu-rep")
     }
 }
 
@@ -158,7 +157,7 @@ pub enum Page {
 
 /// Prints a report as comma-separated values on standard output.
 pub fn print_page(ncu: &Path, report: &Path, page: Page) -> Command {
-    let mut typed = Typed::default();
+    let mut typed = Arguments::default();
     typed.option("--config-file", "off");
     typed.option("--import", report);
     typed.flag("--csv");
@@ -174,7 +173,7 @@ pub fn print_page(ncu: &Path, report: &Path, page: Page) -> Command {
 
 /// Prints the base names of all metrics of a chip (`gh100`); of the devices that are there where none is named.
 pub fn query_metrics(ncu: &Path, chip: Option<&str>) -> Command {
-    let mut typed = Typed::default();
+    let mut typed = Arguments::default();
     typed.option("--config-file", "off");
     typed.flag("--query-metrics");
     if let Some(chip) = chip {
@@ -183,20 +182,11 @@ pub fn query_metrics(ncu: &Path, chip: Option<&str>) -> Command {
     Command::new(ncu, typed.0)
 }
 
-/// The word the tool knows a choice by, which is also the word of the configuration.
-fn word(choice: impl Serialize) -> String {
-    match serde_json::to_value(choice) {
-        Ok(serde_json::Value::String(word)) => word,
-        // Only plain choices of this file come here, and these are words.
-        _ => String::new(),
-    }
-}
-
 /// Arguments as they are put together.
 #[derive(Default)]
-struct Typed(Vec<OsString>);
+struct Arguments(Vec<OsString>);
 
-impl Typed {
+impl Arguments {
     fn flag(&mut self, flag: impl AsRef<OsStr>) {
         self.0.push(flag.as_ref().to_owned());
     }

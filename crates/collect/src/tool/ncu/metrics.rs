@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::capture::query_metrics;
-use crate::tool::{Found, ask};
+use crate::tool::{InstalledTool, ask};
 use crate::{CollectError, calibrate};
 
 /// How long the tool may take to list a chip's metrics: it starts the driver, and there are thousands.
@@ -71,7 +71,7 @@ fn is_counter(base: &str) -> bool {
 
 /// The metrics of the chip in this machine. Asked once for each release of the tool and each `device` (its name), then
 /// read from where it was kept.
-pub fn known_metrics(ncu: &Found, device: &str) -> Result<ChipMetrics, CollectError> {
+pub fn known_metrics(ncu: &InstalledTool, device: &str) -> Result<ChipMetrics, CollectError> {
     let kept = kept_file(ncu, device);
     if let Some(text) = kept.as_deref().and_then(|path| std::fs::read_to_string(path).ok()) {
         let metrics = ChipMetrics::read(&text);
@@ -89,7 +89,7 @@ pub fn known_metrics(ncu: &Found, device: &str) -> Result<ChipMetrics, CollectEr
     Ok(metrics)
 }
 
-fn kept_file(ncu: &Found, device: &str) -> Option<PathBuf> {
+fn kept_file(ncu: &InstalledTool, device: &str) -> Option<PathBuf> {
     let plain = |text: &str| -> String {
         text.chars().map(|character| if character.is_ascii_alphanumeric() { character } else { '-' }).collect()
     };

@@ -14,10 +14,10 @@ use super::Places;
 use super::python;
 use crate::{CollectError, Command};
 
-pub use event::{DeviceEvent, Event, Failure, FailureKind, InputEvent, LoadedEvent, PassName, SampleEvent};
-pub use hub::{Located, locate};
+pub use event::{DeviceEvent, DriverFailure, Event, FailureKind, InputEvent, LoadedEvent, PassName, SampleEvent};
+pub use hub::{ModelLocation, locate};
 pub use request::{
-    Decoding, GivenInput, GivenModel, PROTOCOL, Page, Profiler, Request, ResnetSizes, TransformerModel, View,
+    Decoding, DriverRequest, InputRequest, ModelRequest, PROTOCOL, Page, Profiler, ResnetSizes, TransformerModel, View,
 };
 
 /// The driver.
@@ -102,7 +102,7 @@ mod tests {
         let places = Places { path: vec![first.clone(), second], ..patient() };
         assert_eq!(find(&places, None).unwrap(), wanted);
         let error = find(&Places { path: vec![first], ..patient() }, None).unwrap_err();
-        assert!(error.to_string().starts_with("no interpreter here has torch"), "{error}");
+        assert!(error.to_string().starts_with("no Python interpreter here has torch"), "{error}");
         assert!(error.hint().unwrap().contains("--python"));
     }
 
