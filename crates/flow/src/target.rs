@@ -187,7 +187,7 @@ mod tests {
         assert_eq!(target.argv(), argv);
         assert_eq!(target.argv_once(), argv);
         assert_eq!(target.environment(), [(OsString::from("A"), OsString::from("1"))]);
-        assert_eq!(target.description(), r#"sh -c "echo 'a b'" ''"#);
+        assert_eq!(target.description(), r"sh -c 'echo '\''a b'\''' ''");
     }
 
     #[test]

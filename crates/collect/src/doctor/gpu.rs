@@ -92,7 +92,7 @@ mod tests {
         assert_eq!(outcome(|_| {}), CheckOutcome::ok("cuda:0 NVIDIA H200, 150 GB"));
         let hot = outcome(|gpu| gpu.throttle_reasons = Some(vec!["hw_thermal_slowdown".into()]));
         assert_eq!(hot.verdict, Verdict::Warning);
-        assert!(hot.found.ends_with("GPU 0 held back by hw_thermal_slowdown"), "{}", hot.found);
+        assert!(hot.found.ends_with("GPU 0 throttled (hw_thermal_slowdown)"), "{}", hot.found);
         let busy = outcome(|gpu| gpu.memory_used_bytes = Some(Bytes::new(100 << 30)));
         assert_eq!(busy.verdict, Verdict::Warning);
         let closed = outcome(|gpu| gpu.compute_mode = Some("prohibited".into()));
