@@ -10,7 +10,6 @@
 mod distribution;
 mod family;
 mod outliers;
-pub(crate) mod random;
 mod rank_test;
 mod strata;
 mod student_test;

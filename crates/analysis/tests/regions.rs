@@ -5,8 +5,7 @@ use std::sync::Arc;
 
 use ingest::ncu::{self, NcuFile};
 use llm_perf_analysis::region::{
-    Include, KernelSelection, NameBase, RegionCapture, RegionInputs, RegionSettings, RolledRegion, RolledRegions, TIME,
-    roll_up,
+    Include, KernelSelection, RegionCapture, RegionInputs, RegionSettings, RolledRegion, RolledRegions, TIME, roll_up,
 };
 use types::counter::{CounterTable, CounterUnit, OpenRange, ProfiledKind, ProfiledWork};
 use types::{Nanos, RegionStyle, RollUp};
@@ -244,7 +243,7 @@ fn a_region_left_out_is_left_out_with_all_that_is_inside() {
 fn a_region_whose_kernels_are_all_left_out_is_there_and_empty() {
     let table = works(&[(7, 0, &["1:A"], "gemm", 10.0), (7, 0, &["1:A"], "copy", 5.0), (7, 0, &["1:B"], "copy", 7.0)]);
     let exclude = vec!["regex:copy".to_owned()];
-    let kernels_kept = KernelSelection::new(NameBase::Function, None, &exclude).unwrap();
+    let kernels_kept = KernelSelection::new(types::KernelNameBase::Function, None, &exclude).unwrap();
     let rolled = Asked { kernels: kernels_kept, ..Asked::default() }.roll(&[&table], None);
     assert_eq!(kernels(&rolled), [("A", Some(1), Some(1)), ("B", Some(0), Some(0))]);
     assert_eq!(rolled.kernels_left_out, 2);

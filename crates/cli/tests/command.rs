@@ -43,7 +43,7 @@ fn a_command_is_timed_as_often_as_asked_and_its_words_are_kept() {
 
 #[test]
 fn a_command_that_fails_leaves_a_partial_run_that_says_so() {
-    for (script, words) in [("echo why >&2; exit 7", "ended with code 7"), ("kill -TERM $$", "ended by signal 15")] {
+    for (script, words) in [("echo why >&2; exit 7", "exited with code 7"), ("kill -TERM $$", "killed by signal 15")] {
         let scratch = Scratch::new();
         let output = run(&scratch, &["dataset.sampling.repeats=3", "--", "sh", "-c", script]);
         assert_eq!(output.code, 3, "{}", output.stderr);

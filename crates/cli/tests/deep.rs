@@ -204,7 +204,7 @@ fn without_nsys_or_with_an_old_one_nothing_begins() {
     command.env("FAKE_NSYS_VERSION", "2023.4.4.54-234433681190v0");
     let output = Output::of(command);
     assert_eq!(output.code, 1);
-    assert!(output.stderr.contains("loses kernels without a word"), "{}", output.stderr);
+    assert!(output.stderr.contains("loses kernels silently"), "{}", output.stderr);
     assert!(output.stderr.contains("hint: install Nsight Systems 2025.3 or newer"), "{}", output.stderr);
     assert!(!machine.path("run").exists());
 }
@@ -286,7 +286,7 @@ fn a_program_that_fails_by_itself_is_not_profiled() {
     let machine = Machine::new();
     let output = Output::of(machine.command(&["--out", "run", "--", "sh", "-c", "echo no such model >&2; exit 7"]));
     assert_eq!(output.code, 1);
-    assert!(output.stderr.contains("it ended with code 7"), "{}", output.stderr);
+    assert!(output.stderr.contains("it exited with code 7"), "{}", output.stderr);
     assert!(output.stderr.contains("| no such model"), "{}", output.stderr);
     assert!(!machine.log().iter().any(|line| line.starts_with("nsys profile")));
     let output = Output::of(machine.command(&["--out", "other", "--", "no-such-program"]));
@@ -489,9 +489,9 @@ fn deepseek_ocr_on_an_h200_is_told_from_the_timeline_to_the_bottlenecks() {
     assert_eq!(named.count(), 3, "{summary}");
 }
 
-/// A model of the catalogue on PyTorch, as `llm-perf workload` ran it on the device: what it printed, and the collector's file.
+/// A model of the catalogue on PyTorch, as `llm-perf workload` ran it on the device: what it answered, and the collector's file.
 const WORKLOAD: &str = r#"
-cat "$FAKE_CAPTURES/times.json"
+cat "$FAKE_CAPTURES/times.json" >"$LLM_PERF_ANSWER"
 [ -z "$LLM_PERF_INJECT_FOLDER" ] || gzip -dc "$FAKE_CAPTURES/process.wire.gz" >"$LLM_PERF_INJECT_FOLDER/process-1.wire"
 "#;
 

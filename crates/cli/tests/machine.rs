@@ -87,7 +87,7 @@ fn tools_on_path_are_found_and_judged() {
     assert!(check("nsys").found.contains("nsys 2022.4.2.1 in ~/tools/nsys"), "{}", check("nsys").found);
     assert_eq!(check("ncu").verdict, Verdict::Warning, "it hangs");
     assert_eq!(check("python").verdict, Verdict::Missing);
-    assert!(check("python").found.ends_with("it ended with code 3: cannot start"), "{}", check("python").found);
+    assert!(check("python").found.ends_with("it exited with code 3: cannot start"), "{}", check("python").found);
 }
 
 #[test]

@@ -177,7 +177,7 @@ fn a_driver_killed_mid_run_leaves_what_it_measured_as_partial() {
     let lines = until("\"pass\": \"measure\"", 3);
     let output = Replay::new(&scratch, &RECORDED).saying(&scratch, &lines).with("FAKE_END", "kill").run();
     assert_eq!(output.code, 3, "{}", output.stderr);
-    assert!(output.stderr.contains("was ended by signal 9"), "{}", output.stderr);
+    assert!(output.stderr.contains("was killed by signal 9"), "{}", output.stderr);
     let manifest = scratch.manifest("run");
     assert_eq!(manifest["status"], "partial");
     assert!(manifest["reasons"][0].as_str().unwrap().contains("inferences"), "{manifest}");
@@ -249,7 +249,7 @@ fn no_python_and_no_torch_are_found_before_a_folder_is_made() {
         command.env("FAKE_TORCH", "");
     });
     assert_eq!(no_torch.code, 1, "{}", no_torch.stderr);
-    assert!(no_torch.stderr.contains("no interpreter here has torch"), "{}", no_torch.stderr);
+    assert!(no_torch.stderr.contains("no Python interpreter here has torch"), "{}", no_torch.stderr);
     assert!(no_torch.stderr.contains("--python"), "{}", no_torch.stderr);
     let named = without(&|command| {
         command.args(["--python", "/nowhere/python"]);

@@ -1,10 +1,10 @@
-//! What this machine's processor reaches: matrix products with the kernels that candle runs on, and a copy that no cache
+//! What this machine's processor reaches: GEMMs with the kernels that candle runs on, and a copy that no cache
 //! holds. The rates stand in the place of a vendor's peaks, which no vendor prints for a processor.
 //!
 //! Measures and keeps; what the rates are good for is decided elsewhere.
 
 mod copy;
-mod product;
+mod gemm;
 mod store;
 
 pub use store::Store;
@@ -23,30 +23,30 @@ use crate::{CollectError, environment};
 
 /// How much to measure.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Settings {
+pub struct CalibrationSettings {
     /// Threads to use.
     pub threads: usize,
     /// Sides of the square matrices to try, smallest first; the first that takes long enough is measured.
     pub sides: Vec<usize>,
-    /// How long one product must take for its time to be worth something.
+    /// How long one GEMM must take for its time to be worth something.
     pub long_enough: Duration,
     /// Rounds of each measurement at least.
     pub rounds_least: usize,
     /// Rounds of each measurement at most.
     pub rounds_most: usize,
-    /// Time after which no further round is begun, once there are enough.
+    /// Time after which no further round starts, once there are enough.
     pub budget: Duration,
     /// Bytes to copy; chosen by the caches and the memory of this machine when absent.
     pub copy_bytes: Option<usize>,
 }
 
-impl Default for Settings {
-    /// About a second in all: four element types and the copy.
+impl Default for CalibrationSettings {
+    /// About a second in total: four element types and the copy.
     fn default() -> Self {
         Self {
             threads: threads(),
             sides: vec![128, 256, 512, 1024, 2048, 4096],
-            // A product of 10 ms is five orders above the clock's resolution and long against the start of threads.
+            // A GEMM of 10 ms is five orders above the clock's resolution and long against the start of threads.
             long_enough: Duration::from_millis(10),
             rounds_least: 5,
             rounds_most: 15,
@@ -58,7 +58,7 @@ impl Default for Settings {
 
 /// A calibration and where it comes from.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Ensured {
+pub struct AvailableCalibration {
     /// The rates.
     pub calibration: Calibration,
     /// Whether they were measured just now.
@@ -80,7 +80,7 @@ pub fn processor_name() -> String {
 }
 
 /// Measures this machine; `progress` is told what is being measured.
-pub fn measure(settings: &Settings, progress: &mut dyn FnMut(&str)) -> Result<Calibration, CollectError> {
+pub fn measure(settings: &CalibrationSettings, progress: &mut dyn FnMut(&str)) -> Result<Calibration, CollectError> {
     let threads = settings.threads.max(1);
     let pool = rayon::ThreadPoolBuilder::new()
         .num_threads(threads)
@@ -89,7 +89,7 @@ pub fn measure(settings: &Settings, progress: &mut dyn FnMut(&str)) -> Result<Ca
     let mut matrix = Vec::new();
     let mut thread_share = None;
     for (dtype, measure) in PRODUCTS {
-        progress(&format!("measuring: {dtype} matrix product, {threads} threads"));
+        progress(&format!("measuring: {dtype} GEMM, {threads} threads"));
         let (rate, share) = pool.install(|| measure(dtype, settings))?;
         matrix.push(rate);
         thread_share = thread_share.or(share);
@@ -119,9 +119,13 @@ pub fn measure(settings: &Settings, progress: &mut dyn FnMut(&str)) -> Result<Ca
 }
 
 /// The kept rates for this processor and thread count, or new ones, which are kept.
-pub fn ensure(store: &Store, settings: &Settings, progress: &mut dyn FnMut(&str)) -> Result<Ensured, CollectError> {
+pub fn ensure(
+    store: &Store,
+    settings: &CalibrationSettings,
+    progress: &mut dyn FnMut(&str),
+) -> Result<AvailableCalibration, CollectError> {
     let unreadable = match store.read(&processor_name(), settings.threads) {
-        Ok(Some(calibration)) => return Ok(Ensured { calibration, measured_now: false, note: None }),
+        Ok(Some(calibration)) => return Ok(AvailableCalibration { calibration, measured_now: false, note: None }),
         Ok(None) => None,
         Err(error) => Some(format!("{error}; measured again")),
     };
@@ -130,7 +134,7 @@ pub fn ensure(store: &Store, settings: &Settings, progress: &mut dyn FnMut(&str)
     let doubtful = doubt(&calibration).map(|reason| format!("the measured rates are doubtful: {reason}"));
     let notes: Vec<String> = [unreadable, not_kept, doubtful].into_iter().flatten().collect();
     let note = (!notes.is_empty()).then(|| notes.join("; "));
-    Ok(Ensured { calibration, measured_now: true, note })
+    Ok(AvailableCalibration { calibration, measured_now: true, note })
 }
 
 /// How far the middle round may lie above the best one. An undisturbed machine stays within a tenth.
@@ -211,30 +215,30 @@ fn vendor(model: &str) -> &'static str {
 }
 
 /// One measured element type, and the share of the time its threads really ran.
-type Measure = fn(DType, &Settings) -> Result<(CalibratedRate, Option<f64>), CollectError>;
+type Measure = fn(DType, &CalibrationSettings) -> Result<(CalibratedRate, Option<f64>), CollectError>;
 
 /// The element types candle multiplies on a processor.
 const PRODUCTS: [(DType, Measure); 4] = [
-    (DType::Fp32, measure_product::<product::Direct<f32>>),
-    (DType::Fp16, measure_product::<product::Direct<f16>>),
-    (DType::Bf16, measure_product::<product::Widened<bf16>>),
-    (DType::Fp64, measure_product::<product::Direct<f64>>),
+    (DType::Fp32, measure_gemm::<gemm::NativeGemm<f32>>),
+    (DType::Fp16, measure_gemm::<gemm::NativeGemm<f16>>),
+    (DType::Bf16, measure_gemm::<gemm::WidenedGemm<bf16>>),
+    (DType::Fp64, measure_gemm::<gemm::NativeGemm<f64>>),
 ];
 
 /// Finds the side that takes long enough, then measures it.
-fn measure_product<P: product::Product>(
+fn measure_gemm<P: gemm::Gemm>(
     dtype: DType,
-    settings: &Settings,
+    settings: &CalibrationSettings,
 ) -> Result<(CalibratedRate, Option<f64>), CollectError> {
-    let wrong = |reason: String| CollectError::Calibration { what: format!("{dtype} matrix product"), reason };
+    let wrong = |reason: String| CollectError::Calibration { what: format!("{dtype} GEMM"), reason };
     let largest = settings.sides.last().copied().ok_or_else(|| wrong("no matrix side to try".to_owned()))?;
     let mut found = false;
     for side in settings.sides.iter().copied() {
-        let mut product = P::new(side);
+        let mut matrices = P::new(side);
         // The first run touches the memory and starts the threads.
-        product.run(settings.threads);
+        matrices.run(settings.threads);
         if !found && side != largest {
-            let once = time(|| product.run(settings.threads)).min(time(|| product.run(settings.threads)));
+            let once = time(|| matrices.run(settings.threads)).min(time(|| matrices.run(settings.threads)));
             if once < settings.long_enough {
                 // Twice the side is eight times the work, so the next side need not be tried before it is measured.
                 found = once * 8 >= settings.long_enough;
@@ -242,14 +246,14 @@ fn measure_product<P: product::Product>(
             }
         }
         let mut failure = None;
-        let before = Scheduled::of_this_process();
+        let before = SchedulerTimes::of_this_process();
         let samples_ns = rounds(settings, || {
-            product.poison();
-            let spent = time(|| product.run(settings.threads));
-            failure = failure.take().or_else(|| product.check().err());
+            matrices.poison();
+            let spent = time(|| matrices.run(settings.threads));
+            failure = failure.take().or_else(|| matrices.check().err());
             spent
         })?;
-        let share = Scheduled::of_this_process().share_since(before);
+        let share = SchedulerTimes::of_this_process().share_since(before);
         if let Some(reason) = failure {
             return Err(wrong(reason));
         }
@@ -263,7 +267,7 @@ fn measure_product<P: product::Product>(
 }
 
 /// Repeats a round and keeps every time.
-fn rounds(settings: &Settings, mut round: impl FnMut() -> Duration) -> Result<Vec<Nanos>, CollectError> {
+fn rounds(settings: &CalibrationSettings, mut round: impl FnMut() -> Duration) -> Result<Vec<Nanos>, CollectError> {
     let began = Instant::now();
     let mut samples = Vec::new();
     while samples.len() < settings.rounds_least.max(1)
@@ -289,12 +293,12 @@ fn best(samples: &[Nanos]) -> Result<Nanos, CollectError> {
 
 /// What the scheduler has counted for the threads of this process.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Scheduled {
+struct SchedulerTimes {
     ran: u64,
     waited: u64,
 }
 
-impl Scheduled {
+impl SchedulerTimes {
     /// Nothing where the kernel does not count.
     fn of_this_process() -> Self {
         let threads = std::fs::read_dir("/proc/self/task").into_iter().flatten().flatten();
@@ -330,8 +334,8 @@ mod tests {
     use super::*;
 
     /// Small enough for a build without optimisation.
-    fn small() -> Settings {
-        Settings {
+    fn small() -> CalibrationSettings {
+        CalibrationSettings {
             threads: 2,
             sides: vec![16, 32],
             long_enough: Duration::ZERO,
@@ -360,11 +364,11 @@ mod tests {
 
     #[test]
     fn a_side_that_is_too_quick_gives_way_to_the_next() {
-        let patient = Settings { long_enough: Duration::from_secs(3600), ..small() };
-        let rate = measure_product::<product::Direct<f32>>(DType::Fp32, &patient).unwrap().0;
+        let patient = CalibrationSettings { long_enough: Duration::from_secs(3600), ..small() };
+        let rate = measure_gemm::<gemm::NativeGemm<f32>>(DType::Fp32, &patient).unwrap().0;
         assert!(rate.method.contains("32x32x32"), "{}", rate.method);
-        let none = Settings { sides: vec![], ..small() };
-        assert!(measure_product::<product::Direct<f32>>(DType::Fp32, &none).is_err());
+        let none = CalibrationSettings { sides: vec![], ..small() };
+        assert!(measure_gemm::<gemm::NativeGemm<f32>>(DType::Fp32, &none).is_err());
     }
 
     #[test]
@@ -376,7 +380,7 @@ mod tests {
         let second = ensure(&store, &small(), &mut |text| panic!("measured {text}")).unwrap();
         assert!(!second.measured_now);
         assert_eq!(second.calibration, first.calibration);
-        let other = Settings { threads: 1, ..small() };
+        let other = CalibrationSettings { threads: 1, ..small() };
         assert!(ensure(&store, &other, &mut |_| {}).unwrap().measured_now, "other threads have other rates");
     }
 
@@ -388,18 +392,18 @@ mod tests {
         let ensured = ensure(&Store::new(&blocked), &small(), &mut |_| {}).unwrap();
         assert!(ensured.measured_now);
         let note = ensured.note.unwrap();
-        assert!(note.starts_with("cannot keep measured rates in "), "{note}");
+        assert!(note.starts_with("cannot store measured rates in "), "{note}");
     }
 
     #[test]
     fn time_spent_waiting_for_a_processor_is_counted() {
-        let before = Scheduled::read("1000 50 7\n").unwrap();
-        let after = Scheduled::read("4000 1050 9\n").unwrap();
+        let before = SchedulerTimes::read("1000 50 7\n").unwrap();
+        let after = SchedulerTimes::read("4000 1050 9\n").unwrap();
         // 3000 run and 1000 waited for.
         assert_eq!(after.share_since(before), Some(0.75));
         assert_eq!(before.share_since(before), None, "nothing ran");
         assert_eq!(before.share_since(after), None, "a thread ended in between");
-        assert_eq!(Scheduled::read(""), None);
+        assert_eq!(SchedulerTimes::read(""), None);
     }
 
     #[test]

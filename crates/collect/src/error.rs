@@ -71,7 +71,7 @@ pub enum CollectError {
     },
 
     /// A folder without a manifest.
-    #[error("{} has no manifest.json, so it is not a run or was stopped before it began", path.display())]
+    #[error("{} has no manifest.json, so it is not a run or was stopped before it started", path.display())]
     NoManifest {
         /// The folder.
         path: PathBuf,
@@ -141,7 +141,7 @@ pub enum CollectError {
     },
 
     /// No interpreter has torch.
-    #[error("no interpreter here has torch; asked: {}", asked.join(", "))]
+    #[error("no Python interpreter here has torch; tried: {}", asked.join(", "))]
     NoTorch {
         /// Those that were asked.
         asked: Vec<String>,
@@ -166,7 +166,7 @@ pub enum CollectError {
     },
 
     /// Measured rates could not be kept.
-    #[error("cannot keep measured rates in {}: {reason}", path.display())]
+    #[error("cannot store measured rates in {}: {reason}", path.display())]
     NotKept {
         /// The folder or file.
         path: PathBuf,
@@ -175,7 +175,7 @@ pub enum CollectError {
     },
 
     /// There is no folder for what the tool keeps between runs.
-    #[error("there is no folder to keep measured rates in: neither LLM_PERF_DATA_DIR, XDG_DATA_HOME nor HOME is set")]
+    #[error("there is no folder for measured rates: neither LLM_PERF_DATA_DIR, XDG_DATA_HOME nor HOME is set")]
     NoDataFolder,
 }
 

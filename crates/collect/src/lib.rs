@@ -3,14 +3,15 @@
 //! Nothing here interprets a result; readers of what is collected live in other crates.
 
 pub mod calibrate;
-pub mod child;
 pub mod doctor;
 pub mod environment;
+pub mod process;
 pub mod rank;
 pub mod run;
 pub mod tool;
 
+mod command;
 mod error;
-mod process;
 
+pub use command::{Command, Output, command_line};
 pub use error::CollectError;

@@ -289,7 +289,7 @@ fn no_folder_is_hidden_from_the_list_however_broken() {
     insta::assert_snapshot!(lines.join("\n").replace(root.path().to_str().unwrap(), "ROOT"), @r"
     other: cannot read ROOT/other/manifest.json as a manifest: schema is llm-perf/metrics/1, this reads llm-perf/manifest/1 at line 1 column 32
     odd: ROOT/odd/manifest.json is a folder, not a plain file
-    no-manifest: ROOT/no-manifest has no manifest.json, so it is not a run or was stopped before it began
+    no-manifest: ROOT/no-manifest has no manifest.json, so it is not a run or was stopped before it started
     future: cannot read ROOT/future/manifest.json as a manifest: schema is llm-perf/manifest/2, this reads llm-perf/manifest/1; it was written by a newer llm-perf at line 1 column 33
     empty-manifest: cannot read ROOT/empty-manifest/manifest.json as a manifest: EOF while parsing a value at line 1 column 0
     cut: cannot read ROOT/cut/manifest.json as a manifest: EOF while parsing a string at line 3 column 14

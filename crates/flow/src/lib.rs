@@ -9,6 +9,7 @@ mod runner;
 mod verb;
 
 pub use collect::CollectError;
+pub use collect::command_line;
 pub use collect::run::RunRequest;
 pub use collect::tool::inject;
 pub use meter::WorkloadSettings;

@@ -52,7 +52,7 @@ pub(crate) struct Kernel {
 
 /// `CUpti_ActivityMemcpy5` and later, and `CUpti_ActivityMemset4`, up to the graph: the two agree but for one byte.
 #[repr(C)]
-pub(crate) struct CopyOrFill {
+pub(crate) struct CopyOrMemset {
     pub(crate) kind: u32,
     /// Direction of a copy; part of the value of a fill.
     pub(crate) direction: u8,
@@ -133,7 +133,7 @@ mod tests {
                 "staticSharedMemory" shared_static "dynamicSharedMemory" shared_dynamic "correlationId" correlation
                 "name" name "graphNodeId" node "graphId" graph)
             }
-            "CUpti_ActivityMemcpy" | "CUpti_ActivityMemset" => places!(CopyOrFill: "kind" kind "copyKind" direction
+            "CUpti_ActivityMemcpy" | "CUpti_ActivityMemset" => places!(CopyOrMemset: "kind" kind "copyKind" direction
                 "bytes" bytes "start" start "end" end "deviceId" device "contextId" context "streamId" stream
                 "correlationId" correlation "graphNodeId" node "graphId" graph),
             "CUpti_ActivityMemcpyPtoP" => {
@@ -164,7 +164,7 @@ mod tests {
 
     #[test]
     fn no_structure_is_longer_than_the_shortest_of_its_records() {
-        assert!(size_of::<Kernel>() <= 208 && size_of::<CopyOrFill>() <= 88 && size_of::<PeerCopy>() <= 96);
+        assert!(size_of::<Kernel>() <= 208 && size_of::<CopyOrMemset>() <= 88 && size_of::<PeerCopy>() <= 96);
         assert!(size_of::<GraphTrace>() <= 48 && size_of::<Call>() == 40);
     }
 }

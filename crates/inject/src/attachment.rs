@@ -13,7 +13,7 @@ use core::ffi::c_void;
 use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering};
 
 use crate::cupti::{self, Cupti, problem};
-use crate::settings::{Settings, settings};
+use crate::settings::{InjectSettings, settings};
 use crate::{activity, callback, system, window, writer};
 
 const OFF: u32 = 0;
@@ -85,7 +85,7 @@ pub(crate) fn switch_on() {
 }
 
 /// Whether the driver has started, as far as can be known: where it does not tell, whether it is in this process at all.
-fn driver_is_there(settings: &Settings) -> bool {
+fn driver_is_there(settings: &InjectSettings) -> bool {
     DRIVER.load(Ordering::Acquire) || (!settings.driver_tells && !system::loaded(c"libcuda.so.1").is_null())
 }
 
@@ -144,7 +144,7 @@ fn finalize() {
 }
 
 /// Attaches CUPTI; whether it may be called now.
-fn attach(settings: &Settings) -> bool {
+fn attach(settings: &InjectSettings) -> bool {
     let attached = cupti::load(settings).and_then(|cupti| cupti.attach(callback::called));
     let Some(subscriber) = attached else {
         HOPELESS.store(true, Ordering::Release);
@@ -157,7 +157,7 @@ fn attach(settings: &Settings) -> bool {
 }
 
 /// Switches records and callbacks.
-fn record(settings: &Settings, on: bool) -> bool {
+fn record(settings: &InjectSettings, on: bool) -> bool {
     let Some(cupti) = cupti::loaded() else { return false };
     ATTACHED.store(true, Ordering::Release);
     let kinds = [activity::CONCURRENT_KERNEL, activity::MEMCPY, activity::MEMCPY_PEER, activity::MEMSET];
@@ -176,7 +176,7 @@ fn record(settings: &Settings, on: bool) -> bool {
 }
 
 /// Switches callbacks around launching calls.
-fn listen(settings: &Settings, on: bool) {
+fn listen(settings: &InjectSettings, on: bool) {
     if let Some(cupti) = cupti::loaded() {
         callback::switch(cupti, SUBSCRIBER.load(Ordering::Acquire), settings.ties, on);
     }

@@ -36,7 +36,7 @@ static BUFFERS: [Buffer; MOST] = [const {
 }; MOST];
 
 /// A buffer that CUPTI has filled.
-pub(crate) struct Filled {
+pub(crate) struct FilledBuffer {
     pub(crate) memory: *mut u8,
     pub(crate) valid: usize,
     pub(crate) context: *mut c_void,
@@ -87,10 +87,10 @@ pub(crate) unsafe extern "C" fn completed(context: *mut c_void, stream: u32, mem
 }
 
 /// Hands over every full buffer, and frees it after, cleared as CUPTI was promised. For the writer thread only.
-pub(crate) fn drain(mut each: impl FnMut(Filled)) {
+pub(crate) fn drain(mut each: impl FnMut(FilledBuffer)) {
     for buffer in &BUFFERS {
         if buffer.state.load(Ordering::Acquire) == FULL {
-            each(Filled {
+            each(FilledBuffer {
                 memory: buffer.memory.load(Ordering::Relaxed),
                 valid: buffer.valid.load(Ordering::Relaxed),
                 context: buffer.context.load(Ordering::Relaxed),

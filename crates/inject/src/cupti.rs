@@ -9,7 +9,7 @@ use core::ffi::{c_char, c_int, c_void};
 use crate::activity::{NEWEST_CHECKED, OLDEST};
 use crate::callback::{self, CallbackFunction};
 use crate::catalogue::{self, Kind};
-use crate::settings::{Once, Settings, Ties};
+use crate::settings::{InjectSettings, Once, Ties};
 use crate::{attachment, buffers, system};
 
 type Code = c_int;
@@ -104,7 +104,7 @@ pub(crate) fn loaded() -> Option<&'static Cupti> {
 }
 
 /// Loads CUPTI, where that was not done; `None` where there is none that can be used. Not by two threads at once.
-pub(crate) fn load(settings: &Settings) -> Option<&'static Cupti> {
+pub(crate) fn load(settings: &InjectSettings) -> Option<&'static Cupti> {
     if let Some(cupti) = CUPTI.get() {
         return Some(cupti);
     }
@@ -133,7 +133,7 @@ pub(crate) fn load(settings: &Settings) -> Option<&'static Cupti> {
     CUPTI.get()
 }
 
-fn find(settings: &Settings) -> *mut c_void {
+fn find(settings: &InjectSettings) -> *mut c_void {
     // SAFETY of loading: it is the library that the user named or that NVIDIA ships under this name.
     if let Some(path) = settings.cupti.as_c() {
         // SAFETY: see above.

@@ -48,7 +48,7 @@ pub(crate) struct Entry<'a> {
 
 /// What a range is called.
 #[derive(Clone, Copy)]
-pub(crate) enum Called<'a> {
+pub(crate) enum RangeName<'a> {
     Text(&'a [u8]),
     Registered(u32),
 }
@@ -164,7 +164,7 @@ impl Log {
     }
 
     /// A range is pushed; how many were open before.
-    pub(crate) fn push(&self, domain: u32, called: Called<'_>, window: Option<usize>) -> u32 {
+    pub(crate) fn push(&self, domain: u32, called: RangeName<'_>, window: Option<usize>) -> u32 {
         let Some(slot) = self.depth(domain) else { return 0 };
         let depth = slot.get();
         slot.set(depth.wrapping_add(1));
@@ -196,7 +196,7 @@ impl Log {
     }
 
     /// A range is started.
-    pub(crate) fn start(&self, domain: u32, handle: u64, called: Called<'_>) {
+    pub(crate) fn start(&self, domain: u32, handle: u64, called: RangeName<'_>) {
         let (text, registered) = parts(called);
         self.write(Kind::Start, domain, system::now(), handle, registered, text);
     }
@@ -295,15 +295,15 @@ impl Log {
     }
 }
 
-fn parts(called: Called<'_>) -> (&[u8], u64) {
+fn parts(called: RangeName<'_>) -> (&[u8], u64) {
     match called {
-        Called::Text(text) => (text, 0),
-        Called::Registered(number) => (&[], u64::from(number)),
+        RangeName::Text(text) => (text, 0),
+        RangeName::Registered(number) => (&[], u64::from(number)),
     }
 }
 
 /// What a round of the writer thread found in the logs.
-pub(crate) struct Drained {
+pub(crate) struct DrainSummary {
     /// Entries that were dropped so far, those of threads that have ended among them.
     pub(crate) dropped: u64,
     /// Whether a log was filling fast enough to need a look soon.
@@ -312,7 +312,7 @@ pub(crate) struct Drained {
 
 /// Hands over the entries of all threads, thread by thread, and gives back logs of threads that have ended. `ended` is
 /// how many entries those dropped. For the writer thread only.
-pub(crate) fn drain_all(ended: &mut u64, mut each: impl FnMut(u32, Entry<'_>)) -> Drained {
+pub(crate) fn drain_all(ended: &mut u64, mut each: impl FnMut(u32, Entry<'_>)) -> DrainSummary {
     let (mut sum, mut fullest) = (*ended, 0);
     for slot in &LOGS {
         let log = slot.load(Ordering::Acquire);
@@ -331,5 +331,5 @@ pub(crate) fn drain_all(ended: &mut u64, mut each: impl FnMut(u32, Entry<'_>)) -
             unsafe { system::release(log.cast(), size_of::<Log>()) };
         }
     }
-    Drained { dropped: sum, busy: fullest > WORDS / 64 }
+    DrainSummary { dropped: sum, busy: fullest > WORDS / 64 }
 }

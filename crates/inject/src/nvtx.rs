@@ -8,7 +8,7 @@ use core::ffi::{c_char, c_int, c_uint, c_void};
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use crate::catalogue;
-use crate::log::{self, Called};
+use crate::log::{self, RangeName};
 use crate::process;
 use crate::settings::settings;
 use crate::system;
@@ -163,7 +163,7 @@ fn string_handle(number: u32, window: Option<usize>) -> *const c_void {
     ((number as usize) << 4 | window.map_or(0, |place| (place + 1) & 15)) as *const c_void
 }
 
-fn push(domain: u32, called: Called<'_>, window: Option<usize>) -> c_int {
+fn push(domain: u32, called: RangeName<'_>, window: Option<usize>) -> c_int {
     if !process::is_running() {
         return NOT_TRACKED;
     }
@@ -177,7 +177,7 @@ fn pop(domain: u32) -> c_int {
     log::current().and_then(|log| log.pop(domain)).map_or(NOT_TRACKED, |depth| depth as c_int)
 }
 
-fn start(domain: u32, called: Called<'_>) -> u64 {
+fn start(domain: u32, called: RangeName<'_>) -> u64 {
     let handle = HANDLES.fetch_add(1, Ordering::Relaxed);
     if process::is_running()
         && let Some(log) = log::current()
@@ -200,27 +200,27 @@ fn end(handle: u64) {
 /// # Safety
 ///
 /// `attributes` is null or what NVTX passes.
-unsafe fn with_message<R>(attributes: *const Attributes, use_it: impl FnOnce(Called<'_>, Option<usize>) -> R) -> R {
+unsafe fn with_message<R>(attributes: *const Attributes, use_it: impl FnOnce(RangeName<'_>, Option<usize>) -> R) -> R {
     // SAFETY: null, or attributes; a version that is shorter than ours has no message.
     let attributes = unsafe { attributes.as_ref() }.filter(|it| usize::from(it.size) >= size_of::<Attributes>());
-    let Some(attributes) = attributes else { return use_it(Called::Text(&[]), None) };
+    let Some(attributes) = attributes else { return use_it(RangeName::Text(&[]), None) };
     match attributes.message_type {
         MESSAGE_ASCII => {
             // SAFETY: a message of this type is a C string, for as long as the call lasts.
             let text = unsafe { system::text(attributes.message.cast(), LONGEST) };
-            use_it(Called::Text(text), window_of(text))
+            use_it(RangeName::Text(text), window_of(text))
         }
         MESSAGE_WIDE => {
             let mut room = [0; LONGEST];
             // SAFETY: a message of this type is a wide C string.
             let text = unsafe { narrow(attributes.message.cast(), &mut room) };
-            use_it(Called::Text(text), window_of(text))
+            use_it(RangeName::Text(text), window_of(text))
         }
         MESSAGE_REGISTERED => {
             let handle = attributes.message as usize;
-            use_it(Called::Registered((handle >> 4) as u32), (handle & 15).checked_sub(1))
+            use_it(RangeName::Registered((handle >> 4) as u32), (handle & 15).checked_sub(1))
         }
-        _ => use_it(Called::Text(&[]), None),
+        _ => use_it(RangeName::Text(&[]), None),
     }
 }
 
@@ -234,13 +234,13 @@ unsafe extern "C" fn range_start_ex(attributes: *const Attributes) -> u64 {
 
 unsafe extern "C" fn range_start_a(text: *const c_char) -> u64 {
     // SAFETY: see above.
-    start(0, Called::Text(unsafe { system::text(text, LONGEST) }))
+    start(0, RangeName::Text(unsafe { system::text(text, LONGEST) }))
 }
 
 unsafe extern "C" fn range_start_w(text: *const Wide) -> u64 {
     let mut room = [0; LONGEST];
     // SAFETY: see above.
-    start(0, Called::Text(unsafe { narrow(text, &mut room) }))
+    start(0, RangeName::Text(unsafe { narrow(text, &mut room) }))
 }
 
 unsafe extern "C" fn range_end(handle: u64) {
@@ -255,14 +255,14 @@ unsafe extern "C" fn range_push_ex(attributes: *const Attributes) -> c_int {
 unsafe extern "C" fn range_push_a(text: *const c_char) -> c_int {
     // SAFETY: see above.
     let text = unsafe { system::text(text, LONGEST) };
-    push(0, Called::Text(text), window_of(text))
+    push(0, RangeName::Text(text), window_of(text))
 }
 
 unsafe extern "C" fn range_push_w(text: *const Wide) -> c_int {
     let mut room = [0; LONGEST];
     // SAFETY: see above.
     let text = unsafe { narrow(text, &mut room) };
-    push(0, Called::Text(text), window_of(text))
+    push(0, RangeName::Text(text), window_of(text))
 }
 
 unsafe extern "C" fn range_pop() -> c_int {

@@ -3,7 +3,7 @@
 use core::ffi::c_int;
 use core::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, Ordering};
 
-use crate::settings::{self, Path, Settings};
+use crate::settings::{self, InjectSettings, Path};
 use crate::{attachment, catalogue, exit, log, system, window, writer};
 
 const IDLE: u32 = 0;
@@ -46,7 +46,7 @@ pub(crate) fn stop() -> bool {
     STATE.compare_exchange(RUNNING, OFF, Ordering::AcqRel, Ordering::Acquire).is_ok()
 }
 
-fn begin(settings: &Settings) -> bool {
+fn begin(settings: &InjectSettings) -> bool {
     let Some(file) = create(settings) else { return false };
     FILE.store(file, Ordering::Relaxed);
     if !log::prepare() || !writer::start(file) {
@@ -62,7 +62,7 @@ fn begin(settings: &Settings) -> bool {
 }
 
 /// A file of its own: `process-NUMBER.wire` in the folder.
-fn create(settings: &Settings) -> Option<c_int> {
+fn create(settings: &InjectSettings) -> Option<c_int> {
     let (process, _) = system::processes();
     (0..MOST_FILES).find_map(|again| {
         let mut path = Path::new();

@@ -83,7 +83,7 @@ pub(crate) enum Ties {
 }
 
 /// What was asked for.
-pub(crate) struct Settings {
+pub(crate) struct InjectSettings {
     /// Where files go.
     pub(crate) folder: Path,
     /// The CUPTI to use, where one is named.
@@ -107,7 +107,7 @@ pub(crate) struct Settings {
 /// Between two flushes, unless said otherwise: what a killed process loses at most.
 const FLUSH: u32 = 250;
 
-impl Settings {
+impl InjectSettings {
     fn read() -> Option<Self> {
         let folder = variable(c"LLM_PERF_INJECT_FOLDER");
         if folder.is_empty() {
@@ -188,24 +188,24 @@ impl<T> Once<T> {
     }
 }
 
-static SETTINGS: Once<Settings> = Once::new();
+static SETTINGS: Once<InjectSettings> = Once::new();
 
 /// Reads the environment, where that was not done before.
 ///
 /// # Safety
 ///
 /// Nobody else calls this at the same time.
-pub(crate) unsafe fn prepare() -> Option<&'static Settings> {
+pub(crate) unsafe fn prepare() -> Option<&'static InjectSettings> {
     if SETTINGS.get().is_none() {
         // SAFETY: by the contract, and there is no value.
-        unsafe { SETTINGS.set(Settings::read()?) };
+        unsafe { SETTINGS.set(InjectSettings::read()?) };
     }
     SETTINGS.get()
 }
 
 /// What was asked for; `None` before anything was started.
 #[inline]
-pub(crate) fn settings() -> Option<&'static Settings> {
+pub(crate) fn settings() -> Option<&'static InjectSettings> {
     SETTINGS.get()
 }
 

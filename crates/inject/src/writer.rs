@@ -9,8 +9,8 @@ use core::sync::atomic::{AtomicU32, Ordering};
 
 use wire::{BlockWriter, Counter, Name, Place, Record, Shape, Span};
 
-use crate::activity::{self, CopyOrFill, GraphTrace, Kernel, PeerCopy};
-use crate::buffers::{self, Filled};
+use crate::activity::{self, CopyOrMemset, GraphTrace, Kernel, PeerCopy};
+use crate::buffers::{self, FilledBuffer};
 use crate::log::{self, Entry, Kind};
 use crate::settings::settings;
 use crate::texts::Texts;
@@ -295,7 +295,7 @@ impl<'w> Block<'w> {
     }
 
     /// A buffer that CUPTI has filled.
-    fn buffer(&mut self, filled: &Filled) {
+    fn buffer(&mut self, filled: &FilledBuffer) {
         let mut record = core::ptr::null_mut();
         loop {
             // SAFETY: CUPTI filled the buffer, and the record is from it.
@@ -372,12 +372,12 @@ impl<'w> Block<'w> {
         self.put_work(&place, &Record::Kernel { name, place, shape });
     }
 
-    fn copy(&mut self, copy: &CopyOrFill) {
+    fn copy(&mut self, copy: &CopyOrMemset) {
         let place = copy.place();
         self.put_work(&place, &Record::Copy { direction: copy.direction, bytes: copy.bytes, place });
     }
 
-    fn fill(&mut self, fill: &CopyOrFill) {
+    fn fill(&mut self, fill: &CopyOrMemset) {
         let place = fill.place();
         self.put_work(&place, &Record::Memset { bytes: fill.bytes, place });
     }
@@ -441,7 +441,7 @@ impl<'w> Block<'w> {
     }
 }
 
-impl CopyOrFill {
+impl CopyOrMemset {
     fn place(&self) -> Place {
         Place {
             device: self.device,

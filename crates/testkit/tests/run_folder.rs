@@ -9,9 +9,8 @@ use std::thread;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use collect::run::list_runs;
-use llm_perf_testkit::Random;
 use sha2::{Digest, Sha256};
-use types::{RunManifest, RunState, RunStatus};
+use types::{Random, RunManifest, RunState, RunStatus};
 
 /// Set to the number that a failing run printed, to have the same kills again.
 const SEED: &str = "LLM_PERF_KILL_SEED";
@@ -81,9 +80,9 @@ fn kill_one(number: u64, seed: u64) -> Left {
     let root = tempfile::tempdir().unwrap();
     let (child, mut lines) = start(root.path(), random.number());
     // One in five is killed while it begins; the others somewhere in the step after the last one waited for.
-    let waited = if number.is_multiple_of(5) { 0 } else { 1 + random.below(4) };
+    let waited = if number.is_multiple_of(5) { 0 } else { 1 + random.below(4) as u64 };
     wait_for_steps(&mut lines, waited);
-    thread::sleep(Duration::from_micros(random.below(6000)));
+    thread::sleep(Duration::from_micros(random.below(6000) as u64));
     let output = kill(child);
     assert_eq!(String::from_utf8_lossy(&output.stderr), "", "kill {number}");
     let left = check(root.path());

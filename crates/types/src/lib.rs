@@ -4,6 +4,7 @@
 //! JSON Schemas come from these types, so a document that validates is a document these types can read.
 
 mod analytic;
+mod capture;
 mod clock;
 mod command;
 mod comparison;
@@ -31,6 +32,7 @@ mod origin;
 mod peak_memory;
 mod profile;
 mod quality;
+mod random;
 mod rank;
 mod region;
 mod region_report;
@@ -52,6 +54,7 @@ pub use analytic::{
     ModuleNode, ModuleStage, OperatorCategory, OperatorShare, ParameterCounts, RateUsed, RepetitionKind, StageCost,
     TargetOperator, TargetOperatorList, WorkloadProfile,
 };
+pub use capture::{Collector, KernelNameBase, ReplayMode, range_expression};
 pub use clock::{Clock, ClockId, ClockKind};
 pub use command::{CommandFacts, CommandRun, DeviceUse};
 pub use comparison::{
@@ -88,12 +91,13 @@ pub use origin::Origin;
 pub use peak_memory::PeakMemory;
 pub use profile::{CostCentre, InputFacts, ProfileSettings, RoutingCounts, Throughput};
 pub use quality::{QualityCounter, Severity};
+pub use random::Random;
 pub use rank::{RankSkew, RankSummary};
 pub use region::{RegionRecord, RegionSummary};
 pub use region_report::{
     IncludeRecord, InstanceTimes, MetricRule, ModelledRegion, OutsideRegions, Region, RegionCapture, RegionKernel,
-    RegionPart, RegionReport, RegionRoofline, RegionSection, RegionSelection, RegionStyle, RegionTotals, ReplayMode,
-    RollUp, RolledValue, SectionValue,
+    RegionPart, RegionReport, RegionRoofline, RegionSection, RegionSelection, RegionStyle, RegionTotals, RollUp,
+    RolledValue, SectionValue,
 };
 pub use rotary::{RotaryForm, RotaryLayout, RotaryScaling};
 pub use runs::{FileProblem, FileProblemKind, RunDetail, RunList, RunListing, RunState, Verification};

@@ -9,42 +9,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::schema::{Document, SchemaName, SchemaTag};
-use crate::{Bytes, BytesPerSecond, DeviceId, Flops, FlopsPerSecond, Nanos, Origin, QualityCounter};
-
-/// How a profiler gets more counters than one pass has room for.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum ReplayMode {
-    /// Every kernel is run again until all counters are read.
-    #[default]
-    Kernel,
-    /// A range is recorded and run again as a whole.
-    Range,
-    /// A range is measured as a whole, and the program run again for every pass.
-    AppRange,
-    /// Every kernel is measured, and the program run again for every pass.
-    Application,
-}
-
-impl ReplayMode {
-    /// Every mode.
-    pub const ALL: [Self; 4] = [Self::Kernel, Self::Range, Self::AppRange, Self::Application];
-
-    /// As the profiler and the configuration spell it.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Kernel => "kernel",
-            Self::Range => "range",
-            Self::AppRange => "app-range",
-            Self::Application => "application",
-        }
-    }
-
-    /// Whether one result is a whole range rather than one kernel.
-    pub const fn measures_ranges(self) -> bool {
-        matches!(self, Self::Range | Self::AppRange)
-    }
-}
+use crate::{Bytes, BytesPerSecond, DeviceId, Flops, FlopsPerSecond, Nanos, Origin, QualityCounter, ReplayMode};
 
 /// What kind of NVTX range a region is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]

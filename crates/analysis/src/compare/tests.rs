@@ -3,12 +3,11 @@
 use proptest::prelude::*;
 use types::{
     Change, ChangeVerdict, Comparison, DeviceId, Environment, GateOutcome, InputImage, InputSet, KernelSummary, Nanos,
-    RunState, Sample, SchemaTag, Severity, Stage,
+    Random, RunState, Sample, SchemaTag, Severity, Stage,
 };
 
 use super::{RunRecords, Sides, compare};
 use crate::sample::{Case, case, operator, page, timed};
-use crate::statistics::random::Random;
 
 /// A run with these samples and one operator.
 fn run(path: &str, samples: Vec<Sample>) -> RunRecords {

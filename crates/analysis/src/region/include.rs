@@ -5,11 +5,10 @@
 //! name is the whole text wins over the path it could also be. An expression that ends in a slash is the profiler's own
 //! and handed on as it is.
 
+use types::{RegionStyle, range_expression};
+
 use super::key::RegionKey;
 use super::wildcard::wildcard;
-
-/// Signs that mean something to the profiler, and are written with a backslash where they belong to a name.
-const SIGNS: [char; 8] = ['@', ',', '[', ']', '/', '*', '+', '\\'];
 
 /// One expression.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -68,7 +67,7 @@ impl Include {
             let is_doubtful = reading.domain.is_none() && self.readings.len() > 1 && self.text.contains('@');
             let names: Vec<&str> = reading.steps.iter().filter_map(Step::literal).collect();
             if !is_doubtful && names.len() == reading.steps.len() {
-                all.push(expression(reading.domain.as_deref(), &names));
+                all.push(range_expression(reading.domain.as_deref(), &names, RegionStyle::PushPop));
             }
         }
         all.dedup();
@@ -85,34 +84,9 @@ impl Include {
     }
 }
 
-/// The profiler's expression for exactly this nesting of push/pop ranges.
+/// The profiler's expression for exactly this nesting of ranges.
 pub fn expression_of(key: &RegionKey) -> String {
-    let names: Vec<&str> = key.segments.iter().map(|name| &**name).collect();
-    match key.style {
-        types::RegionStyle::PushPop => expression(key.domain.as_deref(), &names),
-        // Without a slash the profiler takes it for a start/end range.
-        types::RegionStyle::StartEnd => expression(key.domain.as_deref(), &names).trim_end_matches('/').to_owned(),
-    }
-}
-
-fn expression(domain: Option<&str>, names: &[&str]) -> String {
-    let mut text = domain.map(|domain| escaped(domain) + "@").unwrap_or_default();
-    for name in names {
-        text += &escaped(name);
-        text.push('/');
-    }
-    text
-}
-
-fn escaped(name: &str) -> String {
-    let mut text = String::with_capacity(name.len());
-    for sign in name.chars() {
-        if SIGNS.contains(&sign) {
-            text.push('\\');
-        }
-        text.push(sign);
-    }
-    text
+    range_expression(key.domain.as_deref(), &key.segments, key.style)
 }
 
 /// The meanings of a user's expression: the whole as one name, then with a domain, then as a path, then both.

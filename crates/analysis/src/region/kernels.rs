@@ -1,41 +1,14 @@
 //! Which kernels of a region count.
 
 use regex::Regex;
+use types::KernelNameBase;
 
 use crate::kernel::function_name;
-
-/// Which form of a kernel's name a selection is compared with.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum NameBase {
-    /// The function alone: no namespaces, template arguments or parameters.
-    #[default]
-    Function,
-    /// The whole name as it is printed.
-    Demangled,
-    /// As the compiler has it. Pages do not show it, so that only the profiler can compare with it.
-    Mangled,
-}
-
-impl NameBase {
-    /// As the profiler and the configuration spell it.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Function => "function",
-            Self::Demangled => "demangled",
-            Self::Mangled => "mangled",
-        }
-    }
-
-    /// The base of that name.
-    pub fn find(name: &str) -> Option<Self> {
-        [Self::Function, Self::Demangled, Self::Mangled].into_iter().find(|base| base.name() == name)
-    }
-}
 
 /// Kernels to count: those of a name, without those left out. Leaving out wins.
 #[derive(Clone, Debug, Default)]
 pub struct KernelSelection {
-    base: NameBase,
+    base: KernelNameBase,
     include: Option<Pattern>,
     exclude: Vec<Pattern>,
 }
@@ -58,7 +31,7 @@ pub struct SelectionError {
 
 impl KernelSelection {
     /// Understands a selection; each text is a whole name, or `regex:` and a pattern that may fit anywhere in one.
-    pub fn new(base: NameBase, include: Option<&str>, exclude: &[String]) -> Result<Self, SelectionError> {
+    pub fn new(base: KernelNameBase, include: Option<&str>, exclude: &[String]) -> Result<Self, SelectionError> {
         Ok(Self {
             base,
             include: include.map(Pattern::new).transpose()?,
@@ -74,11 +47,12 @@ impl KernelSelection {
     /// Whether a kernel of that demangled name counts.
     pub fn keeps(&self, name: &str) -> bool {
         let base = match self.base {
-            NameBase::Function => function_name(name),
-            NameBase::Demangled | NameBase::Mangled => name,
+            KernelNameBase::Function => function_name(name),
+            KernelNameBase::Demangled | KernelNameBase::Mangled => name,
         };
         // By its mangled name a kernel was chosen by the profiler, and what is left out must be told by what is printed.
-        let included = self.base == NameBase::Mangled || self.include.as_ref().is_none_or(|pattern| pattern.fits(base));
+        let included =
+            self.base == KernelNameBase::Mangled || self.include.as_ref().is_none_or(|pattern| pattern.fits(base));
         included && !self.exclude.iter().any(|pattern| pattern.fits(base))
     }
 }
@@ -109,7 +83,7 @@ mod tests {
     const ADD: &str = "void at::native::vectorized_elementwise_kernel<4, at::CUDAFunctor_add<float>>(int, float)";
     const GEMM: &str = "sm90_xmma_gemm_f32";
 
-    fn kept(base: NameBase, include: Option<&str>, exclude: &[&str]) -> [bool; 2] {
+    fn kept(base: KernelNameBase, include: Option<&str>, exclude: &[&str]) -> [bool; 2] {
         let exclude: Vec<String> = exclude.iter().map(|text| (*text).to_owned()).collect();
         let selection = KernelSelection::new(base, include, &exclude).unwrap();
         [selection.keeps(ADD), selection.keeps(GEMM)]
@@ -117,26 +91,26 @@ mod tests {
 
     #[test]
     fn a_name_is_exact_and_a_pattern_fits_anywhere() {
-        let function = NameBase::Function;
+        let function = KernelNameBase::Function;
         assert_eq!(kept(function, None, &[]), [true, true]);
         assert_eq!(kept(function, Some("vectorized_elementwise_kernel"), &[]), [true, false]);
         assert_eq!(kept(function, Some("elementwise"), &[]), [false, false]);
         assert_eq!(kept(function, Some("regex:elementwise|gemm"), &[]), [true, true]);
         assert_eq!(kept(function, Some("regex:CUDAFunctor"), &[]), [false, false]);
-        assert_eq!(kept(NameBase::Demangled, Some("regex:CUDAFunctor"), &[]), [true, false]);
-        assert_eq!(kept(NameBase::Demangled, Some(ADD), &[]), [true, false]);
+        assert_eq!(kept(KernelNameBase::Demangled, Some("regex:CUDAFunctor"), &[]), [true, false]);
+        assert_eq!(kept(KernelNameBase::Demangled, Some(ADD), &[]), [true, false]);
     }
 
     #[test]
     fn leaving_out_wins() {
-        assert_eq!(kept(NameBase::Function, Some("regex:."), &["regex:gemm"]), [true, false]);
-        assert_eq!(kept(NameBase::Function, Some(GEMM), &[GEMM]), [false, false]);
-        assert_eq!(kept(NameBase::Mangled, Some("_Z3foo"), &["regex:gemm"]), [true, false]);
+        assert_eq!(kept(KernelNameBase::Function, Some("regex:."), &["regex:gemm"]), [true, false]);
+        assert_eq!(kept(KernelNameBase::Function, Some(GEMM), &[GEMM]), [false, false]);
+        assert_eq!(kept(KernelNameBase::Mangled, Some("_Z3foo"), &["regex:gemm"]), [true, false]);
     }
 
     #[test]
     fn a_broken_pattern_is_refused_with_its_words() {
-        let error = KernelSelection::new(NameBase::Function, Some("regex:gemm("), &[]).unwrap_err();
+        let error = KernelSelection::new(KernelNameBase::Function, Some("regex:gemm("), &[]).unwrap_err();
         assert_eq!(error.to_string(), "`gemm(` is not a regular expression: unclosed group");
     }
 }

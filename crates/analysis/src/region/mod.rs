@@ -33,7 +33,7 @@ mod wildcard;
 pub use crate::counter::TIME;
 pub use capture::{RegionCapture, RegionInputs};
 pub use include::{Include, expression_of};
-pub use kernels::{KernelSelection, NameBase, SelectionError};
+pub use kernels::{KernelSelection, SelectionError};
 pub use key::RegionKey;
 pub use roll::{regions_of, roll_up};
 pub use rolled_region::{Member, RolledRegion, RolledRegions};

@@ -51,7 +51,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::statistics::random::Random;
+    use types::Random;
 
     #[test]
     fn a_case_worked_by_hand() {

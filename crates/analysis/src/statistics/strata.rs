@@ -2,8 +2,9 @@
 //!
 //! Everything is computed input by input, so that inputs of different sizes do not count as noise.
 
+use types::Random;
+
 use super::distribution::{normal_below, student_quantile};
-use super::random::Random;
 use super::{median, percentile, sorted};
 
 /// Times of one input on both sides, in any unit.
@@ -84,7 +85,7 @@ fn redrawn_samples(strata: &[Stratum], pairs: usize) -> Vec<f64> {
     };
     let mut ratios = Vec::with_capacity(2 * pairs);
     for _ in 0..pairs {
-        let streams = [Random::new(seeds.next()), Random::new(seeds.next())];
+        let streams = [Random::new(seeds.number()), Random::new(seeds.number())];
         let [one_base, other_base] = streams.clone().map(|stream| total(&base, stream));
         let [one_with, other_with] = streams.map(|stream| total(&with, stream));
         ratios.extend([ratio(one_base, other_with), ratio(other_base, one_with)].into_iter().flatten());

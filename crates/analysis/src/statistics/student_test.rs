@@ -51,7 +51,7 @@ fn squares(values: &[f64], mean: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::statistics::random::Random;
+    use types::Random;
 
     #[test]
     fn a_case_worked_by_hand() {

@@ -6,7 +6,7 @@ use std::path::Path;
 use rayon::prelude::*;
 use types::{MemoryInfo, Nanos};
 
-use super::{Settings, rounds, time};
+use super::{CalibrationSettings, rounds, time};
 use crate::CollectError;
 
 /// Bytes that are copied even where the caches are small.
@@ -79,7 +79,7 @@ fn read_size(text: &str) -> Option<usize> {
 }
 
 /// Copies, on the threads of the pool this is called in.
-pub(super) fn measure(size: &Size, settings: &Settings) -> Result<Vec<Nanos>, CollectError> {
+pub(super) fn measure(size: &Size, settings: &CalibrationSettings) -> Result<Vec<Nanos>, CollectError> {
     let wrong = |reason: &str| CollectError::Calibration { what: "copy".into(), reason: reason.to_owned() };
     let words = (size.bytes / 8).max(1);
     let piece = words.div_ceil(settings.threads.max(1));

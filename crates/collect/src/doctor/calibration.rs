@@ -2,10 +2,10 @@
 
 use types::Verdict;
 
-use super::{Outcome, Probe, listed};
+use super::{CheckOutcome, Probe, listed};
 use crate::calibrate;
 
-pub(super) fn examine(probe: &Probe) -> Outcome {
+pub(super) fn examine(probe: &Probe) -> CheckOutcome {
     const MEASURE: &str = "`llm-perf doctor --calibrate` measures them in about a second";
     let threads = probe.threads;
     match &probe.calibration {
@@ -15,18 +15,18 @@ pub(super) fn examine(probe: &Probe) -> Outcome {
             let copy = calibration.bytes_per_second;
             let found = format!("measured with {threads} threads: {}; copy {copy}", listed(&rates));
             match calibrate::doubt(calibration) {
-                None => Outcome::ok(found),
-                Some(reason) => Outcome::bad(
+                None => CheckOutcome::ok(found),
+                Some(reason) => CheckOutcome::bad(
                     Verdict::Warning,
                     format!("{found}; {reason}"),
                     "measure again when nothing else runs: `llm-perf doctor --calibrate`",
                 ),
             }
         }
-        Ok(None) => Outcome::bad(Verdict::Missing, format!("not measured yet with {threads} threads"), MEASURE),
+        Ok(None) => CheckOutcome::bad(Verdict::Missing, format!("not measured yet with {threads} threads"), MEASURE),
         Err(problem) => {
             let step = problem.hint.clone().unwrap_or_else(|| MEASURE.to_owned());
-            Outcome::bad(Verdict::Missing, problem.reason.clone(), step)
+            CheckOutcome::bad(Verdict::Missing, problem.reason.clone(), step)
         }
     }
 }
@@ -40,7 +40,7 @@ mod tests {
     fn measured_rates_are_shown_and_missing_ones_can_be_measured() {
         let mut probe = samples::h200();
         let found = "measured with 2 threads: fp32 101 GFLOP/s and fp16 88.0 GFLOP/s; copy 21.4 GB/s";
-        assert_eq!(examine(&probe), Outcome::ok(found));
+        assert_eq!(examine(&probe), CheckOutcome::ok(found));
         let mut unsteady = samples::calibration();
         unsteady.copy_samples_ns = vec![types::Nanos::new(100), types::Nanos::new(900)];
         probe.calibration = Ok(Some(unsteady));

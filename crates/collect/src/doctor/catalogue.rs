@@ -2,27 +2,27 @@
 
 use types::Verdict;
 
-use super::{Outcome, Probe, listed};
+use super::{CheckOutcome, Probe, listed};
 
-pub(super) fn examine(probe: &Probe) -> Outcome {
+pub(super) fn examine(probe: &Probe) -> CheckOutcome {
     let gpus = &probe.capture.environment.gpus;
     if gpus.is_empty() {
-        return Outcome::skipped("there is no GPU to look up");
+        return CheckOutcome::skipped("there is no GPU to look up");
     }
     let mut unknown: Vec<String> =
         gpus.iter().filter(|gpu| gpu.hardware.is_none()).filter_map(|gpu| gpu.name.clone()).collect();
     unknown.dedup();
     if let Some(first) = unknown.first() {
         let step = format!("describe it in a file: `llm-perf hardware '{first}'` shows how");
-        return Outcome::bad(Verdict::Missing, format!("no peaks are known for {}", listed(&unknown)), step);
+        return CheckOutcome::bad(Verdict::Missing, format!("no peaks are known for {}", listed(&unknown)), step);
     }
     let mut known: Vec<String> = gpus.iter().filter_map(|gpu| gpu.hardware.clone()).collect();
     known.dedup();
     if known.is_empty() {
         let step = "choose the peaks by name with `--hardware NAME`";
-        return Outcome::bad(Verdict::Missing, "the GPU does not say its name", step);
+        return CheckOutcome::bad(Verdict::Missing, "the GPU does not report its name", step);
     }
-    Outcome::ok(format!("known as {}", listed(&known)))
+    CheckOutcome::ok(format!("known as {}", listed(&known)))
 }
 
 #[cfg(test)]
@@ -33,7 +33,7 @@ mod tests {
     #[test]
     fn a_gpu_without_an_entry_is_named_with_the_way_to_add_it() {
         let mut probe = samples::h200();
-        assert_eq!(examine(&probe), Outcome::ok("known as h200"));
+        assert_eq!(examine(&probe), CheckOutcome::ok("known as h200"));
         probe.capture.environment.gpus.push(samples::gpu("NVIDIA Unheard Of"));
         let outcome = examine(&probe);
         assert_eq!(outcome.verdict, Verdict::Missing);

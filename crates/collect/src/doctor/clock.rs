@@ -2,24 +2,24 @@
 
 use types::{Nanos, Verdict};
 
-use super::{Outcome, Probe};
+use super::{CheckOutcome, Probe};
 
 /// What a reading may cost. An operator of a small model takes tens of microseconds; two readings must stay far below.
 const AFFORDABLE: Nanos = Nanos::new(500);
 
-pub(super) fn examine(probe: &Probe) -> Outcome {
+pub(super) fn examine(probe: &Probe) -> CheckOutcome {
     let clock = &probe.clock;
     let source = clock.source.as_deref().unwrap_or("unknown source");
-    let found = format!("{source}, {} a reading", clock.cost);
+    let found = format!("{source}, {} per read", clock.cost);
     if clock.cost > AFFORDABLE {
-        return Outcome::bad(
+        return CheckOutcome::bad(
             Verdict::Warning,
             found,
             "times of short operators include this; a kernel that trusts the processor's counter \
              (`cat /sys/devices/system/clocksource/clocksource0/available_clocksource`) reads it faster",
         );
     }
-    Outcome::ok(found)
+    CheckOutcome::ok(found)
 }
 
 #[cfg(test)]
@@ -30,7 +30,7 @@ mod tests {
     #[test]
     fn a_slow_clock_is_a_warning() {
         let mut probe = samples::processor_only();
-        assert_eq!(examine(&probe), Outcome::ok("tsc, 25.0 ns a reading"));
+        assert_eq!(examine(&probe), CheckOutcome::ok("tsc, 25.0 ns per read"));
         probe.clock.cost = Nanos::new(1400);
         assert_eq!(examine(&probe).verdict, Verdict::Warning);
     }

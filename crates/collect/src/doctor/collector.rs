@@ -2,18 +2,18 @@
 
 use types::Verdict;
 
-use super::{Outcome, Probe};
+use super::{CheckOutcome, Probe};
 
-pub(super) fn examine(probe: &Probe) -> Outcome {
+pub(super) fn examine(probe: &Probe) -> CheckOutcome {
     match (&probe.collector, probe.capture.environment.tools.cupti.is_some()) {
-        (Err(reason), _) => Outcome::bad(
+        (Err(reason), _) => CheckOutcome::bad(
             Verdict::Missing,
             format!("the library does not load: {reason}"),
             "set TMPDIR to a folder whose programs may be run, and keep runs in one (`--out DIR`); needed for \
              `llm-perf profile -- COMMAND` to see kernels",
         ),
-        (Ok(()), true) => Outcome::ok("built in, loads, and finds CUPTI"),
-        (Ok(()), false) => Outcome::ok("built in and loads; without CUPTI it records ranges alone"),
+        (Ok(()), true) => CheckOutcome::ok("built in, loads, and finds CUPTI"),
+        (Ok(()), false) => CheckOutcome::ok("built in and loads; without CUPTI it records NVTX ranges only"),
     }
 }
 
@@ -25,7 +25,7 @@ mod tests {
     #[test]
     fn a_library_that_does_not_load_says_why() {
         let mut probe = samples::h200();
-        assert_eq!(examine(&probe), Outcome::ok("built in, loads, and finds CUPTI"));
+        assert_eq!(examine(&probe), CheckOutcome::ok("built in, loads, and finds CUPTI"));
         probe.collector = Err("no".into());
         let outcome = examine(&probe);
         assert_eq!((outcome.verdict, outcome.found.as_str()), (Verdict::Missing, "the library does not load: no"));

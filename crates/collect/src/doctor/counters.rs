@@ -2,26 +2,26 @@
 
 use types::Verdict;
 
-use super::{Outcome, Probe};
+use super::{CheckOutcome, Probe};
 use crate::tool::Version;
 
 /// The first driver that lets `CAP_PERFMON` read counters.
 const PERFMON_DRIVER: u32 = 565;
 
-pub(super) fn examine(probe: &Probe) -> Outcome {
+pub(super) fn examine(probe: &Probe) -> CheckOutcome {
     let counters = &probe.counters;
     let environment = &probe.capture.environment;
     let driver = environment.tools.driver.as_deref().and_then(Version::read);
     if driver.is_none() {
-        return Outcome::skipped("there is no driver to ask");
+        return CheckOutcome::skipped("there is no NVIDIA driver");
     }
     let restricted = match counters.restricted {
-        Some(false) => return Outcome::ok("open to every user (RmProfilingAdminOnly: 0)"),
-        Some(true) => "kept to administrators (RmProfilingAdminOnly: 1)",
+        Some(false) => return CheckOutcome::ok("open to every user (RmProfilingAdminOnly: 0)"),
+        Some(true) => "restricted to administrators (RmProfilingAdminOnly: 1)",
         None => {
-            return Outcome::bad(
+            return CheckOutcome::bad(
                 Verdict::Warning,
-                "the driver does not say who may read them (/proc/driver/nvidia/params)",
+                "the driver does not report who may read them (/proc/driver/nvidia/params)",
                 "try it: `ncu --query-metrics` ends with ERR_NVGPUCTRPERM where it is not permitted",
             );
         }
@@ -33,18 +33,18 @@ pub(super) fn examine(probe: &Probe) -> Outcome {
         (false, false) => None,
     };
     match held {
-        Some(capability) if counters.user_namespace => Outcome::bad(
+        Some(capability) if counters.user_namespace => CheckOutcome::bad(
             Verdict::Warning,
             format!("{restricted}; this process has {capability} only inside its own user namespace"),
             format!("the driver may not accept that; if ncu ends with ERR_NVGPUCTRPERM, {ON_HOST}"),
         ),
-        Some(capability) => Outcome::ok(format!("{restricted}; this process has {capability}")),
+        Some(capability) => CheckOutcome::ok(format!("{restricted}; this process has {capability}")),
         None => {
             let step = match &environment.operating_system.container {
                 Some(_) => format!("start the container with `--cap-add=SYS_ADMIN`; or {ON_HOST}"),
                 None => format!("run as root; or {ON_HOST}; a container needs `--cap-add=SYS_ADMIN`"),
             };
-            Outcome::bad(Verdict::NotPermitted, format!("{restricted}; ncu will end with ERR_NVGPUCTRPERM"), step)
+            CheckOutcome::bad(Verdict::NotPermitted, format!("{restricted}; ncu will end with ERR_NVGPUCTRPERM"), step)
         }
     }
 }
@@ -58,7 +58,7 @@ mod tests {
     use super::*;
     use crate::doctor::probe::samples;
 
-    fn outcome(change: fn(&mut Probe)) -> Outcome {
+    fn outcome(change: fn(&mut Probe)) -> CheckOutcome {
         let mut probe = samples::h200();
         probe.counters.restricted = Some(true);
         change(&mut probe);

@@ -2,19 +2,19 @@
 
 use types::Verdict;
 
-use super::{Outcome, Probe};
+use super::{CheckOutcome, Probe};
 use crate::tool::Version;
 
 /// The oldest release whose kernel records are read.
 const OLDEST_MAJOR: u32 = 12;
 
-pub(super) fn examine(probe: &Probe) -> Outcome {
+pub(super) fn examine(probe: &Probe) -> CheckOutcome {
     const INSTALL: &str = "install the CUDA toolkit, or `python3 -m pip install nvidia-cuda-cupti`; needed to record \
                            GPU work without Nsight Systems";
     let capture = &probe.capture;
     let tools = &capture.environment.tools;
     let Some(cupti) = &tools.cupti else {
-        return Outcome::bad(Verdict::Missing, "no libcupti in a toolkit or beside torch", INSTALL);
+        return CheckOutcome::bad(Verdict::Missing, "no libcupti in a toolkit or beside torch", INSTALL);
     };
     let path = cupti.path.as_deref().unwrap_or("an unknown place");
     let version = cupti.version.as_deref().unwrap_or("of an unknown version");
@@ -22,20 +22,20 @@ pub(super) fn examine(probe: &Probe) -> Outcome {
         Some(Ok(interface)) => format!(" (interface {interface})"),
         Some(Err(reason)) => {
             let found = format!("libcupti {version} does not load: {reason}");
-            return Outcome::bad(Verdict::Missing, found, INSTALL);
+            return CheckOutcome::bad(Verdict::Missing, found, INSTALL);
         }
         None => String::new(),
     };
     let found = format!("libcupti {version}{interface} in {path}");
     let driver = tools.cuda_driver.as_deref().and_then(Version::read).map(|cuda| cuda.major());
     match (capture.cupti_major, driver) {
-        (Some(own), _) if own < OLDEST_MAJOR => Outcome::bad(Verdict::TooOld, found, INSTALL),
-        (Some(own), Some(driver)) if own < driver => Outcome::bad(
+        (Some(own), _) if own < OLDEST_MAJOR => CheckOutcome::bad(Verdict::TooOld, found, INSTALL),
+        (Some(own), Some(driver)) if own < driver => CheckOutcome::bad(
             Verdict::Warning,
-            format!("{found}; it is of CUDA {own}, the driver of CUDA {driver}"),
+            format!("{found}; it belongs to CUDA {own}, the driver supports CUDA {driver}"),
             format!("records of programs built for CUDA {driver} may be lost: install the toolkit of CUDA {driver}"),
         ),
-        _ => Outcome::ok(found),
+        _ => CheckOutcome::ok(found),
     }
 }
 

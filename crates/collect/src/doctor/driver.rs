@@ -2,7 +2,7 @@
 
 use types::Verdict;
 
-use super::{Outcome, Probe};
+use super::{CheckOutcome, Probe};
 use crate::environment::GpuProblem;
 use crate::tool::Version;
 
@@ -10,20 +10,20 @@ use crate::tool::Version;
 /// CUDA 12; drivers before R525 offer CUDA 11.
 const OLDEST_CUDA: [u32; 2] = [12, 0];
 
-pub(super) fn examine(probe: &Probe) -> Outcome {
+pub(super) fn examine(probe: &Probe) -> CheckOutcome {
     let tools = &probe.capture.environment.tools;
-    let missing = |found: String, step: &str| Outcome::bad(Verdict::Missing, found, step);
+    let missing = |found: String, step: &str| CheckOutcome::bad(Verdict::Missing, found, step);
     match (&probe.capture.gpu_problem, &probe.capture.kernel_driver) {
         (None | Some(GpuProblem::NoDevice), _) => {
             let driver = tools.driver.as_deref().unwrap_or("of an unknown version");
             let Some(cuda) = &tools.cuda_driver else {
-                return Outcome::ok(format!("driver {driver}"));
+                return CheckOutcome::ok(format!("driver {driver}"));
             };
             let found = format!("driver {driver}, CUDA {cuda}");
             if Version::read(cuda).is_some_and(|cuda| cuda < Version::of(&OLDEST_CUDA)) {
-                return Outcome::bad(Verdict::TooOld, found, "install driver R525 or newer, which offers CUDA 12");
+                return CheckOutcome::bad(Verdict::TooOld, found, "install driver R525 or newer, which offers CUDA 12");
             }
-            Outcome::ok(found)
+            CheckOutcome::ok(found)
         }
         (Some(GpuProblem::NoLibrary), None) => missing(
             "no NVIDIA driver (NVML, libnvidia-ml.so.1, is not here)".to_owned(),
@@ -38,15 +38,15 @@ pub(super) fn examine(probe: &Probe) -> Outcome {
             "the driver's libraries are here, the kernel module is not loaded".to_owned(),
             "on the host: `sudo modprobe nvidia`, and if that fails `sudo dmesg | grep -i nvrm` says why",
         ),
-        (Some(GpuProblem::VersionMismatch), kernel) => Outcome::bad(
+        (Some(GpuProblem::VersionMismatch), kernel) => CheckOutcome::bad(
             Verdict::TooOld,
             format!(
-                "the libraries are of another version than kernel module {}",
+                "the libraries and the kernel module have different versions: module {}",
                 kernel.as_deref().unwrap_or("(unknown)")
             ),
             "restart the machine, which loads the module that fits the libraries",
         ),
-        (Some(GpuProblem::NoPermission), _) => Outcome::bad(
+        (Some(GpuProblem::NoPermission), _) => CheckOutcome::bad(
             Verdict::NotPermitted,
             "this user may not use the driver",
             "give this user access to the device files: `ls -l /dev/nvidia*`",
@@ -68,7 +68,7 @@ mod tests {
     use super::*;
     use crate::doctor::probe::samples;
 
-    fn outcome(problem: GpuProblem, kernel: Option<&str>) -> Outcome {
+    fn outcome(problem: GpuProblem, kernel: Option<&str>) -> CheckOutcome {
         let mut probe = samples::processor_only();
         probe.capture.gpu_problem = Some(problem);
         probe.capture.kernel_driver = kernel.map(str::to_owned);
@@ -96,7 +96,7 @@ mod tests {
     #[test]
     fn a_driver_before_cuda_12_is_too_old() {
         let mut probe = samples::h200();
-        assert_eq!(examine(&probe), Outcome::ok("driver 580.159.04, CUDA 13.0"));
+        assert_eq!(examine(&probe), CheckOutcome::ok("driver 580.159.04, CUDA 13.0"));
         probe.capture.environment.tools.cuda_driver = Some("11.8".into());
         assert_eq!(examine(&probe).verdict, Verdict::TooOld);
         probe.capture.environment.tools.cuda_driver = Some("12.0".into());

@@ -2,17 +2,17 @@
 
 use types::Verdict;
 
-use super::{Outcome, Probe};
+use super::{CheckOutcome, Probe};
 
-pub(super) fn examine(probe: &Probe) -> Outcome {
+pub(super) fn examine(probe: &Probe) -> CheckOutcome {
     match probe.capture.environment.cpu.governor.as_deref() {
-        Some("performance") => Outcome::ok("performance"),
-        Some(governor) => Outcome::bad(
+        Some("performance") => CheckOutcome::ok("performance"),
+        Some(governor) => CheckOutcome::bad(
             Verdict::Warning,
             format!("{governor}: the clock follows the load, so short measurements vary"),
             "`sudo cpupower frequency-set --governor performance`",
         ),
-        None => Outcome::skipped("the system shows none, as is usual in a virtual machine"),
+        None => CheckOutcome::skipped("the system shows none, as is usual in a virtual machine"),
     }
 }
 

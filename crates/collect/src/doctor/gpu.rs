@@ -2,7 +2,7 @@
 
 use types::{GpuInfo, Verdict};
 
-use super::{Outcome, Probe, listed};
+use super::{CheckOutcome, Probe, listed};
 use crate::environment::GpuProblem;
 
 /// Share of a GPU's memory from which someone else is at work on it; the driver itself keeps less than one percent.
@@ -12,16 +12,16 @@ const BUSY_SHARE: f64 = 0.05;
 const SLOWED: [&str; 5] =
     ["hw_slowdown", "hw_thermal_slowdown", "sw_thermal_slowdown", "hw_power_brake_slowdown", "sync_boost"];
 
-pub(super) fn examine(probe: &Probe) -> Outcome {
+pub(super) fn examine(probe: &Probe) -> CheckOutcome {
     let gpus = &probe.capture.environment.gpus;
     if gpus.is_empty() {
         return match probe.capture.gpu_problem {
-            Some(GpuProblem::NoDevice) | None => Outcome::bad(
+            Some(GpuProblem::NoDevice) | None => CheckOutcome::bad(
                 Verdict::Missing,
-                "the driver works and shows no GPU",
+                "the driver works but reports no GPU",
                 "in a container: start it with `--gpus all`; in a virtual machine: pass the GPU through",
             ),
-            Some(_) => Outcome::skipped("there is no driver to ask"),
+            Some(_) => CheckOutcome::skipped("there is no NVIDIA driver"),
         };
     }
     let found = listed(&gpus.iter().map(description).collect::<Vec<_>>());
@@ -32,22 +32,22 @@ pub(super) fn examine(probe: &Probe) -> Outcome {
     };
     if let Some(closed) = those(&|gpu| gpu.compute_mode.as_deref() == Some("prohibited")) {
         let found = format!("{found}; {closed} may not be used (compute mode `prohibited`)");
-        return Outcome::bad(Verdict::NotPermitted, found, "`sudo nvidia-smi --compute-mode=DEFAULT`");
+        return CheckOutcome::bad(Verdict::NotPermitted, found, "`sudo nvidia-smi --compute-mode=DEFAULT`");
     }
     if let Some(slow) = those(&|gpu| slowed(gpu).next().is_some()) {
         let reasons: Vec<String> = gpus.iter().flat_map(slowed).map(str::to_owned).collect();
-        let found = format!("{found}; {slow} held back by {}", listed(&reasons));
-        return Outcome::bad(
+        let found = format!("{found}; {slow} throttled ({})", listed(&reasons));
+        return CheckOutcome::bad(
             Verdict::Warning,
             found,
-            "see to its cooling and power: `nvidia-smi --query --display=PERFORMANCE`",
+            "check its cooling and power: `nvidia-smi --query --display=PERFORMANCE`",
         );
     }
     if let Some(busy) = those(&|gpu| used_share(gpu).is_some_and(|share| share > BUSY_SHARE)) {
         let found = format!("{found}; {busy} in use by another program");
-        return Outcome::bad(Verdict::Warning, found, "times will suffer: `nvidia-smi` shows what runs there");
+        return CheckOutcome::bad(Verdict::Warning, found, "times will suffer: `nvidia-smi` shows what runs there");
     }
-    Outcome::ok(found)
+    CheckOutcome::ok(found)
 }
 
 fn description(gpu: &GpuInfo) -> String {
@@ -73,7 +73,7 @@ mod tests {
     use super::*;
     use crate::doctor::probe::samples;
 
-    fn outcome(change: fn(&mut GpuInfo)) -> Outcome {
+    fn outcome(change: fn(&mut GpuInfo)) -> CheckOutcome {
         let mut probe = samples::h200();
         change(&mut probe.capture.environment.gpus[0]);
         examine(&probe)
@@ -89,10 +89,10 @@ mod tests {
 
     #[test]
     fn an_idle_gpu_is_fine_and_a_hot_or_busy_one_is_not() {
-        assert_eq!(outcome(|_| {}), Outcome::ok("cuda:0 NVIDIA H200, 150 GB"));
+        assert_eq!(outcome(|_| {}), CheckOutcome::ok("cuda:0 NVIDIA H200, 150 GB"));
         let hot = outcome(|gpu| gpu.throttle_reasons = Some(vec!["hw_thermal_slowdown".into()]));
         assert_eq!(hot.verdict, Verdict::Warning);
-        assert!(hot.found.ends_with("GPU 0 held back by hw_thermal_slowdown"), "{}", hot.found);
+        assert!(hot.found.ends_with("GPU 0 throttled (hw_thermal_slowdown)"), "{}", hot.found);
         let busy = outcome(|gpu| gpu.memory_used_bytes = Some(Bytes::new(100 << 30)));
         assert_eq!(busy.verdict, Verdict::Warning);
         let closed = outcome(|gpu| gpu.compute_mode = Some("prohibited".into()));

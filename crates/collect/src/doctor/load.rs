@@ -2,25 +2,25 @@
 
 use types::Verdict;
 
-use super::{Outcome, Probe};
+use super::{CheckOutcome, Probe};
 
 /// Share of the threads that may be busy with other things before measurements suffer.
 const BUSY_SHARE: f64 = 0.5;
 
-pub(super) fn examine(probe: &Probe) -> Outcome {
+pub(super) fn examine(probe: &Probe) -> CheckOutcome {
     let threads = probe.capture.environment.cpu.threads_available;
     let Some((load, threads)) = probe.load_average.zip(threads) else {
-        return Outcome::skipped("the system does not say");
+        return CheckOutcome::skipped("the system does not report it");
     };
     let found = format!("load {load:.1} on {threads} threads over the last minute");
     if load > BUSY_SHARE * f64::from(threads) {
-        return Outcome::bad(
+        return CheckOutcome::bad(
             Verdict::Warning,
             found,
             "times will suffer: wait, or end what else runs (`top` shows it)",
         );
     }
-    Outcome::ok(found)
+    CheckOutcome::ok(found)
 }
 
 #[cfg(test)]

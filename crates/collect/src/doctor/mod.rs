@@ -25,13 +25,13 @@ use types::{Check, Diagnosis, SchemaTag, Verdict};
 
 /// The outcome of one check.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Outcome {
+struct CheckOutcome {
     verdict: Verdict,
     found: String,
     next_step: Option<String>,
 }
 
-impl Outcome {
+impl CheckOutcome {
     fn ok(found: impl Into<String>) -> Self {
         Self { verdict: Verdict::Ok, found: found.into(), next_step: None }
     }
@@ -51,7 +51,7 @@ struct Entry {
     title: &'static str,
     /// Whether the default command, which runs on the processor, needs it.
     required: bool,
-    examine: fn(&Probe) -> Outcome,
+    examine: fn(&Probe) -> CheckOutcome,
 }
 
 /// Every check, in the order they are shown: what every run needs, what a GPU run needs, what makes numbers better.
@@ -77,7 +77,7 @@ pub fn diagnose(probe: &Probe) -> Diagnosis {
     let checks: Vec<Check> = CHECKS
         .iter()
         .map(|entry| {
-            let Outcome { verdict, found, next_step } = (entry.examine)(probe);
+            let CheckOutcome { verdict, found, next_step } = (entry.examine)(probe);
             let (id, title) = (entry.id.to_owned(), entry.title.to_owned());
             Check { id, title, verdict, required: entry.required, found, next_step }
         })

@@ -2,13 +2,13 @@
 
 use types::{ToolVersion, Verdict};
 
-use super::{Outcome, Probe};
-use crate::tool::needs::{NCU, NSYS, Needs};
+use super::{CheckOutcome, Probe};
+use crate::tool::requirements::{NCU, NSYS, Requirements};
 
-pub(super) fn examine_nsys(probe: &Probe) -> Outcome {
+pub(super) fn examine_nsys(probe: &Probe) -> CheckOutcome {
     let outcome = examine(probe, &NSYS, probe.capture.environment.tools.nsys.as_ref());
     if outcome.verdict == Verdict::Ok && probe.capture.nsys_lacks_importer {
-        return Outcome::bad(
+        return CheckOutcome::bad(
             Verdict::Warning,
             format!("{}; it is the copy inside Nsight Compute and lacks libdw.so.1 to make reports", outcome.found),
             "install libdw: `sudo apt-get install libdw1`, or `sudo dnf install elfutils-libs`",
@@ -17,15 +17,15 @@ pub(super) fn examine_nsys(probe: &Probe) -> Outcome {
     outcome
 }
 
-pub(super) fn examine_ncu(probe: &Probe) -> Outcome {
+pub(super) fn examine_ncu(probe: &Probe) -> CheckOutcome {
     examine(probe, &NCU, probe.capture.environment.tools.ncu.as_ref())
 }
 
-fn examine(probe: &Probe, needs: &Needs, tool: Option<&ToolVersion>) -> Outcome {
+fn examine(probe: &Probe, needs: &Requirements, tool: Option<&ToolVersion>) -> CheckOutcome {
     let tool = tool.map(|tool| (tool.path.as_deref().unwrap_or("an unknown place"), tool.version.as_deref()));
     match needs.examine(tool, probe.capture.environment.tools.cuda_driver.as_deref()) {
-        Ok(found) => Outcome::ok(found),
-        Err(short) => Outcome::bad(short.verdict, short.found, short.next_step),
+        Ok(found) => CheckOutcome::ok(found),
+        Err(short) => CheckOutcome::bad(short.verdict, short.found, short.next_step),
     }
 }
 
@@ -34,7 +34,7 @@ mod tests {
     use super::*;
     use crate::doctor::probe::samples::{self, tool};
 
-    fn with_nsys(version: Option<&str>, cuda: Option<&str>) -> Outcome {
+    fn with_nsys(version: Option<&str>, cuda: Option<&str>) -> CheckOutcome {
         let mut probe = samples::h200();
         let tools = &mut probe.capture.environment.tools;
         tools.nsys = Some(ToolVersion { version: version.map(str::to_owned), path: Some("/usr/bin/nsys".into()) });
@@ -58,7 +58,7 @@ mod tests {
         let outcome = with_nsys(Some("2023.4.4.54-234433681190v0"), Some("13.0"));
         assert_eq!(
             outcome.found,
-            "nsys 2023.4.4.54 in /usr/bin/nsys; it is older than the driver's CUDA 13.0 and loses kernels without a word"
+            "nsys 2023.4.4.54 in /usr/bin/nsys; it is older than the driver's CUDA 13.0 and loses kernels silently"
         );
         let step = outcome.next_step.unwrap();
         assert_eq!(step, "install Nsight Systems 2025.3 or newer and put `nsys` on PATH");
@@ -81,7 +81,7 @@ mod tests {
     #[test]
     fn nsight_compute_is_held_to_its_own_releases() {
         let mut probe = samples::h200();
-        assert_eq!(examine_ncu(&probe), Outcome::ok("ncu 2025.3.1.0 in /opt/nvidia/nsight-compute/2025.3.1/ncu"));
+        assert_eq!(examine_ncu(&probe), CheckOutcome::ok("ncu 2025.3.1.0 in /opt/nvidia/nsight-compute/2025.3.1/ncu"));
         probe.capture.environment.tools.ncu = Some(tool("2024.1.1.0", "/usr/bin/ncu"));
         assert_eq!(examine_ncu(&probe).verdict, Verdict::TooOld);
         probe.capture.environment.tools.ncu = None;

@@ -2,7 +2,7 @@
 
 use types::{Bytes, Verdict};
 
-use super::{Outcome, Probe};
+use super::{CheckOutcome, Probe};
 
 /// Room without which no run is begun: a run's own files are a few megabytes, and a disk this full fails for others too.
 const NEEDED: Bytes = Bytes::new(500_000_000);
@@ -10,34 +10,38 @@ const NEEDED: Bytes = Bytes::new(500_000_000);
 /// Room for a deep run. A trace of one gigabyte is ordinary, and it is there twice while it is exported.
 const COMFORTABLE: Bytes = Bytes::new(10_000_000_000);
 
-pub(super) fn examine(probe: &Probe) -> Outcome {
+pub(super) fn examine(probe: &Probe) -> CheckOutcome {
     let output = &probe.output;
     let (root, existing) = (output.root.display(), output.existing.display());
     if !output.is_folder {
-        let found = format!("{root} cannot be made: {existing} is not a folder");
-        return Outcome::bad(Verdict::NotPermitted, found, "choose another folder with `--out-root DIR`");
+        let found = format!("{root} cannot be created: {existing} is not a folder");
+        return CheckOutcome::bad(Verdict::NotPermitted, found, "choose another folder with `--out-root DIR`");
     }
     if !output.writable {
-        let found = format!("{root} cannot be written: no permission in {existing}");
-        return Outcome::bad(Verdict::NotPermitted, found, "choose a folder you may write to with `--out-root DIR`");
+        let found = format!("{root} is not writable: no permission in {existing}");
+        return CheckOutcome::bad(
+            Verdict::NotPermitted,
+            found,
+            "choose a folder you may write to with `--out-root DIR`",
+        );
     }
     match output.free {
-        None => Outcome::bad(
+        None => CheckOutcome::bad(
             Verdict::Warning,
-            format!("{root} can be written; how much room there is, the system does not say"),
+            format!("{root} is writable; the free space is unknown"),
             format!("make sure that there are {COMFORTABLE} for traces"),
         ),
-        Some(free) if free < NEEDED => Outcome::bad(
+        Some(free) if free < NEEDED => CheckOutcome::bad(
             Verdict::Missing,
-            format!("{root} has {free} of room, a run needs {NEEDED}"),
+            format!("{root} has {free} free, a run needs {NEEDED}"),
             "free some space, or choose a folder on another disk with `--out-root DIR`",
         ),
-        Some(free) if free < COMFORTABLE => Outcome::bad(
+        Some(free) if free < COMFORTABLE => CheckOutcome::bad(
             Verdict::Warning,
-            format!("{root} can be written, {free} of room"),
+            format!("{root} is writable, {free} free"),
             format!("deep runs leave traces of gigabytes: free some space, up to {COMFORTABLE}"),
         ),
-        Some(free) => Outcome::ok(format!("{root} can be written, {free} of room")),
+        Some(free) => CheckOutcome::ok(format!("{root} is writable, {free} free")),
     }
 }
 

@@ -8,13 +8,13 @@ use std::time::Instant;
 use types::{Bytes, Calibration, Failure, Nanos};
 
 use crate::calibrate::{self, Store};
-use crate::environment::Capture;
+use crate::environment::EnvironmentFacts;
 
 /// Everything the checks may look at.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Probe {
     /// The machine. Whoever knows the catalogue has put each GPU's entry into it.
-    pub capture: Capture,
+    pub capture: EnvironmentFacts,
     /// Whether counters may be read.
     pub counters: CounterFacts,
     /// Where runs are written.
@@ -79,7 +79,7 @@ pub struct ClockFacts {
 
 impl Probe {
     /// Gathers what the capture does not hold.
-    pub fn gather(capture: Capture, output_root: &Path) -> Self {
+    pub fn gather(capture: EnvironmentFacts, output_root: &Path) -> Self {
         let threads = calibrate::threads();
         let calibration = Store::of_this_user()
             .and_then(|store| store.read(&calibrate::processor_name(), threads))
@@ -256,7 +256,7 @@ pub(super) mod samples {
             notes: vec![],
         };
         Probe {
-            capture: Capture {
+            capture: EnvironmentFacts {
                 environment,
                 gpu_problem: Some(GpuProblem::NoLibrary),
                 kernel_driver: None,

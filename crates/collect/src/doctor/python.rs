@@ -2,16 +2,16 @@
 
 use types::Verdict;
 
-use super::{Outcome, Probe};
+use super::{CheckOutcome, Probe};
 
-pub(super) fn examine(probe: &Probe) -> Outcome {
+pub(super) fn examine(probe: &Probe) -> CheckOutcome {
     const PURPOSE: &str = "only measuring on PyTorch needs it";
     let environment = &probe.capture.environment;
     let frameworks = &environment.frameworks;
     let Some(python) = &frameworks.python else {
-        let said = environment.notes.iter().find(|note| note.contains("would not say what it can import"));
+        let said = environment.notes.iter().find(|note| note.contains("did not report what it can import"));
         let found = said.cloned().unwrap_or_else(|| "no python3 on PATH".to_owned());
-        return Outcome::bad(
+        return CheckOutcome::bad(
             Verdict::Missing,
             found,
             format!("put a python3 with torch on PATH or name it in LLM_PERF_PYTHON; {PURPOSE}"),
@@ -19,7 +19,7 @@ pub(super) fn examine(probe: &Probe) -> Outcome {
     };
     let (version, path) = (python.version.as_deref().unwrap_or("?"), python.path.as_deref().unwrap_or("python3"));
     let Some(torch) = &frameworks.torch else {
-        return Outcome::bad(
+        return CheckOutcome::bad(
             Verdict::Missing,
             format!("Python {version} in {path} has no torch"),
             format!("`{path} -m pip install torch`, or name another Python in LLM_PERF_PYTHON; {PURPOSE}"),
@@ -29,13 +29,13 @@ pub(super) fn examine(probe: &Probe) -> Outcome {
         frameworks.transformers.as_ref().map(|version| format!(", transformers {version}")).unwrap_or_default();
     let found = format!("Python {version}, torch {torch}{transformers} in {path}");
     if frameworks.torch_cuda.is_none() && !environment.gpus.is_empty() {
-        return Outcome::bad(
+        return CheckOutcome::bad(
             Verdict::Warning,
             format!("{found}; this torch is built without CUDA"),
             "install a torch built for CUDA: https://pytorch.org/get-started/locally",
         );
     }
-    Outcome::ok(found)
+    CheckOutcome::ok(found)
 }
 
 #[cfg(test)]
@@ -47,7 +47,7 @@ mod tests {
     fn each_kind_of_python_has_its_verdict() {
         let mut probe = samples::h200();
         let torch = "Python 3.12.3, torch 2.11.0+cu130, transformers 5.17.0 in /opt/torch/bin/python3";
-        assert_eq!(examine(&probe), Outcome::ok(torch));
+        assert_eq!(examine(&probe), CheckOutcome::ok(torch));
         probe.capture.environment.frameworks.torch_cuda = None;
         assert_eq!(examine(&probe).verdict, Verdict::Warning, "a GPU it cannot use");
         probe.capture.environment.gpus.clear();
@@ -56,7 +56,7 @@ mod tests {
         assert_eq!(examine(&probe).verdict, Verdict::Missing);
         probe.capture.environment.frameworks.python = None;
         assert_eq!(examine(&probe).found, "no python3 on PATH");
-        let note = "/usr/bin/python3 would not say what it can import: it did not answer in time";
+        let note = "/usr/bin/python3 did not report what it can import: it did not answer in time";
         probe.capture.environment.notes.push(note.into());
         assert_eq!(examine(&probe).found, note);
     }

@@ -143,7 +143,7 @@ fn problem(error: &NvmlError) -> GpuProblem {
 
 /// Everything about one GPU, and a note that lists what it would not say.
 fn describe(index: u32, device: &Device<'_>) -> (GpuInfo, Option<String>) {
-    let mut silent = Silent::default();
+    let mut silent = UnansweredQuestions::default();
     let memory = silent.or_none("memory_bytes", device.memory_info());
     let pci = silent.or_none("pci_bus_id", device.pci_info());
     let gpu = GpuInfo {
@@ -198,9 +198,9 @@ fn compute_mode(mode: &ComputeMode) -> &'static str {
 
 /// Fields a device would not give, by reason.
 #[derive(Default)]
-struct Silent(Vec<(String, &'static str)>);
+struct UnansweredQuestions(Vec<(String, &'static str)>);
 
-impl Silent {
+impl UnansweredQuestions {
     fn or_none<T>(&mut self, field: &'static str, answer: Result<T, NvmlError>) -> Option<T> {
         answer.map_err(|error| self.0.push((error.to_string(), field))).ok()
     }
@@ -253,7 +253,7 @@ mod tests {
 
     #[test]
     fn fields_that_are_unknown_for_one_reason_share_a_note() {
-        let mut silent = Silent::default();
+        let mut silent = UnansweredQuestions::default();
         assert_eq!(silent.or_none("name", Ok("NVIDIA H200")), Some("NVIDIA H200"));
         assert_eq!(silent.or_none::<u32>("mig_enabled", Err(NvmlError::NotSupported)), None);
         assert_eq!(silent.or_none::<u32>("vbios", Err(NvmlError::NoPermission)), None);
@@ -263,6 +263,6 @@ mod tests {
             "GPU 0: vbios unknown (the current user does not have permission to perform this operation); \
              ecc_enabled, mig_enabled unknown (the requested operation is not available on the target device)"
         );
-        assert_eq!(Silent::default().note(0), None);
+        assert_eq!(UnansweredQuestions::default().note(0), None);
     }
 }

@@ -23,7 +23,7 @@ use std::time::{Duration, Instant};
 
 use types::{CpuInfo, Environment, FrameworkVersions, GitInfo, MemoryInfo, SchemaTag, ToolVersion, ToolVersions};
 
-use crate::tool::{self, Found, Places, cupti::Cupti, python::Python};
+use crate::tool::{self, InstalledTool, Places, cupti::Cupti, python::Python};
 
 /// How long the driver may take. With persistence mode off it starts the GPUs for the question, which takes seconds on
 /// a machine with many; leaving them out of `env.json` for that would be worse than waiting.
@@ -34,7 +34,7 @@ const TOOLS_LIMIT: Duration = Duration::from_millis(1800);
 
 /// What the document says about the tool itself, which only the caller knows.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Request {
+pub struct EnvironmentRequest {
     /// Version of llm-perf.
     pub tool_version: String,
     /// Features of this build.
@@ -45,7 +45,7 @@ pub struct Request {
 
 /// The document, and what was learnt beside it.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Capture {
+pub struct EnvironmentFacts {
     /// The document.
     pub environment: Environment,
     /// Why there is no GPU in it, when there is none.
@@ -71,7 +71,7 @@ pub fn memory() -> MemoryInfo {
 }
 
 /// Describes this machine.
-pub fn capture(request: &Request) -> Capture {
+pub fn capture(request: &EnvironmentRequest) -> EnvironmentFacts {
     let places = Places::of_this_machine();
     let libraries = places.libraries.clone();
     capture_in(request, &places, move || gpu::capture(&libraries))
@@ -79,13 +79,13 @@ pub fn capture(request: &Request) -> Capture {
 
 /// Asks everything at once; `ask_driver` stands in for NVML in tests.
 fn capture_in(
-    request: &Request,
+    request: &EnvironmentRequest,
     places: &Places,
     ask_driver: impl FnOnce() -> gpu::GpuCapture + Send + 'static,
-) -> Capture {
+) -> EnvironmentFacts {
     let started = Instant::now();
     let driver = ask(ask_driver);
-    let with_places = |question: fn(&Places) -> Option<Found>| {
+    let with_places = |question: fn(&Places) -> Option<InstalledTool>| {
         let places = places.clone();
         ask(move || question(&places))
     };
@@ -129,7 +129,7 @@ fn capture_in(
     let kernel_driver = file::text("/proc/driver/nvidia/version").and_then(|text| gpu::read_kernel_driver(&text));
     let home = std::env::var_os("HOME").map(PathBuf::from);
     let tilde = |path: &Path| file::under_home(path, home.as_deref());
-    let tool = |found: Option<Found>| {
+    let tool = |found: Option<InstalledTool>| {
         found.map(|found| ToolVersion { version: found.version, path: Some(tilde(&found.path)) })
     };
     let environment = Environment {
@@ -157,7 +157,7 @@ fn capture_in(
         variables,
         notes: notes.finish(home.as_deref()),
     };
-    Capture {
+    EnvironmentFacts {
         environment,
         gpu_problem: gpu.problem,
         kernel_driver,
@@ -215,7 +215,7 @@ impl Notes {
         answer
     }
 
-    fn tool(&mut self, name: &str, answer: Option<Option<Found>>) -> Option<Found> {
+    fn tool(&mut self, name: &str, answer: Option<Option<InstalledTool>>) -> Option<InstalledTool> {
         let mut found = self.in_time(name, answer).flatten()?;
         self.extend(found.note.take());
         Some(found)
@@ -240,8 +240,8 @@ mod tests {
     use super::*;
     use crate::tool::tests::fake_program;
 
-    fn request() -> Request {
-        Request { tool_version: "0.0.0".into(), tool_features: vec!["cuda".into()], folder: "/".into() }
+    fn request() -> EnvironmentRequest {
+        EnvironmentRequest { tool_version: "0.0.0".into(), tool_features: vec!["cuda".into()], folder: "/".into() }
     }
 
     fn no_driver() -> gpu::GpuCapture {

@@ -26,7 +26,7 @@ pub(super) struct TemporaryFile {
 }
 
 /// Counts and hashes what passes through.
-struct Hashing<W> {
+struct HashingWriter<W> {
     inner: W,
     hasher: Sha256,
     bytes: u64,
@@ -40,7 +40,7 @@ pub fn sha256(content: &[u8]) -> String {
 impl Digest {
     /// Reads to the end, in pieces, so that the size of the content does not matter.
     pub(super) fn of(mut content: impl Read) -> io::Result<Self> {
-        let mut hashing = Hashing::new(io::sink());
+        let mut hashing = HashingWriter::new(io::sink());
         // `io::copy` works in pieces of 8 KiB; hashing a trace of gigabytes wants fewer system calls than that.
         let mut piece = vec![0; 256 * 1024];
         loop {
@@ -78,7 +78,7 @@ impl Drop for TemporaryFile {
     }
 }
 
-impl<W: Write> Hashing<W> {
+impl<W: Write> HashingWriter<W> {
     fn new(inner: W) -> Self {
         Self { inner, hasher: Sha256::new(), bytes: 0 }
     }
@@ -89,7 +89,7 @@ impl<W: Write> Hashing<W> {
     }
 }
 
-impl<W: Write> Write for Hashing<W> {
+impl<W: Write> Write for HashingWriter<W> {
     fn write(&mut self, piece: &[u8]) -> io::Result<usize> {
         let count = self.inner.write(piece)?;
         self.hasher.update(&piece[..count]);
@@ -104,7 +104,7 @@ impl<W: Write> Write for Hashing<W> {
 
 /// Fills a file and syncs it. A failure to sync is a failure to write: on network file systems a full disk shows there.
 pub(super) fn fill(file: File, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<Digest> {
-    let mut out = BufWriter::with_capacity(64 * 1024, Hashing::new(file));
+    let mut out = BufWriter::with_capacity(64 * 1024, HashingWriter::new(file));
     write(&mut out)?;
     let hashing = out.into_inner().map_err(io::IntoInnerError::into_error)?;
     hashing.inner.sync_all()?;

@@ -3,7 +3,7 @@
 //! One table for each tool; a message that nobody knows is shown as it is. The words of reports that were read
 //! successfully are the readers' business.
 
-use crate::child::Finished;
+use crate::process::ProcessOutcome;
 
 /// Something a profiler said, understood.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -20,7 +20,7 @@ pub enum Complaint {
     NoRange,
     /// No kernel ran, or none matched.
     NoKernel,
-    /// Nothing was recorded, because the capture range never began.
+    /// Nothing was recorded, because the capture range never started.
     NoCapture,
     /// A metric that this chip does not have.
     UnknownMetric,
@@ -107,11 +107,11 @@ impl Complaint {
             Self::ImporterFailed => "nsys recorded, but could not make its report",
             Self::NoRange => "no range was profiled: none matched, or none could be replayed",
             Self::NoKernel => "no kernel was profiled: none ran, or none matched the filter",
-            Self::NoCapture => "nothing was recorded: the capture range never began",
+            Self::NoCapture => "nothing was recorded: the capture range never started",
             Self::UnknownMetric => "this chip does not have one of the metrics",
             Self::UnknownSection => "this release does not have one of the sections",
             Self::UnknownOption => "this release does not know one of the options",
-            Self::DriverMismatch => "this release and the driver do not go together",
+            Self::DriverMismatch => "this release does not support the driver",
             Self::NoDevice => "there is no device this release can profile",
             Self::CannotReplay => "something in the range cannot be replayed",
             Self::DiskFull => "the disk is full",
@@ -129,14 +129,14 @@ impl Complaint {
                  `llm-perf doctor` says which"
             }
             Self::CountersBusy => {
-                "stop other profilers and monitoring such as DCGM on this GPU (`dcgmi profile --pause`)"
+                "stop other profilers and monitoring (such as DCGM) on this GPU (`dcgmi profile --pause`)"
             }
             Self::ImporterLibrary => {
                 "install libdw: `sudo apt-get install libdw1`, or `sudo dnf install elfutils-libs`"
             }
             Self::ImporterFailed => "see the log; a complete Nsight Systems installation has its own importer",
             Self::NoRange => {
-                "a push/pop range is named with a slash behind it (`A/`, `domain@A/`); its work must begin and end inside, \
+                "a push/pop range is written with a trailing slash (`A/`, `domain@A/`); its work must start and end inside, \
                  so synchronise before it closes"
             }
             Self::NoKernel => {
@@ -153,20 +153,20 @@ impl Complaint {
             Self::CannotReplay => "use replay_mode=app-range, or replay_mode=kernel",
             Self::DiskFull => "free some space, or put the run elsewhere with `--out DIR`",
             Self::NoProgram => "check the command after `--`",
-            Self::ProgramFailed => "run the program without the profiler first; what it said is in logs/",
+            Self::ProgramFailed => "run the program without the profiler first; its output is in logs/",
         }
     }
 }
 
-impl Finished {
+impl ProcessOutcome {
     /// What Nsight Compute complained about.
     pub fn ncu_complaint(&self) -> Option<Complaint> {
-        Complaint::of_ncu(&self.said())
+        Complaint::of_ncu(&self.output())
     }
 
     /// What Nsight Systems complained about.
     pub fn nsys_complaint(&self) -> Option<Complaint> {
-        Complaint::of_nsys(&self.said())
+        Complaint::of_nsys(&self.output())
     }
 }
 

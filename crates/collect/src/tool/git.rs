@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 use types::GitInfo;
 
 use super::Places;
-use crate::process::Question;
+use super::ask;
+use crate::Command;
 
 /// Arguments that print the commit.
 const REVISION_ARGUMENTS: [&str; 3] = ["rev-parse", "--verify", "HEAD"];
@@ -17,16 +18,15 @@ const DIFFERENCE_ARGUMENTS: [&str; 4] = ["--no-optional-locks", "status", "--por
 /// The tree that contains `folder`; `None` outside one or before its first commit.
 pub(crate) fn find(places: &Places, folder: &Path) -> Option<GitInfo> {
     let root = folder.ancestors().find(|ancestor| ancestor.join(".git").exists())?;
-    let ask = |arguments: &[&str]| {
+    let git = |arguments: &[&str]| {
         let git = places.on_path("git")?;
-        let answer = Question::new(git, arguments.iter().copied(), places.limit).within(folder).ask().ok()?;
-        answer.success().ok()
+        ask(Command::new(git, arguments).within(folder), places.limit).ok()
     };
-    let revision = ask(&REVISION_ARGUMENTS).map(|text| text.trim().to_owned()).filter(|text| is_revision(text));
+    let revision = git(&REVISION_ARGUMENTS).map(|text| text.trim().to_owned()).filter(|text| is_revision(text));
     // A program that refuses (another user owns the tree) or is not there leaves the files, which say the commit but
     // not whether anything differs from it.
     let revision = revision.or_else(|| revision_in_files(root))?;
-    let dirty = ask(&DIFFERENCE_ARGUMENTS).map(|text| !text.trim().is_empty());
+    let dirty = git(&DIFFERENCE_ARGUMENTS).map(|text| !text.trim().is_empty());
     Some(GitInfo { revision, dirty })
 }
 
@@ -120,7 +120,7 @@ mod tests {
             let who = ["-c", "user.name=n", "-c", "user.email=e@example.com", "-c", "commit.gpgsign=false"];
             let arguments: Vec<&str> = who.iter().chain(arguments).copied().collect();
             let limit = std::time::Duration::from_secs(20);
-            Question::new(&git, arguments, limit).within(root.path()).ask().unwrap().success().unwrap();
+            ask(Command::new(&git, arguments).within(root.path()), limit).unwrap();
         };
         run(&["init", "--quiet"]);
         std::fs::write(root.path().join("file"), "one").unwrap();

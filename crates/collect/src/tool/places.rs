@@ -1,6 +1,6 @@
 //! Where tools and libraries are looked for, in the order in which a user would expect one to win.
 
-use std::os::unix::fs::PermissionsExt;
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -45,13 +45,13 @@ const LIBRARY_FOLDERS: [&str; 8] = [
 impl Places {
     /// The places of this machine.
     pub(crate) fn of_this_machine() -> Self {
-        let list = |name| std::env::var_os(name).map(|value| std::env::split_paths(&value).collect::<Vec<_>>());
+        let list = |name| std::env::var_os(name).map(|value| std::env::split_paths(&value).collect());
         let single = |name| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
         // An empty entry of such a list means the current folder, where nothing of ours is to be found.
         let named = |folders: Option<Vec<PathBuf>>| {
             folders.unwrap_or_default().into_iter().filter(|folder| folder.is_absolute()).collect::<Vec<_>>()
         };
-        let path = named(list("PATH"));
+        let path = named(Some(path_folders()));
         let mut libraries = named(list("LD_LIBRARY_PATH"));
         libraries.extend(LIBRARY_FOLDERS.map(PathBuf::from));
         let mut toolkits: Vec<PathBuf> = ["CUDA_HOME", "CUDA_PATH"].into_iter().filter_map(single).collect();
@@ -72,21 +72,33 @@ impl Places {
 
     /// The first program of that name on `PATH`.
     pub(crate) fn on_path(&self, name: &str) -> Option<PathBuf> {
-        self.path.iter().map(|folder| folder.join(name)).find(|program| is_program(program))
+        find_program(name.as_ref(), &self.path)
     }
 }
 
 /// The toolkit whose compiler is on `PATH`: `/usr/local/cuda-13.0/bin/nvcc` belongs to `/usr/local/cuda-13.0`.
 fn toolkit_of_compiler(path: &[PathBuf]) -> Option<PathBuf> {
-    let compiler = path.iter().map(|folder| folder.join("nvcc")).find(|program| is_program(program))?;
+    let compiler = find_program("nvcc".as_ref(), path)?;
     let toolkit = compiler.canonicalize().ok()?.parent()?.parent()?.to_owned();
     // A distribution's own package has its compiler in /usr/bin, and /usr is no toolkit.
     toolkit.join("include/cuda.h").is_file().then_some(toolkit)
 }
 
+/// The program of that name in the first of these folders that has it; a name with a slash is the path of one.
+pub fn find_program(name: &OsStr, folders: &[PathBuf]) -> Option<PathBuf> {
+    // An empty list would be read as the current folder.
+    let folders = (!folders.is_empty()).then(|| std::env::join_paths(folders)).transpose().ok()?;
+    which::which_in(name, folders, std::env::current_dir().unwrap_or_default()).ok()
+}
+
+/// The folders of `PATH`.
+pub fn path_folders() -> Vec<PathBuf> {
+    std::env::var_os("PATH").map(|path| std::env::split_paths(&path).collect()).unwrap_or_default()
+}
+
 /// Whether `path` is a file that may be run.
-pub fn is_program(path: &Path) -> bool {
-    path.metadata().is_ok_and(|data| data.is_file() && data.permissions().mode() & 0o111 != 0)
+pub(crate) fn is_program(path: &Path) -> bool {
+    find_program(path.as_os_str(), &[]).is_some()
 }
 
 /// Entries of `folder` whose name starts with `prefix`, newest version first.

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 
-use super::Places;
-use crate::process::Question;
+use super::{Places, ask};
+use crate::Command;
 
 /// An interpreter and what it could import.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
@@ -58,21 +58,14 @@ print(json.dumps({
 /// Finds the interpreter and asks it. `None` when there is none; an error says why it would not answer.
 pub(crate) fn find(places: &Places) -> Option<Result<Python, String>> {
     let program = places.python.clone().or_else(|| places.on_path("python3"))?;
-    let answer = Question::new(&program, arguments(), places.limit).ask();
-    let said = answer.map_err(|error| error.to_string()).and_then(|answer| answer.success());
-    let read = said.and_then(|text| read(&text));
-    Some(read.map_err(|reason| format!("{} would not say what it can import: {reason}", program.display())))
-}
-
-/// Arguments that make an interpreter describe itself.
-fn arguments() -> [&'static str; 2] {
-    ["-c", SCRIPT]
+    let read = ask(Command::new(&program, ["-c", SCRIPT]), places.limit).and_then(|text| read(&text));
+    Some(read.map_err(|reason| format!("{} did not report what it can import: {reason}", program.display())))
 }
 
 /// The description, from the last line: whatever the user's start-up files print comes before it.
 fn read(text: &str) -> Result<Python, String> {
     let line = text.lines().rev().find(|line| !line.trim().is_empty()).ok_or("it printed nothing")?;
-    serde_json::from_str(line).map_err(|error| format!("its answer was not understood: {error}"))
+    serde_json::from_str(line).map_err(|error| format!("its output could not be parsed: {error}"))
 }
 
 /// The CUDA version PyTorch was built for, from its own `version.py`; `None` for a build without CUDA.
@@ -130,13 +123,13 @@ mod tests {
     #[test]
     fn an_interpreter_that_fails_says_so() {
         let folder = tempfile::tempdir().unwrap();
-        let ask = |script: &str| {
+        let answer = |script: &str| {
             let program = fake_program(folder.path(), "python3", script);
             find(&Places { python: Some(program), ..patient() }).unwrap().unwrap_err()
         };
-        assert!(ask("echo 'no version set' >&2; exit 127").ends_with("it ended with code 127: no version set"));
-        assert!(ask("true").ends_with("it printed nothing"));
-        assert!(ask("echo hello").contains("its answer was not understood"));
+        assert!(answer("echo 'no version set' >&2; exit 127").ends_with("it exited with code 127: no version set"));
+        assert!(answer("true").ends_with("it printed nothing"));
+        assert!(answer("echo hello").contains("its output could not be parsed"));
         assert_eq!(find(&Places::default()), None);
     }
 

@@ -5,16 +5,16 @@ use std::path::Path;
 use serde_json::Value;
 
 use super::places::is_program;
-use super::{Found, Places, ask_version};
+use super::{InstalledTool, Places, ask_version};
 
 /// Arguments that make the compiler say its version.
 pub(crate) const VERSION_ARGUMENTS: [&str; 1] = ["--version"];
 
 /// The first toolkit that says its version in a file, or else the compiler on `PATH`.
-pub(crate) fn find(places: &Places) -> Option<Found> {
+pub(crate) fn find(places: &Places) -> Option<InstalledTool> {
     for toolkit in &places.toolkits {
         if let Some(version) = version_in_files(toolkit) {
-            return Some(Found { path: toolkit.clone(), version: Some(version), note: None });
+            return Some(InstalledTool { path: toolkit.clone(), version: Some(version), note: None });
         }
         let compiler = toolkit.join("bin/nvcc");
         if is_program(&compiler) {

@@ -2,7 +2,7 @@
 
 use candle_core::{Device, Tensor};
 use network::{Blueprint, ParamEntry};
-use types::DType;
+use types::{DType, Random};
 
 use crate::EngineError;
 use crate::kernel::filled;
@@ -43,13 +43,8 @@ fn values(entry: &ParamEntry, class: &str, seed: u64) -> Vec<f32> {
     let seed = seed ^ hash(&entry.path);
     filled(count, CHUNK, |start, values| {
         for (chunk, values) in values.chunks_mut(CHUNK).enumerate() {
-            let mut state = mix(seed.wrapping_add((start / CHUNK + chunk) as u64));
-            for value in values {
-                state = state.wrapping_add(0x9E37_79B9_7F4A_7C15);
-                // 24 random bits fill the mantissa of a number between minus one and one.
-                let bits = (mix(state) >> 40) as f32;
-                *value = (bits / (1u32 << 23) as f32 - 1.0) * reach;
-            }
+            let mut random = Random::scattered(seed.wrapping_add((start / CHUNK + chunk) as u64));
+            values.iter_mut().for_each(|value| *value = random.around_zero() * reach);
         }
     })
 }
@@ -57,13 +52,6 @@ fn values(entry: &ParamEntry, class: &str, seed: u64) -> Vec<f32> {
 /// FNV-1a, which any reader can redo.
 fn hash(text: &str) -> u64 {
     text.bytes().fold(0xCBF2_9CE4_8422_2325, |state, byte| (state ^ u64::from(byte)).wrapping_mul(0x100_0000_01B3))
-}
-
-/// The output function of splitmix64.
-fn mix(state: u64) -> u64 {
-    let z = (state ^ (state >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-    let z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-    z ^ (z >> 31)
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use collect::environment::{self, Capture, Request};
+use collect::environment::{self, EnvironmentFacts, EnvironmentRequest};
 use types::{Environment, GpuInfo};
 
 use super::hardware::{self, DeviceError};
@@ -13,10 +13,10 @@ pub fn capture(config_dir: Option<&Path>) -> Result<Environment, DeviceError> {
 }
 
 /// The same with what was learnt beside it.
-pub(crate) fn capture_with_facts(config_dir: Option<&Path>) -> Result<Capture, DeviceError> {
+pub(crate) fn capture_with_facts(config_dir: Option<&Path>) -> Result<EnvironmentFacts, DeviceError> {
     // A wrong device file fails before the driver and the tools are asked.
     let catalogue = hardware::catalogue(config_dir)?;
-    let request = Request {
+    let request = EnvironmentRequest {
         tool_version: env!("CARGO_PKG_VERSION").to_owned(),
         tool_features: features(),
         folder: std::env::current_dir().unwrap_or_default(),

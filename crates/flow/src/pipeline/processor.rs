@@ -8,7 +8,7 @@ use crate::CollectError;
 
 /// This machine's processor with its measured rates; measured now when they were not.
 pub(crate) fn processor(progress: &mut dyn FnMut(Progress<'_>)) -> Result<Hardware, CollectError> {
-    let settings = calibrate::Settings::default();
+    let settings = calibrate::CalibrationSettings::default();
     let store = Store::of_this_user()?;
     let mut told = false;
     let ensured = calibrate::ensure(&store, &settings, &mut |what| {

@@ -142,38 +142,24 @@ impl Target {
     pub fn description(&self) -> String {
         match self.kind {
             TargetKind::Workload(engine) => format!("the model under test on the {} engine", engine.name()),
-            TargetKind::Command => command_line(&self.argv),
+            TargetKind::Command => collect::command_line(&self.argv),
         }
     }
-}
-
-/// An argument list as one would type it.
-pub fn command_line(argv: &[OsString]) -> String {
-    let plain = |text: &str| {
-        let safe = |letter: char| letter.is_ascii_alphanumeric() || "-_./=:,@%+".contains(letter);
-        !text.is_empty() && text.chars().all(safe)
-    };
-    let word = |argument: &OsString| {
-        let text = argument.to_string_lossy();
-        if plain(&text) { text.into_owned() } else { format!("'{}'", text.replace('\'', r"'\''")) }
-    };
-    argv.iter().map(word).collect::<Vec<_>>().join(" ")
 }
 
 /// Finds the program as `execvp` would: a name with a slash is a path, any other is looked for on `PATH`.
 fn find_program(program: &OsStr) -> Result<PathBuf, TargetError> {
     let given = Path::new(program);
-    let nowhere = |where_looked| TargetError::NoProgram { program: given.display().to_string(), where_looked };
-    if program.as_encoded_bytes().contains(&b'/') {
-        return match collect::tool::is_program(given) {
-            true => Ok(given.to_owned()),
-            false if given.is_file() => Err(TargetError::NotExecutable { path: given.to_owned() }),
-            false => Err(nowhere("")),
-        };
-    }
-    let folders = std::env::var_os("PATH").unwrap_or_default();
-    let found = std::env::split_paths(&folders).map(|folder| folder.join(given));
-    found.into_iter().find(|path| collect::tool::is_program(path)).ok_or_else(|| nowhere(" on PATH"))
+    let is_path = program.as_encoded_bytes().contains(&b'/');
+    collect::tool::find_program(program, &collect::tool::path_folders()).ok_or_else(|| {
+        match is_path && given.is_file() {
+            true => TargetError::NotExecutable { path: given.to_owned() },
+            false => TargetError::NoProgram {
+                program: given.display().to_string(),
+                where_looked: if is_path { "" } else { " on PATH" },
+            },
+        }
+    })
 }
 
 #[cfg(test)]

@@ -5,8 +5,6 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use types::{Sample, Workload};
 
-use crate::pipeline::target::command_line;
-
 /// What was run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct BareRun {
@@ -33,7 +31,6 @@ impl PreparedProgram {
     /// It as one would type it.
     pub fn line(&self) -> String {
         let variables = self.environment.iter().map(|(name, value)| format!("{name}={value} "));
-        let argv: Vec<std::ffi::OsString> = self.argv.iter().map(Into::into).collect();
-        variables.collect::<String>() + &command_line(&argv)
+        variables.collect::<String>() + &collect::command_line(&self.argv)
     }
 }

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use collect::calibrate::{self, Settings, Store};
+use collect::calibrate::{self, CalibrationSettings, Store};
 use collect::doctor::{Probe, diagnose};
 use types::Diagnosis;
 
@@ -25,7 +25,7 @@ pub fn examine(request: &Request, progress: &mut dyn FnMut(&str)) -> Result<Diag
     if request.calibrate {
         let store = Store::of_this_user()?;
         store.prepare()?;
-        let calibration = calibrate::measure(&Settings::default(), progress)?;
+        let calibration = calibrate::measure(&CalibrationSettings::default(), progress)?;
         let path = store.write(&calibration)?;
         progress(&format!("kept in {}", path.display()));
     }

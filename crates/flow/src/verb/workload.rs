@@ -5,6 +5,7 @@
 
 use std::path::Path;
 
+use serde::Serialize;
 use types::{Sample, Stage};
 
 pub use crate::runner::bare::{BareRun, PreparedProgram};
@@ -15,6 +16,11 @@ use crate::runner::error::ProfileError;
 use crate::runner::native as own_engine;
 use crate::runner::request::ProfileRequest;
 use crate::runner::torch::{self as driver, TorchModel, TorchRequest};
+
+/// Tells whoever started this program what was run or prepared, where it asks for that.
+pub fn send_answer(answer: &impl Serialize) -> Result<(), ProfileError> {
+    Ok(collect::process::send_answer(answer)?)
+}
 
 /// Runs the model on the native engine and gives back the times of its stages.
 pub fn native(
@@ -41,10 +47,9 @@ pub fn torch(
 /// the former and in 0.1 s in the latter (`docs/benchmarks.md`).
 pub fn prepare(model: &TorchModel, request: &TorchRequest, folder: &Path) -> Result<PreparedProgram, ProfileError> {
     let folder = std::path::absolute(folder).unwrap_or_else(|_| folder.to_owned());
-    let command = driver::prepared(model, request, &folder)?.command;
+    let command = driver::prepared(model, request, &folder)?;
     let text = |text: &std::ffi::OsStr| text.to_string_lossy().into_owned();
-    let argv =
-        std::iter::once(command.program.as_os_str()).chain(command.arguments.iter().map(AsRef::as_ref)).map(text);
+    let argv = command.words().map(text);
     let environment = command.environment.iter().map(|(name, value)| (text(name), text(value)));
     Ok(PreparedProgram { argv: argv.collect(), environment: environment.collect() })
 }

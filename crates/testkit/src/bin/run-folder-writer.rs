@@ -10,8 +10,7 @@ use std::path::Path;
 
 use collect::CollectError;
 use collect::run::{Outcome, RunFolder, RunRequest};
-use llm_perf_testkit::Random;
-use types::Failure;
+use types::{Failure, Random};
 
 /// Names the writer uses again and again, so that files are replaced as well as added.
 const NAMES: [&str; 8] = [
@@ -53,7 +52,7 @@ fn steps(root: &Path, seed: u64) -> Result<(), Box<dyn std::error::Error>> {
                 fs::write(folder.prepare(&name)?, content)?;
                 folder.adopt(&name)?;
             } else {
-                let name = NAMES[random.below(NAMES.len() as u64) as usize];
+                let name = NAMES[random.below(NAMES.len())];
                 folder.write_with(name, |out| content.chunks(1000).try_for_each(|piece| out.write_all(piece)))?;
             }
         }

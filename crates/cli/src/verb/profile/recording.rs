@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use flow::command::{Collector, Recording};
-use flow::inject::{Settings, Window};
+use flow::inject::{InjectSettings, Window};
 
 use crate::error::CliError;
 
@@ -47,6 +47,6 @@ impl RecordingArguments {
             })?),
             None => None,
         };
-        Ok(Recording { collector, settings: Settings { window, cupti, whole_graphs: self.whole_graphs } })
+        Ok(Recording { collector, settings: InjectSettings { window, cupti, whole_graphs: self.whole_graphs } })
     }
 }

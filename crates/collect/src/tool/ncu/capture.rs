@@ -6,23 +6,10 @@ use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
+use types::{KernelNameBase, ReplayMode};
 
-use crate::tool::Command;
-
-/// How a kernel or a range is run again for each pass of counters.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum ReplayMode {
-    /// Each kernel by itself, its memory restored in between.
-    #[default]
-    Kernel,
-    /// A range of calls, recorded and repeated inside the process.
-    Range,
-    /// A range, by running the whole program again for each pass.
-    AppRange,
-    /// Each kernel, by running the whole program again for each pass.
-    Application,
-}
+use crate::Command;
+use crate::tool::{with_ending, word};
 
 /// Which processes are profiled.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -57,19 +44,6 @@ pub enum CacheControl {
     None,
 }
 
-/// Which form of a kernel's name a filter is held against.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum KernelNameBase {
-    /// The function's name without parameters and template arguments.
-    Function,
-    /// The whole demangled signature.
-    #[default]
-    Demangled,
-    /// The name as in the object file.
-    Mangled,
-}
-
 /// What launch filters count over.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -96,7 +70,7 @@ pub struct Capture {
     pub clock_control: ClockControl,
     /// Caches.
     pub cache_control: CacheControl,
-    /// Ranges to profile, one expression each; see [`range_expression`].
+    /// Ranges to profile, one expression each; see [`types::range_expression`].
     pub nvtx_include: Vec<String>,
     /// Ranges to leave out.
     pub nvtx_exclude: Vec<String>,
@@ -108,7 +82,7 @@ pub struct Capture {
     pub metrics: Vec<String>,
     /// Kernels to profile, exact or `regex:PATTERN`.
     pub kernel_name: Option<String>,
-    /// What `kernel_name` is held against.
+    /// What `kernel_name` is compared with.
     pub kernel_name_base: KernelNameBase,
     /// Matching launches passed over first.
     pub launch_skip: u64,
@@ -125,11 +99,11 @@ pub struct Capture {
 impl Capture {
     /// Everything that is typed to run `program` with `arguments` under the tool at `ncu`.
     pub fn command(&self, ncu: &Path, target: &[OsString]) -> Command {
-        let mut typed = Typed::default();
+        let mut typed = Arguments::default();
         // A configuration file of the user's could add options that this command line does not show.
         typed.option("--config-file", "off");
         typed.option("--target-processes", word(self.target_processes));
-        typed.option("--replay-mode", word(self.replay_mode));
+        typed.option("--replay-mode", self.replay_mode.name());
         typed.option("--clock-control", word(self.clock_control));
         typed.option("--cache-control", word(self.cache_control));
         if let Some(set) = &self.set {
@@ -144,7 +118,7 @@ impl Capture {
         self.nvtx_include.iter().for_each(|range| typed.option("--nvtx-include", range));
         self.nvtx_exclude.iter().for_each(|range| typed.option("--nvtx-exclude", range));
         if let Some(name) = &self.kernel_name {
-            typed.option("--kernel-name-base", word(self.kernel_name_base));
+            typed.option("--kernel-name-base", self.kernel_name_base.name());
             typed.option("--kernel-name", name);
         }
         if self.launch_skip > 0 {
@@ -168,9 +142,7 @@ impl Capture {
 
     /// Where the tool puts the report.
     pub fn report_file(&self) -> PathBuf {
-        let mut name = self.report.clone().into_os_string();
-        name.push(".ncu-rep");
-        name.into()
+        with_ending(&self.report, ".ncu-rep")
     }
 }
 
@@ -185,7 +157,7 @@ pub enum Page {
 
 /// Prints a report as comma-separated values on standard output.
 pub fn print_page(ncu: &Path, report: &Path, page: Page) -> Command {
-    let mut typed = Typed::default();
+    let mut typed = Arguments::default();
     typed.option("--config-file", "off");
     typed.option("--import", report);
     typed.flag("--csv");
@@ -201,7 +173,7 @@ pub fn print_page(ncu: &Path, report: &Path, page: Page) -> Command {
 
 /// Prints the base names of all metrics of a chip (`gh100`); of the devices that are there where none is named.
 pub fn query_metrics(ncu: &Path, chip: Option<&str>) -> Command {
-    let mut typed = Typed::default();
+    let mut typed = Arguments::default();
     typed.option("--config-file", "off");
     typed.flag("--query-metrics");
     if let Some(chip) = chip {
@@ -210,48 +182,11 @@ pub fn query_metrics(ncu: &Path, chip: Option<&str>) -> Command {
     Command::new(ncu, typed.0)
 }
 
-/// The expression by which `--nvtx-include` means a push/pop range, given from the outermost in: `LLM@prefill/`, `A/A1/`.
-///
-/// The slash at the end is what tells a push/pop range from a start/end range; without it nothing matches.
-pub fn range_expression<S: AsRef<str>>(domain: Option<&str>, segments: &[S]) -> String {
-    let mut text = String::new();
-    if let Some(domain) = domain {
-        text.push_str(&escaped(domain));
-        text.push('@');
-    }
-    for segment in segments {
-        text.push_str(&escaped(segment.as_ref()));
-        text.push('/');
-    }
-    text
-}
-
-/// Characters with a meaning of their own in such an expression get a backslash.
-fn escaped(name: &str) -> String {
-    let mut text = String::with_capacity(name.len());
-    for character in name.chars() {
-        if "\\/@,[]*+".contains(character) {
-            text.push('\\');
-        }
-        text.push(character);
-    }
-    text
-}
-
-/// The word the tool knows a choice by, which is also the word of the configuration.
-fn word(choice: impl Serialize) -> String {
-    match serde_json::to_value(choice) {
-        Ok(serde_json::Value::String(word)) => word,
-        // Only plain choices of this file come here, and these are words.
-        _ => String::new(),
-    }
-}
-
 /// Arguments as they are put together.
 #[derive(Default)]
-struct Typed(Vec<OsString>);
+struct Arguments(Vec<OsString>);
 
-impl Typed {
+impl Arguments {
     fn flag(&mut self, flag: impl AsRef<OsStr>) {
         self.0.push(flag.as_ref().to_owned());
     }
@@ -358,13 +293,5 @@ mod tests {
             query_metrics(ncu, Some("gh100")).to_string(),
             "ncu --config-file off --query-metrics --chips gh100"
         );
-    }
-
-    #[test]
-    fn a_range_is_named_with_a_slash_behind_and_its_own_characters_escaped() {
-        assert_eq!(range_expression(Some("LLM"), &["prefill"]), "LLM@prefill/");
-        assert_eq!(range_expression(None, &["A", "A1"]), "A/A1/");
-        assert_eq!(range_expression(None, &["cub::DeviceScan::ExclusiveScan"]), "cub::DeviceScan::ExclusiveScan/");
-        assert_eq!(range_expression(Some("a@b"), &["x/y", "[0]*"]), r"a\@b@x\/y/\[0\]\*/");
     }
 }

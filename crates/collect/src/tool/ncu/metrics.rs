@@ -5,12 +5,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::capture::query_metrics;
-use crate::process::Question;
-use crate::tool::Found;
+use crate::tool::{InstalledTool, ask};
 use crate::{CollectError, calibrate};
-
-/// What is kept of the list, which has thousands of lines.
-const LISTED_BYTES: usize = 8 << 20;
 
 /// How long the tool may take to list a chip's metrics: it starts the driver, and there are thousands.
 const QUERY_LIMIT: Duration = Duration::from_secs(60);
@@ -75,7 +71,7 @@ fn is_counter(base: &str) -> bool {
 
 /// The metrics of the chip in this machine. Asked once for each release of the tool and each `device` (its name), then
 /// read from where it was kept.
-pub fn known_metrics(ncu: &Found, device: &str) -> Result<ChipMetrics, CollectError> {
+pub fn known_metrics(ncu: &InstalledTool, device: &str) -> Result<ChipMetrics, CollectError> {
     let kept = kept_file(ncu, device);
     if let Some(text) = kept.as_deref().and_then(|path| std::fs::read_to_string(path).ok()) {
         let metrics = ChipMetrics::read(&text);
@@ -83,9 +79,8 @@ pub fn known_metrics(ncu: &Found, device: &str) -> Result<ChipMetrics, CollectEr
             return Ok(metrics);
         }
     }
-    let command = query_metrics(&ncu.path, None);
-    let answer = Question::new(&command.program, command.arguments, QUERY_LIMIT).keeping(LISTED_BYTES).ask()?;
-    let text = answer.success().map_err(|reason| CollectError::Tool { program: ncu.path.clone(), reason })?;
+    let text = ask(query_metrics(&ncu.path, None), QUERY_LIMIT)
+        .map_err(|reason| CollectError::Tool { program: ncu.path.clone(), reason })?;
     let metrics = ChipMetrics::read(&text);
     if let Some(path) = kept.filter(|_| !metrics.is_empty()) {
         // Kept for speed alone: where it cannot be, it is asked again.
@@ -94,7 +89,7 @@ pub fn known_metrics(ncu: &Found, device: &str) -> Result<ChipMetrics, CollectEr
     Ok(metrics)
 }
 
-fn kept_file(ncu: &Found, device: &str) -> Option<PathBuf> {
+fn kept_file(ncu: &InstalledTool, device: &str) -> Option<PathBuf> {
     let plain = |text: &str| -> String {
         text.chars().map(|character| if character.is_ascii_alphanumeric() { character } else { '-' }).collect()
     };

@@ -8,31 +8,28 @@ mod metrics;
 mod pattern;
 mod preset;
 
-pub use capture::{
-    CacheControl, Capture, ClockControl, FilterMode, KernelNameBase, Page, ReplayMode, TargetProcesses, print_page,
-    query_metrics, range_expression,
-};
+pub use capture::{CacheControl, Capture, ClockControl, FilterMode, Page, TargetProcesses, print_page, query_metrics};
 pub use metrics::{ChipMetrics, known_metrics};
 pub use pattern::{any_of, told_from};
 pub use preset::{Options, Preset, Ranges, RegionOptions};
 
 use std::path::PathBuf;
 
-use super::needs::{NCU, NCU_LAUNCH_CONFIGURATIONS, Shortfall, is_since};
 use super::places::{children, is_program};
-use super::{Found, Places, ask_version};
+use super::requirements::{NCU, NCU_LAUNCH_CONFIGURATIONS, Shortfall, is_since};
+use super::{InstalledTool, Places, ask_version};
 
 /// Arguments that make it say its version.
 pub(crate) const VERSION_ARGUMENTS: [&str; 1] = ["--version"];
 
 /// The tool of this machine, if it serves with a driver of that CUDA (`13.0`); otherwise what to do.
-pub fn serving(cuda_driver: Option<&str>) -> Result<Found, Shortfall> {
+pub fn serving(cuda_driver: Option<&str>) -> Result<InstalledTool, Shortfall> {
     NCU.serving(find(&Places::of_this_machine()), cuda_driver)
 }
 
 /// How a release counts launches so that several of every kernel, grid and block are profiled. Releases before 2023.2
 /// can only count all of them together.
-pub fn launch_counting(tool: &Found) -> FilterMode {
+pub fn launch_counting(tool: &InstalledTool) -> FilterMode {
     match is_since(tool.version.as_deref(), NCU_LAUNCH_CONFIGURATIONS) {
         true => FilterMode::PerLaunchConfig,
         false => FilterMode::Global,
@@ -40,7 +37,7 @@ pub fn launch_counting(tool: &Found) -> FilterMode {
 }
 
 /// Finds it and asks its version.
-pub(crate) fn find(places: &Places) -> Option<Found> {
+pub(crate) fn find(places: &Places) -> Option<InstalledTool> {
     Some(ask_version(places, locate(places)?, &VERSION_ARGUMENTS, read_version))
 }
 

@@ -3,8 +3,9 @@
 use std::path::PathBuf;
 
 use serde::Deserialize;
+use types::{KernelNameBase, ReplayMode};
 
-use super::capture::{CacheControl, Capture, ClockControl, KernelNameBase, ReplayMode, TargetProcesses};
+use super::capture::{CacheControl, Capture, ClockControl, TargetProcesses};
 
 /// `pipeline.ncu`.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]

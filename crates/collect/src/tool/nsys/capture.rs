@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use crate::tool::{Command, Found};
+use crate::Command;
+use crate::tool::{InstalledTool, with_ending, word};
 
 /// Whose processors are sampled, or whose context switches are recorded.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -75,7 +76,7 @@ pub struct Capture {
 
 impl Capture {
     /// Everything that is typed to run `target` under the tool.
-    pub fn command(&self, nsys: &Found, target: &[OsString]) -> Command {
+    pub fn command(&self, nsys: &InstalledTool, target: &[OsString]) -> Command {
         let mut typed = vec![OsString::from("profile")];
         let mut set = |name: &str, value: &OsStr| {
             let mut option = OsString::from(name);
@@ -145,27 +146,12 @@ pub fn statistics_file(prefix: &Path, report: &str) -> PathBuf {
     with_ending(prefix, &format!("_{name}.csv"))
 }
 
-fn with_ending(path: &Path, ending: &str) -> PathBuf {
-    let mut name = path.as_os_str().to_owned();
-    name.push(ending);
-    name.into()
-}
-
-/// The word the tool knows a choice by, which is also the word of the configuration.
-fn word(choice: impl Serialize) -> String {
-    match serde_json::to_value(choice) {
-        Ok(serde_json::Value::String(word)) => word,
-        // Only plain choices of this file come here, and these are words.
-        _ => String::new(),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn nsys(version: &str) -> Found {
-        Found { path: "/opt/nsys".into(), version: Some(version.to_owned()), note: None }
+    fn nsys(version: &str) -> InstalledTool {
+        InstalledTool { path: "/opt/nsys".into(), version: Some(version.to_owned()), note: None }
     }
 
     fn shown(command: &Command) -> String {

@@ -10,9 +10,9 @@ pub use preset::{Export, Options, Preset};
 
 use std::path::{Path, PathBuf};
 
-use super::needs::{NSYS, NSYS_METRICS_DEVICES, Shortfall, is_since};
 use super::places::{children, is_program};
-use super::{Found, Places, ask_version};
+use super::requirements::{NSYS, NSYS_METRICS_DEVICES, Shortfall, is_since};
+use super::{InstalledTool, Places, ask_version};
 
 /// Arguments that make it say its version.
 pub(crate) const VERSION_ARGUMENTS: [&str; 1] = ["--version"];
@@ -21,7 +21,7 @@ pub(crate) const VERSION_ARGUMENTS: [&str; 1] = ["--version"];
 pub(crate) const IMPORTER_LIBRARY: &str = "libdw.so.1";
 
 /// The tool of this machine, if it serves with a driver of that CUDA (`13.0`) and can make reports; otherwise what to do.
-pub fn serving(cuda_driver: Option<&str>) -> Result<Found, Shortfall> {
+pub fn serving(cuda_driver: Option<&str>) -> Result<InstalledTool, Shortfall> {
     let places = Places::of_this_machine();
     let found = NSYS.serving(find(&places), cuda_driver)?;
     if lacks_importer(&places, &found) {
@@ -33,7 +33,7 @@ pub fn serving(cuda_driver: Option<&str>) -> Result<Found, Shortfall> {
 }
 
 /// Whether this is the copy inside Nsight Compute and the library it makes reports with is nowhere.
-pub(crate) fn lacks_importer(places: &Places, found: &Found) -> bool {
+pub(crate) fn lacks_importer(places: &Places, found: &InstalledTool) -> bool {
     let importer = |folder: &PathBuf| folder.join(IMPORTER_LIBRARY).exists();
     is_carried(&found.path) && !places.libraries.iter().any(importer)
 }
@@ -47,7 +47,7 @@ fn metrics_devices_option(version: Option<&str>) -> &'static str {
 }
 
 /// Finds it and asks its version.
-pub(crate) fn find(places: &Places) -> Option<Found> {
+pub(crate) fn find(places: &Places) -> Option<InstalledTool> {
     Some(ask_version(places, locate(places)?, &VERSION_ARGUMENTS, read_version))
 }
 

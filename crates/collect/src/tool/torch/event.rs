@@ -82,7 +82,7 @@ pub enum Event {
         rounds: u32,
     },
     /// It gave up.
-    Failed(Failure),
+    Failed(DriverFailure),
     /// Everything is done.
     Done,
 }
@@ -172,7 +172,7 @@ pub struct SampleEvent {
 
 /// Why a driver gave up.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
-pub struct Failure {
+pub struct DriverFailure {
     /// What kind of trouble.
     pub kind: FailureKind,
     /// In a sentence.

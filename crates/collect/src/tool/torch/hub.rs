@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 /// What a name stands for.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Located {
+pub enum ModelLocation {
     /// A file or folder.
     Path(PathBuf),
     /// `owner/name`, found in the cache at this folder.
@@ -16,30 +16,30 @@ pub enum Located {
 }
 
 /// Looks a model up. Nothing is fetched.
-pub fn locate(model: &str) -> Located {
+pub fn locate(model: &str) -> ModelLocation {
     find(model, &cache())
 }
 
-fn find(model: &str, cache: &Path) -> Located {
+fn find(model: &str, cache: &Path) -> ModelLocation {
     if Path::new(model).exists() {
-        return Located::Path(PathBuf::from(model));
+        return ModelLocation::Path(PathBuf::from(model));
     }
     let allowed = |part: &str| {
         let letter = |letter: char| letter.is_ascii_alphanumeric() || "-_.".contains(letter);
         !part.is_empty() && !part.starts_with('.') && part.chars().all(letter)
     };
     let parts: Vec<&str> = model.split('/').collect();
-    let [owner, name] = parts[..] else { return Located::Other };
+    let [owner, name] = parts[..] else { return ModelLocation::Other };
     if !allowed(owner) || !allowed(name) || model.ends_with(".json") {
-        return Located::Other;
+        return ModelLocation::Other;
     }
     let folder = cache.join(format!("models--{owner}--{name}"));
     let main = std::fs::read_to_string(folder.join("refs/main")).unwrap_or_default();
     let named = Some(folder.join("snapshots").join(main.trim())).filter(|_| !main.trim().is_empty());
     let any = || Some(std::fs::read_dir(folder.join("snapshots")).ok()?.flatten().next()?.path());
     match named.filter(|path| path.is_dir()).or_else(any) {
-        Some(snapshot) => Located::Cached(snapshot),
-        None => Located::NotCached(cache.to_owned()),
+        Some(snapshot) => ModelLocation::Cached(snapshot),
+        None => ModelLocation::NotCached(cache.to_owned()),
     }
 }
 
@@ -65,17 +65,17 @@ mod tests {
         }
         std::fs::create_dir(folder.join("refs")).unwrap();
         std::fs::write(folder.join("refs/main"), "bbb\n").unwrap();
-        assert_eq!(find("org/tiny", cache.path()), Located::Cached(folder.join("snapshots/bbb")));
-        assert_eq!(find("org/other", cache.path()), Located::NotCached(cache.path().to_owned()));
+        assert_eq!(find("org/tiny", cache.path()), ModelLocation::Cached(folder.join("snapshots/bbb")));
+        assert_eq!(find("org/other", cache.path()), ModelLocation::NotCached(cache.path().to_owned()));
     }
 
     #[test]
     fn paths_and_other_words_are_not_looked_up() {
         let cache = tempfile::tempdir().unwrap();
         let here = cache.path().to_str().unwrap();
-        assert_eq!(find(here, Path::new("/nowhere")), Located::Path(cache.path().to_owned()));
+        assert_eq!(find(here, Path::new("/nowhere")), ModelLocation::Path(cache.path().to_owned()));
         for other in ["llama", "a/b/c", "models/config.json", "../x", "my.module:make", "a/"] {
-            assert_eq!(find(other, cache.path()), Located::Other, "{other}");
+            assert_eq!(find(other, cache.path()), ModelLocation::Other, "{other}");
         }
     }
 }

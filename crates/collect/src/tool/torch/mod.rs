@@ -12,14 +12,12 @@ use std::time::Duration;
 
 use super::Places;
 use super::python;
-use crate::CollectError;
-use crate::tool::Command;
-use crate::tool::plain::Launch;
+use crate::{CollectError, Command};
 
-pub use event::{DeviceEvent, Event, Failure, FailureKind, InputEvent, LoadedEvent, PassName, SampleEvent};
-pub use hub::{Located, locate};
+pub use event::{DeviceEvent, DriverFailure, Event, FailureKind, InputEvent, LoadedEvent, PassName, SampleEvent};
+pub use hub::{ModelLocation, locate};
 pub use request::{
-    Decoding, GivenInput, GivenModel, PROTOCOL, Page, Profiler, Request, ResnetSizes, TransformerModel, View,
+    Decoding, DriverRequest, InputRequest, ModelRequest, PROTOCOL, Page, Profiler, ResnetSizes, TransformerModel, View,
 };
 
 /// The driver.
@@ -29,7 +27,7 @@ pub const DRIVER: &str = include_str!("driver.py");
 const ANSWER_LIMIT: Duration = Duration::from_secs(15);
 
 /// Variables that keep a driver from the network: what is not on disk is not there.
-pub const OFFLINE: [(&str, &str); 3] =
+const OFFLINE: [(&str, &str); 3] =
     [("HF_HUB_OFFLINE", "1"), ("TRANSFORMERS_OFFLINE", "1"), ("HF_DATASETS_OFFLINE", "1")];
 
 /// The interpreter to use: the one that is named, else `LLM_PERF_PYTHON`, else the first on `PATH` that has torch.
@@ -76,27 +74,10 @@ fn with_torch(places: &Places, program: PathBuf) -> Result<PathBuf, CollectError
     }
 }
 
-/// Where a driver's files are.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct DriverFiles {
-    /// The driver itself.
-    pub driver: PathBuf,
-    /// What it is asked.
-    pub request: PathBuf,
-    /// What the model prints; absent: where this process prints.
-    pub stdout: Option<PathBuf>,
-    /// What the model complains about; absent: where this process does.
-    pub stderr: Option<PathBuf>,
-}
-
-/// How a driver is started.
-pub fn launch(python: &Path, files: &DriverFiles, offline: bool) -> Launch {
-    let arguments = vec![files.driver.clone().into(), files.request.clone().into()];
-    let mut command = Command::new(python, arguments).with_variable("PYTHONUNBUFFERED", "1");
-    for (name, value) in OFFLINE.into_iter().filter(|_| offline) {
-        command = command.with_variable(name, value);
-    }
-    Launch { stdout: files.stdout.clone(), stderr: files.stderr.clone(), ..Launch::new(command) }
+/// The command that runs the driver in the file `driver` on the request in the file `request`, off the network.
+pub fn command(python: &Path, driver: &Path, request: &Path) -> Command {
+    let command = Command::new(python, [driver, request]).with_variable("PYTHONUNBUFFERED", "1");
+    OFFLINE.into_iter().fold(command, |command, (name, value)| command.with_variable(name, value))
 }
 
 #[cfg(test)]
@@ -121,7 +102,7 @@ mod tests {
         let places = Places { path: vec![first.clone(), second], ..patient() };
         assert_eq!(find(&places, None).unwrap(), wanted);
         let error = find(&Places { path: vec![first], ..patient() }, None).unwrap_err();
-        assert!(error.to_string().starts_with("no interpreter here has torch"), "{error}");
+        assert!(error.to_string().starts_with("no Python interpreter here has torch"), "{error}");
         assert!(error.hint().unwrap().contains("--python"));
     }
 
@@ -139,12 +120,12 @@ mod tests {
     }
 
     #[test]
-    fn a_driver_is_started_offline_unless_told_otherwise() {
-        let files = DriverFiles { driver: "d.py".into(), request: "r.json".into(), stdout: None, stderr: None };
-        let offline = launch(Path::new("python3"), &files, true);
-        assert_eq!(offline.command.program, Path::new("python3"));
-        assert_eq!(offline.command.arguments, ["d.py", "r.json"]);
-        assert!(offline.command.environment.iter().any(|(name, value)| name == "HF_HUB_OFFLINE" && value == "1"));
-        assert_eq!(launch(Path::new("python3"), &files, false).command.environment.len(), 1);
+    fn a_driver_is_started_off_the_network() {
+        let command = command(Path::new("python3"), Path::new("d.py"), Path::new("r.json"));
+        assert_eq!(
+            (command.program.as_path(), command.arguments),
+            (Path::new("python3"), vec!["d.py".into(), "r.json".into()])
+        );
+        assert!(command.environment.iter().any(|(name, value)| name == "HF_HUB_OFFLINE" && value == "1"));
     }
 }

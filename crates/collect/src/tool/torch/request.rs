@@ -10,11 +10,11 @@ pub const PROTOCOL: u32 = 1;
 
 /// Everything a driver needs to know.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Request {
+pub struct DriverRequest {
     /// [`PROTOCOL`].
     pub protocol: u32,
     /// What to build.
-    pub model: GivenModel,
+    pub model: ModelRequest,
     /// `cpu`, `cuda:N` or `auto`.
     pub device: String,
     /// Whether NVTX ranges are pushed around stages.
@@ -28,7 +28,7 @@ pub struct Request {
     /// Whether FLOPs are counted.
     pub check_flops: bool,
     /// What it is fed.
-    pub inputs: Vec<GivenInput>,
+    pub inputs: Vec<InputRequest>,
     /// Indices of inputs, epoch by epoch.
     pub epochs: Vec<Vec<usize>>,
     /// Runs of each input before measuring.
@@ -42,7 +42,7 @@ pub struct Request {
 /// What to build.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(tag = "kind", rename_all = "lowercase")]
-pub enum GivenModel {
+pub enum ModelRequest {
     /// A model of the Hugging Face kind.
     Transformers(TransformerModel),
     /// The dummy ResNet.
@@ -107,7 +107,7 @@ pub struct Decoding {
 /// One input.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(tag = "kind", rename_all = "lowercase")]
-pub enum GivenInput {
+pub enum InputRequest {
     /// Tokens, perhaps with a page among them.
     Tokens {
         /// Name in reports.

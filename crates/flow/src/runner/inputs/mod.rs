@@ -4,16 +4,14 @@ mod dataset;
 mod files;
 pub(crate) mod plan;
 pub(crate) mod prepare;
-mod random;
 
 use engine::image::{self, Page};
-use types::{Bytes, InputImage, InputPrompt, InputSet, SchemaTag};
+use types::{Bytes, InputImage, InputPrompt, InputSet, Random, SchemaTag};
 
 use super::error::ProfileError;
 use super::settings::{InferSettings, TEXT_MARK};
 pub use dataset::{DatasetSettings, SamplingSettings};
 use files::DatasetFile;
-use random::Random;
 
 /// What `inputs.yaml` calls the root of inputs that were made up.
 const SYNTHETIC: &str = "synthetic";
@@ -99,7 +97,7 @@ pub(crate) fn choose(settings: &SamplingSettings, usable: &[usize], epoch: u32) 
     if settings.shuffle {
         let mut random = Random::new(settings.seed ^ (u64::from(epoch) << 32));
         for index in (1..order.len()).rev() {
-            order.swap(index, (random.next() % (index as u64 + 1)) as usize);
+            order.swap(index, (random.number() % (index as u64 + 1)) as usize);
         }
     }
     order.truncate(settings.samples_per_epoch.unwrap_or(usize::MAX));

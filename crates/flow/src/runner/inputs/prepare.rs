@@ -2,9 +2,8 @@
 
 use engine::image;
 use engine::{ImageBatch, PageImages, PromptData, Tokenizer, prompt};
-use types::{InputFacts, PageKind};
+use types::{InputFacts, PageKind, Random};
 
-use super::random::Random;
 use super::{Content, Input};
 use crate::runner::error::ProfileError;
 use crate::runner::settings::{InferSettings, MOST_TOKENS, TEXT_MARK};
@@ -56,7 +55,7 @@ pub(crate) fn prepare(
         }
         (Content::Tokens { count, seed }, InferSettings::Prompts(..), Some(tokenizer)) => {
             let mut random = Random::new(*seed);
-            let drawn = std::iter::repeat_with(|| (random.next() % vocabulary.max(1)) as i64);
+            let drawn = std::iter::repeat_with(|| (random.number() % vocabulary.max(1)) as i64);
             let ids = tokenizer.bos().into_iter().chain(drawn).take(*count as usize).collect();
             Ok(PreparedInput { kind: PageKind::Synthetic, ..PreparedInput::prompt(input, text_only(ids)) })
         }

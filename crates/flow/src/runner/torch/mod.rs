@@ -10,9 +10,8 @@ pub(crate) mod session;
 
 use std::path::Path;
 
-use collect::CollectError;
-use collect::tool::plain::Launch;
-use collect::tool::torch::{DRIVER, DriverFiles, interpreter, launch};
+use collect::tool::torch::{self, DRIVER, interpreter};
+use collect::{CollectError, Command};
 use serde::Deserialize;
 use types::DType;
 
@@ -90,9 +89,9 @@ pub(crate) fn bare(
     stop: &dyn Fn() -> bool,
 ) -> Result<BareRun, ProfileError> {
     let scratch = scratch()?;
-    let (launch, asked) = prepare(model, request, scratch.path())?;
-    let (session, ended) = session::run(&launch, progress, stop)?;
-    if let Some((kind, message)) = session.trouble(ended) {
+    let (command, asked) = prepare(model, request, scratch.path())?;
+    let (session, ending) = session::run(&command, progress, stop)?;
+    if let Some((kind, message)) = session.trouble(ending) {
         let traceback = session.failure.and_then(|failure| failure.traceback);
         return Err(ProfileError::driver(kind, message, traceback));
     }
@@ -100,13 +99,13 @@ pub(crate) fn bare(
 }
 
 /// Writes what the interpreter is given into `folder`; what comes back starts it.
-pub(crate) fn prepared(model: &TorchModel, request: &TorchRequest, folder: &Path) -> Result<Launch, ProfileError> {
+pub(crate) fn prepared(model: &TorchModel, request: &TorchRequest, folder: &Path) -> Result<Command, ProfileError> {
     Ok(prepare(model, request, folder)?.0)
 }
 
 /// Writes what the interpreter is given into `folder`, for a run with ranges around stages: the driver, what it is asked and
 /// the inputs. What comes back starts it, and says what it is asked.
-fn prepare(model: &TorchModel, request: &TorchRequest, folder: &Path) -> Result<(Launch, Question), ProfileError> {
+fn prepare(model: &TorchModel, request: &TorchRequest, folder: &Path) -> Result<(Command, Question), ProfileError> {
     check(request)?;
     let mut inputs = inputs::find(&request.profile.dataset, &request.profile.infer)?;
     inputs.usable()?;
@@ -121,8 +120,7 @@ fn prepare(model: &TorchModel, request: &TorchRequest, folder: &Path) -> Result<
     let [driver, question] = ["driver.py", "request.json"].map(|name| folder.join(name));
     std::fs::write(&driver, DRIVER).map_err(failed("write", &driver))?;
     std::fs::write(&question, question_text(&asked)).map_err(failed("write", &question))?;
-    let files = DriverFiles { driver, request: question, stdout: None, stderr: None };
-    Ok((launch(&python, &files, true), asked))
+    Ok((torch::command(&python, &driver, &question), asked))
 }
 
 /// Refuses what the driver cannot run.

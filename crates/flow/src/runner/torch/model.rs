@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use collect::tool::torch::{GivenModel, Located, ResnetSizes, TransformerModel, locate};
+use collect::tool::torch::{ModelLocation, ModelRequest, ResnetSizes, TransformerModel, locate};
 use network::Preset;
 use network::config::ModelConfig;
 
@@ -60,9 +60,9 @@ impl TorchName {
             return Self::Factory(name.to_owned());
         }
         match locate(name) {
-            Located::Path(path) | Located::Cached(path) => Self::Path(path),
-            Located::NotCached(cache) => Self::NotOnDisk(cache),
-            Located::Other => Self::Name,
+            ModelLocation::Path(path) | ModelLocation::Cached(path) => Self::Path(path),
+            ModelLocation::NotCached(cache) => Self::NotOnDisk(cache),
+            ModelLocation::Other => Self::Name,
         }
     }
 }
@@ -142,10 +142,10 @@ impl TorchModel {
         weights: &WeightSettings,
         settings: &TorchSettings,
         scratch: &Path,
-    ) -> Result<GivenModel, ProfileError> {
+    ) -> Result<ModelRequest, ProfileError> {
         let dtype = settings.dtype.clone();
         let transformers = |path: PathBuf| {
-            GivenModel::Transformers(TransformerModel {
+            ModelRequest::Transformers(TransformerModel {
                 path,
                 weights: weights.weights.clone(),
                 seed: weights.seed,
@@ -162,8 +162,8 @@ impl TorchModel {
                 std::fs::write(&file, text).map_err(failed)?;
                 transformers(scratch.to_owned())
             }
-            TorchSource::Resnet(sizes) => GivenModel::Resnet { sizes: *sizes, seed: weights.seed, dtype },
-            TorchSource::Factory(factory) => GivenModel::Factory {
+            TorchSource::Resnet(sizes) => ModelRequest::Resnet { sizes: *sizes, seed: weights.seed, dtype },
+            TorchSource::Factory(factory) => ModelRequest::Factory {
                 factory: factory.clone(),
                 search: std::env::current_dir().into_iter().collect(),
                 dtype,

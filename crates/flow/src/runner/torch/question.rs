@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use collect::tool::torch::{Decoding, GivenInput, Page, Profiler, Request, View};
+use collect::tool::torch::{Decoding, DriverRequest, InputRequest, Page, Profiler, View};
 use engine::{ImageBatch, PromptData, Tokenizer};
 
 use super::model::{TorchModel, TorchSource};
@@ -18,7 +18,7 @@ const RANDOM_TOKENS: u64 = 128;
 
 /// Inputs, prepared and in the driver's words.
 pub(crate) struct Question {
-    pub(crate) request: Request,
+    pub(crate) request: DriverRequest,
     pub(crate) prepared: Vec<PreparedInput>,
     pub(crate) tokenizer: Option<Tokenizer>,
     /// Whether the tokenizer is the model's own.
@@ -51,7 +51,7 @@ pub(crate) fn ask(
         inputs.all.truncate(0);
         inputs.all.push(inputs::Input::made(name.0.clone(), name.1));
         inputs.all[0].used = true;
-        (vec![GivenInput::Made { name: name.0, tokens: name.1, seed: 0 }], vec![vec![0]; sampling.epochs as usize])
+        (vec![InputRequest::Made { name: name.0, tokens: name.1, seed: 0 }], vec![vec![0]; sampling.epochs as usize])
     } else {
         let plan = plan(sampling, inputs, |input| prepare::prepare(input, infer, tokenizer.as_ref(), vocabulary))?;
         let (epochs, ready) = plan.numbered();
@@ -67,7 +67,7 @@ pub(crate) fn ask(
         end_tokens: ends(tokenizer.as_ref(), vocabulary),
     });
     let passes = infer.passes();
-    let request = Request {
+    let request = DriverRequest {
         protocol: collect::tool::torch::PROTOCOL,
         model: model.given(&request.profile.weights, settings, scratch)?,
         device: request.profile.device.clone(),
@@ -128,7 +128,7 @@ fn given_input(
     scratch: &Path,
     infer: &InferSettings,
     channels: u64,
-) -> Result<GivenInput, ProfileError> {
+) -> Result<InputRequest, ProfileError> {
     let name = input.facts.name.clone();
     match (&input.fed, infer) {
         (ModelInput::Prompt(PromptData { ids, image_mask, images }), _) => {
@@ -144,9 +144,9 @@ fn given_input(
                     tiles: page.tiles.as_ref().map(|tiles| view("tiles", tiles)).transpose()?,
                 }),
             };
-            Ok(GivenInput::Tokens { name, ids: ids.clone(), image_mask: image_mask.clone(), page })
+            Ok(InputRequest::Tokens { name, ids: ids.clone(), image_mask: image_mask.clone(), page })
         }
-        (ModelInput::Pictures(pictures), InferSettings::Pictures(settings)) => Ok(GivenInput::Pictures {
+        (ModelInput::Pictures(pictures), InferSettings::Pictures(settings)) => Ok(InputRequest::Pictures {
             name,
             count: pictures.count as u64,
             channels,

@@ -4,9 +4,10 @@ use std::fmt::Write as _;
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::Duration;
 
-use collect::tool::plain::{Ended, Launch};
+use collect::Command;
+use collect::process::{Ending, Interrupt, Limits, Process};
 use collect::tool::torch::{
-    DeviceEvent, Event, Failure, FailureKind, InputEvent, LoadedEvent, PROTOCOL, PassName, SampleEvent,
+    DeviceEvent, DriverFailure, Event, FailureKind, InputEvent, LoadedEvent, PROTOCOL, PassName, SampleEvent,
 };
 use types::{Bytes, Nanos, Sample, Stage};
 
@@ -29,7 +30,7 @@ pub(crate) struct Session {
     pub(crate) flops: Vec<CountedFlops>,
     pub(crate) trace: Option<TracedInput>,
     pub(crate) notes: Vec<String>,
-    pub(crate) failure: Option<Failure>,
+    pub(crate) failure: Option<DriverFailure>,
     /// Inferences planned.
     pub(crate) total: u64,
     pub(crate) done: bool,
@@ -64,11 +65,11 @@ pub(crate) struct TracedInput {
 
 /// Runs a driver to its end.
 pub(crate) fn run(
-    launch: &Launch,
+    command: &Command,
     progress: &mut dyn FnMut(Progress<'_>),
     stop: &dyn Fn() -> bool,
-) -> Result<(Session, Ended), ProfileError> {
-    let (mut running, lines) = launch.start_with_channel()?;
+) -> Result<(Session, Ending), ProfileError> {
+    let (process, lines) = Process::start_with_channel(command)?;
     let (sender, receiver) = channel();
     // A thread of its own reads, so that a silent driver does not keep the user from stopping it.
     let reader = std::thread::spawn(move || lines.map_while(|line| sender.send(line).ok()).count());
@@ -82,15 +83,15 @@ pub(crate) fn run(
         }
         if !stopped && stop() {
             stopped = true;
-            running.end();
+            process.kill();
         }
     }
     let _ = reader.join();
-    let (ended, _) = running.wait(Duration::from_millis(5), &mut || true)?;
+    let ending = process.wait(&Limits::default(), Interrupt::Ignored)?.ending;
     if stopped {
         return Err(ProfileError::Stopped { done: session.samples.len() as u64, total: session.total });
     }
-    Ok((session, ended))
+    Ok((session, ending))
 }
 
 impl Session {
@@ -164,21 +165,21 @@ impl Session {
     }
 
     /// Why the driver did not get to its end, where it did not.
-    pub(crate) fn trouble(&self, ended: Ended) -> Option<(FailureKind, String)> {
-        match (&self.failure, self.done, ended) {
-            (Some(failure), _, _) => Some((failure.kind, failure.message.clone())),
-            (None, true, _) => None,
-            (None, false, ended) => {
+    pub(crate) fn trouble(&self, ending: Ending) -> Option<(FailureKind, String)> {
+        match (&self.failure, self.done) {
+            (Some(failure), _) => Some((failure.kind, failure.message.clone())),
+            (None, true) => None,
+            (None, false) => {
                 let far = match self.total {
                     0 => "before the model ran".to_owned(),
                     total => format!("after {} of {total} inferences", self.samples.len()),
                 };
-                let kind = match ended {
+                let kind = match ending {
                     // Where memory runs out the system kills without a word.
-                    Ended::Signal(9) => FailureKind::Memory,
+                    Ending::Signal(9) => FailureKind::Memory,
                     _ => FailureKind::Model,
                 };
-                Some((kind, format!("the Python driver {ended}, {far}")))
+                Some((kind, format!("the Python driver {ending}, {far}")))
             }
         }
     }
@@ -207,12 +208,12 @@ mod tests {
         let sample = r#"{"event":"sample","input":"a","epoch":0,"repeat":0,"pass":"measure","wall_ns":9,
             "stages":{"prefill":5,"decode":4},"generated":2}"#;
         let one = session(&[begun, sample]);
-        let (kind, message) = one.trouble(Ended::Signal(9)).unwrap();
+        let (kind, message) = one.trouble(Ending::Signal(9)).unwrap();
         assert_eq!(kind, FailureKind::Memory);
         assert!(message.ends_with("after 1 of 5 inferences"), "{message}");
         assert_eq!(one.samples(|pass| pass == PassName::Measure, Some(3)).len(), 2);
         assert_eq!(one.wall(), Nanos::new(9));
-        let (_, message) = session(&[]).trouble(Ended::Code(1)).unwrap();
-        assert_eq!(message, "the Python driver ended with code 1, before the model ran");
+        let (_, message) = session(&[]).trouble(Ending::Code(1)).unwrap();
+        assert_eq!(message, "the Python driver exited with code 1, before the model ran");
     }
 }

@@ -11,7 +11,6 @@ use super::plan;
 use super::request::DeepRequest;
 use super::tools::Tools;
 use crate::pipeline::bundle::{self, Bundle};
-use crate::pipeline::target::command_line;
 use crate::pipeline::{analytic, assumptions};
 
 /// What the run is about.
@@ -92,7 +91,7 @@ fn repeated(arguments: &[String]) -> String {
             word => words.push(word.into()),
         }
     }
-    command_line(&words)
+    collect::command_line(&words)
 }
 
 fn list(items: impl Iterator<Item = impl ToString>) -> String {

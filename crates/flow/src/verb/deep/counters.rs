@@ -6,16 +6,16 @@ use std::path::Path;
 
 use analysis::LaunchCounters;
 use analysis::sampled::{Candidate, Choice, CountedLaunch};
-use collect::child::{self, Bounds};
+use collect::process::{self, Interrupt, Limits, size_of};
 use collect::run::RunFolder;
-use collect::tool::ncu::{self, ChipMetrics, KernelNameBase, Page};
-use collect::tool::{Complaint, Found};
+use collect::tool::ncu::{self, ChipMetrics, Page};
+use collect::tool::{Complaint, InstalledTool};
 use ingest::ncu::NcuFile;
-use types::{Bytes, PassRecord, QualityCounter, Stage};
+use types::{Bytes, KernelNameBase, PassRecord, QualityCounter, RegionStyle, Stage, range_expression};
 
 use super::error::DeepError;
-use super::passes::{framed, how, interrupted, limited, named, nanos};
-use super::plan::{self, command, is_torch, with_variables, words_once};
+use super::passes::{framed, interrupted, limited, named};
+use super::plan::{self, command, is_torch, with_variables};
 use super::request::DeepRequest;
 use crate::pipeline::trace;
 use crate::runner::bare::PreparedProgram;
@@ -53,7 +53,7 @@ pub(super) struct Replayed {
 /// Makes ready what is launched under Nsight Compute: the command itself, or the interpreter that runs the model.
 pub(super) fn replayed(folder: &mut RunFolder, request: &DeepRequest) -> Result<Replayed, DeepError> {
     let environment = request.target.environment().to_vec();
-    let mut argv = words_once(request);
+    let mut argv = request.target.argv_once();
     if !is_torch(request) {
         return Ok(Replayed { argv, environment, _files: None });
     }
@@ -61,13 +61,13 @@ pub(super) fn replayed(folder: &mut RunFolder, request: &DeepRequest) -> Result<
     let files = tempfile::tempdir().map_err(|reason| failed(reason.to_string()))?;
     argv.extend([OsString::from("--prepare"), files.path().into()]);
     let command = with_variables(command(&argv), request);
-    let finished = child::run(folder, PREPARE, &command, &limited(request))?;
+    let finished = process::run_for_answer(folder, PREPARE, command, &limited(request), Interrupt::Forwarded)?;
     interrupted(folder, PREPARE, &finished)?;
     if !finished.succeeded() {
-        return Err(failed(format!("it {}{}", how(finished.ending), framed(&finished))));
+        return Err(failed(format!("it {}{}", finished.ending, framed(&finished))));
     }
     let PreparedProgram { argv, environment: added } =
-        serde_json::from_str(&finished.stdout_tail).map_err(|reason| failed(reason.to_string()))?;
+        process::answer(folder, PREPARE).ok_or_else(|| failed("it did not say what to start".to_owned()))?;
     let added = added.into_iter().map(|(name, value)| (name.into(), value.into()));
     let environment = environment.into_iter().chain(added).collect();
     Ok(Replayed { argv: argv.into_iter().map(OsString::from).collect(), environment, _files: Some(files) })
@@ -81,7 +81,7 @@ pub(super) fn count(
     folder: &mut RunFolder,
     request: &DeepRequest,
     program: &Replayed,
-    tool: &Found,
+    tool: &InstalledTool,
     chip: Option<&ChipMetrics>,
     choice: &Choice,
     progress: &mut dyn FnMut(&str),
@@ -89,18 +89,16 @@ pub(super) fn count(
     let (name, file) = (plan::counters(choice.stage), counter_file(choice.stage));
     let report = folder.prepare(&format!("{file}.ncu-rep"))?;
     let capture = capture(request, tool, chip, choice, &report.with_extension(""));
-    let command = capture.command(&tool.path, &program.argv);
-    let variables = program.environment.iter().cloned();
-    let command = variables.fold(command, |command, (name, value)| command.with_variable(name, value));
-    let bounds =
-        Bounds { size: Some(request.largest_trace), grows: vec![folder.path().join("ncu")], ..limited(request) };
-    let finished = child::run(folder, &name, &command, &bounds)?;
+    let command = capture.command(&tool.path, &program.argv).with_variables(program.environment.iter().cloned());
+    let limits =
+        Limits { size: Some(request.largest_trace), watched: vec![folder.path().join("ncu")], ..limited(request) };
+    let finished = process::run(folder, &name, command, &limits, Interrupt::Forwarded)?;
     interrupted(folder, &name, &finished)?;
     let mut record = PassRecord {
         name: name.clone(),
         tool: Some(named("ncu", tool)),
         process: Some(finished.process),
-        wall_ns: nanos(&finished),
+        wall_ns: finished.usage.wall,
         stage_wall_ns: BTreeMap::new(),
         overhead: None,
         overhead_of: None,
@@ -122,17 +120,18 @@ pub(super) fn count(
         );
         let why = match complaint {
             Some(complaint) => format!("{name}: {}; {}", complaint.message(), complaint.hint()),
-            None => format!("{name}: ncu {} and left no report{}", how(finished.ending), framed(&finished)),
+            None => format!("{name}: ncu {} and left no report{}", finished.ending, framed(&finished)),
         };
         return Ok(CounterPass::missing(Some(record), why, everywhere));
     }
     folder.adopt(&format!("{file}.ncu-rep"))?;
     progress("printing counters");
     let print = ncu::print_page(&tool.path, &capture.report_file(), Page::Raw);
-    let printed = child::run(folder, &format!("{name}-page"), &print, &limited(request))?;
-    let page = std::fs::read(folder.path().join(&printed.stdout)).unwrap_or_default();
+    let printed = format!("{name}-page");
+    process::run(folder, &printed, print, &limited(request), Interrupt::Forwarded)?;
+    let page = std::fs::read(folder.path().join(process::stdout_log(&printed))).unwrap_or_default();
     folder.write_file(&format!("{file}.csv"), &page)?;
-    record.bytes = Bytes::new(child::size_of(&report) + page.len() as u64);
+    record.bytes = Bytes::new(size_of(&report) + page.len() as u64);
     let mut pass = read(folder, choice.stage)?;
     if pass.launches.is_empty() && pass.missing.is_none() {
         let why = complaint.map_or("the page has no launch", Complaint::message);
@@ -169,7 +168,7 @@ pub(super) fn read(folder: &RunFolder, stage: Option<Stage>) -> Result<CounterPa
 /// The capture of one stage: its kernels, its ranges, the counters the chip has.
 fn capture(
     request: &DeepRequest,
-    tool: &Found,
+    tool: &InstalledTool,
     chip: Option<&ChipMetrics>,
     choice: &Choice,
     report: &Path,
@@ -182,9 +181,9 @@ fn capture(
         (capture.kernel_name_base, capture.kernel_name) = filter(choice);
     }
     if capture.nvtx_include.is_empty() {
-        let expression = |range: &analysis::sampled::StageRange| match range.pushed {
-            true => ncu::range_expression(range.domain.as_deref(), &[&range.name]),
-            false => ncu::range_expression(range.domain.as_deref(), &[&range.name]).trim_end_matches('/').to_owned(),
+        let expression = |range: &analysis::sampled::StageRange| {
+            let style = if range.pushed { RegionStyle::PushPop } else { RegionStyle::StartEnd };
+            range_expression(range.domain.as_deref(), &[&range.name], style)
         };
         capture.nvtx_include = choice.ranges.iter().map(expression).collect();
     }

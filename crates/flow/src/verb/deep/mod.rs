@@ -33,7 +33,8 @@ pub use collect::tool::ncu::Preset as NcuPreset;
 pub use collect::tool::nsys::Preset as NsysPreset;
 pub use error::DeepError;
 pub use plan::plan;
-pub use request::{Collector, DeepRequest, Mode};
+pub use request::{DeepRequest, Mode};
+pub use types::Collector;
 
 use collected::{Collected, empty_report, header, metrics, report};
 use overhead::{BASELINE, BASELINE_AGAIN};

@@ -3,15 +3,15 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use collect::child::{self, Bounds, Ending, Finished};
+use collect::process::{self, Ending, Interrupt, Limits, ProcessOutcome, size_of};
 use collect::run::RunFolder;
 use collect::tool::inject::{self, Injection};
-use collect::tool::{Found, nsys};
-use types::{Bytes, Nanos, PassRecord, Stage};
+use collect::tool::{InstalledTool, nsys};
+use types::{Bytes, Collector, Nanos, PassRecord, Stage};
 
 use super::error::DeepError;
-use super::plan::{baseline as plain, with_variables, words};
-use super::request::{Collector, DeepRequest};
+use super::plan::{baseline as plain, with_variables};
+use super::request::DeepRequest;
 use super::tools::Tools;
 use crate::runner::bare::BareRun;
 
@@ -23,18 +23,17 @@ pub(super) const DATABASE: &str = "nsys/timeline.sqlite";
 
 /// Runs the program by itself, as the pass of that name.
 pub(super) fn baseline(folder: &mut RunFolder, request: &DeepRequest, name: &str) -> Result<PassRecord, DeepError> {
-    let bounds = Bounds { time: Some(request.pass_limit), ..Bounds::default() };
-    let finished = child::run(folder, name, &plain(request), &bounds)?;
+    let finished = process::run_for_answer(folder, name, plain(request), &limited(request), Interrupt::Forwarded)?;
     interrupted(folder, name, &finished)?;
     if !finished.succeeded() {
-        return Err(DeepError::Baseline { how: how(finished.ending), said: framed(&finished) });
+        return Err(DeepError::Baseline { how: finished.ending.to_string(), said: framed(&finished) });
     }
     Ok(PassRecord {
         name: name.to_owned(),
         tool: None,
         process: Some(finished.process),
-        wall_ns: nanos(&finished),
-        stage_wall_ns: stage_times(folder, &finished),
+        wall_ns: finished.usage.wall,
+        stage_wall_ns: stage_times(folder, name),
         overhead: None,
         overhead_of: None,
         bytes: Bytes::ZERO,
@@ -68,17 +67,10 @@ fn collected(folder: &mut RunFolder, request: &DeepRequest) -> Result<Option<(Pa
     // The folder appears with the first file that is prepared in it.
     let place = folder.prepare("trace/process-0.wire")?;
     let trace = place.parent().map(Path::to_owned).unwrap_or_default();
-    let injection = Injection::prepare(&trace, inject::Settings::default())?;
-    let variables = injection.variables();
-    let command =
-        variables.into_iter().fold(plain(request), |command, (name, value)| command.with_variable(name, value));
-    let bounds = Bounds {
-        time: Some(request.pass_limit),
-        size: Some(request.largest_trace),
-        grows: vec![trace.clone()],
-        ..Bounds::default()
-    };
-    let finished = child::run(folder, "timeline", &command, &bounds);
+    let injection = Injection::prepare(&trace, inject::InjectSettings::default())?;
+    let command = plain(request).with_variables(injection.variables());
+    let limits = Limits { size: Some(request.largest_trace), watched: vec![trace.clone()], ..limited(request) };
+    let finished = process::run_for_answer(folder, "timeline", command, &limits, Interrupt::Forwarded);
     let files = injection.gather()?;
     let finished = finished?;
     interrupted(folder, "timeline", &finished)?;
@@ -95,17 +87,17 @@ fn collected(folder: &mut RunFolder, request: &DeepRequest) -> Result<Option<(Pa
     }
     let mut missing = Vec::new();
     if !finished.succeeded() {
-        missing.push(format!("timeline: the program {} with the collector in it", how(finished.ending)));
+        missing.push(format!("timeline: the program {} with the collector in it", finished.ending));
     }
     let record = PassRecord {
         name: "timeline".to_owned(),
         tool: Some("llm-perf".to_owned()),
         process: Some(finished.process),
-        wall_ns: nanos(&finished),
-        stage_wall_ns: stage_times(folder, &finished),
+        wall_ns: finished.usage.wall,
+        stage_wall_ns: stage_times(folder, "timeline"),
         overhead: None,
         overhead_of: None,
-        bytes: Bytes::new(child::size_of(&trace)),
+        bytes: Bytes::new(size_of(&trace)),
     };
     Ok(Some((record, missing)))
 }
@@ -114,20 +106,20 @@ fn collected(folder: &mut RunFolder, request: &DeepRequest) -> Result<Option<(Pa
 fn traced(
     folder: &mut RunFolder,
     request: &DeepRequest,
-    nsys: &Found,
+    nsys: &InstalledTool,
     progress: &mut dyn FnMut(&str),
 ) -> Result<(PassRecord, Vec<String>), DeepError> {
     let report = folder.prepare("nsys/timeline.nsys-rep")?;
     let capture = request.nsys.nsys_cli.capture(report.with_extension(""));
-    let command = with_variables(capture.command(nsys, &words(request)), request);
-    let bounds = Bounds {
-        time: Some(request.pass_limit),
+    let command = with_variables(capture.command(nsys, request.target.argv()), request);
+    let limits = Limits {
         size: Some(request.largest_trace),
-        grows: vec![folder.path().join("nsys")],
+        watched: vec![folder.path().join("nsys")],
         // Where it records before it makes its report.
-        grows_like: Some(std::env::temp_dir().join("nsys-report-")),
+        watched_like: Some(std::env::temp_dir().join("nsys-report-")),
+        ..limited(request)
     };
-    let finished = child::run(folder, "timeline-nsys", &command, &bounds)?;
+    let finished = process::run_for_answer(folder, "timeline-nsys", command, &limits, Interrupt::Forwarded)?;
     interrupted(folder, "timeline", &finished)?;
     if let Ending::TooLarge(size) = finished.ending {
         return Err(DeepError::TooLarge { size, most: request.largest_trace });
@@ -138,12 +130,12 @@ fn traced(
     }
     folder.adopt("nsys/timeline.nsys-rep")?;
     if !finished.succeeded() {
-        missing.push(format!("timeline: the program {} under nsys", how(finished.ending)));
+        missing.push(format!("timeline: the program {} under nsys", finished.ending));
     }
     progress("exporting the timeline");
     let database = folder.prepare(DATABASE)?;
     let export = nsys::export_sqlite(&nsys.path, &capture.report_file(), &database);
-    let exported = child::run(folder, "timeline-export", &export, &limited(request))?;
+    let exported = process::run(folder, "timeline-export", export, &limited(request), Interrupt::Forwarded)?;
     if !database.is_file() {
         return Err(failed_timeline(&exported));
     }
@@ -153,11 +145,11 @@ fn traced(
         name: "timeline".to_owned(),
         tool: Some(named("nsys", nsys)),
         process: Some(finished.process),
-        wall_ns: nanos(&finished),
-        stage_wall_ns: stage_times(folder, &finished),
+        wall_ns: finished.usage.wall,
+        stage_wall_ns: stage_times(folder, "timeline-nsys"),
         overhead: None,
         overhead_of: None,
-        bytes: Bytes::new(child::size_of(&folder.path().join("nsys"))),
+        bytes: Bytes::new(size_of(&folder.path().join("nsys"))),
     };
     Ok((record, missing))
 }
@@ -166,7 +158,7 @@ fn traced(
 fn tables(
     folder: &mut RunFolder,
     request: &DeepRequest,
-    nsys: &Found,
+    nsys: &InstalledTool,
     database: &Path,
 ) -> Result<Vec<String>, DeepError> {
     let reports = &request.nsys.export.stats;
@@ -175,7 +167,7 @@ fn tables(
     }
     let prefix = folder.path().join("nsys/stats");
     let command = nsys::statistics(&nsys.path, database, reports, &prefix);
-    let finished = child::run(folder, "timeline-stats", &command, &limited(request))?;
+    let finished = process::run(folder, "timeline-stats", command, &limited(request), Interrupt::Forwarded)?;
     let mut made = 0;
     for report in reports {
         let file = nsys::statistics_file(&prefix, report);
@@ -185,26 +177,24 @@ fn tables(
         }
     }
     // A run without ranges has no table of ranges, and nsys says so and goes on.
-    let none = (made == 0).then(|| format!("tables: nsys stats {} and made none", how(finished.ending)));
+    let none = (made == 0).then(|| format!("tables: nsys stats {} and made none", finished.ending));
     Ok(none.into_iter().collect())
 }
 
 /// The time a pass may take.
-pub(super) fn limited(request: &DeepRequest) -> Bounds {
-    Bounds { time: Some(request.pass_limit), ..Bounds::default() }
+pub(super) fn limited(request: &DeepRequest) -> Limits {
+    Limits { time: Some(request.pass_limit), ..Limits::default() }
 }
 
-fn failed_timeline(finished: &Finished) -> DeepError {
+fn failed_timeline(finished: &ProcessOutcome) -> DeepError {
     let complaint = finished.nsys_complaint();
-    let what = complaint.map_or_else(
-        || format!("nsys {} and left no report", how(finished.ending)),
-        |found| found.message().to_owned(),
-    );
+    let what = complaint
+        .map_or_else(|| format!("nsys {} and left no report", finished.ending), |found| found.message().to_owned());
     DeepError::Timeline { what, said: framed(finished), complaint }
 }
 
 /// An error where the user has stopped the pass.
-pub(super) fn interrupted(folder: &RunFolder, pass: &str, finished: &Finished) -> Result<(), DeepError> {
+pub(super) fn interrupted(folder: &RunFolder, pass: &str, finished: &ProcessOutcome) -> Result<(), DeepError> {
     match finished.ending {
         Ending::Interrupted => {
             Err(DeepError::Interrupted { pass: pass.to_owned(), run: folder.path().display().to_string() })
@@ -213,45 +203,36 @@ pub(super) fn interrupted(folder: &RunFolder, pass: &str, finished: &Finished) -
     }
 }
 
-/// How a program ended, in words that follow its name.
-pub(super) fn how(ending: Ending) -> String {
-    match ending {
-        Ending::Code(0) => "ended".to_owned(),
-        Ending::Code(code) => format!("ended with code {code}"),
-        Ending::Signal(signal) => format!("was ended by signal {signal}"),
-        Ending::OutOfTime => "took longer than a pass may, and was ended".to_owned(),
-        Ending::TooLarge(size) => format!("had written {size}, and was ended"),
-        Ending::Interrupted => "was interrupted".to_owned(),
-    }
-}
-
 /// What was said last, each line with a bar before it.
-pub(super) fn framed(finished: &Finished) -> String {
+pub(super) fn framed(finished: &ProcessOutcome) -> String {
     finished.last_lines(SHOWN).iter().map(|line| format!("\n  | {line}")).collect()
 }
 
 /// A tool with its version.
-pub(super) fn named(name: &str, tool: &Found) -> String {
+pub(super) fn named(name: &str, tool: &InstalledTool) -> String {
     tool.version.as_ref().map_or_else(|| name.to_owned(), |version| format!("{name} {version}"))
 }
 
-/// How long it took.
-pub(super) fn nanos(finished: &Finished) -> Nanos {
-    Nanos::new(i64::try_from(finished.wall.as_nanos()).unwrap_or(i64::MAX))
+/// Times of stages as the program tells them: our own workload answers with samples, any other program prints lines of JSON
+/// with `prefill_ms` and the like, one line for each round. The fastest of each: whatever else the machine does only adds to
+/// it, and what is wanted is what a tool costs.
+fn stage_times(folder: &RunFolder, name: &str) -> BTreeMap<Stage, Nanos> {
+    let mut times: BTreeMap<Stage, Nanos> = BTreeMap::new();
+    let mut add = |stage: Stage, time: Nanos| {
+        times.entry(stage).and_modify(|fastest| *fastest = time.min(*fastest)).or_insert(time);
+    };
+    match process::answer::<BareRun>(folder, name) {
+        Some(run) => {
+            let measured = run.samples.iter().filter(|sample| !sample.warmup);
+            measured.for_each(|sample| add(sample.stage, sample.wall_ns));
+        }
+        None => printed_times(folder, name, &mut add),
+    }
+    times
 }
 
-/// Times of stages as the program prints them: our own workload as samples, any other program as lines of JSON with
-/// `prefill_ms` and the like, one line for each round. The fastest of each: whatever else the machine does only adds to
-/// it, and what is wanted is what a tool costs.
-fn stage_times(folder: &RunFolder, finished: &Finished) -> BTreeMap<Stage, Nanos> {
-    let text = std::fs::read_to_string(folder.path().join(&finished.stdout)).unwrap_or_default();
-    let mut times: BTreeMap<Stage, Vec<Nanos>> = BTreeMap::new();
-    let mut add = |stage: Stage, time: Nanos| times.entry(stage).or_default().push(time);
-    if let Some(found) = bare_run(&text) {
-        let measured = found.samples.iter().filter(|sample| !sample.warmup);
-        measured.for_each(|sample| add(sample.stage, sample.wall_ns));
-        return times.into_iter().map(|(stage, all)| (stage, fastest(&all))).collect();
-    }
+fn printed_times(folder: &RunFolder, name: &str, add: &mut dyn FnMut(Stage, Nanos)) {
+    let text = std::fs::read_to_string(folder.path().join(process::stdout_log(name))).unwrap_or_default();
     for line in text.lines().filter(|line| line.starts_with('{')) {
         let Ok(serde_json::Value::Object(fields)) = serde_json::from_str(line) else { continue };
         for stage in Stage::ALL {
@@ -261,20 +242,9 @@ fn stage_times(folder: &RunFolder, finished: &Finished) -> BTreeMap<Stage, Nanos
             }
         }
     }
-    times.into_iter().map(|(stage, all)| (stage, fastest(&all))).collect()
 }
 
-/// What our own workload prints.
-fn bare_run(text: &str) -> Option<BareRun> {
-    let begin = text.find("{\n")?;
-    serde_json::Deserializer::from_str(&text[begin..]).into_iter().next()?.ok()
-}
-
-/// What the program said it ran, by itself; absent where it is not our own.
-pub(super) fn ran(folder: &RunFolder) -> Option<BareRun> {
-    bare_run(&std::fs::read_to_string(folder.path().join("logs/baseline.stdout")).ok()?)
-}
-
-fn fastest(times: &[Nanos]) -> Nanos {
-    times.iter().copied().min().unwrap_or_default()
+/// What the program answered that it ran, without a profiler; absent where it is not our own.
+pub(super) fn baseline_run(folder: &RunFolder) -> Option<BareRun> {
+    process::answer(folder, "baseline")
 }

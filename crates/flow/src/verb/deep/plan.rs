@@ -1,16 +1,17 @@
 //! The passes of a deep run, told before they are made.
 
 use std::ffi::OsString;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use collect::tool::{Command, ncu};
+use collect::tool::ncu;
+use collect::{Command, command_line};
 use types::{DeepPlan, PlannedPass, SchemaTag, Stage};
 
 use super::error::DeepError;
 use super::overhead::{BASELINE, BASELINE_AGAIN};
 use super::request::{DeepRequest, Mode};
 use super::tools::Tools;
-use crate::pipeline::target::{Engine, TargetKind, command_line};
+use crate::pipeline::target::{Engine, TargetKind};
 
 /// What a deep run will do here. Nothing is started and nothing is written.
 pub fn plan(request: &DeepRequest) -> Result<DeepPlan, DeepError> {
@@ -18,15 +19,15 @@ pub fn plan(request: &DeepRequest) -> Result<DeepPlan, DeepError> {
 }
 
 pub(super) fn of(request: &DeepRequest, tools: &Tools) -> DeepPlan {
-    let target = words(request);
+    let target = request.target.argv();
     let replayed = match is_torch(request) {
         true => ["python3", "driver.py", "request.json"].map(OsString::from).to_vec(),
-        false => words_once(request),
+        false => request.target.argv_once(),
     };
     let folder = Path::new("RUN");
     let capture = request.nsys.nsys_cli.capture(folder.join("nsys/timeline"));
     let mut passes = vec![pass(BASELINE, "the program by itself, for the time it takes", Some(baseline(request)))];
-    let by_nsys = tools.nsys.as_ref().ok().map(|nsys| capture.command(nsys, &target));
+    let by_nsys = tools.nsys.as_ref().ok().map(|nsys| capture.command(nsys, target));
     passes.push(match tools.inject {
         true => pass(
             "timeline",
@@ -82,53 +83,29 @@ pub(super) fn counters(stage: Option<Stage>) -> String {
     format!("counters-{}", stage.map_or("run", Stage::name))
 }
 
-/// The program as it is launched: a workload of ours also prints the times of its stages.
-pub(super) fn words(request: &DeepRequest) -> Vec<OsString> {
-    telling(request, request.target.argv().to_vec())
-}
-
-/// The same with as little work as shows every kernel, for a tool that makes each launch take long.
-pub(super) fn words_once(request: &DeepRequest) -> Vec<OsString> {
-    telling(request, request.target.argv_once())
-}
-
 /// Whether the program under the model is an interpreter.
 pub(super) fn is_torch(request: &DeepRequest) -> bool {
     request.target.kind() == TargetKind::Workload(Engine::Torch)
 }
 
-fn telling(request: &DeepRequest, mut words: Vec<OsString>) -> Vec<OsString> {
-    if request.target.is_workload() {
-        words.push("--json".into());
-    }
-    words
-}
-
 pub(super) fn baseline(request: &DeepRequest) -> Command {
-    with_variables(command(&words(request)), request)
+    with_variables(command(request.target.argv()), request)
 }
 
 /// Words as a command.
 pub(super) fn command(words: &[OsString]) -> Command {
-    let (program, arguments) = words
-        .split_first()
-        .map_or((OsString::new(), Vec::new()), |(program, arguments)| (program.clone(), arguments.to_vec()));
-    Command::new(PathBuf::from(program), arguments)
+    Command::of_words(words).unwrap_or_else(|| Command::new("", [""; 0]))
 }
 
 /// The same with the variables of the target.
 pub(super) fn with_variables(command: Command, request: &DeepRequest) -> Command {
-    let variables = request.target.environment().iter().cloned();
-    variables.fold(command, |command, (name, value)| command.with_variable(name, value))
+    command.with_variables(request.target.environment().iter().cloned())
 }
 
 fn pass(name: &str, about: &str, command: Option<Command>) -> PlannedPass {
     PlannedPass {
         name: name.to_owned(),
         about: about.to_owned(),
-        command: command.map(|command| {
-            let words: Vec<OsString> = std::iter::once(command.program.into()).chain(command.arguments).collect();
-            command_line(&words)
-        }),
+        command: command.map(|command| command_line(command.words())),
     }
 }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use collect::tool::{ncu, nsys};
-use types::{Bytes, Stage};
+use types::{Bytes, Collector, Stage};
 
 use crate::pipeline::subject::NamedSubject;
 use crate::pipeline::target::Target;
@@ -15,17 +15,6 @@ pub enum Mode {
     Deep,
     /// Few counters and one launch of each kernel; the timeline without calls of the operating system.
     Light,
-}
-
-/// What records the timeline.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Collector {
-    /// Our own where it works, else Nsight Systems.
-    Auto,
-    /// Our own.
-    Inject,
-    /// Nsight Systems.
-    Nsys,
 }
 
 impl Mode {
@@ -48,17 +37,6 @@ impl Mode {
             ]
             .map(str::to_owned)
             .to_vec(),
-        }
-    }
-}
-
-impl Collector {
-    /// Its name on the command line.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Auto => "auto",
-            Self::Inject => "inject",
-            Self::Nsys => "nsys",
         }
     }
 }

@@ -1,11 +1,11 @@
 //! What this machine can do for a deep run, found out before anything is started.
 
-use collect::environment::Capture;
-use collect::tool::{Found, Shortfall, inject, ncu, nsys};
-use types::Environment;
+use collect::environment::EnvironmentFacts;
+use collect::tool::{InstalledTool, Shortfall, inject, ncu, nsys};
+use types::{Collector, Environment};
 
 use super::error::DeepError;
-use super::request::{Collector, DeepRequest};
+use super::request::DeepRequest;
 use crate::pipeline::machine::capture_with_facts;
 
 /// The tools of a deep run.
@@ -16,15 +16,16 @@ pub(super) struct Tools {
     /// Whether our own collector is tried first.
     pub(super) inject: bool,
     /// Records the timeline where our own collector does not; else why not.
-    pub(super) nsys: Result<Found, Shortfall>,
+    pub(super) nsys: Result<InstalledTool, Shortfall>,
     /// Reads counters; else why not.
-    pub(super) ncu: Result<Found, Shortfall>,
+    pub(super) ncu: Result<InstalledTool, Shortfall>,
 }
 
 impl Tools {
     /// Finds them. A machine without a GPU, or without anything to record a timeline, is refused here.
     pub(super) fn find(request: &DeepRequest) -> Result<Self, DeepError> {
-        let Capture { environment, gpu_problem, .. } = capture_with_facts(request.subject.config_dir.as_deref())?;
+        let EnvironmentFacts { environment, gpu_problem, .. } =
+            capture_with_facts(request.subject.config_dir.as_deref())?;
         let Some(gpu) = environment.gpus.first() else {
             let problem = gpu_problem.map_or_else(|| "none was found".to_owned(), |problem| problem.to_string());
             return Err(DeepError::NoGpu { problem });
@@ -33,7 +34,7 @@ impl Tools {
         let cuda = environment.tools.cuda_driver.clone();
         let (nsys, ncu) = (nsys::serving(cuda.as_deref()), ncu::serving(cuda.as_deref()));
         let own = match request.collector {
-            Collector::Nsys => Err("it was not asked for".to_owned()),
+            Collector::Nsys | Collector::None => Err("it was not asked for".to_owned()),
             Collector::Auto | Collector::Inject => check_own(),
         };
         match (&own, &nsys, request.collector) {

@@ -12,7 +12,7 @@ pub(super) fn known(folder: &RunFolder, request: &DeepRequest) -> Option<TracedW
     if said.profile.is_some() || !said.overridden.is_empty() {
         return None;
     }
-    let ran = passes::ran(folder)?;
+    let ran = passes::baseline_run(folder)?;
     let (workload, missing) = match ran.workloads.as_slice() {
         [] => (None, vec![ran.not_modelled.unwrap_or_else(|| "the program did not say what it ran".to_owned())]),
         [first, others @ ..] => match others.iter().find(|other| !alike(first, other)) {

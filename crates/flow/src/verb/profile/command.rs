@@ -6,17 +6,17 @@
 mod recorded;
 
 use std::ffi::OsString;
-use std::time::Duration;
 
 use analysis::{CommandRuns, Evidence, Subject};
+use collect::Command;
 use collect::environment::GpuSampler;
+use collect::process::{self, Ending, Interrupt, Limits, ProcessOutcome};
 use collect::run::RunFolder;
-use collect::tool::Command;
-use collect::tool::plain::{Ended, Launch, Usage};
 use report::profile::{Assumptions, Setting};
 use types::{CommandRun, DeviceUse, Environment, InputSet, Metrics, SchemaTag};
 
-pub use recorded::{Collector, Recording};
+pub use recorded::Recording;
+pub use types::Collector;
 
 use super::Profile;
 use crate::RunRequest;
@@ -26,9 +26,6 @@ use crate::pipeline::progress::Progress;
 use crate::pipeline::run::{EndedRun, run};
 use crate::pipeline::target::{Target, TargetError};
 use crate::runner::error::ProfileError;
-
-/// How often a running command is looked after.
-const PAUSE: Duration = Duration::from_millis(2);
 
 /// What to measure.
 #[derive(Clone, Debug)]
@@ -91,17 +88,17 @@ fn fill(
         let warmup = number < request.warmup_rounds;
         let doing = if warmup { "warming up" } else { "measuring" };
         progress(Progress::Doing(&format!("{doing}: run {} of {total}", number + 1)));
-        let (ended, usage, devices) = run_once(folder, request, &format!("command-{number}"), &[], stop)?;
+        let (ProcessOutcome { ending, usage, .. }, devices) =
+            run_once(folder, request, &format!("command-{number}"), &[], stop)?;
         if stop() {
             return Err(ProfileError::Stopped { done: number.into(), total: total.into() });
         }
-        let exit_code = match ended {
-            Ended::Code(code) => Some(code),
-            Ended::Signal(_) => None,
+        let exit_code = match ending {
+            Ending::Code(code) => Some(code),
+            _ => None,
         };
-        if !ended.is_success() {
-            missing
-                .push(format!("run {} of the command {ended}; logs/command-{number}.stderr has its words", number + 1));
+        if !ending.is_success() {
+            missing.push(format!("run {} of the command {ending}; see logs/command-{number}.stderr", number + 1));
         }
         runs.push(CommandRun {
             warmup,
@@ -113,7 +110,7 @@ fn fill(
             devices,
         });
         // A command that fails will do so again.
-        if !ended.is_success() {
+        if !ending.is_success() {
             break;
         }
     }
@@ -144,25 +141,15 @@ fn run_once(
     name: &str,
     variables: &[(OsString, OsString)],
     stop: &dyn Fn() -> bool,
-) -> Result<(Ended, Usage, Vec<DeviceUse>), ProfileError> {
-    let Some(mut command) = Command::of_words(request.target.argv()) else {
+) -> Result<(ProcessOutcome, Vec<DeviceUse>), ProfileError> {
+    let Some(command) = Command::of_words(request.target.argv()) else {
         return Err(ProfileError::Target(TargetError::Empty));
     };
-    for (variable, value) in request.target.environment().iter().chain(variables) {
-        command = command.with_variable(variable.clone(), value.clone());
-    }
-    let [argv, stdout, stderr] = ["argv", "stdout", "stderr"].map(|kind| format!("logs/{name}.{kind}"));
-    folder.write_file(&argv, format!("{command}\n").as_bytes())?;
-    let (out, err) = (folder.prepare(&stdout)?, folder.prepare(&stderr)?);
-    let launch = Launch { stdout: Some(out), stderr: Some(err), ..Launch::new(command) };
+    let command = command.with_variables(request.target.environment().iter().chain(variables).cloned());
     let sampler = GpuSampler::start();
-    let ended = launch.start().and_then(|running| running.wait(PAUSE, &mut || !stop()));
+    let finished = process::run(folder, name, command, &Limits::default(), Interrupt::Asked(stop));
     let devices = sampler.finish();
-    for file in [&stdout, &stderr] {
-        folder.adopt(file)?;
-    }
-    let (ended, usage) = ended?;
-    Ok((ended, usage, devices))
+    Ok((finished?, devices))
 }
 
 fn assumptions(metrics: &Metrics, request: &CommandRequest) -> Assumptions {

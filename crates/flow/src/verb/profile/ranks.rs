@@ -7,9 +7,10 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use analysis::RankRuns;
+use collect::Output;
 use collect::rank::Rank;
 use collect::run::RunFolder;
-use collect::tool::torch::{DRIVER, DriverFiles, PassName, launch};
+use collect::tool::torch::{self, DRIVER, PassName};
 use types::Sample;
 
 use super::torch::TorchProfile;
@@ -58,13 +59,14 @@ pub(super) fn leave_part(
     let [driver, request, stdout, stderr, _] = FILES.map(|name| folder.join(name));
     std::fs::write(&driver, DRIVER).map_err(failed(&driver))?;
     std::fs::write(&request, question_text(&asked)).map_err(failed(&request))?;
-    let files = DriverFiles { driver, request, stdout: Some(stdout), stderr: Some(stderr) };
-    let (session, ended) = session::run(&launch(&given.python, &files, true), progress, stop)?;
+    let command =
+        torch::command(&given.python, &driver, &request).with_output(Output::File(stdout), Output::File(stderr));
+    let (session, ending) = session::run(&command, progress, stop)?;
     let (written, whole) = (folder.join("events.part"), folder.join(EVENTS));
     std::fs::write(&written, &session.lines)
         .and_then(|()| std::fs::rename(&written, &whole))
         .map_err(failed(&whole))?;
-    if let Some((kind, message)) = session.trouble(ended) {
+    if let Some((kind, message)) = session.trouble(ending) {
         let traceback = session.failure.clone().and_then(|failure| failure.traceback);
         return Err(ProfileError::driver(kind, message, traceback));
     }

@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use analysis::{Evidence, PlainRuns, Subject};
 use collect::rank::Rank;
 use collect::run::RunFolder;
-use collect::tool::torch::{DRIVER, DriverFiles, PassName, interpreter, launch};
+use collect::tool::torch::{self, DRIVER, PassName, interpreter};
 use types::{Environment, Hardware, InputSet, Metrics, RunHeader, Sample};
 
 pub use crate::runner::torch::{
@@ -114,25 +114,17 @@ fn fill(
     let question = question::ask(model, request, inputs, scratch.path(), trace.clone())?;
     folder.write_file("logs/torch-driver.py", DRIVER.as_bytes())?;
     folder.write_file("logs/torch-request.json", question_text(&question).as_bytes())?;
-    let [stdout, stderr] = ["logs/torch.stdout", "logs/torch.stderr"];
-    let files = DriverFiles {
-        driver: folder.path().join("logs/torch-driver.py"),
-        request: folder.path().join("logs/torch-request.json"),
-        stdout: Some(folder.prepare(stdout)?),
-        stderr: Some(folder.prepare(stderr)?),
-    };
-    let launch = launch(&given.python, &files, true);
-    folder.write_file("logs/torch.argv", format!("{}\n", launch.command).as_bytes())?;
+    let [driver, request_file] =
+        ["logs/torch-driver.py", "logs/torch-request.json"].map(|name| folder.path().join(name));
+    let command = folder.log_command("torch", torch::command(&given.python, &driver, &request_file))?;
     folder.end_step("prepare")?;
 
     progress(Progress::Doing("starting Python"));
-    let ran = session::run(&launch, progress, stop);
-    for file in [stdout, stderr] {
-        folder.adopt(file)?;
-    }
-    let (session, ended) = ran?;
+    let ran = session::run(&command, progress, stop);
+    folder.adopt_logs("torch")?;
+    let (session, ending) = ran?;
     folder.write_file("logs/torch-events.jsonl", session.lines.as_bytes())?;
-    let trouble = session.trouble(ended);
+    let trouble = session.trouble(ending);
     let measured = session.samples(|pass| pass == PassName::Measure, None);
     if let Some((kind, message)) = trouble.clone().filter(|_| measured.is_empty()) {
         let traceback = session.failure.clone().and_then(|failure| failure.traceback);

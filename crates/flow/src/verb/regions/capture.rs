@@ -6,10 +6,11 @@ use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 
 use analysis::region::is_counted;
-use collect::child::{self, Bounds, Ending, Finished};
+use collect::Command;
+use collect::process::{self, Ending, Interrupt, Limits, ProcessOutcome};
 use collect::run::RunFolder;
+use collect::tool::Complaint;
 use collect::tool::ncu::{Page, print_page};
-use collect::tool::{Command, Complaint};
 use ingest::compressed::Compression;
 use ingest::ncu::{self, NcuFile, ToolMessage};
 use types::counter::{CounterTable, DetailedWork};
@@ -84,14 +85,14 @@ impl Profiler<'_> {
         let report = format!("{}.ncu-rep", step.capture.report.display());
         let file = folder.prepare(&report)?;
         let command = self.command(step, Some(folder.path()));
-        let finished = child::run(folder, &step.name, &command, &Bounds::default())?;
+        let finished = process::run(folder, &step.name, command, &Limits::default(), Interrupt::Forwarded)?;
         let has_report = file.is_file();
         if has_report {
             folder.adopt(&report)?;
         }
         folder.end_step(&step.name)?;
         let complaint = finished.ncu_complaint();
-        refuse(&finished, complaint, has_report)?;
+        refuse(&finished, &step.name, complaint, has_report)?;
         let mut captured = Captured { include: step.capture.nvtx_include.clone(), complaint, ..Captured::default() };
         let mut messages = messages(&finished);
         if has_report {
@@ -133,11 +134,11 @@ impl Profiler<'_> {
         let name = format!("{}-{kind}", step.name);
         // Numbers in another language's form would be off by a thousand.
         let command = print_page(self.program, report, page).with_variable("LC_ALL", "C");
-        let finished = child::run(folder, &name, &command, &Bounds::default())?;
+        let finished = process::run(folder, &name, command, &Limits::default(), Interrupt::Forwarded)?;
         // The page itself holds the profiler's advice, which is no complaint.
-        refuse(&finished, Complaint::of_ncu(&finished.stderr_tail), finished.succeeded())?;
-        let path = folder.path().join(&finished.stdout);
-        read(&path, &finished.stdout, &self.wanted)
+        refuse(&finished, &name, Complaint::of_ncu(&finished.stderr), finished.succeeded())?;
+        let log = process::stdout_log(&name);
+        read(&folder.path().join(&log), &log, &self.wanted)
     }
 }
 
@@ -157,9 +158,14 @@ pub(super) fn read(path: &Path, name: &str, wanted: &Wanted) -> Result<NcuFile, 
 
 /// Stops where the profiler could not do its work. A program that failed after ranges were measured has still been
 /// measured.
-fn refuse(finished: &Finished, complaint: Option<Complaint>, has_report: bool) -> Result<(), RegionsError> {
+fn refuse(
+    finished: &ProcessOutcome,
+    name: &str,
+    complaint: Option<Complaint>,
+    has_report: bool,
+) -> Result<(), RegionsError> {
     let said = finished.last_lines(SHOWN).into_iter().map(str::to_owned).collect();
-    let log = finished.stderr.clone();
+    let log = format!("logs/{name}.stderr");
     match (finished.ending, complaint) {
         (Ending::Interrupted, _) => Err(RegionsError::Interrupted),
         (_, Some(Complaint::NoRange | Complaint::NoKernel | Complaint::CannotReplay)) => Ok(()),
@@ -168,14 +174,14 @@ fn refuse(finished: &Finished, complaint: Option<Complaint>, has_report: bool) -
         (Ending::Code(0), Some(_)) if has_report => Ok(()),
         (_, Some(complaint)) => Err(RegionsError::Refused { complaint, said, log }),
         (_, None) if has_report => Ok(()),
-        (ending, None) => Err(RegionsError::Failed { ending: format!("{ending:?}"), said, log }),
+        (ending, None) => Err(RegionsError::Failed { ending: ending.to_string(), said, log }),
     }
 }
 
 /// Warnings and errors of the profiler, once each.
-fn messages(finished: &Finished) -> Vec<String> {
+fn messages(finished: &ProcessOutcome) -> Vec<String> {
     let mut messages: Vec<String> = Vec::new();
-    for line in finished.said().lines() {
+    for line in finished.output().lines() {
         let text = line.strip_prefix("==WARNING==").or_else(|| line.strip_prefix("==ERROR=="));
         if let Some(text) = text.map(str::trim).filter(|text| !messages.iter().any(|known| known == text)) {
             messages.push(text.to_owned());
@@ -185,8 +191,7 @@ fn messages(finished: &Finished) -> Vec<String> {
 }
 
 fn words(command: &Command) -> Vec<String> {
-    let all = std::iter::once(command.program.as_os_str()).chain(command.arguments.iter().map(OsString::as_os_str));
-    all.map(|word| word.to_string_lossy().into_owned()).collect()
+    command.words().map(|word| word.to_string_lossy().into_owned()).collect()
 }
 
 /// Pages that were written before, as captures: the k-th details page belongs to the k-th raw page.

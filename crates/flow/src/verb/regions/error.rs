@@ -29,7 +29,7 @@ pub enum RegionsError {
         log: String,
     },
     /// The profiler failed with words that are not known.
-    #[error("Nsight Compute ended with {ending}")]
+    #[error("Nsight Compute {ending}")]
     Failed {
         /// How it ended.
         ending: String,

@@ -15,10 +15,10 @@ use std::path::{Path, PathBuf};
 
 use analysis::alignment::ModelledRun;
 use analysis::region::{
-    Include, KernelSelection, NameBase, RegionCapture, RegionInputs, RegionSettings, RolledRegions, regions_of, roll_up,
+    Include, KernelSelection, RegionCapture, RegionInputs, RegionSettings, RolledRegions, regions_of, roll_up,
 };
 use collect::run::{RunFolder, sha256};
-use collect::tool::ncu::{KernelNameBase, Options};
+use collect::tool::ncu::Options;
 use meter::{Roofline, matrix_dtypes, predict};
 use types::counter::CounterTable;
 use types::{Environment, Hardware, IncludeRecord, Metrics, RegionReport, RegionSelection, SchemaTag};
@@ -169,11 +169,7 @@ pub fn regions(
 }
 
 fn selection(options: &Options) -> Result<KernelSelection, RegionsError> {
-    let base = match options.kernel_name_base {
-        KernelNameBase::Function => NameBase::Function,
-        KernelNameBase::Demangled => NameBase::Demangled,
-        KernelNameBase::Mangled => NameBase::Mangled,
-    };
+    let base = options.kernel_name_base;
     let wrong = |key| move |error| RegionsError::Selection { key, error };
     KernelSelection::new(base, options.kernel_name.as_deref(), &[]).map_err(wrong("kernel_name"))?;
     KernelSelection::new(base, options.kernel_name.as_deref(), &options.kernel_exclude).map_err(wrong("kernel_exclude"))
@@ -195,7 +191,7 @@ impl RegionRun<'_> {
     fn profile(
         &mut self,
         folder: &mut RunFolder,
-        found: &collect::tool::Found,
+        found: &collect::tool::InstalledTool,
         machine: &Environment,
     ) -> Result<RegionDocuments, RegionsError> {
         let Source::Program { argv, environment, .. } = &self.settings.source else {
@@ -343,7 +339,7 @@ impl RegionRun<'_> {
 
     /// How counters were read; pages show it themselves.
     fn mode(&self, captures: &[Captured]) -> types::ReplayMode {
-        let asked = plan::reported_mode(self.settings.options.replay_mode);
+        let asked = self.settings.options.replay_mode;
         let is_range = |captured: &Captured| {
             captured.table.work.first().map(|work| work.kind == types::counter::ProfiledKind::Range)
         };
@@ -377,12 +373,7 @@ impl RegionRun<'_> {
         RegionSelection {
             include: self.plan.include().iter().zip(&rolled.matched).map(record).collect(),
             kernel_name: options.kernel_name.clone(),
-            kernel_name_base: match options.kernel_name_base {
-                KernelNameBase::Function => "function",
-                KernelNameBase::Demangled => "demangled",
-                KernelNameBase::Mangled => "mangled",
-            }
-            .to_owned(),
+            kernel_name_base: options.kernel_name_base.name().to_owned(),
             kernel_exclude: options.kernel_exclude.clone(),
             kernels_left_out: rolled.kernels_left_out,
             set: options.set.clone(),

@@ -7,7 +7,7 @@
 use std::path::PathBuf;
 
 use analysis::region::{Include, RegionKey, TIME, expression_of, runs_for_ranges};
-use collect::tool::ncu::{CacheControl, Capture, Options, ReplayMode};
+use collect::tool::ncu::{CacheControl, Capture, Options};
 use types::{Exit, Failure};
 
 /// More expressions than this make command lines nobody can read; then everything is profiled and chosen from afterwards.
@@ -82,11 +82,11 @@ impl Plan {
     pub fn new(options: Options, survey: SurveyChoice) -> Result<Self, PlanError> {
         let include: Vec<Include> = options.nvtx.include.iter().map(|text| Include::new(text)).collect();
         let exclude = options.nvtx.exclude.iter().map(|text| Include::new(text)).collect();
-        let ranges = measures_ranges(options.replay_mode);
+        let ranges = options.replay_mode.measures_ranges();
         let wildcard = include.iter().find(|include| include.needs_survey());
         if survey == SurveyChoice::Never {
             if ranges && include.is_empty() {
-                return Err(PlanError::NoRanges { mode: mode_name(options.replay_mode) });
+                return Err(PlanError::NoRanges { mode: options.replay_mode.name() });
             }
             if let Some(include) = wildcard.filter(|_| ranges) {
                 return Err(PlanError::Wildcard { expression: include.text().to_owned() });
@@ -130,7 +130,7 @@ impl Plan {
 
     /// The runs that count, for the regions a survey found; as far as they can be told, where there was none.
     pub fn captures(&self, seen: Option<&[RegionKey]>) -> Vec<Step> {
-        let runs: Vec<Vec<String>> = match (seen, measures_ranges(self.options.replay_mode)) {
+        let runs: Vec<Vec<String>> = match (seen, self.options.replay_mode.measures_ranges()) {
             (Some(seen), true) => {
                 let wanted: Vec<RegionKey> = self.selected(seen).into_iter().cloned().collect();
                 let expressions =
@@ -167,7 +167,7 @@ impl Plan {
     }
 
     fn step(&self, number: usize, mut include: Vec<String>) -> Step {
-        if include.len() > MOST_EXPRESSIONS && !measures_ranges(self.options.replay_mode) {
+        if include.len() > MOST_EXPRESSIONS && !self.options.replay_mode.measures_ranges() {
             include.clear();
         }
         let mut capture = self.options.capture(PathBuf::from(format!("ncu/regions-{number}")));
@@ -176,7 +176,7 @@ impl Plan {
         if !capture.metrics.iter().any(|name| name == TIME) {
             capture.metrics.push(TIME.to_owned());
         }
-        if measures_ranges(capture.replay_mode) {
+        if capture.replay_mode.measures_ranges() {
             // A range is measured with all that is in it.
             capture.kernel_name = None;
         }
@@ -184,29 +184,10 @@ impl Plan {
     }
 }
 
-/// Whether one result is a whole range.
-pub(super) fn measures_ranges(mode: ReplayMode) -> bool {
-    reported_mode(mode).measures_ranges()
-}
-
-/// The mode as reports have it.
-pub(super) fn reported_mode(mode: ReplayMode) -> types::ReplayMode {
-    match mode {
-        ReplayMode::Kernel => types::ReplayMode::Kernel,
-        ReplayMode::Range => types::ReplayMode::Range,
-        ReplayMode::AppRange => types::ReplayMode::AppRange,
-        ReplayMode::Application => types::ReplayMode::Application,
-    }
-}
-
-fn mode_name(mode: ReplayMode) -> &'static str {
-    reported_mode(mode).name()
-}
-
 #[cfg(test)]
 mod tests {
-    use collect::tool::ncu::{ClockControl, KernelNameBase, Ranges, TargetProcesses};
-    use types::RegionStyle;
+    use collect::tool::ncu::{ClockControl, Ranges, TargetProcesses};
+    use types::{KernelNameBase, RegionStyle, ReplayMode};
 
     use super::*;
 

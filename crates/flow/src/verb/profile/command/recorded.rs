@@ -2,8 +2,8 @@
 
 use analysis::{CommandRuns, Evidence, Subject, command_overhead};
 use collect::run::RunFolder;
-use collect::tool::inject::{Injection, Settings};
-use types::{Environment, Metrics, Nanos, QualityCounter, RunHeader, Severity};
+use collect::tool::inject::{InjectSettings, Injection};
+use types::{Collector, Environment, Metrics, Nanos, QualityCounter, RunHeader, Severity};
 
 use super::{CommandRequest, run_once};
 use crate::pipeline::progress::Progress;
@@ -14,25 +14,13 @@ use crate::runner::error::ProfileError;
 /// Folder of the files, in the run's folder.
 const TRACE: &str = "trace";
 
-/// Whether to record.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Collector {
-    /// Where the machine has a GPU.
-    #[default]
-    Auto,
-    /// Always.
-    Inject,
-    /// Never.
-    None,
-}
-
 /// Whether and what to record.
 #[derive(Clone, Debug, Default)]
 pub struct Recording {
-    /// Whether.
+    /// Whether: [`Collector::Auto`] records where the machine has a GPU.
     pub collector: Collector,
     /// What.
-    pub settings: Settings,
+    pub settings: InjectSettings,
 }
 
 impl Recording {
@@ -40,7 +28,7 @@ impl Recording {
         match self.collector {
             Collector::Auto => !environment.gpus.is_empty() && Injection::is_built_in(),
             Collector::Inject => true,
-            Collector::None => false,
+            Collector::Nsys | Collector::None => false,
         }
     }
 }
@@ -66,10 +54,10 @@ pub(super) fn pass(
     let injection = Injection::prepare(&trace, request.recording.settings.clone())?;
     let ran = run_once(folder, request, "recorded", &injection.variables(), stop);
     let files = injection.gather()?;
-    let (ended, usage, _) = ran?;
+    let (finished, _) = ran?;
     let mut missing = Vec::new();
-    if !ended.is_success() {
-        missing.push(format!("the run with the collector {ended}; logs/recorded.stderr has its words"));
+    if !finished.succeeded() {
+        missing.push(format!("the run with the collector {}; see logs/recorded.stderr", finished.ending));
     }
     let mut names = Vec::new();
     for file in files {
@@ -78,7 +66,7 @@ pub(super) fn pass(
             names.push(name);
         }
     }
-    let mut recorded = RecordedRun { traces: None, wall: usage.wall, quality: Vec::new(), missing };
+    let mut recorded = RecordedRun { traces: None, wall: finished.usage.wall, quality: Vec::new(), missing };
     if names.is_empty() {
         recorded.quality.push(QualityCounter {
             counter: "no_process_collected".to_owned(),

@@ -1,15 +1,15 @@
-//! Square matrix products, run as candle runs them: rows one after another, the result not read before it is written,
+//! Square GEMMs, run as candle runs them: rows one after another, the result not read before it is written,
 //! threads of rayon.
 
-use gemm::{Parallelism, gemm};
+use gemm::Parallelism;
 use half::{bf16, f16};
 
 /// Whole numbers from -3 to 3, in an order without a short period. Their products and sums are exact in every element
 /// type that is measured, so a result can be compared with one computed in whole numbers.
 const PATTERN: [i8; 11] = [1, -2, 3, 0, -1, 2, -3, 1, 1, -1, 2];
 
-/// A product that can be repeated and checked.
-pub(super) trait Product {
+/// A GEMM that can be repeated and checked.
+pub(super) trait Gemm {
     /// Matrices of that side, filled.
     fn new(side: usize) -> Self;
 
@@ -37,47 +37,29 @@ pub(super) trait Element: Copy + Send + Sync + 'static {
     fn value(self) -> f64;
 }
 
-impl Element for f32 {
-    const ZERO: Self = 0.0;
-    const ONE: Self = 1.0;
-    const POISON: Self = f32::NAN;
-    const NOTE: &'static str = "";
-    fn of(number: i8) -> Self {
-        number.into()
-    }
-    fn value(self) -> f64 {
-        self.into()
-    }
+macro_rules! element {
+    ($type:ty, $zero:expr, $one:expr, $note:literal) => {
+        impl Element for $type {
+            const ZERO: Self = $zero;
+            const ONE: Self = $one;
+            const POISON: Self = <$type>::NAN;
+            const NOTE: &'static str = $note;
+            fn of(number: i8) -> Self {
+                number.into()
+            }
+            fn value(self) -> f64 {
+                self.into()
+            }
+        }
+    };
 }
 
-impl Element for f64 {
-    const ZERO: Self = 0.0;
-    const ONE: Self = 1.0;
-    const POISON: Self = f64::NAN;
-    const NOTE: &'static str = "";
-    fn of(number: i8) -> Self {
-        number.into()
-    }
-    fn value(self) -> f64 {
-        self
-    }
-}
+element!(f32, 0.0, 1.0, "");
+element!(f64, 0.0, 1.0, "");
+element!(f16, f16::ZERO, f16::ONE, ", widened to fp32 inside the kernel");
 
-impl Element for f16 {
-    const ZERO: Self = f16::ZERO;
-    const ONE: Self = f16::ONE;
-    const POISON: Self = f16::NAN;
-    const NOTE: &'static str = ", widened to fp32 inside the kernel";
-    fn of(number: i8) -> Self {
-        number.into()
-    }
-    fn value(self) -> f64 {
-        self.into()
-    }
-}
-
-/// A product of elements the kernels take as they are.
-pub(super) struct Direct<T> {
+/// A GEMM of elements the kernels take as they are.
+pub(super) struct NativeGemm<T> {
     side: usize,
     left: Vec<T>,
     right: Vec<T>,
@@ -123,7 +105,7 @@ fn check(side: usize, found: impl Fn(usize) -> f64) -> Result<(), String> {
     Ok(())
 }
 
-impl<T: Element> Product for Direct<T> {
+impl<T: Element> Gemm for NativeGemm<T> {
     fn new(side: usize) -> Self {
         Self {
             side,
@@ -140,7 +122,7 @@ impl<T: Element> Product for Direct<T> {
         // SAFETY: each matrix has side x side elements in rows of `side`, which is what the sizes (side, side, side),
         // column strides 1 and row strides `side` describe; the result overlaps neither operand.
         unsafe {
-            gemm(
+            gemm::gemm(
                 side,
                 side,
                 side,
@@ -179,21 +161,21 @@ impl<T: Element> Product for Direct<T> {
     }
 }
 
-/// A product of elements the kernels do not know: both operands are widened to fp32 and the result narrowed on every
+/// A GEMM of elements the kernels do not know: both operands are widened to fp32 and the result narrowed on every
 /// call, which is how such a tensor has to be multiplied.
-pub(super) struct Widened<T> {
+pub(super) struct WidenedGemm<T> {
     left: Vec<T>,
     right: Vec<T>,
-    wide: Direct<f32>,
+    wide: NativeGemm<f32>,
     result: Vec<T>,
 }
 
-impl Product for Widened<bf16> {
+impl Gemm for WidenedGemm<bf16> {
     fn new(side: usize) -> Self {
         Self {
             left: fill(side, |row, column| bf16::from(left_number(row, column))),
             right: fill(side, |row, column| bf16::from(right_number(row, column))),
-            wide: Direct::new(side),
+            wide: NativeGemm::new(side),
             result: vec![bf16::ZERO; side * side],
         }
     }
@@ -228,32 +210,32 @@ impl Product for Widened<bf16> {
 mod tests {
     use super::*;
 
-    fn right_after_a_run<P: Product>(side: usize) {
+    fn right_after_a_run<P: Gemm>(side: usize) {
         for threads in [1, 2] {
-            let mut product = P::new(side);
-            product.poison();
-            assert!(product.check().is_err(), "what was not computed is found out");
-            product.run(threads);
-            assert_eq!(product.check(), Ok(()), "{} with {threads} threads", P::method(side));
+            let mut gemm = P::new(side);
+            gemm.poison();
+            assert!(gemm.check().is_err(), "what was not computed is found out");
+            gemm.run(threads);
+            assert_eq!(gemm.check(), Ok(()), "{} with {threads} threads", P::method(side));
         }
     }
 
     #[test]
     fn every_element_type_multiplies_right() {
         for side in [1, 17, 64] {
-            right_after_a_run::<Direct<f32>>(side);
-            right_after_a_run::<Direct<f64>>(side);
-            right_after_a_run::<Direct<f16>>(side);
-            right_after_a_run::<Widened<bf16>>(side);
+            right_after_a_run::<NativeGemm<f32>>(side);
+            right_after_a_run::<NativeGemm<f64>>(side);
+            right_after_a_run::<NativeGemm<f16>>(side);
+            right_after_a_run::<WidenedGemm<bf16>>(side);
         }
     }
 
     #[test]
     fn a_wrong_result_is_named() {
-        let mut product = Direct::<f32>::new(4);
-        product.run(1);
-        product.result[0] += 1.0;
+        let mut gemm = NativeGemm::<f32>::new(4);
+        gemm.run(1);
+        gemm.result[0] += 1.0;
         // 1*1 + -2*2 + 3*2 + 0*-1 = 3, by the pattern at strides 1 and 5.
-        assert_eq!(product.check().unwrap_err(), "element 0,0 of side 4 is 4, must be 3");
+        assert_eq!(gemm.check().unwrap_err(), "element 0,0 of side 4 is 4, must be 3");
     }
 }

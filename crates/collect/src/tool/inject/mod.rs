@@ -4,15 +4,17 @@
 //! files, so that it is found however the program was installed; `LLM_PERF_INJECT_LIBRARY` names another. Reading the files
 //! is left to `ingest`.
 
+mod window;
+
 use std::ffi::{CString, OsString};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use types::{Exit, Failure};
-
 use super::{Places, cupti, python};
 use crate::CollectError;
+
+pub use window::{Window, WindowError};
 
 /// The library, or nothing where this program was built for a machine it cannot be loaded on.
 static LIBRARY: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/libllm_perf_inject.so"));
@@ -25,71 +27,13 @@ const ENTRIES: [&std::ffi::CStr; 2] = [c"InitializeInjection", c"InitializeInjec
 
 /// What to collect.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Settings {
+pub struct InjectSettings {
     /// Ranges to collect in; always, where absent.
     pub window: Option<Window>,
     /// The CUPTI to use; otherwise the one the process has, then one that is found on this machine.
     pub cupti: Option<PathBuf>,
     /// Whether CUDA graphs are recorded as a whole instead of by their nodes, which costs less.
     pub whole_graphs: bool,
-}
-
-/// Ranges to collect in: `prefill,decode_step:8..16`.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Window(String);
-
-/// Why a text is no window.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("`{text}` is no window: {reason}")]
-pub struct WindowError {
-    text: String,
-    reason: &'static str,
-}
-
-impl Failure for WindowError {
-    fn exit(&self) -> Exit {
-        Exit::Usage
-    }
-
-    fn hint(&self) -> Option<String> {
-        let step = "ranges by name, with instances where not all are meant: prefill, decode_step:8..16, prefill,decode_step:0..8";
-        Some(step.to_owned())
-    }
-}
-
-impl Window {
-    /// Reads a list of ranges. The limits are those of the library, which has fixed room for it.
-    pub fn read(text: &str) -> Result<Self, WindowError> {
-        let wrong = |reason| WindowError { text: text.to_owned(), reason };
-        let parts: Vec<&str> = text.split(',').collect();
-        if parts.len() > 8 {
-            return Err(wrong("it has more than 8 parts"));
-        }
-        for part in parts {
-            let name = match part.rsplit_once(':') {
-                Some((name, instances)) if instances.starts_with(|c: char| c.is_ascii_digit() || c == '.') => {
-                    let ends = match instances.split_once("..") {
-                        Some((from, to)) => from.parse::<u32>().ok().zip(to.parse::<u32>().ok()),
-                        None => instances.parse::<u32>().ok().and_then(|one| Some((one, one.checked_add(1)?))),
-                    };
-                    if ends.is_none_or(|(from, to)| from >= to) {
-                        return Err(wrong("instances are numbers FROM..TO, of which the last is not meant"));
-                    }
-                    name
-                }
-                _ => part,
-            };
-            if name.is_empty() || name.len() > 64 {
-                return Err(wrong("a name has 1 to 64 bytes"));
-            }
-        }
-        Ok(Self(text.to_owned()))
-    }
-
-    /// As it was written.
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
 }
 
 /// A collector ready for a command.
@@ -99,7 +43,7 @@ pub struct Injection {
     /// Whether the library was written here, and is removed with the rest.
     written: bool,
     folder: PathBuf,
-    settings: Settings,
+    settings: InjectSettings,
     fallback: Option<PathBuf>,
 }
 
@@ -110,7 +54,7 @@ impl Injection {
     }
 
     /// Puts the library into `folder`, which will get the files too.
-    pub fn prepare(folder: &Path, settings: Settings) -> Result<Self, CollectError> {
+    pub fn prepare(folder: &Path, settings: InjectSettings) -> Result<Self, CollectError> {
         let folder = std::fs::canonicalize(folder).map_err(CollectError::io("find", folder))?;
         let named = std::env::var_os(LIBRARY_VARIABLE).filter(|path| !path.is_empty()).map(PathBuf::from);
         let written = named.is_none();
@@ -196,24 +140,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn windows_are_checked_before_anything_runs() {
-        for good in ["prefill", "decode_step:8..16", "cub::DeviceScan", "prefill,decode_step:0", "a:b"] {
-            assert_eq!(Window::read(good).unwrap().as_str(), good);
-        }
-        for bad in ["", "a,,b", "step:5..5", "step:8..", "step:x..9,step:9..1", ",", "a,b,c,d,e,f,g,h,i"] {
-            assert!(Window::read(bad).is_err(), "{bad}");
-        }
-        assert_eq!(
-            Window::read("step:5..5").unwrap_err().to_string(),
-            "`step:5..5` is no window: instances are numbers FROM..TO, of which the last is not meant"
-        );
-    }
-
-    #[test]
     fn the_library_is_there_for_a_command_and_gone_after_it() {
         let folder = tempfile::tempdir().unwrap();
         let window = Some(Window::read("decode_step:8..16").unwrap());
-        let injection = Injection::prepare(folder.path(), Settings { window, ..Settings::default() }).unwrap();
+        let injection =
+            Injection::prepare(folder.path(), InjectSettings { window, ..InjectSettings::default() }).unwrap();
         let variables = injection.variables();
         let value = |name: &str| variables.iter().find(|(other, _)| other == name).map(|(_, value)| value.clone());
         let library = PathBuf::from(value("CUDA_INJECTION64_PATH").unwrap());

@@ -2,10 +2,10 @@
 
 use types::Verdict;
 
-use super::{Found, Version};
+use super::{InstalledTool, Version};
 
 /// What a profiler must be at least.
-pub(crate) struct Needs {
+pub(crate) struct Requirements {
     name: &'static str,
     package: &'static str,
     /// The oldest release at all, and why.
@@ -19,17 +19,17 @@ pub(crate) struct Needs {
 }
 
 /// Nsight Systems.
-pub(crate) const NSYS: Needs = Needs {
+pub(crate) const NSYS: Requirements = Requirements {
     name: "nsys",
     package: "Nsight Systems",
     oldest: [2023, 1],
     because: "older ones have other names for their reports",
-    before: "loses kernels without a word",
+    before: "loses kernels silently",
     shipped: [(12, [2022, 4]), (13, [2025, 3])],
 };
 
 /// Nsight Compute.
-pub(crate) const NCU: Needs = Needs {
+pub(crate) const NCU: Requirements = Requirements {
     name: "ncu",
     package: "Nsight Compute",
     oldest: [2022, 4],
@@ -55,7 +55,7 @@ pub struct Shortfall {
     pub next_step: String,
 }
 
-impl Needs {
+impl Requirements {
     /// What was found of a tool with this path and version, for a driver of that CUDA; or why it does not serve.
     pub(crate) fn examine(
         &self,
@@ -73,7 +73,7 @@ impl Needs {
             return short(Verdict::Missing, found, format!("{install}{purpose}"));
         };
         let Some(version) = version.and_then(Version::read) else {
-            let found = format!("{path} would not say its version");
+            let found = format!("{path} did not report its version");
             let next = format!("see what `{path} --version` says; otherwise {install}");
             return short(Verdict::Warning, found, next);
         };
@@ -92,7 +92,11 @@ impl Needs {
 
     /// The tool that was found, if it serves with a driver of that CUDA. One that will not say its version is given the
     /// benefit of the doubt.
-    pub(crate) fn serving(&self, found: Option<Found>, cuda_driver: Option<&str>) -> Result<Found, Shortfall> {
+    pub(crate) fn serving(
+        &self,
+        found: Option<InstalledTool>,
+        cuda_driver: Option<&str>,
+    ) -> Result<InstalledTool, Shortfall> {
         let path = found.as_ref().map(|found| found.path.display().to_string());
         let tool = path.as_deref().map(|path| (path, found.as_ref().and_then(|found| found.version.as_deref())));
         match (self.examine(tool, cuda_driver), found) {

@@ -1,49 +1,47 @@
-//! Interrupts at the keyboard while a child runs: passed on to its group, so that it ends before this process does and
-//! what it has written can be kept.
+//! Interrupts while a process runs. It has a group of its own, so that those at the keyboard do not reach it by themselves.
 
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 
-/// Group that is told of interrupts; zero where none is. One child runs at a time.
+/// How the user's wish to stop reaches a process.
+#[derive(Clone, Copy)]
+pub enum Interrupt<'a> {
+    /// It does not: the process ends before anybody could want that.
+    Ignored,
+    /// Signals to this process are passed on, so that it ends before this process does and what it has written can be kept.
+    Forwarded,
+    /// The process is killed once this answers `true`.
+    Asked(&'a dyn Fn() -> bool),
+}
+
+/// Group that is told of signals; zero where none is. One process at a time gets them.
 static GROUP: AtomicI32 = AtomicI32::new(0);
 
-/// Whether one came since the last child started.
+/// Whether one came since the last process started.
 static SEEN: AtomicBool = AtomicBool::new(false);
 
-/// The process group of a running child. Interrupts go to it until this is dropped.
-pub(super) struct Group {
-    id: libc::pid_t,
+/// SIGINT and SIGTERM of this process go to the group of another until this is dropped.
+pub(super) struct ForwardedSignals {
     before: [(libc::c_int, libc::sighandler_t); 2],
 }
 
-impl Group {
-    /// Passes interrupts on to the group that process `id` leads.
-    pub(super) fn watch(id: u32) -> Self {
-        let id = libc::pid_t::try_from(id).unwrap_or_default();
+impl ForwardedSignals {
+    /// Passes signals on to the group that process `id` leads.
+    pub(super) fn to_group(id: libc::pid_t) -> Self {
         SEEN.store(false, Ordering::SeqCst);
         GROUP.store(id, Ordering::SeqCst);
         let handler = pass_on as extern "C" fn(libc::c_int) as libc::sighandler_t;
         // SAFETY: the handler only uses atomics and kill, both of which may be used in a handler.
         let before = [libc::SIGINT, libc::SIGTERM].map(|signal| (signal, unsafe { libc::signal(signal, handler) }));
-        Self { id, before }
+        Self { before }
     }
 
-    /// Whether an interrupt came.
-    pub(super) fn interrupted(&self) -> bool {
+    /// Whether one came.
+    pub(super) fn came(&self) -> bool {
         SEEN.load(Ordering::SeqCst)
-    }
-
-    /// Asks everything in the group to end.
-    pub(super) fn ask_to_end(&self) {
-        signal_group(self.id, libc::SIGTERM);
-    }
-
-    /// Ends everything in the group.
-    pub(super) fn end(&self) {
-        signal_group(self.id, libc::SIGKILL);
     }
 }
 
-impl Drop for Group {
+impl Drop for ForwardedSignals {
     fn drop(&mut self) {
         GROUP.store(0, Ordering::SeqCst);
         for (signal, handler) in self.before {
@@ -61,11 +59,12 @@ extern "C" fn pass_on(signal: libc::c_int) {
     signal_group(GROUP.load(Ordering::SeqCst), signal);
 }
 
-fn signal_group(group: libc::pid_t, signal: libc::c_int) {
+/// Sends a signal to everything in the group that a process leads. The process has not been collected, so that its number is
+/// still its own.
+pub(super) fn signal_group(group: libc::pid_t, signal: libc::c_int) {
     // Zero and one would mean our own group and everything.
     if group > 1 {
-        // SAFETY: kill takes plain numbers. A group whose leader has ended keeps its id while anything is left in it;
-        // in the moment after, nothing is there to be told.
+        // SAFETY: kill takes plain numbers.
         unsafe { libc::kill(-group, signal) };
     }
 }

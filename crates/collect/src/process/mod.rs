@@ -1,0 +1,401 @@
+//! Runs a program to its end: the one place that starts processes.
+//!
+//! A process has a group of its own, so that ending it also ends what it started. It can be limited in time and in what it
+//! writes, stopped by the user, and given a channel to talk back on; its end is seen when it happens, with what it used.
+//! What its output means is left to callers.
+
+mod channel;
+mod ending;
+mod interrupt;
+mod limits;
+mod logs;
+mod stream;
+
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::unix::process::CommandExt;
+use std::path::PathBuf;
+use std::process::Stdio;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::time::{Duration, Instant};
+
+use types::{Bytes, Nanos};
+
+pub use channel::{ANSWER_VARIABLE, Lines, send_answer};
+pub use ending::Ending;
+pub use interrupt::Interrupt;
+pub use limits::{Limits, size_of};
+pub use logs::{answer, run, run_for_answer, stdout_log};
+
+use crate::{CollectError, Command};
+use interrupt::{ForwardedSignals, signal_group};
+use limits::Watch;
+use stream::Stream;
+
+/// A process that runs.
+#[derive(Debug)]
+pub struct Process {
+    id: libc::pid_t,
+    program: PathBuf,
+    started: Instant,
+    exit: Receiver<Exit>,
+    stdout: Stream,
+    stderr: Stream,
+}
+
+/// The end of a process, as the thread that waits for it saw it. The process is still there to be asked what it used.
+#[derive(Debug)]
+struct Exit {
+    ending: Ending,
+    at: Instant,
+}
+
+/// A process that has ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ProcessOutcome {
+    /// The process that was started.
+    pub process: u32,
+    /// How.
+    pub ending: Ending,
+    /// What it used.
+    pub usage: Usage,
+    /// What is kept in memory of its standard output: the end of a file, the start of a stream.
+    pub stdout: String,
+    /// The same of its standard error.
+    pub stderr: String,
+}
+
+/// What a process, and whatever it waited for, used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Usage {
+    /// From start to end.
+    pub wall: Nanos,
+    /// Processor time in programs.
+    pub user: Nanos,
+    /// Processor time in the system.
+    pub system: Nanos,
+    /// Most memory one of its processes had at a time.
+    pub peak_memory: Option<Bytes>,
+}
+
+impl Process {
+    /// Starts it.
+    pub fn start(command: &Command) -> Result<Self, CollectError> {
+        Self::spawn(command, None)
+    }
+
+    /// Starts it with a channel: a pipe of its own, whose number a variable tells it.
+    pub fn start_with_channel(command: &Command) -> Result<(Self, Lines), CollectError> {
+        let (lines, writer) = Lines::open().map_err(|reason| failed(command, reason))?;
+        Ok((Self::spawn(command, Some(writer))?, lines))
+    }
+
+    fn spawn(command: &Command, channel: Option<OwnedFd>) -> Result<Self, CollectError> {
+        let Command { program, arguments, environment, folder, stdout, stderr } = command;
+        let mut starting = std::process::Command::new(program);
+        starting.args(arguments).envs(environment.iter().map(|(name, value)| (name, value)));
+        starting.stdin(Stdio::null()).stdout(stream::target(stdout)?).stderr(stream::target(stderr)?);
+        starting.process_group(0);
+        if let Some(folder) = folder {
+            starting.current_dir(folder);
+        }
+        if let Some(channel) = &channel {
+            let number = channel.as_raw_fd();
+            starting.env(channel::CHANNEL_VARIABLE, number.to_string());
+            // SAFETY: between fork and exec only fcntl is called, which is safe there; `channel` outlives the spawn.
+            unsafe {
+                starting.pre_exec(move || match libc::fcntl(number, libc::F_SETFD, 0) {
+                    -1 => Err(std::io::Error::last_os_error()),
+                    _ => Ok(()),
+                });
+            }
+        }
+        let started = Instant::now();
+        let mut child = starting.spawn().map_err(|reason| failed(command, reason))?;
+        let id = libc::pid_t::try_from(child.id()).map_err(|_| failed(command, std::io::ErrorKind::Other.into()))?;
+        let exit = wait_in_thread(id);
+        let stdout = Stream::of(stdout, child.stdout.take());
+        let stderr = Stream::of(stderr, child.stderr.take());
+        Ok(Self { id, program: program.clone(), started, exit, stdout, stderr })
+    }
+
+    /// Its number.
+    pub fn id(&self) -> u32 {
+        self.id.unsigned_abs()
+    }
+
+    /// Ends it at once, with everything it started.
+    pub fn kill(&self) {
+        signal_group(self.id, libc::SIGKILL);
+    }
+
+    /// Waits for its end. Where it does not end well, what it left running ends with it: that would go on writing into files
+    /// that are taken to be whole.
+    pub fn wait(self, limits: &Limits, interrupt: Interrupt<'_>) -> Result<ProcessOutcome, CollectError> {
+        let forwarded = matches!(interrupt, Interrupt::Forwarded).then(|| ForwardedSignals::to_group(self.id));
+        let watch = Watch::new(limits, self.started);
+        let mut stopped: Option<(Ending, Instant)> = None;
+        let exit = loop {
+            let grace_left = stopped.as_ref().map(|(_, since)| limits.grace.saturating_sub(since.elapsed()));
+            match self.exit.recv_timeout(watch.pause(&interrupt, grace_left)) {
+                Ok(exit) => break exit,
+                Err(RecvTimeoutError::Timeout) => {}
+                // The thread that waits cannot see the process: nothing can.
+                Err(RecvTimeoutError::Disconnected) => {
+                    let reason = std::io::Error::from_raw_os_error(libc::ECHILD);
+                    return Err(CollectError::Start { program: self.program, reason });
+                }
+            }
+            if stopped.is_some() {
+                if grace_left.is_some_and(|left| left.is_zero()) {
+                    self.kill();
+                }
+                continue;
+            }
+            let asked_to_stop = matches!(interrupt, Interrupt::Asked(stop) if stop());
+            let why = if asked_to_stop { Some(Ending::Interrupted) } else { watch.broken() };
+            if let Some(why) = why {
+                let at_once = asked_to_stop || limits.grace.is_zero();
+                signal_group(self.id, if at_once { libc::SIGKILL } else { libc::SIGTERM });
+                stopped = Some((why, Instant::now()));
+            }
+        };
+        let is_interrupted = forwarded.is_some_and(|signals| signals.came());
+        let ending = match stopped {
+            Some((why, _)) => why,
+            None if is_interrupted => Ending::Interrupted,
+            None => exit.ending,
+        };
+        if !ending.is_success() {
+            self.kill();
+        }
+        let wall = exit.at.saturating_duration_since(self.started);
+        let usage = collect_usage(self.id, wall)
+            .map_err(|reason| CollectError::Start { program: self.program.clone(), reason })?;
+        let process = self.id();
+        // A stream is whole when its reader saw the end of it. After a kill, or when a grandchild keeps it open, what came
+        // so far is what there is.
+        let patience = Instant::now() + stream::GRACE;
+        Ok(ProcessOutcome {
+            process,
+            ending,
+            usage,
+            stdout: self.stdout.text(patience)?,
+            stderr: self.stderr.text(patience)?,
+        })
+    }
+}
+
+impl ProcessOutcome {
+    /// Whether it ended well.
+    pub fn succeeded(&self) -> bool {
+        self.ending.is_success()
+    }
+
+    /// Both streams, as far as they are kept.
+    pub fn output(&self) -> String {
+        format!("{}\n{}", self.stderr, self.stdout)
+    }
+
+    /// The last lines of its output, for a message: of standard error, else of standard output.
+    pub fn last_lines(&self, most: usize) -> Vec<&str> {
+        let blank = |text: &str| text.trim().is_empty();
+        let text = if blank(&self.stderr) { &self.stdout } else { &self.stderr };
+        let all: Vec<&str> = text.lines().map(str::trim_end).filter(|line| !blank(line)).collect();
+        all[all.len().saturating_sub(most)..].to_vec()
+    }
+}
+
+fn failed(command: &Command, reason: std::io::Error) -> CollectError {
+    CollectError::Start { program: command.program.clone(), reason }
+}
+
+/// A thread that waits for the end of a process and leaves it to be collected, so that until then its number, which is also
+/// that of the group it leads, cannot be given to another.
+fn wait_in_thread(id: libc::pid_t) -> Receiver<Exit> {
+    let (sender, receiver) = channel();
+    std::thread::spawn(move || {
+        let mut info = std::mem::MaybeUninit::<libc::siginfo_t>::zeroed();
+        // SAFETY: the pointer is to a local of the right type; the process is a child that nobody else waits for.
+        while unsafe { libc::waitid(libc::P_PID, id.unsigned_abs(), info.as_mut_ptr(), libc::WEXITED | libc::WNOWAIT) }
+            != 0
+        {
+            if std::io::Error::last_os_error().kind() != std::io::ErrorKind::Interrupted {
+                return;
+            }
+        }
+        let at = Instant::now();
+        // SAFETY: waitid filled it in; all-zero was valid before.
+        let info = unsafe { info.assume_init() };
+        // SAFETY: after waitid the fields of a child's end are the valid ones.
+        let status = unsafe { info.si_status() };
+        let ending = if info.si_code == libc::CLD_EXITED { Ending::Code(status) } else { Ending::Signal(status) };
+        // Nobody listens any more where the process was given up.
+        let _ = sender.send(Exit { ending, at });
+    });
+    receiver
+}
+
+/// Collects a process that has ended.
+fn collect_usage(id: libc::pid_t, wall: Duration) -> std::io::Result<Usage> {
+    let (mut status, mut usage) = (0, std::mem::MaybeUninit::<libc::rusage>::zeroed());
+    // SAFETY: both pointers are to locals of the right type, and the child has not been collected.
+    while unsafe { libc::wait4(id, &raw mut status, 0, usage.as_mut_ptr()) } == -1 {
+        let error = std::io::Error::last_os_error();
+        if error.kind() != std::io::ErrorKind::Interrupted {
+            return Err(error);
+        }
+    }
+    // SAFETY: wait4 filled it in; all-zero was valid before.
+    let usage = unsafe { usage.assume_init() };
+    let time = |time: libc::timeval| Nanos::new(time.tv_sec * 1_000_000_000 + time.tv_usec * 1_000);
+    // Linux counts in kilobytes of 1024 bytes.
+    let memory = u64::try_from(usage.ru_maxrss).ok().filter(|kilobytes| *kilobytes > 0);
+    Ok(Usage {
+        wall: Nanos::from_duration(wall).unwrap_or_default(),
+        user: time(usage.ru_utime),
+        system: time(usage.ru_stime),
+        peak_memory: memory.map(|kilobytes| Bytes::new(kilobytes * 1024)),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Output;
+
+    fn shell(script: &str) -> Command {
+        Command::new("/bin/sh", ["-c", script]).with_output(Output::Kept(1 << 18), Output::Kept(1 << 18))
+    }
+
+    fn finish(script: &str, limits: &Limits, interrupt: Interrupt<'_>) -> ProcessOutcome {
+        Process::start(&shell(script)).unwrap().wait(limits, interrupt).unwrap()
+    }
+
+    fn unlimited(script: &str) -> ProcessOutcome {
+        finish(script, &Limits::default(), Interrupt::Ignored)
+    }
+
+    #[test]
+    fn both_streams_and_the_exit_code_come_back() {
+        let finished = unlimited("echo out; echo err >&2; exit 3");
+        assert_eq!((finished.ending, finished.succeeded()), (Ending::Code(3), false));
+        assert_eq!((finished.stdout.as_str(), finished.stderr.as_str()), ("out\n", "err\n"));
+        assert_eq!(finished.last_lines(5), ["err"]);
+    }
+
+    #[test]
+    fn a_program_that_hangs_is_ended_with_everything_it_started() {
+        // The grandchild writes its id; once the group is killed no such process may be left.
+        let limits = Limits { time: Some(Duration::from_millis(300)), grace: Duration::ZERO, ..Limits::default() };
+        let finished = finish("sleep 600 & echo $!; wait", &limits, Interrupt::Ignored);
+        assert_eq!(finished.ending, Ending::OutOfTime);
+        assert_gone(finished.stdout.trim());
+    }
+
+    #[test]
+    fn what_a_failed_program_left_running_ends_with_it() {
+        let finished = unlimited("sleep 600 >/dev/null 2>&1 & echo $!; exit 1");
+        assert_eq!(finished.ending, Ending::Code(1));
+        assert_gone(finished.stdout.trim());
+    }
+
+    /// It is gone, or a zombie that whoever inherited it has yet to collect.
+    fn assert_gone(process: &str) {
+        let state = || std::fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
+        let deadline = Instant::now() + Duration::from_secs(20);
+        while !state().is_empty() && !state().contains(") Z ") {
+            assert!(Instant::now() < deadline, "process {process} is still there");
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+
+    #[test]
+    fn a_program_whose_time_is_up_may_finish_its_file_unless_it_takes_too_long() {
+        let limits = |grace| Limits { time: Some(Duration::from_millis(200)), grace, ..Limits::default() };
+        let patient = finish(
+            "trap 'echo end; exit 0' TERM; sleep 600 & wait",
+            &limits(Duration::from_secs(20)),
+            Interrupt::Ignored,
+        );
+        assert_eq!((patient.ending, patient.stdout.as_str()), (Ending::OutOfTime, "end\n"));
+        let stubborn = finish("trap '' TERM; sleep 600", &limits(Duration::from_millis(100)), Interrupt::Ignored);
+        assert_eq!(stubborn.ending, Ending::OutOfTime);
+    }
+
+    #[test]
+    fn the_user_stops_it_and_what_it_started() {
+        let finished = finish("sleep 600 & echo $!; wait", &Limits::default(), Interrupt::Asked(&|| true));
+        assert_eq!(finished.ending, Ending::Interrupted);
+        if let Some(grandchild) = finished.stdout.lines().next() {
+            assert_gone(grandchild);
+        }
+    }
+
+    #[test]
+    fn a_grandchild_that_keeps_the_stream_open_does_not_keep_us() {
+        let finished = unlimited("setsid sleep 2 & echo done");
+        assert_eq!((finished.ending, finished.stdout.as_str()), (Ending::Code(0), "done\n"));
+    }
+
+    #[test]
+    fn output_without_end_is_cut_and_does_not_block_the_program() {
+        let finished = unlimited("head -c 1000000 /dev/zero; echo end >&2");
+        assert_eq!((finished.ending, finished.stdout.len()), (Ending::Code(0), 1 << 18));
+        assert_eq!(finished.stderr, "end\n");
+    }
+
+    #[test]
+    fn nothing_can_be_typed_into_it_and_a_signal_is_named() {
+        assert_eq!(unlimited("cat").ending, Ending::Code(0));
+        assert_eq!(unlimited("kill -TERM $$").ending, Ending::Signal(libc::SIGTERM));
+    }
+
+    #[test]
+    fn a_program_that_is_not_there_is_an_error_that_names_it() {
+        let error = Process::start(&Command::new("/nowhere/nsys", ["--version"])).unwrap_err();
+        assert_eq!(error.to_string(), "cannot start /nowhere/nsys: No such file or directory (os error 2)");
+    }
+
+    #[test]
+    fn it_starts_in_the_folder_asked_for() {
+        let process = Process::start(&shell("pwd").within(std::path::Path::new("/"))).unwrap();
+        assert_eq!(process.wait(&Limits::default(), Interrupt::Ignored).unwrap().stdout, "/\n");
+    }
+
+    #[test]
+    fn its_end_is_timed_when_it_happens_and_processor_time_of_what_it_waited_for_is_counted() {
+        let process =
+            Process::start(&shell("sh -c 'i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done'; exit 7")).unwrap();
+        std::thread::sleep(Duration::from_secs(1));
+        let ProcessOutcome { ending, usage, .. } = process.wait(&Limits::default(), Interrupt::Ignored).unwrap();
+        assert_eq!(ending, Ending::Code(7));
+        assert!(usage.user + usage.system > Nanos::ZERO && usage.peak_memory.is_some());
+        assert!(usage.wall > Nanos::ZERO && usage.wall < Nanos::new(900_000_000), "{}", usage.wall);
+    }
+
+    #[test]
+    fn output_goes_to_files_and_lines_on_the_channel_come_back() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = |name: &str| Output::File(folder.path().join(name));
+        // By its path: a shell redirects to numbers of one digit only.
+        let command =
+            shell(r#"echo noise; echo trouble >&2; echo '{"a":1}' >/dev/fd/$LLM_PERF_CHANNEL; echo $GREETING"#)
+                .with_variable("GREETING", "hello")
+                .with_output(file("out"), file("err"));
+        let (process, lines) = Process::start_with_channel(&command).unwrap();
+        assert_eq!(lines.collect::<Vec<_>>(), [r#"{"a":1}"#]);
+        let finished = process.wait(&Limits::default(), Interrupt::Ignored).unwrap();
+        assert!(finished.succeeded());
+        assert_eq!((finished.stdout.as_str(), finished.stderr.as_str()), ("noise\nhello\n", "trouble\n"));
+        assert_eq!(std::fs::read_to_string(folder.path().join("out")).unwrap(), "noise\nhello\n");
+    }
+
+    #[test]
+    fn the_channel_ends_when_the_process_is_killed() {
+        let command = shell("echo first >/dev/fd/$LLM_PERF_CHANNEL; kill -9 $$");
+        let (process, mut lines) = Process::start_with_channel(&command).unwrap();
+        assert_eq!((lines.next().as_deref(), lines.next()), (Some("first"), None));
+        let finished = process.wait(&Limits::default(), Interrupt::Ignored).unwrap();
+        assert_eq!(finished.ending, Ending::Signal(libc::SIGKILL));
+    }
+}
