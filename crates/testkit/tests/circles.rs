@@ -81,7 +81,7 @@ fn a_circle_is_named_with_its_modules_and_lines() {
 }
 
 #[test]
-fn neighbours_below_a_module_are_held_to_it_too() {
+fn a_circle_below_a_module_is_found_too() {
     let files = [
         ("src/lib.rs", "mod a;"),
         ("src/a/mod.rs", "mod one;\nmod two;\npub use one::One;"),

@@ -126,11 +126,8 @@ fn joins_parts(name: &str) -> bool {
 }
 
 fn outermost(attribution: &Attribution, instance: u32) -> u32 {
-    let mut instance = instance;
-    while let Some(parent) = attribution.stages[instance as usize].parent {
-        instance = parent;
-    }
-    instance
+    let around = |instance: &u32| attribution.stages[*instance as usize].parent;
+    std::iter::successors(Some(instance), around).last().unwrap_or(instance)
 }
 
 #[cfg(test)]

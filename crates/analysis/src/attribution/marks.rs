@@ -97,6 +97,14 @@ struct Sweep {
     step: Vec<u32>,
 }
 
+impl Sweep {
+    /// Whether a mark lies in a stage, at any depth.
+    fn is_inside(&self, marks: &[Mark], place: usize, stage: Stage) -> bool {
+        let mut around = std::iter::successors(self.parent[place], |parent| self.parent[*parent as usize]);
+        around.any(|parent| marks[parent as usize].stage == Some(stage))
+    }
+}
+
 impl Lanes {
     fn new(timeline: &Timeline, launches: &Launches, marks: &[Mark]) -> Self {
         let process = |thread: u32| timeline.threads[thread as usize].process;
@@ -157,10 +165,8 @@ impl Lanes {
 /// Which marks are of a part of a stage, such as vision, and lie outside of that stage while others of the part lie inside: hooks
 /// mark a warm-up too, which is not marked itself. Where all lie outside, the part is a stage of its own.
 fn strays(marks: &[Mark], sweep: &Sweep) -> Vec<bool> {
-    let inside = |place: usize, stage: Stage| {
-        let mut around = std::iter::successors(sweep.parent[place], |parent| sweep.parent[*parent as usize]);
-        around.any(|parent| marks[parent as usize].stage == Some(stage.top()))
-    };
+    let top = |stage: Stage| std::iter::successors(Some(stage), |stage| stage.parent()).last().unwrap_or(stage);
+    let inside = |place: usize, stage: Stage| sweep.is_inside(marks, place, top(stage));
     let parts = || {
         let part = |(place, mark): (usize, &Mark)| Some((place, mark.stage.filter(|stage| stage.parent().is_some())?));
         marks.iter().enumerate().filter_map(part)
@@ -179,18 +185,9 @@ fn orphans(marks: &[Mark], sweep: &Sweep) -> Vec<Mark> {
     let mut runs: BTreeMap<u32, Mark> = BTreeMap::new();
     let mut done = Vec::new();
     for (place, mark) in marks.iter().enumerate() {
-        let in_decode = || {
-            let mut around = sweep.parent[place];
-            std::iter::from_fn(move || {
-                let this = around?;
-                around = sweep.parent[this as usize];
-                Some(this)
-            })
-            .any(|parent| marks[parent as usize].stage == Some(Stage::Decode))
-        };
         match mark.stage {
             Some(_) => done.extend(runs.remove(&mark.thread.0)),
-            None if in_decode() => {}
+            None if sweep.is_inside(marks, place, Stage::Decode) => {}
             None => {
                 let run =
                     runs.entry(mark.thread.0).or_insert_with(|| Mark { stage: Some(Stage::Decode), ..mark.clone() });

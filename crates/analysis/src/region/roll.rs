@@ -27,7 +27,7 @@ pub fn regions_of(table: &CounterTable) -> Vec<RegionKey> {
     for work in &table.work {
         memberships.of(work, &mut tree);
     }
-    tree.ordered().into_iter().map(|node| tree.keys[node].clone()).collect()
+    keys_in_order(&tree)
 }
 
 /// Rolls everything up.
@@ -60,14 +60,24 @@ pub fn roll_up(inputs: &RegionInputs<'_>, settings: &RegionSettings<'_>) -> Roll
     }
     let survey = inputs.survey.zip(surveyed.as_deref());
     let survey = survey.map(|(table, rows)| Survey::new(table, rows, settings.kernels));
-    let mut rolled = assemble(&tree, &pages, &by_region, survey.as_ref(), settings);
-    rolled.matched = found.iter().map(|nodes| nodes.iter().map(|node| tree.keys[*node].path()).collect()).collect();
-    rolled.seen = tree.ordered().into_iter().map(|node| tree.keys[node].clone()).collect();
-    rolled.outside = match survey.as_ref() {
-        Some(survey) => Some(survey.outside(&selected)),
-        None => unfiltered(inputs, &of_rows, &selected),
-    };
-    rolled
+    let (regions, quality) = assemble(&tree, &pages, &by_region, survey.as_ref(), settings);
+    let paths = |nodes: &Vec<Node>| nodes.iter().map(|node| tree.keys[*node].path()).collect();
+    RolledRegions {
+        regions,
+        outside: match survey.as_ref() {
+            Some(survey) => Some(survey.outside(&selected)),
+            None => unfiltered(inputs, &of_rows, &selected),
+        },
+        kernels_left_out: by_region.left_out,
+        matched: found.iter().map(paths).collect(),
+        seen: keys_in_order(&tree),
+        quality,
+        metrics: pages.metrics,
+    }
+}
+
+fn keys_in_order(tree: &Tree) -> Vec<RegionKey> {
+    tree.ordered().into_iter().map(|node| tree.keys[node].clone()).collect()
 }
 
 fn assemble(
@@ -76,7 +86,7 @@ fn assemble(
     by_region: &RegionRows,
     survey: Option<&Survey<'_>>,
     settings: &RegionSettings<'_>,
-) -> RolledRegions {
+) -> (Vec<RolledRegion>, Vec<QualityCounter>) {
     let nodes: Vec<Node> = tree.ordered().into_iter().filter(|node| by_region.all.contains_key(node)).collect();
     let folders = folder_names(nodes.iter().map(|node| &tree.keys[*node]));
     let mut totals: HashMap<Node, RegionTotals> =
@@ -108,15 +118,7 @@ fn assemble(
     }
     let mut quality: Vec<QualityCounter> = uncounted(pages, by_region, &nodes).into_iter().collect();
     quality.extend(negative);
-    RolledRegions {
-        metrics: pages.metrics.clone(),
-        regions,
-        outside: None,
-        kernels_left_out: by_region.left_out,
-        matched: Vec::new(),
-        seen: Vec::new(),
-        quality,
-    }
+    (regions, quality)
 }
 
 fn aggregate(node: Node, pages: &Pages<'_>, by_region: &RegionRows, survey: Option<&Survey<'_>>) -> RegionTotals {

@@ -1,6 +1,6 @@
 //! Which kernels are worth counters: those that take most of a stage.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap};
 
 use types::timeline::{LaunchShapeId, NameId, RangeStyle, Timeline, WorkKind};
 use types::{Nanos, Stage};
@@ -27,8 +27,6 @@ pub struct Candidate {
     pub grid: [u32; 3],
     /// Threads of a block.
     pub block: [u32; 3],
-    /// Registers of a thread, as the timeline has it.
-    pub registers: Option<u32>,
     /// Launches.
     pub calls: u64,
     /// Time of all.
@@ -117,7 +115,6 @@ pub fn choose(
                     device,
                     grid: shape.grid,
                     block: shape.block,
-                    registers: shape.registers,
                     calls: sum.calls,
                     total: sum.total,
                     min: sum.min,
@@ -160,14 +157,7 @@ fn sums(timeline: &Timeline, attribution: &Attribution, stage: Option<Stage>) ->
 
 /// Whether a stage is `wanted` or nested in it.
 pub(super) fn within(stage: Option<Stage>, wanted: Option<Stage>) -> bool {
-    let mut stage = stage;
-    while let Some(inner) = stage {
-        if Some(inner) == wanted {
-            return true;
-        }
-        stage = inner.parent();
-    }
-    false
+    std::iter::successors(stage, |stage| stage.parent()).any(|stage| Some(stage) == wanted)
 }
 
 /// Every range by which the timeline marks a stage.
@@ -175,14 +165,15 @@ fn ranges(timeline: &Timeline, attribution: &Attribution, stage: Stage) -> Vec<S
     if attribution.inference != Inference::NotNeeded {
         return Vec::new();
     }
-    let mut found: BTreeMap<StageRange, ()> = BTreeMap::new();
-    for range in &timeline.ranges {
+    let of_stage = |range: &types::timeline::Range| {
         let domain = range.domain.map(|domain| timeline.name(domain));
         let name = timeline.name(range.name);
-        if Stage::from_range(domain, name) == Some(stage) {
-            let pushed = range.style == RangeStyle::PushPop;
-            found.insert(StageRange { domain: domain.map(str::to_owned), name: name.to_owned(), pushed }, ());
-        }
-    }
-    found.into_keys().collect()
+        let pushed = range.style == RangeStyle::PushPop;
+        (Stage::from_range(domain, name) == Some(stage)).then(|| StageRange {
+            domain: domain.map(str::to_owned),
+            name: name.to_owned(),
+            pushed,
+        })
+    };
+    timeline.ranges.iter().filter_map(of_stage).collect::<BTreeSet<_>>().into_iter().collect()
 }

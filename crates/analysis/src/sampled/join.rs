@@ -14,8 +14,6 @@ use crate::kernel::function_name;
 pub struct KernelJoin {
     /// One row for each chosen kernel.
     pub kernels: Vec<SampledKernel>,
-    /// Replayed launches that are none of the chosen kernels.
-    pub strangers: u64,
     /// What is uncertain.
     pub quality: Vec<QualityCounter>,
 }
@@ -72,7 +70,7 @@ pub fn join(choice: &Choice, launches: &[CountedLaunch], rates: Option<&Hardware
             ),
         );
     }
-    KernelJoin { kernels, strangers, quality }
+    KernelJoin { kernels, quality }
 }
 
 fn row(kernel: &Candidate, launches: &[&CountedLaunch], rates: Option<&Hardware>) -> SampledKernel {
@@ -112,7 +110,6 @@ mod tests {
             device: 0,
             grid: [grid, 1, 1],
             block: [128, 1, 1],
-            registers: None,
             calls: 4,
             total: Nanos::new(400),
             min: Nanos::new(50),
@@ -148,7 +145,7 @@ mod tests {
             launch("g", 8, 1.0, 1.0),
         ];
         let joined = join(&choice, &launches, None);
-        assert_eq!((joined.kernels[0].counted.is_none(), joined.strangers), (true, 1));
+        assert_eq!((joined.kernels[0].counted.is_none(), joined.quality[0].value), (true, 1));
         let counted = joined.kernels[1].counted.as_ref().unwrap();
         assert_eq!(counted.launches, 2);
         assert_eq!(counted.dram_bytes, Some(Spread { mean: 100.0, min: 50.0, max: 150.0 }));
