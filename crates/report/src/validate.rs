@@ -6,7 +6,7 @@ use types::{SchemaName, Violation};
 use crate::violation::{kind_of, violations};
 use crate::{ReportError, find_schema};
 
-/// A document held against its schema.
+/// A document checked against its schema.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Validation {
     /// The schema it names.
@@ -15,7 +15,7 @@ pub struct Validation {
     pub violations: Vec<Violation>,
 }
 
-/// Holds a document against the schema it names. An error means that it could not be done.
+/// Checks a document against the schema it names. An error means that it could not be done.
 pub fn validate(text: &[u8]) -> Result<Validation, ReportError> {
     let document: Value = serde_json::from_slice(text).map_err(|reason| ReportError::NotJson { reason })?;
     let kind = find_schema(schema_field(&document)?)?;
@@ -96,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_held_against_a_schema_says_why() {
+    fn what_cannot_be_checked_says_why() {
         let texts = [
             "",
             "{\n  \"schema\": llm-perf\n}",

@@ -52,7 +52,7 @@ pub fn evaluate(text: &str) -> Result<Number, FormulaError> {
 
 /// Checks one line `quantity = formula = numbers = value`.
 pub fn check_line(line: &str) -> Result<(), FormulaError> {
-    held(line).map_err(|reason| FormulaError { text: line.to_owned(), reason })
+    check(line).map_err(|reason| FormulaError { text: line.to_owned(), reason })
 }
 
 /// The formula lines of a layer page.
@@ -67,7 +67,7 @@ pub fn formula_lines(page: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-fn held(line: &str) -> Result<(), String> {
+fn check(line: &str) -> Result<(), String> {
     let parts: Vec<&str> = line.split(" = ").collect();
     let [_, formula, numbers, value] = parts[..] else {
         return Err(format!("expected `quantity = formula = numbers = value`, got {} parts", parts.len()));

@@ -1,0 +1,128 @@
+//! Views of documents: what pages say beyond the figures of a document.
+
+use analysis::view;
+use serde_json::{Value, json};
+use types::view::{NextStep, Resource, SavingBasis};
+use types::{Metrics, Nanos, Stage};
+
+/// A run with these fields; everything else is empty.
+fn metrics(fields: Value) -> Metrics {
+    let mut document = json!({
+        "schema": "llm-perf/metrics/1",
+        "run": {"id": "a", "engine": "native", "model": "m", "device": "cpu", "weights": null},
+        "devices": [], "clocks": [], "totals": {}, "stages": [], "operators": [], "kernels": [], "regions": [],
+        "modules": [], "findings": [], "samples": [], "aggregates": {}, "overhead": {}, "quality": [],
+        "mfu_per_stage": {}, "work_per_stage": {},
+    });
+    let Value::Object(fields) = fields else { panic!("fields are an object") };
+    document.as_object_mut().unwrap().extend(fields);
+    serde_json::from_value(document).unwrap()
+}
+
+fn stage(name: &str, parent: Option<&str>, wall: i64, utilisation: Option<[f64; 2]>) -> Value {
+    json!({
+        "name": name, "parent": parent, "instances": 2, "wall_ns": wall, "gpu_busy_ns": wall / 2, "kernel_ns": null,
+        "kernel_count": null, "tokens": null, "mfu": utilisation.map(|[mfu, _]| mfu),
+        "mbu": utilisation.map(|[_, mbu]| mbu), "origin": "measured",
+    })
+}
+
+fn kernel(name: &str, family: &str, stage: Option<&str>, time: i64) -> Value {
+    json!({
+        "name": name, "short_name": name, "family": family, "stage": stage, "device": "cuda:0", "calls": 4,
+        "total_ns": time, "min_ns": 1, "max_ns": time,
+    })
+}
+
+fn finding(rule: &str, severity: &str, saves: Option<i64>) -> Value {
+    json!({
+        "rule": rule, "severity": severity, "stage": null, "evidence": [], "saves_ns": saves, "saves_share": null,
+        "advice": "",
+    })
+}
+
+#[test]
+fn a_stage_is_bound_by_what_it_clearly_uses_more_of() {
+    let bound = |mfu: f64, mbu: f64| {
+        let run = metrics(json!({"stages": [stage("decode", None, 100, Some([mfu, mbu]))]}));
+        view::run(&run).takeaways[0].bound
+    };
+    assert_eq!(bound(0.05, 0.2), Some(Resource::Memory));
+    assert_eq!(bound(0.2, 0.05), Some(Resource::Compute));
+    // Twice as much is not yet clearly more.
+    assert_eq!((bound(0.1, 0.2), bound(0.2, 0.1)), (None, None));
+}
+
+#[test]
+fn vision_is_compared_with_prefill_and_its_encoders_are_named_with_it() {
+    let stages = [
+        stage("prefill", None, 1_000, None),
+        stage("vision", Some("prefill"), 800, None),
+        stage("sam", Some("vision"), 600, None),
+        stage("clip", Some("vision"), 200, None),
+    ];
+    let run = metrics(json!({"stages": stages, "totals": {"wall_ns": 1_600}}));
+    let takeaways = view::run(&run).takeaways;
+    assert_eq!(takeaways.iter().map(|one| one.stage).collect::<Vec<_>>(), [Stage::Prefill, Stage::Vision]);
+    assert_eq!(takeaways[1].run_share, Some(0.5));
+    assert_eq!(takeaways[1].parent, Some((Stage::Prefill, Some(0.8))));
+    assert_eq!(takeaways[1].longest_part, Some((Stage::Sam, Some(0.75))));
+}
+
+#[test]
+fn the_time_of_several_devices_is_that_many_times_the_wall() {
+    let device = |id: &str| json!({"id": id, "name": id, "uuid": null, "hardware": null, "memory_bytes": null});
+    let totals = json!({"wall_ns": 100, "gpu_busy_ns": 120});
+    let one = metrics(json!({"devices": [device("cuda:0"), device("cuda:1")], "totals": totals}));
+    assert_eq!(view::run(&one).busy_share, Some(0.6));
+    assert_eq!(view::run(&metrics(json!({"totals": {"wall_ns": 0, "gpu_busy_ns": 0}}))).busy_share, None);
+}
+
+#[test]
+fn the_largest_savings_come_first_and_unknown_ones_not_at_all() {
+    let found = [("a", Some(5)), ("b", None), ("c", Some(50)), ("d", Some(7)), ("e", Some(6))];
+    let found = found.map(|(rule, saves)| finding(rule, if rule == "d" { "warning" } else { "info" }, saves));
+    let stages = [stage("prefill", None, 100, None)];
+    let run = metrics(json!({"findings": found, "stages": stages, "totals": {"wall_ns": 100}}));
+    let view = view::run(&run);
+    let rules: Vec<_> = view.largest_savings.iter().map(|one| one.finding.rule.as_str()).collect();
+    assert_eq!((rules.as_slice(), view.findings.len()), (&["c", "d", "e"][..], 5));
+    assert_eq!(view.warning_rules, ["d"]);
+    let saving = view.largest_savings[0].saving.unwrap();
+    assert_eq!((saving.basis, saving.whole_ns), (SavingBasis::Run, Some(Nanos::new(100))));
+    assert_eq!(saving.per_input_ns, Some(Nanos::new(25)));
+}
+
+#[test]
+fn kernels_of_stages_leave_out_the_others_and_families_add_up() {
+    let kernels =
+        [kernel("a", "gemm", Some("decode"), 60), kernel("b", "copy", None, 30), kernel("c", "gemm", None, 10)];
+    let run = metrics(json!({"kernels": kernels}));
+    let view = view::run(&run).kernels;
+    assert_eq!((view.of_stages.len(), view.rows.len(), view.calls), (1, 3, 12));
+    assert_eq!((view.rows[0].share, view.rows[0].mean_ns), (Some(0.6), Some(Nanos::new(15))));
+    let families: Vec<_> = view.families.iter().map(|one| (one.family, one.total_ns.get(), one.rows)).collect();
+    assert_eq!(families, [("gemm", 70, 2), ("copy", 30, 1)]);
+    assert_eq!(view.families_per_stage.len(), 3);
+    let unstaged = metrics(json!({"kernels": [kernel("b", "copy", None, 30)]}));
+    assert_eq!(view::run(&unstaged).kernels.of_stages.len(), 1);
+}
+
+#[test]
+fn marking_stages_is_advised_where_much_is_in_none() {
+    let trace = |share: f64| {
+        json!({
+            "sources": [], "stages": null, "workload": null, "step_ms": null, "copies": [], "counters": [],
+            "coverage": {
+                "device_ns": 1, "stage_share": null, "inferred_share": null, "unattributed_share": share,
+                "operator_share": null,
+            },
+        })
+    };
+    let stages = [stage("decode", None, 100, None)];
+    let steps = |run: &Metrics| format!("{:?}", view::run(run).next_steps);
+    assert_eq!(steps(&metrics(json!({"trace": trace(0.02), "stages": stages}))), "[]");
+    let rest = metrics(json!({"trace": trace(0.03), "stages": stages}));
+    assert_eq!(view::run(&rest).next_steps, [NextStep::MarkRest(0.03)]);
+    assert_eq!(steps(&metrics(json!({"trace": trace(1.0)}))), "[MarkStages]");
+}
