@@ -92,7 +92,7 @@ fn a_model_that_the_engine_does_not_run_is_refused_by_name() {
     let folder = TempDir::new().unwrap();
     let (code, _, stderr) = run_in(folder.path(), &["profile", "--model", "llava-1.5-7b"]);
     assert_ne!(code, 0);
-    assert!(stderr.contains("does not run LlavaForConditionalGeneration"), "{stderr}");
+    assert!(stderr.contains("does not support LlavaForConditionalGeneration"), "{stderr}");
     assert!(stderr.contains("--engine torch"), "{stderr}");
 }
 
