@@ -268,10 +268,10 @@ fn measure_gemm<P: gemm::Gemm>(
 
 /// Repeats a round and keeps every time.
 fn rounds(settings: &CalibrationSettings, mut round: impl FnMut() -> Duration) -> Result<Vec<Nanos>, CollectError> {
-    let began = Instant::now();
+    let started = Instant::now();
     let mut samples = Vec::new();
     while samples.len() < settings.rounds_least.max(1)
-        || samples.len() < settings.rounds_most && began.elapsed() < settings.budget
+        || samples.len() < settings.rounds_most && started.elapsed() < settings.budget
     {
         let spent = Nanos::from_duration(round()).filter(|spent| *spent > Nanos::ZERO);
         samples.push(spent.ok_or_else(|| CollectError::Calibration {
@@ -324,9 +324,9 @@ impl SchedulerTimes {
 }
 
 fn time(work: impl FnOnce()) -> Duration {
-    let began = Instant::now();
+    let started = Instant::now();
     work();
-    began.elapsed()
+    started.elapsed()
 }
 
 #[cfg(test)]

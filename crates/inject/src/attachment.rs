@@ -34,7 +34,7 @@ static STAYS: AtomicBool = AtomicBool::new(false);
 static SUBSCRIBER: AtomicPtr<c_void> = AtomicPtr::new(core::ptr::null_mut());
 
 /// The driver has started: attaches and switches on, unless only windows are wanted and none is open.
-pub(crate) fn begin() {
+pub(crate) fn start() {
     let Some(settings) = settings() else { return };
     DRIVER.store(true, Ordering::Release);
     if !settings.windows.are_there() {

@@ -66,13 +66,14 @@ struct GraphData {
 /// What a function does, by its name: whether it launches work, or waits for it; `None` for all others.
 fn listened(name: &[u8]) -> Option<bool> {
     let name = name.strip_prefix(b"cuda").or_else(|| name.strip_prefix(b"cu"))?;
-    let begins = |with: &[&[u8]]| with.iter().any(|prefix| name.starts_with(prefix));
-    if begins(&[b"LaunchHostFunc"]) {
+    let starts_with = |with: &[&[u8]]| with.iter().any(|prefix| name.starts_with(prefix));
+    if starts_with(&[b"LaunchHostFunc"]) {
         None
-    } else if begins(&[b"Launch", b"Memcpy", b"Memset", b"GraphLaunch"]) {
+    } else if starts_with(&[b"Launch", b"Memcpy", b"Memset", b"GraphLaunch"]) {
         Some(true)
     } else {
-        begins(&[b"StreamSynchronize", b"EventSynchronize", b"DeviceSynchronize", b"CtxSynchronize"]).then_some(false)
+        starts_with(&[b"StreamSynchronize", b"EventSynchronize", b"DeviceSynchronize", b"CtxSynchronize"])
+            .then_some(false)
     }
 }
 

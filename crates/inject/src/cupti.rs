@@ -9,7 +9,8 @@ use core::ffi::{c_char, c_int, c_void};
 use crate::activity::{NEWEST_CHECKED, OLDEST};
 use crate::callback::{self, CallbackFunction};
 use crate::catalogue::{self, Kind};
-use crate::settings::{InjectSettings, Once, Ties};
+use crate::once::Once;
+use crate::settings::{InjectSettings, Ties};
 use crate::{attachment, buffers, system};
 
 type Code = c_int;

@@ -20,8 +20,8 @@ pub(crate) extern "C" fn leave(_: *mut c_void) {
     window::reset();
     STOP.store(true, Ordering::Release);
     writer::wake();
-    let began = system::monotonic();
-    while !DONE.load(Ordering::Acquire) && system::monotonic().saturating_sub(began) < PATIENCE {
+    let started = system::monotonic();
+    while !DONE.load(Ordering::Acquire) && system::monotonic().saturating_sub(started) < PATIENCE {
         system::sleep(1);
     }
 }

@@ -23,6 +23,8 @@ mod devices;
 mod exit;
 mod log;
 mod nvtx;
+mod once;
+mod path;
 mod process;
 mod settings;
 mod system;
@@ -37,7 +39,7 @@ use core::ffi::{c_int, c_void};
 #[unsafe(no_mangle)]
 pub extern "C" fn InitializeInjection() -> c_int {
     if process::start() {
-        attachment::begin();
+        attachment::start();
     }
     1
 }

@@ -53,7 +53,7 @@ pub(crate) enum RangeName<'a> {
     Registered(u32),
 }
 
-/// The log of one thread. Begins as zeroes.
+/// The log of one thread. Starts as zeroes.
 pub(crate) struct Log {
     /// Words written and words read, each by one side only.
     written: AtomicU32,
@@ -270,7 +270,7 @@ impl Log {
         let ring = self.ring.get().cast::<u64>().cast_const();
         while read != written {
             let place = read % WORDS;
-            // SAFETY: an entry begins at every place that was reached, lies inside the ring in one piece, and was
+            // SAFETY: an entry starts at every place that was reached, lies inside the ring in one piece, and was
             // published before `written` was; its thread does not overwrite it before `read` has passed.
             let (entry, words) = unsafe {
                 let at = ring.add(place as usize);

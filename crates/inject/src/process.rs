@@ -3,7 +3,8 @@
 use core::ffi::c_int;
 use core::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, Ordering};
 
-use crate::settings::{self, InjectSettings, Path};
+use crate::path::Path;
+use crate::settings::{self, InjectSettings};
 use crate::{attachment, catalogue, exit, log, system, window, writer};
 
 const IDLE: u32 = 0;
@@ -23,7 +24,7 @@ pub(crate) fn start() -> bool {
     match STATE.compare_exchange(IDLE, STARTING, Ordering::AcqRel, Ordering::Acquire) {
         Ok(_) => {
             // SAFETY: only whoever moves the state from idle to starting gets here.
-            let started = unsafe { settings::prepare() }.is_some_and(begin);
+            let started = unsafe { settings::prepare() }.is_some_and(start_writer);
             STATE.store(if started { RUNNING } else { OFF }, Ordering::Release);
             started
         }
@@ -46,7 +47,7 @@ pub(crate) fn stop() -> bool {
     STATE.compare_exchange(RUNNING, OFF, Ordering::AcqRel, Ordering::Acquire).is_ok()
 }
 
-fn begin(settings: &InjectSettings) -> bool {
+fn start_writer(settings: &InjectSettings) -> bool {
     let Some(file) = create(settings) else { return false };
     FILE.store(file, Ordering::Relaxed);
     if !log::prepare() || !writer::start(file) {
@@ -78,7 +79,7 @@ fn create(settings: &InjectSettings) -> Option<c_int> {
     })
 }
 
-/// In the child of a fork. Its threads are gone and the file is its parent's; it begins anew when it has something to say.
+/// In the child of a fork. Its threads are gone and the file is its parent's; it starts anew when it has something to say.
 /// CUDA itself does not survive a fork, so neither does what was attached to it.
 extern "C" fn child() {
     if STATE.load(Ordering::Relaxed) == OFF {

@@ -1,73 +1,11 @@
 //! What was asked for, from the environment. Copied once, because the application may change its environment.
 
-use core::cell::UnsafeCell;
 use core::ffi::CStr;
-use core::mem::MaybeUninit;
-use core::sync::atomic::{AtomicBool, Ordering};
 
+use crate::once::Once;
+use crate::path::Path;
 use crate::system::variable;
 use crate::window::Windows;
-
-/// Longest path, with its zero.
-const PATH: usize = 4096;
-
-/// A path as C wants it.
-pub(crate) struct Path {
-    bytes: [u8; PATH],
-    length: usize,
-}
-
-impl Path {
-    fn of(text: &[u8]) -> Self {
-        let mut path = Self { bytes: [0; PATH], length: 0 };
-        path.append(text);
-        path
-    }
-
-    /// An empty one.
-    pub(crate) const fn new() -> Self {
-        Self { bytes: [0; PATH], length: 0 }
-    }
-
-    /// Adds to it; what does not fit makes it empty, so that no other file is meant.
-    pub(crate) fn append(&mut self, text: &[u8]) {
-        let end = self.length.saturating_add(text.len());
-        match self.bytes.get_mut(self.length..end) {
-            Some(room) if end < PATH => {
-                for (slot, byte) in room.iter_mut().zip(text) {
-                    *slot = *byte;
-                }
-                self.length = end;
-            }
-            _ => *self = Self::new(),
-        }
-    }
-
-    /// Adds a number.
-    pub(crate) fn append_number(&mut self, mut number: u32) {
-        let mut digits = [0; 10];
-        let mut count = 0;
-        for slot in digits.iter_mut().rev() {
-            *slot = b'0' + (number % 10) as u8;
-            number /= 10;
-            count += 1;
-            if number == 0 {
-                break;
-            }
-        }
-        self.append(digits.get(digits.len().saturating_sub(count)..).unwrap_or_default());
-    }
-
-    /// As C wants it; `None` where it is empty.
-    pub(crate) fn as_c(&self) -> Option<&CStr> {
-        if self.length == 0 { None } else { CStr::from_bytes_until_nul(&self.bytes).ok() }
-    }
-
-    /// Its bytes.
-    pub(crate) fn bytes(&self) -> &[u8] {
-        self.bytes.get(..self.length).unwrap_or_default()
-    }
-}
 
 /// How work is tied to the ranges around its launch.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -155,39 +93,6 @@ pub(crate) fn number(text: &[u8]) -> Option<u32> {
     })
 }
 
-/// A value that is written once and then only read.
-pub(crate) struct Once<T> {
-    ready: AtomicBool,
-    value: UnsafeCell<MaybeUninit<T>>,
-}
-
-// SAFETY: the value is written before `ready` is set and only read afterwards.
-unsafe impl<T: Sync> Sync for Once<T> {}
-
-impl<T> Once<T> {
-    pub(crate) const fn new() -> Self {
-        Self { ready: AtomicBool::new(false), value: UnsafeCell::new(MaybeUninit::uninit()) }
-    }
-
-    /// The value, once there is one.
-    #[inline]
-    pub(crate) fn get(&self) -> Option<&T> {
-        // SAFETY: it is ready, so it was written and is written no more.
-        self.ready.load(Ordering::Acquire).then(|| unsafe { (*self.value.get()).assume_init_ref() })
-    }
-
-    /// Sets the value.
-    ///
-    /// # Safety
-    ///
-    /// Nobody else calls this at the same time, and there is no value yet.
-    pub(crate) unsafe fn set(&self, value: T) {
-        // SAFETY: by the contract, and nobody reads before `ready` is set.
-        unsafe { (*self.value.get()).write(value) };
-        self.ready.store(true, Ordering::Release);
-    }
-}
-
 static SETTINGS: Once<InjectSettings> = Once::new();
 
 /// Reads the environment, where that was not done before.
@@ -219,15 +124,5 @@ mod tests {
         for text in [&b""[..], b"-1", b"1x", b"99999999999"] {
             assert_eq!(number(text), None);
         }
-    }
-
-    #[test]
-    fn a_path_that_does_not_fit_is_no_path() {
-        let mut path = Path::of(b"/a");
-        path.append(b"/");
-        path.append_number(120);
-        assert_eq!(path.as_c(), Some(c"/a/120"));
-        path.append(&[b'x'; PATH]);
-        assert_eq!(path.as_c(), None);
     }
 }

@@ -3,7 +3,7 @@
 /// Places of the table; a power of two.
 const PLACES: usize = 1 << 16;
 
-/// Texts by their hash. Begins as zeroes.
+/// Texts by their hash. Starts as zeroes.
 pub(crate) struct Texts {
     /// Hash, never zero where a place is taken.
     hashes: [u64; PLACES],

@@ -29,7 +29,21 @@ const FUNCTIONS: usize = 1500;
 /// Devices that are described.
 const DEVICES: u32 = 64;
 
-/// All the writer thread knows. Begins as zeroes, in memory of its own, so that the child of a fork begins anew.
+/// Where and when a record of CUPTI's happened; the records name it alike and have no type in common.
+macro_rules! place {
+    ($record:expr, $node:expr) => {
+        Place {
+            device: $record.device,
+            context: $record.context,
+            stream: $record.stream,
+            correlation: $record.correlation,
+            node: $node,
+            span: span($record.start, $record.end),
+        }
+    };
+}
+
+/// All the writer thread knows. Starts as zeroes, in memory of its own, so that the child of a fork starts anew.
 struct Writer {
     file: c_int,
     /// The thread that host records of the current block are of; zero for none yet.
@@ -103,7 +117,7 @@ impl Writer {
     fn live(&mut self) {
         self.counts.unwritten += system::write(self.file, &wire::header()) as u64;
         let mut block = Block::new(self);
-        block.begin();
+        block.start();
         block.finish();
         let flush = settings().map_or(CLOCKS, |settings| settings.flush);
         let (mut flushed, mut told): (u32, u32) = (0, 0);
@@ -156,7 +170,7 @@ impl<'w> Block<'w> {
         Self { writer, open }
     }
 
-    /// Writes the block to the file and begins another.
+    /// Writes the block to the file and starts another.
     fn finish(&mut self) {
         if let Some(open) = self.open.take() {
             self.writer.counts.unwritten += system::write(self.writer.file, open.finish()) as u64;
@@ -200,7 +214,7 @@ impl<'w> Block<'w> {
         number
     }
 
-    fn begin(&mut self) {
+    fn start(&mut self) {
         let (process, parent) = system::processes();
         let mut room = [0; 64];
         let name = system::read_small(c"/proc/self/comm", &mut room).trim_ascii_end();
@@ -313,7 +327,7 @@ impl<'w> Block<'w> {
     ///
     /// `record` is an activity record of CUPTI.
     unsafe fn activity(&mut self, record: *const c_void) {
-        // SAFETY: every record begins with its kind; the structure of each kind is no longer than the record of any
+        // SAFETY: every record starts with its kind; the structure of each kind is no longer than the record of any
         // release that is let in, see `activity`.
         unsafe {
             match record.cast::<u32>().read() {
@@ -353,14 +367,7 @@ impl<'w> Block<'w> {
     fn kernel(&mut self, kernel: &Kernel) {
         // SAFETY: the name is a C string that CUPTI keeps.
         let name = unsafe { system::text(kernel.name, wire::LONGEST_TEXT) };
-        let place = Place {
-            device: kernel.device,
-            context: kernel.context,
-            stream: kernel.stream,
-            correlation: kernel.correlation,
-            node: kernel.node,
-            span: span(kernel.start, kernel.end),
-        };
+        let place = place!(kernel, kernel.node);
         let shape = Shape {
             grid: kernel.grid,
             block: kernel.block,
@@ -373,36 +380,22 @@ impl<'w> Block<'w> {
     }
 
     fn copy(&mut self, copy: &CopyOrMemset) {
-        let place = copy.place();
+        let place = place!(copy, copy.node);
         self.put_work(&place, &Record::Copy { direction: copy.direction, bytes: copy.bytes, place });
     }
 
     fn fill(&mut self, fill: &CopyOrMemset) {
-        let place = fill.place();
+        let place = place!(fill, fill.node);
         self.put_work(&place, &Record::Memset { bytes: fill.bytes, place });
     }
 
     fn peer_copy(&mut self, copy: &PeerCopy) {
-        let place = Place {
-            device: copy.device,
-            context: copy.context,
-            stream: copy.stream,
-            correlation: copy.correlation,
-            node: copy.node,
-            span: span(copy.start, copy.end),
-        };
+        let place = place!(copy, copy.node);
         self.put_work(&place, &Record::Copy { direction: copy.direction, bytes: copy.bytes, place });
     }
 
     fn graph(&mut self, graph: &GraphTrace) {
-        let place = Place {
-            device: graph.device,
-            context: graph.context,
-            stream: graph.stream,
-            correlation: graph.correlation,
-            node: 0,
-            span: span(graph.start, graph.end),
-        };
+        let place = place!(graph, 0);
         self.put_work(&place, &Record::Graph { graph: graph.graph, place });
     }
 
@@ -437,19 +430,6 @@ impl<'w> Block<'w> {
             if value > 0 {
                 self.put(&Record::Count { counter, value });
             }
-        }
-    }
-}
-
-impl CopyOrMemset {
-    fn place(&self) -> Place {
-        Place {
-            device: self.device,
-            context: self.context,
-            stream: self.stream,
-            correlation: self.correlation,
-            node: self.node,
-            span: span(self.start, self.end),
         }
     }
 }

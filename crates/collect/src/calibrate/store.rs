@@ -40,7 +40,7 @@ impl Store {
         Ok(same.then_some(calibration))
     }
 
-    /// Makes the folder, so that measuring is not begun where the result cannot be kept.
+    /// Makes the folder, so that measuring is not started where the result cannot be kept.
     pub fn prepare(&self) -> Result<(), CollectError> {
         std::fs::create_dir_all(&self.folder).map_err(not_kept(&self.folder))
     }

@@ -4,7 +4,7 @@ use types::{Bytes, Verdict};
 
 use super::{CheckOutcome, Probe};
 
-/// Room without which no run is begun: a run's own files are a few megabytes, and a disk this full fails for others too.
+/// Room without which no run is started: a run's own files are a few megabytes, and a disk this full fails for others too.
 const NEEDED: Bytes = Bytes::new(500_000_000);
 
 /// Room for a deep run. A trace of one gigabyte is ordinary, and it is there twice while it is exported.

@@ -128,9 +128,9 @@ impl ClockFacts {
         const READS: u32 = 1000;
         // The best of some rounds: a round in which this process had to wait says nothing about the clock.
         let round = || {
-            let began = Instant::now();
+            let started = Instant::now();
             (1..READS).for_each(|_| _ = std::hint::black_box(Instant::now()));
-            began.elapsed() / READS
+            started.elapsed() / READS
         };
         let cost = (0..5).map(|_| round()).min().and_then(Nanos::from_duration).unwrap_or_default();
         Self { source: read("/sys/devices/system/clocksource/clocksource0/current_clocksource"), cost }

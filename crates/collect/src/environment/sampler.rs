@@ -47,7 +47,7 @@ pub(super) struct Answer {
 }
 
 impl GpuSampler {
-    /// Begins to ask. A machine without GPUs answers nothing, and costs nothing further.
+    /// Starts to ask. A machine without GPUs answers nothing, and costs nothing further.
     pub fn start() -> Self {
         let sampler = Self { stop: Arc::default(), found: Arc::default() };
         let (stop, found) = (Arc::clone(&sampler.stop), Arc::clone(&sampler.found));

@@ -16,7 +16,7 @@ use crate::CollectError;
 /// Where runs go unless the user says otherwise.
 pub const DEFAULT_ROOT: &str = "tmp/profile-output";
 
-/// What is known about a run before it begins.
+/// What is known about a run before it starts.
 #[derive(Clone, Debug)]
 pub struct RunRequest {
     /// Folder beneath which the run gets its own, named after the time; made when absent.

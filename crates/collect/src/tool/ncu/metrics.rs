@@ -23,7 +23,7 @@ impl ChipMetrics {
     /// Reads what `ncu --query-metrics` prints.
     ///
     /// A line `Device NVIDIA H200 (GH100)`, a rule, a head, then one metric a line with its type, unit and description
-    /// behind it. Lines of the tool itself begin with `==`.
+    /// behind it. Lines of the tool itself start with `==`.
     pub fn read(text: &str) -> Self {
         let mut metrics = Self::default();
         for line in text.lines() {

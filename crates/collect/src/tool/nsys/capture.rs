@@ -21,7 +21,7 @@ pub enum Sampling {
     SystemWide,
 }
 
-/// What begins the recording.
+/// What starts the recording.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum CaptureRange {
     /// The start of the program.
@@ -58,11 +58,11 @@ pub struct Capture {
     pub sample: Sampling,
     /// Context switches.
     pub context_switches: Sampling,
-    /// What begins the recording.
+    /// What starts the recording.
     pub capture_range: CaptureRange,
     /// What its end does: `stop`, `stop-shutdown`, `repeat:N`.
     pub capture_range_end: String,
-    /// The range that begins it: `RANGE@DOMAIN`.
+    /// The range that starts it: `RANGE@DOMAIN`.
     pub nvtx_capture: Option<String>,
     /// Work inside CUDA graphs.
     pub graphs: GraphTrace,

@@ -424,7 +424,7 @@ def prepare(torch, model, given, device, dtype, made):
     item = Input(given["name"])
     if given["kind"] == "made":
         if made is None:
-            made = made_up(torch, model, given)
+            made = random_tokens(torch, model, given)
         made = made() if callable(made) else made
         made = to_device(torch, made, device)
         if isinstance(made, dict):
@@ -449,8 +449,8 @@ def prepare(torch, model, given, device, dtype, made):
     return item
 
 
-def made_up(torch, model, given):
-    """Tokens for a model that came without inputs and has a vocabulary."""
+def random_tokens(torch, model, given):
+    """Random tokens for a model that came without inputs and has a vocabulary."""
     vocabulary = getattr(getattr(model, "config", None), "vocab_size", None)
     if vocabulary is None:
         raise Refused("factory", "the factory gave a model without inputs, and the model has no vocabulary to draw from")
@@ -459,7 +459,7 @@ def made_up(torch, model, given):
 
 
 def with_page(torch, model, given, device, dtype, item):
-    """A prompt with a page in it, in the form this model takes pictures."""
+    """A prompt with a page in it, in the form this model takes images."""
     page = given["page"]
     view = page["global"]
     whole = read_floats(torch, view["file"], (1, 3, view["side"], view["side"])).to(device, dtype)
@@ -496,7 +496,7 @@ def picture_arguments(torch, model, whole, text, device, dtype):
     token = next((value for name in ("image_token_id", "image_token_index", "media_placeholder_token_id")
                   if (value := getattr(config, name, None)) is not None), None)
     if vision is None or token is None:
-        raise Refused("pictures", "how %s takes pictures is not known" % type(model).__name__)
+        raise Refused("pictures", "how %s takes images is not known" % type(model).__name__)
     side = getattr(vision, "image_size", None) or whole.shape[-1]
     side = side if isinstance(side, int) else side[0]
     merge = getattr(vision, "spatial_merge_size", None)
@@ -531,7 +531,7 @@ def picture_arguments(torch, model, whole, text, device, dtype):
 
 
 def count_features(torch, model, pixels):
-    """Embeddings a picture becomes, asked of the model itself."""
+    """Embeddings an image becomes, asked of the model itself."""
     inner = model if hasattr(model, "get_image_features") else model.model
     with torch.inference_mode():
         found = inner.get_image_features(pixel_values=pixels)

@@ -36,11 +36,11 @@ pub enum Event {
     Loaded(Box<LoadedEvent>),
     /// An input is prepared.
     Input(InputEvent),
-    /// An inference begins.
+    /// An inference starts.
     Inference {
         /// Done so far.
         done: u64,
-        /// In all.
+        /// In total.
         total: u64,
         /// The input.
         input: String,
@@ -129,12 +129,12 @@ pub struct InputEvent {
     /// Tokens of the prompt.
     #[serde(default)]
     pub prompt_tokens: u64,
-    /// How many of them stand for a picture.
+    /// How many of them stand for an image.
     #[serde(default)]
     pub image_tokens: u64,
     /// Inputs at once.
     pub batch: u64,
-    /// Width and height its picture was resized to, for models that take one of any shape.
+    /// Width and height its image was resized to, for models that take one of any shape.
     #[serde(default)]
     pub pixels: Option<[u64; 2]>,
 }
@@ -197,7 +197,7 @@ pub enum FailureKind {
     RemoteCode,
     /// The user's factory is not what it should be.
     Factory,
-    /// How the model takes pictures is not known.
+    /// How the model takes images is not known.
     Pictures,
     /// Something cannot be imported.
     Import,

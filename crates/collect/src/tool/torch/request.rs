@@ -85,7 +85,7 @@ pub struct TransformerModel {
 /// Sizes of the dummy ResNet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct ResnetSizes {
-    /// Channels of a picture.
+    /// Channels of an image.
     pub in_channels: u64,
     /// Channels inside.
     pub channels: u64,
@@ -119,11 +119,11 @@ pub enum InputRequest {
         /// The page.
         page: Option<Page>,
     },
-    /// Random pictures.
+    /// Random images.
     Pictures {
         /// Name in reports.
         name: String,
-        /// Pictures at once.
+        /// Images at once.
         count: u64,
         /// Channels of each.
         channels: u64,
@@ -132,7 +132,7 @@ pub enum InputRequest {
         /// Of their pixels.
         seed: u64,
     },
-    /// What the user's factory brings along, else made-up tokens.
+    /// What the user's factory brings along, else random tokens.
     Made {
         /// Name in reports.
         name: String,
@@ -158,7 +158,7 @@ pub struct Page {
     pub tiles: Option<View>,
 }
 
-/// Square pictures in a file, channel by channel.
+/// Square images in a file, channel by channel.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct View {
     /// The file.
