@@ -1,12 +1,11 @@
 //! What a verb returns when it cannot do its work, in the form in which it is printed.
 //!
-//! Library errors keep their own types; a verb turns one into a [`CliError`] where it meets it, and adds what only the
-//! verb knows: which exit code it deserves and which next step helps.
+//! Errors of the crates below keep their own types; `?` turns one into a [`CliError`] by what its
+//! [`Failure`] says of exit code, next step and the words of a tool.
 
-use std::error::Error;
+use types::{Exit, Failure};
 
 use crate::config::ConfigError;
-use crate::exit::Exit;
 
 /// One failure: printed once as `error: message`, then its causes, then its hints.
 #[derive(Debug)]
@@ -32,17 +31,6 @@ impl CliError {
         Self { exit: Exit::Usage, ..Self::failed(message) }
     }
 
-    /// A library error with everything beneath it as causes (exit code 1; see [`CliError::with_exit`]).
-    pub(crate) fn from_error(error: &dyn Error) -> Self {
-        let mut failure = Self::failed(error.to_string());
-        let mut source = error.source();
-        while let Some(cause) = source {
-            failure.causes.push(cause.to_string());
-            source = cause.source();
-        }
-        failure
-    }
-
     /// Adds one cause.
     pub(crate) fn because(mut self, cause: impl Into<String>) -> Self {
         self.causes.push(cause.into());
@@ -50,15 +38,8 @@ impl CliError {
     }
 
     /// Adds one next step.
-    #[allow(dead_code, reason = "the first verb over a library crate uses it")]
     pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hints.push(hint.into());
-        self
-    }
-
-    /// Ends the program with another exit code.
-    pub(crate) fn with_exit(mut self, exit: Exit) -> Self {
-        self.exit = exit;
         self
     }
 }
@@ -71,10 +52,19 @@ impl From<ConfigError> for CliError {
     }
 }
 
-impl From<flow::CollectError> for CliError {
-    fn from(error: flow::CollectError) -> Self {
-        let exit = if error.is_wrong_usage() { Exit::Usage } else { Exit::Failed };
-        Self { hints: error.hint().into_iter().collect(), ..Self::from_error(&error) }.with_exit(exit)
+/// Every error of the crates below, with everything beneath it as causes. What a tool said is set apart from what we say.
+impl<F: Failure> From<F> for CliError {
+    fn from(error: F) -> Self {
+        let mut message = error.to_string();
+        for line in error.quoted() {
+            message += &format!("\n  | {line}");
+        }
+        Self {
+            message,
+            causes: std::iter::successors(error.source(), |cause| cause.source()).map(ToString::to_string).collect(),
+            hints: error.hint().map(|hint| hint.trim_end().to_owned()).into_iter().collect(),
+            exit: error.exit(),
+        }
     }
 }
 
@@ -82,27 +72,31 @@ impl From<flow::CollectError> for CliError {
 mod tests {
     use super::*;
 
-    #[derive(Debug)]
-    struct Outer(std::num::ParseIntError);
+    #[derive(Debug, thiserror::Error)]
+    #[error("cannot read the batch size")]
+    struct Outer(#[source] std::num::ParseIntError, Vec<String>);
 
-    impl std::fmt::Display for Outer {
-        fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-            write!(f, "cannot read the batch size")
+    impl Failure for Outer {
+        fn exit(&self) -> Exit {
+            Exit::Usage
         }
-    }
 
-    impl Error for Outer {
-        fn source(&self) -> Option<&(dyn Error + 'static)> {
-            Some(&self.0)
+        fn hint(&self) -> Option<String> {
+            Some("write a number\n".to_owned())
+        }
+
+        fn quoted(&self) -> &[String] {
+            &self.1
         }
     }
 
     #[test]
-    fn every_source_of_a_library_error_becomes_a_cause() {
+    fn everything_a_failure_says_is_printed() {
         let parse = "x".parse::<i32>().expect_err("x is no number");
-        let failure = CliError::from_error(&Outer(parse)).with_exit(Exit::Usage);
-        assert_eq!(failure.message, "cannot read the batch size");
+        let failure = CliError::from(Outer(parse, vec!["line 1".to_owned(), "line 2".to_owned()]));
+        assert_eq!(failure.message, "cannot read the batch size\n  | line 1\n  | line 2");
         assert_eq!(failure.causes, ["invalid digit found in string"]);
+        assert_eq!(failure.hints, ["write a number"]);
         assert_eq!(failure.exit, Exit::Usage);
     }
 }

@@ -9,7 +9,6 @@ use std::process::ExitCode;
 mod arguments;
 pub mod config;
 mod error;
-mod exit;
 mod message;
 mod table;
 mod target;
@@ -19,12 +18,12 @@ mod verb;
 pub fn run(arguments: Vec<OsString>) -> ExitCode {
     let settings = match arguments::parse(&arguments) {
         Ok(settings) => settings,
-        Err(usage) => return message::print_usage(&usage).into(),
+        Err(usage) => return ExitCode::from(message::print_usage(&usage) as u8),
     };
     let context = settings.context();
     let exit = settings.verb.run(&context).unwrap_or_else(|error| {
         context.messages.error(&error);
         error.exit
     });
-    exit.into()
+    ExitCode::from(exit as u8)
 }

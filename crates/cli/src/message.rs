@@ -8,9 +8,9 @@ use std::io::{self, BufWriter, IsTerminal, Write};
 
 use clap::builder::styling::{AnsiColor, Style};
 use serde::Serialize;
+use types::Exit;
 
 use crate::error::CliError;
-use crate::exit::Exit;
 
 /// How much is said on standard error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 
 use clap::ValueEnum;
-use flow::target::{Engine, Target, TargetError};
+use flow::target::{Engine, Target};
 
 use crate::arguments::Context;
 use crate::error::CliError;
@@ -73,7 +73,7 @@ impl TargetArguments {
     pub(crate) fn target(&self, overrides: &[String], context: &Context) -> Result<Target, CliError> {
         if self.is_command() {
             self.refuse_beside_command(overrides)?;
-            return Target::command(self.command.clone()).map_err(|error| target_error(&error));
+            return Ok(Target::command(self.command.clone())?);
         }
         let program = std::env::current_exe()
             .map_err(|error| CliError::failed("this program cannot find itself").because(error.to_string()))?;
@@ -137,14 +137,5 @@ fn depth(text: &str) -> Result<u32, String> {
     match number.parse() {
         Ok(depth @ 1..=64) => Ok(depth),
         _ => Err("expected depth=N with N from 1 to 64".to_owned()),
-    }
-}
-
-/// A target that cannot be launched, as wrong usage.
-pub(crate) fn target_error(error: &TargetError) -> CliError {
-    let failure = CliError::usage(error.to_string());
-    match error.hint() {
-        Some(hint) => failure.hint(hint),
-        None => failure,
     }
 }

@@ -497,7 +497,7 @@ fn a_profiler_that_may_not_count_fails_with_the_next_step() {
     let output = fake.run(&[]);
     assert_eq!(output.code, 1, "{}{}", output.stdout, output.stderr);
     assert!(output.stderr.contains("NVreg_RestrictProfilingToAdminUsers=0"), "{}", output.stderr);
-    assert!(output.stderr.contains("ncu said: ==ERROR== ERR_NVGPUCTRPERM"), "{}", output.stderr);
+    assert!(output.stderr.contains("\n  | ==ERROR== ERR_NVGPUCTRPERM"), "{}", output.stderr);
     assert_eq!(fake.scratch.manifest("run")["status"], "failed");
 }
 

@@ -3,6 +3,8 @@
 use std::io::ErrorKind;
 use std::path::PathBuf;
 
+use types::{Exit, Failure};
+
 /// Actions of [`CollectError::Io`] that change nothing, so that another output folder would not help.
 const READING: [&str; 2] = ["read", "list"];
 
@@ -183,9 +185,23 @@ impl CollectError {
         let path = path.into();
         move |reason| Self::Io { action, path, reason }
     }
+}
 
-    /// What the user can do about it, where that is known.
-    pub fn hint(&self) -> Option<String> {
+impl Failure for CollectError {
+    fn exit(&self) -> Exit {
+        match self {
+            Self::OutTaken { .. }
+            | Self::NoFolder { .. }
+            | Self::NoManifest { .. }
+            | Self::UnknownRun { .. }
+            | Self::StillRunning { .. }
+            | Self::AmbiguousRun { .. }
+            | Self::NoPython { named: Some(_) } => Exit::Usage,
+            _ => Exit::Failed,
+        }
+    }
+
+    fn hint(&self) -> Option<String> {
         match self {
             Self::Io { action, reason, .. } => match reason.kind() {
                 ErrorKind::StorageFull | ErrorKind::QuotaExceeded => {
@@ -230,20 +246,6 @@ impl CollectError {
             }
             _ => None,
         }
-    }
-
-    /// Whether the request was wrong, rather than the machine unable to serve it.
-    pub fn is_wrong_usage(&self) -> bool {
-        matches!(
-            self,
-            Self::OutTaken { .. }
-                | Self::NoFolder { .. }
-                | Self::NoManifest { .. }
-                | Self::UnknownRun { .. }
-                | Self::StillRunning { .. }
-                | Self::AmbiguousRun { .. }
-                | Self::NoPython { named: Some(_) }
-        )
     }
 }
 

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use llm_perf_collect::CollectError;
 use llm_perf_collect::run::{Outcome, RunFolder, RunRequest, StoredRun, find_run, list_runs};
 use tempfile::TempDir;
-use types::{FileProblemKind, RunList, RunListing, RunState, RunStatus, SchemaTag};
+use types::{Failure, FileProblemKind, RunList, RunListing, RunState, RunStatus, SchemaTag};
 
 fn request(root: &Path) -> RunRequest {
     RunRequest {

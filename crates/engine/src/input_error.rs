@@ -2,6 +2,8 @@
 
 use std::path::PathBuf;
 
+use types::Failure;
+
 /// An error of preparing a prompt or choosing a token, by cause.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -158,28 +160,26 @@ pub enum InputError {
     },
 }
 
-impl InputError {
-    /// What the user can do about it, where that is known.
-    pub fn hint(&self) -> Option<&'static str> {
-        match self {
+impl Failure for InputError {
+    fn hint(&self) -> Option<String> {
+        let step = match self {
             Self::EmptyPicture { .. } | Self::TruncatedPicture { .. } | Self::DamagedPicture { .. } => {
-                Some("copy the file again from where it came from, or leave it out of the inputs")
+                "copy the file again from where it came from, or leave it out of the inputs"
             }
-            Self::NotAPicture { .. } => Some("leave the file out of the inputs"),
-            Self::UnreadFormat { .. } => Some("convert it to PNG or JPEG"),
-            Self::PictureTooLarge { .. } => {
-                Some("scale the picture down; the network sees it scaled to a few tiles anyway")
-            }
-            Self::VocabularyTooSmall { .. } => Some("use a model with a larger vocabulary"),
+            Self::NotAPicture { .. } => "leave the file out of the inputs",
+            Self::UnreadFormat { .. } => "convert it to PNG or JPEG",
+            Self::PictureTooLarge { .. } => "scale the picture down; the network sees it scaled to a few tiles anyway",
+            Self::VocabularyTooSmall { .. } => "use a model with a larger vocabulary",
             Self::NotATokenizer { .. } | Self::NoImageToken { .. } | Self::TokenizerFailed { .. } => {
-                Some("use the tokenizer.json that belongs to the model")
+                "use the tokenizer.json that belongs to the model"
             }
-            Self::PageWithoutMark { .. } => Some("put <image> into the prompt where the page belongs"),
-            Self::MarkWithoutPage { .. } => Some("give a page, or take <image> out of the prompt"),
-            Self::SeveralMarks { .. } => Some("leave one <image> in the prompt"),
-            Self::NotANumber { .. } => Some("the weights are damaged, or too large for the element type; try float32"),
-            Self::NothingLeft { .. } => Some("raise no_repeat_ngram_size, or set it to 0"),
-            Self::Unreadable { .. } | Self::NotAConfiguration { .. } | Self::SettingOutOfRange { .. } => None,
-        }
+            Self::PageWithoutMark { .. } => "put <image> into the prompt where the page belongs",
+            Self::MarkWithoutPage { .. } => "give a page, or take <image> out of the prompt",
+            Self::SeveralMarks { .. } => "leave one <image> in the prompt",
+            Self::NotANumber { .. } => "the weights are damaged, or too large for the element type; try float32",
+            Self::NothingLeft { .. } => "raise no_repeat_ngram_size, or set it to 0",
+            Self::Unreadable { .. } | Self::NotAConfiguration { .. } | Self::SettingOutOfRange { .. } => return None,
+        };
+        Some(step.to_owned())
     }
 }

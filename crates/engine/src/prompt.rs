@@ -44,6 +44,8 @@ fn tokens(page: &PageImages) -> usize {
 
 #[cfg(test)]
 mod tests {
+    use types::Failure;
+
     use super::*;
     use crate::Pictures;
 

@@ -6,6 +6,7 @@ use image::{ExtendedColorType, ImageEncoder, codecs::jpeg::JpegEncoder, codecs::
 use llm_perf_engine::InputError;
 use llm_perf_engine::image::{ImageSettings, Page, Picture, crop_grid, decode, measure, prepare};
 use sha2::{Digest, Sha256};
+use types::Failure;
 
 fn pillow(name: &str) -> Vec<u8> {
     let folder: PathBuf = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/pillow");

@@ -8,7 +8,9 @@ use meter::{
     summarise,
 };
 use network::Class;
-use types::{AnalyticReport, Coverage, Hardware, LayerPage, RunManifest, Seconds, TargetOperatorList, Workload};
+use types::{
+    AnalyticReport, Coverage, Exit, Failure, Hardware, LayerPage, RunManifest, Seconds, TargetOperatorList, Workload,
+};
 
 use crate::CollectError;
 use crate::hardware::{self, DeviceError};
@@ -87,25 +89,23 @@ pub enum AnalyzeError {
     Collect(#[from] CollectError),
 }
 
-impl AnalyzeError {
-    /// The next step, where there is one that the message does not already say.
-    pub fn hint(&self) -> Option<String> {
+impl Failure for AnalyzeError {
+    fn exit(&self) -> Exit {
         match self {
-            Self::Device(error) => error.hint(),
-            Self::Collect(error) => error.hint(),
-            Self::TorchInfo(error) => Some(error.hint().to_owned()),
-            Self::Rate(error) => Some(error.hint()),
-            _ => None,
+            Self::Device(error) => error.exit(),
+            Self::Collect(error) => error.exit(),
+            Self::Report(_) => Exit::Failed,
+            _ => Exit::Usage,
         }
     }
 
-    /// Whether the request was wrong, rather than the machine unable to serve it.
-    pub fn is_wrong_usage(&self) -> bool {
+    fn hint(&self) -> Option<String> {
         match self {
-            Self::Device(error) => error.is_wrong_usage(),
-            Self::Collect(error) => error.is_wrong_usage(),
-            Self::Report(_) => false,
-            _ => true,
+            Self::Device(error) => error.hint(),
+            Self::Collect(error) => error.hint(),
+            Self::TorchInfo(error) => error.hint(),
+            Self::Rate(error) => error.hint(),
+            _ => None,
         }
     }
 }

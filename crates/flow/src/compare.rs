@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use analysis::{RunRecords, Sides};
 use collect::run::{StoredRun, find_run};
 use serde::de::DeserializeOwned;
-use types::{Comparison, Metrics, RunState};
+use types::{Comparison, Exit, Failure, Metrics, RunState};
 
 use crate::CollectError;
 
@@ -75,9 +75,16 @@ pub enum CompareError {
     },
 }
 
-impl CompareError {
-    /// The next step, where there is one that the message does not already say.
-    pub fn hint(&self) -> Option<String> {
+impl Failure for CompareError {
+    fn exit(&self) -> Exit {
+        match self {
+            Self::Collect(error) => error.exit(),
+            Self::Twice { .. } => Exit::Usage,
+            _ => Exit::Failed,
+        }
+    }
+
+    fn hint(&self) -> Option<String> {
         match self {
             Self::Collect(error) => error.hint(),
             Self::NoMetrics { .. } => {
@@ -85,15 +92,6 @@ impl CompareError {
             }
             Self::NotADocument { path, .. } => Some(format!("`llm-perf validate {}` tells more", path.display())),
             _ => None,
-        }
-    }
-
-    /// Whether the request was wrong, rather than a file.
-    pub fn is_wrong_usage(&self) -> bool {
-        match self {
-            Self::Collect(error) => error.is_wrong_usage(),
-            Self::Twice { .. } => true,
-            _ => false,
         }
     }
 }

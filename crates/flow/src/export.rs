@@ -7,7 +7,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 use collect::run::sha256;
-use types::Metrics;
+use types::{Exit, Failure, Metrics};
 
 use crate::CollectError;
 use crate::import::{self, ImportError};
@@ -68,9 +68,15 @@ pub enum ExportError {
     Collect(#[from] CollectError),
 }
 
-impl ExportError {
-    /// The next step, where there is one that the message does not already say.
-    pub fn hint(&self) -> Option<String> {
+impl Failure for ExportError {
+    fn exit(&self) -> Exit {
+        match self {
+            Self::NoTimeline { .. } | Self::Exists { .. } => Exit::Usage,
+            Self::SourceGone { .. } | Self::Io { .. } | Self::Import(_) | Self::Collect(_) => Exit::Failed,
+        }
+    }
+
+    fn hint(&self) -> Option<String> {
         match self {
             Self::NoTimeline { .. } => Some(
                 "runs with one come from `llm-perf profile -- COMMAND` on a GPU and from `llm-perf import`".to_owned(),
@@ -81,11 +87,6 @@ impl ExportError {
             Self::Import(error) => error.hint(),
             Self::Collect(error) => error.hint(),
         }
-    }
-
-    /// Whether the request was wrong, rather than the machine unable to serve it.
-    pub fn is_wrong_usage(&self) -> bool {
-        matches!(self, Self::NoTimeline { .. } | Self::Exists { .. })
     }
 }
 

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use collect::calibrate::{self, Store};
 use meter::hardware::{Catalogue, HardwareError};
-use types::{Hardware, HardwareListing, SchemaTag};
+use types::{Exit, Failure, Hardware, HardwareListing, SchemaTag};
 
 use crate::CollectError;
 
@@ -45,9 +45,16 @@ pub enum DeviceError {
     },
 }
 
-impl DeviceError {
-    /// The next step, where there is one that the message does not already say.
-    pub fn hint(&self) -> Option<String> {
+impl Failure for DeviceError {
+    fn exit(&self) -> Exit {
+        match self {
+            Self::Catalogue(error) => error.exit(),
+            Self::NoConfigFolder { .. } => Exit::Usage,
+            Self::Machine(_) | Self::Unreadable { .. } | Self::NotMeasured { .. } => Exit::Failed,
+        }
+    }
+
+    fn hint(&self) -> Option<String> {
         match self {
             Self::Catalogue(error) => error.hint(),
             Self::Machine(error) => error.hint(),
@@ -56,11 +63,6 @@ impl DeviceError {
             }
             Self::NoConfigFolder { .. } | Self::Unreadable { .. } => None,
         }
-    }
-
-    /// Whether the request was wrong, rather than the machine unable to serve it.
-    pub fn is_wrong_usage(&self) -> bool {
-        matches!(self, Self::Catalogue(_) | Self::NoConfigFolder { .. })
     }
 }
 
@@ -165,7 +167,7 @@ mod tests {
     fn a_folder_that_is_none_is_wrong_usage() {
         let error = catalogue(Some(Path::new("/nowhere"))).unwrap_err();
         assert_eq!(error.to_string(), "--config-dir /nowhere is not a folder");
-        assert!(error.is_wrong_usage());
+        assert_eq!(error.exit(), Exit::Usage);
     }
 
     #[test]

@@ -6,7 +6,7 @@ pub use network::CacheLayout;
 use network::config::{ConfigError, ModelConfig};
 use network::{Model, PRESETS, Preset};
 use serde::Deserialize;
-use types::{DType, UnknownDType};
+use types::{DType, Exit, Failure, UnknownDType};
 
 /// The `model` part of a configuration, as far as building a network needs it.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
@@ -87,9 +87,12 @@ pub enum ModelError {
     DType(#[from] UnknownDType),
 }
 
-impl ModelError {
-    /// The next step.
-    pub fn hint(&self) -> Option<String> {
+impl Failure for ModelError {
+    fn exit(&self) -> Exit {
+        Exit::Usage
+    }
+
+    fn hint(&self) -> Option<String> {
         match self {
             Self::Unknown { nearest, .. } => Some(format!(
                 "nearest is `{nearest}`; `llm-perf models` lists all, and --model also takes the path of a config.json"

@@ -6,6 +6,8 @@
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
+use types::{Exit, Failure};
+
 /// What runs a model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Engine {
@@ -55,9 +57,12 @@ pub enum TargetError {
     },
 }
 
-impl TargetError {
-    /// The next step, where there is one that the message does not already say.
-    pub fn hint(&self) -> Option<String> {
+impl Failure for TargetError {
+    fn exit(&self) -> Exit {
+        Exit::Usage
+    }
+
+    fn hint(&self) -> Option<String> {
         match self {
             Self::Empty => Some("what is measured comes last: llm-perf profile -- python serve.py".to_owned()),
             Self::NoProgram { .. } => None,

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use report::ReportError;
 use serde::Serialize;
 use types::documents::ALL;
-use types::{FileValidation, SchemaList, SchemaListing, SchemaTag, ValidationReport, ValidationVerdict};
+use types::{Failure, FileValidation, SchemaList, SchemaListing, SchemaTag, ValidationReport, ValidationVerdict};
 
 /// Every document the tool writes.
 pub fn schemas() -> SchemaList {

@@ -1,5 +1,7 @@
 //! What can be wrong with a file of another tool.
 
+use types::Failure;
+
 /// An error of this crate, by cause. The message is whole, so there is no `source`.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
@@ -170,10 +172,9 @@ pub enum IngestError {
     },
 }
 
-impl IngestError {
-    /// What the user can do about it.
-    pub fn hint(&self) -> &'static str {
-        match self {
+impl Failure for IngestError {
+    fn hint(&self) -> Option<String> {
+        let step = match self {
             Self::Empty { .. } | Self::NotJson { .. } | Self::NotCsv { .. } => {
                 "check that the file was written and copied whole"
             }
@@ -192,7 +193,8 @@ impl IngestError {
             Self::NoTables { .. } | Self::MissingColumn { .. } => {
                 "record with `--trace cuda,nvtx` and export all tables"
             }
-        }
+        };
+        Some(step.to_owned())
     }
 }
 

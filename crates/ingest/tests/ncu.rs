@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use llm_perf_ingest::IngestError;
 use llm_perf_ingest::ncu::{self, DetailsPage, MessageLevel, NcuFile, NcuKind, NothingReason, RawPage};
 use proptest::prelude::*;
+use types::Failure;
 use types::counter::{CounterUnit, CounterValue, ProfiledKind, RuleKind, SpeedupScope};
 
 const KERNEL_REPLAY: &[u8] = include_bytes!("fixtures/ncu/ncu-kernel-replay-raw.csv.gz");
@@ -65,7 +66,7 @@ fn message(bytes: &[u8]) -> String {
         Ok(NcuFile::Raw(page)) => format!("raw page, {} rows", page.table.work.len()),
         Ok(NcuFile::Details(page)) => format!("details page, {} works", page.works.len()),
         Ok(NcuFile::Nothing(nothing)) => format!("nothing profiled: {:?}", nothing.reason),
-        Err(error) => format!("{error}\nhint: {}", error.hint()),
+        Err(error) => format!("{error}\nhint: {}", error.hint().unwrap()),
     }
 }
 

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use llm_perf_ingest::nsys::sqlite::{is_applicable, read};
 use types::timeline::{NameId, Range, RangeStyle, Timeline, WorkKind};
-use types::{Nanos, Severity};
+use types::{Failure, Nanos, Severity};
 
 const SMALL: &[u8] = include_bytes!("fixtures/nsys/small.sqlite");
 
@@ -283,7 +283,7 @@ fn a_write_ahead_log_is_refused() {
     let mut bytes = SMALL.to_vec();
     (bytes[18], bytes[19]) = (2, 2);
     let error = read("trace.sqlite", &bytes).unwrap_err();
-    insta::assert_snapshot!(format!("{error}\n{}", error.hint()), @r"
+    insta::assert_snapshot!(format!("{error}\n{}", error.hint().unwrap()), @r"
     trace.sqlite: the database keeps a write-ahead log in a second file, which is not read
     export the trace again with the tool that made it, and do not open it for writing
     ");

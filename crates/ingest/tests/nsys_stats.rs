@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use llm_perf_ingest::nsys::stats::{self, NamedSum, RangeName, StatsFile, StatsKind, StatsTable, TimeSum};
 use proptest::prelude::*;
-use types::Nanos;
+use types::{Failure, Nanos};
 
 const KERNELS: &[u8] = include_bytes!("fixtures/nsys_stats/nsys-dsocr-cuda_gpu_kern_sum.csv");
 const CALLS: &[u8] = include_bytes!("fixtures/nsys_stats/nsys-dsocr-cuda_api_sum.csv");
@@ -24,7 +24,7 @@ fn one(bytes: &[u8]) -> StatsTable {
 fn message(bytes: &[u8]) -> String {
     match stats::read(bytes, "stats.csv") {
         Ok(file) => format!("{} tables", file.tables.len()),
-        Err(error) => format!("{error}\nhint: {}", error.hint()),
+        Err(error) => format!("{error}\nhint: {}", error.hint().unwrap()),
     }
 }
 

@@ -141,6 +141,8 @@ fn likeness(known: &str, wanted: &str) -> f64 {
 
 #[cfg(test)]
 mod tests {
+    use types::Failure;
+
     use super::*;
 
     fn catalogue() -> Catalogue {

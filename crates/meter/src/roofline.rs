@@ -1,6 +1,6 @@
 //! The least time a device needs for a cost.
 
-use types::{BytesPerSecond, ComputeUnit, Cost, DType, Flops, FlopsPerSecond, Hardware, Seconds};
+use types::{BytesPerSecond, ComputeUnit, Cost, DType, Exit, Failure, Flops, FlopsPerSecond, Hardware, Seconds};
 
 use crate::Times;
 use crate::message::Message;
@@ -68,10 +68,13 @@ pub enum RooflineError {
     },
 }
 
-impl RooflineError {
-    /// The next step.
-    pub fn hint(&self) -> String {
-        match self {
+impl Failure for RooflineError {
+    fn exit(&self) -> Exit {
+        Exit::Usage
+    }
+
+    fn hint(&self) -> Option<String> {
+        Some(match self {
             Self::NoRate { listed, .. } => {
                 let listed: Vec<&str> = listed.split(", ").collect();
                 let instead = ["bf16", "fp16", "fp32"].into_iter().find(|name| listed.contains(name)).unwrap_or("fp32");
@@ -81,7 +84,7 @@ impl RooflineError {
                 "choose a device with a link (`llm-perf hardware`), or describe one: interconnect_bytes_per_second in \
                  DIR/hardware/{hardware}.yaml with --config-dir DIR"
             ),
-        }
+        })
     }
 }
 
@@ -258,7 +261,7 @@ mod tests {
         let roofline = || Roofline::new(&alone, [DType::Bf16], None).unwrap();
         let error = roofline().linked(2).unwrap_err();
         assert_eq!(error.to_string(), "h200 lists no link to other devices, and 2 of them are to share the model");
-        assert!(error.hint().contains("interconnect_bytes_per_second"));
+        assert!(error.hint().unwrap().contains("interconnect_bytes_per_second"));
         assert!(roofline().linked(1).is_ok());
     }
 

@@ -1,6 +1,6 @@
 //! What can go wrong while writing and checking documents.
 
-use types::SchemaName;
+use types::{Exit, Failure, SchemaName};
 
 /// An error of this crate, by cause. The message is whole, so there is no `source`.
 #[derive(Debug, thiserror::Error)]
@@ -68,9 +68,15 @@ pub enum ReportError {
     },
 }
 
-impl ReportError {
-    /// What the user can do about it, where that is known.
-    pub fn hint(&self) -> Option<String> {
+impl Failure for ReportError {
+    fn exit(&self) -> Exit {
+        match self {
+            Self::UnknownSchema { .. } | Self::UnknownVersion { .. } => Exit::Usage,
+            _ => Exit::Failed,
+        }
+    }
+
+    fn hint(&self) -> Option<String> {
         match self {
             Self::NotAnObject { .. } | Self::NoSchemaField => {
                 Some("only documents written by llm-perf can be validated; each names its schema".to_owned())

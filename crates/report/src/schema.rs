@@ -32,6 +32,8 @@ fn nearest(name: &str) -> Option<SchemaName> {
 
 #[cfg(test)]
 mod tests {
+    use types::Failure;
+
     use super::*;
 
     fn refused(name: &str) -> String {

@@ -4,14 +4,14 @@ mod sweep;
 
 use std::path::{Path, PathBuf};
 
-use flow::analyze::{self, AnalyzeError, AnalyzeSettings, DEFAULT_DEVICE};
-use flow::model::{self, LoadedModel, ModelError, ModelSettings};
+use flow::analyze::{self, AnalyzeSettings, DEFAULT_DEVICE};
+use flow::model::{self, LoadedModel, ModelSettings};
 use flow::{RunRequest, WorkloadSettings};
+use types::Exit;
 
 use crate::arguments::Context;
 use crate::config::{Composer, Config, Origin};
 use crate::error::CliError;
-use crate::exit::Exit;
 
 /// Predict FLOPs, bytes, memory and least time from a model's configuration
 #[derive(Debug, clap::Args)]
@@ -78,7 +78,7 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<Exit, CliE
         torchinfo: arguments.torchinfo.clone(),
         tool_version: env!("CARGO_PKG_VERSION").to_owned(),
     };
-    let analysis = analyze::analyze(&model, &settings).map_err(|error| analyze_error(&error))?;
+    let analysis = analyze::analyze(&model, &settings)?;
     if arguments.json {
         context.messages.print_json(&analysis.report)?;
     } else {
@@ -91,7 +91,7 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<Exit, CliE
             ..RunRequest::new("analyze", std::env::args().collect())
         };
         let (folder, _) =
-            analyze::keep(&analysis, &config.to_yaml(), request).map_err(|error| analyze_error(&error))?;
+            analyze::keep(&analysis, &config.to_yaml(), request)?;
         context.messages.note(format!("report: {}", folder.join(analyze::SUMMARY).display()));
     }
     Ok(Exit::Done)
@@ -154,7 +154,7 @@ fn mounted_workload(config: &Config) -> &str {
 
 fn load(config: &Config) -> Result<LoadedModel, CliError> {
     let settings: ModelSettings = config.get("model")?;
-    model::load(&settings).map_err(|error| model_error(&error))
+    Ok(model::load(&settings)?)
 }
 
 /// The workload, where setting one of two quantities that go together sets the other.
@@ -183,21 +183,4 @@ fn devices(arguments: &Arguments, config: &Config) -> Result<Vec<String>, CliErr
         return Ok(arguments.hardware.clone());
     }
     Ok(config.get::<Option<String>>("hardware")?.into_iter().collect())
-}
-
-pub(super) fn model_error(error: &ModelError) -> CliError {
-    let failure = CliError::from_error(error).with_exit(Exit::Usage);
-    match error.hint() {
-        Some(hint) => failure.hint(hint),
-        None => failure,
-    }
-}
-
-fn analyze_error(error: &AnalyzeError) -> CliError {
-    let exit = if error.is_wrong_usage() { Exit::Usage } else { Exit::Failed };
-    let failure = CliError::from_error(error).with_exit(exit);
-    match error.hint() {
-        Some(hint) => failure.hint(hint.trim_end()),
-        None => failure,
-    }
 }

@@ -2,12 +2,11 @@
 
 use std::path::PathBuf;
 
-use flow::compare::{self, CompareError, CompareRequest};
-use types::{Comparison, GateOutcome};
+use flow::compare::{self, CompareRequest};
+use types::{Comparison, Exit, GateOutcome};
 
 use crate::arguments::Context;
 use crate::error::CliError;
-use crate::exit::Exit;
 
 /// Tell what changed between runs, and how sure that is
 #[derive(Debug, clap::Args)]
@@ -67,10 +66,10 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<Exit, CliE
     };
     let (base, with) = (side(&arguments.first, &arguments.base), side(&arguments.second, &arguments.with));
     let request = CompareRequest { root: arguments.root.clone(), base, with, fail_over: arguments.fail_over };
-    let comparison = compare::compare(&request).map_err(|error| compare_error(&error))?;
+    let comparison = compare::compare(&request)?;
     if let Some(file) = &arguments.out {
         let page = compare::markdown(&comparison, arguments.top);
-        compare::write_page(file, &page).map_err(|error| compare_error(&error))?;
+        compare::write_page(file, &page)?;
         context.messages.note(format_args!("written: {}", file.display()));
     }
     if arguments.json {
@@ -103,15 +102,6 @@ fn percentage(text: &str) -> Result<f64, String> {
         Some(number) if number.is_finite() && number >= 0.0 => Ok(number / 100.0),
         Some(_) => Err("a limit is zero or more, such as 5%".to_owned()),
         None => Err("write it as a percentage, such as 5%".to_owned()),
-    }
-}
-
-fn compare_error(error: &CompareError) -> CliError {
-    let exit = if error.is_wrong_usage() { Exit::Usage } else { Exit::Failed };
-    let failure = CliError::from_error(error).with_exit(exit);
-    match error.hint() {
-        Some(hint) => failure.hint(hint),
-        None => failure,
     }
 }
 

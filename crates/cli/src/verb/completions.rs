@@ -2,10 +2,10 @@
 
 use clap::CommandFactory;
 use clap_complete::{Shell, generate};
+use types::Exit;
 
 use crate::arguments::{Context, Settings};
 use crate::error::CliError;
-use crate::exit::Exit;
 
 /// Print a completion script for a shell
 #[derive(Debug, clap::Args)]

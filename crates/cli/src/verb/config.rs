@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use serde::Serialize;
+use types::Exit;
 
 use crate::arguments::Context;
 use crate::config::{Composer, Config, Group};
 use crate::error::CliError;
-use crate::exit::Exit;
 
 /// Show the resolved configuration
 #[derive(Debug, clap::Args)]

@@ -10,7 +10,7 @@ use flow::profile::Progress;
 use flow::target::Target;
 use flow::{RunRequest, runs};
 use serde::Deserialize;
-use types::{Bytes, Stage};
+use types::{Bytes, Exit, Stage};
 
 use super::Verb;
 use super::analyze::model_overrides;
@@ -20,8 +20,7 @@ use super::profile::composition::{Composition, Subject, compose};
 use crate::arguments::{self, Context};
 use crate::config::{Composer, Config};
 use crate::error::CliError;
-use crate::exit::Exit;
-use crate::target::{TargetArguments, target_error};
+use crate::target::TargetArguments;
 
 /// Profile a model or any command with Nsight Systems and Nsight Compute
 #[derive(Debug, clap::Args)]
@@ -106,7 +105,7 @@ fn stage(text: &str) -> Result<Stage, String> {
 pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<Exit, CliError> {
     let Some(selector) = &arguments.resume else { return begin(arguments, context) };
     let run = runs::find_run(Path::new(runs::DEFAULT_ROOT), selector)?;
-    let plan = deep::stored_plan(&run).map_err(|error| deep_error(&error))?;
+    let plan = deep::stored_plan(&run)?;
     let here = std::env::current_dir().unwrap_or_default().display().to_string();
     if here != plan.folder {
         return Err(CliError::usage(format!("the run was started in {}, and this is {here}", plan.folder))
@@ -128,7 +127,7 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<Exit, CliE
 fn begin(arguments: &Arguments, context: &Context) -> Result<Exit, CliError> {
     let (request, config) = compose_request(arguments, context)?;
     if arguments.dry_run {
-        let plan = deep::plan(&request).map_err(|error| deep_error(&error))?;
+        let plan = deep::plan(&request)?;
         match arguments.json {
             true => context.messages.print_json(&plan)?,
             false => context.messages.print(&deep::plan_terminal(&plan))?,
@@ -147,7 +146,7 @@ fn begin(arguments: &Arguments, context: &Context) -> Result<Exit, CliError> {
 }
 
 fn finish(json: bool, outcome: Result<Deep, DeepError>, context: &Context) -> Result<Exit, CliError> {
-    let found = outcome.map_err(|error| deep_error(&error))?;
+    let found = outcome?;
     if json {
         context.messages.print_json(&found.metrics)?;
     } else {
@@ -186,7 +185,7 @@ fn compose_request(arguments: &Arguments, context: &Context) -> Result<(DeepRequ
         all.extend(overrides.iter().cloned());
         let config = Composer::new(context.config_dir.as_deref())?.compose(&all)?;
         let model = target.model.is_some().then(|| load(&config)).transpose()?;
-        let target = Target::command(target.command.clone()).map_err(|error| target_error(&error))?;
+        let target = Target::command(target.command.clone())?;
         (target, config, model)
     } else {
         let Composition { config, subject } = compose(target, &overrides, context)?;
@@ -266,13 +265,4 @@ fn about_target(overrides: &[String]) -> Vec<String> {
         ours.iter().any(|part| text.starts_with(part))
     };
     overrides.iter().filter(|text| !is_ours(text)).cloned().collect()
-}
-
-fn deep_error(error: &DeepError) -> CliError {
-    let exit = if error.is_wrong_usage() { Exit::Usage } else { Exit::Failed };
-    let failure = CliError::from_error(error).with_exit(exit);
-    match error.hint() {
-        Some(hint) => failure.hint(hint),
-        None => failure,
-    }
 }

@@ -5,12 +5,10 @@ use std::path::PathBuf;
 
 use clap::builder::styling::{AnsiColor, Style};
 use flow::doctor::{Request, examine};
-use types::{Check, Diagnosis, Verdict};
+use types::{Check, Diagnosis, Exit, Verdict};
 
-use super::hardware::device_error;
 use crate::arguments::Context;
 use crate::error::CliError;
-use crate::exit::Exit;
 use crate::message::Paint;
 use crate::table::printable;
 
@@ -47,7 +45,7 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<Exit, CliE
     if arguments.calibrate && cfg!(debug_assertions) {
         context.messages.warning("this build is not optimised: its rates say little, and are kept apart from others");
     }
-    let diagnosis = examine(&request, &mut |what| context.messages.note(what)).map_err(|error| device_error(&error))?;
+    let diagnosis = examine(&request, &mut |what| context.messages.note(what))?;
     if arguments.json {
         context.messages.print_json(&diagnosis)?;
     } else {

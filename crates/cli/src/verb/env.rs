@@ -1,10 +1,10 @@
 //! `llm-perf env`: the machine and the software on it, as `env.json` of a run records them.
 
+use types::Exit;
+
 use crate::arguments::Context;
 use crate::error::CliError;
-use crate::exit::Exit;
 
-use super::hardware::device_error;
 
 /// Describe this machine and the software on it, as JSON
 #[derive(Debug, clap::Args)]
@@ -24,7 +24,7 @@ Environment variables are not shown, except a fixed list of those that change ho
 
 pub(crate) fn run(_: &Arguments, context: &Context) -> Result<Exit, CliError> {
     let environment =
-        flow::environment::capture(context.config_dir.as_deref()).map_err(|error| device_error(&error))?;
+        flow::environment::capture(context.config_dir.as_deref())?;
     context.messages.print_json(&environment)?;
     Ok(Exit::Done)
 }

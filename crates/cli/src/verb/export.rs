@@ -3,10 +3,10 @@
 use std::path::{Path, PathBuf};
 
 use flow::export::{self, ExportFormat};
+use types::Exit;
 
 use crate::arguments::Context;
 use crate::error::CliError;
-use crate::exit::Exit;
 
 /// Write the timeline of a run for Nsight-based tools or for Perfetto
 #[derive(Debug, clap::Args)]
@@ -44,14 +44,7 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<Exit, CliE
         FormatName::Perfetto => ExportFormat::Perfetto,
     };
     let run = flow::runs::find_run(Path::new(flow::runs::DEFAULT_ROOT), &arguments.run)?;
-    let path = export::export(&run, format, arguments.out.as_deref()).map_err(|error| {
-        let exit = if error.is_wrong_usage() { Exit::Usage } else { Exit::Failed };
-        let failure = CliError::from_error(&error).with_exit(exit);
-        match error.hint() {
-            Some(hint) => failure.hint(hint),
-            None => failure,
-        }
-    })?;
+    let path = export::export(&run, format, arguments.out.as_deref())?;
     context.messages.print(&format!("{}\n", path.display()))?;
     Ok(Exit::Done)
 }

@@ -2,12 +2,11 @@
 
 use std::fmt::Write as _;
 
-use flow::hardware::{DeviceError, find, list};
-use types::{ComputeUnit, DType, Hardware, HardwareListing, Peak, SchemaTag};
+use flow::hardware::{find, list};
+use types::{ComputeUnit, DType, Exit, Hardware, HardwareListing, Peak, SchemaTag};
 
 use crate::arguments::Context;
 use crate::error::CliError;
-use crate::exit::Exit;
 use crate::table::{Table, printable};
 
 /// Show the known devices, or one with every number and its source
@@ -35,7 +34,7 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<Exit, CliE
     let messages = &context.messages;
     match &arguments.name {
         Some(name) => {
-            let device = find(config_dir, name).map_err(|error| device_error(&error))?;
+            let device = find(config_dir, name)?;
             if arguments.json {
                 messages.print_json(&HardwareListing { schema: SchemaTag::new(), devices: vec![device] })?;
             } else {
@@ -43,7 +42,7 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<Exit, CliE
             }
         }
         None => {
-            let devices = list(config_dir).map_err(|error| device_error(&error))?;
+            let devices = list(config_dir)?;
             if arguments.json {
                 messages.print_json(&devices.listing)?;
             } else {
@@ -55,16 +54,6 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<Exit, CliE
         }
     }
     Ok(Exit::Done)
-}
-
-/// A failure to list or find a device, as it is printed.
-pub(super) fn device_error(error: &DeviceError) -> CliError {
-    let exit = if error.is_wrong_usage() { Exit::Usage } else { Exit::Failed };
-    let failure = CliError::from_error(error).with_exit(exit);
-    match error.hint() {
-        Some(hint) => failure.hint(hint.trim_end()),
-        None => failure,
-    }
 }
 
 /// One line per device, with the rates that most models are held against.

@@ -3,16 +3,16 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use flow::import::{self, ImportError, ImportRequest, STANDARD_INPUT, WorkloadRequest};
+use flow::import::{self, ImportRequest, STANDARD_INPUT, WorkloadRequest};
 use flow::model::{self, LoadedModel, ModelSettings};
 use flow::{RunRequest, WorkloadSettings};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use types::Exit;
 
-use super::analyze::{model_error, model_overrides};
+use super::analyze::model_overrides;
 use crate::arguments::Context;
 use crate::config::{Composer, Config, Origin};
 use crate::error::CliError;
-use crate::exit::Exit;
 
 /// Make a run from traces of the torch profiler, Nsight Systems or Nsight Compute
 #[derive(Debug, clap::Args)]
@@ -84,7 +84,7 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<Exit, CliE
     let bar = bar(context);
     let imported = import::import(&request, run, &recorded.to_yaml(), &mut |doing| bar.set_message(doing.to_owned()));
     bar.finish_and_clear();
-    let imported = imported.map_err(|error| import_error(&error))?;
+    let imported = imported?;
     if arguments.json {
         context.messages.print_json(&imported.metrics)?;
     } else {
@@ -116,7 +116,7 @@ fn sort_out(arguments: &Arguments) -> Result<(Vec<PathBuf>, Vec<String>), CliErr
 
 pub(super) fn load(config: &Config) -> Result<LoadedModel, CliError> {
     let settings: ModelSettings = config.get("model")?;
-    model::load(&settings).map_err(|error| model_error(&error))
+    Ok(model::load(&settings)?)
 }
 
 /// The workload as far as the user says; what the configuration says by itself does not count.
@@ -184,13 +184,4 @@ fn bar(context: &Context) -> ProgressBar {
     let bar = ProgressBar::with_draw_target(None, target).with_style(style);
     bar.enable_steady_tick(Duration::from_millis(250));
     bar
-}
-
-fn import_error(error: &ImportError) -> CliError {
-    let exit = if error.is_wrong_usage() { Exit::Usage } else { Exit::Failed };
-    let failure = CliError::from_error(error).with_exit(exit);
-    match error.hint() {
-        Some(hint) => failure.hint(hint.trim_end()),
-        None => failure,
-    }
 }

@@ -5,11 +5,11 @@ use std::path::PathBuf;
 
 use flow::model::{self, CacheLayout, ConfigSource, LoadedModel, ModelSettings};
 use serde::Serialize;
+use types::Exit;
 
-use super::analyze::{is_path, model_error};
+use super::analyze::is_path;
 use crate::arguments::Context;
 use crate::error::CliError;
-use crate::exit::Exit;
 use crate::table::Table;
 
 /// List the built-in models, or show one
@@ -84,7 +84,7 @@ fn row(name: &str) -> Result<ModelRow, CliError> {
         revision: None,
         notes: None,
     };
-    let loaded = model::load(&settings).map_err(|error| model_error(&error))?;
+    let loaded = model::load(&settings)?;
     let about = model::presets().iter().find(|preset| preset.name == name).map_or("", |preset| preset.about);
     let facts = loaded.config.facts();
     let parameters = loaded.network.blueprint().parameters_under("");

@@ -10,15 +10,15 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use flow::RunRequest;
-use flow::profile::{self, Feed, ProfileError, ProfileRequest, WeightSettings};
+use flow::profile::{self, Feed, ProfileRequest, WeightSettings};
 use flow::target::Engine;
 use flow::torch::{self, TorchRequest, TorchSettings};
 use flow::workload;
+use types::Exit;
 
 use crate::arguments::Context;
 use crate::config::Config;
 use crate::error::CliError;
-use crate::exit::Exit;
 use crate::target::TargetArguments;
 use composition::{Composition, Subject, compose, load, load_torch};
 pub(super) use progress::Display;
@@ -113,7 +113,7 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<Exit, CliE
         }
     };
     display.clear();
-    let profile = profile.map_err(|error| profile_error(&error))?;
+    let profile = profile?;
     if let Some(rank) = profile.part_of_rank {
         let part = profile.folder.join("ranks").join(rank.to_string());
         context.messages.print(&format!("rank {rank}\n{}", workload::terminal(&profile.metrics.samples)))?;
@@ -199,22 +199,4 @@ pub(super) fn stop_on_interrupt() -> Arc<AtomicBool> {
     // Without a handler an interrupt ends the program, and the folder says so by itself.
     let _ = ctrlc::set_handler(handler);
     stopped
-}
-
-pub(super) fn profile_error(error: &ProfileError) -> CliError {
-    let exit = if error.is_wrong_usage() { Exit::Usage } else { Exit::Failed };
-    let mut failure = CliError::from_error(error).with_exit(exit);
-    if let ProfileError::Driver { traceback: Some(traceback), .. } = error {
-        failure.message += &framed("Python", traceback);
-    }
-    match error.hint() {
-        Some(hint) => failure.hint(hint.trim_end()),
-        None => failure,
-    }
-}
-
-/// What a program said, set apart from what we say.
-fn framed(who: &str, text: &str) -> String {
-    let lines = text.trim_end().lines().map(|line| format!("\n  | {line}"));
-    format!("\n  +-- {who} says:{}\n  +--", lines.collect::<String>())
 }

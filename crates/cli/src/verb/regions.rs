@@ -5,15 +5,15 @@ use std::path::PathBuf;
 use clap::ValueEnum;
 use flow::RunRequest;
 use flow::profile::{Feed, Progress};
-use flow::regions::{self, NcuPreset, RegionsError, RegionsSettings, Source, SurveyChoice};
+use flow::regions::{self, NcuPreset, RegionsSettings, Source, SurveyChoice};
 use flow::target::TargetKind;
+use types::Exit;
 
 use super::profile::Display;
 use super::profile::composition::{Composition, Subject, compose, infer};
 use crate::arguments::Context;
 use crate::config::{Composer, Config, Origin};
 use crate::error::CliError;
-use crate::exit::Exit;
 use crate::target::TargetArguments;
 
 /// Count what happens in NVTX regions, nested ones included, with Nsight Compute
@@ -124,7 +124,7 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<Exit, CliE
         ..asked(&config, model)?
     };
     if arguments.dry_run {
-        let lines = regions::planned(&settings).map_err(|error| regions_error(&error))?;
+        let lines = regions::planned(&settings)?;
         context.messages.print(&(lines.join("\n") + "\n"))?;
         return Ok(Exit::Done);
     }
@@ -137,7 +137,7 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<Exit, CliE
     let mut show = |doing: &str| display.show(&Progress::Doing(doing));
     let done = regions::regions(&settings, run, &config.to_yaml(), &mut show);
     display.clear();
-    let done = done.map_err(|error| regions_error(&error))?;
+    let done = done?;
     match arguments.json {
         true => context.messages.print_json(&done.metrics)?,
         false => context.messages.print(&regions::terminal(&done.report))?,
@@ -223,16 +223,4 @@ fn asked(config: &Config, model: Option<flow::model::LoadedModel>) -> Result<Reg
         hardware: None,
         config_dir: None,
     })
-}
-
-fn regions_error(error: &RegionsError) -> CliError {
-    let exit = if error.is_wrong_usage() { Exit::Usage } else { Exit::Failed };
-    let mut failure = CliError::from_error(error).with_exit(exit);
-    for line in error.said() {
-        failure = failure.because(format!("ncu said: {line}"));
-    }
-    match error.hint() {
-        Some(hint) => failure.hint(hint.trim_end()),
-        None => failure,
-    }
 }

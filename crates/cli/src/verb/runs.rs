@@ -3,11 +3,10 @@
 use std::fmt::Write as _;
 use std::path::PathBuf;
 
-use types::{FileProblemKind, RunDetail, RunList, RunListing, RunState, Verification};
+use types::{Exit, FileProblemKind, RunDetail, RunList, RunListing, RunState, Verification};
 
 use crate::arguments::Context;
 use crate::error::CliError;
-use crate::exit::Exit;
 use crate::table::{Table, printable};
 
 /// List earlier runs, or the files of one

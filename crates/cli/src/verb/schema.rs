@@ -1,8 +1,9 @@
 //! `llm-perf schema`: the JSON Schema of a document the tool writes.
 
+use types::Exit;
+
 use crate::arguments::Context;
 use crate::error::CliError;
-use crate::exit::Exit;
 use crate::table::Table;
 
 /// Show the JSON Schema of a document, or list the documents
@@ -26,10 +27,7 @@ Examples:
 pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<Exit, CliError> {
     match (&arguments.name, arguments.json) {
         (Some(name), _) => {
-            let schema = flow::validate::schema(name).map_err(|error| CliError {
-                hints: error.hint().into_iter().collect(),
-                ..CliError::usage(error.to_string())
-            })?;
+            let schema = flow::validate::schema(name)?;
             context.messages.print_json(&schema)?;
         }
         (None, true) => context.messages.print_json(&flow::validate::schemas())?,

@@ -3,11 +3,10 @@
 use std::fmt::Write as _;
 use std::path::PathBuf;
 
-use types::{FileValidation, ValidationReport, ValidationVerdict};
+use types::{Exit, FileValidation, ValidationReport, ValidationVerdict};
 
 use crate::arguments::Context;
 use crate::error::CliError;
-use crate::exit::Exit;
 use crate::table::printable;
 
 /// Check documents against the schema they name

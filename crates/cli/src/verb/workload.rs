@@ -6,13 +6,13 @@ use std::sync::atomic::Ordering;
 use flow::profile::{ProfileRequest, Progress};
 use flow::torch::TorchRequest;
 use flow::workload;
+use types::Exit;
 
 use super::profile::composition::{Composition, Subject, compose, torch_settings};
-use super::profile::{Display, profile_error, stop_on_interrupt};
+use super::profile::{Display, stop_on_interrupt};
 use crate::arguments::Context;
 use crate::config::Config;
 use crate::error::CliError;
-use crate::exit::Exit;
 use crate::target::TargetArguments;
 
 /// Run a model with NVTX ranges around its stages and nothing else
@@ -67,7 +67,7 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<Exit, CliE
         }
     };
     display.clear();
-    let ran = ran.map_err(|error| profile_error(&error))?;
+    let ran = ran?;
     if arguments.json {
         context.messages.print_json(&ran)?;
     } else {
@@ -95,7 +95,7 @@ fn prepare(
     }
     let torch = torch_settings(&arguments.target, config, &arguments.overrides)?;
     let prepared = workload::prepare(model, &TorchRequest { profile: request, torch }, folder);
-    let prepared = prepared.map_err(|error| profile_error(&error))?;
+    let prepared = prepared?;
     if arguments.json {
         context.messages.print_json(&prepared)?;
     } else {

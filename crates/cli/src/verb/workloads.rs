@@ -1,11 +1,11 @@
 //! `llm-perf workloads`: the workload profiles, and the settings of one.
 
 use flow::WorkloadSettings;
+use types::Exit;
 
 use crate::arguments::Context;
 use crate::config::Composer;
 use crate::error::CliError;
-use crate::exit::Exit;
 use crate::table::Table;
 
 /// List the workload profiles, or show the settings of one

@@ -94,7 +94,7 @@ fn data_folder(variable: impl Fn(&str) -> Option<PathBuf>) -> Option<PathBuf> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use types::{Bytes, BytesPerSecond, SchemaTag};
+    use types::{Bytes, BytesPerSecond, Failure, SchemaTag};
 
     fn calibration(cpu: &str, threads: u32) -> Calibration {
         Calibration {

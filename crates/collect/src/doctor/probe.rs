@@ -5,7 +5,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use types::{Bytes, Calibration, Nanos};
+use types::{Bytes, Calibration, Failure, Nanos};
 
 use crate::calibrate::{self, Store};
 use crate::environment::Capture;

@@ -56,6 +56,8 @@ fn nearest(selector: &str, runs: &[RunListing]) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
+    use types::Failure;
+
     use super::*;
 
     fn runs(names: &[(&str, RunState)]) -> Vec<RunListing> {

@@ -9,6 +9,8 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
+use types::{Exit, Failure};
+
 use super::{Places, cupti, python};
 use crate::CollectError;
 
@@ -44,10 +46,14 @@ pub struct WindowError {
     reason: &'static str,
 }
 
-impl WindowError {
-    /// What one looks like.
-    pub fn hint(&self) -> &'static str {
-        "ranges by name, with instances where not all are meant: prefill, decode_step:8..16, prefill,decode_step:0..8"
+impl Failure for WindowError {
+    fn exit(&self) -> Exit {
+        Exit::Usage
+    }
+
+    fn hint(&self) -> Option<String> {
+        let step = "ranges by name, with instances where not all are meant: prefill, decode_step:8..16, prefill,decode_step:0..8";
+        Some(step.to_owned())
     }
 }
 

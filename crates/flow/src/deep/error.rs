@@ -1,7 +1,7 @@
 //! Why there is no deep run.
 
 use collect::tool::Complaint;
-use types::Bytes;
+use types::{Bytes, Exit, Failure};
 
 use crate::CollectError;
 use crate::hardware::DeviceError;
@@ -101,9 +101,18 @@ pub enum DeepError {
     Meter(#[from] meter::MeterError),
 }
 
-impl DeepError {
-    /// The next step, where there is one that the message does not already say.
-    pub fn hint(&self) -> Option<String> {
+impl Failure for DeepError {
+    fn exit(&self) -> Exit {
+        match self {
+            Self::Preset { .. } | Self::NotResumable { .. } | Self::Meter(_) => Exit::Usage,
+            Self::Import(error) => error.exit(),
+            Self::Device(error) => error.exit(),
+            Self::Collect(error) => error.exit(),
+            _ => Exit::Failed,
+        }
+    }
+
+    fn hint(&self) -> Option<String> {
         match self {
             Self::NoGpu { .. } => Some(
                 "`llm-perf doctor` says what is missing; `llm-perf profile` measures on the processor, and `llm-perf import` \
@@ -129,17 +138,6 @@ impl DeepError {
             Self::Device(error) => error.hint(),
             Self::Collect(error) => error.hint(),
             Self::Report(_) | Self::Meter(_) => None,
-        }
-    }
-
-    /// Whether the request was wrong, rather than the machine unable to serve it.
-    pub fn is_wrong_usage(&self) -> bool {
-        match self {
-            Self::Preset { .. } | Self::NotResumable { .. } | Self::Meter(_) => true,
-            Self::Import(error) => error.is_wrong_usage(),
-            Self::Device(error) => error.is_wrong_usage(),
-            Self::Collect(error) => error.is_wrong_usage(),
-            _ => false,
         }
     }
 }

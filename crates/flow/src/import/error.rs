@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use ingest::IngestError;
 use meter::{MeterError, WorkloadError};
+use types::{Exit, Failure};
 
 use crate::CollectError;
 use crate::hardware::DeviceError;
@@ -76,32 +77,30 @@ pub enum ImportError {
     Collect(#[from] CollectError),
 }
 
-impl ImportError {
-    /// The next step, where there is one that the message does not already say.
-    pub fn hint(&self) -> Option<String> {
-        match self {
-            Self::UnknownFormat { known, .. } => Some(format!("known are {known}, each also gzip or zstd")),
-            Self::NothingInside { hint, .. } => Some(hint.clone()),
-            Self::NotOneRun { .. } => Some("import each by itself, then `llm-perf compare` the two runs".to_owned()),
-            Self::Ingest(error) => Some(error.hint().to_owned()),
-            Self::Device(error) => error.hint(),
-            Self::NoRate { .. } => Some("set another element type with workload.dtype=NAME".to_owned()),
-            Self::Collect(error) => error.hint(),
-            Self::Unreadable { .. } | Self::Workload(_) | Self::Meter(_) | Self::Report(_) => None,
-        }
-    }
-
-    /// Whether the request was wrong, rather than a file unreadable or the machine unable to serve it.
-    pub fn is_wrong_usage(&self) -> bool {
+impl Failure for ImportError {
+    fn exit(&self) -> Exit {
         match self {
             Self::UnknownFormat { .. }
             | Self::NotOneRun { .. }
             | Self::Workload(_)
             | Self::Meter(_)
-            | Self::NoRate { .. } => true,
-            Self::Device(error) => error.is_wrong_usage(),
-            Self::Collect(error) => error.is_wrong_usage(),
-            Self::Unreadable { .. } | Self::NothingInside { .. } | Self::Ingest(_) | Self::Report(_) => false,
+            | Self::NoRate { .. } => Exit::Usage,
+            Self::Device(error) => error.exit(),
+            Self::Collect(error) => error.exit(),
+            Self::Unreadable { .. } | Self::NothingInside { .. } | Self::Ingest(_) | Self::Report(_) => Exit::Failed,
+        }
+    }
+
+    fn hint(&self) -> Option<String> {
+        match self {
+            Self::UnknownFormat { known, .. } => Some(format!("known are {known}, each also gzip or zstd")),
+            Self::NothingInside { hint, .. } => Some(hint.clone()),
+            Self::NotOneRun { .. } => Some("import each by itself, then `llm-perf compare` the two runs".to_owned()),
+            Self::Ingest(error) => error.hint(),
+            Self::Device(error) => error.hint(),
+            Self::NoRate { .. } => Some("set another element type with workload.dtype=NAME".to_owned()),
+            Self::Collect(error) => error.hint(),
+            Self::Unreadable { .. } | Self::Workload(_) | Self::Meter(_) | Self::Report(_) => None,
         }
     }
 }

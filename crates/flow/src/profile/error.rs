@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use collect::tool::torch::FailureKind;
 use engine::{EngineError, InputError};
 use meter::MeterError;
-use types::{Bytes, DType};
+use types::{Bytes, DType, Exit, Failure};
 
 use crate::CollectError;
 use crate::analyze::AnalyzeError;
@@ -130,8 +130,8 @@ pub enum ProfileError {
         kind: FailureKind,
         /// In a sentence.
         message: String,
-        /// Where in Python.
-        traceback: Option<String>,
+        /// Where in Python, line by line.
+        traceback: Vec<String>,
     },
     /// Another rank is not there.
     #[error("rank {rank}: {problem}")]
@@ -182,8 +182,40 @@ pub enum ProfileError {
 }
 
 impl ProfileError {
-    /// The next step, where there is one that the message does not already say.
-    pub fn hint(&self) -> Option<String> {
+    /// The driver gave up.
+    pub(crate) fn driver(kind: FailureKind, message: String, traceback: Option<String>) -> Self {
+        let traceback = traceback.iter().flat_map(|text| text.trim_end().lines()).map(str::to_owned).collect();
+        Self::Driver { kind, message, traceback }
+    }
+
+    /// Whether one input is to blame, so that the others can be run without it.
+    pub(super) fn is_about_one_input(&self) -> bool {
+        matches!(self, Self::Input(_) | Self::PromptTooLong { .. })
+    }
+}
+
+impl Failure for ProfileError {
+    fn exit(&self) -> Exit {
+        match self {
+            Self::NoDataset { .. }
+            | Self::NoInputs { .. }
+            | Self::Pattern { .. }
+            | Self::Setting { .. }
+            | Self::NoConfig { .. }
+            | Self::BadConfig { .. }
+            | Self::NoModel
+            | Self::Unreadable { .. }
+            | Self::Driver { kind: FailureKind::RemoteCode | FailureKind::Device, .. } => Exit::Usage,
+            Self::Model(error) => error.exit(),
+            Self::Target(error) => error.exit(),
+            Self::Import(error) => error.exit(),
+            Self::Collect(error) => error.exit(),
+            Self::Analyze(error) => error.exit(),
+            _ => Exit::Failed,
+        }
+    }
+
+    fn hint(&self) -> Option<String> {
         match self {
             Self::NoInputs { .. } => Some(
                 "models that read pages take PNG and JPEG, others text files; --inputs takes a folder, a file or a \
@@ -208,29 +240,10 @@ impl ProfileError {
         }
     }
 
-    /// Whether one input is to blame, so that the others can be run without it.
-    pub(super) fn is_about_one_input(&self) -> bool {
-        matches!(self, Self::Input(_) | Self::PromptTooLong { .. })
-    }
-
-    /// Whether the request was wrong, rather than the run failing.
-    pub fn is_wrong_usage(&self) -> bool {
+    fn quoted(&self) -> &[String] {
         match self {
-            Self::NoDataset { .. }
-            | Self::NoInputs { .. }
-            | Self::Pattern { .. }
-            | Self::Setting { .. }
-            | Self::NoConfig { .. }
-            | Self::BadConfig { .. }
-            | Self::NoModel
-            | Self::Model(_)
-            | Self::Target(_)
-            | Self::Unreadable { .. } => true,
-            Self::Driver { kind, .. } => matches!(kind, FailureKind::RemoteCode | FailureKind::Device),
-            Self::Import(error) => error.is_wrong_usage(),
-            Self::Collect(error) => error.is_wrong_usage(),
-            Self::Analyze(error) => error.is_wrong_usage(),
-            _ => false,
+            Self::Driver { traceback, .. } => traceback,
+            _ => &[],
         }
     }
 }

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use analysis::region::SelectionError;
 use collect::tool::{Complaint, Shortfall};
 use ingest::IngestError;
+use types::{Exit, Failure};
 
 use super::plan::PlanError;
 use crate::CollectError;
@@ -78,18 +79,32 @@ pub enum RegionsError {
     Collect(#[from] CollectError),
 }
 
-impl RegionsError {
-    /// The next step, where there is one that the message does not already say.
-    pub fn hint(&self) -> Option<String> {
+impl Failure for RegionsError {
+    fn exit(&self) -> Exit {
+        match self {
+            Self::Plan(error) => error.exit(),
+            Self::Selection { .. }
+            | Self::NotRaw { .. }
+            | Self::Refused {
+                complaint: Complaint::NoProgram | Complaint::UnknownMetric | Complaint::UnknownSection,
+                ..
+            } => Exit::Usage,
+            Self::Device(error) => error.exit(),
+            Self::Collect(error) => error.exit(),
+            _ => Exit::Failed,
+        }
+    }
+
+    fn hint(&self) -> Option<String> {
         match self {
             Self::NoProfiler(shortfall) => {
                 Some(format!("{}; or read its pages with --from", shortfall.next_step)).filter(|text| !text.is_empty())
             }
             Self::Refused { complaint, .. } => Some(complaint.hint().to_owned()),
             Self::Failed { log, .. } => Some(format!("all it said is in {log}")),
-            Self::Plan(error) => Some(error.hint().to_owned()),
+            Self::Plan(error) => error.hint(),
             Self::NotRaw { .. } => Some("write one with `ncu --import FILE --csv --page raw`".to_owned()),
-            Self::Ingest(error) => Some(error.hint().to_owned()),
+            Self::Ingest(error) => error.hint(),
             Self::Device(error) => error.hint(),
             Self::Collect(error) => error.hint(),
             Self::Selection { .. } => Some("a name is exact; a pattern begins with regex:".to_owned()),
@@ -97,24 +112,10 @@ impl RegionsError {
         }
     }
 
-    /// What the profiler said last.
-    pub fn said(&self) -> &[String] {
+    fn quoted(&self) -> &[String] {
         match self {
             Self::Refused { said, .. } | Self::Failed { said, .. } => said,
             _ => &[],
-        }
-    }
-
-    /// Whether the request was wrong, rather than the machine unable to serve it.
-    pub fn is_wrong_usage(&self) -> bool {
-        match self {
-            Self::Plan(_) | Self::Selection { .. } | Self::NotRaw { .. } => true,
-            Self::Refused { complaint, .. } => {
-                matches!(complaint, Complaint::NoProgram | Complaint::UnknownMetric | Complaint::UnknownSection)
-            }
-            Self::Device(error) => error.is_wrong_usage(),
-            Self::Collect(error) => error.is_wrong_usage(),
-            _ => false,
         }
     }
 }

@@ -8,6 +8,7 @@ use std::path::PathBuf;
 
 use analysis::region::{Include, RegionKey, TIME, expression_of, runs_for_ranges};
 use collect::tool::ncu::{CacheControl, Capture, Options, ReplayMode};
+use types::{Exit, Failure};
 
 /// More expressions than this make command lines nobody can read; then everything is profiled and chosen from afterwards.
 const MOST_EXPRESSIONS: usize = 200;
@@ -62,13 +63,17 @@ pub enum PlanError {
     },
 }
 
-impl PlanError {
-    /// The next step.
-    pub fn hint(&self) -> &'static str {
-        match self {
+impl Failure for PlanError {
+    fn exit(&self) -> Exit {
+        Exit::Usage
+    }
+
+    fn hint(&self) -> Option<String> {
+        let step = match self {
             Self::NoRanges { .. } => "name them with --nvtx-include, or leave --no-survey out",
             Self::Wildcard { .. } => "name the ranges one by one, or leave --no-survey out",
-        }
+        };
+        Some(step.to_owned())
     }
 }
 

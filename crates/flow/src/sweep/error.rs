@@ -1,5 +1,7 @@
 //! Why there is no sweep.
 
+use types::{Exit, Failure};
+
 use crate::CollectError;
 use crate::analyze::AnalyzeError;
 use crate::hardware::DeviceError;
@@ -53,9 +55,17 @@ pub enum SweepError {
     Collect(#[from] CollectError),
 }
 
-impl SweepError {
-    /// The next step, where there is one that the message does not already say.
-    pub fn hint(&self) -> Option<String> {
+impl Failure for SweepError {
+    fn exit(&self) -> Exit {
+        match self {
+            Self::Analyze(error) => error.exit(),
+            Self::Device(error) => error.exit(),
+            Self::Collect(error) => error.exit(),
+            _ => Exit::Usage,
+        }
+    }
+
+    fn hint(&self) -> Option<String> {
         match self {
             Self::NoWorkloadKey { .. } => {
                 Some("devices vary with --hardware NAME,NAME; other models need a run each".to_owned())
@@ -64,16 +74,6 @@ impl SweepError {
             Self::Device(error) => error.hint(),
             Self::Collect(error) => error.hint(),
             _ => None,
-        }
-    }
-
-    /// Whether the request was wrong, rather than the machine unable to serve it.
-    pub fn is_wrong_usage(&self) -> bool {
-        match self {
-            Self::Analyze(error) => error.is_wrong_usage(),
-            Self::Device(error) => error.is_wrong_usage(),
-            Self::Collect(error) => error.is_wrong_usage(),
-            _ => true,
         }
     }
 }

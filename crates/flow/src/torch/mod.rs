@@ -152,7 +152,7 @@ pub fn bare(
     let (session, ended) = session::run(&launch, progress, stop)?;
     if let Some((kind, message)) = session.trouble(ended) {
         let traceback = session.failure.and_then(|failure| failure.traceback);
-        return Err(ProfileError::Driver { kind, message, traceback });
+        return Err(ProfileError::driver(kind, message, traceback));
     }
     Ok(Told { model, request, asked: &asked, session: &session, named: None }.ran())
 }
@@ -286,7 +286,7 @@ fn filled(
     let measured = session.samples(|pass| pass == collect::tool::torch::PassName::Measure, None);
     if let Some((kind, message)) = trouble.clone().filter(|_| measured.is_empty()) {
         let traceback = session.failure.clone().and_then(|failure| failure.traceback);
-        return Err(ProfileError::Driver { kind, message, traceback });
+        return Err(ProfileError::driver(kind, message, traceback));
     }
     let mut missing: Vec<String> = trouble.into_iter().map(|(_, message)| message).collect();
     if wanted.export_trace && session.trace.is_some() {

@@ -63,7 +63,7 @@ pub(super) fn leave_part(
         .map_err(failed(&whole))?;
     if let Some((kind, message)) = session.trouble(ended) {
         let traceback = session.failure.clone().and_then(|failure| failure.traceback);
-        return Err(ProfileError::Driver { kind, message, traceback });
+        return Err(ProfileError::driver(kind, message, traceback));
     }
     Ok(session.samples(|pass| pass != PassName::Profile, Some(rank.rank)))
 }

@@ -1,7 +1,7 @@
 //! What can be wrong with a device file, or with a request for a device.
 
 use thiserror::Error;
-use types::{ComputeUnit, DType};
+use types::{ComputeUnit, DType, Exit, Failure};
 
 /// Why a device could not be read or found.
 #[derive(Clone, Debug, PartialEq, Error)]
@@ -91,9 +91,12 @@ pub enum HardwareError {
     },
 }
 
-impl HardwareError {
-    /// The next step, where there is one that the message does not already say.
-    pub fn hint(&self) -> Option<String> {
+impl Failure for HardwareError {
+    fn exit(&self) -> Exit {
+        Exit::Usage
+    }
+
+    fn hint(&self) -> Option<String> {
         match self {
             Self::SameDriverName { first, first_id, .. } => {
                 Some(format!("to replace the device of {first}, give yours its id, `{first_id}`"))

@@ -11,6 +11,7 @@ use std::path::Path;
 use collect::CollectError;
 use collect::run::{Outcome, RunFolder, RunRequest};
 use llm_perf_testkit::Random;
+use types::Failure;
 
 /// Names the writer uses again and again, so that files are replaced as well as added.
 const NAMES: [&str; 8] = [

@@ -8,13 +8,12 @@ use flow::sweep::{self, SweepError, SweepSettings, Watch};
 use flow::{RunRequest, WorkloadSettings};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde_json::{Map, Value};
-use types::{Sweep, SweepAxis};
+use types::{Exit, Sweep, SweepAxis};
 
 use super::{Arguments, devices};
 use crate::arguments::Context;
 use crate::config::Config;
 use crate::error::CliError;
-use crate::exit::Exit;
 use crate::verb::profile::stop_on_interrupt;
 
 pub(super) fn run(
@@ -31,7 +30,7 @@ pub(super) fn run(
         launch_us: arguments.launch_us,
         tool_version: env!("CARGO_PKG_VERSION").to_owned(),
     };
-    let plan = sweep::plan(model, &settings).map_err(|error| sweep_error(&error))?;
+    let plan = sweep::plan(model, &settings)?;
     let stopped = stop_on_interrupt();
     let bar = bar(context, plan.points());
     let watch = Watch { done: &|points| bar.inc(points), stop: &|| stopped.load(Ordering::Relaxed) };
@@ -47,7 +46,7 @@ pub(super) fn run(
             .map(|(folder, swept, missing)| (Some(folder), missing, swept))
     };
     bar.finish_and_clear();
-    let (folder, missing, swept) = swept.map_err(|error| sweep_error(&error))?;
+    let (folder, missing, swept) = swept?;
     show(arguments, context, &swept)?;
     for missing in &missing {
         context.messages.warning(format!("partial: {missing}"));
@@ -88,7 +87,7 @@ fn axis(config: &Config, text: &str) -> Result<SweepAxis, CliError> {
             .hint("write a key and its values, such as --sweep workload.batch=1,2,4"));
     };
     if !key.starts_with("workload.") {
-        return Err(sweep_error(&SweepError::NoWorkloadKey { key: key.to_owned() }));
+        return Err(SweepError::NoWorkloadKey { key: key.to_owned() }.into());
     }
     let mut axis = SweepAxis { key: key.to_owned(), values: Vec::new() };
     for value in split(values) {
@@ -129,15 +128,6 @@ fn bar(context: &Context, points: u64) -> ProgressBar {
     let style = ProgressStyle::with_template("{spinner} sweeping {wide_bar} {human_pos}/{human_len} points, {eta} left")
         .unwrap_or_else(|_| ProgressStyle::default_bar());
     ProgressBar::with_draw_target(Some(points), target).with_style(style)
-}
-
-fn sweep_error(error: &SweepError) -> CliError {
-    let exit = if error.is_wrong_usage() { Exit::Usage } else { Exit::Failed };
-    let failure = CliError::from_error(error).with_exit(exit);
-    match error.hint() {
-        Some(hint) => failure.hint(hint.trim_end()),
-        None => failure,
-    }
 }
 
 #[cfg(test)]

@@ -5,12 +5,12 @@ use std::sync::atomic::Ordering;
 
 use flow::RunRequest;
 use flow::command::{self, CommandRequest};
+use types::Exit;
 
-use super::{Arguments, Display, profile_error, stop_on_interrupt};
+use super::{Arguments, Display, stop_on_interrupt};
 use crate::arguments::Context;
 use crate::config::Composer;
 use crate::error::CliError;
-use crate::exit::Exit;
 
 /// Parts of the configuration that say nothing of a command.
 const UNUSED: [&str; 8] =
@@ -44,7 +44,7 @@ pub(super) fn run(arguments: &Arguments, context: &Context) -> Result<Exit, CliE
     let stop = || stopped.load(Ordering::Relaxed);
     let profile = command::profile(&request, run, &config.to_yaml(), &mut show, &stop);
     display.clear();
-    let profile = profile.map_err(|error| profile_error(&error))?;
+    let profile = profile?;
     if arguments.json {
         context.messages.print_json(&profile.metrics)?;
     } else {

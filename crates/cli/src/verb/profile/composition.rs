@@ -7,7 +7,7 @@ use flow::profile::{DatasetSettings, Feed, InferSettings};
 use flow::target::Engine;
 use flow::torch::{self, ProfilerSettings, TorchModel, TorchName, TorchSettings};
 
-use super::super::analyze::{model_error, model_overrides};
+use super::super::analyze::model_overrides;
 use crate::arguments::Context;
 use crate::config::{Composer, Config};
 use crate::error::CliError;
@@ -206,14 +206,14 @@ fn input_overrides(feed: Feed, inputs: &str) -> Vec<String> {
 
 pub(super) fn load(config: &Config) -> Result<LoadedModel, CliError> {
     let settings: ModelSettings = config.get("model")?;
-    model::load(&settings).map_err(|error| model_error(&error))
+    Ok(model::load(&settings)?)
 }
 
 /// The same for PyTorch.
 pub(super) fn load_torch(config: &Config) -> Result<TorchModel, CliError> {
     let settings: ModelSettings = config.get("model")?;
     let target = config.get::<Option<String>>("model.target")?;
-    TorchModel::find(&settings, target.as_deref()).map_err(|error| super::profile_error(&error))
+    Ok(TorchModel::find(&settings, target.as_deref())?)
 }
 
 /// What PyTorch is told besides.
@@ -224,7 +224,7 @@ pub(crate) fn torch_settings(
 ) -> Result<TorchSettings, CliError> {
     let dtype = config.get::<Option<String>>("model.dtype")?;
     let dtype = match dtype {
-        Some(name) => Some(torch::element_type(&name).map_err(|error| super::profile_error(&error))?),
+        Some(name) => Some(torch::element_type(&name)?),
         None => None,
     };
     // What the group says by itself is the native engine's way; torch has its own unless the user says otherwise.

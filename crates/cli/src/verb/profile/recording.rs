@@ -34,8 +34,7 @@ enum CollectorName {
 
 impl RecordingArguments {
     pub(super) fn recording(&self) -> Result<Recording, CliError> {
-        let window = self.window.as_deref().map(Window::read).transpose();
-        let window = window.map_err(|error| CliError::usage(error.to_string()).hint(error.hint()))?;
+        let window = self.window.as_deref().map(Window::read).transpose()?;
         let collector = match self.collector {
             CollectorName::Auto => Collector::Auto,
             CollectorName::Inject => Collector::Inject,

@@ -101,6 +101,8 @@ pub fn launch(python: &Path, files: &DriverFiles, offline: bool) -> Launch {
 
 #[cfg(test)]
 mod tests {
+    use types::Failure;
+
     use super::*;
     use crate::tool::tests::{fake_program, patient};
 
