@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use clap::{ArgAction, ColorChoice, CommandFactory, FromArgMatches, Parser, ValueEnum};
 
 use crate::message::{Colour, Messages, Verbosity};
+use crate::progress::ProgressDisplay;
 use crate::verb::Verb;
 
 /// Where a language model's time goes, how close that is to what the hardware allows, and what to do about it.
@@ -55,13 +56,20 @@ enum ColorWhen {
     Never,
 }
 
-/// What every verb gets besides its own arguments.
+/// What every verb gets beside its own arguments.
 #[derive(Debug)]
 pub(crate) struct Context {
     /// Where talk and data go.
     pub(crate) messages: Messages,
     /// `--config-dir`.
     pub(crate) config_dir: Option<PathBuf>,
+}
+
+impl Context {
+    /// Shows progress while something works.
+    pub(crate) fn progress<T>(&self, work: impl FnOnce(&ProgressDisplay<'_>) -> T) -> T {
+        work(&ProgressDisplay::new(&self.messages))
+    }
 }
 
 impl Settings {

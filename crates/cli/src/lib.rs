@@ -1,15 +1,17 @@
-//! The command line of llm-perf: arguments, messages, configuration, and one file per verb.
+//! The command line of llm-perf: arguments, messages, and one file per verb.
 //!
-//! Responsible for turning arguments into settings, for what is printed where, and for exit codes. What a verb computes
-//! lives in the crates below; nothing below this crate sees `clap` or a terminal.
+//! Responsible for turning arguments and configuration into settings, for what is printed where, and for exit codes. What
+//! a verb computes lives in the crates below; nothing below this crate sees `clap` or a terminal.
 
 use std::ffi::OsString;
 use std::process::ExitCode;
 
 mod arguments;
-pub mod config;
 mod error;
+mod interrupt;
 mod message;
+mod progress;
+mod resolution;
 mod table;
 mod target;
 mod verb;

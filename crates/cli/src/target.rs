@@ -3,6 +3,7 @@
 use std::ffi::OsString;
 
 use clap::ValueEnum;
+use config::Overrides;
 use flow::target::{Engine, Target};
 
 use crate::arguments::Context;
@@ -63,25 +64,26 @@ impl TargetArguments {
         !self.command.is_empty()
     }
 
-    /// The engine, native unless asked for another.
-    pub(crate) fn engine(&self) -> Engine {
-        self.engine.map_or(Engine::Native, Engine::from)
+    /// The engine that the flag or an override asks for, native unless one does.
+    pub(crate) fn engine(&self, given: &Overrides) -> Engine {
+        let named = || given.last("engine").and_then(|one| one.value_text()).and_then(Engine::find);
+        self.engine.map(Engine::from).or_else(named).unwrap_or(Engine::Native)
     }
 
-    /// What to launch. `overrides` are changes to the configuration; they go along with a model and say nothing of a
-    /// command.
-    pub(crate) fn target(&self, overrides: &[String], context: &Context) -> Result<Target, CliError> {
-        if self.is_command() {
-            self.refuse_beside_command(overrides)?;
-            return Ok(Target::command(self.command.clone())?);
-        }
+    /// The user's own command.
+    pub(crate) fn command(&self) -> Result<Target, CliError> {
+        Ok(Target::command(self.command.clone())?)
+    }
+
+    /// This program, running the model under these overrides and nothing else.
+    pub(crate) fn workload(&self, overrides: &Overrides, context: &Context) -> Result<Target, CliError> {
         let program = std::env::current_exe()
             .map_err(|error| CliError::failed("this program cannot find itself").because(error.to_string()))?;
-        Ok(Target::workload(self.engine(), &program, self.arguments(overrides, context)))
+        Ok(Target::workload(self.engine(overrides), &program, self.arguments(overrides, context)))
     }
 
-    /// What of these arguments says something of a model, beside a command.
-    pub(crate) fn refuse_beside_command(&self, overrides: &[String]) -> Result<(), CliError> {
+    /// Refuses flags and overrides that are about a model, where none is run: those that touch one of the keys.
+    pub(crate) fn refuse_model(&self, overrides: &Overrides, keys: &[&str]) -> Result<(), CliError> {
         let named = [
             ("--engine", self.engine.is_some()),
             ("--model", self.model.is_some()),
@@ -92,22 +94,21 @@ impl TargetArguments {
             ("--trust-remote-code", self.trust_remote_code),
             ("--module-ranges", self.module_ranges.is_some()),
         ];
-        let about_model = |text: &&String| text.starts_with("model") || text.starts_with("infer");
         let flag = named.into_iter().find_map(|(flag, given)| given.then(|| flag.to_owned()));
-        match flag.or_else(|| overrides.iter().find(about_model).cloned()) {
-            Some(flag) => Err(CliError::usage(format!("`{flag}` says nothing of the command after `--`"))
+        match flag.or_else(|| overrides.only(keys).iter().next().map(ToString::to_string)) {
+            Some(flag) => Err(CliError::usage(format!("`{flag}` does not apply: no model is run here"))
                 .hint("leave it out, or give it to the command itself")),
             None => Ok(()),
         }
     }
 
     /// Arguments of `llm-perf workload` that run the same.
-    fn arguments(&self, overrides: &[String], context: &Context) -> Vec<OsString> {
+    fn arguments(&self, overrides: &Overrides, context: &Context) -> Vec<OsString> {
         let mut arguments = Vec::new();
         if let Some(folder) = &context.config_dir {
             arguments.extend([OsString::from("--config-dir"), folder.into()]);
         }
-        if self.engine() == Engine::Torch {
+        if self.engine(overrides) == Engine::Torch {
             arguments.extend(["--engine", "torch"].map(OsString::from));
         }
         let values = [
@@ -126,7 +127,7 @@ impl TargetArguments {
         if let Some(depth) = self.module_ranges {
             arguments.extend([OsString::from("--module-ranges"), format!("depth={depth}").into()]);
         }
-        arguments.extend(overrides.iter().map(OsString::from));
+        arguments.extend(overrides.iter().map(|one| OsString::from(one.to_string())));
         arguments
     }
 }

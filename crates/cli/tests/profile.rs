@@ -136,7 +136,7 @@ fn nothing_to_run_on_is_wrong_usage_and_leaves_no_folder() {
         (&["--model", "decoder-tiny", "--inputs", "empty", "infer.prompt=Hi"], 2, "infer.prompt has no <text>"),
         (&["--model", "decoder-tiny", "infer.seq_len=0"], 2, "infer.seq_len is 0"),
         (&["--model", "decoder-tiny", "infer.base_size=64"], 2, "infer.base_size"),
-        (&["--model", "dummy-shallow-resnet", "--inputs", "empty"], 2, "fed random pictures"),
+        (&["--model", "dummy-shallow-resnet", "--inputs", "empty"], 2, "fed random images"),
         (&["--model", "dummy-shallow-resnet", "infer.batch=0"], 2, "infer.batch is 0"),
         (&["--from", "nothing"], 2, "nothing"),
         (&["device=cuda:0"], 2, "device is `cuda:0`"),

@@ -3,12 +3,13 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
+use config::{Config, Group, Overrides};
 use serde::Serialize;
 use types::Exit;
 
 use crate::arguments::Context;
-use crate::config::{Composer, Config, Group};
 use crate::error::CliError;
+use crate::resolution;
 
 /// Show the resolved configuration
 #[derive(Debug, clap::Args)]
@@ -39,11 +40,11 @@ Examples:
   llm-perf --config-dir my-conf config workload=mine";
 
 pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<Exit, CliError> {
-    let composer = Composer::new(context.config_dir.as_deref())?;
-    let config = composer.compose(&arguments.overrides)?;
+    let config = resolution::compose(&Overrides::typed(&arguments.overrides)?, context)?;
+    let groups = || resolution::composer(context).map(|composer| composer.groups());
     match (arguments.groups, arguments.explain, arguments.json) {
-        (true, _, false) => context.messages.print(&groups_text(&composer.groups(), &config)),
-        (true, _, true) => context.messages.print_json(&groups_json(&composer.groups(), &config)),
+        (true, _, false) => context.messages.print(&groups_text(&groups()?, &config)),
+        (true, _, true) => context.messages.print_json(&groups_json(&groups()?, &config)),
         (_, true, false) => context.messages.print(&explained_text(&config)),
         (_, true, true) => context.messages.print_json(&config.explain()),
         (_, _, true) => context.messages.print_json(config.root()),

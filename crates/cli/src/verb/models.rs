@@ -1,15 +1,14 @@
 //! `llm-perf models`: the built-in models, and what one is made of.
 
 use std::fmt::Write as _;
-use std::path::PathBuf;
 
-use flow::model::{self, CacheLayout, ConfigSource, LoadedModel, ModelSettings};
+use flow::model::{self, CacheLayout, LoadedModel};
 use serde::Serialize;
 use types::Exit;
 
-use super::analyze::is_path;
 use crate::arguments::Context;
 use crate::error::CliError;
+use crate::resolution;
 use crate::table::Table;
 
 /// List the built-in models, or show one
@@ -75,16 +74,7 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<Exit, CliE
 }
 
 fn row(name: &str) -> Result<ModelRow, CliError> {
-    let file = is_path(name).then(|| PathBuf::from(name));
-    let settings = ModelSettings {
-        name: name.to_owned(),
-        config: if file.is_some() { ConfigSource::File } else { ConfigSource::Builtin },
-        config_path: file,
-        dtype: None,
-        revision: None,
-        notes: None,
-    };
-    let loaded = model::load(&settings)?;
+    let loaded = model::load(&resolution::settings_of(name))?;
     let about = model::presets().iter().find(|preset| preset.name == name).map_or("", |preset| preset.about);
     let facts = loaded.config.facts();
     let parameters = loaded.network.blueprint().parameters_under("");

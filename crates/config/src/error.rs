@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use thiserror::Error;
+use types::{Exit, Failure};
 
 use super::source::{SourceKind, Span};
 
@@ -112,13 +113,22 @@ impl ConfigError {
             | Self::Invalid { at, .. } => Some(at),
         }
     }
+}
 
-    /// What to do about it, one step per entry.
-    pub fn hints(&self) -> Vec<String> {
+impl Failure for ConfigError {
+    fn exit(&self) -> Exit {
+        Exit::Usage
+    }
+
+    fn excerpt(&self) -> Option<String> {
+        self.span().map(Span::excerpt)
+    }
+
+    fn hints(&self) -> Vec<String> {
         let one = |hint: &str| vec![hint.to_owned()];
         match self {
             Self::Folder { .. } => one("--config-dir takes a folder laid out like the built-in one: GROUP/OPTION.yaml"),
-            Self::Syntax { at, .. } if at.source().kind == SourceKind::Override => {
+            Self::Syntax { at, .. } if matches!(at.source().kind, SourceKind::Override(_)) => {
                 one("values are read as YAML; quote a text for YAML too: \"key='value'\"")
             }
             Self::Unsupported { what, .. } if matches!(*what, "an anchor" | "an alias" | "a merge key") => {
