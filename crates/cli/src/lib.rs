@@ -6,7 +6,7 @@
 use std::ffi::OsString;
 use std::process::ExitCode;
 
-mod arguments;
+mod context;
 mod error;
 mod interrupt;
 mod message;
@@ -18,12 +18,12 @@ mod verb;
 
 /// Runs the program on the given argument list (the program's own name first) and says how it ended.
 pub fn run(arguments: Vec<OsString>) -> ExitCode {
-    let settings = match arguments::parse(&arguments) {
-        Ok(settings) => settings,
+    let command_line = match verb::command_line::parse(&arguments) {
+        Ok(command_line) => command_line,
         Err(usage) => return ExitCode::from(message::print_usage(&usage) as u8),
     };
-    let context = settings.context();
-    let exit = settings.verb.run(&context).unwrap_or_else(|error| {
+    let context = command_line.context();
+    let exit = command_line.verb.run(&context).unwrap_or_else(|error| {
         context.messages.error(&error);
         error.exit
     });

@@ -3,9 +3,9 @@
 //! The one place where models, workloads, inputs, devices and run folders are resolved: a verb asks for what it needs and
 //! hands it on. What the flags say becomes overrides, so that `config.yaml` says what was done.
 
-mod inputs;
-mod model;
-mod workload;
+pub(crate) mod inputs;
+pub(crate) mod model;
+pub(crate) mod workload;
 
 use std::path::{Path, PathBuf};
 
@@ -15,12 +15,10 @@ use flow::model::LoadedModel;
 use flow::profile::{ProfileRequest, WeightSettings};
 use flow::torch::{self, ProfilerSettings, TorchSettings};
 
-use crate::arguments::Context;
+use crate::context::Context;
 use crate::error::CliError;
 use crate::target::TargetArguments;
-pub(crate) use inputs::infer;
-pub(crate) use model::{EngineModel, load, load_for_engine, settings_of};
-pub(crate) use workload::{map as workload_map, request as workload_request, settings as workload_settings};
+pub(crate) use model::EngineModel;
 
 /// A configuration and the model that it names, for a verb that runs it.
 pub(crate) struct Resolution {
@@ -91,7 +89,7 @@ pub(crate) fn resolve_run(
     let mut overrides = model::overrides(engine, arguments, given)?;
     let mut of_model = overrides.clone();
     of_model.append(&given.only(&["model"]));
-    let model = load_for_engine(engine, &composer(context)?.compose(&of_model)?)?;
+    let model = model::load_for_engine(engine, &composer(context)?.compose(&of_model)?)?;
     model.suit(&mut overrides);
     if let Some(inputs) = &arguments.inputs {
         inputs::name(&mut overrides, model.feed(), inputs);
@@ -118,7 +116,7 @@ pub(crate) fn resolve_modelled(
 ) -> Result<(Config, LoadedModel), CliError> {
     let overrides = flags.overrides(given);
     let config = composer(context)?.compose(&overrides)?;
-    let model = load(&config)?;
+    let model = model::load(&config)?;
     let mut all = Overrides::default();
     if config.chosen("workload").is_none() && config.mounted("workload") != Some(model.default_workload()) {
         all.choose("workload", model.default_workload(), OverrideSource::Verb);
@@ -134,7 +132,7 @@ pub(crate) fn profile_request(resolution: &Resolution, context: &Context) -> Res
         engine: config.get::<String>("engine")?,
         device: config.get::<String>("device")?,
         weights: config.get::<WeightSettings>("model")?,
-        infer: infer(config, resolution.model.feed())?,
+        infer: inputs::infer(config, resolution.model.feed())?,
         dataset: inputs::dataset(config)?,
         last_logits_only: config.get::<String>("workload.logits")? == "last",
         keep_predictions: false,

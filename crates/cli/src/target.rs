@@ -6,38 +6,38 @@ use clap::ValueEnum;
 use config::Overrides;
 use flow::target::{Engine, Target};
 
-use crate::arguments::Context;
+use crate::context::Context;
 use crate::error::CliError;
 
 /// Which model runs where, or which command.
 #[derive(Debug, clap::Args)]
-#[command(next_help_heading = "What is measured")]
+#[command(next_help_heading = "Model or command")]
 pub(crate) struct TargetArguments {
-    /// What runs the model: `native`, this program, or `torch`, PyTorch in your own interpreter
+    /// What runs the model: `native` (this program) or `torch` (PyTorch in your Python interpreter)
     #[arg(long, value_name = "ENGINE")]
     pub(crate) engine: Option<EngineName>,
-    /// A built-in model, the path of a config.json, or its folder
+    /// A built-in model, or the path of a config.json or of its folder
     #[arg(long, value_name = "NAME|PATH")]
     pub(crate) model: Option<String>,
-    /// A safetensors checkpoint, its folder, or `synthetic`
+    /// A safetensors checkpoint, its folder, or `synthetic` for random weights
     #[arg(long, value_name = "PATH")]
     pub(crate) weights: Option<String>,
-    /// Pages, or text files for a model that reads text: a folder, one file, or a pattern such as 'scans/*.png'
+    /// Page images, or text files for a language model: a folder, a file, or a pattern such as 'scans/*.png'
     #[arg(long, value_name = "PATH")]
     pub(crate) inputs: Option<String>,
-    /// Where the model runs: cpu or cuda:N
+    /// Device that runs the model: cpu or cuda:N
     #[arg(long, value_name = "DEVICE")]
     pub(crate) device: Option<String>,
-    /// The interpreter for `--engine torch`; else LLM_PERF_PYTHON, else the first python3 that imports torch
+    /// Interpreter for `--engine torch` [default: LLM_PERF_PYTHON, or the first python3 that imports torch]
     #[arg(long, value_name = "PROGRAM")]
     pub(crate) python: Option<String>,
-    /// Let a model's folder bring Python code of its own and run it
+    /// Allow Python code that comes with the model to run
     #[arg(long)]
     pub(crate) trust_remote_code: bool,
-    /// Push a range around every module down to that depth, named by its path (torch only)
+    /// Push an NVTX range, named by its path, around every module down to this depth (torch only)
     #[arg(long, value_name = "depth=N", value_parser = depth)]
     pub(crate) module_ranges: Option<u32>,
-    /// A program of your own to measure instead of a model
+    /// A command to profile in place of a model
     #[arg(last = true, value_name = "COMMAND")]
     pub(crate) command: Vec<OsString>,
 }

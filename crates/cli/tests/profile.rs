@@ -132,7 +132,7 @@ fn nothing_to_run_on_is_wrong_usage_and_leaves_no_folder() {
         (&["--inputs", "empty/*.png"], 2, "no file under empty"),
         (&["dataset.root=builtin:books"], 2, "builtin:pages"),
         (&["dataset.sampling.repeats=0"], 2, "at least 1"),
-        (&["--model", "decoder-tiny", "--inputs", "empty", "infer.seq_len=8"], 2, "infer.seq_len asks for made-up"),
+        (&["--model", "decoder-tiny", "--inputs", "empty", "infer.seq_len=8"], 2, "infer.seq_len asks for random"),
         (&["--model", "decoder-tiny", "--inputs", "empty", "infer.prompt=Hi"], 2, "infer.prompt has no <text>"),
         (&["--model", "decoder-tiny", "infer.seq_len=0"], 2, "infer.seq_len is 0"),
         (&["--model", "decoder-tiny", "infer.base_size=64"], 2, "infer.base_size"),

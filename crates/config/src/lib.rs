@@ -31,10 +31,10 @@ use serde::de::DeserializeOwned;
 pub use error::ConfigError;
 pub use explanation::{Explanation, Origin};
 pub use node::{Entry, Map, Node, Value, to_yaml};
-pub use overrides::{OverrideSource, Overrides};
+pub use overrides::Overrides;
 pub use overriding::Override;
 pub use plan::Mount;
-pub use source::{Source, SourceKind, Span};
+pub use source::{OverrideSource, Source, SourceKind, Span};
 
 use groups::Groups;
 use plan::{Plan, Planner};

@@ -7,28 +7,11 @@ use serde_json::Value;
 
 use super::error::ConfigError;
 use super::overriding::{Action, Override};
-
-/// Who asked for an override.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum OverrideSource {
-    /// The user, in the override's own notation.
-    Typed,
-    /// The user, with this flag.
-    Flag(&'static str),
-    /// The verb, to suit what the user asked for.
-    Verb,
-}
+use super::source::OverrideSource;
 
 /// Overrides in the order in which they apply.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Overrides(Vec<Override>);
-
-impl OverrideSource {
-    /// Whether the user asked for it, in whichever form.
-    pub fn is_user(self) -> bool {
-        self != Self::Verb
-    }
-}
 
 impl Overrides {
     /// Those that the user typed, each in the notation `key=value`, `group@package=option`, `+key=value` or `~key`.

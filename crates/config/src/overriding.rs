@@ -16,9 +16,8 @@ use std::sync::Arc;
 use super::defaults;
 use super::error::ConfigError;
 use super::node::{Node, Value};
-use super::overrides::OverrideSource;
 use super::reader::{check_names, read_part};
-use super::source::{Source, SourceKind, Span};
+use super::source::{OverrideSource, Source, SourceKind, Span};
 
 /// What an override does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -111,7 +110,7 @@ impl Override {
         }
         let left = &text[start..end];
         if let Some(blank) = left.find(|character: char| character.is_whitespace() || character.is_control()) {
-            return wrong(start + blank, start + blank + 1, "the name before `=` holds a blank");
+            return wrong(start + blank, start + blank + 1, "the name before `=` contains a space");
         }
         if let Some(second) = at.and_then(|at| text[at + 1..end].find(['@', '/']).map(|second| at + 1 + second)) {
             return wrong(second, second + 1, "the package after `@` is a dotted key");
@@ -266,12 +265,12 @@ mod tests {
             =1       cannot understand the override: the name before `=` has an empty part []
             +=1      cannot understand the override: the name before `=` has an empty part []
             a..b=1   cannot understand the override: the name before `=` has an empty part [a..b]
-            a =1     cannot understand the override: the name before `=` holds a blank [ ]
+            a =1     cannot understand the override: the name before `=` contains a space [ ]
             ~a=1     cannot understand the override: removing takes no value [=1]
             a@=1     cannot understand the override: the package after `@` has an empty part [@]
             a@b@c=1  cannot understand the override: the package after `@` is a dotted key [@]
-            a=x # y  `#` begins a comment in YAML, and what follows would be lost [# y]
-            a=#f00   `#` begins a comment in YAML, and what follows would be lost [#f00]
+            a=x # y  `#` starts a comment in YAML, so the rest would be lost [# y]
+            a=#f00   `#` starts a comment in YAML, so the rest would be lost [#f00]
             ");
     }
 

@@ -6,8 +6,6 @@
 use std::fmt;
 use std::sync::Arc;
 
-use super::overrides::OverrideSource;
-
 /// A text that configuration was read from.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Source {
@@ -24,6 +22,24 @@ pub enum SourceKind {
     File(String),
     /// One override.
     Override(OverrideSource),
+}
+
+/// Who asked for an override.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OverrideSource {
+    /// The user, in the override's own notation.
+    Typed,
+    /// The user, with this flag.
+    Flag(&'static str),
+    /// The verb, to suit what the user asked for.
+    Verb,
+}
+
+impl OverrideSource {
+    /// Whether the user asked for it, in whichever form.
+    pub fn is_user(self) -> bool {
+        self != Self::Verb
+    }
 }
 
 impl Source {

@@ -102,7 +102,7 @@ pub(crate) fn load_for_engine(engine: Engine, config: &Config) -> Result<EngineM
 }
 
 /// Settings of the model of that name or path, by itself.
-pub(crate) fn settings_of(name: &str) -> ModelSettings {
+pub(crate) fn settings(name: &str) -> ModelSettings {
     let file = is_path(name).then(|| PathBuf::from(name));
     ModelSettings {
         name: name.to_owned(),

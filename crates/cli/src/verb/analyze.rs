@@ -8,36 +8,36 @@ use config::{Config, Overrides};
 use flow::analyze::{self, AnalyzeSettings, DEFAULT_DEVICE};
 use types::Exit;
 
-use crate::arguments::Context;
+use crate::context::Context;
 use crate::error::CliError;
 use crate::resolution::{self, ModelFlags};
 
-/// Predict FLOPs, bytes, memory and least time from a model's configuration
+/// Predict FLOPs, bytes, memory and roofline time from a model's configuration
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
-    /// Changes to the configuration, such as workload.batch=4 or 'workload.crop_grid=[2,3]'
+    /// Configuration overrides, such as workload.batch=4 or 'workload.crop_grid=[2,3]'
     #[arg(value_name = "OVERRIDE")]
     overrides: Vec<String>,
     /// A built-in model, or the path of a config.json
     #[arg(long, value_name = "NAME|FILE")]
     model: Option<String>,
-    /// A workload profile; the model's own standard one unless given
+    /// A workload profile [default: the standard one for the model]
     #[arg(long, value_name = "NAME")]
     workload: Option<String>,
-    /// Devices to predict for, separated by commas; the report is for the first
+    /// Devices to predict for, separated by commas; the report covers the first
     #[arg(long, value_name = "NAME,...", value_delimiter = ',')]
     hardware: Vec<String>,
-    /// Let a setting of the workload take several values, such as workload.batch=1,2,4; may be given again
+    /// Sweep a workload setting over several values, such as workload.batch=1,2,4; may be repeated
     #[arg(long, value_name = "KEY=VALUE,...")]
     sweep: Vec<String>,
-    /// Count this many microseconds for launching each operation
+    /// Add a launch cost per operation, in microseconds
     #[arg(long, value_name = "US")]
     launch_us: Option<f64>,
-    /// Hold the network against a TorchInfo snapshot (torchinfo-unique-layers.json, or its folder)
+    /// Compare the network with a TorchInfo snapshot (torchinfo-unique-layers.json, or its folder)
     #[arg(long, value_name = "FILE", conflicts_with = "sweep")]
     torchinfo: Option<PathBuf>,
-    /// The run folder; must be absent or empty
+    /// The run folder; must be new or empty
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
     /// Print the report as JSON; nothing is written unless --out is given
@@ -56,8 +56,8 @@ Examples:
   llm-perf analyze --sweep workload.batch=1,2,4,8 --hardware h200,h100-sxm,rtx-5090
   llm-perf analyze --sweep workload.batch=1,8,64 --sweep 'workload.crop_grid=[1,1],[2,3]' --json
 
-Everything is modelled: no GPU, no weights and no framework are needed. Times are the least a device needs.
-A sweep computes every combination and leaves sweep.json, sweep.csv, sweep.svg and sweep.md.";
+Everything is modelled: no GPU, weights or framework are needed. Times are roofline times.
+A sweep computes every combination and writes sweep.json, sweep.csv, sweep.svg and sweep.md.";
 
 pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<Exit, CliError> {
     let flags = ModelFlags {
@@ -75,7 +75,7 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<Exit, CliE
         context.messages.note(format!("no device was named; predicting for {DEFAULT_DEVICE} (--hardware NAME for another)"));
     }
     let settings = AnalyzeSettings {
-        workload: resolution::workload_settings(&config)?,
+        workload: resolution::workload::settings(&config)?,
         devices,
         config_dir: context.config_dir.clone(),
         launch_us: arguments.launch_us,

@@ -11,8 +11,8 @@ use flow::runs;
 use serde::Deserialize;
 use types::{Bytes, Exit, Stage};
 
-use super::Verb;
-use crate::arguments::{self, Context};
+use super::{Verb, command_line};
+use crate::context::Context;
 use crate::error::CliError;
 use crate::resolution::{self, ModelFlags, Resolution};
 use crate::target::TargetArguments;
@@ -21,44 +21,44 @@ use crate::target::TargetArguments;
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
-    /// Changes to the configuration, such as pipeline.ncu.ncu_cli.launch_count=5 or workload.seq_len=286
+    /// Configuration overrides, such as pipeline.ncu.ncu_cli.launch_count=5 or workload.seq_len=286
     #[arg(value_name = "OVERRIDE")]
     overrides: Vec<String>,
-    #[command(flatten)]
-    target: TargetArguments,
-    /// How much is collected: `light` takes few counters, one launch of each kernel [default: deep]
+    /// How much to collect: `light` reads few counters, for one launch of each kernel [default: deep]
     #[arg(long, value_name = "MODE")]
     mode: Option<ModeName>,
-    /// What records the timeline: our own collector, Nsight Systems, or whichever works
+    /// What records the timeline: the built-in CUPTI collector (inject), Nsight Systems, or whichever works
     #[arg(long, value_name = "COLLECTOR", default_value = "auto")]
     collector: CollectorName,
-    /// Kernels of each stage that counters are read for [default: 8]
+    /// Number of kernels per stage to read counters for [default: 8]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=64))]
     top_kernels: Option<u32>,
-    /// A stage whose kernels are looked at; prefill and decode unless given
+    /// A stage whose kernels get counters; may be repeated [default: prefill and decode]
     #[arg(long, value_name = "STAGE", value_parser = stage)]
     stage: Vec<Stage>,
-    /// The device's entry in the catalogue; found from its name unless given
+    /// The device's entry in the hardware catalogue [default: found by the name of the GPU]
     #[arg(long, value_name = "NAME")]
     hardware: Option<String>,
-    /// Most a trace may take on disk, in megabytes
+    /// Maximum size of a trace on disk, in megabytes
     #[arg(long, value_name = "MB", default_value_t = 4096)]
     largest_trace: u64,
-    /// Longest a pass may take, in seconds
+    /// Maximum time for one pass, in seconds
     #[arg(long, value_name = "SECONDS", default_value_t = 900)]
     pass_limit: u64,
-    /// Say what would be done, and do nothing
+    /// Print the plan and run nothing
     #[arg(long)]
     dry_run: bool,
-    /// Go on with a run that was stopped, behind its last finished pass
+    /// Resume an interrupted run after its last finished pass
     #[arg(long, value_name = "RUN")]
     resume: Option<String>,
-    /// The run folder; must be absent or empty
+    /// The run folder; must be new or empty
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
     /// Print the metrics as JSON
     #[arg(long)]
     json: bool,
+    #[command(flatten)]
+    target: TargetArguments,
 }
 
 const EXAMPLES: &str = "\
@@ -70,11 +70,11 @@ Examples:
   llm-perf deep --mode light --top-kernels 4 --stage decode -- ./my-engine
   llm-perf deep --resume latest
 
-The program is started several times: by itself, with a collector of the timeline, and once for
-each stage under Nsight Compute. Stages are the NVTX ranges prefill and decode (or decode_all), in
-no domain or in LLM; without them they are inferred. What ranges named load or warmup hold is set
-aside. A model runs on the first input of its set unless --inputs or dataset.* say otherwise.
-Beside a command, --model says which model it runs.";
+The program is started several times: once without a profiler, once to record the timeline, and once
+per stage under Nsight Compute. Stages are the NVTX ranges prefill and decode (or decode_all), in no
+domain or in LLM; without such ranges they are inferred. Work inside ranges named load or warmup is
+excluded. A model runs on the first of its inputs unless --inputs or dataset.* say otherwise.
+With a command, --model names the model that the command runs.";
 
 /// The values of `--mode` and of `runner.run.mode`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Deserialize)]
@@ -124,12 +124,12 @@ fn resume(arguments: &Arguments, selector: &str, context: &Context) -> Result<Ex
             .hint(format!("cd {} and try again; its paths are relative to it", plan.folder)));
     }
     let typed: Vec<_> = std::iter::once("llm-perf".to_owned()).chain(plan.arguments).map(Into::into).collect();
-    let settings = arguments::parse(&typed)
+    let parsed = command_line::parse(&typed)
         .map_err(|error| CliError::usage("this version cannot read plan.json").because(error.to_string()))?;
-    let Verb::Deep(first) = &settings.verb else {
+    let Verb::Deep(first) = &parsed.verb else {
         return Err(CliError::usage("plan.json is not of a deep run"));
     };
-    let (request, _) = compose_request(first, &settings.context())?;
+    let (request, _) = compose_request(first, &parsed.context())?;
     let outcome = context.progress(|display| deep::resume(&request, &run, &mut |doing| display.doing(doing)))?;
     finish(arguments.json || first.json, &outcome, context)
 }
@@ -150,7 +150,7 @@ fn compose_request(arguments: &Arguments, context: &Context) -> Result<(DeepRequ
     let (target, config, model) = if target.is_command() {
         let flags = ModelFlags { model: target.model.as_deref(), ..ModelFlags::default() };
         let config = resolution::compose(&flags.overrides(&given), context)?;
-        let model = target.model.is_some().then(|| resolution::load(&config)).transpose()?;
+        let model = target.model.is_some().then(|| resolution::model::load(&config)).transpose()?;
         (target.command()?, config, model)
     } else {
         let Resolution { config, model } = resolution::resolve_run(target, &given, context)?;
@@ -159,7 +159,7 @@ fn compose_request(arguments: &Arguments, context: &Context) -> Result<(DeepRequ
     };
     let subject = ImportRequest {
         files: Vec::new(),
-        workload: resolution::workload_request(&config, model.is_some())?,
+        workload: resolution::workload::request(&config, model.is_some())?,
         model,
         hardware: resolution::hardware(&config)?,
         config_dir: context.config_dir.clone(),
@@ -207,8 +207,8 @@ fn overrides(arguments: &Arguments, mode: ModeName, top_kernels: u32, given: &Ov
     }
     overrides.append(given);
     let name = if mode == ModeName::Light { "light" } else { "deep" };
-    overrides.set("runner.run.mode", name, OverrideSource::Flag("--mode"));
-    overrides.set("runner.run.top_n_kernels", top_kernels, OverrideSource::Flag("--top-kernels"));
+    overrides.set("runner.run.mode", name, OverrideSource::Verb);
+    overrides.set("runner.run.top_n_kernels", top_kernels, OverrideSource::Verb);
     overrides
 }
 

@@ -6,27 +6,27 @@ use config::{Config, Overrides};
 use flow::import::{self, ImportRequest, STANDARD_INPUT};
 use types::Exit;
 
-use crate::arguments::Context;
+use crate::context::Context;
 use crate::error::CliError;
 use crate::resolution::{self, ModelFlags};
 
-/// Make a run from traces of the torch profiler, Nsight Systems or Nsight Compute
+/// Import traces of the torch profiler, Nsight Systems or Nsight Compute as a run
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
-    /// Files of one run, `-` for standard input, and changes to the configuration such as workload.seq_len=286
+    /// Files of one run, `-` for standard input, and configuration overrides such as workload.seq_len=286
     #[arg(value_name = "FILE|OVERRIDE", required = true)]
     files: Vec<String>,
     /// The model that ran: a built-in one, or the path of a config.json
     #[arg(long, value_name = "NAME|FILE")]
     model: Option<String>,
-    /// The workload it ran; read off the shapes in the trace unless given
+    /// The workload that ran [default: inferred from the shapes in the trace]
     #[arg(long, value_name = "NAME")]
     workload: Option<String>,
-    /// The device it ran on; read off the trace unless given
+    /// The device that it ran on [default: read from the trace]
     #[arg(long, value_name = "NAME")]
     hardware: Option<String>,
-    /// The run folder; must be absent or empty
+    /// The run folder; must be new or empty
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
     /// Print the metrics as JSON
@@ -43,15 +43,16 @@ Examples:
   llm-perf import rank0.json rank1.json
   ssh gpu-host cat trace.json.gz | llm-perf import - --json | jq .totals
 
-Files are known by their first bytes and may be gzip or zstd: torch profiler JSON, Nsight Systems
-SQLite (nsys export --type sqlite), nsys stats CSV, Nsight Compute CSV (ncu --csv, page raw or
-details), files of our collector (*.wire). Several files must be of one run. They are not copied.";
+Formats are detected from the first bytes, and files may be compressed with gzip or zstd: torch
+profiler JSON, Nsight Systems SQLite (nsys export --type sqlite), nsys stats CSV, Nsight Compute CSV
+(ncu --csv, page raw or details), and files of the built-in collector (*.wire). Several files must
+come from one run. They are not copied.";
 
 /// Parts of the configuration an import never reads; they would only claim something in `config.yaml`.
 const UNUSED: [&str; 7] = ["infer", "dataset", "pipeline", "runner", "inputs", "engine", "device"];
 
 pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<Exit, CliError> {
-    let (files, given) = sort_out(&arguments.files)?;
+    let (files, given) = split_arguments(&arguments.files)?;
     let flags = ModelFlags {
         model: arguments.model.as_deref(),
         workload: arguments.workload.as_deref(),
@@ -60,8 +61,8 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<Exit, CliE
     let config = resolution::compose(&flags.overrides(&given), context)?;
     let request = ImportRequest {
         files,
-        model: arguments.model.is_some().then(|| resolution::load(&config)).transpose()?,
-        workload: resolution::workload_request(&config, arguments.model.is_some())?,
+        model: arguments.model.is_some().then(|| resolution::model::load(&config)).transpose()?,
+        workload: resolution::workload::request(&config, arguments.model.is_some())?,
         hardware: resolution::hardware(&config)?,
         config_dir: context.config_dir.clone(),
     };
@@ -74,7 +75,7 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<Exit, CliE
 }
 
 /// Files apart from overrides. An override has an equals sign and is no file.
-fn sort_out(arguments: &[String]) -> Result<(Vec<PathBuf>, Overrides), CliError> {
+fn split_arguments(arguments: &[String]) -> Result<(Vec<PathBuf>, Overrides), CliError> {
     let is_override = |text: &&String| text.contains('=') && !Path::new(text).exists();
     let (given, files): (Vec<&String>, Vec<&String>) = arguments.iter().partition(is_override);
     if files.is_empty() {

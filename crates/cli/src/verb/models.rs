@@ -6,7 +6,7 @@ use flow::model::{self, CacheLayout, LoadedModel};
 use serde::Serialize;
 use types::Exit;
 
-use crate::arguments::Context;
+use crate::context::Context;
 use crate::error::CliError;
 use crate::resolution;
 use crate::table::Table;
@@ -65,16 +65,15 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<Exit, CliE
         None => model::presets().iter().map(|preset| row(preset.name)).collect::<Result<Vec<_>, _>>()?,
         Some(name) => vec![row(name)?],
     };
-    match (arguments.json, &arguments.name, rows.first()) {
-        (true, _, _) => context.messages.print_json(&rows)?,
-        (false, Some(_), Some(row)) => context.messages.print(&detail(row))?,
-        _ => context.messages.print(&overview(&rows))?,
-    }
+    context.messages.print_answer(arguments.json, &rows, || match (&arguments.name, rows.as_slice()) {
+        (Some(_), [row]) => detail(row),
+        _ => overview(&rows),
+    })?;
     Ok(Exit::Done)
 }
 
 fn row(name: &str) -> Result<ModelRow, CliError> {
-    let loaded = model::load(&resolution::settings_of(name))?;
+    let loaded = model::load(&resolution::model::settings(name))?;
     let about = model::presets().iter().find(|preset| preset.name == name).map_or("", |preset| preset.about);
     let facts = loaded.config.facts();
     let parameters = loaded.network.blueprint().parameters_under("");
@@ -135,17 +134,17 @@ fn detail(row: &ModelRow) -> String {
     table.row(["architecture", row.architecture]);
     table.row(["family", row.family]);
     table.row(["parameters", &grouped(row.parameters)]);
-    table.row(["active for a token", &grouped(row.parameters_active)]);
+    table.row(["active per token", &grouped(row.parameters_active)]);
     table.row(["dtype", row.dtype.name()]);
     table.row(["layers", &row.layers.to_string()]);
     table.row(["hidden size", &row.hidden_size.to_string()]);
     table.row(["vision", row.vision.unwrap_or("none")]);
-    table.row(["mixes experts", if row.mixes_experts { "yes" } else { "no" }]);
+    table.row(["mixture of experts", if row.mixes_experts { "yes" } else { "no" }]);
     if let Some(bytes) = row.kv_bytes_per_token {
-        table.row(["cache for a token", &format!("{} B", grouped(bytes.get()))]);
+        table.row(["KV cache per token", &format!("{} B", grouped(bytes.get()))]);
     }
     for window in &row.windows {
-        table.row([&format!("cache of {} layers", window.layers), &format!("at most {} positions", grouped(window.positions))]);
+        table.row([&format!("KV cache of {} layers", window.layers), &format!("at most {} positions", grouped(window.positions))]);
     }
     let _ = writeln!(text, "{table}");
     let mut table = Table::with_heads(["MODULE", "PARAMETERS"]).align_right(1);

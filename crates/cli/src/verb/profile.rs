@@ -12,39 +12,39 @@ use flow::torch::{self, TorchRequest, TorchSettings};
 use flow::workload;
 use types::{Exit, Metrics};
 
-use crate::arguments::Context;
+use crate::context::Context;
 use crate::error::CliError;
 use crate::interrupt::Interrupt;
 use crate::resolution::{self, EngineModel, Resolution};
 use crate::target::TargetArguments;
 use recording::RecordingArguments;
 
-/// Run a model, time its stages and compare with what the hardware allows
+/// Run a model or any command, time its stages and compare them with the roofline
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
-    /// Changes to the configuration, such as infer.max_new_tokens=16 or dataset.sampling.repeats=5
+    /// Configuration overrides, such as infer.max_new_tokens=16 or dataset.sampling.repeats=5
     #[arg(value_name = "OVERRIDE")]
     overrides: Vec<String>,
-    #[command(flatten)]
-    target: TargetArguments,
-    /// Repeat an earlier run from its folder and say how far the two are apart
+    /// Repeat an earlier run with its configuration and show the difference
     #[arg(long, value_name = "RUN", conflicts_with_all = ["engine", "model", "weights", "inputs", "device", "command"])]
     from: Option<String>,
-    /// Hold the analytic model's FLOPs against torch's own counter and print both (torch only)
+    /// Check the modelled FLOPs against torch's own FLOP counter (torch only)
     #[arg(long)]
     check_flops: bool,
-    /// Keep the decoded text of every input as predictions.jsonl
+    /// Write the decoded text of every input to predictions.jsonl
     #[arg(long)]
     predictions: bool,
     #[command(flatten)]
     recording: RecordingArguments,
-    /// The run folder; must be absent or empty
+    /// The run folder; must be new or empty
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
     /// Print the metrics as JSON
     #[arg(long)]
     json: bool,
+    #[command(flatten)]
+    target: TargetArguments,
 }
 
 const EXAMPLES: &str = "\
@@ -64,9 +64,9 @@ Examples:
   llm-perf profile -- python serve.py --port 8000
   llm-perf profile --window prefill,decode_step:8..16 -- python generate.py
 
-Without arguments a small DeepSeek-OCR with made-up weights reads pages that ship with the program.
-Models that read text are given prompts that ship with it. The native engine runs models on this
-machine's processor, in single precision; the torch engine in your own interpreter, on any device.";
+Without arguments, a small DeepSeek-OCR with random weights reads the page images that ship with the
+program; language models get the prompts that ship with it. The native engine runs models on the CPU
+in FP32; the torch engine runs them in your Python interpreter, on any device.";
 
 pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<Exit, CliError> {
     let given = Overrides::typed(&arguments.overrides)?;
@@ -125,7 +125,7 @@ fn earlier(selector: &str, given: &Overrides) -> Result<(Resolution, Metrics), C
     let metrics =
         serde_json::from_str(&text).map_err(|error| CliError::usage(format!("cannot read {file}: {error}")))?;
     let engine = Engine::find(&config.get::<String>("engine")?).unwrap_or(Engine::Native);
-    let model = resolution::load_for_engine(engine, &config)?;
+    let model = resolution::model::load_for_engine(engine, &config)?;
     Ok((Resolution { config, model }, metrics))
 }
 

@@ -10,40 +10,40 @@ use flow::regions::{self, NcuPreset, RegionsSettings, Source, SurveyChoice};
 use flow::target::TargetKind;
 use types::Exit;
 
-use crate::arguments::Context;
+use crate::context::Context;
 use crate::error::CliError;
 use crate::resolution::{self, EngineModel, Resolution};
 use crate::target::TargetArguments;
 
-/// Count what happens in NVTX regions, nested ones included, with Nsight Compute
+/// Read hardware counters per NVTX region, nested ones included, with Nsight Compute
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
-    /// Changes to the configuration, such as 'pipeline.ncu.ncu_cli.sections=[SpeedOfLight]'
+    /// Configuration overrides, such as 'pipeline.ncu.ncu_cli.sections=[SpeedOfLight]'
     #[arg(value_name = "OVERRIDE")]
     overrides: Vec<String>,
-    /// How counters are read: per kernel or per range, in one process or by running the program again
+    /// Replay mode of Nsight Compute: per kernel or per range, within one process or by running the program again
     #[arg(long, value_name = "MODE")]
     replay_mode: Option<ReplayName>,
-    /// Regions, with those inside: A, A::A1, 'decode*', LLM@prefill; all that a first run finds unless given
+    /// Regions to profile, with those inside: A, A::A1, 'decode*', LLM@prefill [default: all that a survey finds]
     #[arg(long, value_name = "EXPR")]
     nvtx_include: Vec<String>,
-    /// Look at every kernel first, also where nothing needs it: says what runs outside of the regions
+    /// Survey every kernel first even if that is not needed; shows what runs outside the regions
     #[arg(long, conflicts_with = "no_survey")]
     survey: bool,
-    /// Do not look at every kernel first
+    /// Do not survey every kernel first
     #[arg(long)]
     no_survey: bool,
-    /// Read pages that ncu wrote (--csv --page raw, and --page details) instead of running anything
+    /// Read CSV pages written by ncu (--csv --page raw, and --page details) instead of running anything
     #[arg(long, value_name = "FILE", conflicts_with_all = ["command", "dry_run"])]
     from: Vec<PathBuf>,
-    /// The device whose roofs apply; found from its name unless given
+    /// The device whose roofline applies [default: found by the name of the GPU]
     #[arg(long, value_name = "NAME")]
     hardware: Option<String>,
     /// Print the commands and run nothing
     #[arg(long)]
     dry_run: bool,
-    /// The run folder; must be absent or empty
+    /// The run folder; must be new or empty
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
     /// Print the metrics as JSON
@@ -73,8 +73,8 @@ Examples:
   llm-perf regions --from raw.csv --from details.csv --nvtx-include A
   llm-perf regions --dry-run --replay-mode range -- python3 model.py
 
-Regions are push/pop and start/end ranges of NVTX with kernels inside. The report is in
-ncu/regions/report.md of the run folder, one folder for each region beside it.";
+Regions are NVTX push/pop and start/end ranges with kernels inside. The report is
+ncu/regions/report.md in the run folder, with one folder per region beside it.";
 
 /// Parts of the configuration that say nothing of a command or of pages.
 const UNUSED: [&str; 8] = ["infer", "dataset", "runner", "inputs", "engine", "device", "model", "workload"];
@@ -180,7 +180,7 @@ fn settings(
     }
     let model = match model {
         Some(model) => {
-            let infer = resolution::infer(config, Feed::of(&model))?;
+            let infer = resolution::inputs::infer(config, Feed::of(&model))?;
             Some(regions::as_fed(model, config.get("workload")?, &infer))
         }
         None => None,

@@ -8,28 +8,28 @@ use flow::torch::TorchRequest;
 use flow::workload;
 use types::Exit;
 
-use crate::arguments::Context;
+use crate::context::Context;
 use crate::error::CliError;
 use crate::interrupt::Interrupt;
 use crate::resolution::{self, EngineModel, Resolution};
 use crate::target::TargetArguments;
 
-/// Run a model with NVTX ranges around its stages and nothing else
+/// Run only the model, with NVTX ranges around its stages, for a profiler to launch
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
-    /// Changes to the configuration, such as dataset.sampling.repeats=1 or infer.max_new_tokens=16
+    /// Configuration overrides, such as dataset.sampling.repeats=1 or infer.max_new_tokens=16
     #[arg(value_name = "OVERRIDE")]
     overrides: Vec<String>,
-    #[command(flatten)]
-    target: TargetArguments,
-    /// Write what PyTorch is given into this folder, absent or empty, and print the command that runs it, for tools that
-    /// are to start the interpreter themselves (torch only)
+    /// Write the files that PyTorch needs into this empty or new folder and print the command that runs the model, for
+    /// tools that start the interpreter themselves (torch only)
     #[arg(long, value_name = "DIR")]
     prepare: Option<PathBuf>,
-    /// Print the time of every stage of every run and what the inputs were as JSON, or the command of `--prepare`
+    /// Print the time of every stage of every repeat and the inputs as JSON, or the command of `--prepare`
     #[arg(long)]
     json: bool,
+    #[command(flatten)]
+    target: TargetArguments,
 }
 
 const EXAMPLES: &str = "\
@@ -40,9 +40,9 @@ Examples:
   nsys profile -t nvtx llm-perf workload dataset/sampling=sampling.smoke
   llm-perf workload --engine torch --model qwen3-8b --device cuda:0 --prepare qwen
 
-Nothing is written but what --prepare asks for. Ranges are in the domain LLM: prefill with sam,
-clip and projector in it, and decode_all with decode_step in it; warm-up rounds are inside warmup,
-and PyTorch loads inside load.";
+Nothing is written unless --prepare is given. The NVTX ranges are in the domain LLM: prefill contains
+sam, clip and projector; decode_all contains decode_step. Warm-up rounds run inside the range warmup,
+and PyTorch loads the model inside load.";
 
 pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<Exit, CliError> {
     let target = &arguments.target;

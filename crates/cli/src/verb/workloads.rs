@@ -6,7 +6,7 @@ use config::Overrides;
 use flow::WorkloadSettings;
 use types::Exit;
 
-use crate::arguments::Context;
+use crate::context::Context;
 use crate::error::CliError;
 use crate::resolution::{self, ModelFlags};
 use crate::table::Table;
@@ -15,7 +15,7 @@ use crate::table::Table;
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
-    /// A profile
+    /// A workload profile
     name: Option<String>,
     /// Print JSON
     #[arg(long)]

@@ -9,7 +9,7 @@ use flow::sweep::{self, SweepError, SweepSettings, Watch};
 use types::{Exit, SweepAxis};
 
 use super::{Arguments, devices};
-use crate::arguments::Context;
+use crate::context::Context;
 use crate::error::CliError;
 use crate::interrupt::Interrupt;
 use crate::resolution;
@@ -21,7 +21,7 @@ pub(super) fn run(
     model: &LoadedModel,
 ) -> Result<Exit, CliError> {
     let settings = SweepSettings {
-        workload: resolution::workload_map(config)?,
+        workload: resolution::workload::map(config)?,
         axes: arguments.sweep.iter().map(|text| axis(config, text)).collect::<Result<_, _>>()?,
         devices: devices(arguments, config)?,
         config_dir: context.config_dir.clone(),

@@ -5,7 +5,7 @@ use flow::command::{self, CommandRequest};
 use types::Exit;
 
 use super::Arguments;
-use crate::arguments::Context;
+use crate::context::Context;
 use crate::error::CliError;
 use crate::interrupt::Interrupt;
 use crate::resolution;
