@@ -5,8 +5,6 @@
 
 use types::{Exit, Failure};
 
-use crate::config::ConfigError;
-
 /// One failure: printed once as `error: message`, then its causes, then its hints.
 #[derive(Debug)]
 pub(crate) struct CliError {
@@ -44,25 +42,16 @@ impl CliError {
     }
 }
 
-/// A wrong configuration is wrong usage, shown with the place in its source.
-impl From<ConfigError> for CliError {
-    fn from(error: ConfigError) -> Self {
-        let place = error.span().map(|span| format!("\n{}", span.excerpt())).unwrap_or_default();
-        Self { hints: error.hints(), ..Self::usage(format!("{error}{place}")) }
-    }
-}
-
 /// Every error of the crates below, with everything beneath it as causes. What a tool said is set apart from what we say.
 impl<F: Failure> From<F> for CliError {
     fn from(error: F) -> Self {
-        let mut message = error.to_string();
-        for line in error.quoted() {
-            message += &format!("\n  | {line}");
-        }
+        let quoted = error.quoted().iter().map(|line| format!("  | {line}"));
+        let message =
+            [error.to_string()].into_iter().chain(error.excerpt()).chain(quoted).collect::<Vec<_>>().join("\n");
         Self {
             message,
             causes: std::iter::successors(error.source(), |cause| cause.source()).map(ToString::to_string).collect(),
-            hints: error.hint().map(|hint| hint.trim_end().to_owned()).into_iter().collect(),
+            hints: error.hints().iter().map(|hint| hint.trim_end().to_owned()).collect(),
             exit: error.exit(),
         }
     }

@@ -1,26 +1,28 @@
-//! The command line of llm-perf: arguments, messages, configuration, and one file per verb.
+//! The command line of llm-perf: arguments, messages, and one file per verb.
 //!
-//! Responsible for turning arguments into settings, for what is printed where, and for exit codes. What a verb computes
-//! lives in the crates below; nothing below this crate sees `clap` or a terminal.
+//! Responsible for turning arguments and configuration into settings, for what is printed where, and for exit codes. What
+//! a verb computes lives in the crates below; nothing below this crate sees `clap` or a terminal.
 
 use std::ffi::OsString;
 use std::process::ExitCode;
 
-mod arguments;
-pub mod config;
+mod context;
 mod error;
+mod interrupt;
 mod message;
+mod progress;
+mod resolution;
 mod target;
 mod verb;
 
 /// Runs the program on the given argument list (the program's own name first) and says how it ended.
 pub fn run(arguments: Vec<OsString>) -> ExitCode {
-    let settings = match arguments::parse(&arguments) {
-        Ok(settings) => settings,
+    let command_line = match verb::command_line::parse(&arguments) {
+        Ok(command_line) => command_line,
         Err(usage) => return ExitCode::from(message::print_usage(&usage) as u8),
     };
-    let context = settings.context();
-    let exit = settings.verb.run(&context).unwrap_or_else(|error| {
+    let context = command_line.context();
+    let exit = command_line.verb.run(&context).unwrap_or_else(|error| {
         context.messages.error(&error);
         error.exit
     });

@@ -1,10 +1,11 @@
 //! What is printed where: data on standard output, talk on standard error.
 //!
-//! Nothing else in this crate writes to either. A reader that closes our output early (`| head -1`) has had enough; that
-//! is not an error. Progress displays belong to the verbs that need them.
+//! Nothing else in this crate writes to either, apart from the progress display. A reader that closes our output early
+//! (`| head -1`) has had enough; that is not an error.
 
 use std::fmt::Display;
 use std::io::{self, BufWriter, IsTerminal, Write};
+use std::path::PathBuf;
 
 use clap::builder::styling::{AnsiColor, Style};
 use serde::Serialize;
@@ -83,6 +84,27 @@ impl Messages {
         self.print(&text)
     }
 
+    /// Writes the answer of a verb: the document as JSON where a machine reads it, else the text.
+    pub(crate) fn print_answer(
+        &self,
+        json: bool,
+        document: &impl Serialize,
+        text: impl FnOnce() -> String,
+    ) -> Result<(), CliError> {
+        if json { self.print_json(document) } else { self.print(&text()) }
+    }
+
+    /// Says what is missing and where the rest is; the exit code that goes with it.
+    pub(crate) fn finish(&self, missing: &[String], files: &[(&str, PathBuf)]) -> Exit {
+        for missing in missing {
+            self.warning(format_args!("partial: {missing}"));
+        }
+        for (name, file) in files {
+            self.note(format_args!("{name}: {}", file.display()));
+        }
+        if missing.is_empty() { Exit::Done } else { Exit::Partial }
+    }
+
     /// Prints a failure: the error, its causes, its hints.
     pub(crate) fn error(&self, error: &CliError) {
         let paint = self.paint(io::stderr().is_terminal());
@@ -107,13 +129,11 @@ impl Messages {
     }
 
     /// What is being done, in more detail (`-v`).
-    #[allow(dead_code, reason = "the first verb with details uses it")]
     pub(crate) fn detail(&self, text: impl Display) {
         self.talk(Verbosity::Verbose, format_args!("{text}"));
     }
 
     /// For someone looking for a fault (`-vv`).
-    #[allow(dead_code, reason = "the first verb with such details uses it")]
     pub(crate) fn debug(&self, text: impl Display) {
         self.talk(Verbosity::Everything, format_args!("{text}"));
     }

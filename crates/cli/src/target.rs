@@ -3,40 +3,41 @@
 use std::ffi::OsString;
 
 use clap::ValueEnum;
+use config::Overrides;
 use flow::target::{Engine, Target};
 
-use crate::arguments::Context;
+use crate::context::Context;
 use crate::error::CliError;
 
 /// Which model runs where, or which command.
 #[derive(Debug, clap::Args)]
-#[command(next_help_heading = "What is measured")]
+#[command(next_help_heading = "Model or command")]
 pub(crate) struct TargetArguments {
-    /// What runs the model: `native`, this program, or `torch`, PyTorch in your own interpreter
+    /// What runs the model: `native` (this program) or `torch` (PyTorch in your Python interpreter)
     #[arg(long, value_name = "ENGINE")]
     pub(crate) engine: Option<EngineName>,
-    /// A built-in model, the path of a config.json, or its folder
+    /// A built-in model, or the path of a config.json or of its folder
     #[arg(long, value_name = "NAME|PATH")]
     pub(crate) model: Option<String>,
-    /// A safetensors checkpoint, its folder, or `synthetic`
+    /// A safetensors checkpoint, its folder, or `synthetic` for random weights
     #[arg(long, value_name = "PATH")]
     pub(crate) weights: Option<String>,
-    /// Pages, or text files for a model that reads text: a folder, one file, or a pattern such as 'scans/*.png'
+    /// Page images, or text files for a language model: a folder, a file, or a pattern such as 'scans/*.png'
     #[arg(long, value_name = "PATH")]
     pub(crate) inputs: Option<String>,
-    /// Where the model runs: cpu or cuda:N
+    /// Device that runs the model: cpu or cuda:N
     #[arg(long, value_name = "DEVICE")]
     pub(crate) device: Option<String>,
-    /// The interpreter for `--engine torch`; else LLM_PERF_PYTHON, else the first python3 that imports torch
+    /// Interpreter for `--engine torch` [default: LLM_PERF_PYTHON, or the first python3 that imports torch]
     #[arg(long, value_name = "PROGRAM")]
     pub(crate) python: Option<String>,
-    /// Let a model's folder bring Python code of its own and run it
+    /// Allow Python code that comes with the model to run
     #[arg(long)]
     pub(crate) trust_remote_code: bool,
-    /// Push a range around every module down to that depth, named by its path (torch only)
+    /// Push an NVTX range, named by its path, around every module down to this depth (torch only)
     #[arg(long, value_name = "depth=N", value_parser = depth)]
     pub(crate) module_ranges: Option<u32>,
-    /// A program of your own to measure instead of a model
+    /// A command to profile in place of a model
     #[arg(last = true, value_name = "COMMAND")]
     pub(crate) command: Vec<OsString>,
 }
@@ -63,25 +64,26 @@ impl TargetArguments {
         !self.command.is_empty()
     }
 
-    /// The engine, native unless asked for another.
-    pub(crate) fn engine(&self) -> Engine {
-        self.engine.map_or(Engine::Native, Engine::from)
+    /// The engine that the flag or an override asks for, native unless one does.
+    pub(crate) fn engine(&self, given: &Overrides) -> Engine {
+        let named = || given.last("engine").and_then(|one| one.value_text()).and_then(Engine::find);
+        self.engine.map(Engine::from).or_else(named).unwrap_or(Engine::Native)
     }
 
-    /// What to launch. `overrides` are changes to the configuration; they go along with a model and say nothing of a
-    /// command.
-    pub(crate) fn target(&self, overrides: &[String], context: &Context) -> Result<Target, CliError> {
-        if self.is_command() {
-            self.refuse_beside_command(overrides)?;
-            return Ok(Target::command(self.command.clone())?);
-        }
+    /// The user's own command.
+    pub(crate) fn command(&self) -> Result<Target, CliError> {
+        Ok(Target::command(self.command.clone())?)
+    }
+
+    /// This program, running the model under these overrides and nothing else.
+    pub(crate) fn workload(&self, overrides: &Overrides, context: &Context) -> Result<Target, CliError> {
         let program = std::env::current_exe()
             .map_err(|error| CliError::failed("this program cannot find itself").because(error.to_string()))?;
-        Ok(Target::workload(self.engine(), &program, self.arguments(overrides, context)))
+        Ok(Target::workload(self.engine(overrides), &program, self.arguments(overrides, context)))
     }
 
-    /// What of these arguments says something of a model, beside a command.
-    pub(crate) fn refuse_beside_command(&self, overrides: &[String]) -> Result<(), CliError> {
+    /// Refuses flags and overrides that are about a model, where none is run: those that touch one of the keys.
+    pub(crate) fn refuse_model(&self, overrides: &Overrides, keys: &[&str]) -> Result<(), CliError> {
         let named = [
             ("--engine", self.engine.is_some()),
             ("--model", self.model.is_some()),
@@ -92,22 +94,21 @@ impl TargetArguments {
             ("--trust-remote-code", self.trust_remote_code),
             ("--module-ranges", self.module_ranges.is_some()),
         ];
-        let about_model = |text: &&String| text.starts_with("model") || text.starts_with("infer");
         let flag = named.into_iter().find_map(|(flag, given)| given.then(|| flag.to_owned()));
-        match flag.or_else(|| overrides.iter().find(about_model).cloned()) {
-            Some(flag) => Err(CliError::usage(format!("`{flag}` says nothing of the command after `--`"))
+        match flag.or_else(|| overrides.only(keys).iter().next().map(ToString::to_string)) {
+            Some(flag) => Err(CliError::usage(format!("`{flag}` does not apply: no model is run here"))
                 .hint("leave it out, or give it to the command itself")),
             None => Ok(()),
         }
     }
 
     /// Arguments of `llm-perf workload` that run the same.
-    fn arguments(&self, overrides: &[String], context: &Context) -> Vec<OsString> {
+    fn arguments(&self, overrides: &Overrides, context: &Context) -> Vec<OsString> {
         let mut arguments = Vec::new();
         if let Some(folder) = &context.config_dir {
             arguments.extend([OsString::from("--config-dir"), folder.into()]);
         }
-        if self.engine() == Engine::Torch {
+        if self.engine(overrides) == Engine::Torch {
             arguments.extend(["--engine", "torch"].map(OsString::from));
         }
         let values = [
@@ -126,7 +127,7 @@ impl TargetArguments {
         if let Some(depth) = self.module_ranges {
             arguments.extend([OsString::from("--module-ranges"), format!("depth={depth}").into()]);
         }
-        arguments.extend(overrides.iter().map(OsString::from));
+        arguments.extend(overrides.iter().map(|one| OsString::from(one.to_string())));
         arguments
     }
 }

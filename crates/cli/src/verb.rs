@@ -4,9 +4,11 @@
 //! description, its `after_help` holds the examples) and `pub(crate) fn run(arguments: &Arguments, context: &Context) ->
 //! Result<Exit, CliError>`, then add its line here. Help is listed in table order.
 
+pub(crate) mod command_line;
+
 use types::Exit;
 
-use crate::arguments::Context;
+use crate::context::Context;
 use crate::error::CliError;
 
 /// Makes the clap enum and the dispatch from one table, so that a verb is listed exactly when it runs.

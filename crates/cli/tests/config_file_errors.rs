@@ -78,7 +78,7 @@ fn second_document() {
 #[test]
 fn file_that_is_a_list() {
     insta::assert_snapshot!(wrong_root("- a\n- b\n"), @r"
-    error: a configuration file holds keys and values, and this is a list
+    error: a configuration file must hold keys and values; this is a list
      --> DIR/config.yaml:1:1
       |
     1 | - a
@@ -89,7 +89,7 @@ fn file_that_is_a_list() {
 #[test]
 fn key_that_cannot_be_named() {
     insta::assert_snapshot!(wrong_root("a:\n  b.c: 1\n"), @r"
-    error: `b.c` cannot be a key: keys are not empty and hold no `.`, `/`, `@`, `=` or blanks
+    error: `b.c` cannot be a key: a key must not be empty or contain `.`, `/`, `@`, `=` or spaces
      --> DIR/config.yaml:2:3
       |
     2 |   b.c: 1
@@ -151,7 +151,7 @@ fn defaults_cycle() {
         ("a/two.yaml", "defaults:\n  - one\n"),
     ]);
     insta::assert_snapshot!(refusal(Some(folder.path()), &[]), @r"
-    error: the defaults go in a circle: config -> a/one -> a/two -> a/one
+    error: the defaults form a cycle: config -> a/one -> a/two -> a/one
      --> DIR/a/two.yaml:2:5
       |
     2 |   - one

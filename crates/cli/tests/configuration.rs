@@ -2,10 +2,10 @@
 
 use std::fs;
 
+use config::{Composer, Config, ConfigError, Origin, Overrides};
 use jiff::Zoned;
 use jiff::civil::date;
 use jiff::tz::TimeZone;
-use llm_perf::config::{Composer, Config, ConfigError, Origin};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use support::transcript;
@@ -23,7 +23,7 @@ fn composer() -> Composer {
 }
 
 fn try_compose(composer: &Composer, overrides: &[&str]) -> Result<Config, ConfigError> {
-    composer.compose(&overrides.iter().map(|text| (*text).to_owned()).collect::<Vec<_>>())
+    composer.compose(&Overrides::typed(overrides)?)
 }
 
 fn compose(overrides: &[&str]) -> Config {

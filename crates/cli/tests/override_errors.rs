@@ -181,7 +181,7 @@ fn scalar_in_place_of_a_list() {
 #[test]
 fn added_key_that_exists() {
     insta::assert_snapshot!(wrong("+workload.batch=4"), @r"
-    error: the key `workload.batch` exists already
+    error: the key `workload.batch` already exists
      --> command line
       |
       | +workload.batch=4
@@ -265,7 +265,7 @@ fn override_value_that_is_not_yaml() {
 #[test]
 fn override_with_a_comment() {
     insta::assert_snapshot!(wrong("model.notes=see issue #12"), @r#"
-    error: `#` begins a comment in YAML, and what follows would be lost
+    error: `#` starts a comment in YAML, so the rest would be lost
      --> command line
       |
       | model.notes=see issue #12
@@ -277,7 +277,7 @@ fn override_with_a_comment() {
 #[test]
 fn missing_interpolation() {
     insta::assert_snapshot!(wrong("run.output_root=out/${modle.name}"), @r"
-    error: the interpolation `${modle.name}` refers to nothing
+    error: the interpolation `${modle.name}` refers to a key that does not exist
      --> command line
       |
       | run.output_root=out/${modle.name}
@@ -289,7 +289,7 @@ fn missing_interpolation() {
 #[test]
 fn interpolation_cycle() {
     insta::assert_snapshot!(wrong("run.id=${runner.artifacts.stage1_dir}"), @r"
-    error: the interpolation goes in a circle: runner.artifacts.stage1_dir -> run.id -> runner.artifacts.stage1_dir
+    error: the interpolation forms a cycle: runner.artifacts.stage1_dir -> run.id -> runner.artifacts.stage1_dir
      --> conf/runner/stage1.yaml:7:15
       |
     7 |   stage1_dir: ${run.output_root}/${run.id}   # the run folder
@@ -348,7 +348,7 @@ fn unfinished_interpolation() {
 #[test]
 fn map_inside_a_text() {
     insta::assert_snapshot!(wrong("model.notes=about ${workload}"), @r"
-    error: the interpolation `${workload}` is a map, which cannot stand inside a text
+    error: the interpolation `${workload}` is a map, which cannot be part of a text
      --> command line
       |
       | model.notes=about ${workload}

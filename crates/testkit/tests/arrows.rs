@@ -34,7 +34,8 @@ const ROOMS: &[Room] = &[
         package: "llm-perf-flow",
         uses: &["analysis", "collect", "engine", "ingest", "meter", "network", "report", "types"],
     },
-    Room { name: "cli", package: "llm-perf", uses: &["flow", "types"] },
+    Room { name: "config", package: "llm-perf-config", uses: &["types"] },
+    Room { name: "cli", package: "llm-perf", uses: &["config", "flow", "types"] },
 ];
 
 /// Programs that tests start. It is no part of the tool and may use any room.

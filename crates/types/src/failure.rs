@@ -29,6 +29,16 @@ pub trait Failure: Error {
         None
     }
 
+    /// Every next step, in order, for an error that may have several.
+    fn hints(&self) -> Vec<String> {
+        self.hint().into_iter().collect()
+    }
+
+    /// The place in the user's own text that is wrong, as lines to print below the message.
+    fn excerpt(&self) -> Option<String> {
+        None
+    }
+
     /// The last lines of the tool that failed, in its own words.
     fn quoted(&self) -> &[String] {
         &[]

@@ -1,14 +1,14 @@
-//! `llm-perf compare`: what changed between runs, and how sure that is.
+//! `llm-perf compare`: what changed between runs, and how certain that is.
 
 use std::path::PathBuf;
 
 use flow::compare::{self, CompareRequest};
 use types::{Comparison, Exit, GateOutcome};
 
-use crate::arguments::Context;
+use crate::context::Context;
 use crate::error::CliError;
 
-/// Tell what changed between runs, and how sure that is
+/// Compare runs: what changed, and how certain that is
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
@@ -18,16 +18,16 @@ pub(crate) struct Arguments {
     /// The run that A is compared with
     #[arg(value_name = "B", required_unless_present = "with")]
     second: Option<String>,
-    /// Runs of the first side, several of the same thing
+    /// Runs of the first side: repetitions of the same thing
     #[arg(long, value_name = "RUN", num_args = 1.., requires = "with")]
     base: Vec<String>,
-    /// Runs of the second side
+    /// Runs of the second side: repetitions of the same thing
     #[arg(long, value_name = "RUN", num_args = 1.., requires = "base")]
     with: Vec<String>,
-    /// Exit code 4 when a stage is slower by more than this, with evidence; such as 5%
+    /// Exit with code 4 if a stage is significantly slower by more than this, such as 5%
     #[arg(long, value_name = "PERCENT", value_parser = percentage, allow_hyphen_values = true)]
     fail_over: Option<f64>,
-    /// Rows of operators, kernels and modules to show
+    /// Number of operators, kernels and modules to show
     #[arg(long, value_name = "N", default_value_t = 10)]
     top: usize,
     /// Print Markdown
@@ -36,7 +36,7 @@ pub(crate) struct Arguments {
     /// Also write the comparison to this file, as Markdown
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
-    /// Folder that holds the runs
+    /// Folder that contains the runs
     #[arg(long, value_name = "DIR", default_value = flow::runs::DEFAULT_ROOT)]
     root: PathBuf,
     /// Print JSON
@@ -52,11 +52,11 @@ Examples:
   llm-perf compare baseline/metrics.json latest --markdown --out comparison.md
   llm-perf compare before after --json | jq -r '.stages[] | \"\\(.name) \\(.verdict)\"'
 
-One run per side is compared by its repeats, several by runs, which also shows how runs of the same
-thing differ.
+With one run per side, the repeats within each run are compared; with several, the runs are, which
+also covers run-to-run variation.
 
 Exit codes:
-  0 compared, 1 a run cannot be read, 2 wrong usage, 3 the gate is undecided (as with too few
+  0 compared, 1 a run cannot be read, 2 wrong usage, 3 the gate is undecided (such as with too few
   repeats), 4 the gate failed";
 
 pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<Exit, CliError> {
@@ -72,13 +72,8 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<Exit, CliE
         compare::write_page(file, &page)?;
         context.messages.note(format_args!("written: {}", file.display()));
     }
-    if arguments.json {
-        context.messages.print_json(&comparison)?;
-    } else if arguments.markdown {
-        context.messages.print(&compare::markdown(&comparison, arguments.top))?;
-    } else {
-        context.messages.print(&compare::terminal(&comparison, arguments.top))?;
-    }
+    let text = if arguments.markdown { compare::markdown } else { compare::terminal };
+    context.messages.print_answer(arguments.json, &comparison, || text(&comparison, arguments.top))?;
     Ok(exit(&comparison, context))
 }
 

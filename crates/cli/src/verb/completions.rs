@@ -4,7 +4,8 @@ use clap::CommandFactory;
 use clap_complete::{Shell, generate};
 use types::Exit;
 
-use crate::arguments::{Context, Settings};
+use super::command_line::CommandLine;
+use crate::context::Context;
 use crate::error::CliError;
 
 /// Print a completion script for a shell
@@ -24,7 +25,7 @@ Examples:
 pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<Exit, CliError> {
     // Into memory first: the generator panics when its writer fails, and a closed pipe is no reason to panic.
     let mut script = Vec::new();
-    generate(arguments.shell, &mut Settings::command(), "llm-perf", &mut script);
+    generate(arguments.shell, &mut CommandLine::command(), "llm-perf", &mut script);
     context.messages.data(|out| out.write_all(&script))?;
     Ok(Exit::Done)
 }

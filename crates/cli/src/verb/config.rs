@@ -3,24 +3,25 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
+use config::{Config, Group, Overrides};
 use serde::Serialize;
 use types::Exit;
 
-use crate::arguments::Context;
-use crate::config::{Composer, Config, Group};
+use crate::context::Context;
 use crate::error::CliError;
+use crate::resolution;
 
 /// Show the resolved configuration
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
-    /// Changes, applied in order: key=value, group=option, group@package=option, +new.key=value, ++key=value, ~key
+    /// Overrides, applied in order: key=value, group=option, group@package=option, +new.key=value, ++key=value, ~key
     #[arg(value_name = "OVERRIDE")]
     overrides: Vec<String>,
-    /// Show every value on one line with the file or override it came from
+    /// Show every value on a line of its own with the file or override that set it
     #[arg(long)]
     explain: bool,
-    /// List every group with its options and where it is mounted
+    /// List every group with its options and its mount point
     #[arg(long, conflicts_with = "explain")]
     groups: bool,
     /// Print JSON
@@ -39,16 +40,16 @@ Examples:
   llm-perf --config-dir my-conf config workload=mine";
 
 pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<Exit, CliError> {
-    let composer = Composer::new(context.config_dir.as_deref())?;
-    let config = composer.compose(&arguments.overrides)?;
-    match (arguments.groups, arguments.explain, arguments.json) {
-        (true, _, false) => context.messages.print(&groups_text(&composer.groups(), &config)),
-        (true, _, true) => context.messages.print_json(&groups_json(&composer.groups(), &config)),
-        (_, true, false) => context.messages.print(&explained_text(&config)),
-        (_, true, true) => context.messages.print_json(&config.explain()),
-        (_, _, true) => context.messages.print_json(config.root()),
-        (_, _, false) => context.messages.print(&config.to_yaml()),
-    }?;
+    let config = resolution::compose(&Overrides::typed(&arguments.overrides)?, context)?;
+    let (messages, json) = (&context.messages, arguments.json);
+    if arguments.groups {
+        let groups = resolution::composer(context)?.groups();
+        messages.print_answer(json, &groups_json(&groups, &config), || groups_text(&groups, &config))?;
+    } else if arguments.explain {
+        messages.print_answer(json, &config.explain(), || explained_text(&config))?;
+    } else {
+        messages.print_answer(json, config.root(), || config.to_yaml())?;
+    }
     Ok(Exit::Done)
 }
 

@@ -4,66 +4,61 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::ValueEnum;
-use flow::deep::{self, Collector, Deep, DeepError, DeepRequest, Mode, NcuPreset, NsysPreset};
+use config::{Config, OverrideSource, Overrides};
+use flow::deep::{self, Collector, Deep, DeepRequest, Mode, NcuPreset, NsysPreset};
 use flow::import::NamedSubject;
-use flow::profile::Progress;
-use flow::target::Target;
-use flow::{RunRequest, runs};
+use flow::runs;
 use serde::Deserialize;
 use types::{Bytes, Exit, Stage};
 
-use super::Verb;
-use super::analyze::model_overrides;
-use super::import::{load, workload};
-use super::profile::Display;
-use super::profile::composition::{Composition, Subject, compose};
-use crate::arguments::{self, Context};
-use crate::config::{Composer, Config};
+use super::{Verb, command_line};
+use crate::context::Context;
 use crate::error::CliError;
+use crate::resolution::{self, ModelFlags, Resolution};
 use crate::target::TargetArguments;
 
 /// Profile a model or any command with Nsight Systems and Nsight Compute
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
-    /// Changes to the configuration, such as pipeline.ncu.ncu_cli.launch_count=5 or workload.seq_len=286
+    /// Configuration overrides, such as pipeline.ncu.ncu_cli.launch_count=5 or workload.seq_len=286
     #[arg(value_name = "OVERRIDE")]
     overrides: Vec<String>,
-    #[command(flatten)]
-    target: TargetArguments,
-    /// How much is collected: `light` takes few counters, one launch of each kernel [default: deep]
+    /// How much to collect: `light` reads few counters, for one launch of each kernel [default: deep]
     #[arg(long, value_name = "MODE")]
     mode: Option<ModeName>,
-    /// What records the timeline: our own collector, Nsight Systems, or whichever works
+    /// What records the timeline: the built-in CUPTI collector (inject), Nsight Systems, or whichever works
     #[arg(long, value_name = "COLLECTOR", default_value = "auto")]
     collector: CollectorName,
-    /// Kernels of each stage that counters are read for [default: 8]
+    /// Number of kernels per stage to read counters for [default: 8]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=64))]
     top_kernels: Option<u32>,
-    /// A stage whose kernels are looked at; prefill and decode unless given
+    /// A stage whose kernels get counters; may be repeated [default: prefill and decode]
     #[arg(long, value_name = "STAGE", value_parser = stage)]
     stage: Vec<Stage>,
-    /// The device's entry in the catalogue; found from its name unless given
+    /// The device's entry in the hardware catalogue [default: found by the name of the GPU]
     #[arg(long, value_name = "NAME")]
     hardware: Option<String>,
-    /// Most a trace may take on disk, in megabytes
+    /// Maximum size of a trace on disk, in megabytes
     #[arg(long, value_name = "MB", default_value_t = 4096)]
     largest_trace: u64,
-    /// Longest a pass may take, in seconds
+    /// Maximum time for one pass, in seconds
     #[arg(long, value_name = "SECONDS", default_value_t = 900)]
     pass_limit: u64,
-    /// Say what would be done, and do nothing
+    /// Print the plan and run nothing
     #[arg(long)]
     dry_run: bool,
-    /// Go on with a run that was stopped, behind its last finished pass
+    /// Resume an interrupted run after its last finished pass
     #[arg(long, value_name = "RUN")]
     resume: Option<String>,
-    /// The run folder; must be absent or empty
+    /// The run folder; must be new or empty
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
     /// Print the metrics as JSON
     #[arg(long)]
     json: bool,
+    #[command(flatten)]
+    target: TargetArguments,
 }
 
 const EXAMPLES: &str = "\
@@ -75,11 +70,11 @@ Examples:
   llm-perf deep --mode light --top-kernels 4 --stage decode -- ./my-engine
   llm-perf deep --resume latest
 
-The program is started several times: by itself, with a collector of the timeline, and once for
-each stage under Nsight Compute. Stages are the NVTX ranges prefill and decode (or decode_all), in
-no domain or in LLM; without them they are inferred. What ranges named load or warmup hold is set
-aside. A model runs on the first input of its set unless --inputs or dataset.* say otherwise.
-Beside a command, --model says which model it runs.";
+The program is started several times: once without a profiler, once to record the timeline, and once
+per stage under Nsight Compute. Stages are the NVTX ranges prefill and decode (or decode_all), in no
+domain or in LLM; without such ranges they are inferred. Work inside ranges named load or warmup is
+excluded. A model runs on the first of its inputs unless --inputs or dataset.* say otherwise.
+With a command, --model names the model that the command runs.";
 
 /// The values of `--mode` and of `runner.run.mode`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Deserialize)]
@@ -103,7 +98,24 @@ fn stage(text: &str) -> Result<Stage, String> {
 }
 
 pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<Exit, CliError> {
-    let Some(selector) = &arguments.resume else { return begin(arguments, context) };
+    if let Some(selector) = &arguments.resume {
+        return resume(arguments, selector, context);
+    }
+    let (request, config) = compose_request(arguments, context)?;
+    if arguments.dry_run {
+        let plan = deep::plan(&request)?;
+        context.messages.print_answer(arguments.json, &plan, || deep::plan_terminal(&plan))?;
+        return Ok(Exit::Done);
+    }
+    let run = resolution::run_request("deep", &config, arguments.out.as_deref())?;
+    let outcome = context.progress(|display| {
+        deep::deep(&request, run, &config.to_yaml(), &mut |doing| display.doing(doing))
+    })?;
+    finish(arguments.json, &outcome, context)
+}
+
+/// Continues a run, with the arguments it was started with.
+fn resume(arguments: &Arguments, selector: &str, context: &Context) -> Result<Exit, CliError> {
     let run = runs::find_run(Path::new(runs::DEFAULT_ROOT), selector)?;
     let plan = deep::stored_plan(&run)?;
     let here = std::env::current_dir().unwrap_or_default().display().to_string();
@@ -112,94 +124,43 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<Exit, CliE
             .hint(format!("cd {} and try again; its paths are relative to it", plan.folder)));
     }
     let typed: Vec<_> = std::iter::once("llm-perf".to_owned()).chain(plan.arguments).map(Into::into).collect();
-    let settings = arguments::parse(&typed)
-        .map_err(|error| CliError::usage("plan.json is not understood any more").because(error.to_string()))?;
-    let Verb::Deep(first) = &settings.verb else {
+    let parsed = command_line::parse(&typed)
+        .map_err(|error| CliError::usage("this version cannot read plan.json").because(error.to_string()))?;
+    let Verb::Deep(first) = &parsed.verb else {
         return Err(CliError::usage("plan.json is not of a deep run"));
     };
-    let (request, _) = compose_request(first, &settings.context())?;
-    let display = Display::new(context);
-    let outcome = deep::resume(&request, &run, &mut |doing| display.show(&Progress::Doing(doing)));
-    display.clear();
-    finish(arguments.json || first.json, outcome, context)
+    let (request, _) = compose_request(first, &parsed.context())?;
+    let outcome = context.progress(|display| deep::resume(&request, &run, &mut |doing| display.doing(doing)))?;
+    finish(arguments.json || first.json, &outcome, context)
 }
 
-fn begin(arguments: &Arguments, context: &Context) -> Result<Exit, CliError> {
-    let (request, config) = compose_request(arguments, context)?;
-    if arguments.dry_run {
-        let plan = deep::plan(&request)?;
-        match arguments.json {
-            true => context.messages.print_json(&plan)?,
-            false => context.messages.print(&deep::plan_terminal(&plan))?,
-        }
-        return Ok(Exit::Done);
-    }
-    let run = RunRequest {
-        root: config.get::<PathBuf>("run.output_root")?,
-        out: arguments.out.clone(),
-        ..RunRequest::new("deep", std::env::args().collect())
-    };
-    let display = Display::new(context);
-    let outcome = deep::deep(&request, run, &config.to_yaml(), &mut |doing| display.show(&Progress::Doing(doing)));
-    display.clear();
-    finish(arguments.json, outcome, context)
-}
-
-fn finish(json: bool, outcome: Result<Deep, DeepError>, context: &Context) -> Result<Exit, CliError> {
-    let found = outcome?;
-    if json {
-        context.messages.print_json(&found.metrics)?;
-    } else {
-        context.messages.print(&deep::terminal(&found.metrics, &found.kernels))?;
-    }
-    for missing in &found.missing {
-        context.messages.warning(format!("partial: {missing}"));
-    }
-    context.messages.note(format!("report: {}", found.folder.join("stakeholder_summary.md").display()));
-    context.messages.note(format!("kernels: {}", found.folder.join("kernels.md").display()));
-    Ok(if found.missing.is_empty() { Exit::Done } else { Exit::Partial })
+fn finish(json: bool, outcome: &Deep, context: &Context) -> Result<Exit, CliError> {
+    context.messages.print_answer(json, &outcome.metrics, || deep::terminal(&outcome.metrics, &outcome.kernels))?;
+    let files = [("report", "stakeholder_summary.md"), ("kernels", "kernels.md")];
+    Ok(context.messages.finish(&outcome.missing, &files.map(|(name, file)| (name, outcome.folder.join(file)))))
 }
 
 /// Everything the flow needs, and the configuration it comes from.
 fn compose_request(arguments: &Arguments, context: &Context) -> Result<(DeepRequest, Config), CliError> {
-    let (mode, top_kernels) = extent(arguments, context)?;
-    let mut overrides = vec![RUNNER.to_owned()];
-    if mode == ModeName::Light {
-        overrides.push("profiling/ncu@pipeline.ncu=ncu.light".to_owned());
-        overrides.push("pipeline.nsys.nsys_cli.trace=[cuda, nvtx]".to_owned());
-    }
-    overrides.extend(arguments.hardware.iter().map(|name| format!("hardware='{}'", name.replace('\'', "''"))));
     let target = &arguments.target;
-    let mut about_model = arguments.overrides.clone();
-    if one_input(target, &arguments.overrides) {
-        about_model.push(ONE_INPUT.to_owned());
-    }
-    overrides.extend(about_model.iter().cloned());
-    // Flags win, and config.yaml says what was done.
-    let name = if mode == ModeName::Light { "light" } else { "deep" };
-    overrides.push(format!("runner.run.mode={name}"));
-    overrides.push(format!("runner.run.top_n_kernels={top_kernels}"));
-    let is_command = target.is_command();
-    let (target, config, model) = if is_command {
-        let mut all: Vec<String> = target.model.iter().flat_map(|model| model_overrides(model)).collect();
-        all.extend(overrides.iter().cloned());
-        let config = Composer::new(context.config_dir.as_deref())?.compose(&all)?;
-        let model = target.model.is_some().then(|| load(&config)).transpose()?;
-        let target = Target::command(target.command.clone())?;
-        (target, config, model)
+    let typed = Overrides::typed(&arguments.overrides)?;
+    let (mode, top_kernels) = extent(arguments, &typed, context)?;
+    let of_target = of_target(target, &typed);
+    let given = overrides(arguments, mode, top_kernels, &of_target);
+    let (target, config, model) = if target.is_command() {
+        let flags = ModelFlags { model: target.model.as_deref(), ..ModelFlags::default() };
+        let config = resolution::compose(&flags.overrides(&given), context)?;
+        let model = target.model.is_some().then(|| resolution::model::load(&config)).transpose()?;
+        (target.command()?, config, model)
     } else {
-        let Composition { config, subject } = compose(target, &overrides, context)?;
-        let model = match subject {
-            Subject::Native(model) => Some(*model),
-            // What nothing here knows is profiled without modelled numbers.
-            Subject::Torch(model) => model.known.ok(),
-        };
-        (target.target(&about_target(&about_model), context)?, config, model)
+        let Resolution { config, model } = resolution::resolve_run(target, &given, context)?;
+        // A model that is not known here is profiled without modelled numbers.
+        (target.workload(&of_target.without(&OURS), context)?, config, model.known())
     };
     let subject = NamedSubject {
-        workload: workload(model.is_some(), &config, &overrides)?,
+        workload: resolution::workload::request(&config, model.is_some())?,
         model,
-        hardware: config.get::<Option<String>>("hardware")?,
+        hardware: resolution::hardware(&config)?,
         config_dir: context.config_dir.clone(),
     };
     let stages = match arguments.stage.as_slice() {
@@ -224,20 +185,44 @@ fn compose_request(arguments: &Arguments, context: &Context) -> Result<(DeepRequ
         largest_trace: Bytes::new(arguments.largest_trace.saturating_mul(1_000_000)),
         pass_limit: Duration::from_secs(arguments.pass_limit),
         subject,
-        weights: if is_command { None } else { config.get::<Option<String>>("model.weights")? },
+        weights: if arguments.target.is_command() { None } else { config.get::<Option<String>>("model.weights")? },
         arguments: std::env::args().skip(1).collect(),
     };
     Ok((request, config))
 }
 
+/// Parts of the configuration that are about profiling, and not about the program that is profiled.
+const OURS: [&str; 5] = ["pipeline", "profiling", "hardware", "runner", "run"];
+
+/// What the verb and its flags say, around what the user overrides: flags win, and config.yaml says what was done.
+fn overrides(arguments: &Arguments, mode: ModeName, top_kernels: u32, given: &Overrides) -> Overrides {
+    let mut overrides = runner();
+    if mode == ModeName::Light {
+        overrides.mount("profiling/ncu", "pipeline.ncu", "ncu.light", OverrideSource::Verb);
+        overrides.set("pipeline.nsys.nsys_cli.trace", vec!["cuda", "nvtx"], OverrideSource::Verb);
+    }
+    if let Some(name) = &arguments.hardware {
+        overrides.set("hardware", name.as_str(), OverrideSource::Flag("--hardware"));
+    }
+    overrides.append(given);
+    let name = if mode == ModeName::Light { "light" } else { "deep" };
+    overrides.set("runner.run.mode", name, OverrideSource::Verb);
+    overrides.set("runner.run.top_n_kernels", top_kernels, OverrideSource::Verb);
+    overrides
+}
+
 /// What a deep run starts from.
-const RUNNER: &str = "runner=stage2";
+fn runner() -> Overrides {
+    let mut overrides = Overrides::default();
+    overrides.choose("runner", "stage2", OverrideSource::Verb);
+    overrides
+}
 
 /// How much is collected: from flags, else from the configuration. It comes first, because presets depend on it.
-fn extent(arguments: &Arguments, context: &Context) -> Result<(ModeName, u32), CliError> {
-    let of_runner = arguments.overrides.iter().filter(|text| text.trim_start_matches('+').starts_with("runner"));
-    let overrides: Vec<_> = std::iter::once(RUNNER.to_owned()).chain(of_runner.cloned()).collect();
-    let config = Composer::new(context.config_dir.as_deref())?.compose(&overrides)?;
+fn extent(arguments: &Arguments, given: &Overrides, context: &Context) -> Result<(ModeName, u32), CliError> {
+    let mut overrides = runner();
+    overrides.append(&given.only(&["runner"]));
+    let config = resolution::composer(context)?.compose(&overrides)?;
     let mode = arguments.mode.map_or_else(|| config.get::<ModeName>("runner.run.mode"), Ok)?;
     let top_kernels = arguments.top_kernels.map_or_else(|| config.get::<u32>("runner.run.top_n_kernels"), Ok)?;
     if !(1..=64).contains(&top_kernels) {
@@ -247,21 +232,11 @@ fn extent(arguments: &Arguments, context: &Context) -> Result<(ModeName, u32), C
     Ok((mode, top_kernels))
 }
 
-/// One input, so that a timeline is of one workload.
-const ONE_INPUT: &str = "dataset.sampling.samples_per_epoch=1";
-
-/// Whether a model gets one input of its set: unless the user says something of inputs.
-fn one_input(target: &TargetArguments, overrides: &[String]) -> bool {
-    let of_inputs = |text: &String| text.trim_start_matches(['+', '~']).starts_with("dataset");
-    !target.is_command() && target.inputs.is_none() && !overrides.iter().any(of_inputs)
-}
-
-/// Overrides that say something of the model and how it runs, which the program itself must be told.
-fn about_target(overrides: &[String]) -> Vec<String> {
-    let ours = ["pipeline", "profiling", "hardware", "runner", "run."];
-    let is_ours = |text: &&String| {
-        let text = text.trim_start_matches(['+', '~']);
-        ours.iter().any(|part| text.starts_with(part))
-    };
-    overrides.iter().filter(|text| !is_ours(text)).cloned().collect()
+/// The user's overrides, and one input for a model unless they say something of inputs: a timeline is of one workload.
+fn of_target(target: &TargetArguments, given: &Overrides) -> Overrides {
+    let mut overrides = given.clone();
+    if !target.is_command() && target.inputs.is_none() && !given.touches("dataset") {
+        overrides.set("dataset.sampling.samples_per_epoch", 1, OverrideSource::Verb);
+    }
+    overrides
 }

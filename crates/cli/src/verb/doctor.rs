@@ -5,22 +5,21 @@ use std::path::PathBuf;
 
 use clap::builder::styling::{AnsiColor, Style};
 use flow::doctor::{Request, examine};
-use flow::printable;
-use types::{Check, Diagnosis, Verdict};
+use types::{Check, Diagnosis, Exit, Verdict};
 
-use crate::arguments::Context;
+use crate::context::Context;
 use crate::error::CliError;
-use types::Exit;
 use crate::message::Paint;
+use flow::printable;
 
-/// Check whether this machine can profile, and say what to do where it cannot
+/// Check whether this machine can profile, and what to fix where it cannot
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
-    /// Measure this processor's matrix and copy rates first and keep them (about a second)
+    /// Measure and store the matmul and copy rates of this CPU first (about a second)
     #[arg(long)]
     calibrate: bool,
-    /// Folder runs go to
+    /// Folder that runs are written to
     #[arg(long, value_name = "DIR", default_value = flow::runs::DEFAULT_ROOT)]
     out_root: PathBuf,
     /// Print JSON
@@ -31,11 +30,11 @@ pub(crate) struct Arguments {
 const EXAMPLES: &str = "\
 Examples:
   llm-perf doctor
-  llm-perf doctor --calibrate            also measure this processor
+  llm-perf doctor --calibrate            also measure this CPU
   llm-perf doctor --json | jq '.checks[] | select(.verdict != \"ok\")'
 
-Exit code 0 when the default command can run here, 1 when it cannot.
-LLM_PERF_PYTHON names the Python to ask, LLM_PERF_DATA_DIR the folder measured rates are kept in.";
+The exit code is 0 if the default command can run here, and 1 if it cannot. LLM_PERF_PYTHON names the
+Python interpreter to check, LLM_PERF_DATA_DIR the folder that measured rates are stored in.";
 
 pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<Exit, CliError> {
     let request = Request {
@@ -44,14 +43,11 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<Exit, CliE
         config_dir: context.config_dir.clone(),
     };
     if arguments.calibrate && cfg!(debug_assertions) {
-        context.messages.warning("this build is not optimised: its rates say little, and are kept apart from others");
+        context.messages.warning("this is a debug build: its rates are not representative, and are stored separately");
     }
     let diagnosis = examine(&request, &mut |what| context.messages.note(what))?;
-    if arguments.json {
-        context.messages.print_json(&diagnosis)?;
-    } else {
-        context.messages.print(&text(&diagnosis, context.messages.paint_stdout()))?;
-    }
+    let paint = context.messages.paint_stdout();
+    context.messages.print_answer(arguments.json, &diagnosis, || text(&diagnosis, paint))?;
     Ok(if diagnosis.ready { Exit::Done } else { Exit::Failed })
 }
 

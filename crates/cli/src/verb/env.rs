@@ -2,7 +2,7 @@
 
 use types::Exit;
 
-use crate::arguments::Context;
+use crate::context::Context;
 use crate::error::CliError;
 
 
@@ -10,7 +10,7 @@ use crate::error::CliError;
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
-    /// Print JSON, which is what it prints anyway
+    /// Print JSON (the default)
     #[arg(long)]
     json: bool,
 }
@@ -20,11 +20,9 @@ Examples:
   llm-perf env > env.json
   llm-perf env | jq '.gpus[].name'
 
-Environment variables are not shown, except a fixed list of those that change how work runs.";
+Environment variables are not shown, except for a fixed list of those that affect performance.";
 
 pub(crate) fn run(_: &Arguments, context: &Context) -> Result<Exit, CliError> {
-    let environment =
-        flow::environment::capture(context.config_dir.as_deref())?;
-    context.messages.print_json(&environment)?;
+    context.messages.print_json(&flow::environment::capture(context.config_dir.as_deref())?)?;
     Ok(Exit::Done)
 }

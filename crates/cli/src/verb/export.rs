@@ -5,20 +5,20 @@ use std::path::{Path, PathBuf};
 use flow::export::{self, ExportFormat};
 use types::Exit;
 
-use crate::arguments::Context;
+use crate::context::Context;
 use crate::error::CliError;
 
-/// Write the timeline of a run for Nsight-based tools or for Perfetto
+/// Export the timeline of a run for Nsight-based tools or Perfetto
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
-    /// The run: its folder, its id, the beginning of one, or latest
+    /// The run: its name, the start of it, `latest`, or the path of its folder
     #[arg(value_name = "RUN")]
     run: String,
     /// SQLite as Nsight Systems exports it, or trace events for Perfetto and Chrome
     #[arg(long, value_enum)]
     format: FormatName,
-    /// The file; RUN.sqlite or RUN.perfetto.json here unless told
+    /// The file to write [default: RUN.sqlite or RUN.perfetto.json in the current folder]
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
 }
@@ -28,8 +28,9 @@ Examples:
   llm-perf export latest --format perfetto
   llm-perf export latest --format sqlite --out report.sqlite
 
-Kernels, copies, calls and NVTX ranges of a run that recorded them: of `profile -- COMMAND` on a
-GPU, or of an import whose files are still there. Open the JSON at https://ui.perfetto.dev.";
+Exports the kernels, copies, API calls and NVTX ranges of a run that recorded them: one made by
+`profile -- COMMAND` on a GPU, or an import whose files still exist. Open the JSON at
+https://ui.perfetto.dev.";
 
 /// A format by its name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]

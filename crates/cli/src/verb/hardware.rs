@@ -1,20 +1,19 @@
-//! `llm-perf hardware`: which devices are known, and every number of one with its source.
+//! `llm-perf hardware`: which devices are known, and the source of every number of one.
 
 use std::fmt::Write as _;
 
 use flow::hardware::{find, list};
-use flow::{Table, printable};
-use types::{ComputeUnit, DType, Hardware, HardwareListing, Peak, SchemaTag};
+use types::{ComputeUnit, DType, Exit, Hardware, HardwareListing, Peak, SchemaTag};
 
-use crate::arguments::Context;
+use crate::context::Context;
 use crate::error::CliError;
-use types::Exit;
+use flow::{Table, printable};
 
-/// Show the known devices, or one with every number and its source
+/// List the known devices, or show one with the source of every number
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
-    /// A device by id, name or the name its driver reports; `cpu` is this machine's processor
+    /// A device by id, name or driver name; `cpu` is the CPU of this machine
     name: Option<String>,
     /// Print JSON
     #[arg(long)]
@@ -28,27 +27,19 @@ Examples:
   llm-perf hardware 'NVIDIA A100-SXM4-80GB' --json
   llm-perf --config-dir my-conf hardware     with the devices in my-conf/hardware/*.yaml
 
-Rates are dense (without sparsity); a multiply-add is two operations.";
+Rates are dense (without sparsity); a multiply-add counts as two operations.";
 
 pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<Exit, CliError> {
     let config_dir = context.config_dir.as_deref();
     let messages = &context.messages;
     match &arguments.name {
         Some(name) => {
-            let device = find(config_dir, name)?;
-            if arguments.json {
-                messages.print_json(&HardwareListing { schema: SchemaTag::new(), devices: vec![device] })?;
-            } else {
-                messages.print(&detail(&device))?;
-            }
+            let listing = HardwareListing { schema: SchemaTag::new(), devices: vec![find(config_dir, name)?] };
+            messages.print_answer(arguments.json, &listing, || listing.devices.iter().map(detail).collect())?;
         }
         None => {
             let devices = list(config_dir)?;
-            if arguments.json {
-                messages.print_json(&devices.listing)?;
-            } else {
-                messages.print(&overview(&devices.listing.devices))?;
-            }
+            messages.print_answer(arguments.json, &devices.listing, || overview(&devices.listing.devices))?;
             if let Some(note) = devices.note {
                 messages.note(note);
             }
@@ -57,11 +48,10 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<Exit, CliE
     Ok(Exit::Done)
 }
 
-/// One line per device, with the peak rates most models run at.
+/// One line per device, with the peak rates that matter to most models.
 fn overview(devices: &[Hardware]) -> String {
     let rate = |device: &Hardware, dtype, unit| device.peak(dtype, unit).map_or_else(|| "-".to_owned(), shown_rate);
-    let mut table =
-        Table::new("ID | NAME | >MEMORY | >BANDWIDTH | >BF16 MATRIX | >FP16 MATRIX | >FP32 VECTOR");
+    let mut table = Table::new("ID | NAME | >MEMORY | >BANDWIDTH | >BF16 MATRIX | >FP16 MATRIX | >FP32 VECTOR");
     for device in devices {
         table.row([
             device.id.clone(),

@@ -1,16 +1,15 @@
 //! `llm-perf models`: the built-in models, and what one is made of.
 
 use std::fmt::Write as _;
-use std::path::PathBuf;
 
-use flow::model::{self, CacheLayout, ConfigSource, LoadedModel, ModelSettings};
-use flow::Table;
+use flow::model::{self, CacheLayout, LoadedModel};
 use serde::Serialize;
-
-use super::analyze::is_path;
-use crate::arguments::Context;
-use crate::error::CliError;
 use types::Exit;
+
+use crate::context::Context;
+use crate::error::CliError;
+use crate::resolution;
+use flow::Table;
 
 /// List the built-in models, or show one
 #[derive(Debug, clap::Args)]
@@ -66,25 +65,15 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<Exit, CliE
         None => model::presets().iter().map(|preset| row(preset.name)).collect::<Result<Vec<_>, _>>()?,
         Some(name) => vec![row(name)?],
     };
-    match (arguments.json, &arguments.name, rows.first()) {
-        (true, _, _) => context.messages.print_json(&rows)?,
-        (false, Some(_), Some(row)) => context.messages.print(&detail(row))?,
-        _ => context.messages.print(&overview(&rows))?,
-    }
+    context.messages.print_answer(arguments.json, &rows, || match (&arguments.name, rows.as_slice()) {
+        (Some(_), [row]) => detail(row),
+        _ => overview(&rows),
+    })?;
     Ok(Exit::Done)
 }
 
 fn row(name: &str) -> Result<ModelRow, CliError> {
-    let file = is_path(name).then(|| PathBuf::from(name));
-    let settings = ModelSettings {
-        name: name.to_owned(),
-        config: if file.is_some() { ConfigSource::File } else { ConfigSource::Builtin },
-        config_path: file,
-        dtype: None,
-        revision: None,
-        notes: None,
-    };
-    let loaded = model::load(&settings)?;
+    let loaded = model::load(&resolution::model::settings(name))?;
     let about = model::presets().iter().find(|preset| preset.name == name).map_or("", |preset| preset.about);
     let facts = loaded.config.facts();
     let parameters = loaded.network.blueprint().parameters_under("");
@@ -144,17 +133,17 @@ fn detail(row: &ModelRow) -> String {
     table.row(["architecture", row.architecture]);
     table.row(["family", row.family]);
     table.row(["parameters", &grouped(row.parameters)]);
-    table.row(["active for a token", &grouped(row.parameters_active)]);
+    table.row(["active per token", &grouped(row.parameters_active)]);
     table.row(["dtype", row.dtype.name()]);
     table.row(["layers", &row.layers.to_string()]);
     table.row(["hidden size", &row.hidden_size.to_string()]);
     table.row(["vision", row.vision.unwrap_or("none")]);
-    table.row(["mixes experts", if row.mixes_experts { "yes" } else { "no" }]);
+    table.row(["mixture of experts", if row.mixes_experts { "yes" } else { "no" }]);
     if let Some(bytes) = row.kv_bytes_per_token {
-        table.row(["cache for a token", &format!("{} B", grouped(bytes.get()))]);
+        table.row(["KV cache per token", &format!("{} B", grouped(bytes.get()))]);
     }
     for window in &row.windows {
-        table.row([&format!("cache of {} layers", window.layers), &format!("at most {} positions", grouped(window.positions))]);
+        table.row([&format!("KV cache of {} layers", window.layers), &format!("at most {} positions", grouped(window.positions))]);
     }
     let _ = writeln!(text, "{table}");
     let mut table = Table::new("MODULE | >PARAMETERS");

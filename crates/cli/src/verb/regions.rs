@@ -3,48 +3,47 @@
 use std::path::PathBuf;
 
 use clap::ValueEnum;
-use flow::RunRequest;
-use flow::profile::{Feed, Progress};
+use config::{Config, OverrideSource, Overrides};
+use flow::model::LoadedModel;
+use flow::profile::Feed;
 use flow::regions::{self, NcuPreset, RegionsSettings, Source, SurveyChoice};
 use flow::target::TargetKind;
 use types::Exit;
 
-use super::profile::Display;
-use super::profile::composition::{Composition, Subject, compose, infer};
-use crate::arguments::Context;
-use crate::config::{Composer, Config, Origin};
+use crate::context::Context;
 use crate::error::CliError;
+use crate::resolution::{self, EngineModel, Resolution};
 use crate::target::TargetArguments;
 
-/// Count what happens in NVTX regions, nested ones included, with Nsight Compute
+/// Read hardware counters per NVTX region, nested ones included, with Nsight Compute
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
-    /// Changes to the configuration, such as 'pipeline.ncu.ncu_cli.sections=[SpeedOfLight]'
+    /// Configuration overrides, such as 'pipeline.ncu.ncu_cli.sections=[SpeedOfLight]'
     #[arg(value_name = "OVERRIDE")]
     overrides: Vec<String>,
-    /// How counters are read: per kernel or per range, in one process or by running the program again
+    /// Replay mode of Nsight Compute: per kernel or per range, within one process or by running the program again
     #[arg(long, value_name = "MODE")]
     replay_mode: Option<ReplayName>,
-    /// Regions, with those inside: A, A::A1, 'decode*', LLM@prefill; all that a first run finds unless given
+    /// Regions to profile, with those inside: A, A::A1, 'decode*', LLM@prefill [default: all that a survey finds]
     #[arg(long, value_name = "EXPR")]
     nvtx_include: Vec<String>,
-    /// Look at every kernel first, also where nothing needs it: says what runs outside of the regions
+    /// Survey every kernel first even if that is not needed; shows what runs outside the regions
     #[arg(long, conflicts_with = "no_survey")]
     survey: bool,
-    /// Do not look at every kernel first
+    /// Do not survey every kernel first
     #[arg(long)]
     no_survey: bool,
-    /// Read pages that ncu wrote (--csv --page raw, and --page details) instead of running anything
+    /// Read CSV pages written by ncu (--csv --page raw, and --page details) instead of running anything
     #[arg(long, value_name = "FILE", conflicts_with_all = ["command", "dry_run"])]
     from: Vec<PathBuf>,
-    /// The device whose roofs apply; found from its name unless given
+    /// The device whose roofline applies [default: found by the name of the GPU]
     #[arg(long, value_name = "NAME")]
     hardware: Option<String>,
     /// Print the commands and run nothing
     #[arg(long)]
     dry_run: bool,
-    /// The run folder; must be absent or empty
+    /// The run folder; must be new or empty
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
     /// Print the metrics as JSON
@@ -74,109 +73,79 @@ Examples:
   llm-perf regions --from raw.csv --from details.csv --nvtx-include A
   llm-perf regions --dry-run --replay-mode range -- python3 model.py
 
-Regions are push/pop and start/end ranges of NVTX with kernels inside. The report is in
-ncu/regions/report.md of the run folder, one folder for each region beside it.";
+Regions are NVTX push/pop and start/end ranges with kernels inside. The report is
+ncu/regions/report.md in the run folder, with one folder per region beside it.";
 
 /// Parts of the configuration that say nothing of a command or of pages.
-const UNUSED: [&str; 9] = [
-    "~infer",
-    "~dataset/sampling@dataset.sampling",
-    "~dataset",
-    "~runner",
-    "~inputs",
-    "~engine",
-    "~device",
-    "~model",
-    "~workload",
-];
+const UNUSED: [&str; 8] = ["infer", "dataset", "runner", "inputs", "engine", "device", "model", "workload"];
 
 /// Keys of presets that are meant for single kernels, and count here only where the user sets them.
 const LAUNCH_KEYS: [&str; 2] = ["pipeline.ncu.ncu_cli.launch_skip", "pipeline.ncu.ncu_cli.launch_count"];
 
 pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<Exit, CliError> {
-    let overrides = overrides(arguments);
-    let is_model = !arguments.target.is_command() && arguments.from.is_empty();
-    let (config, model) = match is_model {
-        true => {
-            let Composition { config, subject } = compose(&arguments.target, &overrides, context)?;
-            let Subject::Torch(model) = subject else {
-                return Err(CliError::usage("the native engine runs on the processor, where Nsight Compute counts nothing")
-                    .hint("--engine torch runs the same models on a GPU; any other program goes after `--`"));
-            };
-            (config, model.known.ok())
-        }
-        false => {
-            arguments.target.refuse_beside_command(&overrides)?;
-            let composer = Composer::new(context.config_dir.as_deref())?;
-            let unused = UNUSED.map(str::to_owned);
-            (composer.compose(&overrides.iter().cloned().chain(unused).collect::<Vec<_>>())?, None)
-        }
-    };
-    let settings = RegionsSettings {
-        source: source(arguments, &overrides, context)?,
-        survey: match (arguments.survey, arguments.no_survey) {
-            (true, _) => SurveyChoice::Always,
-            (_, true) => SurveyChoice::Never,
-            _ => SurveyChoice::WhereNeeded,
-        },
-        hardware: config.get::<Option<String>>("hardware")?,
-        config_dir: context.config_dir.clone(),
-        ..asked(&config, model)?
-    };
+    let overrides = overrides(arguments)?;
+    let (config, model) = resolve(arguments, &overrides, context)?;
+    let settings = settings(arguments, &overrides, &config, model, context)?;
     if arguments.dry_run {
         let lines = regions::planned(&settings)?;
         context.messages.print(&(lines.join("\n") + "\n"))?;
         return Ok(Exit::Done);
     }
-    let run = RunRequest {
-        root: config.get::<PathBuf>("run.output_root")?,
-        out: arguments.out.clone(),
-        ..RunRequest::new("regions", std::env::args().collect())
-    };
-    let display = Display::new(context);
-    let mut show = |doing: &str| display.show(&Progress::Doing(doing));
-    let done = regions::regions(&settings, run, &config.to_yaml(), &mut show);
-    display.clear();
-    let done = done?;
-    match arguments.json {
-        true => context.messages.print_json(&done.metrics)?,
-        false => context.messages.print(&regions::terminal(&done.report))?,
-    }
-    for note in done.report.notes.iter().filter(|note| !done.missing.contains(note)) {
+    let run = resolution::run_request("regions", &config, arguments.out.as_deref())?;
+    let outcome = context.progress(|display| {
+        regions::regions(&settings, run, &config.to_yaml(), &mut |doing| display.doing(doing))
+    })?;
+    context.messages.print_answer(arguments.json, &outcome.metrics, || regions::terminal(&outcome.report))?;
+    for note in outcome.report.notes.iter().filter(|note| !outcome.missing.contains(note)) {
         context.messages.note(format!("note: {note}"));
     }
-    for missing in &done.missing {
-        context.messages.warning(format!("partial: {missing}"));
-    }
-    context.messages.note(format!("report: {}", done.folder.join("ncu/regions/report.md").display()));
-    Ok(if done.missing.is_empty() { Exit::Done } else { Exit::Partial })
+    Ok(context.messages.finish(&outcome.missing, &[("report", outcome.folder.join("ncu/regions/report.md"))]))
 }
 
-/// What the flags say, as overrides, so that `config.yaml` says what was done; then what the user overrides.
-fn overrides(arguments: &Arguments) -> Vec<String> {
-    let quoted = |text: &str| format!("'{}'", text.replace('\'', "''"));
-    let mut overrides = Vec::new();
-    if let Some(mode) = arguments.replay_mode {
-        let name = mode.to_possible_value().map(|value| value.get_name().to_owned()).unwrap_or_default();
-        overrides.push(format!("pipeline.ncu.ncu_cli.replay_mode={name}"));
+/// What the flags say, then what the user overrides.
+fn overrides(arguments: &Arguments) -> Result<Overrides, CliError> {
+    let mut overrides = Overrides::default();
+    if let Some(mode) = arguments.replay_mode.and_then(|mode| mode.to_possible_value()) {
+        let source = OverrideSource::Flag("--replay-mode");
+        overrides.set("pipeline.ncu.ncu_cli.replay_mode", mode.get_name(), source);
     }
     if !arguments.nvtx_include.is_empty() {
-        let list: Vec<String> = arguments.nvtx_include.iter().map(|text| quoted(text)).collect();
-        overrides.push(format!("pipeline.ncu.ncu_cli.nvtx.include=[{}]", list.join(",")));
+        let source = OverrideSource::Flag("--nvtx-include");
+        overrides.set("pipeline.ncu.ncu_cli.nvtx.include", arguments.nvtx_include.clone(), source);
     }
-    overrides.extend(arguments.hardware.iter().map(|name| format!("hardware={}", quoted(name))));
-    overrides.extend(arguments.overrides.iter().cloned());
-    overrides
+    if let Some(name) = &arguments.hardware {
+        overrides.set("hardware", name.as_str(), OverrideSource::Flag("--hardware"));
+    }
+    overrides.append(&Overrides::typed(&arguments.overrides)?);
+    Ok(overrides)
 }
 
-fn source(arguments: &Arguments, overrides: &[String], context: &Context) -> Result<Source, CliError> {
+/// The configuration, and the model that is run, where its cost can be modelled.
+fn resolve(
+    arguments: &Arguments,
+    overrides: &Overrides,
+    context: &Context,
+) -> Result<(Config, Option<LoadedModel>), CliError> {
+    if arguments.target.is_command() || !arguments.from.is_empty() {
+        arguments.target.refuse_model(overrides, &["model", "infer"])?;
+        return Ok((resolution::compose(overrides, context)?.without(&UNUSED), None));
+    }
+    match resolution::resolve_run(&arguments.target, overrides, context)? {
+        Resolution { config, model: model @ EngineModel::Torch(_) } => Ok((config, model.known())),
+        _ => Err(CliError::usage("the native engine runs on the CPU, and Nsight Compute profiles GPUs")
+            .hint("--engine torch runs the same models on a GPU; any other program goes after `--`")),
+    }
+}
+
+/// What Nsight Compute is to profile.
+fn source(arguments: &Arguments, overrides: &Overrides, context: &Context) -> Result<Source, CliError> {
     if !arguments.from.is_empty() {
         return Ok(Source::Pages(arguments.from.clone()));
     }
-    let is_ncu = |text: &&String| text.starts_with("pipeline.ncu") || text.starts_with("profiling/ncu");
-    let others: Vec<String> = overrides.iter().filter(|text| !is_ncu(text)).cloned().collect();
-    let given = if arguments.target.is_command() { &[][..] } else { &others };
-    let target = arguments.target.target(given, context)?;
+    let target = match arguments.target.is_command() {
+        true => arguments.target.command()?,
+        false => arguments.target.workload(&overrides.without(&["pipeline.ncu", "profiling.ncu"]), context)?,
+    };
     Ok(Source::Program {
         engine: match target.kind() {
             TargetKind::Workload(engine) => engine.name().to_owned(),
@@ -188,39 +157,45 @@ fn source(arguments: &Arguments, overrides: &[String], context: &Context) -> Res
     })
 }
 
-/// What the configuration asks for.
-fn asked(config: &Config, model: Option<flow::model::LoadedModel>) -> Result<RegionsSettings, CliError> {
+/// Everything the flow needs.
+fn settings(
+    arguments: &Arguments,
+    overrides: &Overrides,
+    config: &Config,
+    model: Option<LoadedModel>,
+    context: &Context,
+) -> Result<RegionsSettings, CliError> {
     let preset: NcuPreset = config.get("pipeline.ncu")?;
     if !preset.enabled {
-        return Err(CliError::usage("pipeline.ncu.enabled is false, and regions are nothing without Nsight Compute")
+        return Err(CliError::usage("pipeline.ncu.enabled is false, and regions need Nsight Compute")
             .hint("pipeline.ncu.enabled=true"));
     }
     let mut options = preset.ncu_cli;
-    let explained = config.explain();
-    let is_set = |key: &str| {
-        explained.iter().any(|one| one.key == key && matches!(one.origin, Origin::Override { .. }))
-    };
     let [skip, count] = LAUNCH_KEYS;
-    if !is_set(skip) {
+    if !config.is_set(skip) {
         options.launch_skip = 0;
     }
-    if !is_set(count) {
+    if !config.is_set(count) {
         options.launch_count = None;
     }
     let model = match model {
         Some(model) => {
-            let infer = infer(config, Feed::of(&model))?;
+            let infer = resolution::inputs::infer(config, Feed::of(&model))?;
             Some(regions::as_fed(model, config.get("workload")?, &infer))
         }
         None => None,
     };
     Ok(RegionsSettings {
-        source: Source::Pages(Vec::new()),
+        source: source(arguments, overrides, context)?,
         options,
-        survey: SurveyChoice::WhereNeeded,
+        survey: match (arguments.survey, arguments.no_survey) {
+            (true, _) => SurveyChoice::Always,
+            (_, true) => SurveyChoice::Never,
+            _ => SurveyChoice::WhereNeeded,
+        },
         aggregate: preset.regions.aggregate,
         model,
-        hardware: None,
-        config_dir: None,
+        hardware: resolution::hardware(config)?,
+        config_dir: context.config_dir.clone(),
     })
 }

@@ -3,12 +3,11 @@
 use std::fmt::Write as _;
 use std::path::PathBuf;
 
-use flow::{Table, printable};
-use types::{FileProblemKind, RunDetail, RunList, RunListing, RunState, Verification};
+use types::{Exit, FileProblemKind, RunDetail, RunList, RunListing, RunState, Verification};
 
-use crate::arguments::Context;
+use crate::context::Context;
 use crate::error::CliError;
-use types::Exit;
+use flow::{Table, printable};
 
 /// Longest path of a file that is printed whole.
 const PATH: usize = 255;
@@ -17,13 +16,13 @@ const PATH: usize = 255;
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
-    /// One run: its name, the start of it, `latest`, or the path of its folder
+    /// A run: its name, the start of it, `latest`, or the path of its folder
     #[arg(value_name = "RUN")]
     run: Option<String>,
-    /// Folder that holds the runs
+    /// Folder that contains the runs
     #[arg(long, value_name = "DIR", default_value = flow::runs::DEFAULT_ROOT)]
     root: PathBuf,
-    /// Compare every file of the run with its manifest; exit code 1 when one is missing or changed
+    /// Check every file of the run against its manifest; exit with code 1 if one is missing or changed
     #[arg(long, requires = "run")]
     verify: bool,
     /// Print JSON
@@ -35,7 +34,7 @@ const EXAMPLES: &str = "\
 Examples:
   llm-perf runs                       every run, newest first
   llm-perf runs latest                the files of the newest run
-  llm-perf runs 20251115 --verify     one run by the start of its name; are its files what it wrote?
+  llm-perf runs 20251115 --verify     check the files of one run, named by the start of its name
   llm-perf runs results/baseline      a run that was written with --out
   llm-perf runs --json | jq -r '.runs[] | select(.state == \"complete\") | .path'";
 
@@ -49,14 +48,11 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<Exit, CliE
 fn list(arguments: &Arguments, context: &Context) -> Result<Exit, CliError> {
     let found = flow::runs::list(&arguments.root)?;
     if found.runs.is_empty() {
-        let absent = if arguments.root.exists() { "" } else { " (there is no such folder)" };
-        context.messages.note(format_args!("no runs in {}{absent}; `llm-perf profile` makes one", printable(&found.root)));
-        context.messages.note("`--root DIR` looks elsewhere");
+        let absent = if arguments.root.exists() { "" } else { " (the folder does not exist)" };
+        context.messages.note(format_args!("no runs in {}{absent}; `llm-perf profile` creates one", printable(&found.root)));
+        context.messages.note("`--root DIR` lists another folder");
     }
-    match arguments.json {
-        true => context.messages.print_json(&found)?,
-        false => context.messages.print(&list_text(&found))?,
-    }
+    context.messages.print_answer(arguments.json, &found, || list_text(&found))?;
     Ok(Exit::Done)
 }
 
@@ -68,10 +64,7 @@ fn show(arguments: &Arguments, selector: &str, context: &Context) -> Result<Exit
         context.messages.note(format_args!("checking {}{size}", files(detail.files.len() as u64)));
         detail.verification = Some(run.verify()?);
     }
-    match arguments.json {
-        true => context.messages.print_json(&detail)?,
-        false => context.messages.print(&detail_text(&detail))?,
-    }
+    context.messages.print_answer(arguments.json, &detail, || detail_text(&detail))?;
     Ok(if detail.verification.is_none_or(|verification| verification.is_clean()) { Exit::Done } else { Exit::Failed })
 }
 
@@ -141,7 +134,7 @@ fn facts(detail: &RunDetail) -> Table {
         ("command", Some(command)),
         ("version", Some(detail.tool_version.clone())),
         ("folder", Some(path.clone())),
-        ("holds", size),
+        ("size", size),
     ];
     for (name, value) in rows {
         table.row([name, value.as_deref().unwrap_or("-")]);

@@ -3,12 +3,11 @@
 use std::fmt::Write as _;
 use std::path::PathBuf;
 
-use flow::printable;
-use types::{FileValidation, ValidationReport, ValidationVerdict};
+use types::{Exit, FileValidation, ValidationReport, ValidationVerdict};
 
-use crate::arguments::Context;
+use crate::context::Context;
 use crate::error::CliError;
-use types::Exit;
+use flow::printable;
 
 /// Check documents against the schema they name
 #[derive(Debug, clap::Args)]
@@ -33,10 +32,7 @@ Exit codes:
 
 pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<Exit, CliError> {
     let report = flow::validate::validate_files(&arguments.files);
-    match arguments.json {
-        true => context.messages.print_json(&report)?,
-        false => context.messages.print(&report.files.iter().map(file_text).collect::<String>())?,
-    }
+    context.messages.print_answer(arguments.json, &report, || report.files.iter().map(file_text).collect())?;
     Ok(exit(&report))
 }
 

@@ -1,36 +1,35 @@
 //! `llm-perf workload`: the bare model on its inputs, with the ranges of its stages: what profilers launch.
 
 use std::path::{Path, PathBuf};
-use std::sync::atomic::Ordering;
 
-use flow::profile::{ProfileRequest, Progress};
+use config::Overrides;
+use flow::profile::Progress;
 use flow::torch::TorchRequest;
 use flow::workload;
 use types::Exit;
 
-use super::profile::composition::{Composition, Subject, compose, torch_settings};
-use super::profile::{Display, stop_on_interrupt};
-use crate::arguments::Context;
-use crate::config::Config;
+use crate::context::Context;
 use crate::error::CliError;
+use crate::interrupt::Interrupt;
+use crate::resolution::{self, EngineModel, Resolution};
 use crate::target::TargetArguments;
 
-/// Run a model with NVTX ranges around its stages and nothing else
+/// Run only the model, with NVTX ranges around its stages, for a profiler to launch
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
-    /// Changes to the configuration, such as dataset.sampling.repeats=1 or infer.max_new_tokens=16
+    /// Configuration overrides, such as dataset.sampling.repeats=1 or infer.max_new_tokens=16
     #[arg(value_name = "OVERRIDE")]
     overrides: Vec<String>,
-    #[command(flatten)]
-    target: TargetArguments,
-    /// Write what PyTorch is given into this folder, absent or empty, and print the command that runs it, for tools that
-    /// are to start the interpreter themselves (torch only)
+    /// Write the files that PyTorch needs into this empty or new folder and print the command that runs the model, for
+    /// tools that start the interpreter themselves (torch only)
     #[arg(long, value_name = "DIR")]
     prepare: Option<PathBuf>,
-    /// Print the time of every stage of every run and what the inputs were as JSON, or the command of `--prepare`
+    /// Print the time of every stage of every repeat and the inputs as JSON, or the command of `--prepare`
     #[arg(long)]
     json: bool,
+    #[command(flatten)]
+    target: TargetArguments,
 }
 
 const EXAMPLES: &str = "\
@@ -41,51 +40,45 @@ Examples:
   nsys profile -t nvtx llm-perf workload dataset/sampling=sampling.smoke
   llm-perf workload --engine torch --model qwen3-8b --device cuda:0 --prepare qwen
 
-Nothing is written but what --prepare asks for. Ranges are in the domain LLM: prefill with sam,
-clip and projector in it, and decode_all with decode_step in it; warm-up rounds are inside warmup,
-and PyTorch loads inside load.";
+Nothing is written unless --prepare is given. The NVTX ranges are in the domain LLM: prefill contains
+sam, clip and projector; decode_all contains decode_step. Warm-up rounds run inside the range warmup,
+and PyTorch loads the model inside load.";
 
 pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<Exit, CliError> {
     let target = &arguments.target;
     if target.is_command() {
         return Err(CliError::usage("a command needs no `llm-perf workload` around it").hint("run it as it is"));
     }
-    let Composition { config, subject } = compose(target, &arguments.overrides, context)?;
-    let request = super::profile::request(&config, subject.feed(), context)?;
+    let resolution = resolution::resolve_run(target, &Overrides::typed(&arguments.overrides)?, context)?;
     if let Some(folder) = &arguments.prepare {
-        return prepare(arguments, request, &subject, &config, folder, context);
+        return prepare(arguments, &resolution, folder, context);
     }
-    let stopped = stop_on_interrupt();
-    let display = Display::new(context);
-    let mut show = |progress: Progress<'_>| display.show(&progress);
-    let stop = || stopped.load(Ordering::Relaxed);
-    let ran = match subject {
-        Subject::Native(model) => workload::native(*model, &request, &mut show, &stop),
-        Subject::Torch(model) => {
-            let torch = torch_settings(target, &config, &arguments.overrides)?;
-            workload::torch(&model, &TorchRequest { profile: request, torch }, &mut show, &stop)
-        }
-    };
-    display.clear();
-    let ran = ran?;
-    if arguments.json {
-        context.messages.print_json(&ran)?;
-    } else {
-        context.messages.print(&workload::terminal(&ran.samples))?;
-    }
+    let request = resolution::profile_request(&resolution, context)?;
+    let Resolution { config, model } = resolution;
+    let interrupt = Interrupt::catch();
+    let outcome = context.progress(|display| {
+        let mut show = |progress: Progress<'_>| display.show(&progress);
+        let stop = || interrupt.is_set();
+        Ok::<_, CliError>(match model {
+            EngineModel::Native(model) => workload::native(*model, &request, &mut show, &stop)?,
+            EngineModel::Torch(model) => {
+                let torch = resolution::torch_settings(target, &config)?;
+                workload::torch(&model, &TorchRequest { profile: request, torch }, &mut show, &stop)?
+            }
+        })
+    })?;
+    context.messages.print_answer(arguments.json, &outcome, || workload::terminal(&outcome.samples))?;
     Ok(Exit::Done)
 }
 
 /// Prints the command that runs the model, and leaves its files in `folder`.
 fn prepare(
     arguments: &Arguments,
-    request: ProfileRequest,
-    subject: &Subject,
-    config: &Config,
+    resolution: &Resolution,
     folder: &Path,
     context: &Context,
 ) -> Result<Exit, CliError> {
-    let Subject::Torch(model) = subject else {
+    let EngineModel::Torch(model) = &resolution.model else {
         return Err(CliError::usage("`--prepare` is for `--engine torch`: the native engine is this program itself")
             .hint("start `llm-perf workload` as it is"));
     };
@@ -93,13 +86,9 @@ fn prepare(
         return Err(CliError::usage(format!("{} is not empty", folder.display()))
             .hint("--prepare writes several files; name a folder that is absent or empty"));
     }
-    let torch = torch_settings(&arguments.target, config, &arguments.overrides)?;
-    let prepared = workload::prepare(model, &TorchRequest { profile: request, torch }, folder);
-    let prepared = prepared?;
-    if arguments.json {
-        context.messages.print_json(&prepared)?;
-    } else {
-        context.messages.print(&format!("{}\n", prepared.line()))?;
-    }
+    let torch = resolution::torch_settings(&arguments.target, &resolution.config)?;
+    let request = TorchRequest { profile: resolution::profile_request(resolution, context)?, torch };
+    let prepared = workload::prepare(model, &request, folder)?;
+    context.messages.print_answer(arguments.json, &prepared, || format!("{}\n", prepared.line()))?;
     Ok(Exit::Done)
 }

@@ -1,17 +1,21 @@
 //! `llm-perf workloads`: the workload profiles, and the settings of one.
 
-use flow::WorkloadSettings;
+use std::collections::BTreeMap;
 
-use crate::arguments::Context;
-use crate::config::Composer;
-use crate::error::CliError;
+use config::Overrides;
+use flow::WorkloadSettings;
 use types::Exit;
+
+use crate::context::Context;
+use crate::error::CliError;
+use crate::resolution::{self, ModelFlags};
+use flow::Table;
 
 /// List the workload profiles, or show the settings of one
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
-    /// A profile
+    /// A workload profile
     name: Option<String>,
     /// Print JSON
     #[arg(long)]
@@ -26,35 +30,29 @@ Examples:
   llm-perf analyze --workload dsocr-gundam-2x3 workload.batch=4";
 
 pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<Exit, CliError> {
-    let composer = Composer::new(context.config_dir.as_deref())?;
     let messages = &context.messages;
+    let composer = resolution::composer(context)?;
+    let compose = |name: &str| {
+        let flags = ModelFlags { workload: Some(name), ..ModelFlags::default() };
+        composer.compose(&flags.overrides(&Overrides::default()))
+    };
     if let Some(name) = &arguments.name {
-        let config = composer.compose(&[format!("workload={name}")])?;
+        let config = compose(name)?;
         let settings = config.root().at("workload").ok_or_else(|| CliError::failed("no workload is mounted"))?;
-        if arguments.json {
-            messages.print_json(settings)?;
-        } else {
-            messages.print(&crate::config::to_yaml(settings))?;
+        messages.print_answer(arguments.json, settings, || config::to_yaml(settings))?;
+        return Ok(Exit::Done);
+    }
+    let mut profiles = BTreeMap::new();
+    for group in composer.groups().into_iter().filter(|group| group.name == "workload") {
+        for (name, _) in group.options {
+            let settings: WorkloadSettings = compose(&name)?.get("workload")?;
+            profiles.insert(name, settings.description);
         }
-        return Ok(Exit::Done);
     }
-    let groups = composer.groups();
-    let group = groups.iter().find(|group| group.name == "workload");
-    let names: Vec<&str> = group.iter().flat_map(|group| group.options.iter().map(|(name, _)| name.as_str())).collect();
-    let mut rows = Vec::new();
-    for name in names {
-        let config = composer.compose(&[format!("workload={name}")])?;
-        rows.push((name, config.get::<WorkloadSettings>("workload")?));
-    }
-    if arguments.json {
-        let listed: Vec<_> = rows.iter().map(|(name, settings)| (name, &settings.description)).collect();
-        messages.print_json(&listed.into_iter().collect::<std::collections::BTreeMap<_, _>>())?;
-        return Ok(Exit::Done);
-    }
-    let mut table = flow::Table::new("NAME | ABOUT");
-    for (name, settings) in &rows {
-        table.row([*name, &settings.description]);
-    }
-    messages.print(&table.to_string())?;
+    messages.print_answer(arguments.json, &profiles, || {
+        let mut table = Table::new("NAME | ABOUT");
+        profiles.iter().for_each(|row| table.row([row.0, row.1]));
+        table.to_string()
+    })?;
     Ok(Exit::Done)
 }

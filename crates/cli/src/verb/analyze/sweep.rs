@@ -1,20 +1,18 @@
 //! `llm-perf analyze --sweep`: the grid of settings from the command line, and what is shown of it.
 
-use std::path::PathBuf;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU64, Ordering};
 
+use config::{Config, OverrideSource, Overrides};
+use flow::WorkloadSettings;
 use flow::model::LoadedModel;
 use flow::sweep::{self, SweepError, SweepSettings, Watch};
-use flow::{RunRequest, WorkloadSettings};
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use serde_json::{Map, Value};
-use types::{Exit, Sweep, SweepAxis};
+use types::{Exit, SweepAxis};
 
 use super::{Arguments, devices};
-use crate::arguments::Context;
-use crate::config::Config;
+use crate::context::Context;
 use crate::error::CliError;
-use crate::verb::profile::stop_on_interrupt;
+use crate::interrupt::Interrupt;
+use crate::resolution;
 
 pub(super) fn run(
     arguments: &Arguments,
@@ -23,7 +21,7 @@ pub(super) fn run(
     model: &LoadedModel,
 ) -> Result<Exit, CliError> {
     let settings = SweepSettings {
-        workload: workload(config)?,
+        workload: resolution::workload::map(config)?,
         axes: arguments.sweep.iter().map(|text| axis(config, text)).collect::<Result<_, _>>()?,
         devices: devices(arguments, config)?,
         config_dir: context.config_dir.clone(),
@@ -31,53 +29,25 @@ pub(super) fn run(
         tool_version: env!("CARGO_PKG_VERSION").to_owned(),
     };
     let plan = sweep::plan(model, &settings)?;
-    let stopped = stop_on_interrupt();
-    let bar = bar(context, plan.points());
-    let watch = Watch { done: &|points| bar.inc(points), stop: &|| stopped.load(Ordering::Relaxed) };
-    let swept = if arguments.json && arguments.out.is_none() {
-        plan.run(&watch).map(|swept| (None, sweep::missing(&swept), swept))
-    } else {
-        let request = RunRequest {
-            root: config.get::<PathBuf>("run.output_root")?,
-            out: arguments.out.clone(),
-            ..RunRequest::new("analyze", std::env::args().collect())
+    let run = resolution::run_request("analyze", config, arguments.out.as_deref())?;
+    let (interrupt, done) = (Interrupt::catch(), AtomicU64::new(0));
+    let (folder, swept, missing) = context.progress(|display| {
+        let advance = |points| {
+            let done = done.fetch_add(points, Ordering::Relaxed) + points;
+            display.count(done, plan.points(), "point", "sweeping");
         };
-        sweep::keep(&plan, &config.to_yaml(), request, &watch)
-            .map(|(folder, swept, missing)| (Some(folder), missing, swept))
-    };
-    bar.finish_and_clear();
-    let (folder, missing, swept) = swept?;
-    show(arguments, context, &swept)?;
-    for missing in &missing {
-        context.messages.warning(format!("partial: {missing}"));
-    }
-    if let Some(folder) = folder {
-        context.messages.note(format!("sweep: {}", folder.join(sweep::PAGE).display()));
-    }
-    Ok(if missing.is_empty() { Exit::Done } else { Exit::Partial })
-}
-
-fn show(arguments: &Arguments, context: &Context, swept: &Sweep) -> Result<(), CliError> {
-    if arguments.json {
-        return context.messages.print_json(swept);
-    }
-    context.messages.print(&sweep::table(swept))
-}
-
-/// The workload as configured, where setting one of two quantities that go together leaves the other open.
-fn workload(config: &Config) -> Result<Map<String, Value>, CliError> {
-    let mut map: Map<String, Value> = config.get("workload")?;
-    let settings = super::workload(config)?;
-    let open: [(&str, bool); 4] = [
-        ("text_tokens", settings.text_tokens.is_none()),
-        ("seq_len", settings.seq_len.is_none()),
-        ("max_new_tokens", settings.max_new_tokens.is_none()),
-        ("decode_steps", settings.decode_steps.is_none()),
-    ];
-    for (key, _) in open.iter().filter(|(_, open)| *open) {
-        map.insert((*key).to_owned(), Value::Null);
-    }
-    Ok(map)
+        let watch = Watch { done: &advance, stop: &|| interrupt.is_set() };
+        if arguments.json && arguments.out.is_none() {
+            let swept = plan.run(&watch)?;
+            let missing = sweep::missing(&swept);
+            return Ok::<_, SweepError>((None, swept, missing));
+        }
+        let (folder, swept, missing) = sweep::keep(&plan, &config.to_yaml(), run, &watch)?;
+        Ok((Some(folder), swept, missing))
+    })?;
+    context.messages.print_answer(arguments.json, &swept, || sweep::table(&swept))?;
+    let page = folder.map(|folder| ("sweep", folder.join(sweep::PAGE)));
+    Ok(context.messages.finish(&missing, page.as_slice()))
 }
 
 /// `workload.batch=1,2,4` as an axis; every value is checked as an override of that key is.
@@ -86,15 +56,17 @@ fn axis(config: &Config, text: &str) -> Result<SweepAxis, CliError> {
         return Err(CliError::usage(format!("--sweep {text} has no values"))
             .hint("write a key and its values, such as --sweep workload.batch=1,2,4"));
     };
-    if !key.starts_with("workload.") {
-        return Err(SweepError::NoWorkloadKey { key: key.to_owned() }.into());
-    }
     let mut axis = SweepAxis { key: key.to_owned(), values: Vec::new() };
     for value in split(values) {
         if value.is_empty() {
             return Err(CliError::usage(format!("--sweep {text} has an empty value")));
         }
-        let changed = config.with(&[format!("{key}={value}")])?;
+        let mut change = Overrides::default();
+        change.set_yaml(key, value, OverrideSource::Flag("--sweep"))?;
+        if !change.iter().all(|one| one.is_below("workload")) {
+            return Err(SweepError::NoWorkloadKey { key: key.to_owned() }.into());
+        }
+        let changed = config.clone().with(&change)?;
         let _: WorkloadSettings = changed.get("workload")?;
         axis.values.push(changed.get(key)?);
     }
@@ -120,14 +92,6 @@ fn split(values: &str) -> Vec<&str> {
     }
     parts.push(values[start..].trim());
     parts
-}
-
-/// Counts points; hidden where nobody would see it move.
-fn bar(context: &Context, points: u64) -> ProgressBar {
-    let target = if context.messages.is_quiet() { ProgressDrawTarget::hidden() } else { ProgressDrawTarget::stderr() };
-    let style = ProgressStyle::with_template("{spinner} sweeping {wide_bar} {human_pos}/{human_len} points, {eta} left")
-        .unwrap_or_else(|_| ProgressStyle::default_bar());
-    ProgressBar::with_draw_target(Some(points), target).with_style(style)
 }
 
 #[cfg(test)]

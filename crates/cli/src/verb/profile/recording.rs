@@ -10,16 +10,16 @@ use crate::error::CliError;
 /// Whether and what to record inside a command.
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct RecordingArguments {
-    /// Run a command once more with the CUDA collector inside: where there is a GPU, always, or never
+    /// Profile a command in one more run with the CUDA collector: if there is a GPU, always, or never
     #[arg(long, value_enum, default_value_t = CollectorName::Auto, requires = "command")]
     collector: CollectorName,
-    /// Record inside these NVTX ranges only, such as prefill or decode_step:8..16 (the ninth to the sixteenth)
+    /// Record only inside these NVTX ranges, such as prefill or decode_step:8..16 (instances 8 to 15, counted from 0)
     #[arg(long, value_name = "RANGES", requires = "command")]
     window: Option<String>,
-    /// The CUPTI library to record with, where it is not found by itself
+    /// The CUPTI library to use, if it is not found automatically
     #[arg(long, value_name = "FILE", requires = "command")]
     cupti: Option<PathBuf>,
-    /// Record CUDA graphs as a whole instead of kernel by kernel
+    /// Record each CUDA graph launch as a whole instead of kernel by kernel
     #[arg(long, requires = "command")]
     whole_graphs: bool,
 }

@@ -1,7 +1,8 @@
 //! Configuration that is composed: groups of files, mounted at keys, changed by overrides, with interpolation.
 //!
 //! Responsible for going from files and overrides to one resolved tree in which every value knows where it came from.
-//! What the values mean is left to whoever reads them with [`Config::get`]. The guide is `docs/guides/configuration.md`.
+//! What the values mean is left to whoever reads them with [`Config::get`]; arguments and terminals are the command
+//! line's business. The guide is `docs/guides/configuration.md`.
 //!
 //! ```text
 //! overrides -> plan (which files, where) -> tree (merge, then change values) -> resolver -> Config
@@ -13,6 +14,7 @@ mod explanation;
 mod groups;
 mod interpolation;
 mod node;
+mod overrides;
 mod overriding;
 mod plan;
 mod reader;
@@ -28,13 +30,13 @@ use serde::de::DeserializeOwned;
 
 pub use error::ConfigError;
 pub use explanation::{Explanation, Origin};
-pub(crate) use node::to_yaml;
-pub use node::{Entry, Map, Node, Value};
+pub use node::{Entry, Map, Node, Value, to_yaml};
+pub use overrides::Overrides;
+pub use overriding::Override;
 pub use plan::Mount;
-pub use source::{Source, SourceKind, Span};
+pub use source::{OverrideSource, Source, SourceKind, Span};
 
 use groups::Groups;
-use overriding::Override;
 use plan::{Plan, Planner};
 
 /// Makes configurations from the built-in groups and, over them, those of one folder.
@@ -73,9 +75,8 @@ impl Composer {
     }
 
     /// Composes the root file under the given overrides, applied in order.
-    pub fn compose(&self, overrides: &[String]) -> Result<Config, ConfigError> {
-        let overrides = overrides.iter().map(|text| Override::parse(text)).collect::<Result<Vec<_>, _>>()?;
-        let (plan, values) = Planner::new(&self.groups).plan(&overrides)?;
+    pub fn compose(&self, overrides: &Overrides) -> Result<Config, ConfigError> {
+        let (plan, values) = Planner::new(&self.groups).plan(overrides)?;
         let mut root = tree::merge(&plan)?;
         for one in values {
             tree::apply(&mut root, one).map_err(|error| self.point_to_group(error, &plan))?;
@@ -113,21 +114,65 @@ impl Composer {
 
 impl Config {
     /// A configuration that was resolved before, as a run folder keeps it; `file` is what errors call it.
-    pub fn from_resolved(file: &str, text: &str, overrides: &[String]) -> Result<Self, ConfigError> {
-        let mut root = reader::read(&Source::file(file, text))?;
-        for text in overrides {
-            tree::apply(&mut root, &Override::parse(text)?)?;
-        }
-        Ok(Self { root, mounts: Vec::new() })
+    pub fn from_resolved(file: &str, text: &str, overrides: &Overrides) -> Result<Self, ConfigError> {
+        let root = reader::read(&Source::file(file, text))?;
+        Self { root, mounts: Vec::new() }.with(overrides)
     }
 
     /// The same with some values changed; no group is chosen anew.
-    pub fn with(&self, overrides: &[String]) -> Result<Self, ConfigError> {
-        let mut root = self.root.clone();
-        for text in overrides {
-            tree::apply(&mut root, &Override::parse(text)?)?;
+    pub fn with(mut self, overrides: &Overrides) -> Result<Self, ConfigError> {
+        for one in overrides.iter() {
+            tree::apply(&mut self.root, one)?;
         }
-        Ok(Self { root, mounts: self.mounts.clone() })
+        Ok(self)
+    }
+
+    /// The same without these keys and all that is below them, for a reader that does not use them.
+    pub fn without(mut self, keys: &[&str]) -> Self {
+        for key in keys {
+            let (parent, last) = key.rsplit_once('.').unwrap_or(("", key));
+            if let Some(Node { value: Value::Map(map), .. }) = tree::find(&mut self.root, parent) {
+                map.0.retain(|entry| entry.key != last);
+            }
+        }
+        self
+    }
+
+    /// The same with only those values below a key that the user set; without the key where none was.
+    pub fn only_set_below(mut self, key: &str) -> Self {
+        if !self.is_set(key) {
+            return self.without(&[key]);
+        }
+        if let Some(Node { value: Value::Map(map), .. }) = tree::find(&mut self.root, key) {
+            map.0.retain(|entry| entry.node.is_from_user());
+        }
+        self
+    }
+
+    /// Whether the user set the value at a key, or one below it. Values of a group that the user chose do not count.
+    pub fn is_set(&self, key: &str) -> bool {
+        self.root.at(key).is_some_and(Node::is_from_user)
+    }
+
+    /// The keys directly below a key that the user set.
+    pub fn set_below(&self, key: &str) -> Vec<&str> {
+        match self.root.at(key).map(|node| &node.value) {
+            Some(Value::Map(map)) => {
+                map.0.iter().filter(|entry| entry.node.is_from_user()).map(|entry| entry.key.as_str()).collect()
+            }
+            _ => Vec::new(),
+        }
+    }
+
+    /// The option of the group that is mounted at a key.
+    pub fn mounted(&self, package: &str) -> Option<&str> {
+        self.mounts.iter().find(|mount| mount.package == package)?.option.as_deref()
+    }
+
+    /// The same, where the user chose it.
+    pub fn chosen(&self, package: &str) -> Option<&str> {
+        let chosen = self.mounts.iter().find(|mount| mount.package == package && mount.at.is_from_user());
+        chosen?.option.as_deref()
     }
 
     /// The whole tree.

@@ -42,7 +42,7 @@ impl Origin {
     fn of(span: &Span) -> Self {
         match &span.source().kind {
             SourceKind::File(file) => Self::File { file: file.clone(), line: span.line() },
-            SourceKind::Override => Self::Override { text: span.source().text.clone() },
+            SourceKind::Override(_) => Self::Override { text: span.source().text.clone() },
         }
     }
 }

@@ -11,7 +11,8 @@ use std::rc::Rc;
 use super::defaults::{self, Item};
 use super::error::{ConfigError, list};
 use super::groups::{Document, Groups, ROOT};
-use super::overriding::{Action, Override};
+use super::overrides::Overrides;
+use super::overriding::{Action, Override, unquote};
 use super::source::Span;
 use super::suggestion::{did_you_mean, nearest};
 
@@ -72,9 +73,9 @@ impl<'a> Planner<'a> {
     }
 
     /// Applies the overrides that choose groups and gives the plan, with the overrides that are left: those of values.
-    pub(crate) fn plan(mut self, overrides: &[Override]) -> Result<(Plan, Vec<&Override>), ConfigError> {
+    pub(crate) fn plan(mut self, overrides: &Overrides) -> Result<(Plan, Vec<&Override>), ConfigError> {
         let mut values = Vec::new();
-        for one in overrides {
+        for one in overrides.iter() {
             if self.chooses_group(one) {
                 self.choose(one)?;
             } else {
@@ -280,9 +281,4 @@ fn not_mounted(plan: &Plan, at: &Span, problem: String, hint: Option<String>) ->
     let packages: Vec<&str> = plan.mounts.iter().map(|mount| mount.package.as_str()).collect();
     let everywhere = format!("groups are mounted at {}", list(&packages));
     ConfigError::NotMounted { at: at.clone(), problem, hints: hint.into_iter().chain([everywhere]).collect() }
-}
-
-/// An option's name as typed, without the quotes a cautious user puts around it.
-fn unquote(text: &str) -> &str {
-    ['\'', '"'].iter().find_map(|quote| text.strip_prefix(*quote)?.strip_suffix(*quote)).unwrap_or(text)
 }

@@ -257,7 +257,7 @@ mod tests {
 
     #[test]
     fn part_of_a_source_keeps_positions_in_the_whole() {
-        let source = Source::overriding("a.b=[1, 22]");
+        let source = Source::overriding("a.b=[1, 22]", crate::OverrideSource::Typed);
         let root = read_part(&source, 4).expect("valid YAML");
         assert_eq!(root.at("1").map(|node| (node.span.column(), node.span.text())), Some((9, "22")));
     }

@@ -1,4 +1,4 @@
-//! One override from the command line, split into its parts.
+//! One override, split into its parts.
 //!
 //! Responsible for the grammar alone:
 //!
@@ -13,10 +13,11 @@
 use std::fmt;
 use std::sync::Arc;
 
+use super::defaults;
 use super::error::ConfigError;
 use super::node::{Node, Value};
 use super::reader::{check_names, read_part};
-use super::source::{Source, Span};
+use super::source::{OverrideSource, Source, SourceKind, Span};
 
 /// What an override does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -33,7 +34,7 @@ pub(crate) enum Action {
 
 /// One override, split.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Override {
+pub struct Override {
     /// What to do.
     pub(crate) action: Action,
     /// The group or the dotted key.
@@ -56,9 +57,32 @@ impl Action {
 }
 
 impl Override {
-    /// Splits one argument.
-    pub(crate) fn parse(text: &str) -> Result<Self, ConfigError> {
-        let source = Source::overriding(text);
+    /// Makes one from parts that need no check.
+    pub(crate) fn new(
+        action: Action,
+        name: &str,
+        package: Option<&str>,
+        value: Option<&str>,
+        source: OverrideSource,
+    ) -> Self {
+        let mut text = format!("{}{name}", action.prefix());
+        let name_at = (action.prefix().len(), text.len());
+        let mut put = |sign: char, part: &str| {
+            text.push(sign);
+            let start = text.len();
+            text.push_str(part);
+            (start, text.len())
+        };
+        let package_at = package.map(|package| put('@', package));
+        let value_at = value.map(|value| put('=', value));
+        let source = Source::overriding(text, source);
+        let span = |(start, end)| Span::new(&source, start, end);
+        Self { action, name: span(name_at), package: package_at.map(span), value: value_at.map(span) }
+    }
+
+    /// Splits one text.
+    pub(crate) fn parse(text: &str, source: OverrideSource) -> Result<Self, ConfigError> {
+        let source = Source::overriding(text, source);
         let wrong = |start: usize, end: usize, problem| {
             Err(ConfigError::OverrideSyntax { at: Span::new(&source, start, end), problem })
         };
@@ -86,7 +110,7 @@ impl Override {
         }
         let left = &text[start..end];
         if let Some(blank) = left.find(|character: char| character.is_whitespace() || character.is_control()) {
-            return wrong(start + blank, start + blank + 1, "the name before `=` holds a blank");
+            return wrong(start + blank, start + blank + 1, "the name before `=` contains a space");
         }
         if let Some(second) = at.and_then(|at| text[at + 1..end].find(['@', '/']).map(|second| at + 1 + second)) {
             return wrong(second, second + 1, "the package after `@` is a dotted key");
@@ -94,8 +118,45 @@ impl Override {
         Ok(Self { action, name, package, value })
     }
 
-    /// The text it was split from.
-    pub(crate) fn source(&self) -> &Arc<Source> {
+    /// Who asked for it.
+    pub fn source(&self) -> OverrideSource {
+        match self.name.source().kind {
+            SourceKind::Override(source) => source,
+            SourceKind::File(_) => OverrideSource::Verb,
+        }
+    }
+
+    /// The text after `=`, without quotes around it.
+    pub fn value_text(&self) -> Option<&str> {
+        self.value.as_ref().map(|value| unquote(value.text()))
+    }
+
+    /// Whether it changes the value at a key, or something above or below it.
+    pub fn touches(&self, key: &str) -> bool {
+        let path = self.path();
+        path.is_empty() || path == key || below(&path, key) || below(key, &path)
+    }
+
+    /// Whether it mounts a group at exactly this key, in so many words.
+    pub fn mounts_at(&self, key: &str) -> bool {
+        self.package.is_some() && self.path() == key
+    }
+
+    /// Whether all it changes is below a key.
+    pub fn is_below(&self, key: &str) -> bool {
+        below(&self.path(), key)
+    }
+
+    /// The key it changes: where a group is mounted, as far as the override says.
+    fn path(&self) -> String {
+        match &self.package {
+            Some(package) if package.text() == defaults::GLOBAL => String::new(),
+            Some(package) => package.text().to_owned(),
+            None => defaults::package_of(self.name.text()),
+        }
+    }
+
+    fn text(&self) -> &Arc<Source> {
         self.name.source()
     }
 
@@ -105,7 +166,7 @@ impl Override {
         if span.text().is_empty() {
             return Ok(Some(Node { value: Value::Text(String::new()), span: span.clone() }));
         }
-        let node = read_part(self.source(), self.source().text.len() - span.text().len())?;
+        let node = read_part(self.text(), self.text().text.len() - span.text().len())?;
         check_names(&node)?;
         // A comment would swallow part of what the user typed without a word.
         let is_block = span.text().contains('\n');
@@ -115,6 +176,16 @@ impl Override {
         }
         Ok(Some(node))
     }
+}
+
+/// Whether one dotted key lies below another.
+fn below(key: &str, above: &str) -> bool {
+    key.strip_prefix(above).is_some_and(|rest| rest.starts_with('.'))
+}
+
+/// An option's name as typed, without the quotes a cautious user puts around it.
+pub(crate) fn unquote(text: &str) -> &str {
+    ['\'', '"'].iter().find_map(|quote| text.strip_prefix(*quote)?.strip_suffix(*quote)).unwrap_or(text)
 }
 
 /// Exactly the text it was parsed from.
@@ -137,14 +208,18 @@ mod tests {
 
     use super::*;
 
+    fn parse(text: &str) -> Result<Override, ConfigError> {
+        Override::parse(text, OverrideSource::Typed)
+    }
+
     fn parts(text: &str) -> (Action, String, Option<String>, Option<String>) {
-        let parsed = Override::parse(text).expect("valid");
+        let parsed = parse(text).expect("valid");
         let own = |span: &Span| span.text().to_owned();
         (parsed.action, own(&parsed.name), parsed.package.as_ref().map(own), parsed.value.as_ref().map(own))
     }
 
     fn value(text: &str) -> Value {
-        Override::parse(text).and_then(|parsed| parsed.node()).expect("valid").expect("a value").value
+        parse(text).and_then(|parsed| parsed.node()).expect("valid").expect("a value").value
     }
 
     #[test]
@@ -178,7 +253,7 @@ mod tests {
     #[test]
     fn wrong_forms_say_what_is_wrong() {
         let problem = |text: &str| {
-            let error = Override::parse(text).and_then(|parsed| parsed.node()).expect_err("invalid");
+            let error = parse(text).and_then(|parsed| parsed.node()).expect_err("invalid");
             let marked = error.span().map(|span| span.text().to_owned()).unwrap_or_default();
             format!("{error} [{marked}]")
         };
@@ -190,19 +265,19 @@ mod tests {
             =1       cannot understand the override: the name before `=` has an empty part []
             +=1      cannot understand the override: the name before `=` has an empty part []
             a..b=1   cannot understand the override: the name before `=` has an empty part [a..b]
-            a =1     cannot understand the override: the name before `=` holds a blank [ ]
+            a =1     cannot understand the override: the name before `=` contains a space [ ]
             ~a=1     cannot understand the override: removing takes no value [=1]
             a@=1     cannot understand the override: the package after `@` has an empty part [@]
             a@b@c=1  cannot understand the override: the package after `@` is a dotted key [@]
-            a=x # y  `#` begins a comment in YAML, and what follows would be lost [# y]
-            a=#f00   `#` begins a comment in YAML, and what follows would be lost [#f00]
+            a=x # y  `#` starts a comment in YAML, so the rest would be lost [# y]
+            a=#f00   `#` starts a comment in YAML, so the rest would be lost [#f00]
             ");
     }
 
     proptest! {
         #[test]
         fn printing_what_was_parsed_gives_the_text_back(text in "(?s).{0,40}") {
-            if let Ok(parsed) = Override::parse(&text) {
+            if let Ok(parsed) = parse(&text) {
                 prop_assert_eq!(parsed.to_string(), text);
                 let _ = parsed.node();
             }
@@ -212,7 +287,7 @@ mod tests {
         fn printing_gives_likely_overrides_back(
             text in "(\\+|\\+\\+|~)?[a-z0-9_]{1,4}([./][a-z0-9_]{1,4}){0,3}(@[a-z]{1,3}(\\.[a-z]{1,3})?)?(=[-a1,.\\[\\]{}:'\" #$~@=]{0,12})?"
         ) {
-            match Override::parse(&text) {
+            match parse(&text) {
                 Ok(parsed) => {
                     prop_assert_eq!(parsed.to_string(), text.clone());
                     let _ = parsed.node();

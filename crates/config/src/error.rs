@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use thiserror::Error;
+use types::{Exit, Failure};
 
 use super::source::{SourceKind, Span};
 
@@ -24,17 +25,17 @@ pub enum ConfigError {
     Unsupported { at: Span, what: &'static str },
     #[error("the key `{key}` is given twice")]
     DuplicateKey { at: Span, key: String, first: Span },
-    #[error("`{key}` cannot be a key: keys are not empty and hold no `.`, `/`, `@`, `=` or blanks")]
+    #[error("`{key}` cannot be a key: a key must not be empty or contain `.`, `/`, `@`, `=` or spaces")]
     KeyName { at: Span, key: String },
     #[error("the number `{text}` {problem}")]
     Number { at: Span, text: String, problem: &'static str },
     #[error("{what} are nested more than {deepest} deep")]
     TooDeep { at: Span, what: &'static str, deepest: usize },
-    #[error("a configuration file holds keys and values, and this is {got}")]
+    #[error("a configuration file must hold keys and values; this is {got}")]
     NotAMap { at: Span, got: &'static str },
     #[error("cannot understand the override: {problem}")]
     OverrideSyntax { at: Span, problem: &'static str },
-    #[error("`#` begins a comment in YAML, and what follows would be lost")]
+    #[error("`#` starts a comment in YAML, so the rest would be lost")]
     OverrideComment { at: Span },
 
     // Groups and defaults.
@@ -50,13 +51,13 @@ pub enum ConfigError {
     MountedTwice { at: Span, package: String, first: Span },
     #[error("{problem}")]
     Defaults { at: Span, problem: String },
-    #[error("the defaults go in a circle: {}", chain.join(" -> "))]
+    #[error("the defaults form a cycle: {}", chain.join(" -> "))]
     DefaultsCycle { at: Span, chain: Vec<String> },
 
     // Keys and values.
     #[error("there is no key `{key}`")]
     UnknownKey { at: Span, key: String, hints: Vec<String> },
-    #[error("the key `{key}` exists already")]
+    #[error("the key `{key}` already exists")]
     KeyExists { at: Span, key: String, first: Span },
     #[error("`{key}` is {expected}, not {got}")]
     WrongType { at: Span, key: String, expected: &'static str, got: &'static str, first: Span, hint: Option<String> },
@@ -66,11 +67,11 @@ pub enum ConfigError {
     // Interpolation.
     #[error("cannot understand the interpolation: {problem}")]
     InterpolationSyntax { at: Span, problem: String },
-    #[error("the interpolation `${{{reference}}}` refers to nothing")]
+    #[error("the interpolation `${{{reference}}}` refers to a key that does not exist")]
     MissingInterpolation { at: Span, reference: String, hints: Vec<String> },
-    #[error("the interpolation goes in a circle: {}", chain.join(" -> "))]
+    #[error("the interpolation forms a cycle: {}", chain.join(" -> "))]
     InterpolationCycle { at: Span, chain: Vec<String> },
-    #[error("the interpolation `${{{reference}}}` is {got}, which cannot stand inside a text")]
+    #[error("the interpolation `${{{reference}}}` is {got}, which cannot be part of a text")]
     InterpolationType { at: Span, reference: String, got: &'static str },
 
     // Typed reading.
@@ -112,13 +113,22 @@ impl ConfigError {
             | Self::Invalid { at, .. } => Some(at),
         }
     }
+}
 
-    /// What to do about it, one step per entry.
-    pub fn hints(&self) -> Vec<String> {
+impl Failure for ConfigError {
+    fn exit(&self) -> Exit {
+        Exit::Usage
+    }
+
+    fn excerpt(&self) -> Option<String> {
+        self.span().map(Span::excerpt)
+    }
+
+    fn hints(&self) -> Vec<String> {
         let one = |hint: &str| vec![hint.to_owned()];
         match self {
             Self::Folder { .. } => one("--config-dir takes a folder laid out like the built-in one: GROUP/OPTION.yaml"),
-            Self::Syntax { at, .. } if at.source().kind == SourceKind::Override => {
+            Self::Syntax { at, .. } if matches!(at.source().kind, SourceKind::Override(_)) => {
                 one("values are read as YAML; quote a text for YAML too: \"key='value'\"")
             }
             Self::Unsupported { what, .. } if matches!(*what, "an anchor" | "an alias" | "a merge key") => {

@@ -1,18 +1,19 @@
-//! The arguments every verb shares, and the step from raw arguments to the context a verb works in.
+//! The whole command line: a verb and the options that every verb shares, from raw arguments to the context of a verb.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::{ArgAction, ColorChoice, CommandFactory, FromArgMatches, Parser, ValueEnum};
 
+use super::Verb;
+use crate::context::Context;
 use crate::message::{Colour, Messages, Verbosity};
-use crate::verb::Verb;
 
 /// Where a language model's time goes, how close that is to what the hardware allows, and what to do about it.
 #[derive(Debug, Parser)]
 #[command(name = "llm-perf", version, max_term_width = 100, arg_required_else_help = true)]
 #[command(subcommand_value_name = "VERB", subcommand_help_heading = "Verbs", after_help = EXAMPLES)]
-pub(crate) struct Settings {
+pub(crate) struct CommandLine {
     #[command(flatten)]
     globals: Globals,
     #[command(subcommand)]
@@ -23,26 +24,26 @@ const EXAMPLES: &str = "\
 Examples:
   llm-perf analyze                       what DeepSeek-OCR costs on an H200, from its config alone
   llm-perf analyze --model config.json --hardware rtx-4090 workload.batch=4
-  llm-perf doctor                        can this machine profile?
-  llm-perf VERB --help                   more on one verb
+  llm-perf doctor                        check whether this machine can profile
+  llm-perf VERB --help                   help for one verb
 
 Exit codes:
-  0 done, 1 failed, 2 wrong usage, 3 finished but partial, 4 a gate failed";
+  0 success, 1 failure, 2 wrong usage, 3 finished but partial, 4 a gate failed";
 
 /// Options that mean the same for every verb.
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Global options")]
 struct Globals {
-    /// Say nothing but errors
+    /// Print errors only
     #[arg(short, long, global = true, conflicts_with = "verbose")]
     quiet: bool,
-    /// Say more; twice for everything
+    /// Print details, such as the overrides that flags stand for; -vv prints more
     #[arg(short, long, global = true, action = ArgAction::Count)]
     verbose: u8,
     /// Folder with configuration groups that add to or replace the built-in ones
     #[arg(long, global = true, value_name = "DIR")]
     config_dir: Option<PathBuf>,
-    /// When to colour; NO_COLOR is respected
+    /// When to use colour; NO_COLOR is respected
     #[arg(long, global = true, value_name = "WHEN", default_value = "auto")]
     color: ColorWhen,
 }
@@ -55,16 +56,7 @@ enum ColorWhen {
     Never,
 }
 
-/// What every verb gets besides its own arguments.
-#[derive(Debug)]
-pub(crate) struct Context {
-    /// Where talk and data go.
-    pub(crate) messages: Messages,
-    /// `--config-dir`.
-    pub(crate) config_dir: Option<PathBuf>,
-}
-
-impl Settings {
+impl CommandLine {
     /// The surroundings the verb runs in.
     pub(crate) fn context(&self) -> Context {
         let verbosity = match (self.globals.quiet, self.globals.verbose) {
@@ -83,10 +75,10 @@ impl Settings {
 }
 
 /// Reads the argument list; the error is either a usage error or a request for help or the version.
-pub(crate) fn parse(arguments: &[OsString]) -> Result<Settings, clap::Error> {
-    let mut command = Settings::command().color(early_colour(arguments));
+pub(crate) fn parse(arguments: &[OsString]) -> Result<CommandLine, clap::Error> {
+    let mut command = CommandLine::command().color(early_colour(arguments));
     let matches = command.try_get_matches_from_mut(arguments)?;
-    Settings::from_arg_matches(&matches).map_err(|error| error.format(&mut command))
+    CommandLine::from_arg_matches(&matches).map_err(|error| error.format(&mut command))
 }
 
 /// `--color` as far as help and usage errors need it, which clap prints before the arguments are understood.
@@ -115,12 +107,12 @@ mod tests {
 
     #[test]
     fn the_argument_definitions_are_consistent() {
-        Settings::command().debug_assert();
+        CommandLine::command().debug_assert();
     }
 
     #[test]
     fn every_verb_has_examples_and_an_about_line() {
-        for verb in Settings::command().get_subcommands() {
+        for verb in CommandLine::command().get_subcommands() {
             let examples = verb.get_after_help().map(ToString::to_string).unwrap_or_default();
             assert!(examples.starts_with("Examples:\n"), "`{}` has no examples", verb.get_name());
             assert!(verb.get_about().is_some(), "`{}` has no about line", verb.get_name());

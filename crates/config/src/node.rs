@@ -112,6 +112,11 @@ impl Node {
         found
     }
 
+    /// Whether the user set this value, or one below it.
+    pub(crate) fn is_from_user(&self) -> bool {
+        self.span.is_from_user() || self.leaves().iter().any(|(_, leaf)| leaf.span.is_from_user())
+    }
+
     /// Calls `see` with the dotted key of every node below this one, parents first.
     pub(crate) fn visit<'a>(&'a self, key: &mut String, see: &mut impl FnMut(&str, &'a Node)) {
         let mut enter = |segment: &str, child: &'a Node, key: &mut String| {
@@ -175,7 +180,7 @@ pub(crate) fn index(segment: &str) -> Option<usize> {
 }
 
 /// The tree as YAML: lists of scalars on one line, everything else in blocks, texts never folded.
-pub(crate) fn to_yaml(node: &Node) -> String {
+pub fn to_yaml(node: &Node) -> String {
     let mut options = serde_saphyr::SerializerOptions::default();
     options.compact_list_indent = false;
     options.prefer_block_scalars = false;
@@ -219,8 +224,8 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::config::reader::read;
-    use crate::config::source::Source;
+    use crate::reader::read;
+    use crate::source::Source;
 
     fn tree(text: &str) -> Node {
         read(&Source::file("a.yaml", text)).expect("valid YAML")

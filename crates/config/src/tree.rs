@@ -57,7 +57,7 @@ enum Keys {
     Existing,
 }
 
-fn find<'a>(root: &'a mut Node, key: &str) -> Option<&'a mut Node> {
+pub(crate) fn find<'a>(root: &'a mut Node, key: &str) -> Option<&'a mut Node> {
     segments(key).try_fold(root, Node::child_mut)
 }
 

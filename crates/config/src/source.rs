@@ -20,8 +20,26 @@ pub struct Source {
 pub enum SourceKind {
     /// A file, named as the user would look for it.
     File(String),
-    /// One argument of the command line.
-    Override,
+    /// One override.
+    Override(OverrideSource),
+}
+
+/// Who asked for an override.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OverrideSource {
+    /// The user, in the override's own notation.
+    Typed,
+    /// The user, with this flag.
+    Flag(&'static str),
+    /// The verb, to suit what the user asked for.
+    Verb,
+}
+
+impl OverrideSource {
+    /// Whether the user asked for it, in whichever form.
+    pub fn is_user(self) -> bool {
+        self != Self::Verb
+    }
 }
 
 impl Source {
@@ -30,9 +48,9 @@ impl Source {
         Arc::new(Self { kind: SourceKind::File(name.into()), text: text.into() })
     }
 
-    /// One argument of the command line.
-    pub(crate) fn overriding(text: impl Into<String>) -> Arc<Self> {
-        Arc::new(Self { kind: SourceKind::Override, text: text.into() })
+    /// One override.
+    pub(crate) fn overriding(text: impl Into<String>, source: OverrideSource) -> Arc<Self> {
+        Arc::new(Self { kind: SourceKind::Override(source), text: text.into() })
     }
 }
 
@@ -73,6 +91,11 @@ impl Span {
         Self::new(&self.source, self.end as usize, self.source.text.len())
     }
 
+    /// Whether the user wrote it in or through an override.
+    pub(crate) fn is_from_user(&self) -> bool {
+        matches!(self.source.kind, SourceKind::Override(source) if source.is_user())
+    }
+
     /// What this is a range of.
     pub fn source(&self) -> &Arc<Source> {
         &self.source
@@ -110,7 +133,7 @@ impl Span {
                 let margin = " ".repeat(number.len());
                 format!("{margin}--> {self}\n{margin} |\n{number} | {line}\n{margin} | {indent}{carets}")
             }
-            SourceKind::Override => format!(" --> {self}\n  |\n  | {line}\n  | {indent}{carets}"),
+            SourceKind::Override(_) => format!(" --> {self}\n  |\n  | {line}\n  | {indent}{carets}"),
         }
     }
 
@@ -128,7 +151,9 @@ impl fmt::Display for Span {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.source.kind {
             SourceKind::File(name) => write!(f, "{name}:{}:{}", self.line(), self.column()),
-            SourceKind::Override => write!(f, "command line"),
+            SourceKind::Override(OverrideSource::Typed) => write!(f, "command line"),
+            SourceKind::Override(OverrideSource::Flag(flag)) => write!(f, "command line, {flag}"),
+            SourceKind::Override(OverrideSource::Verb) => write!(f, "set by llm-perf"),
         }
     }
 }
@@ -181,7 +206,7 @@ mod tests {
 
     #[test]
     fn a_range_past_the_end_is_kept_inside() {
-        let source = Source::overriding("a=ü");
+        let source = Source::overriding("a=ü", OverrideSource::Typed);
         assert_eq!(Span::new(&source, 3, 99).text(), "ü");
         assert_eq!(Span::new(&source, 99, 200).text(), "");
     }

@@ -66,8 +66,8 @@ pub(crate) fn did_you_mean<T: AsRef<str>>(names: &[T]) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::reader::read;
-    use crate::config::source::Source;
+    use crate::reader::read;
+    use crate::source::Source;
 
     #[test]
     fn a_misspelt_name_finds_its_neighbour_and_nonsense_finds_none() {

@@ -1,0 +1,58 @@
+//! What a model is fed: which files, and how they become prompts.
+
+use std::path::{Path, PathBuf};
+
+use config::{Config, OverrideSource, Overrides};
+use flow::profile::{DatasetSettings, Feed, InferSettings};
+
+use crate::error::CliError;
+
+const INPUTS: OverrideSource = OverrideSource::Flag("--inputs");
+
+/// Names the inputs: a folder or file as it is, a pattern as the folder before its first wildcard and the rest.
+pub(super) fn name(overrides: &mut Overrides, feed: Feed, inputs: &str) {
+    overrides.choose("dataset", if feed == Feed::Prompts { "prompts" } else { "folder" }, INPUTS);
+    let wildcard = inputs.find(['*', '?', '[', '{']).filter(|_| !Path::new(inputs).exists());
+    let Some(first) = wildcard else { return overrides.set("dataset.root", inputs, INPUTS) };
+    let (root, pattern) = match inputs[..first].rfind('/') {
+        Some(slash) => (&inputs[..slash.max(1)], &inputs[slash + 1..]),
+        None => (".", inputs),
+    };
+    overrides.set("dataset.root", root, INPUTS);
+    overrides.set("dataset.include", vec![pattern], INPUTS);
+}
+
+/// `--inputs` beside settings under which no file is read would be ignored in silence.
+pub(super) fn refuse_unread(feed: Feed, config: &Config) -> Result<(), CliError> {
+    let reason = match feed {
+        Feed::Pages => return Ok(()),
+        Feed::Pictures => "this model is fed random images",
+        Feed::Prompts if config.get::<Option<u64>>("infer.seq_len")?.is_some() => {
+            "infer.seq_len asks for random tokens"
+        }
+        Feed::Prompts if !config.get::<String>("infer.prompt")?.contains("<text>") => {
+            "infer.prompt has no <text>, so the files have no place in it"
+        }
+        Feed::Prompts => return Ok(()),
+    };
+    Err(CliError::usage(format!("--inputs has no effect: {reason}")).hint("leave one of the two out"))
+}
+
+/// The `infer` part in the form that suits the model.
+pub(crate) fn infer(config: &Config, feed: Feed) -> Result<InferSettings, CliError> {
+    Ok(match feed {
+        Feed::Pages => InferSettings::Pages(config.get("infer")?, config.get("infer")?),
+        Feed::Prompts => InferSettings::Prompts(config.get("infer")?, config.get("infer")?),
+        Feed::Pictures => InferSettings::Pictures(config.get("infer")?),
+    })
+}
+
+/// The dataset, or the file list that `inputs.manifest` names in its place.
+pub(super) fn dataset(config: &Config) -> Result<DatasetSettings, CliError> {
+    let mut settings: DatasetSettings = config.get("dataset")?;
+    if let Some(manifest) = config.get::<Option<PathBuf>>("inputs.manifest")? {
+        settings.root = ".".to_owned();
+        settings.file_list = Some(manifest);
+    }
+    Ok(settings)
+}

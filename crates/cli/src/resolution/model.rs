@@ -1,0 +1,189 @@
+//! Which model is meant, and the settings that suit it.
+
+use std::path::{Path, PathBuf};
+
+use config::{Config, OverrideSource, Overrides};
+use flow::model::{self, ConfigSource, LoadedModel, ModelSettings};
+use flow::profile::Feed;
+use flow::target::Engine;
+use flow::torch::{self, TorchModel, TorchName};
+
+use crate::error::CliError;
+use crate::target::TargetArguments;
+
+/// A model for one of the engines.
+pub(crate) enum EngineModel {
+    /// Ours.
+    Native(Box<LoadedModel>),
+    /// PyTorch.
+    Torch(Box<TorchModel>),
+}
+
+impl EngineModel {
+    /// What it is fed.
+    pub(crate) fn feed(&self) -> Feed {
+        match self {
+            Self::Native(model) => Feed::of(model),
+            Self::Torch(model) => model.feed,
+        }
+    }
+
+    /// The model as far as its cost can be modelled.
+    pub(crate) fn known(self) -> Option<LoadedModel> {
+        match self {
+            Self::Native(model) => Some(*model),
+            Self::Torch(model) => model.known.ok(),
+        }
+    }
+
+    fn id(&self) -> &str {
+        match self {
+            Self::Native(model) => &model.id,
+            Self::Torch(model) => &model.id,
+        }
+    }
+
+    fn workload(&self) -> &'static str {
+        match self {
+            Self::Native(model) => model.default_workload(),
+            Self::Torch(model) => match (&model.known, model.feed) {
+                (Ok(known), _) => known.default_workload(),
+                (Err(_), Feed::Pages) => DEEPSEEK_OCR_WORKLOAD,
+                (Err(_), Feed::Prompts) => "llm-standard-v1",
+                (Err(_), Feed::Pictures) => "image-standard-v1",
+            },
+        }
+    }
+
+    /// Chooses the groups that suit the model.
+    pub(super) fn suit(&self, overrides: &mut Overrides) {
+        const VERB: OverrideSource = OverrideSource::Verb;
+        match self.feed() {
+            Feed::Pages if self.id() == "deepseek-ocr-tiny" => {
+                overrides.mount("model/deepseek_ocr/infer", "infer", "deepseek_ocr.tiny", VERB);
+            }
+            Feed::Pages => {}
+            Feed::Prompts => {
+                overrides.mount("model/decoder/infer", "infer", "decoder.default", VERB);
+                overrides.choose("dataset", "prompts", VERB);
+            }
+            Feed::Pictures => {
+                overrides.mount("model/dummy_shallow_resnet/infer", "infer", "dummy_shallow_resnet.default", VERB);
+            }
+        }
+        let workload = self.workload();
+        overrides.choose("workload", workload, VERB);
+        // Only DeepSeek-OCR is known to cut pages into tiles.
+        if let Self::Torch(model) = self
+            && model.feed == Feed::Pages
+            && (model.known.is_err() || workload != DEEPSEEK_OCR_WORKLOAD)
+        {
+            overrides.set("infer.crop_mode", false, VERB);
+        }
+    }
+}
+
+const DEEPSEEK_OCR_WORKLOAD: &str = "dsocr-standard-v1";
+
+/// The model a configuration names.
+pub(crate) fn load(config: &Config) -> Result<LoadedModel, CliError> {
+    Ok(model::load(&config.get("model")?)?)
+}
+
+/// The same for an engine.
+pub(crate) fn load_for_engine(engine: Engine, config: &Config) -> Result<EngineModel, CliError> {
+    Ok(match engine {
+        Engine::Native => EngineModel::Native(Box::new(load(config)?)),
+        Engine::Torch => {
+            let target = config.get::<Option<String>>("model.target")?;
+            EngineModel::Torch(Box::new(TorchModel::find(&config.get("model")?, target.as_deref())?))
+        }
+    })
+}
+
+/// Settings of the model of that name or path, by itself.
+pub(crate) fn settings(name: &str) -> ModelSettings {
+    let file = is_path(name).then(|| PathBuf::from(name));
+    ModelSettings {
+        name: name.to_owned(),
+        config: if file.is_some() { ConfigSource::File } else { ConfigSource::Builtin },
+        config_path: file,
+        dtype: None,
+        revision: None,
+        notes: None,
+    }
+}
+
+/// Names the model: by a path where it looks like one or is one, else as a built-in one.
+pub(super) fn name(overrides: &mut Overrides, model: &str, source: OverrideSource) {
+    let path = Some(model).filter(|model| is_path(model));
+    overrides.set("model.name", path.map_or_else(|| model.to_owned(), name_of_file), source);
+    overrides.set("model.config", if path.is_some() { "file" } else { "builtin" }, source);
+    overrides.set("model.config_path", path, source);
+}
+
+/// `--model` and `--weights` as overrides; a small model where the user names none.
+pub(super) fn overrides(engine: Engine, arguments: &TargetArguments, given: &Overrides) -> Result<Overrides, CliError> {
+    let mut overrides = Overrides::default();
+    let is_mounted = given.iter().any(|one| one.mounts_at("model"));
+    let mut beside = None;
+    match (&arguments.model, engine) {
+        (None, _) if is_mounted => {}
+        (None, Engine::Native) => {
+            overrides.mount("model/deepseek_ocr/arch", "model", "deepseek_ocr.tiny", OverrideSource::Verb);
+        }
+        (None, Engine::Torch) => name(&mut overrides, "decoder-tiny", OverrideSource::Verb),
+        (Some(model), Engine::Native) => name(&mut overrides, model, MODEL),
+        (Some(model), Engine::Torch) => beside = name_for_torch(&mut overrides, model)?,
+    }
+    if let Some(weights) = &arguments.weights {
+        overrides.set("model.weights", weights.as_str(), OverrideSource::Flag("--weights"));
+    } else if let Some(folder) = beside.filter(|folder| torch::has_weights(folder)) {
+        overrides.set("model.weights", folder.display().to_string(), MODEL);
+    }
+    Ok(overrides)
+}
+
+const MODEL: OverrideSource = OverrideSource::Flag("--model");
+
+/// Names the model as PyTorch takes it, and gives back its folder, where it has one.
+fn name_for_torch(overrides: &mut Overrides, model: &str) -> Result<Option<PathBuf>, CliError> {
+    match TorchName::of(model) {
+        TorchName::Name => name(overrides, model, MODEL),
+        TorchName::Factory(factory) => {
+            overrides.set("model.name", model, MODEL);
+            overrides.set("model.target", factory, MODEL);
+        }
+        TorchName::Path(path) => {
+            name(overrides, &path.display().to_string(), MODEL);
+            let here = std::fs::canonicalize(&path).unwrap_or_else(|_| path.clone());
+            let own = here.file_name().filter(|_| path.is_dir()).map(|name| name.to_string_lossy().into_owned());
+            let shown = if Path::new(model) == path { own } else { Some(model.to_owned()) };
+            if let Some(shown) = shown {
+                overrides.set("model.name", shown, MODEL);
+            }
+            return Ok(Some(path).filter(|path| path.is_dir()));
+        }
+        TorchName::NotOnDisk(cache) => {
+            return Err(CliError::usage(format!("{model} is not on disk: {} has no such model", cache.display()))
+                .hint(format!("llm-perf downloads nothing; `hf download {model}` puts it there")));
+        }
+    }
+    Ok(None)
+}
+
+/// Whether a model is named by a file: the text looks like a path or is one.
+fn is_path(model: &str) -> bool {
+    model.contains('/') || model.ends_with(".json") || Path::new(model).exists()
+}
+
+/// What a model without a name is called: its folder where the file has the usual name, else the file.
+fn name_of_file(path: &str) -> String {
+    let path = Path::new(path);
+    let file = path.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
+    let folder = path.parent().and_then(Path::file_name).map(|name| name.to_string_lossy().into_owned());
+    match folder {
+        Some(folder) if file == "config" && !folder.is_empty() => folder,
+        _ => file,
+    }
+}
