@@ -1,6 +1,6 @@
 //! Views of documents: what pages say beyond the figures of a document.
 
-use analysis::view;
+use llm_perf_analysis::view;
 use serde_json::{Value, json};
 use types::view::{NextStep, Resource, SavingBasis};
 use types::{Metrics, Nanos, Stage};

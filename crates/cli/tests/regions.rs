@@ -479,9 +479,9 @@ fn the_dummy_network_is_counted_module_by_module_beside_its_model() {
     assert_eq!(paths(&report), ["prefill", "prefill::stem", "prefill::residual", "prefill::head"]);
     assert_eq!(report["regions"][0]["modelled"], Value::Null, "a stage is no module");
     let stem = &report["regions"][1]["modelled"];
-    // A convolution of 3 by 3 from 3 to 32 channels over 8 pictures of 64 by 64.
+    // A convolution of 3 by 3 from 3 to 32 channels over 8 images of 64 by 64.
     assert_eq!((&stem["module"], &stem["flops_matrix"]), (&"stem".into(), &(2 * 27 * 32 * 64 * 64 * 8).into()));
-    assert!(fake.scratch.text("run", "ncu/regions/report.md").contains("## Beside the model"));
+    assert!(fake.scratch.text("run", "ncu/regions/report.md").contains("## Modelled and counted"));
     let metrics = fake.scratch.json("run", "metrics.json");
     assert_eq!(
         (&metrics["run"]["engine"], &metrics["run"]["model"]),

@@ -7,8 +7,8 @@ use std::fmt;
 const GAP: &str = "  ";
 /// Cells up to this width line up. A longer one runs over in its own row: it must not pad every other row.
 const ALIGNED: usize = 80;
-/// Longest name in a Markdown cell.
-const NAME: usize = 100;
+/// Longest name in a Markdown cell, without its backticks.
+const NAME: usize = ALIGNED - 2;
 /// Longest cell of any kind.
 const LONGEST: usize = 1_000;
 
@@ -149,11 +149,16 @@ pub(crate) fn shortened(text: &str, most: usize) -> Cow<'_, str> {
     format!("{first}..{last}").into()
 }
 
+/// A name as Markdown cells show it.
+pub(crate) fn shortened_name(name: &str) -> Cow<'_, str> {
+    shortened(name, NAME)
+}
+
 /// The same for Markdown: names in code spans lose their middle, prose its end.
 fn shortened_markdown(cell: &str) -> Cow<'_, str> {
     let name = cell.strip_prefix('`').and_then(|rest| rest.strip_suffix('`')).filter(|name| !name.contains('`'));
     if let Some(name) = name {
-        return if width(name) <= NAME { cell.into() } else { format!("`{}`", shortened(name, NAME)).into() };
+        return format!("`{}`", shortened_name(name)).into();
     }
     let Some((end, _)) = cell.char_indices().nth(LONGEST) else { return cell.into() };
     let kept = cell[..end].trim_end_matches('\\');

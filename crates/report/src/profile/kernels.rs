@@ -1,13 +1,12 @@
 //! `kernels.md`: what ran on the device, longest first.
 
-use types::KernelSummary;
 use types::view::{KernelView, RunView};
 
 use super::phrase::{device, model};
 use crate::markdown::{code, prose};
 use crate::number::{count, exact_milliseconds, grouped, known, percent};
 use crate::page::Page;
-use crate::table::Table;
+use crate::table::{Table, shortened_name};
 
 /// Kernels shown; `metrics.json` has them all.
 const ROWS: usize = 50;
@@ -130,15 +129,16 @@ fn counters(page: &mut Page, run: &RunView<'_>) {
     page.table(&table);
 }
 
-/// What the short names of the first table stand for, where they leave something out.
+/// What the names of the first table stand for, where they leave something out.
 pub(crate) fn full_names(page: &mut Page, run: &RunView<'_>) {
-    let shortened = |kernel: &&KernelSummary| kernel.name != kernel.short_name;
-    let mut names: Vec<_> = run.metrics.breakdown.kernels.iter().take(ROWS).filter(shortened).collect();
-    names.sort_by_key(|kernel| (&kernel.short_name, &kernel.name));
-    names.dedup_by_key(|kernel| &kernel.name);
+    let kernels = run.metrics.breakdown.kernels.iter().take(ROWS);
+    let mut names: Vec<_> = kernels.map(|kernel| (shortened_name(&kernel.short_name), &kernel.name)).collect();
+    names.retain(|(shown, full)| shown != *full);
+    names.sort();
+    names.dedup();
     if names.is_empty() {
         return;
     }
     page.heading("Full names");
-    page.list(names.into_iter().map(|kernel| format!("{}: {}", code(&kernel.short_name), code(&kernel.name))));
+    page.list(names.iter().map(|(shown, full)| format!("{}: {}", code(shown), code(full))));
 }
