@@ -143,7 +143,10 @@ pub(crate) fn profile_request(resolution: &Resolution, context: &Context) -> Res
 
 /// What the torch engine also needs to know.
 pub(crate) fn torch_settings(arguments: &TargetArguments, config: &Config) -> Result<TorchSettings, CliError> {
-    let dtype = config.get::<Option<String>>("model.dtype")?;
+    let dtype = match config.get::<Option<String>>("model.dtype")? {
+        Some(name) => Some(torch::element_type(&name)?),
+        None => None,
+    };
     // What the group says by itself is the native engine's way; torch has its own unless the user says otherwise.
     let attention = config.is_set("infer.attention").then(|| config.get::<String>("infer.attention")).transpose()?;
     Ok(TorchSettings {
@@ -152,7 +155,7 @@ pub(crate) fn torch_settings(arguments: &TargetArguments, config: &Config) -> Re
         module_ranges: arguments.module_ranges.unwrap_or(0),
         check_flops: false,
         attention: attention.map(|name| if name == "flash" { "flash_attention_2".to_owned() } else { name }),
-        dtype: dtype.map(|name| torch::element_type(&name)).transpose()?,
+        dtype,
         profiler: config.get::<ProfilerSettings>("pipeline.torch_profiler")?,
         hardware: hardware(config)?,
     })

@@ -2,6 +2,7 @@
 
 use config::{OverrideSource, Overrides};
 use flow::command::{self, CommandRequest};
+use flow::profile::Progress;
 use types::Exit;
 
 use super::Arguments;
@@ -31,9 +32,8 @@ pub(super) fn run(arguments: &Arguments, given: &Overrides, context: &Context) -
     let run = resolution::run_request("profile", &config, arguments.out.as_deref())?;
     let interrupt = Interrupt::catch();
     let profile = context.progress(|display| {
-        command::profile(&request, run, &config.to_yaml(), &mut |progress| display.show(&progress), &|| {
-            interrupt.is_set()
-        })
+        let (mut show, stop) = (|progress: Progress<'_>| display.show(&progress), || interrupt.is_set());
+        Ok::<_, CliError>(command::profile(&request, run, &config.to_yaml(), &mut show, &stop)?)
     })?;
     context.messages.print_answer(arguments.json, &profile.metrics, || command::terminal(&profile.metrics))?;
     Ok(context.messages.finish(&profile.missing, &[("report", profile.folder.join("report.md"))]))
