@@ -134,7 +134,7 @@ fn concluded(device: &DeviceRecords, sums: &DeviceSums) -> Vec<QualityCounter> {
                        (`--module-ranges depth=N`), or operators with shapes, would make them certain";
     [
         counter("work_with_layer_by_order", device.placed_by_order, of_graphs),
-        counter("work_with_module_by_products", device.placed_by_products, of_products),
+        counter("work_with_module_by_gemms", device.placed_by_gemms, of_products),
     ]
     .into_iter()
     .flatten()

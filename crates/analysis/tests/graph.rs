@@ -316,7 +316,7 @@ fn gemms_tell_the_layers_that_ranges_tell() {
         let (known, found) = (layers(&marked, stage), layers(&bare, stage));
         for layer in ["model.layers.0", "model.layers.1"] {
             let (known, found) = (&known[layer], &found[layer]);
-            assert_eq!(found.1, BTreeSet::from([PlacedBy::Products]));
+            assert_eq!(found.1, BTreeSet::from([PlacedBy::Gemms]));
             // All but the norm with which a layer starts, which lies between the GEMMs of two layers.
             let part = found.0.unwrap().get() as f64 / known.0.unwrap().get() as f64;
             assert!((0.8..1.0).contains(&part), "{stage} {layer}: {part}");
@@ -333,7 +333,7 @@ fn gemms_tell_the_layers_that_ranges_tell() {
         assert_eq!((kind.measured_ns, kind.class.as_str()), (Some(both[0] + both[1]), "Linear"));
         assert!(bare.breakdown.module_kinds.iter().all(|row| row.path.contains('*')));
     }
-    let told = bare.conclusions.quality.iter().find(|row| row.counter == "work_with_module_by_products").unwrap();
+    let told = bare.conclusions.quality.iter().find(|row| row.counter == "work_with_module_by_gemms").unwrap();
     assert!(told.share.unwrap() > 0.8, "{told:?}");
 }
 

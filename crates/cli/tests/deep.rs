@@ -547,7 +547,7 @@ fn told_of_a_family(model: &str, known: &Family) {
     for path in ["model.layers.*.self_attn", "model.layers.*.mlp.down_proj"] {
         let decode = kinds.iter().find(|row| row["path"] == path && row["stage"] == "decode");
         let row = decode.unwrap_or_else(|| panic!("{path}: {kinds:#?}"));
-        assert_eq!(row["placed_by"], serde_json::json!(["products"]));
+        assert_eq!(row["placed_by"], serde_json::json!(["gemms"]));
         assert!(row["speed_of_light_ns"].as_i64().unwrap() < row["measured_ns"].as_i64().unwrap(), "{row:#}");
     }
     let summary = machine.text("stakeholder_summary.md");

@@ -8,7 +8,6 @@ mod gemm;
 mod store;
 
 pub use store::Store;
-pub(crate) use store::user_folder;
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};

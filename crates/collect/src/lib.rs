@@ -12,6 +12,7 @@ pub mod tool;
 
 mod command;
 mod error;
+mod user_folder;
 
 pub use command::{Command, Output, command_line};
 pub use error::CollectError;

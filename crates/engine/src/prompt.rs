@@ -93,7 +93,7 @@ mod tests {
     #[test]
     fn a_page_without_a_mark_and_a_mark_without_a_page_are_errors() {
         let error = build(&tokenizer(), "Free OCR.", Some(page([1, 1]))).unwrap_err();
-        assert_eq!(error.to_string(), r#"the prompt "Free OCR." has no <image>, so the page has no place in it"#);
+        assert_eq!(error.to_string(), r#"the prompt "Free OCR." has no <image>, so there is no place for the page"#);
         let error = build(&tokenizer(), "<image>\nFree OCR.", None).unwrap_err();
         assert_eq!(error.to_string(), r#"the prompt "<image>\nFree OCR." asks for a page, and there is none"#);
         let error = build(&tokenizer(), "<image> <image>", Some(page([1, 1]))).unwrap_err();

@@ -157,10 +157,10 @@ mod tests {
     #[test]
     fn settings_out_of_range_are_named() {
         for (temperature, top_p, message) in [
-            (-1.0, 1.0, "temperature is -1, and must be 0 or more"),
-            (f64::NAN, 1.0, "temperature is NaN, and must be 0 or more"),
-            (1.0, 0.0, "top_p is 0, and must be above 0, at most 1"),
-            (1.0, 1.5, "top_p is 1.5, and must be above 0, at most 1"),
+            (-1.0, 1.0, "temperature is -1; expected 0 or more"),
+            (f64::NAN, 1.0, "temperature is NaN; expected 0 or more"),
+            (1.0, 0.0, "top_p is 0; expected above 0, at most 1"),
+            (1.0, 1.5, "top_p is 1.5; expected above 0, at most 1"),
         ] {
             let settings = SamplingSettings { temperature, top_p, ..SamplingSettings::default() };
             assert_eq!(Sampler::new(settings).unwrap_err().to_string(), message);

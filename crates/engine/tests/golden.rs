@@ -184,7 +184,7 @@ fn golden_logits_with_weights_in_half_the_bytes_stay_close() {
 #[test]
 fn weights_kept_in_other_types_are_refused() {
     let error = load_as(&Checkpoint::Synthetic { seed: 1 }, DType::Fp16).unwrap_err().to_string();
-    assert_eq!(error, "weights cannot be kept as fp16; this engine keeps them as fp32 or bf16");
+    assert_eq!(error, "the native engine keeps weights as fp32 or bf16, not fp16");
 }
 
 #[test]
@@ -213,7 +213,7 @@ fn golden_checkpoint_is_used_whole_and_in_shards() {
     std::fs::remove_file(shards.path().join("part-1.safetensors")).unwrap();
     let cut = load(&Checkpoint::Safetensors(shards.path().to_owned())).unwrap_err().to_string();
     assert!(
-        cut.contains("model.safetensors.index.json names files that are not there: 1 of 2, the first is "),
+        cut.contains("model.safetensors.index.json lists 2 files, of which 1 are missing; the first is "),
         "{cut}"
     );
     assert!(cut.ends_with("part-1.safetensors"), "{cut}");

@@ -125,5 +125,5 @@ fn a_prompt_longer_than_the_cache_is_refused() {
     let session = session();
     let workload = workload([1, 1], 5, 1);
     let error = session.start(10).prefill(&prompt(&workload), true).unwrap_err().to_string();
-    assert!(error.contains("26 positions do not fit the cache of 10"), "{error}");
+    assert!(error.contains("26 positions do not fit the KV cache of 10"), "{error}");
 }

@@ -70,7 +70,7 @@ fn the_name_does_not_decide_the_format() {
 fn a_text_file_is_not_an_image() {
     let error = decode("notes.png", b"Dear reader,\nthis is a letter.").unwrap_err();
     assert!(matches!(error, InputError::NotAnImage { .. }));
-    assert_eq!(error.to_string(), r#"notes.png is not an image: it begins with "Dear reader,\nthi""#);
+    assert_eq!(error.to_string(), r#"notes.png is not an image: it starts with "Dear reader,\nthi""#);
     assert!(error.hint().is_some());
 }
 
@@ -127,7 +127,7 @@ fn a_page_of_20_000_pixels_is_prepared() {
 #[test]
 fn an_image_past_the_limits_is_refused_before_it_is_decoded() {
     let error = decode("huge.png", &png(30_001, 1)).unwrap_err();
-    assert!(error.to_string().starts_with("huge.png has 30001 x 1 pixels; at most 30000 along a side"), "{error}");
+    assert!(error.to_string().starts_with("huge.png has 30001 x 1 pixels; the limits are 30000 per side"), "{error}");
 
     // The header alone claims 30,000 x 30,000 pixels.
     let mut bytes = png(1, 1);

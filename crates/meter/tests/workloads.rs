@@ -85,7 +85,7 @@ fn a_network_without_tokens_wants_none() {
 fn contradictions_are_refused_with_their_numbers() {
     let both = WorkloadSettings { seq_len: Some(600), ..settings() };
     let text = "workload.seq_len and workload.text_tokens contradict each other: \
-                600 tokens less 493 image tokens leave 107, not 19";
+                600 tokens minus 493 image tokens is 107, not 19";
     assert_eq!(refusal(&both), text);
     let steps = WorkloadSettings { decode_steps: Some(3), ..settings() };
     assert!(refusal(&steps).contains("512 tokens take 511 steps, not 3"), "{}", refusal(&steps));

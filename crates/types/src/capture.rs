@@ -4,7 +4,16 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::RegionStyle;
+/// What kind of NVTX range a region is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum RegionStyle {
+    /// Pushed and popped on one thread: regions nest.
+    #[default]
+    PushPop,
+    /// Started and ended by handle: regions overlap freely and are never nested in one another.
+    StartEnd,
+}
 
 /// How a profiler gets more counters than one pass has room for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]

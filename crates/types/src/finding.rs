@@ -1,7 +1,7 @@
 //! Findings: a conclusion, the evidence it rests on and what acting on it would save.
 
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::{Nanos, Severity, Stage};
 
@@ -9,6 +9,7 @@ use crate::{Nanos, Severity, Stage};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Finding {
     /// Stable rule id, such as `launch-bound`.
+    #[serde(deserialize_with = "rule")]
     pub rule: String,
     /// How much it matters.
     pub severity: Severity,
@@ -23,4 +24,40 @@ pub struct Finding {
     pub saves_share: Option<f64>,
     /// What to try.
     pub advice: String,
+}
+
+/// Rules that older versions called otherwise, with their names of today.
+const RENAMED: [(&str, &str); 5] = [
+    ("far-from-limits", "far-from-roofline"),
+    ("float32-products", "float32-gemms"),
+    ("low-occupancy-products", "low-occupancy-gemms"),
+    ("small-expert-products", "small-expert-gemms"),
+    ("variance", "run-to-run-variation"),
+];
+
+fn today(rule: String) -> String {
+    RENAMED.iter().find(|(old, _)| *old == rule).map_or(rule, |(_, new)| (*new).to_owned())
+}
+
+/// A rule by its name of today, whatever the file calls it.
+fn rule<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
+    String::deserialize(deserializer).map(today)
+}
+
+/// The same for a list of them.
+pub(crate) fn rules<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<String>, D::Error> {
+    Ok(Vec::<String>::deserialize(deserializer)?.into_iter().map(today).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_rule_of_an_older_file_is_read_by_its_name_of_today() {
+        let text = r#"{"rule": "float32-products", "severity": "info", "stage": null, "evidence": [], "saves_ns": null,
+            "saves_share": null, "advice": ""}"#;
+        assert_eq!(serde_json::from_str::<Finding>(text).unwrap().rule, "float32-gemms");
+        assert_eq!(today("launch-bound".to_owned()), "launch-bound");
+    }
 }

@@ -13,8 +13,10 @@ pub struct FlopCheck {
     /// Prefill, or decode for its first step.
     pub stage: Stage,
     /// As the analytic model has it; absent where the model is not known to it.
+    #[serde(deserialize_with = "crate::unit::buffered::option")]
     pub flops_modelled: Option<Flops>,
     /// As `torch.utils.flop_counter` counted it.
+    #[serde(deserialize_with = "crate::unit::buffered::flops")]
     pub flops_counted: Flops,
     /// How far the model is from the counter, as a share of the counter's; absent where either is not known.
     pub difference: Option<f64>,

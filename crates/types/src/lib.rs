@@ -54,7 +54,7 @@ pub use analytic::{
     ModuleNode, ModuleStage, OperatorCategory, OperatorShare, ParameterCounts, RateUsed, RepetitionKind, StageCost,
     TargetOperator, TargetOperatorList, WorkloadProfile,
 };
-pub use capture::{Collector, KernelNameBase, ReplayMode, range_expression};
+pub use capture::{Collector, KernelNameBase, RegionStyle, ReplayMode, range_expression};
 pub use clock::{Clock, ClockId, ClockKind};
 pub use command::{CommandFacts, CommandRun, DeviceUse};
 pub use comparison::{
@@ -96,8 +96,8 @@ pub use rank::{RankSkew, RankSummary};
 pub use region::{RegionRecord, RegionSummary};
 pub use region_report::{
     IncludeRecord, InstanceTimes, MetricRule, ModelledRegion, OutsideRegions, Region, RegionCapture, RegionKernel,
-    RegionPart, RegionReport, RegionRoofline, RegionSection, RegionSelection, RegionStyle, RegionTotals, RollUp,
-    RolledValue, SectionValue,
+    RegionPart, RegionReport, RegionRoofline, RegionSection, RegionSelection, RegionTotals, RollUp, RolledValue,
+    SectionValue,
 };
 pub use rotary::{RotaryForm, RotaryLayout, RotaryScaling};
 pub use runs::{FileProblem, FileProblemKind, RunDetail, RunList, RunListing, RunState, Verification};

@@ -1,4 +1,4 @@
-//! Lost time: what a stage took beyond the least its work needs, by cause.
+//! Lost time: what a stage took beyond the roofline time of its work, by cause.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -20,5 +20,6 @@ pub struct LostTime {
     /// The part of it that findings say how to save.
     pub claimed_ns: Nanos,
     /// Those findings, by rule.
+    #[serde(deserialize_with = "crate::finding::rules")]
     pub rules: Vec<String>,
 }

@@ -57,6 +57,7 @@ pub struct ClassGroup {
     /// Memory allocated; absent when not traced.
     pub bytes_allocated: Option<Bytes>,
     /// Matrix operations.
+    #[serde(deserialize_with = "crate::unit::buffered::flops")]
     pub flops_matrix: Flops,
     /// Matrix operations per second of host time; absent where there are none or no time was measured.
     pub flops_per_second: Option<FlopsPerSecond>,
@@ -76,6 +77,7 @@ pub struct ShapeGroup {
     /// Memory allocated; absent when not traced.
     pub bytes_allocated: Option<Bytes>,
     /// Matrix operations.
+    #[serde(deserialize_with = "crate::unit::buffered::flops")]
     pub flops_matrix: Flops,
     /// Matrix operations per second of host time; absent where there are none or no time was measured.
     pub flops_per_second: Option<FlopsPerSecond>,

@@ -85,6 +85,7 @@ pub struct CostCentre {
     /// Least time the hardware allows for its operators; absent where it is not known for all of them.
     pub speed_of_light_ns: Option<Nanos>,
     /// Matrix operations.
+    #[serde(deserialize_with = "crate::unit::buffered::flops")]
     pub flops_matrix: Flops,
     /// Memory its operators allocated; absent when not traced.
     pub bytes_allocated: Option<Bytes>,

@@ -9,18 +9,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::schema::{Document, SchemaName, SchemaTag};
-use crate::{Bytes, BytesPerSecond, DeviceId, Flops, FlopsPerSecond, Nanos, Origin, QualityCounter, ReplayMode};
-
-/// What kind of NVTX range a region is.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum RegionStyle {
-    /// Pushed and popped on one thread: regions nest.
-    #[default]
-    PushPop,
-    /// Started and ended by handle: regions overlap freely and are never nested in one another.
-    StartEnd,
-}
+use crate::{
+    Bytes, BytesPerSecond, DeviceId, Flops, FlopsPerSecond, Nanos, Origin, QualityCounter, RegionStyle, ReplayMode,
+};
 
 /// How the values of several kernels, or of several instances of a range, become one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]

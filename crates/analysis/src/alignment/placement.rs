@@ -26,7 +26,7 @@ pub(crate) struct Placements<'a> {
     /// Work whose layer rests on its order alone.
     pub(crate) by_order: Amount,
     /// Work whose module rests on the order of the matrix kernels.
-    pub(crate) by_products: Amount,
+    pub(crate) by_gemms: Amount,
 }
 
 impl<'a> Placements<'a> {
@@ -53,7 +53,7 @@ impl<'a> Placements<'a> {
                 .or_else(|| around.filter(fits).map(|named| (named.path, PlacedBy::Ranges)))
         };
         let module = (0..timeline.work.len()).map(place).collect();
-        let mut placements = Self { module, by_order: Amount::default(), by_products: Amount::default() };
+        let mut placements = Self { module, by_order: Amount::default(), by_gemms: Amount::default() };
         if let Some(layers) = &layers {
             placements.order(timeline, attribution, layers);
         }
@@ -99,8 +99,8 @@ impl<'a> Placements<'a> {
     }
 
     fn gemm(&mut self, timeline: &Timeline, row: usize, module: &'a str) {
-        self.module[row] = Some((module, PlacedBy::Products));
-        self.by_products.add(timeline.work[row].duration);
+        self.module[row] = Some((module, PlacedBy::Gemms));
+        self.by_gemms.add(timeline.work[row].duration);
     }
 
     /// Gives the work of graphs the layer it has by order.

@@ -94,7 +94,7 @@ pub(crate) struct DeviceRecords {
     /// Work of CUDA graphs whose layer rests on its order alone.
     pub(crate) placed_by_order: Amount,
     /// Work whose module rests on the order of the matrix kernels.
-    pub(crate) placed_by_products: Amount,
+    pub(crate) placed_by_gemms: Amount,
 }
 
 impl DeviceRecords {
@@ -119,8 +119,8 @@ impl DeviceRecords {
                 modules.add(timeline, attribution, &partition, &placements);
                 records.placed_by_order.count += placements.by_order.count;
                 records.placed_by_order.time += placements.by_order.time;
-                records.placed_by_products.count += placements.by_products.count;
-                records.placed_by_products.time += placements.by_products.time;
+                records.placed_by_gemms.count += placements.by_gemms.count;
+                records.placed_by_gemms.time += placements.by_gemms.time;
             }
             records.special.add(timeline, attribution, &partition, alignment.as_ref());
         }

@@ -4,23 +4,23 @@
 //! two findings promise the same nanosecond: a rule says what it could save and under which causes that time stands, and
 //! gets what is left there.
 
-mod attention_written_out;
+mod attention_not_flash;
 mod clock_throttling;
-mod cold_first_step;
-mod copies_in_the_loop;
-mod far_from_limits;
-mod few_blocks;
+mod cold_first_iteration;
+mod far_from_roofline;
+mod float32_gemms;
 mod host_synchronisation;
+mod host_to_device_copies;
 mod launch_bound;
 mod layout_copies;
 mod logits_of_all_positions;
+mod low_occupancy_gemms;
 mod memory_bound_decode;
-mod single_precision;
-mod small_expert_products;
+mod run_to_run_variation;
+mod small_expert_gemms;
 mod top_operator;
 mod unfused_elementwise;
 mod utilisation_above_one;
-mod variance;
 mod vision_dominates_prefill;
 
 use std::collections::BTreeMap;
@@ -42,22 +42,22 @@ type Rule = (&'static str, fn(&Run<'_>) -> Vec<Found>);
 /// Every rule. What a finding saves as a share of the run is filled in afterwards, the same way for all.
 const RULES: [Rule; 18] = [
     (utilisation_above_one::RULE, utilisation_above_one::check),
-    (cold_first_step::RULE, cold_first_step::check),
+    (cold_first_iteration::RULE, cold_first_iteration::check),
     (clock_throttling::RULE, clock_throttling::check),
-    (variance::RULE, variance::check),
+    (run_to_run_variation::RULE, run_to_run_variation::check),
     (vision_dominates_prefill::RULE, vision_dominates_prefill::check),
     (logits_of_all_positions::RULE, logits_of_all_positions::check),
     (launch_bound::RULE, launch_bound::check),
     (host_synchronisation::RULE, host_synchronisation::check),
-    (copies_in_the_loop::RULE, copies_in_the_loop::check),
+    (host_to_device_copies::RULE, host_to_device_copies::check),
     (unfused_elementwise::RULE, unfused_elementwise::check),
-    (attention_written_out::RULE, attention_written_out::check),
-    (small_expert_products::RULE, small_expert_products::check),
+    (attention_not_flash::RULE, attention_not_flash::check),
+    (small_expert_gemms::RULE, small_expert_gemms::check),
     (layout_copies::RULE, layout_copies::check),
-    (single_precision::RULE, single_precision::check),
-    (few_blocks::RULE, few_blocks::check),
+    (float32_gemms::RULE, float32_gemms::check),
+    (low_occupancy_gemms::RULE, low_occupancy_gemms::check),
     (memory_bound_decode::RULE, memory_bound_decode::check),
-    (far_from_limits::RULE, far_from_limits::check),
+    (far_from_roofline::RULE, far_from_roofline::check),
     (top_operator::RULE, top_operator::check),
 ];
 

@@ -67,6 +67,7 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<Exit, CliE
             }
         })
     })?;
+    workload::send_answer(&outcome)?;
     context.messages.print_answer(arguments.json, &outcome, || workload::terminal(&outcome.samples))?;
     Ok(Exit::Done)
 }
@@ -89,6 +90,7 @@ fn prepare(
     let torch = resolution::torch_settings(&arguments.target, &resolution.config)?;
     let request = TorchRequest { profile: resolution::profile_request(resolution, context)?, torch };
     let prepared = workload::prepare(model, &request, folder)?;
+    workload::send_answer(&prepared)?;
     context.messages.print_answer(arguments.json, &prepared, || format!("{}\n", prepared.line()))?;
     Ok(Exit::Done)
 }

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use types::Calibration;
 
 use crate::CollectError;
+use crate::user_folder::user_folder;
 
 /// The folder with the files.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -79,18 +80,6 @@ fn not_kept(path: &Path) -> impl FnOnce(std::io::Error) -> CollectError {
     move |reason| CollectError::NotKept { path: path.to_owned(), reason }
 }
 
-/// Where the tool keeps things of this user between runs.
-pub(crate) fn user_folder() -> Option<PathBuf> {
-    data_folder(|name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from))
-}
-
-fn data_folder(variable: impl Fn(&str) -> Option<PathBuf>) -> Option<PathBuf> {
-    variable("LLM_PERF_DATA_DIR")
-        // The standard says that a relative path is to be ignored.
-        .or_else(|| variable("XDG_DATA_HOME").filter(|path| path.is_absolute()).map(|path| path.join("llm-perf")))
-        .or_else(|| variable("HOME").map(|home| home.join(Path::new(".local/share/llm-perf"))))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -142,7 +131,9 @@ mod tests {
     #[test]
     fn the_folder_follows_the_variables_in_order() {
         let find = |set: &[(&str, &str)]| {
-            data_folder(|name| set.iter().find(|(key, _)| *key == name).map(|(_, value)| PathBuf::from(value)))
+            crate::user_folder::data_folder(|name| {
+                set.iter().find(|(key, _)| *key == name).map(|(_, value)| PathBuf::from(value))
+            })
         };
         let home = ("HOME", "/home/someone");
         assert_eq!(find(&[home]), Some("/home/someone/.local/share/llm-perf".into()));

@@ -25,7 +25,7 @@ pub struct ModuleSummary {
     pub speed_of_light_ns: Option<Nanos>,
     /// Measured minus least.
     pub lost_ns: Option<Nanos>,
-    /// What the least time is bound by: `compute`, `memory` or `launch`.
+    /// What the roofline time is bound by: `compute`, `memory` or `launch`.
     pub bound: Option<String>,
     /// Why time is lost.
     pub cause: Option<String>,
@@ -46,8 +46,9 @@ pub enum PlacedBy {
     Capture,
     /// Its place among the kernels of a CUDA graph, which repeat once for each layer.
     Order,
-    /// Its place among the matrix kernels, which come in the order of the model's products.
-    Products,
+    /// Its place among the matrix kernels, which come in the order of the model's GEMMs.
+    #[serde(alias = "products")]
+    Gemms,
 }
 
 impl PlacedBy {
@@ -58,7 +59,7 @@ impl PlacedBy {
             Self::Ranges => "ranges",
             Self::Capture => "capture",
             Self::Order => "order",
-            Self::Products => "products",
+            Self::Gemms => "gemms",
         }
     }
 }

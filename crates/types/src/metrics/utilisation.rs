@@ -24,6 +24,7 @@ pub struct PeakUsed {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Work {
     /// Matrix operations.
+    #[serde(deserialize_with = "crate::unit::buffered::flops")]
     pub flops_matrix: Flops,
     /// Bytes that must move.
     pub bytes: Bytes,

@@ -20,37 +20,55 @@ pub struct Bytes(u64);
 /// A number of floating-point operations; one multiply-add is two.
 ///
 /// 128 bits, because a 400-billion-parameter model over a large batch of long prompts passes the 1.8e19 of 64 bits.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(transparent)]
 pub struct Flops(u128);
 
-/// Reads any number: inside a flattened document a derived reader would be asked for 128 bits, which serde does not buffer.
-impl<'de> Deserialize<'de> for Flops {
-    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Count;
-        impl serde::de::Visitor<'_> for Count {
-            type Value = Flops;
+/// Reads operations where serde has buffered the number, as it does inside a flattened document: there it cannot hold 128 bits,
+/// and hands over what is past 64 as the nearest double.
+pub(crate) mod buffered {
+    use std::fmt;
 
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a number of floating-point operations")
-            }
+    use serde::de::{Deserializer, Error, Unexpected, Visitor};
 
-            fn visit_u64<E>(self, value: u64) -> Result<Flops, E> {
-                Ok(Flops(value.into()))
-            }
+    use super::Flops;
 
-            fn visit_u128<E>(self, value: u128) -> Result<Flops, E> {
-                Ok(Flops(value))
-            }
+    struct Count;
 
-            fn visit_f64<E: serde::de::Error>(self, value: f64) -> Result<Flops, E> {
-                // Past 64 bits JSON readers hand over the nearest double.
-                match value >= 0.0 && value.is_finite() {
-                    true => Ok(Flops(value as u128)),
-                    false => Err(E::invalid_value(serde::de::Unexpected::Float(value), &self)),
-                }
+    impl Visitor<'_> for Count {
+        type Value = Option<Flops>;
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("a number of floating-point operations")
+        }
+
+        fn visit_u64<E>(self, value: u64) -> Result<Self::Value, E> {
+            Ok(Some(Flops(value.into())))
+        }
+
+        fn visit_u128<E>(self, value: u128) -> Result<Self::Value, E> {
+            Ok(Some(Flops(value)))
+        }
+
+        fn visit_f64<E: Error>(self, value: f64) -> Result<Self::Value, E> {
+            match value >= 0.0 && value.is_finite() {
+                true => Ok(Some(Flops(value as u128))),
+                false => Err(E::invalid_value(Unexpected::Float(value), &self)),
             }
         }
+
+        fn visit_unit<E>(self) -> Result<Self::Value, E> {
+            Ok(None)
+        }
+    }
+
+    /// A number that has to be there.
+    pub(crate) fn flops<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Flops, D::Error> {
+        deserializer.deserialize_any(Count)?.ok_or_else(|| D::Error::invalid_type(Unexpected::Unit, &Count))
+    }
+
+    /// A number, or `null`.
+    pub(crate) fn option<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Flops>, D::Error> {
         deserializer.deserialize_any(Count)
     }
 }

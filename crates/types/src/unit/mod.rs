@@ -7,6 +7,7 @@ mod amount;
 mod rate;
 mod time;
 
+pub(crate) use amount::buffered;
 pub use amount::{Bytes, Flops};
 pub use rate::{BytesPerSecond, FlopsPerByte, FlopsPerSecond};
 pub use time::{Nanos, Seconds};

@@ -5,8 +5,9 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::capture::query_metrics;
+use crate::CollectError;
 use crate::tool::{InstalledTool, ask};
-use crate::{CollectError, calibrate};
+use crate::user_folder::user_folder;
 
 /// How long the tool may take to list a chip's metrics: it starts the driver, and there are thousands.
 const QUERY_LIMIT: Duration = Duration::from_secs(60);
@@ -94,7 +95,7 @@ fn kept_file(ncu: &InstalledTool, device: &str) -> Option<PathBuf> {
         text.chars().map(|character| if character.is_ascii_alphanumeric() { character } else { '-' }).collect()
     };
     let name = format!("{}-{}.txt", plain(device), plain(ncu.version.as_deref()?));
-    Some(calibrate::user_folder()?.join("ncu-metrics").join(name))
+    Some(user_folder()?.join("ncu-metrics").join(name))
 }
 
 fn keep(path: &Path, text: &str) -> std::io::Result<()> {

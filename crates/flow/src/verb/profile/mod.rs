@@ -9,6 +9,7 @@ mod native;
 mod ranks;
 pub mod torch;
 mod torch_evidence;
+mod torch_plan;
 
 use std::path::PathBuf;
 

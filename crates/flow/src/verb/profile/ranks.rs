@@ -13,8 +13,8 @@ use collect::run::RunFolder;
 use collect::tool::torch::{self, DRIVER, PassName};
 use types::Sample;
 
-use super::torch::TorchProfile;
 use super::torch_evidence::device_id;
+use super::torch_plan::TorchProfile;
 use crate::pipeline::progress::Progress;
 use crate::runner::error::ProfileError;
 use crate::runner::inputs::Inputs;

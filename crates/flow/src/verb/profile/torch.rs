@@ -10,13 +10,14 @@ use analysis::{Evidence, PlainRuns, Subject};
 use collect::rank::Rank;
 use collect::run::RunFolder;
 use collect::tool::torch::{self, DRIVER, PassName, interpreter};
-use types::{Environment, Hardware, InputSet, Metrics, RunHeader, Sample};
+use types::{InputSet, Metrics, RunHeader, Sample};
 
 pub use crate::runner::torch::{
     ProfilerSettings, TorchModel, TorchName, TorchRequest, TorchSettings, TorchSource, element_type, has_weights,
 };
 
 use super::files::{ProfileFiles, write, write_predictions};
+use super::torch_plan::{TRACE, TorchProfile};
 use super::{Profile, ranks, torch_evidence};
 use crate::RunRequest;
 use crate::pipeline::progress::Progress;
@@ -70,18 +71,6 @@ pub fn profile(
         Ok::<_, ProfileError>(((metrics, set), missing))
     })?;
     Ok(Profile { metrics, inputs, folder, missing, part_of_rank: None })
-}
-
-/// A run that is ready to start.
-pub(super) struct TorchProfile<'a> {
-    pub(super) model: &'a TorchModel,
-    pub(super) request: &'a TorchRequest,
-    environment: Environment,
-    config_yaml: &'a str,
-    pub(super) python: PathBuf,
-    named: Option<Hardware>,
-    /// Which process of several this is.
-    rank: Option<Rank>,
 }
 
 /// What a rank other than the first has to show: its own times. The report is rank 0's.
@@ -178,9 +167,6 @@ fn fill(
     folder.end_step("report")?;
     Ok((metrics, set, missing))
 }
-
-/// Where the trace stands in a run folder.
-pub(super) const TRACE: &str = "trace/torch.json.gz";
 
 fn absolute(path: PathBuf) -> PathBuf {
     std::path::absolute(&path).unwrap_or(path)

@@ -12,6 +12,7 @@ use types::{
     Workload,
 };
 
+use super::torch_plan::TRACE;
 use crate::pipeline::processor::{peak, processor};
 use crate::pipeline::progress::Progress;
 use crate::pipeline::subject::{ResolvedSubject, TracedRun, WorkloadSource, resolve};
@@ -70,7 +71,7 @@ pub(super) fn metrics(
         Some(file) => {
             let mut tell = |what: &str| progress(Progress::Doing(what));
             let id = model.known.as_ref().ok().map(|model| model.id.as_str());
-            Some(Traces::of_file(file, super::torch::TRACE, id, &mut tell)?)
+            Some(Traces::of_file(file, TRACE, id, &mut tell)?)
         }
         None => None,
     };

@@ -13,7 +13,7 @@ const MOST_USE: f64 = 0.3;
 const LEAST_SHARE: f64 = 0.1;
 
 /// The rule's name.
-pub(super) const RULE: &str = "far-from-limits";
+pub(super) const RULE: &str = "far-from-roofline";
 
 pub(super) fn check(run: &Run<'_>) -> Vec<Found> {
     top_stages(run).filter_map(|stage| of_stage(run, stage)).collect()

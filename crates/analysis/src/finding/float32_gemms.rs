@@ -12,7 +12,7 @@ use crate::statistics::share;
 const LEAST_SHARE: f64 = 0.05;
 
 /// The rule's name.
-pub(super) const RULE: &str = "float32-products";
+pub(super) const RULE: &str = "float32-gemms";
 
 pub(super) fn check(run: &Run<'_>) -> Vec<Found> {
     let Some(device) = run.device else { return Vec::new() };

@@ -26,7 +26,7 @@ enum Cause {
 }
 
 /// The rule's name.
-pub(super) const RULE: &str = "variance";
+pub(super) const RULE: &str = "run-to-run-variation";
 
 pub(super) fn check(run: &Run<'_>) -> Vec<Found> {
     top_stages(run).filter_map(|stage| of_stage(run, stage)).collect()

@@ -13,7 +13,7 @@ use crate::timings::rounded;
 const LEAST_SHARE: f64 = 0.1;
 
 /// The rule's name.
-pub(super) const RULE: &str = "low-occupancy-products";
+pub(super) const RULE: &str = "low-occupancy-gemms";
 
 pub(super) fn check(run: &Run<'_>) -> Vec<Found> {
     let Some(device) = run.device else { return Vec::new() };

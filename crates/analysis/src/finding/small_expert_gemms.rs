@@ -18,7 +18,7 @@ const FEWEST_LAUNCHES: f64 = 32.0;
 const PRODUCTS: f64 = 3.0;
 
 /// The rule's name.
-pub(super) const RULE: &str = "small-expert-products";
+pub(super) const RULE: &str = "small-expert-gemms";
 
 pub(super) fn check(run: &Run<'_>) -> Vec<Found> {
     let Some(device) = run.device else { return Vec::new() };
