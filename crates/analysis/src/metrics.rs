@@ -117,7 +117,7 @@ pub(crate) fn with_device(subject: &Subject, evidence: &Evidence<'_>, device: Op
     let conditions = Conditions {
         settings: subject.settings.clone(),
         inputs: subject.inputs.clone(),
-        memory: evidence.memory.clone(),
+        memory: evidence.memory,
         trace: evidence.trace.as_ref().map(|trace| trace_facts(subject, evidence, trace, &sums)),
         command: evidence.command.as_ref().map(command_facts),
     };

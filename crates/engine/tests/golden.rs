@@ -212,10 +212,7 @@ fn golden_checkpoint_is_used_whole_and_in_shards() {
     // A download that was not finished.
     std::fs::remove_file(shards.path().join("part-1.safetensors")).unwrap();
     let cut = load(&Checkpoint::Safetensors(shards.path().to_owned())).unwrap_err().to_string();
-    assert!(
-        cut.contains("model.safetensors.index.json lists 2 files, of which 1 are missing; the first is "),
-        "{cut}"
-    );
+    assert!(cut.contains("model.safetensors.index.json lists 2 files, of which 1 are missing; the first is "), "{cut}");
     assert!(cut.ends_with("part-1.safetensors"), "{cut}");
 }
 

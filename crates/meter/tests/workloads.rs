@@ -88,7 +88,7 @@ fn contradictions_are_refused_with_their_numbers() {
                 600 tokens minus 493 image tokens is 107, not 19";
     assert_eq!(refusal(&both), text);
     let steps = WorkloadSettings { decode_steps: Some(3), ..settings() };
-    assert!(refusal(&steps).contains("512 tokens take 511 steps, not 3"), "{}", refusal(&steps));
+    assert!(refusal(&steps).contains("512 tokens take 511 decode steps, not 3"), "{}", refusal(&steps));
     let tiles = WorkloadSettings { crop_mode: Some(false), ..settings() };
     assert!(refusal(&tiles).contains("no tiles, but a grid of 1 x 2"), "{}", refusal(&tiles));
 }

@@ -31,7 +31,8 @@ fn modules_of_a_crate_have_no_circle() {
     let mut seen = Vec::new();
     for name in names.iter().filter_map(|name| name.to_str()) {
         for circle in ModuleGraph::of_crate(&crates.join(name)).circles() {
-            match GRAMMARS.iter().chain(CALLBACKS).find(|(known, modules)| *known == name && *modules == circle.modules) {
+            match GRAMMARS.iter().chain(CALLBACKS).find(|(known, modules)| *known == name && *modules == circle.modules)
+            {
                 Some(known) => seen.push(known),
                 None => new.push(shown(name, &circle)),
             }

@@ -32,7 +32,7 @@ fn families(metrics: &Metrics, all: Nanos, stage: impl Fn(&KernelSummary) -> Opt
         let (family, stage) = (kernel.family.as_str(), stage(kernel));
         let empty = FamilyView { family, stage, total_ns: Nanos::ZERO, share: None, calls: 0, rows: 0 };
         let sum = sums.entry((family, stage)).or_insert(empty);
-        sum.total_ns = sum.total_ns + kernel.total_ns;
+        sum.total_ns += kernel.total_ns;
         sum.calls += kernel.calls;
         sum.rows += 1;
     }

@@ -11,7 +11,13 @@ use nvml_wrapper::error::NvmlError;
 use nvml_wrapper::{Device, Nvml, cuda_driver_version_major, cuda_driver_version_minor};
 use types::{Bytes, GpuInfo};
 
-use super::sampler::Answer;
+/// One answer of one device.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(super) struct Answer {
+    pub(super) utilisation: Option<f64>,
+    pub(super) memory_used: Option<u64>,
+    pub(super) power_watts: Option<f64>,
+}
 
 /// The library's name, by which the loader finds it on most machines.
 const LIBRARY: &str = "libnvidia-ml.so.1";

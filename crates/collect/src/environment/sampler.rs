@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use types::{Bytes, DeviceId, DeviceUse};
 
-use super::gpu;
+use super::gpu::{self, Answer};
 use crate::tool::Places;
 
 /// Time between two questions. The driver itself averages over a sixth of a second or more, so that asking more often
@@ -36,14 +36,6 @@ struct Series {
     count: u64,
     sum: f64,
     max: f64,
-}
-
-/// One answer of one device.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(super) struct Answer {
-    pub(super) utilisation: Option<f64>,
-    pub(super) memory_used: Option<u64>,
-    pub(super) power_watts: Option<f64>,
 }
 
 impl GpuSampler {

@@ -121,6 +121,15 @@ pub(super) fn sync_folder(folder: &Path) -> Result<(), CollectError> {
     }
 }
 
+pub(super) fn kind_of(found: &std::fs::Metadata) -> &'static str {
+    match found.file_type() {
+        kind if kind.is_dir() => "a folder",
+        kind if kind.is_symlink() => "a link",
+        kind if kind.is_file() => "a file",
+        _ => "a device or pipe",
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

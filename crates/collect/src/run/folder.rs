@@ -9,7 +9,7 @@ use jiff::Zoned;
 use types::{Artifact, Document, RunManifest, RunState, RunStatus, SchemaTag, StepRecord};
 
 use super::claim::{Claim, RunRequest};
-use super::content::{Digest, TEMPORARY_SUFFIX, TemporaryFile, fill, sync_folder};
+use super::content::{Digest, TEMPORARY_SUFFIX, TemporaryFile, fill, kind_of, sync_folder};
 use super::{MANIFEST, RelativePath, StoredRun, owner};
 use crate::CollectError;
 
@@ -358,13 +358,4 @@ fn write_pretty(out: &mut dyn Write, document: &impl Document) -> io::Result<()>
 
 fn rfc3339(time: &Zoned) -> String {
     time.strftime("%Y-%m-%dT%H:%M:%S%.3f%:z").to_string()
-}
-
-pub(super) fn kind_of(found: &fs::Metadata) -> &'static str {
-    match found.file_type() {
-        kind if kind.is_dir() => "a folder",
-        kind if kind.is_symlink() => "a link",
-        kind if kind.is_file() => "a file",
-        _ => "a device or pipe",
-    }
 }

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use jiff::Timestamp;
 use types::{Bytes, RunDetail, RunListing, RunManifest, RunState, RunStatus, SchemaTag, Verification};
 
-use super::folder::kind_of;
+use super::content::kind_of;
 use super::owner::{self, Liveness};
 use super::{MANIFEST, verify};
 use crate::CollectError;

@@ -7,8 +7,7 @@ use std::path::Path;
 
 use types::{Artifact, FileProblem, FileProblemKind, Verification};
 
-use super::content::Digest;
-use super::folder::kind_of;
+use super::content::{Digest, kind_of};
 use super::{MANIFEST, RelativePath};
 use crate::CollectError;
 
