@@ -97,10 +97,7 @@ mod tests {
         let error = build(&tokenizer(), "<image>\nFree OCR.", None).unwrap_err();
         assert_eq!(error.to_string(), r#"the prompt "<image>\nFree OCR." has <image>, but there is no page"#);
         let error = build(&tokenizer(), "<image> <image>", Some(page([1, 1]))).unwrap_err();
-        assert_eq!(
-            error.to_string(),
-            r#"the prompt "<image> <image>" has <image> 2 times; one page is read at a time"#
-        );
+        assert_eq!(error.to_string(), r#"the prompt "<image> <image>" has <image> 2 times; only one page is allowed"#);
         assert!(error.hint().is_some());
     }
 }

@@ -90,7 +90,7 @@ fn contradictions_are_refused_with_their_numbers() {
     let steps = WorkloadSettings { decode_steps: Some(3), ..settings() };
     assert!(refusal(&steps).contains("512 tokens take 511 decode steps, not 3"), "{}", refusal(&steps));
     let tiles = WorkloadSettings { crop_mode: Some(false), ..settings() };
-    assert!(refusal(&tiles).contains("no tiles, but a grid of 1 x 2"), "{}", refusal(&tiles));
+    assert!(refusal(&tiles).contains("tiling is off, but the grid is 1 x 2"), "{}", refusal(&tiles));
 }
 
 #[test]

@@ -3,11 +3,11 @@
 
 use types::{DeviceId, Hardware, Nanos, QualityCounter, SampledKernel, Severity};
 
+use super::base_name::base_name;
 use super::choice::{Candidate, Choice};
 use super::counted_kernel::counted;
 use super::launch::CountedLaunch;
 use super::likeness::likeness;
-use crate::kernel::function_name;
 
 /// Chosen kernels with their counters.
 #[derive(Clone, Debug, PartialEq)]
@@ -21,10 +21,10 @@ pub struct KernelJoin {
 /// Joins the chosen kernels of one stage with the launches that were replayed in it.
 pub fn join(choice: &Choice, launches: &[CountedLaunch], rates: Option<&Hardware>) -> KernelJoin {
     let mut of_kernel: Vec<Vec<&CountedLaunch>> = vec![Vec::new(); choice.kernels.len()];
-    let functions: Vec<&str> = choice.kernels.iter().map(|kernel| function_name(&kernel.name)).collect();
+    let functions: Vec<String> = choice.kernels.iter().map(|kernel| base_name(&kernel.name)).collect();
     let mut strangers = 0;
     for launch in launches {
-        let function = function_name(&launch.name);
+        let function = base_name(&launch.name);
         let fits = |place: &usize| {
             let kernel = &choice.kernels[*place];
             functions[*place] == function

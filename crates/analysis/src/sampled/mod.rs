@@ -6,6 +6,7 @@
 //! `counted_kernel` each; `model` puts the model's operations beside both. Running the profiler is left to `collect`,
 //! reading its pages to `ingest`.
 
+mod base_name;
 mod choice;
 mod counted_kernel;
 mod join;
