@@ -1,7 +1,7 @@
 //! What a verb does: gather evidence, make the metrics once, write.
 //!
-//! [`verb`] has one module per verb, none of which uses another; they stand on [`runner`], which runs a model on its inputs,
-//! and on [`pipeline`], which has everything from a model's name to a run folder. Settings come in, documents go out; what is
+//! `verb` has one module per verb, none of which uses another; they stand on `runner`, which runs a model on its inputs,
+//! and on `pipeline`, which has everything from a model's name to a run folder. Settings come in, documents go out; what is
 //! printed, and how, is left to the command line.
 
 mod pipeline;

@@ -1,6 +1,6 @@
 //! `profile`: run a model on inputs, or any command, time it, and lay the result beside what the hardware allows.
 //!
-//! Three things can be profiled: a model on our own engine ([`native`]), in the user's PyTorch ([`torch`]), and any command
+//! Three things can be profiled: a model on our own engine (`native`), in the user's PyTorch ([`torch`]), and any command
 //! ([`command`]). All end as a [`Profile`].
 
 pub mod command;
