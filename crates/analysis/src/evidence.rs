@@ -25,6 +25,9 @@ pub struct Evidence<'a> {
     pub operators: OperatorPass,
     /// Measured and counted: what profilers recorded.
     pub trace: Option<Trace<'a>>,
+    /// Measured: timelines of a pass of its own under a profiler that names operators; they count where those of the trace
+    /// name none.
+    pub operator_timelines: Vec<PlacedTimeline<'a>>,
     /// Measured: a program, from outside.
     pub command: Option<CommandRuns>,
     /// Counted: regions that Nsight Compute profiled; they replace those of the timelines.

@@ -103,7 +103,10 @@ pub(crate) fn with_device(subject: &Subject, evidence: &Evidence<'_>, device: Op
     quality.extend(busy_above_wall);
     let breakdown = Breakdown {
         operators: match &evidence.trace {
-            Some(_) => traced::summaries(timelines),
+            Some(_) => {
+                let own = traced::summaries(timelines);
+                if own.is_empty() { traced::summaries(&evidence.operator_timelines) } else { own }
+            }
             None => priced::summaries(operators),
         },
         kernels: evidence.trace.as_ref().map(|trace| kernels(trace, &sums)).unwrap_or_default(),

@@ -3,6 +3,7 @@
 //! The one place where models, workloads, inputs, devices and run folders are resolved: a verb asks for what it needs and
 //! hands it on. What the flags say becomes overrides, so that `config.yaml` says what was done.
 
+pub(crate) mod engine;
 pub(crate) mod inputs;
 pub(crate) mod model;
 pub(crate) mod workload;
@@ -13,6 +14,7 @@ use config::{Composer, Config, OverrideSource, Overrides};
 use flow::RunRequest;
 use flow::model::LoadedModel;
 use flow::profile::{ProfileRequest, WeightSettings};
+use flow::target::Engine;
 use flow::torch::{self, ProfilerSettings, TorchSettings};
 
 use crate::context::Context;
@@ -81,27 +83,26 @@ pub(crate) fn compose(overrides: &Overrides, context: &Context) -> Result<Config
 ///
 /// What a model is fed decides which settings suit it, so the model is composed first, by itself.
 pub(crate) fn resolve_run(
+    engine: Engine,
     arguments: &TargetArguments,
     given: &Overrides,
     context: &Context,
 ) -> Result<Resolution, CliError> {
-    let engine = arguments.engine(given);
     let mut overrides = model::overrides(engine, arguments, given)?;
     let mut of_model = overrides.clone();
     of_model.append(&given.only(&["model"]));
-    let model = model::load_for_engine(engine, &composer(context)?.compose(&of_model)?)?;
+    let first = composer(context)?.compose(&of_model)?;
+    let model = model::load_for_engine(engine, &first)?;
     model.suit(&mut overrides);
     if let Some(inputs) = &arguments.inputs {
         inputs::name(&mut overrides, model.feed(), inputs);
     }
-    if let Some(engine) = arguments.engine {
-        overrides.set("engine", flow::target::Engine::from(engine).name(), OverrideSource::Flag("--engine"));
-    }
     if let Some(device) = &arguments.device {
         overrides.set("device", device.as_str(), OverrideSource::Flag("--device"));
     }
-    overrides.append(given);
-    let config = compose(&overrides, context)?;
+    overrides.append(&given.without(&["engine"]));
+    overrides.set("engine", engine.name(), OverrideSource::Verb);
+    let config = compose(&overrides, context)?.read_as(&first);
     if arguments.inputs.is_some() {
         inputs::refuse_unread(model.feed(), &config)?;
     }
@@ -122,23 +123,36 @@ pub(crate) fn resolve_modelled(
         all.choose("workload", model.default_workload(), OverrideSource::Verb);
     }
     all.append(&overrides);
-    Ok((compose(&all, context)?, model))
+    Ok((compose(&all, context)?.read_as(&config), model))
 }
 
 /// What a run on an engine is asked to do.
-pub(crate) fn profile_request(resolution: &Resolution, context: &Context) -> Result<ProfileRequest, CliError> {
-    let config = &resolution.config;
+pub(crate) fn profile_request(
+    config: &Config,
+    model: &EngineModel,
+    context: &Context,
+) -> Result<ProfileRequest, CliError> {
     Ok(ProfileRequest {
         engine: config.get::<String>("engine")?,
         device: config.get::<String>("device")?,
         weights: config.get::<WeightSettings>("model")?,
-        infer: inputs::infer(config, resolution.model.feed())?,
+        infer: inputs::infer(config, model.feed())?,
         dataset: inputs::dataset(config)?,
-        last_logits_only: config.get::<String>("workload.logits")? == "last",
         keep_predictions: false,
         tool_version: env!("CARGO_PKG_VERSION").to_owned(),
         config_dir: context.config_dir.clone(),
     })
+}
+
+/// Reads what a child of this program will read, so that what it would refuse is refused before anything starts.
+pub(crate) fn check_run(
+    arguments: &TargetArguments,
+    config: &Config,
+    model: &EngineModel,
+    context: &Context,
+) -> Result<(), CliError> {
+    profile_request(config, model, context)?;
+    torch_settings(arguments, config).map(drop)
 }
 
 /// What the torch engine also needs to know.
@@ -166,11 +180,40 @@ pub(crate) fn hardware(config: &Config) -> Result<Option<String>, CliError> {
     Ok(config.get("hardware")?)
 }
 
-/// Where a run goes.
-pub(crate) fn run_request(verb: &str, config: &Config, out: Option<&Path>) -> Result<RunRequest, CliError> {
-    Ok(RunRequest {
-        root: config.get::<PathBuf>("run.output_root")?,
-        out: out.map(Path::to_owned),
-        ..RunRequest::new(verb, std::env::args().collect())
+/// Where a run goes: `--out`, else what the configuration says. The last thing a verb asks for: what the user has typed and
+/// nobody has read by then is refused.
+pub(crate) fn run_request(
+    verb: &str,
+    config: &Config,
+    typed: &Overrides,
+    out: Option<&Path>,
+) -> Result<RunRequest, CliError> {
+    if config.get::<bool>("hydra.job.chdir")? {
+        return Err(CliError::usage("`hydra.job.chdir=true` is not supported")
+            .hint("paths are relative to the folder that llm-perf is started in; leave it out"));
+    }
+    let id = config.get::<String>("run.id")?;
+    if id.is_empty() || id.starts_with('.') || id.contains(['/', '\0']) {
+        return Err(CliError::usage(format!("run.id is `{id}`, which is not a name for a folder"))
+            .hint("a path goes into run.output_root, or after --out"));
+    }
+    let folder_key = if matches!(verb, "deep" | "regions") { "artifacts.stage2_dir" } else { "artifacts.stage1_dir" };
+    let named = match config.get::<Option<PathBuf>>("hydra.run.dir")? {
+        None if config.is_set(folder_key) => config.get::<Option<PathBuf>>(folder_key)?,
+        named => named,
+    };
+    let root = config.get::<PathBuf>("run.output_root")?;
+    refuse_unread(verb, config, typed)?;
+    let out = out.map(Path::to_owned).or(named);
+    Ok(RunRequest { root, id: Some(id), out, ..RunRequest::new(verb, std::env::args().collect()) })
+}
+
+/// Refuses what the user typed and nobody reads, so that nobody believes it had an effect.
+pub(crate) fn refuse_unread(verb: &str, config: &Config, typed: &Overrides) -> Result<(), CliError> {
+    let Some(one) = config.unread(typed).into_iter().next() else { return Ok(()) };
+    let error = CliError::usage(format!("`{one}` has no effect on `{verb}`"));
+    Err(match one.key_below("workload").filter(|_| matches!(verb, "profile" | "workload")) {
+        Some(_) => error.hint("a run is what its inputs make it: infer.batch, infer.seq_len, infer.max_new_tokens, infer.logits and --inputs; workload.* is for `analyze`"),
+        None => error.hint("leave it out; `llm-perf config` lists the keys, and each says what it does"),
     })
 }

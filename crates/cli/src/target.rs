@@ -13,7 +13,8 @@ use crate::error::CliError;
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Model or command")]
 pub(crate) struct TargetArguments {
-    /// What runs the model: `native` (this program) or `torch` (PyTorch in your Python interpreter)
+    /// What runs the model: `native` (this program, on the CPU), `torch` (PyTorch in your Python interpreter), or
+    /// `auto`: torch where there is a GPU and an interpreter with torch, else native [default: auto]
     #[arg(long, value_name = "ENGINE")]
     pub(crate) engine: Option<EngineName>,
     /// A built-in model, or the path of a config.json or of its folder
@@ -45,17 +46,9 @@ pub(crate) struct TargetArguments {
 /// The values of `--engine`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum EngineName {
+    Auto,
     Native,
     Torch,
-}
-
-impl From<EngineName> for Engine {
-    fn from(name: EngineName) -> Self {
-        match name {
-            EngineName::Native => Self::Native,
-            EngineName::Torch => Self::Torch,
-        }
-    }
 }
 
 impl TargetArguments {
@@ -64,29 +57,35 @@ impl TargetArguments {
         !self.command.is_empty()
     }
 
-    /// The engine that the flag or an override asks for, native unless one does.
-    pub(crate) fn engine(&self, given: &Overrides) -> Engine {
-        let named = || given.last("engine").and_then(|one| one.value_text()).and_then(Engine::find);
-        self.engine.map(Engine::from).or_else(named).unwrap_or(Engine::Native)
-    }
-
     /// The user's own command.
     pub(crate) fn command(&self) -> Result<Target, CliError> {
         Ok(Target::command(self.command.clone())?)
     }
 
     /// This program, running the model under these overrides and nothing else.
-    pub(crate) fn workload(&self, overrides: &Overrides, context: &Context) -> Result<Target, CliError> {
+    pub(crate) fn workload(
+        &self,
+        engine: Engine,
+        overrides: &Overrides,
+        context: &Context,
+    ) -> Result<Target, CliError> {
         let program = std::env::current_exe()
             .map_err(|error| CliError::failed("this program cannot find itself").because(error.to_string()))?;
-        Ok(Target::workload(self.engine(overrides), &program, self.arguments(overrides, context)))
+        Ok(Target::workload(engine, &program, self.arguments(engine, overrides, context)))
     }
 
     /// Refuses flags and overrides that are about a model, where none is run: those that touch one of the keys.
     pub(crate) fn refuse_model(&self, overrides: &Overrides, keys: &[&str]) -> Result<(), CliError> {
+        if self.model.is_some() {
+            return Err(not_run("--model"));
+        }
+        self.refuse_run(overrides, keys)
+    }
+
+    /// The same, where a model may be named all the same: it says what a command runs.
+    pub(crate) fn refuse_run(&self, overrides: &Overrides, keys: &[&str]) -> Result<(), CliError> {
         let named = [
             ("--engine", self.engine.is_some()),
-            ("--model", self.model.is_some()),
             ("--weights", self.weights.is_some()),
             ("--inputs", self.inputs.is_some()),
             ("--device", self.device.is_some()),
@@ -96,21 +95,18 @@ impl TargetArguments {
         ];
         let flag = named.into_iter().find_map(|(flag, given)| given.then(|| flag.to_owned()));
         match flag.or_else(|| overrides.only(keys).iter().next().map(ToString::to_string)) {
-            Some(flag) => Err(CliError::usage(format!("`{flag}` does not apply: no model is run here"))
-                .hint("leave it out, or give it to the command itself")),
+            Some(flag) => Err(not_run(&flag)),
             None => Ok(()),
         }
     }
 
     /// Arguments of `llm-perf workload` that run the same.
-    fn arguments(&self, overrides: &Overrides, context: &Context) -> Vec<OsString> {
+    fn arguments(&self, engine: Engine, overrides: &Overrides, context: &Context) -> Vec<OsString> {
         let mut arguments = Vec::new();
         if let Some(folder) = &context.config_dir {
             arguments.extend([OsString::from("--config-dir"), folder.into()]);
         }
-        if self.engine(overrides) == Engine::Torch {
-            arguments.extend(["--engine", "torch"].map(OsString::from));
-        }
+        arguments.extend(["--engine", engine.name()].map(OsString::from));
         let values = [
             ("--model", &self.model),
             ("--weights", &self.weights),
@@ -127,9 +123,14 @@ impl TargetArguments {
         if let Some(depth) = self.module_ranges {
             arguments.extend([OsString::from("--module-ranges"), format!("depth={depth}").into()]);
         }
-        arguments.extend(overrides.iter().map(|one| OsString::from(one.to_string())));
+        arguments.extend(overrides.without(&["engine"]).iter().map(|one| OsString::from(one.to_string())));
         arguments
     }
+}
+
+fn not_run(flag: &str) -> CliError {
+    CliError::usage(format!("`{flag}` does not apply: no model is run here"))
+        .hint("leave it out, or give it to the command itself")
 }
 
 /// `depth=3`, or `3`.

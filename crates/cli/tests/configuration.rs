@@ -77,7 +77,7 @@ mod built_in {
                 ("pipeline.nsys", "profiling/nsys"),
                 ("pipeline.ncu", "profiling/ncu"),
                 ("workload", "workload"),
-                ("runner", "runner"),
+                ("", "runner"),
             ]
         );
     }
@@ -89,7 +89,7 @@ mod built_in {
         for group in composer().groups() {
             let mounted = config.mounts().iter().find(|mount| mount.group == group.name);
             let package = match (mounted, group.name.rsplit('/').next()) {
-                (Some(mount), _) => mount.package.as_str(),
+                (Some(mount), _) => mount.place(),
                 (None, Some("infer")) => "infer",
                 (None, _) => "model",
             };
@@ -119,6 +119,10 @@ mod built_in {
             let Some(mount) = compose(&[]).mounts().iter().find(|mount| mount.group == group.name).cloned() else {
                 continue;
             };
+            // Keys of a runner are at the root and differ: `profile` has none of `deep`.
+            if mount.package.is_empty() {
+                continue;
+            }
             let first = keys(&compose(&[]), &mount.package);
             for (option, _) in &group.options {
                 let chosen = compose(&[&format!("{}={option}", group.name)]);
@@ -152,23 +156,27 @@ mod built_in {
     fn overrides_of_the_seeds_work() {
         let config = compose(&[
             "pipeline.ncu.ncu_cli.replay_mode=range",
-            "pipeline.ncu.ncu_cli.nvtx.include=['decode*']",
+            "pipeline.ncu.ncu_cli.nvtx.include='decode*'",
             "pipeline.ncu.ncu_cli.kernel_name=regex:.*gemm.*",
             "pipeline.ncu.ncu_cli.sections=[SpeedOfLight, Occupancy]",
             "pipeline.ncu.ncu_cli.metrics=[gpu__time_duration.sum]",
             "+pipeline.ncu.ncu_cli.kernel_exclude.0=regex:elementwise",
             "runner=stage2",
-            "runner.run.mode=light",
-            "runner.run.top_n_kernels=5",
-            "inputs.manifest=pages.txt",
+            "+run.mode=light",
+            "run.top_n_kernels=5",
+            "+inputs.manifest=pages.txt",
+            "hydra.run.dir=tmp/stage2/one",
+            "hydra.job.chdir=false",
             "model/llm@model=alt",
-            "model.target=Qwen/Qwen2.5-1.5B",
+            "+model.target=Qwen/Qwen2.5-1.5B",
         ]);
         assert_eq!(value(&config, "pipeline.ncu.ncu_cli.replay_mode"), json!("range"));
         assert_eq!(value(&config, "pipeline.ncu.ncu_cli.nvtx.include"), json!(["decode*"]));
         assert_eq!(value(&config, "pipeline.ncu.ncu_cli.kernel_exclude"), json!(["regex:elementwise"]));
-        assert_eq!(value(&config, "runner.run"), json!({"stage": 2, "mode": "light", "top_n_kernels": 5}));
-        assert_eq!(value(&config, "runner.artifacts.stage2_dir"), json!("tmp/profile-output/20260102-121530"));
+        assert_eq!((value(&config, "run.mode"), value(&config, "run.top_n_kernels")), (json!("light"), json!(5)));
+        assert_eq!(value(&config, "artifacts.stage2_dir"), json!("tmp/profile-output/20260102-121530"));
+        assert_eq!(value(&config, "inputs.manifest"), json!("pages.txt"));
+        assert_eq!(value(&config, "hydra"), json!({"run": {"dir": "tmp/stage2/one"}, "job": {"chdir": false}}));
         assert_eq!(value(&config, "model.name"), json!("qwen2.5-0.5b"));
         assert_eq!(value(&config, "model.target"), json!("Qwen/Qwen2.5-1.5B"));
     }
@@ -464,15 +472,14 @@ mod program {
     fn explain_shows_files_overrides_and_interpolations() {
         let shown =
             transcript(&["config", "--explain", "workload.batch=4", "run.id=x", "++model.notes=a ${workload.batch}"]);
-        let wanted = ["model.name", "model.notes", "workload.batch", "run.", "runner.artifacts"];
+        let wanted = ["model.name", "model.notes", "workload.batch", "run.", "artifacts"];
         let lines: Vec<&str> =
             shown.lines().filter(|line| wanted.iter().any(|start| line.starts_with(start))).collect();
         insta::assert_snapshot!(lines.join("\n"), @r"
         model.name: deepseek-ocr                                    # conf/model/deepseek_ocr/arch/deepseek_ocr.default.yaml:2
         model.notes: a 4                                            # override '++model.notes=a ${workload.batch}'
         workload.batch: 4                                           # override 'workload.batch=4'
-        runner.artifacts.stage1_dir: tmp/profile-output/x           # conf/runner/stage1.yaml:7  ${run.output_root}/${run.id}
-        runner.artifacts.stage2_dir: null                           # conf/runner/stage1.yaml:8
+        artifacts.stage1_dir: tmp/profile-output/x                  # conf/runner/stage1.yaml:3  ${run.output_root}/${run.id}
         run.id: x                                                   # override 'run.id=x'
         run.output_root: tmp/profile-output                         # conf/config.yaml:17
         ");
@@ -520,7 +527,7 @@ mod program {
         assert!(shown.contains("  profile_id: mine\n"), "{shown}");
         assert!(shown.contains("  batch: 8\n"), "{shown}");
         assert!(shown.contains("  base_size: 1024\n"), "{shown}");
-        assert!(shown.contains("runner:\n  mine: true\nrun:\n"), "{shown}");
+        assert!(shown.contains("mine: true\nrun:\n"), "{shown}");
     }
 
     #[test]

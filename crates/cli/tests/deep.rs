@@ -308,7 +308,7 @@ fn light_mode_asks_for_less_and_says_so() {
 #[test]
 fn the_configuration_says_how_much_is_collected_and_flags_win() {
     let machine = Machine::new();
-    let output = machine.deep(&["runner.run.mode=light", "runner.run.top_n_kernels=3", "--top-kernels", "2"]);
+    let output = machine.deep(&["run.mode=light", "run.top_n_kernels=3", "--top-kernels", "2"]);
     assert_eq!(output.code, 0, "{}", output.stderr);
     let counters: Vec<String> = machine.log().into_iter().filter(|line| line.contains("--replay-mode")).collect();
     assert!(counters.iter().all(|line| line.contains("--launch-count 1")), "{counters:?}");
@@ -316,7 +316,7 @@ fn the_configuration_says_how_much_is_collected_and_flags_win() {
     for line in ["    stage: 2\n", "    mode: light\n", "    top_n_kernels: 2\n"] {
         assert!(config.contains(line), "{config}");
     }
-    let output = machine.deep(&["runner.run.top_n_kernels=65"]);
+    let output = machine.deep(&["run.top_n_kernels=65"]);
     assert_eq!(output.code, 2, "{}", output.stderr);
     assert!(output.stderr.contains("1 to 64 kernels"), "{}", output.stderr);
 }

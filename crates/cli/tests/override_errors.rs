@@ -91,7 +91,7 @@ fn group_that_is_not_mounted() {
       | model/dummy_shallow_resnet/arch=dummy_shallow_resnet.default
       | ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
     hint: to put it in the place of `model/deepseek_ocr/arch`, write model/dummy_shallow_resnet/arch@model=dummy_shallow_resnet.default
-    hint: groups are mounted at `model`, `infer`, `dataset`, `dataset.sampling`, `pipeline.torch_profiler`, `pipeline.nsys`, `pipeline.ncu`, `workload` and `runner`
+    hint: groups are mounted at `model`, `infer`, `dataset`, `dataset.sampling`, `pipeline.torch_profiler`, `pipeline.nsys`, `pipeline.ncu`, `workload` and `_global_`
     ");
 }
 
@@ -104,7 +104,7 @@ fn package_where_nothing_is_mounted() {
       | model/llm@modle=alt
       |           ^^^^^
     hint: did you mean `model`?
-    hint: groups are mounted at `model`, `infer`, `dataset`, `dataset.sampling`, `pipeline.torch_profiler`, `pipeline.nsys`, `pipeline.ncu`, `workload` and `runner`
+    hint: groups are mounted at `model`, `infer`, `dataset`, `dataset.sampling`, `pipeline.torch_profiler`, `pipeline.nsys`, `pipeline.ncu`, `workload` and `_global_`
     ");
 }
 
@@ -136,7 +136,7 @@ fn removed_group_that_is_not_the_one_mounted() {
       | ~model/llm@model
       |  ^^^^^^^^^
     hint: `model/deepseek_ocr/arch` is mounted there; to remove it, write ~model/deepseek_ocr/arch@model
-    hint: groups are mounted at `model`, `infer`, `dataset`, `dataset.sampling`, `pipeline.torch_profiler`, `pipeline.nsys`, `pipeline.ncu`, `workload` and `runner`
+    hint: groups are mounted at `model`, `infer`, `dataset`, `dataset.sampling`, `pipeline.torch_profiler`, `pipeline.nsys`, `pipeline.ncu`, `workload` and `_global_`
     ");
 }
 
@@ -179,14 +179,14 @@ fn scalar_in_place_of_a_list() {
 }
 
 #[test]
-fn added_key_that_exists() {
-    insta::assert_snapshot!(wrong("+workload.batch=4"), @r"
-    error: the key `workload.batch` already exists
+fn added_key_that_exists_keeps_its_type() {
+    insta::assert_snapshot!(wrong("+workload.batch=[4]"), @r"
+    error: `workload.batch` is a whole number, not a list
      --> command line
       |
-      | +workload.batch=4
-      |  ^^^^^^^^^^^^^^
-    hint: it is given at conf/workload/dsocr-standard-v1.yaml:6:8; to change it, write workload.batch=VALUE or ++workload.batch=VALUE
+      | +workload.batch=[4]
+      |                 ^^^
+    hint: its type comes from conf/workload/dsocr-standard-v1.yaml:6:8; null is accepted too
     ");
 }
 
@@ -288,11 +288,11 @@ fn missing_interpolation() {
 
 #[test]
 fn interpolation_cycle() {
-    insta::assert_snapshot!(wrong("run.id=${runner.artifacts.stage1_dir}"), @r"
-    error: the interpolation forms a cycle: runner.artifacts.stage1_dir -> run.id -> runner.artifacts.stage1_dir
-     --> conf/runner/stage1.yaml:7:15
+    insta::assert_snapshot!(wrong("run.id=${artifacts.stage1_dir}"), @r"
+    error: the interpolation forms a cycle: artifacts.stage1_dir -> run.id -> artifacts.stage1_dir
+     --> conf/runner/stage1.yaml:3:15
       |
-    7 |   stage1_dir: ${run.output_root}/${run.id}   # the run folder
+    3 |   stage1_dir: ${run.output_root}/${run.id}   # the run folder of `profile`
       |               ^^^^^^^^^^^^^^^^^^^^^^^^^^^^
     ");
 }

@@ -57,8 +57,6 @@ pub enum ConfigError {
     // Keys and values.
     #[error("there is no key `{key}`")]
     UnknownKey { at: Span, key: String, hints: Vec<String> },
-    #[error("the key `{key}` already exists")]
-    KeyExists { at: Span, key: String, first: Span },
     #[error("`{key}` is {expected}, not {got}")]
     WrongType { at: Span, key: String, expected: &'static str, got: &'static str, first: Span, hint: Option<String> },
     #[error("`{key}` has {length} elements, so there is no element {index}")]
@@ -103,7 +101,6 @@ impl ConfigError {
             | Self::Defaults { at, .. }
             | Self::DefaultsCycle { at, .. }
             | Self::UnknownKey { at, .. }
-            | Self::KeyExists { at, .. }
             | Self::WrongType { at, .. }
             | Self::IndexOutOfRange { at, .. }
             | Self::InterpolationSyntax { at, .. }
@@ -153,9 +150,6 @@ impl Failure for ConfigError {
             }
             Self::MountedTwice { first, package, .. } => {
                 vec![format!("the first is at {first}; to replace it, write GROUP@{package}=OPTION")]
-            }
-            Self::KeyExists { key, first, .. } => {
-                vec![format!("it is given at {first}; to change it, write {key}=VALUE or ++{key}=VALUE")]
             }
             Self::WrongType { first, hint, expected, got, .. } => {
                 let list = (*expected == "a list" && *got != "a map").then(|| "a list is written [a, b]".to_owned());

@@ -18,6 +18,7 @@ mod overrides;
 mod overriding;
 mod plan;
 mod reader;
+mod reads;
 mod resolver;
 mod source;
 mod suggestion;
@@ -38,6 +39,7 @@ pub use source::{OverrideSource, Source, SourceKind, Span};
 
 use groups::Groups;
 use plan::{Plan, Planner};
+use reads::Reads;
 
 /// Makes configurations from the built-in groups and, over them, those of one folder.
 #[derive(Debug, Clone)]
@@ -60,6 +62,7 @@ pub struct Group {
 pub struct Config {
     root: Node,
     mounts: Vec<Mount>,
+    reads: Reads,
 }
 
 impl Composer {
@@ -81,7 +84,7 @@ impl Composer {
         for one in values {
             tree::apply(&mut root, one).map_err(|error| self.point_to_group(error, &plan))?;
         }
-        Ok(Config { root: resolver::resolve(&root, &self.now)?, mounts: plan.mounts })
+        Ok(Config { root: resolver::resolve(&root, &self.now)?, mounts: plan.mounts, reads: Reads::default() })
     }
 
     /// A text where a group is mounted is most likely meant as an option.
@@ -116,7 +119,7 @@ impl Config {
     /// A configuration that was resolved before, as a run folder keeps it; `file` is what errors call it.
     pub fn from_resolved(file: &str, text: &str, overrides: &Overrides) -> Result<Self, ConfigError> {
         let root = reader::read(&Source::file(file, text))?;
-        Self { root, mounts: Vec::new() }.with(overrides)
+        Self { root, mounts: Vec::new(), reads: Reads::default() }.with(overrides)
     }
 
     /// The same with some values changed; no group is chosen anew.
@@ -190,13 +193,23 @@ impl Config {
     pub fn get<T: DeserializeOwned>(&self, key: &str) -> Result<T, ConfigError> {
         let node = self.root.at(key).ok_or_else(|| ConfigError::Missing { key: key.to_owned() })?;
         let json = serde_json::to_value(node);
+        let mut ignored = Vec::new();
         let read = json.map_err(|error| (key.to_owned(), error)).and_then(|json| {
-            serde_path_to_error::deserialize(json).map_err(|error| {
-                let path = error.path().to_string().replace('[', ".").replace(']', "");
+            let mut track = serde_path_to_error::Track::new();
+            let tracked = serde_path_to_error::Deserializer::new(json, &mut track);
+            let note = |path: serde_ignored::Path<'_>| {
+                ignored.push(node::join(
+                    key,
+                    &path.to_string().split('.').filter(|part| *part != "?").collect::<Vec<_>>().join("."),
+                ));
+            };
+            serde_ignored::deserialize(tracked, note).map_err(|error| {
+                let path = track.path().to_string().replace('[', ".").replace(']', "");
                 let inside = if path == "." { "" } else { path.trim_start_matches('.') };
-                (node::join(key, inside), error.into_inner())
+                (node::join(key, inside), error)
             })
         });
+        self.reads.note(key, node, &ignored);
         read.map_err(|(key, error)| {
             let problem = error.to_string();
             // A field too many or too few is about names; anything else is about the value.
@@ -204,6 +217,32 @@ impl Config {
             let at = self.root.nearest_span(&key, about_names);
             ConfigError::Invalid { at, key, problem }
         })
+    }
+
+    /// Every key that holds a value, in order.
+    pub fn keys(&self) -> Vec<String> {
+        reads::leaves("", &self.root)
+    }
+
+    /// Whether the value at a key, or one below it, was read with [`Self::get`].
+    pub fn was_read(&self, key: &str) -> bool {
+        self.reads.touch(key)
+    }
+
+    /// The same, where what was read of an earlier composition counts as read.
+    pub fn read_as(self, earlier: &Self) -> Self {
+        self.reads.add(&earlier.reads);
+        self
+    }
+
+    /// What the user typed and nobody has read: settings without an effect.
+    pub fn unread<'a>(&self, typed: &'a Overrides) -> Vec<&'a Override> {
+        let mounted = |one: &Override| {
+            let mount = self.mounts.iter().find(|mount| one.names_group(&mount.group) && mount.at.is_from_user());
+            mount.map(|mount| mount.package.clone())
+        };
+        let is_read = |one: &&Override| one.removes() || self.was_read(&mounted(one).unwrap_or_else(|| one.path()));
+        typed.iter().filter(|one| one.source() == OverrideSource::Typed && !is_read(one)).collect()
     }
 
     /// The tree as YAML, keys in merging order: the same configuration gives the same text.

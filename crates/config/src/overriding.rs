@@ -137,6 +137,12 @@ impl Override {
         path.is_empty() || path == key || below(&path, key) || below(key, &path)
     }
 
+    /// What it changes below a key; absent where that is none of its business.
+    pub fn key_below(&self, key: &str) -> Option<String> {
+        let path = self.path();
+        if path == key { Some(String::new()) } else { path.strip_prefix(key)?.strip_prefix('.').map(str::to_owned) }
+    }
+
     /// Whether it mounts a group at exactly this key, in so many words.
     pub fn mounts_at(&self, key: &str) -> bool {
         self.package.is_some() && self.path() == key
@@ -147,8 +153,18 @@ impl Override {
         below(&self.path(), key)
     }
 
+    /// Whether it takes something away.
+    pub(crate) fn removes(&self) -> bool {
+        self.action == Action::Remove
+    }
+
+    /// Whether it may choose an option of that group: the name alone does not tell a group from a key.
+    pub(crate) fn names_group(&self, group: &str) -> bool {
+        self.name.text() == group
+    }
+
     /// The key it changes: where a group is mounted, as far as the override says.
-    fn path(&self) -> String {
+    pub(crate) fn path(&self) -> String {
         match &self.package {
             Some(package) if package.text() == defaults::GLOBAL => String::new(),
             Some(package) => package.text().to_owned(),

@@ -43,6 +43,13 @@ pub(crate) struct Plan {
     pub(crate) mounts: Vec<Mount>,
 }
 
+impl Mount {
+    /// The key it is put at, as one writes it after `@`.
+    pub fn place(&self) -> &str {
+        if self.package.is_empty() { defaults::GLOBAL } else { &self.package }
+    }
+}
+
 impl Plan {
     fn mounted_at(&self, package: &str) -> Option<&Mount> {
         self.mounts.iter().find(|mount| mount.package == package)
@@ -278,7 +285,7 @@ fn nothing_at(plan: &Plan, at: &Span, package: &str, hint: Option<String>) -> Co
 }
 
 fn not_mounted(plan: &Plan, at: &Span, problem: String, hint: Option<String>) -> ConfigError {
-    let packages: Vec<&str> = plan.mounts.iter().map(|mount| mount.package.as_str()).collect();
+    let packages: Vec<&str> = plan.mounts.iter().map(Mount::place).collect();
     let everywhere = format!("groups are mounted at {}", list(&packages));
     ConfigError::NotMounted { at: at.clone(), problem, hints: hint.into_iter().chain([everywhere]).collect() }
 }

@@ -1,8 +1,8 @@
 //! Putting values together: one tree over another, and overrides over the result.
 //!
 //! One rule holds for files and overrides alike: a value keeps its type. `null` takes and gives way to anything, a whole
-//! number may stand where a fraction is expected, and a text takes any scalar as it is written. Maps merge, lists and
-//! scalars replace.
+//! number may stand where a fraction is expected, a text takes any scalar as it is written, and one text where a list is
+//! expected is a list of one. Maps merge, lists and scalars replace.
 
 use super::error::ConfigError;
 use super::node::{Entry, Map, Node, Value, index, join, segments};
@@ -37,10 +37,9 @@ pub(crate) fn apply(root: &mut Node, one: &Override) -> Result<(), ConfigError> 
     match one.node()? {
         None => remove(root, one, parent_key, last),
         Some(node) => match one.action {
-            Action::Add => add(root, one, node),
-            Action::Put if root.at(key).is_none() => add(root, one, node),
+            Action::Add | Action::Put if root.at(key).is_none() => add(root, one, node),
             action => {
-                let keys = if action == Action::Put { Keys::Any } else { Keys::Existing };
+                let keys = if action == Action::Change { Keys::Existing } else { Keys::Any };
                 match find(root, key) {
                     Some(existing) => put(existing, node, key, keys),
                     None => Err(unknown(root, one)),
@@ -98,6 +97,7 @@ fn converted(existing: &Node, new: Value, at: &Span, key: &str) -> Result<Value,
         (_, Value::Text(new)) if new.contains("${") => Ok(Value::Text(new)),
         (Value::Text(_), Value::Bool(_) | Value::Int(_) | Value::Float(_)) => Ok(Value::Text(at.text().to_owned())),
         (Value::Float(_), Value::Int(new)) => Ok(Value::Float(new as f64)),
+        (Value::List(_), new @ Value::Text(_)) => Ok(Value::List(vec![Node { value: new, span: at.clone() }])),
         (old, new) if std::mem::discriminant(old) == std::mem::discriminant(&new) => Ok(new),
         (old, new) => Err(ConfigError::WrongType {
             at: at.clone(),
@@ -113,9 +113,6 @@ fn converted(existing: &Node, new: Value, at: &Span, key: &str) -> Result<Value,
 /// Adds a value that is not there, and the maps above it that are not there either.
 fn add(root: &mut Node, one: &Override, node: Node) -> Result<(), ConfigError> {
     let key = one.name.text();
-    if let Some(existing) = root.at(key) {
-        return Err(ConfigError::KeyExists { at: one.name.clone(), key: key.to_owned(), first: existing.span.clone() });
-    }
     let path: Vec<&str> = segments(key).collect();
     let mut at = root;
     for (depth, segment) in path.iter().enumerate() {

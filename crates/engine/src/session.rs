@@ -50,7 +50,7 @@ pub struct PromptData {
 /// The outcome of one forward pass.
 #[derive(Debug)]
 pub struct Forward {
-    /// Logits `[1, positions, vocabulary]`, or class scores.
+    /// Logits `[batch, positions, vocabulary]`, or class scores.
     pub logits: Tensor,
     /// Start, since the session's clock started.
     pub start: Nanos,
@@ -69,10 +69,11 @@ pub struct Session {
     load: Nanos,
 }
 
-/// One sequence on its way: the cache and what has been recorded.
+/// One sequence on its way, or a batch of sequences with the same tokens: the cache and what has been recorded.
 #[derive(Debug)]
 pub struct Generation<'a> {
     session: &'a Session,
+    batch: usize,
     engine: Engine<'a>,
 }
 
@@ -116,8 +117,13 @@ impl Session {
 
     /// Starts a sequence of at most `capacity` positions.
     pub fn start(&self, capacity: usize) -> Generation<'_> {
+        self.start_batch(capacity, 1)
+    }
+
+    /// Starts `batch` sequences at once, which are all given the same tokens.
+    pub fn start_batch(&self, capacity: usize, batch: usize) -> Generation<'_> {
         let engine = Engine::new(self.model.blueprint(), &self.weights, capacity, self.zero);
-        Generation { session: self, engine }
+        Generation { session: self, batch, engine }
     }
 }
 
@@ -150,10 +156,12 @@ impl Generation<'_> {
             None => None,
             Some(images) => {
                 let mask: Vec<u8> = prompt.image_mask.iter().map(|masked| u8::from(*masked)).collect();
-                let mask = tensor(Tensor::from_vec(mask, (1, prompt.ids.len()), &Device::Cpu))?;
+                let mask =
+                    tensor(Tensor::from_vec(mask.repeat(self.batch), (self.batch, prompt.ids.len()), &Device::Cpu))?;
+                let all = |batch: &ImageBatch| self.images(batch, self.batch);
                 Some(Images {
-                    global: self.images(&images.global)?,
-                    tiles: images.tiles.as_ref().map(|tiles| self.images(tiles)).transpose()?,
+                    global: all(&images.global)?,
+                    tiles: images.tiles.as_ref().map(all).transpose()?,
                     crop_grid: images.crop_grid,
                     pixels: None,
                     mask: Value::new(mask, DType::Bool, Role::Activation)?,
@@ -174,7 +182,7 @@ impl Generation<'_> {
     /// Runs images through a network that takes nothing else.
     pub fn classify(&mut self, images: &ImageBatch) -> Result<Forward, EngineError> {
         let _range = nvtx::Range::push("prefill");
-        let input = self.images(images)?;
+        let input = self.images(images, 1)?;
         self.forward(Prompt { input, offset: 0, images: None, last_logits_only: false }, 0)
     }
 
@@ -187,13 +195,14 @@ impl Generation<'_> {
     }
 
     fn ids(&self, ids: &[i64]) -> Result<Value, EngineError> {
-        let ids = tensor(Tensor::from_vec(ids.to_vec(), (1, ids.len()), &Device::Cpu))?;
+        let ids = tensor(Tensor::from_vec(ids.repeat(self.batch), (self.batch, ids.len()), &Device::Cpu))?;
         Value::new(ids, DType::Int64, Role::Activation)
     }
 
-    fn images(&self, images: &ImageBatch) -> Result<Value, EngineError> {
+    fn images(&self, images: &ImageBatch, times: usize) -> Result<Value, EngineError> {
         let ImageBatch { count, side, pixels } = images;
-        let made = Tensor::from_slice(pixels, (*count, 3, *side, *side), &Device::Cpu);
+        let made = Tensor::from_slice(pixels, (*count, 3, *side, *side), &Device::Cpu)
+            .and_then(|one| if times == 1 { Ok(one) } else { Tensor::cat(&vec![one; times], 0) });
         Value::new(tensor(made)?, DType::Fp32, Role::Activation)
     }
 }

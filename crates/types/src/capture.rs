@@ -53,6 +53,8 @@ pub enum Collector {
     Inject,
     /// Nsight Systems.
     Nsys,
+    /// Our own, and Nsight Systems in a run of its own.
+    Both,
     /// Nothing.
     None,
 }

@@ -28,11 +28,14 @@ pub struct OperatorRecord {
     pub bytes_allocated: Option<Bytes>,
 }
 
-/// All calls of one operator.
+/// All calls of one operator in one stage.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct OperatorSummary {
     /// Framework name.
     pub name: String,
+    /// The innermost stage they ran in; absent outside of stages and where stages are not known.
+    #[serde(default)]
+    pub stage: Option<Stage>,
     /// Calls.
     pub calls: u64,
     /// Host time, callees included.

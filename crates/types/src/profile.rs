@@ -34,12 +34,19 @@ pub struct InputFacts {
     pub height: Option<u64>,
     /// Tiles across and down; `[1, 1]` means no tiles, absent means no picture.
     pub crop_grid: Option<[u64; 2]>,
-    /// Tokens of the prompt, image tokens included.
+    /// Sequences, or pictures, in one pass.
+    #[serde(default = "one")]
+    pub batch: u64,
+    /// Tokens of one prompt, image tokens included.
     pub prompt_tokens: u64,
     /// How many of them are image tokens.
     pub image_tokens: u64,
-    /// Tokens generated, the first included, which prefill gives.
+    /// Tokens generated in one sequence, the first included, which prefill gives.
     pub generated_tokens: u64,
+}
+
+fn one() -> u64 {
+    1
 }
 
 /// Rates a user of the model sees. All are derived from medians; absent where the run does not tell.

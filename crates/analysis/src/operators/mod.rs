@@ -2,4 +2,5 @@
 //! ([`traced`]).
 
 pub(crate) mod priced;
+mod stage_clock;
 pub(crate) mod traced;

@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 
-use types::{Bytes, ClassGroup, Flops, FlopsPerSecond, Nanos, OperatorGroups, OperatorSummary, ShapeGroup};
+use types::{Bytes, ClassGroup, Flops, FlopsPerSecond, Nanos, OperatorGroups, OperatorSummary, ShapeGroup, Stage};
 
 use crate::evidence::PricedOperator;
 
@@ -64,17 +64,21 @@ pub(crate) fn sums<'a, K: Ord>(
     groups
 }
 
-/// One row per name.
+/// One row per name and stage.
 pub(crate) fn summaries(operators: &[PricedOperator]) -> Vec<OperatorSummary> {
-    let summary = |(name, sum): (&str, Sum)| OperatorSummary {
+    let summary = |((name, stage), sum): ((&str, Option<Stage>), Sum)| OperatorSummary {
         name: name.to_owned(),
+        stage,
         calls: sum.calls,
         total_ns: sum.time,
         self_ns: sum.time,
         device_ns: None,
         bytes_allocated: sum.allocated,
     };
-    sums(operators, |operator| operator.record.name.as_str()).into_iter().map(summary).collect()
+    sums(operators, |operator| (operator.record.name.as_str(), operator.record.stage))
+        .into_iter()
+        .map(summary)
+        .collect()
 }
 
 /// The same calls, by class and by shape.
@@ -108,24 +112,24 @@ fn name_and_shapes(operator: &PricedOperator) -> (&str, &[Vec<u64>]) {
 
 #[cfg(test)]
 mod tests {
-    use proptest::prelude::*;
-    use types::Stage;
-
     use super::*;
     use crate::sample::operator;
+    use proptest::prelude::*;
 
     #[test]
     fn names_come_longest_first_with_all_their_calls() {
         let operators = [
             operator("softmax", "model.layers.0.self_attn", Stage::Prefill, 30),
             operator("linear", "lm_head", Stage::Prefill, 50),
+            operator("linear", "lm_head", Stage::Prefill, 20),
             operator("linear", "lm_head", Stage::Decode, 20),
         ];
         let rows = summaries(&operators);
         assert_eq!(
             rows.iter().map(|row| (row.name.as_str(), row.calls)).collect::<Vec<_>>(),
-            [("linear", 2), ("softmax", 1)]
+            [("linear", 2), ("softmax", 1), ("linear", 1)]
         );
+        assert_eq!((rows[0].stage, rows[2].stage), (Some(Stage::Prefill), Some(Stage::Decode)));
         assert_eq!((rows[0].total_ns, rows[0].self_ns, rows[0].device_ns), (Nanos::new(70), Nanos::new(70), None));
     }
 

@@ -17,13 +17,13 @@ use crate::subject::{InputRoofline, Subject};
 use crate::timings::{Timings, rounded};
 use crate::utilisation::Utilisation;
 
-/// Tokens one instance of a stage handles: the prompt for prefill, its image tokens for vision, and for decode every
+/// Tokens one instance of a stage handles, over all sequences of a batch: the prompt for prefill, its image tokens for vision, and for decode every
 /// token but the first, which prefill gives. The encoders see patches, not tokens; a network without a prompt sees none.
 fn tokens(stage: Stage, input: &InputFacts) -> Option<u64> {
     match stage {
-        Stage::Prefill => Some(input.prompt_tokens).filter(|tokens| *tokens > 0),
-        Stage::Vision => Some(input.image_tokens),
-        Stage::Decode => Some(input.generated_tokens.saturating_sub(1)),
+        Stage::Prefill => Some(input.prompt_tokens * input.batch).filter(|tokens| *tokens > 0),
+        Stage::Vision => Some(input.image_tokens * input.batch),
+        Stage::Decode => Some(input.generated_tokens.saturating_sub(1) * input.batch),
         Stage::Sam | Stage::Clip | Stage::Projector => None,
     }
 }
@@ -103,24 +103,32 @@ fn all_tokens(timings: &Timings<'_>, inputs: &[InputFacts], stage: Stage) -> Opt
 
 /// Rates from medians, so that one interrupted run does not change them.
 pub(crate) fn throughput(timings: &Timings<'_>, inputs: &[InputFacts]) -> Throughput {
-    let (decode_tokens, decode) = paired(timings, inputs, Stage::Decode);
-    let (prompt_tokens, prefill) = paired(timings, inputs, Stage::Prefill);
+    let rate = |stage| paired(timings, inputs, stage, |input| tokens(stage, input));
+    let (decode_tokens, decode) = rate(Stage::Decode);
+    let (prompt_tokens, prefill) = rate(Stage::Prefill);
+    // What one user waits for: a step gives one token to every sequence of a batch.
+    let (steps, _) = paired(timings, inputs, Stage::Decode, |input| input.generated_tokens.checked_sub(1));
     // A network that generates nothing has no first token to wait for.
     let generates = inputs.is_empty() || inputs.iter().any(|input| input.generated_tokens > 0);
     let first = timings.milliseconds(Stage::Prefill).filter(|_| generates);
     Throughput {
         ttft_ns: first.map(|statistics| rounded(statistics.median * 1e6)),
-        time_per_output_token_ns: share(decode, decode_tokens).map(rounded),
+        time_per_output_token_ns: share(decode, steps).map(rounded),
         decode_tokens_per_second: share(decode_tokens * 1e9, decode).filter(|rate| *rate > 0.0),
         prefill_tokens_per_second: share(prompt_tokens * 1e9, prefill).filter(|rate| *rate > 0.0),
     }
 }
 
 /// Tokens and median nanoseconds, summed over the inputs that have both.
-fn paired(timings: &Timings<'_>, inputs: &[InputFacts], stage: Stage) -> (f64, f64) {
+fn paired(
+    timings: &Timings<'_>,
+    inputs: &[InputFacts],
+    stage: Stage,
+    count: impl Fn(&InputFacts) -> Option<u64>,
+) -> (f64, f64) {
     let medians = timings.medians(stage);
     let pair = |input: &InputFacts| {
-        let tokens = tokens(stage, input).filter(|tokens| *tokens > 0)?;
+        let tokens = count(input).filter(|tokens| *tokens > 0)?;
         Some((tokens as f64, *medians.get(input.name.as_str())?))
     };
     inputs.iter().filter_map(pair).fold((0.0, 0.0), |sum, pair| (sum.0 + pair.0, sum.1 + pair.1))
@@ -158,6 +166,19 @@ mod tests {
         assert_eq!(rates.prefill_tokens_per_second, Some(1e8));
         let stages = summed(&timings, &inputs);
         assert_eq!(stages.iter().map(|stage| stage.tokens).collect::<Vec<_>>(), [Some(100), Some(4)]);
+    }
+
+    #[test]
+    fn a_step_gives_one_token_to_every_sequence_of_a_batch() {
+        let inputs = [InputFacts { batch: 3, ..page("a", 100, 5) }];
+        let samples = [timed(Stage::Prefill, "a", 0, 1_000), timed(Stage::Decode, "a", 0, 800)];
+        let timings = Timings::new(&samples, &inputs);
+        let rates = throughput(&timings, &inputs);
+        assert_eq!(rates.time_per_output_token_ns, Some(Nanos::new(200)));
+        assert_eq!(rates.decode_tokens_per_second, Some(15e6));
+        assert_eq!(rates.prefill_tokens_per_second, Some(3e8));
+        let stages = summed(&timings, &inputs);
+        assert_eq!(stages.iter().map(|stage| stage.tokens).collect::<Vec<_>>(), [Some(300), Some(12)]);
     }
 
     #[test]

@@ -2,10 +2,11 @@
 
 mod sweep;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use config::{Config, Overrides};
 use flow::analyze::{self, AnalyzeSettings, DEFAULT_DEVICE};
+use flow::runs;
 use types::Exit;
 
 use crate::context::Context;
@@ -37,6 +38,9 @@ pub(crate) struct Arguments {
     /// Compare the network with a TorchInfo snapshot (torchinfo-unique-layers.json, or its folder)
     #[arg(long, value_name = "FILE", conflicts_with = "sweep")]
     torchinfo: Option<PathBuf>,
+    /// Put a run that measured the same model and workload beside the prediction
+    #[arg(long, value_name = "RUN", conflicts_with = "sweep")]
+    measured: Option<String>,
     /// The run folder; must be new or empty
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
@@ -53,6 +57,7 @@ Examples:
   llm-perf analyze --model path/to/config.json workload.seq_len=4096
   llm-perf analyze --model llama-3-8b --json | jq .stages.decode
   llm-perf analyze --torchinfo torchinfo-unique-layers.json --out my-analysis
+  llm-perf analyze --model llama-3-8b --measured latest workload.seq_len=512 workload.decode_steps=31
   llm-perf analyze --sweep workload.batch=1,2,4,8 --hardware h200,h100-sxm,rtx-5090
   llm-perf analyze --sweep workload.batch=1,8,64 --sweep 'workload.crop_grid=[1,1],[2,3]' --json
 
@@ -66,9 +71,10 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<Exit, CliE
         // Several may be named, and the configuration holds one.
         hardware: None,
     };
-    let (config, model) = resolution::resolve_modelled(&flags, &Overrides::typed(&arguments.overrides)?, context)?;
+    let given = Overrides::typed(&arguments.overrides)?;
+    let (config, model) = resolution::resolve_modelled(&flags, &given, context)?;
     if !arguments.sweep.is_empty() {
-        return sweep::run(arguments, context, &config, &model);
+        return sweep::run(arguments, &given, context, &config, &model);
     }
     let devices = devices(arguments, &config)?;
     if devices.is_empty() && !arguments.json {
@@ -80,14 +86,19 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<Exit, CliE
         config_dir: context.config_dir.clone(),
         launch_us: arguments.launch_us,
         torchinfo: arguments.torchinfo.clone(),
+        measured: arguments
+            .measured
+            .as_ref()
+            .map(|run| runs::find_run(Path::new(runs::DEFAULT_ROOT), run))
+            .transpose()?,
         tool_version: env!("CARGO_PKG_VERSION").to_owned(),
     };
+    let run = resolution::run_request("analyze", &config, &given, arguments.out.as_deref())?;
     let analysis = analyze::analyze(&model, &settings)?;
     context.messages.print_answer(arguments.json, &analysis.report, || analyze::table(&analysis.report))?;
     if arguments.json && arguments.out.is_none() {
         return Ok(Exit::Done);
     }
-    let run = resolution::run_request("analyze", &config, arguments.out.as_deref())?;
     let folder = analyze::keep(&analysis, &config.to_yaml(), run)?;
     Ok(context.messages.finish(&[], &[("report", folder.join(analyze::SUMMARY))]))
 }

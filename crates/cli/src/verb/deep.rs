@@ -14,7 +14,7 @@ use types::{Bytes, Exit, Stage};
 use super::{Verb, command_line};
 use crate::context::Context;
 use crate::error::CliError;
-use crate::resolution::{self, ModelFlags, Resolution};
+use crate::resolution::{self, ModelFlags, Resolution, engine};
 use crate::target::TargetArguments;
 
 /// Profile a model or any command with Nsight Systems and Nsight Compute
@@ -27,9 +27,14 @@ pub(crate) struct Arguments {
     /// How much to collect: `light` reads few counters, for one launch of each kernel [default: deep]
     #[arg(long, value_name = "MODE")]
     mode: Option<ModeName>,
-    /// What records the timeline: the built-in CUPTI collector (inject), Nsight Systems, or whichever works
+    /// What records the timeline: the built-in CUPTI collector (inject), Nsight Systems (nsys), both, or auto: the
+    /// built-in one, and nsys where that sees no kernel
     #[arg(long, value_name = "COLLECTOR", default_value = "auto")]
     collector: CollectorName,
+    /// Run a command once more, for its operators: it writes its torch.profiler trace to the file that
+    /// LLM_PERF_TORCH_TRACE names. Models that PyTorch runs always get this pass
+    #[arg(long)]
+    operators: bool,
     /// Number of kernels per stage to read counters for [default: 8]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=64))]
     top_kernels: Option<u32>,
@@ -66,8 +71,10 @@ Examples:
   llm-perf deep -- python3 serve.py --once
   llm-perf deep --dry-run -- python3 serve.py --once
   llm-perf deep --model deepseek-ocr workload.seq_len=286 workload.decode_steps=4 -- python3 ocr.py
-  llm-perf deep --engine torch --model qwen3-8b
+  llm-perf deep --model qwen3-8b
   llm-perf deep --mode light --top-kernels 4 --stage decode -- ./my-engine
+  llm-perf deep --collector both --model qwen3-8b
+  llm-perf deep --operators -- python3 serve.py --once
   llm-perf deep --resume latest
 
 The program is started several times: once without a profiler, once to record the timeline, and once
@@ -76,7 +83,7 @@ domain or in LLM; without such ranges they are inferred. Work inside ranges name
 excluded. A model runs on the first of its inputs unless --inputs or dataset.* say otherwise.
 With a command, --model names the model that the command runs.";
 
-/// The values of `--mode` and of `runner.run.mode`.
+/// The values of `--mode` and of `run.mode`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Deserialize)]
 #[serde(rename_all = "lowercase")]
 enum ModeName {
@@ -90,6 +97,7 @@ enum CollectorName {
     Auto,
     Inject,
     Nsys,
+    Both,
 }
 
 fn stage(text: &str) -> Result<Stage, String> {
@@ -107,7 +115,8 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<Exit, CliE
         context.messages.print_answer(arguments.json, &plan, || deep::plan_terminal(&plan))?;
         return Ok(Exit::Done);
     }
-    let run = resolution::run_request("deep", &config, arguments.out.as_deref())?;
+    let typed = Overrides::typed(&arguments.overrides)?;
+    let run = resolution::run_request("deep", &config, &typed, arguments.out.as_deref())?;
     let outcome = context.progress(|display| {
         deep::deep(&request, run, &config.to_yaml(), &mut |doing| display.doing(doing))
     })?;
@@ -153,10 +162,14 @@ fn compose_request(arguments: &Arguments, context: &Context) -> Result<(DeepRequ
         let model = target.model.is_some().then(|| resolution::model::load(&config)).transpose()?;
         (target.command()?, config, model)
     } else {
-        let Resolution { config, model } = resolution::resolve_run(target, &given, context)?;
+        let engine = engine::choose_for_gpu("deep", target, &given, context)?;
+        let Resolution { config, model } = resolution::resolve_run(engine, target, &given, context)?;
+        resolution::check_run(target, &config, &model, context)?;
         // A model that is not known here is profiled without modelled numbers.
-        (target.workload(&of_target.without(&OURS), context)?, config, model.known())
+        (target.workload(engine, &of_target.without(&OURS), context)?, config, model.known())
     };
+    config.get::<String>("run.mode")?;
+    config.get::<u32>("run.top_n_kernels")?;
     let subject = NamedSubject {
         workload: resolution::workload::request(&config, model.is_some())?,
         model,
@@ -167,20 +180,25 @@ fn compose_request(arguments: &Arguments, context: &Context) -> Result<(DeepRequ
         [] => vec![Stage::Prefill, Stage::Decode],
         stages => stages.to_vec(),
     };
+    let nsys = config.get::<NsysPreset>("pipeline.nsys")?;
     let request = DeepRequest {
         target,
         mode: match mode {
             ModeName::Deep => Mode::Deep,
             ModeName::Light => Mode::Light,
         },
-        collector: match arguments.collector {
-            CollectorName::Auto => Collector::Auto,
-            CollectorName::Inject => Collector::Inject,
-            CollectorName::Nsys => Collector::Nsys,
+        collector: collector(arguments.collector, &nsys)?,
+        operators: match arguments.target.is_command() {
+            true => arguments.operators,
+            false => config.get::<bool>("pipeline.torch_profiler.enabled")?,
+        },
+        operator_rows: match arguments.target.is_command() {
+            true => None,
+            false => Some(config.get::<u32>("pipeline.torch_profiler.top_k")?),
         },
         stages,
         top_kernels,
-        nsys: config.get::<NsysPreset>("pipeline.nsys")?,
+        nsys,
         ncu: config.get::<NcuPreset>("pipeline.ncu")?,
         largest_trace: Bytes::new(arguments.largest_trace.saturating_mul(1_000_000)),
         pass_limit: Duration::from_secs(arguments.pass_limit),
@@ -192,7 +210,31 @@ fn compose_request(arguments: &Arguments, context: &Context) -> Result<(DeepRequ
 }
 
 /// Parts of the configuration that are about profiling, and not about the program that is profiled.
-const OURS: [&str; 5] = ["pipeline", "profiling", "hardware", "runner", "run"];
+const OURS: [&str; 9] = [
+    "pipeline.nsys",
+    "pipeline.ncu",
+    "profiling.nsys",
+    "profiling.ncu",
+    "hardware",
+    "runner",
+    "run",
+    "artifacts",
+    "hydra",
+];
+
+/// What the flag and `pipeline.nsys.enabled` say together.
+fn collector(named: CollectorName, nsys: &NsysPreset) -> Result<Collector, CliError> {
+    Ok(match (named, nsys.enabled) {
+        (CollectorName::Nsys | CollectorName::Both, Some(false)) => {
+            return Err(CliError::usage("`--collector` asks for Nsight Systems, and pipeline.nsys.enabled is false")
+                .hint("leave one of them out"));
+        }
+        (CollectorName::Auto | CollectorName::Inject, Some(true)) | (CollectorName::Both, _) => Collector::Both,
+        (CollectorName::Auto, Some(false)) | (CollectorName::Inject, _) => Collector::Inject,
+        (CollectorName::Auto, None) => Collector::Auto,
+        (CollectorName::Nsys, _) => Collector::Nsys,
+    })
+}
 
 /// What the verb and its flags say, around what the user overrides: flags win, and config.yaml says what was done.
 fn overrides(arguments: &Arguments, mode: ModeName, top_kernels: u32, given: &Overrides) -> Overrides {
@@ -206,8 +248,8 @@ fn overrides(arguments: &Arguments, mode: ModeName, top_kernels: u32, given: &Ov
     }
     overrides.append(given);
     let name = if mode == ModeName::Light { "light" } else { "deep" };
-    overrides.set("runner.run.mode", name, OverrideSource::Verb);
-    overrides.set("runner.run.top_n_kernels", top_kernels, OverrideSource::Verb);
+    overrides.set("run.mode", name, OverrideSource::Verb);
+    overrides.set("run.top_n_kernels", top_kernels, OverrideSource::Verb);
     overrides
 }
 
@@ -221,12 +263,12 @@ fn runner() -> Overrides {
 /// How much is collected: from flags, else from the configuration. It comes first, because presets depend on it.
 fn extent(arguments: &Arguments, given: &Overrides, context: &Context) -> Result<(ModeName, u32), CliError> {
     let mut overrides = runner();
-    overrides.append(&given.only(&["runner"]));
+    overrides.append(&given.only(&["runner", "run", "artifacts"]));
     let config = resolution::composer(context)?.compose(&overrides)?;
-    let mode = arguments.mode.map_or_else(|| config.get::<ModeName>("runner.run.mode"), Ok)?;
-    let top_kernels = arguments.top_kernels.map_or_else(|| config.get::<u32>("runner.run.top_n_kernels"), Ok)?;
+    let mode = arguments.mode.map_or_else(|| config.get::<ModeName>("run.mode"), Ok)?;
+    let top_kernels = arguments.top_kernels.map_or_else(|| config.get::<u32>("run.top_n_kernels"), Ok)?;
     if !(1..=64).contains(&top_kernels) {
-        return Err(CliError::usage(format!("runner.run.top_n_kernels is {top_kernels}"))
+        return Err(CliError::usage(format!("run.top_n_kernels is {top_kernels}"))
             .hint("counters are read for 1 to 64 kernels of each stage"));
     }
     Ok((mode, top_kernels))

@@ -66,7 +66,7 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<Exit, CliE
         config_dir: context.config_dir.clone(),
     };
     let request = ImportRequest { files, subject };
-    let run = resolution::run_request("import", &config, arguments.out.as_deref())?;
+    let run = resolution::run_request("import", &config, &given, arguments.out.as_deref())?;
     let kept = used(config, &request).to_yaml();
     let imported =
         context.progress(|display| import::import(&request, run, &kept, &mut |doing| display.doing(doing)))?;

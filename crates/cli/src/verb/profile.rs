@@ -15,7 +15,7 @@ use types::{Exit, Metrics};
 use crate::context::Context;
 use crate::error::CliError;
 use crate::interrupt::Interrupt;
-use crate::resolution::{self, EngineModel, Resolution};
+use crate::resolution::{self, EngineModel, Resolution, engine};
 use crate::target::TargetArguments;
 use recording::RecordingArguments;
 
@@ -73,30 +73,40 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<Exit, CliE
     if arguments.target.is_command() {
         return command::run(arguments, &given, context);
     }
-    let (resolution, first) = match &arguments.from {
+    let (Resolution { config, model }, first) = match &arguments.from {
         Some(selector) => earlier(selector, &given).map(|(resolution, first)| (resolution, Some(first)))?,
-        None => (resolution::resolve_run(&arguments.target, &given, context)?, None),
+        None => {
+            let engine = engine::choose(&arguments.target, &given, context)?;
+            (resolution::resolve_run(engine, &arguments.target, &given, context)?, None)
+        }
     };
-    warn_of_no_effect(arguments, &given, &resolution.model, context);
     let request = ProfileRequest {
         keep_predictions: arguments.predictions,
-        ..resolution::profile_request(&resolution, context)?
+        ..resolution::profile_request(&config, &model, context)?
     };
-    let Resolution { config, model } = resolution;
-    let run = resolution::run_request("profile", &config, arguments.out.as_deref())?;
+    let run = || resolution::run_request("profile", &config, &given, arguments.out.as_deref());
     let (yaml, interrupt) = (config.to_yaml(), Interrupt::catch());
-    let profile = context.progress(|display| {
-        let mut show = |progress: profile::Progress<'_>| display.show(&progress);
-        let stop = || interrupt.is_set();
-        Ok::<_, CliError>(match model {
-            EngineModel::Native(model) => profile::profile(*model, &request, run, &yaml, &mut show, &stop)?,
-            EngineModel::Torch(model) => {
-                let torch = resolution::torch_settings(&arguments.target, &config)?;
-                let torch = TorchSettings { check_flops: arguments.check_flops, ..torch };
-                torch::profile(*model, &TorchRequest { profile: request, torch }, run, &yaml, &mut show, &stop)?
-            }
-        })
-    })?;
+    let stop = || interrupt.is_set();
+    let profile = match model {
+        EngineModel::Native(_) if arguments.check_flops => {
+            return Err(CliError::usage("`--check-flops` counts with PyTorch, and the engine is native")
+                .hint("--engine torch"));
+        }
+        EngineModel::Native(model) => {
+            let run = run()?;
+            context.progress(|display| {
+                profile::profile(*model, &request, run, &yaml, &mut |progress| display.show(&progress), &stop)
+            })?
+        }
+        EngineModel::Torch(model) => {
+            let torch = resolution::torch_settings(&arguments.target, &config)?;
+            let torch = TorchSettings { check_flops: arguments.check_flops, ..torch };
+            let (request, run) = (TorchRequest { profile: request, torch }, run()?);
+            context.progress(|display| {
+                torch::profile(*model, &request, run, &yaml, &mut |progress| display.show(&progress), &stop)
+            })?
+        }
+    };
     if let Some(rank) = profile.part_of_rank {
         let part = profile.folder.join("ranks").join(rank.to_string());
         context.messages.print(&format!("rank {rank}\n{}", workload::terminal(&profile.metrics.times.samples)))?;
@@ -127,20 +137,4 @@ fn earlier(selector: &str, given: &Overrides) -> Result<(Resolution, Metrics), C
     let engine = Engine::find(&config.get::<String>("engine")?).unwrap_or(Engine::Native);
     let model = resolution::model::load_for_engine(engine, &config)?;
     Ok((Resolution { config, model }, metrics))
-}
-
-/// Says which overrides change nothing here, so that nobody believes they did.
-fn warn_of_no_effect(arguments: &Arguments, given: &Overrides, model: &EngineModel, context: &Context) {
-    let is_torch = matches!(model, EngineModel::Torch(_));
-    if arguments.check_flops && !is_torch {
-        context.messages.warning("`--check-flops` has no effect on the native engine");
-    }
-    for one in given.iter() {
-        let unread = ["workload", "pipeline", "runner"].iter().any(|part| one.is_below(part)) || one.touches("hardware");
-        let read = one.touches("workload.logits")
-            || is_torch && (one.touches("pipeline.torch_profiler") || one.touches("hardware"));
-        if unread && !read {
-            context.messages.warning(format!("`{one}` has no effect on `profile`"));
-        }
-    }
 }

@@ -7,12 +7,12 @@ use config::{Config, OverrideSource, Overrides};
 use flow::model::LoadedModel;
 use flow::profile::Feed;
 use flow::regions::{self, NcuPreset, RegionsSettings, Source, SurveyChoice};
-use flow::target::TargetKind;
+use flow::target::{Engine, TargetKind};
 use types::Exit;
 
 use crate::context::Context;
 use crate::error::CliError;
-use crate::resolution::{self, EngineModel, Resolution};
+use crate::resolution::{self, Resolution, engine};
 use crate::target::TargetArguments;
 
 /// Read hardware counters per NVTX region, nested ones included, with Nsight Compute
@@ -67,8 +67,7 @@ Examples:
   llm-perf regions -- python3 model.py
   llm-perf regions --nvtx-include A --nvtx-include A::A1 -- python3 model.py
   llm-perf regions --replay-mode app-range --nvtx-include 'decode*' -- python3 serve.py
-  llm-perf regions --engine torch --device cuda:0 \\
-      model/dummy_shallow_resnet/arch@model=dummy_shallow_resnet.default
+  llm-perf regions model/dummy_shallow_resnet/arch@model=dummy_shallow_resnet.default
   llm-perf regions 'pipeline.ncu.ncu_cli.kernel_exclude=[regex:copy]' -- python3 model.py
   llm-perf regions --from raw.csv --from details.csv --nvtx-include A
   llm-perf regions --dry-run --replay-mode range -- python3 model.py
@@ -83,7 +82,8 @@ const UNUSED: [&str; 8] = ["infer", "dataset", "runner", "inputs", "engine", "de
 const LAUNCH_KEYS: [&str; 2] = ["pipeline.ncu.ncu_cli.launch_skip", "pipeline.ncu.ncu_cli.launch_count"];
 
 pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<Exit, CliError> {
-    let overrides = overrides(arguments)?;
+    let typed = Overrides::typed(&arguments.overrides)?;
+    let overrides = overrides(arguments, &typed);
     let (config, model) = resolve(arguments, &overrides, context)?;
     let settings = settings(arguments, &overrides, &config, model, context)?;
     if arguments.dry_run {
@@ -91,7 +91,7 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<Exit, CliE
         context.messages.print(&(lines.join("\n") + "\n"))?;
         return Ok(Exit::Done);
     }
-    let run = resolution::run_request("regions", &config, arguments.out.as_deref())?;
+    let run = resolution::run_request("regions", &config, &typed, arguments.out.as_deref())?;
     let outcome = context.progress(|display| {
         regions::regions(&settings, run, &config.to_yaml(), &mut |doing| display.doing(doing))
     })?;
@@ -103,8 +103,9 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<Exit, CliE
 }
 
 /// What the flags say, then what the user overrides.
-fn overrides(arguments: &Arguments) -> Result<Overrides, CliError> {
+fn overrides(arguments: &Arguments, typed: &Overrides) -> Overrides {
     let mut overrides = Overrides::default();
+    overrides.choose("runner", "stage2", OverrideSource::Verb);
     if let Some(mode) = arguments.replay_mode.and_then(|mode| mode.to_possible_value()) {
         let source = OverrideSource::Flag("--replay-mode");
         overrides.set("pipeline.ncu.ncu_cli.replay_mode", mode.get_name(), source);
@@ -116,8 +117,8 @@ fn overrides(arguments: &Arguments) -> Result<Overrides, CliError> {
     if let Some(name) = &arguments.hardware {
         overrides.set("hardware", name.as_str(), OverrideSource::Flag("--hardware"));
     }
-    overrides.append(&Overrides::typed(&arguments.overrides)?);
-    Ok(overrides)
+    overrides.append(typed);
+    overrides
 }
 
 /// The configuration, and the model that is run, where its cost can be modelled.
@@ -130,11 +131,10 @@ fn resolve(
         arguments.target.refuse_model(overrides, &["model", "infer"])?;
         return Ok((resolution::compose(overrides, context)?.without(&UNUSED), None));
     }
-    match resolution::resolve_run(&arguments.target, overrides, context)? {
-        Resolution { config, model: model @ EngineModel::Torch(_) } => Ok((config, model.known())),
-        _ => Err(CliError::usage("the native engine runs on the CPU, and Nsight Compute profiles GPUs")
-            .hint("--engine torch runs the same models on a GPU; any other program goes after `--`")),
-    }
+    let engine = engine::choose_for_gpu("regions", &arguments.target, overrides, context)?;
+    let Resolution { config, model } = resolution::resolve_run(engine, &arguments.target, overrides, context)?;
+    resolution::check_run(&arguments.target, &config, &model, context)?;
+    Ok((config, model.known()))
 }
 
 /// What Nsight Compute is to profile.
@@ -144,7 +144,10 @@ fn source(arguments: &Arguments, overrides: &Overrides, context: &Context) -> Re
     }
     let target = match arguments.target.is_command() {
         true => arguments.target.command()?,
-        false => arguments.target.workload(&overrides.without(&["pipeline.ncu", "profiling.ncu"]), context)?,
+        false => {
+            let overrides = overrides.without(&["pipeline.ncu", "profiling.ncu"]);
+            arguments.target.workload(Engine::Torch, &overrides, context)?
+        },
     };
     Ok(Source::Program {
         engine: match target.kind() {

@@ -3,7 +3,6 @@
 use std::path::{Path, PathBuf};
 
 use config::Overrides;
-use flow::profile::Progress;
 use flow::torch::TorchRequest;
 use flow::workload;
 use types::Exit;
@@ -11,7 +10,7 @@ use types::Exit;
 use crate::context::Context;
 use crate::error::CliError;
 use crate::interrupt::Interrupt;
-use crate::resolution::{self, EngineModel, Resolution};
+use crate::resolution::{self, EngineModel, Resolution, engine};
 use crate::target::TargetArguments;
 
 /// Run only the model, with NVTX ranges around its stages, for a profiler to launch
@@ -25,6 +24,9 @@ pub(crate) struct Arguments {
     /// tools that start the interpreter themselves (torch only)
     #[arg(long, value_name = "DIR")]
     prepare: Option<PathBuf>,
+    /// Run the model once more under torch.profiler and write its trace into this file (torch only)
+    #[arg(long, value_name = "FILE", conflicts_with = "prepare")]
+    operators: Option<PathBuf>,
     /// Print the time of every stage of every repeat and the inputs as JSON, or the command of `--prepare`
     #[arg(long)]
     json: bool,
@@ -49,24 +51,36 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<Exit, CliE
     if target.is_command() {
         return Err(CliError::usage("a command needs no `llm-perf workload` around it").hint("run it as it is"));
     }
-    let resolution = resolution::resolve_run(target, &Overrides::typed(&arguments.overrides)?, context)?;
+    let given = Overrides::typed(&arguments.overrides)?;
+    let engine = engine::choose(target, &given, context)?;
+    let resolution = resolution::resolve_run(engine, target, &given, context)?;
     if let Some(folder) = &arguments.prepare {
         return prepare(arguments, &resolution, folder, context);
     }
-    let request = resolution::profile_request(&resolution, context)?;
     let Resolution { config, model } = resolution;
+    let request = resolution::profile_request(&config, &model, context)?;
     let interrupt = Interrupt::catch();
-    let outcome = context.progress(|display| {
-        let mut show = |progress: Progress<'_>| display.show(&progress);
-        let stop = || interrupt.is_set();
-        Ok::<_, CliError>(match model {
-            EngineModel::Native(model) => workload::native(*model, &request, &mut show, &stop)?,
-            EngineModel::Torch(model) => {
-                let torch = resolution::torch_settings(target, &config)?;
-                workload::torch(&model, &TorchRequest { profile: request, torch }, &mut show, &stop)?
-            }
-        })
-    })?;
+    let stop = || interrupt.is_set();
+    let outcome = match model {
+        EngineModel::Native(_) if arguments.operators.is_some() => {
+            return Err(CliError::usage("`--operators` records with torch.profiler, and the engine is native")
+                .hint("--engine torch; `llm-perf profile` has the operators of the native engine"));
+        }
+        EngineModel::Native(model) => {
+            resolution::refuse_unread("workload", &config, &given)?;
+            context.progress(|display| {
+                workload::native(*model, &request, &mut |progress| display.show(&progress), &stop)
+            })?
+        }
+        EngineModel::Torch(model) => {
+            let request = TorchRequest { profile: request, torch: resolution::torch_settings(target, &config)? };
+            resolution::refuse_unread("workload", &config, &given)?;
+            context.progress(|display| {
+                let operators = arguments.operators.as_deref();
+                workload::torch(&model, &request, operators, &mut |progress| display.show(&progress), &stop)
+            })?
+        }
+    };
     workload::send_answer(&outcome)?;
     context.messages.print_answer(arguments.json, &outcome, || workload::terminal(&outcome.samples))?;
     Ok(Exit::Done)
@@ -88,7 +102,7 @@ fn prepare(
             .hint("--prepare writes several files; name a folder that is absent or empty"));
     }
     let torch = resolution::torch_settings(&arguments.target, &resolution.config)?;
-    let request = TorchRequest { profile: resolution::profile_request(resolution, context)?, torch };
+    let request = TorchRequest { profile: resolution::profile_request(&resolution.config, &resolution.model, context)?, torch };
     let prepared = workload::prepare(model, &request, folder)?;
     workload::send_answer(&prepared)?;
     context.messages.print_answer(arguments.json, &prepared, || format!("{}\n", prepared.line()))?;

@@ -70,6 +70,18 @@ pub fn memory() -> MemoryInfo {
     memory::capture()
 }
 
+/// Name of the first GPU, else why there is none, for callers that need nothing else.
+pub fn first_gpu() -> Result<String, GpuProblem> {
+    let libraries = Places::of_this_machine().libraries;
+    let answer = ask(move || gpu::capture(&libraries));
+    let capture = receive(&answer, Instant::now() + DRIVER_LIMIT);
+    let capture = capture.unwrap_or_else(|| gpu::GpuCapture::silent(DRIVER_LIMIT));
+    match capture.gpus.into_iter().next() {
+        Some(gpu) => Ok(gpu.name.unwrap_or_else(|| "unnamed".to_owned())),
+        None => Err(capture.problem.unwrap_or(GpuProblem::NoDevice)),
+    }
+}
+
 /// Describes this machine.
 pub fn capture(request: &EnvironmentRequest) -> EnvironmentFacts {
     let places = Places::of_this_machine();

@@ -19,8 +19,10 @@ pub const DEFAULT_ROOT: &str = "tmp/profile-output";
 /// What is known about a run before it starts.
 #[derive(Clone, Debug)]
 pub struct RunRequest {
-    /// Folder beneath which the run gets its own, named after the time; made when absent.
+    /// Folder beneath which the run gets its own; made when absent.
     pub root: PathBuf,
+    /// Its name there, with a number behind it where that is taken; absent: the time.
+    pub id: Option<String>,
     /// The run folder itself, when the user names it; must be absent or empty.
     pub out: Option<PathBuf>,
     /// Verb that makes the run, such as `profile`.
@@ -50,14 +52,14 @@ pub(super) struct ClaimedFolder {
 impl RunRequest {
     /// A run of that verb beneath [`DEFAULT_ROOT`], about no model and no device.
     pub fn new(verb: impl Into<String>, command: Vec<String>) -> Self {
-        Self { root: DEFAULT_ROOT.into(), out: None, verb: verb.into(), command, model: None, device: None }
+        Self { root: DEFAULT_ROOT.into(), id: None, out: None, verb: verb.into(), command, model: None, device: None }
     }
 
     pub(super) fn claim(&self, now: &Zoned) -> Result<Claim, CollectError> {
-        let time = now.strftime("%Y%m%d-%H%M%S").to_string();
+        let id = self.id.clone().unwrap_or_else(|| now.strftime("%Y%m%d-%H%M%S").to_string());
         let (run_id, folder) = match &self.out {
-            Some(out) => (time, make_or_reuse(out)?),
-            None => make_numbered(&self.root, &time)?,
+            Some(out) => (id, make_or_reuse(out)?),
+            None => make_numbered(&self.root, &id)?,
         };
         let manifest = claim_empty(&folder.path)?;
         Ok(Claim { run_id, manifest, folder })
@@ -84,10 +86,10 @@ impl Drop for ClaimedFolder {
     }
 }
 
-/// Makes `root/time`, or `root/time-2`, `root/time-3` ... where that is taken.
-fn make_numbered(root: &Path, time: &str) -> Result<(String, ClaimedFolder), CollectError> {
+/// Makes `root/id`, or `root/id-2`, `root/id-3` ... where that is taken.
+fn make_numbered(root: &Path, id: &str) -> Result<(String, ClaimedFolder), CollectError> {
     fs::create_dir_all(root).map_err(CollectError::io("create folder", root))?;
-    let mut run_id = time.to_owned();
+    let mut run_id = id.to_owned();
     let mut number = 1_u64;
     loop {
         let path = root.join(&run_id);
@@ -95,7 +97,7 @@ fn make_numbered(root: &Path, time: &str) -> Result<(String, ClaimedFolder), Col
             Ok(()) => return Ok((run_id, ClaimedFolder { path, remove: true })),
             Err(error) if error.kind() == ErrorKind::AlreadyExists => {
                 number += 1;
-                run_id = format!("{time}-{number}");
+                run_id = format!("{id}-{number}");
             }
             Err(error) => return Err(CollectError::io("create folder", path)(error)),
         }

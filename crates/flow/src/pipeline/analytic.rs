@@ -6,10 +6,10 @@ use collect::run::RunFolder;
 use meter::{
     MeterError, Roofline, RooflineError, Subject, WorkloadError, layer_pages, matrix_dtypes, predict, summarise,
 };
-use types::{AnalyticReport, Exit, Failure, Hardware, LayerPage, Seconds, Workload};
+use types::{AnalyticReport, Exit, Failure, Hardware, LayerPage, Metrics, Seconds, Workload};
 
 use super::hardware::DeviceError;
-use super::model::AboutModel;
+use super::model::{AboutModel, LoadedModel};
 use crate::CollectError;
 
 /// The device a prediction is for when nobody names one.
@@ -60,12 +60,27 @@ pub enum AnalyzeError {
         /// What the system said.
         reason: std::io::Error,
     },
+    /// A run that is not of what is predicted.
+    #[error("{} cannot stand beside the prediction: {reason}", path.display())]
+    OtherRun {
+        /// Its metrics.
+        path: PathBuf,
+        /// Why not.
+        reason: String,
+    },
     /// The report could not be written as YAML.
     #[error(transparent)]
     Report(#[from] report::ReportError),
     /// The run folder.
     #[error(transparent)]
     Collect(#[from] CollectError),
+}
+
+impl Analysis {
+    /// The same beside the run that measured its workload.
+    pub(crate) fn beside(self, metrics: &Metrics) -> Self {
+        Self { report: analysis::beside_run(self.report, metrics), pages: self.pages }
+    }
 }
 
 impl Failure for AnalyzeError {
@@ -84,6 +99,10 @@ impl Failure for AnalyzeError {
             Self::Collect(error) => error.hint(),
             Self::TorchInfo(error) => error.hint(),
             Self::Rate(error) => error.hint(),
+            Self::OtherRun { .. } => Some(
+                "--model and workload.seq_len, workload.decode_steps and workload.batch make the prediction one of that run"
+                    .to_owned(),
+            ),
             _ => None,
         }
     }
@@ -124,6 +143,24 @@ pub(crate) fn lay_out(
     report.model.hf_revision = about.revision.map(str::to_owned);
     report.model.notes = about.notes.to_owned();
     Ok(Analysis { report, pages: layer_pages(&subject, &rooflines[0]) })
+}
+
+/// Writes the analytic model of a traced run beside what was measured, where model, workload and device are known.
+pub(crate) fn write_traced(
+    folder: &mut RunFolder,
+    metrics: &Metrics,
+    model: Option<&LoadedModel>,
+    hardware: Option<&Hardware>,
+) -> Result<(), AnalyzeError> {
+    let workload = metrics.conditions.trace.as_ref().and_then(|facts| facts.workload.as_ref()?.workload.as_ref());
+    let (Some(model), Some(workload), Some(hardware)) = (model, workload, hardware) else { return Ok(()) };
+    let devices = std::slice::from_ref(hardware);
+    let version = env!("CARGO_PKG_VERSION");
+    // The device may lack a rate the model needs; then there is no analytic model, and the reports say so.
+    match lay_out(model.about(), &model.network, workload, devices, None, version) {
+        Ok(analysis) => write(folder, &analysis.beside(metrics)),
+        Err(_) => Ok(()),
+    }
 }
 
 /// Writes the report and its pages; the step is for the caller to end.

@@ -13,11 +13,13 @@ pub(crate) struct Bundle<'a> {
     pub(crate) assumptions: Assumptions,
     /// Kernels with their counters, where they were read.
     pub(crate) kernels: Option<&'a KernelReport>,
+    /// Rows of each table of operators, where the user says how many.
+    pub(crate) operator_rows: Option<usize>,
 }
 
 /// Writes every page the run has something for.
 pub(crate) fn write(folder: &mut RunFolder, bundle: &Bundle<'_>) -> Result<(), CollectError> {
-    let Bundle { metrics, environment, assumptions, kernels } = bundle;
+    let Bundle { metrics, environment, assumptions, kernels, operator_rows } = bundle;
     let view = analysis::view::run(metrics);
     let counters = kernels.map(analysis::view::counters);
     let is_command = metrics.conditions.command.is_some();
@@ -28,7 +30,7 @@ pub(crate) fn write(folder: &mut RunFolder, bundle: &Bundle<'_>) -> Result<(), C
     };
     folder.write_file("report.md", report.as_bytes())?;
     if !is_command {
-        folder.write_file("operators.md", report::profile::operators_markdown(&view).as_bytes())?;
+        folder.write_file("operators.md", report::profile::operators_markdown(&view, *operator_rows).as_bytes())?;
     }
     if has_trace {
         let page = match &counters {

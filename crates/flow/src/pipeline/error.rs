@@ -6,6 +6,7 @@ use ingest::IngestError;
 use meter::{MeterError, WorkloadError};
 use types::{Exit, Failure};
 
+use super::analytic::AnalyzeError;
 use super::hardware::DeviceError;
 use crate::CollectError;
 
@@ -69,6 +70,9 @@ pub enum ImportError {
         /// The element type.
         dtype: types::DType,
     },
+    /// The analytic model beside it.
+    #[error(transparent)]
+    Analytic(#[from] Box<AnalyzeError>),
     /// A document could not be written down.
     #[error(transparent)]
     Report(#[from] report::ReportError),
@@ -86,6 +90,7 @@ impl Failure for ImportError {
             | Self::Meter(_)
             | Self::NoRate { .. } => Exit::Usage,
             Self::Device(error) => error.exit(),
+            Self::Analytic(error) => error.exit(),
             Self::Collect(error) => error.exit(),
             Self::Unreadable { .. } | Self::NothingInside { .. } | Self::Ingest(_) | Self::Report(_) => Exit::Failed,
         }
@@ -98,6 +103,7 @@ impl Failure for ImportError {
             Self::NotOneRun { .. } => Some("import each by itself, then `llm-perf compare` the two runs".to_owned()),
             Self::Ingest(error) => error.hint(),
             Self::Device(error) => error.hint(),
+            Self::Analytic(error) => error.hint(),
             Self::NoRate { .. } => Some("set another element type with workload.dtype=NAME".to_owned()),
             Self::Collect(error) => error.hint(),
             Self::Unreadable { .. } | Self::Workload(_) | Self::Meter(_) | Self::Report(_) => None,

@@ -8,6 +8,7 @@ pub(crate) mod analytic;
 pub(crate) mod assumptions;
 pub(crate) mod bundle;
 mod devices;
+mod engine;
 pub(crate) mod error;
 pub mod hardware;
 pub mod machine;

@@ -60,8 +60,6 @@ pub(crate) enum WorkloadSource<'a> {
     Request(&'a WorkloadRequest),
     /// From whoever ran it.
     Runner(Box<TracedWorkload>),
-    /// From nobody: a program that is no model.
-    None,
 }
 
 /// A subject, and what was found on the way to it.
@@ -90,7 +88,6 @@ pub(crate) fn resolve(run: &TracedRun<'_>, traces: &Traces) -> Result<ResolvedSu
         (WorkloadSource::Request(_), None) => {
             TracedWorkload { workload: None, evidence: observed.evidence.clone(), missing: Vec::new() }
         }
-        (WorkloadSource::None, _) => TracedWorkload { workload: None, evidence: Vec::new(), missing: Vec::new() },
     };
     let inputs: Vec<_> = workload::input(traced.workload.as_ref(), &observed).into_iter().collect();
     let prediction = match (run.model, &traced.workload, placed.len()) {

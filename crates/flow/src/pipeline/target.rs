@@ -8,14 +8,7 @@ use std::path::{Path, PathBuf};
 
 use types::{Exit, Failure};
 
-/// What runs a model.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Engine {
-    /// Our own, in this program.
-    Native,
-    /// PyTorch, in an interpreter of the user's.
-    Torch,
-}
+pub use super::engine::{Engine, choose as choose_engine};
 
 /// Something that can be launched and measured.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -70,21 +63,6 @@ impl Failure for TargetError {
                 Some(format!("name its interpreter, as in `-- python3 {}`, or chmod +x it", path.display()))
             }
         }
-    }
-}
-
-impl Engine {
-    /// Its name in configurations and reports.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Native => "native",
-            Self::Torch => "torch",
-        }
-    }
-
-    /// The engine of that name.
-    pub fn find(name: &str) -> Option<Self> {
-        [Self::Native, Self::Torch].into_iter().find(|engine| engine.name() == name)
     }
 }
 

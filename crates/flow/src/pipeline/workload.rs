@@ -135,9 +135,10 @@ pub(super) fn input(workload: Option<&Workload>, observed: &Observed) -> Option<
             width: None,
             height: None,
             crop_grid: workload.image.map(|image| image.crop_grid),
-            prompt_tokens: workload.seq_len * workload.batch,
-            image_tokens: image_tokens * workload.batch,
-            generated_tokens: workload.decode_steps * workload.batch + 1,
+            batch: workload.batch,
+            prompt_tokens: workload.seq_len,
+            image_tokens,
+            generated_tokens: workload.decode_steps + 1,
         });
     }
     // How many tokens a picture takes only its model says.
@@ -147,8 +148,9 @@ pub(super) fn input(workload: Option<&Workload>, observed: &Observed) -> Option<
         width: None,
         height: None,
         crop_grid: None,
-        prompt_tokens: prompt * observed.batch.unwrap_or(1),
+        batch: observed.batch.unwrap_or(1),
+        prompt_tokens: prompt,
         image_tokens: 0,
-        generated_tokens: steps * observed.batch.unwrap_or(1) + 1,
+        generated_tokens: steps + 1,
     })
 }

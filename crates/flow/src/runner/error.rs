@@ -205,7 +205,9 @@ impl Failure for ProfileError {
             | Self::BadConfig { .. }
             | Self::NoModel
             | Self::Unreadable { .. }
-            | Self::Driver { kind: FailureKind::RemoteCode | FailureKind::Device, .. } => Exit::Usage,
+            | Self::Driver { kind: FailureKind::RemoteCode | FailureKind::Device | FailureKind::Settings, .. } => {
+                Exit::Usage
+            }
             Self::Model(error) => error.exit(),
             Self::Target(error) => error.exit(),
             Self::Import(error) => error.exit(),
@@ -261,6 +263,7 @@ fn driver_hint(kind: FailureKind) -> Option<&'static str> {
         FailureKind::Import => "the interpreter lacks a package the model needs; --python names another interpreter",
         FailureKind::Factory => "a factory takes nothing and gives a torch.nn.Module, or a pair of it and its inputs",
         FailureKind::Pictures => "give it through a factory: --model module:factory",
+        FailureKind::Settings => "infer.logits=all",
         FailureKind::Device | FailureKind::Stopped | FailureKind::Model => return None,
     })
 }

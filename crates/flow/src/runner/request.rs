@@ -30,8 +30,6 @@ pub struct ProfileRequest {
     pub infer: InferSettings,
     /// Which files, and how often each is run.
     pub dataset: DatasetSettings,
-    /// Whether prefill computes the logits of the last position only.
-    pub last_logits_only: bool,
     /// Whether decoded texts are kept.
     pub keep_predictions: bool,
     /// Version of llm-perf.

@@ -5,6 +5,7 @@ use engine::image::ImageSettings;
 use network::Model;
 use network::config::ModelConfig;
 use serde::Deserialize;
+use types::LogitsKind;
 
 use super::error::ProfileError;
 use crate::pipeline::model::LoadedModel;
@@ -81,6 +82,10 @@ pub struct PictureSettings {
 /// How a prompt becomes text.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 pub struct DecodingSettings {
+    /// Sequences at a time, all with the same prompt.
+    pub batch: u32,
+    /// Positions whose logits prefill computes.
+    pub logits: LogitsKind,
     /// Tokens generated at most.
     pub max_new_tokens: u64,
     /// Zero takes the most likely token each time.
@@ -142,9 +147,14 @@ impl InferSettings {
     /// Inputs at once.
     pub(crate) fn batch(&self) -> u32 {
         match self {
-            Self::Pages(..) | Self::Prompts(..) => 1,
+            Self::Pages(_, decoding) | Self::Prompts(_, decoding) => decoding.batch,
             Self::Pictures(pictures) => pictures.batch,
         }
+    }
+
+    /// Whether prefill computes the logits of the last position only.
+    pub(crate) fn last_logits_only(&self) -> bool {
+        self.decoding().is_some_and(|decoding| decoding.logits == LogitsKind::Last)
     }
 
     /// A network that takes images of any size is modelled at the size it is fed.
@@ -210,6 +220,7 @@ impl PictureSettings {
 
 impl DecodingSettings {
     fn check(&self) -> Result<(), ProfileError> {
+        within("infer.batch", self.batch, (1..=1024).contains(&self.batch), "1 to 1024")?;
         let most = self.max_new_tokens;
         within("infer.max_new_tokens", most, (1..=100_000).contains(&most), "1 to 100,000")
     }

@@ -1,10 +1,11 @@
-//! `analyze`: what a model costs on a workload and the least time devices need for it.
+//! `analyze`: what a model costs on a workload and its roofline time on devices.
 
 use std::path::{Path, PathBuf};
 
+use collect::run::StoredRun;
 use meter::WorkloadSettings;
 use network::Class;
-use types::{AnalyticReport, Coverage, Hardware, TargetOperatorList};
+use types::{AnalyticReport, Coverage, Hardware, Metrics, TargetOperatorList};
 
 pub use crate::pipeline::analytic::{Analysis, AnalyzeError, DEFAULT_DEVICE, SUMMARY};
 
@@ -15,7 +16,7 @@ use crate::pipeline::model::LoadedModel;
 use crate::pipeline::run::run;
 
 /// What to analyse.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct AnalyzeSettings {
     /// The workload.
     pub workload: WorkloadSettings,
@@ -25,8 +26,10 @@ pub struct AnalyzeSettings {
     pub config_dir: Option<PathBuf>,
     /// Cost of launching one operation, in microseconds, where known.
     pub launch_us: Option<f64>,
-    /// A TorchInfo snapshot to hold the network against.
+    /// A TorchInfo snapshot to compare the network with.
     pub torchinfo: Option<PathBuf>,
+    /// A run that measured the same.
+    pub measured: Option<StoredRun>,
     /// Version of llm-perf.
     pub tool_version: String,
 }
@@ -40,7 +43,36 @@ pub fn analyze(model: &LoadedModel, settings: &AnalyzeSettings) -> Result<Analys
     let devices = devices(settings)?;
     let mut analysis = lay_out(model.about(), network, &workload, &devices, launch, &settings.tool_version)?;
     analysis.report.coverage = target.map(|target| coverage(target, network));
-    Ok(analysis)
+    match &settings.measured {
+        Some(run) => beside(analysis, run),
+        None => Ok(analysis),
+    }
+}
+
+/// The analysis beside a run, which must have measured that model on that workload.
+fn beside(analysis: Analysis, run: &StoredRun) -> Result<Analysis, AnalyzeError> {
+    let path = run.path().join("metrics.json");
+    let text = std::fs::read(&path).map_err(|reason| AnalyzeError::Unreadable { path: path.clone(), reason })?;
+    let other = |reason: String| AnalyzeError::OtherRun { path: path.clone(), reason };
+    let metrics: Metrics = serde_json::from_slice(&text).map_err(|error| other(error.to_string()))?;
+    let (model, workload) = (&analysis.report.model.model_id, &analysis.report.workload);
+    if metrics.run.model.as_ref() != Some(model) {
+        let ran = metrics.run.model.as_deref().unwrap_or("a model that nobody named");
+        return Err(other(format!("it is of {ran}, and the prediction is of {model}")));
+    }
+    if analysis::measured_total(&metrics, workload).is_none() {
+        let inputs = metrics.conditions.inputs.iter().map(|input| {
+            let steps = input.generated_tokens.saturating_sub(1);
+            format!("{} tokens, {steps} decode steps, batch {}", input.prompt_tokens, input.batch)
+        });
+        let ran = inputs.collect::<std::collections::BTreeSet<_>>().into_iter().collect::<Vec<_>>().join("; ");
+        let (tokens, steps, batch) = (workload.seq_len, workload.decode_steps, workload.batch);
+        return Err(other(format!(
+            "the prediction is of {tokens} tokens, {steps} decode steps, batch {batch}; the run measured {}",
+            if ran.is_empty() { "no input that is known" } else { &ran }
+        )));
+    }
+    Ok(analysis.beside(&metrics))
 }
 
 /// The report in a few lines, for a terminal.

@@ -11,11 +11,11 @@ pub use crate::pipeline::trace::STANDARD_INPUT;
 pub use crate::pipeline::workload::WorkloadRequest;
 
 use crate::RunRequest;
-use crate::pipeline::assumptions;
 use crate::pipeline::bundle::{self, Bundle};
 use crate::pipeline::run::{EndedRun, run};
 use crate::pipeline::subject::{ResolvedSubject, TracedRun, WorkloadSource, resolve};
 use crate::pipeline::trace::TraceFiles;
+use crate::pipeline::{analytic, assumptions};
 
 /// What to import.
 #[derive(Debug)]
@@ -90,7 +90,10 @@ fn fill(
     let environment = assumptions::imported_environment(&metrics, &folder.manifest().started_at);
     folder.write_json("env.json", &environment)?;
     let assumptions = assumptions::of_trace(&metrics, hardware.as_ref());
-    bundle::write(folder, &Bundle { metrics: &metrics, environment: &environment, assumptions, kernels: None })?;
+    let bundle =
+        Bundle { metrics: &metrics, environment: &environment, assumptions, kernels: None, operator_rows: None };
+    bundle::write(folder, &bundle)?;
+    analytic::write_traced(folder, &metrics, request.subject.model.as_ref(), hardware.as_ref()).map_err(Box::new)?;
     folder.end_step("report")?;
     Ok((metrics, traces.missing))
 }

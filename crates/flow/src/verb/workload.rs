@@ -32,14 +32,16 @@ pub fn native(
     own_engine::bare(model, request, progress, stop)
 }
 
-/// Runs the model in PyTorch and gives back the times of its stages.
+/// Runs the model in PyTorch and gives back the times of its stages; where `operators` names a file, torch.profiler's trace
+/// goes there.
 pub fn torch(
     model: &TorchModel,
     request: &TorchRequest,
+    operators: Option<&Path>,
     progress: &mut dyn FnMut(Progress<'_>),
     stop: &dyn Fn() -> bool,
 ) -> Result<BareRun, ProfileError> {
-    driver::bare(model, request, progress, stop)
+    driver::bare(model, request, operators, progress, stop)
 }
 
 /// Writes all that PyTorch needs to run the model into `folder`, and gives back what to start. For profilers that do not

@@ -43,6 +43,7 @@ fn run(name: &str, longer: f64, decode_longer: f64) -> RunRecords {
         let total_ns = nanoseconds(time * (1.0 + longer) * noise(calls));
         OperatorSummary {
             name: name.to_owned(),
+            stage: None,
             calls,
             total_ns,
             self_ns: total_ns,

@@ -171,13 +171,17 @@ pub(super) fn workload(page: &mut Page, facts: &TraceFacts) {
 pub(super) fn top_operators(page: &mut Page, run: &RunView<'_>) {
     page.heading("Top Operators");
     if run.operators.rows.is_empty() {
-        return families(page, run);
+        return page.paragraph(
+            "No operator was recorded. `llm-perf profile --engine torch` and `llm-perf deep` record those of a model in PyTorch; \
+             `llm-perf import` reads those in a trace of torch.profiler.",
+        );
     }
-    let mut table = Table::new("operator | >device | >self | >total | >calls");
+    let mut table = Table::new("operator | stage | >device | >self | >total | >calls");
     for view in run.operators.rows.iter().take(OPERATORS) {
         let operator = view.operator;
         table.row([
             code(&operator.name),
+            known(operator.stage),
             known(operator.device_ns),
             operator.self_ns.to_string(),
             operator.total_ns.to_string(),
@@ -188,28 +192,6 @@ pub(super) fn top_operators(page: &mut Page, run: &RunView<'_>) {
     page.paragraph(
         "Device is the time of the work the operator itself launched, self its host time without callees, total with them. \
          `operators.md` has more.",
-    );
-}
-
-/// What the kernels do, for a timeline whose profiler records no operators.
-fn families(page: &mut Page, run: &RunView<'_>) {
-    if run.kernels.families_per_stage.is_empty() {
-        return page.paragraph("No operator was recorded.");
-    }
-    let mut table = Table::new("kernel family | stage | >device | >share | >calls");
-    for family in run.kernels.families_per_stage.iter().take(OPERATORS) {
-        table.row([
-            family.family.to_owned(),
-            known(family.stage),
-            family.total_ns.to_string(),
-            percent(family.share),
-            grouped(family.calls),
-        ]);
-    }
-    page.table(&table);
-    page.paragraph(
-        "No operator was recorded, so these are the kernels by family. `llm-perf profile --engine torch` records operators, and \
-         `llm-perf import` reads those of torch.profiler.",
     );
 }
 

@@ -8,13 +8,12 @@ use crate::number::{count, grouped, known, percent};
 use crate::page::Page;
 use crate::table::Table;
 
-/// Rows shown of each table; `metrics.json` has them all.
+/// Rows shown of each table unless the user says otherwise; `metrics.json` has them all.
 const ROWS: usize = 20;
-/// Rows shown of an imported run, which has one table.
-const IMPORTED_ROWS: usize = 50;
 
-/// The operators as Markdown.
-pub fn operators_markdown(run: &RunView<'_>) -> String {
+/// The operators as Markdown, with the first `rows` of each table.
+pub fn operators_markdown(run: &RunView<'_>, rows: Option<usize>) -> String {
+    let rows = rows.unwrap_or(ROWS);
     let (metrics, operators) = (run.metrics, &run.operators);
     let mut page = Page::new(&format!("Operators of {} on {}", prose(model(metrics)), prose(&device(metrics))));
     if operators.rows.is_empty() {
@@ -24,60 +23,64 @@ pub fn operators_markdown(run: &RunView<'_>) -> String {
         return page.finish();
     }
     if metrics.conditions.trace.is_some() {
-        imported(&mut page, operators);
+        imported(&mut page, operators, rows);
         return page.finish();
     }
     page.paragraph(&format!(
         "{} took {} in the profiled pass (measured). {} Shares are of the operators' time. FLOPs are modelled from the recorded \
-         shapes. `metrics.json` holds every row; here are the first {ROWS} of each table.",
+         shapes. `metrics.json` holds every row; here are the first {rows} of each table.",
         count(operators.calls, "operator call"),
         operators.total_ns,
         overhead(metrics),
     ));
-    by_time(&mut page, operators);
-    by_memory(&mut page, operators);
-    cost_centres(&mut page, run);
-    by_class(&mut page, operators);
-    by_shape(&mut page, operators);
+    by_time(&mut page, operators, rows);
+    by_memory(&mut page, operators, rows);
+    cost_centres(&mut page, run, rows);
+    by_class(&mut page, operators, rows);
+    by_shape(&mut page, operators, rows);
     page.finish()
 }
 
 /// Operators of a framework call each other, so that their totals overlap; self times add up.
-fn imported(page: &mut Page, operators: &OperatorsView<'_>) {
+fn imported(page: &mut Page, operators: &OperatorsView<'_>, rows: usize) {
     page.paragraph(&format!(
         "{} took {} of host time{} (measured under a profiler). Device is the time of the work an operator launched itself; self \
          is its host time without the operators it called. Both add up over the rows. Total includes callees, so totals overlap. \
-         `metrics.json` holds every row; here are the first {IMPORTED_ROWS}.",
+         `metrics.json` holds every row; here are the first {rows} of each table.",
         count(operators.calls, "operator call"),
         operators.self_ns,
         operators.device_ns.map(|device| format!(" and launched {device} of device work")).unwrap_or_default(),
     ));
     page.heading("By device time");
     let mut table =
-        Table::new("operator | >device | >device share | >self | >self share | >total | >calls | >allocated");
-    for view in operators.rows.iter().take(IMPORTED_ROWS) {
+        Table::new("operator | stage | >device | >share | >self | >self share | >total | >calls | >mean | >allocated");
+    for view in operators.rows.iter().take(rows) {
         let operator = view.operator;
         table.row([
             code(&operator.name),
+            known(operator.stage),
             known(operator.device_ns),
             percent(view.device_share),
             operator.self_ns.to_string(),
             percent(view.self_share),
             operator.total_ns.to_string(),
             grouped(operator.calls),
+            known(view.mean_ns),
             known(operator.bytes_allocated),
         ]);
     }
     page.table(&table);
+    by_memory(page, operators, rows);
 }
 
-fn by_time(page: &mut Page, operators: &OperatorsView<'_>) {
+fn by_time(page: &mut Page, operators: &OperatorsView<'_>, rows: usize) {
     page.heading("By time");
-    let mut table = Table::new("operator | >total | >device | >calls | >mean | >share | >allocated");
-    for view in operators.rows.iter().take(ROWS) {
+    let mut table = Table::new("operator | stage | >total | >device | >calls | >mean | >share | >allocated");
+    for view in operators.rows.iter().take(rows) {
         let operator = view.operator;
         table.row([
             code(&operator.name),
+            known(operator.stage),
             operator.total_ns.to_string(),
             known(operator.device_ns),
             grouped(operator.calls),
@@ -89,15 +92,16 @@ fn by_time(page: &mut Page, operators: &OperatorsView<'_>) {
     page.table(&table);
 }
 
-fn by_memory(page: &mut Page, operators: &OperatorsView<'_>) {
+fn by_memory(page: &mut Page, operators: &OperatorsView<'_>, rows: usize) {
     page.heading("By memory allocated");
     if operators.by_memory.is_empty() {
         return page.paragraph("Memory was not traced.");
     }
-    let mut table = Table::new("operator | >allocated | >share | >calls | >per call | >total");
-    for view in operators.by_memory.iter().take(ROWS) {
+    let mut table = Table::new("operator | stage | >allocated | >share | >calls | >per call | >total");
+    for view in operators.by_memory.iter().take(rows) {
         table.row([
             code(&view.operator.name),
+            known(view.operator.stage),
             view.bytes.to_string(),
             percent(view.share),
             grouped(view.operator.calls),
@@ -109,11 +113,11 @@ fn by_memory(page: &mut Page, operators: &OperatorsView<'_>) {
     page.paragraph("These are all allocations of the pass added up, not the peak.");
 }
 
-fn cost_centres(page: &mut Page, run: &RunView<'_>) {
+fn cost_centres(page: &mut Page, run: &RunView<'_>, rows: usize) {
     page.heading("By part of the network");
     page.paragraph("`*` stands for the number of a layer. The rows do not overlap.");
     let mut table = Table::new("part | stage | >total | >share | >roofline | >calls | >matrix work | >allocated");
-    for centre in run.metrics.breakdown.cost_centres.iter().take(ROWS) {
+    for centre in run.metrics.breakdown.cost_centres.iter().take(rows) {
         table.row([
             code(&centre.module),
             centre.stage.to_string(),
@@ -128,10 +132,10 @@ fn cost_centres(page: &mut Page, run: &RunView<'_>) {
     page.table(&table);
 }
 
-fn by_class(page: &mut Page, operators: &OperatorsView<'_>) {
+fn by_class(page: &mut Page, operators: &OperatorsView<'_>, rows: usize) {
     page.heading("By module class");
     let mut table = Table::new("class | >total | >share | >calls | >matrix work | >rate | >allocated");
-    for view in operators.by_class.iter().take(ROWS) {
+    for view in operators.by_class.iter().take(rows) {
         let group = view.group;
         table.row([
             code(&group.class),
@@ -146,11 +150,11 @@ fn by_class(page: &mut Page, operators: &OperatorsView<'_>) {
     page.table(&table);
 }
 
-fn by_shape(page: &mut Page, operators: &OperatorsView<'_>) {
+fn by_shape(page: &mut Page, operators: &OperatorsView<'_>, rows: usize) {
     page.heading("By operator and shapes");
     let mut table =
         Table::new("operator | input shapes | >total | >share | >calls | >mean | >rate | >relative to peak");
-    for view in operators.by_shape.iter().take(ROWS) {
+    for view in operators.by_shape.iter().take(rows) {
         let group = view.group;
         table.row([
             code(&group.name),
@@ -183,12 +187,12 @@ mod tests {
 
     #[test]
     fn operators_stand_by_time_by_memory_and_in_groups() {
-        insta::assert_snapshot!(operators_markdown(&run(&sample::metrics())));
+        insta::assert_snapshot!(operators_markdown(&run(&sample::metrics()), None));
     }
 
     #[test]
     fn a_run_without_a_profiled_pass_says_so() {
-        let page = operators_markdown(&run(&sample::empty()));
+        let page = operators_markdown(&run(&sample::empty()), None);
         assert!(page.contains("No operator was recorded"), "{page}");
     }
 
@@ -196,6 +200,6 @@ mod tests {
     fn untraced_memory_is_not_nothing() {
         let mut metrics = sample::metrics();
         metrics.breakdown.operators.iter_mut().for_each(|operator| operator.bytes_allocated = None);
-        assert!(operators_markdown(&run(&metrics)).contains("Memory was not traced."));
+        assert!(operators_markdown(&run(&metrics), None).contains("Memory was not traced."));
     }
 }

@@ -197,6 +197,7 @@ fn input(name: &str, grid: [u64; 2]) -> InputFacts {
         width: Some(1_240),
         height: Some(1_754),
         crop_grid: Some(grid),
+        batch: 1,
         prompt_tokens: if tiled { 913 } else { 283 },
         image_tokens: if tiled { 903 } else { 273 },
         generated_tokens: if tiled { 32 } else { 16 },

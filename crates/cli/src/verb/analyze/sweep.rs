@@ -16,6 +16,7 @@ use crate::resolution;
 
 pub(super) fn run(
     arguments: &Arguments,
+    given: &Overrides,
     context: &Context,
     config: &Config,
     model: &LoadedModel,
@@ -29,7 +30,7 @@ pub(super) fn run(
         tool_version: env!("CARGO_PKG_VERSION").to_owned(),
     };
     let plan = sweep::plan(model, &settings)?;
-    let run = resolution::run_request("analyze", config, arguments.out.as_deref())?;
+    let run = resolution::run_request("analyze", config, given, arguments.out.as_deref())?;
     let (interrupt, done) = (Interrupt::catch(), AtomicU64::new(0));
     let (folder, swept, missing) = context.progress(|display| {
         let advance = |points| {

@@ -10,8 +10,8 @@ use super::capture::{Capture, CaptureRange, GraphTrace, Sampling};
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Preset {
-    /// Whether the tool is used at all.
-    pub enabled: bool,
+    /// Whether the tool is used: always, never, or where our own collector sees no kernel.
+    pub enabled: Option<bool>,
     /// What is typed.
     pub nsys_cli: Options,
     /// What is made of the report.

@@ -442,11 +442,16 @@ def prepare(torch, model, given, device, dtype, made):
         item.facts = {"prompt_tokens": 0, "batch": given["count"], "width": given["side"], "height": given["side"]}
     elif given.get("page"):
         with_page(torch, model, given, device, dtype, item)
+        item.kwargs = {name: repeated(torch, value, given["batch"]) for name, value in item.kwargs.items()}
     else:
-        ids = torch.tensor([given["ids"]] * given.get("batch", 1), device=device)
-        item.kwargs = {"input_ids": ids}
-        item.facts = {"prompt_tokens": len(given["ids"]), "batch": given.get("batch", 1)}
+        item.kwargs = {"input_ids": torch.tensor([given["ids"]] * given["batch"], device=device)}
+        item.facts = {"prompt_tokens": len(given["ids"]), "batch": given["batch"]}
     return item
+
+
+def repeated(torch, value, times):
+    """The same prompt and images several times, as one batch."""
+    return torch.cat([value] * times) if isinstance(value, torch.Tensor) else value * times
 
 
 def random_tokens(torch, model, given):
@@ -455,7 +460,7 @@ def random_tokens(torch, model, given):
     if vocabulary is None:
         raise Refused("factory", "the factory gave a model without inputs, and the model has no vocabulary to draw from")
     generator = torch.Generator().manual_seed(given["seed"])
-    return {"input_ids": torch.randint(0, vocabulary, (1, given["tokens"]), generator=generator)}
+    return {"input_ids": torch.randint(0, vocabulary, (given["batch"], given["tokens"]), generator=generator)}
 
 
 def with_page(torch, model, given, device, dtype, item):
@@ -486,7 +491,7 @@ def with_page(torch, model, given, device, dtype, item):
         text = [token for token, masked in zip(given["ids"], given["image_mask"]) if not masked]
         item.kwargs, image_tokens, side = picture_arguments(torch, model, whole, text, device, dtype)
         item.facts, prompt = {"pixels": [side, side]}, item.kwargs["input_ids"].shape[1]
-    item.facts.update(prompt_tokens=prompt, image_tokens=image_tokens, batch=1, width=page["width"], height=page["height"])
+    item.facts.update(prompt_tokens=prompt, image_tokens=image_tokens, batch=given["batch"], width=page["width"], height=page["height"])
 
 
 def picture_arguments(torch, model, whole, text, device, dtype):
@@ -558,7 +563,10 @@ class Runner:
         if self.decoding is not None and "use_cache" in self.takes:
             self.extra["use_cache"] = True
         keep = next((name for name in ("logits_to_keep", "num_logits_to_keep") if name in names), None)
-        if request["last_logits_only"] and keep is not None:
+        if request["last_logits_only"]:
+            if keep is None:
+                raise Refused("settings", "%s always computes the logits of all positions: its forward takes no "
+                              "logits_to_keep, so infer.logits=last cannot be had" % type(model).__name__)
             self.extra[keep] = 1
 
     def infer(self, item):

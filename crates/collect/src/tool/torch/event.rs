@@ -199,6 +199,8 @@ pub enum FailureKind {
     Factory,
     /// How the model takes images is not known.
     Pictures,
+    /// The model cannot do what a setting asks for.
+    Settings,
     /// Something cannot be imported.
     Import,
     /// Memory ran out.

@@ -114,6 +114,8 @@ pub enum InputRequest {
         name: String,
         /// The tokens.
         ids: Vec<i64>,
+        /// Sequences at once, all with these tokens.
+        batch: u32,
         /// Which of them stand for the page.
         image_mask: Vec<bool>,
         /// The page.
@@ -136,6 +138,8 @@ pub enum InputRequest {
     Made {
         /// Name in reports.
         name: String,
+        /// Sequences at once, where the factory brings nothing.
+        batch: u32,
         /// Tokens, where the factory brings nothing.
         tokens: u64,
         /// Of the tokens.

@@ -14,7 +14,6 @@ pub(crate) struct PreparedInput {
     pub(crate) kind: PageKind,
     /// Sides of the global view and of a tile, as they were cut; absent without a page.
     pub(crate) sides: Option<[u64; 2]>,
-    pub(crate) batch: u64,
     pub(crate) fed: ModelInput,
 }
 
@@ -34,13 +33,14 @@ pub(crate) fn prepare(
     vocabulary: u64,
 ) -> Result<PreparedInput, ProfileError> {
     let text_only = |ids: Vec<i64>| PromptData { image_mask: vec![false; ids.len()], ids, images: None };
+    let batch = infer.batch().into();
     match (&mut input.content, infer, tokenizer) {
         (Content::Image { file, .. }, InferSettings::Pages(settings, _), Some(tokenizer)) => {
             let page = image::prepare(&image::decode(&input.name, file)?, &settings.image());
             let tile = page.tiles.as_ref().map_or(settings.image_size, |tiles| tiles.side as u64);
             let sides = [page.global.side as u64, tile];
             let prompt = prompt::build(tokenizer, &settings.prompt, Some(page))?;
-            Ok(PreparedInput { sides: Some(sides), ..PreparedInput::prompt(input, prompt) })
+            Ok(PreparedInput { sides: Some(sides), ..PreparedInput::prompt(input, batch, prompt) })
         }
         (Content::Text { text, tokens }, InferSettings::Prompts(settings, _), Some(tokenizer)) => {
             let whole = settings.prompt.replacen(TEXT_MARK, text, 1);
@@ -51,13 +51,13 @@ pub(crate) fn prepare(
             if count > MOST_TOKENS {
                 return Err(ProfileError::PromptTooLong { name: input.name.clone(), tokens: count, most: MOST_TOKENS });
             }
-            Ok(PreparedInput::prompt(input, text_only(ids)))
+            Ok(PreparedInput::prompt(input, batch, text_only(ids)))
         }
         (Content::Tokens { count, seed }, InferSettings::Prompts(..), Some(tokenizer)) => {
             let mut random = Random::new(*seed);
             let drawn = std::iter::repeat_with(|| (random.number() % vocabulary.max(1)) as i64);
             let ids = tokenizer.bos().into_iter().chain(drawn).take(*count as usize).collect();
-            Ok(PreparedInput { kind: PageKind::Synthetic, ..PreparedInput::prompt(input, text_only(ids)) })
+            Ok(PreparedInput { kind: PageKind::Synthetic, ..PreparedInput::prompt(input, batch, text_only(ids)) })
         }
         (Content::Pictures { count, side, seed }, ..) => {
             let (count, side) = (*count as usize, *side as usize);
@@ -68,12 +68,13 @@ pub(crate) fn prepare(
                 width: Some(side as u64),
                 height: Some(side as u64),
                 crop_grid: None,
+                batch: count as u64,
                 prompt_tokens: 0,
                 image_tokens: 0,
                 generated_tokens: 0,
             };
             let fed = ModelInput::Pictures(ImageBatch { count, side, pixels });
-            Ok(PreparedInput { facts, kind: PageKind::Synthetic, sides: None, batch: count as u64, fed })
+            Ok(PreparedInput { facts, kind: PageKind::Synthetic, sides: None, fed })
         }
         // Inputs are found for the settings they are prepared with, and only networks without tokens lack a tokenizer.
         _ => Err(ProfileError::WrongFeed { name: input.name.clone() }),
@@ -81,7 +82,7 @@ pub(crate) fn prepare(
 }
 
 impl PreparedInput {
-    fn prompt(input: &Input, prompt: PromptData) -> Self {
+    fn prompt(input: &Input, batch: u64, prompt: PromptData) -> Self {
         let page = match &input.content {
             Content::Image { page, .. } => *page,
             _ => None,
@@ -91,12 +92,13 @@ impl PreparedInput {
             width: page.map(|page| page.width.into()),
             height: page.map(|page| page.height.into()),
             crop_grid: prompt.images.as_ref().map(|page: &PageImages| page.crop_grid),
+            batch,
             prompt_tokens: prompt.ids.len() as u64,
             image_tokens: prompt.image_mask.iter().filter(|masked| **masked).count() as u64,
             generated_tokens: 0,
         };
         let kind = page_kind(input.category.as_deref());
-        Self { facts, kind, sides: None, batch: 1, fed: ModelInput::Prompt(prompt) }
+        Self { facts, kind, sides: None, fed: ModelInput::Prompt(prompt) }
     }
 }
 

@@ -48,7 +48,7 @@ impl Bench {
         Runner {
             session: &self.session,
             writer: writer.map(|(tokenizer, decoding)| Writer { tokenizer, decoding }),
-            last_logits_only: request.last_logits_only,
+            last_logits_only: request.infer.last_logits_only(),
         }
     }
 }

@@ -85,7 +85,7 @@ impl Runner<'_> {
         order: Order<'_>,
     ) -> Result<Inference, ProfileError> {
         let most = writer.decoding.max_new_tokens.max(1) as usize;
-        let mut run = self.session.start(prompt.ids.len() + most);
+        let mut run = self.session.start_batch(prompt.ids.len() + most, writer.decoding.batch as usize);
         run.set_tracing(order.traced);
         let mut sampler = Sampler::new(writer.decoding.sampling())?;
         (order.begins)(Stage::Prefill);

@@ -41,6 +41,7 @@ impl DriverRun<'_> {
                 width: prepared.and_then(|one| one.facts.width),
                 height: prepared.and_then(|one| one.facts.height),
                 crop_grid: prepared.and_then(|one| one.facts.crop_grid),
+                batch: event.batch,
                 prompt_tokens: event.prompt_tokens,
                 image_tokens: event.image_tokens,
                 generated_tokens: generated.map(|sample| sample.generated).max().unwrap_or_default(),
@@ -74,7 +75,7 @@ impl DriverRun<'_> {
         let Some(prepared) = self.question.prepared.iter().find(|one| one.facts.name == facts.name) else {
             return Ok(None);
         };
-        let mut workload = workload_of(facts, prepared, dtype, self.request.profile.last_logits_only);
+        let mut workload = workload_of(facts, prepared, dtype, self.request.profile.infer.last_logits_only());
         let fed = self.session.inputs.iter().find(|input| input.name == facts.name).and_then(|input| input.pixels);
         if let Some(image) = fed.and_then(|pixels| known.network.resized(pixels)) {
             if image.image_tokens != facts.image_tokens {

@@ -47,6 +47,8 @@ pub struct ProfilerSettings {
     pub warmup_rounds: u32,
     /// Rounds recorded.
     pub active_rounds: u32,
+    /// Rows of each table of operators.
+    pub top_k: u32,
     /// Whether the trace is kept.
     pub export_trace: bool,
 }
@@ -81,15 +83,17 @@ pub struct TorchRequest {
     pub torch: TorchSettings,
 }
 
-/// Runs warm-up and repeats with ranges around stages, and nothing recorded or kept.
+/// Runs warm-up and repeats with ranges around stages, and nothing recorded or kept; where `trace` is named, also under
+/// torch.profiler, whose trace goes there.
 pub(crate) fn bare(
     model: &TorchModel,
     request: &TorchRequest,
+    trace: Option<&Path>,
     progress: &mut dyn FnMut(Progress<'_>),
     stop: &dyn Fn() -> bool,
 ) -> Result<BareRun, ProfileError> {
     let scratch = scratch()?;
-    let (command, asked) = prepare(model, request, scratch.path())?;
+    let (command, asked) = prepare(model, request, scratch.path(), trace)?;
     let (session, ending) = session::run(&command, progress, stop)?;
     if let Some((kind, message)) = session.trouble(ending) {
         let traceback = session.failure.and_then(|failure| failure.traceback);
@@ -100,12 +104,17 @@ pub(crate) fn bare(
 
 /// Writes what the interpreter is given into `folder`; what comes back starts it.
 pub(crate) fn prepared(model: &TorchModel, request: &TorchRequest, folder: &Path) -> Result<Command, ProfileError> {
-    Ok(prepare(model, request, folder)?.0)
+    Ok(prepare(model, request, folder, None)?.0)
 }
 
 /// Writes what the interpreter is given into `folder`, for a run with ranges around stages: the driver, what it is asked and
 /// the inputs. What comes back starts it, and says what it is asked.
-fn prepare(model: &TorchModel, request: &TorchRequest, folder: &Path) -> Result<(Command, Question), ProfileError> {
+fn prepare(
+    model: &TorchModel,
+    request: &TorchRequest,
+    folder: &Path,
+    trace: Option<&Path>,
+) -> Result<(Command, Question), ProfileError> {
     check(request)?;
     let mut inputs = inputs::find(&request.profile.dataset, &request.profile.infer)?;
     inputs.usable()?;
@@ -115,8 +124,9 @@ fn prepare(model: &TorchModel, request: &TorchRequest, folder: &Path) -> Result<
         move |reason| CollectError::Io { action, path, reason }
     };
     std::fs::create_dir_all(folder).map_err(failed("create folder", folder))?;
-    let mut asked = question::ask(model, request, &mut inputs, folder, None)?;
-    asked.request.nvtx = true;
+    let mut asked = question::ask(model, request, &mut inputs, folder, trace.map(Path::to_owned))?;
+    // The profiler has ranges of its own.
+    asked.request.nvtx = trace.is_none();
     let [driver, question] = ["driver.py", "request.json"].map(|name| folder.join(name));
     std::fs::write(&driver, DRIVER).map_err(failed("write", &driver))?;
     std::fs::write(&question, question_text(&asked)).map_err(failed("write", &question))?;

@@ -51,7 +51,10 @@ pub(crate) fn ask(
         inputs.all.truncate(0);
         inputs.all.push(inputs::Input::made(name.0.clone(), name.1));
         inputs.all[0].used = true;
-        (vec![InputRequest::Made { name: name.0, tokens: name.1, seed: 0 }], vec![vec![0]; sampling.epochs as usize])
+        (
+            vec![InputRequest::Made { name: name.0, batch: infer.batch(), tokens: name.1, seed: 0 }],
+            vec![vec![0]; sampling.epochs as usize],
+        )
     } else {
         let plan = plan(sampling, inputs, |input| prepare::prepare(input, infer, tokenizer.as_ref(), vocabulary))?;
         let (epochs, ready) = plan.numbered();
@@ -75,7 +78,7 @@ pub(crate) fn ask(
         nvtx: false,
         module_ranges: settings.module_ranges,
         decoding,
-        last_logits_only: request.profile.last_logits_only,
+        last_logits_only: request.profile.infer.last_logits_only(),
         check_flops: settings.check_flops,
         inputs: given,
         epochs,
@@ -144,7 +147,8 @@ fn given_input(
                     tiles: page.tiles.as_ref().map(|tiles| view("tiles", tiles)).transpose()?,
                 }),
             };
-            Ok(InputRequest::Tokens { name, ids: ids.clone(), image_mask: image_mask.clone(), page })
+            let batch = infer.batch();
+            Ok(InputRequest::Tokens { name, ids: ids.clone(), batch, image_mask: image_mask.clone(), page })
         }
         (ModelInput::Pictures(pictures), InferSettings::Pictures(settings)) => Ok(InputRequest::Pictures {
             name,

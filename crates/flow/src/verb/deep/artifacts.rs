@@ -72,8 +72,10 @@ pub(super) fn write(
         Setting::new("kernels of each stage", request.top_kernels),
     ]);
     assumptions.repeat_command = Some(repeated(&request.arguments));
-    bundle::write(folder, &Bundle { metrics, environment, assumptions, kernels: Some(kernels) })?;
-    write_model(folder, metrics, subject)
+    let operator_rows = request.operator_rows.map(|rows| rows as usize);
+    bundle::write(folder, &Bundle { metrics, environment, assumptions, kernels: Some(kernels), operator_rows })?;
+    let written = analytic::write_traced(folder, metrics, request.subject.model.as_ref(), *hardware);
+    written.map_err(|error| DeepError::Preset { key: "static_analysis".to_owned(), reason: error.to_string() })
 }
 
 /// What was typed, without the folder of this run.
@@ -96,23 +98,6 @@ fn repeated(arguments: &[String]) -> String {
 
 fn list(items: impl Iterator<Item = impl ToString>) -> String {
     items.map(|item| item.to_string()).collect::<Vec<_>>().join(", ")
-}
-
-/// The analytic model, where model, workload and device are known.
-fn write_model(folder: &mut RunFolder, metrics: &Metrics, subject: &About<'_>) -> Result<(), DeepError> {
-    let workload = metrics.conditions.trace.as_ref().and_then(|facts| facts.workload.as_ref()?.workload.as_ref());
-    let (Some(model), Some(workload), Some(hardware)) = (&subject.request.subject.model, workload, subject.hardware)
-    else {
-        return Ok(());
-    };
-    let devices = std::slice::from_ref(hardware);
-    let version = env!("CARGO_PKG_VERSION");
-    // The device may lack a rate the model needs; then there is no analytic model, and the reports say so.
-    if let Ok(analysis) = analytic::lay_out(model.about(), &model.network, workload, devices, None, version) {
-        let written = analytic::write(folder, &analysis);
-        written.map_err(|error| DeepError::Preset { key: "static_analysis".to_owned(), reason: error.to_string() })?;
-    }
-    Ok(())
 }
 
 #[cfg(test)]

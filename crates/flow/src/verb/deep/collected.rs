@@ -1,5 +1,7 @@
 //! What a run has so far, and the report made of it.
 
+use std::collections::BTreeMap;
+
 use analysis::LaunchCounters;
 use analysis::sampled::{Choice, CountedLaunch, join, lay_beside};
 use collect::run::RunFolder;
@@ -50,9 +52,21 @@ pub(super) fn header(folder: &RunFolder, request: &DeepRequest) -> RunHeader {
     }
 }
 
+/// What was recorded, read.
+pub(super) struct Recorded<'a> {
+    /// The timeline.
+    pub(super) traces: &'a Traces,
+    /// The pass under torch.profiler.
+    pub(super) operators: Option<&'a Traces>,
+}
+
 /// The metrics of what there is so far.
-pub(super) fn metrics(resolved: &ResolvedSubject, traces: &Traces, all: &Collected) -> Metrics {
-    let mut evidence = traces.evidence(&resolved.devices);
+pub(super) fn metrics(resolved: &ResolvedSubject, recorded: &Recorded<'_>, all: &Collected) -> Metrics {
+    let mut evidence = recorded.traces.evidence(&resolved.devices);
+    if let Some(operators) = recorded.operators {
+        let named = operators.evidence(&vec![BTreeMap::new(); operators.placed.len()]);
+        evidence.operator_timelines = named.trace.map(|trace| trace.timelines).unwrap_or_default();
+    }
     if let Some(trace) = &mut evidence.trace {
         trace.recorded_here = true;
         trace.counters.extend(all.counted.iter().cloned());
@@ -68,7 +82,7 @@ pub(super) fn report(
     request: &DeepRequest,
     tools: &Tools,
     resolved: &ResolvedSubject,
-    traces: &Traces,
+    recorded: &Recorded<'_>,
     choices: &[Choice],
     mut all: Collected,
 ) -> Result<(Metrics, KernelReport, Vec<String>), DeepError> {
@@ -82,12 +96,12 @@ pub(super) fn report(
         sampled.extend(joined.kernels);
         quality.extend(joined.quality);
     }
-    if let (Some(placed), Some(model)) = (busiest(&traces.placed), &resolved.subject.modelled) {
+    if let (Some(placed), Some(model)) = (busiest(&recorded.traces.placed), &resolved.subject.modelled) {
         let skipped = request.ncu.ncu_cli.launch_skip;
         lay_beside(&mut sampled, &placed.timeline, &placed.attribution, model, skipped);
     }
     all.quality.extend(quality.iter().cloned());
-    let metrics = metrics(resolved, traces, &all);
+    let metrics = metrics(resolved, recorded, &all);
     let counters = facts(request, tools, &all);
     let kernels = KernelReport {
         schema: SchemaTag::new(),

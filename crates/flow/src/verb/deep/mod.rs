@@ -36,7 +36,7 @@ pub use plan::plan;
 pub use request::{DeepRequest, Mode};
 pub use types::Collector;
 
-use collected::{Collected, empty_report, header, metrics, report};
+use collected::{Collected, Recorded, empty_report, header, metrics, report};
 use overhead::{BASELINE, BASELINE_AGAIN};
 use tools::Tools;
 
@@ -146,10 +146,24 @@ fn fill(
         }
     }
     progress("reading the timeline");
-    let traces = timeline(folder, request, progress)?;
+    let mut traces = timeline(folder, request, progress)?;
+    let sees_nothing = traces.placed.iter().all(|placed| placed.timeline.work.is_empty());
+    if !folder.path().join(passes::DATABASE).is_file() && (sees_nothing || request.collector == Collector::Both) {
+        let name = if sees_nothing { passes::TIMELINE } else { passes::TIMELINE_NSYS };
+        let (record, missing) = passes::with_nsys(folder, request, tools, name, progress)?;
+        all.add(record, request);
+        all.missing.extend(missing);
+        artifacts::write_passes(folder, &empty_report(folder, request, &all))?;
+        folder.end_step(passes::TIMELINE_NSYS)?;
+        if sees_nothing {
+            traces = timeline(folder, request, progress)?;
+        }
+    }
+    let operators = operators(folder, request, &mut all, progress)?;
     let resolved = subject(folder, request, named, &traces)?;
     all.missing.extend(traces.missing.iter().cloned());
-    let first = metrics(&resolved, &traces, &all);
+    let recorded = Recorded { traces: &traces, operators: operators.as_ref() };
+    let first = metrics(&resolved, &recorded, &all);
     if first.breakdown.kernels.is_empty() {
         return Err(DeepError::NoKernels);
     }
@@ -168,7 +182,39 @@ fn fill(
     }
     count(folder, request, tools, &choices, &mut all, progress)?;
     progress("joining counters, timeline and model");
-    report(folder, request, tools, &resolved, &traces, &choices, all)
+    report(folder, request, tools, &resolved, &recorded, &choices, all)
+}
+
+/// The trace of torch.profiler, where one is asked for and was left; what went wrong is a reason, not an end.
+fn operators(
+    folder: &mut RunFolder,
+    request: &DeepRequest,
+    all: &mut Collected,
+    progress: &mut dyn FnMut(&str),
+) -> Result<Option<Traces>, DeepError> {
+    if !request.operators {
+        return Ok(None);
+    }
+    if !folder.has_step(passes::OPERATORS) {
+        progress("recording operators with torch.profiler");
+        match passes::operators(folder, request)? {
+            Ok(record) => all.add(record, request),
+            Err(reason) => {
+                all.missing.push(reason);
+                return Ok(None);
+            }
+        }
+        artifacts::write_passes(folder, &empty_report(folder, request, all))?;
+        folder.end_step(passes::OPERATORS)?;
+    }
+    let file = folder.path().join(passes::OPERATOR_TRACE);
+    match Traces::of_file(&file, passes::OPERATOR_TRACE, request.subject.model_id().as_deref(), progress) {
+        Ok(traces) => Ok(Some(traces)),
+        Err(error) => {
+            all.missing.push(format!("operators: {error}"));
+            Ok(None)
+        }
+    }
 }
 
 /// Reads the counters of every choice, or says why there are none.
@@ -256,13 +302,16 @@ fn chip(
 /// Reads the timeline that the run folder holds.
 fn timeline(folder: &RunFolder, request: &DeepRequest, progress: &mut dyn FnMut(&str)) -> Result<Traces, DeepError> {
     let model = request.subject.model_id();
-    let database = folder.path().join(passes::DATABASE);
-    if database.is_file() {
-        return Ok(Traces::of_file(&database, passes::DATABASE, model.as_deref(), progress)?);
-    }
     let listed = folder.manifest().files.iter().map(|file| file.path.clone());
     let names: Vec<String> = listed.filter(|path| path.starts_with("trace/") && path.ends_with(".wire")).collect();
-    Ok(Traces::of_collector(folder.path(), &names, model.as_deref(), progress)?)
+    let database = folder.path().join(passes::DATABASE);
+    if !names.is_empty() {
+        let traces = Traces::of_collector(folder.path(), &names, model.as_deref(), progress)?;
+        if !database.is_file() || traces.placed.iter().any(|placed| !placed.timeline.work.is_empty()) {
+            return Ok(traces);
+        }
+    }
+    Ok(Traces::of_file(&database, passes::DATABASE, model.as_deref(), progress)?)
 }
 
 /// What was run, as far as request and timeline tell.

@@ -40,7 +40,19 @@ pub(super) fn baseline(folder: &mut RunFolder, request: &DeepRequest, name: &str
     })
 }
 
-/// Records the timeline: with our own collector where that sees anything, else with Nsight Systems. What is missing beside
+/// The pass that records the timeline.
+pub(super) const TIMELINE: &str = "timeline";
+
+/// The same with Nsight Systems, beside our own collector.
+pub(super) const TIMELINE_NSYS: &str = "timeline-nsys";
+
+/// The pass in which torch.profiler names operators.
+pub(super) const OPERATORS: &str = "operators";
+
+/// What it leaves, relative to the run folder.
+pub(super) const OPERATOR_TRACE: &str = "trace/operators.json.gz";
+
+/// Records the timeline: with our own collector where that leaves anything, else with Nsight Systems. What is missing beside
 /// it comes back as reasons.
 pub(super) fn timeline(
     folder: &mut RunFolder,
@@ -53,14 +65,63 @@ pub(super) fn timeline(
     {
         return Ok(recorded);
     }
+    with_nsys(folder, request, tools, TIMELINE, progress)
+}
+
+/// Records with Nsight Systems as the pass of that name, where it is here and not switched off.
+pub(super) fn with_nsys(
+    folder: &mut RunFolder,
+    request: &DeepRequest,
+    tools: &Tools,
+    name: &str,
+    progress: &mut dyn FnMut(&str),
+) -> Result<(PassRecord, Vec<String>), DeepError> {
     match (&tools.nsys, request.collector) {
-        (Ok(nsys), Collector::Auto | Collector::Nsys) => {
+        (Ok(nsys), Collector::Auto | Collector::Nsys | Collector::Both) => {
             progress("recording the timeline with Nsight Systems");
-            traced(folder, request, nsys, progress)
+            traced(folder, request, nsys, name, progress)
         }
         _ => Err(DeepError::NoKernels),
     }
 }
+
+/// Runs the model once more, under torch.profiler, which knows the operators that the collectors do not. What went wrong
+/// comes back as a reason.
+pub(super) fn operators(
+    folder: &mut RunFolder,
+    request: &DeepRequest,
+) -> Result<Result<PassRecord, String>, DeepError> {
+    let trace = folder.prepare(OPERATOR_TRACE)?;
+    let trace = std::path::absolute(&trace).unwrap_or(trace);
+    let command = match request.target.is_workload() {
+        true => {
+            let mut argv = request.target.argv_once();
+            argv.extend(["--operators".into(), trace.clone().into_os_string()]);
+            with_variables(super::plan::command(&argv), request)
+        }
+        false => plain(request).with_variables([(OPERATOR_VARIABLE.into(), trace.clone().into_os_string())]),
+    };
+    let finished = process::run(folder, OPERATORS, command, &limited(request), Interrupt::Forwarded)?;
+    interrupted(folder, OPERATORS, &finished)?;
+    if !trace.is_file() {
+        return Ok(Err(format!("operators: the program {} and left no trace{}", finished.ending, framed(&finished))));
+    }
+    let bytes = Bytes::new(size_of(&trace));
+    folder.adopt(OPERATOR_TRACE)?;
+    Ok(Ok(PassRecord {
+        name: OPERATORS.to_owned(),
+        tool: Some("torch.profiler".to_owned()),
+        process: Some(finished.process),
+        wall_ns: finished.usage.wall,
+        stage_wall_ns: BTreeMap::new(),
+        overhead: None,
+        overhead_of: None,
+        bytes,
+    }))
+}
+
+/// Names the file that a program of the user's writes its torch.profiler trace to, when asked for operators.
+const OPERATOR_VARIABLE: &str = "LLM_PERF_TORCH_TRACE";
 
 /// Records with our own collector; `None` where no process of the program left anything.
 fn collected(folder: &mut RunFolder, request: &DeepRequest) -> Result<Option<(PassRecord, Vec<String>)>, DeepError> {
@@ -90,7 +151,7 @@ fn collected(folder: &mut RunFolder, request: &DeepRequest) -> Result<Option<(Pa
         missing.push(format!("timeline: the program {} with the collector in it", finished.ending));
     }
     let record = PassRecord {
-        name: "timeline".to_owned(),
+        name: TIMELINE.to_owned(),
         tool: Some("llm-perf".to_owned()),
         process: Some(finished.process),
         wall_ns: finished.usage.wall,
@@ -107,6 +168,7 @@ fn traced(
     folder: &mut RunFolder,
     request: &DeepRequest,
     nsys: &InstalledTool,
+    name: &str,
     progress: &mut dyn FnMut(&str),
 ) -> Result<(PassRecord, Vec<String>), DeepError> {
     let report = folder.prepare("nsys/timeline.nsys-rep")?;
@@ -119,7 +181,7 @@ fn traced(
         watched_like: Some(std::env::temp_dir().join("nsys-report-")),
         ..limited(request)
     };
-    let finished = process::run_for_answer(folder, "timeline-nsys", command, &limits, Interrupt::Forwarded)?;
+    let finished = process::run_for_answer(folder, TIMELINE_NSYS, command, &limits, Interrupt::Forwarded)?;
     interrupted(folder, "timeline", &finished)?;
     if let Ending::TooLarge(size) = finished.ending {
         return Err(DeepError::TooLarge { size, most: request.largest_trace });
@@ -142,11 +204,11 @@ fn traced(
     folder.adopt(DATABASE)?;
     missing.extend(tables(folder, request, nsys, &database)?);
     let record = PassRecord {
-        name: "timeline".to_owned(),
+        name: name.to_owned(),
         tool: Some(named("nsys", nsys)),
         process: Some(finished.process),
         wall_ns: finished.usage.wall,
-        stage_wall_ns: stage_times(folder, "timeline-nsys"),
+        stage_wall_ns: stage_times(folder, TIMELINE_NSYS),
         overhead: None,
         overhead_of: None,
         bytes: Bytes::new(size_of(&folder.path().join("nsys"))),

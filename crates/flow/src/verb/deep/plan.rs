@@ -5,10 +5,11 @@ use std::path::Path;
 
 use collect::tool::ncu;
 use collect::{Command, command_line};
-use types::{DeepPlan, PlannedPass, SchemaTag, Stage};
+use types::{Collector, DeepPlan, PlannedPass, SchemaTag, Stage};
 
 use super::error::DeepError;
 use super::overhead::{BASELINE, BASELINE_AGAIN};
+use super::passes::{OPERATORS, TIMELINE_NSYS};
 use super::request::{DeepRequest, Mode};
 use super::tools::Tools;
 use crate::pipeline::target::{Engine, TargetKind};
@@ -36,9 +37,21 @@ pub(super) fn of(request: &DeepRequest, tools: &Tools) -> DeepPlan {
         ),
         false => pass("timeline", "every kernel, copy and range, with Nsight Systems", by_nsys),
     });
+    if request.collector == Collector::Both {
+        let about = "the same timeline once more, with Nsight Systems";
+        let by_nsys = tools.nsys.as_ref().ok().map(|nsys| capture.command(nsys, target));
+        passes.push(pass(TIMELINE_NSYS, about, by_nsys));
+    }
     if request.mode == Mode::Deep {
         let about = "the program by itself once more, unless it takes a minute: how far two plain runs lie apart";
         passes.push(pass(BASELINE_AGAIN, about, Some(baseline(request))));
+    }
+    if request.operators {
+        passes.push(pass(
+            OPERATORS,
+            "operators by name, with torch.profiler",
+            Some(command(&request.target.argv_once())),
+        ));
     }
     let mut left_out = request.mode.left_out();
     match (&tools.ncu, request.ncu.enabled) {

@@ -50,6 +50,10 @@ pub struct DeepRequest {
     pub mode: Mode,
     /// What records the timeline.
     pub collector: Collector,
+    /// Whether there is a pass under torch.profiler, for the operators.
+    pub operators: bool,
+    /// Rows of each table of operators, where the user says how many.
+    pub operator_rows: Option<u32>,
     /// Stages whose kernels are looked at.
     pub stages: Vec<Stage>,
     /// Kernels of each stage.

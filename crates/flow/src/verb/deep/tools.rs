@@ -35,14 +35,14 @@ impl Tools {
         let (nsys, ncu) = (nsys::serving(cuda.as_deref()), ncu::serving(cuda.as_deref()));
         let own = match request.collector {
             Collector::Nsys | Collector::None => Err("it was not asked for".to_owned()),
-            Collector::Auto | Collector::Inject => check_own(),
+            Collector::Auto | Collector::Inject | Collector::Both => check_own(),
         };
         match (&own, &nsys, request.collector) {
-            (Err(why), _, Collector::Inject) => Err(DeepError::NoCollector {
+            (Err(why), _, Collector::Inject | Collector::Both) => Err(DeepError::NoCollector {
                 found: format!("our own collector does not load: {why}"),
                 next_step: "use `--collector nsys`; `llm-perf doctor` says more".to_owned(),
             }),
-            (Err(_), Err(short), _) => {
+            (_, Err(short), Collector::Both) | (Err(_), Err(short), _) => {
                 Err(DeepError::NoCollector { found: short.found.clone(), next_step: short.next_step.clone() })
             }
             _ => Ok(Self { environment, gpu, inject: own.is_ok(), nsys, ncu }),

@@ -24,11 +24,12 @@ use crate::pipeline::bundle::{self, Bundle};
 use crate::pipeline::machine;
 use crate::pipeline::progress::Progress;
 use crate::pipeline::run::{EndedRun, run};
+use crate::pipeline::subject::NamedSubject;
 use crate::pipeline::target::{Target, TargetError};
 use crate::runner::error::ProfileError;
 
 /// What to measure.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct CommandRequest {
     /// The command.
     pub target: Target,
@@ -38,8 +39,8 @@ pub struct CommandRequest {
     pub repeats: u32,
     /// Whether it is run once more with our collector inside.
     pub recording: Recording,
-    /// Folder with a user's own devices.
-    pub config_dir: Option<std::path::PathBuf>,
+    /// Model, workload and device, as far as the user names them.
+    pub subject: NamedSubject,
 }
 
 /// Runs the command, measures it and writes everything into a run folder.
@@ -55,7 +56,9 @@ pub fn profile(
         return Err(ProfileError::Setting { key, expected: "at least 1", found: "0".to_owned() });
     }
     progress(Progress::Doing("looking at the machine"));
-    let environment = machine::capture(request.config_dir.as_deref())?;
+    let environment = machine::capture(request.subject.config_dir.as_deref())?;
+    // A device that nobody knows fails before anything runs.
+    request.subject.named_hardware()?;
     let EndedRun { value: metrics, folder, missing } =
         run(run_request, |folder| fill(folder, request, &environment, config_yaml, progress, stop))?;
     let inputs = InputSet {
@@ -129,7 +132,7 @@ fn fill(
     };
     folder.write_json("metrics.json", &metrics)?;
     let assumptions = assumptions(&metrics, request);
-    bundle::write(folder, &Bundle { metrics: &metrics, environment, assumptions, kernels: None })?;
+    bundle::write(folder, &Bundle { metrics: &metrics, environment, assumptions, kernels: None, operator_rows: None })?;
     folder.end_step("report")?;
     Ok((metrics, missing))
 }

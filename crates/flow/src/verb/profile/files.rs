@@ -22,13 +22,16 @@ pub(super) struct ProfileFiles<'a> {
     pub(super) computed: String,
     /// How it was measured.
     pub(super) profiling: Vec<Setting>,
+    /// Rows of each table of operators, where the user says how many.
+    pub(super) operator_rows: Option<usize>,
 }
 
 /// Writes the inputs and every page.
 pub(super) fn write(folder: &mut RunFolder, files: &ProfileFiles<'_>) -> Result<(), ProfileError> {
-    let ProfileFiles { metrics, environment, inputs, .. } = *files;
+    let ProfileFiles { metrics, environment, inputs, operator_rows, .. } = *files;
     folder.write_file("inputs.yaml", report::yaml(inputs)?.as_bytes())?;
-    Ok(bundle::write(folder, &Bundle { metrics, environment, assumptions: assumptions(files), kernels: None })?)
+    let assumptions = assumptions(files);
+    Ok(bundle::write(folder, &Bundle { metrics, environment, assumptions, kernels: None, operator_rows })?)
 }
 
 /// One line of JSON for each input.
@@ -43,7 +46,7 @@ pub(super) fn write_predictions(folder: &mut RunFolder, texts: &[(String, String
 }
 
 fn assumptions(files: &ProfileFiles<'_>) -> Assumptions {
-    let ProfileFiles { metrics, environment, inputs, request, computed, profiling } = files;
+    let ProfileFiles { metrics, environment, inputs, request, computed, profiling, .. } = files;
     let ProfileRequest { weights, infer, dataset, .. } = *request;
     let unknown = || "not known".to_owned();
     let mut device = vec![
@@ -110,7 +113,10 @@ fn decoded(decoding: &DecodingSettings, request: &ProfileRequest) -> Vec<Setting
         settings.push(Setting::new("no repeated run of", decoding.no_repeat_ngram_size));
     }
     settings.extend([
-        Setting::new("logits at prefill", if request.last_logits_only { "last position" } else { "all positions" }),
+        Setting::new(
+            "logits at prefill",
+            if request.infer.last_logits_only() { "last position" } else { "all positions" },
+        ),
         Setting::new("stops at", "the end-of-sequence token or the limit"),
     ]);
     settings

@@ -96,7 +96,16 @@ fn fill(
         Setting::new("operators", "one more pass over each input, every operation timed"),
     ];
     let computed = COMPUTED.to_string();
-    write(folder, &ProfileFiles { metrics: &metrics, environment, inputs: &set, request, computed, profiling })?;
+    let files = ProfileFiles {
+        metrics: &metrics,
+        environment,
+        inputs: &set,
+        request,
+        computed,
+        profiling,
+        operator_rows: None,
+    };
+    write(folder, &files)?;
     if request.keep_predictions {
         write_predictions(folder, &texts)?;
     }
@@ -114,7 +123,7 @@ fn fill(
         };
         let devices = std::slice::from_ref(&processor);
         let model = analytic::lay_out(about, network, workload, devices, None, &request.tool_version)?;
-        analytic::write(folder, &model)?;
+        analytic::write(folder, &model.beside(&metrics))?;
     }
     folder.end_step("report")?;
     Ok((metrics, set))
@@ -132,7 +141,7 @@ fn subject(
     let mut work = Vec::new();
     let mut workload: Option<Workload> = None;
     for one in &measured.inputs {
-        let (one_workload, one_work) = records::work(network, &one.prepared, kept, request.last_logits_only)?;
+        let (one_workload, one_work) = records::work(network, &one.prepared, kept, request.infer.last_logits_only())?;
         workload.get_or_insert(one_workload);
         work.extend(one_work);
     }
@@ -155,7 +164,7 @@ fn subject(
             weights_dtype: Some(kept),
         }),
         inputs: measured.inputs.iter().map(|one| one.prepared.facts.clone()).collect(),
-        logits_all_positions: !request.last_logits_only && network.takes_tokens(),
+        logits_all_positions: !request.infer.last_logits_only() && network.takes_tokens(),
         work,
         classes: records::classes(network),
         peak: peak(processor, COMPUTED),

@@ -151,6 +151,7 @@ fn fill(
         request: &request.profile,
         computed: torch_evidence::computed(&session),
         profiling: torch_evidence::assumptions(&run),
+        operator_rows: Some(wanted.top_k as usize),
     };
     write(folder, &files)?;
     if request.profile.keep_predictions {
@@ -161,7 +162,7 @@ fn fill(
         let version = &request.profile.tool_version;
         // A device without the rate that is needed has no roofline; the measurement stands without it.
         if let Ok(analysis) = analytic::lay_out(known.about(), &known.network, workload, devices, None, version) {
-            analytic::write(folder, &analysis)?;
+            analytic::write(folder, &analysis.beside(&metrics))?;
         }
     }
     folder.end_step("report")?;

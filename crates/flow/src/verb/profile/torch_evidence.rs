@@ -116,7 +116,7 @@ pub(super) fn metrics(
         devices: if of_trace.devices.is_empty() { vec![device.entry] } else { of_trace.devices },
         settings: Some(settings(run)),
         inputs,
-        logits_all_positions: !request.profile.last_logits_only && model.vocabulary.is_some(),
+        logits_all_positions: !request.profile.infer.last_logits_only() && model.vocabulary.is_some(),
         work,
         roofline,
         peak: device.hardware.as_ref().zip(dtype).and_then(|(hardware, dtype)| peak(hardware, dtype)),

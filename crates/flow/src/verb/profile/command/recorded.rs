@@ -27,7 +27,7 @@ impl Recording {
     pub(super) fn is_wanted(&self, environment: &Environment) -> bool {
         match self.collector {
             Collector::Auto => !environment.gpus.is_empty() && Injection::is_built_in(),
-            Collector::Inject => true,
+            Collector::Inject | Collector::Both => true,
             Collector::Nsys | Collector::None => false,
         }
     }
@@ -80,7 +80,7 @@ pub(super) fn pass(
         return Ok(recorded);
     }
     let mut tell = |what: &str| progress(Progress::Doing(what));
-    let traces = Traces::of_collector(folder.path(), &names, None, &mut tell)?;
+    let traces = Traces::of_collector(folder.path(), &names, request.subject.model_id().as_deref(), &mut tell)?;
     recorded.missing.extend(traces.missing.iter().cloned());
     recorded.traces = Some(traces);
     Ok(recorded)
@@ -106,14 +106,15 @@ impl RecordedRun {
             let (command, quality) = (Some(command), self.quality);
             return Ok(analysis::metrics(&subject, &Evidence { command, overhead, quality, ..Evidence::default() }));
         };
+        let named = request.subject.named_hardware()?;
         let traced = TracedRun {
             run_id,
             engine: Some("command".to_owned()),
             weights: None,
-            model: None,
-            workload: WorkloadSource::None,
-            named: None,
-            config_dir: request.config_dir.as_deref(),
+            model: request.subject.model.as_ref(),
+            workload: WorkloadSource::Request(&request.subject.workload),
+            named: named.as_ref(),
+            config_dir: request.subject.config_dir.as_deref(),
             rate_may_lack: true,
         };
         let ResolvedSubject { subject, devices, .. } = resolve(&traced, traces)?;

@@ -1,0 +1,39 @@
+//! What runs a model, and which one suits this machine.
+
+use collect::{environment, tool::torch};
+
+/// What runs a model.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Engine {
+    /// Our own, in this program.
+    Native,
+    /// PyTorch, in an interpreter of the user's.
+    Torch,
+}
+
+impl Engine {
+    /// Its name in configurations and reports.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Native => "native",
+            Self::Torch => "torch",
+        }
+    }
+
+    /// The engine of that name.
+    pub fn find(name: &str) -> Option<Self> {
+        [Self::Native, Self::Torch].into_iter().find(|engine| engine.name() == name)
+    }
+}
+
+/// The engine for this machine, and why: PyTorch where it has a GPU to use, else our own, which runs on the CPU.
+pub fn choose(python: Option<&str>) -> (Engine, String) {
+    let gpu = match environment::first_gpu() {
+        Ok(gpu) => gpu,
+        Err(problem) => return (Engine::Native, problem.to_string()),
+    };
+    match torch::interpreter(python) {
+        Ok(python) => (Engine::Torch, format!("there is a GPU ({gpu}), and {} has torch", python.display())),
+        Err(error) => (Engine::Native, format!("there is a GPU ({gpu}), but {error}")),
+    }
+}
