@@ -164,6 +164,23 @@ pub struct GitInfo {
     pub dirty: Option<bool>,
 }
 
+/// What most readers look for, each also found in its place below.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct NamedVersions {
+    /// Name of the first GPU.
+    #[serde(default)]
+    pub gpu: Option<String>,
+    /// CUDA version of the driver.
+    #[serde(default)]
+    pub cuda: Option<String>,
+    /// Version of PyTorch.
+    #[serde(default)]
+    pub torch: Option<String>,
+    /// Version of transformers.
+    #[serde(default)]
+    pub transformers: Option<String>,
+}
+
 /// The document.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Environment {
@@ -175,6 +192,9 @@ pub struct Environment {
     pub tool_version: String,
     /// Features this build of llm-perf has.
     pub tool_features: Vec<String>,
+    /// What most readers look for, at the top.
+    #[serde(flatten)]
+    pub named: NamedVersions,
     /// GPUs; empty when none is visible.
     pub gpus: Vec<GpuInfo>,
     /// NVIDIA software.
@@ -193,6 +213,20 @@ pub struct Environment {
     pub variables: BTreeMap<String, String>,
     /// What could not be found out, and why.
     pub notes: Vec<String>,
+}
+
+impl Environment {
+    /// The same with what most readers look for at the top.
+    #[must_use]
+    pub fn with_names(self) -> Self {
+        let named = NamedVersions {
+            gpu: self.gpus.first().and_then(|gpu| gpu.name.clone()),
+            cuda: self.tools.cuda_driver.clone(),
+            torch: self.frameworks.torch.clone(),
+            transformers: self.frameworks.transformers.clone(),
+        };
+        Self { named, ..self }
+    }
 }
 
 impl Document for Environment {

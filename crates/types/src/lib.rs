@@ -67,7 +67,8 @@ pub use device::{Device, DeviceId, Placement};
 pub use diagnosis::{Check, Diagnosis, Verdict};
 pub use dtype::{DType, UnknownDType};
 pub use environment::{
-    CpuInfo, Environment, FrameworkVersions, GitInfo, GpuInfo, MemoryInfo, OperatingSystem, ToolVersion, ToolVersions,
+    CpuInfo, Environment, FrameworkVersions, GitInfo, GpuInfo, MemoryInfo, NamedVersions, OperatingSystem, ToolVersion,
+    ToolVersions,
 };
 pub use failure::{Exit, Failure};
 pub use finding::Finding;

@@ -3,6 +3,7 @@
 
 mod analytic;
 mod comparison;
+mod cost_centres;
 mod counters;
 mod findings;
 mod kernels;

@@ -3,10 +3,8 @@
 use types::view::{CommandRunView, LostTimeView, NextStep, RunView, StageView};
 use types::{Metrics, Nanos, Severity, Stage, StageSummary};
 
-use super::{findings, kernels, operators, share, takeaways, time_share};
+use super::{cost_centres, findings, kernels, operators, share, takeaways, time_share};
 
-/// Cost centres named.
-const COST_CENTRES: usize = 3;
 /// Share of the device's time outside of stages from which marking it is worth the trouble.
 const UNPLACED: f64 = 0.02;
 /// Says why stages have no utilisation.
@@ -19,7 +17,6 @@ pub fn run(metrics: &Metrics) -> RunView<'_> {
     let profiled =
         metrics.conditions.trace.as_ref().and_then(|facts| facts.traced_pass.as_ref()).and_then(|pass| pass.wall_ns);
     let lost: Nanos = metrics.conclusions.lost_time.iter().map(|row| row.lost_ns).sum();
-    let cost_centres = &metrics.breakdown.cost_centres[..metrics.breakdown.cost_centres.len().min(COST_CENTRES)];
     let mut module_kinds: Vec<_> = metrics.breakdown.module_kinds.iter().collect();
     module_kinds.sort_by_key(|kind| std::cmp::Reverse(kind.exclusive_ns));
     let warnings = metrics.conclusions.findings.iter().filter(|finding| finding.severity > Severity::Info);
@@ -34,8 +31,7 @@ pub fn run(metrics: &Metrics) -> RunView<'_> {
         profiled_busy_share: totals.gpu_busy_ns.zip(profiled).and_then(|(busy, wall)| time_share(busy, wall)),
         operators: operators::operators(metrics),
         kernels: kernels::kernels(metrics),
-        cost_centres,
-        cost_centres_share: cost_centres.iter().map(|centre| centre.share).sum(),
+        cost_centres: cost_centres::cost_centres(metrics),
         lost_time: (metrics.conclusions.lost_time.iter())
             .map(|row| LostTimeView { lost: row, share: time_share(row.lost_ns, lost) })
             .collect(),

@@ -7,13 +7,15 @@ use super::time_share;
 
 /// How many times as busy one resource must be as the other for a stage to be called bound by it.
 const CLEARLY: f64 = 2.0;
+/// Share of its peak that a resource must reach to bound anything: a stage that waits is bound by what it waits for.
+const MUCH: f64 = 0.3;
 
 /// One takeaway for each stage at the top, and for vision; its encoders are named with it.
-pub(super) fn takeaways(metrics: &Metrics, stages: &[StageView<'_>]) -> Vec<Takeaway> {
+pub(super) fn takeaways<'a>(metrics: &'a Metrics, stages: &[StageView<'_>]) -> Vec<Takeaway<'a>> {
     stages.iter().filter_map(|stage| takeaway(metrics, stage)).collect()
 }
 
-fn takeaway(metrics: &Metrics, view: &StageView<'_>) -> Option<Takeaway> {
+fn takeaway<'a>(metrics: &'a Metrics, view: &StageView<'_>) -> Option<Takeaway<'a>> {
     let stage = view.stage;
     let (mut parent, mut longest_part) = (None, None);
     match stage.name {
@@ -31,10 +33,14 @@ fn takeaway(metrics: &Metrics, view: &StageView<'_>) -> Option<Takeaway> {
     }
     let utilisation = stage.mfu.zip(stage.mbu);
     let bound = utilisation.and_then(|(mfu, mbu)| match () {
-        () if mbu > mfu * CLEARLY => Some(Resource::Memory),
-        () if mfu > mbu * CLEARLY => Some(Resource::Compute),
+        () if mbu >= MUCH && mbu > mfu * CLEARLY => Some(Resource::Memory),
+        () if mfu >= MUCH && mfu > mbu * CLEARLY => Some(Resource::Compute),
         () => None,
     });
+    let losses = metrics.conclusions.lost_time.iter().filter(|row| row.stage == stage.name);
+    let largest_loss = losses
+        .max_by_key(|row| row.lost_ns)
+        .map(|row| (row.cause.as_str(), stage.wall_ns.and_then(|wall| time_share(row.lost_ns, wall))));
     let (run_share, repeat_cv) = (view.run_share, view.repeat_cv);
-    Some(Takeaway { stage: stage.name, run_share, parent, longest_part, utilisation, bound, repeat_cv })
+    Some(Takeaway { stage: stage.name, run_share, parent, longest_part, utilisation, bound, largest_loss, repeat_cv })
 }

@@ -242,6 +242,7 @@ pub(super) mod samples {
             captured_at: "2025-11-15T04:00:00+00:00".into(),
             tool_version: "0.1.0".into(),
             tool_features: vec![],
+            named: types::NamedVersions::default(),
             gpus: vec![],
             tools: ToolVersions::default(),
             frameworks: FrameworkVersions {

@@ -149,6 +149,7 @@ fn capture_in(
         captured_at: now(),
         tool_version: request.tool_version.clone(),
         tool_features: request.tool_features.clone(),
+        named: types::NamedVersions::default(),
         gpus: gpu.gpus,
         tools: ToolVersions {
             driver: gpu.driver.or_else(|| kernel_driver.clone()),
@@ -170,7 +171,7 @@ fn capture_in(
         notes: notes.finish(home.as_deref()),
     };
     EnvironmentFacts {
-        environment,
+        environment: environment.with_names(),
         gpu_problem: gpu.problem,
         kernel_driver,
         cupti_major: cupti.as_ref().and_then(|cupti| cupti.major),

@@ -40,6 +40,7 @@ pub(crate) fn imported_environment(metrics: &Metrics, imported_at: &str) -> Envi
         captured_at: imported_at.to_owned(),
         tool_version: env!("CARGO_PKG_VERSION").to_owned(),
         tool_features: Vec::new(),
+        named: types::NamedVersions::default(),
         gpus: (0u32..).zip(&metrics.devices).map(gpu).collect(),
         tools: ToolVersions::default(),
         frameworks: FrameworkVersions::default(),
@@ -54,6 +55,7 @@ pub(crate) fn imported_environment(metrics: &Metrics, imported_at: &str) -> Envi
             "captured_at is when the files were imported".to_owned(),
         ],
     }
+    .with_names()
 }
 
 /// What the run rests on.

@@ -105,6 +105,7 @@ fn environment(version: &str) -> Environment {
         captured_at: "2025-11-15T03:47:12Z".to_owned(),
         tool_version: version.to_owned(),
         tool_features: Vec::new(),
+        named: types::NamedVersions::default(),
         gpus: Vec::new(),
         tools: ToolVersions::default(),
         frameworks: FrameworkVersions::default(),

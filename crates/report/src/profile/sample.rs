@@ -96,6 +96,7 @@ pub(super) fn environment() -> Environment {
         captured_at: "2025-11-15T03:47:12Z".to_owned(),
         tool_version: "0.1.0".to_owned(),
         tool_features: Vec::new(),
+        named: types::NamedVersions::default(),
         gpus: Vec::new(),
         tools: ToolVersions::default(),
         frameworks: FrameworkVersions::default(),

@@ -28,9 +28,7 @@ pub(crate) fn with_sections(run: &RunView<'_>, machine: &Environment, more: impl
     stages(&mut page, run);
     utilisation(&mut page, run);
     takeaways(&mut page, run);
-    if metrics.conditions.trace.is_none() {
-        cost_centres(&mut page, run);
-    }
+    cost_centres(&mut page, run);
     imported::top_operators(&mut page, run);
     imported::top_kernels(&mut page, run);
     more(&mut page);
@@ -112,7 +110,7 @@ fn takeaways(page: &mut Page, run: &RunView<'_>) {
     page.list(run.takeaways.iter().map(takeaway));
 }
 
-fn takeaway(takeaway: &Takeaway) -> String {
+fn takeaway(takeaway: &Takeaway<'_>) -> String {
     let mut text = format!("**{}** is ", takeaway.stage);
     text += &takeaway.parent.map(|(parent, share)| format!("{} of {parent}, ", percent(share))).unwrap_or_default();
     text += &format!("{} of the run", percent(takeaway.run_share));
@@ -127,29 +125,32 @@ fn takeaway(takeaway: &Takeaway) -> String {
             None => "",
         };
     }
+    if let Some((cause, share)) = takeaway.largest_loss {
+        text += &format!("; {} of its time is lost to {}", percent(share), prose(cause));
+    }
     let variation = takeaway.repeat_cv.map(|cv| format!("; run-to-run variation (CV) {}", percent(Some(cv))));
     text + &variation.unwrap_or_default() + "."
 }
 
 fn cost_centres(page: &mut Page, run: &RunView<'_>) {
     page.heading("Top cost centres");
-    let mut table = Table::new(">rank | part of the network | stage | >share | >time | >roofline time");
-    for (rank, centre) in run.cost_centres.iter().enumerate() {
+    let centres = &run.cost_centres;
+    let mut table = Table::new(&format!(">rank | {} | stage | >share | >time | >roofline time", centres.kind));
+    for (rank, centre) in centres.rows.iter().enumerate() {
         table.row([
             (rank + 1).to_string(),
-            code(&centre.module),
-            centre.stage.to_string(),
-            percent(Some(centre.share)),
-            centre.total_ns.to_string(),
-            known(centre.speed_of_light_ns),
+            code(centre.name),
+            known(centre.stage),
+            percent(centre.share),
+            centre.time_ns.to_string(),
+            known(centre.roofline_ns),
         ]);
     }
     if table.is_empty() {
-        return page.paragraph("No operator was recorded, so the time cannot be divided further.");
+        return page.paragraph("Neither operators nor kernels were recorded, so the time cannot be divided further.");
     }
     page.table(&table);
-    let share = percent(Some(run.cost_centres_share));
-    page.paragraph(&format!("Together they take {share} of the operators' time in one profiled pass."));
+    page.paragraph(&format!("Together they take {} of {}.", percent(centres.share), centres.whole));
 }
 
 fn recommendations(page: &mut Page, run: &RunView<'_>) {

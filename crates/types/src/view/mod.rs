@@ -14,7 +14,8 @@ pub use comparison::{ChangesView, ComparisonView, NoisySamples};
 pub use counters::{CountersView, SampledKernelView};
 pub use regions::{RegionLaunch, RegionView, RegionsView};
 pub use run::{
-    ClassView, CommandRunView, FamilyView, FindingView, KernelView, KernelsView, LostTimeView, MemoryView, NextStep,
-    OperatorView, OperatorsView, Resource, RunView, Saving, SavingBasis, ShapeView, StageView, Takeaway,
+    ClassView, CommandRunView, CostCentreView, CostCentresView, FamilyView, FindingView, KernelView, KernelsView,
+    LostTimeView, MemoryView, NextStep, OperatorView, OperatorsView, Resource, RunView, Saving, SavingBasis, ShapeView,
+    StageView, Takeaway,
 };
 pub use sweep::SweepView;

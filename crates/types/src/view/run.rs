@@ -1,8 +1,8 @@
 //! A profiled, imported or measured run.
 
 use crate::{
-    Bytes, ClassGroup, CommandRun, CostCentre, Finding, KernelSummary, LostTime, Metrics, ModuleSummary, Nanos,
-    OperatorSummary, QualityCounter, ShapeGroup, Stage, StageSummary, Statistics,
+    Bytes, ClassGroup, CommandRun, Finding, KernelSummary, LostTime, Metrics, ModuleSummary, Nanos, OperatorSummary,
+    QualityCounter, ShapeGroup, Stage, StageSummary, Statistics,
 };
 
 /// A run. Shares are absent where a part or the whole is unknown.
@@ -13,7 +13,7 @@ pub struct RunView<'a> {
     /// Every stage.
     pub stages: Vec<StageView<'a>>,
     /// What stands out about the stages.
-    pub takeaways: Vec<Takeaway>,
+    pub takeaways: Vec<Takeaway<'a>>,
     /// Median time of a forward pass, for networks that generate no tokens.
     pub forward_pass_ms: Option<f64>,
     /// How much of the wall time its devices were busy, on average over the devices.
@@ -25,9 +25,7 @@ pub struct RunView<'a> {
     /// Kernels.
     pub kernels: KernelsView<'a>,
     /// The largest cost centres.
-    pub cost_centres: &'a [CostCentre],
-    /// Their share of the operators' time, all together.
-    pub cost_centres_share: f64,
+    pub cost_centres: CostCentresView<'a>,
     /// Causes of lost time.
     pub lost_time: Vec<LostTimeView<'a>>,
     /// Modules of all layers together, longest self time first.
@@ -75,7 +73,7 @@ pub struct StageView<'a> {
 
 /// What stands out about a stage.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Takeaway {
+pub struct Takeaway<'a> {
     /// The stage.
     pub stage: Stage,
     /// Its share of the run.
@@ -86,8 +84,10 @@ pub struct Takeaway {
     pub longest_part: Option<(Stage, Option<f64>)>,
     /// Its utilisation of compute and of memory bandwidth.
     pub utilisation: Option<(f64, f64)>,
-    /// What it clearly uses more of.
+    /// What bounds it: the resource it uses much of, and clearly more than the other.
     pub bound: Option<Resource>,
+    /// The largest cause of its lost time, and the share of its time that is.
+    pub largest_loss: Option<(&'a str, Option<f64>)>,
     /// Run-to-run variation.
     pub repeat_cv: Option<f64>,
 }
@@ -279,4 +279,32 @@ pub struct CommandRunView<'a> {
     pub run: &'a CommandRun,
     /// Processor time over wall time.
     pub core_share: Option<f64>,
+}
+
+/// What takes the most time: parts of the network where they were timed, else operators, else kernels.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct CostCentresView<'a> {
+    /// What a row is: `part of the network`, `operator` or `kernel`.
+    pub kind: &'static str,
+    /// What the shares are of.
+    pub whole: &'static str,
+    /// Largest first.
+    pub rows: Vec<CostCentreView<'a>>,
+    /// Their share, all together.
+    pub share: Option<f64>,
+}
+
+/// One of them.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CostCentreView<'a> {
+    /// Its name.
+    pub name: &'a str,
+    /// Its stage.
+    pub stage: Option<Stage>,
+    /// Its time.
+    pub time_ns: Nanos,
+    /// The same as a share.
+    pub share: Option<f64>,
+    /// Its roofline time.
+    pub roofline_ns: Option<Nanos>,
 }

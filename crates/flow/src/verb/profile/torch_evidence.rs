@@ -298,7 +298,7 @@ pub(super) fn environment(found: &Environment, session: &Session) -> Environment
     if let Some(loaded) = &session.loaded {
         environment.frameworks.transformers = loaded.transformers.clone();
     }
-    environment
+    environment.with_names()
 }
 
 /// How the model was run, for `assumptions.md`.
