@@ -29,14 +29,6 @@ impl Compression {
         }
     }
 
-    /// The name.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Gzip => "gzip",
-            Self::Zstandard => "zstd",
-        }
-    }
-
     /// What a compressed file holds. A damaged or shortened one yields what can be decoded, then an error of kind
     /// `UnexpectedEof`, `InvalidInput` or `InvalidData`.
     pub fn decoder<'a>(self, file: impl Read + Send + 'a) -> Box<dyn Read + Send + 'a> {

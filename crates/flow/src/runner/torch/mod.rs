@@ -12,7 +12,6 @@ use std::path::Path;
 
 use collect::tool::torch::{self, DRIVER, interpreter};
 use collect::{CollectError, Command};
-use serde::Deserialize;
 use types::DType;
 
 use super::bare::BareRun;
@@ -21,37 +20,11 @@ use super::inputs;
 use super::request::ProfileRequest;
 use crate::pipeline::model::ModelError;
 use crate::pipeline::progress::Progress;
+pub use collect::tool::torch::ProfilerSettings;
 pub use model::{TorchModel, TorchName, TorchSource, has_weights};
 
 use driver_run::DriverRun;
 use question::Question;
-
-/// The `pipeline.torch_profiler` part of a configuration.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
-pub struct ProfilerSettings {
-    /// Whether there is a recorded pass.
-    pub enabled: bool,
-    /// What is recorded.
-    pub activities: Vec<String>,
-    /// Input shapes of operators.
-    pub record_shapes: bool,
-    /// Allocations of operators.
-    pub profile_memory: bool,
-    /// Source lines of operators.
-    pub with_stack: bool,
-    /// Modules of operators.
-    pub with_modules: bool,
-    /// Torch's own estimate of FLOPs.
-    pub with_flops: bool,
-    /// Rounds first, nothing kept.
-    pub warmup_rounds: u32,
-    /// Rounds recorded.
-    pub active_rounds: u32,
-    /// Rows of each table of operators.
-    pub top_k: u32,
-    /// Whether the trace is kept.
-    pub export_trace: bool,
-}
 
 /// What PyTorch is told besides model and inputs.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -68,7 +41,7 @@ pub struct TorchSettings {
     pub attention: Option<String>,
     /// Element type as torch calls it; absent: as the config says.
     pub dtype: Option<String>,
-    /// The recorded pass.
+    /// The profiled pass.
     pub profiler: ProfilerSettings,
     /// Device of the catalogue whose rates apply; absent: found from the device.
     pub hardware: Option<String>,

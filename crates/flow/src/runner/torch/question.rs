@@ -84,7 +84,13 @@ pub(crate) fn ask(
         epochs,
         warmup_rounds: sampling.warmup_rounds.saturating_mul(passes),
         repeats: sampling.repeats.saturating_mul(passes),
-        profiler: trace.map(|trace| profiler(&settings.profiler, trace)),
+        profiler: trace.map(|trace| Profiler {
+            settings: ProfilerSettings {
+                active_rounds: settings.profiler.active_rounds.max(1),
+                ..settings.profiler.clone()
+            },
+            trace,
+        }),
     };
     Ok(Question { request, prepared, tokenizer, own_tokenizer })
 }
@@ -101,20 +107,6 @@ fn picture_channels(model: &TorchModel) -> u64 {
     match &model.source {
         TorchSource::Resnet(sizes) => sizes.in_channels,
         _ => 3,
-    }
-}
-
-fn profiler(settings: &ProfilerSettings, trace: PathBuf) -> Profiler {
-    Profiler {
-        activities: settings.activities.clone(),
-        record_shapes: settings.record_shapes,
-        profile_memory: settings.profile_memory,
-        with_stack: settings.with_stack,
-        with_modules: settings.with_modules,
-        with_flops: settings.with_flops,
-        warmup_rounds: settings.warmup_rounds,
-        active_rounds: settings.active_rounds.max(1),
-        trace,
     }
 }
 
