@@ -46,7 +46,7 @@ mod tests {
     }
 
     #[test]
-    fn without_an_instrumented_pass_nothing_is_claimed() {
+    fn without_a_profiled_pass_nothing_is_claimed() {
         let plain = [timed(Stage::Prefill, "a", 0, 100)];
         let found = overhead(&Timings::new(&plain, &[]), &Timings::default());
         assert_eq!(found, Overhead::default());

@@ -19,7 +19,7 @@ pub enum Compression {
 }
 
 impl Compression {
-    /// The compression whose files begin like this; `None` for a file that is not compressed, or in another way.
+    /// The compression whose files start like this; `None` for a file that is not compressed, or in another way.
     pub fn of(head: &[u8]) -> Option<Self> {
         match head {
             [0x1f, 0x8b, ..] => Some(Self::Gzip),

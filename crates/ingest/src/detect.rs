@@ -110,7 +110,7 @@ impl fmt::Display for Format {
     }
 }
 
-/// The format of an uncompressed file that begins like this. Where `complete`, that is the whole file, and the answer is
+/// The format of an uncompressed file that starts like this. Where `complete`, that is the whole file, and the answer is
 /// never [`Detection::NeedMore`].
 pub fn detect(head: &[u8], complete: bool) -> Detection {
     let head = Head { bytes: head, complete: complete || head.len() >= LARGEST_HEAD };

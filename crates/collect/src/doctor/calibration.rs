@@ -14,7 +14,7 @@ pub(super) fn examine(probe: &Probe) -> CheckOutcome {
                 calibration.matrix.iter().map(|rate| format!("{} {}", rate.dtype, rate.flops)).collect();
             let copy = calibration.bytes_per_second;
             let found = format!("measured with {threads} threads: {}; copy {copy}", listed(&rates));
-            match calibrate::doubt(calibration) {
+            match calibrate::warning(calibration) {
                 None => CheckOutcome::ok(found),
                 Some(reason) => CheckOutcome::bad(
                     Verdict::Warning,

@@ -74,7 +74,7 @@ pub struct DetailsPage {
     pub quality: Vec<QualityCounter>,
 }
 
-/// What kind of output `head`, the first bytes of a file, begins. `None` where nothing in it is Nsight Compute's, which
+/// What kind of output `head`, the first bytes of a file, starts. `None` where nothing in it is Nsight Compute's, which
 /// may be because a profiled program wrote more than that before the page.
 pub fn sniff(head: &[u8]) -> Option<NcuKind> {
     let mut records = Records::new(head, "");

@@ -136,7 +136,7 @@ fn operation(page: &mut Page, number: usize, operation: &OperationLines) {
         format!("out: {}", code(&operation.output)),
         format!("derivation: {}", prose(&operation.derivation)),
         format!("source: {}", prose(&operation.source)),
-        format!("relative to: {}", prose(&operation.held_against)),
+        format!("relative to: {}", prose(&operation.peaks)),
         format!("roofline time: {}, {}-bound", operation.time, operation.bound),
     ]);
     let (assumed, modelled): (Vec<_>, Vec<_>) =

@@ -49,7 +49,7 @@ pub struct StageSummary {
     pub mbu: Option<f64>,
     /// How the times were obtained.
     pub origin: Origin,
-    /// Least time its work needs on this device, all instances together; absent where the work or the device is not
+    /// Roofline time of its work on this device, all instances together; absent where the work or the device is not
     /// known, and for nested stages.
     #[serde(default)]
     pub speed_of_light_ns: Option<Nanos>,

@@ -26,7 +26,7 @@ pub use model::{TorchModel, TorchName, TorchSource, has_weights};
 use driver_run::DriverRun;
 use question::Question;
 
-/// What PyTorch is told besides model and inputs.
+/// Settings of PyTorch, apart from model and inputs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TorchSettings {
     /// The interpreter; absent: the first that has torch.
@@ -35,7 +35,7 @@ pub struct TorchSettings {
     pub trust_remote_code: bool,
     /// Depth to which modules get ranges.
     pub module_ranges: u32,
-    /// Whether the analytic model is held against torch's counter.
+    /// Whether the modelled FLOPs are checked against torch's counter.
     pub check_flops: bool,
     /// Which attention; absent: the library's choice.
     pub attention: Option<String>,
@@ -52,7 +52,7 @@ pub struct TorchSettings {
 pub struct TorchRequest {
     /// What every engine is told.
     pub profile: ProfileRequest,
-    /// What this one is told besides.
+    /// Settings of this one.
     pub torch: TorchSettings,
 }
 

@@ -74,7 +74,7 @@ pub(crate) fn ask(
         protocol: collect::tool::torch::PROTOCOL,
         model: model.given(&request.profile.weights, settings, scratch)?,
         device: request.profile.device.clone(),
-        // Ranges cost time; the recorded pass has its own.
+        // Ranges cost time; the profiled pass has its own.
         nvtx: false,
         module_ranges: settings.module_ranges,
         decoding,
@@ -110,7 +110,7 @@ fn picture_channels(model: &TorchModel) -> u64 {
     }
 }
 
-/// Tokens that end a text. A made-up vocabulary has one too.
+/// Tokens that end a text. A synthetic vocabulary has one too.
 fn ends(tokenizer: Option<&Tokenizer>, vocabulary: u64) -> Vec<i64> {
     let Some(tokenizer) = tokenizer else { return Vec::new() };
     let all = 0..i64::try_from(vocabulary).unwrap_or(i64::MAX);

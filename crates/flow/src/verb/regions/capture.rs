@@ -217,9 +217,9 @@ pub(super) fn read_files(files: &[PathBuf], wanted: &Wanted<'_>) -> Result<Vec<C
             }),
             NcuFile::Details(page) => details.push(page.works),
             NcuFile::Nothing(nothing) => captures.push(Captured {
-                record: Some(record(0, texts(&nothing.messages))),
+                record: Some(record(0, texts(&nothing))),
                 complaint: Complaint::of_ncu(
-                    &nothing.messages.iter().map(|message| message.text.as_str()).collect::<Vec<_>>().join("\n"),
+                    &nothing.iter().map(|message| message.text.as_str()).collect::<Vec<_>>().join("\n"),
                 ),
                 ..Captured::default()
             }),

@@ -115,7 +115,7 @@ fn share(part: u64, whole: u64) -> Option<f64> {
     (whole > 0).then(|| (part as f64 / whole as f64).min(1.0))
 }
 
-/// Start and duration of something that began and ended.
+/// Start and duration of something that started and ended.
 fn span(start: i64, end: i64) -> Result<(Nanos, Nanos), Malformed> {
     let (Some(start), Some(end)) = (Timeline::time(start), Timeline::time(end)) else { return Err(Malformed) };
     if end < start {
