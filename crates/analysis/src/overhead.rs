@@ -1,4 +1,4 @@
-//! What the instruments cost: the same inputs with and without them.
+//! What profiling costs: the same inputs with and without the profiler.
 
 use types::{Nanos, Overhead, Stage};
 

@@ -65,7 +65,7 @@ fn message(bytes: &[u8]) -> String {
     match ncu::read(bytes, "page.csv") {
         Ok(NcuFile::Raw(page)) => format!("raw page, {} rows", page.table.work.len()),
         Ok(NcuFile::Details(page)) => format!("details page, {} works", page.works.len()),
-        Ok(NcuFile::Nothing(nothing)) => format!("nothing profiled: {:?}", nothing.reason),
+        Ok(NcuFile::Nothing(nothing)) => format!("nothing profiled: {} messages", nothing.len()),
         Err(error) => format!("{error}\nhint: {}", error.hint().unwrap()),
     }
 }
