@@ -62,7 +62,7 @@ pub struct AvailableCalibration {
     pub calibration: Calibration,
     /// Whether they were measured just now.
     pub measured_now: bool,
-    /// What the user should know: a stored file that could not be read, rates that could not be kept or are doubtful.
+    /// What the user should know: a stored file that could not be read, rates that could not be kept or are unreliable.
     pub note: Option<String>,
 }
 
@@ -131,7 +131,7 @@ pub fn ensure(
     let calibration = measure(settings, progress)?;
     let not_kept = store.write(&calibration).err().map(|error| error.to_string());
     let unreliable = warning(&calibration).map(|reason| format!("the measured rates are unreliable: {reason}"));
-    let notes: Vec<String> = [unreadable, not_kept, doubtful].into_iter().flatten().collect();
+    let notes: Vec<String> = [unreadable, not_kept, unreliable].into_iter().flatten().collect();
     let note = (!notes.is_empty()).then(|| notes.join("; "));
     Ok(AvailableCalibration { calibration, measured_now: true, note })
 }
