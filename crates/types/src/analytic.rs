@@ -299,9 +299,9 @@ pub struct ModuleMetrics {
     pub profile_id: String,
     /// Times it is called; for experts, the expected number of experts touched.
     pub calls: u64,
-    /// Least time, milliseconds.
+    /// Roofline time, milliseconds.
     pub total_time_ms: f64,
-    /// Least time of its own operations, parts left out.
+    /// Roofline time of its own operations, parts left out.
     pub self_time_ms: f64,
     /// Trillions of operations, matrix and vector together.
     pub total_flops_tflops: f64,
