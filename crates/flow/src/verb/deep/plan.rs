@@ -39,7 +39,7 @@ pub(super) fn of(request: &DeepRequest, tools: &Tools) -> DeepPlan {
     });
     if request.collector == Collector::Both {
         let about = "the same timeline once more, with Nsight Systems";
-        let by_nsys = tools.nsys.as_ref().ok().map(|nsys| capture.command(nsys, target));
+        let by_nsys = tools.nsys.as_ref().ok().map(|nsys| request.nsys.nsys_cli.command(nsys, &timeline, target));
         passes.push(pass(TIMELINE_NSYS, about, by_nsys));
     }
     if request.mode == Mode::Deep {
