@@ -1,4 +1,4 @@
-//! Modules, measured beside the least time their work needs; and cost centres, which are modules without overlap.
+//! Modules, measured time beside roofline time; and cost centres, which are modules without overlap.
 
 use std::collections::BTreeMap;
 
@@ -109,7 +109,7 @@ fn centre(path: &str) -> String {
     parts.join(".")
 }
 
-/// What most of the least time is bound by, from the rates utilisation is held against.
+/// What most of the roofline time is bound by, from the rates utilisation is relative to.
 fn bound(operators: &[&PricedOperator], peak: &PeakUsed) -> Option<&'static str> {
     let (mut compute_bound, mut memory_bound) = (0.0, 0.0);
     for operator in operators {

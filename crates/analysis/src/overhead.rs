@@ -1,4 +1,4 @@
-//! What the instruments cost: the same inputs with and without them.
+//! What profiling costs: the same inputs with and without the profiler.
 
 use types::{Nanos, Overhead, Stage};
 
@@ -46,7 +46,7 @@ mod tests {
     }
 
     #[test]
-    fn without_an_instrumented_pass_nothing_is_claimed() {
+    fn without_a_profiled_pass_nothing_is_claimed() {
         let plain = [timed(Stage::Prefill, "a", 0, 100)];
         let found = overhead(&Timings::new(&plain, &[]), &Timings::default());
         assert_eq!(found, Overhead::default());

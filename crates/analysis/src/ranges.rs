@@ -189,7 +189,7 @@ struct Captured {
 }
 
 impl Captured {
-    /// The region of a piece of work, whose launch is in the region `around`.
+    /// The region of a kernel, copy or memset, whose launch is in the region `around`.
     fn region(&mut self, placed: &PlacedTimeline<'_>, regions: &mut Regions, work: usize, around: u32) -> u32 {
         let PlacedTimeline { timeline, attribution, .. } = placed;
         let (Some(innermost), Some(launch)) = (attribution.captured[work], attribution.launch[work]) else {

@@ -1,5 +1,7 @@
 //! `llm-perf analyze`, `models` and `workloads` as a user runs them.
 
+#[path = "../../report/tests/formula/mod.rs"]
+mod formula;
 mod support;
 
 use std::path::{Path, PathBuf};
@@ -100,8 +102,8 @@ fn a_run_folder_holds_the_report_and_its_formulas_evaluate_to_their_results() {
         std::fs::read_dir(model.join("layers")).unwrap().map(|entry| entry.unwrap().path()).collect();
     for page in &pages {
         let text = std::fs::read_to_string(page).unwrap();
-        for line in report::analytic::formula_lines(&text) {
-            report::analytic::check_line(line).unwrap_or_else(|error| panic!("{}: {error}", page.display()));
+        for line in formula::formula_lines(&text) {
+            formula::check_line(line).unwrap_or_else(|error| panic!("{}: {error}", page.display()));
             formulas += 1;
         }
     }

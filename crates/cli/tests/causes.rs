@@ -79,7 +79,7 @@ fn what_findings_save_never_exceeds_what_was_lost() {
             let lost: i64 = of_stage.filter_map(|row| row["lost_ns"].as_i64()).sum();
             let (wall, least) = (stage["wall_ns"].as_i64().unwrap(), stage["speed_of_light_ns"].as_i64().unwrap());
             assert_eq!(stage["lost_ns"].as_i64(), Some(lost));
-            // Work that could be avoided is lost beside what is beyond the least time, so wall is the upper end.
+            // Work that could be avoided is lost beside what is beyond the roofline time, so wall is the upper end.
             assert!(lost >= wall - least - wall / 100 && lost <= wall, "{name}: {lost} of {wall}, least {least}");
         }
     }

@@ -504,7 +504,7 @@ struct Family {
     paired: usize,
 }
 
-/// Replays a family's run and holds it against what is known of it.
+/// Replays a family's run and checks it against what is known of it.
 fn told_of_a_family(model: &str, known: &Family) {
     let machine = Machine::new();
     let arguments = ["--out", "run", "--collector", "inject", "--model", model, "--", "sh", "-c", WORKLOAD];

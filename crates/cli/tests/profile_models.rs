@@ -32,7 +32,7 @@ fn a_decoder_leaves_the_whole_bundle_without_a_trace_of_vision() {
     }
     let input = &metrics["inputs"][0];
     assert_eq!((input["name"].as_str(), &input["crop_grid"]), (Some("question.txt"), &Value::Null));
-    // The begin token, and one token for each of the 73 bytes of the question.
+    // The start token, and one token for each of the 73 bytes of the question.
     assert_eq!((input["prompt_tokens"].as_u64(), input["image_tokens"].as_u64()), (Some(74), Some(0)));
     assert_eq!(input["generated_tokens"], 4);
     assert!(!metrics["findings"].as_array().unwrap().is_empty());

@@ -147,7 +147,7 @@ fn a_session_of_an_h200_has_kernels_beside_times_and_says_what_was_lost() {
         assert_eq!(number(&stage["speed_of_light_ns"]) + number(&stage["lost_ns"]), wall);
         assert!((0.0..1.0).contains(&stage["mfu"].as_f64().unwrap()));
     }
-    // What was lost is of the recorded pass, and within it.
+    // What was lost is of the profiled pass, and within it.
     let pass = &metrics["trace"]["traced_pass"]["stages"];
     let recorded = number(&pass["prefill"]) + number(&pass["decode"]);
     let lost: i64 = metrics["lost_time"].as_array().unwrap().iter().map(|row| number(&row["lost_ns"])).sum();

@@ -62,7 +62,7 @@ pub struct AvailableCalibration {
     pub calibration: Calibration,
     /// Whether they were measured just now.
     pub measured_now: bool,
-    /// What the user should know: a stored file that could not be read, rates that could not be kept or are doubtful.
+    /// What the user should know: a stored file that could not be read, rates that could not be kept or are unreliable.
     pub note: Option<String>,
 }
 
@@ -130,8 +130,8 @@ pub fn ensure(
     };
     let calibration = measure(settings, progress)?;
     let not_kept = store.write(&calibration).err().map(|error| error.to_string());
-    let doubtful = doubt(&calibration).map(|reason| format!("the measured rates are doubtful: {reason}"));
-    let notes: Vec<String> = [unreadable, not_kept, doubtful].into_iter().flatten().collect();
+    let unreliable = warning(&calibration).map(|reason| format!("the measured rates are unreliable: {reason}"));
+    let notes: Vec<String> = [unreadable, not_kept, unreliable].into_iter().flatten().collect();
     let note = (!notes.is_empty()).then(|| notes.join("; "));
     Ok(AvailableCalibration { calibration, measured_now: true, note })
 }
@@ -144,7 +144,7 @@ const UNDISTURBED: f64 = 0.9;
 
 /// Why the rates are to be doubted, when they are: threads that had to wait and rounds that differ mean that something
 /// else was running, and then the best round is not the best the machine can do either.
-pub fn doubt(calibration: &Calibration) -> Option<String> {
+pub fn warning(calibration: &Calibration) -> Option<String> {
     let matrix = calibration.matrix.iter().map(|rate| (rate.dtype.to_string(), &rate.samples_ns));
     let copy = ("copy".to_owned(), &calibration.copy_samples_ns);
     let unsteady = matrix.chain([copy]).filter_map(|(name, samples)| {
@@ -414,14 +414,14 @@ mod tests {
         }
         calibration.copy_samples_ns = samples(&[120, 100, 110, 900, 110]);
         calibration.thread_share = None;
-        assert_eq!(doubt(&calibration), None, "one slow round is no reason");
+        assert_eq!(warning(&calibration), None, "one slow round is no reason");
         calibration.thread_share = Some(0.62);
-        assert_eq!(doubt(&calibration).unwrap(), "the machine was busy (its threads ran 62% of the time)");
+        assert_eq!(warning(&calibration).unwrap(), "the machine was busy (its threads ran 62% of the time)");
         calibration.thread_share = Some(0.97);
         calibration.matrix[0].samples_ns = samples(&[300, 100, 250]);
         calibration.copy_samples_ns = samples(&[100, 150]);
         assert_eq!(
-            doubt(&calibration).unwrap(),
+            warning(&calibration).unwrap(),
             "the machine was busy (middle round against the best: fp32 2.5x, copy 1.5x)"
         );
     }

@@ -3,7 +3,7 @@
 //! Responsible for the part of YAML that configuration uses, YAML 1.2 core types: maps, lists, texts, numbers, `true`,
 //! `false`, `null`. What would be ambiguous or surprising is refused by name: duplicate keys, anchors, tags, several
 //! documents, numbers that are not finite or do not fit. `granit-parser` splits the text into events; it is the parser
-//! inside `serde-saphyr`, used directly because only it tells where a value began and ended.
+//! inside `serde-saphyr`, used directly because only it tells where a value started and ended.
 
 use std::sync::Arc;
 
@@ -47,7 +47,7 @@ pub(crate) fn check_names(node: &Node) -> Result<(), ConfigError> {
 
 struct Reader<'a> {
     source: &'a Arc<Source>,
-    /// Where in the source the text given to the parser begins.
+    /// Where in the source the text given to the parser starts.
     offset: usize,
     events: Parser<'a, StrInput<'a>>,
 }

@@ -69,7 +69,7 @@ mod tests {
             let prompt = build(&tokenizer(), "<image>\nFree OCR. ", Some(page(grid))).unwrap();
             let wanted = image_tokens(1024, 640, grid) as usize;
             assert_eq!(prompt.image_mask.iter().filter(|masked| **masked).count(), wanted, "{grid:?}");
-            // Begin, image tokens, then "\nFree OCR." without the space at the end.
+            // Start, image tokens, then "\nFree OCR." without the space at the end.
             assert_eq!(prompt.ids.len(), 1 + wanted + 10);
             assert_eq!(prompt.image_mask.len(), prompt.ids.len());
         }

@@ -139,7 +139,7 @@ impl Tokenizer {
         match &self.kind {
             Kind::Bytes { .. } => {
                 let is_special = |id: i64| (0..FIRST_BYTE).contains(&id) || self.image == Some(id);
-                // 0xff begins no character in UTF-8.
+                // 0xff starts no character in UTF-8.
                 let byte = |id: i64| u8::try_from(id - FIRST_BYTE).unwrap_or(0xff);
                 let bytes: Vec<u8> = ids.iter().copied().filter(|id| !is_special(*id)).map(byte).collect();
                 Ok(String::from_utf8_lossy(&bytes).into_owned())

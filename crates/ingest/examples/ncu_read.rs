@@ -34,7 +34,7 @@ fn main() -> Result<(), Box<dyn Error>> {
             println!("rules {}", page.works.iter().map(|work| work.rules.len()).sum::<usize>());
             println!("lost {}", page.quality.len());
         }
-        NcuFile::Nothing(nothing) => println!("nothing profiled: {:?}", nothing.reason),
+        NcuFile::Nothing(nothing) => println!("nothing profiled: {nothing:?}"),
     }
     Ok(())
 }

@@ -3,7 +3,7 @@
 //! Kernels of a graph are launched together, so the ranges around the launch cannot tell them apart. What can are the ranges
 //! that were open when each node was made. Instantiating a graph copies its nodes, so a node that runs is followed back to
 //! the one that was captured. Only ranges inside the capture count for it: what is around it, such as a warm-up, was open by
-//! chance. Sources do not say when a capture began, but what lies around it encloses every node of the graph and is still
+//! chance. Sources do not say when a capture started, but what lies around it encloses every node of the graph and is still
 //! open when the graph is instantiated, while ranges inside have closed by then. Where nothing shows the instantiation, a
 //! range around all nodes is taken to be around the capture, because it tells no two of them apart.
 

@@ -19,21 +19,13 @@ pub enum Compression {
 }
 
 impl Compression {
-    /// The compression whose files begin like this; `None` for a file that is not compressed, or in another way.
+    /// The compression whose files start like this; `None` for a file that is not compressed, or in another way.
     pub fn of(head: &[u8]) -> Option<Self> {
         match head {
             [0x1f, 0x8b, ..] => Some(Self::Gzip),
             // A frame, or a frame to be skipped, which may come first.
             [0x28, 0xb5, 0x2f, 0xfd, ..] | [0x50..=0x5f, 0x2a, 0x4d, 0x18, ..] => Some(Self::Zstandard),
             _ => None,
-        }
-    }
-
-    /// The name.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Gzip => "gzip",
-            Self::Zstandard => "zstd",
         }
     }
 

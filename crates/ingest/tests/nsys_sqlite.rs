@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
-use llm_perf_ingest::nsys::sqlite::{is_applicable, read};
+use llm_perf_ingest::nsys::sqlite::read;
 use types::timeline::{NameId, Range, RangeStyle, Timeline, WorkKind};
 use types::{Failure, Nanos, Severity};
 
@@ -296,14 +296,4 @@ fn a_file_that_was_cut_off_says_how_much_is_gone() {
     let missing = timeline.quality.iter().find(|counter| counter.counter == "nsys_pages_missing").unwrap();
     assert_eq!(missing.severity, Severity::Error);
     assert!((missing.share.unwrap() - 0.25).abs() < 0.01, "{missing:?}");
-}
-
-#[test]
-fn the_first_bytes_tell_a_database_and_too_few_tell_nothing() {
-    assert_eq!(is_applicable(SMALL), Some(true));
-    assert_eq!(is_applicable(&SMALL[..16]), Some(true));
-    assert_eq!(is_applicable(&SMALL[..15]), None);
-    assert_eq!(is_applicable(b""), None);
-    assert_eq!(is_applicable(b"SQL"), None);
-    assert_eq!(is_applicable(b"{\"traceEvents\""), Some(false));
 }

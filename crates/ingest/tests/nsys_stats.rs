@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use llm_perf_ingest::nsys::stats::{self, NamedSum, RangeName, StatsFile, StatsKind, StatsTable, TimeSum};
+use llm_perf_ingest::nsys::stats::{self, KernelSum, StatsFile, StatsKind, StatsTable};
 use proptest::prelude::*;
 use types::{Failure, Nanos};
 
@@ -40,82 +40,47 @@ fn reference(path: &str) -> Option<Vec<u8>> {
     bytes
 }
 
-fn times(table: &StatsTable) -> Vec<&TimeSum> {
-    match table {
-        StatsTable::Kernels(rows) | StatsTable::Calls(rows) | StatsTable::MemoryTimes(rows) => {
-            rows.iter().map(|row| &row.time).collect()
-        }
-        StatsTable::Ranges(rows) => rows.iter().map(|row| &row.time).collect(),
-        StatsTable::RangeProjections(rows) => rows.iter().map(|row| &row.projected).collect(),
-        StatsTable::MemorySizes(_) | StatsTable::Trace(_) => Vec::new(),
-    }
-}
-
-/// Rows, nanoseconds and instances of a table, after the parts of each row are compared with each other.
+/// Rows, nanoseconds and launches of a table of kernels, after the parts of each row are compared with each other.
 fn totals(table: &StatsTable) -> (usize, i64, u64) {
-    let times = times(table);
-    for time in &times {
-        let (total, count) = (time.total.get(), time.count as i64);
-        let (min, max) = (time.min.unwrap().get(), time.max.unwrap().get());
-        assert!(min * count <= total && total <= max * count, "{time:?}");
-        // The tool prints means with one digit.
-        assert!((time.mean_ns.unwrap() - total as f64 / count as f64).abs() <= 0.0501, "{time:?}");
+    let kernels = &table.kernels;
+    assert_eq!((table.kind, table.rows), (StatsKind::Kernels, kernels.len() as u64));
+    for kernel in kernels {
+        let (total, count) = (kernel.total.get(), kernel.count as i64);
+        let (min, max) = (kernel.min.unwrap().get(), kernel.max.unwrap().get());
+        assert!(min * count <= total && total <= max * count, "{kernel:?}");
     }
-    (times.len(), times.iter().map(|time| time.total).sum::<Nanos>().get(), times.iter().map(|time| time.count).sum())
+    let total = kernels.iter().map(|kernel| kernel.total).sum::<Nanos>();
+    (kernels.len(), total.get(), kernels.iter().map(|kernel| kernel.count).sum())
 }
 
 #[test]
 fn totals_are_whole_nanoseconds_and_none_is_lost() {
     assert_eq!(totals(&one(KERNELS)), (116, 30_366_108, 8_154));
-    assert_eq!(totals(&one(CALLS)), (14, 67_716_298, 19_078));
-    assert_eq!(totals(&one(RANGES)), (7, 492_735_895, 10));
-    assert_eq!(totals(&one(PROJECTIONS)), (7, 490_701_862, 10));
+}
+
+#[test]
+fn rows_of_reports_that_are_not_used_are_counted() {
+    let counted = [CALLS, RANGES, PROJECTIONS].map(|bytes| {
+        let table = one(bytes);
+        assert!(table.kernels.is_empty());
+        (table.kind, table.rows)
+    });
+    assert_eq!(counted, [(StatsKind::Calls, 14), (StatsKind::Ranges, 7), (StatsKind::RangeProjections, 7)]);
 }
 
 #[test]
 fn kernels_keep_their_full_names_and_numbers() {
-    let StatsTable::Kernels(rows) = one(KERNELS) else { panic!("kernels") };
-    let first = TimeSum {
+    let rows = one(KERNELS).kernels;
+    let first = KernelSum {
+        name: "nvjet_sm90_tst_8x64_64x16_4x1_v_bz_TNN".into(),
         total: Nanos::new(4_000_603),
         count: 754,
-        percent: Some(13.2),
-        mean_ns: Some(5_305.8),
-        median_ns: Some(5_296.0),
         min: Some(Nanos::new(4_736)),
         max: Some(Nanos::new(6_080)),
-        deviation_ns: Some(197.1),
     };
-    assert_eq!(rows[0], NamedSum { name: "nvjet_sm90_tst_8x64_64x16_4x1_v_bz_TNN".into(), time: first });
+    assert_eq!(rows[0], first);
     assert!(rows[1].name.starts_with("void at::native::elementwise_kernel<(int)128, (int)4, void at::native::gpu_"));
     assert!(rows[1].name.ends_with(">(int, T3)"));
-}
-
-#[test]
-fn ranges_have_a_domain_and_a_name_that_may_contain_colons() {
-    let StatsTable::RangeProjections(rows) = one(PROJECTIONS) else { panic!("projections") };
-    let name = |domain: Option<&str>, name: &str| RangeName {
-        domain: domain.map(str::to_owned),
-        name: name.to_owned(),
-        style: Some("PushPop".to_owned()),
-    };
-    assert_eq!(rows[0].range, name(None, "decode"));
-    assert_eq!(rows[5].range, name(Some("CCCL"), "cub::DeviceScan::ExclusiveScan"));
-    let prefill = &rows[2];
-    assert_eq!((prefill.projected.total.get(), prefill.host_total.get()), (119_577_804, 120_065_150));
-    assert_eq!((prefill.operations, prefill.mean_level, prefill.mean_children), (3_325, Some(0.0), Some(4.0)));
-    let StatsTable::Ranges(rows) = one(RANGES) else { panic!("ranges") };
-    assert_eq!(
-        (rows[1].range.name.as_str(), rows[1].range.style.as_deref(), rows[1].time.count),
-        ("decode_step", None, 4)
-    );
-}
-
-#[test]
-fn names_of_ranges_stay_whole_where_the_tool_prints_no_domain() {
-    let text = "Time (%),Total Time (ns),Instances,Range\n50,10,1,Loop\n50,10,1,cub::Scan\n";
-    let StatsTable::Ranges(rows) = one(text.as_bytes()) else { panic!("ranges") };
-    let names: Vec<_> = rows.iter().map(|row| (row.range.domain.as_deref(), row.range.name.as_str())).collect();
-    assert_eq!(names, [(None, "Loop"), (None, "cub::Scan")]);
 }
 
 #[test]
@@ -126,16 +91,14 @@ fn older_spellings_and_other_units_give_the_same_nanoseconds() {
         "Time (%),Total Time (us),Instances,Avg (us),Min (us),Max (us),Name\n100.0,4000.603,754,5.3058,4.736,6.080,k\n",
     ];
     for text in texts {
-        let table = one(text.as_bytes());
-        assert_eq!(totals(&table), (1, 4_000_603, 754), "{text}");
-        assert_eq!(times(&table)[0].mean_ns, Some(5_305.8), "{text}");
+        assert_eq!(totals(&one(text.as_bytes())), (1, 4_000_603, 754), "{text}");
     }
 }
 
 #[test]
 fn times_that_the_tool_rounded_are_counted() {
     let file = read(b"Time (%),Total Time (ms),Instances,Name\n100.0,4.0006034,754,k\n");
-    assert_eq!(times(&file.tables[0])[0].total, Nanos::new(4_000_603));
+    assert_eq!(file.tables[0].kernels[0].total, Nanos::new(4_000_603));
     assert_eq!((file.quality[0].counter.as_str(), file.quality[0].value), ("nsys_stats_times_rounded", 1));
 }
 
@@ -153,34 +116,15 @@ fn several_reports_in_one_output_are_all_read() {
         String::from_utf8_lossy(KERNELS),
     );
     let file = read(text.as_bytes());
-    let lengths: Vec<usize> = file.tables.iter().map(StatsTable::len).collect();
+    let lengths: Vec<u64> = file.tables.iter().map(|table| table.rows).collect();
     assert_eq!((lengths, file.quality.len()), (vec![116, 1, 1], 0));
     assert_eq!(file.skipped, ["NV Tools Extension (NVTX) data"]);
-    let StatsTable::MemorySizes(sizes) = &file.tables[2] else { panic!("sizes") };
-    assert_eq!((sizes[0].total_bytes, sizes[0].min_bytes, sizes[0].count), (161_821_000.0, Some(1_000.0), 2));
-}
-
-#[test]
-fn device_work_is_listed_with_its_launch() {
-    let text = "Start (ns),Duration (ns),CorrId,GrdX,GrdY,GrdZ,BlkX,BlkY,BlkZ,Reg/Trd,StcSMem (MB),DymSMem (MB),\
-                Bytes (MB),Throughput (MB/s),SrcMemKd,DstMemKd,Device,Ctx,GreenCtx,Strm,Name\n\
-                43769847,75200,12,148,1,1,256,1,1,36,0.000,0.214,,,,,NVIDIA H200 (0),1,,7,\"k<a, b>(int)\"\n\
-                43850000,900,13,,,,,,,,,,0.004,4551.111,Pageable,Device,NVIDIA H200 (0),1,,7,[CUDA memcpy Host-to-Device]\n";
-    let StatsTable::Trace(rows) = one(text.as_bytes()) else { panic!("trace") };
-    let [kernel, copy] = &rows[..] else { panic!("two rows") };
-    assert_eq!((kernel.name.as_str(), kernel.start.get(), kernel.duration.get()), ("k<a, b>(int)", 43_769_847, 75_200));
-    assert_eq!((kernel.grid, kernel.block, kernel.registers), (Some([148, 1, 1]), Some([256, 1, 1]), Some(36)));
-    assert_eq!((copy.grid, copy.registers, copy.bytes, copy.stream), (None, None, Some(4_000.0), Some(7)));
-    assert_eq!((copy.correlation, copy.device.as_deref()), (Some(13), Some("NVIDIA H200 (0)")));
 }
 
 #[test]
 fn tables_of_other_makers_are_read_in_place() {
     let cases = [
         ("nsys-t4/power_iteration__baseline_cuda_gpu_kern_sum.csv", (10, 1_131_742_684, 3_689)),
-        ("nsys-t4/power_iteration__baseline_cuda_api_sum.csv", (9, 1_060_093_383, 7_417)),
-        ("nsys-t4/power_iteration__baseline_nvtx_pushpop_sum.csv", (222, 5_372_105_228, 786)),
-        ("nsys-t4/power_iteration__baseline_nvtx_gpu_proj_sum.csv", (178, 4_685_881_017, 742)),
         ("nsys-rtx5090/rtx5090-dsocr-decode-cuda_gpu_kern_sum.csv", (46, 179_072_697, 78_016)),
     ];
     for (path, expected) in cases {
@@ -221,7 +165,7 @@ fn a_table_cut_at_any_byte_loses_rows_only_with_a_counter() {
         for end in 0..table.len() {
             let outcome = stats::read(&table[..end], "stats.csv");
             let found = outcome.ok().map(|file| {
-                let read = file.tables.iter().map(StatsTable::len).sum::<usize>() as u64;
+                let read = file.tables.iter().map(|table| table.rows).sum::<u64>();
                 read + file.quality.iter().map(|counter| counter.value).sum::<u64>()
             });
             let begun = String::from_utf8_lossy(&table[first_row.min(end)..end]).lines().count() as u64;
@@ -233,7 +177,7 @@ fn a_table_cut_at_any_byte_loses_rows_only_with_a_counter() {
 #[test]
 fn rows_that_cannot_be_read_are_counted() {
     let file = read(b"Time (%),Total Time (ns),Instances,Name\n50,x,1,a\n50,10,1,b\n50,10\n50,10,-1,c\n");
-    assert_eq!(file.tables[0].len(), 1);
+    assert_eq!(file.tables[0].rows, 1);
     let counter = &file.quality[0];
     assert_eq!((counter.counter.as_str(), counter.value, counter.share), ("nsys_stats_rows_unreadable", 3, Some(0.75)));
 }

@@ -2,7 +2,7 @@
 //!
 //! Fields have been where they are since CUDA 12.1: newer versions of a record only grew at the end, and CUPTI itself knows
 //! how long each is. `layouts.txt` holds the places as a C compiler sees them in the headers of each release; a test
-//! holds the structures against it.
+//! checks the structures against it.
 
 use core::ffi::c_char;
 

@@ -30,7 +30,7 @@ fn settings(model: &Model) -> WorkloadSettings {
     }
 }
 
-/// Holds the estimate of `settings` against the prediction.
+/// Checks the estimate of `settings` against the prediction.
 fn check(name: &str, settings: &WorkloadSettings) {
     let config = Preset::find(name).unwrap().config().unwrap();
     let model = Model::new(&config);

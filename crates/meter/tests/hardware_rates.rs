@@ -1,4 +1,4 @@
-//! Holds every number of the catalogue against what the lanes and clocks of the device allow.
+//! Checks every number of the catalogue against what the lanes and clocks of the device allow.
 //!
 //! A published rate is lanes x operations per clock x clock; a rate that does not come out that way is a slip of the
 //! pen, a sparse rate taken for a dense one, or a fact about the device that its file must explain.

@@ -196,11 +196,6 @@ impl Class {
     pub fn qualified(&self) -> String {
         format!("{}.{}", self.home, self.name)
     }
-
-    /// Whether PyTorch brings it.
-    pub fn is_builtin(&self) -> bool {
-        self.home == TORCH
-    }
 }
 
 #[cfg(test)]

@@ -21,6 +21,7 @@ mod violation;
 mod yaml;
 
 pub use error::ReportError;
+pub use number::grouped;
 pub use schema::find_schema;
 pub use table::{Table, printable};
 pub use validate::{Validation, validate};

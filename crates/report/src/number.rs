@@ -6,7 +6,7 @@ use types::{Nanos, Seconds};
 pub(crate) const UNKNOWN: &str = "-";
 
 /// The number with a comma at every thousand.
-pub(crate) fn grouped(number: impl Into<u128>) -> String {
+pub fn grouped(number: impl Into<u128>) -> String {
     let digits = number.into().to_string();
     let mut text = String::with_capacity(digits.len() * 4 / 3);
     for (index, digit) in digits.chars().enumerate() {

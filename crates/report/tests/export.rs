@@ -12,7 +12,7 @@ fn collected(name: &str) -> Timeline {
     ingest::wire::read(name, &std::fs::read(path).unwrap()).unwrap()
 }
 
-/// Every piece of device work as text, in order of time.
+/// Every kernel, copy and memset as text, in order of time.
 fn work(timeline: &Timeline) -> Vec<String> {
     let mut rows: Vec<_> = timeline
         .work

@@ -79,7 +79,7 @@ fn kill_one(number: u64, seed: u64) -> Left {
     let mut random = Random::new(seed.wrapping_add(number));
     let root = tempfile::tempdir().unwrap();
     let (child, mut lines) = start(root.path(), random.number());
-    // One in five is killed while it begins; the others somewhere in the step after the last one waited for.
+    // One in five is killed while it starts; the others somewhere in the step after the last one waited for.
     let waited = if number.is_multiple_of(5) { 0 } else { 1 + random.below(4) as u64 };
     wait_for_steps(&mut lines, waited);
     thread::sleep(Duration::from_micros(random.below(6000) as u64));

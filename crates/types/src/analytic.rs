@@ -1,4 +1,4 @@
-//! `report.json` of the analytic model: what a model costs on a workload, and the least time a device needs for it.
+//! `report.json` of the analytic model: what a model costs on a workload, and its roofline time on a device.
 //!
 //! Everything here is modelled from a configuration; nothing is measured. The same inputs give the same bytes.
 
@@ -100,7 +100,7 @@ pub struct WorkloadProfile {
     pub parallel: Parallel,
 }
 
-/// A rate the prediction is held against.
+/// A rate the prediction is relative to.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RateUsed {
     /// Element type of the operands.
@@ -151,7 +151,7 @@ pub struct StageCost {
     pub bytes: Traffic,
     /// Operations executed.
     pub operations: u64,
-    /// Least time: the sum over operations of the larger of arithmetic and traffic.
+    /// Roofline time: the sum over operations of the larger of arithmetic and traffic.
     pub time_ms: f64,
     /// Part of it in operations bound by arithmetic.
     pub compute_bound_ms: f64,
@@ -184,7 +184,7 @@ pub struct Exchange {
     pub tensor_bytes: Bytes,
     /// Bytes each device sends in one pass.
     pub sent_bytes_per_pass: Bytes,
-    /// Least time in one pass.
+    /// Roofline time in one pass.
     pub time_per_pass_ms: f64,
 }
 
@@ -283,7 +283,7 @@ pub struct OperatorShare {
     pub flops_tflops: f64,
     /// Terabytes (1e12 bytes) moved.
     pub io_tb: f64,
-    /// Least time.
+    /// Roofline time.
     pub time_ms: f64,
     /// Share of the module's operations.
     #[schemars(range(min = 0.0, max = 1.0))]
@@ -299,9 +299,9 @@ pub struct ModuleMetrics {
     pub profile_id: String,
     /// Times it is called; for experts, the expected number of experts touched.
     pub calls: u64,
-    /// Least time, milliseconds.
+    /// Roofline time, milliseconds.
     pub total_time_ms: f64,
-    /// Least time of its own operations, parts left out.
+    /// Roofline time of its own operations, parts left out.
     pub self_time_ms: f64,
     /// Trillions of operations, matrix and vector together.
     pub total_flops_tflops: f64,
@@ -319,14 +319,14 @@ pub struct ModuleMetrics {
     pub memory_activations_gb: f64,
     /// Gigabytes of cache it keeps at the end.
     pub memory_kvcache_gb: f64,
-    /// Share of the model's least time.
+    /// Share of the model's roofline time.
     #[schemars(range(min = 0.0, max = 1.0))]
     pub share_of_model_time: f64,
     /// By kind of operator.
     pub operator_breakdown: Vec<OperatorShare>,
 }
 
-/// The least times on one device.
+/// Roofline times on one device.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct DevicePrediction {
     /// The device.
@@ -434,7 +434,7 @@ pub struct AnalyticReport {
     /// Share of operations in named kinds.
     #[schemars(range(min = 0.0, max = 1.0))]
     pub flops_in_named_categories: f64,
-    /// Share of least time in named kinds.
+    /// Share of the roofline time in named kinds.
     #[schemars(range(min = 0.0, max = 1.0))]
     pub time_in_named_categories: f64,
     /// Every device asked for.
@@ -444,7 +444,7 @@ pub struct AnalyticReport {
     pub exchanges: Vec<Exchange>,
     /// Coverage of a target list; absent when none was given.
     pub coverage: Option<Coverage>,
-    /// The measured run it was held against.
+    /// The measured run it was compared with.
     pub profile_run_id: Option<String>,
     /// Prefill and decode together.
     pub predicted_total_time_ms: f64,

@@ -1,4 +1,4 @@
-//! `plan.json` of a deep run: what was asked for, so that a run that was stopped can go on as it began.
+//! `plan.json` of a deep run: what was asked for, so that a run that was stopped can go on as it started.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

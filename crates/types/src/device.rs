@@ -1,4 +1,4 @@
-//! Devices of a run, and the place a piece of device work ran.
+//! Devices of a run, and where a kernel, copy or memset ran.
 
 use std::fmt;
 
@@ -55,7 +55,7 @@ pub struct Device {
     pub memory_bytes: Option<Bytes>,
 }
 
-/// Where a piece of device work ran. What a source does not tell stays absent.
+/// Where a kernel, copy or memset ran. What a source does not tell stays absent.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 pub struct Placement {
     /// Host name as the user chose to call it; never read from a trace.

@@ -1,4 +1,4 @@
-//! The analytic model held against a counter that watched the same forward pass.
+//! The analytic model checked against a FLOP counter on the same forward pass.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -12,7 +12,7 @@ pub struct InputImage {
     /// Name, as in `samples[].input` of the metrics.
     pub name: String,
     /// Absolute path; `builtin:` and the name for images that ship with the program, `synthetic:` and the seed for
-    /// pictures that were made up.
+    /// random images.
     pub path: String,
     /// Width in pixels, turned upright; absent when it could not be read.
     pub width: Option<u64>,
@@ -36,9 +36,9 @@ pub struct InputPrompt {
     /// Name, as in `samples[].input` of the metrics.
     pub name: String,
     /// Absolute path; `builtin:` and the name for prompts that ship with the program, `config:` and the key for one that
-    /// stands in the configuration, `synthetic:` and the seed for tokens that were made up.
+    /// stands in the configuration, `synthetic:` and the seed for random tokens.
     pub path: String,
-    /// Tokens, the one that begins every prompt included; absent when it was not prepared.
+    /// Tokens, the one that starts every prompt included; absent when it was not prepared.
     pub tokens: Option<u64>,
     /// Size of the text; absent where there is none.
     pub bytes: Option<Bytes>,

@@ -164,7 +164,7 @@ pub struct CountedKernel {
 pub struct ModelledKernel {
     /// Modules whose operations the launches were laid beside, with `*` for the number of a layer; cut after a few.
     pub operators: Vec<String>,
-    /// How many modules there are in all.
+    /// How many modules there are in total.
     pub operator_count: u64,
     /// Matrix operations of one launch: mean over the launches that were counted, else over all.
     pub flops: Flops,

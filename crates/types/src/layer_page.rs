@@ -34,9 +34,9 @@ pub struct OperationLines {
     pub output: String,
     /// Its formulas.
     pub formulas: Vec<FormulaLine>,
-    /// What it is held against, in words.
-    pub held_against: String,
-    /// Its least time.
+    /// The peaks that bound it, in words.
+    pub peaks: String,
+    /// Its roofline time.
     pub time: Seconds,
     /// What that is bound by.
     pub bound: &'static str,
@@ -55,7 +55,7 @@ pub struct LayerPass {
     pub operations: Vec<OperationLines>,
     /// All of it, parts included.
     pub total: Cost,
-    /// Least time of all of it.
+    /// Roofline time of all of it.
     pub time: Seconds,
 }
 

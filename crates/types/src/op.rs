@@ -52,7 +52,7 @@ pub enum ActivationKind {
     Sigmoid,
 }
 
-/// What attention does besides scaled products and softmax.
+/// What attention does in addition to scaled GEMMs and softmax.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct AttentionDetail {
     /// Keys a query sees at most, its own included; all where absent.

@@ -64,7 +64,7 @@ pub struct Throughput {
     pub prefill_tokens_per_second: Option<f64>,
 }
 
-/// Where a mixture of experts sent the tokens of one stage: recorded in the instrumented pass, each input once.
+/// Where a mixture of experts sent the tokens of one stage: recorded in the profiled pass, each input once.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct RoutingCounts {
     /// Path of the module that holds the experts.
@@ -84,12 +84,12 @@ pub struct CostCentre {
     pub stage: Stage,
     /// Operators called.
     pub calls: u64,
-    /// Time of its operators in the instrumented pass.
+    /// Time of its operators in the profiled pass.
     pub total_ns: Nanos,
     /// The same as a share of all operators.
     #[schemars(range(min = 0.0, max = 1.0))]
     pub share: f64,
-    /// Least time the hardware allows for its operators; absent where it is not known for all of them.
+    /// Roofline time of its operators; absent where it is not known for all of them.
     pub speed_of_light_ns: Option<Nanos>,
     /// Matrix operations.
     #[serde(deserialize_with = "crate::unit::buffered::flops")]

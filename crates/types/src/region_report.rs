@@ -173,7 +173,7 @@ pub struct RegionRoofline {
     pub compute_share: Option<f64>,
     /// The roof it is nearer to: `memory` or `compute`; absent where matrix work was not counted.
     pub bound: Option<String>,
-    /// Least time the counted work needs on this device; more where work was not counted.
+    /// Roofline time of the counted work on this device; higher where work was not counted.
     pub least_ns: Option<Nanos>,
     /// How the numbers were obtained.
     pub origin: Origin,
@@ -192,7 +192,7 @@ pub struct ModelledRegion {
     pub flops_vector: Flops,
     /// Bytes one pass must move.
     pub bytes: Bytes,
-    /// Least time of one pass on the device; absent where its rates are not known.
+    /// Roofline time of one pass on the device; absent where its rates are not known.
     pub least_ns: Option<Nanos>,
 }
 
@@ -241,7 +241,7 @@ pub struct RegionSelection {
     pub include: Vec<IncludeRecord>,
     /// Kernels inside a region: exact, or `regex:PATTERN`; absent for all.
     pub kernel_name: Option<String>,
-    /// Which form of a kernel's name that is held against.
+    /// Which form of a kernel's name that is compared with.
     pub kernel_name_base: String,
     /// Kernels left out; wins over `kernel_name`.
     pub kernel_exclude: Vec<String>,

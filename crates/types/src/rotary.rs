@@ -57,7 +57,7 @@ pub enum RotaryScaling {
     Other(&'static str),
 }
 
-/// The form of a rotation besides its base.
+/// The form of a rotation, apart from its base.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct RotaryForm {
     /// Which elements.

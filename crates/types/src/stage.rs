@@ -27,7 +27,7 @@ pub enum Stage {
 }
 
 impl Stage {
-    /// Every stage, parents before their children, in the order they begin.
+    /// Every stage, parents before their children, in the order they start.
     pub const ALL: [Self; 6] = [Self::Prefill, Self::Vision, Self::Sam, Self::Clip, Self::Projector, Self::Decode];
 
     /// The name in files and NVTX ranges.

@@ -40,9 +40,9 @@ pub struct SweepFigures {
     pub devices: u64,
     /// Prompt tokens of one sequence.
     pub seq_len: u64,
-    /// Least time to the first token.
+    /// Roofline time to the first token.
     pub ttft_ms: f64,
-    /// Mean least time of a decode step; absent without decode.
+    /// Mean roofline time of a decode step; absent without decode.
     pub time_per_output_token_ms: Option<f64>,
     /// Tokens per second of the whole batch while decoding; absent without decode.
     pub decode_tokens_per_second: Option<f64>,

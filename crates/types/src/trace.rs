@@ -162,7 +162,7 @@ pub struct TracedPass {
     pub stages: BTreeMap<Stage, Nanos>,
 }
 
-/// Everything only a run with a recorded pass has.
+/// Everything only a run with a profiled pass has.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct TraceFacts {
     /// The files, in the order given.
@@ -181,14 +181,14 @@ pub struct TraceFacts {
     /// Decode step by step: percentiles, drift, launches; absent where steps are not known or several timelines have them.
     #[serde(default)]
     pub steps: Option<StepFacts>,
-    /// Work launched and not begun, from the first device work to the last; absent with several timelines or devices.
+    /// Work launched and not started, from the first device work to the last; absent with several timelines or devices.
     #[serde(default)]
     pub queue_depth: Option<QueueFacts>,
     /// Copies and fills by time.
     pub copies: Vec<CopySummary>,
     /// Hardware counters by time; empty without a source that has them.
     pub counters: Vec<CounterSummary>,
-    /// The recorded pass; absent where the times of the stages are its own.
+    /// The profiled pass; absent where the times of the stages are its own.
     #[serde(default)]
     pub traced_pass: Option<TracedPass>,
     /// Whether this run recorded the files itself, on the machine it describes.

@@ -51,11 +51,11 @@ pub struct FileValidation {
     pub file: String,
     /// Whether it is valid.
     pub verdict: ValidationVerdict,
-    /// Schema it was held against; absent when none was found.
+    /// Schema it was checked against; absent when none was found.
     pub document: Option<String>,
     /// Every violation, in document order.
     pub violations: Vec<Violation>,
-    /// Why it could not be held against a schema; absent when it was.
+    /// Why it could not be checked against a schema; absent when it was.
     pub error: Option<String>,
     /// What to do about that error, where something is known to help.
     pub hint: Option<String>,

@@ -43,7 +43,7 @@ pub enum PageKind {
     MixedLayout,
     /// Mostly pictures.
     ImageRich,
-    /// Made up.
+    /// Synthetic.
     Synthetic,
     /// Nobody says.
     Unknown,
@@ -148,7 +148,7 @@ pub struct Workload {
     pub batch: u64,
     /// The image part; absent for text-only prompts.
     pub image: Option<ImageWorkload>,
-    /// Prompt tokens that are no image tokens, the begin-of-sequence token included.
+    /// Prompt tokens that are no image tokens, the beginning-of-sequence token included.
     pub text_tokens: u64,
     /// All prompt tokens: image and text.
     pub seq_len: u64,

@@ -9,9 +9,9 @@ use crate::{HEADER_BYTES, MAGIC, VERSION};
 /// Why bytes are not read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OpenError {
-    /// They end before the first block could begin.
+    /// They end before the first block could start.
     TooShort,
-    /// They begin otherwise.
+    /// They start otherwise.
     NotWire,
     /// They are of a newer version.
     Newer(u16),
@@ -29,7 +29,7 @@ pub enum Piece<'a> {
 /// Bytes that are no block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Damage {
-    /// Where they begin.
+    /// Where they start.
     pub at: usize,
     /// How many.
     pub bytes: usize,
@@ -89,7 +89,7 @@ impl<'a> Iterator for Pieces<'a> {
             self.at += BLOCK_HEADER + records.len();
             return Some(Piece::Block(Records { rest: records, base: Base::default(), unknown: 0, malformed: false }));
         }
-        // Whatever it is, the next block begins with a marker. A marker inside of it may be followed by a length that
+        // Whatever it is, the next block starts with a marker. A marker inside of it may be followed by a length that
         // reaches far, so every candidate costs at most one checksum over the rest; damage is rare.
         let candidates = rest.windows(MARKER.len()).enumerate().skip(1).filter(|(_, window)| *window == MARKER);
         let next = candidates.map(|(at, _)| at).take(MOST_CANDIDATES).find(|at| block(&rest[*at..]).is_some());

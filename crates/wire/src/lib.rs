@@ -36,7 +36,7 @@ pub const HEADER_BYTES: usize = 12;
 /// Most bytes of text in one record; longer texts are cut by the writer, which counts them.
 pub const LONGEST_TEXT: usize = 16 << 10;
 
-/// The bytes a file begins with.
+/// The bytes a file starts with.
 pub const fn header() -> [u8; HEADER_BYTES] {
     let [low, high] = VERSION.to_le_bytes();
     let m = MAGIC;

@@ -243,9 +243,9 @@ pub enum Record<'a> {
         /// When.
         time: u64,
     },
-    /// Collection began or ended, by the window that was asked for.
+    /// Collection started or ended, by the window that was asked for.
     Window {
-        /// Whether it began.
+        /// Whether it started.
         open: bool,
         /// When.
         time: u64,

@@ -1,4 +1,4 @@
-//! Operators of the instrumented pass: by name, by module class, by shape.
+//! Operators of the profiled pass: by name, by module class, by shape.
 //!
 //! The engine calls one operator at a time and none from within another, so an operator's own time is all of its time.
 
@@ -16,7 +16,7 @@ pub(crate) struct Sum {
     /// Known only where every call says it.
     pub(crate) allocated: Option<Bytes>,
     pub(crate) flops_matrix: Flops,
-    /// Least time; known only where it is for every call.
+    /// Roofline time; known only where it is for every call.
     pub(crate) least: Option<Nanos>,
 }
 

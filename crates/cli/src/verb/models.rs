@@ -9,7 +9,7 @@ use types::Exit;
 use crate::context::Context;
 use crate::error::CliError;
 use crate::resolution;
-use flow::Table;
+use flow::{Table, grouped};
 
 /// List the built-in models, or show one
 #[derive(Debug, clap::Args)]
@@ -152,29 +152,4 @@ fn detail(row: &ModelRow) -> String {
     }
     let _ = write!(text, "{table}");
     text
-}
-
-/// A count with thousands separators.
-fn grouped(count: u64) -> String {
-    let digits = count.to_string();
-    let mut text = String::with_capacity(digits.len() + digits.len() / 3);
-    for (index, digit) in digits.chars().enumerate() {
-        if index > 0 && (digits.len() - index).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn counts_are_grouped_by_thousands() {
-        assert_eq!(grouped(0), "0");
-        assert_eq!(grouped(999), "999");
-        assert_eq!(grouped(3_336_106_240), "3,336,106,240");
-    }
 }

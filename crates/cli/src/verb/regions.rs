@@ -2,7 +2,6 @@
 
 use std::path::PathBuf;
 
-use clap::ValueEnum;
 use config::{Config, OverrideSource, Overrides};
 use flow::model::LoadedModel;
 use flow::profile::Feed;
@@ -23,8 +22,8 @@ pub(crate) struct Arguments {
     #[arg(value_name = "OVERRIDE")]
     overrides: Vec<String>,
     /// Replay mode of Nsight Compute: per kernel or per range, within one process or by running the program again
-    #[arg(long, value_name = "MODE")]
-    replay_mode: Option<ReplayName>,
+    #[arg(long, value_name = "MODE", value_parser = ["kernel", "range", "app-range", "application"])]
+    replay_mode: Option<String>,
     /// Regions to profile, with those inside: A, A::A1, 'decode*', LLM@prefill [default: all that a survey finds]
     #[arg(long, value_name = "EXPR")]
     nvtx_include: Vec<String>,
@@ -51,15 +50,6 @@ pub(crate) struct Arguments {
     json: bool,
     #[command(flatten)]
     target: TargetArguments,
-}
-
-/// The values of `--replay-mode`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum ReplayName {
-    Kernel,
-    Range,
-    AppRange,
-    Application,
 }
 
 const EXAMPLES: &str = "\
@@ -106,9 +96,9 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<Exit, CliE
 fn overrides(arguments: &Arguments, typed: &Overrides) -> Overrides {
     let mut overrides = Overrides::default();
     overrides.choose("runner", "stage2", OverrideSource::Verb);
-    if let Some(mode) = arguments.replay_mode.and_then(|mode| mode.to_possible_value()) {
+    if let Some(mode) = &arguments.replay_mode {
         let source = OverrideSource::Flag("--replay-mode");
-        overrides.set("pipeline.ncu.ncu_cli.replay_mode", mode.get_name(), source);
+        overrides.set("pipeline.ncu.ncu_cli.replay_mode", mode.as_str(), source);
     }
     if !arguments.nvtx_include.is_empty() {
         let source = OverrideSource::Flag("--nvtx-include");

@@ -14,7 +14,7 @@ pub(super) fn examine(probe: &Probe) -> CheckOutcome {
                 calibration.matrix.iter().map(|rate| format!("{} {}", rate.dtype, rate.flops)).collect();
             let copy = calibration.bytes_per_second;
             let found = format!("measured with {threads} threads: {}; copy {copy}", listed(&rates));
-            match calibrate::doubt(calibration) {
+            match calibrate::warning(calibration) {
                 None => CheckOutcome::ok(found),
                 Some(reason) => CheckOutcome::bad(
                     Verdict::Warning,
@@ -34,14 +34,15 @@ pub(super) fn examine(probe: &Probe) -> CheckOutcome {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::doctor::probe::{CalibrationProblem, samples};
+    use crate::doctor::probe::CalibrationProblem;
+    use crate::doctor::sample;
 
     #[test]
     fn measured_rates_are_shown_and_missing_ones_can_be_measured() {
-        let mut probe = samples::h200();
+        let mut probe = sample::h200();
         let found = "measured with 2 threads: fp32 101 GFLOP/s and fp16 88.0 GFLOP/s; copy 21.4 GB/s";
         assert_eq!(examine(&probe), CheckOutcome::ok(found));
-        let mut unsteady = samples::calibration();
+        let mut unsteady = sample::calibration();
         unsteady.copy_samples_ns = vec![types::Nanos::new(100), types::Nanos::new(900)];
         probe.calibration = Ok(Some(unsteady));
         assert_eq!(examine(&probe).verdict, Verdict::Warning);

@@ -28,17 +28,17 @@ pub(super) fn examine(probe: &Probe) -> CheckOutcome {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::doctor::probe::samples;
+    use crate::doctor::sample;
 
     #[test]
     fn a_gpu_without_an_entry_is_named_with_the_way_to_add_it() {
-        let mut probe = samples::h200();
+        let mut probe = sample::h200();
         assert_eq!(examine(&probe), CheckOutcome::ok("known as h200"));
-        probe.capture.environment.gpus.push(samples::gpu("NVIDIA Unheard Of"));
+        probe.capture.environment.gpus.push(sample::gpu("NVIDIA Unheard Of"));
         let outcome = examine(&probe);
         assert_eq!(outcome.verdict, Verdict::Missing);
         assert_eq!(outcome.found, "no peaks are known for NVIDIA Unheard Of");
         assert!(outcome.next_step.unwrap().contains("`llm-perf hardware 'NVIDIA Unheard Of'`"));
-        assert_eq!(examine(&samples::processor_only()).verdict, Verdict::Skipped);
+        assert_eq!(examine(&sample::processor_only()).verdict, Verdict::Skipped);
     }
 }

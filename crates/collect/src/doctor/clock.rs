@@ -25,11 +25,11 @@ pub(super) fn examine(probe: &Probe) -> CheckOutcome {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::doctor::probe::samples;
+    use crate::doctor::sample;
 
     #[test]
     fn a_slow_clock_is_a_warning() {
-        let mut probe = samples::processor_only();
+        let mut probe = sample::processor_only();
         assert_eq!(examine(&probe), CheckOutcome::ok("tsc, 25.0 ns per read"));
         probe.clock.cost = Nanos::new(1400);
         assert_eq!(examine(&probe).verdict, Verdict::Warning);

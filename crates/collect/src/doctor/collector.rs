@@ -20,11 +20,11 @@ pub(super) fn examine(probe: &Probe) -> CheckOutcome {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::doctor::probe::samples;
+    use crate::doctor::sample;
 
     #[test]
     fn a_library_that_does_not_load_says_why() {
-        let mut probe = samples::h200();
+        let mut probe = sample::h200();
         assert_eq!(examine(&probe), CheckOutcome::ok("built in, loads, and finds CUPTI"));
         probe.collector = Err("no".into());
         let outcome = examine(&probe);

@@ -56,10 +56,10 @@ const ON_HOST: &str = "on the host put `options nvidia NVreg_RestrictProfilingTo
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::doctor::probe::samples;
+    use crate::doctor::sample;
 
     fn outcome(change: fn(&mut Probe)) -> CheckOutcome {
-        let mut probe = samples::h200();
+        let mut probe = sample::h200();
         probe.counters.restricted = Some(true);
         change(&mut probe);
         examine(&probe)
@@ -102,6 +102,6 @@ mod tests {
     fn what_the_driver_does_not_say_is_not_guessed() {
         assert_eq!(outcome(|probe| probe.counters.restricted = None).verdict, Verdict::Warning);
         assert_eq!(outcome(|probe| probe.counters.restricted = Some(false)).verdict, Verdict::Ok);
-        assert_eq!(examine(&samples::processor_only()).verdict, Verdict::Skipped);
+        assert_eq!(examine(&sample::processor_only()).verdict, Verdict::Skipped);
     }
 }

@@ -42,12 +42,12 @@ pub(super) fn examine(probe: &Probe) -> CheckOutcome {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::doctor::probe::samples;
+    use crate::doctor::sample;
 
     #[test]
     fn each_state_of_the_library_has_its_verdict() {
         let verdict = |change: fn(&mut Probe)| {
-            let mut probe = samples::h200();
+            let mut probe = sample::h200();
             change(&mut probe);
             examine(&probe).verdict
         };

@@ -66,10 +66,10 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::doctor::probe::samples;
+    use crate::doctor::sample;
 
     fn outcome(problem: GpuProblem, kernel: Option<&str>) -> CheckOutcome {
-        let mut probe = samples::processor_only();
+        let mut probe = sample::processor_only();
         probe.capture.gpu_problem = Some(problem);
         probe.capture.kernel_driver = kernel.map(str::to_owned);
         examine(&probe)
@@ -95,7 +95,7 @@ mod tests {
 
     #[test]
     fn a_driver_before_cuda_12_is_too_old() {
-        let mut probe = samples::h200();
+        let mut probe = sample::h200();
         assert_eq!(examine(&probe), CheckOutcome::ok("driver 580.159.04, CUDA 13.0"));
         probe.capture.environment.tools.cuda_driver = Some("11.8".into());
         assert_eq!(examine(&probe).verdict, Verdict::TooOld);

@@ -19,12 +19,12 @@ pub(super) fn examine(probe: &Probe) -> CheckOutcome {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::doctor::probe::samples;
+    use crate::doctor::sample;
 
     #[test]
     fn anything_but_performance_varies() {
         let verdict = |governor: Option<&str>| {
-            let mut probe = samples::processor_only();
+            let mut probe = sample::processor_only();
             probe.capture.environment.cpu.governor = governor.map(str::to_owned);
             examine(&probe).verdict
         };

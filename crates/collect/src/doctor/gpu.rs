@@ -71,17 +71,17 @@ mod tests {
     use types::Bytes;
 
     use super::*;
-    use crate::doctor::probe::samples;
+    use crate::doctor::sample;
 
     fn outcome(change: fn(&mut GpuInfo)) -> CheckOutcome {
-        let mut probe = samples::h200();
+        let mut probe = sample::h200();
         change(&mut probe.capture.environment.gpus[0]);
         examine(&probe)
     }
 
     #[test]
     fn no_gpu_is_missing_with_a_driver_and_not_asked_about_without_one() {
-        let mut probe = samples::processor_only();
+        let mut probe = sample::processor_only();
         assert_eq!(examine(&probe).verdict, Verdict::Skipped);
         probe.capture.gpu_problem = Some(GpuProblem::NoDevice);
         assert_eq!(examine(&probe).verdict, Verdict::Missing);

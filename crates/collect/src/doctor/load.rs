@@ -26,11 +26,11 @@ pub(super) fn examine(probe: &Probe) -> CheckOutcome {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::doctor::probe::samples;
+    use crate::doctor::sample;
 
     #[test]
     fn half_of_the_threads_may_be_busy() {
-        let verdict = |load: Option<f64>| examine(&Probe { load_average: load, ..samples::processor_only() }).verdict;
+        let verdict = |load: Option<f64>| examine(&Probe { load_average: load, ..sample::processor_only() }).verdict;
         assert_eq!(verdict(Some(1.0)), Verdict::Ok);
         assert_eq!(verdict(Some(1.1)), Verdict::Warning);
         assert_eq!(verdict(None), Verdict::Skipped);

@@ -18,6 +18,8 @@ mod nsight;
 mod output;
 mod probe;
 mod python;
+#[cfg(test)]
+mod sample;
 
 pub use probe::{CalibrationProblem, ClockFacts, CounterFacts, OutputFacts, Probe};
 
@@ -99,7 +101,7 @@ fn listed(names: &[String]) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::probe::samples;
+    use super::sample;
     use super::*;
 
     /// One line per check, for snapshots.
@@ -117,19 +119,19 @@ mod tests {
 
     #[test]
     fn a_machine_with_nothing_but_a_processor_is_ready() {
-        insta::assert_snapshot!(shown(&diagnose(&samples::processor_only())));
+        insta::assert_snapshot!(shown(&diagnose(&sample::processor_only())));
     }
 
     #[test]
     fn a_gpu_machine_where_everything_works() {
-        let diagnosis = diagnose(&samples::h200());
+        let diagnosis = diagnose(&sample::h200());
         assert!(diagnosis.checks.iter().all(|check| check.verdict == Verdict::Ok), "{}", shown(&diagnosis));
         insta::assert_snapshot!(shown(&diagnosis));
     }
 
     #[test]
     fn only_what_the_default_command_needs_decides() {
-        let mut probe = samples::h200();
+        let mut probe = sample::h200();
         probe.output.writable = false;
         assert!(!diagnose(&probe).ready);
         let required: Vec<&str> = CHECKS.iter().filter(|entry| entry.required).map(|entry| entry.id).collect();
@@ -138,7 +140,7 @@ mod tests {
 
     #[test]
     fn every_check_that_is_not_ok_says_what_to_do() {
-        for probe in [samples::processor_only(), samples::h200(), samples::neglected()] {
+        for probe in [sample::processor_only(), sample::h200(), sample::neglected()] {
             for check in diagnose(&probe).checks {
                 let fine = matches!(check.verdict, Verdict::Ok | Verdict::Skipped);
                 assert_eq!(check.next_step.is_none(), fine, "{check:?}");
@@ -149,6 +151,6 @@ mod tests {
 
     #[test]
     fn a_gpu_machine_where_little_works() {
-        insta::assert_snapshot!(shown(&diagnose(&samples::neglected())));
+        insta::assert_snapshot!(shown(&diagnose(&sample::neglected())));
     }
 }

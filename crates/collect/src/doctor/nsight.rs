@@ -32,10 +32,10 @@ fn examine(probe: &Probe, needs: &Requirements, tool: Option<&ToolVersion>) -> C
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::doctor::probe::samples::{self, tool};
+    use crate::doctor::sample::{self, tool};
 
     fn with_nsys(version: Option<&str>, cuda: Option<&str>) -> CheckOutcome {
-        let mut probe = samples::h200();
+        let mut probe = sample::h200();
         let tools = &mut probe.capture.environment.tools;
         tools.nsys = Some(ToolVersion { version: version.map(str::to_owned), path: Some("/usr/bin/nsys".into()) });
         tools.cuda_driver = cuda.map(str::to_owned);
@@ -71,7 +71,7 @@ mod tests {
 
     #[test]
     fn the_copy_without_its_library_cannot_make_reports() {
-        let mut probe = samples::h200();
+        let mut probe = sample::h200();
         probe.capture.nsys_lacks_importer = true;
         let outcome = examine_nsys(&probe);
         assert_eq!(outcome.verdict, Verdict::Warning);
@@ -80,7 +80,7 @@ mod tests {
 
     #[test]
     fn nsight_compute_is_held_to_its_own_releases() {
-        let mut probe = samples::h200();
+        let mut probe = sample::h200();
         assert_eq!(examine_ncu(&probe), CheckOutcome::ok("ncu 2025.3.1.0 in /opt/nvidia/nsight-compute/2025.3.1/ncu"));
         probe.capture.environment.tools.ncu = Some(tool("2024.1.1.0", "/usr/bin/ncu"));
         assert_eq!(examine_ncu(&probe).verdict, Verdict::TooOld);

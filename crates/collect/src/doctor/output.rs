@@ -48,12 +48,12 @@ pub(super) fn examine(probe: &Probe) -> CheckOutcome {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::doctor::probe::samples;
+    use crate::doctor::sample;
 
     #[test]
     fn each_way_a_folder_can_fail_has_its_verdict() {
         let verdict = |change: fn(&mut Probe)| {
-            let mut probe = samples::processor_only();
+            let mut probe = sample::processor_only();
             change(&mut probe);
             examine(&probe).verdict
         };

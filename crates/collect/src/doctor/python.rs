@@ -41,11 +41,11 @@ pub(super) fn examine(probe: &Probe) -> CheckOutcome {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::doctor::probe::samples;
+    use crate::doctor::sample;
 
     #[test]
     fn each_kind_of_python_has_its_verdict() {
-        let mut probe = samples::h200();
+        let mut probe = sample::h200();
         let torch = "Python 3.12.3, torch 2.11.0+cu130, transformers 5.17.0 in /opt/torch/bin/python3";
         assert_eq!(examine(&probe), CheckOutcome::ok(torch));
         probe.capture.environment.frameworks.torch_cuda = None;

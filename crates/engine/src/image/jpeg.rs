@@ -59,7 +59,7 @@ mod tests {
 
     #[test]
     fn an_end_mark_inside_a_segment_is_not_the_end() {
-        // A thumbnail inside the metadata ends, the image itself never begins.
+        // A thumbnail inside the metadata ends, the image itself never starts.
         let bytes = [0xff, 0xd8, 0xff, 0xe1, 0x00, 0x04, 0xff, 0xd9];
         assert!(!is_whole(&bytes));
     }

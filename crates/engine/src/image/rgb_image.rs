@@ -152,7 +152,7 @@ impl RgbImage {
         Self::from_levels(width, height, vec![level; width * height * 3])
     }
 
-    /// The part that begins at `left`, `top`; it must lie inside.
+    /// The part that starts at `left`, `top`; it must lie inside.
     pub(super) fn window(&self, left: usize, top: usize, width: usize, height: usize) -> Self {
         let stride = self.page.width as usize * 3;
         let rows = self.levels.chunks_exact(stride).skip(top).take(height);

@@ -117,7 +117,7 @@ impl Attention<'_> {
         }
     }
 
-    /// One query, whose keys and values begin at `at`: two passes over them, which no rearranging can better.
+    /// One query, whose keys and values start at `at`: two passes over them, which no rearranging can better.
     fn single(&self, query: &[f32], at: [usize; 2], seen: usize, output: &mut [f32]) {
         let query = &query[..self.queries.dims[3]];
         let (key_step, value_step) = (self.keys.strides[2], self.values.strides[2]);

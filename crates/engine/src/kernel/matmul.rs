@@ -44,7 +44,7 @@ impl<'a> Matrix<'a> {
     }
 }
 
-/// `factor * a [m, k] * b [k, n]` into rows of `y` that begin `stride` elements apart.
+/// `factor * a [m, k] * b [k, n]` into rows of `y` that start `stride` elements apart.
 pub(crate) fn multiply(
     [m, n, k]: [usize; 3],
     factor: f32,

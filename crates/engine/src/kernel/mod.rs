@@ -26,7 +26,7 @@ use rayon::prelude::*;
 /// Elements one thread works on at a time: 128 KiB, which stay in its own cache from the first pass to the last.
 pub(crate) const PIECE: usize = 1 << 15;
 
-/// A vector of `length` that `fill` writes piece by piece, told where each begins; pieces hold whole multiples of `unit`
+/// A vector of `length` that `fill` writes piece by piece, told where each starts; pieces hold whole multiples of `unit`
 /// elements and start out as zeros. Zeros are written piece by piece too, while the piece is in the cache: clearing the
 /// whole vector first would send it through memory twice.
 pub(crate) fn filled(length: usize, unit: usize, fill: impl Fn(usize, &mut [f32]) + Sync) -> Vec<f32> {

@@ -24,7 +24,7 @@ fn ask_for_large_pages<T>(room: &mut [MaybeUninit<T>]) {
     let (first, last) = (start.next_multiple_of(PAGE), (start + size_of_val(room)) / PAGE * PAGE);
     if first < last {
         let at = std::ptr::without_provenance_mut::<libc::c_void>(first);
-        // SAFETY: the range lies within memory this vector owns, begins at a page, and the advice changes neither its
+        // SAFETY: the range lies within memory this vector owns, starts at a page, and the advice changes neither its
         // contents nor who may use it. The system may refuse, which costs time and nothing else.
         unsafe { libc::madvise(at, last - first, libc::MADV_HUGEPAGE) };
     }

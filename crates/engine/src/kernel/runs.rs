@@ -47,7 +47,7 @@ impl<const N: usize> Walk<N> {
         self.step
     }
 
-    /// Visits elements `start..end`: where each run begins in each tensor, and how much of it is wanted.
+    /// Visits elements `start..end`: where each run starts in each tensor, and how much of it is wanted.
     #[inline(always)]
     pub(crate) fn visit(&self, start: usize, end: usize, mut visit: impl FnMut([usize; N], usize)) {
         if start >= end {
@@ -167,7 +167,7 @@ mod tests {
         let walk = Walk::new(&[4, 1, 5, 6], [&[30, 77, 6, 1], &[0, 0, 6, 1]]);
         assert_eq!((walk.length, walk.step), (30, [1, 1]));
         assert_eq!(Walk::new(&[4, 5, 6], [&[30, 6, 1]]).length, 120);
-        // A walk may begin and end within a run.
+        // A walk may start and end within a run.
         let mut seen = Vec::new();
         walk.visit(28, 62, |begin, count| seen.push((begin, count)));
         assert_eq!(seen, [([28, 28], 2), ([30, 0], 30), ([60, 0], 2)]);

@@ -2,7 +2,7 @@
 //!
 //! Ranges are pushed and popped in the domain `LLM`. A tool such as Nsight Systems names its library in the environment; it
 //! is loaded when the first range is pushed. Without a tool a range costs one relaxed atomic load. What the ranges are
-//! called and where they begin and end is left to those who push them.
+//! called and where they start and end is left to those who push them.
 
 #[cfg(unix)]
 mod injection;
@@ -34,7 +34,7 @@ enum Tool {}
 #[must_use = "a range ends when it is dropped"]
 pub struct Range {
     tool: Option<&'static Tool>,
-    /// Ranges nest per thread, so this one stays where it began.
+    /// Ranges nest per thread, so this one stays where it started.
     not_send: PhantomData<*const ()>,
 }
 
@@ -49,7 +49,7 @@ pub fn problem() -> Option<&'static str> {
 }
 
 impl Range {
-    /// Begins a range inside those that are open on this thread.
+    /// Starts a range inside those that are open on this thread.
     pub fn push(name: &'static str) -> Self {
         let tool = tool();
         #[cfg(unix)]

@@ -167,7 +167,7 @@ pub(crate) fn write_traced(
 pub(crate) fn write(folder: &mut RunFolder, analysis: &Analysis) -> Result<(), AnalyzeError> {
     let Analysis { report, pages } = analysis;
     folder.write_json(&format!("{FOLDER}/report.json"), report)?;
-    folder.write_file(&format!("{FOLDER}/report.yaml"), report::analytic::yaml(report)?.as_bytes())?;
+    folder.write_file(&format!("{FOLDER}/report.yaml"), report::yaml(report)?.as_bytes())?;
     folder.write_file(SUMMARY, report::analytic::summary_markdown(&analysis::view::analytic(report)).as_bytes())?;
     for page in pages {
         let name = report::analytic::file_name(&page.class);

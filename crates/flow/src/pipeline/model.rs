@@ -139,7 +139,7 @@ pub fn load(settings: &ModelSettings) -> Result<LoadedModel, ModelError> {
     })
 }
 
-/// What reports say of a model besides its network.
+/// What reports say of a model in addition to its network.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct AboutModel<'a> {
     pub(crate) id: &'a str,

@@ -5,7 +5,7 @@ use meter::{DecodePass, OpRecord, Prediction, Roofline};
 use network::Model;
 use types::{Cost, Nanos, Role, Seconds, Stage};
 
-/// Everything `prediction` says the model does, with the least time on a device where its roofline is known.
+/// Everything `prediction` says the model does, with the roofline time on a device whose peaks are known.
 pub(crate) fn run(model: &Model, prediction: &Prediction, roofline: Option<&Roofline<'_>>) -> ModelledRun {
     let blueprint = model.blueprint();
     let operator = |record: &OpRecord, stage: Stage, cost: Cost, least: Option<Seconds>| {

@@ -24,7 +24,7 @@ pub(crate) fn processor(progress: &mut dyn FnMut(Progress<'_>)) -> Result<Hardwa
     Ok(calibrate::hardware(&ensured.calibration))
 }
 
-/// The rates utilisation is held against, where they are known for that element type.
+/// The peaks utilisation is relative to, where they are known for that element type.
 pub(crate) fn peak(hardware: &Hardware, dtype: DType) -> Option<PeakUsed> {
     let peak = hardware.matrix_peak(dtype)?;
     let source = hardware.sources.get(&peak.source).map_or_else(|| peak.source.clone(), |source| source.title.clone());

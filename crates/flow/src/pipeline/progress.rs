@@ -7,7 +7,7 @@ use types::Stage;
 pub enum Progress<'a> {
     /// Something takes a while.
     Doing(&'a str),
-    /// One more inference of so many begins, or gets to a stage.
+    /// One more inference of so many starts, or gets to a stage.
     Inference {
         /// Done so far.
         done: u64,
@@ -17,7 +17,7 @@ pub enum Progress<'a> {
         pass: Pass,
         /// The input.
         input: &'a str,
-        /// The stage that begins; absent before the first, and where stages are too short to tell of.
+        /// The stage that starts; absent before the first, and where stages are too short to tell of.
         stage: Option<Stage>,
     },
     /// Something a user should know.

@@ -111,7 +111,7 @@ impl Target {
         matches!(self.kind, TargetKind::Workload(_))
     }
 
-    /// Variables that are set besides those of this process.
+    /// Variables set in addition to those of this process.
     pub fn environment(&self) -> &[(OsString, OsString)] {
         &self.environment
     }

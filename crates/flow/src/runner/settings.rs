@@ -60,9 +60,9 @@ pub struct PageSettings {
 pub struct PromptSettings {
     /// What the model is asked; `<text>` stands for the text of an input. Without it, this is the only input.
     pub prompt: String,
-    /// A prompt of that many made-up tokens instead of any text.
+    /// A prompt of that many random tokens instead of text.
     pub seq_len: Option<u64>,
-    /// Seed of made-up tokens.
+    /// Seed of random tokens.
     pub seed: u64,
 }
 

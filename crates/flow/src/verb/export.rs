@@ -1,6 +1,6 @@
 //! `export`: the timeline of a run in the format of another tool.
 //!
-//! A run keeps what was recorded, or where the imported file is; it is read again, held against the digest the run has of
+//! A run keeps what was recorded, or where the imported file is; it is read again, checked against the digest the run has of
 //! it, and written in the other format. Nothing in the run changes.
 
 use std::fmt;

@@ -1,6 +1,6 @@
 //! `workload`: a model on its inputs and nothing else: what profilers launch.
 //!
-//! Stages begin and end with their ranges in the domain `LLM`, as in a measured run. No operation is recorded, nothing is
+//! Stages start and end with their ranges in the domain `LLM`, as in a measured run. No operation is recorded, nothing is
 //! written, and warm-up and repeats are those of the configuration.
 
 use std::path::Path;

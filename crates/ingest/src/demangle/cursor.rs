@@ -65,7 +65,7 @@ impl<'a> Cursor<'a> {
         self.text(digits)?.parse().ok()
     }
 
-    /// A count that begins at one: nothing before `_` is the first, `0_` the second.
+    /// A count that starts at one: nothing before `_` is the first, `0_` the second.
     pub(super) fn sequence(&mut self, radix: u32) -> Option<usize> {
         if self.take("_") {
             return Some(1);

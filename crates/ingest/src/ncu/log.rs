@@ -1,4 +1,4 @@
-//! What Nsight Compute says beside its tables: warnings, errors, and why nothing was profiled.
+//! What Nsight Compute says beside its tables: warnings and errors.
 
 use std::collections::HashSet;
 
@@ -18,71 +18,6 @@ pub struct ToolMessage {
     pub level: MessageLevel,
     /// The words, without the mark before them.
     pub text: String,
-}
-
-/// Why a run of the profiler has no table.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum NothingReason {
-    /// `ERR_NVGPUCTRPERM`: the user may not read hardware counters.
-    CountersForbidden,
-    /// Another program holds the hardware counters.
-    CountersBusy,
-    /// The profiled program ended with an error.
-    ProgramFailed,
-    /// No range matched the filter, or none could be replayed.
-    NoRange,
-    /// No kernel ran, or none matched the filter.
-    NoKernel,
-    /// The log does not say.
-    NotSaid,
-}
-
-/// A run of the profiler that profiled nothing.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct NothingProfiled {
-    /// Why, as far as the messages tell.
-    pub reason: NothingReason,
-    /// What the tool said.
-    pub messages: Vec<ToolMessage>,
-}
-
-/// Texts by which a reason is known, most telling first: a run without permission also says that it saw no kernel.
-const REASONS: [(&str, NothingReason); 5] = [
-    ("ERR_NVGPUCTRPERM", NothingReason::CountersForbidden),
-    ("driver resource was unavailable", NothingReason::CountersBusy),
-    ("application returned an error code", NothingReason::ProgramFailed),
-    ("No ranges were profiled", NothingReason::NoRange),
-    ("No kernels were profiled", NothingReason::NoKernel),
-];
-
-impl NothingReason {
-    /// What the user can do about it.
-    pub const fn hint(self) -> &'static str {
-        match self {
-            Self::CountersForbidden => {
-                "on the host, load the NVIDIA kernel module with NVreg_RestrictProfilingToAdminUsers=0; in a container, \
-                 start it with --cap-add=SYS_ADMIN"
-            }
-            Self::CountersBusy => {
-                "stop other profilers and monitoring such as DCGM on this GPU, or pause their counters"
-            }
-            Self::ProgramFailed => "run the program without the profiler first",
-            Self::NoRange => {
-                "a push/pop range is named with a slash behind it (`A/`, `domain@A/`); its work must begin and end inside, \
-                 so synchronise before it closes"
-            }
-            Self::NoKernel => "check the kernel filter, and profile child processes too (--target-processes all)",
-            Self::NotSaid => "look for warnings and errors in the profiler's log",
-        }
-    }
-}
-
-impl NothingProfiled {
-    pub(super) fn new(messages: Vec<ToolMessage>) -> Self {
-        let said = |part: &str| messages.iter().any(|message| message.text.contains(part));
-        let reason = REASONS.iter().find(|(part, _)| said(part)).map_or(NothingReason::NotSaid, |(_, reason)| *reason);
-        Self { reason, messages }
-    }
 }
 
 /// Messages gathered from the lines of a log.
@@ -130,36 +65,20 @@ impl Log {
 mod tests {
     use super::*;
 
-    fn nothing(lines: &[&str]) -> NothingProfiled {
+    fn messages(lines: &[&str]) -> Vec<ToolMessage> {
         let mut log = Log::default();
         for line in lines {
             log.take(line.as_bytes());
         }
-        NothingProfiled::new(log.into_messages())
-    }
-
-    #[test]
-    fn the_most_telling_message_gives_the_reason() {
-        let forbidden = nothing(&[
-            "==PROF== Connected to process 12 (/opt/program)",
-            "==ERROR== ERR_NVGPUCTRPERM - The user does not have permission to access NVIDIA GPU Performance Counters",
-            "==WARNING== No kernels were profiled.",
-        ]);
-        assert_eq!((forbidden.reason, forbidden.messages.len()), (NothingReason::CountersForbidden, 2));
-        assert_eq!(nothing(&["==WARNING== No kernels were profiled."]).reason, NothingReason::NoKernel);
-        assert_eq!(
-            nothing(&["==ERROR== The application returned an error code (11)."]).reason,
-            NothingReason::ProgramFailed
-        );
-        assert_eq!(nothing(&["==PROF== Disconnected from process 12"]).reason, NothingReason::NotSaid);
+        log.into_messages()
     }
 
     #[test]
     fn messages_are_kept_once_and_their_number_is_bounded() {
-        assert_eq!(nothing(&["==WARNING== twice"; 2]).messages.len(), 1);
+        assert_eq!(messages(&["==WARNING== twice"; 2]).len(), 1);
         let many: Vec<String> = (0..1000).map(|number| format!("==WARNING== {number}")).collect();
         let many: Vec<&str> = many.iter().map(String::as_str).collect();
-        assert_eq!(nothing(&many).messages.len(), Log::MOST);
+        assert_eq!(messages(&many).len(), Log::MOST);
     }
 
     #[test]

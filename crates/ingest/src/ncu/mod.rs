@@ -19,7 +19,7 @@ use std::io::BufRead;
 use types::QualityCounter;
 use types::counter::{CounterTable, DetailedWork};
 
-pub use log::{MessageLevel, NothingProfiled, NothingReason, ToolMessage};
+pub use log::{MessageLevel, ToolMessage};
 
 use crate::IngestError;
 use crate::csv::Records;
@@ -49,7 +49,7 @@ pub enum NcuFile {
     /// A details page.
     Details(DetailsPage),
     /// No page: nothing was profiled.
-    Nothing(NothingProfiled),
+    Nothing(Vec<ToolMessage>),
 }
 
 /// A raw page: every counter of every work.
@@ -74,7 +74,7 @@ pub struct DetailsPage {
     pub quality: Vec<QualityCounter>,
 }
 
-/// What kind of output `head`, the first bytes of a file, begins. `None` where nothing in it is Nsight Compute's, which
+/// What kind of output `head`, the first bytes of a file, starts. `None` where nothing in it is Nsight Compute's, which
 /// may be because a profiled program wrote more than that before the page.
 pub fn sniff(head: &[u8]) -> Option<NcuKind> {
     let mut records = Records::new(head, "");
@@ -127,7 +127,7 @@ pub fn read_counters(reader: impl BufRead, file: &str, keep: impl Fn(&str) -> bo
         };
     }
     match (log.is_of_tool, has_text) {
-        (true, _) => Ok(NcuFile::Nothing(NothingProfiled::new(log.into_messages()))),
+        (true, _) => Ok(NcuFile::Nothing(log.into_messages())),
         (false, false) => Err(IngestError::Empty { file: file.to_owned(), expected: EXPECTED }),
         (false, true) => Err(IngestError::WrongKind {
             file: file.to_owned(),

@@ -8,7 +8,7 @@ use crate::decimal;
 
 /// What a cell says, its numbers times ten to the `power`. `None` where the tool has no value.
 pub(super) fn value(cell: &str, power: i32) -> Option<CounterValue> {
-    // A mark that the tool puts before a value it has doubts about.
+    // A mark that the tool puts before a value it is not sure of.
     let cell = cell.strip_prefix("(!)").unwrap_or(cell).trim();
     if let Some(number) = decimal::number(cell.as_bytes(), power) {
         return Some(CounterValue::Number(number));

@@ -19,7 +19,7 @@ pub struct Census {
 pub(crate) enum Fault {
     /// An element of the list of events that is no object.
     NotAnEvent,
-    /// A phase nobody knows, such as a begin without its end.
+    /// A phase nobody knows, such as a start without its end.
     Phase,
     /// A field that is needed is missing or of another kind.
     Incomplete,

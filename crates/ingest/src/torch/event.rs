@@ -99,7 +99,7 @@ impl<'a> Arguments<'a> {
     }
 }
 
-/// Scans the object whose brace is at `at`: `each` gets the name of every member and the place its value begins, and
+/// Scans the object whose brace is at `at`: `each` gets the name of every member and the place its value starts, and
 /// gives back the value's end.
 #[inline]
 fn members(bytes: &[u8], at: usize, mut each: impl FnMut(&[u8], usize) -> Scan<usize>) -> Scan<usize> {

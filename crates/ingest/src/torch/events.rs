@@ -17,15 +17,15 @@ pub(crate) enum Expectation {
 /// Why scanning paused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Pause {
-    /// The next event begins at or after the place where to stop.
+    /// The next event starts at or after the place where to stop.
     Boundary,
     /// The list is closed; the place is after its bracket.
     Closed,
-    /// The bytes end before the event that begins here does.
+    /// The bytes end before the event that starts here does.
     More,
-    /// The event that begins here is larger than the bound.
+    /// The event that starts here is larger than the bound.
     TooLarge,
-    /// The event that begins here is no JSON; the place that shows it.
+    /// The event that starts here is no JSON; the place that shows it.
     Bad(usize),
 }
 
@@ -37,7 +37,7 @@ pub(crate) struct Progress {
     pub(crate) pause: Pause,
 }
 
-/// Reads events from `at` on until the next one begins at or after `stop`.
+/// Reads events from `at` on until the next one starts at or after `stop`.
 pub(crate) fn scan(
     bytes: &[u8],
     at: usize,

@@ -1,4 +1,4 @@
-//! JSON text, one token at a time: where a value begins and ends.
+//! JSON text, one token at a time: where a value starts and ends.
 //!
 //! Nothing is built and nothing recurses. A scan either finds its end, or says that the bytes ran out before it, or where
 //! the text stops being JSON. Scalars are only delimited here: `inf` and `nan`, which the torch profiler writes for
@@ -64,7 +64,7 @@ fn string_rest(bytes: &[u8], mut at: usize) -> Scan<usize> {
     }
 }
 
-/// The end of the value that begins at `at`.
+/// The end of the value that starts at `at`.
 #[inline]
 pub(crate) fn value(bytes: &[u8], at: usize) -> Scan<usize> {
     match peek(bytes, at)? {
@@ -87,7 +87,7 @@ fn scalar(bytes: &[u8], at: usize) -> Scan<usize> {
     }
 }
 
-/// The end of the list or object that begins at `at`. What is inside is only balanced, not checked.
+/// The end of the list or object that starts at `at`. What is inside is only balanced, not checked.
 fn nested(bytes: &[u8], at: usize) -> Scan<usize> {
     // One bit per level: whether it is an object.
     let mut objects = 0_u128;
@@ -131,7 +131,7 @@ pub(crate) struct Name {
     pub(crate) escaped: bool,
 }
 
-/// The name of the member that begins at `at`, and the place its value begins.
+/// The name of the member that starts at `at`, and the place its value starts.
 #[inline]
 pub(crate) fn member(bytes: &[u8], at: usize) -> Scan<(Name, usize)> {
     if peek(bytes, at)? != b'"' {
@@ -192,7 +192,7 @@ pub(crate) fn inside(token: &[u8]) -> &[u8] {
     token.strip_prefix(b"\"").and_then(|rest| rest.strip_suffix(b"\"")).unwrap_or(token)
 }
 
-/// The character of `\uXXXX`, whose digits begin at `at`; with a second one where the first is half of a pair.
+/// The character of `\uXXXX`, whose digits start at `at`; with a second one where the first is half of a pair.
 fn unicode(bytes: &[u8], at: &mut usize) -> char {
     let Some(first) = hexadecimal(bytes, *at) else { return char::REPLACEMENT_CHARACTER };
     *at += 4;

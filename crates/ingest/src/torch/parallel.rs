@@ -1,6 +1,6 @@
 //! The events of a large trace on several threads.
 //!
-//! The bytes are cut into chunks of equal size. In each, a worker guesses where an event begins and reads from there to
+//! The bytes are cut into chunks of equal size. In each, a worker guesses where an event starts and reads from there to
 //! the first event of the next chunk. The chunks are then put together in order: one whose guess is where the chunk before
 //! it ended was right and is taken; one whose guess is anywhere else is thrown away and read again from the right place.
 //! So the result does not depend on the guesses, only the time does.
@@ -20,7 +20,7 @@ pub(crate) struct Plan {
     pub(crate) largest: usize,
 }
 
-/// What a worker found: where it began, the rows from there, and where it stopped.
+/// What a worker found: where it started, the rows from there, and where it stopped.
 struct Stretch {
     start: usize,
     part: Part,

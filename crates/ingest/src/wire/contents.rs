@@ -98,7 +98,7 @@ impl<'a> Contents<'a> {
         }
     }
 
-    /// When the process began to be collected, in nanoseconds since 1970.
+    /// When the process started to be collected, in nanoseconds since 1970.
     pub(super) fn beginning(&self) -> Option<u64> {
         self.clocks.first().map(|clocks| clocks.wall)
     }

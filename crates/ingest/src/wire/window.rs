@@ -37,7 +37,7 @@ impl Windows {
                 _ => {}
             }
         }
-        // A window that was open at the end holds everything after it began.
+        // A window that was open at the end holds everything after it started.
         spans.extend(opened.map(|start| (start, Nanos::new(Timeline::LARGEST_TIME - 1))));
         Some(Self { spans })
     }

@@ -44,7 +44,7 @@ pub(super) fn terms(call: &Call<'_>, kind: ActivationKind) -> Vec<Term> {
 mod tests {
     use types::{ActivationKind, Bytes, Flops, Op};
 
-    use crate::price::testing::{activation, cost};
+    use crate::price::sample::{activation, cost};
 
     #[test]
     fn every_kind_streams_its_input_once() {

@@ -75,7 +75,7 @@ pub(super) fn terms(call: &Call<'_>, causal: bool, fused: bool, detail: Attentio
 mod tests {
     use types::{AttentionDetail, AttentionKind, Bytes, Flops, Op};
 
-    use crate::price::testing::{activation, cached, cost, cost_of_kind};
+    use crate::price::sample::{activation, cached, cost, cost_of_kind};
 
     const PLAIN: AttentionDetail = AttentionDetail { window: None, softcap: None, sinks: false };
     const CAUSAL: Op = Op::Attention { causal: true, scale: 1.0, fused: false, detail: PLAIN };

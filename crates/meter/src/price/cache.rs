@@ -20,7 +20,7 @@ pub(super) fn append(call: &Call<'_>) -> Vec<Term> {
 mod tests {
     use types::{Bytes, Op};
 
-    use crate::price::testing::{activation, cost};
+    use crate::price::sample::{activation, cost};
 
     #[test]
     fn one_token_of_one_layer_writes_its_keys_and_values() {

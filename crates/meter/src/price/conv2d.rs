@@ -26,7 +26,7 @@ pub(super) fn terms(call: &Call<'_>) -> Vec<Term> {
 mod tests {
     use types::{Flops, Op};
 
-    use crate::price::testing::{activation, cost, weight};
+    use crate::price::sample::{activation, cost, weight};
 
     #[test]
     fn a_small_convolution_worked_by_hand() {

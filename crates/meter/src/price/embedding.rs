@@ -46,7 +46,7 @@ pub(super) fn replace_rows(call: &Call<'_>) -> Vec<Term> {
 mod tests {
     use types::{Bytes, DType, Flops, Op, Spec};
 
-    use crate::price::testing::{activation, cost, weight};
+    use crate::price::sample::{activation, cost, weight};
 
     #[test]
     fn a_lookup_reads_rows_and_not_the_table() {

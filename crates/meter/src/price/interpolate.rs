@@ -32,7 +32,7 @@ pub(super) fn terms(call: &Call<'_>, kind: InterpolationKind) -> Vec<Term> {
 mod tests {
     use types::{Flops, InterpolationKind, Op};
 
-    use crate::price::testing::{cost, weight};
+    use crate::price::sample::{cost, weight};
 
     #[test]
     fn shrinking_widens_the_cubic_kernel() {

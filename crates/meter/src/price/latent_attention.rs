@@ -32,7 +32,7 @@ pub(super) fn terms(call: &Call<'_>, causal: bool) -> Vec<Term> {
 mod tests {
     use types::{Bytes, Flops, Op};
 
-    use crate::price::testing::{activation, cached, cost};
+    use crate::price::sample::{activation, cached, cost};
 
     #[test]
     fn one_query_of_deepseek_v3_reads_each_latent_vector_once() {

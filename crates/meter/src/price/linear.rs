@@ -27,7 +27,7 @@ pub(super) fn terms(call: &Call<'_>) -> Vec<Term> {
 mod tests {
     use types::{Bytes, Flops, Op};
 
-    use crate::price::testing::{activation, cost, weight};
+    use crate::price::sample::{activation, cost, weight};
 
     #[test]
     fn a_small_product_worked_by_hand() {

@@ -22,7 +22,7 @@ pub(super) fn terms(call: &Call<'_>) -> Vec<Term> {
 mod tests {
     use types::{Flops, Op};
 
-    use crate::price::testing::{activation, cost};
+    use crate::price::sample::{activation, cost};
 
     #[test]
     fn the_relative_rows_of_one_global_sam_block_cost_what_the_flop_counter_counted() {

@@ -20,6 +20,8 @@ mod pool;
 mod relative_positions;
 mod rotary;
 mod routing;
+#[cfg(test)]
+mod sample;
 mod softmax;
 
 use types::{AttentionKind, Cost, DType, Op, Role, Spec};
@@ -181,33 +183,4 @@ pub(crate) fn dim(spec: &Spec, index: usize) -> u128 {
 /// Elements of `spec`, for formulas.
 pub(crate) fn elements(spec: &Spec) -> u128 {
     spec.shape.elements().into()
-}
-
-#[cfg(test)]
-pub(crate) mod testing {
-    //! Shorthand for the formulas' tests.
-
-    use types::{AttentionKind, Cost, DType, Op, Role, Shape, Spec};
-
-    pub(crate) fn activation<const N: usize>(dims: [u64; N]) -> Spec {
-        Spec { shape: Shape::from(dims), dtype: DType::Bf16, role: Role::Activation }
-    }
-
-    pub(crate) fn weight<const N: usize>(dims: [u64; N]) -> Spec {
-        Spec { role: Role::Weight, ..activation(dims) }
-    }
-
-    pub(crate) fn cached<const N: usize>(dims: [u64; N]) -> Spec {
-        Spec { role: Role::Cache, ..activation(dims) }
-    }
-
-    /// The cost of `op` with eager attention; the output shape is inferred.
-    pub(crate) fn cost(op: Op, inputs: &[Spec]) -> Cost {
-        cost_of_kind(op, inputs, AttentionKind::Eager)
-    }
-
-    pub(crate) fn cost_of_kind(op: Op, inputs: &[Spec], attention: AttentionKind) -> Cost {
-        let output = network::infer(op, inputs).expect("the test's shapes fit");
-        super::price(op, inputs, output, attention).cost()
-    }
 }

@@ -44,7 +44,7 @@ pub(super) fn batch_norm(call: &Call<'_>) -> Vec<Term> {
 mod tests {
     use types::{Bytes, Flops, Op};
 
-    use crate::price::testing::{activation, cost, weight};
+    use crate::price::sample::{activation, cost, weight};
 
     #[test]
     fn norms_of_two_rows_of_four_worked_by_hand() {

@@ -19,7 +19,7 @@ pub(super) fn terms(call: &Call<'_>) -> Vec<Term> {
 mod tests {
     use types::{Flops, Op};
 
-    use crate::price::testing::{activation, cost};
+    use crate::price::sample::{activation, cost};
 
     #[test]
     fn one_addition_per_pixel() {

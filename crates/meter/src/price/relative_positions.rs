@@ -17,7 +17,7 @@ pub(super) fn terms(call: &Call<'_>) -> Vec<Term> {
 mod tests {
     use types::{Bytes, Op};
 
-    use crate::price::testing::{cost, weight};
+    use crate::price::sample::{cost, weight};
 
     #[test]
     fn every_pair_gets_a_row() {

@@ -33,7 +33,7 @@ pub(super) fn combine(call: &Call<'_>, per_token: u64) -> Vec<Term> {
 mod tests {
     use types::{Bytes, Flops, Op};
 
-    use crate::price::testing::{activation, cost};
+    use crate::price::sample::{activation, cost};
 
     #[test]
     fn two_tokens_to_three_experts_each_worked_by_hand() {

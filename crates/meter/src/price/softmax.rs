@@ -45,7 +45,7 @@ pub(super) fn top_k(call: &Call<'_>, k: u64) -> Vec<Term> {
 mod tests {
     use types::{Bytes, Flops, Op};
 
-    use crate::price::testing::{activation, cost};
+    use crate::price::sample::{activation, cost};
 
     #[test]
     fn scores_of_sixty_four_experts() {

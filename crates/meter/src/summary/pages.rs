@@ -144,7 +144,7 @@ fn operation(record: &OpRecord, roofline: &Roofline<'_>) -> OperationLines {
         inputs: record.inputs.iter().map(shape).collect(),
         output: shape(&record.output),
         formulas: record.price.terms.iter().map(|term| formula(term, record.spread.as_ref())).collect(),
-        held_against: format!("{}: {}", roofline.hardware().name, against.join(", ")),
+        peaks: format!("{}: {}", roofline.hardware().name, against.join(", ")),
         time: times.total,
         bound: times.bound().name(),
     }

@@ -2,7 +2,6 @@
 
 use types::{FormulaLine, LayerPage, LayerPart, LayerPass, OperationLines, Origin};
 
-use super::evaluate::FENCE;
 use crate::markdown::{code, codes, link, prose};
 use crate::number::grouped;
 use crate::page::Page;
@@ -10,6 +9,9 @@ use crate::table::{Table, printable};
 
 /// Parts of one class named one by one; more are counted.
 const NAMED_PARTS: usize = 8;
+
+/// Opens a block of formula lines.
+const FENCE: &str = "```formula";
 
 /// The name of the page of `class`: letters, digits and `_` stand for themselves, other bytes for their code, so that
 /// two classes never share a page and no page leaves its folder.
@@ -28,7 +30,7 @@ pub fn file_name(class: &str) -> String {
 }
 
 /// The page as Markdown. Each formula is one line `quantity = formula = numbers = value` in a block of its own, as
-/// [`check_line`](super::check_line) checks it.
+/// the tests read and check it.
 pub fn layer_markdown(layer: &LayerPage) -> String {
     let mut page = Page::new(&prose(&layer.class));
     page.paragraph(&format!("Definition: {}", prose(&layer.definition)));
@@ -134,7 +136,7 @@ fn operation(page: &mut Page, number: usize, operation: &OperationLines) {
         format!("out: {}", code(&operation.output)),
         format!("derivation: {}", prose(&operation.derivation)),
         format!("source: {}", prose(&operation.source)),
-        format!("relative to: {}", prose(&operation.held_against)),
+        format!("relative to: {}", prose(&operation.peaks)),
         format!("roofline time: {}, {}-bound", operation.time, operation.bound),
     ]);
     let (assumed, modelled): (Vec<_>, Vec<_>) =
@@ -161,7 +163,8 @@ fn formulas(page: &mut Page, formulas: &[&FormulaLine]) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::analytic::{check_line, formula_lines, sample};
+    use crate::analytic::formula::{check_line, formula_lines};
+    use crate::analytic::sample;
 
     #[test]
     fn a_class_with_parts_and_own_operations_has_a_whole_page() {

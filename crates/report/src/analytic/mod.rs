@@ -1,9 +1,10 @@
-//! The analytic model written down: a summary, a page per module class, JSON, YAML and a table for the terminal.
+//! The analytic model written down: a summary, a page per module class and a table for the terminal.
 //!
 //! The numbers come from the report and its view; here they are arranged, rounded and put into words.
 
-mod document;
-mod evaluate;
+#[cfg(test)]
+#[path = "../../tests/formula/mod.rs"]
+mod formula;
 mod headline;
 mod layer;
 #[cfg(test)]
@@ -11,8 +12,6 @@ pub(crate) mod sample;
 mod summary;
 mod terminal;
 
-pub use document::{json, yaml};
-pub use evaluate::{FormulaError, Number, check_line, evaluate, formula_lines};
 pub use layer::{file_name, layer_markdown};
 pub(crate) use summary::assumption;
 pub use summary::summary_markdown;

@@ -233,7 +233,7 @@ fn linear(rows: u128) -> OperationLines {
                 )
             },
         ],
-        held_against: "bf16 matrix peak of 990 TFLOP/s and 4.80 TB/s".to_owned(),
+        peaks: "bf16 matrix peak of 990 TFLOP/s and 4.80 TB/s".to_owned(),
         time: Seconds::new(4.1e-6),
         bound: "memory",
     }
@@ -255,7 +255,7 @@ fn combine(tokens: u128) -> OperationLines {
             formula("bytes.kv_write", "2 * (S * (T - S) + S * (S + 1) / 2)", "2 * (3 * (5 - 3) + 3 * (3 + 1) / 2)", 24),
             formula("scratch_bytes", "2 ^ n", "2 ^ 10", 1_024),
         ],
-        held_against: "fp32 vector peak of 66.9 TFLOP/s and 4.80 TB/s".to_owned(),
+        peaks: "fp32 vector peak of 66.9 TFLOP/s and 4.80 TB/s".to_owned(),
         time: Seconds::new(1.9e-6),
         bound: "memory",
     }

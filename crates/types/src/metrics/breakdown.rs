@@ -21,7 +21,7 @@ pub struct ModuleSummary {
     /// Measured time, submodules left out.
     #[serde(default)]
     pub exclusive_ns: Option<Nanos>,
-    /// Least time the hardware allows for this work.
+    /// Roofline time of this work.
     pub speed_of_light_ns: Option<Nanos>,
     /// Measured minus least.
     pub lost_ns: Option<Nanos>,
@@ -34,7 +34,7 @@ pub struct ModuleSummary {
     pub placed_by: BTreeSet<PlacedBy>,
 }
 
-/// What says which module a piece of work belongs to.
+/// What says which module a kernel, copy or memset belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum PlacedBy {

@@ -49,7 +49,7 @@ pub struct StageSummary {
     pub mbu: Option<f64>,
     /// How the times were obtained.
     pub origin: Origin,
-    /// Least time its work needs on this device, all instances together; absent where the work or the device is not
+    /// Roofline time of its work on this device, all instances together; absent where the work or the device is not
     /// known, and for nested stages.
     #[serde(default)]
     pub speed_of_light_ns: Option<Nanos>,
@@ -88,13 +88,13 @@ pub struct Aggregates {
 /// What measuring cost.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Overhead {
-    /// Time without instruments.
+    /// Time without a profiler.
     pub baseline_ns: Option<Nanos>,
     /// Time with them.
     pub profiled_ns: Option<Nanos>,
     /// How much longer, as a share of the baseline; negative when noise made the profiled run faster.
     pub share: Option<f64>,
-    /// How much longer the slower of two runs without instruments took, as a share of the faster; absent with one.
+    /// How much longer the slower of two runs without a profiler took, as a share of the faster; absent with one.
     #[serde(default)]
     pub baseline_spread: Option<f64>,
 }

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Bytes, BytesPerSecond, DType, FlopCheck, Flops, FlopsPerSecond, Stage};
 
-/// The peaks utilisation is held against.
+/// The peaks utilisation is relative to.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PeakUsed {
     /// Dense rate.

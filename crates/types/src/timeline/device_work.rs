@@ -54,7 +54,7 @@ pub enum WorkKind {
     Graph,
 }
 
-/// One piece of device work.
+/// One kernel, copy or memset.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DeviceWork {
     /// What it is.

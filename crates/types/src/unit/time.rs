@@ -28,14 +28,6 @@ impl Nanos {
         Self(nanoseconds)
     }
 
-    /// That many microseconds, or `None` past 292 years.
-    pub const fn from_micros(microseconds: i64) -> Option<Self> {
-        match microseconds.checked_mul(1_000) {
-            Some(nanoseconds) => Some(Self(nanoseconds)),
-            None => None,
-        }
-    }
-
     /// A span of the standard library, or `None` past 292 years.
     pub fn from_duration(span: std::time::Duration) -> Option<Self> {
         i64::try_from(span.as_nanos()).ok().map(Self)
@@ -175,12 +167,6 @@ mod tests {
         assert_eq!(Nanos::new(999_900).to_string(), "1.00 ms");
         assert_eq!(Nanos::ZERO.to_string(), "0 s");
         assert_eq!(Seconds::new(0.000_000_000_25).to_string(), "0.25 ns");
-    }
-
-    #[test]
-    fn microseconds_past_the_range_are_refused() {
-        assert_eq!(Nanos::from_micros(i64::MAX), None);
-        assert_eq!(Nanos::from_micros(7), Some(Nanos::new(7_000)));
     }
 
     #[test]

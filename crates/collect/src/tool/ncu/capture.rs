@@ -6,43 +6,10 @@ use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
-use types::{KernelNameBase, ReplayMode};
 
+use super::preset::Options;
 use crate::Command;
 use crate::tool::{with_ending, word};
-
-/// Which processes are profiled.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum TargetProcesses {
-    /// The program and everything it starts.
-    #[default]
-    All,
-    /// The program alone.
-    ApplicationOnly,
-}
-
-/// What the tool does with the device's clocks.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum ClockControl {
-    /// Nothing: clocks as in a real run.
-    #[default]
-    None,
-    /// Holds them at the base clock, so that runs compare.
-    Base,
-}
-
-/// What the tool does with the device's caches.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum CacheControl {
-    /// Empties them before each pass.
-    #[default]
-    All,
-    /// Leaves them as the work before left them.
-    None,
-}
 
 /// What launch filters count over.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -51,8 +18,6 @@ pub enum FilterMode {
     /// All launches together.
     #[default]
     Global,
-    /// Each device by itself.
-    PerGpu,
     /// Each kernel with each grid and block by itself. Known since release 2023.2.
     PerLaunchConfig,
 }
@@ -62,80 +27,57 @@ pub enum FilterMode {
 pub struct Capture {
     /// The report, without its ending `.ncu-rep`; one that is there is replaced.
     pub report: PathBuf,
-    /// How work is run again.
-    pub replay_mode: ReplayMode,
-    /// Which processes.
-    pub target_processes: TargetProcesses,
-    /// Clocks.
-    pub clock_control: ClockControl,
-    /// Caches.
-    pub cache_control: CacheControl,
-    /// Ranges to profile, one expression each; see [`types::range_expression`].
-    pub nvtx_include: Vec<String>,
-    /// Ranges to leave out.
-    pub nvtx_exclude: Vec<String>,
-    /// Named set of sections.
-    pub set: Option<String>,
-    /// Sections by identifier, exact or `regex:PATTERN`.
-    pub sections: Vec<String>,
-    /// Metrics, beside those of the sections.
-    pub metrics: Vec<String>,
-    /// Kernels to profile, exact or `regex:PATTERN`.
-    pub kernel_name: Option<String>,
-    /// What `kernel_name` is compared with.
-    pub kernel_name_base: KernelNameBase,
-    /// Matching launches passed over first.
-    pub launch_skip: u64,
-    /// Most launches to profile; all where absent.
-    pub launch_count: Option<u64>,
-    /// What the two count over.
+    /// What is profiled, and how.
+    pub options: Options,
+    /// What `launch_skip` and `launch_count` count over.
     pub filter_mode: FilterMode,
-    /// Whether the program is ended as soon as `launch_count` is reached.
-    pub kill: bool,
-    /// Further options, passed on as they are.
-    pub extra: Vec<String>,
+}
+
+impl Options {
+    /// A capture with these options that leaves its report at `report`.
+    pub fn capture(&self, report: PathBuf) -> Capture {
+        Capture { report, options: self.clone(), ..Capture::default() }
+    }
 }
 
 impl Capture {
     /// Everything that is typed to run `program` with `arguments` under the tool at `ncu`.
     pub fn command(&self, ncu: &Path, target: &[OsString]) -> Command {
+        let options = &self.options;
         let mut typed = Arguments::default();
         // A configuration file of the user's could add options that this command line does not show.
         typed.option("--config-file", "off");
-        typed.option("--target-processes", word(self.target_processes));
-        typed.option("--replay-mode", self.replay_mode.name());
-        typed.option("--clock-control", word(self.clock_control));
-        typed.option("--cache-control", word(self.cache_control));
-        if let Some(set) = &self.set {
+        typed.option("--target-processes", word(options.target_processes));
+        typed.option("--replay-mode", options.replay_mode.name());
+        typed.option("--clock-control", word(options.clock_control));
+        typed.option("--cache-control", word(options.cache_control));
+        if let Some(set) = &options.set {
             typed.option("--set", set);
         }
-        self.sections.iter().for_each(|section| typed.option("--section", section));
-        if !self.metrics.is_empty() {
-            typed.option("--metrics", self.metrics.join(","));
+        options.sections.iter().for_each(|section| typed.option("--section", section));
+        if !options.metrics.is_empty() {
+            typed.option("--metrics", options.metrics.join(","));
         }
         // Without it the rows of a page do not say which ranges were open.
         typed.flag("--nvtx");
-        self.nvtx_include.iter().for_each(|range| typed.option("--nvtx-include", range));
-        self.nvtx_exclude.iter().for_each(|range| typed.option("--nvtx-exclude", range));
-        if let Some(name) = &self.kernel_name {
-            typed.option("--kernel-name-base", self.kernel_name_base.name());
+        options.nvtx.include.iter().for_each(|range| typed.option("--nvtx-include", range));
+        options.nvtx.exclude.iter().for_each(|range| typed.option("--nvtx-exclude", range));
+        if let Some(name) = &options.kernel_name {
+            typed.option("--kernel-name-base", options.kernel_name_base.name());
             typed.option("--kernel-name", name);
         }
-        if self.launch_skip > 0 {
-            typed.option("--launch-skip", self.launch_skip.to_string());
+        if options.launch_skip > 0 {
+            typed.option("--launch-skip", options.launch_skip.to_string());
         }
-        if let Some(count) = self.launch_count {
+        if let Some(count) = options.launch_count {
             typed.option("--launch-count", count.to_string());
         }
         if self.filter_mode != FilterMode::Global {
             typed.option("--filter-mode", word(self.filter_mode));
         }
-        if self.kill {
-            typed.option("--kill", "yes");
-        }
         typed.flag("--force-overwrite");
         typed.option("--export", &self.report);
-        self.extra.iter().for_each(|option| typed.flag(option));
+        options.extra.iter().for_each(|option| typed.flag(option));
         typed.0.extend(target.iter().cloned());
         Command::new(ncu, typed.0)
     }
@@ -199,7 +141,10 @@ impl Arguments {
 
 #[cfg(test)]
 mod tests {
+    use types::{KernelNameBase, ReplayMode};
+
     use super::*;
+    use crate::tool::ncu::{CacheControl, ClockControl, Ranges, TargetProcesses};
 
     fn shown(command: &Command) -> String {
         command.to_string().replace(" --", "\n  --")
@@ -230,25 +175,23 @@ mod tests {
     #[test]
     fn everything_that_can_be_asked_for_becomes_an_option() {
         let texts = |texts: &[&str]| texts.iter().map(ToString::to_string).collect::<Vec<_>>();
-        let capture = Capture {
-            report: "run/ncu/decode".into(),
+        let options = Options {
             replay_mode: ReplayMode::AppRange,
             target_processes: TargetProcesses::ApplicationOnly,
             clock_control: ClockControl::Base,
             cache_control: CacheControl::None,
-            nvtx_include: texts(&["LLM@decode_all/", "A/A1/"]),
-            nvtx_exclude: texts(&["warm up/"]),
+            nvtx: Ranges { include: texts(&["LLM@decode_all/", "A/A1/"]), exclude: texts(&["warm up/"]) },
             set: Some("roofline".to_owned()),
             sections: texts(&["SpeedOfLight", "regex:Memory.*"]),
             metrics: texts(&["gpu__time_duration.sum", "dram__bytes.sum"]),
             kernel_name: Some(crate::tool::ncu::any_of(&["void gemm<128, true>(float*)", "copy"])),
             kernel_name_base: KernelNameBase::Function,
             launch_skip: 5,
+            kernel_exclude: texts(&["copy"]),
             launch_count: Some(3),
-            filter_mode: FilterMode::PerLaunchConfig,
-            kill: true,
             extra: texts(&["--graph-profiling", "node"]),
         };
+        let capture = Capture { report: "run/ncu/decode".into(), options, filter_mode: FilterMode::PerLaunchConfig };
         insta::assert_snapshot!(shown(&capture.command(Path::new("ncu"), &target())), @r"
         ncu
           --config-file off
@@ -269,7 +212,6 @@ mod tests {
           --launch-skip 5
           --launch-count 3
           --filter-mode per-launch-config
-          --kill yes
           --force-overwrite
           --export run/ncu/decode
           --graph-profiling node python3 'run model.py'

@@ -8,10 +8,10 @@ mod metrics;
 mod pattern;
 mod preset;
 
-pub use capture::{CacheControl, Capture, ClockControl, FilterMode, Page, TargetProcesses, print_page, query_metrics};
+pub use capture::{Capture, FilterMode, Page, print_page, query_metrics};
 pub use metrics::{ChipMetrics, known_metrics};
 pub use pattern::{any_of, told_from};
-pub use preset::{Options, Preset, Ranges, RegionOptions};
+pub use preset::{CacheControl, ClockControl, Options, Preset, Ranges, RegionOptions, TargetProcesses};
 
 use std::path::PathBuf;
 

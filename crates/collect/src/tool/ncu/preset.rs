@@ -1,11 +1,7 @@
 //! The configuration group `profiling/ncu`: every key of it becomes an option of the command line, or is refused.
 
-use std::path::PathBuf;
-
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use types::{KernelNameBase, ReplayMode};
-
-use super::capture::{CacheControl, Capture, ClockControl, TargetProcesses};
 
 /// `pipeline.ncu`.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
@@ -35,7 +31,7 @@ impl Default for RegionOptions {
 }
 
 /// `pipeline.ncu.ncu_cli`. The comments beside the keys in `conf/profiling/ncu` say what each means.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Options {
     /// `--replay-mode`.
@@ -79,45 +75,37 @@ pub struct Ranges {
     pub exclude: Vec<String>,
 }
 
-impl Options {
-    /// A capture with these options that leaves its report at `report`.
-    pub fn capture(&self, report: PathBuf) -> Capture {
-        // Named one by one, so that a key added later cannot be forgotten here.
-        let Self {
-            replay_mode,
-            target_processes,
-            clock_control,
-            cache_control,
-            nvtx: Ranges { include, exclude },
-            set,
-            sections,
-            metrics,
-            kernel_name,
-            kernel_name_base,
-            kernel_exclude: _,
-            launch_skip,
-            launch_count,
-            extra,
-        } = self.clone();
-        Capture {
-            report,
-            replay_mode,
-            target_processes,
-            clock_control,
-            cache_control,
-            nvtx_include: include,
-            nvtx_exclude: exclude,
-            set,
-            sections,
-            metrics,
-            kernel_name,
-            kernel_name_base,
-            launch_skip,
-            launch_count,
-            extra,
-            ..Capture::default()
-        }
-    }
+/// Which processes are profiled.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum TargetProcesses {
+    /// The program and everything it starts.
+    #[default]
+    All,
+    /// The program alone.
+    ApplicationOnly,
+}
+
+/// What the tool does with the device's clocks.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ClockControl {
+    /// Nothing: clocks as in a real run.
+    #[default]
+    None,
+    /// Holds them at the base clock, so that runs compare.
+    Base,
+}
+
+/// What the tool does with the device's caches.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum CacheControl {
+    /// Empties them before each pass.
+    #[default]
+    All,
+    /// Leaves them as the work before left them.
+    None,
 }
 
 #[cfg(test)]

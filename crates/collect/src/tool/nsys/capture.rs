@@ -3,80 +3,14 @@
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
-use serde::{Deserialize, Serialize};
-
+use super::preset::{CaptureRange, Options};
 use crate::Command;
 use crate::tool::{InstalledTool, with_ending, word};
 
-/// Whose processors are sampled, or whose context switches are recorded.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Sampling {
-    /// Nobody's.
-    #[default]
-    None,
-    /// Those of the program and what it starts.
-    ProcessTree,
-    /// Everybody's.
-    SystemWide,
-}
-
-/// What starts the recording.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub enum CaptureRange {
-    /// The start of the program.
-    #[default]
-    #[serde(rename = "none")]
-    None,
-    /// An NVTX range; only its first instance is recorded.
-    #[serde(rename = "nvtx")]
-    Nvtx,
-    /// `cudaProfilerStart`.
-    #[serde(rename = "cudaProfilerApi")]
-    CudaProfilerApi,
-}
-
-/// How work inside CUDA graphs is recorded.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum GraphTrace {
-    /// A graph as a whole.
-    #[default]
-    Graph,
-    /// Each kernel of it, which costs more.
-    Node,
-}
-
-/// One run of a program under Nsight Systems.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Capture {
-    /// The report, without its ending `.nsys-rep`; one that is there is replaced.
-    pub report: PathBuf,
-    /// What is traced: `cuda`, `nvtx`, `osrt`, ...
-    pub trace: Vec<String>,
-    /// Sampling of processors.
-    pub sample: Sampling,
-    /// Context switches.
-    pub context_switches: Sampling,
-    /// What starts the recording.
-    pub capture_range: CaptureRange,
-    /// What its end does: `stop`, `stop-shutdown`, `repeat:N`.
-    pub capture_range_end: String,
-    /// The range that starts it: `RANGE@DOMAIN`.
-    pub nvtx_capture: Option<String>,
-    /// Work inside CUDA graphs.
-    pub graphs: GraphTrace,
-    /// Whether allocations on the device are recorded.
-    pub memory_usage: bool,
-    /// Devices whose metrics are sampled; none where absent.
-    pub metrics_devices: Option<String>,
-    /// Further options, passed on as they are.
-    pub extra: Vec<String>,
-}
-
-impl Capture {
-    /// Everything that is typed to run `target` under the tool.
-    pub fn command(&self, nsys: &InstalledTool, target: &[OsString]) -> Command {
+impl Options {
+    /// Everything that is typed to run `target` under the tool. `report` is where it puts its report, without the ending
+    /// `.nsys-rep`; one that is there is replaced.
+    pub fn command(&self, nsys: &InstalledTool, report: &Path, target: &[OsString]) -> Command {
         let mut typed = vec![OsString::from("profile")];
         let mut set = |name: &str, value: &OsStr| {
             let mut option = OsString::from(name);
@@ -86,7 +20,7 @@ impl Capture {
         };
         set("--trace", self.trace.join(",").as_ref());
         set("--sample", word(self.sample).as_ref());
-        set("--cpuctxsw", word(self.context_switches).as_ref());
+        set("--cpuctxsw", word(self.cpuctxsw).as_ref());
         if self.capture_range != CaptureRange::None {
             set("--capture-range", word(self.capture_range).as_ref());
             set("--capture-range-end", self.capture_range_end.as_ref());
@@ -96,26 +30,16 @@ impl Capture {
             // Ranges are found only by registered names otherwise, and most programs register none.
             set("--env-var", "NSYS_NVTX_PROFILER_REGISTER_ONLY=0".as_ref());
         }
-        set("--cuda-graph-trace", word(self.graphs).as_ref());
-        set("--cuda-memory-usage", if self.memory_usage { "true".as_ref() } else { "false".as_ref() });
-        if let Some(devices) = &self.metrics_devices {
-            set(super::metrics_devices_option(nsys.version.as_deref()), devices.as_ref());
+        set("--cuda-graph-trace", word(self.cuda_graph_trace).as_ref());
+        set("--cuda-memory-usage", if self.cuda_memory_usage { "true".as_ref() } else { "false".as_ref() });
+        if self.gpu_metrics_devices != "none" {
+            set(super::metrics_devices_option(nsys.version.as_deref()), self.gpu_metrics_devices.as_ref());
         }
         set("--force-overwrite", "true".as_ref());
-        set("--output", self.report.as_os_str());
+        set("--output", report.as_os_str());
         typed.extend(self.extra.iter().map(OsString::from));
         typed.extend(target.iter().cloned());
         Command::new(&nsys.path, typed)
-    }
-
-    /// Where the tool puts the report.
-    pub fn report_file(&self) -> PathBuf {
-        with_ending(&self.report, ".nsys-rep")
-    }
-
-    /// What the tool leaves where it recorded, but could not make the report.
-    pub fn unfinished_file(&self) -> PathBuf {
-        with_ending(&self.report, ".qdstrm")
     }
 }
 
@@ -149,9 +73,27 @@ pub fn statistics_file(prefix: &Path, report: &str) -> PathBuf {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tool::nsys::{GraphTrace, Sampling};
 
     fn nsys(version: &str) -> InstalledTool {
         InstalledTool { path: "/opt/nsys".into(), version: Some(version.to_owned()), note: None }
+    }
+
+    const REPORT: &str = "run/nsys/timeline";
+
+    fn everything_off() -> Options {
+        Options {
+            trace: Vec::new(),
+            sample: Sampling::None,
+            cpuctxsw: Sampling::None,
+            capture_range: CaptureRange::None,
+            capture_range_end: String::new(),
+            nvtx_capture: None,
+            cuda_graph_trace: GraphTrace::Graph,
+            cuda_memory_usage: false,
+            gpu_metrics_devices: "none".to_owned(),
+            extra: Vec::new(),
+        }
     }
 
     fn shown(command: &Command) -> String {
@@ -165,8 +107,8 @@ mod tests {
     #[test]
     fn the_whole_run_is_recorded_without_sampling() {
         let trace = ["cuda", "nvtx", "osrt"].map(str::to_owned).to_vec();
-        let capture = Capture { report: "run/nsys/timeline".into(), trace, ..Capture::default() };
-        insta::assert_snapshot!(shown(&capture.command(&nsys("2025.3.1.90"), &target())), @r"
+        let options = Options { trace, ..everything_off() };
+        insta::assert_snapshot!(shown(&options.command(&nsys("2025.3.1.90"), REPORT.as_ref(), &target())), @r"
         /opt/nsys profile
           --trace=cuda,nvtx,osrt
           --sample=none
@@ -177,25 +119,23 @@ mod tests {
           --output=run/nsys/timeline python3 'run model.py'
           --steps 4
         ");
-        assert_eq!(capture.report_file(), Path::new("run/nsys/timeline.nsys-rep"));
     }
 
     #[test]
     fn everything_that_can_be_asked_for_becomes_an_option() {
-        let capture = Capture {
-            report: "run/nsys/timeline".into(),
+        let options = Options {
             trace: vec!["cuda".to_owned()],
             sample: Sampling::ProcessTree,
-            context_switches: Sampling::SystemWide,
+            cpuctxsw: Sampling::SystemWide,
             capture_range: CaptureRange::Nvtx,
             capture_range_end: "stop".to_owned(),
             nvtx_capture: Some("decode_all@LLM".to_owned()),
-            graphs: GraphTrace::Node,
-            memory_usage: true,
-            metrics_devices: Some("all".to_owned()),
+            cuda_graph_trace: GraphTrace::Node,
+            cuda_memory_usage: true,
+            gpu_metrics_devices: "all".to_owned(),
             extra: vec!["--wait=primary".to_owned()],
         };
-        insta::assert_snapshot!(shown(&capture.command(&nsys("2025.3.1.90"), &target())), @r"
+        insta::assert_snapshot!(shown(&options.command(&nsys("2025.3.1.90"), REPORT.as_ref(), &target())), @r"
         /opt/nsys profile
           --trace=cuda
           --sample=process-tree
@@ -212,7 +152,7 @@ mod tests {
           --wait=primary python3 'run model.py'
           --steps 4
         ");
-        let old = capture.command(&nsys("2023.4.4"), &target()).to_string();
+        let old = options.command(&nsys("2023.4.4"), REPORT.as_ref(), &target()).to_string();
         assert!(old.contains(" --gpu-metrics-device=all "), "{old}");
     }
 

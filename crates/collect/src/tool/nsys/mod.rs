@@ -1,12 +1,12 @@
 //! Nsight Systems: where it is, which version, and what is typed to use it.
 //!
-//! [`Options`] are what the configuration says, [`Capture`] is one run of the tool. What it recorded is read elsewhere.
+//! [`Options`] are what the configuration says and give the command line. What the tool recorded is read elsewhere.
 
 mod capture;
 mod preset;
 
-pub use capture::{Capture, CaptureRange, GraphTrace, Sampling, export_sqlite, statistics, statistics_file};
-pub use preset::{Export, Options, Preset};
+pub use capture::{export_sqlite, statistics, statistics_file};
+pub use preset::{CaptureRange, Export, GraphTrace, Options, Preset, Sampling};
 
 use std::path::{Path, PathBuf};
 

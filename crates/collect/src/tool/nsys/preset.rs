@@ -1,10 +1,6 @@
 //! The configuration group `profiling/nsys`: every key of it becomes an option of the command line, or is refused.
 
-use std::path::PathBuf;
-
-use serde::Deserialize;
-
-use super::capture::{Capture, CaptureRange, GraphTrace, Sampling};
+use serde::{Deserialize, Serialize};
 
 /// `pipeline.nsys`.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
@@ -54,34 +50,41 @@ pub struct Export {
     pub stats: Vec<String>,
 }
 
-impl Options {
-    /// A capture with these options that leaves its report at `report`.
-    pub fn capture(&self, report: PathBuf) -> Capture {
-        // Named one by one, so that a key added later cannot be forgotten here.
-        let Self {
-            trace,
-            sample,
-            cpuctxsw,
-            capture_range,
-            capture_range_end,
-            nvtx_capture,
-            cuda_graph_trace,
-            cuda_memory_usage,
-            gpu_metrics_devices,
-            extra,
-        } = self.clone();
-        Capture {
-            report,
-            trace,
-            sample,
-            context_switches: cpuctxsw,
-            capture_range,
-            capture_range_end,
-            nvtx_capture,
-            graphs: cuda_graph_trace,
-            memory_usage: cuda_memory_usage,
-            metrics_devices: Some(gpu_metrics_devices).filter(|devices| devices != "none"),
-            extra,
-        }
-    }
+/// Whose processors are sampled, or whose context switches are recorded.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Sampling {
+    /// Nobody's.
+    #[default]
+    None,
+    /// Those of the program and what it starts.
+    ProcessTree,
+    /// Everybody's.
+    SystemWide,
+}
+
+/// What starts the recording.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum CaptureRange {
+    /// The start of the program.
+    #[default]
+    #[serde(rename = "none")]
+    None,
+    /// An NVTX range; only its first instance is recorded.
+    #[serde(rename = "nvtx")]
+    Nvtx,
+    /// `cudaProfilerStart`.
+    #[serde(rename = "cudaProfilerApi")]
+    CudaProfilerApi,
+}
+
+/// How work inside CUDA graphs is recorded.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum GraphTrace {
+    /// A graph as a whole.
+    #[default]
+    Graph,
+    /// Each kernel of it, which costs more.
+    Node,
 }

@@ -74,7 +74,7 @@ pub enum Event {
         /// How they were counted.
         notes: Vec<String>,
     },
-    /// The recorded pass is on disk.
+    /// The profiled pass is on disk.
     Trace {
         /// The input it is of.
         input: String,

@@ -17,7 +17,8 @@ use crate::{CollectError, Command};
 pub use event::{DeviceEvent, DriverFailure, Event, FailureKind, InputEvent, LoadedEvent, PassName, SampleEvent};
 pub use hub::{ModelLocation, locate};
 pub use request::{
-    Decoding, DriverRequest, InputRequest, ModelRequest, PROTOCOL, Page, Profiler, ResnetSizes, TransformerModel, View,
+    Decoding, DriverRequest, InputRequest, ModelRequest, PROTOCOL, Page, Profiler, ProfilerSettings, ResnetSizes,
+    TransformerModel, View,
 };
 
 /// The driver.

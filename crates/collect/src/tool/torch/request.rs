@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// Version of the request and the events. The driver travels with the program, so that both always agree; it is written
 /// down for whoever reads a kept request.
@@ -35,7 +35,7 @@ pub struct DriverRequest {
     pub warmup_rounds: u32,
     /// Measured runs of each input in an epoch.
     pub repeats: u32,
-    /// The recorded pass; absent: none.
+    /// The profiled pass; absent: none.
     pub profiler: Option<Profiler>,
 }
 
@@ -173,9 +173,22 @@ pub struct View {
     pub side: u64,
 }
 
-/// Settings of torch.profiler.
+/// The profiled pass.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Profiler {
+    /// What is recorded.
+    #[serde(flatten)]
+    pub settings: ProfilerSettings,
+    /// Where the trace goes.
+    pub trace: PathBuf,
+}
+
+/// The `pipeline.torch_profiler` part of a configuration: settings of torch.profiler, and what we do with it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ProfilerSettings {
+    /// Whether there is a profiled pass.
+    #[serde(skip_serializing)]
+    pub enabled: bool,
     /// `cpu`, `cuda`.
     pub activities: Vec<String>,
     /// Input shapes of operators.
@@ -192,6 +205,10 @@ pub struct Profiler {
     pub warmup_rounds: u32,
     /// Rounds recorded.
     pub active_rounds: u32,
-    /// Where the trace goes.
-    pub trace: PathBuf,
+    /// Rows of each table of operators.
+    #[serde(skip_serializing)]
+    pub top_k: u32,
+    /// Whether the trace is kept.
+    #[serde(skip_serializing)]
+    pub export_trace: bool,
 }

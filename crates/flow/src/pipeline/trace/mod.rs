@@ -59,9 +59,9 @@ impl TraceFiles {
             let (part, sha256) = parts::read(source, kind)?;
             files.push(listed(source, source.name.clone(), &part, sha256));
             same_file_twice(&files)?;
-            if let (Part::Nothing(reason), [(only, _)]) = (&part, self.0.as_slice()) {
-                let (file, hint) = (only.name.clone(), reason.hint().to_owned());
-                return Err(ImportError::NothingInside { file, reason: parts::nothing(*reason).to_owned(), hint });
+            if let (Part::Nothing(reason, hint), [(only, _)]) = (&part, self.0.as_slice()) {
+                let (file, reason, hint) = (only.name.clone(), reason.clone(), (*hint).to_owned());
+                return Err(ImportError::NothingInside { file, reason, hint });
             }
             parts.add(&source.name, part)?;
             parts.missing.extend(parts::unfinished(source, kind));

@@ -3,10 +3,11 @@
 use std::io::{BufRead, BufReader, Read};
 
 use analysis::{LaunchCounters, ListedKernel, USED_COUNTERS};
+use collect::tool::Complaint;
 use ingest::compressed::Compression;
 use ingest::detect::{self, Format};
-use ingest::ncu::{self, NcuFile, NothingReason};
-use ingest::nsys::stats::{self, StatsFile, StatsTable};
+use ingest::ncu::{self, NcuFile, ToolMessage};
+use ingest::nsys::stats::{self, StatsFile, StatsKind};
 use ingest::{nsys, torch, wire};
 use types::timeline::Timeline;
 use types::{QualityCounter, Severity};
@@ -28,8 +29,8 @@ pub(super) enum Part {
     Counters(Vec<LaunchCounters>, Vec<QualityCounter>),
     /// Tables of `nsys stats`: kernels, and counters of the rest.
     Listed(Vec<ListedKernel>, Vec<QualityCounter>),
-    /// A log that says why there is nothing.
-    Nothing(NothingReason),
+    /// A log without a page: why, and the next step.
+    Nothing(String, &'static str),
 }
 
 /// What all files hold.
@@ -52,7 +53,7 @@ impl Part {
     pub(super) fn format(&self) -> &'static str {
         match self {
             Self::Timeline(timeline) => timeline.format.name(),
-            Self::Counters(..) | Self::Nothing(_) => "ncu",
+            Self::Counters(..) | Self::Nothing(..) => "ncu",
             Self::Listed(..) => "nsys-stats",
         }
     }
@@ -61,7 +62,7 @@ impl Part {
     pub(super) fn tool(&self) -> Option<String> {
         match self {
             Self::Timeline(timeline) => timeline.tool.clone(),
-            Self::Counters(..) | Self::Nothing(_) => Some("Nsight Compute".to_owned()),
+            Self::Counters(..) | Self::Nothing(..) => Some("Nsight Compute".to_owned()),
             Self::Listed(..) => Some("nsys stats".to_owned()),
         }
     }
@@ -97,7 +98,7 @@ impl Parts {
                 self.missing.extend(lost(file, &quality));
                 self.quality.extend(quality);
             }
-            Part::Nothing(reason) => self.missing.push(format!("{file}: {}", nothing(reason))),
+            Part::Nothing(reason, _) => self.missing.push(format!("{file}: {reason}")),
         }
         Ok(())
     }
@@ -131,17 +132,16 @@ fn apart(one: &Timeline, other: &Timeline) -> Option<String> {
     }
 }
 
-/// Why a log of Nsight Compute has no page, in our own words: the tool's may name files of the machine it ran on.
-pub(crate) fn nothing(reason: NothingReason) -> &'static str {
-    match reason {
-        NothingReason::CountersForbidden => {
-            "nothing was profiled: the user may not read hardware counters (ERR_NVGPUCTRPERM)"
+/// Why a log of Nsight Compute has no page, and the next step, in our own words: the tool's may name files of the machine
+/// it ran on.
+pub(crate) fn nothing(messages: &[ToolMessage]) -> (String, &'static str) {
+    let said: Vec<&str> = messages.iter().map(|message| message.text.as_str()).collect();
+    match Complaint::of_ncu(&said.join("\n")) {
+        Some(complaint) => (format!("nothing was profiled: {}", complaint.message()), complaint.hint()),
+        None => {
+            let reason = "nothing was profiled, and the log does not say why".to_owned();
+            (reason, "look for warnings and errors in the profiler's log")
         }
-        NothingReason::CountersBusy => "nothing was profiled: another program held the hardware counters",
-        NothingReason::ProgramFailed => "nothing was profiled: the profiled program ended with an error",
-        NothingReason::NoRange => "nothing was profiled: no range matched, or none could be replayed",
-        NothingReason::NoKernel => "nothing was profiled: no kernel ran, or none matched the filter",
-        NothingReason::NotSaid => "nothing was profiled, and the log does not say why",
     }
 }
 
@@ -228,7 +228,10 @@ fn counters(file: NcuFile) -> Part {
     match file {
         NcuFile::Raw(page) => Part::Counters(LaunchCounters::of_table(&page.table), page.quality),
         NcuFile::Details(page) => Part::Counters(LaunchCounters::of_details(&page.works), page.quality),
-        NcuFile::Nothing(nothing) => Part::Nothing(nothing.reason),
+        NcuFile::Nothing(messages) => {
+            let (reason, hint) = nothing(&messages);
+            Part::Nothing(reason, hint)
+        }
     }
 }
 
@@ -238,17 +241,13 @@ fn listed(file: StatsFile) -> Part {
     let (mut kernels, mut unused) = (Vec::new(), skipped.len() as u64);
     let mut without_extremes = 0;
     for table in tables {
-        let StatsTable::Kernels(rows) = table else {
-            unused += 1;
-            continue;
-        };
-        for row in rows {
-            let (Some(min), Some(max)) = (row.time.min, row.time.max) else {
+        unused += u64::from(table.kind != StatsKind::Kernels);
+        for row in table.kernels {
+            let (Some(min), Some(max)) = (row.min, row.max) else {
                 without_extremes += 1;
                 continue;
             };
-            let (calls, total) = (row.time.count, row.time.total);
-            kernels.push(ListedKernel { name: row.name, calls, total, min, max });
+            kernels.push(ListedKernel { name: row.name, calls: row.count, total: row.total, min, max });
         }
     }
     let counter = |counter: &str, value: u64, severity: Severity, remedy: &str| {

@@ -13,7 +13,7 @@ use super::settings::{InferSettings, TEXT_MARK};
 pub use dataset::{DatasetSettings, SamplingSettings};
 use files::DatasetFile;
 
-/// What `inputs.yaml` calls the root of inputs that were made up.
+/// What `inputs.yaml` calls the root of random inputs.
 const SYNTHETIC: &str = "synthetic";
 
 /// What it calls the root of a prompt that stands in the configuration.
@@ -50,9 +50,9 @@ pub(crate) enum Content {
     Image { file: Vec<u8>, page: Option<Page> },
     /// A text, and how many tokens the prompt around it has, once that is known.
     Text { text: String, tokens: Option<u64> },
-    /// Made-up tokens.
+    /// Random tokens.
     Tokens { count: u64, seed: u64 },
-    /// Made-up pictures.
+    /// Random images.
     Pictures { count: u32, side: u64, seed: u64 },
 }
 
@@ -238,6 +238,8 @@ mod tests {
 
     fn prompts(prompt: &str, seq_len: Option<u64>) -> InferSettings {
         let decoding = DecodingSettings {
+            batch: 1,
+            logits: types::LogitsKind::All,
             max_new_tokens: 1,
             temperature: 0.0,
             top_p: 1.0,

@@ -11,7 +11,7 @@ use crate::runner::inputs::plan::{InputPlan, plan};
 use crate::runner::inputs::prepare;
 use crate::runner::request::ProfileRequest;
 
-/// Everything an inference needs besides its input.
+/// Everything an inference needs in addition to its input.
 pub(crate) struct Bench {
     pub(crate) session: Session,
     tokenizer: Option<Tokenizer>,

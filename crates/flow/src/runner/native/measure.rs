@@ -50,11 +50,11 @@ pub(crate) struct Writer<'a> {
     pub(crate) decoding: &'a DecodingSettings,
 }
 
-/// What one inference is told besides its input.
+/// Settings of one inference.
 pub(crate) struct Order<'a> {
     pub(crate) turn: Turn,
     pub(crate) traced: bool,
-    /// Told when a stage begins.
+    /// Told when a stage starts.
     pub(crate) begins: &'a mut dyn FnMut(Stage),
 }
 
@@ -95,7 +95,7 @@ impl Runner<'_> {
         let mut history = prompt.ids.clone();
         let mut tokens = Vec::with_capacity(most);
         (order.begins)(Stage::Decode);
-        // The first token is chosen from what prefill gave; choosing it belongs to decode, which begins here.
+        // The first token is chosen from what prefill gave; choosing it belongs to decode, which starts here.
         let range = nvtx::Range::push("decode_all");
         let start = self.session.now();
         let mut traces = Trace::default();

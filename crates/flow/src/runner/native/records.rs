@@ -124,7 +124,7 @@ pub(crate) fn routing<'a>(counts: impl IntoIterator<Item = &'a RoutingCounts>) -
     sums
 }
 
-/// Time of the inferences that belongs to no stage, held against a clock of its own. Stages that do not add up to what a
+/// Time of the inferences that belongs to no stage, checked against a separate clock. Stages that do not add up to what a
 /// user waits for would hide time.
 pub(crate) fn outside_stages(samples: &[Sample], wall: Nanos) -> QualityCounter {
     let measured = samples.iter().filter(|sample| !sample.warmup && sample.stage.parent().is_none());
@@ -164,7 +164,7 @@ mod tests {
             generated_tokens: generated,
         };
         let data = PromptData { ids: Vec::new(), image_mask: Vec::new(), images: None };
-        PreparedInput { facts, kind: PageKind::Unknown, sides: None, batch: 1, fed: ModelInput::Prompt(data) }
+        PreparedInput { facts, kind: PageKind::Unknown, sides: None, fed: ModelInput::Prompt(data) }
     }
 
     #[test]

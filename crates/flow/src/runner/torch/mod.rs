@@ -12,7 +12,6 @@ use std::path::Path;
 
 use collect::tool::torch::{self, DRIVER, interpreter};
 use collect::{CollectError, Command};
-use serde::Deserialize;
 use types::DType;
 
 use super::bare::BareRun;
@@ -21,39 +20,13 @@ use super::inputs;
 use super::request::ProfileRequest;
 use crate::pipeline::model::ModelError;
 use crate::pipeline::progress::Progress;
+pub use collect::tool::torch::ProfilerSettings;
 pub use model::{TorchModel, TorchName, TorchSource, has_weights};
 
 use driver_run::DriverRun;
 use question::Question;
 
-/// The `pipeline.torch_profiler` part of a configuration.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
-pub struct ProfilerSettings {
-    /// Whether there is a recorded pass.
-    pub enabled: bool,
-    /// What is recorded.
-    pub activities: Vec<String>,
-    /// Input shapes of operators.
-    pub record_shapes: bool,
-    /// Allocations of operators.
-    pub profile_memory: bool,
-    /// Source lines of operators.
-    pub with_stack: bool,
-    /// Modules of operators.
-    pub with_modules: bool,
-    /// Torch's own estimate of FLOPs.
-    pub with_flops: bool,
-    /// Rounds first, nothing kept.
-    pub warmup_rounds: u32,
-    /// Rounds recorded.
-    pub active_rounds: u32,
-    /// Rows of each table of operators.
-    pub top_k: u32,
-    /// Whether the trace is kept.
-    pub export_trace: bool,
-}
-
-/// What PyTorch is told besides model and inputs.
+/// Settings of PyTorch, apart from model and inputs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TorchSettings {
     /// The interpreter; absent: the first that has torch.
@@ -62,13 +35,13 @@ pub struct TorchSettings {
     pub trust_remote_code: bool,
     /// Depth to which modules get ranges.
     pub module_ranges: u32,
-    /// Whether the analytic model is held against torch's counter.
+    /// Whether the modelled FLOPs are checked against torch's counter.
     pub check_flops: bool,
     /// Which attention; absent: the library's choice.
     pub attention: Option<String>,
     /// Element type as torch calls it; absent: as the config says.
     pub dtype: Option<String>,
-    /// The recorded pass.
+    /// The profiled pass.
     pub profiler: ProfilerSettings,
     /// Device of the catalogue whose rates apply; absent: found from the device.
     pub hardware: Option<String>,
@@ -79,7 +52,7 @@ pub struct TorchSettings {
 pub struct TorchRequest {
     /// What every engine is told.
     pub profile: ProfileRequest,
-    /// What this one is told besides.
+    /// Settings of this one.
     pub torch: TorchSettings,
 }
 

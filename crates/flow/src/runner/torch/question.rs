@@ -74,7 +74,7 @@ pub(crate) fn ask(
         protocol: collect::tool::torch::PROTOCOL,
         model: model.given(&request.profile.weights, settings, scratch)?,
         device: request.profile.device.clone(),
-        // Ranges cost time; the recorded pass has its own.
+        // Ranges cost time; the profiled pass has its own.
         nvtx: false,
         module_ranges: settings.module_ranges,
         decoding,
@@ -84,7 +84,13 @@ pub(crate) fn ask(
         epochs,
         warmup_rounds: sampling.warmup_rounds.saturating_mul(passes),
         repeats: sampling.repeats.saturating_mul(passes),
-        profiler: trace.map(|trace| profiler(&settings.profiler, trace)),
+        profiler: trace.map(|trace| Profiler {
+            settings: ProfilerSettings {
+                active_rounds: settings.profiler.active_rounds.max(1),
+                ..settings.profiler.clone()
+            },
+            trace,
+        }),
     };
     Ok(Question { request, prepared, tokenizer, own_tokenizer })
 }
@@ -104,21 +110,7 @@ fn picture_channels(model: &TorchModel) -> u64 {
     }
 }
 
-fn profiler(settings: &ProfilerSettings, trace: PathBuf) -> Profiler {
-    Profiler {
-        activities: settings.activities.clone(),
-        record_shapes: settings.record_shapes,
-        profile_memory: settings.profile_memory,
-        with_stack: settings.with_stack,
-        with_modules: settings.with_modules,
-        with_flops: settings.with_flops,
-        warmup_rounds: settings.warmup_rounds,
-        active_rounds: settings.active_rounds.max(1),
-        trace,
-    }
-}
-
-/// Tokens that end a text. A made-up vocabulary has one too.
+/// Tokens that end a text. A synthetic vocabulary has one too.
 fn ends(tokenizer: Option<&Tokenizer>, vocabulary: u64) -> Vec<i64> {
     let Some(tokenizer) = tokenizer else { return Vec::new() };
     let all = 0..i64::try_from(vocabulary).unwrap_or(i64::MAX);

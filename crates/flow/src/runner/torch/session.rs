@@ -57,7 +57,7 @@ pub(crate) struct CountedFlops {
     pub(crate) notes: Vec<String>,
 }
 
-/// The recorded pass.
+/// The profiled pass.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct TracedInput {
     pub(crate) input: String,

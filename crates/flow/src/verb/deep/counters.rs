@@ -158,8 +158,8 @@ pub(super) fn read(folder: &RunFolder, stage: Option<Stage>) -> Result<CounterPa
         },
         Ok(NcuFile::Details(_)) => CounterPass::missing(None, format!("{file}: a page of another kind"), false),
         Ok(NcuFile::Nothing(nothing)) => {
-            let why = trace::nothing(nothing.reason);
-            CounterPass::missing(None, format!("{file}: {why}; {}", nothing.reason.hint()), false)
+            let (why, hint) = trace::nothing(&nothing);
+            CounterPass::missing(None, format!("{file}: {why}; {hint}"), false)
         }
         Err(error) => CounterPass::missing(None, error.to_string(), false),
     })
@@ -174,23 +174,24 @@ fn capture(
     report: &Path,
 ) -> ncu::Capture {
     let mut capture = request.ncu.ncu_cli.capture(report.to_owned());
+    let options = &mut capture.options;
     if let Some(chip) = chip {
-        (capture.metrics, _) = chip.split(&capture.metrics);
+        (options.metrics, _) = chip.split(&options.metrics);
     }
-    if capture.kernel_name.is_none() {
-        (capture.kernel_name_base, capture.kernel_name) = filter(choice);
+    if options.kernel_name.is_none() {
+        (options.kernel_name_base, options.kernel_name) = filter(choice);
     }
-    if capture.nvtx_include.is_empty() {
+    if options.nvtx.include.is_empty() {
         let expression = |range: &analysis::sampled::StageRange| {
             let style = if range.pushed { RegionStyle::PushPop } else { RegionStyle::StartEnd };
             range_expression(range.domain.as_deref(), &[&range.name], style)
         };
-        capture.nvtx_include = choice.ranges.iter().map(expression).collect();
+        options.nvtx.include = choice.ranges.iter().map(expression).collect();
     }
     capture.filter_mode = ncu::launch_counting(tool);
     if capture.filter_mode == ncu::FilterMode::Global {
         let kernels = choice.kernels.len() as u64;
-        capture.launch_count = capture.launch_count.map(|count| count.saturating_mul(kernels));
+        options.launch_count = options.launch_count.map(|count| count.saturating_mul(kernels));
     }
     capture
 }

@@ -172,8 +172,8 @@ fn traced(
     progress: &mut dyn FnMut(&str),
 ) -> Result<(PassRecord, Vec<String>), DeepError> {
     let report = folder.prepare("nsys/timeline.nsys-rep")?;
-    let capture = request.nsys.nsys_cli.capture(report.with_extension(""));
-    let command = with_variables(capture.command(nsys, request.target.argv()), request);
+    let command = request.nsys.nsys_cli.command(nsys, &report.with_extension(""), request.target.argv());
+    let command = with_variables(command, request);
     let limits = Limits {
         size: Some(request.largest_trace),
         watched: vec![folder.path().join("nsys")],
@@ -187,7 +187,7 @@ fn traced(
         return Err(DeepError::TooLarge { size, most: request.largest_trace });
     }
     let mut missing = Vec::new();
-    if !capture.report_file().is_file() {
+    if !report.is_file() {
         return Err(failed_timeline(&finished));
     }
     folder.adopt("nsys/timeline.nsys-rep")?;
@@ -196,7 +196,7 @@ fn traced(
     }
     progress("exporting the timeline");
     let database = folder.prepare(DATABASE)?;
-    let export = nsys::export_sqlite(&nsys.path, &capture.report_file(), &database);
+    let export = nsys::export_sqlite(&nsys.path, &report, &database);
     let exported = process::run(folder, "timeline-export", export, &limited(request), Interrupt::Forwarded)?;
     if !database.is_file() {
         return Err(failed_timeline(&exported));

@@ -26,9 +26,9 @@ pub(super) fn of(request: &DeepRequest, tools: &Tools) -> DeepPlan {
         false => request.target.argv_once(),
     };
     let folder = Path::new("RUN");
-    let capture = request.nsys.nsys_cli.capture(folder.join("nsys/timeline"));
+    let timeline = folder.join("nsys/timeline");
     let mut passes = vec![pass(BASELINE, "the program by itself, for the time it takes", Some(baseline(request)))];
-    let by_nsys = tools.nsys.as_ref().ok().map(|nsys| capture.command(nsys, target));
+    let by_nsys = tools.nsys.as_ref().ok().map(|nsys| request.nsys.nsys_cli.command(nsys, &timeline, target));
     passes.push(match tools.inject {
         true => pass(
             "timeline",
@@ -39,7 +39,7 @@ pub(super) fn of(request: &DeepRequest, tools: &Tools) -> DeepPlan {
     });
     if request.collector == Collector::Both {
         let about = "the same timeline once more, with Nsight Systems";
-        let by_nsys = tools.nsys.as_ref().ok().map(|nsys| capture.command(nsys, target));
+        let by_nsys = tools.nsys.as_ref().ok().map(|nsys| request.nsys.nsys_cli.command(nsys, &timeline, target));
         passes.push(pass(TIMELINE_NSYS, about, by_nsys));
     }
     if request.mode == Mode::Deep {
@@ -59,11 +59,11 @@ pub(super) fn of(request: &DeepRequest, tools: &Tools) -> DeepPlan {
             for stage in &request.stages {
                 let mut capture = request.ncu.ncu_cli.capture(folder.join(format!("ncu/{stage}")));
                 capture.filter_mode = ncu::launch_counting(ncu);
-                if capture.kernel_name.is_none() {
-                    capture.kernel_name = Some("KERNELS-OF-THE-TIMELINE".to_owned());
+                if capture.options.kernel_name.is_none() {
+                    capture.options.kernel_name = Some("KERNELS-OF-THE-TIMELINE".to_owned());
                 }
-                if capture.nvtx_include.is_empty() {
-                    capture.nvtx_include = vec!["RANGE-OF-THE-STAGE".to_owned()];
+                if capture.options.nvtx.include.is_empty() {
+                    capture.options.nvtx.include = vec!["RANGE-OF-THE-STAGE".to_owned()];
                 }
                 let about = format!(
                     "hardware counters of the {} kernels that take most of {stage}, with Nsight Compute",

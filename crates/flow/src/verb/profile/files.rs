@@ -61,7 +61,7 @@ fn assumptions(files: &ProfileFiles<'_>) -> Assumptions {
     let sampling = &dataset.sampling;
     let taken = sampling.samples_per_epoch.map_or_else(|| "all".to_owned(), |count| count.to_string());
     let weights_text = match weights.weights.as_str() {
-        "synthetic" => format!("made up from seed {}", weights.seed),
+        "synthetic" => format!("random, seed {}", weights.seed),
         path => path.to_owned(),
     };
     let weights_dtype = metrics.conditions.settings.as_ref().and_then(|settings| settings.weights_dtype);
@@ -136,12 +136,12 @@ fn preprocessed(infer: &InferSettings) -> Vec<Setting> {
             ]
         }
         InferSettings::Prompts(prompt, _) => match prompt.seq_len {
-            Some(length) => vec![Setting::new("tokens", format!("{length}, made up from seed {}", prompt.seed))],
+            Some(length) => vec![Setting::new("tokens", format!("{length} random ones, seed {}", prompt.seed))],
             None => vec![Setting::new("prompt", format!("{:?}", prompt.prompt))],
         },
         InferSettings::Pictures(pictures) => vec![
             Setting::new("picture", square(pictures.image_size)),
-            Setting::new("pixels", format!("from -1 to 1, made up from seed {}", pictures.seed)),
+            Setting::new("pixels", format!("random, from -1 to 1, seed {}", pictures.seed)),
         ],
     }
 }

@@ -28,7 +28,7 @@ const PAUSE: Duration = Duration::from_millis(50);
 /// Last file of a part.
 const EVENTS: &str = "torch-events.jsonl";
 
-/// Files of a part that may be there besides.
+/// Optional files of a part.
 const FILES: [&str; 5] = ["torch-driver.py", "torch-request.json", "torch.stdout", "torch.stderr", "torch.json.gz"];
 
 /// Runs this rank's driver and leaves its part in the folder of rank 0.

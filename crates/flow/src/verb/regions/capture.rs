@@ -93,7 +93,8 @@ impl Profiler<'_> {
         folder.end_step(&step.name)?;
         let complaint = finished.ncu_complaint();
         refuse(&finished, &step.name, complaint, has_report)?;
-        let mut captured = Captured { include: step.capture.nvtx_include.clone(), complaint, ..Captured::default() };
+        let mut captured =
+            Captured { include: step.capture.options.nvtx.include.clone(), complaint, ..Captured::default() };
         let mut messages = messages(&finished);
         if has_report {
             let raw = self.page(folder, step, &file, Page::Raw)?;
@@ -101,7 +102,7 @@ impl Profiler<'_> {
                 messages.extend(page.messages.iter().map(|message| message.text.clone()));
                 (captured.table, captured.quality) = (page.table, page.quality);
             }
-            let has_sections = step.capture.set.is_some() || !step.capture.sections.is_empty();
+            let has_sections = step.capture.options.set.is_some() || !step.capture.options.sections.is_empty();
             if has_sections && !captured.table.work.is_empty() {
                 // What was counted is there already, and the sections are only half of the report.
                 match self.page(folder, step, &file, Page::Details) {
@@ -216,9 +217,9 @@ pub(super) fn read_files(files: &[PathBuf], wanted: &Wanted<'_>) -> Result<Vec<C
             }),
             NcuFile::Details(page) => details.push(page.works),
             NcuFile::Nothing(nothing) => captures.push(Captured {
-                record: Some(record(0, texts(&nothing.messages))),
+                record: Some(record(0, texts(&nothing))),
                 complaint: Complaint::of_ncu(
-                    &nothing.messages.iter().map(|message| message.text.as_str()).collect::<Vec<_>>().join("\n"),
+                    &nothing.iter().map(|message| message.text.as_str()).collect::<Vec<_>>().join("\n"),
                 ),
                 ..Captured::default()
             }),

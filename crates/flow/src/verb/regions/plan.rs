@@ -114,16 +114,16 @@ impl Plan {
 
     /// The run that finds regions, where there is one.
     pub fn survey(&self) -> Option<Step> {
-        let capture = Capture {
-            report: PathBuf::from("ncu/regions-survey"),
+        let options = Options {
             target_processes: self.options.target_processes,
             clock_control: self.options.clock_control,
             // One pass of one counter: nothing is gained by emptying caches, and it takes time.
             cache_control: CacheControl::None,
             metrics: vec![TIME.to_owned()],
             extra: self.options.extra.clone(),
-            ..Capture::default()
+            ..Options::default()
         };
+        let capture = options.capture(PathBuf::from("ncu/regions-survey"));
         let name = "ncu-regions-survey".to_owned();
         self.survey.then_some(Step { name, purpose: "survey", capture })
     }
@@ -171,14 +171,15 @@ impl Plan {
             include.clear();
         }
         let mut capture = self.options.capture(PathBuf::from(format!("ncu/regions-{number}")));
-        capture.nvtx_include = include;
+        let options = &mut capture.options;
+        options.nvtx.include = include;
         // Everything is weighed by time, so it is always counted; the report shows it only where it was asked for.
-        if !capture.metrics.iter().any(|name| name == TIME) {
-            capture.metrics.push(TIME.to_owned());
+        if !options.metrics.iter().any(|name| name == TIME) {
+            options.metrics.push(TIME.to_owned());
         }
-        if capture.replay_mode.measures_ranges() {
+        if options.replay_mode.measures_ranges() {
             // A range is measured with all that is in it.
-            capture.kernel_name = None;
+            options.kernel_name = None;
         }
         Step { name: format!("ncu-regions-{number}"), purpose: "capture", capture }
     }
@@ -221,7 +222,7 @@ mod tests {
     fn includes(mode: ReplayMode, include: &[&str], regions: Option<&[&str]>) -> Vec<Vec<String>> {
         let plan = Plan::new(options(mode, include), SurveyChoice::WhereNeeded).unwrap();
         let seen = regions.map(seen);
-        plan.captures(seen.as_deref()).into_iter().map(|step| step.capture.nvtx_include).collect()
+        plan.captures(seen.as_deref()).into_iter().map(|step| step.capture.options.nvtx.include).collect()
     }
 
     #[test]
@@ -261,13 +262,13 @@ mod tests {
     #[test]
     fn a_capture_counts_what_was_asked_for_and_time() {
         let plan = Plan::new(options(ReplayMode::Kernel, &["A"]), SurveyChoice::Always).unwrap();
-        let capture = &plan.captures(None)[0].capture;
+        let capture = &plan.captures(None)[0].capture.options;
         assert_eq!(capture.metrics, ["dram__bytes.sum", TIME]);
         assert_eq!(capture.kernel_name.as_deref(), Some("gemm"));
-        let survey = plan.survey().unwrap().capture;
+        let survey = plan.survey().unwrap().capture.options;
         assert_eq!((survey.metrics.as_slice(), survey.kernel_name), ([TIME.to_owned()].as_slice(), None));
-        assert!(survey.sections.is_empty() && survey.nvtx_include.is_empty());
+        assert!(survey.sections.is_empty() && survey.nvtx.include.is_empty());
         let ranges = Plan::new(options(ReplayMode::Range, &["A"]), SurveyChoice::Never).unwrap();
-        assert_eq!(ranges.captures(None)[0].capture.kernel_name, None);
+        assert_eq!(ranges.captures(None)[0].capture.options.kernel_name, None);
     }
 }

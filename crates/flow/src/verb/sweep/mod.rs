@@ -82,7 +82,7 @@ pub fn plan<'a>(model: &'a LoadedModel, settings: &'a SweepSettings) -> Result<P
 }
 
 impl Plan<'_> {
-    /// Points in all.
+    /// Points in total.
     pub fn points(&self) -> u64 {
         self.grid.workloads() * self.devices.len() as u64
     }

@@ -18,7 +18,7 @@ pub(crate) use record::{Layout, Malformed, Value};
 
 use crate::IngestError;
 
-/// What every SQLite file begins with.
+/// What every SQLite file starts with.
 pub(crate) const MAGIC: &[u8; 16] = b"SQLite format 3\0";
 /// What the messages call a file of this kind.
 const EXPECTED: &str = "a SQLite database, as `nsys export --type sqlite` writes it";

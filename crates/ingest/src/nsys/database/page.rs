@@ -7,7 +7,7 @@ use super::record::varint;
 
 const LEAF: u8 = 0x0d;
 const INTERIOR: u8 = 0x05;
-/// Where the first page's own content begins: after the header of the file.
+/// Where the first page's own content starts: after the header of the file.
 const FILE_HEADER: usize = 100;
 
 /// The bytes of a database, cut into pages.
@@ -95,7 +95,7 @@ impl<'a> Pages<'a> {
         }
     }
 
-    /// Hands every row of the table that begins at a page to `each`, in the order of their numbers.
+    /// Hands every row of the table that starts at a page to `each`, in the order of their numbers.
     pub(crate) fn walk(
         &self,
         root: u32,
@@ -236,7 +236,7 @@ fn short(bytes: &[u8], at: usize) -> u16 {
     }
 }
 
-/// The four bytes a slice begins with.
+/// The four bytes a slice starts with.
 fn long(bytes: &[u8]) -> Option<u32> {
     bytes.first_chunk().map(|four| u32::from_be_bytes(*four))
 }

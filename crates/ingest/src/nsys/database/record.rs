@@ -131,7 +131,7 @@ fn integer(bytes: &[u8]) -> i64 {
     bytes.iter().skip(1).fold(first, |number, byte| (number << 8) | i64::from(*byte))
 }
 
-/// A number of one to nine bytes, seven bits in each but the ninth, and where the next thing begins.
+/// A number of one to nine bytes, seven bits in each but the ninth, and where the next thing starts.
 #[inline]
 pub(crate) fn varint(bytes: &[u8], at: usize) -> Option<(u64, usize)> {
     let first = *bytes.get(at)?;

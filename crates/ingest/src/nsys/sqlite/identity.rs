@@ -85,7 +85,7 @@ impl Queues {
         Self { distinct: KeyTable::new(), numbers, queues: Vec::new() }
     }
 
-    /// The queue with that identity. Processes that see only some of the devices all begin to count at zero, so the
+    /// The queue with that identity. Processes that see only some of the devices all start to count at zero, so the
     /// machine's own number is taken where the export has it.
     #[inline]
     pub(crate) fn place(&mut self, key: Stream) -> QueueId {

@@ -105,7 +105,7 @@ fn version(text: &[u8]) -> Option<String> {
     text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.').then(|| text.to_owned())
 }
 
-/// Times count from the start of the part that was kept. The session began up to `startTime` before that, and which of
+/// Times count from the start of the part that was kept. The session started up to `startTime` before that, and which of
 /// the two the recorded wall time means is documented nowhere, so it is the uncertainty.
 fn read_clock(file: &str, database: &Database<'_>, losses: &mut Losses) -> Result<Clock, IngestError> {
     let (mut wall, mut kept) = (None, None);

@@ -26,17 +26,7 @@ use self::ranges::Ranges;
 use self::strings::Strings;
 use self::work::Work;
 use crate::IngestError;
-use crate::nsys::database::{self, Database, Losses, Malformed};
-
-/// Whether bytes are the beginning of a SQLite file; `None` while there are too few to tell.
-pub fn is_applicable(beginning: &[u8]) -> Option<bool> {
-    let magic = database::MAGIC;
-    let length = beginning.len().min(magic.len());
-    if beginning[..length] != magic[..length] {
-        return Some(false);
-    }
-    (length == magic.len()).then_some(true)
-}
+use crate::nsys::database::{Database, Losses, Malformed};
 
 /// Reads a whole export. `file` is what messages call it.
 pub fn read(file: &str, bytes: &[u8]) -> Result<Timeline, IngestError> {
@@ -125,7 +115,7 @@ fn share(part: u64, whole: u64) -> Option<f64> {
     (whole > 0).then(|| (part as f64 / whole as f64).min(1.0))
 }
 
-/// Start and duration of something that began and ended.
+/// Start and duration of something that started and ended.
 fn span(start: i64, end: i64) -> Result<(Nanos, Nanos), Malformed> {
     let (Some(start), Some(end)) = (Timeline::time(start), Timeline::time(end)) else { return Err(Malformed) };
     if end < start {

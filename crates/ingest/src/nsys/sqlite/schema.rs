@@ -142,7 +142,7 @@ pub(crate) const DEVICE_NUMBERS: TableShape<3> = TableShape {
     columns: [optional(&["gpuId"]), optional(&["cudaId"]), optional(&["pid"])],
 };
 
-/// When the recording began.
+/// When the recording started.
 pub(crate) const SESSION: TableShape<1> =
     TableShape { names: &["TARGET_INFO_SESSION_START_TIME"], columns: [optional(&["utcEpochNs"])] };
 

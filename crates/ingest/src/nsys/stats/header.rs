@@ -95,17 +95,6 @@ impl Header {
             _ => None,
         }
     }
-
-    /// The same for a size and bytes. Prefixes are decimal, as the tool divides by powers of a thousand.
-    pub(super) fn size_power(&self, place: usize) -> Option<i32> {
-        match self.columns.get(place)?.unit.as_deref() {
-            Some("B" | "bytes") => Some(0),
-            Some("KB" | "kB") => Some(3),
-            None | Some("MB") => Some(6),
-            Some("GB") => Some(9),
-            Some(_) => None,
-        }
-    }
 }
 
 fn column(text: &str) -> Column {

@@ -1,4 +1,5 @@
-//! `nsys stats --format csv`: summaries of kernels, calls, copies and ranges, and the list of device work.
+//! `nsys stats --format csv`: summaries of kernels. The reports on calls, copies and ranges are recognised, and their rows
+//! counted: the database they are made from says all of it.
 //!
 //! Times are whole nanoseconds, as the tool prints them unless it is told otherwise. One file may hold several reports
 //! one after another, with the tool's own lines between them.
@@ -12,7 +13,7 @@ use std::io::BufRead;
 use types::{QualityCounter, Severity};
 
 pub use header::StatsKind;
-pub use sum::{MemorySize, NamedSum, RangeName, RangeProjection, RangeSum, StatsTable, TimeSum, TraceRow};
+pub use sum::{KernelSum, StatsTable};
 
 use crate::IngestError;
 use crate::csv::{Records, Shape};
@@ -72,7 +73,7 @@ pub fn read(reader: impl BufRead, file: &str) -> Result<StatsFile, IngestError> 
                 let reason = "the file ends within a header".to_owned();
                 return Err(IngestError::NotCsv { file: file.to_owned(), line: records.line(), reason });
             }
-            tables.push(empty(header.kind));
+            tables.push(StatsTable { kind: header.kind, rows: 0, kernels: Vec::new() });
             current = Some(header);
         } else if let (Some(header), Some(table)) = (&current, tables.last_mut()) {
             let shape = records.split_record()?;
@@ -100,57 +101,17 @@ pub fn read(reader: impl BufRead, file: &str) -> Result<StatsFile, IngestError> 
             }
         });
     }
-    tables.iter_mut().for_each(split_domains);
     Ok(StatsFile { tables, skipped, quality: tally.counters() })
-}
-
-fn empty(kind: StatsKind) -> StatsTable {
-    match kind {
-        StatsKind::Kernels => StatsTable::Kernels(Vec::new()),
-        StatsKind::Calls => StatsTable::Calls(Vec::new()),
-        StatsKind::MemoryTimes => StatsTable::MemoryTimes(Vec::new()),
-        StatsKind::MemorySizes => StatsTable::MemorySizes(Vec::new()),
-        StatsKind::Ranges => StatsTable::Ranges(Vec::new()),
-        StatsKind::RangeProjections => StatsTable::RangeProjections(Vec::new()),
-        StatsKind::Trace => StatsTable::Trace(Vec::new()),
-    }
 }
 
 /// Adds a row; `false` where a field it needs cannot be read.
 fn add<R: BufRead>(table: &mut StatsTable, row: &mut Row<'_, '_, R>) -> bool {
-    fn push<T>(rows: &mut Vec<T>, row: Option<T>) -> bool {
-        let is_read = row.is_some();
-        rows.extend(row);
-        is_read
+    if table.kind == StatsKind::Kernels {
+        let Some(kernel) = row.kernel() else { return false };
+        table.kernels.push(kernel);
     }
-    match table {
-        StatsTable::Kernels(rows) | StatsTable::Calls(rows) => push(rows, row.named("name")),
-        StatsTable::MemoryTimes(rows) => push(rows, row.named("operation")),
-        StatsTable::MemorySizes(rows) => push(rows, row.memory_size()),
-        StatsTable::Ranges(rows) => push(rows, row.range()),
-        StatsTable::RangeProjections(rows) => push(rows, row.projection()),
-        StatsTable::Trace(rows) => push(rows, row.trace()),
-    }
-}
-
-/// Takes the domain off the names of ranges. Versions that print it put `domain:` before every name, with nothing before
-/// the colon for the default domain; in older tables a colon is part of the name.
-fn split_domains(table: &mut StatsTable) {
-    let mut names: Vec<&mut RangeName> = match table {
-        StatsTable::Ranges(rows) => rows.iter_mut().map(|row| &mut row.range).collect(),
-        StatsTable::RangeProjections(rows) => rows.iter_mut().map(|row| &mut row.range).collect(),
-        _ => return,
-    };
-    if !names.iter().all(|range| range.name.contains(':')) {
-        return;
-    }
-    for range in &mut names {
-        if let Some((domain, name)) = range.name.split_once(':') {
-            let (domain, name) = (domain.to_owned(), name.to_owned());
-            range.domain = (!domain.is_empty()).then_some(domain);
-            range.name = name;
-        }
-    }
+    table.rows += 1;
+    true
 }
 
 /// `SKIPPED: x.sqlite does not contain CUDA kernel data.` The path before it stays out of our records.

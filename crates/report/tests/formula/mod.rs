@@ -12,12 +12,9 @@ use std::iter::Peekable;
 /// Parentheses inside each other, at most; more are a mistake and not a formula.
 const DEEPEST: usize = 64;
 
-/// Opens a block of formula lines on a page.
-pub(crate) const FENCE: &str = "```formula";
-
 /// The value of an expression.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Number {
+pub(crate) enum Number {
     /// Exact.
     Whole(u128),
     /// In double precision.
@@ -27,16 +24,16 @@ pub enum Number {
 /// A line that does not hold, or text that is no formula.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("`{text}`: {reason}")]
-pub struct FormulaError {
+pub(crate) struct FormulaError {
     /// The expression or line.
-    pub text: String,
+    pub(crate) text: String,
     /// What is wrong with it.
-    pub reason: String,
+    pub(crate) reason: String,
 }
 
 impl Number {
     /// Whether it is exactly that whole number.
-    pub fn is(self, value: u128) -> bool {
+    pub(crate) fn is(self, value: u128) -> bool {
         match self {
             Self::Whole(number) => number == value,
             // Both sides are rounded to a double, which is where the number came from.
@@ -46,22 +43,22 @@ impl Number {
 }
 
 /// The value of an expression of numbers; thousands may be set apart by commas.
-pub fn evaluate(text: &str) -> Result<Number, FormulaError> {
+pub(crate) fn evaluate(text: &str) -> Result<Number, FormulaError> {
     value_of(text).map_err(|reason| FormulaError { text: text.to_owned(), reason })
 }
 
 /// Checks one line `quantity = formula = numbers = value`.
-pub fn check_line(line: &str) -> Result<(), FormulaError> {
+pub(crate) fn check_line(line: &str) -> Result<(), FormulaError> {
     check(line).map_err(|reason| FormulaError { text: line.to_owned(), reason })
 }
 
 /// The formula lines of a layer page.
-pub fn formula_lines(page: &str) -> impl Iterator<Item = &str> {
+pub(crate) fn formula_lines(page: &str) -> impl Iterator<Item = &str> {
     let mut inside = false;
     page.lines().filter(move |line| {
         let fence = line.starts_with("```");
         if fence {
-            inside = *line == FENCE;
+            inside = *line == "```formula";
         }
         inside && !fence
     })
