@@ -40,21 +40,19 @@ fn total(metrics: &Metrics, [seq_len, decode_steps, batch]: [u64; 3]) -> Option<
 
 #[cfg(test)]
 mod tests {
-    use types::{Conditions, Times};
-
     use super::*;
+    use crate::evidence::{Evidence, PlainRuns};
     use crate::sample::{page, timed};
+    use crate::subject::Subject;
 
     #[test]
     fn the_time_is_median_prefill_and_decode_of_the_input_that_is_the_workload() {
         let samples = [(Stage::Prefill, 3_000_000), (Stage::Prefill, 9_000_000), (Stage::Prefill, 2_000_000)];
         let mut samples: Vec<_> = samples.map(|(stage, time)| timed(stage, "a", 0, time)).to_vec();
         samples.extend([timed(Stage::Decode, "a", 0, 1_000_000), timed(Stage::Prefill, "b", 0, 50_000_000)]);
-        let metrics = Metrics {
-            times: Times { samples, ..Times::default() },
-            conditions: Conditions { inputs: vec![page("b", 100, 1), page("a", 512, 9)], ..Conditions::default() },
-            ..Metrics::default()
-        };
+        let subject = Subject { inputs: vec![page("b", 100, 1), page("a", 512, 9)], ..Subject::default() };
+        let plain = PlainRuns { samples, ..PlainRuns::default() };
+        let metrics = crate::metrics(&subject, &Evidence { plain: Some(plain), ..Evidence::default() });
         assert_eq!(total(&metrics, [512, 8, 1]), Some(4.0));
         assert_eq!(total(&metrics, [100, 0, 1]), Some(50.0));
         assert_eq!(total(&metrics, [512, 7, 1]), None, "another number of steps");

@@ -95,6 +95,7 @@ pub(crate) fn page(name: &str, prompt_tokens: u64, generated_tokens: u64) -> Inp
         width: Some(100),
         height: Some(100),
         crop_grid: Some([1, 1]),
+        batch: 1,
         prompt_tokens,
         image_tokens: prompt_tokens / 2,
         generated_tokens,
