@@ -47,10 +47,12 @@ fn a_stage_is_bound_by_what_it_clearly_uses_more_of() {
         let run = metrics(json!({"stages": [stage("decode", None, 100, Some([mfu, mbu]))]}));
         view::run(&run).takeaways[0].bound
     };
-    assert_eq!(bound(0.05, 0.2), Some(Resource::Memory));
-    assert_eq!(bound(0.2, 0.05), Some(Resource::Compute));
+    assert_eq!(bound(0.05, 0.4), Some(Resource::Memory));
+    assert_eq!(bound(0.4, 0.05), Some(Resource::Compute));
     // Twice as much is not yet clearly more.
-    assert_eq!((bound(0.1, 0.2), bound(0.2, 0.1)), (None, None));
+    assert_eq!((bound(0.2, 0.4), bound(0.4, 0.2)), (None, None));
+    // A stage that waits uses little of either, and neither bounds it.
+    assert_eq!((bound(0.001, 0.07), bound(0.07, 0.001)), (None, None));
 }
 
 #[test]

@@ -217,3 +217,90 @@ pub(crate) fn refuse_unread(verb: &str, config: &Config, typed: &Overrides) -> R
         None => error.hint("leave it out; `llm-perf config` lists the keys, and each says what it does"),
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use flow::deep::{NcuPreset, NsysPreset};
+
+    use super::*;
+    use crate::message::{Colour, Messages, Verbosity};
+
+    fn context() -> Context {
+        Context { config_dir: None, messages: Messages::new(Verbosity::Quiet, Colour::Never) }
+    }
+
+    /// Everything that some verb reads of a configuration.
+    fn read_by_all_verbs(config: &Config) {
+        let context = context();
+        let settings: flow::model::ModelSettings = config.get("model").unwrap();
+        // A model of a file that nobody has here is read as far as its settings.
+        let target = TargetArguments::default();
+        if settings.config_path.is_some() || settings.config == flow::model::ConfigSource::Builtin {
+            let model = EngineModel::Native(Box::new(model::load(config).unwrap()));
+            profile_request(config, &model, &context).unwrap();
+        }
+        config.get::<WeightSettings>("model").unwrap();
+        config.get::<Option<String>>("model.target").unwrap();
+        torch_settings(&target, config).unwrap();
+        workload::settings(config).unwrap();
+        config.get::<NsysPreset>("pipeline.nsys").unwrap();
+        config.get::<NcuPreset>("pipeline.ncu").unwrap();
+        for verb in ["profile", "deep"] {
+            run_request(verb, config, &Overrides::default(), None).unwrap();
+        }
+        hardware(config).unwrap();
+    }
+
+    #[test]
+    fn every_key_of_every_group_is_read_by_some_verb() {
+        // Read where the engine is chosen and where a deep run is composed.
+        let elsewhere = ["engine", "run.mode", "run.top_n_kernels", "artifacts.stage1_dir", "artifacts.stage2_dir"];
+        let composer = composer(&context()).unwrap();
+        let mounts = composer.compose(&Overrides::default()).unwrap().mounts().to_vec();
+        let mut unread = std::collections::BTreeSet::new();
+        for group in composer.groups() {
+            let mounted = mounts.iter().find(|mount| mount.group == group.name);
+            let package = match (mounted, group.name.rsplit('/').next()) {
+                (Some(mount), _) => mount.place().to_owned(),
+                (None, Some("infer")) => "infer".to_owned(),
+                (None, _) => "model".to_owned(),
+            };
+            for (option, _) in &group.options {
+                let chosen = format!("{}@{package}={option}", group.name);
+                // What a model is fed belongs to it.
+                let model = match (package.as_str(), group.name.split('/').nth(1)) {
+                    ("infer", Some("decoder")) => {
+                        vec!["model/decoder/arch@model=decoder.tiny".to_owned(), "dataset=prompts".to_owned()]
+                    }
+                    ("infer", Some(name)) => vec![format!("model/{name}/arch@model={name}.default")],
+                    ("model", Some("decoder")) => {
+                        vec!["model/decoder/infer@infer=decoder.default".to_owned(), "dataset=prompts".to_owned()]
+                    }
+                    ("model", Some("dummy_shallow_resnet")) => {
+                        vec!["model/dummy_shallow_resnet/infer@infer=dummy_shallow_resnet.default".to_owned()]
+                    }
+                    _ => Vec::new(),
+                };
+                let typed: Vec<String> = model.into_iter().chain([chosen.clone()]).collect();
+                let config = composer.compose(&Overrides::typed(&typed).unwrap()).unwrap();
+                read_by_all_verbs(&config);
+                let below = |key: &String| package == "_global_" || key.starts_with(&format!("{package}."));
+                let left = config.keys().into_iter().filter(|key| below(key) && !config.was_read(key));
+                unread.extend(
+                    left.filter(|key| !elsewhere.contains(&key.as_str())).map(|key| format!("{chosen}: {key}")),
+                );
+            }
+        }
+        assert!(unread.is_empty(), "nothing reads {unread:#?}");
+    }
+
+    #[test]
+    fn what_nobody_reads_is_refused_and_named() {
+        let typed = Overrides::typed(&["workload.batch=4"]).unwrap();
+        let config = composer(&context()).unwrap().compose(&typed).unwrap();
+        let error = refuse_unread("profile", &config, &typed).unwrap_err();
+        assert!(format!("{error:?}").contains("`workload.batch=4` has no effect on `profile`"), "{error:?}");
+        workload::settings(&config).unwrap();
+        assert!(refuse_unread("analyze", &config, &typed).is_ok());
+    }
+}

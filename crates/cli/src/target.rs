@@ -10,7 +10,7 @@ use crate::context::Context;
 use crate::error::CliError;
 
 /// Which model runs where, or which command.
-#[derive(Debug, clap::Args)]
+#[derive(Debug, Default, clap::Args)]
 #[command(next_help_heading = "Model or command")]
 pub(crate) struct TargetArguments {
     /// What runs the model: `native` (this program, on the CPU), `torch` (PyTorch in your Python interpreter), or

@@ -61,7 +61,7 @@ fn what_cannot_be_run_is_wrong_usage_and_leaves_no_folder() {
     let cases: [(&[&str], &str); 5] = [
         (&["--", "no-such-program-anywhere"], "there is no program `no-such-program-anywhere`"),
         (&["--", "./absent.sh"], "there is no program `./absent.sh`"),
-        (&["--model", "decoder-tiny", "--", "true"], "`--model` does not apply"),
+        (&["--engine", "native", "--", "true"], "`--engine` does not apply"),
         (&["infer.seq_len=4", "--", "true"], "`infer.seq_len=4` does not apply"),
         (&["dataset.sampling.repeats=0", "--", "true"], "at least 1"),
     ];

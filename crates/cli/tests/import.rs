@@ -107,13 +107,13 @@ fn operators_are_those_an_independent_script_finds() {
         })
         .collect();
     let number = |operator: &Value, key: &str| operator[key].as_i64().unwrap();
-    let found: BTreeMap<_, _> = list(&metrics, "operators")
-        .iter()
-        .map(|one| {
-            let name = one["name"].as_str().unwrap().to_owned();
-            (name, (number(one, "calls"), number(one, "total_ns"), number(one, "self_ns")))
-        })
-        .collect();
+    let mut found: BTreeMap<String, (i64, i64, i64)> = BTreeMap::new();
+    for one in list(&metrics, "operators") {
+        let sum = found.entry(one["name"].as_str().unwrap().to_owned()).or_default();
+        let (calls, total, own) = (number(one, "calls"), number(one, "total_ns"), number(one, "self_ns"));
+        *sum = (sum.0 + calls, sum.1 + total, sum.2 + own);
+        assert!(one["stage"].is_string(), "every operator of this trace runs in a stage: {one}");
+    }
     assert_eq!(found, expected);
 }
 

@@ -538,7 +538,7 @@ fn wrong_requests_are_refused_before_anything_runs() {
     }
     assert!(fake.told().is_empty());
     let scratch = Scratch::new();
-    let native = Output::of(scratch.command(&["regions"]));
+    let native = Output::of(scratch.command(&["regions", "--engine", "native"]));
     assert_eq!(native.code, 2, "{}", native.stderr);
     assert!(native.stderr.contains("--engine torch runs the same models on a GPU"), "{}", native.stderr);
     let details = from(&scratch, &["ncu-dsocr-roofline-details.csv.gz"], &[]);

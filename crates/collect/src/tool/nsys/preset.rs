@@ -44,8 +44,6 @@ pub struct Options {
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Export {
-    /// Whether the report becomes a database, which all that follows reads.
-    pub sqlite: bool,
     /// Tables of `nsys stats`.
     pub stats: Vec<String>,
 }

@@ -10,6 +10,7 @@ mod collected;
 mod counters;
 mod error;
 mod overhead;
+mod pass_name;
 mod passes;
 mod plan;
 mod request;
@@ -37,7 +38,7 @@ pub use request::{DeepRequest, Mode};
 pub use types::Collector;
 
 use collected::{Collected, Recorded, empty_report, header, metrics, report};
-use overhead::{BASELINE, BASELINE_AGAIN};
+use pass_name::{BASELINE, BASELINE_AGAIN, OPERATORS, TIMELINE, TIMELINE_NSYS};
 use tools::Tools;
 
 /// Folders whose unlisted files a stopped step has left.
@@ -149,12 +150,12 @@ fn fill(
     let mut traces = timeline(folder, request, progress)?;
     let sees_nothing = traces.placed.iter().all(|placed| placed.timeline.work.is_empty());
     if !folder.path().join(passes::DATABASE).is_file() && (sees_nothing || request.collector == Collector::Both) {
-        let name = if sees_nothing { passes::TIMELINE } else { passes::TIMELINE_NSYS };
+        let name = if sees_nothing { TIMELINE } else { TIMELINE_NSYS };
         let (record, missing) = passes::with_nsys(folder, request, tools, name, progress)?;
         all.add(record, request);
         all.missing.extend(missing);
         artifacts::write_passes(folder, &empty_report(folder, request, &all))?;
-        folder.end_step(passes::TIMELINE_NSYS)?;
+        folder.end_step(TIMELINE_NSYS)?;
         if sees_nothing {
             traces = timeline(folder, request, progress)?;
         }
@@ -195,7 +196,7 @@ fn operators(
     if !request.operators {
         return Ok(None);
     }
-    if !folder.has_step(passes::OPERATORS) {
+    if !folder.has_step(OPERATORS) {
         progress("recording operators with torch.profiler");
         match passes::operators(folder, request)? {
             Ok(record) => all.add(record, request),
@@ -205,7 +206,7 @@ fn operators(
             }
         }
         artifacts::write_passes(folder, &empty_report(folder, request, all))?;
-        folder.end_step(passes::OPERATORS)?;
+        folder.end_step(OPERATORS)?;
     }
     let file = folder.path().join(passes::OPERATOR_TRACE);
     match Traces::of_file(&file, passes::OPERATOR_TRACE, request.subject.model_id().as_deref(), progress) {

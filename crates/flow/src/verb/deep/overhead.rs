@@ -8,13 +8,8 @@ use std::time::Duration;
 
 use types::{Nanos, Overhead, PassRecord, Stage};
 
+use super::pass_name::{BASELINE, BASELINE_AGAIN};
 use super::request::{DeepRequest, Mode};
-
-/// The plain program, before the timeline.
-pub(super) const BASELINE: &str = "baseline";
-
-/// The plain program once more, behind it.
-pub(super) const BASELINE_AGAIN: &str = "baseline-again";
 
 /// A plain program that takes longer runs once.
 const SHORT: Duration = Duration::from_secs(60);

@@ -10,6 +10,7 @@ use collect::tool::{InstalledTool, nsys};
 use types::{Bytes, Collector, Nanos, PassRecord, Stage};
 
 use super::error::DeepError;
+use super::pass_name::{OPERATORS, TIMELINE, TIMELINE_NSYS};
 use super::plan::{baseline as plain, with_variables};
 use super::request::DeepRequest;
 use super::tools::Tools;
@@ -40,16 +41,7 @@ pub(super) fn baseline(folder: &mut RunFolder, request: &DeepRequest, name: &str
     })
 }
 
-/// The pass that records the timeline.
-pub(super) const TIMELINE: &str = "timeline";
-
-/// The same with Nsight Systems, beside our own collector.
-pub(super) const TIMELINE_NSYS: &str = "timeline-nsys";
-
-/// The pass in which torch.profiler names operators.
-pub(super) const OPERATORS: &str = "operators";
-
-/// What it leaves, relative to the run folder.
+/// What the pass for operators leaves, relative to the run folder.
 pub(super) const OPERATOR_TRACE: &str = "trace/operators.json.gz";
 
 /// Records the timeline: with our own collector where that leaves anything, else with Nsight Systems. What is missing beside

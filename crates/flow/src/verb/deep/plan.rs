@@ -8,8 +8,7 @@ use collect::{Command, command_line};
 use types::{Collector, DeepPlan, PlannedPass, SchemaTag, Stage};
 
 use super::error::DeepError;
-use super::overhead::{BASELINE, BASELINE_AGAIN};
-use super::passes::{OPERATORS, TIMELINE_NSYS};
+use super::pass_name::{BASELINE, BASELINE_AGAIN, OPERATORS, TIMELINE_NSYS};
 use super::request::{DeepRequest, Mode};
 use super::tools::Tools;
 use crate::pipeline::target::{Engine, TargetKind};
