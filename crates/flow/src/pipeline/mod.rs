@@ -16,6 +16,8 @@ pub mod model;
 pub(crate) mod modelled;
 pub(crate) mod processor;
 pub(crate) mod progress;
+pub(crate) mod provenance;
+pub(crate) mod regions;
 pub(crate) mod run;
 pub(crate) mod subject;
 pub mod target;

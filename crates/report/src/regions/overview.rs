@@ -144,7 +144,9 @@ fn selection(page: &mut Page, report: &RegionReport) {
     items.extend(set.as_ref().map(|set| format!("set: {}", code(set))));
     items.push(format!("sections: {}", or(codes(sections), "none")));
     items.push(format!("metrics: {}", or(codes(metrics), "none")));
-    items.push(format!("configuration: SHA-256 {}", code(&report.config_sha256)));
+    items.push(format!("scope of totals: {}", code(&report.scope)));
+    items.push(format!("made at: {}", or(report.generated_at.clone(), "not recorded")));
+    items.push(format!("configuration: SHA-256 {}", code(&report.config_fingerprint)));
     for capture in &report.captures {
         let what = format!("{} run, {}", capture.purpose, count(capture.results, "result"));
         items.push(format!("{what}: {}", code(&capture.command.join(" "))));
