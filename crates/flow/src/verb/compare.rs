@@ -5,7 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use analysis::{RunRecords, Sides};
-use collect::run::{StoredRun, find_run};
+use collect::run::{Fitness, RunIndex, StoredRun, find_fitting_run};
 use serde::de::DeserializeOwned;
 use types::{Comparison, Exit, Failure, Metrics, RunState};
 
@@ -158,7 +158,8 @@ fn read(root: &Path, selector: &str) -> Result<(PathBuf, RunRecords), CompareErr
     if bare.is_file() && !path.join("manifest.json").exists() {
         return Ok((path.to_owned(), records(&bare, path, None)?));
     }
-    let run = find_run(root, selector)?;
+    let fitness = Fitness { wanted: "has metrics", fits: |run| run.has_file("metrics.json") };
+    let run = find_fitting_run(root, RunIndex::of_user().as_ref(), selector, &fitness)?;
     let file = run.path().join("metrics.json");
     if !file.exists() {
         let (state, reasons) = run.state();
