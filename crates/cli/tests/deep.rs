@@ -97,7 +97,7 @@ impl Machine {
 
     fn assert_valid(&self) {
         let run = self.path("run");
-        let files = ["manifest.json", "metrics.json", "kernels.json", "env.json", "plan.json"];
+        let files = ["manifest.json", "metrics.json", "kernels.json", "env.json", "plan.json", "inputs.yaml"];
         let output = llm_perf().arg("validate").args(files.map(|file| run.join(file))).output().unwrap();
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
     }
@@ -132,6 +132,9 @@ fn every_pass_runs_in_order_and_leaves_the_whole_bundle() {
     {
         assert!(machine.path("run").join(file).is_file(), "{file}");
     }
+    let inputs: Value = serde_saphyr::from_str(&machine.text("inputs.yaml")).unwrap();
+    assert_eq!((&inputs["command"]["program"], &inputs["files"][0]["role"]), (&"sh".into(), &"program".into()));
+    assert_eq!(inputs["files"][0]["sha256"].as_str().unwrap().len(), 64);
     let typed = machine.log();
     let profile = typed.iter().position(|line| line.starts_with("nsys profile")).unwrap();
     let counters: Vec<usize> =

@@ -33,4 +33,4 @@ pub use stored::{StoredRun, list_runs, list_runs_with};
 use relative_path::RelativePath;
 
 /// Name of the manifest in every run folder.
-const MANIFEST: &str = "manifest.json";
+pub const MANIFEST: &str = "manifest.json";

@@ -54,8 +54,9 @@ impl Candidate {
         PathBuf::from(&self.listing.path)
     }
 
-    fn has_name(&self, fits: impl Fn(&str) -> bool) -> bool {
-        fits(&self.listing.id) || self.run.as_ref().is_some_and(|run| fits(&run.manifest().run_id))
+    /// The name of its folder, which goes first, and that of the run.
+    fn names(&self) -> [Option<&str>; 2] {
+        [Some(self.listing.id.as_str()), self.run.as_ref().map(|run| run.manifest().run_id.as_str())]
     }
 }
 
@@ -69,8 +70,12 @@ fn choose(root: &Path, selector: &str, runs: &[Candidate], fitness: &Fitness) ->
             matches: several.iter().map(|one| name(one)).collect(),
         }
     };
-    let named: Vec<&Candidate> = runs.iter().filter(|run| run.has_name(|name| name == selector)).collect();
-    match named.as_slice() {
+    // A copy of a run has the name of the first inside, so that names of folders are looked at first.
+    let named = |fits: &dyn Fn(&str) -> bool| -> Vec<&Candidate> {
+        let by = |place: usize| runs.iter().filter(|run| run.names()[place].is_some_and(fits)).collect::<Vec<_>>();
+        Some(by(0)).filter(|found| !found.is_empty()).unwrap_or_else(|| by(1))
+    };
+    match named(&|name| name == selector).as_slice() {
         [run] => return Ok(run.path()),
         [] => {}
         several => return Err(ambiguous(several)),
@@ -81,9 +86,7 @@ fn choose(root: &Path, selector: &str, runs: &[Candidate], fitness: &Fitness) ->
             .map(Candidate::path)
             .ok_or_else(|| CollectError::NoFittingRun { root: root.to_owned(), wanted: fitness.wanted });
     }
-    let starting: Vec<&Candidate> =
-        runs.iter().filter(|run| !selector.is_empty() && run.has_name(|name| name.starts_with(selector))).collect();
-    match starting.as_slice() {
+    match named(&|name| !selector.is_empty() && name.starts_with(selector)).as_slice() {
         [run] => Ok(run.path()),
         [] if Path::new(selector).is_dir() => Ok(PathBuf::from(selector)),
         [] => Err(CollectError::UnknownRun {

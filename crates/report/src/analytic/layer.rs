@@ -217,7 +217,7 @@ mod tests {
     fn every_printed_formula_gives_its_printed_result() {
         let page = layer_markdown(&sample::mixture_page());
         let lines: Vec<_> = formula_lines(&page).collect();
-        assert_eq!(lines.len(), 9, "{lines:#?}");
+        assert_eq!(lines.len(), 10, "{lines:#?}");
         for line in lines {
             assert_eq!(check_line(line), Ok(()));
         }

@@ -90,6 +90,7 @@ pub(crate) fn report() -> AnalyticReport {
             category("linear", "Linear layers"),
             category("attention", "Attention"),
             category("pooling", "Pooling"),
+            category("other", "Other"),
         ],
         module_metrics: metrics.collect(),
         categories: vec![

@@ -45,9 +45,17 @@ fn introduction(report: &RegionReport) -> String {
             percent(outside.time_share)
         ),
     };
+    let whole = report.totals.as_ref().map_or(String::new(), |totals| {
+        let kernels =
+            totals.kernels_inclusive.map(|kernels| format!("{} and ", count(kernels, "kernel"))).unwrap_or_default();
+        format!(
+            " Together they hold {kernels}{} on the device, each kernel counted once.",
+            known(totals.total_ns_inclusive)
+        )
+    });
     format!(
         "{found}, counted by {} in `{mode}` replay. Times and counters were read while work was replayed, so times are not those of \
-         a plain run. {outside}",
+         a plain run.{whole} {outside}",
         prose(&report.tool)
     )
 }

@@ -16,7 +16,7 @@ use types::timeline::Timeline;
 use types::{Clock, ClockId, DeviceId, QualityCounter, RegionSummary, TraceSource};
 
 use super::error::ImportError;
-use super::regions::RegionChoice;
+use super::regions::{RegionChoice, device_name};
 pub(crate) use parts::nothing;
 use parts::{Kind, Part, Parts};
 pub use source::STANDARD_INPUT;
@@ -168,6 +168,14 @@ impl Traces {
             quality: self.quality.clone(),
             ..Evidence::default()
         }
+    }
+
+    /// Devices of pages of counters and tables of kernels, with the name that a page has for them.
+    pub(crate) fn counted_devices(&self) -> BTreeMap<DeviceId, Option<String>> {
+        let unnumbered = || DeviceId::unnumbered();
+        let name = self.tables.iter().find_map(device_name);
+        let counted = self.counters.iter().map(|one| one.device().unwrap_or_else(unnumbered));
+        counted.chain(self.listed.iter().map(|_| unnumbered())).map(|id| (id, name.clone())).collect()
     }
 
     /// Regions of the pages of counters; absent where there is none, and where a timeline shows the ranges themselves.
