@@ -8,6 +8,7 @@ pub(crate) mod analytic;
 pub(crate) mod assumptions;
 pub(crate) mod bundle;
 mod devices;
+pub(crate) mod earlier;
 mod engine;
 pub(crate) mod error;
 pub mod hardware;

@@ -5,11 +5,12 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use analysis::{RunRecords, Sides};
-use collect::run::{Fitness, RunIndex, StoredRun, find_fitting_run};
+use collect::run::StoredRun;
 use serde::de::DeserializeOwned;
 use types::{Comparison, Exit, Failure, Metrics, RunState};
 
 use crate::CollectError;
+use crate::pipeline::earlier::{self, RunPurpose};
 
 /// What to compare.
 #[derive(Clone, Debug)]
@@ -158,8 +159,7 @@ fn read(root: &Path, selector: &str) -> Result<(PathBuf, RunRecords), CompareErr
     if bare.is_file() && !path.join("manifest.json").exists() {
         return Ok((path.to_owned(), records(&bare, path, None)?));
     }
-    let fitness = Fitness { wanted: "has metrics", fits: |run| run.has_file("metrics.json") };
-    let run = find_fitting_run(root, RunIndex::of_user().as_ref(), selector, &fitness)?;
+    let run = earlier::find(root, selector, RunPurpose::Compare)?;
     let file = run.path().join("metrics.json");
     if !file.exists() {
         let (state, reasons) = run.state();
