@@ -359,6 +359,9 @@ fn an_interpreter_is_started_by_the_tool_that_counts_without_us_in_between() {
     assert!(plan.stdout.contains("python3 driver.py request.json"), "{}{}", plan.stdout, plan.stderr);
     let output = run(&["--out", "run"]);
     assert_eq!(output.code, 0, "{}{}", output.stdout, output.stderr);
+    let inputs: Value = serde_saphyr::from_str(&machine.text("inputs.yaml")).unwrap();
+    let prompt = (&inputs["count"], &inputs["prompts"][0]["name"], &inputs["prompts"][0]["used"]);
+    assert_eq!(prompt, (&1.into(), &"32 random tokens".into(), &true.into()), "{inputs}");
     let typed = machine.log();
     let traced = typed.iter().find(|line| line.starts_with("nsys profile")).unwrap();
     assert!(traced.contains("llm-perf workload --engine torch --model decoder-tiny"), "{traced}");

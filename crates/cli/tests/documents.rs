@@ -236,6 +236,12 @@ const DAMAGES: &[(&str, Damage, &str, &str)] = &[
         "/stages/0/parent",
         "inside itself",
     ),
+    (
+        "trace/metrics.json",
+        |it| it["samples"] = json!([{"stage": "prefill", "input": "x", "epoch": 0, "repeat": 0, "rank": null, "warmup": false, "wall_ns": 1}]),
+        "/samples/0/input",
+        "is no /inputs/*/name",
+    ),
     ("trace/metrics.json", |it| it["kernels"][0]["total_ns"] = json!(-7), "/kernels/0/total_ns", "is negative"),
     ("trace/metrics.json", |it| it["quality"][0]["share"] = json!(3), "/quality/0/share", "between 0 and 1"),
     ("pages/metrics.json", |it| it["regions"][1] = it["regions"][0].clone(), "/regions/1", "must be unique"),

@@ -32,7 +32,7 @@ const OVERHEAD: &[&str] = &["/overhead/share", "/overhead/baseline_spread"];
 
 /// The rules of every kind of document that has some, by the name of its schema.
 const TABLE: &[(&str, &[Rule])] = &[
-    ("manifest", &[Unique("/files", &["path"]), Unique("/steps", &["name"])]),
+    ("manifest", &[Unique("/files", &["path"])]),
     (
         "metrics",
         &[
@@ -44,6 +44,7 @@ const TABLE: &[(&str, &[Rule])] = &[
             Unique("/inputs", &["name"]),
             Refers("/run/device", "/devices/*/id"),
             Refers("/kernels/*/device", "/devices/*/id"),
+            Refers("/samples/*/input", "/inputs/*/name"),
             Tree("/stages", "name", "parent"),
             Tree("/regions", "path", "parent"),
             NotNegative(&["share", "baseline_spread", "drift", "unix_ns_at_zero", "exit_code"]),
@@ -52,13 +53,7 @@ const TABLE: &[(&str, &[Rule])] = &[
     ),
     (
         "kernels",
-        &[
-            Unique("/devices", &["id"]),
-            Refers("/run/device", "/devices/*/id"),
-            Unique("/passes", &["name"]),
-            NotNegative(&["overhead"]),
-            Shares(&[]),
-        ],
+        &[Unique("/devices", &["id"]), Refers("/run/device", "/devices/*/id"), NotNegative(&["overhead"]), Shares(&[])],
     ),
     (
         "analytic",
