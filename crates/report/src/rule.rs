@@ -1,4 +1,4 @@
-//! What documents mean beyond their shape: ids are unique, references resolve, trees have no circles, numbers are not negative and
+//! What documents mean beyond their shape: ids are unique, references resolve, trees have no cycles, numbers are not negative and
 //! shares are shares. One table has the rules of each kind of document; what a schema can say is left to the schema.
 
 use std::collections::{HashMap, HashSet};
@@ -181,11 +181,11 @@ fn tree(document: &Value, list: &str, id: &str, parent: &str) -> Vec<(String, St
         let mut seen = vec![start.as_str()];
         while let Some(next) = parents.get(seen[seen.len() - 1]) {
             if *next == start {
-                let circle = seen.join(" < ");
-                found.push((format!("{pointer}/{parent}"), format!("{start:?} is inside itself: {circle} < {start}")));
+                let cycle = seen.join(" < ");
+                found.push((format!("{pointer}/{parent}"), format!("{start:?} is inside itself: {cycle} < {start}")));
                 break;
             }
-            // A circle further out is reported where it is.
+            // A cycle further out is reported where it is.
             if seen.contains(&next.as_str()) {
                 break;
             }
@@ -299,7 +299,7 @@ mod tests {
     }
 
     #[test]
-    fn a_circle_is_reported_by_those_in_it() {
+    fn a_cycle_is_reported_by_those_in_it() {
         let document = json!({"a": [
             {"id": "x", "up": "z"}, {"id": "y", "up": "x"}, {"id": "z", "up": "y"}, {"id": "child", "up": "x"}, {"id": "self", "up": "self"},
         ]});

@@ -27,7 +27,7 @@ Examples:
   llm-perf validate results/*/manifest.json results/*/inputs.yaml
   llm-perf runs --json | llm-perf validate -
 
-Also checked: ids are unique, references resolve, trees have no circles, numbers are not negative,
+Also checked: ids are unique, references resolve, trees have no cycles, numbers are not negative,
 shares lie between 0 and 1, and the files of a run are as its manifest lists them.
 
 Exit codes:
