@@ -140,10 +140,10 @@ fn every_page_of_every_model_has_constructor_parameters_and_formulas_that_hold()
         for page in &pages {
             let (name, text) = (page.display(), std::fs::read_to_string(page).unwrap());
             assert!(text.contains("## Constructor parameters\n\n| parameter"), "{name}");
-            let lines: Vec<&str> = report::analytic::formula_lines(&text).collect();
+            let lines: Vec<&str> = formula::formula_lines(&text).collect();
             assert!(!lines.is_empty(), "{name} has no formula");
             for line in lines {
-                report::analytic::check_line(line).unwrap_or_else(|error| panic!("{name}: {error}"));
+                formula::check_line(line).unwrap_or_else(|error| panic!("{name}: {error}"));
             }
         }
     }
