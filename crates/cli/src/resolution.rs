@@ -205,7 +205,8 @@ pub(crate) fn run_request(
     let root = config.get::<PathBuf>("run.output_root")?;
     refuse_unread(verb, config, typed)?;
     let out = out.map(Path::to_owned).or(named);
-    Ok(RunRequest { root, id: Some(id), out, ..RunRequest::new(verb, std::env::args().collect()) })
+    let index = flow::RunIndex::of_user();
+    Ok(RunRequest { root, id: Some(id), out, index, ..RunRequest::new(verb, std::env::args().collect()) })
 }
 
 /// Refuses what the user typed and nobody reads, so that nobody believes it had an effect.

@@ -113,6 +113,62 @@ fn a_run_folder_holds_the_report_and_its_formulas_evaluate_to_their_results() {
     assert_eq!(pages.len(), classes.len(), "one page a class");
 }
 
+/// A network, a mixture of experts, latent attention, vision with and without windows, and one without tokens.
+const PAGED: [&str; 8] = [
+    "deepseek-ocr",
+    "llama-3-8b",
+    "mixtral-8x7b",
+    "deepseek-v2-lite",
+    "gpt-oss-20b",
+    "llava-1.5-7b",
+    "qwen2.5-vl-7b",
+    "dummy-shallow-resnet",
+];
+
+#[test]
+fn every_page_of_every_model_has_constructor_parameters_and_formulas_that_hold() {
+    let scratch = tempfile::tempdir().unwrap();
+    for model in PAGED {
+        let out = scratch.path().join(model);
+        let output = run(&["analyze", "--model", model, "--out", out.to_str().unwrap()]);
+        assert_eq!(output.code, 0, "{}", output.stderr);
+        let layers = out.join("static_analysis/analytic_model/layers");
+        let pages: Vec<PathBuf> = std::fs::read_dir(layers).unwrap().map(|entry| entry.unwrap().path()).collect();
+        if model == "deepseek-ocr" {
+            assert_eq!(pages.len(), 30);
+        }
+        for page in &pages {
+            let (name, text) = (page.display(), std::fs::read_to_string(page).unwrap());
+            assert!(text.contains("## Constructor parameters\n\n| parameter"), "{name}");
+            let lines: Vec<&str> = formula::formula_lines(&text).collect();
+            assert!(!lines.is_empty(), "{name} has no formula");
+            for line in lines {
+                formula::check_line(line).unwrap_or_else(|error| panic!("{name}: {error}"));
+            }
+        }
+    }
+    let page = |class: &str| {
+        let file = format!("deepseek-ocr/static_analysis/analytic_model/layers/{class}.md");
+        std::fs::read_to_string(scratch.path().join(file)).unwrap()
+    };
+    for class in ["MLPBlock", "MlpProjector", "PatchEmbed", "Sequential", "VitModel", "NoTPTransformer"] {
+        assert!(page(class).contains("### Sum over the parts"), "{class}");
+    }
+    let root = page("DeepseekOCRForCausalLM");
+    assert!(root.contains("flops_matrix = model + lm_head = "), "{root}");
+    assert!(
+        root.contains("`lm_head`, of class [Linear](Linear.md): `linear`: `flops_matrix = 2 * R * I * O`"),
+        "{root}"
+    );
+}
+
+#[test]
+fn the_root_is_the_workload_as_a_whole_and_counts_once() {
+    let report = json(&["--model", "decoder-tiny"]);
+    assert_eq!(report["module_metrics"][0]["module_id"], "(root)");
+    assert_eq!(report["module_metrics"][0]["calls"], 1);
+}
+
 #[test]
 fn every_class_of_the_torchinfo_snapshots_is_covered() {
     let ours = Path::new(env!("CARGO_MANIFEST_DIR")).join("../ingest/tests/fixtures/torchinfo-unique-layers.json");

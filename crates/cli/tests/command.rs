@@ -34,11 +34,31 @@ fn a_command_is_timed_as_often_as_asked_and_its_words_are_kept() {
     for name in ["report.md", "assumptions.md", "env.json", "config.yaml", "logs/command-2.argv"] {
         assert!(!scratch.text("run", name).is_empty(), "{name}");
     }
-    for name in ["run/metrics.json", "run/manifest.json", "run/env.json"] {
+    for name in ["run/metrics.json", "run/manifest.json", "run/env.json", "run/inputs.yaml"] {
         let checked = Output::of(scratch.command(&["validate", name]));
         assert_eq!(checked.code, 0, "{name}: {}{}", checked.stdout, checked.stderr);
     }
     assert_eq!(Output::of(scratch.command(&["runs", "./run", "--verify"])).code, 0);
+}
+
+#[test]
+fn the_command_and_the_files_it_names_are_recorded_with_their_hashes() {
+    let scratch = Scratch::new();
+    std::fs::write(scratch.path("step.sh"), "cat \"$1\"\n").unwrap();
+    std::fs::write(scratch.path("data.txt"), "abc").unwrap();
+    let output = run(&scratch, &["--", "sh", "step.sh", "data.txt", "absent.txt"]);
+    assert_eq!(output.code, 0, "{}", output.stderr);
+    let inputs: serde_json::Value = serde_saphyr::from_str(&scratch.text("run", "inputs.yaml")).unwrap();
+    assert_eq!(inputs["command"]["program"], "sh");
+    assert_eq!(inputs["command"]["arguments"], serde_json::json!(["step.sh", "data.txt", "absent.txt"]));
+    let files = inputs["files"].as_array().unwrap();
+    let names: Vec<_> =
+        files.iter().map(|file| (file["role"].as_str().unwrap(), file["name"].as_str().unwrap())).collect();
+    assert_eq!(names, [("program", "sh"), ("argument", "step.sh"), ("argument", "data.txt")]);
+    assert_eq!(inputs["count"], 3);
+    // FIPS 180-4 example: SHA-256("abc").
+    assert_eq!(files[2]["sha256"], "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+    assert_eq!(files[2]["bytes"], 3);
 }
 
 #[test]

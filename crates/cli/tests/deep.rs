@@ -97,7 +97,7 @@ impl Machine {
 
     fn assert_valid(&self) {
         let run = self.path("run");
-        let files = ["manifest.json", "metrics.json", "kernels.json", "env.json", "plan.json"];
+        let files = ["manifest.json", "metrics.json", "kernels.json", "env.json", "plan.json", "inputs.yaml"];
         let output = llm_perf().arg("validate").args(files.map(|file| run.join(file))).output().unwrap();
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
     }
@@ -132,6 +132,9 @@ fn every_pass_runs_in_order_and_leaves_the_whole_bundle() {
     {
         assert!(machine.path("run").join(file).is_file(), "{file}");
     }
+    let inputs: Value = serde_saphyr::from_str(&machine.text("inputs.yaml")).unwrap();
+    assert_eq!((&inputs["command"]["program"], &inputs["files"][0]["role"]), (&"sh".into(), &"program".into()));
+    assert_eq!(inputs["files"][0]["sha256"].as_str().unwrap().len(), 64);
     let typed = machine.log();
     let profile = typed.iter().position(|line| line.starts_with("nsys profile")).unwrap();
     let counters: Vec<usize> =
@@ -357,6 +360,9 @@ fn an_interpreter_is_started_by_the_tool_that_counts_without_us_in_between() {
     assert!(plan.stdout.contains("python3 driver.py request.json"), "{}{}", plan.stdout, plan.stderr);
     let output = run(&["--out", "run"]);
     assert_eq!(output.code, 0, "{}{}", output.stdout, output.stderr);
+    let inputs: Value = serde_saphyr::from_str(&machine.text("inputs.yaml")).unwrap();
+    let prompt = (&inputs["count"], &inputs["prompts"][0]["name"], &inputs["prompts"][0]["used"]);
+    assert_eq!(prompt, (&1.into(), &"32 random tokens".into(), &true.into()), "{inputs}");
     let typed = machine.log();
     let traced = typed.iter().find(|line| line.starts_with("nsys profile")).unwrap();
     assert!(traced.contains("llm-perf workload --engine torch --model decoder-tiny"), "{traced}");

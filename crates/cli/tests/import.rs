@@ -364,3 +364,55 @@ fn what_is_no_trace_is_refused_with_the_right_exit_code() {
         assert_eq!(output.stdout, "", "{arguments:?}");
     }
 }
+
+#[test]
+fn an_imported_page_of_counters_shows_the_regions_that_the_region_report_shows() {
+    let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/regions");
+    for page in
+        ["kernel/A==A1%+A%A1%+B%", "range/A%+B%", "app-range/A%A1%", "application/A%+B%", "resnet/kernel/prefill%"]
+    {
+        let scratch = Scratch::new();
+        let file = fixtures.join(page).join("raw.csv.gz").display().to_string();
+        for arguments in
+            [["regions", "--from", &file, "--out", "regions"].as_slice(), &["import", &file, "--out", "run"]]
+        {
+            let output = Output::of(scratch.command(arguments));
+            assert_eq!(output.code, 0, "{page}: {}", output.stderr);
+        }
+        let [reported, imported] = ["regions", "run"].map(|run| scratch.json(run, "metrics.json")["regions"].clone());
+        assert_eq!(reported, imported, "{page}");
+        assert!(!imported.as_array().unwrap().is_empty(), "{page}");
+    }
+}
+
+#[test]
+fn the_choice_of_regions_holds_for_imported_pages_and_a_wrong_pattern_writes_nothing() {
+    let scratch = Scratch::new();
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/regions/kernel/A==A1%+A%A1%+B%/raw.csv.gz");
+    let page = page.display().to_string();
+    let include = "pipeline.ncu.ncu_cli.nvtx.include=[A::A1]";
+    let output = Output::of(scratch.command(&["import", &page, include, "--out", "run"]));
+    assert_eq!(output.code, 0, "{}", output.stderr);
+    let metrics = scratch.json("run", "metrics.json");
+    let paths: Vec<&Value> = list(&metrics, "regions").iter().map(|region| &region["path"]).collect();
+    assert_eq!(paths, ["A::A1"]);
+    assert_eq!(metrics["regions"][0]["parent"], "A");
+    assert!(scratch.text("run", "config.yaml").contains("A::A1"));
+    let wrong = "pipeline.ncu.ncu_cli.kernel_name=regex:gemm(";
+    let output = Output::of(scratch.command(&["import", &page, wrong, "--out", "other"]));
+    assert_eq!(output.code, 2, "{}", output.stderr);
+    assert!(output.stderr.contains("pipeline.ncu.ncu_cli.kernel_name") && !scratch.path("other").exists());
+}
+
+#[test]
+fn an_import_records_the_files_it_read() {
+    let scratch = Scratch::new();
+    imported(&scratch, &[NSYS, COUNTERS], &[]);
+    let inputs: Value = serde_saphyr::from_str(&scratch.text("run", "inputs.yaml")).unwrap();
+    let metrics = scratch.json("run", "metrics.json");
+    assert_eq!(inputs["count"], 2);
+    for (file, source) in list(&inputs, "files").iter().zip(metrics["trace"]["sources"].as_array().unwrap()) {
+        assert_eq!((&file["role"], &file["name"]), (&Value::from("trace"), &source["path"]));
+        assert_eq!((&file["bytes"], &file["sha256"]), (&source["bytes"], &source["sha256"]));
+    }
+}

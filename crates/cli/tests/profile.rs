@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use scratch::Scratch;
+use scratch::{Output, Scratch};
 
 /// Small enough that one inference takes milliseconds.
 const QUICK: [&str; 5] = [
@@ -72,6 +72,65 @@ fn a_run_repeats_from_its_folder_and_says_how_far_it_is_from_the_first() {
     assert!(stdout.contains("prefill") && stdout.contains('%'), "{stdout}");
     let config = |run: &str| std::fs::read_to_string(scratch.path(run).join("config.yaml")).unwrap();
     assert_eq!(config("first"), config("second"));
+}
+
+#[test]
+fn a_repeated_run_says_which_inputs_have_changed() {
+    let scratch = Scratch::new();
+    let folder = images(&scratch, &[("second.png", &page("slide.jpg"))]);
+    let inputs = folder.to_str().unwrap();
+    let all = [&QUICK[..], &["dataset.sampling.samples_per_epoch=null"]].concat();
+    assert_eq!(scratch.profile(&all, &["--inputs", inputs, "--out", "first"]).code, 0);
+    let again = |out: &str, more: &[&str]| {
+        Output::of(scratch.command(&[&["profile", "--from", "./first", "--out", out], more].concat()))
+    };
+    let same = again("same", &[]);
+    assert!(same.code == 0 && !same.stderr.contains("has changed"), "{}", same.stderr);
+    std::fs::write(folder.join("good.png"), page("slide.jpg")).unwrap();
+    std::fs::remove_file(folder.join("second.png")).unwrap();
+    let changed = again("changed", &[]);
+    assert_eq!(changed.code, 0, "{}", changed.stderr);
+    assert!(changed.stderr.contains("warning: input good.png has changed since that run"), "{}", changed.stderr);
+    assert!(changed.stderr.contains("warning: input second.png is not there any more"), "{}", changed.stderr);
+    let chosen = again("chosen", &["dataset.include=[good.png]"]);
+    assert!(chosen.code == 0 && !chosen.stderr.contains("has changed"), "asked for: {}", chosen.stderr);
+}
+
+#[test]
+fn latest_is_the_newest_run_that_can_be_repeated_wherever_it_was_put() {
+    let scratch = Scratch::new();
+    let command = |arguments: &[&str]| {
+        let mut command = scratch.command(arguments);
+        command.env("LLM_PERF_DATA_DIR", scratch.path("data"));
+        Output::of(command)
+    };
+    let none = command(&["profile", "--from", "latest", "--out", "none"]);
+    assert!(none.code == 2 && !scratch.path("none").exists(), "{}", none.stderr);
+    let first = command(&[&["profile", "--out", "elsewhere/first"], &QUICK[..]].concat());
+    assert_eq!(first.code, 0, "{}", first.stderr);
+    for other in
+        [&["analyze", "--model", "decoder-tiny", "--out", "model"][..], &["profile", "--out", "command", "--", "true"]]
+    {
+        assert_eq!(command(other).code, 0, "{other:?}");
+    }
+    let listed = command(&["runs"]);
+    assert!(["first", "model", "command"].iter().all(|name| listed.stdout.contains(name)), "{}", listed.stdout);
+    let id = scratch.manifest("elsewhere/first")["run_id"].as_str().unwrap().to_owned();
+    for (selector, out) in [("latest", "a"), ("first", "b"), ("elsewhere/first", "c"), (id.as_str(), "d")] {
+        let again = command(&["profile", "--from", selector, "--out", out]);
+        assert_eq!(again.code, 0, "{selector}: {}", again.stderr);
+        assert!(!again.stderr.contains("warning"), "{selector}: {}", again.stderr);
+        std::fs::remove_dir_all(scratch.path(out)).unwrap();
+    }
+    for (selector, words) in [("./model", "it was made by `analyze`"), ("command", "it ran a command, and no model")] {
+        let refused = command(&["profile", "--from", selector, "--out", "refused"]);
+        assert!(refused.code == 2 && refused.stderr.contains(words), "{selector}: {}", refused.stderr);
+        assert!(!scratch.path("refused").exists());
+    }
+    std::fs::remove_dir_all(scratch.path("elsewhere")).unwrap();
+    let gone = command(&["profile", "--from", "latest", "--out", "gone"]);
+    assert!(gone.code == 2 && gone.stderr.contains("that `profile` made with a model"), "{}", gone.stderr);
+    assert!(!scratch.path("gone").exists());
 }
 
 #[test]

@@ -115,7 +115,7 @@ fn texts(value: &Value) -> String {
 
 /// Everything that a run of regions leaves is there, valid, and as the manifest says.
 fn assert_whole(scratch: &Scratch, folders: &[&str]) {
-    for name in ["ncu/regions/report.json", "metrics.json", "manifest.json"] {
+    for name in ["ncu/regions/report.json", "metrics.json", "inputs.yaml", "manifest.json"] {
         let file = scratch.path("run").join(name);
         let checked = Output::of(scratch.command(&["validate", file.to_str().unwrap()]));
         assert_eq!(checked.code, 0, "{name}: {}{}", checked.stdout, checked.stderr);
@@ -143,6 +143,21 @@ fn pages_become_regions_with_the_kernels_that_nvtx_gave_them() {
     assert_eq!(counts, [("A", Some(114), Some(74)), ("A::A1", Some(40), Some(40))]);
     assert_eq!(report["device"], "NVIDIA H200");
     assert_eq!(report["replay_mode"], "kernel");
+    assert_eq!(report["scope"], "aggregate");
+    // Kernels of A::A1 are kernels of A, and count once.
+    assert_eq!(report["totals"]["kernels_inclusive"], 114);
+    assert_eq!(report["totals"]["total_ns_inclusive"], report["regions"][0]["aggregate"]["total_ns_inclusive"]);
+    assert!(report["generated_at"].as_str().unwrap().starts_with("20"), "{}", report["generated_at"]);
+    let config = std::fs::read(scratch.path("run").join("config.yaml")).unwrap();
+    let listed = scratch.manifest("run")["files"].as_array().unwrap().clone();
+    let config = listed.iter().find(|file| file["path"] == "config.yaml").filter(|_| !config.is_empty()).unwrap();
+    assert_eq!(report["config_fingerprint"], config["sha256"]);
+    let kernel = &report["regions"][0]["aggregate"]["kernels"][0];
+    assert_eq!(kernel["device"], "cuda:0");
+    let [total, mean, calls] = ["total_ns", "mean_ns", "calls"].map(|key| kernel[key].as_i64().unwrap());
+    assert_eq!(mean, total / calls);
+    let inputs: Value = serde_saphyr::from_str(&scratch.text("run", "inputs.yaml")).unwrap();
+    assert_eq!((&inputs["count"], &inputs["files"][0]["role"]), (&1.into(), &"trace".into()));
     let csv = scratch.text("run", "ncu/regions/A/kernels.csv");
     assert_eq!(csv.lines().count(), 1 + 114);
     assert_eq!(csv.lines().filter(|line| line.contains(",A::A1,")).count(), 40);
@@ -351,6 +366,10 @@ fn kernels_are_chosen_and_left_out_and_the_choice_is_recorded() {
     );
     // 32 changes of layout and 12 normalisations.
     assert_eq!(selection["kernels_left_out"], 44);
+    let of_region = &report["regions"][0]["selection"];
+    assert_eq!(of_region["include_patterns"], serde_json::json!(["regex:Kernel|kernel"]));
+    assert_eq!(of_region["kernels_left_out"], 44);
+    assert!(!of_region["exclude_patterns"].as_array().unwrap().is_empty());
     assert_eq!(report["regions"][0]["aggregate"]["kernels_inclusive"], 114 - 44);
 }
 

@@ -104,6 +104,15 @@ pub enum CollectError {
         nearest: Option<String>,
     },
 
+    /// `latest`, where no run is of the kind that is asked for.
+    #[error("there is no run in {} that {wanted}", root.display())]
+    NoFittingRun {
+        /// Where it was looked for.
+        root: PathBuf,
+        /// What such a run is.
+        wanted: &'static str,
+    },
+
     /// The start of several names.
     #[error("`{selector}` is the start of {} runs in {}: {}", matches.len(), root.display(), matches.join(", "))]
     AmbiguousRun {
@@ -194,6 +203,7 @@ impl Failure for CollectError {
             | Self::NoFolder { .. }
             | Self::NoManifest { .. }
             | Self::UnknownRun { .. }
+            | Self::NoFittingRun { .. }
             | Self::StillRunning { .. }
             | Self::AmbiguousRun { .. }
             | Self::NoPython { named: Some(_) } => Exit::Usage,
@@ -233,6 +243,9 @@ impl Failure for CollectError {
                 Some(nearest) => format!("did you mean `{nearest}`?"),
                 None => format!("`llm-perf runs --root {}` lists the runs there are", root.display()),
             }),
+            Self::NoFittingRun { root, .. } => {
+                Some(format!("`llm-perf runs --root {}` lists the runs there are", root.display()))
+            }
             Self::StillRunning { .. } => Some("wait for it, or end its process first".to_owned()),
             Self::AmbiguousRun { .. } => Some("give more of the name, or `latest`".to_owned()),
             Self::BadCalibration { .. } => {

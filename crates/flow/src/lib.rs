@@ -10,7 +10,7 @@ mod verb;
 
 pub use collect::CollectError;
 pub use collect::command_line;
-pub use collect::run::RunRequest;
+pub use collect::run::{RunIndex, RunRequest};
 pub use collect::tool::inject;
 pub use meter::WorkloadSettings;
 pub use pipeline::{hardware, machine as environment, model, target};

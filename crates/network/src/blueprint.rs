@@ -121,6 +121,12 @@ impl Blueprint {
         counted.map(|param| param.shape.elements()).sum()
     }
 
+    /// The direct part of `outer` that `inner` is, or lies in; absent for `outer` itself and for what lies elsewhere.
+    pub fn part_of(&self, outer: Module, inner: Module) -> Option<Module> {
+        let around = std::iter::successors(Some(inner), |module| self.module(*module).parent);
+        around.take_while(|module| *module != outer).find(|module| self.module(*module).parent == Some(outer))
+    }
+
     /// The stage `module` belongs to: its own, or that of the nearest module around it.
     pub fn stage_of(&self, module: Module) -> Option<Stage> {
         let mut next = Some(module);
@@ -225,8 +231,32 @@ impl Builder {
         self.entry(module).range = Some(name);
     }
 
-    /// The finished blueprint.
-    pub fn finish(self) -> Blueprint {
+    /// The finished blueprint. Containers are constructed with what they hold.
+    pub fn finish(mut self) -> Blueprint {
+        let held = |module: Module| {
+            let mut runs: Vec<(u64, &str)> = Vec::new();
+            for child in self.blueprint.modules.iter().filter(|child| child.parent == Some(module)) {
+                match runs.last_mut() {
+                    Some((count, class)) if *class == child.class => *count += 1,
+                    _ => runs.push((1, child.class)),
+                }
+            }
+            let run = |(count, class): &(u64, &str)| match count {
+                1 => (*class).to_owned(),
+                count => format!("{count} x {class}"),
+            };
+            runs.iter().map(run).collect::<Vec<_>>().join(", ")
+        };
+        let is_container = |entry: &ModuleEntry| matches!(entry.class, "ModuleList" | "Sequential");
+        let containers: Vec<(Module, String)> = self
+            .blueprint
+            .modules()
+            .filter(|(_, entry)| is_container(entry))
+            .map(|(module, _)| (module, held(module)))
+            .collect();
+        for (module, value) in containers {
+            self.entry(module).settings.push(Setting { name: "modules", value });
+        }
         self.blueprint
     }
 

@@ -13,6 +13,13 @@ pub enum ReportError {
         reason: serde_json::Error,
     },
 
+    /// A text that looks like YAML and is not.
+    #[error("not YAML: {reason}")]
+    NotYaml {
+        /// What is wrong, with line and column.
+        reason: String,
+    },
+
     /// JSON, but not an object, so it cannot have a `schema` field.
     #[error("the document is {found}, not an object with a `schema` field")]
     NotAnObject {

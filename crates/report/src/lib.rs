@@ -13,6 +13,7 @@ mod number;
 mod page;
 pub mod profile;
 pub mod regions;
+mod rule;
 mod schema;
 pub mod sweep;
 mod table;

@@ -1,8 +1,9 @@
-//! Whether a document is what its `schema` field says.
+//! Whether a document is what its `schema` field says, in shape and in meaning.
 
 use serde_json::Value;
 use types::{SchemaName, Violation};
 
+use crate::rule::broken;
 use crate::violation::{kind_of, violations};
 use crate::{ReportError, find_schema};
 
@@ -11,19 +12,37 @@ use crate::{ReportError, find_schema};
 pub struct Validation {
     /// The schema it names.
     pub schema: SchemaName,
-    /// Every place where it does not follow that schema, in document order.
+    /// Every place where it does not follow that schema or the rules that go with it, in document order.
     pub violations: Vec<Violation>,
 }
 
-/// Checks a document against the schema it names. An error means that it could not be done.
+/// Checks a document, JSON or YAML, against the schema it names. An error means that it could not be done.
 pub fn validate(text: &[u8]) -> Result<Validation, ReportError> {
-    let document: Value = serde_json::from_slice(text).map_err(|reason| ReportError::NotJson { reason })?;
+    let document = parse(text)?;
     let kind = find_schema(schema_field(&document)?)?;
     let bad_schema = |reason: String| ReportError::BadSchema { name: kind.name.clone(), reason };
     let validator =
         jsonschema::draft202012::new(kind.schema().as_value()).map_err(|error| bad_schema(error.to_string()))?;
-    let violations = violations(&document, validator.iter_errors(&document));
+    let violations = violations(&document, validator.iter_errors(&document), broken(kind.name.name(), &document));
     Ok(Validation { schema: kind.name.clone(), violations })
+}
+
+/// The document as a value. What is no JSON and begins with a key is YAML.
+fn parse(text: &[u8]) -> Result<Value, ReportError> {
+    let reason = match serde_json::from_slice(text) {
+        Ok(document) => return Ok(document),
+        Err(reason) => reason,
+    };
+    let text = std::str::from_utf8(text).unwrap_or_default();
+    let first = text.lines().map(str::trim).find(|line| !line.is_empty() && !line.starts_with('#') && *line != "---");
+    let is_yaml = first.is_some_and(|line| line.starts_with(|c: char| c.is_ascii_alphabetic()) && line.contains(':'));
+    if !is_yaml {
+        return Err(ReportError::NotJson { reason });
+    }
+    let options = serde_saphyr::options! { budget: None };
+    serde_saphyr::from_str_with_options(text, options).map_err(|reason| ReportError::NotYaml {
+        reason: reason.to_string().lines().next().unwrap_or_default().to_owned(),
+    })
 }
 
 fn schema_field(document: &Value) -> Result<&str, ReportError> {
@@ -120,6 +139,30 @@ mod tests {
         the schema is llm-perf/metrics/2, this llm-perf knows llm-perf/metrics/1
         there is no schema `https://json-schema.org/x`
         not JSON: trailing characters at line 1 column 4
+        "#);
+    }
+
+    #[test]
+    fn the_same_document_as_yaml_is_checked_alike() {
+        let yaml = |text: &str| crate::yaml(&serde_json::from_str::<Value>(text).unwrap()).unwrap();
+        assert_eq!(found(&yaml(&manifest(|_| {}))), "");
+        let broken = manifest(|value| value["process"]["pid"] = (-1).into());
+        assert_eq!(found(&yaml(&broken)), found(&broken));
+        assert_eq!(found("schema: llm-perf/manifest/1\nrun_id: [\n").lines().count(), 1);
+        assert!(found("schema: llm-perf/manifest/1\nrun_id: [\n").starts_with("not YAML: "));
+        assert!(found("hello").starts_with("not JSON: "));
+    }
+
+    #[test]
+    fn what_a_document_means_is_checked_beside_its_shape() {
+        let text = manifest(|value| {
+            let file = value["files"][0].clone();
+            value["files"].as_array_mut().unwrap().push(file);
+            value["model"] = 7.into();
+        });
+        insta::assert_snapshot!(found(&text), @r#"
+        /files/1/path: "a" is that of /files/0 already; path must be unique
+        /model: 7 is not of types "null", "string"
         "#);
     }
 

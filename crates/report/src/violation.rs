@@ -10,9 +10,13 @@ use types::Violation;
 /// A value longer than this is described by its kind instead of being repeated.
 const SHOWN_VALUE: usize = 80;
 
-/// Everything that is wrong, in document order.
-pub(crate) fn violations<'a>(document: &Value, errors: impl Iterator<Item = ValidationError<'a>>) -> Vec<Violation> {
-    let mut found = Vec::new();
+/// Everything that is wrong, in document order: what the schema's validator found, and what was `broken` beside it.
+pub(crate) fn violations<'a>(
+    document: &Value,
+    errors: impl Iterator<Item = ValidationError<'a>>,
+    broken: Vec<Violation>,
+) -> Vec<Violation> {
+    let mut found = broken;
     errors.for_each(|error| explain(&error, &mut found));
     found.sort_by_cached_key(|violation| position(document, &violation.pointer));
     found
@@ -109,7 +113,7 @@ mod tests {
 
     fn found(schema: &Value, document: &Value) -> Vec<(String, String)> {
         let validator = jsonschema::draft202012::new(schema).unwrap();
-        let violations = violations(document, validator.iter_errors(document));
+        let violations = violations(document, validator.iter_errors(document), Vec::new());
         violations.into_iter().map(|violation| (violation.pointer, violation.message)).collect()
     }
 

@@ -297,7 +297,8 @@ pub struct ModuleMetrics {
     pub module_id: String,
     /// Which workload.
     pub profile_id: String,
-    /// Times it is called; for experts, the expected number of experts touched.
+    /// Times it is called. The root is the workload as a whole and counts once, a list of modules is never called itself, and
+    /// experts count as often as they are expected to be used.
     pub calls: u64,
     /// Roofline time, milliseconds.
     pub total_time_ms: f64,

@@ -1,4 +1,4 @@
-//! `inputs.yaml`: the images or prompts a run was given, and which of them it used.
+//! `inputs.yaml`: the images, prompts, command or files a run was given, and which of them it used.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -52,22 +52,85 @@ pub struct InputPrompt {
     pub problem: Option<String>,
 }
 
+/// What a file was to a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum InputRole {
+    /// The program that was run.
+    Program,
+    /// Named by an argument of the command.
+    Argument,
+    /// A trace or a page of counters that was read.
+    Trace,
+}
+
+/// A command that was run.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct InputCommand {
+    /// The program, as given.
+    pub program: String,
+    /// Its arguments.
+    pub arguments: Vec<String>,
+    /// The folder it was run in.
+    pub folder: String,
+}
+
+/// A file a run was given that is neither an image nor a prompt; a folder, where a command names one.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct InputFile {
+    /// What it was to the run.
+    pub role: InputRole,
+    /// As it was given.
+    pub name: String,
+    /// Absolute path; `-` for standard input.
+    pub path: String,
+    /// Size; absent for a folder.
+    pub bytes: Option<Bytes>,
+    /// SHA-256 of the content; absent where `problem` says why.
+    pub sha256: Option<String>,
+    /// Why it was not hashed.
+    pub problem: Option<String>,
+}
+
 /// The document.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct InputSet {
     /// `llm-perf/inputs/1`.
     pub schema: SchemaTag<Self>,
-    /// Folder they are under, `builtin:NAME`, `config` for a prompt of the configuration, or `synthetic`.
+    /// Folder they are under, `builtin:NAME`, `config` for a prompt of the configuration, `synthetic`, `command` for a command and
+    /// `files` for files that were read.
     pub dataset_root: String,
     /// File that listed them; absent when patterns did.
     pub subset_filelist: Option<String>,
-    /// How many there are, images and prompts.
+    /// How many there are: images, prompts and files.
     pub count: u64,
     /// The images, by name; empty for models that take none.
     pub images: Vec<InputImage>,
     /// The prompts, by name; empty for models whose prompts are pages.
     #[serde(default)]
     pub prompts: Vec<InputPrompt>,
+    /// The command that was run; absent where a model was, and where files were read.
+    #[serde(default)]
+    pub command: Option<InputCommand>,
+    /// The command's files, or those that were read.
+    #[serde(default)]
+    pub files: Vec<InputFile>,
+}
+
+impl InputSet {
+    /// A set of nothing but files.
+    pub fn of_files(dataset_root: &str, files: Vec<InputFile>) -> Self {
+        Self {
+            schema: SchemaTag::new(),
+            dataset_root: dataset_root.to_owned(),
+            subset_filelist: None,
+            count: files.len() as u64,
+            images: Vec::new(),
+            prompts: Vec::new(),
+            command: None,
+            files,
+        }
+    }
 }
 
 impl Document for InputSet {

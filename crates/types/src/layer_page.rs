@@ -42,6 +42,23 @@ pub struct OperationLines {
     pub bound: &'static str,
 }
 
+/// Parts of a module that cost the same in a pass.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PartCost {
+    /// What stands for one of them in the sums.
+    pub symbol: String,
+    /// Their names inside the module.
+    pub names: Vec<String>,
+    /// Class.
+    pub class: String,
+    /// What one of them costs in the pass, its own parts included.
+    pub cost: Cost,
+    /// Formulas of its own operations, by operation: `flops_matrix = 2 * M * N * K`.
+    pub formulas: Vec<(String, Vec<String>)>,
+    /// Whether its cost is a sum over parts of its own.
+    pub has_parts: bool,
+}
+
 /// One module in one pass.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LayerPass {
@@ -53,6 +70,10 @@ pub struct LayerPass {
     pub output: Option<String>,
     /// Its own operations.
     pub operations: Vec<OperationLines>,
+    /// Its parts that run, with what they cost.
+    pub parts: Vec<PartCost>,
+    /// The sum over its parts and its own operations, for every quantity that is not zero; empty without parts.
+    pub sums: Vec<FormulaLine>,
     /// All of it, parts included.
     pub total: Cost,
     /// Roofline time of all of it.

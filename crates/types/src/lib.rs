@@ -76,10 +76,10 @@ pub use flop_check::FlopCheck;
 pub use hardware::{
     CalibratedRate, Calibration, ComputeUnit, Hardware, HardwareListing, NumberSource, Peak, Source, Sourced,
 };
-pub use inputs::{InputImage, InputPrompt, InputSet};
+pub use inputs::{InputCommand, InputFile, InputImage, InputPrompt, InputRole, InputSet};
 pub use kernel::{KernelRecord, KernelSummary, LaunchShape};
 pub use kernel_report::{CountedKernel, CounterFacts, KernelReport, ModelledKernel, PassRecord, SampledKernel, Spread};
-pub use layer_page::{FormulaLine, LayerPage, LayerPart, LayerPass, OperationLines};
+pub use layer_page::{FormulaLine, LayerPage, LayerPart, LayerPass, OperationLines, PartCost};
 pub use loss::LostTime;
 pub use manifest::{Artifact, ProcessIdentity, RunManifest, RunStatus, StepRecord};
 pub use metrics::{
@@ -96,9 +96,9 @@ pub use random::Random;
 pub use rank::{RankSkew, RankSummary};
 pub use region::{RegionRecord, RegionSummary};
 pub use region_report::{
-    IncludeRecord, InstanceTimes, MetricRule, ModelledRegion, OutsideRegions, Region, RegionCapture, RegionKernel,
-    RegionPart, RegionReport, RegionRoofline, RegionSection, RegionSelection, RegionTotals, RollUp, RolledValue,
-    SectionValue,
+    IncludeRecord, InstanceTimes, KernelPatterns, MetricRule, ModelledRegion, OutsideRegions, Region, RegionCapture,
+    RegionKernel, RegionPart, RegionReport, RegionRoofline, RegionSection, RegionSelection, RegionTotals, RollUp,
+    RolledValue, SectionValue,
 };
 pub use rotary::{RotaryForm, RotaryLayout, RotaryScaling};
 pub use runs::{FileProblem, FileProblemKind, RunDetail, RunList, RunListing, RunState, Verification};

@@ -86,17 +86,23 @@ pub struct RegionSection {
     pub metrics: Vec<SectionValue>,
 }
 
-/// All launches of one kernel inside a region, nested regions included.
+/// All launches of one kernel on one device inside a region, nested regions included.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RegionKernel {
     /// Full demangled name.
     pub name: String,
     /// Name without namespaces, template arguments and parameters.
     pub short_name: String,
+    /// Device; absent where the profiler does not say.
+    #[serde(default)]
+    pub device: Option<DeviceId>,
     /// Launches.
     pub calls: u64,
     /// Their time; absent where it was not measured.
     pub total_ns: Option<Nanos>,
+    /// Mean time of one launch; absent where it was not measured.
+    #[serde(default)]
+    pub mean_ns: Option<Nanos>,
 }
 
 /// Times of the instances of a region.
@@ -196,6 +202,17 @@ pub struct ModelledRegion {
     pub least_ns: Option<Nanos>,
 }
 
+/// Which kernels of a region count.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct KernelPatterns {
+    /// Kernels that count: exact, or `regex:PATTERN`; empty for all.
+    pub include_patterns: Vec<String>,
+    /// Kernels left out; wins over `include_patterns`.
+    pub exclude_patterns: Vec<String>,
+    /// Kernels of the region that the two left out, of those captured.
+    pub kernels_left_out: u64,
+}
+
 /// One region, of all processes, devices and threads.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Region {
@@ -211,6 +228,9 @@ pub struct Region {
     pub parent: Option<String>,
     /// Its folder beside the report.
     pub folder: String,
+    /// Which of its kernels count.
+    #[serde(default)]
+    pub selection: KernelPatterns,
     /// Everything together; absent where the configuration switches it off.
     pub aggregate: Option<RegionTotals>,
     /// By process, device and thread.
@@ -302,14 +322,26 @@ pub struct RegionReport {
     pub target: String,
     /// The device as the profiler names it; absent where it does not.
     pub device: Option<String>,
-    /// SHA-256 of the resolved configuration.
-    pub config_sha256: String,
+    /// When it was made, RFC 3339; empty in reports of earlier versions.
+    #[serde(default)]
+    pub generated_at: String,
+    /// SHA-256 of the resolved configuration, `config.yaml`.
+    #[serde(alias = "config_sha256")]
+    pub config_fingerprint: String,
+    /// What totals are of: `aggregate` for all processes and devices together; otherwise the one `process:PID` or `device:ID` that
+    /// was seen, or `parts` where there are several of both and each region has totals by part only.
+    #[serde(default = "aggregate")]
+    pub scope: String,
     /// What was asked for.
     pub selection: RegionSelection,
     /// Runs of the profiler, in order.
     pub captures: Vec<RegionCapture>,
     /// Metrics of the report and their rules.
     pub metrics: Vec<MetricRule>,
+    /// Everything inside the regions, each kernel or range once; absent where ranges that may overlap cannot be added, and where
+    /// there is no region.
+    #[serde(default)]
+    pub totals: Option<RegionTotals>,
     /// Regions, each before those nested in it.
     pub regions: Vec<Region>,
     /// Kernels of no region; absent where only regions were profiled.
@@ -318,6 +350,34 @@ pub struct RegionReport {
     pub notes: Vec<String>,
     /// What was lost or is uncertain.
     pub quality: Vec<QualityCounter>,
+}
+
+fn aggregate() -> String {
+    RegionReport::AGGREGATE.to_owned()
+}
+
+impl RegionReport {
+    /// The scope of totals over everything.
+    pub const AGGREGATE: &str = "aggregate";
+
+    /// What the totals of these regions are of.
+    pub fn scope_of(regions: &[Region], is_aggregated: bool) -> String {
+        if is_aggregated {
+            return aggregate();
+        }
+        let parts: Vec<&RegionPart> = regions.iter().flat_map(|region| &region.parts).collect();
+        let first = parts.first();
+        let process =
+            first.and_then(|first| first.process).filter(|one| parts.iter().all(|part| part.process == Some(*one)));
+        let device = first
+            .and_then(|first| first.device.as_ref())
+            .filter(|one| parts.iter().all(|part| part.device.as_ref() == Some(*one)));
+        match (process, device) {
+            (Some(process), _) => format!("process:{process}"),
+            (None, Some(device)) => format!("device:{device}"),
+            (None, None) => "parts".to_owned(),
+        }
+    }
 }
 
 impl Document for RegionReport {

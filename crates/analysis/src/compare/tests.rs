@@ -229,6 +229,8 @@ fn inputs_are_the_same_by_content_whatever_they_are_called() {
             problem: None,
         };
         let inputs = InputSet {
+            command: None,
+            files: Vec::new(),
             schema: SchemaTag::new(),
             dataset_root: ".".to_owned(),
             subset_filelist: None,

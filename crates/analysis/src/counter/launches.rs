@@ -90,7 +90,8 @@ impl LaunchCounters {
         Self { name, is_kernel, stage, device: work.device, time, dram, compute, memory, occupancy }
     }
 
-    fn device(&self) -> Option<DeviceId> {
+    /// The device it ran on; absent where the page does not say.
+    pub fn device(&self) -> Option<DeviceId> {
         self.device.map(DeviceId::cuda)
     }
 }

@@ -1,13 +1,15 @@
 //! Which kernels of a region count.
 
 use regex::Regex;
-use types::KernelNameBase;
+use types::{KernelNameBase, KernelPatterns};
 
 use crate::kernel::function_name;
 
 /// Kernels to count: those of a name, without those left out. Leaving out wins.
 #[derive(Clone, Debug, Default)]
 pub struct KernelSelection {
+    /// As it was given.
+    patterns: KernelPatterns,
     base: KernelNameBase,
     include: Option<Pattern>,
     exclude: Vec<Pattern>,
@@ -33,10 +35,20 @@ impl KernelSelection {
     /// Understands a selection; each text is a whole name, or `regex:` and a pattern that may fit anywhere in one.
     pub fn new(base: KernelNameBase, include: Option<&str>, exclude: &[String]) -> Result<Self, SelectionError> {
         Ok(Self {
+            patterns: KernelPatterns {
+                include_patterns: include.map(str::to_owned).into_iter().collect(),
+                exclude_patterns: exclude.to_vec(),
+                kernels_left_out: 0,
+            },
             base,
             include: include.map(Pattern::new).transpose()?,
             exclude: exclude.iter().map(|text| Pattern::new(text)).collect::<Result<_, _>>()?,
         })
+    }
+
+    /// The patterns, and how many kernels they left out.
+    pub(super) fn patterns(&self, kernels_left_out: u64) -> KernelPatterns {
+        KernelPatterns { kernels_left_out, ..self.patterns.clone() }
     }
 
     /// Whether every kernel counts.

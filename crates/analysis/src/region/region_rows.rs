@@ -41,6 +41,8 @@ pub(super) struct RegionRows {
     pub(super) instances: HashMap<(Node, Option<u32>, Option<u64>), u64>,
     /// Kernels of regions that the selection leaves out.
     pub(super) left_out: u64,
+    /// The same by region.
+    pub(super) left_out_of: HashMap<Node, u64>,
 }
 
 impl RegionRows {
@@ -75,6 +77,10 @@ impl RegionRows {
             let part = Part { node: *node, process: work.process, device: work.device, thread: *thread };
             let part = self.parts.entry(part).or_default();
             if !is_kept {
+                if !counted.contains(node) {
+                    counted.push(*node);
+                    *self.left_out_of.entry(*node).or_default() += 1;
+                }
                 continue;
             }
             let is_innermost = membership.exclusive.contains(node);

@@ -61,9 +61,11 @@ pub fn roll_up(inputs: &RegionInputs<'_>, settings: &RegionSettings<'_>) -> Roll
     let survey = inputs.survey.zip(surveyed.as_deref());
     let survey = survey.map(|(table, rows)| Survey::new(table, rows, settings.kernels));
     let (regions, quality) = assemble(&tree, &pages, &by_region, survey.as_ref(), settings);
+    let totals = whole(&tree, &pages, &by_region);
     let paths = |nodes: &Vec<Node>| nodes.iter().map(|node| tree.keys[*node].path()).collect();
     RolledRegions {
         regions,
+        totals,
         outside: match survey.as_ref() {
             Some(survey) => Some(survey.outside(&selected)),
             None => unfiltered(inputs, &of_rows, &selected),
@@ -108,6 +110,7 @@ fn assemble(
             style: key.style,
             parent: tree.parent(*node).map(|parent| tree.keys[parent].path()),
             folder,
+            selection: settings.kernels.patterns(by_region.left_out_of.get(node).copied().unwrap_or_default()),
             aggregate: totals.remove(node).filter(|_| settings.aggregate),
             parts: parts(*node, pages, by_region),
             roofline: work.finish(settings.hardware),
@@ -119,6 +122,34 @@ fn assemble(
     let mut quality: Vec<QualityCounter> = uncounted(pages, by_region, &nodes).into_iter().collect();
     quality.extend(negative);
     (regions, quality)
+}
+
+/// Everything inside the regions. A kernel counts once, however many regions it is in; ranges that were measured as a whole can be
+/// added only where none overlaps another: the outermost ones of one thread in one domain.
+fn whole(tree: &Tree, pages: &Pages<'_>, by_region: &RegionRows) -> Option<RegionTotals> {
+    let is_top = |node: &Node| {
+        std::iter::successors(tree.parent(*node), |node| tree.parent(*node))
+            .all(|node| !by_region.all.contains_key(&node))
+    };
+    let mut top: Vec<Node> = by_region.all.keys().copied().filter(is_top).collect();
+    top.sort_unstable();
+    let mut rows: Vec<Row> = top.iter().flat_map(|node| by_region.all[node].inclusive.iter().copied()).collect();
+    rows.sort_unstable();
+    rows.dedup();
+    let first = rows.first()?;
+    if pages.is_kernel(*first) {
+        let entered = by_region.instances.iter().filter(|((node, ..), _)| top.contains(node));
+        return Some(RegionTotals {
+            instances: entered.map(|(_, count)| count).sum(),
+            ..pages.of_kernels(&rows, &rows)
+        });
+    }
+    let place =
+        |part: &&Part| (part.process, part.thread, tree.keys[part.node].domain.clone(), tree.keys[part.node].style);
+    let mut places = by_region.parts.keys().filter(|part| top.contains(&part.node));
+    let one = places.next()?;
+    let is_one = one.thread.is_some() && places.all(|part| place(&part) == place(&one));
+    is_one.then(|| pages.of_ranges(&rows))
 }
 
 fn aggregate(node: Node, pages: &Pages<'_>, by_region: &RegionRows, survey: Option<&Survey<'_>>) -> RegionTotals {

@@ -1,6 +1,6 @@
 //! Regions with their totals: what comes out.
 
-use types::{MetricRule, OutsideRegions, QualityCounter, Region};
+use types::{MetricRule, OutsideRegions, QualityCounter, Region, RegionTotals};
 
 use super::key::RegionKey;
 
@@ -31,6 +31,8 @@ pub struct RolledRegions {
     pub metrics: Vec<MetricRule>,
     /// Regions, each before those nested in it.
     pub regions: Vec<RolledRegion>,
+    /// Everything inside the regions; absent where it cannot be added up.
+    pub totals: Option<RegionTotals>,
     /// Kernels of no region; absent where only regions were profiled.
     pub outside: Option<OutsideRegions>,
     /// Kernels of regions that the selection leaves out.

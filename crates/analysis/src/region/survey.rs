@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::rc::Rc;
 
 use types::counter::{CounterTable, ProfiledKind};
-use types::{Nanos, OutsideRegions, RegionKernel, RegionTotals};
+use types::{DeviceId, Nanos, OutsideRegions, RegionKernel, RegionTotals};
 
 use super::capture::RegionInputs;
 use super::kernels::KernelSelection;
@@ -25,7 +25,7 @@ pub(super) struct Survey<'a> {
 struct Kernels<'a> {
     inclusive: u64,
     exclusive: u64,
-    calls: BTreeMap<&'a str, u64>,
+    calls: BTreeMap<(&'a str, Option<u32>), u64>,
 }
 
 impl<'a> Survey<'a> {
@@ -41,7 +41,7 @@ impl<'a> Survey<'a> {
                 let of_node = kernels.entry(node).or_default();
                 of_node.inclusive += 1;
                 of_node.exclusive += u64::from(found.exclusive.contains(&node));
-                *of_node.calls.entry(&work.name).or_default() += 1;
+                *of_node.calls.entry((&work.name, work.device)).or_default() += 1;
             }
         }
         Self { table, rows, kernels }
@@ -49,11 +49,13 @@ impl<'a> Survey<'a> {
 
     /// Fills in the kernels of a region.
     pub(super) fn add_to(&self, totals: &mut RegionTotals, node: Node) {
-        let kernel = |(name, calls): (&&str, &u64)| RegionKernel {
+        let kernel = |((name, device), calls): (&(&str, Option<u32>), &u64)| RegionKernel {
             name: (*name).to_owned(),
             short_name: kernel::short_name(name),
+            device: device.map(DeviceId::cuda),
             calls: *calls,
             total_ns: None,
+            mean_ns: None,
         };
         let found = self.kernels.get(&node);
         totals.kernels_inclusive = Some(found.map_or(0, |kernels| kernels.inclusive));

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::collections::HashMap;
 
 use types::counter::{CounterColumn, CounterTable, DetailedWork, ProfiledKind};
-use types::{InstanceTimes, MetricRule, Nanos, RegionKernel, RegionTotals, RolledValue};
+use types::{DeviceId, InstanceTimes, MetricRule, Nanos, RegionKernel, RegionTotals, RolledValue};
 
 use super::capture::RegionCapture;
 use super::section::Sections;
@@ -126,18 +126,26 @@ impl<'a> Pages<'a> {
 
     /// Kernels of the rows, longest first.
     fn kernels(&self, rows: &[Row]) -> Vec<RegionKernel> {
-        let mut groups: HashMap<&str, Vec<Row>> = HashMap::new();
+        let mut groups: HashMap<(&str, Option<u32>), Vec<Row>> = HashMap::new();
         for row in rows {
-            groups.entry(&self.table(*row).work[row.1].name).or_default().push(*row);
+            let work = &self.table(*row).work[row.1];
+            groups.entry((&work.name, work.device)).or_default().push(*row);
         }
-        let kernel = |(name, rows): (&str, Vec<Row>)| RegionKernel {
-            name: name.to_owned(),
-            short_name: kernel::short_name(name),
-            calls: rows.len() as u64,
-            total_ns: self.total_time(&rows),
+        let kernel = |((name, device), rows): ((&str, Option<u32>), Vec<Row>)| {
+            let total_ns = self.total_time(&rows);
+            RegionKernel {
+                name: name.to_owned(),
+                short_name: kernel::short_name(name),
+                device: device.map(DeviceId::cuda),
+                calls: rows.len() as u64,
+                total_ns,
+                mean_ns: total_ns.map(|total| Nanos::new(total.get() / rows.len() as i64)),
+            }
         };
         let mut kernels: Vec<RegionKernel> = groups.into_iter().map(kernel).collect();
-        kernels.sort_by(|one, two| two.total_ns.cmp(&one.total_ns).then_with(|| one.name.cmp(&two.name)));
+        kernels.sort_by(|one, two| {
+            two.total_ns.cmp(&one.total_ns).then_with(|| (&one.name, &one.device).cmp(&(&two.name, &two.device)))
+        });
         kernels
     }
 

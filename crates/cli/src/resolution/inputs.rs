@@ -4,7 +4,9 @@ use std::path::{Path, PathBuf};
 
 use config::{Config, OverrideSource, Overrides};
 use flow::profile::{DatasetSettings, Feed, InferSettings};
+use types::InputSet;
 
+use super::Resolution;
 use crate::error::CliError;
 
 const INPUTS: OverrideSource = OverrideSource::Flag("--inputs");
@@ -45,6 +47,12 @@ pub(crate) fn infer(config: &Config, feed: Feed) -> Result<InferSettings, CliErr
         Feed::Prompts => InferSettings::Prompts(config.get("infer")?, config.get("infer")?),
         Feed::Pictures => InferSettings::Pictures(config.get("infer")?),
     })
+}
+
+/// What a run is fed, before anything runs.
+pub(crate) fn expected(resolution: &Resolution) -> Result<InputSet, CliError> {
+    let Resolution { config, model } = resolution;
+    Ok(flow::profile::expected_inputs(&dataset(config)?, &infer(config, model.feed())?)?)
 }
 
 /// The dataset, or the file list that `inputs.manifest` names in its place.

@@ -89,7 +89,7 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<Exit, CliE
         measured: arguments
             .measured
             .as_ref()
-            .map(|run| runs::find_run(Path::new(runs::DEFAULT_ROOT), run))
+            .map(|run| runs::find(Path::new(runs::DEFAULT_ROOT), run, runs::RunPurpose::Compare))
             .transpose()?,
         tool_version: env!("CARGO_PKG_VERSION").to_owned(),
     };

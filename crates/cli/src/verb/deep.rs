@@ -7,7 +7,7 @@ use clap::ValueEnum;
 use config::{Config, OverrideSource, Overrides};
 use flow::deep::{self, Collector, Deep, DeepRequest, Mode, NcuPreset, NsysPreset};
 use flow::import::NamedSubject;
-use flow::runs;
+use flow::runs::{self, RunPurpose};
 use serde::Deserialize;
 use types::{Bytes, Exit, Stage};
 
@@ -125,7 +125,7 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<Exit, CliE
 
 /// Continues a run, with the arguments it was started with.
 fn resume(arguments: &Arguments, selector: &str, context: &Context) -> Result<Exit, CliError> {
-    let run = runs::find_run(Path::new(runs::DEFAULT_ROOT), selector)?;
+    let run = runs::find(Path::new(runs::DEFAULT_ROOT), selector, RunPurpose::Resume)?;
     let plan = deep::stored_plan(&run)?;
     let here = std::env::current_dir().unwrap_or_default().display().to_string();
     if here != plan.folder {
@@ -156,17 +156,19 @@ fn compose_request(arguments: &Arguments, context: &Context) -> Result<(DeepRequ
     let (mode, top_kernels) = extent(arguments, &typed, context)?;
     let of_target = of_target(target, &typed);
     let given = overrides(arguments, mode, top_kernels, &of_target);
-    let (target, config, model) = if target.is_command() {
+    let (target, config, model, inputs) = if target.is_command() {
         let flags = ModelFlags { model: target.model.as_deref(), ..ModelFlags::default() };
         let config = resolution::compose(&flags.overrides(&given), context)?;
         let model = target.model.is_some().then(|| resolution::model::load(&config)).transpose()?;
-        (target.command()?, config, model)
+        (target.command()?, config, model, None)
     } else {
         let engine = engine::choose_for_gpu("deep", target, &given, context)?;
-        let Resolution { config, model } = resolution::resolve_run(engine, target, &given, context)?;
+        let resolution = resolution::resolve_run(engine, target, &given, context)?;
+        let inputs = resolution::inputs::expected(&resolution)?;
+        let Resolution { config, model } = resolution;
         resolution::check_run(target, &config, &model, context)?;
         // A model that is not known here is profiled without modelled numbers.
-        (target.workload(engine, &of_target.without(&OURS), context)?, config, model.known())
+        (target.workload(engine, &of_target.without(&OURS), context)?, config, model.known(), Some(inputs))
     };
     config.get::<String>("run.mode")?;
     config.get::<u32>("run.top_n_kernels")?;
@@ -183,6 +185,7 @@ fn compose_request(arguments: &Arguments, context: &Context) -> Result<(DeepRequ
     let nsys = config.get::<NsysPreset>("pipeline.nsys")?;
     let request = DeepRequest {
         target,
+        inputs,
         mode: match mode {
             ModeName::Deep => Mode::Deep,
             ModeName::Light => Mode::Light,

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use flow::export::{self, ExportFormat};
+use flow::runs::{self, RunPurpose};
 use types::Exit;
 
 use crate::context::Context;
@@ -44,7 +45,7 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<Exit, CliE
         FormatName::Sqlite => ExportFormat::Sqlite,
         FormatName::Perfetto => ExportFormat::Perfetto,
     };
-    let run = flow::runs::find_run(Path::new(flow::runs::DEFAULT_ROOT), &arguments.run)?;
+    let run = runs::find(Path::new(runs::DEFAULT_ROOT), &arguments.run, RunPurpose::Export)?;
     let path = export::export(&run, format, arguments.out.as_deref())?;
     context.messages.print(&format!("{}\n", path.display()))?;
     Ok(Exit::Done)

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use config::{Config, Overrides};
-use flow::import::{self, ImportRequest, NamedSubject, STANDARD_INPUT};
+use flow::import::{self, ImportRequest, NamedSubject, NcuPreset, RegionChoice, STANDARD_INPUT};
 use types::Exit;
 
 use crate::context::Context;
@@ -49,7 +49,8 @@ profiler JSON, Nsight Systems SQLite (nsys export --type sqlite), nsys stats CSV
 come from one run. They are not copied.";
 
 /// Parts of the configuration an import never reads; they would only claim something in `config.yaml`.
-const UNUSED: [&str; 7] = ["infer", "dataset", "pipeline", "runner", "inputs", "engine", "device"];
+const UNUSED: [&str; 8] =
+    ["infer", "dataset", "pipeline.torch_profiler", "pipeline.nsys", "runner", "inputs", "engine", "device"];
 
 pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<Exit, CliError> {
     let (files, given) = split_arguments(&arguments.files)?;
@@ -65,7 +66,11 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<Exit, CliE
         hardware: resolution::hardware(&config)?,
         config_dir: context.config_dir.clone(),
     };
-    let request = ImportRequest { files, subject };
+    let regions = RegionChoice::new(&config.get::<NcuPreset>("pipeline.ncu")?).map_err(|(key, error)| {
+        CliError::usage(format!("pipeline.ncu.ncu_cli.{key}: {error}"))
+            .hint("a name is exact; a pattern begins with regex:")
+    })?;
+    let request = ImportRequest { files, subject, regions };
     let run = resolution::run_request("import", &config, &given, arguments.out.as_deref())?;
     let kept = used(config, &request).to_yaml();
     let imported =
@@ -89,7 +94,7 @@ fn split_arguments(arguments: &[String]) -> Result<(Vec<PathBuf>, Overrides), Cl
 
 /// The configuration with only what this import uses.
 fn used(config: Config, request: &ImportRequest) -> Config {
-    let config = config.without(&UNUSED).without(match request.subject.model {
+    let config = config.without(&UNUSED).only_set_below("pipeline").without(match request.subject.model {
         Some(_) => &["model.weights", "model.seed"],
         None => &["model"],
     });

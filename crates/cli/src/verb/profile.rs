@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use config::{Config, Overrides};
 use flow::profile::{self, ProfileRequest};
+use flow::runs::{self, RunPurpose, StoredRun};
 use flow::target::Engine;
 use flow::torch::{self, TorchRequest, TorchSettings};
 use flow::workload;
@@ -74,7 +75,7 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<Exit, CliE
         return command::run(arguments, &given, context);
     }
     let (Resolution { config, model }, first) = match &arguments.from {
-        Some(selector) => earlier(selector, &given).map(|(resolution, first)| (resolution, Some(first)))?,
+        Some(selector) => earlier(selector, &given, context).map(|(resolution, first)| (resolution, Some(first)))?,
         None => {
             let engine = engine::choose(&arguments.target, &given, context)?;
             (resolution::resolve_run(engine, &arguments.target, &given, context)?, None)
@@ -121,8 +122,16 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<Exit, CliE
 }
 
 /// The configuration and model of an earlier run, and its metrics.
-fn earlier(selector: &str, given: &Overrides) -> Result<(Resolution, Metrics), CliError> {
-    let run = flow::runs::find_run(Path::new(flow::runs::DEFAULT_ROOT), selector)?;
+fn earlier(selector: &str, given: &Overrides, context: &Context) -> Result<(Resolution, Metrics), CliError> {
+    let run = runs::find(Path::new(runs::DEFAULT_ROOT), selector, RunPurpose::Repeat)?;
+    if !runs::is_repeatable(&run) {
+        let what = match run.manifest().verb.as_str() {
+            "profile" => "it ran a command, and no model".to_owned(),
+            verb => format!("it was made by `{verb}`"),
+        };
+        return Err(CliError::usage(format!("--from cannot repeat {}: {what}", run.path().display()))
+            .hint(format!("the command that made it: {}", run.manifest().command.join(" "))));
+    }
     let read = |name: &str| {
         let file = run.path().join(name);
         std::fs::read_to_string(&file)
@@ -136,5 +145,23 @@ fn earlier(selector: &str, given: &Overrides) -> Result<(Resolution, Metrics), C
         serde_json::from_str(&text).map_err(|error| CliError::usage(format!("cannot read {file}: {error}")))?;
     let engine = Engine::find(&config.get::<String>("engine")?).unwrap_or(Engine::Native);
     let model = resolution::model::load_for_engine(engine, &config)?;
-    Ok((Resolution { config, model }, metrics))
+    let resolution = Resolution { config, model };
+    // Other inputs are another run only where the user did not ask for them.
+    if !["dataset", "inputs", "infer"].iter().any(|part| given.touches(part)) {
+        warn_of_changed_inputs(&run, &resolution, context);
+    }
+    Ok((resolution, metrics))
+}
+
+/// Says which inputs are not what the earlier run recorded. A run that recorded none says nothing, and inputs that cannot be found
+/// fail where they are used.
+fn warn_of_changed_inputs(run: &StoredRun, resolution: &Resolution, context: &Context) {
+    let Ok(recorded) = runs::recorded_inputs(run) else {
+        return context.messages.warning("the earlier run has no readable inputs.yaml: whether its inputs changed is not known");
+    };
+    if let Ok(now) = resolution::inputs::expected(resolution) {
+        for difference in runs::changed_inputs(&recorded, &now) {
+            context.messages.warning(difference);
+        }
+    }
 }

@@ -7,7 +7,7 @@ use flow::model::LoadedModel;
 use flow::profile::Feed;
 use flow::regions::{self, NcuPreset, RegionsSettings, Source, SurveyChoice};
 use flow::target::{Engine, TargetKind};
-use types::Exit;
+use types::{Exit, InputSet};
 
 use crate::context::Context;
 use crate::error::CliError;
@@ -74,8 +74,9 @@ const LAUNCH_KEYS: [&str; 2] = ["pipeline.ncu.ncu_cli.launch_skip", "pipeline.nc
 pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<Exit, CliError> {
     let typed = Overrides::typed(&arguments.overrides)?;
     let overrides = overrides(arguments, &typed);
-    let (config, model) = resolve(arguments, &overrides, context)?;
-    let settings = settings(arguments, &overrides, &config, model, context)?;
+    let (config, model, inputs) = resolve(arguments, &overrides, context)?;
+    let source = source(arguments, &overrides, inputs, context)?;
+    let settings = settings(arguments, source, &config, model, context)?;
     if arguments.dry_run {
         let lines = regions::planned(&settings)?;
         context.messages.print(&(lines.join("\n") + "\n"))?;
@@ -116,19 +117,26 @@ fn resolve(
     arguments: &Arguments,
     overrides: &Overrides,
     context: &Context,
-) -> Result<(Config, Option<LoadedModel>), CliError> {
+) -> Result<(Config, Option<LoadedModel>, Option<InputSet>), CliError> {
     if arguments.target.is_command() || !arguments.from.is_empty() {
         arguments.target.refuse_model(overrides, &["model", "infer"])?;
-        return Ok((resolution::compose(overrides, context)?.without(&UNUSED), None));
+        return Ok((resolution::compose(overrides, context)?.without(&UNUSED), None, None));
     }
     let engine = engine::choose_for_gpu("regions", &arguments.target, overrides, context)?;
-    let Resolution { config, model } = resolution::resolve_run(engine, &arguments.target, overrides, context)?;
+    let resolution = resolution::resolve_run(engine, &arguments.target, overrides, context)?;
+    let inputs = resolution::inputs::expected(&resolution)?;
+    let Resolution { config, model } = resolution;
     resolution::check_run(&arguments.target, &config, &model, context)?;
-    Ok((config, model.known()))
+    Ok((config, model.known(), Some(inputs)))
 }
 
 /// What Nsight Compute is to profile.
-fn source(arguments: &Arguments, overrides: &Overrides, context: &Context) -> Result<Source, CliError> {
+fn source(
+    arguments: &Arguments,
+    overrides: &Overrides,
+    inputs: Option<InputSet>,
+    context: &Context,
+) -> Result<Source, CliError> {
     if !arguments.from.is_empty() {
         return Ok(Source::Pages(arguments.from.clone()));
     }
@@ -147,13 +155,14 @@ fn source(arguments: &Arguments, overrides: &Overrides, context: &Context) -> Re
         description: target.description(),
         argv: target.argv().to_vec(),
         environment: target.environment().to_vec(),
+        inputs: inputs.map(Box::new),
     })
 }
 
 /// Everything the flow needs.
 fn settings(
     arguments: &Arguments,
-    overrides: &Overrides,
+    source: Source,
     config: &Config,
     model: Option<LoadedModel>,
     context: &Context,
@@ -179,7 +188,7 @@ fn settings(
         None => None,
     };
     Ok(RegionsSettings {
-        source: source(arguments, overrides, context)?,
+        source,
         options,
         survey: match (arguments.survey, arguments.no_survey) {
             (true, _) => SurveyChoice::Always,

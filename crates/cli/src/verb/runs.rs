@@ -7,6 +7,7 @@ use types::{Exit, FileProblemKind, RunDetail, RunList, RunListing, RunState, Ver
 
 use crate::context::Context;
 use crate::error::CliError;
+use flow::runs::RunPurpose;
 use flow::{Table, printable};
 
 /// Longest path of a file that is printed whole.
@@ -57,7 +58,7 @@ fn list(arguments: &Arguments, context: &Context) -> Result<Exit, CliError> {
 }
 
 fn show(arguments: &Arguments, selector: &str, context: &Context) -> Result<Exit, CliError> {
-    let run = flow::runs::find_run(&arguments.root, selector)?;
+    let run = flow::runs::find(&arguments.root, selector, RunPurpose::Show)?;
     let mut detail = run.detail();
     if arguments.verify {
         let size = detail.run.bytes.map(|bytes| format!(", {bytes}")).unwrap_or_default();

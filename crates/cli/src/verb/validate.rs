@@ -9,7 +9,7 @@ use crate::context::Context;
 use crate::error::CliError;
 use flow::printable;
 
-/// Check documents against the schema they name
+/// Check documents, JSON or YAML, against the schema they name and its rules
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
@@ -24,8 +24,11 @@ pub(crate) struct Arguments {
 const EXAMPLES: &str = "\
 Examples:
   llm-perf validate tmp/profile-output/20251115-034712/metrics.json
-  llm-perf validate results/*/manifest.json
+  llm-perf validate results/*/manifest.json results/*/inputs.yaml
   llm-perf runs --json | llm-perf validate -
+
+Also checked: ids are unique, references resolve, trees have no cycles, numbers are not negative,
+shares lie between 0 and 1, and the files of a run are as its manifest lists them.
 
 Exit codes:
   0 every file is valid, 1 one is not, 2 one cannot be read or names no schema known here";

@@ -8,6 +8,8 @@ use assert_cmd::cargo::cargo_bin;
 pub(crate) fn llm_perf() -> Command {
     let mut command = Command::new(cargo_bin!("llm-perf"));
     command.env_remove("NO_COLOR").env("COLUMNS", "100").env("TERM", "xterm");
+    // Nothing is kept in the tester's own folder.
+    command.env("LLM_PERF_DATA_DIR", std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join("data"));
     command
 }
 

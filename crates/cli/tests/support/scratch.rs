@@ -74,13 +74,9 @@ impl Scratch {
         ] {
             assert!(!self.text(run, name).is_empty(), "{name}");
         }
-        // The validator reads JSON; what is written as YAML is the same document.
-        let inputs: Value = serde_saphyr::from_str(&self.text(run, "inputs.yaml")).unwrap();
-        std::fs::write(self.path("inputs.json"), inputs.to_string()).unwrap();
-        let mut files = vec![self.path("inputs.json")];
-        let written = ["metrics.json", "env.json", "manifest.json", "static_analysis/analytic_model/report.json"];
-        files.extend(written.iter().map(|name| self.path(run).join(name)));
-        for file in files {
+        let analytic = ["report.json", "report.yaml"].map(|name| format!("static_analysis/analytic_model/{name}"));
+        let written = ["metrics.json", "env.json", "manifest.json", "inputs.yaml"].map(str::to_owned);
+        for file in written.iter().chain(&analytic).map(|name| self.path(run).join(name)) {
             let name = file.display();
             let checked = Output::of(self.command(&["validate", file.to_str().unwrap()]));
             assert_eq!(checked.code, 0, "{name}: {}{}", checked.stdout, checked.stderr);

@@ -11,6 +11,7 @@ use jiff::Zoned;
 
 use super::MANIFEST;
 use super::content::{TEMPORARY_SUFFIX, TemporaryFile};
+use super::index::RunIndex;
 use crate::CollectError;
 
 /// Where runs go unless the user says otherwise.
@@ -25,6 +26,8 @@ pub struct RunRequest {
     pub id: Option<String>,
     /// The run folder itself, when the user names it; must be absent or empty.
     pub out: Option<PathBuf>,
+    /// Where a run that lies elsewhere is noted, so that it is found by its name.
+    pub index: Option<RunIndex>,
     /// Verb that makes the run, such as `profile`.
     pub verb: String,
     /// Command line, as given.
@@ -52,7 +55,16 @@ pub(super) struct ClaimedFolder {
 impl RunRequest {
     /// A run of that verb beneath [`DEFAULT_ROOT`], about no model and no device.
     pub fn new(verb: impl Into<String>, command: Vec<String>) -> Self {
-        Self { root: DEFAULT_ROOT.into(), id: None, out: None, verb: verb.into(), command, model: None, device: None }
+        Self {
+            root: DEFAULT_ROOT.into(),
+            id: None,
+            out: None,
+            index: None,
+            verb: verb.into(),
+            command,
+            model: None,
+            device: None,
+        }
     }
 
     pub(super) fn claim(&self, now: &Zoned) -> Result<Claim, CollectError> {

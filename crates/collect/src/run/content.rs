@@ -37,6 +37,12 @@ pub fn sha256(content: &[u8]) -> String {
     Sha256::digest(content).iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
+/// Size and SHA-256 of a file.
+pub fn digest(path: &Path) -> io::Result<(Bytes, String)> {
+    let Digest { bytes, sha256 } = Digest::of(File::open(path)?)?;
+    Ok((bytes, sha256))
+}
+
 impl Digest {
     /// Reads to the end, in pieces, so that the size of the content does not matter.
     pub(super) fn of(mut content: impl Read) -> io::Result<Self> {

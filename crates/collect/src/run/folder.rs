@@ -82,6 +82,9 @@ impl RunFolder {
         place(temporary, file, &folder.path().join(MANIFEST), |out| write_pretty(out, &manifest))?;
         let path = folder.keep();
         sync_folder(&path)?;
+        if let (Some(index), Some(_)) = (&request.index, &request.out) {
+            index.add(&request.root, &path);
+        }
         if let Some(parent) = path.parent().filter(|parent| !parent.as_os_str().is_empty()) {
             sync_folder(parent)?;
         }
@@ -354,6 +357,11 @@ fn place(
 fn write_pretty(out: &mut dyn Write, document: &impl Document) -> io::Result<()> {
     serde_json::to_writer_pretty(&mut *out, document)?;
     out.write_all(b"\n")
+}
+
+/// This moment, as manifests and reports write it.
+pub fn now() -> String {
+    rfc3339(&Zoned::now())
 }
 
 fn rfc3339(time: &Zoned) -> String {

@@ -16,6 +16,7 @@
 mod claim;
 mod content;
 mod folder;
+mod index;
 mod owner;
 mod relative_path;
 mod select;
@@ -23,12 +24,13 @@ mod stored;
 mod verify;
 
 pub use claim::{DEFAULT_ROOT, RunRequest};
-pub use content::sha256;
-pub use folder::{Outcome, RunFolder};
-pub use select::find_run;
-pub use stored::{StoredRun, list_runs};
+pub use content::{digest, sha256};
+pub use folder::{Outcome, RunFolder, now};
+pub use index::RunIndex;
+pub use select::{Fitness, find_fitting_run, find_run};
+pub use stored::{StoredRun, list_runs, list_runs_with};
 
 use relative_path::RelativePath;
 
 /// Name of the manifest in every run folder.
-const MANIFEST: &str = "manifest.json";
+pub const MANIFEST: &str = "manifest.json";

@@ -2,56 +2,108 @@
 
 use std::path::{Path, PathBuf};
 
-use types::{RunListing, RunState};
+use types::RunListing;
 
-use super::{StoredRun, list_runs};
+use super::StoredRun;
+use super::index::RunIndex;
+use super::stored::runs_with;
 use crate::CollectError;
 
-/// Word that stands for the newest run that can be read.
+/// Word that stands for the newest run that fits.
 const LATEST: &str = "latest";
+
+/// Which runs `latest` may mean.
+#[derive(Clone, Copy, Debug)]
+pub struct Fitness {
+    /// What such a run is, to go on with "there is no run that": `was made by deep`.
+    pub wanted: &'static str,
+    /// Whether a run is one.
+    pub fits: fn(&StoredRun) -> bool,
+}
+
+/// A run by the names it has.
+struct Candidate {
+    listing: RunListing,
+    run: Option<StoredRun>,
+}
 
 /// Opens the run that `selector` names: its folder, its name beneath `root`, the start of that name if no other run starts
 /// so, or `latest`. A name goes before the start of a name, and both before `latest` and a folder elsewhere.
 pub fn find_run(root: &Path, selector: &str) -> Result<StoredRun, CollectError> {
+    find_fitting_run(root, None, selector, &Fitness { wanted: "can be read", fits: |_| true })
+}
+
+/// The same among the runs in `root` and those that the index knows beside them, which go by the name of their folder and by that of
+/// the run; `latest` is the newest that fits.
+pub fn find_fitting_run(
+    root: &Path,
+    index: Option<&RunIndex>,
+    selector: &str,
+    fitness: &Fitness,
+) -> Result<StoredRun, CollectError> {
     if selector.contains(std::path::is_separator) || matches!(selector, "." | "..") {
         return StoredRun::open(Path::new(selector));
     }
-    StoredRun::open(&choose(root, selector, &list_runs(root)?)?)
+    let candidates: Vec<Candidate> =
+        runs_with(root, index)?.into_iter().map(|(listing, run)| Candidate { listing, run }).collect();
+    StoredRun::open(&choose(root, selector, &candidates, fitness)?)
 }
 
-fn choose(root: &Path, selector: &str, runs: &[RunListing]) -> Result<PathBuf, CollectError> {
-    if let Some(run) = runs.iter().find(|run| run.id == selector) {
-        return Ok(root.join(&run.id));
+impl Candidate {
+    fn path(&self) -> PathBuf {
+        PathBuf::from(&self.listing.path)
     }
-    if selector == LATEST
-        && let Some(run) = runs.iter().find(|run| run.state != RunState::Unreadable)
-    {
-        return Ok(root.join(&run.id));
+
+    /// The name of its folder, which goes first, and that of the run.
+    fn names(&self) -> [Option<&str>; 2] {
+        [Some(self.listing.id.as_str()), self.run.as_ref().map(|run| run.manifest().run_id.as_str())]
     }
-    let starting: Vec<&RunListing> =
-        runs.iter().filter(|run| !selector.is_empty() && run.id.starts_with(selector)).collect();
-    match starting.as_slice() {
-        [run] => Ok(root.join(&run.id)),
+}
+
+fn choose(root: &Path, selector: &str, runs: &[Candidate], fitness: &Fitness) -> Result<PathBuf, CollectError> {
+    let ambiguous = |several: &[&Candidate]| {
+        let is_alike = |one: &&Candidate| several.iter().filter(|other| other.listing.id == one.listing.id).count() > 1;
+        let name = |one: &Candidate| if is_alike(&one) { one.listing.path.clone() } else { one.listing.id.clone() };
+        CollectError::AmbiguousRun {
+            selector: selector.to_owned(),
+            root: root.to_owned(),
+            matches: several.iter().map(|one| name(one)).collect(),
+        }
+    };
+    // A copy of a run has the name of the first inside, so that names of folders are looked at first.
+    let named = |fits: &dyn Fn(&str) -> bool| -> Vec<&Candidate> {
+        let by = |place: usize| runs.iter().filter(|run| run.names()[place].is_some_and(fits)).collect::<Vec<_>>();
+        Some(by(0)).filter(|found| !found.is_empty()).unwrap_or_else(|| by(1))
+    };
+    match named(&|name| name == selector).as_slice() {
+        [run] => return Ok(run.path()),
+        [] => {}
+        several => return Err(ambiguous(several)),
+    }
+    if selector == LATEST && runs.iter().any(|run| run.run.is_some()) {
+        let fitting = runs.iter().find(|run| run.run.as_ref().is_some_and(fitness.fits));
+        return fitting
+            .map(Candidate::path)
+            .ok_or_else(|| CollectError::NoFittingRun { root: root.to_owned(), wanted: fitness.wanted });
+    }
+    match named(&|name| !selector.is_empty() && name.starts_with(selector)).as_slice() {
+        [run] => Ok(run.path()),
         [] if Path::new(selector).is_dir() => Ok(PathBuf::from(selector)),
         [] => Err(CollectError::UnknownRun {
             selector: selector.to_owned(),
             root: root.to_owned(),
             nearest: nearest(selector, runs),
         }),
-        several => Err(CollectError::AmbiguousRun {
-            selector: selector.to_owned(),
-            root: root.to_owned(),
-            matches: several.iter().map(|run| run.id.clone()).collect(),
-        }),
+        several => Err(ambiguous(several)),
     }
 }
 
-fn nearest(selector: &str, runs: &[RunListing]) -> Option<String> {
+fn nearest(selector: &str, runs: &[Candidate]) -> Option<String> {
     // Below this, names have too little in common for a suggestion to help.
     const ALIKE: f64 = 0.6;
-    let likeness = |run: &RunListing| strsim::normalized_damerau_levenshtein(selector, &run.id);
+    let likeness = |run: &Candidate| strsim::normalized_damerau_levenshtein(selector, &run.listing.id);
     let best = runs.iter().max_by(|a, b| likeness(a).total_cmp(&likeness(b)))?;
-    (likeness(best) >= ALIKE).then(|| best.id.clone())
+    (likeness(best) >= ALIKE).then(|| best.listing.id.clone())
 }
 
 #[cfg(test)]
@@ -60,32 +112,34 @@ mod tests {
 
     use super::*;
 
-    fn runs(names: &[(&str, RunState)]) -> Vec<RunListing> {
-        let listing = |&(id, state): &(&str, RunState)| RunListing {
-            id: id.to_owned(),
-            path: format!("root/{id}"),
-            state,
-            reasons: Vec::new(),
-            verb: None,
-            model: None,
-            device: None,
-            started_at: None,
-            ended_at: None,
-            file_count: None,
-            bytes: None,
-        };
-        names.iter().map(listing).collect()
+    /// Runs beneath a root, newest first: `None` for one that cannot be read.
+    fn runs(root: &Path, names: &[(&str, Option<&str>)]) -> Vec<Candidate> {
+        for (name, verb) in names {
+            let text = verb.map_or("{}".to_owned(), |verb| {
+                format!(
+                    r#"{{"schema": "llm-perf/manifest/1", "run_id": "{name}-id", "status": "complete", "verb": "{verb}",
+                        "command": [], "tool_version": "0", "model": null, "device": null, "started_at": "", "ended_at": null,
+                        "process": {{"pid": 1, "start_ticks": null, "boot_id": null}}}}"#
+                )
+            });
+            std::fs::create_dir_all(root.join(name)).unwrap();
+            std::fs::write(root.join(name).join("manifest.json"), text).unwrap();
+        }
+        let found = runs_with(root, None).unwrap().into_iter();
+        let mut runs: Vec<Candidate> = found.map(|(listing, run)| Candidate { listing, run }).collect();
+        runs.sort_by_key(|run| names.iter().position(|(name, _)| *name == run.listing.id));
+        runs
     }
 
     fn chosen(selector: &str) -> Result<String, String> {
-        let runs = runs(&[
-            ("20251115-034712-2", RunState::Unreadable),
-            ("20251115-034712", RunState::Complete),
-            ("20251114-120000", RunState::Failed),
-        ]);
-        choose(Path::new("root"), selector, &runs)
-            .map(|path| path.display().to_string())
-            .map_err(|error| format!("{error}; {}", error.hint().unwrap_or_default()))
+        let folder = tempfile::tempdir().unwrap();
+        let names =
+            [("20251115-034712-2", None), ("20251115-034712", Some("deep")), ("20251114-120000", Some("profile"))];
+        let fitness = Fitness { wanted: "was made by `profile`", fits: |run| run.manifest().verb == "profile" };
+        let place = folder.path().display().to_string();
+        choose(folder.path(), selector, &runs(folder.path(), &names), &fitness)
+            .map(|path| path.display().to_string().replace(&place, "root"))
+            .map_err(|error| format!("{error}; {}", error.hint().unwrap_or_default()).replace(&place, "root"))
     }
 
     #[test]
@@ -99,8 +153,20 @@ mod tests {
     }
 
     #[test]
-    fn latest_is_the_newest_that_can_be_read() {
-        assert_eq!(chosen("latest"), Ok("root/20251115-034712".to_owned()));
+    fn latest_is_the_newest_that_fits() {
+        assert_eq!(chosen("latest"), Ok("root/20251114-120000".to_owned()));
+        let folder = tempfile::tempdir().unwrap();
+        let runs = runs(folder.path(), &[("new", Some("import")), ("old", Some("deep"))]);
+        let fitness = |fits| Fitness { wanted: "was made by `profile`", fits };
+        let newest = choose(folder.path(), "latest", &runs, &fitness(|_| true)).unwrap();
+        assert_eq!(newest, folder.path().join("new"));
+        let none = choose(folder.path(), "latest", &runs, &fitness(|_| false)).unwrap_err().to_string();
+        assert!(none.ends_with("that was made by `profile`"), "{none}");
+    }
+
+    #[test]
+    fn a_run_goes_by_its_own_name_too() {
+        assert_eq!(chosen("20251114-120000-id"), Ok("root/20251114-120000".to_owned()));
     }
 
     #[test]

@@ -9,6 +9,7 @@ use jiff::Timestamp;
 use types::{Bytes, RunDetail, RunListing, RunManifest, RunState, RunStatus, SchemaTag, Verification};
 
 use super::content::kind_of;
+use super::index::RunIndex;
 use super::owner::{self, Liveness};
 use super::{MANIFEST, verify};
 use crate::CollectError;
@@ -90,6 +91,11 @@ impl StoredRun {
         }
     }
 
+    /// Whether the manifest lists a file of that name.
+    pub fn has_file(&self, name: &str) -> bool {
+        self.manifest.files.iter().any(|file| file.path == name)
+    }
+
     /// All there is to say about it, short of looking into its files.
     pub fn detail(&self) -> RunDetail {
         RunDetail {
@@ -111,18 +117,37 @@ impl StoredRun {
 
 /// Every folder beneath `root`, newest first; those that cannot be read come last. No such root is no runs.
 pub fn list_runs(root: &Path) -> Result<Vec<RunListing>, CollectError> {
-    let entries = match fs::read_dir(root) {
-        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
-        entries => entries.map_err(CollectError::io("list", root))?,
-    };
-    let mut runs = Vec::new();
-    for entry in entries {
-        let path = entry.map_err(CollectError::io("list", root))?.path();
-        if path.is_dir() {
-            runs.push(StoredRun::open(&path).map_or_else(|error| unreadable(&path, &error), |run| run.listing()));
+    list_runs_with(root, None)
+}
+
+/// The same with the runs that the index knows beside them.
+pub fn list_runs_with(root: &Path, index: Option<&RunIndex>) -> Result<Vec<RunListing>, CollectError> {
+    Ok(runs_with(root, index)?.into_iter().map(|(listing, _)| listing).collect())
+}
+
+/// The same as they are stored, where they can be read.
+pub(super) fn runs_with(
+    root: &Path,
+    index: Option<&RunIndex>,
+) -> Result<Vec<(RunListing, Option<StoredRun>)>, CollectError> {
+    let mut paths = Vec::new();
+    match fs::read_dir(root) {
+        Err(error) if error.kind() == ErrorKind::NotFound => {}
+        entries => {
+            for entry in entries.map_err(CollectError::io("list", root))? {
+                paths.push(entry.map_err(CollectError::io("list", root))?.path());
+            }
         }
     }
-    runs.sort_by_cached_key(|run| {
+    paths.extend(index.map(|index| index.runs_beside(root)).unwrap_or_default());
+    let mut runs = Vec::new();
+    for path in paths.into_iter().filter(|path| path.is_dir()) {
+        runs.push(match StoredRun::open(&path) {
+            Ok(run) => (run.listing(), Some(run)),
+            Err(error) => (unreadable(&path, &error), None),
+        });
+    }
+    runs.sort_by_cached_key(|(run, _)| {
         let started: Option<Timestamp> = run.started_at.as_deref().and_then(|text| text.parse().ok());
         Reverse((started, run.id.clone()))
     });

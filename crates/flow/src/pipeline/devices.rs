@@ -7,7 +7,7 @@ use types::{Device, DeviceId, Hardware};
 
 use super::error::ImportError;
 use super::hardware;
-use super::trace::Placed;
+use super::trace::Traces;
 
 /// The devices of a run.
 pub(super) struct Devices {
@@ -20,8 +20,10 @@ pub(super) struct Devices {
 }
 
 /// Finds the devices. Ranks count their devices from zero each, so that two ranks may mean two devices by one ordinal.
+///
+/// Pages of counters and tables of kernels count only where there is no timeline: their kernels are then the run's.
 pub(super) fn find(
-    placed: &[Placed],
+    traces: &Traces,
     named: Option<&Hardware>,
     config_dir: Option<&Path>,
 ) -> Result<Devices, ImportError> {
@@ -29,7 +31,7 @@ pub(super) fn find(
     let known = |name: &str| named.or_else(|| catalogue.find(name).ok()).map(|hardware| hardware.id.clone());
     let mut devices: Vec<Device> = Vec::new();
     let mut names = Vec::new();
-    for one in placed {
+    for one in &traces.placed {
         let mut of_timeline = BTreeMap::new();
         for ordinal in analysis::time::devices(&one.timeline) {
             let described = one.timeline.devices.iter().find(|device| device.id == DeviceId::cuda(ordinal));
@@ -53,6 +55,12 @@ pub(super) fn find(
             of_timeline.insert(ordinal, id);
         }
         names.push(of_timeline);
+    }
+    if traces.placed.is_empty() {
+        for (id, name) in traces.counted_devices() {
+            let name = name.or_else(|| named.map(|named| named.name.clone())).unwrap_or_else(unnamed);
+            devices.push(Device { hardware: known(&name), name, uuid: None, memory_bytes: None, id });
+        }
     }
     let first = devices.first().and_then(|device| device.hardware.as_deref()).and_then(|id| catalogue.find(id).ok());
     let hardware = named.or(first).cloned();

@@ -76,7 +76,7 @@ pub(crate) struct ResolvedSubject {
 /// Resolves the subject of a traced run.
 pub(crate) fn resolve(run: &TracedRun<'_>, traces: &Traces) -> Result<ResolvedSubject, ImportError> {
     let placed = traces.placed.as_slice();
-    let found = devices::find(placed, run.named, run.config_dir)?;
+    let found = devices::find(traces, run.named, run.config_dir)?;
     let observed = match placed {
         [only] => observe(&only.timeline, &only.attribution),
         [] => Observed { missing: vec!["the files have no timeline".to_owned()], ..Observed::default() },

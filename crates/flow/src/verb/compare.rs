@@ -5,11 +5,12 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use analysis::{RunRecords, Sides};
-use collect::run::{StoredRun, find_run};
+use collect::run::StoredRun;
 use serde::de::DeserializeOwned;
 use types::{Comparison, Exit, Failure, Metrics, RunState};
 
 use crate::CollectError;
+use crate::pipeline::earlier::{self, RunPurpose};
 
 /// What to compare.
 #[derive(Clone, Debug)]
@@ -158,7 +159,7 @@ fn read(root: &Path, selector: &str) -> Result<(PathBuf, RunRecords), CompareErr
     if bare.is_file() && !path.join("manifest.json").exists() {
         return Ok((path.to_owned(), records(&bare, path, None)?));
     }
-    let run = find_run(root, selector)?;
+    let run = earlier::find(root, selector, RunPurpose::Compare)?;
     let file = run.path().join("metrics.json");
     if !file.exists() {
         let (state, reasons) = run.state();

@@ -6,16 +6,18 @@ use collect::run::RunFolder;
 use types::{Hardware, Metrics};
 
 pub use crate::pipeline::error::ImportError;
+pub use crate::pipeline::regions::RegionChoice;
 pub use crate::pipeline::subject::NamedSubject;
 pub use crate::pipeline::trace::STANDARD_INPUT;
 pub use crate::pipeline::workload::WorkloadRequest;
+pub use collect::tool::ncu::Preset as NcuPreset;
 
 use crate::RunRequest;
 use crate::pipeline::bundle::{self, Bundle};
 use crate::pipeline::run::{EndedRun, run};
 use crate::pipeline::subject::{ResolvedSubject, TracedRun, WorkloadSource, resolve};
 use crate::pipeline::trace::TraceFiles;
-use crate::pipeline::{analytic, assumptions};
+use crate::pipeline::{analytic, assumptions, provenance};
 
 /// What to import.
 #[derive(Debug)]
@@ -24,6 +26,8 @@ pub struct ImportRequest {
     pub files: Vec<PathBuf>,
     /// What they are of.
     pub subject: NamedSubject,
+    /// Which regions of pages of counters are shown.
+    pub regions: RegionChoice,
 }
 
 /// The outcome.
@@ -67,7 +71,8 @@ fn fill(
     progress: &mut dyn FnMut(&str),
 ) -> Result<(Metrics, Vec<String>), ImportError> {
     let subject = &request.subject;
-    let traces = files.read(subject.model_id().as_deref(), progress)?;
+    let traces = files.read(subject.model_id().as_deref(), &request.regions, progress)?;
+    provenance::write(folder, &provenance::of_sources(&traces.sources))?;
     progress("summing up");
     let traced = TracedRun {
         run_id: folder.id(),
@@ -81,6 +86,7 @@ fn fill(
     };
     let ResolvedSubject { subject, hardware, devices, quality } = resolve(&traced, &traces)?;
     let mut evidence = traces.evidence(&devices);
+    evidence.regions = traces.regions(&request.regions);
     evidence.quality.extend(quality);
     let metrics = analysis::metrics(&subject, &evidence);
     folder.write_json("metrics.json", &metrics)?;

@@ -1,12 +1,17 @@
 //! `schema` and `validate`: what our documents look like, and whether a file is one.
 
+use std::ffi::OsStr;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
+use collect::run::{MANIFEST, StoredRun};
 use report::ReportError;
 use serde::Serialize;
 use types::documents::ALL;
-use types::{Failure, FileValidation, SchemaList, SchemaListing, SchemaTag, ValidationReport, ValidationVerdict};
+use types::{
+    Failure, FileProblemKind, FileValidation, RunState, SchemaList, SchemaListing, SchemaTag, ValidationReport,
+    ValidationVerdict, Violation,
+};
 
 /// Every document the tool writes.
 pub fn schemas() -> SchemaList {
@@ -30,13 +35,34 @@ pub fn validate_files(files: &[PathBuf]) -> ValidationReport {
 fn validate_file(file: &Path) -> FileValidation {
     let name = file.display().to_string();
     match read(file) {
-        Ok(text) => judge(name, report::validate(&text)),
+        Ok(text) => judge(name, report::validate(&text).map(|found| with_files(file, found))),
         Err(error) => FileValidation {
             hint: (error.kind() == io::ErrorKind::IsADirectory)
                 .then(|| format!("name the files in it, such as {}", file.join("manifest.json").display())),
             ..undecided(name, format!("cannot be read: {error}"))
         },
     }
+}
+
+/// The same with every file that is not as the manifest beside it lists it. The files of a run that is still being made change.
+fn with_files(file: &Path, mut found: report::Validation) -> report::Validation {
+    if file.file_name() != Some(OsStr::new(MANIFEST)) {
+        return found;
+    }
+    // A relative name in the working folder has an empty parent, which is no folder.
+    let folder = file.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let Ok(run) = StoredRun::open(folder) else { return found };
+    if run.state().0 == RunState::Running {
+        return found;
+    }
+    let Ok(verification) = run.verify() else { return found };
+    for problem in verification.problems {
+        let place = run.manifest().files.iter().position(|listed| listed.path == problem.path).unwrap_or_default();
+        let key = if problem.kind == FileProblemKind::Changed { "sha256" } else { "path" };
+        let message = format!("{}: {}", problem.path, problem.detail);
+        found.violations.push(Violation { pointer: format!("/files/{place}/{key}"), message });
+    }
+    found
 }
 
 fn read(file: &Path) -> io::Result<Vec<u8>> {
@@ -59,9 +85,9 @@ fn judge(file: String, outcome: Result<report::Validation, ReportError>) -> File
             hint: None,
         },
         Err(error) => {
-            // Whatever was meant to be in the file, text that is not JSON is not it.
+            // Whatever was meant to be in the file, text that is neither JSON nor YAML is not it.
             let verdict = match error {
-                ReportError::NotJson { .. } => ValidationVerdict::Invalid,
+                ReportError::NotJson { .. } | ReportError::NotYaml { .. } => ValidationVerdict::Invalid,
                 _ => ValidationVerdict::Undecided,
             };
             FileValidation { verdict, hint: error.hint(), ..undecided(file, error.to_string()) }

@@ -64,8 +64,9 @@ impl Metrics {
         let rows = shown.iter().map(|(module, id)| {
             let sum = &sums[module.index()];
             let expected = tree.stands_for_several(*module);
-            let calls =
-                calls(subject, |pass| pass.modules[module.index()].as_ref().map_or(0, |call| call.calls), expected);
+            let of_pass = |pass: &Pass| pass.modules[module.index()].as_ref().map_or(0, |call| call.calls);
+            let is_root = blueprint.module(*module).parent.is_none();
+            let calls = if is_root { 1 } else { calls(subject, of_pass, expected) };
             sum.row(subject, id, calls, peak(subject, *module), model_time)
         });
         let rows = rows.collect();

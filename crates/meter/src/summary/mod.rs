@@ -3,6 +3,7 @@
 mod metrics;
 mod modules;
 mod pages;
+mod part_sums;
 mod stages;
 mod timed_ops;
 

@@ -5,6 +5,7 @@ use types::{ComputeUnit, Cost, FormulaLine, LayerPage, LayerPart, LayerPass, Ope
 
 use super::Subject;
 use super::modules::ModuleTree;
+use super::part_sums;
 use crate::price::derivation;
 use crate::{OpRecord, Pass, Quantity, Roofline, Spread, Term, Times};
 
@@ -60,13 +61,19 @@ fn page(subject: &Subject<'_>, roofline: &Roofline<'_>, tree: &ModuleTree<'_>, c
         })
         .collect();
     for (name, pass) in &passes {
-        page.passes.extend(layer_pass(subject, roofline, name.clone(), pass, example));
+        page.passes.extend(layer_pass(subject, roofline, tree, name.clone(), (pass, example)));
     }
     // Experts read other weights than their class does elsewhere, so they are shown as well.
     let routed = instances.iter().copied().find(|module| runs(module) && tree.stands_for_several(*module));
     if let Some(routed) = routed.filter(|routed| *routed != example) {
         for (name, pass) in &passes {
-            page.passes.extend(layer_pass(subject, roofline, format!("{name}, as {}", id(routed)), pass, routed));
+            page.passes.extend(layer_pass(
+                subject,
+                roofline,
+                tree,
+                format!("{name}, as {}", id(routed)),
+                (pass, routed),
+            ));
         }
     }
     page.assumptions = assumptions(subject, routed.unwrap_or(example));
@@ -85,20 +92,12 @@ fn passes<'a>(subject: &Subject<'a>) -> Vec<(String, &'a Pass)> {
 fn layer_pass(
     subject: &Subject<'_>,
     roofline: &Roofline<'_>,
+    tree: &ModuleTree<'_>,
     name: String,
-    pass: &Pass,
-    module: Module,
+    (pass, module): (&Pass, Module),
 ) -> Option<LayerPass> {
     let blueprint = subject.model.blueprint();
-    let inside = |mut inner: Module| loop {
-        if inner == module {
-            break true;
-        }
-        match blueprint.module(inner).parent {
-            Some(parent) => inner = parent,
-            None => break false,
-        }
-    };
+    let inside = |inner: Module| inner == module || blueprint.part_of(module, inner).is_some();
     let call = pass.modules[module.index()].as_ref();
     let all: Vec<&OpRecord> = pass.ops.iter().filter(|op| inside(op.module)).collect();
     if call.is_none() && all.is_empty() {
@@ -107,14 +106,17 @@ fn layer_pass(
     // A module that is called several times, as a nonlinearity used twice, shows its operations once.
     let calls = call.map_or(1, |call| call.calls.max(1)) as usize;
     let own: Vec<&OpRecord> = all.iter().copied().filter(|op| op.module == module).collect();
-    let own = &own[..own.len().div_ceil(calls)];
     let total: Cost = all.iter().map(|op| op.cost).sum();
+    let (parts, sums) = part_sums::of(tree, blueprint, module, &all, &own, total);
+    let own = &own[..own.len().div_ceil(calls)];
     let time: Seconds = all.iter().map(|op| Times::of(&op.cost, op.price.matrix_dtype, roofline).total).sum();
     Some(LayerPass {
         name,
         inputs: call.map_or_else(Vec::new, |call| call.inputs.iter().map(shape).collect()),
         output: call.and_then(|call| call.output.as_ref()).map(shape),
         operations: own.iter().map(|op| operation(op, roofline)).collect(),
+        parts,
+        sums,
         total,
         time,
     })

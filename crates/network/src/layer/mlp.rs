@@ -23,7 +23,16 @@ impl ActivationLayer {
             ActivationKind::Silu => "SiLU",
             ActivationKind::Relu => "ReLU",
         };
-        builder.module(name, class, |_, module| Self { module, kind })
+        builder.module(name, class, |builder, module| {
+            // As the published models construct them: every argument has its default.
+            match kind {
+                ActivationKind::Gelu => builder.setting("approximate", "none"),
+                ActivationKind::GeluTanh => builder.setting("use_gelu_tanh_python", false),
+                ActivationKind::Silu | ActivationKind::Relu => builder.setting("inplace", false),
+                ActivationKind::Sigmoid | ActivationKind::QuickGelu => {}
+            }
+            Self { module, kind }
+        })
     }
 
     pub(crate) fn forward<B: Backend>(&self, b: &mut B, x: &B::Tensor) -> Result<B::Tensor, NetworkError> {

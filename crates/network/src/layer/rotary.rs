@@ -14,7 +14,14 @@ pub(crate) struct Rotary {
 
 impl Rotary {
     pub(crate) fn new(builder: &mut Builder, class: Option<&'static str>, config: RotaryConfig) -> Self {
-        Self { module: class.map(|class| builder.module("rotary_emb", class, |_, module| module)), config }
+        let module = class.map(|class| {
+            builder.module("rotary_emb", class, |builder, module| {
+                builder.setting("dim", config.width);
+                builder.setting("base", config.theta);
+                module
+            })
+        });
+        Self { module, config }
     }
 
     /// Rotates `x [B, H, S, D]`, whose first position is `offset`; what is past the rotated width passes.

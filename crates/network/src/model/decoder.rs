@@ -68,9 +68,9 @@ impl LanguageModel {
     pub fn new(config: &DecoderConfig) -> Self {
         let names = &config.family.names;
         let mut builder = Builder::new(names.causal);
+        sizes(&mut builder, config);
         let (model, decoder) = builder.module("model", names.model, |builder, module| {
-            builder.setting("hidden_size", config.width);
-            builder.setting("num_hidden_layers", config.layers.len());
+            sizes(builder, config);
             (module, Decoder::new(builder, config))
         });
         let head = Head::new(&mut builder, config);
@@ -95,6 +95,14 @@ impl LanguageModel {
         })?;
         self.head.forward(b, &self.decoder, &hidden, prompt.last_logits_only)
     }
+}
+
+/// What the published classes around a decoder are constructed with.
+pub(crate) fn sizes(builder: &mut Builder, config: &DecoderConfig) {
+    builder.setting("vocab_size", config.vocabulary);
+    builder.setting("hidden_size", config.width);
+    builder.setting("num_hidden_layers", config.layers.len());
+    builder.setting("num_attention_heads", config.heads);
 }
 
 impl Decoder {

@@ -3,7 +3,7 @@
 use types::{ImageWorkload, Op, Stage};
 
 use super::clip::VisionTransformer;
-use super::decoder::{Decoder, Head};
+use super::decoder::{Decoder, Head, sizes};
 use super::sam::ImageEncoder;
 use super::{CacheLayout, Images, Prompt};
 use crate::config::deepseek_ocr::DeepseekOcrConfig;
@@ -46,9 +46,9 @@ impl DeepseekOcr {
     pub fn new(config: &DeepseekOcrConfig) -> Self {
         let language = &config.language;
         let mut builder = Builder::new("DeepseekOCRForCausalLM");
+        sizes(&mut builder, language);
         let (model, parts) = builder.module("model", "DeepseekOCRModel", |builder, module| {
-            builder.setting("hidden_size", language.width);
-            builder.setting("num_hidden_layers", language.layers.len());
+            sizes(builder, language);
             let decoder = Decoder::new(builder, language);
             let sam = ImageEncoder::new(builder, &config.sam);
             let clip = VisionTransformer::new(builder, &config.clip);

@@ -79,10 +79,19 @@ impl PatchTower {
         builder.setting("patch_size", config.patch);
         builder.setting("spatial_merge_size", config.merge);
         let patch = builder.module("patch_embed", config.names.patch, |builder, module| {
-            let class = "Conv3d";
-            builder.module("proj", class, |builder, projection| {
+            let bias = config.patch_bias;
+            let kernel = [config.frames, config.patch, config.patch];
+            builder.setting("patch_size", config.patch);
+            builder.setting("temporal_patch_size", config.frames);
+            builder.setting("in_channels", config.channels);
+            builder.setting("embed_dim", config.width);
+            builder.module("proj", "Conv3d", |builder, projection| {
+                builder.setting("in_channels", config.channels);
+                builder.setting("out_channels", config.width);
+                builder.setting("kernel_size", format!("{kernel:?}"));
+                builder.setting("stride", format!("{kernel:?}"));
+                builder.setting("bias", bias);
                 let shape = [config.width, config.channels, config.frames, config.patch, config.patch];
-                let bias = config.patch_bias;
                 PatchEmbed {
                     module,
                     projection,
@@ -187,6 +196,9 @@ impl Block {
     fn new(builder: &mut Builder, index: u64, config: &PatchTowerConfig) -> Self {
         let (names, width) = (config.names, config.width);
         builder.module(index.to_string(), names.block, |builder, module| {
+            builder.setting("hidden_size", width);
+            builder.setting("num_heads", config.heads);
+            builder.setting("intermediate_size", config.inner);
             let norm1 = Norm::new(builder, "norm1", config, width);
             let norm2 = Norm::new(builder, "norm2", config, width);
             let attention = VisionAttention::fused(builder, names.attention, width, config.heads);
@@ -244,6 +256,9 @@ impl Merger {
         let merged = config.width * config.merge * config.merge;
         builder.module(name, names.merger, |builder, module| {
             builder.stage(Stage::Projector);
+            builder.setting("context_dim", config.width);
+            builder.setting("dim", config.output);
+            builder.setting("spatial_merge_size", config.merge);
             let width = if norm_merged { merged } else { config.width };
             let norm = Norm::new(builder, if names.flat_merger { "norm" } else { "ln_q" }, config, width);
             let parts = |builder: &mut Builder, [first, between, second]: [&str; 3]| {

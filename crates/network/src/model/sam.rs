@@ -62,6 +62,10 @@ impl ImageEncoder {
             let grid = config.image_size / patch_size;
             let pos_embed = builder.param("pos_embed", [1, grid, grid, width]);
             let (patch_embed, patch_proj) = builder.module("patch_embed", "PatchEmbed", |builder, module| {
+                builder.setting("kernel_size", patch_size);
+                builder.setting("stride", patch_size);
+                builder.setting("in_chans", 3);
+                builder.setting("embed_dim", width);
                 (module, Conv2d::new(builder, "proj", convolution(3, width, patch_size, patch_size, 0, true)))
             });
             let (_, blocks) = builder.list("blocks", Repetition::Sequential, config.layers, |builder, index| {

@@ -57,6 +57,10 @@ impl ShallowResnet {
             bias: false,
         };
         let mut builder = Builder::new("ShallowResNet");
+        builder.setting("in_channels", in_channels);
+        builder.setting("channels", channels);
+        builder.setting("blocks", blocks);
+        builder.setting("num_classes", classes);
         let stem = builder.module("stem", "Sequential", |builder, module| {
             builder.range("stem");
             Stem {
@@ -67,13 +71,16 @@ impl ShallowResnet {
             }
         });
         let (residual, blocks) = builder.list("residual", Repetition::Sequential, blocks, |builder, index| {
-            builder.module(index.to_string(), "BasicBlock", |builder, module| Block {
-                module,
-                conv1: Conv2d::with_range(builder, "conv1", "block.conv1", same(channels, channels)),
-                norm1: BatchNorm2d::new(builder, "bn1", channels, EPSILON),
-                conv2: Conv2d::with_range(builder, "conv2", "block.conv2", same(channels, channels)),
-                norm2: BatchNorm2d::new(builder, "bn2", channels, EPSILON),
-                activation: ActivationLayer::new(builder, "relu", ActivationKind::Relu),
+            builder.module(index.to_string(), "BasicBlock", |builder, module| {
+                builder.setting("channels", channels);
+                Block {
+                    module,
+                    conv1: Conv2d::with_range(builder, "conv1", "block.conv1", same(channels, channels)),
+                    norm1: BatchNorm2d::new(builder, "bn1", channels, EPSILON),
+                    conv2: Conv2d::with_range(builder, "conv2", "block.conv2", same(channels, channels)),
+                    norm2: BatchNorm2d::new(builder, "bn2", channels, EPSILON),
+                    activation: ActivationLayer::new(builder, "relu", ActivationKind::Relu),
+                }
             })
         });
         builder.range_of(residual, "residual");

@@ -61,6 +61,9 @@ impl SquareTower {
             builder.setting("patch_size", patch);
             let (embeddings, class_embedding, conv, positions) =
                 builder.module("embeddings", embeddings, |builder, module| {
+                    builder.setting("hidden_size", width);
+                    builder.setting("image_size", image_size);
+                    builder.setting("patch_size", patch);
                     let class_embedding = clip.then(|| builder.param("class_embedding", [width]));
                     let settings = Conv2dSettings {
                         inputs: 3,
@@ -77,6 +80,7 @@ impl SquareTower {
             // Spelled so in the checkpoint.
             let before = clip.then(|| LayerNorm::new(builder, "pre_layrnorm", width, epsilon));
             let (encoder, blocks) = builder.module("encoder", encoder, |builder, module| {
+                builder.setting("num_hidden_layers", config.layers);
                 let (_, blocks) = builder.list("layers", Repetition::Sequential, config.layers, |builder, index| {
                     Block::new(builder, index, layer, config)
                 });
@@ -134,18 +138,23 @@ impl Block {
             SquareTowerKind::Clip => ["CLIPAttention", "CLIPMLP"],
             SquareTowerKind::Siglip => ["SiglipAttention", "SiglipMLP"],
         };
-        builder.module(index.to_string(), class, |builder, module| Self {
-            module,
-            attention: VisionAttention::apart(builder, attention, width, config.heads),
-            norm1: LayerNorm::new(builder, "layer_norm1", width, epsilon),
-            mlp: PlainMlp::new(
-                builder,
-                PlainMlpNames { class: mlp, first: "fc1", second: "fc2", activation: None },
-                width,
-                config.inner,
-                config.activation,
-            ),
-            norm2: LayerNorm::new(builder, "layer_norm2", width, epsilon),
+        builder.module(index.to_string(), class, |builder, module| {
+            builder.setting("hidden_size", width);
+            builder.setting("num_attention_heads", config.heads);
+            builder.setting("intermediate_size", config.inner);
+            Self {
+                module,
+                attention: VisionAttention::apart(builder, attention, width, config.heads),
+                norm1: LayerNorm::new(builder, "layer_norm1", width, epsilon),
+                mlp: PlainMlp::new(
+                    builder,
+                    PlainMlpNames { class: mlp, first: "fc1", second: "fc2", activation: None },
+                    width,
+                    config.inner,
+                    config.activation,
+                ),
+                norm2: LayerNorm::new(builder, "layer_norm2", width, epsilon),
+            }
         })
     }
 
@@ -166,6 +175,9 @@ impl Projector {
     pub(crate) fn new(builder: &mut Builder, config: &SquareTowerConfig, output: u64) -> Self {
         builder.module("multi_modal_projector", "LlavaMultiModalProjector", |builder, module| {
             builder.stage(Stage::Projector);
+            builder.setting("vision_hidden_size", config.width);
+            builder.setting("hidden_size", output);
+            builder.setting("bias", config.projector_bias);
             Self {
                 module,
                 first: Linear::new(builder, "linear_1", config.width, output, config.projector_bias),

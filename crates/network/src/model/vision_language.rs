@@ -2,7 +2,7 @@
 
 use types::{ImageWorkload, Op, Shape};
 
-use super::decoder::{Decoder, Head};
+use super::decoder::{Decoder, Head, sizes};
 use super::patch_tower::{ImageFeatures, PatchTower};
 use super::square_tower::{Projector, SquareTower};
 use super::{CacheLayout, Images, Prompt};
@@ -32,20 +32,23 @@ impl VisionLanguage {
         let names = config.names;
         let language = &config.language;
         let mut builder = Builder::new(names.causal);
+        sizes(&mut builder, language);
         let tower = |builder: &mut Builder| match &config.vision {
             VisionConfig::Patches(tower) => builder.module("visual", tower.names.tower, |builder, module| {
                 Tower::Patches(PatchTower::new(builder, module, tower))
             }),
             VisionConfig::Square(tower) => {
-                let encoder =
-                    builder.module("vision_tower", names.tower, |builder, _| SquareTower::new(builder, tower));
+                let encoder = builder.module("vision_tower", names.tower, |builder, _| {
+                    builder.setting("hidden_size", tower.width);
+                    builder.setting("num_hidden_layers", tower.layers);
+                    SquareTower::new(builder, tower)
+                });
                 Tower::Square(encoder, Projector::new(builder, tower, language.width))
             }
         };
         let decoder = |builder: &mut Builder, name: &str| {
             builder.module(name, language.family.names.model, |builder, module| {
-                builder.setting("hidden_size", language.width);
-                builder.setting("num_hidden_layers", language.layers.len());
+                sizes(builder, language);
                 (module, Decoder::new(builder, language))
             })
         };
@@ -56,13 +59,16 @@ impl VisionLanguage {
                 (tower, decoder, Head::new(&mut builder, language))
             }
             ModuleLayout::InOneModel => {
-                let (tower, decoder) = builder
-                    .module("model", names.model, |builder, _| (tower(builder), decoder(builder, "language_model")));
+                let (tower, decoder) = builder.module("model", names.model, |builder, _| {
+                    sizes(builder, language);
+                    (tower(builder), decoder(builder, "language_model"))
+                });
                 (tower, decoder, Head::new(&mut builder, language))
             }
             ModuleLayout::WholeDecoder => {
                 let tower = tower(&mut builder);
                 let (decoder, head) = builder.module("language_model", language.family.names.causal, |builder, _| {
+                    sizes(builder, language);
                     (decoder(builder, "model"), Head::new(builder, language))
                 });
                 (tower, decoder, head)

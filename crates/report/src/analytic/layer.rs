@@ -84,13 +84,7 @@ fn parts(page: &mut Page, parts: &[LayerPart]) {
     }
     let mut table = Table::new("class | >parts | names");
     for (class, names) in by_class {
-        let listed = match names[..] {
-            [first, second, ..] if names.len() > NAMED_PARTS => {
-                format!("{}, {} and {} more", code(first), code(second), names.len() - 2)
-            }
-            _ => codes(&names),
-        };
-        table.row([link(class, &file_name(class)), grouped(names.len() as u64), listed]);
+        table.row([link(class, &file_name(class)), grouped(names.len() as u64), named(&names)]);
     }
     page.heading("Parts");
     page.table(&table);
@@ -98,11 +92,10 @@ fn parts(page: &mut Page, parts: &[LayerPart]) {
 
 fn pass(page: &mut Page, pass: &LayerPass) {
     page.heading(&format!("Pass: {}", prose(&pass.name)));
-    page.list([
-        format!("in: {}", if pass.inputs.is_empty() { "nothing".to_owned() } else { codes(&pass.inputs) }),
-        format!("out: {}", pass.output.as_deref().map_or("nothing".to_owned(), code)),
-        format!("roofline time of the pass: {}", pass.time),
-    ]);
+    let inputs = (!pass.inputs.is_empty()).then(|| format!("in: {}", codes(&pass.inputs)));
+    let output = pass.output.as_deref().map(|output| format!("out: {}", code(output)));
+    let time = format!("roofline time of the pass: {}", pass.time);
+    page.list(inputs.into_iter().chain(output).chain([time]));
     let (total, bytes) = (&pass.total, &pass.total.bytes);
     let mut table = Table::new("total | >value | >exact");
     for (name, flops) in [("`flops_matrix`", total.flops_matrix), ("`flops_vector`", total.flops_vector)] {
@@ -120,11 +113,51 @@ fn pass(page: &mut Page, pass: &LayerPass) {
         table.row([name.to_owned(), bytes.to_string(), format!("{} B", grouped(bytes.get()))]);
     }
     page.table(&table);
-    if pass.operations.is_empty() {
-        page.paragraph("It has no operations of its own; its parts do all the work.");
+    if !pass.sums.is_empty() {
+        part_sums(page, pass);
+    } else if pass.operations.is_empty() {
+        page.paragraph("It computes nothing and moves nothing in this pass.");
     }
     for (index, operation) in pass.operations.iter().enumerate() {
         self::operation(page, index + 1, operation);
+    }
+}
+
+/// The pass as the sum over the parts, and the formulas each part follows.
+fn part_sums(page: &mut Page, pass: &LayerPass) {
+    page.subheading("Sum over the parts");
+    page.paragraph(if pass.operations.is_empty() {
+        "It has no operations of its own: every quantity is the sum over its parts, each under the symbol given below."
+    } else {
+        "Every quantity is the sum over its parts, each under the symbol given below, and `own`, its own operations."
+    });
+    formulas(page, &pass.sums);
+    page.list(pass.parts.iter().map(|part| {
+        let names: Vec<&str> = part.names.iter().map(String::as_str).collect();
+        let meant = match names[..] {
+            [only] if only == part.symbol => String::new(),
+            [_] => format!(" ({})", codes(&names)),
+            _ => format!(" (each of {})", named(&names)),
+        };
+        let own = part.formulas.iter().map(|(operation, lines)| match lines.is_empty() {
+            true => format!("{} (computes and moves nothing)", code(operation)),
+            false => format!("{}: {}", code(operation), codes(lines)),
+        });
+        let whole =
+            part.has_parts.then(|| format!("the sum over its parts, on {}", link("its page", &file_name(&part.class))));
+        let texts: Vec<String> = whole.into_iter().chain(own).collect();
+        let class = link(&part.class, &file_name(&part.class));
+        format!("{}{meant}, of class {class}: {}", code(&part.symbol), texts.join("; "))
+    }));
+}
+
+/// Names one by one, or counted where there are many.
+fn named(names: &[&str]) -> String {
+    match names {
+        [first, second, ..] if names.len() > NAMED_PARTS => {
+            format!("{}, {} and {} more", code(first), code(second), names.len() - 2)
+        }
+        _ => codes(names),
     }
 }
 
@@ -139,19 +172,23 @@ fn operation(page: &mut Page, number: usize, operation: &OperationLines) {
         format!("relative to: {}", prose(&operation.peaks)),
         format!("roofline time: {}, {}-bound", operation.time, operation.bound),
     ]);
-    let (assumed, modelled): (Vec<_>, Vec<_>) =
-        operation.formulas.iter().partition(|formula| formula.origin == Origin::Assumed);
     if operation.formulas.is_empty() {
         page.paragraph("It computes nothing and moves nothing.");
     }
-    formulas(page, &modelled);
+    formulas(page, &operation.formulas);
+}
+
+/// Formulas, those that rest on an expectation apart.
+fn formulas(page: &mut Page, formulas: &[FormulaLine]) {
+    let (assumed, modelled): (Vec<_>, Vec<_>) = formulas.iter().partition(|formula| formula.origin == Origin::Assumed);
+    block(page, &modelled);
     if !assumed.is_empty() {
         page.paragraph("Assumed, because an expectation enters:");
-        formulas(page, &assumed);
+        block(page, &assumed);
     }
 }
 
-fn formulas(page: &mut Page, formulas: &[&FormulaLine]) {
+fn block(page: &mut Page, formulas: &[&FormulaLine]) {
     let line = |FormulaLine { quantity, formula, substituted, value, .. }: &&FormulaLine| {
         printable(&format!("{quantity} = {formula} = {substituted} = {}", grouped(*value))).into_owned()
     };
@@ -180,7 +217,7 @@ mod tests {
     fn every_printed_formula_gives_its_printed_result() {
         let page = layer_markdown(&sample::mixture_page());
         let lines: Vec<_> = formula_lines(&page).collect();
-        assert_eq!(lines.len(), 9, "{lines:#?}");
+        assert_eq!(lines.len(), 10, "{lines:#?}");
         for line in lines {
             assert_eq!(check_line(line), Ok(()));
         }

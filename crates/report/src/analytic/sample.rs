@@ -90,6 +90,7 @@ pub(crate) fn report() -> AnalyticReport {
             category("linear", "Linear layers"),
             category("attention", "Attention"),
             category("pooling", "Pooling"),
+            category("other", "Other"),
         ],
         module_metrics: metrics.collect(),
         categories: vec![
@@ -179,6 +180,17 @@ pub(super) fn mixture_page() -> LayerPage {
                 inputs: vec!["x [1, 512, 1280] bf16".to_owned()],
                 output: Some("[1, 512, 1280] bf16".to_owned()),
                 operations: vec![linear(512), combine(512)],
+                parts: vec![
+                    part_cost("gate", "MoEGate", 83_886_080),
+                    part_cost("shared_experts", "DeepseekV2MLP", 7_046_430_720),
+                ],
+                sums: vec![FormulaLine {
+                    quantity: "flops_matrix".to_owned(),
+                    formula: "gate + shared_experts + own".to_owned(),
+                    substituted: "83886080 + 7046430720 + 0".to_owned(),
+                    value: 7_130_316_800,
+                    origin: Origin::Modelled,
+                }],
                 total: cost(),
                 time: Seconds::new(98e-6),
             },
@@ -187,11 +199,24 @@ pub(super) fn mixture_page() -> LayerPage {
                 inputs: Vec::new(),
                 output: None,
                 operations: Vec::new(),
+                parts: Vec::new(),
+                sums: Vec::new(),
                 total: Cost::ZERO,
                 time: Seconds::ZERO,
             },
         ],
         assumptions: vec!["tokens choose experts evenly".to_owned()],
+    }
+}
+
+fn part_cost(name: &str, class: &str, flops: u128) -> PartCost {
+    PartCost {
+        symbol: name.to_owned(),
+        names: vec![name.to_owned()],
+        class: class.to_owned(),
+        cost: Cost { flops_matrix: Flops::new(flops), ..Cost::ZERO },
+        formulas: vec![("linear".to_owned(), vec!["flops_matrix = 2 * M * N * K".to_owned()])],
+        has_parts: class == "DeepseekV2MLP",
     }
 }
 

@@ -45,9 +45,17 @@ fn introduction(report: &RegionReport) -> String {
             percent(outside.time_share)
         ),
     };
+    let whole = report.totals.as_ref().map_or(String::new(), |totals| {
+        let kernels =
+            totals.kernels_inclusive.map(|kernels| format!("{} and ", count(kernels, "kernel"))).unwrap_or_default();
+        format!(
+            " Together they hold {kernels}{} on the device, each kernel counted once.",
+            known(totals.total_ns_inclusive)
+        )
+    });
     format!(
         "{found}, counted by {} in `{mode}` replay. Times and counters were read while work was replayed, so times are not those of \
-         a plain run. {outside}",
+         a plain run.{whole} {outside}",
         prose(&report.tool)
     )
 }
@@ -144,7 +152,9 @@ fn selection(page: &mut Page, report: &RegionReport) {
     items.extend(set.as_ref().map(|set| format!("set: {}", code(set))));
     items.push(format!("sections: {}", or(codes(sections), "none")));
     items.push(format!("metrics: {}", or(codes(metrics), "none")));
-    items.push(format!("configuration: SHA-256 {}", code(&report.config_sha256)));
+    items.push(format!("scope of totals: {}", code(&report.scope)));
+    items.push(format!("made at: {}", or(report.generated_at.clone(), "not recorded")));
+    items.push(format!("configuration: SHA-256 {}", code(&report.config_fingerprint)));
     for capture in &report.captures {
         let what = format!("{} run, {}", capture.purpose, count(capture.results, "result"));
         items.push(format!("{what}: {}", code(&capture.command.join(" "))));

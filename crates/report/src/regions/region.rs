@@ -67,9 +67,15 @@ fn kernels(page: &mut Page, region: &Region) {
         _ => String::new(),
     };
     page.paragraph(&format!("{cut}`kernels.csv` has every launch with its full name."));
-    let mut table = Table::new("kernel | >calls | >total");
+    let mut table = Table::new("kernel | device | >calls | >total | >mean");
     for kernel in found.kernels.iter().take(ROWS) {
-        table.row([code(&kernel.short_name), grouped(kernel.calls), known(kernel.total_ns)]);
+        table.row([
+            code(&kernel.short_name),
+            known(kernel.device.as_ref()),
+            grouped(kernel.calls),
+            known(kernel.total_ns),
+            known(kernel.mean_ns),
+        ]);
     }
     page.table(&table);
 }

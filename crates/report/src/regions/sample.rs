@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 
 use types::{
-    Bytes, BytesPerSecond, DeviceId, Flops, FlopsPerSecond, IncludeRecord, MetricRule, ModelledRegion, Nanos, Origin,
-    OutsideRegions, QualityCounter, Region, RegionCapture, RegionKernel, RegionPart, RegionReport, RegionRoofline,
-    RegionSection, RegionSelection, RegionStyle, RegionTotals, ReplayMode, RollUp, RolledValue, SchemaTag,
-    SectionValue, Severity,
+    Bytes, BytesPerSecond, DeviceId, Flops, FlopsPerSecond, IncludeRecord, KernelPatterns, MetricRule, ModelledRegion,
+    Nanos, Origin, OutsideRegions, QualityCounter, Region, RegionCapture, RegionKernel, RegionPart, RegionReport,
+    RegionRoofline, RegionSection, RegionSelection, RegionStyle, RegionTotals, ReplayMode, RollUp, RolledValue,
+    SchemaTag, SectionValue, Severity,
 };
 
 fn region_totals(kernels: [u64; 2], times: [i64; 2], bytes: f64) -> RegionTotals {
@@ -31,8 +31,10 @@ fn region_totals(kernels: [u64; 2], times: [i64; 2], bytes: f64) -> RegionTotals
         kernels: vec![RegionKernel {
             name: "void at::native::vectorized_elementwise_kernel<4>(int)".to_owned(),
             short_name: "elementwise".to_owned(),
+            device: Some(DeviceId::cuda(0)),
             calls: kernels[0],
             total_ns: Some(Nanos::new(times[0])),
+            mean_ns: Some(Nanos::new(times[0] / kernels[0] as i64)),
         }],
     }
 }
@@ -49,6 +51,11 @@ fn region(segments: &[&str], parent: Option<&str>, folder: &str, found: RegionTo
         style: RegionStyle::PushPop,
         parent: parent.map(str::to_owned),
         folder: folder.to_owned(),
+        selection: KernelPatterns {
+            include_patterns: vec!["regex:elementwise".to_owned()],
+            exclude_patterns: vec!["copy".to_owned()],
+            kernels_left_out: 3,
+        },
         aggregate: Some(found.clone()),
         parts: vec![part(found)],
         roofline: None,
@@ -108,7 +115,9 @@ pub(super) fn report() -> RegionReport {
         replay_mode: ReplayMode::Kernel,
         target: "python3 model.py".to_owned(),
         device: Some("NVIDIA H200".to_owned()),
-        config_sha256: "0".repeat(64),
+        generated_at: "2026-01-01T00:00:00.000+00:00".to_owned(),
+        config_fingerprint: "0".repeat(64),
+        scope: RegionReport::AGGREGATE.to_owned(),
         selection: RegionSelection {
             include: vec![IncludeRecord {
                 expression: "A".to_owned(),
@@ -139,6 +148,7 @@ pub(super) fn report() -> RegionReport {
                 rule: RollUp::TimeWeightedMean,
             },
         ],
+        totals: outer.aggregate.clone(),
         regions: vec![outer, inner],
         outside: Some(OutsideRegions {
             kernels: 12,
@@ -161,6 +171,7 @@ pub(super) fn report() -> RegionReport {
 pub(super) fn empty() -> RegionReport {
     let mut report = report();
     report.regions.clear();
+    report.totals = None;
     report.outside = None;
     report.quality.clear();
     report.captures[0].results = 0;

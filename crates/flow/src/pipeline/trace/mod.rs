@@ -11,10 +11,12 @@ use std::path::{Path, PathBuf};
 
 use analysis::attribution::{self, Attribution};
 use analysis::{Evidence, LaunchCounters, ListedKernel, PlacedTimeline, Trace};
+use types::counter::CounterTable;
 use types::timeline::Timeline;
-use types::{Clock, ClockId, DeviceId, QualityCounter, TraceSource};
+use types::{Clock, ClockId, DeviceId, QualityCounter, RegionSummary, TraceSource};
 
 use super::error::ImportError;
+use super::regions::{RegionChoice, device_name};
 pub(crate) use parts::nothing;
 use parts::{Kind, Part, Parts};
 pub use source::STANDARD_INPUT;
@@ -32,6 +34,8 @@ pub(crate) struct Placed {
 pub(crate) struct Traces {
     pub(crate) placed: Vec<Placed>,
     pub(crate) counters: Vec<LaunchCounters>,
+    /// Raw pages of Nsight Compute.
+    tables: Vec<CounterTable>,
     listed: Vec<ListedKernel>,
     pub(crate) sources: Vec<TraceSource>,
     pub(crate) quality: Vec<QualityCounter>,
@@ -50,13 +54,18 @@ impl TraceFiles {
         Ok(Self(sources.into_iter().map(known).collect::<Result<_, _>>()?))
     }
 
-    /// Reads all of them.
-    pub(crate) fn read(&self, model: Option<&str>, progress: &mut dyn FnMut(&str)) -> Result<Traces, ImportError> {
+    /// Reads all of them; of pages of counters, what the choice of regions needs too.
+    pub(crate) fn read(
+        &self,
+        model: Option<&str>,
+        regions: &RegionChoice,
+        progress: &mut dyn FnMut(&str),
+    ) -> Result<Traces, ImportError> {
         let mut parts = Parts::default();
         let mut files = Vec::new();
         for (source, kind) in &self.0 {
             progress(&format!("reading {}", source.name));
-            let (part, sha256) = parts::read(source, kind)?;
+            let (part, sha256) = parts::read(source, kind, &|counter| regions.keeps(counter))?;
             files.push(listed(source, source.name.clone(), &part, sha256));
             same_file_twice(&files)?;
             if let (Part::Nothing(reason, hint), [(only, _)]) = (&part, self.0.as_slice()) {
@@ -88,6 +97,7 @@ impl Traces {
         Self {
             placed: parts.timelines.into_iter().map(place).collect(),
             counters: parts.counted,
+            tables: parts.tables,
             listed: parts.listed,
             sources,
             quality: parts.quality,
@@ -103,7 +113,7 @@ impl Traces {
         progress: &mut dyn FnMut(&str),
     ) -> Result<Self, ImportError> {
         let source = Source::open(path)?;
-        let (part, sha256) = parts::read(&source, &parts::kind(&source)?)?;
+        let (part, sha256) = parts::read(&source, &parts::kind(&source)?, &|_| false)?;
         let file = listed(&source, name.to_owned(), &part, sha256);
         let mut parts = Parts::default();
         parts.add(name, part)?;
@@ -160,6 +170,19 @@ impl Traces {
         }
     }
 
+    /// Devices of pages of counters and tables of kernels, with the name that a page has for them.
+    pub(crate) fn counted_devices(&self) -> BTreeMap<DeviceId, Option<String>> {
+        let unnumbered = || DeviceId::unnumbered();
+        let name = self.tables.iter().find_map(device_name);
+        let counted = self.counters.iter().map(|one| one.device().unwrap_or_else(unnumbered));
+        counted.chain(self.listed.iter().map(|_| unnumbered())).map(|id| (id, name.clone())).collect()
+    }
+
+    /// Regions of the pages of counters; absent where there is none, and where a timeline shows the ranges themselves.
+    pub(crate) fn regions(&self, choice: &RegionChoice) -> Option<Vec<RegionSummary>> {
+        (self.placed.is_empty() && !self.tables.is_empty()).then(|| choice.summaries(&self.tables))
+    }
+
     /// Kinds of the files, as the engine of a run that nobody names.
     pub(crate) fn engine(&self) -> String {
         let mut formats: Vec<_> = self.sources.iter().map(|file| file.format.as_str()).collect();
@@ -178,7 +201,7 @@ pub(crate) fn timelines(paths: &[PathBuf]) -> Result<Vec<Timeline>, ImportError>
         timelines.push(ingest::wire::read_all(&contents)?);
     }
     for source in sources.iter().filter(|source| !collected(source)) {
-        if let (Part::Timeline(timeline), _) = parts::read(source, &parts::kind(source)?)? {
+        if let (Part::Timeline(timeline), _) = parts::read(source, &parts::kind(source)?, &|_| false)? {
             timelines.push(*timeline);
         }
     }

@@ -9,6 +9,7 @@ use ingest::detect::{self, Format};
 use ingest::ncu::{self, NcuFile, ToolMessage};
 use ingest::nsys::stats::{self, StatsFile, StatsKind};
 use ingest::{nsys, torch, wire};
+use types::counter::CounterTable;
 use types::timeline::Timeline;
 use types::{QualityCounter, Severity};
 
@@ -25,8 +26,8 @@ pub(super) struct Kind {
 pub(super) enum Part {
     /// A timeline.
     Timeline(Box<Timeline>),
-    /// Hardware counters.
-    Counters(Vec<LaunchCounters>, Vec<QualityCounter>),
+    /// Hardware counters, with the page itself where it shows the ranges around each launch.
+    Counters(Vec<LaunchCounters>, Option<CounterTable>, Vec<QualityCounter>),
     /// Tables of `nsys stats`: kernels, and counters of the rest.
     Listed(Vec<ListedKernel>, Vec<QualityCounter>),
     /// A log without a page: why, and the next step.
@@ -40,6 +41,8 @@ pub(super) struct Parts {
     pub(super) timelines: Vec<(String, Timeline)>,
     /// What was counted, launch by launch.
     pub(super) counted: Vec<LaunchCounters>,
+    /// The raw pages it was counted on.
+    pub(super) tables: Vec<CounterTable>,
     /// Kernels as `nsys stats` sums them up.
     pub(super) listed: Vec<ListedKernel>,
     /// Counters of files without a timeline.
@@ -88,8 +91,9 @@ impl Parts {
                 self.missing.extend(lost(file, &timeline.quality));
                 self.timelines.push((file.to_owned(), *timeline));
             }
-            Part::Counters(counted, quality) => {
+            Part::Counters(counted, table, quality) => {
                 self.counted.extend(counted);
+                self.tables.extend(table);
                 self.missing.extend(lost(file, &quality));
                 self.quality.extend(quality);
             }
@@ -169,17 +173,18 @@ pub(super) fn unfinished(source: &Source, kind: &Kind) -> Option<String> {
     Some(format!("{}: the export was not finished, {} is still there; export again", source.name, journal.display()))
 }
 
-/// What a file holds, and its digest, which is taken while it is read.
-pub(super) fn read(source: &Source, kind: &Kind) -> Result<(Part, String), ImportError> {
+/// What a file holds, and its digest, which is taken while it is read. `keeps` says which counters of a page are kept besides those
+/// that kernels are joined with.
+pub(super) fn read(source: &Source, kind: &Kind, keeps: &dyn Fn(&str) -> bool) -> Result<(Part, String), ImportError> {
     std::thread::scope(|scope| {
         let digest = scope.spawn(|| source.digest());
-        let part = part(source, kind);
+        let part = part(source, kind, keeps);
         let digest = digest.join().unwrap_or_else(|_| source.digest());
         Ok((part?, digest))
     })
 }
 
-fn part(source: &Source, kind: &Kind) -> Result<Part, ImportError> {
+fn part(source: &Source, kind: &Kind, keeps: &dyn Fn(&str) -> bool) -> Result<Part, ImportError> {
     let (name, bytes) = (source.name.as_str(), source.bytes());
     let part = match (kind.format, kind.compression) {
         (Format::TorchProfiler, None) => timeline(torch::read(name, bytes, &torch::TorchSettings::default())?.timeline),
@@ -201,7 +206,7 @@ fn part(source: &Source, kind: &Kind) -> Result<Part, ImportError> {
         }
         (Format::NsysStats, compression) => listed(stats::read(text(bytes, compression), name)?),
         (Format::NcuRaw | Format::NcuDetails | Format::NcuLog, compression) => {
-            let used = |counter: &str| USED_COUNTERS.contains(&counter);
+            let used = |counter: &str| USED_COUNTERS.contains(&counter) || keeps(counter);
             counters(ncu::read_counters(text(bytes, compression), name, used)?)
         }
         (Format::TorchInfo, _) => {
@@ -226,8 +231,8 @@ fn text<'a>(bytes: &'a [u8], compression: Option<Compression>) -> Box<dyn BufRea
 
 fn counters(file: NcuFile) -> Part {
     match file {
-        NcuFile::Raw(page) => Part::Counters(LaunchCounters::of_table(&page.table), page.quality),
-        NcuFile::Details(page) => Part::Counters(LaunchCounters::of_details(&page.works), page.quality),
+        NcuFile::Raw(page) => Part::Counters(LaunchCounters::of_table(&page.table), Some(page.table), page.quality),
+        NcuFile::Details(page) => Part::Counters(LaunchCounters::of_details(&page.works), None, page.quality),
         NcuFile::Nothing(messages) => {
             let (reason, hint) = nothing(&messages);
             Part::Nothing(reason, hint)

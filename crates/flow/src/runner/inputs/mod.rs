@@ -91,6 +91,16 @@ pub(crate) fn find(dataset: &DatasetSettings, infer: &InferSettings) -> Result<I
     Ok(Inputs { root: dataset.root.clone(), file_list, all })
 }
 
+/// What a run of these settings is fed, before anything runs: an input that turns out to be broken later still counts as used.
+pub fn expected(dataset: &DatasetSettings, infer: &InferSettings) -> Result<InputSet, ProfileError> {
+    let mut inputs = find(dataset, infer)?;
+    let usable = inputs.usable()?;
+    for index in (0..dataset.sampling.epochs).flat_map(|epoch| choose(&dataset.sampling, &usable, epoch)) {
+        inputs.all[index].used = true;
+    }
+    Ok(inputs.document())
+}
+
 /// The inputs of one epoch, as indices; the same seed and epoch give the same.
 pub(crate) fn choose(settings: &SamplingSettings, usable: &[usize], epoch: u32) -> Vec<usize> {
     let mut order = usable.to_vec();
@@ -130,6 +140,8 @@ impl Inputs {
             count: self.all.len() as u64,
             images: self.all.iter().filter_map(Input::as_image).collect(),
             prompts: self.all.iter().filter_map(Input::as_prompt).collect(),
+            command: None,
+            files: Vec::new(),
         }
     }
 }

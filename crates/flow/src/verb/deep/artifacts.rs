@@ -4,14 +4,14 @@ use std::ffi::OsString;
 
 use collect::run::RunFolder;
 use report::profile::Setting;
-use types::{Environment, Hardware, InputSet, KernelReport, Metrics, PassRecord, SchemaTag};
+use types::{Environment, Hardware, KernelReport, Metrics, PassRecord};
 
 use super::error::DeepError;
 use super::plan;
 use super::request::DeepRequest;
 use super::tools::Tools;
 use crate::pipeline::bundle::{self, Bundle};
-use crate::pipeline::{analytic, assumptions};
+use crate::pipeline::{analytic, assumptions, provenance};
 
 /// What the run is about.
 pub(super) struct About<'a> {
@@ -29,16 +29,10 @@ pub(super) fn prepare(
     folder.write_file("config.yaml", config_yaml.as_bytes())?;
     folder.write_json("env.json", &tools.environment)?;
     folder.write_json("plan.json", &plan::of(request, tools))?;
-    // What a command reads is not known; what is known of it is its command line, in plan.json.
-    let inputs = InputSet {
-        schema: SchemaTag::new(),
-        dataset_root: request.target.description(),
-        subset_filelist: None,
-        count: 0,
-        images: Vec::new(),
-        prompts: Vec::new(),
-    };
-    folder.write_file("inputs.yaml", report::yaml(&inputs)?.as_bytes())?;
+    match &request.inputs {
+        Some(inputs) => provenance::write(folder, inputs)?,
+        None => provenance::write(folder, &provenance::of_command(request.target.argv()))?,
+    }
     folder.end_step("prepare")?;
     Ok(())
 }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use collect::tool::{ncu, nsys};
-use types::{Bytes, Collector, Stage};
+use types::{Bytes, Collector, InputSet, Stage};
 
 use crate::pipeline::subject::NamedSubject;
 use crate::pipeline::target::Target;
@@ -46,6 +46,8 @@ impl Mode {
 pub struct DeepRequest {
     /// What is launched.
     pub target: Target,
+    /// What the model is fed; absent where a command is launched.
+    pub inputs: Option<InputSet>,
     /// How much is collected.
     pub mode: Mode,
     /// What records the timeline.

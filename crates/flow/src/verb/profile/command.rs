@@ -13,7 +13,7 @@ use collect::environment::GpuSampler;
 use collect::process::{self, Ending, Interrupt, Limits, ProcessOutcome};
 use collect::run::RunFolder;
 use report::profile::{Assumptions, Setting};
-use types::{CommandRun, DeviceUse, Environment, InputSet, Metrics, SchemaTag};
+use types::{CommandRun, DeviceUse, Environment, Metrics};
 
 pub use recorded::Recording;
 pub use types::Collector;
@@ -21,11 +21,11 @@ pub use types::Collector;
 use super::Profile;
 use crate::RunRequest;
 use crate::pipeline::bundle::{self, Bundle};
-use crate::pipeline::machine;
 use crate::pipeline::progress::Progress;
 use crate::pipeline::run::{EndedRun, run};
 use crate::pipeline::subject::NamedSubject;
 use crate::pipeline::target::{Target, TargetError};
+use crate::pipeline::{machine, provenance};
 use crate::runner::error::ProfileError;
 
 /// What to measure.
@@ -59,16 +59,11 @@ pub fn profile(
     let environment = machine::capture(request.subject.config_dir.as_deref())?;
     // A device that nobody knows fails before anything runs.
     request.subject.named_hardware()?;
-    let EndedRun { value: metrics, folder, missing } =
-        run(run_request, |folder| fill(folder, request, &environment, config_yaml, progress, stop))?;
-    let inputs = InputSet {
-        schema: SchemaTag::new(),
-        dataset_root: "command".to_owned(),
-        subset_filelist: None,
-        count: 0,
-        images: Vec::new(),
-        prompts: Vec::new(),
-    };
+    let inputs = provenance::of_command(request.target.argv());
+    let EndedRun { value: metrics, folder, missing } = run(run_request, |folder| {
+        provenance::write(folder, &inputs)?;
+        fill(folder, request, &environment, config_yaml, progress, stop)
+    })?;
     Ok(Profile { metrics, inputs, folder, missing, part_of_rank: None })
 }
 

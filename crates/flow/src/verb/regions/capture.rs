@@ -5,7 +5,6 @@ use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 
-use analysis::region::is_counted;
 use collect::Command;
 use collect::process::{self, Ending, Interrupt, Limits, ProcessOutcome};
 use collect::run::RunFolder;
@@ -17,8 +16,8 @@ use types::counter::{CounterTable, DetailedWork};
 use types::{QualityCounter, RegionCapture};
 
 use super::RegionsError;
-use super::metrics::DEVICE_NAME;
 use super::plan::Step;
+use crate::pipeline::regions;
 
 /// Lines of the profiler shown with a failure.
 const SHOWN: usize = 12;
@@ -50,9 +49,7 @@ pub(super) struct Wanted<'a> {
 
 impl Wanted<'_> {
     fn keeps(&self, counter: &str) -> bool {
-        // A name without its ending stands for all of them, and a pattern for what nobody knows here.
-        let named = |wanted: &String| counter.starts_with(wanted.as_str()) || wanted.starts_with("regex:");
-        counter == DEVICE_NAME || is_counted(counter) || self.metrics.iter().any(named)
+        regions::keeps(self.metrics, counter)
     }
 }
 

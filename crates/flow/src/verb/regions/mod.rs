@@ -14,19 +14,20 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use analysis::alignment::ModelledRun;
-use analysis::region::{
-    Include, KernelSelection, RegionCapture, RegionInputs, RegionSettings, RolledRegions, regions_of, roll_up,
-};
+use analysis::region::{Include, KernelSelection, RegionSettings, RolledRegions, regions_of};
 use collect::run::{RunFolder, sha256};
 use collect::tool::ncu::Options;
 use meter::{Roofline, matrix_dtypes, predict};
 use types::counter::CounterTable;
-use types::{Environment, Hardware, IncludeRecord, Metrics, RegionReport, RegionSelection, SchemaTag};
+use types::{
+    Environment, Hardware, IncludeRecord, InputSet, Metrics, Region, RegionReport, RegionSelection, SchemaTag,
+};
 
 use crate::pipeline::model::LoadedModel;
 use crate::pipeline::modelled::run as modelled_run;
+use crate::pipeline::regions::{self as pages, CounterPage};
 use crate::pipeline::run::{EndedRun, run};
-use crate::pipeline::{hardware, machine};
+use crate::pipeline::{hardware, machine, provenance};
 use crate::runner::settings::InferSettings;
 use crate::{RunRequest, WorkloadSettings};
 
@@ -49,6 +50,8 @@ pub enum Source {
         engine: String,
         /// In one line, for the report.
         description: String,
+        /// What the model is fed; absent for a command.
+        inputs: Option<Box<InputSet>>,
     },
     /// Pages that the profiler wrote before: raw pages, and details pages in the same order.
     Pages(Vec<PathBuf>),
@@ -169,10 +172,7 @@ pub fn regions(
 }
 
 fn selection(options: &Options) -> Result<KernelSelection, RegionsError> {
-    let base = options.kernel_name_base;
-    let wrong = |key| move |error| RegionsError::Selection { key, error };
-    KernelSelection::new(base, options.kernel_name.as_deref(), &[]).map_err(wrong("kernel_name"))?;
-    KernelSelection::new(base, options.kernel_name.as_deref(), &options.kernel_exclude).map_err(wrong("kernel_exclude"))
+    pages::kernels(options).map_err(|(key, error)| RegionsError::Selection { key, error })
 }
 
 /// Everything that stays the same while a report is made.
@@ -194,10 +194,14 @@ impl RegionRun<'_> {
         found: &collect::tool::InstalledTool,
         machine: &Environment,
     ) -> Result<RegionDocuments, RegionsError> {
-        let Source::Program { argv, environment, .. } = &self.settings.source else {
+        let Source::Program { argv, environment, inputs, .. } = &self.settings.source else {
             return self.fill(folder, Vec::new(), None, None);
         };
         folder.write_json("env.json", machine)?;
+        match inputs {
+            Some(inputs) => provenance::write(folder, inputs)?,
+            None => provenance::write(folder, &provenance::of_command(argv))?,
+        }
         let wanted = Wanted { metrics: &self.settings.options.metrics };
         let profiler = Profiler { program: &found.path, target: argv, environment, wanted };
         let survey = match self.plan.survey() {
@@ -227,13 +231,16 @@ impl RegionRun<'_> {
     ) -> Result<RegionDocuments, RegionsError> {
         (self.progress)("rolling up");
         folder.write_file("config.yaml", self.config_yaml.as_bytes())?;
+        if let Source::Pages(files) = &self.settings.source {
+            provenance::write(folder, &provenance::of_files(files))?;
+        }
         let tables: Vec<&CounterTable> = captures
             .iter()
             .chain(&survey)
             .map(|captured| &captured.table)
             .filter(|table| !table.work.is_empty())
             .collect();
-        let device = tables.iter().find_map(|table| metrics::device_name(table));
+        let device = tables.iter().find_map(|table| pages::device_name(table));
         let hardware = match (&self.named, &device) {
             (Some(named), _) => Some(named.clone()),
             (None, Some(name)) => hardware::catalogue(self.settings.config_dir.as_deref())?.find(name).ok().cloned(),
@@ -257,20 +264,13 @@ impl RegionRun<'_> {
         Ok((report, metrics, missing))
     }
 
-    fn roll(&self, captures: &[Captured], survey: Option<&Captured>, hardware: Option<&Hardware>) -> RolledRegions {
+    fn roll<'a>(
+        &self,
+        captures: &'a [Captured],
+        survey: Option<&'a Captured>,
+        hardware: Option<&Hardware>,
+    ) -> RolledRegions {
         let options = &self.settings.options;
-        let of = |captured: &Captured| -> usize { captured.table.work.len() };
-        let rollable = captures.iter().filter(|captured| of(captured) > 0);
-        let inputs = RegionInputs {
-            captures: rollable
-                .map(|captured| RegionCapture {
-                    table: &captured.table,
-                    details: &captured.details,
-                    include: &captured.include,
-                })
-                .collect(),
-            survey: survey.map(|survey| &survey.table),
-        };
         let settings = RegionSettings {
             include: self.plan.include(),
             exclude: self.plan.exclude(),
@@ -280,7 +280,12 @@ impl RegionRun<'_> {
             aggregate: self.settings.aggregate,
             hardware,
         };
-        roll_up(&inputs, &settings)
+        let page = |captured: &'a Captured| CounterPage {
+            table: &captured.table,
+            details: &captured.details,
+            include: &captured.include,
+        };
+        pages::roll(captures.iter().map(page), survey.map(|survey| &survey.table), &settings)
     }
 
     /// The model's forward pass, where the model and its workload are known.
@@ -318,6 +323,7 @@ impl RegionRun<'_> {
             Source::Program { description, .. } => description.clone(),
             Source::Pages(files) => files.iter().map(|path| file_name(path)).collect::<Vec<_>>().join(" "),
         };
+        let regions: Vec<Region> = rolled.regions.iter().map(|region| region.region.clone()).collect();
         let report = RegionReport {
             schema: SchemaTag::new(),
             run: folder.id().to_owned(),
@@ -325,11 +331,14 @@ impl RegionRun<'_> {
             replay_mode: mode,
             target,
             device,
-            config_sha256: sha256(self.config_yaml.as_bytes()),
+            generated_at: collect::run::now(),
+            config_fingerprint: sha256(self.config_yaml.as_bytes()),
+            scope: RegionReport::scope_of(&regions, self.settings.aggregate),
             selection: self.selection(captures, rolled),
             captures: survey.into_iter().chain(captures).filter_map(|captured| captured.record.clone()).collect(),
             metrics: rolled.metrics.clone(),
-            regions: rolled.regions.iter().map(|region| region.region.clone()).collect(),
+            totals: rolled.totals.clone(),
+            regions,
             outside: rolled.outside,
             notes: said.notes.into_iter().chain(said.missing.iter().cloned()).collect(),
             quality,

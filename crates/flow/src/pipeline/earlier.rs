@@ -1,0 +1,63 @@
+//! Earlier runs: which of them a verb can go on with.
+
+use std::path::Path;
+
+use collect::run::{Fitness, RunIndex, StoredRun, find_fitting_run};
+use types::RunState;
+
+use crate::CollectError;
+
+/// What a run is looked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RunPurpose {
+    /// To look at it.
+    Show,
+    /// To run its model again.
+    Repeat,
+    /// To finish it.
+    Resume,
+    /// To read the timeline that it recorded.
+    Export,
+    /// To lay it beside a prediction or another run.
+    Compare,
+}
+
+impl RunPurpose {
+    fn fitness(self) -> Fitness {
+        match self {
+            Self::Show => Fitness { wanted: "can be read", fits: |_| true },
+            Self::Repeat => Fitness {
+                wanted: "`profile` made with a model",
+                fits: |run| is_repeatable(run) && run.has_file("config.yaml") && run.has_file("metrics.json"),
+            },
+            Self::Resume => Fitness {
+                wanted: "`deep` made and did not complete",
+                fits: |run| {
+                    let is_open = !matches!(run.state().0, RunState::Complete | RunState::Running);
+                    run.manifest().verb == "deep" && run.has_file("plan.json") && is_open
+                },
+            },
+            Self::Compare => Fitness { wanted: "has metrics", fits: |run| run.has_file("metrics.json") },
+            Self::Export => Fitness {
+                wanted: "recorded or imported a timeline",
+                fits: |run| {
+                    let is_trace = |path: &str| path.starts_with("trace/") || path.ends_with(".sqlite");
+                    run.has_file("metrics.json")
+                        && (run.manifest().verb == "import"
+                            || run.manifest().files.iter().any(|file| is_trace(&file.path)))
+                },
+            },
+        }
+    }
+}
+
+/// Whether `profile --from` can run the same again: `profile` ran a model, and no command after `--`.
+pub fn is_repeatable(run: &StoredRun) -> bool {
+    run.manifest().verb == "profile" && !run.manifest().command.iter().any(|word| word == "--")
+}
+
+/// The run that `selector` names, among those in `root` and those that `--out` put elsewhere; `latest` is the newest that serves the
+/// purpose.
+pub fn find(root: &Path, selector: &str, purpose: RunPurpose) -> Result<StoredRun, CollectError> {
+    find_fitting_run(root, RunIndex::of_user().as_ref(), selector, &purpose.fitness())
+}

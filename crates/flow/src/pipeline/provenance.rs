@@ -1,0 +1,130 @@
+//! What a run was given where that is no dataset: a command with the files it names, or files that were read.
+
+use std::ffi::{OsStr, OsString};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use collect::CollectError;
+use collect::run::{RunFolder, digest};
+use types::{Bytes, InputCommand, InputFile, InputRole, InputSet, TraceSource};
+
+use super::trace::STANDARD_INPUT;
+
+/// Where the document stands in a run folder.
+pub(crate) const INPUTS: &str = "inputs.yaml";
+
+/// A file larger than this is not hashed: reading it would take longer than many a run.
+const MOST_HASHED: u64 = 4 << 30;
+
+/// A command: its program, its arguments, and the files that these name.
+pub(crate) fn of_command(argv: &[OsString]) -> InputSet {
+    let text = |word: &OsString| word.to_string_lossy().into_owned();
+    let program = argv.first().and_then(|program| {
+        let path = collect::tool::find_program(program, &collect::tool::path_folders())?;
+        file(InputRole::Program, program, &path)
+    });
+    let mut files: Vec<InputFile> = program.into_iter().collect();
+    for word in argv.iter().skip(1) {
+        // `--config=run.yaml` names a file as `--config run.yaml` does.
+        let value = word.to_str().and_then(|text| text.split_once('=')).map(|(_, value)| OsStr::new(value));
+        let named = [Some(word.as_os_str()), value].into_iter().flatten();
+        let found = named.filter_map(|name| file(InputRole::Argument, name, Path::new(name))).next();
+        files.extend(found.filter(|found| !files.iter().any(|other| other.path == found.path)));
+    }
+    let command = InputCommand {
+        program: argv.first().map(text).unwrap_or_default(),
+        arguments: argv.iter().skip(1).map(text).collect(),
+        folder: std::env::current_dir().unwrap_or_default().display().to_string(),
+    };
+    InputSet { command: Some(command), ..InputSet::of_files("command", files) }
+}
+
+/// Files that were read and hashed already.
+pub(crate) fn of_sources(sources: &[TraceSource]) -> InputSet {
+    let file = |source: &TraceSource| InputFile {
+        role: InputRole::Trace,
+        name: source.path.clone(),
+        path: match source.path.as_str() {
+            STANDARD_INPUT => STANDARD_INPUT.to_owned(),
+            path => absolute(Path::new(path)),
+        },
+        bytes: Some(source.bytes),
+        sha256: Some(source.sha256.clone()),
+        problem: None,
+    };
+    InputSet::of_files("files", sources.iter().map(file).collect())
+}
+
+/// Files that were read.
+pub(crate) fn of_files(paths: &[PathBuf]) -> InputSet {
+    let files = paths.iter().filter_map(|path| file(InputRole::Trace, path.as_os_str(), path));
+    InputSet::of_files("files", files.collect())
+}
+
+/// Keeps the document in the run folder.
+pub(crate) fn write(folder: &mut RunFolder, inputs: &InputSet) -> Result<(), CollectError> {
+    let text = report::yaml(inputs).map_err(|error| CollectError::Io {
+        action: "write",
+        path: INPUTS.into(),
+        reason: std::io::Error::other(error),
+    })?;
+    folder.write_file(INPUTS, text.as_bytes())
+}
+
+/// What is there under a path; absent where nothing is, and for what is neither a file nor a folder.
+fn file(role: InputRole, name: &OsStr, path: &Path) -> Option<InputFile> {
+    let found = fs::metadata(path).ok()?;
+    let (digest, problem) = match found.len() {
+        _ if found.is_dir() => (None, Some("a folder: its content is not hashed".to_owned())),
+        _ if !found.is_file() => return None,
+        bytes if bytes > MOST_HASHED => (None, Some(format!("larger than {}: not hashed", Bytes::new(MOST_HASHED)))),
+        _ => match digest(path) {
+            Ok((_, sha256)) => (Some(sha256), None),
+            Err(error) => (None, Some(format!("cannot be read: {error}"))),
+        },
+    };
+    Some(InputFile {
+        role,
+        name: name.to_string_lossy().into_owned(),
+        path: absolute(path),
+        bytes: found.is_file().then(|| Bytes::new(found.len())),
+        sha256: digest,
+        problem,
+    })
+}
+
+fn absolute(path: &Path) -> String {
+    std::path::absolute(path).unwrap_or_else(|_| path.to_owned()).display().to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_command_has_its_program_and_every_file_it_names_once() {
+        let folder = tempfile::tempdir().unwrap();
+        let script = folder.path().join("model.py");
+        fs::write(&script, "abc").unwrap();
+        let words = ["sh", script.to_str().unwrap(), "--steps", "8", &format!("--again={}", script.display())];
+        let inputs = of_command(&words.map(OsString::from));
+        let roles: Vec<InputRole> = inputs.files.iter().map(|file| file.role).collect();
+        assert_eq!((inputs.count, roles), (2, vec![InputRole::Program, InputRole::Argument]));
+        let file = &inputs.files[1];
+        // FIPS 180-4 example: SHA-256("abc").
+        let abc = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
+        assert_eq!((file.bytes, file.sha256.as_deref()), (Some(Bytes::new(3)), Some(abc)));
+        assert_eq!(inputs.command.unwrap().arguments[1], "--steps");
+    }
+
+    #[test]
+    fn a_value_behind_an_equals_sign_names_a_file_and_a_folder_is_not_hashed() {
+        let folder = tempfile::tempdir().unwrap();
+        let config = folder.path().join("run.yaml");
+        fs::write(&config, "").unwrap();
+        let words = ["sh".to_owned(), format!("--config={}", config.display()), folder.path().display().to_string()];
+        let inputs = of_command(&words.map(OsString::from));
+        assert_eq!(inputs.files[1].name, config.display().to_string());
+        assert!(inputs.files[2].sha256.is_none() && inputs.files[2].problem.is_some());
+    }
+}
