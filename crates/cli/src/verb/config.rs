@@ -77,7 +77,7 @@ fn groups_text(groups: &[Group], config: &Config) -> String {
     let mut text = String::new();
     for group in groups {
         let mounts: Vec<_> = config.mounts().iter().filter(|mount| mount.group == group.name).collect();
-        let packages: Vec<&str> = mounts.iter().map(|mount| mount.package.as_str()).collect();
+        let packages: Vec<&str> = mounts.iter().map(|mount| mount.place()).collect();
         let place = if packages.is_empty() { "not mounted".into() } else { format!("at {}", packages.join(", ")) };
         let _ = writeln!(text, "{}  ({place})", group.name);
         for (option, _) in &group.options {
