@@ -111,7 +111,7 @@ fn identifier(segment: &str) -> &str {
 }
 
 /// What stands after the last space outside all brackets: the name without its return type.
-fn last_word(name: &str) -> &str {
+pub(super) fn last_word(name: &str) -> &str {
     let name = name.trim();
     let mut start = 0;
     for (at, letter) in outside_brackets(name) {
