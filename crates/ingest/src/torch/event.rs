@@ -36,6 +36,7 @@ pub(crate) struct Arguments<'a> {
     pub(crate) shapes: &'a [u8],
     pub(crate) types: &'a [u8],
     pub(crate) strides: &'a [u8],
+    pub(crate) values: &'a [u8],
 }
 
 impl<'a> Event<'a> {
@@ -94,6 +95,7 @@ impl<'a> Arguments<'a> {
             b"Input Dims" => &mut self.shapes,
             b"Input type" => &mut self.types,
             b"Input Strides" => &mut self.strides,
+            b"Concrete Inputs" => &mut self.values,
             _ => return None,
         })
     }

@@ -105,7 +105,7 @@ impl Part {
             kind,
             name,
             thread: self.thread(event),
-            signature: self.signature(&event.arguments),
+            signature: self.signature(event),
             start,
             duration,
             call: operator_call(&event.arguments),
@@ -234,8 +234,11 @@ impl Part {
         place
     }
 
-    fn signature(&mut self, arguments: &Arguments<'_>) -> Option<SignatureId> {
-        let tokens = [arguments.shapes, arguments.types, arguments.strides];
+    fn signature(&mut self, event: &Event<'_>) -> Option<SignatureId> {
+        let arguments = &event.arguments;
+        // Of all operators these would make too many signatures: a value may differ in every call.
+        let values = if depends_on_values(event.name) { arguments.values } else { &[] };
+        let tokens = [arguments.shapes, arguments.types, arguments.strides, values];
         if tokens.iter().all(|token| token.is_empty()) {
             return None;
         }
@@ -246,8 +249,9 @@ impl Part {
         }
         let known = self.signatures.get(&*self.scratch).copied();
         let place = known.unwrap_or_else(|| {
-            let [shapes, types, strides] = tokens;
-            let place = signature(shapes, types, strides).map(|found| self.timeline.signatures.place_owned(found));
+            let [shapes, types, strides, values] = tokens;
+            let place =
+                signature(shapes, types, strides, values).map(|found| self.timeline.signatures.place_owned(found));
             self.signatures.insert(self.scratch.as_slice().into(), place);
             place
         });
@@ -320,6 +324,11 @@ fn time(token: &[u8]) -> EventResult<Nanos> {
         NotATime::NotANumber => Fault::Incomplete,
         NotATime::TooLarge => Fault::OutOfRange,
     })
+}
+
+/// Whether the work of an operator of this name depends on arguments that are no tensors: strides, masks.
+fn depends_on_values(name: &[u8]) -> bool {
+    [&b"conv"[..], b"attention", b"attn"].iter().any(|word| memchr::memmem::find(name, word).is_some())
 }
 
 fn operator_call(arguments: &Arguments<'_>) -> Option<OperatorCallId> {

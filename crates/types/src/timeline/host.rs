@@ -62,6 +62,9 @@ pub struct OperatorSignature {
     pub types: Vec<String>,
     /// Strides in elements; empty where the source has none.
     pub strides: Vec<Vec<i64>>,
+    /// Arguments that are no tensors, as the source writes them, a place for each argument. Kept for convolutions and
+    /// attention alone, whose work depends on them.
+    pub values: Vec<String>,
 }
 
 /// One call of an operator.
