@@ -17,7 +17,7 @@ use crate::evidence::{CommandRuns, Evidence, PlacedTimeline, RankRuns, Trace};
 use crate::finding::{self, Run};
 use crate::loss;
 use crate::modules::{cost_centres, modules};
-use crate::operators::{priced, shapes, traced};
+use crate::operators::{collectives, priced, shapes, traced};
 use crate::overhead::overhead;
 use crate::quality::{self, QualityInputs};
 use crate::ranges;
@@ -120,6 +120,7 @@ pub(crate) fn with_device(subject: &Subject, evidence: &Evidence<'_>, device: Op
             }
             _ => priced::groups(operators),
         },
+        collectives: collectives::summaries(timelines),
         cost_centres: cost_centres(operators),
         routing: evidence.operators.routing.clone(),
     };

@@ -1,6 +1,8 @@
 //! Operators summed up: those our own engine timed, with their price ([`priced`]), and those of a framework in a timeline
-//! ([`traced`]), by their shapes too ([`shapes`]), with the work that the shapes alone tell ([`recorded_work`]).
+//! ([`traced`]), by their shapes too ([`shapes`]), with the work that the shapes alone tell ([`recorded_work`]), and
+//! those that communicate ([`collectives`]).
 
+pub(crate) mod collectives;
 pub(crate) mod priced;
 mod recorded_work;
 pub(crate) mod shapes;

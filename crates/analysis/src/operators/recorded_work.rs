@@ -233,6 +233,7 @@ mod tests {
             types: shapes.iter().map(|_| dtype.to_owned()).collect(),
             strides: Vec::new(),
             values: values.iter().map(|text| (*text).to_owned()).collect(),
+            collective: None,
         }
     }
 

@@ -10,7 +10,8 @@
 use hashbrown::HashMap;
 use types::timeline::{
     CopyDirection, Correlation, DeviceQueue, DeviceWork, HostCall, HostOperator, HostThread, MemoryEvent, NameId,
-    OperatorCallId, OperatorKind, QueueId, Range, RangeStyle, SignatureId, ThreadId, Timeline, TraceFormat, WorkKind,
+    OperatorCallId, OperatorKind, OperatorSignature, QueueId, Range, RangeStyle, SignatureId, ThreadId, Timeline,
+    TraceFormat, WorkKind,
 };
 use types::{Bytes, Clock, ClockId, ClockKind, LaunchShape, Nanos};
 
@@ -19,7 +20,7 @@ use super::census::{Census, Fault};
 use super::event::{Arguments, Event};
 use super::lexer::{inside, text};
 use super::number::{NotATime, integer, nanoseconds, whole};
-use super::signature::{list, signature};
+use super::signature::{collective, list, signature};
 
 /// Rows of one stretch.
 pub(crate) struct Part {
@@ -239,19 +240,24 @@ impl Part {
         // Of all operators these would make too many signatures: a value may differ in every call.
         let values = if depends_on_values(event.name) { arguments.values } else { &[] };
         let tokens = [arguments.shapes, arguments.types, arguments.strides, values];
-        if tokens.iter().all(|token| token.is_empty()) {
+        let Arguments { collective: called, input_elements, output_elements, group_size, group, element_type, .. } =
+            *arguments;
+        let communicated = [called, input_elements, output_elements, group_size, group, element_type];
+        let communicated = if called.is_empty() { &[][..] } else { &communicated[..] };
+        if communicated.is_empty() && tokens.iter().all(|token| token.is_empty()) {
             return None;
         }
         self.scratch.clear();
-        for token in tokens {
+        for token in tokens.iter().chain(communicated) {
             self.scratch.extend_from_slice(token);
             self.scratch.push(0);
         }
         let known = self.signatures.get(&*self.scratch).copied();
         let place = known.unwrap_or_else(|| {
             let [shapes, types, strides, values] = tokens;
-            let place =
-                signature(shapes, types, strides, values).map(|found| self.timeline.signatures.place_owned(found));
+            let found = signature(shapes, types, strides, values)
+                .map(|found| OperatorSignature { collective: collective(arguments), ..found });
+            let place = found.map(|found| self.timeline.signatures.place_owned(found));
             self.signatures.insert(self.scratch.as_slice().into(), place);
             place
         });

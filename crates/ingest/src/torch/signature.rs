@@ -1,7 +1,8 @@
 //! What an operator was called with, from the lists `Input Dims`, `Input type`, `Input Strides` and `Concrete Inputs`.
 
-use types::timeline::OperatorSignature;
+use types::timeline::{Collective, OperatorSignature};
 
+use super::event::Arguments;
 use super::lexer::{Scan, Stop, peek, space, text, value};
 use super::number::{integer, whole};
 
@@ -24,7 +25,19 @@ pub(crate) fn signature(shapes: &[u8], types: &[u8], strides: &[u8], values: &[u
         written.push(text(token).into_owned());
         Some(())
     })?;
-    Some(OperatorSignature { shapes, types, strides, values: written })
+    Some(OperatorSignature { shapes, types, strides, values: written, collective: None })
+}
+
+/// The collective that an event describes beside its arguments; `None` where it describes none.
+pub(crate) fn collective(arguments: &Arguments<'_>) -> Option<Collective> {
+    (!arguments.collective.is_empty()).then(|| Collective {
+        name: text(arguments.collective).into_owned(),
+        dtype: text(arguments.element_type).into_owned(),
+        input_elements: whole(arguments.input_elements),
+        output_elements: whole(arguments.output_elements),
+        group_size: whole(arguments.group_size),
+        group: text(arguments.group).into_owned(),
+    })
 }
 
 /// The lists of numbers in a list of arguments, and how many lists each argument has.

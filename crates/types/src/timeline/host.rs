@@ -1,6 +1,6 @@
 //! Work on the host: threads, calls of the CUDA runtime and driver, framework operators.
 
-use super::{Correlation, NameId, OperatorCallId};
+use super::{Collective, Correlation, NameId, OperatorCallId};
 use crate::Nanos;
 
 /// Place of a thread in [`super::Timeline::threads`].
@@ -65,6 +65,8 @@ pub struct OperatorSignature {
     /// Arguments that are no tensors, as the source writes them, a place for each argument. Kept for convolutions and
     /// attention alone, whose work depends on them.
     pub values: Vec<String>,
+    /// What the framework records of a collective beside its arguments.
+    pub collective: Option<Collective>,
 }
 
 /// One call of an operator.

@@ -7,6 +7,7 @@
 //! A reader lets no timestamp in whose size reaches [`Timeline::LARGEST_TIME`], so that spans can be subtracted and
 //! added without overflow.
 
+mod collective;
 mod device_work;
 mod graph_node;
 mod host;
@@ -18,6 +19,7 @@ mod table;
 use std::collections::{BTreeMap, BTreeSet};
 use std::num::NonZeroU64;
 
+pub use collective::Collective;
 pub use device_work::{CopyDirection, DeviceQueue, DeviceWork, QueueId, WorkKind};
 pub use graph_node::{CapturedRange, CapturedRangeId, GraphNode};
 pub use host::{HostCall, HostOperator, HostThread, OperatorKind, OperatorSignature, SignatureId, ThreadId};

@@ -164,7 +164,7 @@ mod tests {
         assert_eq!(why(&other), "one is of a job with 8 ranks, the other of one with 2");
         let other = timeline(1, 8, "Tesla V100", 1_000_000_000);
         assert_eq!(why(&other), "one ran on NVIDIA A100, the other on Tesla V100");
-        let other = timeline(1, 8, "NVIDIA A100", 1_000_864_000);
+        let other = timeline(1, 8, "NVIDIA A100", 1_000_864_100);
         assert_eq!(why(&other), "they were recorded 10 days apart");
     }
 
