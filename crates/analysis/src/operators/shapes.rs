@@ -1,9 +1,9 @@
 //! Framework operators by name and shapes: what each shape took on the device, and how far that is from the roofline. No
 //! model is needed for it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
-use types::timeline::{OperatorKind, SignatureId};
+use types::timeline::{NameId, OperatorKind, SignatureId};
 use types::{Bytes, DType, Flops, Hardware, Nanos, ShapeGroup};
 
 use super::recorded_work::{RecordedWork, dtype, work};
@@ -27,6 +27,7 @@ pub(crate) fn groups(timelines: &[PlacedTimeline<'_>], hardware: Option<&Hardwar
     let mut groups: BTreeMap<Key<'_>, Sum> = BTreeMap::new();
     for placed in timelines {
         for ((name, signature), sum) in sums(placed) {
+            let name = placed.timeline.name(name);
             let recorded = placed.timeline.signatures.get(signature);
             let done = work(name, recorded).map(|RecordedWork { flops, bytes }| (flops, bytes));
             let all = groups.entry((name, recorded.shapes.as_slice(), dtype(recorded), done)).or_default();
@@ -42,7 +43,7 @@ pub(crate) fn groups(timelines: &[PlacedTimeline<'_>], hardware: Option<&Hardwar
 }
 
 /// Sums of one timeline.
-fn sums<'a>(placed: &PlacedTimeline<'a>) -> BTreeMap<(&'a str, SignatureId), Sum> {
+fn sums(placed: &PlacedTimeline<'_>) -> HashMap<(NameId, SignatureId), Sum> {
     let PlacedTimeline { timeline, attribution, .. } = *placed;
     let mut device = vec![Nanos::ZERO; timeline.operators.len()];
     for (place, (work, operator)) in timeline.work.iter().zip(&attribution.operator).enumerate() {
@@ -50,13 +51,13 @@ fn sums<'a>(placed: &PlacedTimeline<'a>) -> BTreeMap<(&'a str, SignatureId), Sum
             device[operator as usize] += work.duration;
         }
     }
-    let mut sums: BTreeMap<_, Sum> = BTreeMap::new();
+    let mut sums: HashMap<_, Sum> = HashMap::new();
     for (operator, device) in timeline.operators.iter().zip(device) {
         let (OperatorKind::Framework, Some(signature)) = (operator.kind, operator.signature) else { continue };
         if attribution.asides.hold(timeline, operator.thread, operator.start) {
             continue;
         }
-        let sum = sums.entry((timeline.name(operator.name), signature)).or_default();
+        let sum = sums.entry((operator.name, signature)).or_default();
         sum.calls += 1;
         sum.host += operator.duration;
         sum.device += device;
