@@ -6,8 +6,9 @@
 use std::borrow::Cow;
 
 use types::{
-    Aggregates, Breakdown, CommandFacts, Conclusions, Conditions, KernelSummary, Metrics, Nanos, Overhead, RankSummary,
-    Sample, SchemaTag, Stage, Times, Totals, TraceFacts, TracedPass, Utilisation as UtilisationView,
+    Aggregates, Breakdown, CommandFacts, Conclusions, Conditions, KernelSummary, Metrics, Nanos, OperatorGroups,
+    Overhead, RankSummary, Sample, SchemaTag, Stage, Times, Totals, TraceFacts, TracedPass,
+    Utilisation as UtilisationView,
 };
 
 use crate::counter;
@@ -16,7 +17,7 @@ use crate::evidence::{CommandRuns, Evidence, PlacedTimeline, RankRuns, Trace};
 use crate::finding::{self, Run};
 use crate::loss;
 use crate::modules::{cost_centres, modules};
-use crate::operators::{priced, traced};
+use crate::operators::{collectives, priced, shapes, traced};
 use crate::overhead::overhead;
 use crate::quality::{self, QualityInputs};
 use crate::ranges;
@@ -113,7 +114,13 @@ pub(crate) fn with_device(subject: &Subject, evidence: &Evidence<'_>, device: Op
         regions: evidence.regions.clone().unwrap_or(regions),
         modules: device.map_or(modules, |device| device.modules.clone()),
         module_kinds: device.map(|device| device.module_kinds.clone()).unwrap_or_default(),
-        operator_groups: priced::groups(operators),
+        operator_groups: match operators {
+            [] => {
+                OperatorGroups { by_shape: shapes::groups(timelines, subject.hardware.as_ref()), by_class: Vec::new() }
+            }
+            _ => priced::groups(operators),
+        },
+        collectives: collectives::summaries(timelines),
         cost_centres: cost_centres(operators),
         routing: evidence.operators.routing.clone(),
     };

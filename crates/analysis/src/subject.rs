@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 
-use types::{Device, InputFacts, Nanos, PeakUsed, ProfileSettings, RunHeader, Stage, TracedWorkload, Work};
+use types::{Device, Hardware, InputFacts, Nanos, PeakUsed, ProfileSettings, RunHeader, Stage, TracedWorkload, Work};
 
 use crate::alignment::ModelledRun;
 
@@ -34,6 +34,8 @@ pub struct Subject {
     pub classes: BTreeMap<String, String>,
     /// Rates that utilisation is relative to; absent where the device's are not known.
     pub peak: Option<PeakUsed>,
+    /// The device; absent where the catalogue does not know it.
+    pub hardware: Option<Hardware>,
     /// Multiprocessors of the device; absent where it is not known.
     pub multiprocessors: Option<u64>,
 }

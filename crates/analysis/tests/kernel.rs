@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use attribution_captures as captures;
 use llm_perf_analysis::kernel::{Family, classify, family_of_work, short_name};
 use types::DType;
-use types::timeline::{Timeline, WorkKind};
+use types::timeline::{DeviceWork, Timeline, WorkKind};
 
 /// Share of device time by family.
 fn shares(timeline: &Timeline) -> BTreeMap<Family, f64> {
@@ -32,6 +32,29 @@ fn families_cover_the_device_time_of_real_captures() {
     for timeline in captures.into_iter().flatten() {
         let other = shares(&timeline).get(&Family::Other).copied().unwrap_or(0.0);
         assert!(other <= 0.03, "{other}: {:#?}", unknown(&timeline));
+    }
+}
+
+#[test]
+fn families_of_real_names_are_known() {
+    let table = include_str!("data/kernel-families.tsv");
+    for line in table.lines().filter(|line| !line.starts_with('#')) {
+        let (family, name) = line.split_once('\t').unwrap();
+        assert_eq!(classify(name).family.name(), family, "{name}");
+    }
+}
+
+#[test]
+fn families_cover_the_kernel_time_of_strangers_traces() {
+    for (file, timeline) in captures::strangers() {
+        let kernels = |work: &&DeviceWork| work.kind == WorkKind::Kernel;
+        let sum = |family: Option<Family>| -> i64 {
+            let of =
+                |work: &&DeviceWork| family.is_none_or(|family| classify(timeline.name(work.name)).family == family);
+            timeline.work.iter().filter(kernels).filter(of).map(|work| work.duration.get()).sum()
+        };
+        let other = sum(Some(Family::Other)) as f64 / sum(None) as f64;
+        assert!(other < 0.03, "{file}: {other}: {:#?}", unknown(&timeline));
     }
 }
 

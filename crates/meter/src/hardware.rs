@@ -8,7 +8,7 @@ mod error;
 mod file;
 
 use include_dir::{Dir, include_dir};
-use types::Hardware;
+use types::{Bytes, Hardware};
 
 pub use error::HardwareError;
 
@@ -18,8 +18,14 @@ static BUILT_IN: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/hardware");
 const NEAREST_SHOWN: usize = 4;
 
 /// Jaro-Winkler similarity from which a name counts as near. At 0.85 an H800 is answered with the H200 and a P100 with
-/// the V100s, while an A40 or an MI300X, which resemble nothing here, get no suggestion.
+/// the V100s, while an A40, which resembles nothing here, gets no suggestion.
 const NEAR: f64 = 0.85;
+
+/// What ROCm calls a device it has no name for, and two devices it has one name for.
+const UNSPECIFIC: &[&str] = &["", "amd radeon graphics", "amd instinct mi250x/mi250", "amd instinct mi250x / mi250"];
+
+/// Share of a device's memory that a driver may keep to itself.
+const MEMORY_RESERVED: f64 = 0.05;
 
 /// All known devices, ordered by id.
 #[derive(Clone, Debug)]
@@ -75,8 +81,8 @@ impl Catalogue {
         self.entries.iter().map(|entry| &entry.hardware)
     }
 
-    /// The device with this id, name or driver name, in any case, with or without a leading `NVIDIA`,
-    /// and with dashes or spaces between its words.
+    /// The device with this id, name or driver name, in any case, with or without a leading `NVIDIA`
+    /// or `AMD`, and with dashes or spaces between its words.
     ///
     /// Only a whole name matches: an `RTX 4090 D` or an `RTX 4090 Laptop GPU` is not an `RTX 4090`, and a MIG slice is
     /// not the device it was cut from.
@@ -87,6 +93,25 @@ impl Catalogue {
         by_id
             .or_else(|| self.devices().find(|device| names(device).any(|name| plain(name) == wanted)))
             .ok_or_else(|| HardwareError::Unknown { query: query.trim().to_owned(), nearest: self.nearest(&wanted) })
+    }
+
+    /// The device a trace describes: by its name, or, where the driver has none of its own for it, by the size of its
+    /// memory and the number of its multiprocessors if only one device has these.
+    pub fn identify(&self, name: &str, memory: Option<Bytes>, multiprocessors: Option<u32>) -> Option<&Hardware> {
+        if let Ok(found) = self.find(name) {
+            return Some(found);
+        }
+        let lower = name.to_lowercase();
+        if !UNSPECIFIC.iter().any(|text| lower == *text) && !lower.starts_with("gfx") {
+            return None;
+        }
+        let (memory, multiprocessors) = (memory?, multiprocessors?);
+        let alike = |device: &&Hardware| {
+            let share = memory.as_f64() / device.memory_bytes.as_f64();
+            device.sm_count == multiprocessors && (1.0 - MEMORY_RESERVED..=1.001).contains(&share)
+        };
+        let mut found = self.devices().filter(alike);
+        found.next().filter(|_| found.next().is_none())
     }
 
     fn check_driver_names(&self) -> Result<(), HardwareError> {
@@ -130,7 +155,7 @@ fn plain(name: &str) -> String {
     let lower = name.to_lowercase();
     let words: Vec<&str> =
         lower.split(|c: char| c.is_whitespace() || c == '-' || c == '_').filter(|word| !word.is_empty()).collect();
-    words.strip_prefix(&["nvidia"]).unwrap_or(&words).join(" ")
+    words.strip_prefix(&["nvidia"]).or(words.strip_prefix(&["amd"])).unwrap_or(&words).join(" ")
 }
 
 /// 1 where one name is a piece of the other (`h100` and `h100 sxm`), their similarity otherwise.
@@ -183,6 +208,19 @@ mod tests {
     }
 
     #[test]
+    fn a_device_without_a_name_is_found_by_memory_and_multiprocessors_where_one_alone_has_them() {
+        let catalogue = catalogue();
+        let identify = |name, memory, units| catalogue.identify(name, Some(Bytes::new(memory)), Some(units));
+        assert_eq!(identify("", 206_141_652_992, 304).unwrap().id, "mi300x");
+        assert_eq!(identify("gfx90a", 68_702_699_520, 110).unwrap().id, "mi250x");
+        assert_eq!(identify("AMD Instinct MI300X VF", 1, 1).unwrap().id, "mi300x");
+        // Two devices have these, another name is another device, and a slice is not the device.
+        assert!(identify("gfx950", 309_220_868_096, 256).is_none());
+        assert!(identify("AMD Instinct MI308X", 206_141_652_992, 304).is_none());
+        assert!(identify("", 25_769_803_776, 38).is_none() && catalogue.identify("", None, Some(304)).is_none());
+    }
+
+    #[test]
     fn a_name_that_only_begins_like_a_device_is_another_device() {
         let catalogue = catalogue();
         for name in [
@@ -208,7 +246,7 @@ mod tests {
         assert_eq!(catalogue.nearest("h200 nvl")[0], "h200");
         assert_eq!(catalogue.nearest("geforce rtx 4090 d")[0], "rtx-4090");
         assert_eq!(catalogue.nearest("h800"), ["h200"]);
-        for far in ["a40", "instinct mi300x", ""] {
+        for far in ["a40", "gaudi 3", ""] {
             assert_eq!(catalogue.nearest(far), Vec::<String>::new(), "{far}");
         }
     }

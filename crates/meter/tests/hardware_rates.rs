@@ -19,8 +19,9 @@ fn is_geforce(device: &Hardware) -> bool {
 
 /// Dense operations one SM does in one clock, a multiply-add being two, by compute capability.
 fn operations_per_clock(device: &Hardware, peak: &Peak) -> f64 {
-    let generation = device.compute_capability.as_deref().unwrap();
+    let generation = device.compute_capability.as_deref().unwrap_or(&device.architecture);
     let count = match peak.unit {
+        _ if device.vendor == "AMD" => instinct_operations(generation, peak),
         ComputeUnit::Vector => vector_operations(generation, peak.dtype),
         ComputeUnit::Matrix => matrix_operations(generation, peak.dtype),
     };
@@ -30,6 +31,27 @@ fn operations_per_clock(device: &Hardware, peak: &Peak) -> f64 {
     let halved = is_geforce(device) && fp32_sums && peak.dtype != DType::Fp4;
     let quartered = device.id == "h20" && peak.unit == ComputeUnit::Matrix;
     f64::from(count) * if halved { 0.5 } else { 1.0 } * if quartered { 0.25 } else { 1.0 }
+}
+
+/// Of one compute unit, from the white papers of CDNA 2, 3 and 4.
+fn instinct_operations(generation: &str, peak: &Peak) -> Option<u32> {
+    Some(match (generation, peak.unit, peak.dtype) {
+        ("CDNA 2", ComputeUnit::Vector, DType::Fp64 | DType::Fp32) => 128,
+        ("CDNA 2", ComputeUnit::Matrix, DType::Fp64 | DType::Fp32) => 256,
+        ("CDNA 2", ComputeUnit::Matrix, DType::Fp16 | DType::Bf16 | DType::Int8) => 1024,
+        ("CDNA 3" | "CDNA 4", ComputeUnit::Vector, DType::Fp64) => 128,
+        ("CDNA 3" | "CDNA 4", ComputeUnit::Vector, DType::Fp32) => 256,
+        ("CDNA 3", ComputeUnit::Matrix, DType::Fp64 | DType::Fp32) => 256,
+        ("CDNA 3", ComputeUnit::Matrix, DType::Tf32) => 1024,
+        ("CDNA 3", ComputeUnit::Matrix, DType::Fp16 | DType::Bf16) => 2048,
+        ("CDNA 3", ComputeUnit::Matrix, DType::Fp8 | DType::Int8) => 4096,
+        ("CDNA 4", ComputeUnit::Matrix, DType::Fp64) => 128,
+        ("CDNA 4", ComputeUnit::Matrix, DType::Fp32) => 256,
+        ("CDNA 4", ComputeUnit::Matrix, DType::Fp16 | DType::Bf16) => 4096,
+        ("CDNA 4", ComputeUnit::Matrix, DType::Fp8 | DType::Int8) => 8192,
+        ("CDNA 4", ComputeUnit::Matrix, DType::Fp4) => 16384,
+        _ => return None,
+    })
 }
 
 fn vector_operations(generation: &str, dtype: DType) -> Option<u32> {
@@ -186,7 +208,7 @@ fn every_device_has_the_rates_a_roofline_needs() {
         for (dtype, unit) in [(DType::Fp16, ComputeUnit::Matrix), (DType::Fp32, ComputeUnit::Vector)] {
             assert!(device.peak(dtype, unit).is_some(), "{} has no {unit:?} rate for {dtype}", device.id);
         }
-        let newer_than_turing = device.compute_capability.as_deref().is_some_and(|cc| cc != "7.0" && cc != "7.5");
+        let newer_than_turing = device.compute_capability.as_deref().is_none_or(|cc| cc != "7.0" && cc != "7.5");
         assert_eq!(device.peak(DType::Bf16, ComputeUnit::Matrix).is_some(), newer_than_turing, "{}", device.id);
     }
 }
@@ -195,6 +217,13 @@ fn every_device_has_the_rates_a_roofline_needs() {
 fn the_drivers_names_of_common_devices_are_known() {
     let names = [
         ("NVIDIA H200", "h200"),
+        ("NVIDIA A100-PG509-200", "a100-sxm-40gb"),
+        ("AMD Instinct MI210", "mi210"),
+        ("AMD Instinct MI250X", "mi250x"),
+        ("AMD Instinct MI300X", "mi300x"),
+        ("AMD Instinct MI300X VF", "mi300x"),
+        ("AMD Instinct MI325X", "mi325x"),
+        ("AMD Instinct MI355X", "mi355x"),
         ("NVIDIA H100 80GB HBM3", "h100-sxm"),
         ("NVIDIA H100 PCIe", "h100-pcie"),
         ("NVIDIA H20", "h20"),

@@ -46,7 +46,17 @@ fn page_path() -> PathBuf {
 
 fn tables(catalogue: &Catalogue) -> String {
     let devices: Vec<&Hardware> = catalogue.devices().collect();
-    let matrix = [DType::Fp64, DType::Tf32, DType::Fp16, DType::Bf16, DType::Fp8, DType::Fp4, DType::Int8, DType::Int4];
+    let matrix = [
+        DType::Fp64,
+        DType::Fp32,
+        DType::Tf32,
+        DType::Fp16,
+        DType::Bf16,
+        DType::Fp8,
+        DType::Fp4,
+        DType::Int8,
+        DType::Int4,
+    ];
     let vector = [DType::Fp64, DType::Fp32, DType::Fp16, DType::Bf16];
     [
         "## Devices\n".to_owned(),

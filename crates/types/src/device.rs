@@ -53,6 +53,9 @@ pub struct Device {
     pub hardware: Option<String>,
     /// Its memory.
     pub memory_bytes: Option<Bytes>,
+    /// Streaming multiprocessors, or compute units, where the source says.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub multiprocessors: Option<u32>,
 }
 
 /// Where a kernel, copy or memset ran. What a source does not tell stays absent.

@@ -6,6 +6,7 @@
 mod analytic;
 mod capture;
 mod clock;
+mod collective;
 mod command;
 mod comparison;
 mod cost;
@@ -56,6 +57,7 @@ pub use analytic::{
 };
 pub use capture::{Collector, KernelNameBase, RegionStyle, ReplayMode, range_expression};
 pub use clock::{Clock, ClockId, ClockKind};
+pub use collective::CollectiveSummary;
 pub use command::{CommandFacts, CommandRun, DeviceUse};
 pub use comparison::{
     Change, ChangeInterval, ChangeVerdict, ComparedRun, Comparison, Difference, Gate, GateOutcome, Measured,

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Bytes, ClockId, DType, Flops, FlopsPerSecond, Nanos, Stage};
+use crate::{Bytes, BytesPerSecond, ClockId, DType, Flops, FlopsPerSecond, Nanos, Stage};
 
 /// One call of an operator.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -82,8 +82,30 @@ pub struct ShapeGroup {
     /// Matrix operations.
     #[serde(deserialize_with = "crate::unit::buffered::flops")]
     pub flops_matrix: Flops,
-    /// Matrix operations per second of host time; absent where there are none or no time was measured.
+    /// Matrix operations per second of device time, or of host time where no device was traced; absent where there are
+    /// none or no time was measured.
     pub flops_per_second: Option<FlopsPerSecond>,
+    /// Time of the device work it launched itself; absent where no device was traced.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub device_ns: Option<Nanos>,
+    /// Element type of its first input; absent where it is not recorded.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub dtype: Option<DType>,
+    /// Least traffic: every input read and every output written once; absent where the shapes do not tell.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bytes: Option<Bytes>,
+    /// That traffic per second of device time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bytes_per_second: Option<BytesPerSecond>,
+    /// Least device time that its work and its traffic allow; absent where the device or the work is not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub roofline_ns: Option<Nanos>,
+    /// Which of the two sets it: `compute` or `memory`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bound: Option<String>,
+    /// Roofline time over device time; absent where it would exceed 1, because then the work is not what the shapes say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub roofline_share: Option<f64>,
 }
 
 /// Operators grouped in other ways than by name. Each list holds every call once, longest first.

@@ -7,7 +7,7 @@ use types::{Nanos, Stage};
 
 use super::partition::{Part, Partition};
 use crate::attribution::Attribution;
-use crate::kernel::{self, Family};
+use crate::kernel;
 
 /// What fusing all chains of a stage would save: of each chain, everything but its longest kernel.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -45,8 +45,7 @@ impl Chains {
 
 /// Chains by top stage. A chain ends at any other kernel of its queue, and where the stage does.
 pub(super) fn chains(timeline: &Timeline, attribution: &Attribution, partition: &Partition) -> BTreeMap<Stage, Chains> {
-    let elementwise: Vec<bool> =
-        timeline.names.iter().map(|(_, name)| kernel::family(name) == Family::Elementwise).collect();
+    let elementwise: Vec<bool> = timeline.names.iter().map(|(_, name)| kernel::is_unfused_elementwise(name)).collect();
     let mut rows: Vec<u32> = (0..timeline.work.len() as u32).collect();
     rows.sort_by_key(|row| {
         let work = &timeline.work[*row as usize];

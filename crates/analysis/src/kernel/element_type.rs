@@ -50,6 +50,9 @@ pub(super) fn element_type(name: &str) -> Option<DType> {
     if let Some(rest) = name.strip_prefix("nvjet_") {
         return nvjet_type(rest);
     }
+    if let Some((_, contraction)) = name.split_once("Cijk_") {
+        return tensile_type(contraction);
+    }
     // A copy that converts is named after what it makes; what it reads is in its lambda.
     let name = name.split_once("float16_copy_kernel_cuda").map_or(name, |(_, rest)| rest);
     // Index lists are no inputs of this kind, whatever their type.
@@ -72,6 +75,27 @@ fn nvjet_type(rest: &str) -> Option<DType> {
     }
 }
 
+/// `Cijk_Alik_Bljk_BBS_...`: the index names of the contraction, then the types of the inputs, the output and the sums in
+/// the letters of BLAS, `B` for brain float and `F8`, `B8`, `I8` for eight bits.
+fn tensile_type(contraction: &str) -> Option<DType> {
+    let letters =
+        contraction.split('_').find(|part| !part.starts_with("Ai") && !part.starts_with("Al") && !is_b_index(part))?;
+    match letters.as_bytes() {
+        [b'F' | b'B', b'8', ..] => Some(DType::Fp8),
+        [b'I', b'8', ..] => Some(DType::Int8),
+        [b'B', ..] => Some(DType::Bf16),
+        [b'H', ..] => Some(DType::Fp16),
+        [b'S', ..] => Some(DType::Fp32),
+        [b'D', ..] => Some(DType::Fp64),
+        _ => None,
+    }
+}
+
+/// Whether this names the indices of the second operand, such as `Bljk`.
+fn is_b_index(part: &str) -> bool {
+    part.len() > 2 && part.starts_with('B') && part[1..].bytes().all(|letter| letter.is_ascii_lowercase())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -90,5 +114,8 @@ mod tests {
             Some(DType::Fp32)
         );
         assert_eq!(element_type("my_kernel"), None);
+        assert_eq!(element_type("Cijk_Alik_Bljk_BBS_BH_Bias_HA_S_SAV_UserArgs_MT256x32x64"), Some(DType::Bf16));
+        assert_eq!(element_type("Cijk_Ailk_Bljk_S_B_Bias_HA_S_SAV_UserArgs_MT16x16x128"), Some(DType::Fp32));
+        assert_eq!(element_type("Cijk_Alik_Bljk_F8BS_BH_Bias_HA_S_SAB_SCD_UserArgs_MT256x256x128"), Some(DType::Fp8));
     }
 }

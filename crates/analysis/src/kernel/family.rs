@@ -9,29 +9,35 @@ pub enum Family {
     Gemv,
     /// Fused attention.
     Attention,
+    /// Recurrences over the sequence: state-space models, linear attention, recurrent networks.
+    Recurrence,
     /// Convolution.
     Convolution,
     /// Routing and grouped GEMMs of a mixture of experts.
     Experts,
     /// One result per element: activations, sums, masks.
     Elementwise,
-    /// Sums, means and extremes over an axis.
+    /// Sums, means and extremes over an axis, pooling and losses among them.
     Reduction,
     /// Softmax on its own.
     Softmax,
-    /// Layer, group and root-mean-square norms.
+    /// Layer, batch, group and root-mean-square norms.
     Normalisation,
     /// Copies by a kernel: layout, element type, concatenation.
     Copy,
-    /// Gather, scatter, index, embedding, masks that select.
+    /// Embedding tables: lookup, its backward pass, and the tensors that carry the indices.
+    Embedding,
+    /// Gather, scatter, index, caches of keys and values, masks that select.
     Index,
     /// Sorting, top-k, scans.
     Sort,
-    /// Random numbers.
+    /// Random numbers, dropout, choice of tokens.
     Random,
-    /// Between devices, such as NCCL.
+    /// Updates of parameters in training.
+    Optimizer,
+    /// Between devices, such as NCCL and RCCL.
     Communication,
-    /// Made by a compiler (Triton, the PyTorch fuser) with no more telling name.
+    /// Made by a compiler (the PyTorch fuser, TensorRT) under a name that lists what was fused, not how.
     Compiled,
     /// A whole CUDA graph that the source does not take apart.
     Graph,
@@ -50,6 +56,7 @@ impl Family {
             Self::Gemm => "gemm",
             Self::Gemv => "gemv",
             Self::Attention => "attention",
+            Self::Recurrence => "recurrence",
             Self::Convolution => "convolution",
             Self::Experts => "moe",
             Self::Elementwise => "elementwise",
@@ -57,9 +64,11 @@ impl Family {
             Self::Softmax => "softmax",
             Self::Normalisation => "norm",
             Self::Copy => "copy",
+            Self::Embedding => "embedding",
             Self::Index => "index",
             Self::Sort => "sort",
             Self::Random => "random",
+            Self::Optimizer => "optimizer",
             Self::Communication => "communication",
             Self::Compiled => "compiled",
             Self::Graph => "graph",

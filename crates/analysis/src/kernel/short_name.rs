@@ -54,6 +54,15 @@ pub fn short_name(name: &str) -> String {
     if let ("Kernel2" | "Kernel" | "device_kernel", Some(inner)) = (plain, template_arguments(segment).first()) {
         return identifier(last_segment(inner)).to_owned();
     }
+    // Composable Kernel enters every kernel by one function: `kentry<2, FmhaFwdKernel<...>, ...>`.
+    if plain == "kentry"
+        && let Some(inner) = template_arguments(segment)
+            .into_iter()
+            .map(|argument| identifier(last_segment(argument)))
+            .find(|inner| inner.starts_with(char::is_alphabetic) && *inner != "int")
+    {
+        return inner.to_owned();
+    }
     // A name that says nothing on its own keeps its namespace: `gemvx::kernel`.
     if plain == "kernel" || plain == "Kernel" {
         let mut parts = segments(base);
@@ -111,7 +120,7 @@ fn identifier(segment: &str) -> &str {
 }
 
 /// What stands after the last space outside all brackets: the name without its return type.
-fn last_word(name: &str) -> &str {
+pub(super) fn last_word(name: &str) -> &str {
     let name = name.trim();
     let mut start = 0;
     for (at, letter) in outside_brackets(name) {
@@ -248,6 +257,8 @@ mod tests {
                  operator ()() lambda() (instance 9)]::operator ()() lambda(BFloat16) (instance 1)], array<char *, 2>>(int, T2, T3)",
                 "elementwise: neg_kernel_cuda<bf16>",
             ),
+            ("void ck_tile::kentry<(int)1, ck_tile::Rmsnorm2dFwd<ck_tile::Pipeline<float>>, T3>(T3)", "Rmsnorm2dFwd"),
+            ("void ck_tile::kentry<2, ck_tile::FmhaFwdKernel<x> >(y)", "FmhaFwdKernel"),
             ("", ""),
             ("void ", "void"),
         ];

@@ -11,6 +11,9 @@ pub struct Tile {
     pub k: Option<u32>,
 }
 
+/// What libraries write in front of a tile: xmma, Tensile (macro tile), MIOpen (block tile), TensorRT-LLM.
+const PREFIXES: &[&str] = &["tilesize", "MT", "bt", "t"];
+
 /// The first `MxN` or `MxNxK` that stands as a word of its own. `MxN_KxS` is how nvjet and CUTLASS write depth and
 /// number of stages.
 pub(super) fn tile(name: &str) -> Option<Tile> {
@@ -19,7 +22,8 @@ pub(super) fn tile(name: &str) -> Option<Tile> {
     }
     let words: Vec<&str> = name.split(|letter: char| !letter.is_ascii_alphanumeric()).collect();
     for (place, word) in words.iter().enumerate() {
-        let sizes = sizes(word.strip_prefix("tilesize").unwrap_or(word));
+        let bare = PREFIXES.iter().find_map(|prefix| word.strip_prefix(prefix)).unwrap_or(word);
+        let sizes = sizes(bare);
         match sizes.as_deref() {
             Some([m, n]) => {
                 let depth = words.get(place + 1).and_then(|next| self::sizes(next));
@@ -63,6 +67,10 @@ mod tests {
         assert_eq!(tile_of(sdpa), Some((64, 128, Some(64))));
         let flash = "pytorch_flash::flash_fwd_kernel<pytorch_flash::Flash_fwd_kernel_traits<64, 128, 128, 4, false>";
         assert_eq!(tile_of(flash), Some((128, 128, Some(64))));
+        let tensile = "Cijk_Alik_Bljk_BBS_BH_Bias_HA_S_SAV_UserArgs_MT256x32x64_MI16x16x1_SN_LDSB1_AFC1";
+        assert_eq!(tile_of(tensile), Some((256, 32, Some(64))));
+        let miopen = "igemm_fwd_gtcx3_nhwc_bf16_bx0_ex1_bt128x64x32_wt32x32x8_ws1x1_wr2x2_ta1x8x2x1";
+        assert_eq!(tile_of(miopen), Some((128, 64, Some(32))));
         assert_eq!(tile_of("gemm_kernel"), None);
     }
 }

@@ -32,7 +32,8 @@ impl Builder {
         let name = self.0.names.place(name);
         let shapes: Vec<_> = shapes.iter().map(|shape| shape.to_vec()).collect();
         let types = vec!["c10::BFloat16".to_owned(); shapes.len()];
-        let signature = self.0.signatures.place_owned(OperatorSignature { shapes, types, strides: Vec::new() });
+        let signature =
+            self.0.signatures.place_owned(OperatorSignature { shapes, types, ..OperatorSignature::default() });
         self.0.operators.push(HostOperator {
             kind: OperatorKind::Framework,
             name,

@@ -99,6 +99,13 @@ pub(crate) fn groups(operators: &[PricedOperator]) -> OperatorGroups {
         bytes_allocated: sum.allocated,
         flops_matrix: sum.flops_matrix,
         flops_per_second: sum.rate(),
+        device_ns: None,
+        dtype: None,
+        bytes: None,
+        bytes_per_second: None,
+        roofline_ns: None,
+        bound: None,
+        roofline_share: None,
     };
     OperatorGroups {
         by_class: sums(operators, |operator| operator.class.as_str()).into_iter().map(by_class).collect(),

@@ -1,7 +1,7 @@
 //! Operators of a run: sums, shares and means.
 
 use types::view::{ClassView, MemoryView, OperatorView, OperatorsView, ShapeView};
-use types::{Bytes, Metrics, Nanos, OperatorSummary};
+use types::{Bytes, FlopsPerSecond, Metrics, Nanos, OperatorSummary, ShapeGroup};
 
 use super::{mean, share, time_share};
 
@@ -33,17 +33,23 @@ pub(super) fn operators<'a>(metrics: &'a Metrics) -> OperatorsView<'a> {
         by_class: (groups.by_class.iter())
             .map(|group| ClassView { group, share: time_share(group.total_ns, total_ns) })
             .collect(),
-        by_shape: (groups.by_shape.iter())
-            .map(|group| ShapeView {
-                group,
-                share: time_share(group.total_ns, total_ns),
-                mean_ns: mean(group.total_ns, group.calls),
-                // A rate above the peak cannot be true, and a finding says so.
-                peak_share: (group.flops_per_second.zip(peak))
-                    .map(|(rate, peak)| rate / peak)
-                    .filter(|share| *share <= 1.0),
-            })
-            .collect(),
+        by_shape: groups.by_shape.iter().map(|group| shape(group, total_ns, device_ns, peak)).collect(),
+    }
+}
+
+fn shape(group: &ShapeGroup, host: Nanos, device: Option<Nanos>, peak: Option<FlopsPerSecond>) -> ShapeView<'_> {
+    let (time_ns, all) = match group.device_ns {
+        Some(time) => (time, device.unwrap_or_default()),
+        None => (group.total_ns, host),
+    };
+    // A rate above the peak cannot be true, and a finding says so.
+    let of_peak = || group.flops_per_second.zip(peak).map(|(rate, peak)| rate / peak).filter(|share| *share <= 1.0);
+    ShapeView {
+        group,
+        time_ns,
+        share: time_share(time_ns, all),
+        mean_ns: mean(time_ns, group.calls),
+        peak_share: group.roofline_share.or_else(|| of_peak().filter(|_| group.device_ns.is_none())),
     }
 }
 

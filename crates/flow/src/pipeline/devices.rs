@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use types::{Device, DeviceId, Hardware};
+use types::{Device, DeviceId, Hardware, QualityCounter, Severity};
 
 use super::error::ImportError;
 use super::hardware;
@@ -17,6 +17,8 @@ pub(super) struct Devices {
     pub(super) names: Vec<BTreeMap<u32, DeviceId>>,
     /// The catalogue's entry for the first device, where it has one.
     pub(super) hardware: Option<Hardware>,
+    /// The device that was named, where the trace says it is another.
+    pub(super) quality: Vec<QualityCounter>,
 }
 
 /// Finds the devices. Ranks count their devices from zero each, so that two ranks may mean two devices by one ordinal.
@@ -28,13 +30,13 @@ pub(super) fn find(
     config_dir: Option<&Path>,
 ) -> Result<Devices, ImportError> {
     let catalogue = hardware::catalogue(config_dir)?;
-    let known = |name: &str| named.or_else(|| catalogue.find(name).ok()).map(|hardware| hardware.id.clone());
+    let mut quality = Vec::new();
     let mut devices: Vec<Device> = Vec::new();
     let mut names = Vec::new();
     for one in &traces.placed {
         let mut of_timeline = BTreeMap::new();
         for ordinal in analysis::time::devices(&one.timeline) {
-            let described = one.timeline.devices.iter().find(|device| device.id == DeviceId::cuda(ordinal));
+            let described = described(&one.timeline.devices, ordinal);
             let same =
                 |device: &&Device| described.is_some_and(|found| found.uuid.is_some() && found.uuid == device.uuid);
             let id = match devices.iter().find(same) {
@@ -42,11 +44,16 @@ pub(super) fn find(
                 None => free(&devices, ordinal),
             };
             if devices.iter().all(|device| device.id != id) {
-                let name = described
-                    .map_or_else(|| named.map_or_else(unnamed, |named| named.name.clone()), |found| found.name.clone());
+                let identify =
+                    |found: &Device| catalogue.identify(&found.name, found.memory_bytes, found.multiprocessors);
+                let shown = described.and_then(identify);
+                quality.extend(named.zip(described).and_then(|(named, found)| differing(named, found, shown)));
+                let said = described.map(|found| found.name.clone()).filter(|name| !name.is_empty());
+                let entry = named.or(shown);
                 devices.push(Device {
-                    hardware: known(&name),
-                    name,
+                    hardware: entry.map(|hardware| hardware.id.clone()),
+                    name: said.or_else(|| entry.map(|hardware| hardware.name.clone())).unwrap_or_else(unnamed),
+                    multiprocessors: described.and_then(|found| found.multiprocessors),
                     uuid: described.and_then(|found| found.uuid.clone()),
                     memory_bytes: described.and_then(|found| found.memory_bytes),
                     id: id.clone(),
@@ -64,7 +71,41 @@ pub(super) fn find(
     }
     let first = devices.first().and_then(|device| device.hardware.as_deref()).and_then(|id| catalogue.find(id).ok());
     let hardware = named.or(first).cloned();
-    Ok(Devices { devices, names, hardware })
+    quality.truncate(1);
+    Ok(Devices { devices, names, hardware, quality })
+}
+
+/// What the trace says of the device with that ordinal. ROCm numbers devices by their place in the machine in events, and
+/// by their place among the visible ones in the list of properties: where all that are listed are alike, it is one of them.
+fn described(listed: &[Device], ordinal: u32) -> Option<&Device> {
+    let alike = |one: &Device, other: &Device| {
+        (&one.name, one.memory_bytes, one.multiprocessors) == (&other.name, other.memory_bytes, other.multiprocessors)
+    };
+    let first = listed.first().filter(|first| listed.iter().all(|device| alike(first, device)));
+    listed.iter().find(|device| device.id == DeviceId::cuda(ordinal)).or(first)
+}
+
+/// A device that was named and is not the one the trace describes.
+fn differing(named: &Hardware, found: &Device, shown: Option<&Hardware>) -> Option<QualityCounter> {
+    let agrees = match shown {
+        Some(shown) => shown.id == named.id,
+        // The catalogue does not know what the trace names; memory and multiprocessors may still contradict.
+        None => {
+            let larger = |memory: types::Bytes| memory.as_f64() > 1.05 * named.memory_bytes.as_f64();
+            !found.memory_bytes.is_some_and(larger) && found.multiprocessors.is_none_or(|count| count == named.sm_count)
+        }
+    };
+    (!agrees).then(|| QualityCounter {
+        counter: "hardware_differs_from_trace".to_owned(),
+        value: 1,
+        share: None,
+        severity: Severity::Warning,
+        remedy: format!(
+            "rates are relative to the {} that was named; the trace was recorded on {}; leave --hardware out to use it",
+            named.name,
+            if found.name.is_empty() { "another device" } else { found.name.as_str() }
+        ),
+    })
 }
 
 fn unnamed() -> String {

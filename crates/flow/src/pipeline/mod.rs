@@ -14,6 +14,7 @@ pub(crate) mod error;
 pub mod hardware;
 pub mod machine;
 pub mod model;
+mod model_fit;
 pub(crate) mod modelled;
 pub(crate) mod processor;
 pub(crate) mod progress;

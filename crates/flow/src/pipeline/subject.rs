@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use analysis::{InputWork, Observed, Subject, observe};
+use analysis::{Fit, InputWork, Observed, Subject, observe};
 use meter::{Roofline, matrix_dtypes, predict};
 use types::{DType, DeviceId, Hardware, PeakUsed, QualityCounter, RunHeader, Severity, TracedWorkload};
 
@@ -11,7 +11,7 @@ use super::error::ImportError;
 use super::model::LoadedModel;
 use super::trace::Traces;
 use super::workload::{self, WorkloadRequest};
-use super::{devices, hardware, modelled, processor, work};
+use super::{devices, hardware, model_fit, modelled, processor, work};
 
 /// Model, workload and device of a traced run, as far as the user says.
 #[derive(Debug)]
@@ -82,17 +82,27 @@ pub(crate) fn resolve(run: &TracedRun<'_>, traces: &Traces) -> Result<ResolvedSu
         [] => Observed { missing: vec!["the files have no timeline".to_owned()], ..Observed::default() },
         _ => Observed { missing: vec!["several ranks may share one prompt".to_owned()], ..Observed::default() },
     };
-    let traced = match (&run.workload, run.model) {
+    // Whoever ran the model itself knows which it was.
+    let fit = match (&run.workload, run.model, placed) {
+        (WorkloadSource::Request(_), Some(model), [only]) => model_fit::of(model, &only.timeline),
+        _ => Fit::default(),
+    };
+    let mut traced = match (&run.workload, run.model) {
         (WorkloadSource::Runner(known), _) => TracedWorkload::clone(known),
         (WorkloadSource::Request(request), Some(model)) => workload::choose(model, request, &observed)?,
         (WorkloadSource::Request(_), None) => {
             TracedWorkload { workload: None, evidence: observed.evidence.clone(), missing: Vec::new() }
         }
     };
+    if let (WorkloadSource::Request(request), Some(workload)) = (&run.workload, &mut traced.workload) {
+        workload::share_out(workload, request, &fit, &mut traced.evidence);
+    }
     let inputs: Vec<_> = workload::input(traced.workload.as_ref(), &observed).into_iter().collect();
     let prediction = match (run.model, &traced.workload, placed.len()) {
         // How several ranks share the work is not known.
-        (Some(model), Some(workload), 1) => Some((&model.network, predict(&model.network, workload)?)),
+        (Some(model), Some(workload), 1) if fit.misfits.is_empty() => {
+            Some((&model.network, predict(&model.network, workload)?))
+        }
         _ => None,
     };
     let hardware = found.hardware.as_ref();
@@ -122,11 +132,13 @@ pub(crate) fn resolve(run: &TracedRun<'_>, traces: &Traces) -> Result<ResolvedSu
         inputs,
         modelled,
         peak,
+        hardware: hardware.cloned(),
         multiprocessors: hardware.map(|hardware| u64::from(hardware.sm_count)),
         workload: Some(traced.clone()),
         ..Subject::default()
     };
-    let quality = differing_workload(&traced, &observed).into_iter().collect();
+    let quality = found.quality.into_iter().chain(differing_workload(&traced, &observed));
+    let quality = quality.chain(run.model.and_then(|model| model_fit::misfit(model, &fit))).collect();
     Ok(ResolvedSubject { subject, hardware: found.hardware, devices: found.names, quality })
 }
 

@@ -1,6 +1,6 @@
 //! Which workload a trace is of: the one that was named, else the one its shapes show, never a default.
 
-use analysis::Observed;
+use analysis::{Fit, Observed};
 use meter::{WorkloadError, WorkloadSettings};
 use types::{AttentionKind, InputFacts, LogitsKind, PageKind, TracedWorkload, Workload};
 
@@ -41,6 +41,15 @@ pub(super) fn choose(
         evidence.push("the model takes no tokens".to_owned());
     }
     Ok(TracedWorkload { workload: Some(workload), evidence, missing })
+}
+
+/// Cuts the workload over as many devices as share each matrix in the trace, unless the user says otherwise.
+pub(super) fn share_out(workload: &mut Workload, request: &WorkloadRequest, fit: &Fit, evidence: &mut Vec<String>) {
+    let given = request.profile.is_some() || request.overridden.iter().any(|key| key.starts_with("parallel"));
+    if let Some(tensor) = fit.tensor.filter(|tensor| *tensor > 1 && !given) {
+        workload.parallel.tensor = tensor;
+        evidence.push(format!("weights shared by {tensor} devices: shapes of recorded weights"));
+    }
 }
 
 /// Settings from what the user set and, where nothing was set, from what shapes show.

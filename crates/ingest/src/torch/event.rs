@@ -36,6 +36,13 @@ pub(crate) struct Arguments<'a> {
     pub(crate) shapes: &'a [u8],
     pub(crate) types: &'a [u8],
     pub(crate) strides: &'a [u8],
+    pub(crate) values: &'a [u8],
+    pub(crate) collective: &'a [u8],
+    pub(crate) input_elements: &'a [u8],
+    pub(crate) output_elements: &'a [u8],
+    pub(crate) group_size: &'a [u8],
+    pub(crate) group: &'a [u8],
+    pub(crate) element_type: &'a [u8],
 }
 
 impl<'a> Event<'a> {
@@ -94,6 +101,13 @@ impl<'a> Arguments<'a> {
             b"Input Dims" => &mut self.shapes,
             b"Input type" => &mut self.types,
             b"Input Strides" => &mut self.strides,
+            b"Concrete Inputs" => &mut self.values,
+            b"Collective name" => &mut self.collective,
+            b"In msg nelems" => &mut self.input_elements,
+            b"Out msg nelems" => &mut self.output_elements,
+            b"Group size" => &mut self.group_size,
+            b"Process Group Description" => &mut self.group,
+            b"dtype" => &mut self.element_type,
             _ => return None,
         })
     }

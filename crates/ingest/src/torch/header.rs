@@ -1,6 +1,7 @@
 //! What a document says beside its events: devices, clock, rank, versions.
 
 use serde_json::Value;
+use types::timeline::{Job, ProcessGroup};
 use types::{Bytes, Device, DeviceId, Nanos};
 
 use super::census::{Census, Fault};
@@ -11,7 +12,7 @@ use super::number::{integer, whole};
 pub(crate) struct Header {
     pub(crate) devices: Vec<Device>,
     pub(crate) unix_ns_at_zero: Option<Nanos>,
-    pub(crate) rank: Option<u32>,
+    pub(crate) job: Option<Job>,
     schema_version: Option<u64>,
     cuda_runtime: Option<u64>,
     cuda_driver: Option<u64>,
@@ -31,7 +32,7 @@ impl Header {
             "cuda_driver_version" => kept(&mut self.cuda_driver, whole(token)),
             "baseTimeNanoseconds" => kept(&mut self.unix_ns_at_zero, integer(token).map(Nanos::new)),
             "deviceProperties" => devices(token).map(|devices| self.devices = devices).is_some(),
-            "distributedInfo" => self.add_rank(token),
+            "distributedInfo" => kept(&mut self.job, job(token)),
             _ => true,
         };
         if !understood {
@@ -39,16 +40,6 @@ impl Header {
         }
         if self.names.len() < NAMES_KEPT {
             self.names.push(name.chars().take(40).collect());
-        }
-    }
-
-    fn add_rank(&mut self, token: &[u8]) -> bool {
-        match serde_json::from_slice::<Value>(token) {
-            Ok(Value::Object(fields)) => match fields.get("rank") {
-                Some(rank) => kept(&mut self.rank, rank.as_u64().and_then(|rank| u32::try_from(rank).ok())),
-                None => true,
-            },
-            _ => false,
         }
     }
 
@@ -84,7 +75,38 @@ fn devices(token: &[u8]) -> Option<Vec<Device>> {
             uuid: None,
             hardware: None,
             memory_bytes: properties.get("totalGlobalMem").and_then(Value::as_u64).map(Bytes::new),
+            multiprocessors: properties
+                .get("numSms")
+                .and_then(Value::as_u64)
+                .and_then(|count| u32::try_from(count).ok()),
         })
     };
     list.iter().map(device).collect()
+}
+
+/// The distributed job; `None` where that is not what stands there. `pg_config` lists its process groups, in versions of
+/// PyTorch that write it.
+fn job(token: &[u8]) -> Option<Job> {
+    let Ok(Value::Object(fields)) = serde_json::from_slice::<Value>(token) else { return None };
+    let number = |value: &Value| value.as_u64().and_then(|number| u32::try_from(number).ok());
+    let text = |value: &Value| value.as_str().map(str::to_owned);
+    let rank = match fields.get("rank") {
+        Some(rank) => Some(number(rank)?),
+        None => None,
+    };
+    let group = |group: &Value| {
+        Some(ProcessGroup {
+            name: group.get("pg_name").and_then(text)?,
+            description: group.get("pg_desc").and_then(text).unwrap_or_default(),
+            ranks: group.get("ranks").and_then(Value::as_array)?.iter().filter_map(number).collect(),
+            size: group.get("pg_size").and_then(number),
+        })
+    };
+    let groups = fields.get("pg_config").and_then(Value::as_array);
+    Some(Job {
+        rank,
+        world_size: fields.get("world_size").and_then(number).filter(|size| *size > 0),
+        backend: fields.get("backend").and_then(text),
+        groups: groups.into_iter().flatten().filter_map(group).collect(),
+    })
 }

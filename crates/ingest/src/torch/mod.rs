@@ -22,16 +22,17 @@ mod part;
 mod signature;
 mod source;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::Read;
 
-use types::timeline::Timeline;
+use types::timeline::{Timeline, WorkKind};
 use types::{QualityCounter, Severity};
 
 pub use category::Category;
 pub use census::Census;
 
 use crate::IngestError;
+use crate::demangle::demangle;
 use document::Document;
 use parallel::Plan;
 use source::{Blocks, Whole};
@@ -119,14 +120,32 @@ fn finish(document: Document) -> Trace {
     timeline.tool = Some(header.tool());
     timeline.clock.unix_ns_at_zero = header.unix_ns_at_zero;
     timeline.devices = header.devices;
+    timeline.job = header.job;
+    let rank = timeline.job.as_ref().and_then(|job| job.rank);
+    demangle_kernels(&mut timeline);
     for thread in &mut timeline.threads {
-        thread.rank = header.rank;
+        thread.rank = rank;
     }
     for queue in &mut timeline.queues {
-        queue.rank = header.rank;
+        queue.rank = rank;
     }
     launched_by(&mut timeline);
     Trace { timeline, census, loss }
+}
+
+/// Kineto demangles what CUDA's libraries can; names of HIP kernels, and those it gave up on, come as the compiler made
+/// them.
+fn demangle_kernels(timeline: &mut Timeline) {
+    let mangled: Vec<_> = timeline.names.iter().filter(|(_, name)| name.starts_with("_Z")).collect();
+    let readable: BTreeMap<_, _> = mangled.into_iter().filter_map(|(id, name)| Some((id, demangle(name)?))).collect();
+    let readable: BTreeMap<_, _> =
+        readable.into_iter().map(|(id, name)| (id, timeline.names.place(name.as_str()))).collect();
+    for work in timeline.work.iter_mut().filter(|work| work.kind == WorkKind::Kernel) {
+        if let Some(name) = readable.get(&work.name) {
+            timeline.symbols.entry(*name).or_default().insert(work.name);
+            work.name = *name;
+        }
+    }
 }
 
 /// Device work does not say which process launched it. A profiler records the process it runs in, so where calls come from

@@ -10,7 +10,8 @@
 use hashbrown::HashMap;
 use types::timeline::{
     CopyDirection, Correlation, DeviceQueue, DeviceWork, HostCall, HostOperator, HostThread, MemoryEvent, NameId,
-    OperatorCallId, OperatorKind, QueueId, Range, RangeStyle, SignatureId, ThreadId, Timeline, TraceFormat, WorkKind,
+    OperatorCallId, OperatorKind, OperatorSignature, QueueId, Range, RangeStyle, SignatureId, ThreadId, Timeline,
+    TraceFormat, WorkKind,
 };
 use types::{Bytes, Clock, ClockId, ClockKind, LaunchShape, Nanos};
 
@@ -19,7 +20,7 @@ use super::census::{Census, Fault};
 use super::event::{Arguments, Event};
 use super::lexer::{inside, text};
 use super::number::{NotATime, integer, nanoseconds, whole};
-use super::signature::{list, signature};
+use super::signature::{collective, list, signature};
 
 /// Rows of one stretch.
 pub(crate) struct Part {
@@ -105,7 +106,7 @@ impl Part {
             kind,
             name,
             thread: self.thread(event),
-            signature: self.signature(&event.arguments),
+            signature: self.signature(event),
             start,
             duration,
             call: operator_call(&event.arguments),
@@ -234,20 +235,29 @@ impl Part {
         place
     }
 
-    fn signature(&mut self, arguments: &Arguments<'_>) -> Option<SignatureId> {
-        let tokens = [arguments.shapes, arguments.types, arguments.strides];
-        if tokens.iter().all(|token| token.is_empty()) {
+    fn signature(&mut self, event: &Event<'_>) -> Option<SignatureId> {
+        let arguments = &event.arguments;
+        // Of all operators these would make too many signatures: a value may differ in every call.
+        let values = if depends_on_values(event.name) { arguments.values } else { &[] };
+        let tokens = [arguments.shapes, arguments.types, arguments.strides, values];
+        let Arguments { collective: called, input_elements, output_elements, group_size, group, element_type, .. } =
+            *arguments;
+        let communicated = [called, input_elements, output_elements, group_size, group, element_type];
+        let communicated = if called.is_empty() { &[][..] } else { &communicated[..] };
+        if communicated.is_empty() && tokens.iter().all(|token| token.is_empty()) {
             return None;
         }
         self.scratch.clear();
-        for token in tokens {
+        for token in tokens.iter().chain(communicated) {
             self.scratch.extend_from_slice(token);
             self.scratch.push(0);
         }
         let known = self.signatures.get(&*self.scratch).copied();
         let place = known.unwrap_or_else(|| {
-            let [shapes, types, strides] = tokens;
-            let place = signature(shapes, types, strides).map(|found| self.timeline.signatures.place_owned(found));
+            let [shapes, types, strides, values] = tokens;
+            let found = signature(shapes, types, strides, values)
+                .map(|found| OperatorSignature { collective: collective(arguments), ..found });
+            let place = found.map(|found| self.timeline.signatures.place_owned(found));
             self.signatures.insert(self.scratch.as_slice().into(), place);
             place
         });
@@ -320,6 +330,11 @@ fn time(token: &[u8]) -> EventResult<Nanos> {
         NotATime::NotANumber => Fault::Incomplete,
         NotATime::TooLarge => Fault::OutOfRange,
     })
+}
+
+/// Whether the work of an operator of this name depends on arguments that are no tensors: strides, masks.
+fn depends_on_values(name: &[u8]) -> bool {
+    [&b"conv"[..], b"attention", b"attn"].iter().any(|word| memchr::memmem::find(name, word).is_some())
 }
 
 fn operator_call(arguments: &Arguments<'_>) -> Option<OperatorCallId> {

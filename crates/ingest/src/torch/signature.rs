@@ -1,15 +1,16 @@
-//! What an operator was called with, from the lists `Input Dims`, `Input type` and `Input Strides`.
+//! What an operator was called with, from the lists `Input Dims`, `Input type`, `Input Strides` and `Concrete Inputs`.
 
-use types::timeline::OperatorSignature;
+use types::timeline::{Collective, OperatorSignature};
 
+use super::event::Arguments;
 use super::lexer::{Scan, Stop, peek, space, text, value};
 use super::number::{integer, whole};
 
-/// The signature three tokens describe; an absent one is empty. `None` where one is of another form.
+/// The signature the tokens describe; an absent one is empty. `None` where one is of another form.
 ///
 /// An argument that is a list of tensors has one list of dimensions per tensor. It becomes that many entries, each with
 /// the type of the list, so that the three lists keep going together.
-pub(crate) fn signature(shapes: &[u8], types: &[u8], strides: &[u8]) -> Option<OperatorSignature> {
+pub(crate) fn signature(shapes: &[u8], types: &[u8], strides: &[u8], values: &[u8]) -> Option<OperatorSignature> {
     let (shapes, counts) = arguments(shapes, whole::<u64>)?;
     let (strides, _) = arguments(strides, integer)?;
     let mut named = Vec::new();
@@ -19,7 +20,24 @@ pub(crate) fn signature(shapes: &[u8], types: &[u8], strides: &[u8]) -> Option<O
         Some(())
     })?;
     let types = named.into_iter().flat_map(|(name, count)| std::iter::repeat_n(name, count)).collect();
-    Some(OperatorSignature { shapes, types, strides })
+    let mut written = Vec::new();
+    list(values, 0, |token| {
+        written.push(text(token).into_owned());
+        Some(())
+    })?;
+    Some(OperatorSignature { shapes, types, strides, values: written, collective: None })
+}
+
+/// The collective that an event describes beside its arguments; `None` where it describes none.
+pub(crate) fn collective(arguments: &Arguments<'_>) -> Option<Collective> {
+    (!arguments.collective.is_empty()).then(|| Collective {
+        name: text(arguments.collective).into_owned(),
+        dtype: text(arguments.element_type).into_owned(),
+        input_elements: whole(arguments.input_elements),
+        output_elements: whole(arguments.output_elements),
+        group_size: whole(arguments.group_size),
+        group: text(arguments.group).into_owned(),
+    })
 }
 
 /// The lists of numbers in a list of arguments, and how many lists each argument has.
@@ -89,23 +107,24 @@ mod tests {
         let shapes = b"[[[1, 559, 32], [1,559,32]], [], [ ]]";
         let types = br#"["TensorList", "Scalar", ""]"#;
         let strides = b"[[[17888, 1, 559],[17888, 1, -559]], [], []]";
-        let signature = signature(shapes, types, strides).unwrap();
+        let signature = signature(shapes, types, strides, br#"["", "3", "True"]"#).unwrap();
         assert_eq!(signature.shapes, [vec![1, 559, 32], vec![1, 559, 32], vec![], vec![]]);
         assert_eq!(signature.types, ["TensorList", "TensorList", "Scalar", ""]);
         assert_eq!(signature.strides, [vec![17888, 1, 559], vec![17888, 1, -559], vec![], vec![]]);
+        assert_eq!(signature.values, ["", "3", "True"]);
     }
 
     #[test]
     fn lists_that_are_absent_are_empty() {
-        let signature = signature(b"", br#"["float"]"#, b"").unwrap();
+        let signature = signature(b"", br#"["float"]"#, b"", b"").unwrap();
         assert_eq!((signature.shapes.len(), signature.types.len(), signature.strides.len()), (0, 1, 0));
     }
 
     #[test]
     fn what_is_no_list_of_whole_numbers_is_refused() {
         for shapes in ["1", "[1]", "[[1.5]]", "[[-1]]", r#"[["s0"]]"#, "[[[[1]]]]", "{}", "[[1 2]]", "[[1],]"] {
-            assert_eq!(signature(shapes.as_bytes(), b"", b""), None, "{shapes}");
+            assert_eq!(signature(shapes.as_bytes(), b"", b"", b""), None, "{shapes}");
         }
-        assert_eq!(signature(b"[]", b"7", b""), None);
+        assert_eq!(signature(b"[]", b"7", b"", b""), None);
     }
 }

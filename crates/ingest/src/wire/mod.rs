@@ -133,6 +133,7 @@ impl Reader {
             uuid: Some(uuid),
             hardware: None,
             memory_bytes: Some(Bytes::new(memory)).filter(|_| memory > 0),
+            multiprocessors: None,
         });
         number
     }

@@ -152,20 +152,27 @@ fn by_class(page: &mut Page, operators: &OperatorsView<'_>, rows: usize) {
 
 fn by_shape(page: &mut Page, operators: &OperatorsView<'_>, rows: usize) {
     page.heading("By operator and shapes");
-    let mut table =
-        Table::new("operator | input shapes | >total | >share | >calls | >mean | >rate | >relative to peak");
+    let traced = operators.by_shape.iter().any(|view| view.group.device_ns.is_some());
+    let mut table = Table::new(if traced {
+        "operator | input shapes | >device time | >share | >calls | >mean | >rate | >bandwidth | >of roofline | bound"
+    } else {
+        "operator | input shapes | >total | >share | >calls | >mean | >rate | >relative to peak"
+    });
     for view in operators.by_shape.iter().take(rows) {
         let group = view.group;
-        table.row([
+        let mut row = vec![
             code(&group.name),
             code(&shapes(&group.shapes)),
-            group.total_ns.to_string(),
+            view.time_ns.to_string(),
             percent(view.share),
             grouped(group.calls),
             known(view.mean_ns),
             known(group.flops_per_second),
-            percent(view.peak_share),
-        ]);
+        ];
+        row.extend(traced.then(|| known(group.bytes_per_second)));
+        row.push(percent(view.peak_share));
+        row.extend(traced.then(|| known(group.bound.as_deref())));
+        table.row(row);
     }
     page.table(&table);
 }

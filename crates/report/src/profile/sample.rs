@@ -138,6 +138,7 @@ fn subject() -> Subject {
             uuid: None,
             hardware: None,
             memory_bytes: None,
+            multiprocessors: None,
         }],
         settings: Some(ProfileSettings {
             repeats: 3,

@@ -5,7 +5,10 @@ use std::collections::BTreeSet;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{CostCentre, KernelSummary, Nanos, OperatorGroups, OperatorSummary, RegionSummary, RoutingCounts, Stage};
+use crate::{
+    CollectiveSummary, CostCentre, KernelSummary, Nanos, OperatorGroups, OperatorSummary, RegionSummary, RoutingCounts,
+    Stage,
+};
 
 /// One module: measured beside modelled.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -83,6 +86,9 @@ pub struct Breakdown {
     /// Operators by module class and by shape.
     #[serde(default)]
     pub operator_groups: OperatorGroups,
+    /// Collectives by name, message and group; empty where the trace does not describe any.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub collectives: Vec<CollectiveSummary>,
     /// Parts of the network by time, without overlap.
     #[serde(default)]
     pub cost_centres: Vec<CostCentre>,

@@ -1,6 +1,6 @@
 //! Work on the host: threads, calls of the CUDA runtime and driver, framework operators.
 
-use super::{Correlation, NameId, OperatorCallId};
+use super::{Collective, Correlation, NameId, OperatorCallId};
 use crate::Nanos;
 
 /// Place of a thread in [`super::Timeline::threads`].
@@ -62,6 +62,11 @@ pub struct OperatorSignature {
     pub types: Vec<String>,
     /// Strides in elements; empty where the source has none.
     pub strides: Vec<Vec<i64>>,
+    /// Arguments that are no tensors, as the source writes them, a place for each argument. Kept for convolutions and
+    /// attention alone, whose work depends on them.
+    pub values: Vec<String>,
+    /// What the framework records of a collective beside its arguments.
+    pub collective: Option<Collective>,
 }
 
 /// One call of an operator.

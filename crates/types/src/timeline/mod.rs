@@ -7,9 +7,11 @@
 //! A reader lets no timestamp in whose size reaches [`Timeline::LARGEST_TIME`], so that spans can be subtracted and
 //! added without overflow.
 
+mod collective;
 mod device_work;
 mod graph_node;
 mod host;
+mod job;
 mod memory;
 mod range;
 mod table;
@@ -17,9 +19,11 @@ mod table;
 use std::collections::{BTreeMap, BTreeSet};
 use std::num::NonZeroU64;
 
+pub use collective::Collective;
 pub use device_work::{CopyDirection, DeviceQueue, DeviceWork, QueueId, WorkKind};
 pub use graph_node::{CapturedRange, CapturedRangeId, GraphNode};
 pub use host::{HostCall, HostOperator, HostThread, OperatorKind, OperatorSignature, SignatureId, ThreadId};
+pub use job::{Job, ProcessGroup};
 pub use memory::MemoryEvent;
 pub use range::{Range, RangeStyle};
 pub use table::{LaunchShapeId, NameId, Table};
@@ -81,6 +85,8 @@ pub struct Timeline {
     pub clock: Clock,
     /// Devices the file describes.
     pub devices: Vec<Device>,
+    /// The distributed job it is a rank of.
+    pub job: Option<Job>,
     /// Every text, once.
     pub names: Table<str>,
     /// Names of kernels in their object files, by the demangled name, where the source has both. Other tools are told
@@ -123,6 +129,7 @@ impl Timeline {
             tool: None,
             clock,
             devices: Vec::new(),
+            job: None,
             names: Table::default(),
             symbols: BTreeMap::new(),
             launch_shapes: Table::default(),

@@ -164,11 +164,14 @@ pub struct ClassView<'a> {
 pub struct ShapeView<'a> {
     /// The operator and its shapes.
     pub group: &'a ShapeGroup,
+    /// Device time, or host time where no device was traced.
+    pub time_ns: Nanos,
     /// Share of the operators' time.
     pub share: Option<f64>,
     /// Mean time of a call.
     pub mean_ns: Option<Nanos>,
-    /// Its rate relative to peak; absent above 1, where it cannot be true.
+    /// Its rate relative to the roofline of its shapes, or to peak where no device was traced; absent above 1, where it
+    /// cannot be true.
     pub peak_share: Option<f64>,
 }
 

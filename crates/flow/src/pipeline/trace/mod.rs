@@ -3,6 +3,7 @@
 //! Files are opened and mapped here ([`source`]), read by `ingest` ([`parts`]) and joined by `analysis::attribution`. What
 //! the files say of the machine they came from beyond its devices (paths, names, environment) stays in them.
 
+mod job;
 mod parts;
 mod source;
 
@@ -92,15 +93,17 @@ impl Traces {
         let settings = attribution::AttributionSettings { model: model.map(str::to_owned), ..Default::default() };
         let place = |(_, timeline): (String, Timeline)| {
             let attribution = attribution::attribute(&timeline, &settings);
-            Placed { rank: parts::rank(&timeline), timeline, attribution }
+            Placed { rank: job::rank(&timeline), timeline, attribution }
         };
+        let mut quality = parts.quality;
+        quality.extend(job::missing_ranks(parts.timelines.iter().map(|(_, timeline)| timeline)));
         Self {
             placed: parts.timelines.into_iter().map(place).collect(),
             counters: parts.counted,
             tables: parts.tables,
             listed: parts.listed,
             sources,
-            quality: parts.quality,
+            quality,
             missing: parts.missing,
         }
     }

@@ -14,6 +14,7 @@ use types::timeline::Timeline;
 use types::{QualityCounter, Severity};
 
 use super::super::error::ImportError;
+use super::job::{apart, rank};
 use super::source::{Source, journal, unpacked};
 
 /// How a file is packed, and what it is.
@@ -117,23 +118,6 @@ impl Parts {
 fn lost(file: &str, quality: &[QualityCounter]) -> Vec<String> {
     let wrong = quality.iter().filter(|counter| counter.severity == Severity::Error);
     wrong.map(|counter| format!("{file}: {} ({} {})", counter.remedy, counter.counter, counter.value)).collect()
-}
-
-/// Rank of a timeline, where all of its threads agree.
-pub(super) fn rank(timeline: &Timeline) -> Option<u32> {
-    let first = timeline.threads.first()?.rank?;
-    timeline.threads.iter().all(|thread| thread.rank == Some(first)).then_some(first)
-}
-
-/// Why two timelines cannot be of one run.
-fn apart(one: &Timeline, other: &Timeline) -> Option<String> {
-    if one.format != other.format {
-        return Some(format!("a {} and a {} trace cannot be of one process", one.format.name(), other.format.name()));
-    }
-    match (rank(one), rank(other)) {
-        (Some(one), Some(other)) if one == other => Some(format!("both are rank {one}")),
-        _ => None,
-    }
 }
 
 /// Why a log of Nsight Compute has no page, and the next step, in our own words: the tool's may name files of the machine

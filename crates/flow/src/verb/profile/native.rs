@@ -154,6 +154,7 @@ fn subject(
             uuid: None,
             hardware: Some(processor.id.clone()),
             memory_bytes: Some(processor.memory_bytes),
+            multiprocessors: None,
         }],
         settings: Some(RunCounts {
             repeats: sampling.repeats.saturating_mul(request.infer.passes()),

@@ -184,6 +184,7 @@ fn device(run: &DriverRun<'_>, progress: &mut dyn FnMut(Progress<'_>)) -> Result
             uuid: None,
             hardware: Some(processor.id.clone()),
             memory_bytes: Some(processor.memory_bytes),
+            multiprocessors: None,
         };
         return Ok(RunDevice { entry, hardware: Some(processor) });
     }
@@ -196,6 +197,7 @@ fn device(run: &DriverRun<'_>, progress: &mut dyn FnMut(Progress<'_>)) -> Result
         uuid: told.and_then(|device| device.uuid.clone()),
         hardware: hardware.as_ref().map(|hardware| hardware.id.clone()),
         memory_bytes: told.and_then(|device| device.memory_bytes),
+        multiprocessors: None,
     };
     Ok(RunDevice { entry, hardware })
 }

@@ -49,6 +49,7 @@ fn devices(shown: Option<&CounterTable>, report: &RegionReport, hardware: Option
         uuid: None,
         hardware: hardware.map(|hardware| hardware.id.clone()),
         memory_bytes: None,
+        multiprocessors: None,
     };
     ordinals.into_iter().map(device).collect()
 }

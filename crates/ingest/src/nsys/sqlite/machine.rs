@@ -48,7 +48,14 @@ impl Machine {
                 let uuid = uuid.text()?.filter(|uuid| !uuid.is_empty()).map(text).map(driver_uuid);
                 let memory_bytes = memory.narrow::<u64>()?.filter(|memory| *memory > 0).map(Bytes::new);
                 let id = DeviceId::cuda(number);
-                self.devices.push(Device { id, name: text(name), uuid, hardware: None, memory_bytes });
+                self.devices.push(Device {
+                    id,
+                    name: text(name),
+                    uuid,
+                    hardware: None,
+                    memory_bytes,
+                    multiprocessors: None,
+                });
                 Ok(())
             }));
         }

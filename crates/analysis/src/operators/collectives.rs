@@ -1,0 +1,133 @@
+//! Collectives of a trace by name, message and group, with the bandwidth they reached.
+//!
+//! Bus bandwidth is defined as by nccl-tests (<https://github.com/NVIDIA/nccl-tests/blob/master/doc/PERFORMANCE.md>): bytes
+//! of the message over time, times the share that crosses the links of one rank. The time of a collective's kernel includes
+//! waiting for the other ranks, so the figure is what was reached, not what the links can do; the shortest call waited least.
+
+use std::collections::BTreeMap;
+
+use types::timeline::{Collective, WorkKind};
+use types::{Bytes, BytesPerSecond, CollectiveSummary, Nanos};
+
+use crate::evidence::PlacedTimeline;
+
+#[derive(Clone, Copy)]
+struct Sum {
+    calls: u64,
+    total: Nanos,
+    least: Nanos,
+}
+
+/// One summary per collective, message and group, longest first.
+pub(crate) fn summaries(timelines: &[PlacedTimeline<'_>]) -> Vec<CollectiveSummary> {
+    let mut sums: BTreeMap<(&str, &str, &str, Option<u32>, Option<u64>), Sum> = BTreeMap::new();
+    for placed in timelines {
+        let PlacedTimeline { timeline, attribution, .. } = *placed;
+        let mut calls: BTreeMap<u32, Nanos> = BTreeMap::new();
+        for (place, (work, operator)) in timeline.work.iter().zip(&attribution.operator).enumerate() {
+            if let Some(operator) = operator.filter(|_| work.kind == WorkKind::Kernel && !attribution.is_aside(place)) {
+                *calls.entry(operator).or_default() += work.duration;
+            }
+        }
+        for (row, time) in calls {
+            let signature = timeline.operators[row as usize].signature.map(|id| timeline.signatures.get(id));
+            let Some(called) = signature.and_then(|signature| signature.collective.as_ref()) else { continue };
+            let key =
+                (called.name.as_str(), called.dtype.as_str(), called.group.as_str(), called.group_size, bytes(called));
+            let sum = sums.entry(key).or_insert(Sum { calls: 0, total: Nanos::ZERO, least: time });
+            sum.calls += 1;
+            sum.total += time;
+            sum.least = sum.least.min(time);
+        }
+    }
+    let mut rows: Vec<_> = sums.into_iter().map(|(key, sum)| summary(key, sum)).collect();
+    rows.sort_by_key(|row| std::cmp::Reverse(row.total_ns));
+    rows
+}
+
+fn summary(
+    (name, dtype, group, group_size, bytes): (&str, &str, &str, Option<u32>, Option<u64>),
+    sum: Sum,
+) -> CollectiveSummary {
+    let known = |text: &str| (!text.is_empty()).then(|| text.to_owned());
+    let crossing = bytes.zip(group_size).and_then(|(bytes, ranks)| Some(bytes as f64 * crossing_share(name, ranks)?));
+    let rate = |calls: u64, time: Nanos| {
+        let bytes = crossing.filter(|bytes| *bytes > 0.0 && time > Nanos::ZERO)?;
+        Some(BytesPerSecond::new(bytes * calls as f64 / time.as_seconds().get()))
+    };
+    CollectiveSummary {
+        name: name.to_owned(),
+        dtype: known(dtype),
+        group_size,
+        group: known(group),
+        bytes: bytes.map(Bytes::new),
+        calls: sum.calls,
+        total_ns: sum.total,
+        min_ns: sum.least,
+        bus_bytes_per_second: rate(sum.calls, sum.total),
+        bus_bytes_per_second_best: rate(1, sum.least),
+    }
+}
+
+/// Bytes of the whole message: the larger of what a rank hands in and gets, since a gather grows it and a scatter shrinks it.
+fn bytes(called: &Collective) -> Option<u64> {
+    let elements = called.input_elements.max(called.output_elements)?;
+    let size = match called.dtype.trim_start_matches("c10::") {
+        "Double" | "Long" => 8,
+        "Float" | "Int" => 4,
+        "BFloat16" | "Half" | "Short" => 2,
+        "Byte" | "Char" | "Bool" => 1,
+        dtype if dtype.starts_with("Float8") => 1,
+        _ => return None,
+    };
+    elements.checked_mul(size)
+}
+
+/// Share of the message that crosses the links of one of `ranks` ranks; `None` for collectives without a message, or of a
+/// name that is not known.
+fn crossing_share(name: &str, ranks: u32) -> Option<f64> {
+    let ranks = f64::from(ranks);
+    let name = name.trim_start_matches('_');
+    let starts = |names: &[&str]| names.iter().any(|start| name.starts_with(start));
+    if ranks < 2.0 {
+        return None;
+    }
+    if starts(&["allreduce", "all_reduce"]) {
+        Some(2.0 * (ranks - 1.0) / ranks)
+    } else if starts(&["allgather", "all_gather", "reduce_scatter", "all_to_all", "alltoall"]) {
+        Some((ranks - 1.0) / ranks)
+    } else {
+        starts(&["broadcast", "reduce", "send", "recv"]).then_some(1.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bus_bandwidth_is_that_of_nccl_tests() {
+        let sum = Sum { calls: 2, total: Nanos::new(3_000_000), least: Nanos::new(1_000_000) };
+        let row = summary(("allreduce", "Float", "default_pg", Some(8), Some(800_000)), sum);
+        // 2 x 7/8 of 800 kB is 1.4 MB: twice in 3 ms, and once in 1 ms.
+        let mean = row.bus_bytes_per_second.unwrap().get();
+        assert!((mean / (2.8e6 / 3e-3) - 1.0).abs() < 1e-12, "{mean}");
+        assert!((row.bus_bytes_per_second_best.unwrap().get() / 1.4e9 - 1.0).abs() < 1e-12);
+        assert_eq!(crossing_share("_allgather_base", 4), Some(0.75));
+        assert_eq!(crossing_share("barrier", 4), None);
+        assert_eq!(crossing_share("allreduce", 1), None);
+    }
+
+    #[test]
+    fn a_message_is_the_larger_of_both_sides_and_unknown_without_a_type() {
+        let called = |dtype: &str| Collective {
+            dtype: dtype.to_owned(),
+            input_elements: Some(10),
+            output_elements: Some(80),
+            ..Collective::default()
+        };
+        assert_eq!(bytes(&called("BFloat16")), Some(160));
+        assert_eq!(bytes(&called("")), None);
+        assert_eq!(bytes(&Collective { dtype: "Float".to_owned(), ..Collective::default() }), None);
+    }
+}

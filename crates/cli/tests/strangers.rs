@@ -1,0 +1,134 @@
+//! Traces of other people's runs: which device, which ranks, which rates, and whether a named model is the one that ran.
+
+#[path = "support/scratch.rs"]
+#[allow(dead_code, reason = "an import needs less of it than a profile")]
+mod scratch;
+#[allow(dead_code, reason = "an import needs less of it than a profile")]
+mod support;
+
+use std::path::{Path, PathBuf};
+
+use scratch::{Output, Scratch};
+use serde_json::Value;
+
+/// A trace of the reference folder; `None` where it is not there.
+fn trace(name: &str) -> Option<String> {
+    let beside = || Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/reference");
+    let folder = std::env::var_os("LLM_PERF_REFERENCE").map_or_else(beside, PathBuf::from);
+    let path = folder.join("third-party/traces").join(format!("{name}.json.gz"));
+    if !path.is_file() {
+        println!("not checked, because it is not there: {}", path.display());
+        return None;
+    }
+    Some(path.display().to_string())
+}
+
+fn import(arguments: &[&str]) -> (Output, Option<Value>) {
+    let scratch = Scratch::new();
+    let output = Output::of(scratch.command(&[&["import"][..], arguments, &["--out", "run"]].concat()));
+    let metrics = (output.code == 0).then(|| scratch.json("run", "metrics.json"));
+    (output, metrics)
+}
+
+fn imported(arguments: &[&str]) -> Value {
+    let (output, metrics) = import(arguments);
+    metrics.unwrap_or_else(|| panic!("{}{}", output.stdout, output.stderr))
+}
+
+fn counter<'a>(metrics: &'a Value, name: &str) -> Option<&'a Value> {
+    metrics["quality"].as_array().unwrap().iter().find(|counter| counter["counter"] == name)
+}
+
+fn shape<'a>(metrics: &'a Value, operator: &str, first: &[u64]) -> &'a Value {
+    let rows = metrics["operator_groups"]["by_shape"].as_array().unwrap();
+    let found = rows.iter().find(|row| row["name"] == operator && row["shapes"][0] == serde_json::json!(first));
+    found.unwrap_or_else(|| panic!("no {operator} on {first:?}"))
+}
+
+#[test]
+fn jobs_of_other_days_devices_and_sizes_are_not_one_run() {
+    let (Some(one), Some(other)) = (trace("a100-training-before"), trace("v100-training-other-job")) else { return };
+    let (output, _) = import(&[&one, &other]);
+    assert_ne!(output.code, 0);
+    assert!(output.stderr.contains("one is of a job with 8 ranks, the other of one with 2"), "{}", output.stderr);
+}
+
+#[test]
+fn ranks_of_one_job_are_joined_and_missing_ones_are_said() {
+    let (Some(one), Some(other)) = (trace("dlrm-rank0"), trace("dlrm-rank1")) else { return };
+    let metrics = imported(&[&one, &other]);
+    assert_eq!(metrics["devices"].as_array().unwrap().len(), 2);
+    let missing = counter(&metrics, "ranks_missing").unwrap();
+    assert_eq!(missing["value"], 126);
+    assert!(missing["remedy"].as_str().unwrap().starts_with("2 of 128 ranks are here"), "{missing}");
+}
+
+#[test]
+fn a_device_is_known_by_its_name_or_by_its_properties() {
+    // Events of the first are on device 2, its list of properties has one; the second's names are empty.
+    for (name, device) in [("mi300-qwen1.5-0.5b", "AMD Instinct MI300X VF"), ("vllm-piecewise", "Instinct MI300X")] {
+        let Some(file) = trace(name) else { return };
+        let metrics = imported(&[&file]);
+        let first = &metrics["devices"][0];
+        assert_eq!((&first["name"], &first["hardware"]), (&device.into(), &"mi300x".into()), "{name}");
+    }
+}
+
+#[test]
+fn shapes_have_rates_without_a_model() {
+    let Some(file) = trace("mi300-sglang-qwen3-8b-extend") else { return };
+    let metrics = imported(&[&file]);
+    let gemm = shape(&metrics, "aten::mm", &[15_360, 12_288]);
+    // 36 layers of [15360, 12288] x [12288, 4096]: 2 x 15360 x 12288 x 4096 each.
+    let flops = 36.0 * 2.0 * 15_360.0 * 12_288.0 * 4_096.0;
+    assert_eq!((gemm["calls"].as_u64(), gemm["flops_matrix"].as_f64()), (Some(36), Some(flops)));
+    let seconds = gemm["device_ns"].as_f64().unwrap() / 1e9;
+    assert!((gemm["flops_per_second"].as_f64().unwrap() * seconds / flops - 1.0).abs() < 1e-9);
+    // The data sheet's dense rate is 1,307.4 TFLOP/s.
+    let share = gemm["roofline_share"].as_f64().unwrap();
+    assert!((share - flops / seconds / 1_307.4e12).abs() < 1e-4 && share < 1.0, "{share}");
+    assert_eq!(gemm["bound"], "compute");
+    for row in metrics["operator_groups"]["by_shape"].as_array().unwrap() {
+        assert!(row["roofline_share"].as_f64().is_none_or(|share| share <= 1.0), "{row}");
+    }
+}
+
+#[test]
+fn convolutions_and_attention_have_rates_too() {
+    let Some(file) = trace("h100-vit") else { return };
+    let metrics = imported(&[&file]);
+    // 14 x 14 patches of 16 x 16 x 3 pixels, 768 wide, four pictures; 12 layers of 12 heads over 197 positions.
+    let patches = shape(&metrics, "aten::cudnn_convolution", &[4, 3, 224, 224]);
+    assert_eq!(patches["flops_matrix"].as_u64(), Some(2 * 4 * 768 * 14 * 14 * 3 * 16 * 16));
+    let attention = shape(&metrics, "aten::_flash_attention_forward", &[4, 197, 12, 64]);
+    assert_eq!(attention["flops_matrix"].as_u64(), Some(12 * 4 * 4 * 12 * 197 * 197 * 64));
+}
+
+#[test]
+fn a_model_that_is_not_the_one_in_the_trace_yields_no_utilisation() {
+    let Some(file) = trace("mi300-qwen1.5-0.5b") else { return };
+    let metrics = imported(&[&file, "--model", "deepseek-ocr", "workload.base_size=1024", "workload.decode_steps=0"]);
+    let misfit = counter(&metrics, "model_differs_from_trace").unwrap()["remedy"].as_str().unwrap();
+    assert!(misfit.contains("vocabulary x width: 129280 x 1280 in the model, 151936 x 1024 in the trace"), "{misfit}");
+    assert_eq!(metrics["mfu_model_level"], Value::Null);
+}
+
+#[test]
+fn a_device_that_is_not_the_one_in_the_trace_is_told() {
+    let Some(file) = trace("mi300-qwen1.5-0.5b") else { return };
+    let metrics = imported(&[&file, "--hardware", "h200"]);
+    let told = counter(&metrics, "hardware_differs_from_trace").unwrap()["remedy"].as_str().unwrap();
+    assert!(told.contains("recorded on AMD Instinct MI300X VF"), "{told}");
+    assert!(counter(&imported(&[&file, "--hardware", "mi300x"]), "hardware_differs_from_trace").is_none());
+}
+
+#[test]
+fn collectives_have_their_message_group_and_bandwidth() {
+    let Some(file) = trace("mi300-resnet-training") else { return };
+    let metrics = imported(&[&file]);
+    let rows = metrics["collectives"].as_array().unwrap();
+    let found = rows.iter().find(|row| row["bytes"] == 2 * 2_873_320).unwrap_or_else(|| panic!("{rows:#?}"));
+    assert_eq!((&found["name"], &found["group_size"], &found["calls"]), (&"allreduce".into(), &8.into(), &3.into()));
+    let bus = 3.0 * 2.0 * 7.0 / 8.0 * 2.0 * 2_873_320.0 / (found["total_ns"].as_f64().unwrap() / 1e9);
+    assert!((found["bus_bytes_per_second"].as_f64().unwrap() / bus - 1.0).abs() < 1e-9);
+}

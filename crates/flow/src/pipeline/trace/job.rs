@@ -1,0 +1,178 @@
+//! Whether timelines can be ranks of one job, and which ranks are missing.
+
+use std::collections::BTreeSet;
+
+use types::timeline::{Job, Timeline};
+use types::{DeviceId, Nanos, QualityCounter, Severity};
+
+/// Clocks of hosts differ, and ranks enter the profiler one after the other; jobs are started further apart.
+const SAME_TIME: Nanos = Nanos::new(60_000_000_000);
+
+/// Times after this are counted from 1970: 2001-09-09. Before `baseTimeNanoseconds` traces had such times themselves.
+const UNIX_TIMES: i64 = 1_000_000_000_000_000_000;
+
+/// Rank of a timeline, where all of its threads agree.
+pub(super) fn rank(timeline: &Timeline) -> Option<u32> {
+    let first = timeline.threads.first()?.rank?;
+    timeline.threads.iter().all(|thread| thread.rank == Some(first)).then_some(first)
+}
+
+/// Why two timelines cannot be of one job; `None` where they can.
+pub(super) fn apart(one: &Timeline, other: &Timeline) -> Option<String> {
+    if one.format != other.format {
+        return Some(format!("a {} and a {} trace cannot be of one process", one.format.name(), other.format.name()));
+    }
+    let (first, second) = (rank(one), rank(other));
+    if let (Some(first), Some(second)) = (first, second)
+        && first == second
+    {
+        return Some(format!("both are rank {first}"));
+    }
+    let job = |timeline: &Timeline| timeline.job.clone().unwrap_or_default();
+    let (this, that) = (job(one), job(other));
+    if let (Some(this), Some(that)) = (this.world_size, that.world_size)
+        && this != that
+    {
+        return Some(format!("one is of a job with {this} ranks, the other of one with {that}"));
+    }
+    if let (Some(this), Some(that)) = (&this.backend, &that.backend)
+        && this != that
+    {
+        return Some(format!("one communicates by {this}, the other by {that}"));
+    }
+    let (these, those) = (models(one), models(other));
+    if !these.is_empty() && !those.is_empty() && these.is_disjoint(&those) {
+        let list = |names: BTreeSet<&str>| names.into_iter().collect::<Vec<_>>().join(", ");
+        return Some(format!("one ran on {}, the other on {}", list(these), list(those)));
+    }
+    match (span(one), span(other)) {
+        (Some((start, end)), Some((begin, close))) => {
+            let gap = (begin - end).max(start - close);
+            (gap > SAME_TIME).then(|| format!("they were recorded {} apart", length(gap)))
+        }
+        _ if first.is_none() || second.is_none() => {
+            Some("nothing shows that they are of one job: they name no ranks, and no time of day".to_owned())
+        }
+        _ => None,
+    }
+}
+
+/// Names of the devices that did something.
+fn models(timeline: &Timeline) -> BTreeSet<&str> {
+    let used = analysis::time::devices(timeline);
+    let listed = |ordinal: u32| timeline.devices.iter().find(move |device| device.id == DeviceId::cuda(ordinal));
+    let named = used.into_iter().filter_map(listed).map(|device| device.name.as_str());
+    named.filter(|name| !name.is_empty()).collect()
+}
+
+/// When it was recorded, in nanoseconds since 1970; `None` where the times are relative to nothing.
+fn span(timeline: &Timeline) -> Option<(Nanos, Nanos)> {
+    let work = timeline.work.iter().map(|work| (work.start, work.start + work.duration));
+    let operators = timeline.operators.iter().map(|operator| (operator.start, operator.end()));
+    let (start, end) = work.chain(operators).reduce(|one, two| (one.0.min(two.0), one.1.max(two.1)))?;
+    let zero = match timeline.clock.unix_ns_at_zero {
+        Some(zero) if start.get() < UNIX_TIMES => zero,
+        _ if start.get() >= UNIX_TIMES => Nanos::ZERO,
+        _ => return None,
+    };
+    Some((start + zero, end + zero))
+}
+
+/// A long time in the largest unit that fits.
+fn length(time: Nanos) -> String {
+    let seconds = time.get() / 1_000_000_000;
+    match seconds {
+        0..120 => format!("{seconds} seconds"),
+        120..7_200 => format!("{} minutes", seconds / 60),
+        7_200..172_800 => format!("{} hours", seconds / 3_600),
+        _ => format!("{} days", seconds / 86_400),
+    }
+}
+
+/// Ranks of the job that are in none of the timelines.
+pub(super) fn missing_ranks<'a>(timelines: impl Iterator<Item = &'a Timeline>) -> Option<QualityCounter> {
+    let (mut here, mut world) = (0_u32, None);
+    for timeline in timelines {
+        here += 1;
+        world = world.max(timeline.job.as_ref().and_then(|Job { world_size, .. }| *world_size));
+    }
+    let world = world.filter(|world| *world > here)?;
+    Some(QualityCounter {
+        counter: "ranks_missing".to_owned(),
+        value: u64::from(world - here),
+        share: Some(f64::from(world - here) / f64::from(world)),
+        severity: Severity::Warning,
+        remedy: format!(
+            "{here} of {world} ranks {} here; nothing is said of the others, and what waits for them cannot be told from \
+             slow communication: import their traces too",
+            if here == 1 { "is" } else { "are" }
+        ),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use types::timeline::{HostThread, TraceFormat};
+    use types::{Clock, ClockId, ClockKind, Device};
+
+    use super::*;
+
+    fn timeline(rank: u32, world_size: u32, device: &str, unix_seconds: i64) -> Timeline {
+        let clock = Clock { id: ClockId(0), kind: ClockKind::Trace, unix_ns_at_zero: None, uncertainty_ns: None };
+        let mut timeline = Timeline::new(TraceFormat::TorchProfiler, clock);
+        timeline.clock.unix_ns_at_zero = Some(Nanos::new(unix_seconds * 1_000_000_000));
+        timeline.threads.push(HostThread { process: Some(1), rank: Some(rank), thread: Some(1) });
+        timeline.job = Some(Job { rank: Some(rank), world_size: Some(world_size), ..Job::default() });
+        timeline.devices.push(Device {
+            id: DeviceId::cuda(0),
+            name: device.to_owned(),
+            uuid: None,
+            hardware: None,
+            memory_bytes: None,
+            multiprocessors: None,
+        });
+        timeline.queues.push(types::timeline::DeviceQueue {
+            process: None,
+            rank: None,
+            device: 0,
+            context: None,
+            stream: None,
+        });
+        let name = timeline.names.place("kernel");
+        timeline.work.push(types::timeline::DeviceWork {
+            kind: types::timeline::WorkKind::Kernel,
+            name,
+            queue: types::timeline::QueueId(0),
+            start: Nanos::new(1_000),
+            duration: Nanos::new(1_000),
+            correlation: None,
+            operator: None,
+            launch: None,
+            bytes: None,
+            graph_node: None,
+        });
+        timeline
+    }
+
+    #[test]
+    fn only_what_can_be_one_job_is_joined() {
+        let one = timeline(0, 8, "NVIDIA A100", 1_000_000_000);
+        assert_eq!(apart(&one, &timeline(1, 8, "NVIDIA A100", 1_000_000_005)), None);
+        let why = |other: &Timeline| apart(&one, other).unwrap_or_default();
+        assert_eq!(why(&timeline(0, 8, "NVIDIA A100", 1_000_000_000)), "both are rank 0");
+        let other = timeline(1, 2, "NVIDIA A100", 1_000_000_000);
+        assert_eq!(why(&other), "one is of a job with 8 ranks, the other of one with 2");
+        let other = timeline(1, 8, "Tesla V100", 1_000_000_000);
+        assert_eq!(why(&other), "one ran on NVIDIA A100, the other on Tesla V100");
+        let other = timeline(1, 8, "NVIDIA A100", 1_000_864_100);
+        assert_eq!(why(&other), "they were recorded 10 days apart");
+    }
+
+    #[test]
+    fn missing_ranks_are_counted() {
+        let two = [timeline(0, 128, "A", 1), timeline(1, 128, "A", 1)];
+        let counter = missing_ranks(two.iter()).unwrap();
+        assert!(counter.value == 126 && counter.remedy.starts_with("2 of 128 ranks are here"), "{counter:?}");
+        assert_eq!(missing_ranks([timeline(0, 1, "A", 1)].iter()), None);
+    }
+}
