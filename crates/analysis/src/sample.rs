@@ -52,7 +52,14 @@ impl Case {
         let name = "a processor".to_owned();
         Subject {
             run: self.run.clone(),
-            devices: vec![Device { id: DeviceId::cpu(), name, uuid: None, hardware: None, memory_bytes: None }],
+            devices: vec![Device {
+                id: DeviceId::cpu(),
+                name,
+                uuid: None,
+                hardware: None,
+                memory_bytes: None,
+                multiprocessors: None,
+            }],
             settings: Some(self.settings.clone()),
             inputs: self.inputs.clone(),
             logits_all_positions: self.logits_all_positions,
