@@ -18,9 +18,12 @@ struct Sum {
     least: Nanos,
 }
 
+/// Name, element type, group, its size, and bytes of a call.
+type Key<'a> = (&'a str, &'a str, &'a str, Option<u32>, Option<u64>);
+
 /// One summary per collective, message and group, longest first.
 pub(crate) fn summaries(timelines: &[PlacedTimeline<'_>]) -> Vec<CollectiveSummary> {
-    let mut sums: BTreeMap<(&str, &str, &str, Option<u32>, Option<u64>), Sum> = BTreeMap::new();
+    let mut sums: BTreeMap<Key<'_>, Sum> = BTreeMap::new();
     for placed in timelines {
         let PlacedTimeline { timeline, attribution, .. } = *placed;
         let mut calls: BTreeMap<u32, Nanos> = BTreeMap::new();
@@ -45,10 +48,7 @@ pub(crate) fn summaries(timelines: &[PlacedTimeline<'_>]) -> Vec<CollectiveSumma
     rows
 }
 
-fn summary(
-    (name, dtype, group, group_size, bytes): (&str, &str, &str, Option<u32>, Option<u64>),
-    sum: Sum,
-) -> CollectiveSummary {
+fn summary((name, dtype, group, group_size, bytes): Key<'_>, sum: Sum) -> CollectiveSummary {
     let known = |text: &str| (!text.is_empty()).then(|| text.to_owned());
     let crossing = bytes.zip(group_size).and_then(|(bytes, ranks)| Some(bytes as f64 * crossing_share(name, ranks)?));
     let rate = |calls: u64, time: Nanos| {
