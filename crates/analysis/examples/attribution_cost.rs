@@ -5,7 +5,7 @@
 //! ranges per kernel.
 
 use llm_perf_analysis::attribution::{AttributionSettings, attribute};
-use llm_perf_analysis::time::{activity, devices, gaps, waiting};
+use llm_perf_analysis::{PlacedTimeline, device_times};
 use types::timeline::{
     Correlation, DeviceQueue, DeviceWork, HostCall, HostThread, NameId, QueueId, Range, RangeStyle, ThreadId, Timeline,
     TraceFormat, WorkKind,
@@ -27,11 +27,10 @@ fn main() {
     let sums = attribution.projections.sums(&timeline);
     println!("{} range names projected in {:.2} CPU-s", sums.len(), processor_seconds() - begin);
     let begin = processor_seconds();
-    for device in devices(&timeline) {
-        if let Some(activity) = activity(&timeline, device, None) {
-            let gaps = gaps(&timeline, &attribution.launch, device, &activity);
-            println!("device {device}: busy {}, idle {}", activity.busy_ns(), waiting(&gaps).total());
-        }
+    let placed =
+        PlacedTimeline { timeline: &timeline, attribution: &attribution, rank: None, devices: Default::default() };
+    for device in device_times(&[placed]) {
+        println!("{}: busy {}, idle {}", device.device, device.busy_ns, device.idle_ns);
     }
     println!("busy and idle time in {:.2} CPU-s", processor_seconds() - begin);
 }

@@ -8,6 +8,7 @@ pub mod attribution;
 mod compare;
 mod counter;
 mod device;
+mod device_time;
 mod evidence;
 mod finding;
 mod fit;
@@ -37,6 +38,7 @@ pub mod view;
 
 pub use compare::{RunRecords, Sides, compare};
 pub use counter::{LaunchCounters, ListedKernel, USED_COUNTERS};
+pub use device_time::device_times;
 pub use evidence::{CommandRuns, Evidence, OperatorPass, PlacedTimeline, PlainRuns, PricedOperator, RankRuns, Trace};
 pub use fit::{Fit, ModelWeights, fit};
 pub use metrics::{command_overhead, metrics};

@@ -13,6 +13,7 @@ use types::{
 
 use crate::counter;
 use crate::device::{DeviceRecords, DeviceSums};
+use crate::device_time::device_times;
 use crate::evidence::{CommandRuns, Evidence, PlacedTimeline, RankRuns, Trace};
 use crate::finding::{self, Run};
 use crate::loss;
@@ -103,6 +104,7 @@ pub(crate) fn with_device(subject: &Subject, evidence: &Evidence<'_>, device: Op
     quality.extend(regions_left_out);
     quality.extend(busy_above_wall);
     let breakdown = Breakdown {
+        device_time: device_times(timelines),
         operators: match &evidence.trace {
             Some(_) => {
                 let own = traced::summaries(timelines);

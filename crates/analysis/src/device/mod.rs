@@ -31,7 +31,7 @@ pub(crate) use sums::DeviceSums;
 use crate::alignment::{ModelledOperator, ModelledRun, Placements, align};
 use crate::attribution::Amount;
 use crate::evidence::PlacedTimeline;
-use crate::time::GapCause;
+use types::IdleCause;
 
 use partition::Partition;
 
@@ -49,7 +49,7 @@ pub(crate) struct StageWork {
     /// Kernels, copies and fills.
     pub(crate) launches: u64,
     /// Time the device waited, by what the host did meanwhile.
-    pub(crate) waits: BTreeMap<GapCause, Nanos>,
+    pub(crate) waits: BTreeMap<IdleCause, Nanos>,
     /// The shortest wait between two pieces of work: what even a device that never runs dry may need to go on.
     pub(crate) shortest_wait: Option<Nanos>,
     /// Runs of elementwise kernels that could be one.
@@ -78,7 +78,7 @@ pub(crate) struct DeviceRecords {
     /// Work by stage, name and operator, longest first.
     pub(crate) groups: Vec<WorkGroup>,
     /// Calls that blocked while the device had nothing to do: by top stage, cause and name.
-    pub(crate) blocking: BTreeMap<(Stage, GapCause, String), u64>,
+    pub(crate) blocking: BTreeMap<(Stage, IdleCause, String), u64>,
     /// Host time of decode steps, in order.
     pub(crate) steps: Vec<Nanos>,
     /// Work that single findings ask about.

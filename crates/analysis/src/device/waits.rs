@@ -3,19 +3,19 @@
 use std::collections::BTreeMap;
 
 use types::timeline::{NameId, Timeline};
-use types::{Nanos, Stage};
+use types::{IdleCause, Nanos, Stage};
 
 use super::partition::Partition;
 use crate::attribution::Attribution;
-use crate::time::{GapCause, Host, Span, cause_of_call};
+use crate::time::{Host, Span, cause_of_call};
 
 /// Waiting time by what the host did.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Waits {
     /// By top stage and cause.
-    pub(crate) of_stage: BTreeMap<(Stage, GapCause), Nanos>,
+    pub(crate) of_stage: BTreeMap<(Stage, IdleCause), Nanos>,
     /// Calls during stages that keep the host from launching: by top stage, cause and name.
-    pub(crate) calls: BTreeMap<(Stage, GapCause, String), u64>,
+    pub(crate) calls: BTreeMap<(Stage, IdleCause, String), u64>,
 }
 
 /// Divides all waiting of a partition.
@@ -26,9 +26,9 @@ pub(super) fn waits(timeline: &Timeline, attribution: &Attribution, partition: &
     for (row, part) in partition.parts.iter().enumerate() {
         let Some(stage) = attribution.stage[row].map(Stage::top).filter(|_| part.wait > Nanos::ZERO) else { continue };
         let until = timeline.work[row].start;
-        let called = attribution.launch[row].map(|call| timeline.calls[call as usize].start);
-        let waiting = host.divide(Span::new(until - part.wait, until), called);
-        for cause in GapCause::ALL {
+        let next = attribution.launch[row].map(|call| &timeline.calls[call as usize]);
+        let waiting = host.divide(Span::new(until - part.wait, until), next);
+        for cause in IdleCause::ALL {
             *waits.of_stage.entry((stage, cause)).or_default() += waiting.of(cause);
         }
     }
@@ -36,7 +36,7 @@ pub(super) fn waits(timeline: &Timeline, attribution: &Attribution, partition: &
 }
 
 /// Calls of the launching side that are not part of launching, within the wall time of each stage.
-fn calls(timeline: &Timeline, partition: &Partition) -> BTreeMap<(Stage, GapCause, String), u64> {
+fn calls(timeline: &Timeline, partition: &Partition) -> BTreeMap<(Stage, IdleCause, String), u64> {
     let causes: Vec<_> = timeline.names.iter().map(|(_, name)| cause_of_call(name)).collect();
     let mut order: Vec<_> = partition.stages.iter().collect();
     order.sort_by_key(|stage| stage.wall.start);
@@ -73,13 +73,13 @@ mod tests {
         call(&mut timeline, "cudaMemcpyAsync", 300, 50, None);
         let found = divided(&timeline);
         let of = |cause| found.of_stage[&(Stage::Prefill, cause)].get();
-        assert_eq!(of(GapCause::Synchronisation), 40);
-        assert_eq!(of(GapCause::Copy), 50);
+        assert_eq!(of(IdleCause::Synchronising), 40);
+        assert_eq!(of(IdleCause::Copying), 50);
         assert_eq!(found.of_stage.values().copied().sum::<Nanos>(), Nanos::new(600));
         let calls: Vec<_> =
             found.calls.iter().map(|((_, cause, name), count)| (*cause, name.as_str(), *count)).collect();
         let expected =
-            [(GapCause::Synchronisation, "cudaStreamSynchronize", 1), (GapCause::Copy, "cudaMemcpyAsync", 1)];
+            [(IdleCause::Synchronising, "cudaStreamSynchronize", 1), (IdleCause::Copying, "cudaMemcpyAsync", 1)];
         assert_eq!(calls, expected);
     }
 }

@@ -7,7 +7,7 @@ use crate::device::{Portion, StageWork};
 use crate::kernel::Family;
 use crate::loss::Cause;
 use crate::statistics::share;
-use crate::time::GapCause;
+use types::IdleCause;
 
 /// Share of a stage that the softmax must take.
 const LEAST_SHARE: f64 = 0.005;
@@ -43,7 +43,7 @@ fn found(stage: Stage, work: &StageWork, softmax: Portion) -> Option<Found> {
                  softmax alone; scaling, masking and the traffic of the scores go with it."
             .to_owned(),
     };
-    let causes = vec![Cause::Kernels(Family::Softmax), Cause::Waiting(GapCause::Launch)];
+    let causes = vec![Cause::Kernels(Family::Softmax), Cause::Waiting(IdleCause::Launching)];
     Some(Found { finding, claim: Claim::Lost(causes) })
 }
 
@@ -58,7 +58,7 @@ mod tests {
     use crate::finding::fired_on_device;
 
     fn device(wait: i64) -> DeviceRecords {
-        let waits = BTreeMap::from([(GapCause::Launch, Nanos::new(2_000))]);
+        let waits = BTreeMap::from([(IdleCause::Launching, Nanos::new(2_000))]);
         let decode = StageWork { wall: Nanos::new(10_000), waits, ..StageWork::default() };
         let portion = Portion { calls: 12, part: Part { wait: Nanos::new(wait), run: Nanos::ZERO } };
         let special = Special { score_softmax: BTreeMap::from([(Stage::Decode, portion)]), ..Special::default() };

@@ -53,10 +53,10 @@ mod tests {
     use super::*;
     use crate::device::StageWork;
     use crate::finding::fired_on_device;
-    use crate::time::GapCause;
+    use types::IdleCause;
 
     fn device(first: i64) -> DeviceRecords {
-        let waits = BTreeMap::from([(GapCause::Unknown, Nanos::new(2_000))]);
+        let waits = BTreeMap::from([(IdleCause::NotRecorded, Nanos::new(2_000))]);
         let decode = StageWork { wall: Nanos::new(10_000), waits, ..StageWork::default() };
         let steps = [first, 100, 110, 90].map(Nanos::new).to_vec();
         DeviceRecords { stages: BTreeMap::from([(Stage::Decode, decode)]), steps, ..DeviceRecords::default() }

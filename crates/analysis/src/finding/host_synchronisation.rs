@@ -6,7 +6,7 @@ use super::{Claim, Found, Run, percent};
 use crate::device::DeviceRecords;
 use crate::loss::Cause;
 use crate::statistics::share;
-use crate::time::GapCause;
+use types::IdleCause;
 
 /// Share of decode that the device must wait after synchronisations.
 const LEAST_SHARE: f64 = 0.02;
@@ -21,12 +21,12 @@ pub(super) fn check(run: &Run<'_>) -> Vec<Found> {
 fn found(device: &DeviceRecords) -> Option<Found> {
     let stage = Stage::Decode;
     let work = device.stages.get(&stage)?;
-    let waiting = work.waits.get(&GapCause::Synchronisation).copied()?;
+    let waiting = work.waits.get(&IdleCause::Synchronising).copied()?;
     let part = share(waiting.get() as f64, work.wall.get() as f64).filter(|part| *part >= LEAST_SHARE)?;
     let mut calls: Vec<_> = device
         .blocking
         .iter()
-        .filter(|((of, cause, _), _)| *of == stage && *cause == GapCause::Synchronisation)
+        .filter(|((of, cause, _), _)| *of == stage && *cause == IdleCause::Synchronising)
         .map(|((_, _, name), count)| (*count, name.as_str()))
         .collect();
     calls.sort_by(|one, two| two.cmp(one));
@@ -48,7 +48,7 @@ fn found(device: &DeviceRecords) -> Option<Found> {
                  and avoid `.item()`, `.cpu()` and `nonzero` inside the step."
             .to_owned(),
     };
-    Some(Found { finding, claim: Claim::Lost(vec![Cause::Waiting(GapCause::Synchronisation)]) })
+    Some(Found { finding, claim: Claim::Lost(vec![Cause::Waiting(IdleCause::Synchronising)]) })
 }
 
 #[cfg(test)]
@@ -62,12 +62,12 @@ mod tests {
     use crate::finding::fired_on_device;
 
     fn device(waiting: i64) -> DeviceRecords {
-        let waits = BTreeMap::from([(GapCause::Synchronisation, Nanos::new(waiting))]);
+        let waits = BTreeMap::from([(IdleCause::Synchronising, Nanos::new(waiting))]);
         let decode = StageWork { wall: Nanos::new(10_000), waits, steps: Some(4), ..StageWork::default() };
         let name = "cudaStreamSynchronize".to_owned();
         DeviceRecords {
             stages: BTreeMap::from([(Stage::Decode, decode)]),
-            blocking: BTreeMap::from([((Stage::Decode, GapCause::Synchronisation, name), 6)]),
+            blocking: BTreeMap::from([((Stage::Decode, IdleCause::Synchronising, name), 6)]),
             ..DeviceRecords::default()
         }
     }

@@ -8,7 +8,7 @@ use crate::device::{DeviceRecords, WorkGroup};
 use crate::kernel::Family;
 use crate::loss::Cause;
 use crate::statistics::share;
-use crate::time::GapCause;
+use types::IdleCause;
 
 /// Share of decode that the copies must take.
 const LEAST_SHARE: f64 = 0.01;
@@ -32,7 +32,7 @@ fn found(device: &DeviceRecords) -> Option<Found> {
         return None;
     }
     let sum = |of: fn(&WorkGroup) -> Nanos| -> Nanos { copies.iter().map(|group| of(group)).sum() };
-    let in_calls = work.waits.get(&GapCause::Copy).copied().unwrap_or_default();
+    let in_calls = work.waits.get(&IdleCause::Copying).copied().unwrap_or_default();
     let (run, wait) = (sum(|group| group.run), sum(|group| group.wait));
     let saves = run + wait.max(in_calls);
     let part = share(saves.get() as f64, work.wall.get() as f64).filter(|part| *part >= LEAST_SHARE)?;
@@ -51,8 +51,11 @@ fn found(device: &DeviceRecords) -> Option<Found> {
                  is needed, pin its memory and start it a step ahead."
             .to_owned(),
     };
-    let causes =
-        vec![Cause::Waiting(GapCause::Copy), Cause::Kernels(Family::MemoryCopy), Cause::Waiting(GapCause::Launch)];
+    let causes = vec![
+        Cause::Waiting(IdleCause::Copying),
+        Cause::Kernels(Family::MemoryCopy),
+        Cause::Waiting(IdleCause::Launching),
+    ];
     Some(Found { finding, claim: Claim::Lost(causes) })
 }
 
@@ -66,7 +69,7 @@ mod tests {
     use crate::finding::fired_on_device;
 
     fn device(calls: u64) -> DeviceRecords {
-        let waits = BTreeMap::from([(GapCause::Copy, Nanos::new(500))]);
+        let waits = BTreeMap::from([(IdleCause::Copying, Nanos::new(500))]);
         let decode = StageWork { wall: Nanos::new(10_000), waits, steps: Some(4), ..StageWork::default() };
         let copy = WorkGroup {
             kind: WorkKind::Copy(CopyDirection::HostToDevice),

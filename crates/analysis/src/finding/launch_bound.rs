@@ -6,8 +6,8 @@ use super::{Claim, Found, Run, percent};
 use crate::device::StageWork;
 use crate::loss::Cause;
 use crate::statistics::share;
-use crate::time::GapCause;
 use crate::timings::rounded;
+use types::IdleCause;
 
 /// Share of a stage that the device waits for launches above which they decide its time.
 const LEAST_SHARE: f64 = 0.3;
@@ -21,7 +21,7 @@ pub(super) fn check(run: &Run<'_>) -> Vec<Found> {
 }
 
 fn of_stage(stage: Stage, work: &StageWork) -> Option<Found> {
-    let waiting = work.waits.get(&GapCause::Launch).copied()?;
+    let waiting = work.waits.get(&IdleCause::Launching).copied()?;
     let part = share(waiting.get() as f64, work.wall.get() as f64).filter(|part| *part >= LEAST_SHARE)?;
     let busy = share(work.busy().get() as f64, work.wall.get() as f64)?;
     let mut evidence = vec![
@@ -60,7 +60,7 @@ fn of_stage(stage: Stage, work: &StageWork) -> Option<Found> {
                  without one."
             .to_owned(),
     };
-    Some(Found { finding, claim: Claim::Lost(vec![Cause::Waiting(GapCause::Launch)]) })
+    Some(Found { finding, claim: Claim::Lost(vec![Cause::Waiting(IdleCause::Launching)]) })
 }
 
 #[cfg(test)]
@@ -78,7 +78,7 @@ mod tests {
             instances: 1,
             steps: Some(10),
             launches: 100,
-            waits: BTreeMap::from([(GapCause::Launch, Nanos::new(waiting))]),
+            waits: BTreeMap::from([(IdleCause::Launching, Nanos::new(waiting))]),
             shortest_wait: Some(Nanos::new(2)),
             ..StageWork::default()
         };

@@ -8,7 +8,7 @@ use crate::device::{DeviceRecords, StageWork, WorkGroup};
 use crate::kernel::Family;
 use crate::loss::Cause;
 use crate::statistics::share;
-use crate::time::GapCause;
+use types::IdleCause;
 
 /// Share of a stage that copies on the device must take.
 const LEAST_SHARE: f64 = 0.05;
@@ -50,7 +50,7 @@ fn found(device: &DeviceRecords, stage: Stage, work: &StageWork) -> Option<Found
             .to_owned(),
     };
     let causes =
-        vec![Cause::Kernels(Family::Copy), Cause::Kernels(Family::MemoryCopy), Cause::Waiting(GapCause::Launch)];
+        vec![Cause::Kernels(Family::Copy), Cause::Kernels(Family::MemoryCopy), Cause::Waiting(IdleCause::Launching)];
     Some(Found { finding, claim: Claim::Lost(causes) })
 }
 

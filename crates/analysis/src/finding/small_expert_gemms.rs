@@ -7,8 +7,8 @@ use crate::device::{Portion, StageWork};
 use crate::kernel::Family;
 use crate::loss::Cause;
 use crate::statistics::share;
-use crate::time::GapCause;
 use crate::timings::rounded;
+use types::IdleCause;
 
 /// Share of a stage that the products of experts must take.
 const LEAST_SHARE: f64 = 0.05;
@@ -54,7 +54,7 @@ fn found(stage: Stage, work: &StageWork, experts: Portion, layers: u64) -> Optio
             .to_owned(),
     };
     let causes = vec![
-        Cause::Waiting(GapCause::Launch),
+        Cause::Waiting(IdleCause::Launching),
         Cause::Kernels(Family::Gemm),
         Cause::Kernels(Family::Gemv),
         Cause::Kernels(Family::Experts),
@@ -73,7 +73,7 @@ mod tests {
     use crate::finding::fired_on_device;
 
     fn device(calls: u64) -> DeviceRecords {
-        let waits = BTreeMap::from([(GapCause::Launch, Nanos::new(2_000))]);
+        let waits = BTreeMap::from([(IdleCause::Launching, Nanos::new(2_000))]);
         let decode =
             StageWork { wall: Nanos::new(10_000), waits, steps: Some(10), instances: 1, ..StageWork::default() };
         let portion = Portion { calls, part: Part { wait: Nanos::new(1_000), run: Nanos::new(500) } };

@@ -7,7 +7,7 @@ use crate::device::StageWork;
 use crate::kernel::Family;
 use crate::loss::Cause;
 use crate::statistics::share;
-use crate::time::GapCause;
+use types::IdleCause;
 
 /// Share of a stage that fusing must be able to save.
 const LEAST_SHARE: f64 = 0.02;
@@ -48,7 +48,7 @@ fn of_stage(stage: Stage, work: &StageWork) -> Option<Found> {
                  has one (RMS norm, rotary embedding, gated activation)."
             .to_owned(),
     };
-    let causes = vec![Cause::Kernels(Family::Elementwise), Cause::Waiting(GapCause::Launch)];
+    let causes = vec![Cause::Kernels(Family::Elementwise), Cause::Waiting(IdleCause::Launching)];
     Some(Found { finding, claim: Claim::Lost(causes) })
 }
 
@@ -63,7 +63,7 @@ mod tests {
     fn device(run: i64, wait: i64) -> DeviceRecords {
         let decode = StageWork {
             wall: Nanos::new(10_000),
-            waits: BTreeMap::from([(GapCause::Launch, Nanos::new(2_000))]),
+            waits: BTreeMap::from([(IdleCause::Launching, Nanos::new(2_000))]),
             chains: Chains { chains: 10, kernels: 35, run: Nanos::new(run), wait: Nanos::new(wait) },
             ..StageWork::default()
         };

@@ -16,13 +16,13 @@ pub(crate) use ledger::{Ledger, StageLoss};
 pub(crate) use profile::books as profile_books;
 
 use crate::kernel::Family;
-use crate::time::GapCause;
+use types::IdleCause;
 
 /// Where lost time went.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) enum Cause {
     /// The device waited for the host.
-    Waiting(GapCause),
+    Waiting(IdleCause),
     /// The device had finished, the host went on.
     AfterLast,
     /// Kernels of a family ran longer than their work needs.
@@ -38,7 +38,7 @@ pub(crate) enum Cause {
 impl fmt::Display for Cause {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Waiting(cause) => write!(f, "waiting: {}", cause.name()),
+            Self::Waiting(cause) => write!(f, "idle: {}", cause.phrase()),
             Self::AfterLast => f.write_str("host, after the last kernel"),
             Self::Kernels(family) => write!(f, "kernels: {}", family.name()),
             Self::Operator(name) => write!(f, "operator: {name}"),

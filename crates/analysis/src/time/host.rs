@@ -1,103 +1,204 @@
 //! What the host did while a device waited.
 
-use types::Nanos;
-use types::timeline::{NameId, Timeline};
+use std::collections::{BTreeMap, HashSet};
 
+use types::timeline::{HostCall, NameId, OperatorKind, Timeline};
+use types::{IdleCause, IdlePlace, Nanos};
+
+use super::call::{capture, cause_of_call, cause_of_name};
 use super::span::{Span, Spans};
-use super::waiting::{GapCause, Waiting};
+use super::waiting::Waiting;
+
+/// Without a call for as long as this, the host does not prepare a launch: a framework needs microseconds for one operator,
+/// under a profiler some hundred.
+const HOST_WORK: Nanos = Nanos::new(1_000_000);
+/// A kernel's first launch that takes as long as this loads its module; launches take microseconds.
+const FIRST_USE: Nanos = Nanos::new(1_000_000);
+/// Work that starts later than this after its launch has returned waits for something else than its launch.
+const LATENCY: Nanos = Nanos::new(100_000);
+/// Gaps looked at for where the host was.
+const PLACED_GAPS: usize = 200;
+/// Places named.
+const PLACES: usize = 3;
 
 /// What the threads that launch work for a device did; the sets do not overlap.
 pub(crate) struct Host {
-    allocation: Spans,
-    synchronisation: Spans,
-    copy: Spans,
+    known: Vec<(IdleCause, Spans)>,
+    /// Without calls.
+    quiet: Spans,
+    /// Before the first record of these threads and after the last.
+    recorded: Option<Span>,
+    threads: Vec<bool>,
 }
 
 impl Host {
     /// `launch` has the call of each row of [`Timeline::work`]; `rows` are those of the device.
     pub(crate) fn new(timeline: &Timeline, launch: &[Option<u32>], rows: &[u32]) -> Self {
-        let mut launches = vec![false; timeline.threads.len()];
+        let mut threads = vec![false; timeline.threads.len()];
         for call in rows.iter().filter_map(|row| launch[*row as usize]) {
-            launches[timeline.calls[call as usize].thread.0 as usize] = true;
+            threads[timeline.calls[call as usize].thread.0 as usize] = true;
         }
-        let causes: Vec<Option<GapCause>> = timeline.names.iter().map(|(_, name)| cause_of_call(name)).collect();
-        let during = |cause: GapCause| {
-            let calls = timeline.calls.iter().filter(|call| launches[call.thread.0 as usize]);
-            let of_cause = |name: NameId| causes[name.index()] == Some(cause);
-            Spans::union(calls.filter(|call| of_cause(call.name)).map(|call| Span::new(call.start, call.end())))
-        };
-        let allocation = during(GapCause::Allocation);
-        let synchronisation = during(GapCause::Synchronisation).subtract(&allocation);
-        let copy = during(GapCause::Copy).subtract(&allocation).subtract(&synchronisation);
-        Self { allocation, synchronisation, copy }
+        let calls: Vec<&HostCall> = timeline.calls.iter().filter(|call| threads[call.thread.0 as usize]).collect();
+        let mut spans: BTreeMap<IdleCause, Vec<Span>> = BTreeMap::new();
+        let causes: Vec<_> = timeline.names.iter().map(|(_, name)| cause_of_call(name)).collect();
+        for call in &calls {
+            if let Some(cause) = causes[call.name.index()] {
+                spans.entry(cause).or_default().push(Span::new(call.start, call.end()));
+            }
+        }
+        let compiling = spans.entry(IdleCause::Compiling).or_default();
+        compiling.extend(captures(timeline, &calls));
+        compiling.extend(first_uses(timeline, launch, rows));
+        named(timeline, &threads, &mut spans);
+        let mut taken = Spans::default();
+        let mut known = Vec::new();
+        for (cause, spans) in spans {
+            let own = Spans::union(spans).subtract(&taken);
+            taken = Spans::union(taken.as_slice().iter().chain(own.as_slice()).copied());
+            known.push((cause, own));
+        }
+        let recorded = recorded(timeline, &threads);
+        let called = Spans::union(calls.iter().map(|call| Span::new(call.start, call.end())));
+        let between = recorded.map(|all| called.gaps(all)).unwrap_or_default();
+        let quiet = between.as_slice().iter().filter(|span| span.length() >= HOST_WORK).copied();
+        let quiet = Spans::union(quiet).subtract(&taken);
+        Self { known, quiet, recorded, threads }
     }
 
-    /// Divides a gap. `called` is when the host called for the work that ended it.
-    pub(crate) fn divide(&self, gap: Span, called: Option<Nanos>) -> Waiting {
+    /// Divides a gap. `next` is the call that launched the work behind it.
+    pub(crate) fn divide(&self, gap: Span, next: Option<&HostCall>) -> Waiting {
         let mut waiting = Waiting::default();
-        if called.is_some_and(|called| called <= gap.start) {
-            waiting.add(GapCause::Queued, gap.length());
+        // Until the call for what runs next, the host is to blame; from there on, the launch.
+        let called = next.map_or(gap.end, |call| call.start.clamp(gap.start, gap.end));
+        let before = Span::new(gap.start, called);
+        let mut loading = Nanos::ZERO;
+        for (cause, spans) in &self.known {
+            let within = match cause {
+                // The annotation holds whoever has launched what.
+                IdleCause::DataLoading => gap,
+                // A first launch is slow itself.
+                IdleCause::Compiling => {
+                    Span::new(gap.start, next.map_or(gap.end, |call| call.end()).clamp(gap.start, gap.end))
+                }
+                _ => before,
+            };
+            let time = spans.total_within(within);
+            loading += spans.total_within(Span::new(called, within.end));
+            waiting.add(*cause, time);
+        }
+        let held: Nanos = self.known.iter().map(|(_, spans)| spans.total_within(before)).sum();
+        let rest = before.length() - held;
+        let Some(call) = next else {
+            waiting.add(IdleCause::NotRecorded, rest);
             return waiting;
-        }
-        let before = Span::new(gap.start, called.unwrap_or(gap.end).min(gap.end));
-        let mut rest = before.length();
-        let known = [
-            (GapCause::Allocation, &self.allocation),
-            (GapCause::Synchronisation, &self.synchronisation),
-            (GapCause::Copy, &self.copy),
-        ];
-        for (cause, spans) in known {
-            let time = spans.total_within(before);
-            waiting.add(cause, time);
-            rest = rest - time;
-        }
-        let preparing = if called.is_some() { GapCause::Launch } else { GapCause::Unknown };
-        waiting.add(preparing, rest);
-        waiting.add(GapCause::Launch, gap.length() - before.length());
+        };
+        let quiet = self.quiet.total_within(before).min(rest);
+        let recorded = self.recorded.map_or(Nanos::ZERO, |all| all.intersect(before).length());
+        let unrecorded = (before.length() - recorded).min(rest - quiet);
+        waiting.add(IdleCause::HostWork, quiet);
+        waiting.add(IdleCause::NotRecorded, unrecorded);
+        waiting.add(IdleCause::Launching, rest - quiet - unrecorded);
+        let launched = call.end().clamp(called, gap.end);
+        let late = gap.end - launched;
+        let is_queued = call.end() <= gap.start || late > LATENCY;
+        let queued = if is_queued { late.min(gap.end - called - loading) } else { Nanos::ZERO };
+        waiting.add(IdleCause::Queued, queued);
+        waiting.add(IdleCause::Launching, gap.end - called - loading - queued);
         waiting
     }
+
+    /// The part of a gap in which the host did other work.
+    pub(crate) fn quiet_within(&self, gap: Span) -> Spans {
+        self.quiet.within(gap)
+    }
+
+    /// Where the host was in the longest of these spans: the innermost range or long operator around the middle of each.
+    pub(crate) fn places(&self, timeline: &Timeline, mut spans: Vec<Span>) -> Vec<IdlePlace> {
+        spans.sort_by_key(|span| std::cmp::Reverse(span.length()));
+        spans.truncate(PLACED_GAPS);
+        let on_host = |thread: u32| self.threads[thread as usize];
+        let ranges = timeline.ranges.iter().filter(|range| on_host(range.thread.0));
+        let ranges = ranges.map(|range| (range.name, Span::new(range.start, range.end.unwrap_or(range.start))));
+        let operators = timeline.operators.iter().filter(|operator| {
+            operator.kind == OperatorKind::Framework && operator.duration >= HOST_WORK && on_host(operator.thread.0)
+        });
+        let operators = operators.map(|operator| (operator.name, Span::new(operator.start, operator.end())));
+        let around: Vec<(NameId, Span)> =
+            ranges.chain(operators).filter(|(_, span)| span.length() >= HOST_WORK).collect();
+        let mut sums: BTreeMap<&str, Nanos> = BTreeMap::new();
+        for span in spans {
+            let middle = Nanos::new(span.start.get() + span.length().get() / 2);
+            let holding = around.iter().filter(|(_, outer)| outer.contains(middle));
+            if let Some((name, outer)) = holding.min_by_key(|(_, outer)| outer.length()) {
+                *sums.entry(timeline.name(*name)).or_default() += span.intersect(*outer).length();
+            }
+        }
+        let mut places: Vec<_> = sums.into_iter().map(|(name, ns)| IdlePlace { name: name.to_owned(), ns }).collect();
+        places.sort_by_key(|place| std::cmp::Reverse(place.ns));
+        places.truncate(PLACES);
+        places
+    }
 }
 
-/// What a call of the CUDA runtime or driver keeps the host with; `None` for those that are part of launching.
-pub(crate) fn cause_of_call(name: &str) -> Option<GapCause> {
-    // nsys writes the version of the interface behind the name: `cudaLaunchKernel_v7000`.
-    let plain = name.split_once("_v").map_or(name, |(plain, _)| plain);
-    let call = plain.strip_prefix("cuda").or_else(|| plain.strip_prefix("cu"))?;
-    if call.contains("Synchronize") {
-        return Some(GapCause::Synchronisation);
-    }
-    const ALLOCATION: &[&str] = &[
-        "Malloc",
-        "Free",
-        "MemAlloc",
-        "MemFree",
-        "HostAlloc",
-        "HostRegister",
-        "MemCreate",
-        "MemMap",
-        "MemUnmap",
-        "MemSetAccess",
-    ];
-    if ALLOCATION.iter().any(|start| call.starts_with(start)) {
-        return Some(GapCause::Allocation);
-    }
-    let copies = call.starts_with("Memcpy") || call.starts_with("Memset");
-    copies.then_some(GapCause::Copy)
+/// Captures of graphs, from the call that opens one to that which closes it.
+fn captures(timeline: &Timeline, calls: &[&HostCall]) -> Vec<Span> {
+    let kinds: Vec<_> = timeline.names.iter().map(|(_, name)| capture(name)).collect();
+    let mut marks: Vec<_> = calls
+        .iter()
+        .filter_map(|call| Some((call.thread, call.start, call.end(), kinds[call.name.index()]?)))
+        .collect();
+    marks.sort_by_key(|(thread, start, ..)| (*thread, *start));
+    let closed = |pair: &[(_, Nanos, Nanos, bool)]| pair[0].3 && !pair[1].3 && pair[0].0 == pair[1].0;
+    marks.windows(2).filter(|pair| closed(pair)).map(|pair| Span::new(pair[0].1, pair[1].2)).collect()
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn calls_are_told_by_their_names() {
-        assert_eq!(cause_of_call("cudaStreamSynchronize_v3020"), Some(GapCause::Synchronisation));
-        assert_eq!(cause_of_call("cuCtxSynchronize"), Some(GapCause::Synchronisation));
-        assert_eq!(cause_of_call("cudaMalloc"), Some(GapCause::Allocation));
-        assert_eq!(cause_of_call("cuMemAlloc_v2"), Some(GapCause::Allocation));
-        assert_eq!(cause_of_call("cudaMemcpyAsync"), Some(GapCause::Copy));
-        assert_eq!(cause_of_call("cuMemsetD8Async"), Some(GapCause::Copy));
-        assert_eq!(cause_of_call("cudaLaunchKernel"), None);
-        assert_eq!(cause_of_call("aten::mm"), None);
+/// Launches that load what they launch.
+fn first_uses(timeline: &Timeline, launch: &[Option<u32>], rows: &[u32]) -> Vec<Span> {
+    let mut seen: HashSet<NameId> = HashSet::new();
+    let mut firsts: Vec<_> = Vec::new();
+    let mut launches: Vec<_> =
+        rows.iter().filter_map(|row| Some((timeline.work[*row as usize].name, launch[*row as usize]?))).collect();
+    launches.retain(|(_, call)| timeline.calls[*call as usize].duration >= FIRST_USE);
+    if launches.is_empty() {
+        return firsts;
     }
+    // A slow launch counts for a name that no quick one came before.
+    let mut order: Vec<_> =
+        rows.iter().filter_map(|row| Some((launch[*row as usize]?, timeline.work[*row as usize].name))).collect();
+    order.sort_by_key(|(call, _)| timeline.calls[*call as usize].start);
+    for (call, name) in order {
+        let call = &timeline.calls[call as usize];
+        let function = timeline.name(call.name);
+        // A graph is launched at the cost of its nodes, each time.
+        let is_plain = cause_of_call(function).is_none() && !function.contains("GraphLaunch");
+        if seen.insert(name) && call.duration >= FIRST_USE && is_plain {
+            firsts.push(Span::new(call.start, call.end()));
+        }
+    }
+    firsts
+}
+
+/// What ranges and operators around the host say.
+fn named(timeline: &Timeline, threads: &[bool], spans: &mut BTreeMap<IdleCause, Vec<Span>>) {
+    let causes: Vec<_> = timeline.names.iter().map(|(_, name)| cause_of_name(name)).collect();
+    for range in &timeline.ranges {
+        if let (Some(cause), Some(end)) = (causes[range.name.index()], range.end) {
+            spans.entry(cause).or_default().push(Span::new(range.start, end));
+        }
+    }
+    for operator in timeline.operators.iter().filter(|operator| threads[operator.thread.0 as usize]) {
+        if let Some(cause) = causes[operator.name.index()] {
+            spans.entry(cause).or_default().push(Span::new(operator.start, operator.end()));
+        }
+    }
+}
+
+/// From the first record of these threads to the last.
+fn recorded(timeline: &Timeline, threads: &[bool]) -> Option<Span> {
+    let on_host = |thread: u32| threads[thread as usize];
+    let calls = timeline.calls.iter().filter(|call| on_host(call.thread.0));
+    let operators = timeline.operators.iter().filter(|operator| on_host(operator.thread.0));
+    let calls = calls.map(|call| Span::new(call.start, call.end()));
+    let operators = operators.map(|operator| Span::new(operator.start, operator.end()));
+    calls.chain(operators).reduce(Span::hull)
 }

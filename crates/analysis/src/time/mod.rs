@@ -1,20 +1,18 @@
-//! Time on devices: busy, idle, overlapping, and what the host did while a device waited.
+//! Time on devices: what the host did while a device waited, and how far it was ahead.
 //!
 //! In come the rows of a timeline and, per row, the call that launched it; out go times. Everything here is interval
-//! arithmetic (`span`). `activity` says when a device was busy in a window and `gap` when it was not; `host` divides each
-//! gap by what the host did, into the causes of `waiting`. `queue_depth` is how far the host was ahead. Which stage a row
-//! belongs to is decided in `attribution`, which uses the spans of this room; what to make of the numbers in findings.
+//! arithmetic (`span`). `host` divides a gap by what the host did, as the names of its `call`s say, into a `waiting`.
+//! `queue_depth` is how far the host was ahead. How a device's time divides as a whole is in `device_time`; which stage a
+//! row belongs to is decided in `attribution`, which uses the spans of this room.
 
-mod activity;
-mod gap;
+mod call;
 mod host;
 mod queue_depth;
 mod span;
 mod waiting;
 
-pub use activity::{Activity, activity, devices};
-pub use gap::{Gap, gaps, waiting};
-pub(crate) use host::{Host, cause_of_call};
-pub use queue_depth::{QueueDepth, queue_depth};
+pub(crate) use call::cause_of_call;
+pub(crate) use host::Host;
+pub use queue_depth::{QueueDepth, devices, queue_depth};
 pub use span::{Span, Spans};
-pub use waiting::{GapCause, Waiting};
+pub use waiting::Waiting;

@@ -1,5 +1,7 @@
 //! Queue depth: work that the host has called for and the device has not started.
 
+use std::collections::BTreeSet;
+
 use types::Nanos;
 use types::timeline::Timeline;
 
@@ -15,6 +17,13 @@ pub struct QueueDepth {
     pub max: u64,
     /// Share of time in which nothing waited.
     pub empty_share: f64,
+}
+
+/// Ordinals of the devices that have work, in order.
+pub fn devices(timeline: &Timeline) -> Vec<u32> {
+    let ordinals: BTreeSet<u32> =
+        timeline.work.iter().map(|work| timeline.queues[work.queue.0 as usize].device).collect();
+    ordinals.into_iter().collect()
 }
 
 /// Queue depth of a device in a window; `launch` has the call of each row of [`Timeline::work`]. Absent for an empty window and where no launch is known.

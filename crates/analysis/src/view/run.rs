@@ -1,7 +1,7 @@
 //! A run as its pages show it.
 
-use types::view::{CommandRunView, LostTimeView, NextStep, RunView, StageView};
-use types::{Metrics, Nanos, Severity, Stage, StageSummary};
+use types::view::{CommandRunView, DeviceTimeView, LostTimeView, NextStep, RunView, StageView};
+use types::{BytesPerSecond, CopyTime, DeviceTime, Metrics, Nanos, Severity, Stage, StageSummary};
 
 use super::{cost_centres, findings, kernels, operators, share, takeaways, time_share};
 
@@ -27,6 +27,7 @@ pub fn run(metrics: &Metrics) -> RunView<'_> {
         metrics,
         takeaways: takeaways::takeaways(metrics, &stages),
         forward_pass_ms: forward_pass(metrics),
+        device_time: metrics.breakdown.device_time.iter().map(device_time).collect(),
         busy_share: busy_share(metrics, totals.gpu_busy_ns, totals.wall_ns),
         profiled_busy_share: totals.gpu_busy_ns.zip(profiled).and_then(|(busy, wall)| time_share(busy, wall)),
         operators: operators::operators(metrics),
@@ -47,6 +48,24 @@ pub fn run(metrics: &Metrics) -> RunView<'_> {
             .map(|run| CommandRunView { run, core_share: time_share(run.user_ns + run.system_ns, run.wall_ns) })
             .collect(),
         stages,
+    }
+}
+
+fn device_time(time: &DeviceTime) -> DeviceTimeView<'_> {
+    let of = |part: Nanos| time_share(part, time.span_ns);
+    let rate = |copy: &CopyTime| {
+        let seconds = copy.ns.get() as f64 / 1e9;
+        share(copy.bytes?.as_f64(), seconds).map(BytesPerSecond::new)
+    };
+    DeviceTimeView {
+        time,
+        busy: of(time.busy_ns),
+        compute: of(time.compute_ns),
+        communication_exposed: of(time.communication_exposed_ns),
+        copies_exposed: of(time.copies_exposed_ns),
+        idle: of(time.idle_ns),
+        causes: time.idle.iter().map(|idle| (idle, of(idle.ns))).collect(),
+        copies: time.copies.iter().map(|copy| (copy, rate(copy))).collect(),
     }
 }
 

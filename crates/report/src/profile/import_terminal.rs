@@ -1,7 +1,7 @@
 //! What `llm-perf import` ends with: totals, stages, the first kernels, how much could be placed, and what to do next.
 
-use types::TraceFacts;
 use types::view::{FindingView, NextStep, RunView};
+use types::{Nanos, TraceFacts};
 
 use super::phrase::{device, indented, mfu, outlook, place, saving, set_aside};
 use crate::number::{count, decimal, grouped, known, percent};
@@ -54,13 +54,18 @@ fn summary(run: &RunView<'_>, facts: &TraceFacts) -> Vec<String> {
     let mut lines = vec![format!("{what}, on {}: {}", device(metrics), metrics.run.engine)];
     lines.extend(totals.wall_ns.map(|wall| format!("wall      {wall}")));
     lines.extend(facts.set_aside.as_ref().map(|aside| format!("aside     {}", set_aside(aside))));
-    if let Some(busy) = totals.gpu_busy_ns {
-        let of = match metrics.devices.len() {
-            several if several > 1 => format!("of {several} devices' wall"),
-            _ => "of wall".to_owned(),
-        };
-        lines.push(format!("GPU busy  {busy}, {} {of}", percent(run.busy_share)));
-    }
+    lines.extend(run.device_time.iter().map(|view| {
+        let time = view.time;
+        let mut line =
+            format!("{:<9} busy {} of {}, {}", time.device.as_str(), time.busy_ns, time.span_ns, percent(view.busy));
+        line += &format!(": compute {}", time.compute_ns);
+        if time.communication_ns > Nanos::ZERO {
+            line += &format!(", exposed communication {} of {}", time.communication_exposed_ns, time.communication_ns);
+        }
+        line += &format!(", exposed copies {}, idle {}", time.copies_exposed_ns, time.idle_ns);
+        let cause = view.causes.first().map(|(idle, _)| format!(" ({} while {})", idle.ns, idle.cause.phrase()));
+        line + &cause.unwrap_or_default()
+    }));
     if let Some((kernels, time)) = totals.kernel_count.zip(totals.kernel_ns) {
         let launches = totals.launches_per_token.map(|launches| format!("; {} launches per token", decimal(launches)));
         lines.push(format!("kernels   {} in {time}{}", grouped(kernels), launches.unwrap_or_default()));

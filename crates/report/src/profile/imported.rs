@@ -3,6 +3,7 @@
 use types::TraceFacts;
 use types::view::RunView;
 
+use super::device_time;
 use super::kernels::by_time;
 use super::phrase::nested;
 use crate::markdown::{code, prose, sentence};
@@ -24,10 +25,9 @@ pub(super) fn headline(run: &RunView<'_>) -> String {
             None => "**The files hold no device work.**".to_owned(),
         };
     };
-    let share = percent(run.busy_share);
-    let mut text = match run.metrics.devices.len() {
-        0 | 1 => format!("**The device was busy {busy} of {wall} ({share}).**"),
-        several => format!("**{several} devices were busy {busy} in total over {wall} ({share} of their time).**"),
+    let mut text = match device_time::headline(run) {
+        Some(text) => text,
+        None => format!("**The device was busy {busy} of {wall} ({}).**", percent(run.busy_share)),
     };
     if let Some(launches) = totals.launches_per_token {
         text += &format!(" Each decoded token took {} launches.", decimal(launches.round()));

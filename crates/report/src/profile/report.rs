@@ -3,6 +3,7 @@
 use types::view::RunView;
 use types::{Environment, Metrics, TraceFacts};
 
+use super::device_time;
 use super::imported;
 use super::lost;
 use super::phrase::{device, environment, extent, imported_facts, model, nested, overhead, place, saving, stage};
@@ -33,6 +34,7 @@ pub fn report_markdown(run: &RunView<'_>, environment: &Environment) -> String {
     utilisation(&mut page, metrics);
     recorded::flop_checks(&mut page, run);
     recorded::device(&mut page, run);
+    device_time::section(&mut page, run);
     recorded::memory(&mut page, run);
     findings(&mut page, run);
     variation(&mut page, metrics);
@@ -52,12 +54,13 @@ pub fn report_markdown(run: &RunView<'_>, environment: &Environment) -> String {
 /// An imported run is described from its files: what it lacks is left out, not filled in.
 fn imported_sections(page: &mut Page, run: &RunView<'_>, facts: &TraceFacts, environment: &Environment) {
     page.paragraph(&imported::headline(run));
-    lost::lost_time(page, run);
     page.paragraph(&imported::method(run, facts));
+    device_time::section(page, run);
+    findings(page, run);
+    lost::lost_time(page, run);
     imported::stages(page, run, facts);
     recorded::ranks(page, run);
     utilisation(page, run.metrics);
-    findings(page, run);
     lost::modules(page, run);
     imported::top_operators(page, run);
     imported::top_kernels(page, run);

@@ -5,6 +5,7 @@
 use types::view::{FindingView, Resource, RunView, Takeaway};
 use types::{Environment, Stage};
 
+use super::device_time;
 use super::imported;
 use super::lost;
 use super::phrase::{device, environment, extent, imported_facts, model, nested, saving, stage};
@@ -24,6 +25,11 @@ pub(crate) fn with_sections(run: &RunView<'_>, machine: &Environment, more: impl
     let mut page = Page::new(&format!("Summary of {} on {}", prose(model(metrics)), prose(&device(metrics))));
     page.heading("Environment");
     page.list(environment(metrics, machine));
+    if metrics.conditions.trace.is_some() {
+        page.heading("Device time");
+        let none = "No device work was recorded.".to_owned();
+        page.paragraph(&device_time::headline(run).unwrap_or(none));
+    }
     aggregates(&mut page, run);
     stages(&mut page, run);
     utilisation(&mut page, run);

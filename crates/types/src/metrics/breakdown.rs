@@ -6,8 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    CollectiveSummary, CostCentre, KernelSummary, Nanos, OperatorGroups, OperatorSummary, RegionSummary, RoutingCounts,
-    Stage,
+    CollectiveSummary, CostCentre, DeviceTime, KernelSummary, Nanos, OperatorGroups, OperatorSummary, RegionSummary, RoutingCounts, Stage,
 };
 
 /// One module: measured beside modelled.
@@ -72,6 +71,9 @@ impl PlacedBy {
 /// Holds: a module's lost time is its measured time beyond its roofline time, absent where it took less than that.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Breakdown {
+    /// How the time of each device divides; empty without a timeline that has device work.
+    #[serde(default)]
+    pub device_time: Vec<DeviceTime>,
     /// Operators by time.
     pub operators: Vec<OperatorSummary>,
     /// Kernels by time; complete, one row per name, stage and device.

@@ -1,8 +1,7 @@
 //! A profiled, imported or measured run.
 
 use crate::{
-    Bytes, ClassGroup, CommandRun, Finding, KernelSummary, LostTime, Metrics, ModuleSummary, Nanos, OperatorSummary,
-    QualityCounter, ShapeGroup, Stage, StageSummary, Statistics,
+    Bytes, BytesPerSecond, ClassGroup, CommandRun, CopyTime, DeviceTime, Finding, IdleTime, KernelSummary, LostTime, Metrics, ModuleSummary, Nanos, OperatorSummary, QualityCounter, ShapeGroup, Stage, StageSummary, Statistics,
 };
 
 /// A run. Shares are absent where a part or the whole is unknown.
@@ -16,6 +15,8 @@ pub struct RunView<'a> {
     pub takeaways: Vec<Takeaway<'a>>,
     /// Median time of a forward pass, for networks that generate no tokens.
     pub forward_pass_ms: Option<f64>,
+    /// How the time of each device divides.
+    pub device_time: Vec<DeviceTimeView<'a>>,
     /// How much of the wall time its devices were busy, on average over the devices.
     pub busy_share: Option<f64>,
     /// How much of the profiled pass its device was busy.
@@ -46,6 +47,27 @@ pub struct RunView<'a> {
     pub command_runs: Vec<CommandRunView<'a>>,
     /// Runs of a command that were not warm-up.
     pub command_runs_measured: u64,
+}
+
+/// The time of a device, as shares of its span.
+#[derive(Clone, Debug)]
+pub struct DeviceTimeView<'a> {
+    /// The time.
+    pub time: &'a DeviceTime,
+    /// Busy.
+    pub busy: Option<f64>,
+    /// Kernels other than communication.
+    pub compute: Option<f64>,
+    /// Communication and no other kernel.
+    pub communication_exposed: Option<f64>,
+    /// Copies and memsets and no kernel.
+    pub copies_exposed: Option<f64>,
+    /// Idle.
+    pub idle: Option<f64>,
+    /// Idle, by cause.
+    pub causes: Vec<(&'a IdleTime, Option<f64>)>,
+    /// Copies with their rate.
+    pub copies: Vec<(&'a CopyTime, Option<BytesPerSecond>)>,
 }
 
 /// A stage of a run.

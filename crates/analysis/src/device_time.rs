@@ -1,0 +1,250 @@
+//! How the time of each device divides, exactly and without stages: computing, exposed communication, exposed copies, and
+//! idle time by what the host did meanwhile.
+//!
+//! Sets of moments decide, so the parts make up the whole: compute first, then communication without compute, then copies and
+//! memsets without either, then nothing. Everything else that is said of a trace is a view on this division.
+
+use std::collections::BTreeMap;
+
+use types::timeline::{CopyDirection, DeviceWork, Timeline, WorkKind};
+use types::{Bytes, CopyTime, DeviceTime, IdleCause, IdleTime, Nanos};
+
+use crate::attribution::Attribution;
+use crate::evidence::PlacedTimeline;
+use crate::kernel::{self, Family};
+use crate::time::{Host, Span, Spans};
+
+/// Every device of every timeline, in order.
+pub fn device_times(timelines: &[PlacedTimeline<'_>]) -> Vec<DeviceTime> {
+    let of_timeline = |placed: &PlacedTimeline<'_>| {
+        let rows = rows_by_device(placed.timeline);
+        rows.into_iter().filter_map(|(ordinal, rows)| of_device(placed, ordinal, &rows)).collect::<Vec<_>>()
+    };
+    timelines.iter().flat_map(of_timeline).collect()
+}
+
+/// Rows of each device, ordered by start.
+fn rows_by_device(timeline: &Timeline) -> BTreeMap<u32, Vec<u32>> {
+    let mut rows: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
+    for (row, work) in timeline.work.iter().enumerate() {
+        rows.entry(timeline.queues[work.queue.0 as usize].device).or_default().push(row as u32);
+    }
+    for rows in rows.values_mut() {
+        let start = |row: &u32| timeline.work[*row as usize].start;
+        if !rows.is_sorted_by_key(start) {
+            rows.sort_by_key(start);
+        }
+    }
+    rows
+}
+
+/// When a device did what, in the window of the work that is meant: loading and warming up do not stretch it.
+struct Activity {
+    window: Span,
+    compute: Spans,
+    communication: Spans,
+    copies: Spans,
+    busy: Spans,
+}
+
+impl Activity {
+    fn new(timeline: &Timeline, attribution: &Attribution, rows: &[u32], communicates: &[bool]) -> Option<Self> {
+        let span = |row: &u32| {
+            let work = &timeline.work[*row as usize];
+            Span::new(work.start, work.end())
+        };
+        let meant = rows.iter().filter(|row| !attribution.is_aside(**row as usize));
+        let window = meant.map(span).reduce(Span::hull)?;
+        let of = |which: &dyn Fn(&DeviceWork) -> bool| {
+            let chosen = rows.iter().filter(|row| which(&timeline.work[**row as usize]));
+            Spans::union(chosen.map(|row| span(row).intersect(window)))
+        };
+        let is_kernel = |work: &DeviceWork| matches!(work.kind, WorkKind::Kernel | WorkKind::Graph);
+        let compute = of(&|work| is_kernel(work) && !communicates[work.name.index()]);
+        let communication = of(&|work| is_kernel(work) && communicates[work.name.index()]);
+        let copies = of(&|work| !is_kernel(work));
+        let all = compute.as_slice().iter().chain(communication.as_slice()).chain(copies.as_slice());
+        let busy = Spans::union(all.copied());
+        Some(Self { window, compute, communication, copies, busy })
+    }
+}
+
+fn of_device(placed: &PlacedTimeline<'_>, ordinal: u32, rows: &[u32]) -> Option<DeviceTime> {
+    let PlacedTimeline { timeline, attribution, .. } = placed;
+    let communicates: Vec<_> =
+        timeline.names.iter().map(|(_, name)| kernel::family(name) == Family::Communication).collect();
+    let Activity { window, compute, communication, copies, busy } =
+        Activity::new(timeline, attribution, rows, &communicates)?;
+    let exposed = communication.subtract(&compute);
+    let copied = copies.subtract(&compute).subtract(&communication);
+    let in_window = |row: &&u32| {
+        let work = &timeline.work[**row as usize];
+        work.start < window.end && work.end() >= window.start
+    };
+    let rows: Vec<u32> = rows.iter().filter(in_window).copied().collect();
+    let is_communication = |work: &&DeviceWork| work.kind == WorkKind::Kernel && communicates[work.name.index()];
+    let works = || rows.iter().map(|row| &timeline.work[*row as usize]);
+    Some(DeviceTime {
+        device: placed.device(ordinal),
+        rank: placed.rank,
+        span_ns: window.length(),
+        busy_ns: busy.total(),
+        idle_ns: window.length() - busy.total(),
+        compute_ns: compute.total(),
+        communication_ns: works().filter(is_communication).map(|work| work.duration).sum(),
+        communication_exposed_ns: exposed.total(),
+        copies_exposed_ns: copied.total(),
+        copies: copy_times(works()),
+        idle: idle_times(placed, &rows, &busy.gaps(window)),
+    })
+}
+
+/// Copies by direction, and memsets.
+fn copy_times<'a>(works: impl Iterator<Item = &'a DeviceWork>) -> Vec<CopyTime> {
+    let mut sums: BTreeMap<&'static str, (u64, Nanos, Option<Bytes>)> = BTreeMap::new();
+    for work in works {
+        let kind = match work.kind {
+            WorkKind::Kernel | WorkKind::Graph => continue,
+            WorkKind::Fill => "memset",
+            WorkKind::Copy(CopyDirection::HostToDevice) => "HtoD",
+            WorkKind::Copy(CopyDirection::DeviceToHost) => "DtoH",
+            WorkKind::Copy(CopyDirection::DeviceToDevice) => "DtoD",
+            WorkKind::Copy(CopyDirection::PeerToPeer) => "PtoP",
+            WorkKind::Copy(CopyDirection::HostToHost) => "HtoH",
+            WorkKind::Copy(CopyDirection::Unknown) => "unknown",
+        };
+        let (calls, ns, bytes) = sums.entry(kind).or_default();
+        *calls += 1;
+        *ns += work.duration;
+        *bytes = bytes.map(|all| all + work.bytes.unwrap_or_default()).or(work.bytes);
+    }
+    let row = |(kind, (calls, ns, bytes)): (&str, _)| CopyTime { kind: kind.to_owned(), calls, ns, bytes };
+    let mut copies: Vec<_> = sums.into_iter().map(row).collect();
+    copies.sort_by_key(|copy| std::cmp::Reverse(copy.ns));
+    copies
+}
+
+/// Gaps by cause.
+fn idle_times(placed: &PlacedTimeline<'_>, rows: &[u32], gaps: &Spans) -> Vec<IdleTime> {
+    let (timeline, launch) = (placed.timeline, &placed.attribution.launch);
+    let host = Host::new(timeline, launch, rows);
+    let mut sums: BTreeMap<IdleCause, (Nanos, Nanos)> = BTreeMap::new();
+    let mut quiet = Vec::new();
+    for gap in gaps.as_slice() {
+        // Work without length cannot end a gap, but it is what the host called for.
+        let behind = rows.partition_point(|row| timeline.work[*row as usize].start < gap.end);
+        let next = rows.get(behind).and_then(|row| launch[*row as usize]).map(|call| &timeline.calls[call as usize]);
+        let waiting = host.divide(*gap, next);
+        for cause in IdleCause::ALL {
+            let time = waiting.of(cause);
+            let (all, longest) = sums.entry(cause).or_default();
+            *all += time;
+            *longest = time.max(*longest);
+        }
+        if waiting.of(IdleCause::HostWork) > Nanos::ZERO {
+            quiet.extend_from_slice(host.quiet_within(*gap).as_slice());
+        }
+    }
+    let places = host.places(timeline, quiet);
+    let row = |(cause, (ns, longest_ns))| {
+        let inside = if cause == IdleCause::HostWork { places.clone() } else { Vec::new() };
+        IdleTime { cause, ns, longest_ns, inside }
+    };
+    let mut idle: Vec<_> = sums.into_iter().filter(|(_, (ns, _))| *ns > Nanos::ZERO).map(row).collect();
+    idle.sort_by_key(|idle| std::cmp::Reverse(idle.ns));
+    idle
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use types::timeline::{DeviceQueue, QueueId};
+
+    use super::*;
+    use crate::attribution::{AttributionSettings, attribute};
+    use crate::device::sample::{Launch, call, range, timeline};
+
+    fn divided(timeline: &Timeline) -> Vec<DeviceTime> {
+        let attribution = attribute(timeline, &AttributionSettings::default());
+        device_times(&[PlacedTimeline { timeline, attribution: &attribution, rank: None, devices: BTreeMap::new() }])
+    }
+
+    fn cause(time: &DeviceTime, cause: IdleCause) -> i64 {
+        time.idle.iter().find(|idle| idle.cause == cause).map_or(0, |idle| idle.ns.get())
+    }
+
+    #[test]
+    fn communication_behind_compute_is_hidden_and_the_rest_exposed() {
+        // Compute 0..100, all-reduce 50..200, a copy 150..260.
+        let copy = Launch { kind: WorkKind::Copy(CopyDirection::HostToDevice), ..Launch::new(3, 150, 110) };
+        let all_reduce = Launch::new(2, 50, 150).named("ncclDevKernel_AllReduce_Sum_f32_RING_LL(x)");
+        let found = &divided(&timeline(300, &[Launch::new(1, 0, 100), all_reduce, copy]))[0];
+        assert_eq!((found.span_ns.get(), found.busy_ns.get(), found.idle_ns.get()), (260, 260, 0));
+        let parts = (found.compute_ns, found.communication_exposed_ns, found.copies_exposed_ns);
+        assert_eq!(parts, (Nanos::new(100), Nanos::new(100), Nanos::new(60)));
+        assert_eq!((found.communication_ns.get(), found.copies[0].kind.as_str()), (150, "HtoD"));
+    }
+
+    #[test]
+    fn a_gap_inside_the_data_loader_is_not_launching() {
+        let mut timeline = timeline(10_000, &[Launch::new(0, 10, 90), Launch::new(9_000, 9_010, 100)]);
+        range(&mut timeline, "enumerate(DataLoader)#Iterator.__next__", 200, 8_200);
+        call(&mut timeline, "cudaStreamSynchronize", 100, 50, None);
+        let found = &divided(&timeline)[0];
+        assert_eq!(cause(found, IdleCause::DataLoading), 8_000);
+        assert_eq!((cause(found, IdleCause::Synchronising), cause(found, IdleCause::Launching)), (50, 860));
+    }
+
+    #[test]
+    fn a_quiet_host_is_named_by_the_range_it_is_in() {
+        let mut timeline = timeline(9_000_000, &[Launch::new(0, 10, 90), Launch::new(8_000_000, 8_000_010, 100)]);
+        range(&mut timeline, "## optimizer ##", 100, 7_999_000);
+        let found = &divided(&timeline)[0];
+        assert_eq!(found.idle[0].cause, IdleCause::HostWork);
+        assert_eq!(found.idle[0].inside[0].name, "## optimizer ##");
+    }
+
+    #[test]
+    fn work_that_was_launched_long_before_it_ran_was_queued() {
+        let found = &divided(&timeline(9_000_000, &[Launch::new(0, 10, 90), Launch::new(50, 8_000_000, 100)]))[0];
+        assert_eq!((cause(found, IdleCause::Queued), cause(found, IdleCause::Launching)), (7_999_900, 0));
+    }
+
+    proptest! {
+        #[test]
+        fn the_parts_always_make_up_the_whole(
+            work in proptest::collection::vec((0i64..5_000_000, 0i64..900_000, 0usize..5, 0u32..2, 0i64..3_000_000), 1..30),
+            calls in proptest::collection::vec((0i64..5_000_000, 0i64..2_000_000, 0usize..6), 0..12),
+            ranges in proptest::collection::vec((0i64..5_000_000, 0i64..2_000_000, 0usize..3), 0..6),
+        ) {
+            let kinds = [
+                WorkKind::Kernel, WorkKind::Kernel, WorkKind::Graph, WorkKind::Fill, WorkKind::Copy(CopyDirection::DeviceToHost),
+            ];
+            let launches: Vec<_> = work.iter().map(|(start, duration, kind, _, before)| {
+                let name = if *kind == 1 { "ncclKernel_AllReduce_RING_LL_Sum_float(ncclWorkElem)" } else { "kernel" };
+                Launch { kind: kinds[*kind], ..Launch::new(*start - *before, *start, *duration).named(name) }
+            }).collect();
+            let mut timeline = timeline(0, &launches);
+            timeline.ranges.clear();
+            timeline.queues.push(DeviceQueue { device: 1, ..timeline.queues[0].clone() });
+            for (row, (.., device, _)) in timeline.work.iter_mut().zip(&work) {
+                row.queue = QueueId(*device);
+            }
+            let names = ["cudaStreamSynchronize", "cudaMalloc", "cudaMemcpy", "cuModuleLoad", "cudaStreamBeginCapture", "cudaStreamEndCapture"];
+            for (start, duration, name) in calls {
+                call(&mut timeline, names[name], start, duration, None);
+            }
+            let names = ["enumerate(DataLoader)#x", "gloo:all_reduce", "ProfilerStep#1"];
+            for (start, duration, name) in ranges {
+                range(&mut timeline, names[name], start, start + duration);
+            }
+            for found in divided(&timeline) {
+                prop_assert_eq!(found.busy_ns + found.idle_ns, found.span_ns);
+                prop_assert_eq!(found.compute_ns + found.communication_exposed_ns + found.copies_exposed_ns, found.busy_ns);
+                prop_assert_eq!(found.idle.iter().map(|idle| idle.ns).sum::<Nanos>(), found.idle_ns);
+                prop_assert!(found.idle.iter().all(|idle| idle.ns > Nanos::ZERO && idle.longest_ns <= idle.ns));
+                prop_assert!(found.communication_exposed_ns <= found.communication_ns);
+            }
+        }
+    }
+}

@@ -1,0 +1,111 @@
+//! What the names of calls, operators and ranges say of the host.
+
+use types::IdleCause;
+
+/// Annotation that PyTorch puts around the next batch of a data loader.
+const DATA_LOADER: &str = "enumerate(DataLoader)";
+
+/// What compilers of PyTorch and Triton call their own steps, in annotations and Python functions.
+const COMPILERS: [&str; 7] = [
+    "dynamo_timed",
+    "torch/_dynamo/convert_frame.py",
+    "torch/_inductor/compile_fx.py",
+    "torch/_inductor/async_compile.py",
+    "triton/compiler/compiler.py",
+    "triton/runtime/autotuner.py",
+    "torch/utils/cpp_extension.py",
+];
+
+/// What a range or an operator around the host says of it; most say nothing.
+pub(crate) fn cause_of_name(name: &str) -> Option<IdleCause> {
+    if name.starts_with(DATA_LOADER) {
+        return Some(IdleCause::DataLoading);
+    }
+    if COMPILERS.iter().any(|sign| name.contains(sign)) {
+        return Some(IdleCause::Compiling);
+    }
+    let is_peer = name.starts_with("gloo:") || name == "c10d::barrier" || name == "c10d::monitored_barrier_";
+    is_peer.then_some(IdleCause::Peer)
+}
+
+/// What a call of the CUDA or HIP runtime or driver keeps the host with; `None` for those that are part of launching.
+pub(crate) fn cause_of_call(name: &str) -> Option<IdleCause> {
+    let call = function(name)?;
+    if call.contains("Synchronize") {
+        return Some(IdleCause::Synchronising);
+    }
+    const LOADING: [&str; 7] =
+        ["ModuleLoad", "LibraryLoad", "Link", "GraphInstantiate", "CtxCreate", "DevicePrimaryCtxRetain", "Init"];
+    const ALLOCATION: [&str; 10] = [
+        "Malloc",
+        "Free",
+        "MemAlloc",
+        "MemFree",
+        "HostAlloc",
+        "HostRegister",
+        "MemCreate",
+        "MemMap",
+        "MemUnmap",
+        "MemSetAccess",
+    ];
+    let starts = |names: &[&str]| names.iter().any(|start| call.starts_with(start));
+    if name.starts_with("nvrtc") || starts(&LOADING) {
+        return Some(IdleCause::Compiling);
+    }
+    if starts(&ALLOCATION) {
+        return Some(IdleCause::Allocating);
+    }
+    starts(&["Memcpy", "Memset"]).then_some(IdleCause::Copying)
+}
+
+/// Whether a call opens or closes the capture of a graph.
+pub(crate) fn capture(name: &str) -> Option<bool> {
+    let call = function(name)?;
+    match () {
+        () if call.starts_with("StreamBeginCapture") => Some(true),
+        () if call.starts_with("StreamEndCapture") => Some(false),
+        () => None,
+    }
+}
+
+/// The name of a call without its interface: `cudaMalloc_v3020`, `cuMemAlloc_v2`, `hipMalloc`.
+fn function(name: &str) -> Option<&str> {
+    // nsys writes the version of the interface behind the name.
+    let plain = name.split_once("_v").map_or(name, |(plain, _)| plain);
+    ["cuda", "hip", "nvrtc", "cu"].iter().find_map(|interface| plain.strip_prefix(interface))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn calls_are_told_by_their_names() {
+        assert_eq!(cause_of_call("cudaStreamSynchronize_v3020"), Some(IdleCause::Synchronising));
+        assert_eq!(cause_of_call("hipDeviceSynchronize"), Some(IdleCause::Synchronising));
+        assert_eq!(cause_of_call("cuCtxSynchronize"), Some(IdleCause::Synchronising));
+        assert_eq!(cause_of_call("cudaMalloc"), Some(IdleCause::Allocating));
+        assert_eq!(cause_of_call("cuMemAlloc_v2"), Some(IdleCause::Allocating));
+        assert_eq!(cause_of_call("hipMemcpyWithStream"), Some(IdleCause::Copying));
+        assert_eq!(cause_of_call("cuMemsetD8Async"), Some(IdleCause::Copying));
+        assert_eq!(cause_of_call("cuModuleLoadData"), Some(IdleCause::Compiling));
+        assert_eq!(cause_of_call("hipGraphInstantiateWithFlags"), Some(IdleCause::Compiling));
+        assert_eq!((cause_of_call("cudaLaunchKernel"), cause_of_call("hipGraphLaunch")), (None, None));
+        assert_eq!(cause_of_call("aten::mm"), None);
+    }
+
+    #[test]
+    fn a_compiled_region_that_runs_is_not_compiling() {
+        assert_eq!(cause_of_name("_compile.compile_inner (dynamo_timed)"), Some(IdleCause::Compiling));
+        assert_eq!(cause_of_name("Torch-Compiled Region: 0/0"), None);
+        assert_eq!(cause_of_name("## Call CompiledFxGraph 1 ##"), None);
+        assert_eq!(cause_of_name("TorchDynamo Cache Lookup"), None);
+    }
+
+    #[test]
+    fn only_the_framework_s_own_annotation_is_data_loading() {
+        let name = "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__";
+        assert_eq!(cause_of_name(name), Some(IdleCause::DataLoading));
+        assert_eq!(cause_of_name("## load_batch ##"), None);
+    }
+}

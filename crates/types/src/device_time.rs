@@ -1,0 +1,131 @@
+//! How the time of a device divides: computing, communicating, copying, idle.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::{Bytes, DeviceId, Nanos};
+
+/// The time of one device, from its first kernel, copy or memset to the end of its last.
+///
+/// Holds: `busy_ns` + `idle_ns` = `span_ns`; `compute_ns` + `communication_exposed_ns` + `copies_exposed_ns` = `busy_ns`;
+/// the parts of `idle` add up to `idle_ns`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct DeviceTime {
+    /// The device.
+    pub device: DeviceId,
+    /// Rank of the process, where several were recorded.
+    #[serde(default)]
+    pub rank: Option<u32>,
+    /// From the start of its first work to the end of its last.
+    pub span_ns: Nanos,
+    /// At least one kernel, copy or memset ran.
+    pub busy_ns: Nanos,
+    /// Nothing ran.
+    pub idle_ns: Nanos,
+    /// At least one kernel ran that is not communication.
+    pub compute_ns: Nanos,
+    /// Time of all communication kernels, each in full.
+    pub communication_ns: Nanos,
+    /// Communication ran and no other kernel did.
+    pub communication_exposed_ns: Nanos,
+    /// A copy or memset ran and no kernel did.
+    pub copies_exposed_ns: Nanos,
+    /// Copies by direction, and memsets; longest first.
+    pub copies: Vec<CopyTime>,
+    /// Idle time by cause; longest first.
+    pub idle: Vec<IdleTime>,
+}
+
+/// All copies of one direction, or all memsets.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct CopyTime {
+    /// `HtoD`, `DtoH`, `DtoD`, `PtoP`, `HtoH`, `unknown` or `memset`.
+    pub kind: String,
+    /// How many.
+    pub calls: u64,
+    /// Time of all, each in full.
+    pub ns: Nanos,
+    /// Bytes of all, as far as the trace says.
+    pub bytes: Option<Bytes>,
+}
+
+/// Idle time of one cause.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct IdleTime {
+    /// The cause.
+    pub cause: IdleCause,
+    /// How long in total.
+    pub ns: Nanos,
+    /// The longest part in one gap.
+    pub longest_ns: Nanos,
+    /// Annotations of the program, or framework operators, that the host was in for most of it: the longest first.
+    #[serde(default)]
+    pub inside: Vec<IdlePlace>,
+}
+
+/// Where the host was during idle time.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct IdlePlace {
+    /// Name of the range or operator.
+    pub name: String,
+    /// How long of the idle time.
+    pub ns: Nanos,
+}
+
+/// What the host did while a device was idle.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum IdleCause {
+    /// Waited for the next batch of a data loader.
+    DataLoading,
+    /// Compiled, captured a graph, loaded a module, or launched a kernel for the first time.
+    Compiling,
+    /// Waited for other processes.
+    Peer,
+    /// Waited for the device.
+    Synchronising,
+    /// Took or gave back memory.
+    Allocating,
+    /// Was in a call that copies or fills memory.
+    Copying,
+    /// Ran framework code between launches, and launched.
+    Launching,
+    /// Made no CUDA or HIP call for a millisecond or longer.
+    HostWork,
+    /// Had launched the next work already: the device's own latency, an order between streams, or work not in the trace.
+    Queued,
+    /// The trace does not say.
+    NotRecorded,
+}
+
+impl IdleCause {
+    /// Every cause.
+    pub const ALL: [Self; 10] = [
+        Self::DataLoading,
+        Self::Compiling,
+        Self::Peer,
+        Self::Synchronising,
+        Self::Allocating,
+        Self::Copying,
+        Self::Launching,
+        Self::HostWork,
+        Self::Queued,
+        Self::NotRecorded,
+    ];
+
+    /// In words, behind "idle:".
+    pub const fn phrase(self) -> &'static str {
+        match self {
+            Self::DataLoading => "the host waits for its data loader",
+            Self::Compiling => "the host compiles, captures or initialises",
+            Self::Peer => "the host waits for other processes",
+            Self::Synchronising => "the host waits for the device",
+            Self::Allocating => "the host allocates or frees memory",
+            Self::Copying => "the host is in a copy call",
+            Self::Launching => "the host prepares and launches the next kernel",
+            Self::HostWork => "the host does other work, without CUDA calls",
+            Self::Queued => "the next kernel had been launched and did not start",
+            Self::NotRecorded => "the trace does not say",
+        }
+    }
+}
