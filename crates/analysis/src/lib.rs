@@ -25,11 +25,13 @@ mod quality;
 mod ranges;
 mod ranks;
 pub mod region;
+mod run_kind;
 #[cfg(test)]
 mod sample;
 pub mod sampled;
 mod stages;
 pub mod statistics;
+mod steps;
 mod subject;
 pub mod time;
 mod timings;

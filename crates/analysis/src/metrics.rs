@@ -23,8 +23,10 @@ use crate::overhead::overhead;
 use crate::quality::{self, QualityInputs};
 use crate::ranges;
 use crate::ranks;
+use crate::run_kind::run_kind;
 use crate::stages::{self, StageSources, throughput};
 use crate::statistics::{describe, share};
+use crate::steps;
 use crate::subject::Subject;
 use crate::timings::Timings;
 use crate::utilisation::{self, Utilisation};
@@ -72,6 +74,7 @@ pub(crate) fn with_device(subject: &Subject, evidence: &Evidence<'_>, device: Op
     let times = Times {
         totals: totals(subject, evidence, &timings, &sums),
         stages,
+        steps: steps::steps(timelines),
         aggregates: Aggregates {
             stage_ms: timings.stages().filter_map(|stage| Some((stage, timings.milliseconds(stage)?))).collect(),
         },
@@ -242,6 +245,7 @@ fn trace_facts(subject: &Subject, evidence: &Evidence<'_>, trace: &Trace<'_>, su
         sources: trace.sources.clone(),
         workload: subject.workload.clone(),
         recorded_here: trace.recorded_here,
+        kind: run_kind(timelines),
         stages: stages::traced::basis(timelines),
         coverage: (sums.whole.launches > 0).then(|| stages::traced::coverage(timelines)),
         set_aside: stages::traced::set_aside(timelines),

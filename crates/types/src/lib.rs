@@ -43,6 +43,7 @@ mod runs;
 mod schema;
 mod stage;
 mod statistics;
+mod step;
 mod sweep;
 pub mod timeline;
 mod trace;
@@ -109,6 +110,7 @@ pub use runs::{FileProblem, FileProblemKind, RunDetail, RunList, RunListing, Run
 pub use schema::{Document, SchemaName, SchemaNameError, SchemaTag};
 pub use stage::Stage;
 pub use statistics::{Statistics, Variance};
+pub use step::{RunKind, RunKindName, StepBasis, StepBatch, StepGroup, StepLabel, StepSummary, Steps};
 pub use sweep::{Sweep, SweepAxis, SweepDevice, SweepFigures, SweepPoint};
 pub use trace::{
     CopySummary, CounterSummary, QueueFacts, SetAside, StageBasis, StepFacts, TraceFacts, TraceSource, TracedPass,

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Bytes, DeviceId, Nanos, Stage, Statistics, Workload};
+use crate::{Bytes, DeviceId, Nanos, RunKind, Stage, Statistics, Workload};
 
 /// A file that was imported. It is not copied.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -28,11 +28,8 @@ pub struct TraceSource {
 /// How stages were found.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct StageBasis {
-    /// Whether they are inferred; otherwise ranges in the trace mark them.
+    /// Whether they follow from what the trace shows; otherwise ranges in the trace mark them.
     pub inferred: bool,
-    /// How sure an inference is; absent where ranges mark the stages.
-    #[schemars(range(min = 0.0, max = 1.0))]
-    pub confidence: Option<f64>,
     /// From what, or why there is none.
     pub basis: String,
 }
@@ -167,6 +164,9 @@ pub struct TracedPass {
 pub struct TraceFacts {
     /// The files, in the order given.
     pub sources: Vec<TraceSource>,
+    /// What kind of run it is, and what shows it; absent where the files have no timeline.
+    #[serde(default)]
+    pub kind: Option<RunKind>,
     /// How stages were found; absent where the files have no timeline.
     pub stages: Option<StageBasis>,
     /// How much of the device's time was placed; absent where the files have no timeline.

@@ -20,9 +20,9 @@ pub struct Coverage {
     pub operator: Amount,
     /// With a range.
     pub range: Amount,
-    /// With a stage that a range names.
+    /// With a stage that a range names or an engine annotates.
     pub stage_from_ranges: Amount,
-    /// With a stage that was inferred.
+    /// With a stage that follows from the tokens.
     pub stage_inferred: Amount,
 }
 
@@ -41,8 +41,8 @@ impl Coverage {
             launch: meant(&|place| attribution.launch[place].is_some()),
             operator: meant(&|place| attribution.operator[place].is_some()),
             range: meant(&|place| attribution.range[place].is_some()),
-            stage_from_ranges: meant(&|place| origin(place) == Some(StageOrigin::Ranges)),
-            stage_inferred: meant(&|place| origin(place) == Some(StageOrigin::Inferred)),
+            stage_from_ranges: meant(&|place| matches!(origin(place), Some(StageOrigin::Ranges | StageOrigin::Engine))),
+            stage_inferred: meant(&|place| origin(place) == Some(StageOrigin::Tokens)),
         }
     }
 

@@ -221,17 +221,8 @@ fn build(launches: &Launches, marks: &[Mark], sweep: &Sweep) -> Stages {
             continue;
         }
         places[place] = stages.len() as u32;
-        stages.push(StageInstance {
-            stage,
-            parent,
-            host: mark.span,
-            device: None,
-            work: 0,
-            thread: mark.thread,
-            origin: StageOrigin::Ranges,
-            confidence: None,
-            clipped: mark.clipped,
-        });
+        let instance = StageInstance::new(stage, mark.span, mark.thread, StageOrigin::Ranges);
+        stages.push(StageInstance { parent, clipped: mark.clipped, ..instance });
     }
     let place = |mark: Option<u32>| mark.map(|mark| places[mark as usize]);
     Stages {

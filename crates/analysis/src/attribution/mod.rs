@@ -9,14 +9,15 @@
 //!
 //! Files in the order they are used: `correlation` joins work to calls and `launch` orders those calls; with `nesting`,
 //! which rebuilds what was open on a thread, `operator` finds the operator around a launch and `forest` the ranges;
-//! `graph` adds the ranges of a capture. Stages come from ranges (`marks`, and `aside` for loading and warming up) where
-//! there are any and are inferred otherwise (`infer`); both fill `stages` with a `stage` for each run and a `step` for each
-//! decode step. What callers ask of the result: `projection`, `step_series`, `coverage` (in `amount`s) and `quality`.
+//! `graph` adds the ranges of a capture. Stages come from ranges (`marks`, and `aside` for loading and warming up), else from
+//! annotations of a serving `engine`, else from tokens that one pass chooses and the next looks up (`infer`); each fills
+//! `stages` with a `stage` for each run, whose `wall` ends with its device work, and a `step` for each decode step. What callers ask of the result: `projection`, `step_series`, `coverage` (in `amount`s) and `quality`.
 
 mod amount;
 mod aside;
 mod correlation;
 mod coverage;
+pub(crate) mod engine;
 mod forest;
 pub(crate) mod graph;
 mod infer;
@@ -30,6 +31,7 @@ mod stage;
 mod stages;
 mod step;
 mod step_series;
+mod wall;
 
 use types::timeline::{CapturedRangeId, OperatorKind, Timeline};
 use types::{Nanos, QualityCounter, Stage};
@@ -41,6 +43,9 @@ pub use projection::{Projection, Projections, RangeSum};
 pub use stage::{Inference, StageInstance, StageOrigin};
 pub use step::StepInstance;
 pub use step_series::{StepSeries, step_series};
+
+pub(crate) use infer::{is_sampling, training};
+pub(crate) use wall::behind_others;
 
 use correlation::Join;
 use forest::Forest;
@@ -113,7 +118,7 @@ pub fn attribute(timeline: &Timeline, settings: &AttributionSettings) -> Attribu
     let ranges = Forest::new(timeline, &launches, last);
     let operators = operator::innermost(timeline, &launches, &join.call, OperatorKind::Framework);
     let python = operator::innermost(timeline, &launches, &join.call, OperatorKind::Python);
-    let stages = stages(timeline, &launches, settings, last);
+    let stages = stages(timeline, &launches, &join.call, settings, last);
     let contested = Amount::of(timeline, |place| {
         let launch = launches.of_work[place] as usize;
         ranges.contested.get(launch).copied().unwrap_or(false)
@@ -145,7 +150,7 @@ pub fn attribute(timeline: &Timeline, settings: &AttributionSettings) -> Attribu
 }
 
 /// When the trace ended: ranges left open are open until then.
-fn trace_end(timeline: &Timeline) -> Nanos {
+pub(crate) fn trace_end(timeline: &Timeline) -> Nanos {
     let work = timeline.work.iter().map(|work| work.end());
     let calls = timeline.calls.iter().map(|call| call.end());
     let operators = timeline.operators.iter().map(|operator| operator.end());
@@ -154,15 +159,24 @@ fn trace_end(timeline: &Timeline) -> Nanos {
     last + Nanos::new(1)
 }
 
-/// Finds the stages: from ranges where any names one, otherwise by inference where that is allowed. `last` is when the trace
-/// ended.
-fn stages(timeline: &Timeline, launches: &Launches, settings: &AttributionSettings, last: Nanos) -> Stages {
-    let mut stages = match marks::stages(timeline, launches, last) {
+/// Finds the stages: from ranges where any names one, otherwise from what else shows them where that is allowed. `last` is
+/// when the trace ended.
+fn stages(
+    timeline: &Timeline,
+    launches: &Launches,
+    call_of_work: &[Option<u32>],
+    settings: &AttributionSettings,
+    last: Nanos,
+) -> Stages {
+    let found = marks::stages(timeline, launches, last);
+    let found = found.or_else(|| engine::stages(timeline, launches, last).filter(|_| settings.infer));
+    let mut stages = match found {
         Some(stages) => stages,
         None if settings.infer => infer::infer(timeline, launches, settings, last),
         None => Stages::none(timeline, "no range names a stage, and inference is switched off".to_owned()),
     };
     stages.add_work(timeline);
+    wall::fill(timeline, call_of_work, &mut stages.stages);
     stages
 }
 

@@ -50,12 +50,12 @@ pub(super) fn counters(
     let unplaced = coverage.without(coverage.stage());
     let remedy = match &attribution.inference {
         _ if unplaced == unmatched => launchless.to_owned(),
-        Inference::Refused { reason } => format!("stages were not inferred: {reason}; name them with NVTX ranges"),
-        _ => "name the stages with NVTX ranges (prefill, decode, ...) around the code that launches them".to_owned(),
+        Inference::Refused { reason } => format!("there is no stage: {reason}; ranges around parts of the program would divide it"),
+        _ => "launched outside of every stage".to_owned(),
     };
-    add("work_without_stage", unplaced.count, coverage.share(unplaced), by_share(unplaced), &remedy);
+    add("work_without_stage", unplaced.count, coverage.share(unplaced), Severity::Info, &remedy);
     let inferred = coverage.stage_inferred;
-    let remedy = "stages come from what repeats in the trace; NVTX ranges around them would make them certain";
+    let remedy = "stages follow from tokens that one pass chooses and the next looks up; NVTX ranges around them would mark them";
     add("work_with_inferred_stage", inferred.count, coverage.share(inferred), Severity::Info, remedy);
     let open = timeline.ranges.iter().filter(|range| range.end.is_none()).count() as u64;
     let remedy =

@@ -1,7 +1,7 @@
 //! One run of a stage, and how stages were found.
 
-use types::Stage;
 use types::timeline::ThreadId;
+use types::{Nanos, Stage};
 
 use crate::time::Span;
 
@@ -10,8 +10,10 @@ use crate::time::Span;
 pub enum StageOrigin {
     /// A range names it.
     Ranges,
-    /// From the order and repetition of the work.
-    Inferred,
+    /// A serving engine annotates its step with the batch.
+    Engine,
+    /// A token that one pass chooses is looked up by the next.
+    Tokens,
 }
 
 /// How the stages of a timeline were found, or why not.
@@ -19,10 +21,8 @@ pub enum StageOrigin {
 pub enum Inference {
     /// Ranges name them.
     NotNeeded,
-    /// They were inferred.
+    /// They follow from what the trace shows.
     Done {
-        /// Between 0 and 1: how alike the repetitions are that it rests on.
-        confidence: f64,
         /// What it rests on, in words.
         evidence: String,
     },
@@ -50,8 +50,33 @@ pub struct StageInstance {
     pub thread: ThreadId,
     /// How it was found.
     pub origin: StageOrigin,
-    /// Confidence where it was inferred, between 0 and 1.
-    pub confidence: Option<f64>,
+    /// Its wall time: from the start of its host part, or the end of the run before it, to the end of its device work.
+    pub wall: Span,
+    /// How much of that it waited behind work that the trace does not hold.
+    pub behind: Nanos,
     /// Whether the trace ended before it did.
     pub clipped: bool,
+}
+
+impl StageInstance {
+    /// A run that no work is known of yet.
+    pub(super) fn new(stage: Stage, host: Span, thread: ThreadId, origin: StageOrigin) -> Self {
+        Self {
+            stage,
+            parent: None,
+            host,
+            device: None,
+            work: 0,
+            thread,
+            origin,
+            wall: host,
+            behind: Nanos::ZERO,
+            clipped: false,
+        }
+    }
+
+    /// Its wall time, without waiting behind others.
+    pub fn wall_ns(&self) -> Nanos {
+        self.wall.length() - self.behind
+    }
 }

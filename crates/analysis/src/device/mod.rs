@@ -141,7 +141,7 @@ impl DeviceRecords {
         let (timeline, attribution) = (placed.timeline, placed.attribution);
         for time in &partition.stages {
             let stage = self.stages.entry(time.stage).or_default();
-            stage.wall += time.wall.length();
+            stage.wall += time.wall.length() - time.behind;
             stage.after += time.after;
             stage.instances += 1;
         }

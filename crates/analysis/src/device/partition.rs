@@ -5,13 +5,14 @@
 //! get nothing. So the parts of a stage never overlap, and with what is left behind the last piece they make up its wall
 //! time exactly, whether the host or the device was the slower one.
 
-use std::collections::BTreeMap;
-
-use types::timeline::{ThreadId, Timeline};
+use types::timeline::Timeline;
 use types::{Nanos, Stage};
 
 use crate::attribution::{Attribution, StageInstance};
 use crate::time::Span;
+
+/// A wait behind work that the trace does not hold takes at least this.
+const LONG: Nanos = Nanos::new(1_000_000);
 
 /// What one piece of work has of the wall time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -36,6 +37,8 @@ pub(crate) struct StageTime {
     pub(crate) stage: Stage,
     /// Its wall time, on the clock of the trace.
     pub(crate) wall: Span,
+    /// The part of it in which it waited behind work that the trace does not hold.
+    pub(crate) behind: Nanos,
     /// The device had finished everything; the host had not.
     pub(crate) after: Nanos,
 }
@@ -60,7 +63,6 @@ impl Partition {
         }
         // An encoder that runs outside prefill beside one that runs inside is a warm-up: its time is no part of prefill's.
         let has_prefill = attribution.stages.iter().any(|instance| instance.stage == Stage::Prefill);
-        let mut busy_until: BTreeMap<ThreadId, Nanos> = BTreeMap::new();
         let mut partition = Self { parts: vec![Part::default(); timeline.work.len()], stages: Vec::new() };
         for (instance, mut rows) in attribution.stages.iter().zip(work_of) {
             let is_stray = has_prefill && instance.stage.parent().is_some();
@@ -68,30 +70,26 @@ impl Partition {
                 continue;
             }
             rows.sort_by_key(|row| timeline.work[*row as usize].start);
-            // Work of an earlier run that nobody waited for still occupies the device; that time is its own.
-            let begin = busy_until.get(&instance.thread).copied().unwrap_or(instance.host.start);
-            let wall = wall(instance, begin.max(instance.host.start));
-            let mut reached = wall.start;
+            let wall = instance.wall;
+            let (mut reached, mut behind) = (wall.start, instance.behind);
             for row in rows {
                 let work = &timeline.work[row as usize];
                 let (start, end) = (work.start.clamp(wall.start, wall.end), work.end().clamp(wall.start, wall.end));
                 let wait = (start - reached).max(Nanos::ZERO);
+                // The longest waits of an annotated step are those behind others.
+                let other = if wait >= LONG { wait.min(behind) } else { Nanos::ZERO };
+                behind = behind - other;
+                let wait = wait - other;
                 let run = (end - start.max(reached)).max(Nanos::ZERO);
                 partition.parts[row as usize] = Part { wait, run };
                 reached = reached.max(end);
             }
-            busy_until.insert(instance.thread, wall.end);
             let after = wall.end - reached;
-            partition.stages.push(StageTime { stage: instance.stage.top(), wall, after });
+            let behind = instance.behind - behind;
+            partition.stages.push(StageTime { stage: instance.stage.top(), wall, behind, after });
         }
         partition
     }
-}
-
-/// From the begin on the host to the end, on whichever side that is later: a stage that nobody waits for ends on the device.
-fn wall(instance: &StageInstance, begin: Nanos) -> Span {
-    let end = instance.device.map_or(instance.host.end, |device| device.end.max(instance.host.end));
-    Span::new(begin, end.max(begin))
 }
 
 fn outermost(stages: &[StageInstance], instance: u32) -> usize {

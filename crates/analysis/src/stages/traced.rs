@@ -27,7 +27,7 @@ fn of_timeline(placed: &PlacedTimeline<'_>) -> Vec<Sample> {
         sample
     };
     let instances = &placed.attribution.stages;
-    let of_instance = |instance: &StageInstance| (instance.stage, instance.thread, instance.host.length());
+    let of_instance = |instance: &StageInstance| (instance.stage, instance.thread, instance.wall_ns());
     let mut all: Vec<_> = instances.iter().map(of_instance).collect();
     if instances.iter().all(|instance| instance.stage != Stage::Vision) {
         all.extend(visions(placed.attribution).into_iter().map(|(thread, time)| (Stage::Vision, thread, time)));
@@ -55,7 +55,7 @@ fn visions(attribution: &Attribution) -> Vec<(ThreadId, Nanos)> {
     let prefills = attribution.stages.iter().filter(|instance| instance.stage == Stage::Prefill);
     let inside = |prefill: Span| -> Nanos {
         let of_prefill = parts().filter(|part| prefill.contains(part.host.start));
-        of_prefill.map(|part| part.host.length()).sum()
+        of_prefill.map(|part| part.wall_ns()).sum()
     };
     let timed = prefills.map(|prefill| (prefill.thread, inside(prefill.host)));
     timed.filter(|(_, time)| *time > Nanos::ZERO).collect()
@@ -75,7 +75,7 @@ fn wall_of_timeline(placed: &PlacedTimeline<'_>, stage: Stage) -> Option<Nanos> 
     for instance in instances {
         if of_stage(instance.stage) || (summed && instance.stage.parent() == Some(Stage::Vision)) {
             let process = placed.timeline.threads[instance.thread.0 as usize].process;
-            *walls.entry(process).or_default() += instance.host.length();
+            *walls.entry(process).or_default() += instance.wall_ns();
         }
     }
     walls.into_values().max()
@@ -114,17 +114,14 @@ fn extent(placed: &PlacedTimeline<'_>) -> Option<Span> {
 
 /// How the stages were found; absent without a timeline.
 pub(crate) fn basis(timelines: &[PlacedTimeline<'_>]) -> Option<StageBasis> {
-    let marked = StageBasis { inferred: false, confidence: None, basis: "ranges in the trace".to_owned() };
+    let marked = StageBasis { inferred: false, basis: "ranges in the trace".to_owned() };
     let of_timeline = |placed: &PlacedTimeline<'_>| match &placed.attribution.inference {
         Inference::NotNeeded => marked.clone(),
-        Inference::Done { confidence, evidence } => {
-            StageBasis { inferred: true, confidence: Some(*confidence), basis: evidence.clone() }
-        }
-        Inference::Refused { reason } => StageBasis { inferred: false, confidence: None, basis: reason.clone() },
+        Inference::Done { evidence } => StageBasis { inferred: true, basis: evidence.clone() },
+        Inference::Refused { reason } => StageBasis { inferred: false, basis: reason.clone() },
     };
-    // With several ranks, the least sure of them speaks for all.
-    let sureness = |basis: &StageBasis| basis.confidence.map_or(1.0, |confidence| confidence);
-    timelines.iter().map(of_timeline).min_by(|one, two| sureness(one).total_cmp(&sureness(two)))
+    // With several ranks, one that is not marked speaks for all.
+    timelines.iter().map(of_timeline).max_by_key(|basis| basis.inferred)
 }
 
 /// Whether a stage was inferred in any timeline.
@@ -132,7 +129,7 @@ pub(crate) fn is_inferred(timelines: &[PlacedTimeline<'_>], stage: Stage) -> boo
     let mut instances = timelines.iter().flat_map(|placed| &placed.attribution.stages);
     // Where vision is the sum of its parts, it is as sure as they are.
     let of_stage = |found: Stage| found == stage || (stage == Stage::Vision && found.parent() == Some(stage));
-    instances.any(|instance| of_stage(instance.stage) && instance.origin == StageOrigin::Inferred)
+    instances.any(|instance| of_stage(instance.stage) && instance.origin == StageOrigin::Tokens)
 }
 
 /// Decode steps of all ranks together, where the trace marks or shows them.

@@ -1,9 +1,9 @@
 //! A run as its pages show it.
 
-use types::view::{CommandRunView, DeviceTimeView, LostTimeView, NextStep, RunView, StageView};
-use types::{BytesPerSecond, CopyTime, DeviceTime, Metrics, Nanos, Severity, Stage, StageSummary};
+use types::view::{CommandRunView, DeviceTimeView, EngineStepsView, LostTimeView, NextStep, RunView, StageView};
+use types::{BytesPerSecond, CopyTime, DeviceTime, Metrics, Nanos, RunKindName, Severity, Stage, StageSummary, StepLabel};
 
-use super::{cost_centres, findings, kernels, operators, share, takeaways, time_share};
+use super::{cost_centres, findings, kernels, mean, operators, share, takeaways, time_share};
 
 /// Share of the device's time outside of stages from which marking it is worth the trouble.
 const UNPLACED: f64 = 0.02;
@@ -28,6 +28,7 @@ pub fn run(metrics: &Metrics) -> RunView<'_> {
         takeaways: takeaways::takeaways(metrics, &stages),
         forward_pass_ms: forward_pass(metrics),
         device_time: metrics.breakdown.device_time.iter().map(device_time).collect(),
+        engine_steps: engine_steps(metrics),
         busy_share: busy_share(metrics, totals.gpu_busy_ns, totals.wall_ns),
         profiled_busy_share: totals.gpu_busy_ns.zip(profiled).and_then(|(busy, wall)| time_share(busy, wall)),
         operators: operators::operators(metrics),
@@ -69,6 +70,28 @@ fn device_time(time: &DeviceTime) -> DeviceTimeView<'_> {
     }
 }
 
+fn engine_steps(metrics: &Metrics) -> Vec<EngineStepsView> {
+    let steps = metrics.times.steps.iter().flat_map(|steps| &steps.list);
+    let of_label = |label: StepLabel| {
+        let found: Vec<_> = steps.clone().filter(|step| step.label == Some(label)).collect();
+        let batches = || found.iter().filter_map(|step| step.batch);
+        let count = found.len() as u64;
+        let tokens: Option<u64> = batches().map(|batch| batch.tokens).sum();
+        let device_ns: Nanos = found.iter().map(|step| step.device_ns).sum();
+        (count > 0).then(|| EngineStepsView {
+            label,
+            steps: count,
+            prompts: batches().map(|batch| batch.context.sequences).sum(),
+            sequences: batches().map(|batch| batch.generation.sequences).sum(),
+            tokens,
+            device_ns,
+            mean_ns: mean(device_ns, count),
+            tokens_per_second: tokens.and_then(|tokens| share(tokens as f64 * 1e9, device_ns.get() as f64)),
+        })
+    };
+    [StepLabel::Prefill, StepLabel::Decode, StepLabel::Mixed].into_iter().filter_map(of_label).collect()
+}
+
 fn stage_view<'a>(metrics: &'a Metrics, stage: &'a StageSummary) -> StageView<'a> {
     let of = |part: Option<Nanos>, whole: Option<Nanos>| time_share(part?, whole?);
     let variance = &metrics.times.variance;
@@ -104,8 +127,12 @@ fn next_steps(metrics: &Metrics) -> Vec<NextStep<'_>> {
     let Some(coverage) = metrics.conditions.trace.as_ref().and_then(|facts| facts.coverage.as_ref()) else {
         return steps;
     };
+    // Only a run that generates text has prefill and decode to mark, and an engine marks its own.
+    let generates = metrics.conditions.trace.as_ref().and_then(|facts| facts.kind.as_ref());
+    let generates = generates.is_some_and(|kind| kind.kind == RunKindName::Generation);
     if metrics.times.stages.is_empty() {
-        steps.push(NextStep::MarkStages);
+        steps.extend((generates || metrics.run.model.is_some()).then_some(NextStep::MarkStages));
+    } else if !generates {
     } else if let Some(unplaced) = coverage.unattributed_share.filter(|unplaced| *unplaced > UNPLACED) {
         steps.push(NextStep::MarkRest(unplaced));
     }

@@ -74,8 +74,7 @@ pub(crate) fn of_trace(metrics: &Metrics, hardware: Option<&Hardware>) -> Assump
     let evidence = workload.into_iter().flat_map(|traced| &traced.evidence);
     let missing = workload.into_iter().flat_map(|traced| &traced.missing);
     let basis = facts.and_then(|facts| facts.stages.as_ref()).map_or_else(unknown, |basis| {
-        let sure = basis.confidence.map(|sure| format!(", confidence {sure:.2}")).unwrap_or_default();
-        format!("{}{}{sure}", if basis.inferred { "inferred: " } else { "" }, basis.basis)
+        basis.basis.clone()
     });
     let sources = facts.into_iter().flat_map(|facts| &facts.sources);
     Assumptions {

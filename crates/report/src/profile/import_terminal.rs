@@ -4,6 +4,7 @@ use types::view::{FindingView, NextStep, RunView};
 use types::{Nanos, TraceFacts};
 
 use super::phrase::{device, indented, mfu, outlook, place, saving, set_aside};
+use super::steps;
 use crate::number::{count, decimal, grouped, known, percent};
 use crate::table::{Table, printable};
 
@@ -72,8 +73,8 @@ fn summary(run: &RunView<'_>, facts: &TraceFacts) -> Vec<String> {
     }
     if let Some(coverage) = &facts.coverage {
         let stages = match (coverage.stage_share, coverage.inferred_share) {
-            (marked, Some(inferred)) if inferred > 0.0 => {
-                format!("{} in marked and {} in inferred stages", percent(marked), percent(Some(inferred)))
+            (marked, Some(shown)) if shown > 0.0 => {
+                format!("{} in marked stages and {} in stages that tokens show", percent(marked), percent(Some(shown)))
             }
             (marked, _) => format!("{} in stages", percent(marked)),
         };
@@ -81,10 +82,10 @@ fn summary(run: &RunView<'_>, facts: &TraceFacts) -> Vec<String> {
         let operators = coverage.operator_share.map(|share| format!("; {} inside operators", percent(Some(share))));
         lines.push(format!("coverage  {stages}, {none} in none{}", operators.unwrap_or_default()));
     }
-    if let Some(basis) = &facts.stages {
-        let sure = basis.confidence.map(|sure| format!(" (confidence {})", percent(Some(sure)))).unwrap_or_default();
-        let how = if basis.inferred { "inferred: " } else { "" };
-        lines.push(format!("stages    {how}{}{sure}", basis.basis));
+    lines.extend(facts.kind.as_ref().map(|kind| format!("run       {}: {}", kind.kind.phrase(), kind.evidence)));
+    lines.extend(steps::engine_steps(run).into_iter().map(|step| format!("step      {step}")));
+    if let Some(basis) = facts.stages.as_ref().filter(|_| !run.stages.is_empty()) {
+        lines.push(format!("stages    {}", basis.basis));
     }
     if metrics.utilisation.peak.is_some() && !metrics.utilisation.work_per_stage.is_empty() {
         lines.push(format!("MFU       {}", known(mfu(metrics))));

@@ -6,6 +6,7 @@ use types::view::RunView;
 use super::device_time;
 use super::kernels::by_time;
 use super::phrase::nested;
+use super::steps;
 use crate::markdown::{code, prose, sentence};
 use crate::number::{UNKNOWN, count, decimal, grouped, known, milliseconds, percent};
 use crate::page::Page;
@@ -29,8 +30,11 @@ pub(super) fn headline(run: &RunView<'_>) -> String {
         Some(text) => text,
         None => format!("**The device was busy {busy} of {wall} ({}).**", percent(run.busy_share)),
     };
+    for step in steps::engine_steps(run) {
+        text += &format!(" {step}");
+    }
     if let Some(launches) = totals.launches_per_token {
-        text += &format!(" Each decoded token took {} launches.", decimal(launches.round()));
+        text += &format!(" Each decode step took {} launches.", decimal(launches.round()));
     }
     text
 }
@@ -38,9 +42,10 @@ pub(super) fn headline(run: &RunView<'_>) -> String {
 /// What the numbers are, in a paragraph.
 pub(super) fn method(run: &RunView<'_>, facts: &TraceFacts) -> String {
     let mut text = format!("Read from {}.", count(facts.sources.len() as u64, "file"));
+    text += &steps::kind(facts).map(|kind| format!(" {kind}")).unwrap_or_default();
     if run.metrics.times.totals.wall_ns.is_some() {
-        text += " Times of stages and operators are host times recorded by a profiler, which slows the host down; times of \
-                 kernels are device times. Device work belongs to the stage and the operator that launched it.";
+        text += " Times of operators are host times recorded by a profiler, which slows the host down; times of kernels are device \
+                 times. Device work belongs to the stage and the operator that launched it.";
     }
     if !run.metrics.utilisation.work_per_stage.is_empty() {
         text += " FLOPs and bytes are modelled from the configuration; one multiply-add counts as two FLOPs.";
@@ -68,21 +73,14 @@ pub(super) fn sources(page: &mut Page, facts: &TraceFacts) {
 
 /// Stages on the host and on the device.
 pub(super) fn stages(page: &mut Page, run: &RunView<'_>, facts: &TraceFacts) {
-    page.heading("Per-Stage Timings");
-    if let Some(basis) = &facts.stages {
-        let how = match (basis.inferred, basis.confidence) {
-            (true, Some(confidence)) => format!("Inferred with a confidence of {}: ", percent(Some(confidence))),
-            (true, None) => "Inferred: ".to_owned(),
-            (false, _) => "Stages are from ".to_owned(),
-        };
-        let basis = sentence(&basis.basis);
-        page.paragraph(&match run.stages.is_empty() {
-            true => format!("No stage was found: {basis}."),
-            false => format!("{how}{basis}. `a > b` is a part of `a` and contained in its numbers."),
-        });
-    }
     if run.stages.is_empty() {
         return;
+    }
+    page.heading("Per-Stage Timings");
+    if let Some(basis) = &facts.stages {
+        let how = if basis.inferred { "" } else { "Stages are from " };
+        let basis = sentence(&basis.basis);
+        page.paragraph(&format!("{how}{basis}. `a > b` is a part of `a` and contained in its numbers."));
     }
     let mut table = Table::new(
         "stage | >instances | >wall | >share | >device busy | >busy | >kernel time | >kernels | >tokens | >MFU | >MBU",
@@ -104,7 +102,7 @@ pub(super) fn stages(page: &mut Page, run: &RunView<'_>, facts: &TraceFacts) {
         ]);
     }
     page.table(&table);
-    page.paragraph("Device work may run after the stage that launched it has returned.");
+    page.paragraph("The wall time of a stage ends when its device work ends, which may be after the host has returned.");
     if let Some(steps) = &facts.step_ms {
         let spread = steps.std.map(|std| format!(", std {}", milliseconds(std))).unwrap_or_default();
         page.paragraph(&format!(
@@ -141,16 +139,19 @@ pub(super) fn coverage(page: &mut Page, facts: &TraceFacts) {
     page.heading("Coverage");
     page.paragraph(&format!("Shares of the {} of device work; overlap counts twice.", coverage.device_ns));
     let mut table = Table::new("device work | >share");
-    table.row(["in stages marked by ranges".to_owned(), percent(coverage.stage_share)]);
-    table.row(["in inferred stages".to_owned(), percent(coverage.inferred_share)]);
-    table.row(["in no stage".to_owned(), percent(coverage.unattributed_share)]);
+    if coverage.unattributed_share != Some(1.0) {
+        table.row(["in stages marked by ranges or annotations".to_owned(), percent(coverage.stage_share)]);
+        table.row(["in stages shown by tokens".to_owned(), percent(coverage.inferred_share)]);
+        table.row(["in no stage".to_owned(), percent(coverage.unattributed_share)]);
+    }
     table.row(["inside framework operators".to_owned(), percent(coverage.operator_share)]);
     page.table(&table);
 }
 
 /// The workload and what it rests on.
-pub(super) fn workload(page: &mut Page, facts: &TraceFacts) {
-    let Some(traced) = &facts.workload else { return };
+pub(super) fn workload(page: &mut Page, run: &RunView<'_>, facts: &TraceFacts) {
+    // It is asked for to price a model; without one, shapes of look-ups say nothing of prompts.
+    let Some(traced) = facts.workload.as_ref().filter(|_| run.metrics.run.model.is_some()) else { return };
     page.heading("Workload");
     match &traced.workload {
         Some(workload) => page.paragraph(&format!(
@@ -200,7 +201,7 @@ pub(super) fn top_kernels(page: &mut Page, run: &RunView<'_>) {
     page.heading("Top Kernels");
     let kernels = &run.kernels;
     if kernels.rows.is_empty() {
-        return page.paragraph("No kernel was recorded: nothing ran on a device that was traced.");
+        return page.paragraph("The trace holds no kernel.");
     }
     page.table(&by_time(kernels.of_stages.iter().take(KERNELS)));
     let fewer = kernels.of_stages.len() < kernels.rows.len();

@@ -17,6 +17,7 @@ mod report;
 #[cfg(test)]
 mod sample;
 pub(crate) mod stakeholder;
+mod steps;
 mod terminal;
 
 pub use assumptions::{Assumptions, Setting, assumptions_markdown};

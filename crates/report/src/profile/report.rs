@@ -8,6 +8,7 @@ use super::imported;
 use super::lost;
 use super::phrase::{device, environment, extent, imported_facts, model, nested, overhead, place, saving, stage};
 use super::recorded;
+use super::steps;
 use crate::markdown::{code, prose, sentence};
 use crate::number::{UNKNOWN, count, grouped, known, milliseconds, percent, tokens_per_second};
 use crate::page::Page;
@@ -57,6 +58,7 @@ fn imported_sections(page: &mut Page, run: &RunView<'_>, facts: &TraceFacts, env
     page.paragraph(&imported::method(run, facts));
     device_time::section(page, run);
     findings(page, run);
+    steps::section(page, run);
     lost::lost_time(page, run);
     imported::stages(page, run, facts);
     recorded::ranks(page, run);
@@ -64,7 +66,7 @@ fn imported_sections(page: &mut Page, run: &RunView<'_>, facts: &TraceFacts, env
     lost::modules(page, run);
     imported::top_operators(page, run);
     imported::top_kernels(page, run);
-    imported::workload(page, facts);
+    imported::workload(page, run, facts);
     imported::coverage(page, facts);
     quality(page, run);
     imported::sources(page, facts);

@@ -8,6 +8,7 @@ use types::{Environment, Stage};
 use super::device_time;
 use super::imported;
 use super::lost;
+use super::steps;
 use super::phrase::{device, environment, extent, imported_facts, model, nested, saving, stage};
 use crate::markdown::{code, prose, sentence};
 use crate::number::{UNKNOWN, grouped, known, milliseconds, percent, tokens_per_second};
@@ -27,8 +28,9 @@ pub(crate) fn with_sections(run: &RunView<'_>, machine: &Environment, more: impl
     page.list(environment(metrics, machine));
     if metrics.conditions.trace.is_some() {
         page.heading("Device time");
-        let none = "No device work was recorded.".to_owned();
+        let none = "The files hold no device work.".to_owned();
         page.paragraph(&device_time::headline(run).unwrap_or(none));
+        page.list(steps::engine_steps(run));
     }
     aggregates(&mut page, run);
     stages(&mut page, run);

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Nanos, Origin, QualityCounter, RankSkew, RankSummary, Severity, Stage, Statistics, Throughput, Variance};
+use crate::{Nanos, Origin, QualityCounter, RankSkew, RankSummary, Severity, Stage, Statistics, Steps, Throughput, Variance};
 
 /// Whole-run figures. What the source does not record is `null`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -108,6 +108,9 @@ pub struct Times {
     pub totals: Totals,
     /// Stages, parents before children.
     pub stages: Vec<StageSummary>,
+    /// Steps, whatever they do; absent where nothing marks any.
+    #[serde(default)]
+    pub steps: Option<Steps>,
     /// Raw samples.
     pub samples: Vec<Sample>,
     /// Statistics over them.

@@ -17,6 +17,8 @@ pub struct RunView<'a> {
     pub forward_pass_ms: Option<f64>,
     /// How the time of each device divides.
     pub device_time: Vec<DeviceTimeView<'a>>,
+    /// Annotated steps of a serving engine, by what they do.
+    pub engine_steps: Vec<EngineStepsView>,
     /// How much of the wall time its devices were busy, on average over the devices.
     pub busy_share: Option<f64>,
     /// How much of the profiled pass its device was busy.
@@ -68,6 +70,27 @@ pub struct DeviceTimeView<'a> {
     pub causes: Vec<(&'a IdleTime, Option<f64>)>,
     /// Copies with their rate.
     pub copies: Vec<(&'a CopyTime, Option<BytesPerSecond>)>,
+}
+
+/// Steps of a serving engine that do the same.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct EngineStepsView {
+    /// What they do.
+    pub label: StepLabel,
+    /// How many.
+    pub steps: u64,
+    /// Prompts of all.
+    pub prompts: u64,
+    /// Decoding sequences of all.
+    pub sequences: u64,
+    /// Tokens of all; absent where one step does not say.
+    pub tokens: Option<u64>,
+    /// Device time of all.
+    pub device_ns: Nanos,
+    /// Device time of one, on average.
+    pub mean_ns: Option<Nanos>,
+    /// Tokens per second of device time.
+    pub tokens_per_second: Option<f64>,
 }
 
 /// A stage of a run.

@@ -38,7 +38,7 @@ const SAMPLING: &[&str] = &["argmax", "ArgMax", "multinomial", "sampling", "Samp
 const RESAMPLING: &[&str] = &["grid_sampl", "upsampl", "downsampl"];
 
 /// Whether an operator or kernel chooses the next token.
-pub(super) fn is_sampling(name: &str) -> bool {
+pub(crate) fn is_sampling(name: &str) -> bool {
     SAMPLING.iter().any(|sign| name.contains(sign)) && !RESAMPLING.iter().any(|sign| name.contains(sign))
 }
 

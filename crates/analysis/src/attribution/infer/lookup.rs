@@ -17,7 +17,30 @@ struct Lookup {
 /// Forward passes; `None` where the trace has no look-up with shapes, a reason where they cannot be told apart.
 pub(super) fn find(timeline: &Timeline, last: Nanos) -> Option<Result<Forwards, String>> {
     let (lookups, thread) = lookups(timeline)?;
-    Some(mixed(&lookups).map_or_else(|| Ok(found(timeline, &lookups, thread, last)), Err))
+    let refused = mixed(&lookups).or_else(|| unproven(timeline, &lookups, thread));
+    Some(refused.map_or_else(|| Ok(found(timeline, &lookups, thread, last)), Err))
+}
+
+/// Why the look-ups show no generation, if they do not: a token that one pass chooses must be looked up by the next.
+fn unproven(timeline: &Timeline, lookups: &[Lookup], thread: ThreadId) -> Option<String> {
+    let chosen = choices(timeline, thread);
+    let chooses = |from: Nanos, to: Nanos| chosen.iter().any(|end| *end > from && *end <= to);
+    let is_next = |pair: &[Lookup]| pair[1].positions == 1 && chooses(pair[0].start, pair[1].start);
+    let passes = lookups.len();
+    (!lookups.windows(2).any(is_next)).then(|| match passes {
+        1 => "one forward pass looks up tokens, and none takes in what it chooses".to_owned(),
+        _ => format!("{passes} forward passes look up tokens, and none takes in one that the pass before it has chosen"),
+    })
+}
+
+/// When tokens were chosen, in order.
+fn choices(timeline: &Timeline, thread: ThreadId) -> Vec<Nanos> {
+    let sampling: Vec<bool> = timeline.names.iter().map(|(_, name)| is_sampling(name)).collect();
+    let of_thread =
+        |row: &&HostOperator| row.thread == thread && row.kind == OperatorKind::Framework && sampling[row.name.index()];
+    let mut chosen: Vec<Nanos> = timeline.operators.iter().filter(of_thread).map(|row| row.end()).collect();
+    chosen.sort_unstable();
+    chosen
 }
 
 /// Look-ups in the largest table of the busiest thread: position tables are smaller than vocabularies.
@@ -71,7 +94,7 @@ fn found(timeline: &Timeline, lookups: &[Lookup], thread: ThreadId, last: Nanos)
         .collect();
     let prefills = forwards.iter().filter(|forward| forward.kind == Kind::Prefill).count();
     let evidence = format!(
-        "forward passes by their look-up of token embeddings: {prefills} over many positions (prefill), {} over one \
+        "a token that one pass chooses is looked up by the next: {prefills} passes over many positions (prefill), {} over one \
          (decode)",
         forwards.len() - prefills
     );
@@ -81,11 +104,7 @@ fn found(timeline: &Timeline, lookups: &[Lookup], thread: ThreadId, last: Nanos)
 /// Where forward passes start, and the end of the last. One starts where the token before it was chosen, else with its
 /// look-up.
 fn boundaries(timeline: &Timeline, lookups: &[Lookup], thread: ThreadId, trace_end: Nanos) -> Vec<Nanos> {
-    let sampling: Vec<bool> = timeline.names.iter().map(|(_, name)| is_sampling(name)).collect();
-    let of_thread =
-        |row: &&HostOperator| row.thread == thread && row.kind == OperatorKind::Framework && sampling[row.name.index()];
-    let mut chosen: Vec<Nanos> = timeline.operators.iter().filter(of_thread).map(|row| row.end()).collect();
-    chosen.sort_unstable();
+    let chosen = choices(timeline, thread);
     let last_choice = |from: Nanos, to: Nanos| {
         let before = chosen.partition_point(|end| *end <= to);
         before.checked_sub(1).map(|place| chosen[place]).filter(|end| *end > from)

@@ -1,0 +1,58 @@
+//! What kind of run a trace shows. Each kind needs something in the trace that only it has; nothing is guessed from speed
+//! or shape.
+
+use types::timeline::{OperatorKind, Timeline};
+use types::{RunKind, RunKindName, Stage};
+
+use crate::attribution::{Attribution, Inference, StageOrigin, training};
+use crate::evidence::PlacedTimeline;
+
+/// Python modules and packages of diffusion pipelines.
+const DIFFUSION: [&str; 4] = ["diffusers/", "xfuser/", "UNet2DConditionModel", "DiTTransformer"];
+
+/// The kind of run of the first timeline; absent without one.
+pub(crate) fn run_kind(timelines: &[PlacedTimeline<'_>]) -> Option<RunKind> {
+    timelines.first().map(|placed| of_timeline(placed.timeline, placed.attribution))
+}
+
+fn of_timeline(timeline: &Timeline, attribution: &Attribution) -> RunKind {
+    let kind = |kind, evidence: String| RunKind { kind, evidence };
+    if let Some(name) = training(timeline) {
+        return kind(RunKindName::Training, format!("the trace has `{name}`"));
+    }
+    let stages = &attribution.stages;
+    let annotated = stages.iter().any(|stage| stage.origin == StageOrigin::Engine);
+    match &attribution.inference {
+        Inference::Done { evidence } if annotated || stages.is_empty() => {
+            return kind(RunKindName::Serving, evidence.clone());
+        }
+        Inference::Done { evidence } => return kind(RunKindName::Generation, evidence.clone()),
+        Inference::NotNeeded if stages.iter().any(|stage| stage.stage == Stage::Decode) => {
+            return kind(RunKindName::Generation, "ranges mark decode".to_owned());
+        }
+        _ => {}
+    }
+    let has_call = |part: &str| {
+        let named: Vec<_> = timeline.names.iter().map(|(_, name)| name.contains(part)).collect();
+        timeline.calls.iter().any(|call| named[call.name.index()])
+    };
+    if has_call("StreamEndCapture") && !has_call("GraphLaunch") {
+        return kind(RunKindName::GraphCapture, "a graph is captured and none is launched".to_owned());
+    }
+    let python = timeline.operators.iter().filter(|operator| operator.kind == OperatorKind::Python);
+    let mut python: Vec<_> = python.map(|operator| operator.name).collect();
+    python.sort_unstable();
+    python.dedup();
+    let diffusion = python.iter().map(|name| timeline.name(*name)).find(|name| DIFFUSION.iter().any(|sign| name.contains(sign)));
+    if let Some(name) = diffusion {
+        return kind(RunKindName::Diffusion, format!("the trace has `{name}`"));
+    }
+    let is_framework = timeline.operators.iter().any(|operator| operator.kind == OperatorKind::Framework);
+    match is_framework {
+        true => {
+            let why = "framework operators without backward or optimizer, and no pass takes in a token that another has chosen";
+            kind(RunKindName::Forward, why.to_owned())
+        }
+        false => kind(RunKindName::Program, "no framework operator, annotation or range says more".to_owned()),
+    }
+}

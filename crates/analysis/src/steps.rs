@@ -1,0 +1,140 @@
+//! Steps of a trace: what repeats, before anything is called prefill or decode.
+//!
+//! Annotations of a serving engine say most, then the steps of the profiler, then decode steps that ranges or tokens show, then
+//! kernels that choose a token. Work belongs to the step that it was launched in, on whichever thread of the process:
+//! autograd launches from a thread of its own.
+
+use types::timeline::{Timeline, WorkKind};
+use types::{Nanos, StepBasis, StepBatch, StepSummary, Steps};
+
+use crate::attribution::engine;
+use crate::attribution::{Attribution, behind_others, is_sampling, trace_end};
+use crate::evidence::PlacedTimeline;
+use crate::statistics::describe;
+use crate::time::{Span, Spans};
+
+/// A pass has at least this many kernels; choosing a token may itself take several.
+const FEWEST_KERNELS: usize = 8;
+/// Fewer passes than this show no repetition.
+const FEWEST_PASSES: usize = 3;
+
+/// One step on the host.
+struct Mark {
+    name: String,
+    batch: Option<StepBatch>,
+    process: Option<u32>,
+    host: Span,
+}
+
+/// Steps of the first timeline that has any: ranks of one run have the same.
+pub(crate) fn steps(timelines: &[PlacedTimeline<'_>]) -> Option<Steps> {
+    timelines.iter().find_map(|placed| of_timeline(placed.timeline, placed.attribution))
+}
+
+fn of_timeline(timeline: &Timeline, attribution: &Attribution) -> Option<Steps> {
+    let (basis, mut marks) = marks(timeline, attribution)?;
+    marks.sort_by_key(|mark| mark.host.start);
+    let behind = match basis {
+        StepBasis::EngineAnnotations => behind_others(timeline, &attribution.launch),
+        _ => Spans::default(),
+    };
+    let mut works: Vec<Vec<Span>> = vec![Vec::new(); marks.len()];
+    let mut kernels = vec![0u64; marks.len()];
+    for (row, (work, call)) in timeline.work.iter().zip(&attribution.launch).enumerate() {
+        let Some(call) = call.map(|call| &timeline.calls[call as usize]) else { continue };
+        let process = timeline.threads[call.thread.0 as usize].process;
+        let before = marks.partition_point(|mark| mark.host.start <= call.start);
+        // Processes of several ranks interleave, each with steps of its own.
+        let around = marks[..before].iter().rposition(|mark| mark.process == process);
+        let Some(place) = around.filter(|place| marks[*place].host.contains(call.start)) else { continue };
+        if !attribution.is_aside(row) {
+            works[place].push(Span::new(work.start, work.end()));
+            kernels[place] += u64::from(work.kind == WorkKind::Kernel);
+        }
+    }
+    let mut until = Nanos::new(i64::MIN);
+    let mut list = Vec::new();
+    for ((mark, works), kernels) in marks.into_iter().zip(works).zip(kernels) {
+        let last = works.iter().map(|work| work.end).max().unwrap_or(mark.host.end);
+        let begin = mark.host.start.max(until);
+        let wall = Span::new(begin, mark.host.end.max(last).max(begin));
+        until = wall.end;
+        list.push(StepSummary {
+            name: mark.name,
+            label: mark.batch.and_then(|batch| batch.label()),
+            host_ns: mark.host.length(),
+            wall_ns: wall.length() - behind.total_within(wall),
+            device_ns: Spans::union(works).total(),
+            kernels,
+            batch: mark.batch,
+        });
+    }
+    let milliseconds = |of: fn(&StepSummary) -> Nanos| describe(&list.iter().map(|step| of(step).as_millis()).collect::<Vec<_>>());
+    Some(Steps { basis, wall_ms: milliseconds(|step| step.wall_ns), device_ms: milliseconds(|step| step.device_ns), list })
+}
+
+/// The strongest marks there are.
+fn marks(timeline: &Timeline, attribution: &Attribution) -> Option<(StepBasis, Vec<Mark>)> {
+    let process = |thread: u32| timeline.threads.get(thread as usize).and_then(|thread| thread.process);
+    let last = trace_end(timeline);
+    let annotated: Vec<_> = engine::steps(timeline, last)
+        .into_iter()
+        .map(|step| Mark { process: process(step.thread.0), name: step.name, batch: Some(step.batch), host: step.host })
+        .collect();
+    if !annotated.is_empty() {
+        return Some((StepBasis::EngineAnnotations, annotated));
+    }
+    let profiled: Vec<_> = timeline
+        .ranges
+        .iter()
+        .filter(|range| timeline.name(range.name).starts_with("ProfilerStep#"))
+        .map(|range| Mark {
+            name: timeline.name(range.name).to_owned(),
+            batch: None,
+            process: process(range.thread.0),
+            host: Span::new(range.start, range.end.unwrap_or(last)),
+        })
+        .collect();
+    if profiled.len() > 1 || (profiled.len() == 1 && attribution.steps.is_empty()) {
+        return Some((StepBasis::ProfilerSteps, profiled));
+    }
+    let decoded: Vec<_> = attribution
+        .steps
+        .iter()
+        .map(|step| {
+            let run = step.instance.map(|instance| attribution.stages[instance as usize].thread.0);
+            let name = format!("decode step {}", step.number);
+            Mark { name, batch: None, process: run.and_then(process), host: step.host }
+        })
+        .collect();
+    if !decoded.is_empty() {
+        return Some((StepBasis::DecodeSteps, decoded));
+    }
+    let passes = passes(timeline, attribution);
+    (passes.len() >= FEWEST_PASSES).then_some((StepBasis::TokenChoices, passes))
+}
+
+/// Launches between two choices of a token.
+fn passes(timeline: &Timeline, attribution: &Attribution) -> Vec<Mark> {
+    let chooses: Vec<bool> = timeline.names.iter().map(|(_, name)| is_sampling(name)).collect();
+    let launched = timeline.work.iter().zip(&attribution.launch).filter_map(|(work, call)| {
+        let call = &timeline.calls[(*call)? as usize];
+        (work.kind == WorkKind::Kernel).then_some((call.start, call.thread.0, chooses[work.name.index()]))
+    });
+    let mut launched: Vec<_> = launched.collect();
+    launched.sort_unstable();
+    let (mut passes, mut from, mut count) = (Vec::new(), None, 0);
+    let mut rows = launched.into_iter().peekable();
+    while let Some((start, thread, is_choice)) = rows.next() {
+        let begin = *from.get_or_insert(start);
+        count += 1;
+        let ends = is_choice && count >= FEWEST_KERNELS && rows.peek().is_none_or(|(.., next)| !next);
+        if ends {
+            let end = rows.peek().map_or(start + Nanos::new(1), |(next, ..)| *next);
+            let process = timeline.threads.get(thread as usize).and_then(|thread| thread.process);
+            passes.push(Mark { name: format!("pass {}", passes.len()), batch: None, process, host: Span::new(begin, end) });
+            (from, count) = (None, 0);
+        }
+    }
+    passes
+}

@@ -1,0 +1,179 @@
+//! Steps of a run: what repeats, before anything is called prefill or decode.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::{Nanos, Stage, Statistics};
+
+/// Steps of a trace, with the time each takes.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Steps {
+    /// What marks them.
+    pub basis: StepBasis,
+    /// Milliseconds from the start of a step to the end of its device work.
+    pub wall_ms: Option<Statistics>,
+    /// Milliseconds in which the device is busy with the work of a step.
+    pub device_ms: Option<Statistics>,
+    /// One by one, in order.
+    pub list: Vec<StepSummary>,
+}
+
+/// What marks steps.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum StepBasis {
+    /// Annotations of a serving engine.
+    EngineAnnotations,
+    /// `ProfilerStep#N` of the torch profiler.
+    ProfilerSteps,
+    /// Decode steps that ranges mark, or that tokens chosen and looked up again show.
+    DecodeSteps,
+    /// Kernels that choose a token: each ends a pass.
+    TokenChoices,
+}
+
+impl StepBasis {
+    /// In words.
+    pub const fn phrase(self) -> &'static str {
+        match self {
+            Self::EngineAnnotations => "annotations of the serving engine",
+            Self::ProfilerSteps => "the profiler's own steps",
+            Self::DecodeSteps => "decode steps",
+            Self::TokenChoices => "kernels that choose a token, each of which ends a pass",
+        }
+    }
+}
+
+/// One step.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct StepSummary {
+    /// Its annotation, or its number.
+    pub name: String,
+    /// `prefill`, `decode` or `mixed` where the engine says; absent where nothing does.
+    pub label: Option<StepLabel>,
+    /// Time on the host.
+    pub host_ns: Nanos,
+    /// From its start, or the end of the step before it, to the end of its device work or its host part, whichever is
+    /// later; without waiting behind work that the trace does not hold.
+    pub wall_ns: Nanos,
+    /// The device was busy with its work.
+    pub device_ns: Nanos,
+    /// Kernels.
+    pub kernels: u64,
+    /// The batch, where the engine says.
+    pub batch: Option<StepBatch>,
+}
+
+/// What a step does, as its engine says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum StepLabel {
+    /// Prompts alone.
+    Prefill,
+    /// Decoding sequences alone.
+    Decode,
+    /// Both.
+    Mixed,
+}
+
+impl StepLabel {
+    /// The name in files.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Prefill => "prefill",
+            Self::Decode => "decode",
+            Self::Mixed => "mixed",
+        }
+    }
+}
+
+/// The batch of a step, as a serving engine annotates it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct StepBatch {
+    /// Tokens processed.
+    pub tokens: Option<u64>,
+    /// Sequences whose prompt is processed.
+    pub context: StepGroup,
+    /// Sequences that decode.
+    pub generation: StepGroup,
+}
+
+/// Some sequences of a step. Sums are over the sequences; absent where the engine does not say.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct StepGroup {
+    /// How many.
+    pub sequences: u64,
+    /// Query lengths.
+    pub query_tokens: Option<u64>,
+    /// Key lengths.
+    pub key_tokens: Option<u64>,
+    /// Squared query lengths.
+    pub query_squared: Option<u64>,
+    /// Query length times key length.
+    pub query_key: Option<u64>,
+}
+
+impl StepBatch {
+    /// What the step does.
+    pub fn label(&self) -> Option<StepLabel> {
+        match (self.context.sequences, self.generation.sequences) {
+            (0, 0) => None,
+            (_, 0) => Some(StepLabel::Prefill),
+            (0, _) => Some(StepLabel::Decode),
+            _ => Some(StepLabel::Mixed),
+        }
+    }
+
+    /// The stage it is; a mixed step is none.
+    pub fn stage(&self) -> Option<Stage> {
+        match self.label()? {
+            StepLabel::Prefill => Some(Stage::Prefill),
+            StepLabel::Decode => Some(Stage::Decode),
+            StepLabel::Mixed => None,
+        }
+    }
+}
+
+/// What kind of run a trace shows, and by what.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct RunKind {
+    /// The kind.
+    pub kind: RunKindName,
+    /// What shows it.
+    pub evidence: String,
+}
+
+/// Kinds of runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum RunKindName {
+    /// Gradients are computed.
+    Training,
+    /// A serving engine.
+    Serving,
+    /// Text is generated token by token.
+    Generation,
+    /// A graph is captured and not replayed.
+    GraphCapture,
+    /// A diffusion pipeline.
+    Diffusion,
+    /// Forward passes; nothing shows that one chooses what the next takes in.
+    Forward,
+    /// Nothing in the trace says.
+    Program,
+}
+
+impl RunKindName {
+    /// In words.
+    pub const fn phrase(self) -> &'static str {
+        match self {
+            Self::Training => "training",
+            Self::Serving => "a serving engine",
+            Self::Generation => "token-by-token generation",
+            Self::GraphCapture => "the capture of a graph",
+            Self::Diffusion => "a diffusion pipeline",
+            Self::Forward => "forward passes without generation",
+            Self::Program => "a program",
+        }
+    }
+}
