@@ -29,6 +29,7 @@ mod run_kind;
 #[cfg(test)]
 mod sample;
 pub mod sampled;
+mod scope;
 mod stages;
 pub mod statistics;
 mod steps;

@@ -6,8 +6,7 @@
 use std::borrow::Cow;
 
 use types::{
-    Aggregates, Breakdown, CommandFacts, Conclusions, Conditions, KernelSummary, Metrics, Nanos, OperatorGroups,
-    Overhead, RankSummary, Sample, SchemaTag, Stage, Times, Totals, TraceFacts, TracedPass,
+    Aggregates, Breakdown, CommandFacts, Conclusions, Conditions, DeviceTime, KernelSummary, Metrics, Nanos, OperatorGroups, Overhead, RankSummary, Sample, SchemaTag, Stage, StepBasis, Times, Totals, TracedPass, TraceFacts,
     Utilisation as UtilisationView,
 };
 
@@ -39,11 +38,16 @@ pub fn metrics(subject: &Subject, evidence: &Evidence<'_>) -> Metrics {
         subject.peak.as_ref(),
         subject.multiprocessors,
     );
-    with_device(subject, evidence, device.as_ref())
+    with_device(subject, evidence, device.as_ref(), device_times(evidence.timelines()))
 }
 
 /// The same with the device's part already divided.
-pub(crate) fn with_device(subject: &Subject, evidence: &Evidence<'_>, device: Option<&DeviceRecords>) -> Metrics {
+pub(crate) fn with_device(
+    subject: &Subject,
+    evidence: &Evidence<'_>,
+    device: Option<&DeviceRecords>,
+    device_time: Vec<DeviceTime>,
+) -> Metrics {
     let timelines = evidence.timelines();
     let operators = evidence.operators.calls.as_slice();
     let samples = samples(evidence);
@@ -57,29 +61,53 @@ pub(crate) fn with_device(subject: &Subject, evidence: &Evidence<'_>, device: Op
         Some(device) => loss::device_books(device),
         None => loss::profile_books(operators, &timings, &profiled),
     };
-    let run = Run { subject, operators, device, timings: &timings, profiled: &profiled, used: &used, lost: &lost };
+    let steps = steps::steps(timelines);
+    let run = Run {
+        subject,
+        operators,
+        device,
+        device_time: &device_time,
+        steps: steps.as_ref(),
+        timings: &timings,
+        profiled: &profiled,
+        used: &used,
+        lost: &lost,
+    };
     let (findings, lost) = finding::all(&run);
+    let wall = run.wall();
 
     let sums = DeviceSums::of(timelines);
     let (regions, regions_left_out) = ranges::summaries(timelines);
-    let stages = stages::summaries(&StageSources {
+    let mut stages = stages::summaries(&StageSources {
         timings: &timings,
         subject,
         used: &used,
         lost: &lost,
         sums: &sums,
+        steps: steps.as_ref(),
         traced: evidence.plain.is_none().then_some(timelines),
     });
+    let same_pass = evidence.plain.is_none() && subject.devices.len() < 2;
+    let misfit = stages::checked(&mut stages, same_pass);
+    let fits = |stage: Stage| misfit.is_none() || stages.iter().any(|one| one.name == stage && one.mfu.is_some());
+    let mfu_per_stage =
+        timings.stages().map(|stage| (stage, used.get(&stage).and_then(Utilisation::mfu).filter(|_| fits(stage))));
+    let mfu_per_stage = mfu_per_stage.collect();
+    let is_annotated = steps.as_ref().is_some_and(|steps| steps.basis == StepBasis::EngineAnnotations);
+    let throughput = match is_annotated && evidence.plain.is_none() {
+        true => stages::engine_throughput(&stages),
+        false => throughput(&timings, &subject.inputs),
+    };
     let (ranks, rank_skew) = side_by_side(subject, evidence, &samples);
     let times = Times {
         totals: totals(subject, evidence, &timings, &sums),
         stages,
-        steps: steps::steps(timelines),
+        steps,
         aggregates: Aggregates {
             stage_ms: timings.stages().filter_map(|stage| Some((stage, timings.milliseconds(stage)?))).collect(),
         },
         overhead: evidence.overhead.clone().unwrap_or_else(|| overhead(&timings, &profiled)),
-        throughput: throughput(&timings, &subject.inputs),
+        throughput,
         variance: timings.variance(),
         load_ns: evidence.plain.as_ref().and_then(|plain| plain.load_ns),
         ranks,
@@ -88,9 +116,9 @@ pub(crate) fn with_device(subject: &Subject, evidence: &Evidence<'_>, device: Op
     };
     let (times, busy_above_wall) = times.checked(subject.devices.len() as u64);
     let utilisation = UtilisationView {
-        mfu_model_level: whole.as_ref().and_then(Utilisation::mfu),
-        mfu_per_stage: timings.stages().map(|stage| (stage, used.get(&stage).and_then(Utilisation::mfu))).collect(),
-        mbu_model_level: whole.as_ref().and_then(Utilisation::mbu),
+        mfu_model_level: whole.as_ref().and_then(Utilisation::mfu).filter(|_| misfit.is_none()),
+        mfu_per_stage,
+        mbu_model_level: whole.as_ref().and_then(Utilisation::mbu).filter(|_| misfit.is_none()),
         peak: subject.peak.clone(),
         work_per_stage: utilisation::work_per_stage(&subject.work),
         flop_checks: evidence.flop_checks.clone(),
@@ -106,8 +134,9 @@ pub(crate) fn with_device(subject: &Subject, evidence: &Evidence<'_>, device: Op
     });
     quality.extend(regions_left_out);
     quality.extend(busy_above_wall);
+    quality.extend(misfit);
     let breakdown = Breakdown {
-        device_time: device_times(timelines),
+        device_time,
         operators: match &evidence.trace {
             Some(_) => {
                 let own = traced::summaries(timelines);
@@ -141,7 +170,7 @@ pub(crate) fn with_device(subject: &Subject, evidence: &Evidence<'_>, device: Op
         run: subject.run.clone(),
         devices: subject.devices.clone(),
         clocks: evidence.clocks.clone(),
-        conclusions: Conclusions { findings, lost_time: lost.rows(run.wall()), quality },
+        conclusions: Conclusions { findings, lost_time: lost.rows(wall), quality },
         times,
         utilisation,
         breakdown,

@@ -43,7 +43,8 @@ fn of_timeline(timeline: &Timeline, attribution: &Attribution) -> RunKind {
     let mut python: Vec<_> = python.map(|operator| operator.name).collect();
     python.sort_unstable();
     python.dedup();
-    let diffusion = python.iter().map(|name| timeline.name(*name)).find(|name| DIFFUSION.iter().any(|sign| name.contains(sign)));
+    let diffusion =
+        python.iter().map(|name| timeline.name(*name)).find(|name| DIFFUSION.iter().any(|sign| name.contains(sign)));
     if let Some(name) = diffusion {
         return kind(RunKindName::Diffusion, format!("the trace has `{name}`"));
     }

@@ -144,3 +144,20 @@ pub(crate) fn peak(flops: f64, bytes_per_second: f64) -> PeakUsed {
         source: "calibrated here".to_owned(),
     }
 }
+
+/// A device that is busy for all of its span with nothing in particular.
+pub(crate) fn device_time(span: i64) -> types::DeviceTime {
+    types::DeviceTime {
+        device: types::DeviceId::cuda(0),
+        rank: None,
+        span_ns: Nanos::new(span),
+        busy_ns: Nanos::new(span),
+        idle_ns: Nanos::ZERO,
+        compute_ns: Nanos::new(span),
+        communication_ns: Nanos::ZERO,
+        communication_exposed_ns: Nanos::ZERO,
+        copies_exposed_ns: Nanos::ZERO,
+        copies: Vec::new(),
+        idle: Vec::new(),
+    }
+}

@@ -69,8 +69,14 @@ fn of_timeline(timeline: &Timeline, attribution: &Attribution) -> Option<Steps> 
             batch: mark.batch,
         });
     }
-    let milliseconds = |of: fn(&StepSummary) -> Nanos| describe(&list.iter().map(|step| of(step).as_millis()).collect::<Vec<_>>());
-    Some(Steps { basis, wall_ms: milliseconds(|step| step.wall_ns), device_ms: milliseconds(|step| step.device_ns), list })
+    let milliseconds =
+        |of: fn(&StepSummary) -> Nanos| describe(&list.iter().map(|step| of(step).as_millis()).collect::<Vec<_>>());
+    Some(Steps {
+        basis,
+        wall_ms: milliseconds(|step| step.wall_ns),
+        device_ms: milliseconds(|step| step.device_ns),
+        list,
+    })
 }
 
 /// The strongest marks there are.
@@ -132,7 +138,12 @@ fn passes(timeline: &Timeline, attribution: &Attribution) -> Vec<Mark> {
         if ends {
             let end = rows.peek().map_or(start + Nanos::new(1), |(next, ..)| *next);
             let process = timeline.threads.get(thread as usize).and_then(|thread| thread.process);
-            passes.push(Mark { name: format!("pass {}", passes.len()), batch: None, process, host: Span::new(begin, end) });
+            passes.push(Mark {
+                name: format!("pass {}", passes.len()),
+                batch: None,
+                process,
+                host: Span::new(begin, end),
+            });
             (from, count) = (None, 0);
         }
     }

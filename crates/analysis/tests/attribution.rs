@@ -137,24 +137,21 @@ fn stages_inferred_from_shapes_agree_with_the_ranges_that_were_there() {
     let agreement = agreement(&timeline, &marked, &inferred, false);
     println!("{agreement} of kernels in the same stage: {:?}", inferred.inference);
     assert!(agreement >= 0.95, "{agreement}: {:?}", kernels_by_stage(&timeline, &inferred));
-    assert!(inferred.stages.iter().all(|stage| stage.origin == StageOrigin::Inferred));
+    assert!(inferred.stages.iter().all(|stage| stage.origin == StageOrigin::Tokens));
     let found: Vec<_> = inferred.stages.iter().map(|stage| stage.stage).collect();
     assert_eq!(found, [Stage::Prefill, Stage::Sam, Stage::Clip, Stage::Projector, Stage::Decode]);
     assert_eq!(inferred.steps.len(), 4);
-    assert!(matches!(inferred.inference, Inference::Done { confidence, .. } if confidence > 0.9));
+    assert!(matches!(inferred.inference, Inference::Done { .. }));
     assert!(inferred.quality.iter().any(|counter| counter.counter == "work_with_inferred_stage"));
 }
 
 #[test]
-fn stages_inferred_from_kernels_alone_agree_with_the_ranges_that_were_there() {
+fn kernels_alone_make_no_stages() {
     for timeline in [captures::nsys_h200(), captures::torch_h200()] {
-        let marked = attribute(&timeline, &AttributionSettings::default());
         let bare = Timeline { operators: Vec::new(), ..without_ranges(&timeline) };
-        let inferred = attribute(&bare, &named("deepseek-ocr"));
-        let agreement = agreement(&timeline, &marked, &inferred, true);
-        println!("{agreement} of kernels in the same stage: {:?}", inferred.inference);
-        assert!(agreement >= 0.95, "{agreement}: {:?} {:?}", inferred.inference, kernels_by_stage(&bare, &inferred));
-        assert_eq!(inferred.steps.len(), 4, "{:?}", inferred.inference);
+        let attribution = attribute(&bare, &named("deepseek-ocr"));
+        assert_eq!(attribution.stages, [], "a kernel that chooses a token may classify");
+        assert!(matches!(attribution.inference, Inference::Refused { .. }));
     }
 }
 

@@ -274,63 +274,70 @@ fn a_range_started_by_handle_covers_the_threads_of_its_process() {
     assert_eq!(attribution.range, [None; 3]);
 }
 
-/// A forward pass: ten kernels of which the last chooses a token.
-fn forward(timeline: &mut Timeline, start: i64, names: &str, duration: i64) {
-    for kernel in 0..10 {
-        launched(timeline, 0, &format!("{names}{kernel}"), start + 100 * kernel, duration);
+/// A look-up of so many positions, its work, and the choice of a token.
+fn pass(timeline: &mut Timeline, start: i64, ids: &[u64], chooses: bool) {
+    operator(timeline, "aten::embedding", &[&[50_000, 1_024], ids], start, 100);
+    launched(timeline, 0, "kernel", start + 50, 10);
+    if chooses {
+        operator(timeline, "aten::argmax", &[&[1, 50_000]], start + 500, 100);
     }
-    launched(timeline, 0, "reduce_kernel<ArgMaxOps>", start + 1_000, 5);
 }
 
 #[test]
 fn two_requests_one_after_the_other_have_a_prefill_each() {
     let mut timeline = empty();
-    for (place, (names, duration)) in
-        [("prompt", 80), ("step", 5), ("step", 5), ("step", 5), ("prompt", 80), ("step", 5), ("step", 5), ("step", 5)]
-            .into_iter()
-            .enumerate()
-    {
-        forward(&mut timeline, place as i64 * 2_000, names, duration);
+    for (place, positions) in [512, 1, 1, 1, 300, 1, 1].into_iter().enumerate() {
+        pass(&mut timeline, place as i64 * 1_000, &[1, positions], true);
     }
-    let attribution = attributed(&timeline);
-    let found: Vec<_> = attribution.stages.iter().map(|stage| (stage.stage, stage.work)).collect();
-    assert_eq!(found, [(Stage::Prefill, 11), (Stage::Decode, 33), (Stage::Prefill, 11), (Stage::Decode, 33)]);
-    assert_eq!(attribution.steps.len(), 6);
+    let found: Vec<_> = attributed(&timeline).stages.iter().map(|stage| (stage.stage, stage.work)).collect();
+    assert_eq!(found, [(Stage::Prefill, 1), (Stage::Decode, 3), (Stage::Prefill, 1), (Stage::Decode, 2)]);
 }
 
 #[test]
-fn the_rest_of_a_step_at_the_begin_of_a_trace_is_no_prefill() {
+fn passes_of_an_encoder_are_no_prefill() {
     let mut timeline = empty();
-    for kernel in 0..4 {
-        launched(&mut timeline, 0, &format!("tail{kernel}"), kernel * 10 - 500, 1);
-    }
-    launched(&mut timeline, 0, "reduce_kernel<ArgMaxOps>", -100, 5);
-    for step in 0..4 {
-        forward(&mut timeline, step * 2_000, "step", 5);
+    for place in 0..5 {
+        pass(&mut timeline, place * 1_000, &[1, 16], false);
     }
     let attribution = attributed(&timeline);
-    assert_eq!(stages(&attribution), [(Stage::Decode, None, 44)]);
-    assert_eq!(counter(&attribution, "work_without_stage"), Some(5));
+    assert_eq!(attribution.stages, []);
+    assert!(reason(&attribution).contains("5 forward passes look up tokens"), "{}", reason(&attribution));
 }
 
 #[test]
-fn passes_that_are_all_different_are_refused() {
+fn single_tokens_that_nobody_chose_are_no_decode() {
     let mut timeline = empty();
-    for pass in 0..8 {
-        forward(&mut timeline, pass * 2_000, &format!("batch{pass}_"), 5);
+    for place in 0..5 {
+        pass(&mut timeline, place * 1_000, &[8, 1], false);
     }
-    let attribution = attributed(&timeline);
-    assert!(reason(&attribution).contains("mixed"), "{}", reason(&attribution));
-    assert_eq!(counter(&attribution, "work_without_stage"), Some(88));
+    assert_eq!(attributed(&timeline).stages, []);
 }
 
 #[test]
-fn kernels_that_choose_no_token_tell_no_stages() {
+fn a_classifier_that_chooses_in_every_pass_does_not_generate() {
     let mut timeline = empty();
-    for number in 0..50 {
-        launched(&mut timeline, 0, "gemm", number * 100, 5);
+    for place in 0..5 {
+        pass(&mut timeline, place * 1_000, &[1, 128], true);
     }
-    assert!(reason(&attributed(&timeline)).contains("no repetition"));
+    assert_eq!(attributed(&timeline).stages, []);
+}
+
+#[test]
+fn steps_that_an_engine_annotates_are_stages_and_a_mixed_one_is_none() {
+    let mut timeline = empty();
+    let names = [
+        "execute_100_context_2(sq100sk100sqsq5000sqsk5000)_generation_0(sq0sk0sqsq0sqsk0)",
+        "execute_4_context_0(sq0sk0sqsq0sqsk0)_generation_4(sq4sk200sqsq4sqsk200)",
+        "execute_54_context_1(sq50sk50sqsq2500sqsk2500)_generation_4(sq4sk204sqsq4sqsk204)",
+    ];
+    for (place, name) in names.into_iter().enumerate() {
+        let start = place as i64 * 1_000;
+        range(&mut timeline, 0, None, name, start, Some(start + 500));
+        launched(&mut timeline, 0, "kernel", start + 100, 50);
+    }
+    let attribution = attributed(&timeline);
+    assert_eq!(stages(&attribution), [(Stage::Prefill, None, 1), (Stage::Decode, None, 1)]);
+    assert_eq!((attribution.steps.len(), attribution.stage[2]), (1, None));
 }
 
 #[test]
@@ -348,27 +355,9 @@ fn rows_of_positions_from_several_requests_are_refused() {
 fn one_prompt_in_one_row_and_then_single_tokens_is_no_mix() {
     let mut timeline = empty();
     for (place, positions) in [512, 1, 1].into_iter().enumerate() {
-        operator(&mut timeline, "aten::embedding", &[&[50_000, 1_024], &[positions]], place as i64 * 1_000, 100);
-        launched(&mut timeline, 0, "kernel", place as i64 * 1_000 + 50, 10);
+        pass(&mut timeline, place as i64 * 1_000, &[positions], true);
     }
     assert_eq!(stages(&attributed(&timeline)), [(Stage::Prefill, None, 1), (Stage::Decode, None, 2)]);
-}
-
-#[test]
-fn without_any_calls_the_order_on_the_device_tells() {
-    let mut timeline = empty();
-    for (place, (names, duration)) in [("prompt", 80), ("step", 5), ("step", 5), ("step", 5)].into_iter().enumerate() {
-        forward(&mut timeline, place as i64 * 2_000, names, duration);
-    }
-    // The host is long done when the device starts, so its look-ups must not be compared with the device's times.
-    operator(&mut timeline, "aten::embedding", &[&[50_000, 1_024], &[1, 512]], -9_000, 10);
-    operator(&mut timeline, "aten::embedding", &[&[50_000, 1_024], &[1, 1]], -8_000, 10);
-    timeline.calls.clear();
-    let attribution = attributed(&timeline);
-    assert_eq!(stages(&attribution), [(Stage::Prefill, None, 11), (Stage::Decode, None, 33)]);
-    // All calls there and none that fits is not the same: nothing is placed by time.
-    call(&mut timeline, 0, "cudaGetDevice", 0, 1, 999);
-    assert_eq!(attributed(&timeline).stage.iter().flatten().count(), 0);
 }
 
 #[test]
@@ -400,12 +389,15 @@ fn a_vision_tower_that_runs_for_tiles_and_for_the_page_is_found_twice() {
         step(&mut timeline, "aten::linear", &[&[views, 100, 2_048], &[1_280, 2_048]]);
     }
     step(&mut timeline, "aten::linear", &[&[1, 900, 1_280], &[1_280, 1_280]]);
+    step(&mut timeline, "aten::argmax", &[&[1, 129_280]]);
+    step(&mut timeline, "aten::embedding", &[&[129_280, 1_280], &[1, 1]]);
     let attribution = attribute(
         &timeline,
         &AttributionSettings { model: Some("DeepSeek-OCR".to_owned()), ..AttributionSettings::default() },
     );
     let parts = [(Stage::Sam, Some(0), 3), (Stage::Clip, Some(0), 2), (Stage::Projector, Some(0), 1)];
-    let expected: Vec<_> = [(Stage::Prefill, None, 16)].into_iter().chain(parts).chain(parts).collect();
+    let expected: Vec<_> =
+        [(Stage::Prefill, None, 17)].into_iter().chain(parts).chain(parts).chain([(Stage::Decode, None, 1)]).collect();
     assert_eq!(stages(&attribution), expected);
 }
 

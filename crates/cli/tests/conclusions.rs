@@ -112,3 +112,176 @@ fn every_figure_of_other_programs_is_found_again() {
         }
     }
 }
+
+/// What is said of a trace and what is not.
+struct Truth {
+    file: &'static str,
+    kind: &'static str,
+    /// The rules that fire first, in order.
+    first: &'static [&'static str],
+    /// Rules that must not fire.
+    silent: &'static [&'static str],
+    /// What the pages say.
+    says: &'static [&'static str],
+    /// What no page and not the terminal may say, in any case.
+    never: &'static [&'static str],
+}
+
+const NO_STAGES: &[&str] = &[
+    "prefill",
+    "decode",
+    "first token",
+    "tokens/s",
+    "confidence",
+    "another process",
+    "its clock moves",
+    "nothing ran on a device",
+];
+
+const TRUTHS: &[Truth] = &[
+    Truth {
+        file: "h100-owlv2.json.gz",
+        kind: "forward",
+        first: &["data-loading", "attention-not-flash"],
+        silent: &["launch-bound", "run-to-run-variation"],
+        says: &["idle 512 ms", "In 491 ms of the idle time the host waits for its data loader", "Load ahead"],
+        never: &["cuda graph", "torch.cuda.graph"],
+    },
+    Truth {
+        file: "h100-timesformer.json.gz",
+        kind: "forward",
+        first: &["attention-not-flash"],
+        silent: &["launch-bound", "data-loading", "host-work"],
+        says: &["busy 158 ms of 160 ms (99.0%)", "they run 68.7 ms"],
+        never: &[],
+    },
+    Truth {
+        file: "h100-bert-small.json.gz",
+        kind: "forward",
+        first: &["launch-bound"],
+        silent: &["data-loading"],
+        says: &["busy 309 us of 3.91 ms (7.9%)", "a larger batch", "a graph"],
+        never: &[],
+    },
+    Truth {
+        file: "h100-vit.json.gz",
+        kind: "forward",
+        first: &["launch-bound"],
+        silent: &["data-loading"],
+        says: &["busy 1.23 ms of 7.56 ms (16.2%)", "a larger batch"],
+        never: &[],
+    },
+    Truth {
+        file: "mi300-qwen1.5-0.5b.json.gz",
+        kind: "forward",
+        first: &[],
+        silent: &["launch-bound", "logits-of-all-positions", "attention-not-flash"],
+        says: &["busy 43.1 ms of 47.1 ms (91.5%)"],
+        never: &["logits"],
+    },
+    Truth {
+        file: "mi300-resnet-training.json.gz",
+        kind: "training",
+        first: &["exposed-communication"],
+        silent: &["launch-bound"],
+        says: &["exposed communication 55.6 ms"],
+        never: &["mark stages", "mark prefill"],
+    },
+    Truth {
+        file: "a100-training-before.json.gz",
+        kind: "training",
+        first: &["exposed-communication"],
+        silent: &["launch-bound"],
+        says: &["communication runs 164 ms, of which 87.9 ms"],
+        never: &[],
+    },
+    Truth {
+        file: "v100-training-other-job.json.gz",
+        kind: "training",
+        first: &[],
+        silent: &["launch-bound", "data-loading"],
+        says: &["27.9 GB", "exposed communication 73.3 ms"],
+        never: &[],
+    },
+    Truth {
+        file: "dlrm-rank0.json.gz",
+        kind: "training",
+        first: &["exposed-communication"],
+        silent: &["launch-bound"],
+        says: &["communication runs 396 ms, of which 337 ms", "idle 675 ms"],
+        never: &[],
+    },
+    Truth {
+        file: "nccl.json.gz",
+        kind: "training",
+        first: &["launch-bound", "host-work", "exposed-communication"],
+        silent: &["data-loading"],
+        says: &["idle 503 ms", "communication runs 46.9 ms, of which 39.6 ms"],
+        never: &[],
+    },
+    Truth {
+        file: "mi300-sglang-qwen3-8b-decode-capture.json.gz",
+        kind: "graph_capture",
+        first: &[],
+        silent: &["launch-bound"],
+        says: &["the capture of a graph"],
+        never: &["32.6 ms"],
+    },
+    Truth {
+        file: "h100-2gpu-copies.sqlite",
+        kind: "program",
+        first: &["host-to-device-copies"],
+        silent: &["launch-bound"],
+        says: &["exposed copies 94", "25.5 GB in 921 ms (27.7 GB/s); kernels run 22.4 ms", "weights first"],
+        never: &["healthy"],
+    },
+];
+
+#[test]
+fn what_an_expert_says_first_is_said_first_and_what_is_false_is_not_said() {
+    let Some(folder) = traces() else { return };
+    for truth in TRUTHS {
+        let Imported { metrics, pages, terminal } = import(&[folder.join(truth.file)], &[]);
+        let rules: Vec<_> =
+            list(&metrics, "findings").iter().map(|finding| finding["rule"].as_str().unwrap()).collect();
+        assert_eq!(metrics["trace"]["kind"]["kind"], truth.kind, "{}", truth.file);
+        assert!(rules.starts_with(truth.first), "{}: {rules:?}", truth.file);
+        assert!(truth.silent.iter().all(|rule| !rules.contains(rule)), "{}: {rules:?}", truth.file);
+        assert_eq!(metrics["stages"], serde_json::json!([]), "{}", truth.file);
+        for line in truth.says {
+            assert!(pages.contains(line), "{} does not say `{line}`", truth.file);
+        }
+        let all = format!("{pages}\n{terminal}").to_lowercase();
+        // Names of kernels and operators are the trace's own words.
+        let own: String = all.lines().filter(|line| !line.contains('`')).collect::<Vec<_>>().join("\n");
+        for line in truth.never.iter().chain(NO_STAGES) {
+            assert!(!own.contains(line), "{} says `{line}`", truth.file);
+        }
+    }
+}
+
+#[test]
+fn steps_that_an_engine_annotates_are_what_it_says() {
+    let Some(folder) = traces() else { return };
+    let Imported { metrics, pages, .. } = import(&[folder.join("mi300-sglang-qwen3-8b-extend.json.gz")], &[]);
+    let step = &metrics["steps"]["list"][0];
+    assert_eq!((&step["label"], &step["batch"]["tokens"]), (&"prefill".into(), &15_360.into()));
+    assert!((480e6..500e6).contains(&step["wall_ns"].as_f64().unwrap()), "{step}");
+    assert!(pages.contains("1 prefill step with 15 prompts, 15,360 tokens: 493 ms of device time (31,"), "{pages}");
+    assert!(!pages.contains("28.3 ms") && !pages.contains("time to first token"), "{pages}");
+    let rate = metrics["throughput"]["prefill_tokens_per_second"].as_f64().unwrap();
+    assert!((30_000.0..32_000.0).contains(&rate), "{rate}");
+
+    let Imported { metrics, pages, .. } = import(&[folder.join("mi300-sglang-qwen3-8b-decode.json.gz")], &[]);
+    let step = &metrics["steps"]["list"][0];
+    assert_eq!((&step["label"], &step["batch"]["generation"]["sequences"]), (&"decode".into(), &32.into()));
+    assert!((9.7e6..9.8e6).contains(&step["device_ns"].as_f64().unwrap()), "{step}");
+    assert!(step["wall_ns"].as_f64().unwrap() < 12e6, "the gap before it is no part of it: {step}");
+    assert!(pages.contains("1 decode step with 32 decoding sequences, 32 tokens: 9.77 ms of device time"), "{pages}");
+    assert!(!pages.contains("no repetition"), "{pages}");
+
+    let Imported { metrics, pages, .. } = import(&[folder.join("vllm-piecewise.json.gz")], &[]);
+    assert_eq!((&metrics["stages"], &metrics["steps"]["list"][0]["label"]), (&serde_json::json!([]), &"mixed".into()));
+    assert!(pages.contains("1 mixed step with 9 prompts and 37 decoding sequences, 8,192 tokens: 156 ms"), "{pages}");
+    assert!(pages.contains("(99.8%)"), "{pages}");
+}

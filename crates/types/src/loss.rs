@@ -8,8 +8,8 @@ use crate::{Nanos, Stage};
 /// Time of one stage that was lost to one cause. Causes do not overlap: those of a stage add up to what it lost.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct LostTime {
-    /// Prefill or decode; nested stages are part of them.
-    pub stage: Stage,
+    /// Prefill or decode, nested stages being part of them; absent for work in no stage.
+    pub stage: Option<Stage>,
     /// Where the time went, such as `waiting: launches` or `kernels: elementwise`.
     pub cause: String,
     /// How much, over all instances of the stage.

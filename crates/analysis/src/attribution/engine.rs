@@ -76,7 +76,8 @@ fn group(text: &str) -> Option<StepGroup> {
 /// `step[EXTEND bs=15 toks=15360]`.
 fn stepped(name: &str) -> Option<StepBatch> {
     let (mode, rest) = name.strip_prefix("step[")?.strip_suffix(']')?.split_once(' ')?;
-    let of = |key: &str| rest.split(' ').find_map(|part| part.strip_prefix(key)?.strip_prefix('=')?.parse::<u64>().ok());
+    let of =
+        |key: &str| rest.split(' ').find_map(|part| part.strip_prefix(key)?.strip_prefix('=')?.parse::<u64>().ok());
     let (sequences, tokens) = (of("bs")?, of("toks"));
     let filled = |tokens| StepGroup { sequences, query_tokens: tokens, ..StepGroup::default() };
     match mode {
@@ -167,7 +168,9 @@ mod tests {
 
     #[test]
     fn the_batch_of_a_mixed_step_is_read_in_full() {
-        let found = batch("execute_8192_context_9(sq8155sk8430sqsq7475785sqsk7671310)_generation_37(sq37sk34489sqsq37sqsk34489)");
+        let found = batch(
+            "execute_8192_context_9(sq8155sk8430sqsq7475785sqsk7671310)_generation_37(sq37sk34489sqsq37sqsk34489)",
+        );
         let found = found.unwrap();
         assert_eq!((found.tokens, found.stage()), (Some(8_192), None));
         let StepGroup { sequences, query_tokens, key_tokens, query_squared, query_key } = found.context;
@@ -179,7 +182,10 @@ mod tests {
     #[test]
     fn prompts_alone_are_prefill_and_sequences_alone_decode() {
         let stage = |name: &str| batch(name).and_then(|batch| batch.stage());
-        assert_eq!(stage("execute_32_context_0(sq0sk0sqsq0sqsk0)_generation_32(sq32sk32785sqsq32sqsk32785)"), Some(Stage::Decode));
+        assert_eq!(
+            stage("execute_32_context_0(sq0sk0sqsq0sqsk0)_generation_32(sq32sk32785sqsq32sqsk32785)"),
+            Some(Stage::Decode)
+        );
         assert_eq!(stage("execute_context_2(512)_generation_0(0)"), Some(Stage::Prefill));
         assert_eq!(stage("step[EXTEND bs=15 toks=15360]"), Some(Stage::Prefill));
         assert_eq!(stage("step[DECODE bs=32]"), Some(Stage::Decode));

@@ -50,7 +50,9 @@ pub(super) fn counters(
     let unplaced = coverage.without(coverage.stage());
     let remedy = match &attribution.inference {
         _ if unplaced == unmatched => launchless.to_owned(),
-        Inference::Refused { reason } => format!("there is no stage: {reason}; ranges around parts of the program would divide it"),
+        Inference::Refused { reason } => {
+            format!("there is no stage: {reason}; ranges around parts of the program would divide it")
+        }
         _ => "launched outside of every stage".to_owned(),
     };
     add("work_without_stage", unplaced.count, coverage.share(unplaced), Severity::Info, &remedy);

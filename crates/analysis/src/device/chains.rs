@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 
+use types::Nanos;
 use types::timeline::{QueueId, Timeline, WorkKind};
-use types::{Nanos, Stage};
 
 use super::partition::{Part, Partition};
-use crate::attribution::Attribution;
 use crate::kernel;
+use crate::scope::Scope;
 
 /// What fusing all chains of a stage would save: of each chain, everything but its longest kernel.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -44,19 +44,19 @@ impl Chains {
 }
 
 /// Chains by top stage. A chain ends at any other kernel of its queue, and where the stage does.
-pub(super) fn chains(timeline: &Timeline, attribution: &Attribution, partition: &Partition) -> BTreeMap<Stage, Chains> {
+pub(super) fn chains(timeline: &Timeline, partition: &Partition) -> BTreeMap<Scope, Chains> {
     let elementwise: Vec<bool> = timeline.names.iter().map(|(_, name)| kernel::is_unfused_elementwise(name)).collect();
     let mut rows: Vec<u32> = (0..timeline.work.len() as u32).collect();
     rows.sort_by_key(|row| {
         let work = &timeline.work[*row as usize];
         (work.queue, work.start)
     });
-    let mut found: BTreeMap<Stage, Chains> = BTreeMap::new();
+    let mut found: BTreeMap<Scope, Chains> = BTreeMap::new();
     let mut chain: Vec<Part> = Vec::new();
-    let mut open: Option<(QueueId, Stage)> = None;
+    let mut open: Option<(QueueId, Scope)> = None;
     for row in rows {
         let work = &timeline.work[row as usize];
-        let here = attribution.stage[row as usize].map(|stage| (work.queue, stage.top()));
+        let here = partition.scopes[row as usize].map(|scope| (work.queue, scope));
         let fuses = work.kind == WorkKind::Kernel && elementwise[work.name.index()];
         if (open != here || !fuses)
             && let Some((_, stage)) = open
@@ -77,16 +77,18 @@ pub(super) fn chains(timeline: &Timeline, attribution: &Attribution, partition: 
 
 #[cfg(test)]
 mod tests {
+    use types::Stage;
+
     use super::*;
     use crate::attribution::{AttributionSettings, attribute};
     use crate::device::sample::{Launch, timeline};
 
     const ADD: &str = "void at::native::vectorized_elementwise_kernel<4, at::native::CUDAFunctor_add<float>>(int)";
 
-    fn found(launches: &[Launch]) -> BTreeMap<Stage, Chains> {
+    fn found(launches: &[Launch]) -> BTreeMap<Scope, Chains> {
         let timeline = timeline(1_000, launches);
         let attribution = attribute(&timeline, &AttributionSettings::default());
-        chains(&timeline, &attribution, &Partition::new(&timeline, &attribution))
+        chains(&timeline, &Partition::new(&timeline, &attribution))
     }
 
     #[test]
@@ -99,7 +101,7 @@ mod tests {
             Launch::new(4, 300, 10).named(ADD),
         ]);
         let expected = Chains { chains: 1, kernels: 3, run: Nanos::new(30), wait: Nanos::new(15) };
-        assert_eq!(found[&Stage::Prefill], expected);
+        assert_eq!(found[&Scope::Stage(Stage::Prefill)], expected);
     }
 
     #[test]

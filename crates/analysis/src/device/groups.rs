@@ -3,17 +3,18 @@
 use std::collections::HashMap;
 
 use types::timeline::{NameId, Timeline, WorkKind};
-use types::{Bytes, DType, Nanos, Stage};
+use types::{Bytes, DType, Nanos};
 
 use super::partition::Partition;
 use crate::attribution::Attribution;
 use crate::kernel::{self, Family};
+use crate::scope::Scope;
 
 /// All work of one name that one operator launched in one stage.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct WorkGroup {
-    /// The innermost stage.
-    pub(crate) stage: Stage,
+    /// What it counts for.
+    pub(crate) scope: Scope,
     /// What it is.
     pub(crate) kind: WorkKind,
     /// Full name.
@@ -38,7 +39,7 @@ pub(crate) struct WorkGroup {
     pub(crate) blocks: Option<[u64; 2]>,
 }
 
-type Key = (Stage, WorkKind, NameId, Option<NameId>);
+type Key = (Scope, WorkKind, NameId, Option<NameId>);
 
 #[derive(Clone, Copy, Default)]
 struct Row {
@@ -59,9 +60,9 @@ impl Groups {
     pub(super) fn add(&mut self, timeline: &Timeline, attribution: &Attribution, partition: &Partition) {
         let mut rows: HashMap<Key, Row> = HashMap::new();
         for (place, work) in timeline.work.iter().enumerate() {
-            let Some(stage) = attribution.stage[place] else { continue };
+            let Some(scope) = partition.scopes[place] else { continue };
             let operator = attribution.operator[place].map(|row| timeline.operators[row as usize].name);
-            let row = rows.entry((stage, work.kind, work.name, operator)).or_default();
+            let row = rows.entry((scope, work.kind, work.name, operator)).or_default();
             let part = partition.parts[place];
             row.calls += 1;
             row.time += work.duration;
@@ -74,11 +75,11 @@ impl Groups {
                 row.blocks = Some([fewest.min(blocks), most.max(blocks)]);
             }
         }
-        self.0.extend(rows.into_iter().map(|((stage, kind, name, operator), row)| {
+        self.0.extend(rows.into_iter().map(|((scope, kind, name, operator), row)| {
             let name = timeline.name(name);
             let known = (kind == WorkKind::Kernel).then(|| kernel::classify(name));
             WorkGroup {
-                stage,
+                scope,
                 kind,
                 name: name.to_owned(),
                 family: kernel::family_of_work(kind, name),
@@ -98,7 +99,7 @@ impl Groups {
     pub(super) fn finish(self) -> Vec<WorkGroup> {
         let mut groups = self.0;
         groups.sort_by(|one, two| {
-            let order = |group: &WorkGroup| (std::cmp::Reverse(group.time), group.stage);
+            let order = |group: &WorkGroup| (std::cmp::Reverse(group.time), group.scope);
             order(one)
                 .cmp(&order(two))
                 .then_with(|| one.name.cmp(&two.name))

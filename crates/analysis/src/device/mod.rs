@@ -31,6 +31,7 @@ pub(crate) use sums::DeviceSums;
 use crate::alignment::{ModelledOperator, ModelledRun, Placements, align};
 use crate::attribution::Amount;
 use crate::evidence::PlacedTimeline;
+use crate::scope::Scope;
 use types::IdleCause;
 
 use partition::Partition;
@@ -73,12 +74,12 @@ impl StageWork {
 /// What the trace shows.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct DeviceRecords {
-    /// Prefill and decode.
-    pub(crate) stages: BTreeMap<Stage, StageWork>,
+    /// Prefill, decode, and what lies in neither.
+    pub(crate) stages: BTreeMap<Scope, StageWork>,
     /// Work by stage, name and operator, longest first.
     pub(crate) groups: Vec<WorkGroup>,
     /// Calls that blocked while the device had nothing to do: by top stage, cause and name.
-    pub(crate) blocking: BTreeMap<(Stage, IdleCause, String), u64>,
+    pub(crate) blocking: BTreeMap<(Scope, IdleCause, String), u64>,
     /// Host time of decode steps, in order.
     pub(crate) steps: Vec<Nanos>,
     /// Work that single findings ask about.
@@ -91,6 +92,8 @@ pub(crate) struct DeviceRecords {
     pub(crate) module_kinds: Vec<ModuleSummary>,
     /// Share of the device's part of wall time that has a module; absent where the model is not known.
     pub(crate) module_share: Option<f64>,
+    /// Stages whose modelled roofline time is above their measured time.
+    pub(crate) misfits: u64,
     /// Work of CUDA graphs whose layer rests on its order alone.
     pub(crate) placed_by_order: Amount,
     /// Work whose module rests on the order of the matrix kernels.
@@ -130,7 +133,8 @@ impl DeviceRecords {
         records.groups = all.finish();
         if let Some(model) = model {
             records.add_least(model);
-            let instances = records.stages.iter().map(|(stage, work)| (*stage, work.instances)).collect();
+            let instances =
+                records.stages.iter().filter_map(|(scope, work)| Some((scope.stage()?, work.instances))).collect();
             records.module_share = modules.placed_share();
             (records.modules, records.module_kinds) = modules.rows(model, &instances, peak);
         }
@@ -153,18 +157,18 @@ impl DeviceRecords {
             *self.blocking.entry(key).or_default() += calls;
         }
         for (row, part) in partition.parts.iter().enumerate() {
-            let Some(stage) = attribution.stage[row].map(Stage::top) else { continue };
+            let Some(stage) = partition.scopes[row] else { continue };
             let work = self.stages.entry(stage).or_default();
             work.launches += 1;
             if timeline.work[row].kind == WorkKind::Kernel && part.wait > Nanos::ZERO {
                 work.shortest_wait = Some(work.shortest_wait.map_or(part.wait, |shortest| shortest.min(part.wait)));
             }
         }
-        for (stage, chains) in chains::chains(timeline, attribution, partition) {
+        for (stage, chains) in chains::chains(timeline, partition) {
             self.stages.entry(stage).or_default().chains.add(chains);
         }
         if !attribution.steps.is_empty() {
-            let decode = self.stages.entry(Stage::Decode).or_default();
+            let decode = self.stages.entry(Scope::Stage(Stage::Decode)).or_default();
             *decode.steps.get_or_insert(0) += attribution.steps.len() as u64;
             self.steps.extend(attribution.steps.iter().map(|step| step.host.length()));
         }
@@ -173,14 +177,18 @@ impl DeviceRecords {
     fn add_least(&mut self, model: &ModelledRun) {
         let passes = [(Stage::Prefill, &model.prefill), (Stage::Decode, &model.decode)];
         for (stage, operators) in passes {
-            let Some(work) = self.stages.get_mut(&stage) else { continue };
+            let Some(work) = self.stages.get_mut(&Scope::Stage(stage)) else { continue };
             let count = i64::try_from(work.instances).unwrap_or(i64::MAX);
             let sum = |matrix: bool| -> Option<Nanos> {
                 let of_kind = operators.iter().filter(|operator| is_matrix(&operator.cost) == matrix);
                 of_kind.map(|operator| operator.roofline).sum::<Option<Nanos>>()
             };
             let all = |least: Nanos| Nanos::new(least.get().saturating_mul(count));
-            work.least = sum(true).zip(sum(false)).map(|(matrix, other)| [all(matrix), all(other)]);
+            let least = sum(true).zip(sum(false)).map(|(matrix, other)| [all(matrix), all(other)]);
+            // No work takes less than its roofline time: this is not the work that ran.
+            let fits = |[matrix, other]: &[Nanos; 2]| *matrix + *other <= work.wall;
+            self.misfits += u64::from(least.as_ref().is_some_and(|least| !fits(least)));
+            work.least = least.filter(fits);
         }
     }
 }

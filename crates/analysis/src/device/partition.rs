@@ -5,11 +5,14 @@
 //! get nothing. So the parts of a stage never overlap, and with what is left behind the last piece they make up its wall
 //! time exactly, whether the host or the device was the slower one.
 
+use std::collections::BTreeMap;
+
 use types::timeline::Timeline;
 use types::{Nanos, Stage};
 
-use crate::attribution::{Attribution, StageInstance};
-use crate::time::Span;
+use crate::attribution::{Attribution, StageInstance, StageOrigin};
+use crate::scope::Scope;
+use crate::time::{Span, Spans};
 
 /// A wait behind work that the trace does not hold takes at least this.
 const LONG: Nanos = Nanos::new(1_000_000);
@@ -30,11 +33,11 @@ impl Part {
     }
 }
 
-/// Wall time of one run of prefill or decode.
+/// Wall time of one run of prefill or decode, or of a device in no stage.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct StageTime {
     /// Which.
-    pub(crate) stage: Stage,
+    pub(crate) stage: Scope,
     /// Its wall time, on the clock of the trace.
     pub(crate) wall: Span,
     /// The part of it in which it waited behind work that the trace does not hold.
@@ -48,8 +51,10 @@ pub(crate) struct StageTime {
 pub(crate) struct Partition {
     /// One entry for each row of [`Timeline::work`].
     pub(crate) parts: Vec<Part>,
-    /// Runs of prefill and decode.
+    /// Runs of prefill and decode, and devices outside of them.
     pub(crate) stages: Vec<StageTime>,
+    /// One entry for each row: what it counts for.
+    pub(crate) scopes: Vec<Option<Scope>>,
 }
 
 impl Partition {
@@ -63,7 +68,11 @@ impl Partition {
         }
         // An encoder that runs outside prefill beside one that runs inside is a warm-up: its time is no part of prefill's.
         let has_prefill = attribution.stages.iter().any(|instance| instance.stage == Stage::Prefill);
-        let mut partition = Self { parts: vec![Part::default(); timeline.work.len()], stages: Vec::new() };
+        let mut partition = Self {
+            parts: vec![Part::default(); timeline.work.len()],
+            stages: Vec::new(),
+            scopes: attribution.stage.iter().map(|stage| stage.map(Scope::of)).collect(),
+        };
         for (instance, mut rows) in attribution.stages.iter().zip(work_of) {
             let is_stray = has_prefill && instance.stage.parent().is_some();
             if instance.parent.is_some() || is_stray {
@@ -86,9 +95,45 @@ impl Partition {
             }
             let after = wall.end - reached;
             let behind = instance.behind - behind;
-            partition.stages.push(StageTime { stage: instance.stage.top(), wall, behind, after });
+            partition.stages.push(StageTime { stage: Scope::of(instance.stage), wall, behind, after });
+        }
+        // Ranges say what is meant, and what lies outside of them is not.
+        if attribution.stages.iter().all(|instance| instance.origin != StageOrigin::Ranges) {
+            partition.add_rest(timeline, attribution);
         }
         partition
+    }
+
+    /// Divides the time of each device that lies in no stage.
+    fn add_rest(&mut self, timeline: &Timeline, attribution: &Attribution) {
+        let stages = Spans::union(self.stages.iter().map(|stage| stage.wall));
+        let mut devices: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
+        for (row, work) in timeline.work.iter().enumerate().filter(|(row, _)| !attribution.is_aside(*row)) {
+            devices.entry(timeline.queues[work.queue.0 as usize].device).or_default().push(row as u32);
+        }
+        for mut rows in devices.into_values() {
+            rows.sort_by_key(|row| timeline.work[*row as usize].start);
+            let span = |row: &u32| Span::new(timeline.work[*row as usize].start, timeline.work[*row as usize].end());
+            let Some(window) = rows.iter().map(span).reduce(Span::hull) else { continue };
+            let outside = stages.gaps(window);
+            let mut reached = window.start;
+            for row in rows {
+                let work = span(&row);
+                let row = row as usize;
+                // Work of a stage takes its time there; here it only ends a wait.
+                if self.scopes[row].is_none() {
+                    let wait = outside.total_within(Span::new(reached, work.start));
+                    let run = outside.total_within(Span::new(work.start.max(reached), work.end));
+                    self.parts[row] = Part { wait, run };
+                    self.scopes[row] = Some(Scope::Run);
+                }
+                reached = reached.max(work.end);
+            }
+            for span in outside.as_slice() {
+                let (wall, none) = (*span, Nanos::ZERO);
+                self.stages.push(StageTime { stage: Scope::Run, wall, behind: none, after: none });
+            }
+        }
     }
 }
 

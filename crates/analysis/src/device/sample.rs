@@ -8,6 +8,7 @@ use types::{Bytes, Clock, ClockId, ClockKind, Nanos, Stage};
 
 use super::WorkGroup;
 use crate::kernel::Family;
+use crate::scope::Scope;
 
 /// One kernel and the call that launched it, which takes five nanoseconds.
 #[derive(Clone, Debug)]
@@ -94,7 +95,7 @@ pub(crate) fn call(timeline: &mut Timeline, name: &str, start: i64, duration: i6
 /// A group of one kernel that the device does not wait for.
 pub(crate) fn group(stage: Stage, name: &str, family: Family, run: i64) -> WorkGroup {
     WorkGroup {
-        stage,
+        scope: Scope::of(stage),
         kind: WorkKind::Kernel,
         name: name.to_owned(),
         family,

@@ -1,18 +1,16 @@
-//! Work that single findings ask about: experts, attention written out, the head, the pace of equal kernels.
+//! Work that single findings ask about: experts, attention written out, the head.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use types::timeline::{LaunchShapeId, NameId, OperatorSignature, Timeline, WorkKind};
+use types::timeline::{OperatorSignature, Timeline, WorkKind};
 use types::{Nanos, Stage};
 
 use super::partition::{Part, Partition};
 use crate::alignment::Alignment;
 use crate::attribution::Attribution;
 use crate::kernel::{self, Family};
-use crate::statistics::{median, share};
+use crate::scope::Scope;
 
-/// Fewest launches of one kernel with one shape from which a pace can be told: each quarter has five.
-const FEWEST_FOR_PACE: usize = 20;
 /// Tensors of attention scores have at least these dimensions: batch, heads, queries, keys.
 const SCORE_DIMENSIONS: usize = 4;
 
@@ -38,20 +36,14 @@ pub(crate) struct Head {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Special {
     /// Matrix products of experts; empty where the model is not known.
-    pub(crate) experts: BTreeMap<Stage, Portion>,
+    pub(crate) experts: BTreeMap<Scope, Portion>,
     /// Layers that have experts.
     pub(crate) expert_layers: u64,
     /// Softmax over attention scores as a kernel of its own; empty where the trace has no shapes.
-    pub(crate) score_softmax: BTreeMap<Stage, Portion>,
+    pub(crate) score_softmax: BTreeMap<Scope, Portion>,
     /// The head; absent where the model is not known or the trace has no shapes.
     pub(crate) head: Option<Head>,
-    /// By how much equal matrix kernels of decode got slower from the first quarter to the last, as a share; and their
-    /// running time. Absent where none ran often enough.
-    pub(crate) slowdown: Option<(f64, Nanos)>,
 }
-
-/// Begin and duration of launches of one kernel with one shape.
-type EqualLaunches = BTreeMap<(NameId, Option<LaunchShapeId>), Vec<(Nanos, Nanos)>>;
 
 impl Portion {
     fn add(&mut self, part: Part) {
@@ -72,9 +64,9 @@ impl Special {
     ) {
         let families: Vec<_> = timeline.names.iter().map(|(_, name)| kernel::family(name)).collect();
         let mut layers = BTreeSet::new();
-        let mut equal = EqualLaunches::new();
+        let scores = score_shapes(timeline);
         for (row, work) in timeline.work.iter().enumerate() {
-            let Some(stage) = attribution.stage[row].map(Stage::top).filter(|_| work.kind == WorkKind::Kernel) else {
+            let Some(stage) = partition.scopes[row].filter(|_| work.kind == WorkKind::Kernel) else {
                 continue;
             };
             let (part, family) = (partition.parts[row], families[work.name.index()]);
@@ -87,22 +79,18 @@ impl Special {
                 self.experts.entry(stage).or_default().add(part);
                 layers.insert(layer);
             }
-            if family == Family::Softmax && signature.is_some_and(is_of_scores) {
+            if family == Family::Softmax && signature.is_some_and(|signature| is_of_scores(signature, &scores)) {
                 self.score_softmax.entry(stage).or_default().add(part);
             }
             if module.is_some_and(is_head) {
                 let head = self.head.get_or_insert_default();
-                head.parts[usize::from(stage == Stage::Decode)] += part.total();
-                if stage == Stage::Prefill {
+                head.parts[usize::from(stage == Scope::Stage(Stage::Decode))] += part.total();
+                if stage == Scope::Stage(Stage::Prefill) {
                     head.positions = head.positions.max(signature.and_then(positions).unwrap_or(0));
                 }
             }
-            if is_product && stage == Stage::Decode {
-                equal.entry((work.name, work.launch)).or_default().push((work.start, work.duration));
-            }
         }
         self.expert_layers = self.expert_layers.max(layers.len() as u64);
-        self.slowdown = self.slowdown.or_else(|| slowdown(equal));
     }
 }
 
@@ -120,8 +108,24 @@ fn is_head(path: &str) -> bool {
     path.rsplit('.').next() == Some("lm_head")
 }
 
-fn is_of_scores(signature: &OperatorSignature) -> bool {
-    signature.shapes.first().is_some_and(|shape| shape.len() >= SCORE_DIMENSIONS)
+/// Four dimensions are batch, heads, queries and keys; three are scores where a batched GEMM has just that result.
+fn is_of_scores(signature: &OperatorSignature, results: &BTreeSet<[u64; 3]>) -> bool {
+    let Some(shape) = signature.shapes.first() else { return false };
+    shape.len() >= SCORE_DIMENSIONS || <[u64; 3]>::try_from(&shape[..]).is_ok_and(|shape| results.contains(&shape))
+}
+
+/// Shapes of what batched GEMMs give.
+fn score_shapes(timeline: &Timeline) -> BTreeSet<[u64; 3]> {
+    let of_name = |name: &str, first: usize| {
+        let name = timeline.names.find(name);
+        timeline.operators.iter().filter(move |operator| Some(operator.name) == name).filter_map(move |operator| {
+            let shapes = &timeline.signatures.get(operator.signature?).shapes;
+            let [batch, rows, _] = <[u64; 3]>::try_from(&shapes.get(first)?[..]).ok()?;
+            let [_, _, columns] = <[u64; 3]>::try_from(&shapes.get(first + 1)?[..]).ok()?;
+            Some([batch, rows, columns])
+        })
+    };
+    of_name("aten::bmm", 0).chain(of_name("aten::baddbmm", 1)).collect()
 }
 
 /// Rows of the first argument.
@@ -130,51 +134,9 @@ fn positions(signature: &OperatorSignature) -> Option<u64> {
     rows.iter().try_fold(1u64, |product, side| product.checked_mul(*side))
 }
 
-/// How much longer equal kernels take in the last quarter than in the first, weighted by their time.
-fn slowdown(equal: EqualLaunches) -> Option<(f64, Nanos)> {
-    let (mut weighted, mut all) = (0.0, Nanos::ZERO);
-    for mut launches in equal.into_values().filter(|launches| launches.len() >= FEWEST_FOR_PACE) {
-        launches.sort();
-        let durations: Vec<_> = launches.iter().map(|(_, duration)| duration.get() as f64).collect();
-        let quarter = durations.len() / 4;
-        let (first, last) = (median(&durations[..quarter])?, median(&durations[durations.len() - quarter..])?);
-        let Some(ratio) = share(last, first) else { continue };
-        let time: Nanos = launches.iter().map(|(_, duration)| *duration).sum();
-        weighted += (ratio - 1.0) * time.get() as f64;
-        all += time;
-    }
-    (all > Nanos::ZERO).then(|| (weighted / all.get() as f64, all))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::attribution::{AttributionSettings, attribute};
-    use crate::device::sample::{Launch, range, timeline};
-
-    fn found(timeline: &Timeline) -> Special {
-        let attribution = attribute(timeline, &AttributionSettings::default());
-        let mut special = Special::default();
-        special.add(timeline, &attribution, &Partition::new(timeline, &attribution), None);
-        special
-    }
-
-    #[test]
-    fn equal_kernels_that_get_slower_are_seen() {
-        let launch = |place: i64| {
-            let duration = if place < 20 { 10 } else { 12 };
-            Launch::new(place * 20, place * 20 + 5, duration).named("nvjet_sm90_tst_8x64_64x16_4x1_v_bz_TNN")
-        };
-        let mut slower = timeline(0, &(0..40).map(launch).collect::<Vec<_>>());
-        slower.ranges.clear();
-        range(&mut slower, "decode", 0, 1_000);
-        let (share, time) = found(&slower).slowdown.unwrap();
-        assert!((share - 0.2).abs() < 1e-12, "{share}");
-        assert_eq!(time, Nanos::new(20 * 10 + 20 * 12));
-        slower.work.truncate(FEWEST_FOR_PACE - 1);
-        assert_eq!(found(&slower).slowdown, None);
-    }
-
     #[test]
     fn experts_are_counted_by_the_layer_they_are_in() {
         assert_eq!(layer_of_experts("model.layers.3.mlp.experts.*.up_proj"), Some("model.layers.3.mlp."));
@@ -183,9 +145,12 @@ mod tests {
 
     #[test]
     fn only_the_softmax_of_scores_is_attention() {
-        let of =
-            |shape: &[u64]| is_of_scores(&OperatorSignature { shapes: vec![shape.to_vec()], ..Default::default() });
-        assert!(of(&[1, 10, 1, 287]) && !of(&[286, 64]));
+        let results = BTreeSet::from([[12, 577, 577]]);
+        let of = |shape: &[u64]| {
+            is_of_scores(&OperatorSignature { shapes: vec![shape.to_vec()], ..Default::default() }, &results)
+        };
+        assert!(of(&[1, 10, 1, 287]) && of(&[12, 577, 577]));
+        assert!(!of(&[286, 64]) && !of(&[1, 577, 50_000]), "routing of experts, logits");
     }
 
     #[test]

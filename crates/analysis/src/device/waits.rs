@@ -3,19 +3,20 @@
 use std::collections::BTreeMap;
 
 use types::timeline::{NameId, Timeline};
-use types::{IdleCause, Nanos, Stage};
+use types::{IdleCause, Nanos};
 
 use super::partition::Partition;
 use crate::attribution::Attribution;
+use crate::scope::Scope;
 use crate::time::{Host, Span, cause_of_call};
 
 /// Waiting time by what the host did.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Waits {
     /// By top stage and cause.
-    pub(crate) of_stage: BTreeMap<(Stage, IdleCause), Nanos>,
+    pub(crate) of_stage: BTreeMap<(Scope, IdleCause), Nanos>,
     /// Calls during stages that keep the host from launching: by top stage, cause and name.
-    pub(crate) calls: BTreeMap<(Stage, IdleCause, String), u64>,
+    pub(crate) calls: BTreeMap<(Scope, IdleCause, String), u64>,
 }
 
 /// Divides all waiting of a partition.
@@ -24,7 +25,7 @@ pub(super) fn waits(timeline: &Timeline, attribution: &Attribution, partition: &
     let rows: Vec<u32> = (0..timeline.work.len() as u32).collect();
     let host = Host::new(timeline, &attribution.launch, &rows);
     for (row, part) in partition.parts.iter().enumerate() {
-        let Some(stage) = attribution.stage[row].map(Stage::top).filter(|_| part.wait > Nanos::ZERO) else { continue };
+        let Some(stage) = partition.scopes[row].filter(|_| part.wait > Nanos::ZERO) else { continue };
         let until = timeline.work[row].start;
         let next = attribution.launch[row].map(|call| &timeline.calls[call as usize]);
         let waiting = host.divide(Span::new(until - part.wait, until), next);
@@ -36,11 +37,11 @@ pub(super) fn waits(timeline: &Timeline, attribution: &Attribution, partition: &
 }
 
 /// Calls of the launching side that are not part of launching, within the wall time of each stage.
-fn calls(timeline: &Timeline, partition: &Partition) -> BTreeMap<(Stage, IdleCause, String), u64> {
+fn calls(timeline: &Timeline, partition: &Partition) -> BTreeMap<(Scope, IdleCause, String), u64> {
     let causes: Vec<_> = timeline.names.iter().map(|(_, name)| cause_of_call(name)).collect();
     let mut order: Vec<_> = partition.stages.iter().collect();
     order.sort_by_key(|stage| stage.wall.start);
-    let mut counts: BTreeMap<(Stage, NameId), u64> = BTreeMap::new();
+    let mut counts: BTreeMap<(Scope, NameId), u64> = BTreeMap::new();
     for call in timeline.calls.iter().filter(|call| causes[call.name.index()].is_some()) {
         let place = order.partition_point(|stage| stage.wall.start <= call.start);
         let around = place.checked_sub(1).map(|place| order[place]).filter(|stage| stage.wall.contains(call.start));
@@ -48,7 +49,7 @@ fn calls(timeline: &Timeline, partition: &Partition) -> BTreeMap<(Stage, IdleCau
             *counts.entry((stage.stage, call.name)).or_default() += 1;
         }
     }
-    let named = |((stage, name), count): ((Stage, NameId), u64)| {
+    let named = |((stage, name), count): ((Scope, NameId), u64)| {
         Some(((stage, causes[name.index()]?, timeline.name(name).to_owned()), count))
     };
     counts.into_iter().filter_map(named).collect()
@@ -56,6 +57,8 @@ fn calls(timeline: &Timeline, partition: &Partition) -> BTreeMap<(Stage, IdleCau
 
 #[cfg(test)]
 mod tests {
+    use types::Stage;
+
     use super::*;
     use crate::attribution::{AttributionSettings, attribute};
     use crate::device::sample::{Launch, call, timeline};
@@ -72,7 +75,7 @@ mod tests {
         call(&mut timeline, "cudaStreamSynchronize", 210, 40, None);
         call(&mut timeline, "cudaMemcpyAsync", 300, 50, None);
         let found = divided(&timeline);
-        let of = |cause| found.of_stage[&(Stage::Prefill, cause)].get();
+        let of = |cause| found.of_stage[&(Scope::Stage(Stage::Prefill), cause)].get();
         assert_eq!(of(IdleCause::Synchronising), 40);
         assert_eq!(of(IdleCause::Copying), 50);
         assert_eq!(found.of_stage.values().copied().sum::<Nanos>(), Nanos::new(600));

@@ -1,41 +1,40 @@
 //! Attention computed step by step: scores, softmax and weighted sum as kernels of their own.
 
-use types::{Finding, Severity, Stage};
+use types::{Finding, Severity};
 
-use super::{Claim, Found, Run, percent};
+use super::{Found, Run, own_kernels, percent};
 use crate::device::{Portion, StageWork};
 use crate::kernel::Family;
 use crate::loss::Cause;
+use crate::scope::Scope;
 use crate::statistics::share;
-use types::IdleCause;
 
 /// Share of a stage that the softmax must take.
 const LEAST_SHARE: f64 = 0.005;
+/// Share of it from which it is among the first things to change.
+const MUCH: f64 = 0.1;
 
 /// The rule's name.
 pub(super) const RULE: &str = "attention-not-flash";
 
 pub(super) fn check(run: &Run<'_>) -> Vec<Found> {
     let Some(device) = run.device else { return Vec::new() };
-    let of_stage = |(stage, work): (&Stage, &StageWork)| found(*stage, work, *device.special.score_softmax.get(stage)?);
+    let of_stage = |(stage, work): (&Scope, &StageWork)| found(*stage, work, *device.special.score_softmax.get(stage)?);
     device.stages.iter().filter_map(of_stage).collect()
 }
 
-fn found(stage: Stage, work: &StageWork, softmax: Portion) -> Option<Found> {
-    let time = softmax.part.total();
+fn found(stage: Scope, work: &StageWork, softmax: Portion) -> Option<Found> {
+    let time = softmax.part.run;
     let part = share(time.get() as f64, work.wall.get() as f64).filter(|part| *part >= LEAST_SHARE)?;
+    let busy = share(time.get() as f64, work.busy().get() as f64)?;
+    let severity = if part >= MUCH { Severity::Warning } else { Severity::Info };
     let finding = Finding {
         rule: RULE.to_owned(),
-        severity: Severity::Info,
-        stage: Some(stage),
+        severity,
+        stage: stage.stage(),
         evidence: vec![
             format!("{} softmax kernels over attention scores in {stage}: the scores go through memory", softmax.calls),
-            format!(
-                "they run {} and the device waits {} for them, {} of the stage",
-                softmax.part.run,
-                softmax.part.wait,
-                percent(part)
-            ),
+            format!("they run {time}, {} of {stage} ({} of the time the device is busy)", percent(part), percent(busy)),
         ],
         saves_ns: Some(time),
         saves_share: None,
@@ -43,15 +42,14 @@ fn found(stage: Stage, work: &StageWork, softmax: Portion) -> Option<Found> {
                  softmax alone; scaling, masking and the traffic of the scores go with it."
             .to_owned(),
     };
-    let causes = vec![Cause::Kernels(Family::Softmax), Cause::Waiting(IdleCause::Launching)];
-    Some(Found { finding, claim: Claim::Lost(causes) })
+    Some(Found { finding, claim: own_kernels(work, vec![Cause::Kernels(Family::Softmax)]) })
 }
 
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeMap;
 
-    use types::Nanos;
+    use types::{IdleCause, Nanos, Stage};
 
     use super::*;
     use crate::device::{DeviceRecords, Part, Special};
@@ -60,9 +58,14 @@ mod tests {
     fn device(wait: i64) -> DeviceRecords {
         let waits = BTreeMap::from([(IdleCause::Launching, Nanos::new(2_000))]);
         let decode = StageWork { wall: Nanos::new(10_000), waits, ..StageWork::default() };
-        let portion = Portion { calls: 12, part: Part { wait: Nanos::new(wait), run: Nanos::ZERO } };
-        let special = Special { score_softmax: BTreeMap::from([(Stage::Decode, portion)]), ..Special::default() };
-        DeviceRecords { stages: BTreeMap::from([(Stage::Decode, decode)]), special, ..DeviceRecords::default() }
+        let portion = Portion { calls: 12, part: Part { wait: Nanos::ZERO, run: Nanos::new(wait) } };
+        let special =
+            Special { score_softmax: BTreeMap::from([(Scope::Stage(Stage::Decode), portion)]), ..Special::default() };
+        DeviceRecords {
+            stages: BTreeMap::from([(Scope::Stage(Stage::Decode), decode)]),
+            special,
+            ..DeviceRecords::default()
+        }
     }
 
     #[test]

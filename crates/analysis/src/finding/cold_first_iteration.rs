@@ -1,9 +1,8 @@
-//! The first decode step takes longer than the others: it loads, compiles or allocates.
+//! The first step takes longer than the others: it loads, compiles or allocates.
 
-use types::{Finding, Severity, Stage};
+use types::{Finding, Severity, StepLabel, Steps};
 
-use super::{Claim, Found, Run};
-use crate::device::DeviceRecords;
+use super::{Found, Run};
 use crate::statistics::{median, share};
 use crate::timings::rounded;
 
@@ -16,60 +15,66 @@ const LEAST_RATIO: f64 = 1.5;
 pub(super) const RULE: &str = "cold-first-iteration";
 
 pub(super) fn check(run: &Run<'_>) -> Vec<Found> {
-    run.device.and_then(|device| found(run, device)).into_iter().collect()
+    run.steps.and_then(found).into_iter().collect()
 }
 
-fn found(run: &Run<'_>, device: &DeviceRecords) -> Option<Found> {
-    let times: Vec<f64> = device.steps.iter().map(|time| time.get() as f64).collect();
+fn found(steps: &Steps) -> Option<Found> {
+    // Steps of an engine differ by their batch.
+    let alike = |label: Option<StepLabel>| matches!(label, None | Some(StepLabel::Decode));
+    if !steps.list.iter().all(|step| alike(step.label) && step.batch == steps.list[0].batch) {
+        return None;
+    }
+    let times: Vec<f64> = steps.list.iter().map(|step| step.wall_ns.get() as f64).collect();
     if times.len() < FEWEST_STEPS {
         return None;
     }
     let (first, others) = times.split_first()?;
     let usual = median(others)?;
     let ratio = share(*first, usual).filter(|ratio| *ratio >= LEAST_RATIO)?;
-    let finding = Finding {
+    Some(Found::plain(Finding {
         rule: RULE.to_owned(),
-        severity: Severity::Warning,
-        stage: Some(Stage::Decode),
+        severity: Severity::Info,
+        stage: None,
         evidence: vec![
             format!("the first step takes {}, {ratio:.1} times the median of the other {}", rounded(*first), others.len()),
             format!("that median is {}", rounded(usual)),
         ],
-        saves_ns: Some(rounded(first - usual)),
+        saves_ns: None,
         saves_share: None,
         advice: "Warm up before measuring, and before serving: one step with the shapes to come loads kernels, fills caches and \
                  compiles. Figures of this run contain it."
             .to_owned(),
-    };
-    Some(Found { finding, claim: Claim::Lost(run.lost.causes(Stage::Decode)) })
+    }))
 }
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeMap;
-
-    use types::Nanos;
+    use types::{Nanos, StepBasis, StepSummary};
 
     use super::*;
-    use crate::device::StageWork;
-    use crate::finding::fired_on_device;
-    use types::IdleCause;
 
-    fn device(first: i64) -> DeviceRecords {
-        let waits = BTreeMap::from([(IdleCause::NotRecorded, Nanos::new(2_000))]);
-        let decode = StageWork { wall: Nanos::new(10_000), waits, ..StageWork::default() };
-        let steps = [first, 100, 110, 90].map(Nanos::new).to_vec();
-        DeviceRecords { stages: BTreeMap::from([(Stage::Decode, decode)]), steps, ..DeviceRecords::default() }
+    fn steps(times: &[i64]) -> Steps {
+        let step = |time: &i64| StepSummary {
+            name: String::new(),
+            label: None,
+            host_ns: Nanos::ZERO,
+            wall_ns: Nanos::new(*time),
+            device_ns: Nanos::ZERO,
+            kernels: 0,
+            batch: None,
+        };
+        let list = times.iter().map(step).collect();
+        Steps { basis: StepBasis::ProfilerSteps, wall_ms: None, device_ms: None, list }
     }
 
     #[test]
-    fn a_slow_first_step_fires_with_what_it_takes_longer() {
-        let found = fired_on_device(&device(400), RULE);
-        assert_eq!((found.len(), found[0].saves_ns), (1, Some(Nanos::new(300))));
+    fn a_slow_first_step_fires_with_what_is_usual() {
+        let found = found(&steps(&[400, 100, 110, 90])).unwrap();
+        assert_eq!(found.finding.evidence[0], "the first step takes 400 ns, 4.0 times the median of the other 3");
     }
 
     #[test]
     fn a_first_step_like_the_others_does_not_fire() {
-        assert_eq!(fired_on_device(&device(140), RULE), []);
+        assert!(found(&steps(&[140, 100, 110, 90])).is_none());
     }
 }

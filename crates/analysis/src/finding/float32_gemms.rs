@@ -1,15 +1,18 @@
 //! Matrix products in single precision beside others in half of it: usually nobody asked for them.
 
-use types::{DType, Finding, Nanos, Severity, Stage};
+use types::{DType, Finding, Nanos, Severity};
 
-use super::{Claim, Found, Run, percent};
+use super::{Found, Run, own_kernels, percent};
 use crate::device::{DeviceRecords, StageWork, WorkGroup};
 use crate::kernel::{Family, short_name};
 use crate::loss::Cause;
+use crate::scope::Scope;
 use crate::statistics::share;
 
 /// Share of a stage's matrix time that single precision must take.
 const LEAST_SHARE: f64 = 0.05;
+/// Share of the time from which a run all in single precision is worth a word.
+const MUCH: f64 = 0.1;
 
 /// The rule's name.
 pub(super) const RULE: &str = "float32-gemms";
@@ -19,10 +22,10 @@ pub(super) fn check(run: &Run<'_>) -> Vec<Found> {
     device.stages.iter().filter_map(|(stage, work)| found(device, *stage, work)).collect()
 }
 
-fn found(device: &DeviceRecords, stage: Stage, _work: &StageWork) -> Option<Found> {
+fn found(device: &DeviceRecords, stage: Scope, work: &StageWork) -> Option<Found> {
     let products = || {
         let is_product = |group: &&WorkGroup| matches!(group.family, Family::Gemm | Family::Gemv | Family::Convolution);
-        device.groups.iter().filter(move |group| group.stage.top() == stage).filter(is_product)
+        device.groups.iter().filter(move |group| group.scope == stage).filter(is_product)
     };
     let time = |which: fn(DType) -> bool| -> Nanos {
         products().filter(|group| group.dtype.is_some_and(which)).map(|group| group.run).sum()
@@ -30,34 +33,41 @@ fn found(device: &DeviceRecords, stage: Stage, _work: &StageWork) -> Option<Foun
     let is_half = |dtype: DType| matches!(dtype, DType::Bf16 | DType::Fp16);
     let is_single = |dtype: DType| dtype == DType::Fp32;
     let (half, single) = (time(is_half), time(is_single));
-    if half <= single {
+    let part = share(single.get() as f64, (half + single).get() as f64).filter(|part| *part >= LEAST_SHARE)?;
+    // A run that is meant to be in single precision is told once its GEMMs are much of the time.
+    let of_wall = share(single.get() as f64, work.wall.get() as f64)?;
+    if half <= single && of_wall < MUCH {
         return None;
     }
-    let part = share(single.get() as f64, (half + single).get() as f64).filter(|part| *part >= LEAST_SHARE)?;
     let longest = products().find(|group| group.dtype.is_some_and(is_single))?;
     let operator = longest.operator.as_deref().map(|name| format!(" of `{name}`")).unwrap_or_default();
     let finding = Finding {
         rule: RULE.to_owned(),
         severity: Severity::Info,
-        stage: Some(stage),
+        stage: stage.stage(),
         evidence: vec![
             format!("single-precision products are {} of the matrix time of {stage} ({single})", percent(part)),
-            format!("the others are in half precision ({half})"),
+            match half > Nanos::ZERO {
+                true => format!("the others are in half precision ({half})"),
+                false => format!("none is in half precision; they are {} of {stage}", percent(of_wall)),
+            },
             format!("the longest is `{}`{operator}, {} calls", short_name(&longest.name), longest.calls),
         ],
         saves_ns: Some(Nanos::new(single.get() / 2)),
         saves_share: None,
-        advice: "Find what makes these inputs single precision: a module kept in float32, a cast, a constant. Half precision \
-                 moves half the bytes; the figure is that half, and tensor cores gain more."
+        advice: "Find what makes these inputs single precision: a module kept in float32, a cast, a constant, or a model that was \
+                 never cast. Half precision moves half the bytes; the figure is that half, and matrix units gain more."
             .to_owned(),
     };
     let causes = vec![Cause::Kernels(Family::Gemm), Cause::Kernels(Family::Gemv), Cause::Kernels(Family::Convolution)];
-    Some(Found { finding, claim: Claim::Lost(causes) })
+    Some(Found { finding, claim: own_kernels(work, causes) })
 }
 
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeMap;
+
+    use types::Stage;
 
     use super::*;
     use crate::device::sample::group;
@@ -71,7 +81,7 @@ mod tests {
             ..group(Stage::Prefill, name, Family::Gemm, run)
         };
         DeviceRecords {
-            stages: BTreeMap::from([(Stage::Prefill, prefill)]),
+            stages: BTreeMap::from([(Scope::Stage(Stage::Prefill), prefill)]),
             groups: vec![product("h", DType::Bf16, half), product("s", DType::Fp32, single)],
             ..DeviceRecords::default()
         }
@@ -84,8 +94,10 @@ mod tests {
     }
 
     #[test]
-    fn a_run_meant_to_be_single_precision_does_not_fire() {
+    fn a_run_meant_to_be_single_precision_fires_where_that_is_much_of_its_time() {
         assert_eq!(fired_on_device(&device(800, 200), RULE), []);
+        let all = fired_on_device(&device(4_000, 0), RULE);
+        assert_eq!(all[0].evidence[1], "none is in half precision; they are 40.0% of prefill");
         assert_eq!(fired_on_device(&device(40, 960), RULE), []);
     }
 }

@@ -7,24 +7,58 @@ use super::{Claim, Found, Run, percent};
 use crate::device::{DeviceRecords, WorkGroup};
 use crate::kernel::Family;
 use crate::loss::Cause;
+use crate::scope::Scope;
 use crate::statistics::share;
 use types::IdleCause;
 
 /// Share of decode that the copies must take.
 const LEAST_SHARE: f64 = 0.01;
+/// Share of the devices' time from which copies from the host are what the run does.
+const MUCH: f64 = 0.1;
 
 /// The rule's name.
 pub(super) const RULE: &str = "host-to-device-copies";
 
 pub(super) fn check(run: &Run<'_>) -> Vec<Found> {
-    run.device.and_then(found).into_iter().collect()
+    run.device.and_then(found).into_iter().chain(of_run(run)).collect()
+}
+
+/// Copies that the device spends its time on, whatever launches them.
+fn of_run(run: &Run<'_>) -> Option<Found> {
+    let copies = |time: &types::DeviceTime| time.copies.iter().find(|copy| copy.kind == "HtoD").cloned();
+    let span: Nanos = run.device_time.iter().map(|time| time.span_ns).sum();
+    let exposed =
+        |time: &types::DeviceTime| copies(time).map_or(Nanos::ZERO, |copy| copy.ns.min(time.copies_exposed_ns));
+    let saves: Nanos = run.device_time.iter().map(exposed).sum();
+    let part = share(saves.get() as f64, span.get() as f64).filter(|part| *part >= MUCH)?;
+    let mut evidence =
+        vec![format!("copies from the host run {saves} with no kernel beside them, {} of {span}", percent(part))];
+    evidence.extend(run.device_time.iter().filter_map(|time| {
+        let copy = copies(time)?;
+        let bytes = copy.bytes?;
+        let rate = types::BytesPerSecond::new(share(bytes.as_f64() * 1e9, copy.ns.get() as f64)?);
+        let kernels = time.compute_ns;
+        Some(format!("{}: {} copies, {bytes} in {} ({rate}); kernels run {kernels}", time.device, copy.calls, copy.ns))
+    }));
+    let finding = Finding {
+        rule: RULE.to_owned(),
+        severity: Severity::Warning,
+        stage: None,
+        evidence,
+        saves_ns: Some(saves),
+        saves_share: None,
+        advice: "Keep on the device what every pass needs, weights first. What must move: pinned memory, `non_blocking`, a stream \
+                 of its own, one step ahead. The figure is all of it."
+            .to_owned(),
+    };
+    Some(Found { finding, claim: Claim::Work(Vec::new()) })
 }
 
 fn found(device: &DeviceRecords) -> Option<Found> {
-    let work = device.stages.get(&Stage::Decode)?;
+    let work = device.stages.get(&Scope::Stage(Stage::Decode))?;
     let steps = work.steps.filter(|steps| *steps > 0)?;
     let is_copy = |group: &&WorkGroup| {
-        group.stage.top() == Stage::Decode && group.kind == WorkKind::Copy(CopyDirection::HostToDevice)
+        group.scope == Scope::Stage(Stage::Decode) && group.kind == WorkKind::Copy(CopyDirection::HostToDevice)
     };
     let copies: Vec<_> = device.groups.iter().filter(is_copy).collect();
     let calls: u64 = copies.iter().map(|group| group.calls).sum();
@@ -77,7 +111,7 @@ mod tests {
             ..group(Stage::Decode, "Memcpy HtoD", Family::MemoryCopy, 20)
         };
         DeviceRecords {
-            stages: BTreeMap::from([(Stage::Decode, decode)]),
+            stages: BTreeMap::from([(Scope::Stage(Stage::Decode), decode)]),
             groups: vec![copy],
             ..DeviceRecords::default()
         }
@@ -89,6 +123,24 @@ mod tests {
         // Without a model nothing is known to be lost while they run, so 500 of the 520 ns can be claimed.
         assert_eq!((found.len(), found[0].saves_ns), (1, Some(Nanos::new(500))));
         assert!(found[0].evidence[0].starts_with("2.0 copies to the device per token"));
+    }
+
+    #[test]
+    fn devices_that_mostly_copy_fire_however_busy_they_are() {
+        let copy = types::CopyTime {
+            kind: "HtoD".to_owned(),
+            calls: 225,
+            ns: Nanos::new(900),
+            bytes: Some(Bytes::new(9_000)),
+        };
+        let time = types::DeviceTime {
+            copies_exposed_ns: Nanos::new(880),
+            copies: vec![copy],
+            ..crate::sample::device_time(1_000)
+        };
+        let found = crate::finding::on_devices(&[time.clone(), time], RULE);
+        assert_eq!((found.len(), found[0].saves_ns), (1, Some(Nanos::new(1_760))));
+        assert_eq!(crate::finding::on_devices(&[crate::sample::device_time(1_000)], RULE), []);
     }
 
     #[test]

@@ -1,10 +1,11 @@
 //! The device waits for the host to launch work: the launches decide the time, not the work.
 
-use types::{Finding, Nanos, Severity, Stage};
+use types::{Finding, Nanos, Severity};
 
 use super::{Claim, Found, Run, percent};
 use crate::device::StageWork;
 use crate::loss::Cause;
+use crate::scope::Scope;
 use crate::statistics::share;
 use crate::timings::rounded;
 use types::IdleCause;
@@ -17,10 +18,10 @@ pub(super) const RULE: &str = "launch-bound";
 
 pub(super) fn check(run: &Run<'_>) -> Vec<Found> {
     let Some(device) = run.device else { return Vec::new() };
-    device.stages.iter().filter_map(|(stage, work)| of_stage(*stage, work)).collect()
+    device.stages.iter().filter_map(|(stage, work)| of_stage(run, *stage, work)).collect()
 }
 
-fn of_stage(stage: Stage, work: &StageWork) -> Option<Found> {
+fn of_stage(run: &Run<'_>, stage: Scope, work: &StageWork) -> Option<Found> {
     let waiting = work.waits.get(&IdleCause::Launching).copied()?;
     let part = share(waiting.get() as f64, work.wall.get() as f64).filter(|part| *part >= LEAST_SHARE)?;
     let busy = share(work.busy().get() as f64, work.wall.get() as f64)?;
@@ -34,7 +35,8 @@ fn of_stage(stage: Stage, work: &StageWork) -> Option<Found> {
         Some(format!("{launches:.0} kernels, copies and fills per {what}, one every {}", rounded(each)))
     };
     evidence.extend(match work.steps {
-        Some(steps) => per("token", steps),
+        Some(steps) => per("step", steps),
+        None if stage == Scope::Run => per("run", 1),
         None => per("pass", work.instances),
     });
     if let (Some(least), Some(steps)) = (work.least(), work.steps.filter(|steps| *steps > 0)) {
@@ -50,22 +52,38 @@ fn of_stage(stage: Stage, work: &StageWork) -> Option<Found> {
     let finding = Finding {
         rule: RULE.to_owned(),
         severity: Severity::Warning,
-        stage: Some(stage),
+        stage: stage.stage(),
         evidence,
         saves_ns: Some(saves),
         saves_share: None,
-        advice: "Launch the whole step at once: capture it in a CUDA graph (`torch.compile(mode=\"reduce-overhead\")`, \
-                 `torch.cuda.graph`, or a serving engine that does), then fuse what is left. A faster host processor helps in \
-                 proportion; a faster device does not help at all. Profilers slow the host down, so check the figure \
-                 without one."
-            .to_owned(),
+        advice: advice(run, work),
     };
     Some(Found { finding, claim: Claim::Lost(vec![Cause::Waiting(IdleCause::Launching)]) })
+}
+
+/// Only what repeats can be captured once and launched again.
+fn advice(run: &Run<'_>, work: &StageWork) -> String {
+    let repeats = work.steps.is_some_and(|steps| steps > 1) || run.steps.is_some_and(|steps| steps.list.len() > 1);
+    let how = match repeats {
+        true => {
+            "Launch the whole step at once: capture it in a graph (`torch.compile(mode=\"reduce-overhead\")`, \
+             `torch.cuda.graph`, or a serving engine that does), then fuse what is left."
+        }
+        false => {
+            "Give each launch more work: a larger batch, or fused operators. Where the same pass runs again with the same \
+             shapes, a graph launches it at once."
+        }
+    };
+    let rest = "A faster host processor helps in proportion; a faster device does not help at all. Profilers slow the host \
+                down, so check the figure without one.";
+    format!("{how} {rest}")
 }
 
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeMap;
+
+    use types::Stage;
 
     use super::*;
     use crate::device::DeviceRecords;
@@ -82,7 +100,7 @@ mod tests {
             shortest_wait: Some(Nanos::new(2)),
             ..StageWork::default()
         };
-        DeviceRecords { stages: BTreeMap::from([(Stage::Decode, decode)]), ..DeviceRecords::default() }
+        DeviceRecords { stages: BTreeMap::from([(Scope::Stage(Stage::Decode), decode)]), ..DeviceRecords::default() }
     }
 
     #[test]
@@ -92,7 +110,7 @@ mod tests {
         // 8,000 ns of waiting, less 100 launches that still need 2 ns each.
         assert_eq!(found[0].saves_ns, Some(Nanos::new(7_800)));
         assert_eq!(found[0].evidence[0], "the device waits for launches 80.0% of decode (8.00 us of 10.0 us)");
-        assert_eq!(found[0].evidence[2], "10 kernels, copies and fills per token, one every 100 ns");
+        assert_eq!(found[0].evidence[2], "10 kernels, copies and fills per step, one every 100 ns");
     }
 
     #[test]

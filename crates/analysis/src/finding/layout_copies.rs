@@ -1,14 +1,14 @@
 //! Data that is laid out anew, concatenated or cast, and not computed with.
 
 use types::timeline::{CopyDirection, WorkKind};
-use types::{Finding, Nanos, Severity, Stage};
+use types::{Finding, Nanos, Severity};
 
-use super::{Claim, Found, Run, percent};
+use super::{Found, Run, own_kernels, percent};
 use crate::device::{DeviceRecords, StageWork, WorkGroup};
 use crate::kernel::Family;
 use crate::loss::Cause;
+use crate::scope::Scope;
 use crate::statistics::share;
-use types::IdleCause;
 
 /// Share of a stage that copies on the device must take.
 const LEAST_SHARE: f64 = 0.05;
@@ -25,38 +25,39 @@ fn is_copy(group: &WorkGroup) -> bool {
     group.family == Family::Copy || group.kind == WorkKind::Copy(CopyDirection::DeviceToDevice)
 }
 
-fn found(device: &DeviceRecords, stage: Stage, work: &StageWork) -> Option<Found> {
-    let copies: Vec<_> = device.groups.iter().filter(|group| group.stage.top() == stage && is_copy(group)).collect();
+fn found(device: &DeviceRecords, stage: Scope, work: &StageWork) -> Option<Found> {
+    let copies: Vec<_> = device.groups.iter().filter(|group| group.scope == stage && is_copy(group)).collect();
     let sum = |of: fn(&WorkGroup) -> Nanos| -> Nanos { copies.iter().map(|group| of(group)).sum() };
-    let (run, wait) = (sum(|group| group.run), sum(|group| group.wait));
-    let part = share((run + wait).get() as f64, work.wall.get() as f64).filter(|part| *part >= LEAST_SHARE)?;
+    let run = sum(|group| group.run);
+    let part = share(run.get() as f64, work.wall.get() as f64).filter(|part| *part >= LEAST_SHARE)?;
     let calls: u64 = copies.iter().map(|group| group.calls).sum();
     let mut evidence = vec![
-        format!("{calls} kernels of {stage} only copy: they run {run}, and the device waits {wait} for them"),
-        format!("that is {} of the stage", percent(part)),
+        format!("{calls} kernels of {stage} only copy: they run {run}"),
+        format!("that is {} of {stage}", percent(part)),
     ];
     let first = copies.iter().find_map(|group| Some((group.operator.as_deref()?, group.calls, group.run)));
     evidence.extend(first.map(|(name, calls, run)| format!("most are of `{name}`: {calls} calls, {run}")));
     let finding = Finding {
         rule: RULE.to_owned(),
         severity: Severity::Info,
-        stage: Some(stage),
+        stage: stage.stage(),
         evidence,
-        saves_ns: Some(run + wait),
+        saves_ns: Some(run),
         saves_share: None,
         advice: "Keep one layout and one element type from producer to consumer: preallocate the cache instead of concatenating, \
                  cast weights once, avoid `contiguous` between operators that accept strides. The figure is all of them; some \
                  may be needed."
             .to_owned(),
     };
-    let causes =
-        vec![Cause::Kernels(Family::Copy), Cause::Kernels(Family::MemoryCopy), Cause::Waiting(IdleCause::Launching)];
-    Some(Found { finding, claim: Claim::Lost(causes) })
+    let causes = vec![Cause::Kernels(Family::Copy), Cause::Kernels(Family::MemoryCopy)];
+    Some(Found { finding, claim: own_kernels(work, causes) })
 }
 
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeMap;
+
+    use types::Stage;
 
     use super::*;
     use crate::device::sample::group;
@@ -65,7 +66,7 @@ mod tests {
     fn device(run: i64) -> DeviceRecords {
         let prefill = StageWork { wall: Nanos::new(10_000), least: Some([Nanos::ZERO; 2]), ..StageWork::default() };
         DeviceRecords {
-            stages: BTreeMap::from([(Stage::Prefill, prefill)]),
+            stages: BTreeMap::from([(Scope::Stage(Stage::Prefill), prefill)]),
             groups: vec![group(Stage::Sam, "CatArrayBatchedCopy", Family::Copy, run)],
             ..DeviceRecords::default()
         }

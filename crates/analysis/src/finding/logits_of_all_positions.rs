@@ -8,6 +8,7 @@ use crate::evidence::PricedOperator;
 use crate::kernel::Family;
 use crate::loss::Cause;
 use crate::operators::priced::Sum;
+use crate::scope::Scope;
 use crate::statistics::{median, share};
 use crate::timings::rounded;
 
@@ -31,14 +32,15 @@ pub(super) fn check(run: &Run<'_>) -> Vec<Found> {
 
 /// In a trace: the head's own part of the wall time, at prefill and per decode step.
 fn on_device(device: &DeviceRecords) -> Option<Found> {
-    let (head, prefill) = (device.special.head?, device.stages.get(&Stage::Prefill)?);
+    let (head, prefill) = (device.special.head?, device.stages.get(&Scope::Stage(Stage::Prefill))?);
     let instances = prefill.instances.max(1);
     if head.positions < 2 {
         return None;
     }
     let [all, decode] = head.parts.map(|time| time.get() as f64);
     // What one position costs is known where decode ran; otherwise the time is taken to be in proportion.
-    let steps = device.stages.get(&Stage::Decode).and_then(|decode| decode.steps).filter(|steps| *steps > 0);
+    let steps =
+        device.stages.get(&Scope::Stage(Stage::Decode)).and_then(|decode| decode.steps).filter(|steps| *steps > 0);
     let one = steps.map(|steps| decode / steps as f64).filter(|one| *one > 0.0);
     let needed = one.unwrap_or(all / head.positions as f64) * instances as f64;
     let saved = (all - needed).max(0.0);
@@ -177,7 +179,10 @@ mod tests {
     fn traced(positions: u64) -> Vec<Finding> {
         let stage =
             |wall: i64, steps| StageWork { wall: Nanos::new(wall), instances: 1, steps, ..StageWork::default() };
-        let stages = [(Stage::Prefill, stage(10_000, None)), (Stage::Decode, stage(5_000, Some(10)))];
+        let stages = [
+            (Scope::Stage(Stage::Prefill), stage(10_000, None)),
+            (Scope::Stage(Stage::Decode), stage(5_000, Some(10))),
+        ];
         let head = Some(Head { positions, parts: [Nanos::new(700), Nanos::new(1_000)] });
         let special = Special { head, ..Special::default() };
         fired_on_device(&DeviceRecords { stages: stages.into(), special, ..DeviceRecords::default() }, RULE)

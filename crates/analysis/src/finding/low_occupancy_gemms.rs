@@ -1,11 +1,12 @@
 //! Matrix products too small to give every multiprocessor a block.
 
-use types::{Finding, Severity, Stage};
+use types::{Finding, Severity};
 
 use super::{Claim, Found, Run, percent};
 use crate::device::{DeviceRecords, StageWork};
 use crate::kernel::{Family, short_name};
 use crate::loss::Cause;
+use crate::scope::Scope;
 use crate::statistics::share;
 use crate::timings::rounded;
 
@@ -20,11 +21,11 @@ pub(super) fn check(run: &Run<'_>) -> Vec<Found> {
     device.stages.iter().filter_map(|(stage, work)| found(device, *stage, work)).collect()
 }
 
-fn found(device: &DeviceRecords, stage: Stage, work: &StageWork) -> Option<Found> {
+fn found(device: &DeviceRecords, stage: Scope, work: &StageWork) -> Option<Found> {
     let multiprocessors = device.multiprocessors?;
     let few = |group: &&crate::device::WorkGroup| {
         let is_product = matches!(group.family, Family::Gemm | Family::Gemv);
-        group.stage.top() == stage && is_product && group.blocks.is_some_and(|[_, most]| most < multiprocessors)
+        group.scope == stage && is_product && group.blocks.is_some_and(|[_, most]| most < multiprocessors)
     };
     let groups: Vec<_> = device.groups.iter().filter(few).collect();
     let longest = groups.first()?;
@@ -39,7 +40,7 @@ fn found(device: &DeviceRecords, stage: Stage, work: &StageWork) -> Option<Found
     let finding = Finding {
         rule: RULE.to_owned(),
         severity: Severity::Info,
-        stage: Some(stage),
+        stage: stage.stage(),
         evidence: vec![
             format!("{calls} matrix products of {stage} have fewer blocks than the {multiprocessors} multiprocessors"),
             format!("they run {run}, {} of the time the device is busy", percent(part)),
@@ -65,7 +66,7 @@ fn found(device: &DeviceRecords, stage: Stage, work: &StageWork) -> Option<Found
 mod tests {
     use std::collections::BTreeMap;
 
-    use types::Nanos;
+    use types::{Nanos, Stage};
 
     use super::*;
     use crate::device::sample::group;
@@ -79,7 +80,7 @@ mod tests {
             ..group(Stage::Decode, "gemv2T_kernel_val<int, int, __nv_bfloat16>", Family::Gemv, 1_000)
         };
         DeviceRecords {
-            stages: BTreeMap::from([(Stage::Decode, decode)]),
+            stages: BTreeMap::from([(Scope::Stage(Stage::Decode), decode)]),
             groups: vec![product],
             multiprocessors: Some(100),
             ..DeviceRecords::default()

@@ -5,18 +5,22 @@
 //! gets what is left there.
 
 mod attention_not_flash;
-mod clock_throttling;
 mod cold_first_iteration;
+mod compilation;
+mod data_loading;
+mod exposed_communication;
 mod far_from_roofline;
 mod float32_gemms;
 mod host_synchronisation;
 mod host_to_device_copies;
+mod host_work;
 mod launch_bound;
 mod layout_copies;
 mod logits_of_all_positions;
 mod low_occupancy_gemms;
 mod memory_bound_decode;
 mod run_to_run_variation;
+mod slow_steps;
 mod small_expert_gemms;
 mod top_operator;
 mod unfused_elementwise;
@@ -25,12 +29,13 @@ mod vision_dominates_prefill;
 
 use std::collections::BTreeMap;
 
-use types::{Finding, Nanos, Stage};
+use types::{DeviceTime, Finding, Nanos, Stage, Steps};
 
-use crate::device::DeviceRecords;
+use crate::device::{DeviceRecords, StageWork};
 use crate::evidence::PricedOperator;
 use crate::loss::{Cause, Ledger};
 use crate::operators::priced::Sum;
+use crate::scope::Scope;
 use crate::statistics::share;
 use crate::subject::Subject;
 use crate::timings::{Timings, rounded};
@@ -40,10 +45,14 @@ use crate::utilisation::Utilisation;
 type Rule = (&'static str, fn(&Run<'_>) -> Vec<Found>);
 
 /// Every rule. What a finding saves as a share of the run is filled in afterwards, the same way for all.
-const RULES: [Rule; 18] = [
+const RULES: [Rule; 22] = [
     (utilisation_above_one::RULE, utilisation_above_one::check),
     (cold_first_iteration::RULE, cold_first_iteration::check),
-    (clock_throttling::RULE, clock_throttling::check),
+    (slow_steps::RULE, slow_steps::check),
+    (compilation::RULE, compilation::check),
+    (data_loading::RULE, data_loading::check),
+    (host_work::RULE, host_work::check),
+    (exposed_communication::RULE, exposed_communication::check),
     (run_to_run_variation::RULE, run_to_run_variation::check),
     (vision_dominates_prefill::RULE, vision_dominates_prefill::check),
     (logits_of_all_positions::RULE, logits_of_all_positions::check),
@@ -91,6 +100,10 @@ pub(crate) struct Run<'a> {
     pub(crate) operators: &'a [PricedOperator],
     /// Device work, where it was traced.
     pub(crate) device: Option<&'a DeviceRecords>,
+    /// How the time of each device divides; empty without a timeline.
+    pub(crate) device_time: &'a [DeviceTime],
+    /// Steps of the trace.
+    pub(crate) steps: Option<&'a Steps>,
     /// Without instruments.
     pub(crate) timings: &'a Timings<'a>,
     /// With them.
@@ -148,7 +161,7 @@ pub(crate) fn all(run: &Run<'_>) -> (Vec<Finding>, Ledger) {
 
 /// How much of what a finding could save nobody else has claimed.
 fn granted(ledger: &mut Ledger, rule: &'static str, finding: &Finding, claim: &Claim, wanted: Nanos) -> Nanos {
-    let Some(stage) = finding.stage.map(Stage::top) else { return Nanos::ZERO };
+    let stage = finding.stage.map_or(Scope::Run, Scope::of);
     match claim {
         Claim::Nothing => Nanos::ZERO,
         Claim::Lost(causes) => ledger.claim(rule, stage, |cause| causes.contains(cause), wanted),
@@ -160,6 +173,15 @@ fn granted(ledger: &mut Ledger, rule: &'static str, finding: &Finding, claim: &C
             let rest = (wanted - lost).min(took - ledger.lost(stage, |_| true)).max(Nanos::ZERO);
             lost + ledger.claim_work(rule, stage, rest)
         }
+    }
+}
+
+/// What a finding takes that promises at most the time of its own kernels: where their roofline time is known, what is lost to
+/// their families, otherwise that time itself.
+fn own_kernels(work: &StageWork, families: Vec<Cause>) -> Claim {
+    match work.least {
+        Some(_) => Claim::Lost(families),
+        None => Claim::Work(Vec::new()),
     }
 }
 
@@ -182,12 +204,23 @@ fn fired(case: &crate::sample::Case, rule: &str) -> Vec<Finding> {
 /// The same for rules that look at device work.
 #[cfg(test)]
 fn fired_on_device(device: &DeviceRecords, rule: &str) -> Vec<Finding> {
-    let wall =
-        |(stage, work): (&Stage, &crate::device::StageWork)| crate::sample::timed(*stage, "", 0, work.wall.get());
-    let samples = device.stages.iter().map(wall).collect();
+    let wall = |(scope, work): (&Scope, &StageWork)| Some(crate::sample::timed(scope.stage()?, "", 0, work.wall.get()));
+    let samples = device.stages.iter().filter_map(wall).collect();
     let case = crate::sample::Case { samples, ..crate::sample::case() };
-    let findings = crate::metrics::with_device(&case.subject(), &case.evidence(), Some(device)).conclusions.findings;
+    let findings =
+        crate::metrics::with_device(&case.subject(), &case.evidence(), Some(device), Vec::new()).conclusions.findings;
     findings.into_iter().filter(|finding| finding.rule == rule).collect()
+}
+
+/// The same for rules that look at the devices' time.
+#[cfg(test)]
+fn on_devices(times: &[DeviceTime], rule: &str) -> Vec<Finding> {
+    let span: Nanos = times.iter().map(|time| time.span_ns).sum();
+    let work = StageWork { wall: span, ..StageWork::default() };
+    let device = DeviceRecords { stages: BTreeMap::from([(Scope::Run, work)]), ..DeviceRecords::default() };
+    let case = crate::sample::case();
+    let findings = crate::metrics::with_device(&case.subject(), &case.evidence(), Some(&device), times.to_vec());
+    findings.conclusions.findings.into_iter().filter(|finding| finding.rule == rule).collect()
 }
 
 #[cfg(test)]

@@ -29,7 +29,9 @@ enum Cause {
 pub(super) const RULE: &str = "run-to-run-variation";
 
 pub(super) fn check(run: &Run<'_>) -> Vec<Found> {
-    top_stages(run).filter_map(|stage| of_stage(run, stage)).collect()
+    // Instances of a stage in a trace are of inputs that it does not name, and no repeats of one.
+    let repeats = run.subject.settings.is_some();
+    top_stages(run).filter(|_| repeats).filter_map(|stage| of_stage(run, stage)).collect()
 }
 
 fn of_stage(run: &Run<'_>, stage: Stage) -> Option<Found> {
@@ -108,13 +110,13 @@ fn advice(cause: Cause, warmup_rounds: u32) -> String {
             "The first run still warms up caches and memory. Raise the warm-up rounds (now {warmup_rounds}) and measure again."
         ),
         Cause::Drift => {
-            "The machine gets slower while it runs: clocks fall with heat, or other work has started. Let it cool \
-                         down or fix its clocks, and compare medians of the first epoch only."
+            "The machine gets slower while it runs. Let it cool down or fix its clocks, and compare medians of the first \
+                         epoch only."
                 .to_owned()
         }
         Cause::Outlier => {
-            "Most runs agree and few stand out, as when another process interrupts. The median is sound, mean \
-                           and maximum are not; a quiet machine or more repeats settle it."
+            "Most runs agree and few stand out. The median is sound, mean and maximum are not; more repeats on a quiet \
+                           machine tell whether it is the program."
                 .to_owned()
         }
         Cause::Short => {
@@ -123,8 +125,8 @@ fn advice(cause: Cause, warmup_rounds: u32) -> String {
                 .to_owned()
         }
         Cause::Unknown => {
-            "The runs differ throughout, as when other work shares the processor or its clock moves. Stop other \
-                           work, fix the clock, add repeats, and measure again."
+            "The runs differ throughout, and nothing recorded says why. Stop other work, fix the clocks, add repeats, \
+                           and measure again."
                 .to_owned()
         }
     }

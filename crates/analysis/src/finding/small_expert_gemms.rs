@@ -1,11 +1,12 @@
 //! Experts run one after the other, each a few small products that cannot fill the device.
 
-use types::{Finding, Severity, Stage};
+use types::{Finding, Severity};
 
 use super::{Claim, Found, Run, percent};
 use crate::device::{Portion, StageWork};
 use crate::kernel::Family;
 use crate::loss::Cause;
+use crate::scope::Scope;
 use crate::statistics::share;
 use crate::timings::rounded;
 use types::IdleCause;
@@ -24,11 +25,11 @@ pub(super) fn check(run: &Run<'_>) -> Vec<Found> {
     let Some(device) = run.device else { return Vec::new() };
     let layers = device.special.expert_layers;
     let of_stage =
-        |(stage, work): (&Stage, &StageWork)| found(*stage, work, *device.special.experts.get(stage)?, layers);
+        |(stage, work): (&Scope, &StageWork)| found(*stage, work, *device.special.experts.get(stage)?, layers);
     device.stages.iter().filter_map(of_stage).collect()
 }
 
-fn found(stage: Stage, work: &StageWork, experts: Portion, layers: u64) -> Option<Found> {
+fn found(stage: Scope, work: &StageWork, experts: Portion, layers: u64) -> Option<Found> {
     let passes = work.steps.unwrap_or(work.instances).max(1) as f64;
     let launches = experts.calls as f64 / passes;
     let part = share(experts.part.total().get() as f64, work.wall.get() as f64).filter(|part| *part >= LEAST_SHARE)?;
@@ -41,7 +42,7 @@ fn found(stage: Stage, work: &StageWork, experts: Portion, layers: u64) -> Optio
     let finding = Finding {
         rule: RULE.to_owned(),
         severity: Severity::Info,
-        stage: Some(stage),
+        stage: stage.stage(),
         evidence: vec![
             format!("{launches:.0} products of experts per pass in {layers} layers, {each} each"),
             format!("they are {} of {stage}, {} of it waiting for their launch", percent(part), experts.part.wait),
@@ -66,7 +67,7 @@ fn found(stage: Stage, work: &StageWork, experts: Portion, layers: u64) -> Optio
 mod tests {
     use std::collections::BTreeMap;
 
-    use types::Nanos;
+    use types::{Nanos, Stage};
 
     use super::*;
     use crate::device::{DeviceRecords, Part, Special};
@@ -77,9 +78,13 @@ mod tests {
         let decode =
             StageWork { wall: Nanos::new(10_000), waits, steps: Some(10), instances: 1, ..StageWork::default() };
         let portion = Portion { calls, part: Part { wait: Nanos::new(1_000), run: Nanos::new(500) } };
-        let experts = BTreeMap::from([(Stage::Decode, portion)]);
+        let experts = BTreeMap::from([(Scope::Stage(Stage::Decode), portion)]);
         let special = Special { experts, expert_layers: 5, ..Special::default() };
-        DeviceRecords { stages: BTreeMap::from([(Stage::Decode, decode)]), special, ..DeviceRecords::default() }
+        DeviceRecords {
+            stages: BTreeMap::from([(Scope::Stage(Stage::Decode), decode)]),
+            special,
+            ..DeviceRecords::default()
+        }
     }
 
     #[test]

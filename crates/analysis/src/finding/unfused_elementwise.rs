@@ -1,13 +1,13 @@
 //! Elementwise kernels follow each other, each a pass over memory and a launch of its own.
 
-use types::{Finding, Nanos, Severity, Stage};
+use types::{Finding, Nanos, Severity};
 
-use super::{Claim, Found, Run, percent};
+use super::{Found, Run, own_kernels, percent};
 use crate::device::StageWork;
 use crate::kernel::Family;
 use crate::loss::Cause;
+use crate::scope::Scope;
 use crate::statistics::share;
-use types::IdleCause;
 
 /// Share of a stage that fusing must be able to save.
 const LEAST_SHARE: f64 = 0.02;
@@ -20,14 +20,14 @@ pub(super) fn check(run: &Run<'_>) -> Vec<Found> {
     device.stages.iter().filter_map(|(stage, work)| of_stage(*stage, work)).collect()
 }
 
-fn of_stage(stage: Stage, work: &StageWork) -> Option<Found> {
+fn of_stage(stage: Scope, work: &StageWork) -> Option<Found> {
     let chains = work.chains;
-    let saves: Nanos = chains.run + chains.wait;
+    let saves: Nanos = chains.run;
     let part = share(saves.get() as f64, work.wall.get() as f64).filter(|part| *part >= LEAST_SHARE)?;
     let finding = Finding {
         rule: RULE.to_owned(),
         severity: Severity::Info,
-        stage: Some(stage),
+        stage: stage.stage(),
         evidence: vec![
             format!(
                 "{} elementwise kernels run in {} chains with nothing between them, {:.1} in each",
@@ -35,12 +35,7 @@ fn of_stage(stage: Stage, work: &StageWork) -> Option<Found> {
                 chains.chains,
                 chains.kernels as f64 / chains.chains.max(1) as f64
             ),
-            format!(
-                "all but the longest of each chain run {}, and the device waits {} for them: {} of {stage}",
-                chains.run,
-                chains.wait,
-                percent(part)
-            ),
+            format!("all but the longest of each chain run {}, {} of {stage}", chains.run, percent(part)),
         ],
         saves_ns: Some(saves),
         saves_share: None,
@@ -48,13 +43,14 @@ fn of_stage(stage: Stage, work: &StageWork) -> Option<Found> {
                  has one (RMS norm, rotary embedding, gated activation)."
             .to_owned(),
     };
-    let causes = vec![Cause::Kernels(Family::Elementwise), Cause::Waiting(IdleCause::Launching)];
-    Some(Found { finding, claim: Claim::Lost(causes) })
+    Some(Found { finding, claim: own_kernels(work, vec![Cause::Kernels(Family::Elementwise)]) })
 }
 
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeMap;
+
+    use types::{IdleCause, Stage};
 
     use super::*;
     use crate::device::{Chains, DeviceRecords};
@@ -67,18 +63,18 @@ mod tests {
             chains: Chains { chains: 10, kernels: 35, run: Nanos::new(run), wait: Nanos::new(wait) },
             ..StageWork::default()
         };
-        DeviceRecords { stages: BTreeMap::from([(Stage::Decode, decode)]), ..DeviceRecords::default() }
+        DeviceRecords { stages: BTreeMap::from([(Scope::Stage(Stage::Decode), decode)]), ..DeviceRecords::default() }
     }
 
     #[test]
     fn chains_fire_and_save_what_is_lost_on_them() {
-        let found = fired_on_device(&device(0, 600), RULE);
+        let found = fired_on_device(&device(600, 0), RULE);
         assert_eq!((found.len(), found[0].saves_ns), (1, Some(Nanos::new(600))));
         assert!(found[0].evidence[0].starts_with("35 elementwise kernels run in 10 chains"), "{:?}", found[0].evidence);
     }
 
     #[test]
-    fn chains_that_take_little_do_not_fire() {
-        assert_eq!(fired_on_device(&device(100, 99), RULE), []);
+    fn chains_that_run_for_little_do_not_fire_however_long_the_device_waits() {
+        assert_eq!(fired_on_device(&device(199, 600), RULE), []);
     }
 }

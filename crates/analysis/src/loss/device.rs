@@ -6,11 +6,12 @@
 
 use std::collections::BTreeMap;
 
-use types::{Nanos, Stage};
+use types::Nanos;
 
 use super::{Cause, Ledger, StageLoss};
 use crate::device::DeviceRecords;
 use crate::kernel::Family;
+use crate::scope::Scope;
 use crate::statistics::share;
 use crate::timings::rounded;
 
@@ -38,9 +39,9 @@ pub(crate) fn books(device: &DeviceRecords) -> Ledger {
     ledger
 }
 
-fn by_family(device: &DeviceRecords, stage: Stage) -> BTreeMap<Family, Nanos> {
+fn by_family(device: &DeviceRecords, stage: Scope) -> BTreeMap<Family, Nanos> {
     let mut families = BTreeMap::new();
-    for group in device.groups.iter().filter(|group| group.stage.top() == stage) {
+    for group in device.groups.iter().filter(|group| group.scope == stage) {
         *families.entry(group.family).or_default() += group.run;
     }
     families

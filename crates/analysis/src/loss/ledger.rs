@@ -1,16 +1,17 @@
 //! The books of lost time: every nanosecond that a stage took beyond the least its work needs stands under one cause, and
 //! a finding can only claim what no other has claimed before.
 
-use types::{LostTime, Nanos, Stage};
+use types::{LostTime, Nanos};
 
 use super::Cause;
+use crate::scope::Scope;
 use crate::statistics::share;
 
 /// One stage: what it took and what it needed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct StageLoss {
-    /// Prefill or decode.
-    pub(crate) stage: Stage,
+    /// What it is about.
+    pub(crate) stage: Scope,
     /// What all its instances took.
     pub(crate) wall: Nanos,
     /// Least time its work needs; absent where the model or the device is not known.
@@ -20,7 +21,7 @@ pub(crate) struct StageLoss {
 /// Time under one cause.
 #[derive(Clone, Debug)]
 struct Entry {
-    stage: Stage,
+    stage: Scope,
     cause: Cause,
     lost: Nanos,
     claims: Vec<(&'static str, Nanos)>,
@@ -40,7 +41,7 @@ impl Ledger {
     }
 
     /// Puts time under a cause.
-    pub(crate) fn add(&mut self, stage: Stage, cause: Cause, lost: Nanos) {
+    pub(crate) fn add(&mut self, stage: Scope, cause: Cause, lost: Nanos) {
         if lost <= Nanos::ZERO {
             return;
         }
@@ -55,13 +56,8 @@ impl Ledger {
         &self.stages
     }
 
-    /// Causes that a stage lost time to.
-    pub(crate) fn causes(&self, stage: Stage) -> Vec<Cause> {
-        self.of(stage, |_| true).map(|entry| entry.cause.clone()).collect()
-    }
-
     /// What a stage lost to causes that `which` chooses.
-    pub(crate) fn lost(&self, stage: Stage, which: impl Fn(&Cause) -> bool) -> Nanos {
+    pub(crate) fn lost(&self, stage: Scope, which: impl Fn(&Cause) -> bool) -> Nanos {
         self.of(stage, which).map(|entry| entry.lost).sum()
     }
 
@@ -69,7 +65,7 @@ impl Ledger {
     pub(crate) fn claim(
         &mut self,
         rule: &'static str,
-        stage: Stage,
+        stage: Scope,
         which: impl Fn(&Cause) -> bool,
         wanted: Nanos,
     ) -> Nanos {
@@ -85,7 +81,7 @@ impl Ledger {
     }
 
     /// Claims work that need not have been done at all: its least time is lost too, and nothing else covers it.
-    pub(crate) fn claim_work(&mut self, rule: &'static str, stage: Stage, least: Nanos) -> Nanos {
+    pub(crate) fn claim_work(&mut self, rule: &'static str, stage: Scope, least: Nanos) -> Nanos {
         self.add(stage, Cause::AvoidableWork, least);
         self.claim(rule, stage, |cause| *cause == Cause::AvoidableWork, least)
     }
@@ -93,7 +89,7 @@ impl Ledger {
     /// Everything, most lost first.
     pub(crate) fn rows(&self, wall: Option<Nanos>) -> Vec<LostTime> {
         let row = |entry: &Entry| LostTime {
-            stage: entry.stage,
+            stage: entry.stage.stage(),
             cause: entry.cause.to_string(),
             lost_ns: entry.lost,
             share: wall
@@ -107,7 +103,7 @@ impl Ledger {
         rows
     }
 
-    fn of(&self, stage: Stage, which: impl Fn(&Cause) -> bool) -> impl Iterator<Item = &Entry> {
+    fn of(&self, stage: Scope, which: impl Fn(&Cause) -> bool) -> impl Iterator<Item = &Entry> {
         self.entries.iter().filter(move |entry| entry.stage == stage && which(&entry.cause))
     }
 }
@@ -125,18 +121,19 @@ impl Entry {
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
+    use types::Stage;
 
     use super::*;
 
     #[test]
     fn what_one_finding_claims_no_other_gets() {
         let mut ledger = Ledger::default();
-        ledger.add(Stage::Decode, Cause::AfterLast, Nanos::new(100));
+        ledger.add(Scope::Stage(Stage::Decode), Cause::AfterLast, Nanos::new(100));
         let all = |_: &Cause| true;
-        assert_eq!(ledger.claim("one", Stage::Decode, all, Nanos::new(70)), Nanos::new(70));
-        assert_eq!(ledger.claim("two", Stage::Decode, all, Nanos::new(70)), Nanos::new(30));
-        assert_eq!(ledger.claim("three", Stage::Decode, all, Nanos::new(70)), Nanos::ZERO);
-        assert_eq!(ledger.claim("four", Stage::Prefill, all, Nanos::new(70)), Nanos::ZERO);
+        assert_eq!(ledger.claim("one", Scope::Stage(Stage::Decode), all, Nanos::new(70)), Nanos::new(70));
+        assert_eq!(ledger.claim("two", Scope::Stage(Stage::Decode), all, Nanos::new(70)), Nanos::new(30));
+        assert_eq!(ledger.claim("three", Scope::Stage(Stage::Decode), all, Nanos::new(70)), Nanos::ZERO);
+        assert_eq!(ledger.claim("four", Scope::Stage(Stage::Prefill), all, Nanos::new(70)), Nanos::ZERO);
         let rows = ledger.rows(Some(Nanos::new(400)));
         assert_eq!((rows[0].claimed_ns, rows[0].share, rows[0].rules.len()), (Nanos::new(100), Some(0.25), 2));
     }
@@ -144,9 +141,9 @@ mod tests {
     #[test]
     fn work_that_was_not_needed_is_lost_and_claimed_at_once() {
         let mut ledger = Ledger::default();
-        assert_eq!(ledger.claim_work("head", Stage::Prefill, Nanos::new(40)), Nanos::new(40));
-        assert_eq!(ledger.lost(Stage::Prefill, |_| true), Nanos::new(40));
-        assert_eq!(ledger.claim("other", Stage::Prefill, |_| true, Nanos::new(1)), Nanos::ZERO);
+        assert_eq!(ledger.claim_work("head", Scope::Stage(Stage::Prefill), Nanos::new(40)), Nanos::new(40));
+        assert_eq!(ledger.lost(Scope::Stage(Stage::Prefill), |_| true), Nanos::new(40));
+        assert_eq!(ledger.claim("other", Scope::Stage(Stage::Prefill), |_| true, Nanos::new(1)), Nanos::ZERO);
     }
 
     proptest! {
@@ -158,15 +155,15 @@ mod tests {
             let causes = [Cause::AfterLast, Cause::BetweenOperators, Cause::AvoidableWork];
             let mut ledger = Ledger::default();
             for (place, lost) in lost.iter().enumerate() {
-                ledger.add(Stage::Decode, causes[place % 3].clone(), Nanos::new(*lost));
+                ledger.add(Scope::Stage(Stage::Decode), causes[place % 3].clone(), Nanos::new(*lost));
             }
             let mut granted = Nanos::ZERO;
             for (cause, wanted) in claims {
-                let got = ledger.claim("rule", Stage::Decode, |found| *found == causes[cause % 3], Nanos::new(wanted));
+                let got = ledger.claim("rule", Scope::Stage(Stage::Decode), |found| *found == causes[cause % 3], Nanos::new(wanted));
                 prop_assert!(got >= Nanos::ZERO && got <= Nanos::new(wanted.max(0)));
                 granted += got;
             }
-            prop_assert!(granted <= ledger.lost(Stage::Decode, |_| true));
+            prop_assert!(granted <= ledger.lost(Scope::Stage(Stage::Decode), |_| true));
             prop_assert_eq!(ledger.rows(None).iter().map(|row| row.claimed_ns).sum::<Nanos>(), granted);
         }
     }

@@ -8,6 +8,7 @@ use types::{Nanos, Stage};
 use super::{Cause, Ledger, StageLoss};
 use crate::evidence::PricedOperator;
 use crate::operators::priced::{Sum, sums};
+use crate::scope::Scope;
 use crate::statistics::share;
 use crate::timings::{Timings, rounded};
 
@@ -35,17 +36,17 @@ fn add_stage(
     let instrumented = profiled.total(stage).unwrap_or(whole.time);
     let slower = share(wall.get() as f64, instrumented.get() as f64);
     let (Some(slower), true) = (slower, whole.calls > 0) else {
-        return ledger.open(StageLoss { stage, wall, least: None });
+        return ledger.open(StageLoss { stage: Scope::Stage(stage), wall, least: None });
     };
     let passes = share(instances as f64, profiled.instances(stage).max(1) as f64).unwrap_or(1.0);
     let carried = |time: Nanos| time.get() as f64 * slower;
     let needed = |least: Nanos| least.get() as f64 * passes;
-    ledger.open(StageLoss { stage, wall, least: whole.least.map(|least| rounded(needed(least))) });
+    ledger.open(StageLoss { stage: Scope::Stage(stage), wall, least: whole.least.map(|least| rounded(needed(least))) });
     for (name, sum) in sums(operators(), |operator| operator.record.name.as_str()) {
         let Some(least) = sum.least else { continue };
-        ledger.add(stage, Cause::Operator(name.to_owned()), rounded(carried(sum.time) - needed(least)));
+        ledger.add(Scope::Stage(stage), Cause::Operator(name.to_owned()), rounded(carried(sum.time) - needed(least)));
     }
-    ledger.add(stage, Cause::BetweenOperators, wall - rounded(carried(whole.time)));
+    ledger.add(Scope::Stage(stage), Cause::BetweenOperators, wall - rounded(carried(whole.time)));
 }
 
 #[cfg(test)]

@@ -7,11 +7,12 @@ pub(crate) mod traced;
 
 use std::collections::BTreeMap;
 
-use types::{InputFacts, Nanos, Origin, Sample, Stage, StageSummary, Throughput};
+use types::{InputFacts, Nanos, Origin, QualityCounter, Sample, Severity, Stage, StageSummary, Steps, Throughput};
 
 use crate::device::DeviceSums;
 use crate::evidence::PlacedTimeline;
 use crate::loss::Ledger;
+use crate::scope::Scope;
 use crate::statistics::share;
 use crate::subject::{InputRoofline, Subject};
 use crate::timings::{Timings, rounded};
@@ -36,13 +37,15 @@ pub(crate) struct StageSources<'a> {
     pub(crate) lost: &'a Ledger,
     /// Device work of the timelines.
     pub(crate) sums: &'a DeviceSums,
+    /// Steps of the timelines.
+    pub(crate) steps: Option<&'a Steps>,
     /// The timelines, where the times of the stages are theirs.
     pub(crate) traced: Option<&'a [PlacedTimeline<'a>]>,
 }
 
 /// Every measured stage, parents before children.
 pub(crate) fn summaries(sources: &StageSources<'_>) -> Vec<StageSummary> {
-    let StageSources { timings, subject, used, lost, sums, traced } = *sources;
+    let StageSources { timings, subject, used, lost, sums, steps, traced } = *sources;
     let has_work = sums.whole.launches > 0;
     let summary = |stage: Stage| {
         let used = used.get(&stage);
@@ -53,8 +56,9 @@ pub(crate) fn summaries(sources: &StageSources<'_>) -> Vec<StageSummary> {
         let is_inferred = traced.is_some_and(|timelines| traced::is_inferred(timelines, stage));
         let (roofline, lost) = match subject.roofline.is_empty() {
             true => {
-                let roofline = lost.stages().iter().find(|one| one.stage == stage).and_then(|one| one.least);
-                (roofline, roofline.map(|_| lost.lost(stage, |_| true)))
+                let roofline =
+                    lost.stages().iter().find(|one| one.stage == Scope::Stage(stage)).and_then(|one| one.least);
+                (roofline, roofline.map(|_| lost.lost(Scope::Stage(stage), |_| true)))
             }
             false => {
                 let roofline = roofline(timings, &subject.roofline, stage);
@@ -71,7 +75,10 @@ pub(crate) fn summaries(sources: &StageSources<'_>) -> Vec<StageSummary> {
             gpu_busy_ns: has_work.then_some(device.busy),
             kernel_ns: has_work.then_some(device.kernel_time),
             kernel_count: has_work.then_some(device.kernels),
-            tokens: all_tokens(timings, &subject.inputs, stage),
+            tokens: match steps.and_then(|steps| annotated_tokens(steps, stage)) {
+                Some(tokens) => Some(tokens),
+                None => all_tokens(timings, &subject.inputs, stage),
+            },
             mfu: used.and_then(Utilisation::mfu),
             mbu: used.and_then(Utilisation::mbu),
             origin: if is_inferred { Origin::Assumed } else { Origin::Measured },
@@ -99,6 +106,58 @@ fn all_tokens(timings: &Timings<'_>, inputs: &[InputFacts], stage: Stage) -> Opt
         .inputs(stage)
         .map(|(name, runs)| tokens(stage, known(name)?)?.checked_mul(runs.len() as u64))
         .try_fold(0u64, |sum, tokens| sum.checked_add(tokens?))
+}
+
+/// Tokens of a stage as a serving engine annotates its steps; absent where one step does not say.
+fn annotated_tokens(steps: &Steps, stage: Stage) -> Option<u64> {
+    let batches = steps.list.iter().filter_map(|step| step.batch).filter(|batch| batch.stage() == Some(stage));
+    let tokens: Option<u64> = batches.map(|batch| batch.tokens).sum();
+    tokens.filter(|tokens| *tokens > 0)
+}
+
+/// Rates of a serving engine's steps. There is no time to a first token: requests wait before their first step, and a step may
+/// hold a part of a prompt.
+pub(crate) fn engine_throughput(stages: &[StageSummary]) -> Throughput {
+    let rate = |name: Stage| {
+        let stage = stages.iter().find(|stage| stage.name == name)?;
+        share(stage.tokens? as f64 * 1e9, stage.wall_ns?.get() as f64)
+    };
+    Throughput {
+        decode_tokens_per_second: rate(Stage::Decode),
+        prefill_tokens_per_second: rate(Stage::Prefill),
+        ..Throughput::default()
+    }
+}
+
+/// Leaves out what cannot be true: a roofline time above the measured time, or arithmetic beyond the time the device was busy.
+/// Then the model does not describe this run.
+pub(crate) fn checked(stages: &mut [StageSummary], same_pass: bool) -> Option<QualityCounter> {
+    let mut left_out = Vec::new();
+    for stage in stages {
+        let Some(wall) = stage.wall_ns else { continue };
+        let above = stage.speed_of_light_ns.filter(|roofline| *roofline > wall);
+        let busy = stage.gpu_busy_ns.filter(|_| same_pass).and_then(|busy| share(busy.get() as f64, wall.get() as f64));
+        let idle = stage.mfu.zip(busy).filter(|(mfu, busy)| mfu > busy);
+        if let Some(roofline) = above {
+            left_out.push(format!("{}: roofline time {roofline} above the measured {wall}", stage.name));
+        } else if let Some((mfu, busy)) = idle {
+            left_out.push(format!("{}: MFU {mfu:.3} above the busy share {busy:.3}", stage.name));
+        } else {
+            continue;
+        }
+        (stage.speed_of_light_ns, stage.lost_ns, stage.mfu, stage.mbu) = (None, None, None, None);
+    }
+    (!left_out.is_empty()).then(|| QualityCounter {
+        counter: "model_does_not_fit".to_owned(),
+        value: left_out.len() as u64,
+        share: None,
+        severity: Severity::Warning,
+        remedy: format!(
+            "utilisation is left out where the modelled work cannot have run in the time: check --model, the workload, the number \
+             of devices it is spread over, and whether masked keys or logits were skipped ({})",
+            left_out.join("; ")
+        ),
+    })
 }
 
 /// Rates from medians, so that one interrupted run does not change them.
@@ -148,6 +207,7 @@ mod tests {
             used: &BTreeMap::new(),
             lost: &Ledger::default(),
             sums: &DeviceSums::default(),
+            steps: None,
             traced: None,
         })
     }

@@ -33,7 +33,11 @@ fn saving(metrics: &Metrics, finding: &Finding) -> Option<Saving> {
         return Some(Saving { saves_ns, share, basis, whole_ns: Some(wall), per_input_ns: None });
     }
     // The ledger of a trace covers its stages; nothing could save what lies outside of them, such as loading.
+    let marked = metrics.conditions.trace.as_ref().and_then(|facts| facts.stages.as_ref());
+    let marked = marked.is_some_and(|basis| !basis.inferred) && !metrics.times.stages.is_empty();
     let (basis, whole_ns) = match metrics.conditions.trace {
+        // Without marked stages the books are of the devices' time, stages or not.
+        Some(_) if !marked => (SavingBasis::Devices, None),
         Some(_) => {
             let top = metrics.times.stages.iter().filter(|stage| stage.parent.is_none());
             (SavingBasis::Stages, Some(top.filter_map(|stage| stage.wall_ns).sum()))
@@ -42,7 +46,9 @@ fn saving(metrics: &Metrics, finding: &Finding) -> Option<Saving> {
     };
     let stage = |name: Stage| metrics.times.stages.iter().find(|stage| stage.name == name);
     let inputs = stage(Stage::Prefill).or_else(|| stage(Stage::Decode)).map(|stage| stage.instances);
-    let inputs = inputs.filter(|inputs| *inputs > 1).and_then(|inputs| i64::try_from(inputs).ok());
+    let inputs = inputs
+        .filter(|inputs| *inputs > 1 && basis != SavingBasis::Devices)
+        .and_then(|inputs| i64::try_from(inputs).ok());
     let per_input_ns = inputs.map(|inputs| Nanos::new(saves_ns.get() / inputs));
     Some(Saving { saves_ns, share, basis, whole_ns, per_input_ns })
 }

@@ -1,7 +1,9 @@
 //! A run as its pages show it.
 
 use types::view::{CommandRunView, DeviceTimeView, EngineStepsView, LostTimeView, NextStep, RunView, StageView};
-use types::{BytesPerSecond, CopyTime, DeviceTime, Metrics, Nanos, RunKindName, Severity, Stage, StageSummary, StepLabel};
+use types::{
+    BytesPerSecond, CopyTime, DeviceTime, Metrics, Nanos, RunKindName, Severity, Stage, StageSummary, StepLabel,
+};
 
 use super::{cost_centres, findings, kernels, mean, operators, share, takeaways, time_share};
 

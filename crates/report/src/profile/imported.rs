@@ -102,7 +102,9 @@ pub(super) fn stages(page: &mut Page, run: &RunView<'_>, facts: &TraceFacts) {
         ]);
     }
     page.table(&table);
-    page.paragraph("The wall time of a stage ends when its device work ends, which may be after the host has returned.");
+    page.paragraph(
+        "The wall time of a stage ends when its device work ends, which may be after the host has returned.",
+    );
     if let Some(steps) = &facts.step_ms {
         let spread = steps.std.map(|std| format!(", std {}", milliseconds(std))).unwrap_or_default();
         page.paragraph(&format!(

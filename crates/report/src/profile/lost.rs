@@ -37,7 +37,7 @@ pub(super) fn lost_time(page: &mut Page, run: &RunView<'_>) {
     for view in run.lost_time.iter().take(CAUSES) {
         let row = view.lost;
         let (cause, share) = (prose(&row.cause), percent(view.share));
-        table.row([cause, row.stage.to_string(), row.lost_ns.to_string(), share, remedies(row)]);
+        table.row([cause, known(row.stage), row.lost_ns.to_string(), share, remedies(row)]);
     }
     page.table(&table);
     if let Some(more) = run.lost_time.len().checked_sub(CAUSES).filter(|more| *more > 0) {

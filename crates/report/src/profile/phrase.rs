@@ -79,6 +79,7 @@ pub(crate) fn saving(saving: &Saving) -> String {
     let whole = match saving.basis {
         SavingBasis::Run => "run",
         SavingBasis::Stages => "time in stages",
+        SavingBasis::Devices => "device time",
         SavingBasis::ProfiledPass => "profiled pass",
     };
     let mut text = format!("{} of the {whole}, {}", percent(saving.share), saving.saves_ns);

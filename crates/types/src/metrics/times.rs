@@ -5,7 +5,9 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Nanos, Origin, QualityCounter, RankSkew, RankSummary, Severity, Stage, Statistics, Steps, Throughput, Variance};
+use crate::{
+    Nanos, Origin, QualityCounter, RankSkew, RankSummary, Severity, Stage, Statistics, Steps, Throughput, Variance,
+};
 
 /// Whole-run figures. What the source does not record is `null`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]

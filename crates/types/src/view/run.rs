@@ -1,7 +1,7 @@
 //! A profiled, imported or measured run.
 
 use crate::{
-    Bytes, BytesPerSecond, ClassGroup, CommandRun, CopyTime, DeviceTime, Finding, IdleTime, KernelSummary, LostTime, Metrics, ModuleSummary, Nanos, OperatorSummary, QualityCounter, ShapeGroup, Stage, StageSummary, Statistics,
+    Bytes, BytesPerSecond, ClassGroup, CommandRun, CopyTime, CostCentre, DeviceTime, Finding, IdleTime, KernelSummary, LostTime, Metrics, ModuleSummary, Nanos, OperatorSummary, QualityCounter, ShapeGroup, Stage, StageSummary, Statistics, StepLabel,
 };
 
 /// A run. Shares are absent where a part or the whole is unknown.
@@ -305,6 +305,8 @@ pub enum SavingBasis {
     Run,
     /// The stages of a trace.
     Stages,
+    /// The time of all devices.
+    Devices,
     /// The profiled pass.
     ProfiledPass,
 }

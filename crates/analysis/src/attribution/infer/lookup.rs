@@ -29,7 +29,9 @@ fn unproven(timeline: &Timeline, lookups: &[Lookup], thread: ThreadId) -> Option
     let passes = lookups.len();
     (!lookups.windows(2).any(is_next)).then(|| match passes {
         1 => "one forward pass looks up tokens, and none takes in what it chooses".to_owned(),
-        _ => format!("{passes} forward passes look up tokens, and none takes in one that the pass before it has chosen"),
+        _ => {
+            format!("{passes} forward passes look up tokens, and none takes in one that the pass before it has chosen")
+        }
     })
 }
 

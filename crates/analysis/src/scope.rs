@@ -1,0 +1,38 @@
+//! What a conclusion is about: a stage, or the run where nothing says what its parts are.
+
+use std::fmt;
+
+use types::Stage;
+
+/// A top stage, or all work that is in none.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) enum Scope {
+    /// Prefill or decode.
+    Stage(Stage),
+    /// The run, or what of it lies in no stage.
+    Run,
+}
+
+impl Scope {
+    /// The scope of a stage.
+    pub(crate) fn of(stage: Stage) -> Self {
+        Self::Stage(stage.top())
+    }
+
+    /// The stage; absent for the run.
+    pub(crate) fn stage(self) -> Option<Stage> {
+        match self {
+            Self::Stage(stage) => Some(stage),
+            Self::Run => None,
+        }
+    }
+}
+
+impl fmt::Display for Scope {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Stage(stage) => f.pad(stage.name()),
+            Self::Run => f.pad("the run"),
+        }
+    }
+}
