@@ -46,7 +46,7 @@ fn found(device: &DeviceRecords, stage: Scope, work: &StageWork) -> Option<Found
         severity: Severity::Info,
         stage: stage.stage(),
         evidence: vec![
-            format!("single-precision products are {} of the matrix time of {stage} ({single})", percent(part)),
+            format!("single-precision GEMMs are {} of the matrix time of {stage} ({single})", percent(part)),
             match half > Nanos::ZERO {
                 true => format!("the others are in half precision ({half})"),
                 false => format!("none is in half precision; they are {} of {stage}", percent(of_wall)),

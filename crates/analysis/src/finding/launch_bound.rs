@@ -32,7 +32,7 @@ fn of_stage(run: &Run<'_>, stage: Scope, work: &StageWork) -> Option<Found> {
     let per = |what: &str, count: u64| {
         let launches = share(work.launches as f64, count as f64)?;
         let each = share(work.wall.get() as f64, work.launches as f64)?;
-        Some(format!("{launches:.0} kernels, copies and fills per {what}, one every {}", rounded(each)))
+        Some(format!("{launches:.0} kernels, copies and memsets per {what}, one every {}", rounded(each)))
     };
     evidence.extend(match work.steps {
         Some(steps) => per("step", steps),
@@ -110,7 +110,7 @@ mod tests {
         // 8,000 ns of waiting, less 100 launches that still need 2 ns each.
         assert_eq!(found[0].saves_ns, Some(Nanos::new(7_800)));
         assert_eq!(found[0].evidence[0], "the device waits for launches 80.0% of decode (8.00 us of 10.0 us)");
-        assert_eq!(found[0].evidence[2], "10 kernels, copies and fills per step, one every 100 ns");
+        assert_eq!(found[0].evidence[2], "10 kernels, copies and memsets per step, one every 100 ns");
     }
 
     #[test]

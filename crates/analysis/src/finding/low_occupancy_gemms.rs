@@ -42,7 +42,7 @@ fn found(device: &DeviceRecords, stage: Scope, work: &StageWork) -> Option<Found
         severity: Severity::Info,
         stage: stage.stage(),
         evidence: vec![
-            format!("{calls} matrix products of {stage} have fewer blocks than the {multiprocessors} multiprocessors"),
+            format!("{calls} GEMMs of {stage} have fewer blocks than the {multiprocessors} multiprocessors"),
             format!("they run {run}, {} of the time the device is busy", percent(part)),
             format!(
                 "the longest of them is `{}`: {} calls, at most {} blocks",

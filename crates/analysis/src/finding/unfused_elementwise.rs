@@ -12,6 +12,9 @@ use crate::statistics::share;
 /// Share of a stage that fusing must be able to save.
 const LEAST_SHARE: f64 = 0.02;
 
+/// Kernels in chains below which nothing is worth fusing.
+const FEWEST_KERNELS: u64 = 8;
+
 /// The rule's name.
 pub(super) const RULE: &str = "unfused-elementwise";
 
@@ -22,6 +25,9 @@ pub(super) fn check(run: &Run<'_>) -> Vec<Found> {
 
 fn of_stage(stage: Scope, work: &StageWork) -> Option<Found> {
     let chains = work.chains;
+    if chains.kernels < FEWEST_KERNELS {
+        return None;
+    }
     let saves: Nanos = chains.run;
     let part = share(saves.get() as f64, work.wall.get() as f64).filter(|part| *part >= LEAST_SHARE)?;
     let finding = Finding {

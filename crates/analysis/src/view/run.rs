@@ -130,11 +130,12 @@ fn next_steps(metrics: &Metrics) -> Vec<NextStep<'_>> {
         return steps;
     };
     // Only a run that generates text has prefill and decode to mark, and an engine marks its own.
-    let generates = metrics.conditions.trace.as_ref().and_then(|facts| facts.kind.as_ref());
-    let generates = generates.is_some_and(|kind| kind.kind == RunKindName::Generation);
+    let kind = metrics.conditions.trace.as_ref().and_then(|facts| facts.kind.as_ref());
+    let generates = kind.is_none_or(|kind| kind.kind == RunKindName::Generation);
     if metrics.times.stages.is_empty() {
         steps.extend((generates || metrics.run.model.is_some()).then_some(NextStep::MarkStages));
     } else if !generates {
+        return steps;
     } else if let Some(unplaced) = coverage.unattributed_share.filter(|unplaced| *unplaced > UNPLACED) {
         steps.push(NextStep::MarkRest(unplaced));
     }
