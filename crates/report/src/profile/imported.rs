@@ -203,7 +203,11 @@ pub(super) fn top_kernels(page: &mut Page, run: &RunView<'_>) {
     page.heading("Top Kernels");
     let kernels = &run.kernels;
     if kernels.rows.is_empty() {
-        return page.paragraph("The trace holds no kernel.");
+        let none = match run.metrics.conditions.trace {
+            Some(_) => "The files hold no kernel.",
+            None => "No kernel was recorded.",
+        };
+        return page.paragraph(none);
     }
     page.table(&by_time(kernels.of_stages.iter().take(KERNELS)));
     let fewer = kernels.of_stages.len() < kernels.rows.len();
