@@ -6,7 +6,8 @@
 use std::borrow::Cow;
 
 use types::{
-    Aggregates, Breakdown, CommandFacts, Conclusions, Conditions, DeviceTime, KernelSummary, Metrics, Nanos, OperatorGroups, Overhead, RankSummary, Sample, SchemaTag, Stage, StepBasis, Times, Totals, TracedPass, TraceFacts,
+    Aggregates, Breakdown, CommandFacts, Conclusions, Conditions, DeviceTime, KernelSummary, Metrics, Nanos,
+    OperatorGroups, Overhead, RankSummary, Sample, SchemaTag, Stage, StepBasis, Times, Totals, TraceFacts, TracedPass,
     Utilisation as UtilisationView,
 };
 

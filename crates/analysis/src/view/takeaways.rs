@@ -37,7 +37,7 @@ fn takeaway<'a>(metrics: &'a Metrics, view: &StageView<'_>) -> Option<Takeaway<'
         () if mfu >= MUCH && mfu > mbu * CLEARLY => Some(Resource::Compute),
         () => None,
     });
-    let losses = metrics.conclusions.lost_time.iter().filter(|row| row.stage == stage.name);
+    let losses = metrics.conclusions.lost_time.iter().filter(|row| row.stage == Some(stage.name));
     let largest_loss = losses
         .max_by_key(|row| row.lost_ns)
         .map(|row| (row.cause.as_str(), stage.wall_ns.and_then(|wall| time_share(row.lost_ns, wall))));

@@ -14,6 +14,8 @@ pub use comparison::{ChangesView, ComparisonView, NoisySamples};
 pub use counters::{CountersView, SampledKernelView};
 pub use regions::{RegionLaunch, RegionView, RegionsView};
 pub use run::{
-    ClassView, CommandRunView, CostCentresView, CostCentreView, DeviceTimeView, EngineStepsView, FamilyView, FindingView, KernelsView, KernelView, LostTimeView, MemoryView, NextStep, OperatorsView, OperatorView, Resource, RunView, Saving, SavingBasis, ShapeView, StageView, Takeaway,
+    ClassView, CommandRunView, CostCentreView, CostCentresView, DeviceTimeView, EngineStepsView, FamilyView,
+    FindingView, KernelView, KernelsView, LostTimeView, MemoryView, NextStep, OperatorView, OperatorsView, Resource,
+    RunView, Saving, SavingBasis, ShapeView, StageView, Takeaway,
 };
 pub use sweep::SweepView;

@@ -1,7 +1,9 @@
 //! A profiled, imported or measured run.
 
 use crate::{
-    Bytes, BytesPerSecond, ClassGroup, CommandRun, CopyTime, CostCentre, DeviceTime, Finding, IdleTime, KernelSummary, LostTime, Metrics, ModuleSummary, Nanos, OperatorSummary, QualityCounter, ShapeGroup, Stage, StageSummary, Statistics, StepLabel,
+    Bytes, BytesPerSecond, ClassGroup, CommandRun, CopyTime, DeviceTime, Finding, IdleTime, KernelSummary, LostTime,
+    Metrics, ModuleSummary, Nanos, OperatorSummary, QualityCounter, ShapeGroup, Stage, StageSummary, Statistics,
+    StepLabel,
 };
 
 /// A run. Shares are absent where a part or the whole is unknown.
