@@ -53,9 +53,9 @@ fn found(device: &DeviceRecords, stage: Scope, work: &StageWork) -> Option<Found
         ],
         saves_ns: Some(saves),
         saves_share: None,
-        advice: "Give the device more to do at once: decode several sequences together, join products that share their input \
-                 (query, key and value; gate and up), or use kernels that split the inner dimension. The figure assumes that \
-                 idle multiprocessors would do as much as busy ones."
+        advice: "Give the device more to do at once: a larger batch, GEMMs that share their input joined (query, key and value; gate \
+                 and up), or kernels that split the inner dimension. A figure assumes that idle multiprocessors would do as much \
+                 as busy ones."
             .to_owned(),
     };
     let causes = vec![Cause::Kernels(Family::Gemm), Cause::Kernels(Family::Gemv)];
