@@ -1,9 +1,9 @@
 //! What `llm-perf import` ends with: totals, stages, the first kernels, how much could be placed, and what to do next.
 
-use types::view::{FindingView, NextStep, RunView};
+use types::view::{DeviceTimeView, FindingView, NextStep, RunView};
 use types::{Nanos, TraceFacts};
 
-use super::phrase::{device, indented, mfu, outlook, place, saving, set_aside};
+use super::phrase::{device as device_name, indented, mfu, outlook, place, saving, set_aside};
 use super::steps;
 use crate::number::{count, decimal, grouped, known, percent};
 use crate::table::{Table, printable};
@@ -49,24 +49,28 @@ fn next_step(step: &NextStep<'_>) -> String {
     }
 }
 
+/// How the time of a device divides, and what most of its idle time is.
+fn device(view: &DeviceTimeView<'_>) -> Vec<String> {
+    let time = view.time;
+    let mut line =
+        format!("{:<9} busy {} of {}, {}", time.device.as_str(), time.busy_ns, time.span_ns, percent(view.busy));
+    line += &format!(": compute {}", time.compute_ns);
+    if time.communication_ns > Nanos::ZERO {
+        line += &format!(", exposed communication {}", time.communication_exposed_ns);
+    }
+    line += &format!(", exposed copies {}, idle {}", time.copies_exposed_ns, time.idle_ns);
+    let cause =
+        view.causes.first().map(|(idle, _)| format!("          idle for {} while {}", idle.ns, idle.cause.phrase()));
+    std::iter::once(line).chain(cause).collect()
+}
+
 fn summary(run: &RunView<'_>, facts: &TraceFacts) -> Vec<String> {
     let (metrics, totals) = (run.metrics, &run.metrics.times.totals);
     let what = metrics.run.model.as_deref().unwrap_or("model not named");
-    let mut lines = vec![format!("{what}, on {}: {}", device(metrics), metrics.run.engine)];
+    let mut lines = vec![format!("{what}, on {}: {}", device_name(metrics), metrics.run.engine)];
     lines.extend(totals.wall_ns.map(|wall| format!("wall      {wall}")));
     lines.extend(facts.set_aside.as_ref().map(|aside| format!("aside     {}", set_aside(aside))));
-    lines.extend(run.device_time.iter().map(|view| {
-        let time = view.time;
-        let mut line =
-            format!("{:<9} busy {} of {}, {}", time.device.as_str(), time.busy_ns, time.span_ns, percent(view.busy));
-        line += &format!(": compute {}", time.compute_ns);
-        if time.communication_ns > Nanos::ZERO {
-            line += &format!(", exposed communication {} of {}", time.communication_exposed_ns, time.communication_ns);
-        }
-        line += &format!(", exposed copies {}, idle {}", time.copies_exposed_ns, time.idle_ns);
-        let cause = view.causes.first().map(|(idle, _)| format!(" ({} while {})", idle.ns, idle.cause.phrase()));
-        line + &cause.unwrap_or_default()
-    }));
+    lines.extend(run.device_time.iter().flat_map(device));
     if let Some((kernels, time)) = totals.kernel_count.zip(totals.kernel_ns) {
         let launches = totals.launches_per_token.map(|launches| format!("; {} launches per token", decimal(launches)));
         lines.push(format!("kernels   {} in {time}{}", grouped(kernels), launches.unwrap_or_default()));
@@ -82,7 +86,7 @@ fn summary(run: &RunView<'_>, facts: &TraceFacts) -> Vec<String> {
         let operators = coverage.operator_share.map(|share| format!("; {} inside operators", percent(Some(share))));
         lines.push(format!("coverage  {stages}, {none} in none{}", operators.unwrap_or_default()));
     }
-    lines.extend(facts.kind.as_ref().map(|kind| format!("run       {}: {}", kind.kind.phrase(), kind.evidence)));
+    lines.extend(facts.kind.as_ref().map(|kind| format!("run       {}", kind.kind.phrase())));
     lines.extend(steps::engine_steps(run).into_iter().map(|step| format!("step      {step}")));
     if let Some(basis) = facts.stages.as_ref().filter(|_| !run.stages.is_empty()) {
         lines.push(format!("stages    {}", basis.basis));
