@@ -297,3 +297,17 @@ fn steps_that_an_engine_annotates_are_what_it_says() {
     assert!(pages.contains("1 mixed step with 9 prompts and 37 decoding sequences, 8,192 tokens: 156 ms"), "{pages}");
     assert!(pages.contains("(99.8%)"), "{pages}");
 }
+
+#[test]
+fn what_must_hold_of_any_run_holds_of_the_captures_of_this_project() {
+    let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("../ingest/tests/fixtures");
+    for (file, arguments) in [
+        ("torch/dsocr-h200.json.gz", ["--model", "deepseek-ocr"].as_slice()),
+        ("torch/dsocr-h200.json.gz", &[]),
+        ("nsys/dsocr-h200.sqlite.gz", &[]),
+    ] {
+        let Imported { metrics, .. } = import(&[fixtures.join(file)], arguments);
+        assert!(!list(&metrics, "device_time").is_empty(), "{file}");
+        assert_invariants(&metrics, file);
+    }
+}
