@@ -89,7 +89,7 @@ pub(crate) fn with_device(
         traced: evidence.plain.is_none().then_some(timelines),
     });
     let same_pass = evidence.plain.is_none() && subject.devices.len() < 2;
-    let misfit = stages::checked(&mut stages, same_pass);
+    let misfit = stages::checked(&mut stages, device.map(|device| &device.misfits), same_pass);
     let fits = |stage: Stage| misfit.is_none() || stages.iter().any(|one| one.name == stage && one.mfu.is_some());
     let mfu_per_stage =
         timings.stages().map(|stage| (stage, used.get(&stage).and_then(Utilisation::mfu).filter(|_| fits(stage))));

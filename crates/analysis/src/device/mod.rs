@@ -92,8 +92,8 @@ pub(crate) struct DeviceRecords {
     pub(crate) module_kinds: Vec<ModuleSummary>,
     /// Share of the device's part of wall time that has a module; absent where the model is not known.
     pub(crate) module_share: Option<f64>,
-    /// Stages whose modelled roofline time is above their measured time.
-    pub(crate) misfits: u64,
+    /// Roofline times of stages that are above the measured time.
+    pub(crate) misfits: BTreeMap<Stage, Nanos>,
     /// Work of CUDA graphs whose layer rests on its order alone.
     pub(crate) placed_by_order: Amount,
     /// Work whose module rests on the order of the matrix kernels.
@@ -187,7 +187,7 @@ impl DeviceRecords {
             let least = sum(true).zip(sum(false)).map(|(matrix, other)| [all(matrix), all(other)]);
             // No work takes less than its roofline time: this is not the work that ran.
             let fits = |[matrix, other]: &[Nanos; 2]| *matrix + *other <= work.wall;
-            self.misfits += u64::from(least.as_ref().is_some_and(|least| !fits(least)));
+            self.misfits.extend(least.filter(|least| !fits(least)).map(|[matrix, other]| (stage, matrix + other)));
             work.least = least.filter(fits);
         }
     }

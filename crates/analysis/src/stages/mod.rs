@@ -131,11 +131,16 @@ pub(crate) fn engine_throughput(stages: &[StageSummary]) -> Throughput {
 
 /// Leaves out what cannot be true: a roofline time above the measured time, or arithmetic beyond the time the device was busy.
 /// Then the model does not describe this run.
-pub(crate) fn checked(stages: &mut [StageSummary], same_pass: bool) -> Option<QualityCounter> {
+pub(crate) fn checked(
+    stages: &mut [StageSummary],
+    misfits: Option<&BTreeMap<Stage, Nanos>>,
+    same_pass: bool,
+) -> Option<QualityCounter> {
     let mut left_out = Vec::new();
     for stage in stages {
         let Some(wall) = stage.wall_ns else { continue };
-        let above = stage.speed_of_light_ns.filter(|roofline| *roofline > wall);
+        let known = misfits.and_then(|misfits| misfits.get(&stage.name)).copied();
+        let above = known.or(stage.speed_of_light_ns.filter(|roofline| *roofline > wall));
         let busy = stage.gpu_busy_ns.filter(|_| same_pass).and_then(|busy| share(busy.get() as f64, wall.get() as f64));
         let idle = stage.mfu.zip(busy).filter(|(mfu, busy)| mfu > busy);
         if let Some(roofline) = above {
