@@ -97,6 +97,7 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<Exit, CliE
             let run = run()?;
             context.progress(|display| {
                 profile::profile(*model, &request, run, &yaml, &mut |progress| display.show(&progress), &stop)
+                    .map_err(CliError::from)
             })?
         }
         EngineModel::Torch(model) => {
@@ -105,6 +106,7 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<Exit, CliE
             let (request, run) = (TorchRequest { profile: request, torch }, run()?);
             context.progress(|display| {
                 torch::profile(*model, &request, run, &yaml, &mut |progress| display.show(&progress), &stop)
+                    .map_err(CliError::from)
             })?
         }
     };

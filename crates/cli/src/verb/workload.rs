@@ -70,6 +70,7 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<Exit, CliE
             resolution::refuse_unread("workload", &config, &given)?;
             context.progress(|display| {
                 workload::native(*model, &request, &mut |progress| display.show(&progress), &stop)
+                    .map_err(CliError::from)
             })?
         }
         EngineModel::Torch(model) => {
@@ -78,6 +79,7 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<Exit, CliE
             context.progress(|display| {
                 let operators = arguments.operators.as_deref();
                 workload::torch(&model, &request, operators, &mut |progress| display.show(&progress), &stop)
+                    .map_err(CliError::from)
             })?
         }
     };
