@@ -101,6 +101,9 @@ pub struct Change {
     pub with: Measured,
     /// How much longer the second side takes, as a share of the first; negative when it is faster.
     pub change: Option<f64>,
+    /// The same for one call, where both sides count calls: more calls are not slower ones.
+    #[serde(default)]
+    pub change_per_call: Option<f64>,
     /// How sure that is; absent where it cannot be told.
     pub interval: Option<ChangeInterval>,
     /// Chance of a difference at least this large between sides that are the same.
@@ -164,6 +167,12 @@ pub struct Comparison {
     pub common_inputs: Option<u64>,
     /// Stages, parents before children.
     pub stages: Vec<Change>,
+    /// Steps of traces, by kind.
+    #[serde(default)]
+    pub steps: Vec<Change>,
+    /// Parts of each device's time, the largest change first.
+    #[serde(default)]
+    pub device_time: Vec<Change>,
     /// Operators, the largest change in time first.
     pub operators: Vec<Change>,
     /// Kernels, the largest change in time first.

@@ -1,8 +1,8 @@
 //! Two sides, each one run or several of the same thing: can they be compared, what changed, how sure is that.
 //!
 //! In come [`Sides`], out goes a [`Comparison`]. `pairing` finds the inputs that all runs have; `comparability` comes next,
-//! because a change between runs that did different work says nothing. `stages` and `parts` (operators, kernels, modules)
-//! then make a `row` for each thing with its evidence, and verdicts once all rows of a table are known; `gate` judges the
+//! because a change between runs that did different work says nothing. `stages`, `steps` and `parts` (device time,
+//! operators, kernels, modules) then make a `row` for each thing with its evidence, and verdicts once all rows of a table are known; `gate` judges the
 //! stages. Reading run folders is left to `flow`, wording to `report`; the statistics are those of [`crate::statistics`].
 
 mod comparability;
@@ -11,6 +11,7 @@ mod pairing;
 mod parts;
 mod row;
 mod stages;
+mod steps;
 
 use types::{ComparedRun, Comparison, Environment, InputSet, Metrics, Replication, RunState, SchemaTag};
 
@@ -64,6 +65,7 @@ pub fn compare(sides: Sides<'_>, fail_over: Option<f64>) -> Comparison {
     let differences = comparability::differences(sides, &pairing);
     let stages = stages::changes(sides, &pairing);
     let part = |part: Part| parts::changes(sides, &pairing, part);
+    let device_time = part(Part::DeviceTime);
     let (operators, kernels, modules) = (part(Part::Operators), part(Part::Kernels), part(Part::Modules));
     Comparison {
         schema: SchemaTag::new(),
@@ -76,6 +78,8 @@ pub fn compare(sides: Sides<'_>, fail_over: Option<f64>) -> Comparison {
         notes: notes(sides),
         differences,
         stages,
+        steps: steps::changes(sides),
+        device_time,
         operators,
         kernels,
         modules,

@@ -1,9 +1,9 @@
-//! Operators, kernels and modules. Each run times them once, in its profiled pass, so how sure a change is can be told
+//! Device time, operators, kernels and modules. Each run times them once, in its profiled pass, so how sure a change is can be told
 //! from several runs only.
 
 use std::collections::BTreeMap;
 
-use types::{Change, DeviceId, Measured, Replication, Stage};
+use types::{Change, DeviceId, Measured, Nanos, Replication, Stage};
 
 use super::pairing::Pairing;
 use super::row::{Evidence, Row, geometric_mean, judged, log_ratio, time};
@@ -13,6 +13,7 @@ use crate::statistics::{relative_spread, student_test};
 /// Which of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Part {
+    DeviceTime,
     Operators,
     Kernels,
     Modules,
@@ -112,6 +113,13 @@ fn spent(run: &RunRecords, part: Part, on_device: bool) -> BTreeMap<Key, Spent> 
         sum.calls = sum.calls.zip(calls).map(|(sum, calls)| sum + calls);
     };
     match part {
+        Part::DeviceTime => run.metrics.breakdown.device_time.iter().for_each(|one| {
+            let mut add = |name: String, time: Nanos| add((name, None, Some(one.device.clone())), time.get(), None);
+            add("compute".to_owned(), one.compute_ns);
+            add("exposed communication".to_owned(), one.communication_exposed_ns);
+            add("exposed copies".to_owned(), one.copies_exposed_ns);
+            one.idle.iter().for_each(|idle| add(format!("idle: {}", idle.cause.phrase()), idle.ns));
+        }),
         Part::Operators => run.metrics.breakdown.operators.iter().for_each(|operator| {
             let own = if on_device { operator.device_ns.unwrap_or_default() } else { operator.self_ns };
             add((operator.name.clone(), None, None), own.get(), Some(operator.calls));

@@ -69,6 +69,7 @@ fn change(row: Row, p_adjusted: Option<f64>) -> Change {
         Some(interval) if interval.high < 0.0 => ChangeVerdict::Faster,
         _ => ChangeVerdict::NoEvidence,
     };
+    let change_per_call = row.log_ratio.zip(calls(&row.base, &row.with)).map(|(times, calls)| (times - calls).exp_m1());
     Change {
         name: row.name,
         stage: row.stage,
@@ -76,6 +77,7 @@ fn change(row: Row, p_adjusted: Option<f64>) -> Change {
         base: row.base,
         with: row.with,
         change: row.log_ratio.map(f64::exp_m1),
+        change_per_call,
         interval: interval.map(|interval| ChangeInterval {
             low: interval.low.exp_m1(),
             high: interval.high.exp_m1(),
@@ -86,6 +88,12 @@ fn change(row: Row, p_adjusted: Option<f64>) -> Change {
         verdict,
         untested,
     }
+}
+
+/// The logarithm of the ratio of calls; absent where a side does not count them.
+fn calls(base: &Measured, with: &Measured) -> Option<f64> {
+    let (base, with) = base.calls.zip(with.calls).filter(|(base, with)| *base > 0 && *with > 0)?;
+    Some((with as f64 / base as f64).ln())
 }
 
 /// A computed time, rounded to what a clock could show; absent where it is none.

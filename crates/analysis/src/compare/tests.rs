@@ -2,8 +2,9 @@
 
 use proptest::prelude::*;
 use types::{
-    Change, ChangeVerdict, Comparison, DeviceId, Environment, GateOutcome, InputImage, InputSet, KernelSummary, Nanos,
-    Random, RunState, Sample, SchemaTag, Severity, Stage,
+    Change, ChangeVerdict, Comparison, DeviceId, DeviceTime, Environment, GateOutcome, IdleCause, IdleTime, InputImage,
+    InputSet, KernelSummary, Nanos, Random, RunState, Sample, SchemaTag, Severity, Stage, StepBasis, StepSummary,
+    Steps,
 };
 
 use super::{RunRecords, Sides, compare};
@@ -355,4 +356,64 @@ proptest! {
         let json = serde_json::to_string(&forth).unwrap();
         prop_assert!(serde_json::from_str::<Comparison>(&json).is_ok(), "{json}");
     }
+}
+
+#[test]
+fn fewer_calls_of_the_same_kernel_are_not_faster_ones() {
+    let with_calls = |path: &str, calls: u64| {
+        let mut one = run(path, Vec::new());
+        one.metrics.breakdown.kernels = vec![KernelSummary { calls, ..kernel(0, 1e3 * calls as f64) }];
+        one
+    };
+    let comparison = two(&with_calls("a", 34), &with_calls("b", 30));
+    let row = &comparison.kernels[0];
+    assert!((row.change.unwrap() + 4.0 / 34.0).abs() < 1e-12, "{row:?}");
+    assert!(row.change_per_call.unwrap().abs() < 1e-12, "{row:?}");
+}
+
+/// A trace without stages: steps of these microseconds, and idle time of one cause.
+fn trace(path: &str, steps: &[i64], idle: i64) -> RunRecords {
+    let mut one = run(path, Vec::new());
+    let list = steps.iter().map(|time| StepSummary {
+        name: "ProfilerStep".to_owned(),
+        label: None,
+        host_ns: Nanos::new(time * 1_000),
+        wall_ns: Nanos::new(time * 1_000),
+        device_ns: Nanos::new(time * 500),
+        kernels: 1,
+        batch: None,
+    });
+    let (wall_ms, device_ms) = (None, None);
+    one.metrics.times.steps = Some(Steps { basis: StepBasis::ProfilerSteps, wall_ms, device_ms, list: list.collect() });
+    let (ns, compute_ns) = (Nanos::new(idle), Nanos::new(5_000));
+    one.metrics.breakdown.device_time = vec![DeviceTime {
+        device: DeviceId::cuda(0),
+        rank: None,
+        span_ns: compute_ns + ns,
+        busy_ns: compute_ns,
+        idle_ns: ns,
+        compute_ns,
+        communication_ns: Nanos::ZERO,
+        communication_exposed_ns: Nanos::ZERO,
+        copies_exposed_ns: Nanos::ZERO,
+        copies: Vec::new(),
+        idle: vec![IdleTime { cause: IdleCause::Launching, ns, longest_ns: ns, inside: Vec::new() }],
+    }];
+    one
+}
+
+#[test]
+fn runs_without_stages_are_compared_by_step_and_by_part_of_device_time() {
+    let slower = two(&trace("a", &[100, 101, 99, 100, 102], 9_000), &trace("b", &[150, 151, 149, 150, 152], 2_000));
+    assert!(slower.stages.is_empty());
+    assert_eq!((slower.steps[0].name.as_str(), slower.steps[0].verdict), ("step", ChangeVerdict::Slower));
+    assert!((slower.steps[0].change.unwrap() - 0.498).abs() < 0.01, "{:?}", slower.steps[0]);
+    let largest = &slower.device_time[0];
+    assert!(largest.name.starts_with("idle: the host prepares and launches"), "{largest:?}");
+    assert_eq!((largest.base.time_ns, largest.with.time_ns), (Some(Nanos::new(9_000)), Some(Nanos::new(2_000))));
+    // A run beside itself, and steps too few to know their noise.
+    let same = two(&trace("a", &[100, 101, 99], 9_000), &trace("b", &[100, 101, 99], 9_000));
+    assert_eq!(same.steps[0].verdict, ChangeVerdict::NoEvidence);
+    let single = two(&trace("a", &[100], 9_000), &trace("b", &[200], 9_000));
+    assert_eq!(single.steps[0].untested.as_deref(), Some("too few steps on a side to know their noise"));
 }

@@ -14,6 +14,8 @@ pub fn comparison(comparison: &Comparison) -> ComparisonView<'_> {
         comparison,
         stages: changes(&comparison.stages, |name| name.into()),
         noisy: comparison.stages.iter().filter_map(noisy).collect(),
+        steps: changes(&comparison.steps, |name| name.into()),
+        device_time: changes(&comparison.device_time, |name| name.into()),
         operators: changes(&comparison.operators, |name| name.into()),
         kernels: changes(&comparison.kernels, |name| short_name(name).into()),
         modules: changes(&comparison.modules, |name| name.into()),

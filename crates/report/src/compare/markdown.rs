@@ -3,7 +3,7 @@
 use types::view::{ChangesView, ComparisonView};
 use types::{Comparison, GateOutcome};
 
-use super::phrase::{self, calls, change, interval, verdict};
+use super::phrase::{self, calls, change, interval, per_call, verdict};
 use super::stages;
 use crate::markdown::{code, codes, prose};
 use crate::number::{UNKNOWN, known};
@@ -37,7 +37,14 @@ pub fn markdown(view: &ComparisonView<'_>, most_rows: usize) -> String {
     });
     page.table_or(&stages, "Neither side measured a stage.");
     page.list(phrase::untested(&view.stages).iter().map(|line| prose(line)));
-    for (head, changes) in [("Operators", &view.operators), ("Kernels", &view.kernels), ("Modules", &view.modules)] {
+    let parts = [
+        ("Steps", &view.steps),
+        ("Device time", &view.device_time),
+        ("Operators", &view.operators),
+        ("Kernels", &view.kernels),
+        ("Modules", &view.modules),
+    ];
+    for (head, changes) in parts {
         part(&mut page, head, changes, most_rows);
     }
     page.heading("How to read this");
@@ -70,7 +77,7 @@ fn part(page: &mut Page, head: &str, changes: &ChangesView<'_>, most_rows: usize
     if all > most_rows {
         page.paragraph(&format!("The {most_rows} largest changes of {all}."));
     }
-    let mut table = Table::new("name | stage | >base | >with | >change | 95% interval | verdict | >calls");
+    let mut table = Table::new("name | stage | >base | >with | >change | 95% interval | verdict | >calls | >per call");
     for (name, row) in changes.rows.iter().take(most_rows) {
         table.row([
             code(name),
@@ -81,6 +88,7 @@ fn part(page: &mut Page, head: &str, changes: &ChangesView<'_>, most_rows: usize
             interval(row.interval),
             verdict(row).to_owned(),
             calls(row),
+            per_call(row),
         ]);
     }
     page.table(&table);

@@ -74,11 +74,35 @@ pub(super) fn conclusions(view: &ComparisonView<'_>) -> Vec<String> {
         let size = row.change.map(f64::abs);
         format!("{} is {} by {} {}", row.name, verdict(row), percent(size), interval(row.interval))
     };
+    if view.stages.rows.is_empty() {
+        return without_stages(view, line);
+    }
     match (view.stages.changed.as_slice(), view.stages.tested) {
         ([], true) => vec!["no evidence of change in any stage".to_owned()],
         ([], false) => vec!["no stage could be tested for a change".to_owned()],
         (changed, _) => changed.iter().map(line).collect(),
     }
+}
+
+/// The same for runs without stages: by their steps, else the part of a device's time that changed most.
+fn without_stages(view: &ComparisonView<'_>, line: impl Fn(&&Change) -> String) -> Vec<String> {
+    let mut lines: Vec<String> = view.steps.changed.iter().map(line).collect();
+    if lines.is_empty() && view.steps.tested {
+        lines.push("no evidence of change in any step".to_owned());
+    }
+    let largest = view.device_time.rows.first().filter(|(_, row)| row.base.time_ns != row.with.time_ns);
+    lines.extend(largest.map(|(name, row)| {
+        let device = row.device.as_ref().map(|device| format!(" on {device}")).unwrap_or_default();
+        let (base, with, share) = (known(row.base.time_ns), known(row.with.time_ns), change(row.change));
+        format!(
+            "the part of device time that changed most is {name}{device}: {base} -> {with} ({share}), {}",
+            verdict(row)
+        )
+    }));
+    if lines.is_empty() {
+        lines.push("neither side has a stage, a step or a device to compare".to_owned());
+    }
+    lines
 }
 
 /// How the gate ended, and what it may have missed.
@@ -114,6 +138,11 @@ pub(super) fn values(values: &[String]) -> String {
 pub(super) fn depth(change: &Change) -> usize {
     let stage = Stage::ALL.into_iter().find(|stage| stage.name() == change.name);
     std::iter::successors(stage, |stage| stage.parent()).count().saturating_sub(1)
+}
+
+/// How much longer one call takes; nothing where calls are not counted.
+pub(super) fn per_call(row: &Change) -> String {
+    row.change_per_call.map(signed).unwrap_or_default()
 }
 
 /// Calls of both sides, once where they are the same.

@@ -3,7 +3,7 @@
 use types::view::{ChangesView, ComparisonView};
 use types::{ComparedRun, Comparison, GateOutcome, RunState};
 
-use super::phrase::{self, calls, change, interval, values, verdict};
+use super::phrase::{self, calls, change, interval, per_call, values, verdict};
 use super::stages::stages_terminal;
 use crate::number::known;
 use crate::table::{Table, printable, shortened};
@@ -25,7 +25,14 @@ pub fn terminal(view: &ComparisonView<'_>, most_rows: usize) -> String {
     text += &differences(comparison);
     text.push('\n');
     text += &stages_terminal(view);
-    for (noun, changes) in [("operator", &view.operators), ("kernel", &view.kernels), ("module", &view.modules)] {
+    let parts = [
+        ("step", &view.steps),
+        ("device time", &view.device_time),
+        ("operator", &view.operators),
+        ("kernel", &view.kernels),
+        ("module", &view.modules),
+    ];
+    for (noun, changes) in parts {
         text += &part(noun, changes, most_rows);
     }
     text.push('\n');
@@ -86,7 +93,7 @@ fn part(noun: &str, changes: &ChangesView<'_>, most_rows: usize) -> String {
     }
     let (last, name) = match changes.tested {
         true => ("95% interval | verdict", NAME[0]),
-        false => (">calls", NAME[1]),
+        false => (">calls | >per call", NAME[1]),
     };
     let mut table = Table::new(&format!("{noun} | stage | >base | >with | >change | {last}")).widest(name);
     for (name, row) in changes.rows.iter().take(most_rows) {
@@ -99,7 +106,7 @@ fn part(noun: &str, changes: &ChangesView<'_>, most_rows: usize) -> String {
         ];
         match changes.tested {
             true => cells.extend([interval(row.interval), verdict(row).replace("no evidence of change", "-")]),
-            false => cells.push(calls(row)),
+            false => cells.extend([calls(row), per_call(row)]),
         }
         table.row(cells);
     }

@@ -13,6 +13,10 @@ pub struct ComparisonView<'a> {
     pub stages: ChangesView<'a>,
     /// Stages whose samples are noisy.
     pub noisy: Vec<NoisySamples<'a>>,
+    /// Steps.
+    pub steps: ChangesView<'a>,
+    /// Parts of the devices' time.
+    pub device_time: ChangesView<'a>,
     /// Operators.
     pub operators: ChangesView<'a>,
     /// Kernels.
