@@ -32,7 +32,9 @@ struct Spent {
 /// Every row that a run has, the largest change in time first.
 pub(super) fn changes(sides: Sides<'_>, pairing: &Pairing, part: Part) -> Vec<Change> {
     let on_device = part == Part::Operators && sides.runs().all(has_device_times);
-    let spent = |run: &RunRecords| spent(run, part, on_device);
+    // The only device of a run is the same thing as the only device of another, whatever its number.
+    let several = sides.runs().any(|run| run.metrics.devices.len() > 1);
+    let spent = |run: &RunRecords| spent(run, part, on_device, several);
     let tables: Vec<BTreeMap<Key, Spent>> = sides.runs().map(spent).collect();
     let mut keys: Vec<&Key> = tables.iter().flat_map(BTreeMap::keys).collect();
     keys.sort();
@@ -105,7 +107,8 @@ fn has_device_times(run: &RunRecords) -> bool {
 
 /// Rows of one run by key. Operators count their own time, or that of the device where every run knows it: times that
 /// include callees would show one change in every caller again.
-fn spent(run: &RunRecords, part: Part, on_device: bool) -> BTreeMap<Key, Spent> {
+fn spent(run: &RunRecords, part: Part, on_device: bool, several: bool) -> BTreeMap<Key, Spent> {
+    let device = |device: &DeviceId| several.then(|| device.clone());
     let mut table: BTreeMap<Key, Spent> = BTreeMap::new();
     let mut add = |key: Key, nanoseconds: i64, calls: Option<u64>| {
         let sum = table.entry(key).or_insert(Spent { nanoseconds: 0.0, calls: calls.map(|_| 0) });
@@ -114,7 +117,7 @@ fn spent(run: &RunRecords, part: Part, on_device: bool) -> BTreeMap<Key, Spent> 
     };
     match part {
         Part::DeviceTime => run.metrics.breakdown.device_time.iter().for_each(|one| {
-            let mut add = |name: String, time: Nanos| add((name, None, Some(one.device.clone())), time.get(), None);
+            let mut add = |name: String, time: Nanos| add((name, None, device(&one.device)), time.get(), None);
             add("compute".to_owned(), one.compute_ns);
             add("exposed communication".to_owned(), one.communication_exposed_ns);
             add("exposed copies".to_owned(), one.copies_exposed_ns);
@@ -125,7 +128,7 @@ fn spent(run: &RunRecords, part: Part, on_device: bool) -> BTreeMap<Key, Spent> 
             add((operator.name.clone(), None, None), own.get(), Some(operator.calls));
         }),
         Part::Kernels => run.metrics.breakdown.kernels.iter().for_each(|kernel| {
-            let key = (kernel.name.clone(), kernel.stage, Some(kernel.device.clone()));
+            let key = (kernel.name.clone(), kernel.stage, device(&kernel.device));
             add(key, kernel.total_ns.get(), Some(kernel.calls));
         }),
         Part::Modules => run.metrics.breakdown.modules.iter().for_each(|module| {
