@@ -150,7 +150,10 @@ fn categories(bundles: &Bundles) -> Result<(), String> {
         let share = report[key].as_f64();
         need(share.is_some_and(|share| (0.9..=1.0).contains(&share)), &format!("`{key}` of at least 90%"))?;
     }
-    need(list(&report["operator_categories"]).iter().any(|one| one["category_id"] == "other"), "the category `other`")
+    let named =
+        |row: &Value| list(&report["operator_categories"]).iter().any(|one| one["category_id"] == row["category_id"]);
+    let rows = list(&report["module_metrics"]).iter().flat_map(|one| list(&one["operator_breakdown"]));
+    need(rows.clone().count() > 0 && rows.into_iter().all(named), "a category of every operation")
 }
 
 fn coverage(bundles: &Bundles) -> Result<(), String> {

@@ -23,17 +23,7 @@ const RESNET: [&str; 2] = [
     "model/dummy_shallow_resnet/arch@model=dummy_shallow_resnet.default",
     "model/dummy_shallow_resnet/infer@infer=dummy_shallow_resnet.default",
 ];
-const SESSION: [&str; 9] = [
-    "--weights",
-    "synthetic",
-    "--device",
-    "cuda:0",
-    "--check-flops",
-    "infer.seq_len=512",
-    "infer.max_new_tokens=16",
-    "dataset.sampling.repeats=10",
-    "model.name=recorded",
-];
+const SESSION: [&str; 6] = ["--weights", "synthetic", "--device", "cuda:0", "--check-flops", "model.name=recorded"];
 
 /// What the runs left, and what the program said.
 pub(crate) struct Bundles {
@@ -113,12 +103,26 @@ impl Bundles {
     fn profiles(&mut self) {
         self.run("native", &[&["profile", "--out", "native", "--inputs", "pages"], &QUICK[..]].concat(), &[]);
         self.run("builtin", &[&["profile", "--out", "builtin"], &QUICK[..]].concat(), &[]);
+        self.run(
+            "pattern-of-files",
+            &[&["profile", "--out", "pattern-of-files", "--inputs", "pages/*.jpg"], &QUICK[..]].concat(),
+            &[],
+        );
+        std::fs::write(self.scratch.path("files"), "pages/letter.png\n").unwrap();
+        self.run(
+            "list-of-files",
+            &[&["profile", "--out", "list-of-files", "inputs.manifest=files"], &QUICK[..]].concat(),
+            &[],
+        );
         self.run("again", &["profile", "--from", "./native", "--out", "again"], &[]);
         self.run("resnet", &[&["profile", "artifacts.stage1_dir=resnet"], &RESNET[..]].concat(), &[]);
-        for (name, session) in [("torch", "h200"), ("moe", "h200-moe")] {
+        for (name, session, lengths) in [
+            ("torch", "h200", ["infer.seq_len=512", "infer.max_new_tokens=16", "dataset.sampling.repeats=10"]),
+            ("moe", "h200-moe", ["infer.seq_len=64", "infer.max_new_tokens=4", "dataset.sampling.repeats=5"]),
+        ] {
             let config = tests().join("fixtures/torch").join(session).join("config.json").display().to_string();
             let arguments =
-                [&["profile", "--engine", "torch", "--out", name, "--model", &config], &SESSION[..]].concat();
+                [&["profile", "--engine", "torch", "--out", name, "--model", &config], &SESSION[..], &lengths].concat();
             self.run(name, &arguments, &self.torch_variables(session));
         }
         let trace = capture("torch/dsocr-h200.json.gz");
@@ -160,15 +164,17 @@ impl Bundles {
         self.run("light", &[&nsys[..], &keys, &["--", "true"]].concat(), &variables);
         let mode = "pipeline.ncu.ncu_cli.replay_mode=range";
         self.run("deep-range", &command("deep-range", &[mode]), &variables);
+        std::fs::write(self.scratch.path("prompt.txt"), "Where does the time go?").unwrap();
+        std::fs::write(self.scratch.path("list"), "prompt.txt\n").unwrap();
         let literal = [
             "hydra.run.dir=literal",
             "hydra.job.chdir=false",
             "+run.mode=light",
-            "+inputs.manifest=x",
-            "+model.target=y",
+            "+inputs.manifest=list",
+            "+model.target=tiny",
             "pipeline.ncu.ncu_cli.nvtx.include='decode*'",
         ];
-        self.run("literal", &[&nsys[..], &literal, &["--", "true"]].concat(), &variables);
+        self.run("literal", &[&nsys[..], &TORCH[..TORCH.len() - 1], &literal].concat(), &variables);
         let options = [
             "profiling/ncu@pipeline.ncu=ncu.roofline",
             "pipeline.ncu.ncu_cli.metrics=[dram__bytes.sum]",
@@ -257,6 +263,7 @@ impl Bundles {
         for step in page.split("```sh\n").skip(1) {
             let (commands, rest) = step.split_once("```").unwrap_or_default();
             let look = rest.lines().find_map(|line| line.strip_prefix("Look for: ")).unwrap_or_default();
+            let look = look.split(". ").next().unwrap_or_default();
             let expected: Vec<String> = look.split('`').skip(1).step_by(2).map(str::to_owned).collect();
             for line in commands.lines() {
                 let regions = line.starts_with("llm-perf regions");

@@ -92,6 +92,10 @@ fn inputs(bundles: &Bundles) -> Result<(), String> {
         need(image["path"].as_str().is_some_and(|path| path.starts_with('/')), "absolute paths")?;
         need(image["sha256"].as_str().is_some_and(|hash| hash.len() == 64), "hashes")?;
     }
+    for (run, name) in [("pattern-of-files", "slide.jpg"), ("list-of-files", "letter.png")] {
+        let inputs = bundles.json(&format!("{run}/inputs.yaml"));
+        need(inputs["count"] == 1 && inputs["images"][0]["name"] == name, &format!("the input of `{run}`"))?;
+    }
     let shipped = bundles.json("builtin/inputs.yaml");
     let shipped = list(&shipped["images"]);
     need((10..=20).contains(&shipped.len()), "10 to 20 pages that ship with the program")?;
@@ -128,7 +132,7 @@ fn stages(bundles: &Bundles) -> Result<(), String> {
 fn operators(bundles: &Bundles) -> Result<(), String> {
     for run in ["native", "torch", "deep"] {
         let page = bundles.text(&format!("{run}/operators.md"));
-        need(has(&page, &["## By time\n", "## By memory", "mean", "share", "calls"]), &format!("tables of `{run}`"))?;
+        need(has(&page, &["time\n", "## By memory", "mean", "share", "calls"]), &format!("tables of `{run}`"))?;
         let metrics = bundles.json(&format!("{run}/metrics.json"));
         let first = &metrics["operators"][0];
         keys(first, &["name", "stage", "calls", "total_ns", "self_ns", "device_ns", "bytes_allocated"])
@@ -136,7 +140,7 @@ fn operators(bundles: &Bundles) -> Result<(), String> {
         need(list(&metrics["operators"]).iter().any(|row| row["bytes_allocated"].as_i64() > Some(0)), "memory")?;
     }
     let page = bundles.text("deep/operators.md");
-    let (_, table) = page.split_once("## By time\n").unwrap_or_default();
+    let (_, table) = page.split_once("time\n").unwrap_or_default();
     let rows = table.split("\n## ").next().unwrap_or_default().lines().filter(|line| line.starts_with("| `"));
     need(rows.count() == 5, "as many rows as `torch_profiler.top_k` says")
 }
@@ -148,6 +152,8 @@ fn throughput(bundles: &Bundles) -> Result<(), String> {
         for key in ["ttft_ns", "time_per_output_token_ns", "decode_tokens_per_second", "prefill_tokens_per_second"] {
             need(rates[key].as_f64() > Some(0.0), &format!("`{key}` of `{run}`"))?;
         }
+    }
+    for run in ["native", "torch"] {
         let page = bundles.text(&format!("{run}/report.md"));
         need(has(&page, &["## Per-Stage Timings", "tokens/s"]), &format!("`report.md` of `{run}`"))?;
     }
