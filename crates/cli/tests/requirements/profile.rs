@@ -92,7 +92,7 @@ fn inputs(bundles: &Bundles) -> Result<(), String> {
         need(image["path"].as_str().is_some_and(|path| path.starts_with('/')), "absolute paths")?;
         need(image["sha256"].as_str().is_some_and(|hash| hash.len() == 64), "hashes")?;
     }
-    for (run, name) in [("pattern-of-files", "slide.jpg"), ("list-of-files", "letter.png")] {
+    for (run, name) in [("pattern-of-files", "slide.jpg"), ("list-of-files", "pages/letter.png")] {
         let inputs = bundles.json(&format!("{run}/inputs.yaml"));
         need(inputs["count"] == 1 && inputs["images"][0]["name"] == name, &format!("the input of `{run}`"))?;
     }
