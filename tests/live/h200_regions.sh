@@ -46,6 +46,7 @@ run exclude 0 --nvtx-include A "$cli.kernel_name=regex:elementwise" "$cli.kernel
     "$cli.kernel_exclude=[regex:Mul]" "$cli.kernel_name_base=demangled" "$cli.sections=[LaunchStats]" \
     "$cli.metrics=[dram__bytes_read.sum,dram__bytes_write.sum]" -- $program
 run roofline 0 --nvtx-include B "$cli.sections=[SpeedOfLight_RooflineChart]" "$cli.metrics=[dram__bytes.sum]" -- $program
+run preset 0 --nvtx-include B profiling/ncu@pipeline.ncu=ncu.roofline -- $program
 run no-match 0 --nvtx-include 'decode*' $common "$bytes" -- $program
 run no-region 0 $common "$bytes" -- $program --plain
 run no-kernel-name 0 --nvtx-include A "$cli.kernel_name=nothing" $common "$bytes" -- $program

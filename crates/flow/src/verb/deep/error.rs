@@ -1,5 +1,7 @@
 //! Why there is no deep run.
 
+use std::time::Duration;
+
 use collect::tool::Complaint;
 use types::{Bytes, Exit, Failure};
 
@@ -68,6 +70,12 @@ pub enum DeepError {
         /// What is allowed.
         most: Bytes,
     },
+    /// The timeline took longer than a pass may.
+    #[error("the timeline was not recorded: it took longer than {} s and was stopped", most.as_secs())]
+    TooLong {
+        /// What is allowed.
+        most: Duration,
+    },
     /// The user stopped it.
     #[error("stopped in pass `{pass}`")]
     Interrupted {
@@ -132,6 +140,9 @@ impl Failure for DeepError {
                  (pipeline.nsys.nsys_cli.capture_range=nvtx), or a larger `--largest-trace`"
                     .to_owned(),
             ),
+            Self::TooLong { .. } => {
+                Some("record less: `--mode light`, fewer repeats of the program, or a larger `--pass-limit`".to_owned())
+            }
             Self::Interrupted { run, .. } => Some(format!("`llm-perf deep --resume {run}` goes on from there")),
             Self::NotResumable { .. } => Some("start a new one".to_owned()),
             Self::Import(error) => error.hint(),

@@ -131,7 +131,7 @@ fn collected(folder: &mut RunFolder, request: &DeepRequest) -> Result<Option<(Pa
         return Err(DeepError::TooLarge { size, most: request.largest_trace });
     }
     if files.is_empty() {
-        return Ok(None);
+        return out_of_time(request, &finished).map_or(Ok(None), Err);
     }
     for file in &files {
         if let Some(name) = file.file_name() {
@@ -180,7 +180,7 @@ fn traced(
     }
     let mut missing = Vec::new();
     if !report.is_file() {
-        return Err(failed_timeline(&finished));
+        return Err(out_of_time(request, &finished).unwrap_or_else(|| failed_timeline(&finished)));
     }
     folder.adopt("nsys/timeline.nsys-rep")?;
     if !finished.succeeded() {
@@ -238,6 +238,10 @@ fn tables(
 /// The time a pass may take.
 pub(super) fn limited(request: &DeepRequest) -> Limits {
     Limits { time: Some(request.pass_limit), ..Limits::default() }
+}
+
+fn out_of_time(request: &DeepRequest, finished: &ProcessOutcome) -> Option<DeepError> {
+    matches!(finished.ending, Ending::OutOfTime).then_some(DeepError::TooLong { most: request.pass_limit })
 }
 
 fn failed_timeline(finished: &ProcessOutcome) -> DeepError {

@@ -27,7 +27,7 @@ use crate::pipeline::model::LoadedModel;
 use crate::pipeline::modelled::run as modelled_run;
 use crate::pipeline::regions::{self as pages, CounterPage};
 use crate::pipeline::run::{EndedRun, run};
-use crate::pipeline::{hardware, machine, provenance};
+use crate::pipeline::{assumptions, hardware, machine, provenance};
 use crate::runner::settings::InferSettings;
 use crate::{RunRequest, WorkloadSettings};
 
@@ -259,6 +259,10 @@ impl RegionRun<'_> {
         let model = model.map(|(model, _)| model.id.as_str());
         let metrics = metrics::metrics(&report, shown, engine, model, hardware.as_ref());
         folder.write_json("metrics.json", &metrics)?;
+        if let Source::Pages(_) = &self.settings.source {
+            let machine = assumptions::imported_environment(&metrics, &folder.manifest().started_at);
+            folder.write_json("env.json", &machine)?;
+        }
         write(folder, &report, &rolled, &captures)?;
         folder.end_step("report")?;
         Ok((report, metrics, missing))

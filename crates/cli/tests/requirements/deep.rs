@@ -1,0 +1,193 @@
+//! Deep profiling with Nsight Systems and Nsight Compute.
+
+use serde_json::Value;
+
+use crate::Row;
+use crate::bundles::{Bundles, has, keys, list, need};
+
+pub(crate) const ROWS: &[Row] = &[
+    Row {
+        id: "S2.1",
+        requirement: "one command records the whole run with Nsight Systems, then counts the kernels that take most with Nsight Compute; less than 30 minutes",
+        check: one_command,
+        live: "h200_defaults.sh h200_deep.sh",
+    },
+    Row {
+        id: "S2.2",
+        requirement: "command lines of nsys and ncu follow from the configuration",
+        check: command_lines,
+        live: "h200_deep.sh h200_regions.sh",
+    },
+    Row { id: "S2.3", requirement: "SQLite and CSV of nsys, raw CSV of ncu", check: exports, live: "h200_deep.sh" },
+    Row {
+        id: "S2.4",
+        requirement: "kernels with device, total, calls, mean, share and stage; totals are the tool's to the nanosecond",
+        check: kernels,
+        live: "h200_deep.sh",
+    },
+    Row {
+        id: "S2.5",
+        requirement: "a tool that is missing, old or not permitted is found before the run or leaves a run that says it is partial; nothing is made up",
+        check: troubles,
+        live: "h200_doctor.sh",
+    },
+    Row {
+        id: "S2.6",
+        requirement: "six tables and a narrative in every summary",
+        check: tables,
+        live: "h200_defaults.sh",
+    },
+    Row {
+        id: "S2.7",
+        requirement: "modes `deep` and `light`; overhead against a run without a profiler, at most 25% by default",
+        check: overhead,
+        live: "h200_deep.sh inject_overhead.py",
+    },
+    Row {
+        id: "S2.8",
+        requirement: "other model families by configuration alone, named in every output",
+        check: families,
+        live: "h200_deep.sh h200_torch.sh",
+    },
+    Row {
+        id: "S2.9",
+        requirement: "environment, configuration, inputs, command lines and the tools' messages are kept",
+        check: provenance,
+        live: "h200_defaults.sh",
+    },
+    Row { id: "S2.10", requirement: "presets of nsys and ncu as configuration groups", check: presets, live: "" },
+];
+
+fn one_command(bundles: &Bundles) -> Result<(), String> {
+    bundles.ended("deep", 0)?;
+    let manifest = bundles.json("deep/manifest.json");
+    let steps: Vec<&str> = list(&manifest["steps"]).iter().filter_map(|step| step["name"].as_str()).collect();
+    let place = |name: &str| steps.iter().position(|step| *step == name);
+    need(
+        place("timeline").is_some() && place("timeline") < place("counters-prefill"),
+        "a timeline before the counters",
+    )?;
+    let kernels = bundles.json("deep/kernels.json");
+    for stage in ["prefill", "decode"] {
+        let rows = list(&kernels["kernels"]).iter().filter(|row| row["stage"] == stage);
+        let most = rows.max_by_key(|row| row["total_ns"].as_u64()).map(|row| &row["name"]);
+        let counted = list(&kernels["sampled"]).iter().find(|row| row["stage"] == stage).map(|row| &row["name"]);
+        need(most.is_some() && most == counted, &format!("counters of the kernel that takes most of {stage}"))?;
+    }
+    Ok(())
+}
+
+fn command_lines(bundles: &Bundles) -> Result<(), String> {
+    bundles.ended("plan", 0)?;
+    let plan = &bundles.said("plan").stdout;
+    let nsys = ["--trace=cuda,nvtx,osrt", "--capture-range=nvtx", "--nvtx-capture=prefill@LLM"];
+    need(has(plan, &nsys), "options of nsys")?;
+    let ncu = ["--target-processes all", "--nvtx-include", "--set roofline", "--section", "--metrics dram__bytes.sum"];
+    need(has(plan, &ncu), "options of ncu")?;
+    need(
+        has(plan, &["--replay-mode kernel", "--kernel-name", "--launch-skip 2", "--launch-count"]),
+        "choice of kernels",
+    )
+}
+
+fn exports(bundles: &Bundles) -> Result<(), String> {
+    bundles.files(
+        "deep",
+        &["nsys/timeline.sqlite", "nsys/stats_cuda_gpu_kern_sum.csv", "ncu/prefill.csv", "ncu/decode.csv"],
+    )
+}
+
+fn kernels(bundles: &Bundles) -> Result<(), String> {
+    let rows = bundles.json("deep/kernels.json");
+    let of_rows: u64 = list(&rows["kernels"]).iter().filter_map(|row| row["total_ns"].as_u64()).sum();
+    let table = bundles.text("deep/nsys/stats_cuda_gpu_kern_sum.csv");
+    let of_tool: u64 = table.lines().skip(1).filter_map(|line| line.split(',').nth(1)?.parse::<u64>().ok()).sum();
+    need(of_tool > 0 && of_rows == of_tool, "totals equal to those of nsys")?;
+    let page = bundles.text("deep/kernels.md");
+    let head = page.lines().find(|line| line.starts_with("| kernel ")).unwrap_or_default();
+    need(has(head, &["stage", "device", "total ms", "share", "calls", "mean ms"]), "columns of `kernels.md`")?;
+    let totals: Vec<u64> = list(&rows["kernels"]).iter().filter_map(|row| row["total_ns"].as_u64()).collect();
+    need(totals.is_sorted_by(|one, two| one >= two), "the order by total time")
+}
+
+fn troubles(bundles: &Bundles) -> Result<(), String> {
+    for (run, words) in [("no-gpu", "there is no NVIDIA GPU"), ("old", "hint: install Nsight Systems")] {
+        bundles.ended(run, 1)?;
+        need(bundles.said(run).stderr.contains(words), &format!("what to do in `{run}`"))?;
+        need(!bundles.path(run).exists(), &format!("`{run}` leaves a folder"))?;
+    }
+    bundles.ended("forbidden", 3)?;
+    need(bundles.said("forbidden").stderr.contains("NVreg_RestrictProfilingToAdminUsers=0"), "how to permit counters")?;
+    need(bundles.json("forbidden/manifest.json")["status"] == "partial", "a partial run that says so")?;
+    need(bundles.json("forbidden/kernels.json")["counters"]["origin"] == "modelled", "counters marked as modelled")?;
+    need(!bundles.path("forbidden/ncu/prefill.csv").exists(), "a page that was not counted is there")?;
+    need(!list(&bundles.printed("doctor")["checks"]).is_empty(), "checks of `doctor`")
+}
+
+fn tables(bundles: &Bundles) -> Result<(), String> {
+    for run in ["native", "torch", "import", "deep", "light", "forbidden"] {
+        let page = bundles.text(&format!("{run}/stakeholder_summary.md"));
+        for heading in ["Environment", "Aggregates", "Per-Stage Timings", "MFU", "Top Operators", "Top Kernels"] {
+            need(page.contains(&format!("\n## {heading}\n")), &format!("{heading} of `{run}`"))?;
+        }
+        need(has(&page, &["## Recommendations\n"]), &format!("a narrative of `{run}`"))?;
+    }
+    let page = bundles.text("deep/stakeholder_summary.md");
+    need(has(&page, &["`aten::mm`", "nvjet_sm90"]), "operators and kernels of a deep run")
+}
+
+fn overhead(bundles: &Bundles) -> Result<(), String> {
+    let metrics = bundles.json("deep/metrics.json");
+    keys(&metrics["overhead"], &["baseline_ns", "profiled_ns", "share", "baseline_spread"])?;
+    need(metrics["overhead"]["share"].is_f64(), "the share of the overhead")?;
+    need(bundles.said("deep").stdout.contains("overhead"), "the overhead is not printed")?;
+    bundles.ended("light", 0)?;
+    let typed = bundles.text("light/logs/counters-decode.argv");
+    need(typed.contains("--launch-count 1 "), "fewer launches in light mode")
+}
+
+fn families(bundles: &Bundles) -> Result<(), String> {
+    for (run, class) in [("torch", "LlamaForCausalLM"), ("moe", "Qwen2MoeForCausalLM")] {
+        bundles.ended(run, 0)?;
+        let report = bundles.json(&format!("{run}/static_analysis/analytic_model/report.json"));
+        need(report["model"]["model_variant"] == class, &format!("the family of `{run}`"))?;
+        let named = |file: &str, pointer: &str| {
+            bundles.json(&format!("{run}/{file}")).pointer(pointer).is_some_and(Value::is_string)
+        };
+        need(named("metrics.json", "/run/model") && named("manifest.json", "/model"), "the model in every document")?;
+        let metrics = bundles.json(&format!("{run}/metrics.json"));
+        for check in list(&metrics["flop_checks"]) {
+            let difference = check["difference"].as_f64().unwrap_or(1.0);
+            need(difference.abs() < 1e-3, &format!("FLOPs of `{run}` as counted by torch"))?;
+        }
+        need(!list(&metrics["flop_checks"]).is_empty(), &format!("FLOPs of `{run}` counted by torch"))?;
+    }
+    Ok(())
+}
+
+fn provenance(bundles: &Bundles) -> Result<(), String> {
+    for run in ["native", "torch", "import", "deep", "kernel", "names"] {
+        bundles.files(run, &["env.json", "config.yaml", "inputs.yaml"])?;
+        need(bundles.json(&format!("{run}/inputs.yaml"))["count"].as_u64() > Some(0), &format!("inputs of `{run}`"))?;
+        let typed = list(&bundles.json(&format!("{run}/manifest.json"))["command"]).len();
+        need(typed > 1, &format!("the command line of `{run}`"))?;
+    }
+    bundles
+        .files("deep", &["logs/timeline-nsys.argv", "logs/counters-prefill.argv", "logs/counters-prefill.stdout"])?;
+    need(bundles.path("deep/logs/timeline-nsys.stderr").is_file(), "what nsys said")
+}
+
+fn presets(bundles: &Bundles) -> Result<(), String> {
+    let groups = bundles.printed("groups");
+    let names = groups.to_string();
+    let presets = [
+        "nsys.default",
+        "ncu.default",
+        "ncu.high",
+        "ncu.light",
+        "ncu.rtx3090",
+        "ncu.rtx3090.compute",
+        "ncu.rtx3090.memory",
+    ];
+    presets.iter().try_for_each(|name| need(names.contains(&format!("\"name\":\"{name}\"")), &format!("`{name}`")))
+}
