@@ -5,12 +5,14 @@ use std::collections::BTreeMap;
 use analysis::LaunchCounters;
 use analysis::sampled::{Choice, CountedLaunch, join, lay_beside};
 use collect::run::RunFolder;
+use types::counter::CounterTable;
 use types::{CounterFacts, KernelReport, Metrics, Origin, PassRecord, QualityCounter, RunHeader, SchemaTag, Stage};
 
 use super::error::DeepError;
 use super::request::DeepRequest;
 use super::tools::Tools;
 use super::{artifacts, overhead};
+use crate::pipeline::regions::RegionChoice;
 use crate::pipeline::subject::ResolvedSubject;
 use crate::pipeline::target::TargetKind;
 use crate::pipeline::trace::{Placed, Traces};
@@ -22,8 +24,12 @@ pub(super) struct Collected {
     pub(super) launches: Vec<(Option<Stage>, Vec<CountedLaunch>)>,
     pub(super) counted: Vec<LaunchCounters>,
     pub(super) quality: Vec<QualityCounter>,
+    /// Pages of replayed ranges.
+    pub(super) ranges: Vec<CounterTable>,
     pub(super) missing: Vec<String>,
     pub(super) lacking: Vec<String>,
+    /// Which of their regions are asked for.
+    pub(super) region_choice: Option<RegionChoice>,
 }
 
 impl Collected {
@@ -70,6 +76,10 @@ pub(super) fn metrics(resolved: &ResolvedSubject, recorded: &Recorded<'_>, all: 
     if let Some(trace) = &mut evidence.trace {
         trace.recorded_here = true;
         trace.counters.extend(all.counted.iter().cloned());
+    }
+    if !all.ranges.is_empty() {
+        evidence.regions =
+            Some(all.region_choice.as_ref().map(|choice| choice.summaries(&all.ranges)).unwrap_or_default());
     }
     evidence.overhead = overhead::of_timeline(&all.passes);
     evidence.quality.extend(all.quality.iter().chain(&resolved.quality).cloned());

@@ -11,7 +11,8 @@ use collect::run::RunFolder;
 use collect::tool::ncu::{self, ChipMetrics, Page};
 use collect::tool::{Complaint, InstalledTool};
 use ingest::ncu::NcuFile;
-use types::{Bytes, KernelNameBase, PassRecord, QualityCounter, RegionStyle, Stage, range_expression};
+use types::counter::CounterTable;
+use types::{Bytes, KernelNameBase, PassRecord, QualityCounter, RegionStyle, ReplayMode, Stage, range_expression};
 
 use super::error::DeepError;
 use super::passes::{framed, interrupted, limited, named};
@@ -26,6 +27,8 @@ pub(super) struct CounterPass {
     pub(super) launches: Vec<CountedLaunch>,
     pub(super) counted: Vec<LaunchCounters>,
     pub(super) quality: Vec<QualityCounter>,
+    /// The page itself, where ranges were replayed: its rows are regions, and no launches.
+    pub(super) ranges: Option<CounterTable>,
     /// Why there are none; whether asking in another stage is useless too.
     pub(super) missing: Option<(String, bool)>,
 }
@@ -33,7 +36,7 @@ pub(super) struct CounterPass {
 impl CounterPass {
     fn missing(record: Option<PassRecord>, why: String, everywhere: bool) -> Self {
         let (launches, counted, quality) = (Vec::new(), Vec::new(), Vec::new());
-        Self { record, launches, counted, quality, missing: Some((why, everywhere)) }
+        Self { record, launches, counted, quality, ranges: None, missing: Some((why, everywhere)) }
     }
 }
 
@@ -132,8 +135,8 @@ pub(super) fn count(
     let page = std::fs::read(folder.path().join(process::stdout_log(&printed))).unwrap_or_default();
     folder.write_file(&format!("{file}.csv"), &page)?;
     record.bytes = Bytes::new(size_of(&report) + page.len() as u64);
-    let mut pass = read(folder, choice.stage)?;
-    if pass.launches.is_empty() && pass.missing.is_none() {
+    let mut pass = read(folder, request, choice.stage)?;
+    if pass.launches.is_empty() && pass.ranges.is_none() && pass.missing.is_none() {
         let why = complaint.map_or("the page has no launch", Complaint::message);
         pass.missing = Some((format!("{name}: {why}"), false));
     }
@@ -142,18 +145,27 @@ pub(super) fn count(
 }
 
 /// Reads a page of counters that a pass has left.
-pub(super) fn read(folder: &RunFolder, stage: Option<Stage>) -> Result<CounterPass, DeepError> {
+pub(super) fn read(folder: &RunFolder, request: &DeepRequest, stage: Option<Stage>) -> Result<CounterPass, DeepError> {
     let file = format!("{}.csv", counter_file(stage));
     let bytes = match std::fs::read(folder.path().join(&file)) {
         Ok(bytes) => bytes,
         Err(error) => return Ok(CounterPass::missing(None, format!("{file}: {error}"), false)),
     };
     Ok(match ingest::ncu::read(bytes.as_slice(), &file).map_err(crate::import::ImportError::from) {
+        Ok(NcuFile::Raw(page)) if replays_ranges(request) => CounterPass {
+            record: None,
+            launches: Vec::new(),
+            counted: Vec::new(),
+            quality: page.quality,
+            ranges: Some(page.table).filter(|table| !table.work.is_empty()),
+            missing: None,
+        },
         Ok(NcuFile::Raw(page)) => CounterPass {
             record: None,
             launches: CountedLaunch::of_table(&page.table),
             counted: LaunchCounters::of_table(&page.table),
             quality: page.quality,
+            ranges: None,
             missing: None,
         },
         Ok(NcuFile::Details(_)) => CounterPass::missing(None, format!("{file}: a page of another kind"), false),
@@ -178,7 +190,11 @@ fn capture(
     if let Some(chip) = chip {
         (options.metrics, _) = chip.split(&options.metrics);
     }
-    if options.kernel_name.is_none() {
+    let whole_ranges = replays_ranges(request);
+    if whole_ranges {
+        // A range is replayed as a whole, whatever its kernels are.
+        (options.kernel_name, options.launch_skip, options.launch_count) = (None, 0, None);
+    } else if options.kernel_name.is_none() {
         (options.kernel_name_base, options.kernel_name) = filter(choice);
     }
     if options.nvtx.include.is_empty() {
@@ -194,6 +210,11 @@ fn capture(
         options.launch_count = options.launch_count.map(|count| count.saturating_mul(kernels));
     }
     capture
+}
+
+/// Whether ranges are replayed, and not kernels.
+pub(super) fn replays_ranges(request: &DeepRequest) -> bool {
+    matches!(request.ncu.ncu_cli.replay_mode, ReplayMode::Range | ReplayMode::AppRange)
 }
 
 /// A filter for exactly these kernels: by the names in the object file where they are known, because tools agree on no

@@ -26,6 +26,7 @@ use collect::tool::ncu::{ChipMetrics, known_metrics};
 use types::{DeepPlan, KernelReport, Metrics, RunHeader, Stage};
 
 use crate::RunRequest;
+use crate::pipeline::regions::RegionChoice;
 use crate::pipeline::run::{EndedRun, conclude};
 use crate::pipeline::subject::{ResolvedSubject, TracedRun, WorkloadSource, resolve};
 use crate::pipeline::trace::Traces;
@@ -237,12 +238,19 @@ fn count(
             return Ok(());
         }
     };
+    if counters::replays_ranges(request) {
+        let wrong = |(key, error): (&str, _)| DeepError::Preset {
+            key: format!("pipeline.ncu.ncu_cli.{key}"),
+            reason: analysis::region::SelectionError::to_string(&error),
+        };
+        all.region_choice = Some(RegionChoice::new(&request.ncu).map_err(wrong)?);
+    }
     let chip = chip(request, tools, all, progress);
     let mut program = None;
     for choice in choices {
         let step = plan::counters(choice.stage);
         let pass = if folder.has_step(&step) {
-            counters::read(folder, choice.stage)?
+            counters::read(folder, request, choice.stage)?
         } else {
             let stage = choice.stage.map_or("the run", Stage::name);
             let kernels = choice.kernels.len();
@@ -266,6 +274,7 @@ fn count(
         all.counted.extend(pass.counted);
         all.quality.extend(pass.quality);
         all.launches.push((choice.stage, pass.launches));
+        all.ranges.extend(pass.ranges);
         let everywhere = match pass.missing {
             Some((why, everywhere)) => {
                 all.missing.push(why);
