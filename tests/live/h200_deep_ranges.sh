@@ -34,7 +34,7 @@ PY
         tail -12 "$out/$name.txt" | tee -a "$out/summary.txt"
     fi
 }
-run range "$cli.replay_mode=range" "$cli.nvtx.include=[A, B]" -- python3 "$here/regions_abc.py"
+run range "$cli.replay_mode=range" "$cli.nvtx.include=[A/, B/]" -- python3 "$here/regions_abc.py"
 run app-range --model decoder-tiny --weights synthetic infer.max_new_tokens=2 infer.seq_len=64 --stage prefill \
     "$cli.replay_mode=app-range"
 rm -rf "$work"

@@ -204,7 +204,8 @@ fn capture(
         };
         options.nvtx.include = choice.ranges.iter().map(expression).collect();
     }
-    capture.filter_mode = ncu::launch_counting(tool);
+    // Nsight Compute counts launches in one way only where it replays ranges.
+    capture.filter_mode = if whole_ranges { ncu::FilterMode::Global } else { ncu::launch_counting(tool) };
     if capture.filter_mode == ncu::FilterMode::Global {
         let kernels = choice.kernels.len() as u64;
         options.launch_count = options.launch_count.map(|count| count.saturating_mul(kernels));
