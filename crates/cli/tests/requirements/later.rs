@@ -24,7 +24,7 @@ pub(crate) const ROWS: &[Row] = &[
         id: "S5.5",
         requirement: "`deep` replays ranges by configuration and reports their regions",
         check: ranges,
-        live: "",
+        live: "h200_deep_ranges.sh",
     },
     Row {
         id: "S5.6",
@@ -103,9 +103,11 @@ fn roofline(bundles: &Bundles) -> Result<(), String> {
 fn ranges(bundles: &Bundles) -> Result<(), String> {
     bundles.ended("deep-range", 0)?;
     need(bundles.text("deep-range/logs/counters-prefill.argv").contains("--replay-mode range"), "the mode")?;
-    bundles.files("deep-range", &["ncu/regions/report.json"]).map_err(|_| {
-        "`deep` passes the mode on and leaves no region report; `regions --replay-mode range` does".to_owned()
-    })
+    let argv = bundles.text("deep-range/logs/counters-prefill.argv");
+    need(!argv.contains("--kernel-name ") && !argv.contains("--launch-count"), "whole ranges, whatever their kernels")?;
+    let metrics = bundles.json("deep-range/metrics.json");
+    let counted = |region: &Value| region["metrics"].as_object().is_some_and(|metrics| !metrics.is_empty());
+    need(list(&metrics["regions"]).iter().any(counted), "counters per region")
 }
 
 fn contracts(bundles: &Bundles) -> Result<(), String> {
