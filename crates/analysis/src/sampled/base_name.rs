@@ -26,11 +26,7 @@ pub(super) fn base_name(name: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    const NSYS: &str = "void at::native::elementwise_kernel<(int)128, (int)4, void at::native::gpu_kernel_impl_nocast<\
-        at::native::CUDAFunctor_add<c10::BFloat16>>(at::TensorIteratorBase &, const T1 &)::[lambda(int) (instance 1)]>(int, T3)";
-    const NCU: &str = "void elementwise_kernel<128, 4, void gpu_kernel_impl_nocast<CUDAFunctor_add<BFloat16>>(\
-        TensorIteratorBase &, const T1 &)::[lambda(int) (instance 1)]>(int, T3)";
+    use crate::sampled::spelled::{NCU, NSYS};
 
     #[test]
     fn the_function_is_found_in_every_spelling() {

@@ -33,11 +33,7 @@ fn words(name: &str) -> BTreeSet<&str> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    const NSYS: &str = "void at::native::elementwise_kernel<(int)128, (int)4, void at::native::gpu_kernel_impl_nocast<\
-        at::native::CUDAFunctor_add<c10::BFloat16>>(at::TensorIteratorBase &, const T1 &)::[lambda(int) (instance 1)]>(int, T3)";
-    const NCU: &str = "void elementwise_kernel<128, 4, void gpu_kernel_impl_nocast<CUDAFunctor_add<BFloat16>>(\
-        TensorIteratorBase &, const T1 &)::[lambda(int) (instance 1)]>(int, T3)";
+    use crate::sampled::spelled::{NCU, NSYS};
 
     #[test]
     fn spellings_of_one_kernel_are_nearer_than_two_kernels_of_one_name() {

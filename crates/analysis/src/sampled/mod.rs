@@ -18,3 +18,12 @@ pub use choice::{Candidate, Choice, StageRange, choose};
 pub use join::{KernelJoin, join};
 pub use launch::CountedLaunch;
 pub use model::lay_beside;
+
+/// One kernel of ATen as two tools spell it, for tests.
+#[cfg(test)]
+mod spelled {
+    pub(super) const NSYS: &str = "void at::native::elementwise_kernel<(int)128, (int)4, void at::native::gpu_kernel_impl_nocast<\
+        at::native::CUDAFunctor_add<c10::BFloat16>>(at::TensorIteratorBase &, const T1 &)::[lambda(int) (instance 1)]>(int, T3)";
+    pub(super) const NCU: &str = "void elementwise_kernel<128, 4, void gpu_kernel_impl_nocast<CUDAFunctor_add<BFloat16>>(\
+        TensorIteratorBase &, const T1 &)::[lambda(int) (instance 1)]>(int, T3)";
+}
