@@ -43,7 +43,7 @@ fn doctor_says_that_the_default_command_can_run() {
     let home = home();
     let root = home.path().join("runs");
     let output = llm_perf(home.path()).args(["doctor", "--json", "--out-root"]).arg(&root).output().unwrap();
-    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    assert_eq!(output.status.code(), Some(0), "{}{}", stdout(&output), stderr(&output));
     let diagnosis: Diagnosis = serde_json::from_str(stdout(&output)).unwrap();
     assert!(diagnosis.ready);
     let ids: Vec<&str> = diagnosis.checks.iter().map(|check| check.id.as_str()).collect();
@@ -163,7 +163,7 @@ fn the_processor_is_listed_once_it_was_measured() {
     let root = home.path().join("runs");
     let calibrated = llm_perf(home.path()).args(["doctor", "--calibrate", "--json", "--out-root"]).arg(&root).output();
     let calibrated = calibrated.unwrap();
-    assert_eq!(calibrated.status.code(), Some(0), "{}", stderr(&calibrated));
+    assert_eq!(calibrated.status.code(), Some(0), "{}{}", stdout(&calibrated), stderr(&calibrated));
     let diagnosis: Diagnosis = serde_json::from_str(stdout(&calibrated)).unwrap();
     let rates = diagnosis.checks.iter().find(|check| check.id == "calibration").unwrap();
     // A warning when the machine is busy, as one that runs tests often is.
