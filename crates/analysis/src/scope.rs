@@ -9,8 +9,10 @@ use types::Stage;
 pub(crate) enum Scope {
     /// Prefill or decode.
     Stage(Stage),
-    /// The run, or what of it lies in no stage.
+    /// The run, which has no stages.
     Run,
+    /// What lies in no stage of a run that has some.
+    Rest,
 }
 
 impl Scope {
@@ -19,11 +21,11 @@ impl Scope {
         Self::Stage(stage.top())
     }
 
-    /// The stage; absent for the run.
+    /// The stage; absent for the run and for what lies in none.
     pub(crate) fn stage(self) -> Option<Stage> {
         match self {
             Self::Stage(stage) => Some(stage),
-            Self::Run => None,
+            Self::Run | Self::Rest => None,
         }
     }
 }
@@ -33,6 +35,7 @@ impl fmt::Display for Scope {
         match self {
             Self::Stage(stage) => f.pad(stage.name()),
             Self::Run => f.pad("the run"),
+            Self::Rest => f.pad("the time outside of stages"),
         }
     }
 }

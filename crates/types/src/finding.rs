@@ -13,7 +13,7 @@ pub struct Finding {
     pub rule: String,
     /// How much it matters.
     pub severity: Severity,
-    /// Stage it concerns; absent when it concerns the whole run.
+    /// Stage it concerns; absent when it concerns the run as a whole, or what lies in none of its stages.
     pub stage: Option<Stage>,
     /// The numbers it rests on, each with its value.
     pub evidence: Vec<String>,

@@ -107,6 +107,7 @@ impl Partition {
     /// Divides the time of each device that lies in no stage.
     fn add_rest(&mut self, timeline: &Timeline, attribution: &Attribution) {
         let stages = Spans::union(self.stages.iter().map(|stage| stage.wall));
+        let scope = if self.stages.is_empty() { Scope::Run } else { Scope::Rest };
         let mut devices: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
         for (row, work) in timeline.work.iter().enumerate().filter(|(row, _)| !attribution.is_aside(*row)) {
             devices.entry(timeline.queues[work.queue.0 as usize].device).or_default().push(row as u32);
@@ -125,13 +126,13 @@ impl Partition {
                     let wait = outside.total_within(Span::new(reached, work.start));
                     let run = outside.total_within(Span::new(work.start.max(reached), work.end));
                     self.parts[row] = Part { wait, run };
-                    self.scopes[row] = Some(Scope::Run);
+                    self.scopes[row] = Some(scope);
                 }
                 reached = reached.max(work.end);
             }
             for span in outside.as_slice() {
                 let (wall, none) = (*span, Nanos::ZERO);
-                self.stages.push(StageTime { stage: Scope::Run, wall, behind: none, after: none });
+                self.stages.push(StageTime { stage: scope, wall, behind: none, after: none });
             }
         }
     }

@@ -1,67 +1,23 @@
 //! The device is idle while the host waits for its data loader.
 
-use types::{Finding, IdleCause, Severity};
+use types::IdleCause;
 
-use super::{Claim, Found, Run, percent};
-use crate::loss::Cause;
-use crate::statistics::share;
-
-/// Share of the time that the device must be idle inside the data loader.
-const LEAST_SHARE: f64 = 0.02;
+use super::idle::IdleRule;
+use super::{Found, Run};
 
 /// The rule's name.
 pub(super) const RULE: &str = "data-loading";
 
+const IDLE: IdleRule = IdleRule {
+    name: RULE,
+    cause: IdleCause::DataLoading,
+    least_share: 0.02,
+    meanwhile: "inside `enumerate(DataLoader)`",
+    saves: true,
+    advice: "Load ahead: more worker processes (`num_workers`), `prefetch_factor`, `persistent_workers`, pinned memory with \
+             `non_blocking` copies, or preprocessing moved off the critical path.",
+};
+
 pub(super) fn check(run: &Run<'_>) -> Vec<Found> {
-    let Some(device) = run.device else { return Vec::new() };
-    let found = device.stages.iter().filter_map(|(scope, work)| {
-        let waiting = work.waits.get(&IdleCause::DataLoading).copied()?;
-        let part = share(waiting.get() as f64, work.wall.get() as f64).filter(|part| *part >= LEAST_SHARE)?;
-        let evidence =
-            vec![format!("the device is idle {waiting} inside `enumerate(DataLoader)`, {} of {scope}", percent(part))];
-        let finding = Finding {
-            rule: RULE.to_owned(),
-            severity: Severity::Warning,
-            stage: scope.stage(),
-            evidence,
-            saves_ns: Some(waiting),
-            saves_share: None,
-            advice: "Load ahead: more worker processes (`num_workers`), `prefetch_factor`, `persistent_workers`, pinned memory with \
-                     `non_blocking` copies, or preprocessing moved off the critical path."
-                .to_owned(),
-        };
-        Some(Found { finding, claim: Claim::Lost(vec![Cause::Waiting(IdleCause::DataLoading)]) })
-    });
-    found.collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use std::collections::BTreeMap;
-
-    use types::Nanos;
-
-    use super::*;
-    use crate::device::{DeviceRecords, StageWork};
-    use crate::finding::fired_on_device;
-    use crate::scope::Scope;
-
-    fn device(waiting: i64, cause: IdleCause) -> DeviceRecords {
-        let waits = BTreeMap::from([(cause, Nanos::new(waiting))]);
-        let run = StageWork { wall: Nanos::new(10_000), waits, ..StageWork::default() };
-        DeviceRecords { stages: BTreeMap::from([(Scope::Run, run)]), ..DeviceRecords::default() }
-    }
-
-    #[test]
-    fn gaps_inside_the_data_loader_are_its_own() {
-        let found = fired_on_device(&device(5_000, IdleCause::DataLoading), RULE);
-        assert_eq!((found.len(), found[0].saves_ns), (1, Some(Nanos::new(5_000))));
-        assert!(found[0].evidence[0].contains("50.0% of the run"), "{:?}", found[0].evidence);
-    }
-
-    #[test]
-    fn a_device_that_waits_for_launches_does_not_fire() {
-        assert_eq!(fired_on_device(&device(5_000, IdleCause::Launching), RULE), []);
-        assert_eq!(fired_on_device(&device(100, IdleCause::DataLoading), RULE), []);
-    }
+    IDLE.check(run, |_| Vec::new())
 }

@@ -25,7 +25,7 @@ fn of_stage(run: &Run<'_>, stage: Stage) -> Option<Found> {
     let part = share(run.timings.total(stage)?.get() as f64, run.timings.wall()?.get() as f64);
     let part = part.filter(|part| *part >= LEAST_SHARE)?;
     let mut evidence = vec![
-        format!("{stage} uses {} of the arithmetic and {} of the bandwidth", percent(mfu), percent(mbu)),
+        format!("{stage} reaches {} of peak compute and {} of peak bandwidth", percent(mfu), percent(mbu)),
         format!("it is {} of the run", percent(part)),
     ];
     let operators = Sum::of(run.operators(stage));

@@ -36,7 +36,7 @@ fn of_stage(run: &Run<'_>, stage: Scope, work: &StageWork) -> Option<Found> {
     };
     evidence.extend(match work.steps {
         Some(steps) => per("step", steps),
-        None if stage == Scope::Run => per("run", 1),
+        None if stage.stage().is_none() => per("recording", 1),
         None => per("pass", work.instances),
     });
     if let (Some(least), Some(steps)) = (work.least(), work.steps.filter(|steps| *steps > 0)) {

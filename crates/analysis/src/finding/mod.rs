@@ -14,6 +14,7 @@ mod float32_gemms;
 mod host_synchronisation;
 mod host_to_device_copies;
 mod host_work;
+mod idle;
 mod launch_bound;
 mod layout_copies;
 mod logits_of_all_positions;
@@ -161,7 +162,8 @@ pub(crate) fn all(run: &Run<'_>) -> (Vec<Finding>, Ledger) {
 
 /// How much of what a finding could save nobody else has claimed.
 fn granted(ledger: &mut Ledger, rule: &'static str, finding: &Finding, claim: &Claim, wanted: Nanos) -> Nanos {
-    let stage = finding.stage.map_or(Scope::Run, Scope::of);
+    let without = || ledger.stages().iter().map(|one| one.stage).find(|scope| scope.stage().is_none());
+    let stage = finding.stage.map(Scope::of).or_else(without).unwrap_or(Scope::Run);
     match claim {
         Claim::Nothing => Nanos::ZERO,
         Claim::Lost(causes) => ledger.claim(rule, stage, |cause| causes.contains(cause), wanted),

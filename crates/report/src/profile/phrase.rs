@@ -87,9 +87,9 @@ pub(crate) fn saving(saving: &Saving) -> String {
     text + &saving.per_input_ns.map(|each| format!("; {each} per input on average")).unwrap_or_default()
 }
 
-/// A finding's place: its stage, or the whole run.
-pub(crate) fn place(view: &FindingView<'_>) -> String {
-    view.finding.stage.map_or("whole run".to_owned(), |stage| stage.to_string())
+/// A finding's place: its stage. One without is about a run as a whole, or about what lies in none of its stages.
+pub(crate) fn place(view: &FindingView<'_>) -> &'static str {
+    view.finding.stage.map_or("no single stage", Stage::name)
 }
 
 /// One line with the numbers of findings and warnings; none where there are none.

@@ -1,0 +1,93 @@
+//! What rules about one cause of idle time share: how much of it there must be, and how it is told.
+
+use types::{Finding, IdleCause, Severity};
+
+use super::{Claim, Found, Run, percent};
+use crate::loss::Cause;
+use crate::scope::Scope;
+use crate::statistics::share;
+
+/// A rule about one cause of idle time.
+pub(super) struct IdleRule {
+    /// Its name.
+    pub(super) name: &'static str,
+    /// The cause.
+    pub(super) cause: IdleCause,
+    /// Share of the time from which it is told.
+    pub(super) least_share: f64,
+    /// What goes on meanwhile, behind "the device is idle 5 ms".
+    pub(super) meanwhile: &'static str,
+    /// Whether the time can be saved.
+    pub(super) saves: bool,
+    /// What to do.
+    pub(super) advice: &'static str,
+}
+
+impl IdleRule {
+    /// Every scope in which the device is idle for long enough; `more` is further evidence.
+    pub(super) fn check(&self, run: &Run<'_>, more: impl Fn(Scope) -> Vec<String>) -> Vec<Found> {
+        let Some(device) = run.device else { return Vec::new() };
+        let found = device.stages.iter().filter_map(|(scope, work)| {
+            let waiting = work.waits.get(&self.cause).copied()?;
+            let part = share(waiting.get() as f64, work.wall.get() as f64).filter(|part| *part >= self.least_share)?;
+            let first = format!("the device is idle {waiting} {}, {} of {scope}", self.meanwhile, percent(part));
+            let finding = Finding {
+                rule: self.name.to_owned(),
+                severity: Severity::Warning,
+                stage: scope.stage(),
+                evidence: std::iter::once(first).chain(more(*scope)).collect(),
+                saves_ns: self.saves.then_some(waiting),
+                saves_share: None,
+                advice: self.advice.to_owned(),
+            };
+            let claim = if self.saves { Claim::Lost(vec![Cause::Waiting(self.cause)]) } else { Claim::Nothing };
+            Some(Found { finding, claim })
+        });
+        found.collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use types::Nanos;
+
+    use super::*;
+    use crate::device::{DeviceRecords, StageWork};
+    use crate::finding::{compilation, data_loading, fired_on_device, host_work};
+
+    fn device(waiting: i64, cause: IdleCause) -> DeviceRecords {
+        let waits = BTreeMap::from([(cause, Nanos::new(waiting))]);
+        let run = StageWork { wall: Nanos::new(10_000), waits, ..StageWork::default() };
+        DeviceRecords { stages: BTreeMap::from([(Scope::Run, run)]), ..DeviceRecords::default() }
+    }
+
+    #[test]
+    fn a_cause_is_told_by_its_own_rule_with_what_it_may_save() {
+        let rules = [
+            (data_loading::RULE, IdleCause::DataLoading, Some(Nanos::new(5_000))),
+            (host_work::RULE, IdleCause::HostWork, Some(Nanos::new(5_000))),
+            // Compiling happens once and promises nothing.
+            (compilation::RULE, IdleCause::Compiling, None),
+        ];
+        for (rule, cause, saves) in rules {
+            let found = fired_on_device(&device(5_000, cause), rule);
+            assert_eq!((found.len(), found[0].saves_ns), (1, saves), "{rule}");
+            assert!(found[0].evidence[0].contains("50.0% of the run"), "{:?}", found[0].evidence);
+            assert_eq!(fired_on_device(&device(5_000, IdleCause::Launching), rule), [], "{rule}");
+            assert_eq!(fired_on_device(&device(100, cause), rule), [], "{rule}");
+        }
+    }
+
+    #[test]
+    fn time_outside_of_stages_is_not_called_the_run() {
+        let mut records = device(5_000, IdleCause::DataLoading);
+        let rest = records.stages.remove(&Scope::Run).unwrap();
+        let decode = StageWork { wall: Nanos::new(10_000), ..StageWork::default() };
+        records.stages = BTreeMap::from([(Scope::Stage(types::Stage::Decode), decode), (Scope::Rest, rest)]);
+        let found = fired_on_device(&records, data_loading::RULE);
+        assert!(found[0].evidence[0].ends_with("50.0% of the time outside of stages"), "{:?}", found[0].evidence);
+        assert_eq!((found[0].stage, found[0].saves_ns), (None, Some(Nanos::new(5_000))));
+    }
+}
