@@ -125,8 +125,9 @@ mod tests {
             page.contains("aria-label=\"Stages of the run\"") && page.contains("aria-label=\"roofline\""),
             "{page}"
         );
-        assert!(page.contains("prefill from roofline to measured"), "{page}");
-        assert!(!page.contains("NaN") && !page.contains("inf\""), "{page}");
+        assert!(page.contains("decode from roofline to measured"), "{page}");
+        let drawn = page.split("<script>").next().unwrap();
+        assert!(!drawn.contains("NaN") && !drawn.contains("inf\""), "{drawn}");
     }
 
     #[test]

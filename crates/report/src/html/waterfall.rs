@@ -44,7 +44,8 @@ fn steps(run: &RunView<'_>, stage: Stage, wall: Nanos, least: Nanos) -> Option<V
     causes.sort_by_key(|lost| std::cmp::Reverse(lost.lost_ns));
     let sum: Nanos = causes.iter().map(|lost| lost.lost_ns).sum();
     let rest = wall - least - sum;
-    if causes.is_empty() || rest < Nanos::ZERO {
+    // A thousandth is rounding.
+    if causes.is_empty() || rest.get() < -wall.get() / 1_000 {
         return None;
     }
     let mut steps = vec![Step { name: "roofline time".to_owned(), from: Nanos::ZERO, time: least, class: "c-least" }];
