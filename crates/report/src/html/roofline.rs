@@ -9,7 +9,7 @@ use crate::escape::escape;
 use crate::number::percent;
 
 const HEIGHT: f64 = 400.0;
-const LEFT: f64 = 70.0;
+const LEFT: f64 = 96.0;
 const BOTTOM: f64 = 44.0;
 const TOP: f64 = 14.0;
 const RIGHT: f64 = 20.0;
@@ -95,6 +95,7 @@ pub fn roofline(run: &RunView<'_>) -> Option<String> {
         f64::midpoint(LEFT, WIDTH - RIGHT),
         HEIGHT - 8.0
     );
+    let mut labels: Vec<(f64, f64)> = Vec::new();
     for point in &points {
         let roof = flops.min(point.intensity * bandwidth);
         let hint = format!(
@@ -114,13 +115,13 @@ pub fn roofline(run: &RunView<'_>) -> Option<String> {
             escape(&hint)
         );
         if point.is_stage {
-            let _ = writeln!(
-                svg,
-                "<text x=\"{:.1}\" y=\"{:.1}\" class=\"t\">{}</text>",
-                x(point.intensity) + 14.0,
-                y(point.rate) + 4.0,
-                escape(&point.name)
-            );
+            // Stages lie close together; a label moves down until it covers none.
+            let (across, mut down) = (x(point.intensity) + 14.0, y(point.rate) + 4.0);
+            while labels.iter().any(|(other, at)| (other - across).abs() < 70.0 && (at - down).abs() < 13.0) {
+                down += 13.0;
+            }
+            labels.push((across, down));
+            let _ = writeln!(svg, "<text x=\"{across:.1}\" y=\"{down:.1}\" class=\"t\">{}</text>", escape(&point.name));
         }
     }
     Some(svg + "</svg>\n")

@@ -52,7 +52,7 @@ fn steps(run: &RunView<'_>, stage: Stage, wall: Nanos, least: Nanos) -> Option<V
     let mut at = least;
     let mut add = |name: String, time: Nanos| {
         steps.push(Step { name, from: at, time, class: "c-lost" });
-        at = at + time;
+        at += time;
     };
     for lost in causes.iter().take(CAUSES) {
         add(lost.cause.clone(), lost.lost_ns);
