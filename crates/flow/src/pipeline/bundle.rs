@@ -1,7 +1,9 @@
 //! The pages of a run, for people; `metrics.json` is beside them already.
 
 use collect::run::RunFolder;
+use report::html::MarkdownPage;
 use report::profile::Assumptions;
+use types::timeline::Timeline;
 use types::{Environment, KernelReport, Metrics};
 
 use crate::CollectError;
@@ -15,36 +17,41 @@ pub(crate) struct Bundle<'a> {
     pub(crate) kernels: Option<&'a KernelReport>,
     /// Rows of each table of operators, where the user says how many.
     pub(crate) operator_rows: Option<usize>,
+    /// What was recorded, where that is one timeline.
+    pub(crate) timeline: Option<&'a Timeline>,
 }
 
 /// Writes every page the run has something for.
 pub(crate) fn write(folder: &mut RunFolder, bundle: &Bundle<'_>) -> Result<(), CollectError> {
-    let Bundle { metrics, environment, assumptions, kernels, operator_rows } = bundle;
+    let Bundle { metrics, environment, assumptions, kernels, operator_rows, timeline } = bundle;
     let view = analysis::view::run(metrics);
     let counters = kernels.map(analysis::view::counters);
     let is_command = metrics.conditions.command.is_some();
     let has_trace = metrics.conditions.trace.is_some();
-    let report = match is_command {
-        true => report::profile::command_markdown(&view, environment),
-        false => report::profile::report_markdown(&view, environment),
-    };
-    folder.write_file("report.md", report.as_bytes())?;
+    let mut pages = Vec::new();
+    pages.push(match is_command {
+        true => (MarkdownPage::Report, report::profile::command_markdown(&view, environment)),
+        false => (MarkdownPage::Report, report::profile::report_markdown(&view, environment)),
+    });
     if !is_command {
-        folder.write_file("operators.md", report::profile::operators_markdown(&view, *operator_rows).as_bytes())?;
+        pages.push((MarkdownPage::Operators, report::profile::operators_markdown(&view, *operator_rows)));
     }
     if has_trace {
-        let page = match &counters {
-            Some(counters) => report::deep::kernels_markdown(&view, counters),
-            None => report::profile::kernels_markdown(&view),
-        };
-        folder.write_file("kernels.md", page.as_bytes())?;
+        pages.push(match &counters {
+            Some(counters) => (MarkdownPage::Kernels, report::deep::kernels_markdown(&view, counters)),
+            None => (MarkdownPage::Kernels, report::profile::kernels_markdown(&view)),
+        });
     }
     if has_trace || !is_command {
-        let summary = match &counters {
-            Some(counters) => report::deep::stakeholder_markdown(&view, counters, environment),
-            None => report::profile::stakeholder_markdown(&view, environment),
-        };
-        folder.write_file("stakeholder_summary.md", summary.as_bytes())?;
+        pages.push(match &counters {
+            Some(counters) => (MarkdownPage::Summary, report::deep::stakeholder_markdown(&view, counters, environment)),
+            None => (MarkdownPage::Summary, report::profile::stakeholder_markdown(&view, environment)),
+        });
     }
-    folder.write_file("assumptions.md", report::profile::assumptions_markdown(assumptions).as_bytes())
+    pages.push((MarkdownPage::Assumptions, report::profile::assumptions_markdown(assumptions)));
+    for (page, text) in &pages {
+        folder.write_file(&page.file(), text.as_bytes())?;
+    }
+    let lanes = timeline.and_then(|timeline| report::html::lanes(timeline, report::html::MOST_EVENTS));
+    folder.write_file("report.html", report::html::run_page(&view, &pages, lanes.as_deref()).as_bytes())
 }

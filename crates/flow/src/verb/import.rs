@@ -96,8 +96,14 @@ fn fill(
     let environment = assumptions::imported_environment(&metrics, &folder.manifest().started_at);
     folder.write_json("env.json", &environment)?;
     let assumptions = assumptions::of_trace(&metrics, hardware.as_ref());
-    let bundle =
-        Bundle { metrics: &metrics, environment: &environment, assumptions, kernels: None, operator_rows: None };
+    let bundle = Bundle {
+        metrics: &metrics,
+        environment: &environment,
+        assumptions,
+        kernels: None,
+        operator_rows: None,
+        timeline: traces.timeline(),
+    };
     bundle::write(folder, &bundle)?;
     analytic::write_traced(folder, &metrics, request.subject.model.as_ref(), hardware.as_ref()).map_err(Box::new)?;
     folder.end_step("report")?;

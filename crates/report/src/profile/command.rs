@@ -73,7 +73,7 @@ pub fn command_terminal(run: &RunView<'_>) -> String {
     text
 }
 
-fn headline(run: &RunView<'_>, facts: &CommandFacts) -> String {
+pub(super) fn headline(run: &RunView<'_>, facts: &CommandFacts) -> String {
     match &facts.wall_ms {
         Some(times) if times.n > 1 => {
             let spread = times.std.map(|std| format!(", std {}", milliseconds(std))).unwrap_or_default();

@@ -21,7 +21,7 @@ pub fn import_terminal(run: &RunView<'_>) -> String {
         text.push('\n');
         text += &table;
     }
-    let findings = run.largest_savings.iter().map(finding);
+    let findings = run.largest_savings.iter().map(|view| finding(run, view));
     let next = run.next_steps.iter().map(|step| format!("next: {}", next_step(step)));
     let last = lines(findings.chain(outlook(run)).chain(next));
     if last.is_empty() { text } else { text + "\n" + &last }
@@ -32,9 +32,9 @@ fn lines(lines: impl IntoIterator<Item = String>) -> String {
 }
 
 /// What would save most.
-fn finding(view: &FindingView<'_>) -> String {
+fn finding(run: &RunView<'_>, view: &FindingView<'_>) -> String {
     let saves = view.saving.as_ref().map(saving).unwrap_or_default();
-    format!("finding: {} ({}), estimated saving: {saves}", view.finding.rule, place(view))
+    format!("finding: {} ({}), estimated saving: {saves}", view.finding.rule, place(run, view))
 }
 
 fn next_step(step: &NextStep<'_>) -> String {

@@ -15,7 +15,7 @@ pub(crate) mod phrase;
 mod recorded;
 mod report;
 #[cfg(test)]
-mod sample;
+pub(crate) mod sample;
 pub(crate) mod stakeholder;
 mod steps;
 mod terminal;
@@ -26,6 +26,8 @@ pub use import_terminal::import_terminal;
 pub use kernels::kernels_markdown;
 pub use operators::operators_markdown;
 pub use phrase::set_aside;
+pub(crate) use phrase::{device, model, saving};
+pub(crate) use report::headline;
 pub use report::report_markdown;
 pub use stakeholder::stakeholder_markdown;
 pub use terminal::{stage_times_terminal, terminal};

@@ -88,8 +88,9 @@ pub(crate) fn saving(saving: &Saving) -> String {
 }
 
 /// A finding's place: its stage. One without is about a run as a whole, or about what lies in none of its stages.
-pub(crate) fn place(view: &FindingView<'_>) -> &'static str {
-    view.finding.stage.map_or("no single stage", Stage::name)
+pub(crate) fn place(run: &RunView<'_>, view: &FindingView<'_>) -> &'static str {
+    let without = if run.stages.is_empty() { "the run" } else { "no single stage" };
+    view.finding.stage.map_or(without, Stage::name)
 }
 
 /// One line with the numbers of findings and warnings; none where there are none.

@@ -3,6 +3,7 @@
 use types::view::RunView;
 use types::{Environment, Metrics, TraceFacts};
 
+use super::command;
 use super::device_time;
 use super::imported;
 use super::lost;
@@ -27,7 +28,7 @@ pub fn report_markdown(run: &RunView<'_>, environment: &Environment) -> String {
         imported_sections(&mut page, run, facts, environment);
         return page.finish();
     }
-    page.paragraph(&headline(run));
+    page.paragraph(&measured(run));
     lost::lost_time(&mut page, run);
     page.paragraph(&method(metrics));
     stages(&mut page, run);
@@ -73,7 +74,18 @@ fn imported_sections(page: &mut Page, run: &RunView<'_>, facts: &TraceFacts, env
     machine(page, run.metrics, environment);
 }
 
-fn headline(run: &RunView<'_>) -> String {
+/// The run in a sentence or two, as its page begins.
+pub(crate) fn headline(run: &RunView<'_>) -> String {
+    if let Some(facts) = &run.metrics.conditions.command {
+        return command::headline(run, facts) + ".";
+    }
+    match imported_facts(run.metrics) {
+        Some(_) => imported::headline(run),
+        None => measured(run),
+    }
+}
+
+fn measured(run: &RunView<'_>) -> String {
     let (metrics, rates) = (run.metrics, &run.metrics.times.throughput);
     let mut text = match (rates.ttft_ns, run.forward_pass_ms) {
         (None, None) => return "**No prefill was measured.**".to_owned(),
@@ -195,7 +207,7 @@ pub(super) fn findings(page: &mut Page, run: &RunView<'_>) {
     }
     for view in &run.findings {
         let finding = view.finding;
-        let (rule, place, severity) = (prose(&finding.rule), place(view), finding.severity.name());
+        let (rule, place, severity) = (prose(&finding.rule), place(run, view), finding.severity.name());
         page.paragraph(&format!("**{rule}** ({place}, {severity})"));
         let saves = view.saving.as_ref().map_or("unknown (the evidence does not quantify it)".to_owned(), saving);
         let evidence = finding.evidence.iter().map(|line| sentence(line));

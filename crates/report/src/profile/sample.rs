@@ -60,12 +60,12 @@ const CALLS: [Call; 8] = [
 ];
 
 /// The run.
-pub(super) fn metrics() -> Metrics {
+pub(crate) fn metrics() -> Metrics {
     analysis::metrics(&subject(), &evidence())
 }
 
 /// The same on a device whose rates are not known, without decode.
-pub(super) fn without_peak() -> Metrics {
+pub(crate) fn without_peak() -> Metrics {
     let (mut subject, mut evidence) = (subject(), evidence());
     subject.peak = None;
     subject.inputs.iter_mut().for_each(|input| input.generated_tokens = 1);
@@ -81,7 +81,7 @@ pub(super) fn without_peak() -> Metrics {
 }
 
 /// A run that measured nothing.
-pub(super) fn empty() -> Metrics {
+pub(crate) fn empty() -> Metrics {
     let subject = subject();
     let run = RunHeader { model: None, device: None, weights: None, ..subject.run };
     let plain = PlainRuns { load_ns: Some(LOAD), ..PlainRuns::default() };
@@ -90,7 +90,7 @@ pub(super) fn empty() -> Metrics {
 }
 
 /// The machine it ran on.
-pub(super) fn environment() -> Environment {
+pub(crate) fn environment() -> Environment {
     Environment {
         schema: SchemaTag::default(),
         captured_at: "2025-11-15T03:47:12Z".to_owned(),

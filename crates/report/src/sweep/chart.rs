@@ -4,8 +4,9 @@ use std::fmt::Write;
 
 use types::{Sweep, SweepFigures};
 
-use super::panel::{LEFT, MOST_LINES, SIZE, TOP, colour, draw, escape, stroke};
+use super::panel::{LEFT, MOST_LINES, SIZE, TOP, colour, draw, stroke};
 use super::series::Series;
+use crate::escape::escape;
 use crate::number::count;
 
 /// A title, and the figure a panel of that title shows.

@@ -149,6 +149,14 @@ impl Traces {
         Ok(Self::place(parts, files, model, progress))
     }
 
+    /// The timeline, where there is one.
+    pub(crate) fn timeline(&self) -> Option<&Timeline> {
+        match self.placed.as_slice() {
+            [only] => Some(&only.timeline),
+            _ => None,
+        }
+    }
+
     /// All of it as evidence; `devices` are the names of each timeline's devices.
     pub(crate) fn evidence(&self, devices: &[BTreeMap<u32, DeviceId>]) -> Evidence<'_> {
         let timelines = self.placed.iter().zip(devices).map(|(one, devices)| PlacedTimeline {

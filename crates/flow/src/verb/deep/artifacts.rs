@@ -4,6 +4,7 @@ use std::ffi::OsString;
 
 use collect::run::RunFolder;
 use report::profile::Setting;
+use types::timeline::Timeline;
 use types::{Environment, Hardware, KernelReport, Metrics, PassRecord};
 
 use super::error::DeepError;
@@ -17,6 +18,7 @@ use crate::pipeline::{analytic, assumptions, provenance};
 pub(super) struct About<'a> {
     pub(super) request: &'a DeepRequest,
     pub(super) hardware: Option<&'a Hardware>,
+    pub(super) timeline: Option<&'a Timeline>,
 }
 
 /// What is known before anything runs.
@@ -56,7 +58,7 @@ pub(super) fn write(
     environment: &Environment,
     subject: &About<'_>,
 ) -> Result<(), DeepError> {
-    let About { request, hardware } = subject;
+    let About { request, hardware, timeline } = subject;
     let mut assumptions = assumptions::of_trace(metrics, *hardware);
     let control = |control: &Option<String>| control.clone().unwrap_or_else(|| "not used".to_owned());
     assumptions.profiling.extend([
@@ -67,7 +69,10 @@ pub(super) fn write(
     ]);
     assumptions.repeat_command = Some(repeated(&request.arguments));
     let operator_rows = request.operator_rows.map(|rows| rows as usize);
-    bundle::write(folder, &Bundle { metrics, environment, assumptions, kernels: Some(kernels), operator_rows })?;
+    bundle::write(
+        folder,
+        &Bundle { metrics, environment, assumptions, kernels: Some(kernels), operator_rows, timeline: *timeline },
+    )?;
     let written = analytic::write_traced(folder, metrics, request.subject.model.as_ref(), *hardware);
     written.map_err(|error| DeepError::Preset { key: "static_analysis".to_owned(), reason: error.to_string() })
 }

@@ -126,7 +126,7 @@ pub(super) fn report(
     let reasons = all.missing;
     folder.write_json("metrics.json", &metrics)?;
     folder.write_json("kernels.json", &kernels)?;
-    let about = artifacts::About { request, hardware };
+    let about = artifacts::About { request, hardware, timeline: recorded.traces.timeline() };
     artifacts::write(folder, &metrics, &kernels, &tools.environment, &about)?;
     folder.end_step("report")?;
     Ok((metrics, kernels, reasons))

@@ -127,7 +127,10 @@ fn fill(
     };
     folder.write_json("metrics.json", &metrics)?;
     let assumptions = assumptions(&metrics, request);
-    bundle::write(folder, &Bundle { metrics: &metrics, environment, assumptions, kernels: None, operator_rows: None })?;
+    bundle::write(
+        folder,
+        &Bundle { metrics: &metrics, environment, assumptions, kernels: None, operator_rows: None, timeline: None },
+    )?;
     folder.end_step("report")?;
     Ok((metrics, missing))
 }

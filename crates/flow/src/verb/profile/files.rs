@@ -31,7 +31,10 @@ pub(super) fn write(folder: &mut RunFolder, files: &ProfileFiles<'_>) -> Result<
     let ProfileFiles { metrics, environment, inputs, operator_rows, .. } = *files;
     folder.write_file("inputs.yaml", report::yaml(inputs)?.as_bytes())?;
     let assumptions = assumptions(files);
-    Ok(bundle::write(folder, &Bundle { metrics, environment, assumptions, kernels: None, operator_rows })?)
+    Ok(bundle::write(
+        folder,
+        &Bundle { metrics, environment, assumptions, kernels: None, operator_rows, timeline: None },
+    )?)
 }
 
 /// One line of JSON for each input.

@@ -1,0 +1,157 @@
+//! Bars whose parts add up to a whole: stages of a run, the time of a device.
+
+use std::fmt::Write;
+
+use types::Nanos;
+use types::view::{DeviceTimeView, RunView};
+
+use crate::escape::escape;
+use crate::number::percent;
+
+/// Width of a drawing, in its own units.
+pub(super) const WIDTH: f64 = 960.0;
+const ROW: f64 = 34.0;
+const BAR: f64 = 22.0;
+const LEGEND: f64 = 20.0;
+/// Width of a character of the small text, on average.
+const CHARACTER: f64 = 6.6;
+
+/// A part of a bar.
+struct Part {
+    name: String,
+    time: Nanos,
+    class: &'static str,
+}
+
+/// A bar.
+struct Bar {
+    name: String,
+    whole: Nanos,
+    parts: Vec<Part>,
+}
+
+/// Stages of a run, the nested ones beneath the stage they are part of. Absent without stages.
+pub fn stage_bars(run: &RunView<'_>) -> Option<String> {
+    let wall = |name| run.stages.iter().find(|view| view.stage.name == name).and_then(|view| view.stage.wall_ns);
+    let top: Vec<Part> = run
+        .stages
+        .iter()
+        .filter(|view| view.stage.parent.is_none())
+        .filter_map(|view| Some((view.stage.name, view.stage.wall_ns?)))
+        .enumerate()
+        .map(|(index, (name, time))| Part { name: name.to_string(), time, class: shade(index) })
+        .collect();
+    let whole: Nanos = top.iter().map(|part| part.time).sum();
+    if whole <= Nanos::ZERO {
+        return None;
+    }
+    let mut bars = vec![Bar { name: "run".to_owned(), whole, parts: top }];
+    for parent in run.stages.iter().map(|view| view.stage.name) {
+        let inside = run.stages.iter().filter(|view| view.stage.parent == Some(parent));
+        let parts: Vec<Part> = inside
+            .filter_map(|view| Some((view.stage.name, view.stage.wall_ns?)))
+            .enumerate()
+            .map(|(index, (name, time))| Part { name: name.to_string(), time, class: shade(index + 2) })
+            .collect();
+        let (sum, around) = (parts.iter().map(|part| part.time).sum::<Nanos>(), wall(parent));
+        if let Some(around) = around.filter(|around| sum > Nanos::ZERO && sum <= *around) {
+            bars.push(Bar { name: format!("inside {parent}"), whole: around, parts });
+        }
+    }
+    Some(draw("Stages of the run", &bars))
+}
+
+/// How the time of each device divides. Absent without device work.
+pub fn device_bars(run: &RunView<'_>) -> Option<String> {
+    let bars: Vec<Bar> = run.device_time.iter().take(16).map(device_bar).collect();
+    (!bars.is_empty()).then(|| draw("Time of each device", &bars))
+}
+
+fn device_bar(view: &DeviceTimeView<'_>) -> Bar {
+    let time = view.time;
+    let part = |name: &str, time, class| Part { name: name.to_owned(), time, class };
+    let mut parts = vec![
+        part("compute", time.compute_ns, "c-compute"),
+        part("exposed communication", time.communication_exposed_ns, "c-communication"),
+        part("exposed copies", time.copies_exposed_ns, "c-copies"),
+    ];
+    let causes = view.causes.iter().map(|(idle, _)| part(&format!("idle: {}", idle.cause.phrase()), idle.ns, "c-idle"));
+    parts.extend(causes);
+    parts.retain(|part| part.time > Nanos::ZERO);
+    let rank = time.rank.map(|rank| format!("rank {rank}, ")).unwrap_or_default();
+    Bar { name: format!("{rank}{}", time.device), whole: time.span_ns, parts }
+}
+
+fn shade(index: usize) -> &'static str {
+    ["c-0", "c-1", "c-2", "c-3", "c-4", "c-5"][index % 6]
+}
+
+fn share(part: Nanos, whole: Nanos) -> f64 {
+    (part.get() as f64 / whole.get().max(1) as f64).clamp(0.0, 1.0)
+}
+
+fn draw(title: &str, bars: &[Bar]) -> String {
+    let lines = |bar: &Bar| legend_lines(bar).len() as f64;
+    let height: f64 = bars.iter().map(|bar| ROW + 16.0 + LEGEND * lines(bar)).sum();
+    let mut svg = format!(
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {height:.0}\" role=\"img\" aria-label=\"{}\" \
+         font-family=\"sans-serif\" font-size=\"13\">\n",
+        escape(title)
+    );
+    let mut top = 0.0;
+    for bar in bars {
+        // Writing to a string cannot fail.
+        let _ = writeln!(
+            svg,
+            "<text x=\"0\" y=\"{:.1}\" class=\"t\">{}, {}</text>",
+            top + 13.0,
+            escape(&bar.name),
+            bar.whole
+        );
+        let (mut left, y) = (0.0, top + 20.0);
+        for part in &bar.parts {
+            let width = WIDTH * share(part.time, bar.whole);
+            let hint = format!("{}: {}, {}", part.name, part.time, percent(Some(share(part.time, bar.whole))));
+            let _ = write!(
+                svg,
+                "<rect x=\"{left:.2}\" y=\"{y:.1}\" width=\"{:.2}\" height=\"{BAR}\" class=\"{}\"><title>{}</title></rect>",
+                width.max(0.5),
+                part.class,
+                escape(&hint)
+            );
+            if part.name.chars().count() as f64 * CHARACTER + 8.0 < width {
+                let _ = write!(
+                    svg,
+                    "<text x=\"{:.1}\" y=\"{:.1}\" class=\"on\">{}</text>",
+                    left + 5.0,
+                    y + 15.5,
+                    escape(&part.name)
+                );
+            }
+            left += width;
+        }
+        svg.push('\n');
+        let mut line = y + BAR + 15.0;
+        for text in legend_lines(bar) {
+            let _ =
+                writeln!(svg, "<text x=\"0\" y=\"{line:.1}\" class=\"m\" font-size=\"12\">{}</text>", escape(&text));
+            line += LEGEND;
+        }
+        top += ROW + 16.0 + LEGEND * lines(bar);
+    }
+    svg + "</svg>\n"
+}
+
+/// Every part with its time and share, as many on a line as fit.
+fn legend_lines(bar: &Bar) -> Vec<String> {
+    let most = (WIDTH / CHARACTER) as usize;
+    let mut lines: Vec<String> = Vec::new();
+    for part in &bar.parts {
+        let text = format!("{} {} ({})", part.name, part.time, percent(Some(share(part.time, bar.whole))));
+        match lines.last_mut() {
+            Some(line) if line.chars().count() + text.chars().count() + 3 <= most => *line += &format!(" · {text}"),
+            _ => lines.push(text),
+        }
+    }
+    lines
+}

@@ -1,0 +1,220 @@
+//! Lanes of the timeline that the page draws: streams of devices, ranges, operators and calls of threads.
+//!
+//! Written as columns of whole numbers (differences of starts, durations, names by number), deflated and in base64: some five
+//! bytes an event. Where there are more events than a page should hold, neighbours too short to be seen apart are put together,
+//! and the page says so.
+
+use std::collections::HashMap;
+use std::io::Write;
+
+use base64::prelude::{BASE64_STANDARD, Engine};
+use serde::Serialize;
+use types::timeline::{NameId, OperatorKind, ThreadId, Timeline, WorkKind};
+
+/// Events up to which every one is kept.
+pub const MOST_EVENTS: usize = 150_000;
+
+/// An event in nanoseconds since the first.
+#[derive(Clone, Copy)]
+struct Event {
+    start: i64,
+    length: i64,
+    name: u32,
+    depth: u32,
+    /// How many were put together.
+    count: u32,
+}
+
+#[derive(Serialize)]
+struct Lanes<'a> {
+    span: i64,
+    names: Vec<&'a str>,
+    lanes: Vec<Lane>,
+    events: usize,
+    gathered: bool,
+}
+
+#[derive(Serialize)]
+struct Lane {
+    name: String,
+    kind: &'static str,
+    start: Vec<i64>,
+    length: Vec<i64>,
+    names: Vec<u32>,
+    depth: Vec<u32>,
+    /// Empty where every event stands for itself.
+    count: Vec<u32>,
+}
+
+/// Columns of a timeline for the page; absent where nothing happened.
+pub fn lanes(timeline: &Timeline, most: usize) -> Option<String> {
+    let mut names = Names::default();
+    let mut found = collect(timeline, &mut names);
+    let first = found.iter().flat_map(|lane| &lane.2).map(|event| event.start).min()?;
+    let last = found.iter().flat_map(|lane| &lane.2).map(|event| event.start + event.length).max()?;
+    for event in found.iter_mut().flat_map(|lane| &mut lane.2) {
+        event.start -= first;
+    }
+    let events: usize = found.iter().map(|lane| lane.2.len()).sum();
+    let mut resolution = (last - first) / 20_000;
+    while found.iter().map(|lane| lane.2.len()).sum::<usize>() > most {
+        for lane in &mut found {
+            gather(&mut lane.2, resolution.max(1));
+        }
+        resolution = resolution.saturating_mul(2).max(1);
+    }
+    let lanes = Lanes {
+        span: last - first,
+        names: names.order.iter().map(|name| timeline.names.get(*name)).collect(),
+        gathered: found.iter().flat_map(|lane| &lane.2).any(|event| event.count > 1),
+        lanes: found.into_iter().map(columns).collect(),
+        events,
+    };
+    let json = serde_json::to_vec(&lanes).ok()?;
+    let mut deflated = flate2::write::DeflateEncoder::new(Vec::new(), flate2::Compression::best());
+    deflated.write_all(&json).ok()?;
+    Some(BASE64_STANDARD.encode(deflated.finish().ok()?))
+}
+
+/// Names in the order they are met.
+#[derive(Default)]
+struct Names {
+    numbers: HashMap<NameId, u32>,
+    order: Vec<NameId>,
+}
+
+impl Names {
+    fn number(&mut self, name: NameId) -> u32 {
+        *self.numbers.entry(name).or_insert_with(|| {
+            self.order.push(name);
+            self.order.len() as u32 - 1
+        })
+    }
+}
+
+/// Start, length and name of an event.
+type Times = (i64, i64, u32);
+
+/// A lane's name, its kind and what is on it.
+type Found = (String, &'static str, Vec<Event>);
+
+fn collect(timeline: &Timeline, names: &mut Names) -> Vec<Found> {
+    let mut queues = vec![(Vec::new(), true); timeline.queues.len()];
+    for work in &timeline.work {
+        if let Some((events, only_copies)) = queues.get_mut(work.queue.0 as usize) {
+            events.push((work.start.get(), work.duration.get(), names.number(work.name)));
+            *only_copies &= !matches!(work.kind, WorkKind::Kernel | WorkKind::Graph);
+        }
+    }
+    let rank = |rank: Option<u32>| rank.map(|rank| format!("rank {rank}, ")).unwrap_or_default();
+    let mut lanes: Vec<Found> = Vec::new();
+    for (queue, (events, only_copies)) in timeline.queues.iter().zip(queues) {
+        let stream = queue.stream.map_or("stream unknown".to_owned(), |stream| format!("stream {stream}"));
+        let kind = if only_copies { "copies" } else { "kernels" };
+        lanes.push((format!("{}device {}, {stream}", rank(queue.rank), queue.device), kind, nested(events)));
+    }
+    let mut threads = vec![[const { Vec::new() }; 3]; timeline.threads.len()];
+    let mut add = |thread: ThreadId, lane: usize, event: Times| {
+        if let Some(lanes) = threads.get_mut(thread.0 as usize) {
+            lanes[lane].push(event);
+        }
+    };
+    for range in &timeline.ranges {
+        if let Some(end) = range.end {
+            add(range.thread, 0, (range.start.get(), (end - range.start).get(), names.number(range.name)));
+        }
+    }
+    for one in timeline.operators.iter().filter(|one| one.kind == OperatorKind::Framework) {
+        add(one.thread, 1, (one.start.get(), one.duration.get(), names.number(one.name)));
+    }
+    for call in &timeline.calls {
+        add(call.thread, 2, (call.start.get(), call.duration.get(), names.number(call.name)));
+    }
+    for (thread, events) in timeline.threads.iter().zip(threads) {
+        let who = thread.thread.map_or("thread unknown".to_owned(), |thread| format!("thread {thread}"));
+        let kinds = [("ranges", "ranges"), ("operators", "operators"), ("CUDA calls", "calls")];
+        for ((what, kind), events) in kinds.into_iter().zip(events) {
+            lanes.push((format!("{}{who}: {what}", rank(thread.rank)), kind, nested(events)));
+        }
+    }
+    lanes.retain(|lane| !lane.2.is_empty());
+    // What the device did first, then ranges, then the host.
+    lanes.sort_by_key(|lane| {
+        ["kernels", "copies", "ranges", "operators", "calls"].iter().position(|kind| *kind == lane.1)
+    });
+    lanes
+}
+
+/// Events by start, with how many of the others they lie in.
+fn nested(mut events: Vec<Times>) -> Vec<Event> {
+    events.sort_by_key(|(start, length, _)| (*start, std::cmp::Reverse(*length)));
+    let mut open: Vec<i64> = Vec::new();
+    let place = |(start, length, name): Times| {
+        open.retain(|end| *end > start);
+        let depth = open.len() as u32;
+        open.push(start + length);
+        Event { start, length: length.max(0), name, depth, count: 1 }
+    };
+    events.into_iter().map(place).collect()
+}
+
+/// Puts neighbours at one depth together that are short and near each other.
+fn gather(events: &mut Vec<Event>, resolution: i64) {
+    let mut kept: Vec<Event> = Vec::with_capacity(events.len() / 2);
+    let mut last: HashMap<u32, usize> = HashMap::new();
+    for event in events.drain(..) {
+        let before = last.get(&event.depth).copied();
+        let near = before.filter(|index| {
+            let before: &Event = &kept[*index];
+            let gap = event.start - (before.start + before.length);
+            event.length < resolution && gap < resolution && before.length + event.length + gap.max(0) < 4 * resolution
+        });
+        match near {
+            Some(index) => {
+                let before = &mut kept[index];
+                before.length = before.length.max(event.start + event.length - before.start);
+                before.count += event.count;
+            }
+            None => {
+                last.insert(event.depth, kept.len());
+                kept.push(event);
+            }
+        }
+    }
+    *events = kept;
+}
+
+fn columns((name, kind, events): Found) -> Lane {
+    let mut before = 0;
+    let differences = events.iter().map(|event| {
+        let difference = event.start - before;
+        before = event.start;
+        difference
+    });
+    let gathered = events.iter().any(|event| event.count > 1);
+    Lane {
+        name,
+        kind,
+        start: differences.collect(),
+        length: events.iter().map(|event| event.length).collect(),
+        names: events.iter().map(|event| event.name).collect(),
+        depth: events.iter().map(|event| event.depth).collect(),
+        count: if gathered { events.iter().map(|event| event.count).collect() } else { Vec::new() },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nesting_and_gathering_keep_every_event() {
+        let events = nested(vec![(0, 100, 0), (10, 20, 1), (40, 5, 2), (120, 1, 3)]);
+        assert_eq!(events.iter().map(|event| event.depth).collect::<Vec<_>>(), [0, 1, 1, 0]);
+        let mut many = nested((0..1000).map(|index| (index * 10, 5, 0)).collect());
+        gather(&mut many, 50);
+        assert!(many.len() < 100, "{}", many.len());
+        assert_eq!(many.iter().map(|event| event.count).sum::<u32>(), 1000);
+        assert!(many.windows(2).all(|pair| pair[0].start + pair[0].length <= pair[1].start));
+    }
+}

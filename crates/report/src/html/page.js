@@ -1,0 +1,299 @@
+"use strict";
+(() => {
+  const byId = (id) => document.getElementById(id);
+  const factors = { ns: 1e-9, us: 1e-6, ms: 1e-3, s: 1, min: 60, h: 3600, k: 1e3, M: 1e6, G: 1e9, T: 1e12, P: 1e15 };
+
+  // The number in a cell such as "1.23 ms", "45.6%", "1,234" or "3.2 GB"; NaN where there is none.
+  const value = (text) => {
+    const found = text.trim().match(/^([<>]?)([+-]?[\d,]*\.?\d+(?:e[+-]?\d+)?)\s*([A-Za-z%/]*)/);
+    if (!found) return NaN;
+    const unit = found[3];
+    const factor = factors[unit] ?? (unit.length > 1 ? factors[unit[0]] ?? 1 : 1);
+    return parseFloat(found[2].replaceAll(",", "")) * factor;
+  };
+
+  const sortBy = (table, column, direction) => {
+    const body = table.tBodies[0];
+    const rows = [...body.rows].map((row) => [row, row.cells[column]?.textContent ?? ""]);
+    const numeric = rows.filter(([, text]) => !Number.isNaN(value(text))).length * 2 > rows.length;
+    const below = (number) => (Number.isNaN(number) ? -Infinity : number);
+    rows.sort(([, a], [, b]) => direction * (numeric ? below(value(a)) - below(value(b)) : a.localeCompare(b)));
+    body.append(...rows.map(([row]) => row));
+  };
+
+  for (const table of document.querySelectorAll("table")) {
+    const heads = [...(table.tHead?.rows[0]?.cells ?? [])];
+    heads.forEach((head, column) => {
+      const button = document.createElement("button");
+      button.type = "button";
+      button.append(...head.childNodes);
+      head.append(button);
+      button.addEventListener("click", () => {
+        const down = head.getAttribute("aria-sort") !== "descending";
+        heads.forEach((other) => other.removeAttribute("aria-sort"));
+        head.setAttribute("aria-sort", down ? "descending" : "ascending");
+        sortBy(table, column, down ? -1 : 1);
+      });
+    });
+    if (table.tBodies[0] && table.tBodies[0].rows.length > 8) {
+      const label = document.createElement("label");
+      const input = document.createElement("input");
+      label.className = "filter";
+      input.type = "search";
+      label.append("filter ", input);
+      table.parentElement.before(label);
+      input.addEventListener("input", () => {
+        const wanted = input.value.toLowerCase();
+        for (const row of table.tBodies[0].rows) row.hidden = !row.textContent.toLowerCase().includes(wanted);
+      });
+    }
+  }
+
+  const openAll = () => document.querySelectorAll("details").forEach((one) => (one.open = true));
+  addEventListener("beforeprint", openAll);
+  const openTarget = () => {
+    const target = location.hash ? byId(decodeURIComponent(location.hash.slice(1))) : null;
+    target?.closest("section")?.querySelector("details")?.setAttribute("open", "");
+  };
+  addEventListener("hashchange", openTarget);
+  openTarget();
+
+  const words = (ns) => {
+    const size = Math.abs(ns);
+    if (size >= 1e9) return `${(ns / 1e9).toPrecision(3)} s`;
+    if (size >= 1e6) return `${(ns / 1e6).toPrecision(3)} ms`;
+    if (size >= 1e3) return `${(ns / 1e3).toPrecision(3)} us`;
+    return `${Math.round(ns)} ns`;
+  };
+
+  const inflate = async (text) => {
+    const bytes = Uint8Array.from(atob(text), (c) => c.charCodeAt(0));
+    const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate-raw"));
+    return JSON.parse(await new Response(stream).text());
+  };
+
+  const timeline = (data) => {
+    const canvas = byId("canvas");
+    const [find, sum, about] = [byId("find"), byId("sum"), byId("about")];
+    const [label, row, gap, axis] = [210, 15, 7, 22];
+    let top = axis;
+    for (const lane of data.lanes) {
+      let at = 0;
+      lane.start = Float64Array.from(lane.start, (step) => (at += step));
+      lane.length = Float64Array.from(lane.length);
+      // Far-left events can only matter as far back as the longest one reaches.
+      lane.longest = lane.length.reduce((a, b) => Math.max(a, b), 0);
+      lane.levels = Math.min(lane.depth.reduce((a, b) => Math.max(a, b), 0) + 1, 8);
+      lane.top = top;
+      top += lane.levels * row + gap;
+    }
+    const shown = data.lanes.reduce((all, lane) => all + lane.start.length, 0);
+    about.textContent = data.gathered
+      ? `${data.events.toLocaleString("en")} events, neighbours too short to be seen apart put together into ${shown.toLocaleString("en")}.`
+      : `${data.events.toLocaleString("en")} events.`;
+    canvas.style.height = `${top + 4}px`;
+    let view = { from: 0, to: data.span };
+    let wanted = "";
+    let selected = null;
+    let hover = null;
+    const context = canvas.getContext("2d");
+    const width = () => canvas.clientWidth - label;
+    const x = (ns) => label + ((ns - view.from) / (view.to - view.from)) * width();
+    const ns = (px) => view.from + ((px - label) / width()) * (view.to - view.from);
+    const hues = { kernels: 207, copies: 32, ranges: 270, operators: 150, calls: 345 };
+    const matches = data.names.map(() => true);
+    const hash = data.names.map((name) => [...name].reduce((all, c) => (all * 31 + c.charCodeAt(0)) >>> 0, 7) % 30);
+
+    // Index of the first event that may still be seen.
+    const firstOf = (lane) => {
+      let [low, high] = [0, lane.start.length];
+      const least = view.from - lane.longest;
+      while (low < high) {
+        const middle = (low + high) >> 1;
+        if (lane.start[middle] < least) low = middle + 1;
+        else high = middle;
+      }
+      return low;
+    };
+
+    const draw = () => {
+      const scale = devicePixelRatio || 1;
+      const [w, h] = [canvas.clientWidth, top + 4];
+      if (canvas.width !== Math.round(w * scale) || canvas.height !== Math.round(h * scale)) {
+        canvas.width = Math.round(w * scale);
+        canvas.height = Math.round(h * scale);
+      }
+      const style = getComputedStyle(document.body);
+      const dark = matchMedia("(prefers-color-scheme: dark)").matches;
+      context.setTransform(scale, 0, 0, scale, 0, 0);
+      context.clearRect(0, 0, w, h);
+      context.font = "11px system-ui, sans-serif";
+      context.fillStyle = style.color;
+      const step = 10 ** Math.floor(Math.log10((view.to - view.from) / 4));
+      for (let at = Math.ceil(view.from / step) * step; at <= view.to; at += step * ((view.to - view.from) / step > 12 ? 5 : 1)) {
+        context.fillRect(x(at), axis - 5, 1, 5);
+        context.fillText(words(at), x(at) + 2, axis - 8);
+      }
+      for (const lane of data.lanes) {
+        context.fillStyle = style.color;
+        context.fillText(lane.name.length > 34 ? `${lane.name.slice(0, 33)}…` : lane.name, 2, lane.top + 11, label - 6);
+        const drawnTo = new Float64Array(lane.levels).fill(-1);
+        for (let index = firstOf(lane); index < lane.start.length && lane.start[index] <= view.to; index++) {
+          const level = Math.min(lane.depth[index], lane.levels - 1);
+          const left = Math.max(x(lane.start[index]), label);
+          const right = Math.min(x(lane.start[index] + lane.length[index]), label + width());
+          // At most one rectangle for each column of pixels and level.
+          if (right < label || right - left < 1 && left < drawnTo[level]) continue;
+          drawnTo[level] = Math.max(right, left + 0.7);
+          const name = lane.names[index];
+          const light = matches[name] ? (dark ? 58 : 42) : dark ? 24 : 86;
+          context.fillStyle = `hsl(${hues[lane.kind] + hash[name] - 15} ${matches[name] ? 55 : 12}% ${light}%)`;
+          context.fillRect(left, lane.top + level * row, Math.max(right - left, 0.7), row - 2);
+          if (right - left > 46 && matches[name]) {
+            context.fillStyle = dark ? "#000" : "#fff";
+            context.save();
+            context.beginPath();
+            context.rect(left, lane.top + level * row, right - left - 2, row);
+            context.clip();
+            context.fillText(data.names[name], left + 3, lane.top + level * row + 10);
+            context.restore();
+          }
+        }
+      }
+      if (selected) {
+        context.fillStyle = dark ? "rgba(255,255,255,.14)" : "rgba(11,98,168,.14)";
+        context.fillRect(x(selected.from), 0, Math.max(x(selected.to) - x(selected.from), 1), h);
+      }
+      if (hover) {
+        const texts = [hover.text, hover.more];
+        const wide = Math.min(Math.max(...texts.map((text) => context.measureText(text).width)) + 12, w - 8);
+        const left = Math.min(hover.x + 10, w - wide - 4);
+        const up = Math.min(hover.y + 12, h - 38);
+        context.fillStyle = dark ? "#000" : "#fff";
+        context.fillRect(left, up, wide, 34);
+        context.strokeStyle = style.color;
+        context.strokeRect(left, up, wide, 34);
+        context.fillStyle = style.color;
+        texts.forEach((text, line) => context.fillText(text, left + 6, up + 14 + 14 * line, wide - 12));
+      }
+    };
+    let waiting = false;
+    const redraw = () => {
+      if (waiting) return;
+      waiting = true;
+      requestAnimationFrame(() => {
+        waiting = false;
+        draw();
+      });
+    };
+    const show = (from, to) => {
+      const least = Math.min(100, data.span || 1);
+      const span = Math.min(Math.max(to - from, least), Math.max(data.span, 1));
+      const start = Math.min(Math.max(from, 0), Math.max(data.span - span, 0));
+      view = { from: start, to: start + span };
+      redraw();
+    };
+    const zoom = (factor, at) => show(at - (at - view.from) * factor, at + (view.to - at) * factor);
+    const under = (px, py) => {
+      const lane = data.lanes.find((one) => py >= one.top && py < one.top + one.levels * row);
+      if (!lane || px < label) return null;
+      const [at, level] = [ns(px), Math.floor((py - lane.top) / row)];
+      const near = (view.to - view.from) / width();
+      for (let index = firstOf(lane); index < lane.start.length && lane.start[index] <= at + near; index++) {
+        if (Math.min(lane.depth[index], lane.levels - 1) === level && lane.start[index] + lane.length[index] >= at - near) return { lane, index };
+      }
+      return null;
+    };
+    // Time of each lane inside the selection, events cut at its ends. Nested events are not counted again.
+    const total = () => {
+      const parts = data.lanes.map((lane) => {
+        let [time, events] = [0, 0];
+        for (let index = 0; index < lane.start.length && lane.start[index] < selected.to; index++) {
+          const [from, to] = [lane.start[index], lane.start[index] + lane.length[index]];
+          if (to <= selected.from || !matches[lane.names[index]]) continue;
+          events += lane.count.length ? lane.count[index] : 1;
+          if (lane.depth[index] === 0 || wanted) time += Math.min(to, selected.to) - Math.max(from, selected.from);
+        }
+        return [lane, time, events];
+      });
+      const said = parts.filter(([, , events]) => events).slice(0, 6);
+      sum.textContent = `${words(selected.to - selected.from)} selected: ${said.map(([lane, time, events]) => `${lane.name}: ${words(time)} in ${events.toLocaleString("en")} events`).join("; ")}`;
+      sum.dataset.ns = JSON.stringify(parts.map(([lane, time, events]) => ({ lane: lane.name, ns: time, events })));
+    };
+    let drag = null;
+    canvas.addEventListener("pointerdown", (event) => {
+      drag = { px: event.offsetX, shift: event.shiftKey, view: { ...view } };
+      canvas.setPointerCapture(event.pointerId);
+    });
+    canvas.addEventListener("pointermove", (event) => {
+      const { offsetX: px, offsetY: py } = event;
+      if (drag?.shift) {
+        const by = ((px - drag.px) / width()) * (drag.view.to - drag.view.from);
+        show(drag.view.from - by, drag.view.to - by);
+        return;
+      }
+      if (drag && Math.abs(px - drag.px) > 2) {
+        const [a, b] = [ns(drag.px), ns(px)].sort((left, right) => left - right);
+        selected = { from: Math.max(a, 0), to: Math.min(b, data.span) };
+        total();
+      }
+      const found = under(px, py);
+      hover = found && {
+        x: px,
+        y: py,
+        text: data.names[found.lane.names[found.index]].slice(0, 160),
+        more: `${words(found.lane.length[found.index])} at ${words(found.lane.start[found.index])}${found.lane.count[found.index] > 1 ? `, with ${found.lane.count[found.index] - 1} neighbours` : ""}`,
+      };
+      redraw();
+    });
+    canvas.addEventListener("pointerup", () => (drag = null));
+    canvas.addEventListener("pointerleave", () => {
+      hover = null;
+      redraw();
+    });
+    canvas.addEventListener("dblclick", () => show(0, data.span));
+    canvas.addEventListener("wheel", (event) => {
+      if (!event.ctrlKey && !event.altKey && Math.abs(event.deltaX) < Math.abs(event.deltaY) && document.activeElement !== canvas) return;
+      event.preventDefault();
+      if (Math.abs(event.deltaX) > Math.abs(event.deltaY)) {
+        const by = (event.deltaX / width()) * (view.to - view.from);
+        show(view.from + by, view.to + by);
+      } else zoom(Math.exp(event.deltaY / 400), ns(event.offsetX));
+    }, { passive: false });
+    canvas.addEventListener("keydown", (event) => {
+      const [span, middle] = [view.to - view.from, (view.from + view.to) / 2];
+      const does = {
+        "+": () => zoom(0.5, middle),
+        "=": () => zoom(0.5, middle),
+        "-": () => zoom(2, middle),
+        ArrowLeft: () => show(view.from - span / 8, view.to - span / 8),
+        ArrowRight: () => show(view.from + span / 8, view.to + span / 8),
+        Escape: () => {
+          [selected, sum.textContent] = [null, ""];
+          show(0, data.span);
+        },
+      }[event.key];
+      if (!does) return;
+      event.preventDefault();
+      does();
+    });
+    byId("all").addEventListener("click", () => show(0, data.span));
+    find.addEventListener("input", () => {
+      wanted = find.value.toLowerCase();
+      data.names.forEach((name, index) => (matches[index] = name.toLowerCase().includes(wanted)));
+      if (selected) total();
+      redraw();
+    });
+    new ResizeObserver(redraw).observe(canvas);
+    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redraw);
+    draw();
+    canvas.dataset.ready = "yes";
+  };
+
+  const lanes = byId("lanes");
+  if (lanes) {
+    inflate(lanes.content.textContent)
+      .then(timeline)
+      .catch((error) => (byId("about").textContent = `The timeline cannot be shown: ${error}`));
+  }
+})();

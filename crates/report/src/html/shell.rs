@@ -1,0 +1,49 @@
+//! The document around the sections: style, script, and a policy that lets nothing else in.
+
+use base64::prelude::{BASE64_STANDARD, Engine};
+use sha2::{Digest, Sha256};
+
+use crate::escape::escape;
+
+const STYLE: &str = include_str!("page.css");
+const SCRIPT: &str = include_str!("page.js");
+
+/// A section of the page.
+pub(super) struct Section {
+    pub(super) id: &'static str,
+    pub(super) title: String,
+    pub(super) body: String,
+    /// Shown at once, or behind its title.
+    pub(super) open: bool,
+}
+
+/// The whole file. It asks for nothing: no font, no picture, no address.
+pub(super) fn document(title: &str, top: &str, sections: &[Section], data: Option<&str>) -> String {
+    let hash = |text: &str| BASE64_STANDARD.encode(Sha256::digest(text.as_bytes()));
+    let policy = format!(
+        "default-src 'none'; style-src 'sha256-{}'; script-src 'sha256-{}'; base-uri 'none'; form-action 'none'",
+        hash(STYLE),
+        hash(SCRIPT)
+    );
+    let contents: String =
+        sections.iter().map(|one| format!("<a href=\"#{}\">{}</a>\n", one.id, escape(&one.title))).collect();
+    let body: String = sections.iter().map(section).collect();
+    let data = data.map(|data| format!("<template id=\"lanes\">{data}</template>\n")).unwrap_or_default();
+    format!(
+        "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
+         <meta http-equiv=\"Content-Security-Policy\" content=\"{policy}\">\n\
+         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
+         <meta name=\"color-scheme\" content=\"light dark\">\n<title>{title}</title>\n<style>{STYLE}</style>\n</head>\n<body>\n\
+         <header><h1>{title}</h1>\n{top}</header>\n<nav aria-label=\"sections\">\n{contents}</nav>\n<main>\n{body}</main>\n\
+         {data}<script>{SCRIPT}</script>\n</body>\n</html>\n",
+        title = escape(title)
+    )
+}
+
+fn section(one: &Section) -> String {
+    let (id, title, body) = (one.id, escape(&one.title), &one.body);
+    let open = if one.open { " open" } else { "" };
+    format!(
+        "<section id=\"{id}\" aria-label=\"{title}\"><details{open}><summary><h2>{title}</h2></summary>\n{body}</details></section>\n"
+    )
+}
