@@ -1,6 +1,6 @@
 //! The device is idle while the host compiles, captures a graph, loads modules or launches for the first time.
 
-use types::{Finding, IdleCause, Severity};
+use types::{EstimatedSaving, Finding, IdleCause, Severity};
 
 use super::{Found, Run, percent};
 use crate::statistics::share;
@@ -25,8 +25,7 @@ pub(super) fn check(run: &Run<'_>) -> Vec<Found> {
             severity: Severity::Warning,
             stage: scope.stage(),
             evidence,
-            saves_ns: None,
-            saves_share: None,
+            saving: EstimatedSaving::default(),
             advice: "This happens once: run the same shapes before the profiler starts, and read nothing else of this run as steady. \
                      Where it comes back, shapes change (dynamic shapes, recompilation): fix or pad them."
                 .to_owned(),
@@ -56,7 +55,7 @@ mod tests {
     #[test]
     fn compiling_is_told_and_promises_nothing() {
         let found = fired_on_device(&device(5_000, IdleCause::Compiling), RULE);
-        assert_eq!((found.len(), found[0].saves_ns), (1, None));
+        assert_eq!((found.len(), found[0].saving.saves_ns), (1, None));
         assert!(found[0].evidence[0].contains("50.0% of the run"), "{:?}", found[0].evidence);
     }
 

@@ -1,9 +1,10 @@
 //! The device is idle while the host waits for its data loader.
 
-use types::{Finding, IdleCause, Severity};
+use types::{EstimatedSaving, Finding, IdleCause, Severity};
 
 use super::{Claim, Found, Run, percent};
 use crate::loss::Cause;
+use crate::replay::Change;
 use crate::statistics::share;
 
 /// Share of the time that the device must be idle inside the data loader.
@@ -24,13 +25,13 @@ pub(super) fn check(run: &Run<'_>) -> Vec<Found> {
             severity: Severity::Warning,
             stage: scope.stage(),
             evidence,
-            saves_ns: Some(waiting),
-            saves_share: None,
+            saving: EstimatedSaving::at_most(waiting),
             advice: "Load ahead: more worker processes (`num_workers`), `prefetch_factor`, `persistent_workers`, pinned memory with \
                      `non_blocking` copies, or preprocessing moved off the critical path."
                 .to_owned(),
         };
-        Some(Found { finding, claim: Claim::Lost(vec![Cause::Waiting(IdleCause::DataLoading)]) })
+        let claim = Claim::Lost(vec![Cause::Waiting(IdleCause::DataLoading)]);
+        Some(Found::new(finding, claim).replayed(Change::WithoutHost(IdleCause::DataLoading)))
     });
     found.collect()
 }
@@ -55,7 +56,7 @@ mod tests {
     #[test]
     fn gaps_inside_the_data_loader_are_its_own() {
         let found = fired_on_device(&device(5_000, IdleCause::DataLoading), RULE);
-        assert_eq!((found.len(), found[0].saves_ns), (1, Some(Nanos::new(5_000))));
+        assert_eq!((found.len(), found[0].saving.saves_ns), (1, Some(Nanos::new(5_000))));
         assert!(found[0].evidence[0].contains("50.0% of the run"), "{:?}", found[0].evidence);
     }
 

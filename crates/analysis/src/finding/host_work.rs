@@ -1,9 +1,10 @@
 //! The device is idle while the host does something else and makes no call for it.
 
-use types::{Finding, IdleCause, Severity};
+use types::{EstimatedSaving, Finding, IdleCause, Severity};
 
 use super::{Claim, Found, Run, percent};
 use crate::loss::Cause;
+use crate::replay::Change;
 use crate::statistics::share;
 
 /// Share of the time that the host must be away.
@@ -28,13 +29,13 @@ pub(super) fn check(run: &Run<'_>) -> Vec<Found> {
             severity: Severity::Warning,
             stage: scope.stage(),
             evidence,
-            saves_ns: Some(waiting),
-            saves_share: None,
+            saving: EstimatedSaving::at_most(waiting),
             advice: "Look at what the host does there: Python code, pre- and post-processing, operators on the processor. Move it \
                      off the launching thread, or do it while the device is busy. The figure is all of it."
                 .to_owned(),
         };
-        Some(Found { finding, claim: Claim::Lost(vec![Cause::Waiting(IdleCause::HostWork)]) })
+        let claim = Claim::Lost(vec![Cause::Waiting(IdleCause::HostWork)]);
+        Some(Found::new(finding, claim).replayed(Change::WithoutHost(IdleCause::HostWork)))
     });
     found.collect()
 }
@@ -59,7 +60,7 @@ mod tests {
     #[test]
     fn a_host_that_is_away_is_told() {
         let found = fired_on_device(&device(5_000, IdleCause::HostWork), RULE);
-        assert_eq!((found.len(), found[0].saves_ns), (1, Some(Nanos::new(5_000))));
+        assert_eq!((found.len(), found[0].saving.saves_ns), (1, Some(Nanos::new(5_000))));
         assert!(found[0].evidence[0].contains("50.0% of the run"), "{:?}", found[0].evidence);
     }
 
