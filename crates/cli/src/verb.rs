@@ -40,6 +40,7 @@ verbs! {
     analyze => Analyze,
     import => Import,
     compare => Compare,
+    whatif => WhatIf,
     export => Export,
     models => Models,
     workload => Workload,

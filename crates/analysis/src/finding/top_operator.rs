@@ -45,7 +45,7 @@ fn found(run: &Run<'_>) -> Option<Found> {
              most there is. Its shapes in `operators.md` show which calls are slow."
         ),
     };
-    Some(Found { finding, claim: Claim::Lost(vec![Cause::Operator(name.to_owned())]) })
+    Some(Found::new(finding, Claim::Lost(vec![Cause::Operator(name.to_owned())])))
 }
 
 #[cfg(test)]

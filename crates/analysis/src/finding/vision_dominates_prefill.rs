@@ -53,7 +53,7 @@ fn found(run: &Run<'_>) -> Option<Found> {
         saving: EstimatedSaving::at_most(saves_ns),
         advice: advice.to_owned(),
     };
-    Some(Found { finding, claim: Claim::Work(encoder_causes(run)) })
+    Some(Found::new(finding, Claim::Work(encoder_causes(run))))
 }
 
 /// Operators of the encoders: fewer tiles are less of each.

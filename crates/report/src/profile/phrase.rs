@@ -81,6 +81,7 @@ pub(crate) fn saving(saving: &Saving) -> String {
         SavingBasis::Stages => "time in stages",
         SavingBasis::Devices => "device time",
         SavingBasis::ProfiledPass => "profiled pass",
+        SavingBasis::PlainRun => "plain run of what was traced",
     };
     let mut text = format!("{} of the {whole}, {}", percent(saving.share), saving.saves_ns);
     text += &saving.whole_ns.map(|whole| format!(" of {whole}")).unwrap_or_default();
