@@ -47,7 +47,7 @@ const TABLE: &[(&str, &[Rule])] = &[
             Refers("/samples/*/input", "/inputs/*/name"),
             Tree("/stages", "name", "parent"),
             Tree("/regions", "path", "parent"),
-            NotNegative(&["share", "baseline_spread", "difference", "drift", "unix_ns_at_zero", "exit_code"]),
+            NotNegative(&["share", "baseline_spread", "difference", "drift", "unix_ns_at_zero", "exit_code", "residual", "saved_ns", "saved_low_ns", "saved_high_ns"]),
             Shares(OVERHEAD),
         ],
     ),

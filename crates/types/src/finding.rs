@@ -54,11 +54,11 @@ pub struct TriedSaving {
     /// What was tried.
     pub remedy: String,
     /// Time saved; negative where it took longer.
-    pub saves_ns: Nanos,
+    pub saved_ns: Nanos,
     /// Least, with the interval's confidence; absent where there were too few repeats.
-    pub saves_low_ns: Option<Nanos>,
+    pub saved_low_ns: Option<Nanos>,
     /// Most.
-    pub saves_high_ns: Option<Nanos>,
+    pub saved_high_ns: Option<Nanos>,
 }
 
 impl EstimatedSaving {
@@ -67,12 +67,12 @@ impl EstimatedSaving {
         Self { saves_ns: saves.into(), ..Self::default() }
     }
 
-    /// Between two ends of a replay; none where it may save nothing.
+    /// Between two ends of a replay.
     pub fn replayed(one: Nanos, other: Nanos, assumes: String) -> Self {
         let (low, high) = (one.min(other).max(Nanos::ZERO), one.max(other).max(Nanos::ZERO));
         let middle = Nanos::new(low.get() + (high - low).get() / 2);
         Self {
-            saves_ns: Some(middle).filter(|saves| *saves > Nanos::ZERO),
+            saves_ns: Some(middle),
             saves_low_ns: Some(low),
             saves_high_ns: Some(high),
             assumes: Some(assumes),

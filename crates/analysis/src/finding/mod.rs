@@ -180,7 +180,8 @@ pub(crate) fn all(run: &Run<'_>) -> (Vec<Finding>, Ledger, Vec<(Change, Option<S
             let scope = found.scope();
             let Found { mut finding, change, .. } = found;
             finding.saving = saving;
-            let saves = finding.saving.saves_ns.filter(|saves| *saves > Nanos::ZERO);
+            let is_replayed = finding.saving.saves_low_ns.is_some();
+            let saves = finding.saving.saves_ns.filter(|saves| *saves > Nanos::ZERO || is_replayed);
             finding.saving.saves_ns = saves;
             finding.saving.saves_share = saves.and_then(|saves| share(saves.get() as f64, whole.get() as f64));
             changes.extend(change.filter(|_| saves.is_some()).map(|change| (change, scope)));

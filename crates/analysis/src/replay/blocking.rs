@@ -5,9 +5,9 @@ use std::collections::HashMap;
 use types::timeline::{NameId, Timeline, WorkKind};
 use types::{IdleCause, Nanos};
 
-use super::device_order::Queues;
-use super::graph::{Behind, CallNode, Wait};
 use super::latency::Latencies;
+use super::node::{Behind, CallNode, Wait};
+use super::queues::Queues;
 
 /// Clocks of host and device differ by at most about this.
 const SKEW: Nanos = Nanos::new(5_000);

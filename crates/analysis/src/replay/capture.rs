@@ -6,9 +6,10 @@
 
 use types::{IdleCause, Nanos};
 
+use super::bound::Bound;
 use super::costs::Costs;
-use super::graph::{CallNode, Graph};
-use super::change::Bound;
+use super::graph::Graph;
+use super::node::CallNode;
 use crate::scope::Scope;
 
 /// Host time of launching a graph, and of each of its nodes: 2 us and 200 ns in CUDA 11.8, 2.5 us and about 1 ns in CUDA 12.6

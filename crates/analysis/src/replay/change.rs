@@ -6,6 +6,7 @@
 use types::timeline::{CopyDirection, WorkKind};
 use types::{Hardware, IdleCause, Nanos};
 
+use super::bound::Bound;
 use super::capture::capture;
 use super::chosen::Chosen;
 use super::costs::{Costs, Part, scaled};
@@ -17,15 +18,6 @@ use crate::scope::Scope;
 
 /// A kernel takes at least about this, however little it does: no rate makes it shorter.
 pub(super) const SHORTEST_KERNEL: Nanos = Nanos::new(1_500);
-
-/// One end of what a change may bring.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Bound {
-    /// The least.
-    Low,
-    /// The most.
-    High,
-}
 
 /// How fast kernels run.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -70,16 +62,6 @@ pub enum Change {
     Grouped(Chosen, f64),
     /// Chosen work takes this share of its time; nothing at all is not launched either.
     Share(Chosen, f64),
-}
-
-impl Bound {
-    /// One of two.
-    pub(super) fn pick<T>(self, low: T, high: T) -> T {
-        match self {
-            Self::Low => low,
-            Self::High => high,
-        }
-    }
 }
 
 impl Change {
@@ -153,6 +135,11 @@ impl Change {
                 }
             }
         }
+    }
+
+    /// Whether both bounds are the same.
+    pub(crate) fn is_exact(&self) -> bool {
+        !matches!(self, Self::CudaGraphs | Self::FusedElementwise | Self::Hardware(_))
     }
 
     /// What a replay with it takes for granted.

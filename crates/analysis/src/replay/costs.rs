@@ -3,6 +3,7 @@
 use types::Nanos;
 
 use super::graph::Graph;
+use super::node::Behind;
 
 /// How a piece of work takes part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,7 +40,7 @@ pub(crate) struct Costs {
 impl Costs {
     /// As recorded.
     pub(crate) fn recorded(graph: &Graph) -> Self {
-        let lag = |behind: Option<super::graph::Behind>| behind.map_or(Nanos::ZERO, |behind| behind.lag);
+        let lag = |behind: Option<Behind>| behind.map_or(Nanos::ZERO, |behind| behind.lag);
         Self {
             gap: graph.calls.iter().map(|call| call.gap).collect(),
             own: graph.calls.iter().map(|call| call.own).collect(),

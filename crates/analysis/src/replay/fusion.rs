@@ -3,7 +3,7 @@
 use types::Nanos;
 use types::timeline::{QueueId, WorkKind};
 
-use super::change::Bound;
+use super::bound::Bound;
 use super::costs::Costs;
 use super::setting::Setting;
 use crate::kernel;

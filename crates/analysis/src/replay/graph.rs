@@ -12,80 +12,12 @@ use super::blocking;
 use super::device_order;
 use super::host;
 use super::latency::Latencies;
+use super::node::{CallNode, Node, WorkNode};
+use super::queues::Queues;
 use super::refusal::Refusal;
 use crate::attribution::Attribution;
 use crate::scope::Scope;
 use crate::time::Span;
-use types::IdleCause;
-
-/// A node that another waits for, and how long after it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Behind {
-    /// Place of the node in its list.
-    pub(crate) node: u32,
-    /// Time after it.
-    pub(crate) lag: Nanos,
-}
-
-/// What a blocking call waits for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Wait {
-    /// The work, and how long after it the call returns.
-    pub(crate) work: Behind,
-    /// Whether it waits for the end of the work, or for its start (a launch into a full queue).
-    pub(crate) until_end: bool,
-}
-
-/// A call of a thread, and the time of the host before it.
-#[derive(Clone, Debug)]
-pub(crate) struct CallNode {
-    /// Its row in [`Timeline::calls`].
-    pub(crate) row: u32,
-    /// As recorded.
-    pub(crate) span: Span,
-    /// The call before it on its thread.
-    pub(crate) before: Option<u32>,
-    /// A call of another thread that it waited for.
-    pub(crate) handed_over: Option<u32>,
-    /// Time of the host between the later of those and this call; for the first call, from the start of the recording.
-    pub(crate) gap: Nanos,
-    /// What the host did in the gap.
-    pub(crate) doing: IdleCause,
-    /// How much of the gap that is.
-    pub(crate) doing_ns: Nanos,
-    /// What the call is: `None` is a launch.
-    pub(crate) kind: Option<IdleCause>,
-    /// Time in the call where it waits for nothing.
-    pub(crate) own: Nanos,
-    /// What it waits for.
-    pub(crate) wait: Option<Wait>,
-    /// Kernels, copies and memsets that it launched.
-    pub(crate) launched: u32,
-    /// What it counts for.
-    pub(crate) scope: Option<Scope>,
-}
-
-/// A kernel, copy or memset.
-#[derive(Clone, Debug)]
-pub(crate) struct WorkNode {
-    /// As recorded.
-    pub(crate) span: Span,
-    /// The call that launched it, in [`Graph::calls`]; the lag is from the start of the call.
-    pub(crate) launch: Option<Behind>,
-    /// The work before it in its queue.
-    pub(crate) stream: Option<Behind>,
-    /// Work of another queue that it waited for.
-    pub(crate) event: Option<Behind>,
-}
-
-/// One place in the order of nodes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Node {
-    /// In [`Graph::calls`].
-    Call(u32),
-    /// In [`Graph::work`].
-    Work(u32),
-}
 
 /// All of it.
 #[derive(Debug)]
@@ -121,7 +53,7 @@ impl Graph {
             call.scope = around.filter(|(span, _)| span.contains(call.span.start)).map(|(_, scope)| scope);
         }
         let launched: Vec<Option<u32>> = launch.iter().map(|row| row.map(|row| of_row[row as usize])).collect();
-        let queues = device_order::Queues::new(timeline);
+        let queues = Queues::new(timeline);
         let latencies = Latencies::new(timeline, &queues, &calls, &launched);
         let work = device_order::work(timeline, &queues, &calls, &launched, &latencies);
         blocking::fill(timeline, &queues, &mut calls, &launched, &latencies);
@@ -149,7 +81,7 @@ fn span(calls: &[CallNode], work: &[WorkNode]) -> Span {
 
 /// Nodes by their recorded start, where work never stands before its launch nor before the work ahead in its queue: clocks
 /// of host and device differ a little. A call is left when the next of its thread starts, and by then what it waited for has.
-fn order(timeline: &Timeline, queues: &device_order::Queues, calls: &[CallNode], work: &[WorkNode]) -> Vec<Node> {
+fn order(timeline: &Timeline, queues: &Queues, calls: &[CallNode], work: &[WorkNode]) -> Vec<Node> {
     let mut nodes: Vec<(Nanos, Node)> = Vec::with_capacity(calls.len() + work.len());
     nodes.extend(calls.iter().enumerate().map(|(place, call)| (call.span.start, Node::Call(place as u32))));
     for rows in &queues.rows {

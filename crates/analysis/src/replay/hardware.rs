@@ -2,7 +2,7 @@
 
 use types::{DType, Hardware};
 
-use super::change::Bound;
+use super::bound::Bound;
 use super::setting::Setting;
 use crate::kernel::Family;
 

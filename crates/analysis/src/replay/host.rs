@@ -3,7 +3,7 @@
 use types::timeline::Timeline;
 use types::{IdleCause, Nanos};
 
-use super::graph::CallNode;
+use super::node::CallNode;
 use crate::time::{Host, Span, cause_of_call};
 
 /// A thread that makes no call for this long while another makes some is taken to wait for it, as the main thread of PyTorch

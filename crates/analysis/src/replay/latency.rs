@@ -4,8 +4,8 @@
 use types::Nanos;
 use types::timeline::Timeline;
 
-use super::device_order::Queues;
-use super::graph::CallNode;
+use super::node::CallNode;
+use super::queues::Queues;
 
 /// From the start of a launch to the start of its work, where a trace has no launch into an idle queue; a few microseconds on
 /// every device of the hardware catalogue.

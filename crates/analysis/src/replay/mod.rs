@@ -1,12 +1,13 @@
 //! Replay: the dependencies of a timeline, and how long it would take if some of its parts took another time.
 //!
-//! A [`Graph`](graph::Graph) holds what waited for what: calls in the order of their thread, device work behind its launch, its
+//! A `graph` of `node`s holds what waited for what: calls in the order of their thread, device work behind its launch, its
 //! stream and its events, blocking calls behind the work they waited for (`host`, `device_order`, `blocking`, with the usual
 //! `latency` of this trace). `schedule` walks it once, in linear time, and gives every part its start; unchanged, that is the
-//! recorded one. A [`Change`] edits the `costs` before the walk; several are replayed together. `path` is the critical path,
+//! recorded one. A [`Change`] edits the `costs` before the walk (`capture`, `fusion`, `hardware`); several are replayed together. `path` is the critical path,
 //! `clock` carries moments of the recording over to the replay. Which part is meant by a finding is decided in `finding`.
 
 mod blocking;
+mod bound;
 mod capture;
 mod change;
 mod chosen;
@@ -18,7 +19,9 @@ mod graph;
 mod hardware;
 mod host;
 mod latency;
+mod node;
 mod path;
+mod queues;
 mod refusal;
 mod replays;
 #[cfg(test)]
@@ -28,7 +31,7 @@ mod setting;
 mod trace_replay;
 mod what_if;
 
-pub use change::{Bound, Change, CopyFate, Pace};
+pub use change::{Change, CopyFate, Pace};
 pub use chosen::Chosen;
 pub use path::PathCause;
 pub use refusal::Refusal;

@@ -7,7 +7,8 @@ use types::timeline::{Timeline, WorkKind};
 use types::{IdleCause, Nanos};
 
 use super::costs::Costs;
-use super::graph::{Graph, Node};
+use super::graph::Graph;
+use super::node::Node;
 use super::schedule::{Binding, Schedule};
 use crate::kernel::{self, Family};
 use crate::time::{Span, Spans};

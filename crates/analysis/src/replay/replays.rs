@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use types::{CriticalPathPart, Hardware, Nanos, ReplayBasis, ReplaySummary};
 
-use super::change::{Bound, Change};
+use super::bound::Bound;
+use super::change::Change;
 use super::path::PathCause;
 use super::refusal::Refusal;
 use super::trace_replay::{Basis, TraceReplay};
@@ -92,16 +93,20 @@ impl<'a> Replays<'a> {
         if self.traces.is_empty() {
             return None;
         }
-        let after = |bound, basis| self.time(changes, bound, basis, scope);
+        let after = |basis| {
+            let low = self.time(changes, Bound::Low, basis, scope);
+            let is_exact = changes.iter().all(|(change, _)| change.is_exact());
+            [low, if is_exact { low } else { self.time(changes, Bound::High, basis, scope) }]
+        };
         let before = self.time(&[], Bound::Low, Basis::Traced, scope);
-        let [least, most] = [Bound::Low, Bound::High].map(|bound| after(bound, Basis::Traced));
+        let [least, most] = after(Basis::Traced);
         let traced = [before - least, before - most].map(|saves| saves.max(Nanos::ZERO));
         let middle = Nanos::new((traced[0].get() + traced[1].get()) / 2);
         let (low, high) = match self.basis_kind() {
             Basis::Traced => (traced[0].min(traced[1]), traced[0].max(traced[1])),
             Basis::Plain => {
                 let plain = self.time(&[], Bound::Low, Basis::Plain, scope);
-                let scaled = [Bound::Low, Bound::High].map(|bound| plain - after(bound, Basis::Plain));
+                let scaled = after(Basis::Plain).map(|after| plain - after);
                 // What is left of the host may be slowed down by the profiler, or may not.
                 let ends = [scaled[0], scaled[1], plain - least];
                 let ends = ends.map(|saves| saves.max(Nanos::ZERO));
@@ -119,7 +124,10 @@ impl<'a> Replays<'a> {
         basis: Basis,
         scope: Option<Scope>,
     ) -> Nanos {
-        let of = |trace: &TraceReplay<'_>| trace.time(&trace.replay(changes, bound, basis), scope);
+        let of = |trace: &TraceReplay<'_>| match changes {
+            [] => trace.time(trace.unchanged(basis), scope),
+            changes => trace.time(&trace.replay(changes, bound, basis), scope),
+        };
         self.traces.iter().map(of).sum()
     }
 
@@ -158,7 +166,11 @@ impl<'a> Replays<'a> {
     pub(crate) fn critical_path(&self, changes: &[(&Change, Option<Scope>)], basis: Basis) -> Vec<CriticalPathPart> {
         let mut sums: BTreeMap<PathCause, Nanos> = BTreeMap::new();
         for trace in &self.traces {
-            for (cause, time) in trace.critical_path(&trace.replay(changes, Bound::Low, basis)) {
+            let path = match changes {
+                [] => trace.critical_path(trace.unchanged(basis)),
+                changes => trace.critical_path(&trace.replay(changes, Bound::Low, basis)),
+            };
+            for (cause, time) in path {
                 *sums.entry(cause).or_default() += time;
             }
         }

@@ -3,7 +3,8 @@
 use types::Nanos;
 
 use super::costs::{Costs, Part};
-use super::graph::{Behind, CallNode, Graph, Node};
+use super::graph::Graph;
+use super::node::{Behind, CallNode, Node};
 use crate::time::Span;
 
 /// What let work start last.

@@ -3,7 +3,8 @@
 use types::Nanos;
 use types::timeline::{Timeline, WorkKind};
 
-use super::graph::{CallNode, Graph};
+use super::graph::Graph;
+use super::node::CallNode;
 use crate::device::Mark;
 use crate::kernel::{self, Family, KernelKind};
 use crate::operators::shapes::WorkRoofline;

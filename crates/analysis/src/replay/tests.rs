@@ -4,7 +4,8 @@ use proptest::prelude::*;
 use types::timeline::{CopyDirection, DeviceQueue, HostThread, QueueId, ThreadId, Timeline, WorkKind};
 use types::{IdleCause, Nanos};
 
-use super::change::{Bound, Change, CopyFate, Pace};
+use super::bound::Bound;
+use super::change::{Change, CopyFate, Pace};
 use super::refusal::Refusal;
 use super::trace_replay::{Basis, Outcome, TraceReplay};
 use crate::attribution::{Attribution, AttributionSettings, attribute};

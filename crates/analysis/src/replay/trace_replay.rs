@@ -1,11 +1,13 @@
 //! One timeline, ready to be replayed with changes.
 
+use std::cell::OnceCell;
 use std::collections::BTreeMap;
 
 use types::timeline::{Timeline, WorkKind};
 use types::{Hardware, Nanos};
 
-use super::change::{Bound, Change};
+use super::bound::Bound;
+use super::change::Change;
 use super::clock;
 use super::costs::{Costs, Part};
 use super::graph::Graph;
@@ -42,6 +44,8 @@ pub struct TraceReplay<'a> {
     kinds: Vec<KernelKind>,
     /// Host time of each part of the run as a share of what was recorded: that of the plain run.
     pace: BTreeMap<Scope, f64>,
+    /// Unchanged replays of the traced pass and of the plain run.
+    unchanged: [OnceCell<Outcome>; 2],
 }
 
 /// Whose host time is replayed.
@@ -88,6 +92,7 @@ impl<'a> TraceReplay<'a> {
             marks,
             kinds: timeline.names.iter().map(|(_, name)| kernel::classify(name)).collect(),
             pace: BTreeMap::new(),
+            unchanged: Default::default(),
         })
     }
 
@@ -96,10 +101,10 @@ impl<'a> TraceReplay<'a> {
     pub(crate) fn set_plain(&mut self, plain: &BTreeMap<Scope, Nanos>) {
         /// Halvings of the interval in which the factor lies.
         const HALVINGS: usize = 14;
-        let recorded = self.replay(&[], Bound::Low, Basis::Traced);
+        let recorded = self.unchanged(Basis::Traced);
         let of_all = plain.iter().map(|(scope, each)| (*scope, Nanos::new(each.get() * self.of(Some(*scope)).count() as i64)));
         let faster: BTreeMap<Scope, Nanos> =
-            of_all.filter(|(scope, time)| *time < self.time(&recorded, Some(*scope))).collect();
+            of_all.filter(|(scope, time)| *time < self.time(recorded, Some(*scope))).collect();
         let mut ends: BTreeMap<Scope, [f64; 2]> = faster.keys().map(|scope| (*scope, [0.0, 1.0])).collect();
         for _ in 0..HALVINGS * usize::from(!ends.is_empty()) {
             self.pace = ends.iter().map(|(scope, [low, high])| (*scope, (low + high) / 2.0)).collect();
@@ -136,6 +141,11 @@ impl<'a> TraceReplay<'a> {
         }
         let schedule = Schedule::new(&self.graph, &costs);
         Outcome { costs, schedule }
+    }
+
+    /// The replay without changes.
+    pub(crate) fn unchanged(&self, basis: Basis) -> &Outcome {
+        self.unchanged[usize::from(basis == Basis::Plain)].get_or_init(|| self.replay(&[], Bound::Low, basis))
     }
 
     /// Recorded time of a part of the run, or of all that is meant.

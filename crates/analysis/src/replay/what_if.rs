@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use types::{DeviceTime, Hardware, Nanos, ReplayedChange, ReplayedTime, SchemaTag, Stage, WhatIf};
 
-use super::change::{Bound, Change, Pace};
+use super::bound::Bound;
+use super::change::{Change, Pace};
 use super::refusal::Refusal;
 use super::replays::Replays;
 use super::trace_replay::{Basis, TraceReplay};

@@ -19,7 +19,7 @@ pub(super) fn findings(metrics: &Metrics) -> Vec<FindingView<'_>> {
 /// The findings that would save most.
 pub(super) fn largest_savings(metrics: &Metrics) -> Vec<FindingView<'_>> {
     let mut largest = findings(metrics);
-    largest.retain(|view| view.saving.is_some());
+    largest.retain(|view| view.saving.is_some_and(|saving| saving.saves_ns > Nanos::ZERO));
     largest.sort_by_key(|view| std::cmp::Reverse(view.finding.saving.saves_ns));
     largest.truncate(SAVINGS);
     largest

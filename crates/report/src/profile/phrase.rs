@@ -1,7 +1,7 @@
 //! Words and figures that more than one page of a run needs.
 
 use types::view::{FindingView, RunView, Saving, SavingBasis};
-use types::{Environment, Metrics, SetAside, Stage, StageSummary, TraceFacts};
+use types::{Environment, EstimatedSaving, Metrics, SetAside, Stage, StageSummary, TraceFacts};
 
 use crate::markdown::{code, prose};
 use crate::number::{count, percent};
@@ -86,6 +86,16 @@ pub(crate) fn saving(saving: &Saving) -> String {
     let mut text = format!("{} of the {whole}, {}", percent(saving.share), saving.saves_ns);
     text += &saving.whole_ns.map(|whole| format!(" of {whole}")).unwrap_or_default();
     text + &saving.per_input_ns.map(|each| format!("; {each} per input on average")).unwrap_or_default()
+}
+
+/// Where a saving comes from: the replay with its interval, what it assumes, and what came of trying it.
+pub(crate) fn replayed(saving: &EstimatedSaving) -> Option<String> {
+    let (low, high, assumes) = (saving.saves_low_ns?, saving.saves_high_ns?, saving.assumes.as_deref()?);
+    let tried = match &saving.tried {
+        None => "not tried".to_owned(),
+        Some(tried) => format!("tried as {}: saved {}", prose(&tried.remedy), tried.saved_ns),
+    };
+    Some(format!("predicted by replay: between {low} and {high}, if {}; {tried}", prose(assumes)))
 }
 
 /// A finding's place: its stage, or the whole run.

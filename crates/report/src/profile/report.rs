@@ -6,7 +6,7 @@ use types::{Environment, Metrics, TraceFacts};
 use super::device_time;
 use super::imported;
 use super::lost;
-use super::phrase::{device, environment, extent, imported_facts, model, nested, overhead, place, saving, stage};
+use super::phrase::{device, environment, extent, imported_facts, model, nested, overhead, place, replayed, saving, stage};
 use super::recorded;
 use super::steps;
 use crate::markdown::{code, prose, sentence};
@@ -199,7 +199,9 @@ pub(super) fn findings(page: &mut Page, run: &RunView<'_>) {
         page.paragraph(&format!("**{rule}** ({place}, {severity})"));
         let saves = view.saving.as_ref().map_or("unknown (the evidence does not quantify it)".to_owned(), saving);
         let evidence = finding.evidence.iter().map(|line| sentence(line));
-        let rest = [format!("estimated saving: {saves}"), format!("advice: {}", sentence(&finding.advice))];
+        let mut rest = vec![format!("estimated saving: {saves}")];
+        rest.extend(replayed(&finding.saving));
+        rest.push(format!("advice: {}", sentence(&finding.advice)));
         page.list(evidence.chain(rest));
     }
 }
