@@ -6,10 +6,10 @@ use std::collections::BTreeMap;
 use std::io::Read;
 use std::path::PathBuf;
 
-use analysis::PlacedTimeline;
-use analysis::attribution::{AttributionSettings, attribute};
-use analysis::kernel::Family;
-use analysis::replay::{Change, CopyFate, Pace, Question, Refusal, what_if};
+use llm_perf_analysis::PlacedTimeline;
+use llm_perf_analysis::attribution::{AttributionSettings, attribute};
+use llm_perf_analysis::kernel::Family;
+use llm_perf_analysis::replay::{Change, CopyFate, Pace, Question, Refusal, what_if};
 use attribution_captures::{nsys_h200, nsys_t4, strangers, third_party, torch_h100, torch_h200};
 use types::timeline::Timeline;
 use types::{IdleCause, Nanos, WhatIf};

@@ -11,6 +11,8 @@ use super::queues::Queues;
 
 /// Clocks of host and device differ by at most about this.
 const SKEW: Nanos = Nanos::new(5_000);
+/// With more queues than this, a wait for a device is a wait for the work that it ended with.
+const MOST_QUEUES: usize = 32;
 /// How many pieces of work are looked at for the one that a call waited for.
 const BACK: usize = 64;
 /// Launches that wait in a queue before it counts as full; CUDA holds 1,024.
@@ -25,11 +27,37 @@ pub(super) fn fill(
     calls: &mut [CallNode],
     launched: &[Option<u32>],
     usual: &Latencies,
-) {
+) -> HashMap<u32, Vec<u32>> {
     let quick = quickest(timeline, calls);
     copies(timeline, calls, launched);
     synchronisations(timeline, calls, launched, &quick, usual);
     full_queues(timeline, queues, calls, launched);
+    waits_for_all(timeline, queues, calls, launched)
+}
+
+/// Calls that wait for a whole device, each with the last work of every queue that it had been launched into and that had ended
+/// when it returned.
+fn waits_for_all(
+    timeline: &Timeline,
+    queues: &Queues,
+    calls: &[CallNode],
+    launched: &[Option<u32>],
+) -> HashMap<u32, Vec<u32>> {
+    let is_device = |name: &str| name.contains("DeviceSynchronize") || name.contains("CtxSynchronize");
+    let devices: Vec<bool> = timeline.names.iter().map(|(_, name)| is_device(name)).collect();
+    let mut waits = HashMap::new();
+    if timeline.queues.len() < 2 || timeline.queues.len() > MOST_QUEUES {
+        return waits;
+    }
+    let is_meant = |call: &CallNode| call.wait.is_some() && devices[timeline.calls[call.row as usize].name.index()];
+    for (place, call) in calls.iter().enumerate().filter(|(_, call)| is_meant(call)) {
+        let before = |row: u32| {
+            launched[row as usize].is_some_and(|launch| calls[launch as usize].span.start <= call.span.start)
+        };
+        let last = (0..queues.rows.len()).filter_map(|queue| queues.ended(timeline, queue, call.span.end, before));
+        waits.insert(place as u32, last.collect());
+    }
+    waits
 }
 
 /// The shortest recorded call of each function: what it costs where it waits for nothing.
@@ -106,8 +134,10 @@ fn synchronisations(
         let waited = within.into_iter().find(called_before);
         let found = match waited {
             Some(row) => {
-                let own = quick.get(&name).copied().unwrap_or_default();
-                Some((row, span.end - timeline.work[row as usize].end(), own.min(span.length())))
+                // What it costs by itself is at most what it takes to return, and what the quickest one took.
+                let lag = span.end - timeline.work[row as usize].end();
+                let own = quick.get(&name).copied().unwrap_or_default().min(lag.max(Nanos::ZERO));
+                Some((row, lag, own.min(span.length())))
             }
             // It did not wait, and would where the host came sooner.
             None if !on_event[name.index()] => latest.and_then(|row| {

@@ -2,7 +2,7 @@
 
 /// One end of what a change may bring.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Bound {
+pub(crate) enum Bound {
     /// The least.
     Low,
     /// The most.

@@ -3,6 +3,7 @@
 use types::Nanos;
 
 use super::graph::Graph;
+use super::node::CallNode;
 use super::schedule::Schedule;
 use crate::time::Span;
 
@@ -14,13 +15,16 @@ pub(crate) fn moments(graph: &Graph, schedule: &Schedule, moments: &[Nanos]) -> 
     let sorted: Vec<Nanos> = order.iter().map(|place| moments[*place]).collect();
     // Of what ended before the first moment, between the first and the second, and so on: the last.
     let mut last: Vec<Option<(Nanos, Nanos)>> = vec![None; moments.len()];
+    let mut latest: Vec<Nanos> = vec![Nanos::new(i64::MIN); moments.len()];
     let mut add = |ended: Nanos, replayed: Nanos| {
         let place = sorted.partition_point(|moment| *moment < ended);
         if let Some(last) = last.get_mut(place) {
             *last = (*last).max(Some((ended, replayed)));
+            latest[place] = latest[place].max(replayed);
         }
     };
-    for (call, replayed) in graph.calls.iter().zip(&schedule.calls).filter(|(call, _)| call.launched > 0) {
+    let matters = |call: &CallNode| call.launched > 0 || call.wait.is_some();
+    for (call, replayed) in graph.calls.iter().zip(&schedule.calls).filter(|(call, _)| matters(call)) {
         add(call.span.start, replayed.start);
         add(call.span.end, replayed.end);
     }
@@ -29,11 +33,11 @@ pub(crate) fn moments(graph: &Graph, schedule: &Schedule, moments: &[Nanos]) -> 
     }
     let mut found = vec![Nanos::ZERO; moments.len()];
     let (mut reached, mut floor) = (None, Nanos::new(i64::MIN));
-    for ((place, moment), last) in order.into_iter().zip(sorted).zip(last) {
+    for (((place, moment), last), latest) in order.into_iter().zip(sorted).zip(last).zip(latest) {
         reached = last.or(reached);
         let replayed = reached.map_or(moment, |(ended, replayed)| replayed + (moment - ended));
-        // Time does not run backwards.
-        floor = floor.max(replayed);
+        // Time does not run backwards, and what had ended by then has.
+        floor = floor.max(replayed).max(latest);
         found[place] = floor;
     }
     found

@@ -3,13 +3,10 @@
 use types::Nanos;
 use types::timeline::Timeline;
 
-use super::latency::{Latencies, UNEXPLAINED};
+use super::latency::{Latencies, SOON, UNEXPLAINED};
 use super::node::{Behind, CallNode, WorkNode};
 use super::queues::Queues;
 use crate::time::Span;
-
-/// Work that starts this soon after work of another queue has ended, and is late by everything else known, waited for it.
-const SOON: Nanos = Nanos::new(20_000);
 
 /// One node for each row. `launched` has the call of each row.
 pub(super) fn work(
@@ -21,6 +18,7 @@ pub(super) fn work(
 ) -> Vec<WorkNode> {
     let node = |work: &types::timeline::DeviceWork| WorkNode {
         span: Span::new(work.start, work.end()),
+        queue: work.queue.0,
         launch: None,
         stream: None,
         event: None,
@@ -66,6 +64,7 @@ fn explained(
     let capped = |(node, from): (u32, Nanos), usual: Nanos| Behind { node, lag: (work.start - from).min(usual) };
     let mut node = WorkNode {
         span: Span::new(work.start, work.end()),
+        queue: work.queue.0,
         launch: launch.map(|launch| capped(launch, usual.launch)),
         stream: stream.map(|stream| capped(stream, usual.follow)),
         event: event.map(|event| capped(event, usual.follow)),

@@ -5,6 +5,8 @@
 //! at least one of them explains the recorded start exactly: what nothing explains is kept as latency behind the latest
 //! predecessor. So an unchanged replay gives back the recording, as far as clocks of host and device agree.
 
+use std::collections::HashMap;
+
 use types::Nanos;
 use types::timeline::Timeline;
 
@@ -21,7 +23,7 @@ use crate::time::Span;
 
 /// All of it.
 #[derive(Debug)]
-pub struct Graph {
+pub(crate) struct Graph {
     /// Calls, by thread and then in order.
     pub(crate) calls: Vec<CallNode>,
     /// One node for each row of [`Timeline::work`].
@@ -30,6 +32,10 @@ pub struct Graph {
     pub(crate) order: Vec<Node>,
     /// What is usual in this trace.
     pub(crate) latencies: Latencies,
+    /// Number of queues.
+    pub(crate) queues: usize,
+    /// Per call that waits for all queues: the last work of each.
+    pub(crate) waits_for_all: HashMap<u32, Vec<u32>>,
     /// From the first record to the last.
     pub(crate) span: Span,
 }
@@ -56,10 +62,10 @@ impl Graph {
         let queues = Queues::new(timeline);
         let latencies = Latencies::new(timeline, &queues, &calls, &launched);
         let work = device_order::work(timeline, &queues, &calls, &launched, &latencies);
-        blocking::fill(timeline, &queues, &mut calls, &launched, &latencies);
+        let waits_for_all = blocking::fill(timeline, &queues, &mut calls, &launched, &latencies);
         let span = span(&calls, &work);
         let order = order(timeline, &queues, &calls, &work);
-        let mut graph = Self { calls, work, order, latencies, span };
+        let mut graph = Self { calls, work, order, latencies, queues: timeline.queues.len(), waits_for_all, span };
         graph.anchor();
         Ok(graph)
     }

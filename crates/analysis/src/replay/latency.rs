@@ -15,6 +15,9 @@ const USUAL_FOLLOW: Nanos = Nanos::new(1_500);
 /// Longer than this, a piece of work did not start late because of its launch or of the work before it.
 pub(super) const UNEXPLAINED: Nanos = Nanos::new(100_000);
 
+/// Work that starts this soon after other work may have waited for it; later, something else held it back.
+pub(super) const SOON: Nanos = Nanos::new(20_000);
+
 /// Usual latencies of one trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Latencies {
@@ -39,7 +42,10 @@ impl Latencies {
                         Some(reached) if call.end > reached => {
                             launches.extend(Some(lag).filter(|lag| call.start >= reached && *lag <= UNEXPLAINED));
                         }
-                        Some(reached) => follows.extend(Some(work.start - reached).filter(|lag| *lag >= Nanos::ZERO)),
+                        Some(reached) => {
+                            let lag = work.start - reached;
+                            follows.extend(Some(lag).filter(|lag| (Nanos::ZERO..=SOON).contains(lag)));
+                        }
                         None => {}
                     }
                 }

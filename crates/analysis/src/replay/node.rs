@@ -57,6 +57,8 @@ pub(crate) struct CallNode {
 pub(crate) struct WorkNode {
     /// As recorded.
     pub(crate) span: Span,
+    /// Its queue.
+    pub(crate) queue: u32,
     /// The call that launched it, in the calls of the graph; the lag is from the start of the call.
     pub(crate) launch: Option<Behind>,
     /// The work before it in its queue.

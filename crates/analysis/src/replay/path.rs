@@ -67,8 +67,11 @@ pub(crate) fn causes(
         if work.kind == WorkKind::Kernel { families[work.name.index()] } else { kernel::family_of_work(work.kind, "") }
     };
     let mut sums: BTreeMap<PathCause, Nanos> = BTreeMap::new();
+    // Work may overlap the work before it, and counts only until that one's own part begins.
+    let mut reached = Nanos::new(i64::MAX);
     let mut add = |cause: PathCause, from: Nanos, to: Nanos| {
-        let time = within.total_within(Span::new(from, to));
+        let time = within.total_within(Span::new(from, to.min(reached)));
+        reached = reached.min(from);
         if time > Nanos::ZERO {
             *sums.entry(cause).or_default() += time;
         }

@@ -38,7 +38,8 @@ impl Schedule {
             work: vec![nothing; graph.work.len()],
             passed: vec![UNKNOWN; graph.work.len()],
         };
-        let mut beside = graph.span.start;
+        // Per queue: where work that runs beside everything else has got to, and when that ended in the recording.
+        let mut beside = vec![(graph.span.start, graph.span.start); graph.queues];
         for node in &graph.order {
             match *node {
                 Node::Call(place) => {
@@ -51,12 +52,14 @@ impl Schedule {
                 Node::Work(row) => {
                     let row = row as usize;
                     let ready = schedule.ready(graph, costs, row);
-                    let start = if costs.part[row] == Part::Beside { ready.max(beside) } else { ready };
+                    let (node, before) = (&graph.work[row], beside[graph.work[row].queue as usize]);
+                    let waits = costs.part[row] == Part::Beside && before.1 <= node.span.start;
+                    let start = if waits { ready.max(before.0) } else { ready };
                     let span = Span::new(start, start + costs.run[row]);
                     schedule.work[row] = span;
                     schedule.passed[row] = match costs.part[row] {
                         Part::Beside => {
-                            beside = span.end;
+                            beside[node.queue as usize] = (span.end, node.span.end);
                             ready
                         }
                         _ => span.end,
@@ -112,6 +115,9 @@ impl Schedule {
         let waited = node.wait.filter(|_| costs.waits[place]).and_then(|wait| {
             let work = wait.work.node as usize;
             let moment = if wait.until_end { self.passed[work] } else { self.work[work].start };
+            let others = graph.waits_for_all.get(&(place as u32)).into_iter().flatten();
+            let others = others.map(|work| self.passed[*work as usize]).max().unwrap_or(UNKNOWN);
+            let moment = moment.max(others);
             (moment != UNKNOWN).then(|| moment + wait.work.lag)
         });
         let end = (start + costs.own[place]).max(waited.unwrap_or(start));
