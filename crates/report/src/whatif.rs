@@ -35,7 +35,10 @@ pub fn terminal(answer: &WhatIf) -> String {
         let find = |path: &[CriticalPathPart]| path.iter().find(|part| part.cause == cause).cloned();
         let cells = [find(&answer.before.critical_path), find(&answer.after.critical_path)].map(|part| {
             let share = part.as_ref().map(|part| part.share);
-            (part.map_or("-".to_owned(), |part| part.ns.to_string()), share.map_or(String::new(), |share| percent(Some(share))))
+            (
+                part.map_or("-".to_owned(), |part| part.ns.to_string()),
+                share.map_or(String::new(), |share| percent(Some(share))),
+            )
         });
         let [(was, was_share), (is, is_share)] = cells;
         table.row([cause, was, was_share, is, is_share]);
@@ -59,10 +62,9 @@ fn replayed(answer: &WhatIf) -> String {
         time(replay.measured_ns)
     );
     match replay.basis {
-        Some(ReplayBasis::PlainRun) => format!(
-            "{fit}; host time is scaled to the plain runs, which take {}",
-            time(replay.basis_ns)
-        ),
+        Some(ReplayBasis::PlainRun) => {
+            format!("{fit}; host time is scaled to the plain runs, which take {}", time(replay.basis_ns))
+        }
         _ => format!("{fit}; times are those of the traced pass, with what the profiler cost"),
     }
 }

@@ -36,7 +36,6 @@ use crate::evidence::PlacedTimeline;
 use crate::scope::Scope;
 use types::IdleCause;
 
-
 /// All instances of prefill, or of decode.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct StageWork {

@@ -76,7 +76,10 @@ mod tests {
     #[test]
     fn copies_that_take_time_fire_with_all_of_it() {
         let found = fired_on_device(&device(600), RULE);
-        assert_eq!((found.len(), found[0].stage, found[0].saving.saves_ns), (1, Some(Stage::Prefill), Some(Nanos::new(600))));
+        assert_eq!(
+            (found.len(), found[0].stage, found[0].saving.saves_ns),
+            (1, Some(Stage::Prefill), Some(Nanos::new(600)))
+        );
     }
 
     #[test]

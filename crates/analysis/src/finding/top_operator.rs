@@ -71,7 +71,10 @@ mod tests {
     fn the_distance_to_the_least_time_is_what_it_could_save() {
         // 600 - 200 of 1,000 instrumented ns, so 40% of the 2,000 measured ones.
         let found = run(600, Some(200));
-        assert_eq!((found.len(), found[0].saving.saves_ns, found[0].saving.saves_share), (1, Some(Nanos::new(800)), Some(0.4)));
+        assert_eq!(
+            (found.len(), found[0].saving.saves_ns, found[0].saving.saves_share),
+            (1, Some(Nanos::new(800)), Some(0.4))
+        );
     }
 
     #[test]

@@ -118,8 +118,7 @@ impl Change {
             }
             Self::Grouped(chosen, share) => {
                 let rows = setting.rows(scope).filter(|row| chosen.holds(setting, *row));
-                let launches: Vec<usize> =
-                    rows.filter_map(|row| Some(graph.work[row].launch?.node as usize)).collect();
+                let launches: Vec<usize> = rows.filter_map(|row| Some(graph.work[row].launch?.node as usize)).collect();
                 for launch in launches {
                     costs.own[launch] = scaled(costs.own[launch], *share);
                     costs.gap[launch] = scaled(costs.gap[launch], *share);

@@ -29,9 +29,7 @@ impl Chosen {
                 let is_matrix = matches!(family, Family::Gemm | Family::Gemv | Family::Convolution);
                 is_matrix && setting.kind(row).dtype == Some(*dtype)
             }
-            Self::LayoutCopies => {
-                family == Family::Copy || work.kind == WorkKind::Copy(CopyDirection::DeviceToDevice)
-            }
+            Self::LayoutCopies => family == Family::Copy || work.kind == WorkKind::Copy(CopyDirection::DeviceToDevice),
             Self::FewBlocks(multiprocessors) => {
                 let is_matrix = matches!(family, Family::Gemm | Family::Gemv);
                 is_matrix && blocks(setting, row).is_some_and(|blocks| blocks < *multiprocessors)

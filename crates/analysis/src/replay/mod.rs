@@ -24,10 +24,10 @@ mod path;
 mod queues;
 mod refusal;
 mod replays;
-#[cfg(test)]
-mod tests;
 mod schedule;
 mod setting;
+#[cfg(test)]
+mod tests;
 mod trace_replay;
 mod what_if;
 

@@ -156,7 +156,9 @@ fn last(graph: &Graph, schedule: &Schedule, within: &Spans) -> Option<Step> {
     let mut latest: Option<(Nanos, Step)> = None;
     for node in &graph.order {
         let (end, step) = match *node {
-            Node::Call(place) if graph.calls[place as usize].launched > 0 || graph.calls[place as usize].wait.is_some() => {
+            Node::Call(place)
+                if graph.calls[place as usize].launched > 0 || graph.calls[place as usize].wait.is_some() =>
+            {
                 (schedule.calls[place as usize].end, Step::Returned(place as usize))
             }
             Node::Call(_) => continue,

@@ -87,7 +87,9 @@ impl Schedule {
         });
         let event = node.event.map(|event| self.passed[event.node as usize]);
         let event = event.filter(|passed| *passed != UNKNOWN).map(|passed| passed + costs.event[row]);
-        [launch, stream, event].into_iter().flatten().max().unwrap_or(node.span.start)
+        // Work that is not done holds nobody back by itself.
+        let first = if is_gone { graph.span.start } else { node.span.start };
+        [launch, stream, event].into_iter().flatten().max().unwrap_or(first)
     }
 
     /// What let work start last.
@@ -101,7 +103,9 @@ impl Schedule {
         }
         let launch = node.launch.filter(|_| costs.part[row] != Part::Gone);
         let launch = launch.filter(|launch| self.calls[launch.node as usize].start + costs.launch[row] >= start);
-        launch.map(|launch| Binding::Launch(launch.node as usize)).or(node.stream.map(|stream| Binding::Work(stream.node as usize)))
+        launch
+            .map(|launch| Binding::Launch(launch.node as usize))
+            .or(node.stream.map(|stream| Binding::Work(stream.node as usize)))
     }
 
     /// When a call returns, which is known as soon as the next one of its thread starts.

@@ -133,7 +133,8 @@ fn a_collective_is_waited_for_unless_it_is_hidden() {
 #[test]
 fn two_streams_run_beside_each_other_and_only_the_longer_one_counts() {
     // 200 us on one stream, 120 us on the other, nothing between them.
-    let mut timeline = timeline(300_000, &[Launch::new(0, 5_000, 200_000).named(GEMM), Launch::new(100, 5_100, 120_000)]);
+    let mut timeline =
+        timeline(300_000, &[Launch::new(0, 5_000, 200_000).named(GEMM), Launch::new(100, 5_100, 120_000)]);
     on_second_queue(&mut timeline, &[1]);
     call(&mut timeline, "cudaDeviceSynchronize", 1_000, 205_000, None);
     let before = time(&timeline, &[]);
@@ -175,9 +176,10 @@ fn a_copy_that_blocks_is_neither_waited_for_nor_made_when_it_is_removed() {
 fn the_data_loader_is_saved_by_loading_ahead_and_not_by_a_graph() {
     let mut timeline = timeline(
         10_200_000,
-        &(0..5).map(|step| Launch::new(step * 10, 5_000 + step * 1_000, 1_000)).chain(
-            (0..5).map(|step| Launch::new(10_000_000 + step * 10, 10_005_000 + step * 1_000, 1_000))
-        ).collect::<Vec<_>>(),
+        &(0..5)
+            .map(|step| Launch::new(step * 10, 5_000 + step * 1_000, 1_000))
+            .chain((0..5).map(|step| Launch::new(10_000_000 + step * 10, 10_005_000 + step * 1_000, 1_000)))
+            .collect::<Vec<_>>(),
     );
     range(&mut timeline, "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__", 100_000, 9_900_000);
     let before = time(&timeline, &[]);

@@ -102,7 +102,8 @@ impl<'a> TraceReplay<'a> {
         /// Halvings of the interval in which the factor lies.
         const HALVINGS: usize = 14;
         let recorded = self.unchanged(Basis::Traced);
-        let of_all = plain.iter().map(|(scope, each)| (*scope, Nanos::new(each.get() * self.of(Some(*scope)).count() as i64)));
+        let of_all =
+            plain.iter().map(|(scope, each)| (*scope, Nanos::new(each.get() * self.of(Some(*scope)).count() as i64)));
         let faster: BTreeMap<Scope, Nanos> =
             of_all.filter(|(scope, time)| *time < self.time(recorded, Some(*scope))).collect();
         let mut ends: BTreeMap<Scope, [f64; 2]> = faster.keys().map(|scope| (*scope, [0.0, 1.0])).collect();
@@ -165,7 +166,16 @@ impl<'a> TraceReplay<'a> {
         let ends: Vec<Nanos> = self.walls.iter().flat_map(|wall| [wall.span.start, wall.span.end]).collect();
         let ends = clock::moments(&self.graph, &outcome.schedule, &ends);
         let within = Spans::union(ends.chunks_exact(2).map(|pair| Span::new(pair[0], pair[1])));
-        path::causes(self.timeline, &self.graph, &outcome.costs, &outcome.schedule, &within)
+        let mut causes = path::causes(self.timeline, &self.graph, &outcome.costs, &outcome.schedule, &within);
+        // Waiting behind work that the trace does not hold is latency of what waited, and no part of the time.
+        let mut behind: Nanos = self.walls.iter().map(|wall| wall.behind).sum();
+        for cause in [PathCause::LaunchLatency, PathCause::DeviceLatency] {
+            let Some(time) = causes.get_mut(&cause) else { continue };
+            let taken = behind.min(*time);
+            (*time, behind) = (*time - taken, behind - taken);
+        }
+        causes.retain(|_, time| *time > Nanos::ZERO);
+        causes
     }
 
     /// The timeline as the replay has it: work that is not done is gone.

@@ -103,7 +103,9 @@ fn notes(question: &Question<'_>, replays: &Replays<'_>) -> Vec<String> {
     if question.changes.iter().any(|change| is_roofline(&change)) {
         let known: Vec<f64> = replays.traces().iter().filter_map(TraceReplay::roofline_known).collect();
         notes.push(match (question.hardware, known.first()) {
-            (None, _) => "no roofline time is known, because the device is not: name it with `--recorded-on`".to_owned(),
+            (None, _) => {
+                "no roofline time is known, because the device is not: name it with `--recorded-on`".to_owned()
+            }
             (Some(device), known) => format!(
                 "roofline times are those of {}; they are known for {:.1}% of the time of all kernels",
                 device.name,
@@ -112,7 +114,9 @@ fn notes(question: &Question<'_>, replays: &Replays<'_>) -> Vec<String> {
         });
     }
     if replays.traces().len() > 1 {
-        notes.push("ranks are replayed one by one: a collective takes as long as recorded, whatever its peers do".to_owned());
+        notes.push(
+            "ranks are replayed one by one: a collective takes as long as recorded, whatever its peers do".to_owned(),
+        );
     } else if replays.traces().iter().any(TraceReplay::communicates) {
         notes.push("a collective takes as long as recorded: its peers are not in the trace".to_owned());
     }

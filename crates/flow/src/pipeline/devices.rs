@@ -86,7 +86,8 @@ pub(super) fn find(
 
 /// The catalogue's entry for the first device of a timeline.
 pub(crate) fn of_timeline(catalogue: &Catalogue, timeline: &Timeline) -> Option<Hardware> {
-    let first = analysis::time::devices(timeline).into_iter().find_map(|ordinal| described(&timeline.devices, ordinal))?;
+    let first =
+        analysis::time::devices(timeline).into_iter().find_map(|ordinal| described(&timeline.devices, ordinal))?;
     catalogue.identify(&first.name, first.memory_bytes, first.multiprocessors).cloned()
 }
 

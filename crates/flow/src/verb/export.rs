@@ -105,8 +105,7 @@ pub fn export(run: &StoredRun, format: ExportFormat, out: Option<&Path>) -> Resu
             .map_err(|error| ExportError::Io { path: path.clone(), reason: error.to_string() })?
             .into_bytes(),
     };
-    let failed =
-        |error: std::io::Error| ExportError::Io { path: path.clone(), reason: error.to_string() };
+    let failed = |error: std::io::Error| ExportError::Io { path: path.clone(), reason: error.to_string() };
     std::fs::write(&path, bytes).map_err(failed)?;
     Ok(path)
 }

@@ -6,8 +6,8 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use analysis::attribution::{self, Attribution, AttributionSettings};
 use analysis::PlacedTimeline;
+use analysis::attribution::{self, Attribution, AttributionSettings};
 use analysis::replay::{self, Question, Refusal};
 use types::timeline::Timeline;
 use types::{Exit, Failure, Hardware, Metrics, Nanos, Stage, WhatIf};

@@ -6,7 +6,9 @@ use types::{Environment, Metrics, TraceFacts};
 use super::device_time;
 use super::imported;
 use super::lost;
-use super::phrase::{device, environment, extent, imported_facts, model, nested, overhead, place, replayed, saving, stage};
+use super::phrase::{
+    device, environment, extent, imported_facts, model, nested, overhead, place, replayed, saving, stage,
+};
 use super::recorded;
 use super::steps;
 use crate::markdown::{code, prose, sentence};

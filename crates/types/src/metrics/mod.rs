@@ -18,8 +18,8 @@ pub use utilisation::{PeakUsed, Utilisation, Work};
 
 use crate::schema::{Document, SchemaName, SchemaTag};
 use crate::{
-    Clock, CommandFacts, CriticalPathPart, Device, DeviceId, Finding, InputFacts, LostTime, PeakMemory, ProfileSettings,
-    QualityCounter, ReplaySummary, TraceFacts,
+    Clock, CommandFacts, CriticalPathPart, Device, DeviceId, Finding, InputFacts, LostTime, PeakMemory,
+    ProfileSettings, QualityCounter, ReplaySummary, TraceFacts,
 };
 
 /// What was run, and on what.
