@@ -56,8 +56,8 @@ impl Costs {
     /// Takes a piece of work out, with the call that launched it and nothing else.
     pub(super) fn remove(&mut self, graph: &Graph, row: usize) {
         self.run[row] = Nanos::ZERO;
-        self.stream[row] = Nanos::ZERO;
-        self.event[row] = Nanos::ZERO;
+        self.stream[row] = self.stream[row].min(Nanos::ZERO);
+        self.event[row] = self.event[row].min(Nanos::ZERO);
         self.part[row] = Part::Gone;
         if let Some(launch) = graph.work[row].launch
             && graph.calls[launch.node as usize].launched == 1
