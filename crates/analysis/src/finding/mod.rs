@@ -207,6 +207,13 @@ fn saving(run: &Run<'_>, ledger: &mut Ledger, rule: &'static str, found: &Found)
     };
     let part = share(granted(ledger, rule, finding, claim, wanted).get() as f64, replayed.traced.get() as f64);
     let [low, high] = [replayed.low, replayed.high].map(|end| rounded(end.get() as f64 * part.unwrap_or(0.0).min(1.0)));
+    // Where the trace does not show the host's waits, what device work holds up is not known: up to all of it.
+    if change.is_of_device() && !run.replays.shows_waits() {
+        let most = granted(ledger, rule, finding, claim, (at_most - wanted).max(Nanos::ZERO));
+        let assumes =
+            change.assumes() + "; the trace records no waits of the host for the device, so the most is all of it";
+        return EstimatedSaving::replayed(low, high + most, assumes);
+    }
     EstimatedSaving::replayed(low, high, change.assumes())
 }
 

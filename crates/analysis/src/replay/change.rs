@@ -141,6 +141,14 @@ impl Change {
         !matches!(self, Self::CudaGraphs | Self::FusedElementwise | Self::Hardware(_))
     }
 
+    /// Whether it makes device work shorter, so that it matters where the host waits for the device.
+    pub(crate) fn is_of_device(&self) -> bool {
+        !matches!(
+            self,
+            Self::CudaGraphs | Self::Host(_) | Self::WithoutHost(_) | Self::WithoutSynchronisation | Self::Grouped(..)
+        )
+    }
+
     /// What a replay with it takes for granted.
     pub fn assumes(&self) -> String {
         let times = |times: f64| format!("{times:.3}").trim_end_matches('0').trim_end_matches('.').to_owned();

@@ -7,7 +7,7 @@ use super::node::CallNode;
 use super::schedule::Schedule;
 use crate::time::Span;
 
-/// Where each of these moments is in a replay. A moment keeps its distance to what ended last before it, be it a call of a
+/// Where each of these moments is in a replay. A moment keeps its distance to what started or ended last before it, be it a call of a
 /// launching thread or device work.
 pub(crate) fn moments(graph: &Graph, schedule: &Schedule, moments: &[Nanos]) -> Vec<Nanos> {
     let mut order: Vec<usize> = (0..moments.len()).collect();
@@ -29,6 +29,7 @@ pub(crate) fn moments(graph: &Graph, schedule: &Schedule, moments: &[Nanos]) -> 
         add(call.span.end, replayed.end);
     }
     for (work, replayed) in graph.work.iter().zip(&schedule.work) {
+        add(work.span.start, replayed.start);
         add(work.span.end, replayed.end);
     }
     let mut found = vec![Nanos::ZERO; moments.len()];

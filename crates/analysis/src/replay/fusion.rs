@@ -9,6 +9,9 @@ use super::setting::Setting;
 use crate::kernel;
 use crate::scope::Scope;
 
+/// Kernels further apart than this have something of the host between them.
+const APART: Nanos = Nanos::new(1_000_000);
+
 /// Of each chain the longest kernel stays. At best the host no longer prepares the others either.
 pub(super) fn fuse(setting: &Setting<'_>, costs: &mut Costs, scope: Option<Scope>, bound: Bound) {
     let names = setting.timeline.names.iter();
@@ -24,7 +27,11 @@ pub(super) fn fuse(setting: &Setting<'_>, costs: &mut Costs, scope: Option<Scope
         let work = &setting.timeline.work[row];
         let here = Some((work.queue, setting.scopes[row]));
         let fuses = work.kind == WorkKind::Kernel && elementwise[work.name.index()] && setting.is_meant(row, scope);
-        if open != here || !fuses {
+        let is_apart = chain.last().is_some_and(|last| {
+            let ended = setting.timeline.work[*last].end();
+            work.start - ended > APART
+        });
+        if open != here || !fuses || is_apart {
             close(setting, costs, &mut chain, bound);
         }
         open = here;

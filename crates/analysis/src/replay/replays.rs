@@ -69,6 +69,11 @@ impl<'a> Replays<'a> {
         self.refused
     }
 
+    /// Whether the traces show where the host waited for the device.
+    pub(crate) fn shows_waits(&self) -> bool {
+        self.traces.iter().all(TraceReplay::shows_waits)
+    }
+
     /// What savings are of.
     pub(crate) fn basis_kind(&self) -> Basis {
         if self.traces.iter().any(TraceReplay::is_plain) { Basis::Plain } else { Basis::Traced }

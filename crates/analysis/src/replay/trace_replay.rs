@@ -4,7 +4,7 @@ use std::cell::OnceCell;
 use std::collections::BTreeMap;
 
 use types::timeline::{Timeline, WorkKind};
-use types::{Hardware, Nanos};
+use types::{Hardware, IdleCause, Nanos};
 
 use super::bound::Bound;
 use super::change::Change;
@@ -219,6 +219,11 @@ impl<'a> TraceReplay<'a> {
             rows.map(|(work, _)| work.span.length()).sum()
         };
         crate::statistics::share(sum(true).get() as f64, sum(false).get() as f64)
+    }
+
+    /// Whether any call was recorded that waits for the device; older profilers leave them out.
+    pub(crate) fn shows_waits(&self) -> bool {
+        self.graph.calls.iter().any(|call| call.kind == Some(IdleCause::Synchronising))
     }
 
     /// Whether it has communication.

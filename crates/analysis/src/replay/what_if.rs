@@ -113,6 +113,12 @@ fn notes(question: &Question<'_>, replays: &Replays<'_>) -> Vec<String> {
             ),
         });
     }
+    if question.changes.iter().any(|(_, change)| change.is_of_device()) && !replays.shows_waits() {
+        notes.push(
+            "the trace records no call that waits for the device: where the host did wait, shorter device work saves more"
+                .to_owned(),
+        );
+    }
     if replays.traces().len() > 1 {
         notes.push(
             "ranks are replayed one by one: a collective takes as long as recorded, whatever its peers do".to_owned(),
