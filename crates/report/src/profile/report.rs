@@ -3,6 +3,7 @@
 use types::view::RunView;
 use types::{Environment, Metrics, TraceFacts};
 
+use super::critical_path;
 use super::device_time;
 use super::imported;
 use super::lost;
@@ -40,6 +41,7 @@ pub fn report_markdown(run: &RunView<'_>, environment: &Environment) -> String {
     device_time::section(&mut page, run);
     recorded::memory(&mut page, run);
     findings(&mut page, run);
+    critical_path::section(&mut page, run);
     variation(&mut page, metrics);
     if metrics.conditions.trace.is_some() {
         lost::modules(&mut page, run);
@@ -60,6 +62,7 @@ fn imported_sections(page: &mut Page, run: &RunView<'_>, facts: &TraceFacts, env
     page.paragraph(&imported::method(run, facts));
     device_time::section(page, run);
     findings(page, run);
+    critical_path::section(page, run);
     steps::section(page, run);
     lost::lost_time(page, run);
     imported::stages(page, run, facts);
