@@ -40,7 +40,7 @@ verbs! {
     analyze => Analyze,
     import => Import,
     compare => Compare,
-    whatif => WhatIf,
+    whatif => Whatif,
     export => Export,
     models => Models,
     workload => Workload,

@@ -29,7 +29,7 @@ mod vision_dominates_prefill;
 
 use std::collections::BTreeMap;
 
-use types::{DeviceTime, EstimatedSaving, Finding, Nanos, Stage, Steps};
+use types::{DeviceTime, EstimatedSaving, Finding, IdleCause, Nanos, Stage, Steps};
 
 use crate::device::{DeviceRecords, StageWork};
 use crate::evidence::PricedOperator;
@@ -207,14 +207,24 @@ fn saving(run: &Run<'_>, ledger: &mut Ledger, rule: &'static str, found: &Found)
     };
     let part = share(granted(ledger, rule, finding, claim, wanted).get() as f64, replayed.traced.get() as f64);
     let [low, high] = [replayed.low, replayed.high].map(|end| rounded(end.get() as f64 * part.unwrap_or(0.0).min(1.0)));
-    // Where the trace does not show the host's waits, what device work holds up is not known: up to all of it.
-    if change.is_of_device() && !run.replays.shows_waits() {
-        let most = granted(ledger, rule, finding, claim, (at_most - wanted).max(Nanos::ZERO));
-        let assumes =
-            change.assumes() + "; the trace records no waits of the host for the device, so the most is all of it";
-        return EstimatedSaving::replayed(low, high + most, assumes);
+    if run.replays.shows_waits() {
+        return EstimatedSaving::replayed(low, high, change.assumes());
     }
-    EstimatedSaving::replayed(low, high, change.assumes())
+    // Where the trace does not show the host's waits, what device work holds up is not known: up to all of it. And a host
+    // without calls may have waited, so that nothing is saved by doing its work elsewhere.
+    match change {
+        Change::WithoutHost(IdleCause::HostWork) => {
+            let assumes =
+                change.assumes() + "; the trace records no waits of the host for the device, and it may have waited";
+            EstimatedSaving::replayed(Nanos::ZERO, high, assumes)
+        }
+        change if change.is_of_device() => {
+            let most = granted(ledger, rule, finding, claim, (at_most - wanted).max(Nanos::ZERO));
+            let assumes = "; the trace records no waits of the host for the device, so the most is all of it";
+            EstimatedSaving::replayed(low, high + most, change.assumes() + assumes)
+        }
+        change => EstimatedSaving::replayed(low, high, change.assumes()),
+    }
 }
 
 /// How much of what a finding could save nobody else has claimed.

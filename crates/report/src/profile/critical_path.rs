@@ -17,7 +17,8 @@ pub(super) fn section(page: &mut Page, run: &RunView<'_>) {
     let Some(replay) = &conclusions.replay else { return };
     page.heading("Critical path (replayed)");
     if let Some(reason) = &replay.refused {
-        return page.paragraph(&format!("Not replayed: {}. Savings are bounds by what the findings claim.", prose(reason)));
+        return page
+            .paragraph(&format!("Not replayed: {}. Savings are bounds by what the findings claim.", prose(reason)));
     }
     let time = |time: Option<Nanos>| time.map_or("-".to_owned(), |time| time.to_string());
     let residual = replay.residual.map_or("-".to_owned(), signed);
