@@ -25,6 +25,7 @@ mod quality;
 mod ranges;
 mod ranks;
 pub mod region;
+pub mod replay;
 mod run_kind;
 #[cfg(test)]
 mod sample;
@@ -41,6 +42,7 @@ pub mod view;
 
 pub use compare::{RunRecords, Sides, compare};
 pub use counter::{LaunchCounters, ListedKernel, USED_COUNTERS};
+pub use device::Mark;
 pub use device_time::device_times;
 pub use evidence::{CommandRuns, Evidence, OperatorPass, PlacedTimeline, PlainRuns, PricedOperator, RankRuns, Trace};
 pub use fit::{Fit, ModelWeights, fit};

@@ -4,6 +4,7 @@
 //! engine or from timelines. Each view is made whole here, and nobody changes it afterwards.
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 
 use types::{
     Aggregates, Breakdown, CommandFacts, Conclusions, Conditions, DeviceTime, KernelSummary, Metrics, Nanos,
@@ -23,12 +24,14 @@ use crate::overhead::overhead;
 use crate::quality::{self, QualityInputs};
 use crate::ranges;
 use crate::ranks;
+use crate::replay::{Basis, Replays};
 use crate::run_kind::run_kind;
+use crate::scope::Scope;
 use crate::stages::{self, StageSources, throughput};
 use crate::statistics::{describe, share};
 use crate::steps;
 use crate::subject::Subject;
-use crate::timings::Timings;
+use crate::timings::{Timings, rounded};
 use crate::utilisation::{self, Utilisation};
 
 /// Everything a run tells.
@@ -63,6 +66,9 @@ pub(crate) fn with_device(
         None => loss::profile_books(operators, &timings, &profiled),
     };
     let steps = steps::steps(timelines);
+    let marks = device.map(|device| device.special.marks.as_slice()).unwrap_or_default();
+    let mut replays = Replays::new(timelines, subject.hardware.as_ref(), marks);
+    replays.set_plain(&plain_times(evidence, &timings));
     let run = Run {
         subject,
         operators,
@@ -73,8 +79,12 @@ pub(crate) fn with_device(
         profiled: &profiled,
         used: &used,
         lost: &lost,
+        replays: &replays,
     };
-    let (findings, lost) = finding::all(&run);
+    let (findings, lost, changes) = finding::all(&run);
+    let changes: Vec<_> = changes.iter().map(|(change, scope)| (change, *scope)).collect();
+    let together = replays.together(&changes, None).filter(|_| !changes.is_empty());
+    let together = together.map(|saves| Nanos::new((saves.low.get() + saves.high.get()) / 2));
     let wall = run.wall();
 
     let sums = DeviceSums::of(timelines);
@@ -171,7 +181,13 @@ pub(crate) fn with_device(
         run: subject.run.clone(),
         devices: subject.devices.clone(),
         clocks: evidence.clocks.clone(),
-        conclusions: Conclusions { findings, lost_time: lost.rows(wall), quality },
+        conclusions: Conclusions {
+            findings,
+            lost_time: lost.rows(wall),
+            critical_path: replays.critical_path(&[], Basis::Traced),
+            replay: replays.summary(together),
+            quality,
+        },
         times,
         utilisation,
         breakdown,
@@ -185,6 +201,18 @@ fn samples<'a>(evidence: &'a Evidence<'_>) -> Cow<'a, [Sample]> {
         Some(plain) => Cow::Borrowed(&plain.samples),
         None => Cow::Owned(stages::traced::samples(evidence.timelines())),
     }
+}
+
+/// What one instance of prefill and of decode takes without a profiler: on the input that was traced, or on all of them.
+fn plain_times(evidence: &Evidence<'_>, timings: &Timings<'_>) -> BTreeMap<Scope, Nanos> {
+    let (Some(_), Some(trace)) = (&evidence.plain, &evidence.trace) else { return BTreeMap::new() };
+    let of_stage = |stage: Stage| {
+        let medians = timings.medians(stage);
+        let traced = trace.input.as_deref().and_then(|input| medians.get(input).copied());
+        let mean = || share(medians.values().sum(), medians.len() as f64);
+        Some((Scope::of(stage), rounded(traced.or_else(mean)?)))
+    };
+    timings.stages().filter(|stage| stage.parent().is_none()).filter_map(of_stage).collect()
 }
 
 /// Samples of every rank; figures are over those of this one.

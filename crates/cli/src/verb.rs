@@ -40,6 +40,7 @@ verbs! {
     analyze => Analyze,
     import => Import,
     compare => Compare,
+    whatif => Whatif,
     export => Export,
     models => Models,
     workload => Workload,

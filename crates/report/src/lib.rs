@@ -21,6 +21,7 @@ pub mod sweep;
 mod table;
 mod validate;
 mod violation;
+pub mod whatif;
 mod yaml;
 
 pub use error::ReportError;

@@ -17,13 +17,68 @@ pub struct Finding {
     pub stage: Option<Stage>,
     /// The numbers it rests on, each with its value.
     pub evidence: Vec<String>,
+    /// What acting on it would save.
+    #[serde(flatten)]
+    pub saving: EstimatedSaving,
+    /// What to try.
+    pub advice: String,
+}
+
+/// What acting on a finding would save.
+///
+/// Holds: `saves_low_ns` <= `saves_ns` <= `saves_high_ns` where all are known.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct EstimatedSaving {
     /// Time that acting on it would save; absent when this run's numbers do not tell.
     pub saves_ns: Option<Nanos>,
     /// The same as a share of the run.
     #[schemars(range(min = 0.0, max = 1.0))]
     pub saves_share: Option<f64>,
-    /// What to try.
-    pub advice: String,
+    /// The least that a replay of the run with the change saves; absent where the figure is no replay.
+    #[serde(default)]
+    pub saves_low_ns: Option<Nanos>,
+    /// The most.
+    #[serde(default)]
+    pub saves_high_ns: Option<Nanos>,
+    /// What the replay takes for granted.
+    #[serde(default)]
+    pub assumes: Option<String>,
+    /// What the change saved when it was tried; absent until then.
+    #[serde(default)]
+    pub tried: Option<TriedSaving>,
+}
+
+/// What a change saved when it was tried.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct TriedSaving {
+    /// What was tried.
+    pub remedy: String,
+    /// Time saved; negative where it took longer.
+    pub saved_ns: Nanos,
+    /// Least, with the interval's confidence; absent where there were too few repeats.
+    pub saved_low_ns: Option<Nanos>,
+    /// Most.
+    pub saved_high_ns: Option<Nanos>,
+}
+
+impl EstimatedSaving {
+    /// At most this, by what the books hold.
+    pub fn at_most(saves: impl Into<Option<Nanos>>) -> Self {
+        Self { saves_ns: saves.into(), ..Self::default() }
+    }
+
+    /// Between two ends of a replay.
+    pub fn replayed(one: Nanos, other: Nanos, assumes: String) -> Self {
+        let (low, high) = (one.min(other).max(Nanos::ZERO), one.max(other).max(Nanos::ZERO));
+        let middle = Nanos::new(low.get() + (high - low).get() / 2);
+        Self {
+            saves_ns: Some(middle),
+            saves_low_ns: Some(low),
+            saves_high_ns: Some(high),
+            assumes: Some(assumes),
+            ..Self::default()
+        }
+    }
 }
 
 /// Rules that older versions called otherwise, with their names of today.

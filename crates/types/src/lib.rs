@@ -38,6 +38,7 @@ mod random;
 mod rank;
 mod region;
 mod region_report;
+mod replay;
 mod rotary;
 mod runs;
 mod schema;
@@ -76,7 +77,7 @@ pub use environment::{
     ToolVersions,
 };
 pub use failure::{Exit, Failure};
-pub use finding::Finding;
+pub use finding::{EstimatedSaving, Finding, TriedSaving};
 pub use flop_check::FlopCheck;
 pub use hardware::{
     CalibratedRate, Calibration, ComputeUnit, Hardware, HardwareListing, NumberSource, Peak, Source, Sourced,
@@ -105,6 +106,7 @@ pub use region_report::{
     RegionKernel, RegionPart, RegionReport, RegionRoofline, RegionSection, RegionSelection, RegionTotals, RollUp,
     RolledValue, SectionValue,
 };
+pub use replay::{CriticalPathPart, ReplayBasis, ReplaySummary, ReplayedChange, ReplayedTime, WhatIf};
 pub use rotary::{RotaryForm, RotaryLayout, RotaryScaling};
 pub use runs::{FileProblem, FileProblemKind, RunDetail, RunList, RunListing, RunState, Verification};
 pub use schema::{Document, SchemaName, SchemaNameError, SchemaTag};

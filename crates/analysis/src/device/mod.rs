@@ -23,8 +23,10 @@ pub(crate) use groups::WorkGroup;
 
 #[cfg(test)]
 pub(crate) use partition::Part;
+pub(crate) use partition::Partition;
 #[cfg(test)]
 pub(crate) use special::Head;
+pub use special::Mark;
 pub(crate) use special::{Portion, Special};
 pub(crate) use sums::DeviceSums;
 
@@ -33,8 +35,6 @@ use crate::attribution::Amount;
 use crate::evidence::PlacedTimeline;
 use crate::scope::Scope;
 use types::IdleCause;
-
-use partition::Partition;
 
 /// All instances of prefill, or of decode.
 #[derive(Clone, Debug, Default)]

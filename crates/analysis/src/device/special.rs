@@ -14,6 +14,17 @@ use crate::scope::Scope;
 /// Tensors of attention scores have at least these dimensions: batch, heads, queries, keys.
 const SCORE_DIMENSIONS: usize = 4;
 
+/// Work that findings ask about and that names alone do not tell.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mark {
+    /// Softmax over attention scores.
+    ScoreSoftmax,
+    /// GEMMs of experts.
+    Expert,
+    /// The head.
+    Head,
+}
+
 /// Some of the work of a stage.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Portion {
@@ -43,6 +54,8 @@ pub(crate) struct Special {
     pub(crate) score_softmax: BTreeMap<Scope, Portion>,
     /// The head; absent where the model is not known or the trace has no shapes.
     pub(crate) head: Option<Head>,
+    /// Per timeline that has work, and per work of it: which of these it is.
+    pub(crate) marks: Vec<Vec<Option<Mark>>>,
 }
 
 impl Portion {
@@ -65,6 +78,7 @@ impl Special {
         let families: Vec<_> = timeline.names.iter().map(|(_, name)| kernel::family(name)).collect();
         let mut layers = BTreeSet::new();
         let scores = score_shapes(timeline);
+        let mut marks = vec![None; timeline.work.len()];
         for (row, work) in timeline.work.iter().enumerate() {
             let Some(stage) = partition.scopes[row].filter(|_| work.kind == WorkKind::Kernel) else {
                 continue;
@@ -77,12 +91,15 @@ impl Special {
             let is_product = matches!(family, Family::Gemm | Family::Gemv | Family::Experts);
             if let Some(layer) = module.and_then(layer_of_experts).filter(|_| is_product) {
                 self.experts.entry(stage).or_default().add(part);
+                marks[row] = Some(Mark::Expert);
                 layers.insert(layer);
             }
             if family == Family::Softmax && signature.is_some_and(|signature| is_of_scores(signature, &scores)) {
                 self.score_softmax.entry(stage).or_default().add(part);
+                marks[row] = Some(Mark::ScoreSoftmax);
             }
             if module.is_some_and(is_head) {
+                marks[row] = Some(Mark::Head);
                 let head = self.head.get_or_insert_default();
                 head.parts[usize::from(stage == Scope::Stage(Stage::Decode))] += part.total();
                 if stage == Scope::Stage(Stage::Prefill) {
@@ -90,6 +107,7 @@ impl Special {
                 }
             }
         }
+        self.marks.push(marks);
         self.expert_layers = self.expert_layers.max(layers.len() as u64);
     }
 }

@@ -1,11 +1,12 @@
 //! Attention computed step by step: scores, softmax and weighted sum as kernels of their own.
 
-use types::{Finding, Severity};
+use types::{EstimatedSaving, Finding, Severity};
 
 use super::{Found, Run, own_kernels, percent};
-use crate::device::{Portion, StageWork};
+use crate::device::{Mark, Portion, StageWork};
 use crate::kernel::Family;
 use crate::loss::Cause;
+use crate::replay::{Change, Chosen};
 use crate::scope::Scope;
 use crate::statistics::share;
 
@@ -36,13 +37,13 @@ fn found(stage: Scope, work: &StageWork, softmax: Portion) -> Option<Found> {
             format!("{} softmax kernels over attention scores in {stage}: the scores go through memory", softmax.calls),
             format!("they run {time}, {} of {stage} ({} of the time the device is busy)", percent(part), percent(busy)),
         ],
-        saves_ns: Some(time),
-        saves_share: None,
+        saving: EstimatedSaving::at_most(time),
         advice: "Compute attention in one kernel (`attn_implementation=\"flash_attention_2\"` or `\"sdpa\"`). The figure is the \
                  softmax alone; scaling, masking and the traffic of the scores go with it."
             .to_owned(),
     };
-    Some(Found { finding, claim: own_kernels(work, vec![Cause::Kernels(Family::Softmax)]) })
+    let claim = own_kernels(work, vec![Cause::Kernels(Family::Softmax)]);
+    Some(Found::new(finding, claim).replayed(Change::Share(Chosen::Marked(Mark::ScoreSoftmax), 0.0)))
 }
 
 #[cfg(test)]
@@ -71,7 +72,7 @@ mod tests {
     #[test]
     fn a_softmax_over_scores_fires_with_its_time() {
         let found = fired_on_device(&device(200), RULE);
-        assert_eq!((found.len(), found[0].saves_ns), (1, Some(Nanos::new(200))));
+        assert_eq!((found.len(), found[0].saving.saves_ns), (1, Some(Nanos::new(200))));
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! The first step takes longer than the others: it loads, compiles or allocates.
 
-use types::{Finding, Severity, StepLabel, Steps};
+use types::{EstimatedSaving, Finding, Severity, StepLabel, Steps};
 
 use super::{Found, Run};
 use crate::statistics::{median, share};
@@ -39,8 +39,7 @@ fn found(steps: &Steps) -> Option<Found> {
             format!("the first step takes {}, {ratio:.1} times the median of the other {}", rounded(*first), others.len()),
             format!("that median is {}", rounded(usual)),
         ],
-        saves_ns: None,
-        saves_share: None,
+        saving: EstimatedSaving::default(),
         advice: "Warm up before measuring, and before serving: one step with the shapes to come loads kernels, fills caches and \
                  compiles. Figures of this run contain it."
             .to_owned(),

@@ -1,10 +1,11 @@
 //! The device communicates, and no other kernel runs meanwhile.
 
-use types::{Finding, Nanos, Severity};
+use types::{EstimatedSaving, Finding, Nanos, Severity};
 
 use super::{Claim, Found, Run, percent};
 use crate::device::WorkGroup;
 use crate::kernel::{Family, short_name};
+use crate::replay::Change;
 use crate::statistics::share;
 
 /// Share of the devices' time that must go into it.
@@ -37,14 +38,13 @@ fn found(run: &Run<'_>) -> Option<Found> {
         severity: Severity::Warning,
         stage: None,
         evidence,
-        saves_ns: Some(exposed),
-        saves_share: None,
+        saving: EstimatedSaving::at_most(exposed),
         advice: "Start collectives earlier and let compute run beside them (buckets in backward, prefetched all-gathers, two \
                  batches in flight), or send less (lower precision, fewer and larger messages). A collective also waits for \
                  the slowest rank: compare ranks before blaming the link. The figure is all of it."
             .to_owned(),
     };
-    Some(Found { finding, claim: Claim::Work(Vec::new()) })
+    Some(Found::new(finding, Claim::Work(Vec::new())).replayed_everywhere(Change::HiddenCommunication))
 }
 
 #[cfg(test)]
@@ -60,7 +60,7 @@ mod tests {
             ..crate::sample::device_time(1_000)
         };
         let exposed = on_devices(&[time(500)], RULE);
-        assert_eq!((exposed.len(), exposed[0].saves_ns), (1, Some(Nanos::new(500))));
+        assert_eq!((exposed.len(), exposed[0].saving.saves_ns), (1, Some(Nanos::new(500))));
         assert_eq!(on_devices(&[time(40)], RULE), []);
     }
 }

@@ -1,6 +1,6 @@
 //! A stage that neither arithmetic nor memory holds back: the time goes into many small operators, or between them.
 
-use types::{Finding, Nanos, Severity, Stage};
+use types::{EstimatedSaving, Finding, Nanos, Severity, Stage};
 
 use super::{Found, Run, percent, top_stages};
 use crate::operators::priced::Sum;
@@ -41,8 +41,7 @@ fn of_stage(run: &Run<'_>, stage: Stage) -> Option<Found> {
         severity: Severity::Info,
         stage: Some(stage),
         evidence,
-        saves_ns: None,
-        saves_share: None,
+        saving: EstimatedSaving::default(),
         advice: "Look at the operators with the lowest rate for their time first (`operators.md`): fusing small ones, avoiding \
                  copies and running more work per call raise both shares. How much is gained depends on the change."
             .to_owned(),
@@ -74,7 +73,7 @@ mod tests {
     #[test]
     fn idle_arithmetic_and_idle_memory_fire_and_show_the_operators() {
         let found = run(100, 200, 10);
-        assert_eq!((found.len(), found[0].stage, found[0].saves_ns), (1, Some(Stage::Decode), None));
+        assert_eq!((found.len(), found[0].stage, found[0].saving.saves_ns), (1, Some(Stage::Decode), None));
         assert_eq!(
             found[0].evidence[2..],
             ["2 operators of 400 ns on average", "20.0% of the instrumented time is between operators"]

@@ -1,11 +1,12 @@
 //! Matrix products in single precision beside others in half of it: usually nobody asked for them.
 
-use types::{DType, Finding, Nanos, Severity};
+use types::{DType, EstimatedSaving, Finding, Nanos, Severity};
 
 use super::{Found, Run, own_kernels, percent};
 use crate::device::{DeviceRecords, StageWork, WorkGroup};
 use crate::kernel::{Family, short_name};
 use crate::loss::Cause;
+use crate::replay::{Change, Chosen};
 use crate::scope::Scope;
 use crate::statistics::share;
 
@@ -53,14 +54,14 @@ fn found(device: &DeviceRecords, stage: Scope, work: &StageWork) -> Option<Found
             },
             format!("the longest is `{}`{operator}, {} calls", short_name(&longest.name), longest.calls),
         ],
-        saves_ns: Some(Nanos::new(single.get() / 2)),
-        saves_share: None,
+        saving: EstimatedSaving::at_most(Nanos::new(single.get() / 2)),
         advice: "Find what makes these inputs single precision: a module kept in float32, a cast, a constant, or a model that was \
                  never cast. Half precision moves half the bytes; the figure is that half, and matrix units gain more."
             .to_owned(),
     };
     let causes = vec![Cause::Kernels(Family::Gemm), Cause::Kernels(Family::Gemv), Cause::Kernels(Family::Convolution)];
-    Some(Found { finding, claim: own_kernels(work, causes) })
+    let change = Change::Share(Chosen::Gemms(DType::Fp32), 0.5);
+    Some(Found::new(finding, own_kernels(work, causes)).replayed(change))
 }
 
 #[cfg(test)]
@@ -90,7 +91,7 @@ mod tests {
     #[test]
     fn some_single_precision_among_half_fires() {
         let found = fired_on_device(&device(200, 800), RULE);
-        assert_eq!((found.len(), found[0].saves_ns), (1, Some(Nanos::new(100))));
+        assert_eq!((found.len(), found[0].saving.saves_ns), (1, Some(Nanos::new(100))));
     }
 
     #[test]

@@ -1,10 +1,11 @@
 //! The host stops to wait for the device inside a step, and the device then waits for the host.
 
-use types::{Finding, Severity};
+use types::{EstimatedSaving, Finding, Severity};
 
 use super::{Claim, Found, Run, percent};
 use crate::device::{DeviceRecords, StageWork};
 use crate::loss::Cause;
+use crate::replay::Change;
 use crate::scope::Scope;
 use crate::statistics::share;
 use types::IdleCause;
@@ -42,13 +43,13 @@ fn found(device: &DeviceRecords, stage: Scope, work: &StageWork) -> Option<Found
         severity: Severity::Info,
         stage: stage.stage(),
         evidence,
-        saves_ns: Some(waiting),
-        saves_share: None,
+        saving: EstimatedSaving::at_most(waiting),
         advice: "Let the host run ahead: keep on the device what the next launch needs, read results back every few steps, and avoid \
                  `.item()`, `.cpu()` and `nonzero` in between."
             .to_owned(),
     };
-    Some(Found { finding, claim: Claim::Lost(vec![Cause::Waiting(IdleCause::Synchronising)]) })
+    let claim = Claim::Lost(vec![Cause::Waiting(IdleCause::Synchronising)]);
+    Some(Found::new(finding, claim).replayed(Change::WithoutSynchronisation))
 }
 
 #[cfg(test)]
@@ -74,7 +75,7 @@ mod tests {
     #[test]
     fn waits_after_synchronisations_fire_and_name_the_call() {
         let found = fired_on_device(&device(300), RULE);
-        assert_eq!((found.len(), found[0].saves_ns), (1, Some(Nanos::new(300))));
+        assert_eq!((found.len(), found[0].saving.saves_ns), (1, Some(Nanos::new(300))));
         assert_eq!(found[0].evidence[1], "`cudaStreamSynchronize`: 1.5 calls per step");
     }
 

@@ -1,12 +1,13 @@
 //! Every step copies from the host to the device.
 
 use types::timeline::{CopyDirection, WorkKind};
-use types::{Bytes, Finding, Nanos, Severity, Stage};
+use types::{Bytes, EstimatedSaving, Finding, Nanos, Severity, Stage};
 
 use super::{Claim, Found, Run, percent};
 use crate::device::{DeviceRecords, WorkGroup};
 use crate::kernel::Family;
 use crate::loss::Cause;
+use crate::replay::{Change, CopyFate};
 use crate::scope::Scope;
 use crate::statistics::share;
 use types::IdleCause;
@@ -45,13 +46,13 @@ fn of_run(run: &Run<'_>) -> Option<Found> {
         severity: Severity::Warning,
         stage: None,
         evidence,
-        saves_ns: Some(saves),
-        saves_share: None,
+        saving: EstimatedSaving::at_most(saves),
         advice: "Keep on the device what every pass needs, weights first. What must move: pinned memory, `non_blocking`, a stream \
                  of its own, one step ahead. The figure is all of it."
             .to_owned(),
     };
-    Some(Found { finding, claim: Claim::Work(Vec::new()) })
+    let change = Change::Copies(Some(CopyDirection::HostToDevice), CopyFate::Hidden);
+    Some(Found::new(finding, Claim::Work(Vec::new())).replayed_everywhere(change))
 }
 
 fn found(device: &DeviceRecords) -> Option<Found> {
@@ -79,8 +80,7 @@ fn found(device: &DeviceRecords) -> Option<Found> {
             format!("{:.1} copies to the device per token, {bytes} in all", calls as f64 / steps as f64),
             format!("they run {run}; the device waits {} around them, {} of decode", wait.max(in_calls), percent(part)),
         ],
-        saves_ns: Some(saves),
-        saves_share: None,
+        saving: EstimatedSaving::at_most(saves),
         advice: "Keep on the device what every step needs (positions, masks, the last token), or compute it there. Where a copy \
                  is needed, pin its memory and start it a step ahead."
             .to_owned(),
@@ -90,7 +90,8 @@ fn found(device: &DeviceRecords) -> Option<Found> {
         Cause::Kernels(Family::MemoryCopy),
         Cause::Waiting(IdleCause::Launching),
     ];
-    Some(Found { finding, claim: Claim::Lost(causes) })
+    let change = Change::Copies(Some(CopyDirection::HostToDevice), CopyFate::Removed);
+    Some(Found::new(finding, Claim::Lost(causes)).replayed(change))
 }
 
 #[cfg(test)]
@@ -121,7 +122,7 @@ mod tests {
     fn a_copy_in_every_step_fires() {
         let found = fired_on_device(&device(8), RULE);
         // Without a model nothing is known to be lost while they run, so 500 of the 520 ns can be claimed.
-        assert_eq!((found.len(), found[0].saves_ns), (1, Some(Nanos::new(500))));
+        assert_eq!((found.len(), found[0].saving.saves_ns), (1, Some(Nanos::new(500))));
         assert!(found[0].evidence[0].starts_with("2.0 copies to the device per token"));
     }
 
@@ -139,7 +140,7 @@ mod tests {
             ..crate::sample::device_time(1_000)
         };
         let found = crate::finding::on_devices(&[time.clone(), time], RULE);
-        assert_eq!((found.len(), found[0].saves_ns), (1, Some(Nanos::new(1_760))));
+        assert_eq!((found.len(), found[0].saving.saves_ns), (1, Some(Nanos::new(1_760))));
         assert_eq!(crate::finding::on_devices(&[crate::sample::device_time(1_000)], RULE), []);
     }
 

@@ -1,9 +1,10 @@
 //! What rules about one cause of idle time share: how much of it there must be, and how it is told.
 
-use types::{Finding, IdleCause, Severity};
+use types::{EstimatedSaving, Finding, IdleCause, Severity};
 
 use super::{Claim, Found, Run, percent};
 use crate::loss::Cause;
+use crate::replay::Change;
 use crate::scope::Scope;
 use crate::statistics::share;
 
@@ -36,12 +37,14 @@ impl IdleRule {
                 severity: Severity::Warning,
                 stage: scope.stage(),
                 evidence: std::iter::once(first).chain(more(*scope)).collect(),
-                saves_ns: self.saves.then_some(waiting),
-                saves_share: None,
+                saving: if self.saves { EstimatedSaving::at_most(waiting) } else { EstimatedSaving::default() },
                 advice: self.advice.to_owned(),
             };
-            let claim = if self.saves { Claim::Lost(vec![Cause::Waiting(self.cause)]) } else { Claim::Nothing };
-            Some(Found { finding, claim })
+            if !self.saves {
+                return Some(Found::plain(finding));
+            }
+            let found = Found::new(finding, Claim::Lost(vec![Cause::Waiting(self.cause)]));
+            Some(found.replayed(Change::WithoutHost(self.cause)))
         });
         found.collect()
     }
@@ -73,7 +76,7 @@ mod tests {
         ];
         for (rule, cause, saves) in rules {
             let found = fired_on_device(&device(5_000, cause), rule);
-            assert_eq!((found.len(), found[0].saves_ns), (1, saves), "{rule}");
+            assert_eq!((found.len(), found[0].saving.saves_ns), (1, saves), "{rule}");
             assert!(found[0].evidence[0].contains("50.0% of the run"), "{:?}", found[0].evidence);
             assert_eq!(fired_on_device(&device(5_000, IdleCause::Launching), rule), [], "{rule}");
             assert_eq!(fired_on_device(&device(100, cause), rule), [], "{rule}");
@@ -88,6 +91,6 @@ mod tests {
         records.stages = BTreeMap::from([(Scope::Stage(types::Stage::Decode), decode), (Scope::Rest, rest)]);
         let found = fired_on_device(&records, data_loading::RULE);
         assert!(found[0].evidence[0].ends_with("50.0% of the time outside of stages"), "{:?}", found[0].evidence);
-        assert_eq!((found[0].stage, found[0].saves_ns), (None, Some(Nanos::new(5_000))));
+        assert_eq!((found[0].stage, found[0].saving.saves_ns), (None, Some(Nanos::new(5_000))));
     }
 }

@@ -1,10 +1,11 @@
 //! The device waits for the host to launch work: the launches decide the time, not the work.
 
-use types::{Finding, Nanos, Severity};
+use types::{EstimatedSaving, Finding, Nanos, Severity};
 
 use super::{Claim, Found, Run, percent};
 use crate::device::StageWork;
 use crate::loss::Cause;
+use crate::replay::Change;
 use crate::scope::Scope;
 use crate::statistics::share;
 use crate::timings::rounded;
@@ -54,11 +55,11 @@ fn of_stage(run: &Run<'_>, stage: Scope, work: &StageWork) -> Option<Found> {
         severity: Severity::Warning,
         stage: stage.stage(),
         evidence,
-        saves_ns: Some(saves),
-        saves_share: None,
+        saving: EstimatedSaving::at_most(saves),
         advice: advice(run, work),
     };
-    Some(Found { finding, claim: Claim::Lost(vec![Cause::Waiting(IdleCause::Launching)]) })
+    let claim = Claim::Lost(vec![Cause::Waiting(IdleCause::Launching)]);
+    Some(Found::new(finding, claim).replayed(Change::CudaGraphs))
 }
 
 /// Only what repeats can be captured once and launched again.
@@ -108,7 +109,7 @@ mod tests {
         let found = fired_on_device(&device(8_000), RULE);
         assert_eq!((found.len(), found[0].stage), (1, Some(Stage::Decode)));
         // 8,000 ns of waiting, less 100 launches that still need 2 ns each.
-        assert_eq!(found[0].saves_ns, Some(Nanos::new(7_800)));
+        assert_eq!(found[0].saving.saves_ns, Some(Nanos::new(7_800)));
         assert_eq!(found[0].evidence[0], "the device waits for launches 80.0% of decode (8.00 us of 10.0 us)");
         assert_eq!(found[0].evidence[2], "10 kernels, copies and memsets per step, one every 100 ns");
     }

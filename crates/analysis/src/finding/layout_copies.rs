@@ -1,12 +1,13 @@
 //! Data that is laid out anew, concatenated or cast, and not computed with.
 
 use types::timeline::{CopyDirection, WorkKind};
-use types::{Finding, Nanos, Severity};
+use types::{EstimatedSaving, Finding, Nanos, Severity};
 
 use super::{Found, Run, own_kernels, percent};
 use crate::device::{DeviceRecords, StageWork, WorkGroup};
 use crate::kernel::Family;
 use crate::loss::Cause;
+use crate::replay::{Change, Chosen};
 use crate::scope::Scope;
 use crate::statistics::share;
 
@@ -42,15 +43,15 @@ fn found(device: &DeviceRecords, stage: Scope, work: &StageWork) -> Option<Found
         severity: Severity::Info,
         stage: stage.stage(),
         evidence,
-        saves_ns: Some(run),
-        saves_share: None,
+        saving: EstimatedSaving::at_most(run),
         advice: "Keep one layout and one element type from producer to consumer: preallocate the cache instead of concatenating, \
                  cast weights once, avoid `contiguous` between operators that accept strides. The figure is all of them; some \
                  may be needed."
             .to_owned(),
     };
     let causes = vec![Cause::Kernels(Family::Copy), Cause::Kernels(Family::MemoryCopy)];
-    Some(Found { finding, claim: own_kernels(work, causes) })
+    let change = Change::Share(Chosen::LayoutCopies, 0.0);
+    Some(Found::new(finding, own_kernels(work, causes)).replayed(change))
 }
 
 #[cfg(test)]
@@ -75,7 +76,10 @@ mod tests {
     #[test]
     fn copies_that_take_time_fire_with_all_of_it() {
         let found = fired_on_device(&device(600), RULE);
-        assert_eq!((found.len(), found[0].stage, found[0].saves_ns), (1, Some(Stage::Prefill), Some(Nanos::new(600))));
+        assert_eq!(
+            (found.len(), found[0].stage, found[0].saving.saves_ns),
+            (1, Some(Stage::Prefill), Some(Nanos::new(600)))
+        );
     }
 
     #[test]

@@ -1,13 +1,14 @@
 //! Prefill computes logits for every position of the prompt, and only the last one chooses a token.
 
-use types::{Finding, Severity, Stage};
+use types::{EstimatedSaving, Finding, Severity, Stage};
 
 use super::{Claim, Found, Run, percent};
-use crate::device::DeviceRecords;
+use crate::device::{DeviceRecords, Mark};
 use crate::evidence::PricedOperator;
 use crate::kernel::Family;
 use crate::loss::Cause;
 use crate::operators::priced::Sum;
+use crate::replay::{Change, Chosen};
 use crate::scope::Scope;
 use crate::statistics::{median, share};
 use crate::timings::rounded;
@@ -55,14 +56,15 @@ fn on_device(device: &DeviceRecords) -> Option<Found> {
         severity: Severity::Info,
         stage: Some(Stage::Prefill),
         evidence,
-        saves_ns: Some(rounded(saved)),
-        saves_share: None,
+        saving: EstimatedSaving::at_most(rounded(saved)),
         advice: format!(
             "Compute the logits of the last position only: the text stays the same, prefill gets {} shorter.",
             percent(saved_share)
         ),
     };
-    Some(Found { finding, claim: Claim::Work(vec![Cause::Kernels(Family::Gemm), Cause::Kernels(Family::Gemv)]) })
+    let claim = Claim::Work(vec![Cause::Kernels(Family::Gemm), Cause::Kernels(Family::Gemv)]);
+    let change = share(needed, all).map(|needed| Change::Share(Chosen::Marked(Mark::Head), needed));
+    Some(Found { change, ..Found::new(finding, claim) })
 }
 
 fn found(run: &Run<'_>) -> Option<Found> {
@@ -96,14 +98,13 @@ fn found(run: &Run<'_>) -> Option<Found> {
         severity: Severity::Info,
         stage: Some(Stage::Prefill),
         evidence,
-        saves_ns: run.carried_over(rounded(saved), Stage::Prefill),
-        saves_share: None,
+        saving: EstimatedSaving::at_most(run.carried_over(rounded(saved), Stage::Prefill)),
         advice: format!(
             "Compute the logits of the last position only (`logits=last`): the text stays the same, prefill gets {} shorter.",
             percent(saved_share)
         ),
     };
-    Some(Found { finding, claim: Claim::Work(vec![Cause::Operator("linear".to_owned())]) })
+    Some(Found::new(finding, Claim::Work(vec![Cause::Operator("linear".to_owned())])))
 }
 
 fn is_head(operator: &PricedOperator) -> bool {
@@ -154,15 +155,15 @@ mod tests {
     fn all_but_one_position_is_saved() {
         // 2,000 * (1 - 1/100) of 10,000 ns is 19.8% of prefill, of which 2 * 5,000 ns were measured.
         let found = run(2_000, None, true);
-        assert_eq!((found.len(), found[0].saves_ns), (1, Some(Nanos::new(1_980))));
-        assert!((found[0].saves_share.unwrap() - 0.198).abs() < 1e-12);
+        assert_eq!((found.len(), found[0].saving.saves_ns), (1, Some(Nanos::new(1_980))));
+        assert!((found[0].saving.saves_share.unwrap() - 0.198).abs() < 1e-12);
     }
 
     #[test]
     fn a_step_of_decode_shows_what_one_position_really_costs() {
         // Reading the weights for one position alone takes 500 ns, so 1,500 of 10,000 are saved.
         let found = run(2_000, Some(500), true);
-        assert_eq!(found[0].saves_ns, Some(Nanos::new(1_500)));
+        assert_eq!(found[0].saving.saves_ns, Some(Nanos::new(1_500)));
     }
 
     #[test]
@@ -191,7 +192,7 @@ mod tests {
     #[test]
     fn in_a_trace_the_head_saves_what_it_takes_longer_than_one_step_of_decode() {
         let found = traced(286);
-        assert_eq!((found.len(), found[0].saves_ns), (1, Some(Nanos::new(600))));
+        assert_eq!((found.len(), found[0].saving.saves_ns), (1, Some(Nanos::new(600))));
         assert_eq!(found[0].evidence[1], "it computes 286 positions at once, and one per prompt is used");
     }
 

@@ -1,11 +1,12 @@
 //! Matrix products too small to give every multiprocessor a block.
 
-use types::{Finding, Severity};
+use types::{EstimatedSaving, Finding, Severity};
 
 use super::{Claim, Found, Run, percent};
 use crate::device::{DeviceRecords, StageWork};
 use crate::kernel::{Family, short_name};
 use crate::loss::Cause;
+use crate::replay::{Change, Chosen};
 use crate::scope::Scope;
 use crate::statistics::share;
 use crate::timings::rounded;
@@ -51,15 +52,15 @@ fn found(device: &DeviceRecords, stage: Scope, work: &StageWork) -> Option<Found
                 longest.blocks.map_or(0, |[_, most]| most)
             ),
         ],
-        saves_ns: Some(saves),
-        saves_share: None,
+        saving: EstimatedSaving::at_most(saves),
         advice: "Give the device more to do at once: a larger batch, GEMMs that share their input joined (query, key and value; gate \
                  and up), or kernels that split the inner dimension. A figure assumes that idle multiprocessors would do as much \
                  as busy ones."
             .to_owned(),
     };
     let causes = vec![Cause::Kernels(Family::Gemm), Cause::Kernels(Family::Gemv)];
-    Some(Found { finding, claim: Claim::Lost(causes) })
+    let change = Change::Share(Chosen::FewBlocks(multiprocessors), 0.5);
+    Some(Found::new(finding, Claim::Lost(causes)).replayed(change))
 }
 
 #[cfg(test)]
@@ -90,7 +91,7 @@ mod tests {
     #[test]
     fn products_with_few_blocks_fire_with_the_idle_part() {
         let found = fired_on_device(&device(40), RULE);
-        assert_eq!((found.len(), found[0].saves_ns), (1, Some(Nanos::new(600))));
+        assert_eq!((found.len(), found[0].saving.saves_ns), (1, Some(Nanos::new(600))));
     }
 
     #[test]

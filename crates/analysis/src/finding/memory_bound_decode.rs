@@ -1,6 +1,6 @@
 //! Decode waits for memory while the arithmetic units idle: each weight is read for one token and used once.
 
-use types::{Finding, Severity, Stage};
+use types::{EstimatedSaving, Finding, Severity, Stage};
 
 use super::{Found, Run, percent};
 use crate::statistics::share;
@@ -32,8 +32,7 @@ fn found(run: &Run<'_>) -> Option<Found> {
             format!("it does {intensity}; memory is {ratio:.0} times as busy as arithmetic"),
             format!("batch {}", run.subject.settings.as_ref().map_or(1, |settings| settings.batch)),
         ],
-        saves_ns: None,
-        saves_share: None,
+        saving: EstimatedSaving::default(),
         advice: "Decode several pages at once: their tokens share one read of the weights, so tokens per second grow with the \
                  batch until arithmetic is as busy. Smaller weights (fewer bits) shorten each step. This run has one batch \
                  size and does not tell the saving."
@@ -60,7 +59,7 @@ mod tests {
         let found = run(100, 800);
         assert_eq!(found.len(), 1);
         assert_eq!(found[0].evidence[0], "decode uses 80.0% of the bandwidth and 10.0% of the arithmetic");
-        assert_eq!((found[0].saves_ns, found[0].saves_share), (None, None));
+        assert_eq!((found[0].saving.saves_ns, found[0].saving.saves_share), (None, None));
     }
 
     #[test]

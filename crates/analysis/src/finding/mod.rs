@@ -30,12 +30,13 @@ mod vision_dominates_prefill;
 
 use std::collections::BTreeMap;
 
-use types::{DeviceTime, Finding, Nanos, Stage, Steps};
+use types::{DeviceTime, EstimatedSaving, Finding, IdleCause, Nanos, Stage, Steps};
 
 use crate::device::{DeviceRecords, StageWork};
 use crate::evidence::PricedOperator;
 use crate::loss::{Cause, Ledger};
 use crate::operators::priced::Sum;
+use crate::replay::{Change, Replays};
 use crate::scope::Scope;
 use crate::statistics::share;
 use crate::subject::Subject;
@@ -71,10 +72,13 @@ const RULES: [Rule; 22] = [
     (top_operator::RULE, top_operator::check),
 ];
 
-/// A finding, and under which causes the time stands that it would save.
+/// A finding, under which causes the time stands that it would save, and the change that would save it.
 pub(crate) struct Found {
     finding: Finding,
     claim: Claim,
+    change: Option<Change>,
+    /// Whether the change is made wherever it applies, and not only in the finding's part of the run.
+    everywhere: bool,
 }
 
 /// What a finding takes out of the books.
@@ -90,7 +94,27 @@ pub(crate) enum Claim {
 impl Found {
     /// A finding that promises no time.
     fn plain(finding: Finding) -> Self {
-        Self { finding, claim: Claim::Nothing }
+        Self::new(finding, Claim::Nothing)
+    }
+
+    /// One that claims time.
+    fn new(finding: Finding, claim: Claim) -> Self {
+        Self { finding, claim, change: None, everywhere: false }
+    }
+
+    /// The same; its saving is that of a change in its part of the run.
+    fn replayed(self, change: Change) -> Self {
+        Self { change: Some(change), ..self }
+    }
+
+    /// The same; the change is made in the whole run.
+    fn replayed_everywhere(self, change: Change) -> Self {
+        Self { change: Some(change), everywhere: true, ..self }
+    }
+
+    /// The part of the run that is changed.
+    fn scope(&self) -> Option<Scope> {
+        (!self.everywhere).then(|| self.finding.stage.map_or(Scope::Run, Scope::of))
     }
 }
 
@@ -113,6 +137,8 @@ pub(crate) struct Run<'a> {
     pub(crate) used: &'a BTreeMap<Stage, Utilisation>,
     /// What was lost, before anything is claimed.
     pub(crate) lost: &'a Ledger,
+    /// Its timelines, ready to be replayed.
+    pub(crate) replays: &'a Replays<'a>,
 }
 
 impl<'a> Run<'a> {
@@ -143,21 +169,63 @@ impl<'a> Run<'a> {
     }
 }
 
-/// Everything that fires, what matters most and saves most first; and the books with what they claim.
-pub(crate) fn all(run: &Run<'_>) -> (Vec<Finding>, Ledger) {
-    let wall = run.wall().unwrap_or_default();
+/// Everything that fires, what matters most and saves most first; the books with what they claim; and the changes that the
+/// findings propose, each with its part of the run.
+pub(crate) fn all(run: &Run<'_>) -> (Vec<Finding>, Ledger, Vec<(Change, Option<Scope>)>) {
+    let whole = run.replays.basis().or(run.wall()).unwrap_or_default();
     let mut ledger = run.lost.clone();
-    let mut findings = Vec::new();
+    let (mut findings, mut changes) = (Vec::new(), Vec::new());
     for (rule, check) in RULES {
-        for Found { mut finding, claim } in check(run) {
-            finding.saves_ns = finding.saves_ns.map(|wanted| granted(&mut ledger, rule, &finding, &claim, wanted));
-            finding.saves_ns = finding.saves_ns.filter(|saves| *saves > Nanos::ZERO);
-            finding.saves_share = finding.saves_ns.and_then(|saves| share(saves.get() as f64, wall.get() as f64));
+        for found in check(run) {
+            let saving = saving(run, &mut ledger, rule, &found);
+            let scope = found.scope();
+            let Found { mut finding, change, .. } = found;
+            finding.saving = saving;
+            let is_replayed = finding.saving.saves_low_ns.is_some();
+            let saves = finding.saving.saves_ns.filter(|saves| *saves > Nanos::ZERO || is_replayed);
+            finding.saving.saves_ns = saves;
+            finding.saving.saves_share = saves.and_then(|saves| share(saves.get() as f64, whole.get() as f64));
+            changes.extend(change.filter(|_| saves.is_some()).map(|change| (change, scope)));
             findings.push(finding);
         }
     }
-    findings.sort_by_key(|finding| std::cmp::Reverse((finding.severity, finding.saves_ns)));
-    (findings, ledger)
+    findings.sort_by_key(|finding| std::cmp::Reverse((finding.severity, finding.saving.saves_ns)));
+    (findings, ledger, changes)
+}
+
+/// What a finding saves: by replay where its change can be replayed, and never more than the books still hold.
+fn saving(run: &Run<'_>, ledger: &mut Ledger, rule: &'static str, found: &Found) -> EstimatedSaving {
+    let Found { finding, claim, .. } = found;
+    let Some(at_most) = finding.saving.saves_ns else { return finding.saving.clone() };
+    let replayed = found.change.as_ref().and_then(|change| Some((change, run.replays.saving(change, found.scope())?)));
+    let Some((change, replayed)) = replayed else {
+        return EstimatedSaving::at_most(granted(ledger, rule, finding, claim, at_most));
+    };
+    // The books are of the traced pass, and so is what is taken out of them.
+    let wanted = match claim {
+        Claim::Work(_) => replayed.traced.min(at_most),
+        _ => replayed.traced,
+    };
+    let part = share(granted(ledger, rule, finding, claim, wanted).get() as f64, replayed.traced.get() as f64);
+    let [low, high] = [replayed.low, replayed.high].map(|end| rounded(end.get() as f64 * part.unwrap_or(0.0).min(1.0)));
+    if run.replays.shows_waits() {
+        return EstimatedSaving::replayed(low, high, change.assumes());
+    }
+    // Where the trace does not show the host's waits, what device work holds up is not known: up to all of it. And a host
+    // without calls may have waited, so that nothing is saved by doing its work elsewhere.
+    match change {
+        Change::WithoutHost(IdleCause::HostWork) => {
+            let assumes =
+                change.assumes() + "; the trace records no waits of the host for the device, and it may have waited";
+            EstimatedSaving::replayed(Nanos::ZERO, high, assumes)
+        }
+        change if change.is_of_device() => {
+            let most = granted(ledger, rule, finding, claim, (at_most - wanted).max(Nanos::ZERO));
+            let assumes = "; the trace records no waits of the host for the device, so the most is all of it";
+            EstimatedSaving::replayed(low, high + most, change.assumes() + assumes)
+        }
+        change => EstimatedSaving::replayed(low, high, change.assumes()),
+    }
 }
 
 /// How much of what a finding could save nobody else has claimed.

@@ -1,6 +1,6 @@
 //! Runs of one input that differ: the run's numbers are less certain than they look, and the pattern often tells why.
 
-use types::{Finding, Sample, Severity, Stage};
+use types::{EstimatedSaving, Finding, Sample, Severity, Stage};
 
 use super::{Found, Run, percent, top_stages};
 use crate::statistics::{describe, median, relative_spread, share};
@@ -61,8 +61,7 @@ fn of_stage(run: &Run<'_>, stage: Stage) -> Option<Found> {
         severity: Severity::Warning,
         stage: Some(stage),
         evidence,
-        saves_ns: None,
-        saves_share: None,
+        saving: EstimatedSaving::default(),
         advice: advice(cause, run.subject.settings.as_ref().map_or(0, |settings| settings.warmup_rounds)),
     }))
 }
@@ -150,7 +149,7 @@ mod tests {
         let found = run(&[100_000_000, 85_000_000, 115_000_000]);
         assert_eq!(found.len(), 1);
         let expected = "widest: 15.0% in `a`, 3 runs from 85.0 ms to 115 ms, median 100 ms";
-        assert_eq!((found[0].evidence[1].as_str(), found[0].saves_ns), (expected, None));
+        assert_eq!((found[0].evidence[1].as_str(), found[0].saving.saves_ns), (expected, None));
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! A few steps take much longer than the others.
 
-use types::{Finding, Severity, Steps};
+use types::{EstimatedSaving, Finding, Severity, Steps};
 
 use super::{Found, Run};
 use crate::statistics::median;
@@ -48,8 +48,7 @@ fn found(steps: &Steps) -> Option<Found> {
         severity: Severity::Info,
         stage: None,
         evidence,
-        saves_ns: None,
-        saves_share: None,
+        saving: EstimatedSaving::default(),
         advice: "Compare these steps with their neighbours: where the device time grew, the work differs or communication waited; \
                  where it did not, the host was late."
             .to_owned(),

@@ -1,11 +1,12 @@
 //! Experts run one after the other, each a few small products that cannot fill the device.
 
-use types::{Finding, Severity};
+use types::{EstimatedSaving, Finding, Severity};
 
 use super::{Claim, Found, Run, percent};
-use crate::device::{Portion, StageWork};
+use crate::device::{Mark, Portion, StageWork};
 use crate::kernel::Family;
 use crate::loss::Cause;
+use crate::replay::{Change, Chosen};
 use crate::scope::Scope;
 use crate::statistics::share;
 use crate::timings::rounded;
@@ -48,8 +49,7 @@ fn found(stage: Scope, work: &StageWork, experts: Portion, layers: u64) -> Optio
             format!("they are {} of {stage}, {} of it waiting for their launch", percent(part), experts.part.wait),
             format!("grouped, {:.0} launches would do", PRODUCTS * layers as f64),
         ],
-        saves_ns: Some(saves),
-        saves_share: None,
+        saving: EstimatedSaving::at_most(saves),
         advice: "Run all experts of a layer in one grouped product (grouped GEMM or a fused mixture kernel). The figure is the \
                  waiting for launches alone; larger products also run closer to the device's rates."
             .to_owned(),
@@ -60,7 +60,8 @@ fn found(stage: Scope, work: &StageWork, experts: Portion, layers: u64) -> Optio
         Cause::Kernels(Family::Gemv),
         Cause::Kernels(Family::Experts),
     ];
-    Some(Found { finding, claim: Claim::Lost(causes) })
+    let change = Change::Grouped(Chosen::Marked(Mark::Expert), grouped);
+    Some(Found::new(finding, Claim::Lost(causes)).replayed(change))
 }
 
 #[cfg(test)]
@@ -91,7 +92,7 @@ mod tests {
     fn many_small_products_fire_with_the_waits_that_grouping_removes() {
         // 60 launches a step in 5 layers; 15 would do, so three quarters of 1,000 ns go.
         let found = fired_on_device(&device(600), RULE);
-        assert_eq!((found.len(), found[0].saves_ns), (1, Some(Nanos::new(750))));
+        assert_eq!((found.len(), found[0].saving.saves_ns), (1, Some(Nanos::new(750))));
     }
 
     #[test]

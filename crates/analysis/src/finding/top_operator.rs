@@ -1,6 +1,6 @@
 //! One operator takes much of the time and runs well below what the device allows for it.
 
-use types::{Finding, Nanos, Severity};
+use types::{EstimatedSaving, Finding, Nanos, Severity};
 
 use super::{Claim, Found, Run, percent};
 use crate::loss::Cause;
@@ -39,14 +39,13 @@ fn found(run: &Run<'_>) -> Option<Found> {
         severity: Severity::Info,
         stage: Some(stage),
         evidence,
-        saves_ns: run.carried_over(sum.time - least, stage),
-        saves_share: None,
+        saving: EstimatedSaving::at_most(run.carried_over(sum.time - least, stage)),
         advice: format!(
             "A faster `{name}` is the largest single gain; the figure is what it would save at the device's rates, and the \
              most there is. Its shapes in `operators.md` show which calls are slow."
         ),
     };
-    Some(Found { finding, claim: Claim::Lost(vec![Cause::Operator(name.to_owned())]) })
+    Some(Found::new(finding, Claim::Lost(vec![Cause::Operator(name.to_owned())])))
 }
 
 #[cfg(test)]
@@ -72,7 +71,10 @@ mod tests {
     fn the_distance_to_the_least_time_is_what_it_could_save() {
         // 600 - 200 of 1,000 instrumented ns, so 40% of the 2,000 measured ones.
         let found = run(600, Some(200));
-        assert_eq!((found.len(), found[0].saves_ns, found[0].saves_share), (1, Some(Nanos::new(800)), Some(0.4)));
+        assert_eq!(
+            (found.len(), found[0].saving.saves_ns, found[0].saving.saves_share),
+            (1, Some(Nanos::new(800)), Some(0.4))
+        );
     }
 
     #[test]

@@ -1,11 +1,12 @@
 //! Elementwise kernels follow each other, each a pass over memory and a launch of its own.
 
-use types::{Finding, Nanos, Severity};
+use types::{EstimatedSaving, Finding, Nanos, Severity};
 
 use super::{Found, Run, own_kernels, percent};
 use crate::device::StageWork;
 use crate::kernel::Family;
 use crate::loss::Cause;
+use crate::replay::Change;
 use crate::scope::Scope;
 use crate::statistics::share;
 
@@ -43,13 +44,13 @@ fn of_stage(stage: Scope, work: &StageWork) -> Option<Found> {
             ),
             format!("all but the longest of each chain run {}, {} of {stage}", chains.run, percent(part)),
         ],
-        saves_ns: Some(saves),
-        saves_share: None,
+        saving: EstimatedSaving::at_most(saves),
         advice: "Let a compiler make one kernel of each chain (`torch.compile`), or call the fused operator where the framework \
                  has one (RMS norm, rotary embedding, gated activation)."
             .to_owned(),
     };
-    Some(Found { finding, claim: own_kernels(work, vec![Cause::Kernels(Family::Elementwise)]) })
+    let claim = own_kernels(work, vec![Cause::Kernels(Family::Elementwise)]);
+    Some(Found::new(finding, claim).replayed(Change::FusedElementwise))
 }
 
 #[cfg(test)]
@@ -75,7 +76,7 @@ mod tests {
     #[test]
     fn chains_fire_and_save_what_is_lost_on_them() {
         let found = fired_on_device(&device(600, 0), RULE);
-        assert_eq!((found.len(), found[0].saves_ns), (1, Some(Nanos::new(600))));
+        assert_eq!((found.len(), found[0].saving.saves_ns), (1, Some(Nanos::new(600))));
         assert!(found[0].evidence[0].starts_with("35 elementwise kernels run in 10 chains"), "{:?}", found[0].evidence);
     }
 

@@ -2,7 +2,7 @@
 //!
 //! The model lies between its stages, so it exceeds a peak only where a stage does.
 
-use types::{BytesPerSecond, Finding, FlopsPerSecond, PeakUsed, Severity, Stage};
+use types::{BytesPerSecond, EstimatedSaving, Finding, FlopsPerSecond, PeakUsed, Severity, Stage};
 
 use super::{Found, Run, percent};
 use crate::timings::rounded;
@@ -56,7 +56,7 @@ fn finding(found: Vec<(Stage, String)>, severity: Severity, peak: String, advice
     };
     let evidence = found.into_iter().map(|(_, line)| line).chain([peak]).collect();
     let rule = RULE.to_owned();
-    Some(Found::plain(Finding { rule, severity, stage, evidence, saves_ns: None, saves_share: None, advice }))
+    Some(Found::plain(Finding { rule, severity, stage, evidence, saving: EstimatedSaving::default(), advice }))
 }
 
 #[cfg(test)]
@@ -77,7 +77,7 @@ mod tests {
         let found = run(1_010, 1);
         assert_eq!((found.len(), found[0].stage, found[0].severity), (1, Some(Stage::Prefill), Severity::Error));
         let expected = "MFU of prefill would be 101.0%: modelled work 1.01 kFLOP in 1.00 us is 1.01 GFLOP/s";
-        assert_eq!((found[0].evidence[0].as_str(), found[0].saves_ns), (expected, None));
+        assert_eq!((found[0].evidence[0].as_str(), found[0].saving.saves_ns), (expected, None));
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use types::{Finding, InputFacts, Nanos, Severity, Stage};
+use types::{EstimatedSaving, Finding, InputFacts, Nanos, Severity, Stage};
 
 use super::{Claim, Found, Run, percent};
 use crate::loss::Cause;
@@ -50,11 +50,10 @@ fn found(run: &Run<'_>) -> Option<Found> {
         severity: Severity::Info,
         stage: Some(Stage::Vision),
         evidence,
-        saves_ns,
-        saves_share: None,
+        saving: EstimatedSaving::at_most(saves_ns),
         advice: advice.to_owned(),
     };
-    Some(Found { finding, claim: Claim::Work(encoder_causes(run)) })
+    Some(Found::new(finding, Claim::Work(encoder_causes(run))))
 }
 
 /// Operators of the encoders: fewer tiles are less of each.
@@ -136,15 +135,15 @@ mod tests {
     fn tiles_save_what_the_page_without_them_shows() {
         let found = run([1_000, 500], [900, 200], [[2, 3], [1, 1]]);
         // Two runs of the tiled page, 900 - 200 each; all runs together take 2 * (1000 + 500).
-        assert_eq!((found.len(), found[0].saves_ns), (1, Some(Nanos::new(1_400))));
-        assert!((found[0].saves_share.unwrap() - 1_400.0 / 3_000.0).abs() < 1e-12);
+        assert_eq!((found.len(), found[0].saving.saves_ns), (1, Some(Nanos::new(1_400))));
+        assert!((found[0].saving.saves_share.unwrap() - 1_400.0 / 3_000.0).abs() < 1e-12);
         assert!(found[0].evidence.iter().any(|line| line.contains("up to 6 tiles")), "{:?}", found[0].evidence);
     }
 
     #[test]
     fn without_a_page_to_compare_with_the_saving_is_unknown() {
         let found = run([1_000, 1_000], [900, 900], [[2, 3], [2, 3]]);
-        assert_eq!((found.len(), found[0].saves_ns), (1, None));
+        assert_eq!((found.len(), found[0].saving.saves_ns), (1, None));
         let untiled = run([1_000, 1_000], [900, 900], [[1, 1], [1, 1]]);
         assert_ne!(found[0].advice, untiled[0].advice);
     }

@@ -50,6 +50,32 @@ pub enum Family {
 }
 
 impl Family {
+    /// Every family.
+    pub const ALL: [Self; 22] = [
+        Self::Gemm,
+        Self::Gemv,
+        Self::Attention,
+        Self::Recurrence,
+        Self::Convolution,
+        Self::Experts,
+        Self::Elementwise,
+        Self::Reduction,
+        Self::Softmax,
+        Self::Normalisation,
+        Self::Copy,
+        Self::Embedding,
+        Self::Index,
+        Self::Sort,
+        Self::Random,
+        Self::Optimizer,
+        Self::Communication,
+        Self::Compiled,
+        Self::Graph,
+        Self::MemoryCopy,
+        Self::MemoryFill,
+        Self::Other,
+    ];
+
     /// The name in files.
     pub const fn name(self) -> &'static str {
         match self {

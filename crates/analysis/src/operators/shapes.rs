@@ -19,6 +19,15 @@ struct Sum {
     ran: u128,
 }
 
+/// How far device work is from its roofline.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct WorkRoofline {
+    /// Roofline time as a share of the recorded time.
+    pub(crate) share: f64,
+    /// Whether compute sets it, and not memory.
+    pub(crate) compute: bool,
+}
+
 /// Name, shapes, element type and work of a group of calls.
 type Key<'a> = (&'a str, &'a [Vec<u64>], Option<DType>, Option<(Flops, Bytes)>);
 
@@ -65,6 +74,30 @@ fn sums(placed: &PlacedTimeline<'_>) -> HashMap<(NameId, SignatureId), Sum> {
     }
     sums.retain(|_, sum| sum.ran > 0);
     sums
+}
+
+/// Per work: its roofline time as a share of its time, and whether compute sets it: that of all calls of its operator on
+/// those shapes.
+pub(crate) fn roofline_of_work(placed: &PlacedTimeline<'_>, hardware: Option<&Hardware>) -> Vec<Option<WorkRoofline>> {
+    let PlacedTimeline { timeline, attribution, .. } = *placed;
+    let Some(hardware) = hardware else { return vec![None; timeline.work.len()] };
+    let known: HashMap<(NameId, SignatureId), WorkRoofline> = sums(placed)
+        .into_iter()
+        .filter_map(|((name, signature), sum)| {
+            let recorded = timeline.signatures.get(signature);
+            let RecordedWork { flops, bytes } = work(timeline.name(name), recorded)?;
+            let bytes = Bytes::new(u64::try_from(u128::from(bytes.get()) * sum.ran).ok()?);
+            let flops = Flops::new(flops.get().saturating_mul(sum.ran));
+            let (least, bound) = roofline(hardware, dtype(recorded)?, flops, bytes, sum.device)?;
+            let share = least.get() as f64 / sum.device.get() as f64;
+            Some(((name, signature), WorkRoofline { share, compute: bound == "compute" }))
+        })
+        .collect();
+    let of_row = |operator: &Option<u32>| {
+        let operator = &timeline.operators[(*operator)? as usize];
+        known.get(&(operator.name, operator.signature?)).copied()
+    };
+    attribution.operator.iter().map(of_row).collect()
 }
 
 fn row((name, shapes, dtype, done): Key<'_>, sum: Sum, hardware: Option<&Hardware>) -> ShapeGroup {

@@ -107,6 +107,18 @@ impl Host {
         waiting
     }
 
+    /// What the host mostly did between two calls, and for how long.
+    pub(crate) fn doing(&self, between: Span) -> (IdleCause, Nanos) {
+        const NAMED: [IdleCause; 3] = [IdleCause::DataLoading, IdleCause::Compiling, IdleCause::Peer];
+        let named = self.known.iter().filter(|(cause, _)| NAMED.contains(cause));
+        let named = named.map(|(cause, spans)| (*cause, spans.total_within(between)));
+        match named.max_by_key(|(_, time)| *time).filter(|(_, time)| *time > Nanos::ZERO) {
+            Some(named) => named,
+            None if between.length() >= HOST_WORK => (IdleCause::HostWork, between.length()),
+            None => (IdleCause::Launching, between.length()),
+        }
+    }
+
     /// The part of a gap in which the host did other work.
     pub(crate) fn quiet_within(&self, gap: Span) -> Spans {
         self.quiet.within(gap)

@@ -1,7 +1,7 @@
 //! Findings with what acting on them saves, and of what.
 
 use types::view::{FindingView, Saving, SavingBasis};
-use types::{Finding, Metrics, Nanos, Stage};
+use types::{Finding, Metrics, Nanos, ReplayBasis, Stage};
 
 /// Findings shown by their saving.
 const SAVINGS: usize = 3;
@@ -19,14 +19,19 @@ pub(super) fn findings(metrics: &Metrics) -> Vec<FindingView<'_>> {
 /// The findings that would save most.
 pub(super) fn largest_savings(metrics: &Metrics) -> Vec<FindingView<'_>> {
     let mut largest = findings(metrics);
-    largest.retain(|view| view.saving.is_some());
-    largest.sort_by_key(|view| std::cmp::Reverse(view.finding.saves_ns));
+    largest.retain(|view| view.saving.is_some_and(|saving| saving.saves_ns > Nanos::ZERO));
+    largest.sort_by_key(|view| std::cmp::Reverse(view.finding.saving.saves_ns));
     largest.truncate(SAVINGS);
     largest
 }
 
 fn saving(metrics: &Metrics, finding: &Finding) -> Option<Saving> {
-    let (saves_ns, share) = (finding.saves_ns?, finding.saves_share);
+    let (saves_ns, share) = (finding.saving.saves_ns?, finding.saving.saves_share);
+    let replay = metrics.conclusions.replay.as_ref().filter(|_| finding.saving.saves_low_ns.is_some());
+    if let Some(replay) = replay.filter(|replay| replay.basis == Some(ReplayBasis::PlainRun)) {
+        let basis = SavingBasis::PlainRun;
+        return Some(Saving { saves_ns, share, basis, whole_ns: replay.basis_ns, per_input_ns: None });
+    }
     if let Some(pass) = metrics.conditions.trace.as_ref().and_then(|facts| facts.traced_pass.as_ref()) {
         let wall = [Stage::Prefill, Stage::Decode].iter().filter_map(|stage| pass.stages.get(stage)).copied().sum();
         let basis = SavingBasis::ProfiledPass;

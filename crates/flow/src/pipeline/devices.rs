@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use meter::hardware::Catalogue;
+use types::timeline::Timeline;
 use types::{Device, DeviceId, Hardware, QualityCounter, Severity};
 
 use super::error::ImportError;
@@ -80,6 +82,13 @@ pub(super) fn find(
     let hardware = named.or(first).cloned();
     quality.truncate(1);
     Ok(Devices { devices, names, hardware, quality })
+}
+
+/// The catalogue's entry for the first device of a timeline.
+pub(crate) fn of_timeline(catalogue: &Catalogue, timeline: &Timeline) -> Option<Hardware> {
+    let first =
+        analysis::time::devices(timeline).into_iter().find_map(|ordinal| described(&timeline.devices, ordinal))?;
+    catalogue.identify(&first.name, first.memory_bytes, first.multiprocessors).cloned()
 }
 
 /// What the trace says of the device with that ordinal. ROCm numbers devices by their place in the machine in events, and

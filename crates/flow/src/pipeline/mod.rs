@@ -7,7 +7,7 @@
 pub(crate) mod analytic;
 pub(crate) mod assumptions;
 pub(crate) mod bundle;
-mod devices;
+pub(crate) mod devices;
 pub(crate) mod earlier;
 mod engine;
 pub(crate) mod error;
@@ -19,6 +19,7 @@ pub(crate) mod modelled;
 pub(crate) mod processor;
 pub(crate) mod progress;
 pub(crate) mod provenance;
+pub(crate) mod recording;
 pub(crate) mod regions;
 pub(crate) mod run;
 pub(crate) mod subject;

@@ -12,4 +12,5 @@ pub mod regions;
 pub mod runs;
 pub mod sweep;
 pub mod validate;
+pub mod whatif;
 pub mod workload;

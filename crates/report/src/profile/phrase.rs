@@ -1,7 +1,7 @@
 //! Words and figures that more than one page of a run needs.
 
 use types::view::{FindingView, RunView, Saving, SavingBasis};
-use types::{Environment, Metrics, SetAside, Stage, StageSummary, TraceFacts};
+use types::{Environment, EstimatedSaving, Metrics, SetAside, Stage, StageSummary, TraceFacts};
 
 use crate::markdown::{code, prose};
 use crate::number::{count, percent};
@@ -81,6 +81,7 @@ pub(crate) fn saving(saving: &Saving) -> String {
         SavingBasis::Stages => "time in stages",
         SavingBasis::Devices => "device time",
         SavingBasis::ProfiledPass => "profiled pass",
+        SavingBasis::PlainRun => "plain run of what was traced",
     };
     let mut text = format!("{} of the {whole}, {}", percent(saving.share), saving.saves_ns);
     text += &saving.whole_ns.map(|whole| format!(" of {whole}")).unwrap_or_default();
@@ -91,6 +92,16 @@ pub(crate) fn saving(saving: &Saving) -> String {
 pub(crate) fn place(run: &RunView<'_>, view: &FindingView<'_>) -> &'static str {
     let without = if run.stages.is_empty() { "the run" } else { "no single stage" };
     view.finding.stage.map_or(without, Stage::name)
+}
+
+/// Where a saving comes from: the replay with its interval, what it assumes, and what came of trying it.
+pub(crate) fn replayed(saving: &EstimatedSaving) -> Option<String> {
+    let (low, high, assumes) = (saving.saves_low_ns?, saving.saves_high_ns?, saving.assumes.as_deref()?);
+    let tried = match &saving.tried {
+        None => "not tried".to_owned(),
+        Some(tried) => format!("tried as {}: saved {}", prose(&tried.remedy), tried.saved_ns),
+    };
+    Some(format!("predicted by replay: between {low} and {high}, if {}; {tried}", prose(assumes)))
 }
 
 /// One line with the numbers of findings and warnings; none where there are none.

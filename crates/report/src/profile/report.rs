@@ -4,10 +4,13 @@ use types::view::RunView;
 use types::{Environment, Metrics, TraceFacts};
 
 use super::command;
+use super::critical_path;
 use super::device_time;
 use super::imported;
 use super::lost;
-use super::phrase::{device, environment, extent, imported_facts, model, nested, overhead, place, saving, stage};
+use super::phrase::{
+    device, environment, extent, imported_facts, model, nested, overhead, place, replayed, saving, stage,
+};
 use super::recorded;
 use super::steps;
 use crate::markdown::{code, prose, sentence};
@@ -39,6 +42,7 @@ pub fn report_markdown(run: &RunView<'_>, environment: &Environment) -> String {
     device_time::section(&mut page, run);
     recorded::memory(&mut page, run);
     findings(&mut page, run);
+    critical_path::section(&mut page, run);
     variation(&mut page, metrics);
     if metrics.conditions.trace.is_some() {
         lost::modules(&mut page, run);
@@ -59,6 +63,7 @@ fn imported_sections(page: &mut Page, run: &RunView<'_>, facts: &TraceFacts, env
     page.paragraph(&imported::method(run, facts));
     device_time::section(page, run);
     findings(page, run);
+    critical_path::section(page, run);
     steps::section(page, run);
     lost::lost_time(page, run);
     imported::stages(page, run, facts);
@@ -211,7 +216,9 @@ pub(super) fn findings(page: &mut Page, run: &RunView<'_>) {
         page.paragraph(&format!("**{rule}** ({place}, {severity})"));
         let saves = view.saving.as_ref().map_or("unknown (the evidence does not quantify it)".to_owned(), saving);
         let evidence = finding.evidence.iter().map(|line| sentence(line));
-        let rest = [format!("estimated saving: {saves}"), format!("advice: {}", sentence(&finding.advice))];
+        let mut rest = vec![format!("estimated saving: {saves}")];
+        rest.extend(replayed(&finding.saving));
+        rest.push(format!("advice: {}", sentence(&finding.advice)));
         page.list(evidence.chain(rest));
     }
 }

@@ -18,8 +18,8 @@ pub use utilisation::{PeakUsed, Utilisation, Work};
 
 use crate::schema::{Document, SchemaName, SchemaTag};
 use crate::{
-    Clock, CommandFacts, Device, DeviceId, Finding, InputFacts, LostTime, PeakMemory, ProfileSettings, QualityCounter,
-    TraceFacts,
+    Clock, CommandFacts, CriticalPathPart, Device, DeviceId, Finding, InputFacts, LostTime, PeakMemory,
+    ProfileSettings, QualityCounter, ReplaySummary, TraceFacts,
 };
 
 /// What was run, and on what.
@@ -47,6 +47,12 @@ pub struct Conclusions {
     /// Time lost, by stage and cause, most first.
     #[serde(default)]
     pub lost_time: Vec<LostTime>,
+    /// The critical path of the traced pass by cause, longest first; empty where nothing was traced or the replay is refused.
+    #[serde(default)]
+    pub critical_path: Vec<CriticalPathPart>,
+    /// How well a replay of the dependency graph gives back the recording; absent where nothing was traced.
+    #[serde(default)]
+    pub replay: Option<ReplaySummary>,
     /// What was lost on the way or is uncertain.
     pub quality: Vec<QualityCounter>,
 }

@@ -311,6 +311,8 @@ pub enum SavingBasis {
     Devices,
     /// The profiled pass.
     ProfiledPass,
+    /// Plain runs of what was traced.
+    PlainRun,
 }
 
 /// What would make the next recording tell more.

@@ -1,0 +1,234 @@
+//! Changes: what would be different, as an edit of the costs before a replay.
+//!
+//! A change says what it does to the nodes that it is about and nothing more; what that is worth is the replay's business.
+//! Where a change can be had cheaper or dearer, both ends are replayed ([`Bound`]).
+
+use types::timeline::{CopyDirection, WorkKind};
+use types::{Hardware, IdleCause, Nanos};
+
+use super::bound::Bound;
+use super::capture::capture;
+use super::chosen::Chosen;
+use super::costs::{Costs, Part, scaled};
+use super::fusion;
+use super::hardware;
+use super::setting::Setting;
+use crate::kernel::Family;
+use crate::scope::Scope;
+
+/// A kernel takes at least about this, however little it does: no rate makes it shorter.
+pub(super) const SHORTEST_KERNEL: Nanos = Nanos::new(1_500);
+
+/// How fast kernels run.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Pace {
+    /// This many times as fast.
+    Times(f64),
+    /// In their roofline time, where that is known; others stay.
+    Roofline,
+}
+
+/// What becomes of copies between host and device.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CopyFate {
+    /// They run beside everything else, and nothing waits for them.
+    Hidden,
+    /// They are not done.
+    Removed,
+}
+
+/// One change.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Change {
+    /// The launches of each step or stage in one graph.
+    CudaGraphs,
+    /// Chains of elementwise kernels as one kernel each.
+    FusedElementwise,
+    /// Kernels of a family at another pace.
+    Kernels(Family, Pace),
+    /// Copies between host and device; of one direction where it is named.
+    Copies(Option<CopyDirection>, CopyFate),
+    /// Communication runs beside everything else.
+    HiddenCommunication,
+    /// A host that is this many times as fast.
+    Host(f64),
+    /// From one device to another: each kernel at the ratio of the rates that limit it.
+    Hardware(Box<[Hardware; 2]>),
+    /// What the host does between calls for this cause is done elsewhere.
+    WithoutHost(IdleCause),
+    /// The host no longer waits for the device.
+    WithoutSynchronisation,
+    /// Chosen work is launched with this share of its launches.
+    Grouped(Chosen, f64),
+    /// Chosen work takes this share of its time; nothing at all is not launched either.
+    Share(Chosen, f64),
+}
+
+impl Change {
+    /// Edits costs, of one part of the run where it is named.
+    pub(crate) fn apply(&self, setting: &Setting<'_>, costs: &mut Costs, scope: Option<Scope>, bound: Bound) {
+        let graph = setting.graph;
+        match self {
+            Self::CudaGraphs => capture(graph, costs, scope, setting.steps, bound),
+            Self::FusedElementwise => fusion::fuse(setting, costs, scope, bound),
+            Self::Kernels(family, pace) => {
+                for row in setting.rows(scope).filter(|row| setting.family(*row) == *family) {
+                    let share = match pace {
+                        Pace::Times(times) => Some(1.0 / times),
+                        Pace::Roofline => setting.roofline[row].map(|roofline| roofline.share),
+                    };
+                    quicken(costs, row, share.unwrap_or(1.0));
+                }
+            }
+            Self::Copies(direction, fate) => {
+                let is_meant = |row: &usize| match setting.timeline.work[*row].kind {
+                    WorkKind::Copy(CopyDirection::DeviceToDevice | CopyDirection::PeerToPeer) => false,
+                    WorkKind::Copy(found) => direction.is_none_or(|direction| direction == found),
+                    _ => false,
+                };
+                for row in setting.rows(scope).filter(is_meant) {
+                    match fate {
+                        CopyFate::Removed => costs.remove(graph, row),
+                        CopyFate::Hidden => beside(setting, costs, row),
+                    }
+                }
+            }
+            Self::HiddenCommunication => {
+                for row in setting.rows(scope).filter(|row| setting.family(*row) == Family::Communication) {
+                    beside(setting, costs, row);
+                }
+            }
+            Self::Host(times) => quicken_host(setting, costs, scope, 1.0 / times),
+            Self::Hardware(devices) => {
+                let [from, to] = &**devices;
+                for row in setting.rows(scope).filter(|row| setting.timeline.work[*row].kind == WorkKind::Kernel) {
+                    let share = hardware::share(setting, row, from, to, bound);
+                    quicken(costs, row, share);
+                }
+            }
+            Self::WithoutHost(cause) => {
+                for (place, call) in setting.calls(scope).filter(|(_, call)| call.doing == *cause) {
+                    costs.gap[place] = (costs.gap[place] - call.doing_ns).max(Nanos::ZERO);
+                }
+            }
+            Self::WithoutSynchronisation => {
+                for (place, _) in setting.calls(scope).filter(|(_, call)| call.kind == Some(IdleCause::Synchronising)) {
+                    costs.waits[place] = false;
+                }
+            }
+            Self::Grouped(chosen, share) => {
+                let rows = setting.rows(scope).filter(|row| chosen.holds(setting, *row));
+                let launches: Vec<usize> = rows.filter_map(|row| Some(graph.work[row].launch?.node as usize)).collect();
+                for launch in launches {
+                    costs.own[launch] = scaled(costs.own[launch], *share);
+                    costs.gap[launch] = scaled(costs.gap[launch], *share);
+                }
+            }
+            Self::Share(chosen, share) => {
+                let rows: Vec<usize> = setting.rows(scope).filter(|row| chosen.holds(setting, *row)).collect();
+                for row in rows {
+                    match *share > 0.0 {
+                        true => quicken(costs, row, chosen.share(setting, row, *share)),
+                        false => costs.remove(graph, row),
+                    }
+                }
+            }
+        }
+    }
+
+    /// Whether both bounds are the same.
+    pub(crate) fn is_exact(&self) -> bool {
+        !matches!(self, Self::CudaGraphs | Self::FusedElementwise | Self::Hardware(_))
+    }
+
+    /// Whether it makes device work shorter, so that it matters where the host waits for the device.
+    pub(crate) fn is_of_device(&self) -> bool {
+        !matches!(
+            self,
+            Self::CudaGraphs | Self::Host(_) | Self::WithoutHost(_) | Self::WithoutSynchronisation | Self::Grouped(..)
+        )
+    }
+
+    /// What a replay with it takes for granted.
+    pub fn assumes(&self) -> String {
+        let times = |times: f64| format!("{times:.3}").trim_end_matches('0').trim_end_matches('.').to_owned();
+        match self {
+            Self::CudaGraphs => "each step or stage repeats with the same shapes; its launches between two waits for the device \
+                                 become one graph, waits and host work of a millisecond or longer stay, kernels take as long"
+                .to_owned(),
+            Self::FusedElementwise => {
+                "each chain of elementwise kernels takes as long as its longest kernel".to_owned()
+            }
+            Self::Kernels(family, Pace::Times(factor)) => {
+                format!("kernels of family {} run {} times as fast", family.name(), times(*factor))
+            }
+            Self::Kernels(family, Pace::Roofline) => format!(
+                "kernels of family {} run in the roofline time of the operator that launched them; those without recorded \
+                 shapes stay",
+                family.name()
+            ),
+            Self::Copies(_, CopyFate::Hidden) => {
+                "copies between host and device run beside kernels, and nothing waits for them".to_owned()
+            }
+            Self::Copies(_, CopyFate::Removed) => "copies between host and device are not made".to_owned(),
+            Self::HiddenCommunication => {
+                "communication runs beside compute at the same rate, neither slows the other, and nothing waits for it"
+                    .to_owned()
+            }
+            Self::Host(factor) => {
+                format!("the host runs {} times as fast, between calls and in them", times(*factor))
+            }
+            Self::Hardware(devices) => format!(
+                "kernels scale from {} to {} with the rate that limits them: bandwidth, or the peak of their element type; where \
+                 neither is known, the interval holds both; host, copies and communication stay",
+                devices[0].name, devices[1].name
+            ),
+            Self::WithoutHost(IdleCause::DataLoading) => "the next batch is always there when it is asked for".to_owned(),
+            Self::WithoutHost(_) => "that work of the host is done elsewhere, or while the device is busy".to_owned(),
+            Self::WithoutSynchronisation => "the host no longer waits for the device, and needs no result of it".to_owned(),
+            Self::Grouped(chosen, share) => format!(
+                "{} need {:.1}% of their launches and of the host time before them, and run as long",
+                chosen.phrase(),
+                share * 100.0
+            ),
+            Self::Share(chosen, share) if *share > 0.0 => {
+                format!("{} take {} of their time", chosen.phrase(), chosen.share_phrase(*share))
+            }
+            Self::Share(chosen, _) => format!("{} are not run at all", chosen.phrase()),
+        }
+    }
+}
+
+/// A kernel in a share of its time.
+fn quicken(costs: &mut Costs, row: usize, share: f64) {
+    let run = costs.run[row];
+    costs.run[row] = scaled(run, share).max(run.min(SHORTEST_KERNEL));
+}
+
+/// Nothing waits for this work any longer.
+fn beside(setting: &Setting<'_>, costs: &mut Costs, row: usize) {
+    costs.part[row] = Part::Beside;
+    if let Some(launch) = setting.graph.work[row].launch {
+        let place = launch.node as usize;
+        let call = &setting.graph.calls[place];
+        // A copy that blocked becomes one that does not.
+        if call.kind == Some(IdleCause::Copying) && call.wait.is_some_and(|wait| wait.work.node as usize == row) {
+            costs.waits[place] = false;
+        }
+    }
+}
+
+fn quicken_host(setting: &Setting<'_>, costs: &mut Costs, scope: Option<Scope>, share: f64) {
+    for (row, work) in setting.graph.work.iter().enumerate() {
+        // The part of a launch's lag that passes inside the call is the host's.
+        let Some(launch) = work.launch.filter(|_| setting.is_meant(row, scope)) else { continue };
+        let inside = costs.launch[row].min(costs.own[launch.node as usize]).max(Nanos::ZERO);
+        costs.launch[row] = costs.launch[row] - inside + scaled(inside, share);
+    }
+    for (place, _) in setting.calls(scope) {
+        if setting.graph.calls[place].before.is_some() {
+            costs.gap[place] = scaled(costs.gap[place], share);
+        }
+        costs.own[place] = scaled(costs.own[place], share);
+    }
+}

@@ -1,0 +1,39 @@
+//! Why a timeline cannot be replayed.
+
+use types::timeline::Timeline;
+
+/// Share of device work whose launch must be known: below it, nearly all order between host and device is a guess.
+const FEWEST_LAUNCHES: f64 = 0.5;
+
+/// Why a timeline cannot be replayed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Refusal {
+    /// Nothing ran on a device.
+    NoWork,
+    /// No call of a host thread was recorded.
+    NoCalls,
+    /// Calls were recorded, but too few of them are tied to the work they launched.
+    NoLaunches,
+}
+
+impl Refusal {
+    /// Why this timeline cannot be; `None` where it can.
+    pub(super) fn of(timeline: &Timeline, launch: &[Option<u32>]) -> Option<Self> {
+        let launched = launch.iter().flatten().count();
+        match () {
+            () if timeline.work.is_empty() => Some(Self::NoWork),
+            () if timeline.calls.is_empty() => Some(Self::NoCalls),
+            () if (launched as f64) < FEWEST_LAUNCHES * timeline.work.len() as f64 => Some(Self::NoLaunches),
+            () => None,
+        }
+    }
+
+    /// In words, behind "not replayed:".
+    pub const fn reason(self) -> &'static str {
+        match self {
+            Self::NoWork => "the trace has no kernels, copies or memsets",
+            Self::NoCalls => "the trace has no CUDA or HIP calls of the host: it shows devices alone",
+            Self::NoLaunches => "most kernels of the trace are not tied to the call that launched them",
+        }
+    }
+}

@@ -1,0 +1,320 @@
+//! Replays of small timelines whose answers are known.
+
+use proptest::prelude::*;
+use types::timeline::{CopyDirection, DeviceQueue, HostThread, QueueId, ThreadId, Timeline, WorkKind};
+use types::{IdleCause, Nanos};
+
+use super::bound::Bound;
+use super::change::{Change, CopyFate, Pace};
+use super::refusal::Refusal;
+use super::trace_replay::{Basis, Outcome, TraceReplay};
+use crate::attribution::{Attribution, AttributionSettings, attribute};
+use crate::device::sample::{Launch, call, range, timeline};
+use crate::evidence::PlacedTimeline;
+use crate::kernel::Family;
+use crate::time::Span;
+
+const ALL_REDUCE: &str = "ncclDevKernel_AllReduce_Sum_f32_RING_LL(x)";
+const GEMM: &str = "nvjet_sm90_tst_8x64_64x16_4x1_v_bz_TNN";
+const ADD: &str = "void at::native::vectorized_elementwise_kernel<4, at::native::CUDAFunctor_add<float>>(int)";
+
+/// Asks something of the replay of a timeline.
+fn with<T>(timeline: &Timeline, ask: impl FnOnce(&TraceReplay<'_>) -> T) -> T {
+    let attribution: Attribution = attribute(timeline, &AttributionSettings::default());
+    let placed = PlacedTimeline { timeline, attribution: &attribution, rank: None, devices: Default::default() };
+    ask(&TraceReplay::new(&placed, None, &[]).unwrap())
+}
+
+/// Time with changes.
+fn time(timeline: &Timeline, changes: &[Change]) -> i64 {
+    with(timeline, |replay| {
+        let changes: Vec<_> = changes.iter().map(|change| (change, None)).collect();
+        replay.time(&replay.replay(&changes, Bound::Low, Basis::Traced), None).get()
+    })
+}
+
+/// The same launch, on another queue.
+fn on_second_queue(timeline: &mut Timeline, rows: &[usize]) {
+    if timeline.queues.len() == 1 {
+        timeline.queues.push(DeviceQueue { stream: Some(20), ..timeline.queues[0].clone() });
+    }
+    for row in rows {
+        timeline.work[*row].queue = QueueId(1);
+    }
+}
+
+/// A host that needs `each` between launches and a device that needs `run` for each of them, ending with a wait for it.
+fn loop_of(count: i64, each: i64, run: i64) -> Timeline {
+    let mut launches = Vec::new();
+    let mut free = 0;
+    for step in 0..count {
+        let called = step * each;
+        let start = free.max(called + 5_000);
+        launches.push(Launch::new(called, start, run));
+        free = start + run;
+    }
+    let last = (count - 1) * each + 5;
+    let mut timeline = timeline(free.max(last) + 2_000, &launches);
+    call(&mut timeline, "cudaDeviceSynchronize", last + 100, free + 2_000 - last - 100, None);
+    timeline
+}
+
+#[test]
+fn a_host_bound_loop_gets_as_fast_as_its_device_with_a_graph() {
+    // 100 kernels of 10 us, launched every 50 us.
+    let timeline = loop_of(100, 50_000, 10_000);
+    let before = time(&timeline, &[]);
+    assert_eq!(before, 99 * 50_000 + 5_000 + 10_000 + 2_000);
+    let after = time(&timeline, &[Change::CudaGraphs]);
+    // The kernels themselves, and at most one launch of a graph with what follows kernel by kernel.
+    assert!((1_000_000..1_250_000).contains(&after), "{after}");
+    assert_eq!(time(&timeline, &[Change::Kernels(Family::Other, Pace::Times(2.0))]), before - 5_000);
+    let half = time(&timeline, &[Change::Host(2.0)]);
+    assert!((half - before / 2).abs() < 20_000, "{half}");
+}
+
+#[test]
+fn a_device_bound_loop_gains_nothing_from_a_graph_and_all_from_its_kernels() {
+    let timeline = loop_of(100, 10_000, 50_000);
+    let before = time(&timeline, &[]);
+    let after = time(&timeline, &[Change::CudaGraphs]);
+    assert!((before - after).abs() <= before / 100, "{before} {after}");
+    assert!(before - time(&timeline, &[Change::Host(4.0)]) < 100, "the first launch alone is the host's");
+    let half = time(&timeline, &[Change::Kernels(Family::Other, Pace::Times(2.0))]);
+    assert_eq!(half, before - 100 * 25_000);
+}
+
+#[test]
+fn what_two_changes_save_together_is_not_their_sum() {
+    // Host and device take turns to be the slower one.
+    let timeline = loop_of(100, 30_000, 28_000);
+    let before = time(&timeline, &[]);
+    let (kernels, graphs) = (Change::Kernels(Family::Other, Pace::Times(10.0)), Change::CudaGraphs);
+    let saved = |changes: &[Change]| before - time(&timeline, changes);
+    let (one, other, both) = (saved(&[kernels.clone()]), saved(&[graphs.clone()]), saved(&[kernels, graphs]));
+    assert!(both > one + other, "the host hides behind the device: {one} {other} {both}");
+    assert!(both < before);
+}
+
+#[test]
+fn a_blocking_call_waits_for_less_where_its_kernel_is_faster() {
+    // A kernel of 100 us; the host waits for it, works for 20 us and launches the next.
+    let mut timeline = timeline(300_000, &[Launch::new(0, 5_000, 100_000), Launch::new(130_000, 135_000, 100_000)]);
+    call(&mut timeline, "cudaStreamSynchronize", 10_000, 100_000, None);
+    let before = time(&timeline, &[]);
+    let after = time(&timeline, &[Change::Kernels(Family::Other, Pace::Times(2.0))]);
+    assert_eq!(before - after, 100_000);
+    // Without the wait the second launch follows the first.
+    let free = time(&timeline, &[Change::WithoutSynchronisation]);
+    assert!(free < before - 25_000 && free >= 200_000, "{free}");
+}
+
+#[test]
+fn a_collective_is_waited_for_unless_it_is_hidden() {
+    // Compute 0..100, all-reduce 102..302 on its own stream, compute from 304 on; everything was launched ahead.
+    let mut timeline = timeline(
+        450_000,
+        &[
+            Launch::new(0, 5_000, 100_000),
+            Launch::new(1_000, 107_000, 200_000).named(ALL_REDUCE),
+            Launch::new(3_000, 309_000, 100_000),
+        ],
+    );
+    on_second_queue(&mut timeline, &[1]);
+    call(&mut timeline, "cudaStreamWaitEvent", 500, 10, None);
+    call(&mut timeline, "cudaStreamWaitEvent", 2_000, 10, None);
+    let before = time(&timeline, &[]);
+    let quicker = time(&timeline, &[Change::Kernels(Family::Communication, Pace::Times(2.0))]);
+    assert_eq!(before - quicker, 100_000);
+    let hidden = time(&timeline, &[Change::HiddenCommunication]);
+    // It still takes its 200 us, from 107 us on; what follows is done before.
+    assert_eq!(hidden, 307_000);
+}
+
+#[test]
+fn two_streams_run_beside_each_other_and_only_the_longer_one_counts() {
+    // 200 us on one stream, 120 us on the other, nothing between them.
+    let mut timeline =
+        timeline(300_000, &[Launch::new(0, 5_000, 200_000).named(GEMM), Launch::new(100, 5_100, 120_000)]);
+    on_second_queue(&mut timeline, &[1]);
+    call(&mut timeline, "cudaDeviceSynchronize", 1_000, 205_000, None);
+    let before = time(&timeline, &[]);
+    assert_eq!(time(&timeline, &[Change::Kernels(Family::Other, Pace::Times(2.0))]), before);
+    assert_eq!(time(&timeline, &[Change::Kernels(Family::Gemm, Pace::Times(2.0))]), before - 79_900);
+}
+
+#[test]
+fn a_chain_that_is_fused_takes_as_long_as_its_longest_kernel() {
+    let timeline = timeline(
+        150_000,
+        &[
+            Launch::new(0, 10_000, 20_000).named(ADD),
+            Launch::new(10, 30_000, 50_000).named(ADD),
+            Launch::new(20, 80_000, 30_000).named(ADD),
+            Launch::new(30, 110_000, 40_000).named(GEMM),
+        ],
+    );
+    // The kernel that stays starts 10 us after its own launch, which the one before it no longer delays.
+    assert_eq!(time(&timeline, &[Change::FusedElementwise]), 5 + 10_000 + 50_000 + 40_000);
+}
+
+#[test]
+fn a_copy_that_blocks_is_neither_waited_for_nor_made_when_it_is_removed() {
+    let copy = Launch { kind: WorkKind::Copy(CopyDirection::HostToDevice), ..Launch::new(10_000, 12_000, 80_000) };
+    let mut timeline = timeline(200_000, &[Launch::new(0, 5_000, 5_000), copy, Launch::new(100_000, 105_000, 50_000)]);
+    // The call lasts until the copy is done.
+    let name = timeline.names.place("cudaMemcpyAsync");
+    timeline.calls[1].name = name;
+    timeline.calls[1].duration = Nanos::new(85_000);
+    let before = time(&timeline, &[]);
+    let removed = time(&timeline, &[Change::Copies(None, CopyFate::Removed)]);
+    assert_eq!(before - removed, 85_000);
+    let other = time(&timeline, &[Change::Copies(Some(CopyDirection::DeviceToHost), CopyFate::Removed)]);
+    assert_eq!(other, before);
+}
+
+#[test]
+fn the_data_loader_is_saved_by_loading_ahead_and_not_by_a_graph() {
+    let mut timeline = timeline(
+        10_200_000,
+        &(0..5)
+            .map(|step| Launch::new(step * 10, 5_000 + step * 1_000, 1_000))
+            .chain((0..5).map(|step| Launch::new(10_000_000 + step * 10, 10_005_000 + step * 1_000, 1_000)))
+            .collect::<Vec<_>>(),
+    );
+    range(&mut timeline, "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__", 100_000, 9_900_000);
+    let before = time(&timeline, &[]);
+    assert!(before - time(&timeline, &[Change::CudaGraphs]) < 10_000);
+    let loaded = time(&timeline, &[Change::WithoutHost(IdleCause::DataLoading)]);
+    assert_eq!(before - loaded, 9_800_000);
+}
+
+#[test]
+fn a_trace_without_calls_or_launches_is_refused_with_a_reason() {
+    let refusal = |timeline: &Timeline| {
+        let attribution = attribute(timeline, &AttributionSettings::default());
+        let placed = PlacedTimeline { timeline, attribution: &attribution, rank: None, devices: Default::default() };
+        TraceReplay::new(&placed, None, &[]).err()
+    };
+    let mut timeline = timeline(1_000, &[Launch::new(0, 10, 90), Launch::new(20, 110, 90)]);
+    assert_eq!(refusal(&timeline), None);
+    for work in &mut timeline.work {
+        work.correlation = None;
+    }
+    assert_eq!(refusal(&timeline), Some(Refusal::NoLaunches));
+    timeline.calls.clear();
+    assert_eq!(refusal(&timeline), Some(Refusal::NoCalls));
+    timeline.work.clear();
+    assert_eq!(refusal(&timeline), Some(Refusal::NoWork));
+}
+
+#[test]
+fn a_plain_run_that_was_faster_scales_the_host_and_bounds_the_saving() {
+    let timeline = loop_of(100, 50_000, 10_000);
+    let attribution = attribute(&timeline, &AttributionSettings::default());
+    let placed =
+        PlacedTimeline { timeline: &timeline, attribution: &attribution, rank: None, devices: Default::default() };
+    let mut replay = TraceReplay::new(&placed, None, &[]).unwrap();
+    let scope = crate::scope::Scope::Stage(types::Stage::Prefill);
+    replay.set_plain(&[(scope, Nanos::new(2_000_000))].into());
+    let time = |basis| {
+        let outcome: Outcome = replay.replay(&[], Bound::Low, basis);
+        replay.time(&outcome, Some(scope)).get()
+    };
+    assert!((time(Basis::Plain) - 2_000_000).abs() < 2_000, "{}", time(Basis::Plain));
+    assert_eq!(time(Basis::Traced), 99 * 50_000 + 17_000);
+}
+
+/// A timeline with two threads, two queues of one device, waits, copies and blocking calls.
+fn any_timeline() -> impl Strategy<Value = Timeline> {
+    let work = (0i64..40_000, 0i64..60_000, 0i64..30_000, 0usize..5, 0u32..2, 0u32..2);
+    let blocking = (0i64..3_000_000, 0i64..200_000, 0usize..4);
+    (proptest::collection::vec(work, 1..60), proptest::collection::vec(blocking, 0..10)).prop_map(|(work, blocking)| {
+        let kinds = [WorkKind::Kernel, WorkKind::Kernel, WorkKind::Kernel, WorkKind::Fill];
+        let (mut now, mut launches) = (0, Vec::new());
+        for (gap, run, late, kind, _, _) in &work {
+            now += gap;
+            let kind = kinds.get(*kind).copied().unwrap_or(WorkKind::Copy(CopyDirection::HostToDevice));
+            launches.push(Launch { kind, ..Launch::new(now, now + late, *run) });
+        }
+        let end = now + 100_000;
+        let mut timeline = timeline(end, &launches);
+        timeline.threads.push(HostThread { thread: Some(2), ..timeline.threads[0].clone() });
+        timeline.queues.push(DeviceQueue { stream: Some(9), ..timeline.queues[0].clone() });
+        for (row, (.., queue, thread)) in work.iter().enumerate() {
+            timeline.work[row].queue = QueueId(*queue);
+            timeline.calls[row].thread = ThreadId(*thread);
+        }
+        let names = ["cudaStreamSynchronize", "cudaEventSynchronize", "cudaStreamWaitEvent", "cudaMalloc"];
+        for (start, duration, name) in blocking {
+            call(&mut timeline, names[name], start, duration, None);
+        }
+        timeline
+    })
+}
+
+proptest! {
+    #[test]
+    fn an_unchanged_replay_gives_back_the_recording(timeline in any_timeline()) {
+        with(&timeline, |replay| {
+            let outcome = replay.replay(&[], Bound::Low, Basis::Traced);
+            let (replayed, recorded) = (replay.time(&outcome, None), replay.recorded(None));
+            prop_assert!((replayed - recorded).get().abs() <= recorded.get() / 50 + 10_000, "{} {}", replayed, recorded);
+            Ok(())
+        })?;
+    }
+
+    #[test]
+    fn nothing_gets_slower_by_taking_time_away(timeline in any_timeline()) {
+        with(&timeline, |replay| {
+            let before = replay.time(&replay.replay(&[], Bound::Low, Basis::Traced), None);
+            let changes = [
+                Change::Kernels(Family::Other, Pace::Times(3.0)),
+                Change::Host(2.0),
+                Change::WithoutSynchronisation,
+                Change::Copies(None, CopyFate::Removed),
+                Change::Copies(None, CopyFate::Hidden),
+                Change::WithoutHost(IdleCause::HostWork),
+            ];
+            for change in &changes {
+                let after = replay.time(&replay.replay(&[(change, None)], Bound::Low, Basis::Traced), None);
+                prop_assert!(after <= before + Nanos::new(1_000), "{:?}: {} after {}", change, after, before);
+            }
+            Ok(())
+        })?;
+    }
+
+    #[test]
+    fn the_critical_path_is_as_long_as_the_replay(timeline in any_timeline()) {
+        with(&timeline, |replay| {
+            let outcome = replay.replay(&[], Bound::Low, Basis::Traced);
+            let path: Nanos = replay.critical_path(&outcome).values().copied().sum();
+            let time = replay.time(&outcome, None);
+            prop_assert!(path <= time + Nanos::new(1_000), "{} {}", path, time);
+            Ok(())
+        })?;
+    }
+
+    #[test]
+    fn a_host_bound_loop_is_its_host_and_a_device_bound_one_its_device(count in 5i64..60, host in 5_000i64..80_000, run in 2_000i64..80_000) {
+        let timeline = loop_of(count, host, run);
+        let expected = if host >= run { (count - 1) * host + 5_000 + run } else { 5_000 + count * run };
+        prop_assert!((time(&timeline, &[]) - expected - 2_000).abs() <= host.max(run) / 10, "{} {}", time(&timeline, &[]), expected);
+        let faster = time(&timeline, &[Change::Kernels(Family::Other, Pace::Times(1e9))]);
+        let host_alone = (count - 1) * host;
+        prop_assert!(faster >= host_alone, "{} {}", faster, host_alone);
+        prop_assert!(faster <= host_alone + 5_000 + 2_000 + count * 1_500 + 2_000, "{} {}", faster, host_alone);
+    }
+}
+
+#[test]
+fn spans_of_a_replay_start_where_the_recording_does() {
+    let timeline = loop_of(3, 10_000, 1_000);
+    with(&timeline, |replay| {
+        let replayed = replay.timeline(&replay.replay(&[], Bound::Low, Basis::Traced));
+        let spans = |timeline: &Timeline| -> Vec<Span> {
+            timeline.work.iter().map(|work| Span::new(work.start, work.end())).collect()
+        };
+        assert_eq!(spans(&replayed), spans(&timeline));
+    });
+}
