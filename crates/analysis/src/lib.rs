@@ -8,6 +8,7 @@ pub mod attribution;
 mod compare;
 mod counter;
 mod device;
+mod device_memory;
 mod device_time;
 mod evidence;
 mod finding;

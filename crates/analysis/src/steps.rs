@@ -26,6 +26,20 @@ struct Mark {
     host: Span,
 }
 
+/// A step as the host sees it.
+pub(crate) struct HostStep {
+    pub(crate) name: String,
+    pub(crate) process: Option<u32>,
+    pub(crate) host: Span,
+}
+
+/// The host's part of every step, in order.
+pub(crate) fn host_steps(timeline: &Timeline, attribution: &Attribution) -> Vec<HostStep> {
+    let Some((_, mut marks)) = marks(timeline, attribution) else { return Vec::new() };
+    marks.sort_by_key(|mark| mark.host.start);
+    marks.into_iter().map(|Mark { name, process, host, .. }| HostStep { name, process, host }).collect()
+}
+
 /// Steps of the first timeline that has any: ranks of one run have the same.
 pub(crate) fn steps(timelines: &[PlacedTimeline<'_>]) -> Option<Steps> {
     timelines.iter().find_map(|placed| of_timeline(placed.timeline, placed.attribution))

@@ -132,3 +132,31 @@ fn collectives_have_their_message_group_and_bandwidth() {
     let bus = 3.0 * 2.0 * 7.0 / 8.0 * 2.0 * 2_873_320.0 / (found["total_ns"].as_f64().unwrap() / 1e9);
     assert!((found["bus_bytes_per_second"].as_f64().unwrap() / bus - 1.0).abs() < 1e-9);
 }
+
+#[test]
+fn memory_peaks_are_those_the_allocator_reported() {
+    // Independent: the largest `Total Allocated` and `Total Reserved` among the events of the device, in bytes.
+    let captures = [
+        ("h100-owlv2", 6_135, 917_445_120, 2_707_847_680_u64, 3_600_809_984_u64, "ProfilerStep#6"),
+        ("h100-vit", 286, 214_877_184, 231_332_864, 245_366_784, "ProfilerStep#6"),
+    ];
+    for (name, allocations, start, allocated, reserved, step) in captures {
+        let Some(file) = trace(name) else { return };
+        let memory = &imported(&[&file])["device_memory"];
+        assert_eq!(memory.as_array().unwrap().len(), 1, "host memory has no peak: {memory}");
+        let memory = &memory[0];
+        let found = ["allocations", "start_allocated_bytes", "peak_allocated_bytes", "peak_reserved_bytes"];
+        assert_eq!(found.map(|key| memory[key].as_u64().unwrap()), [allocations, start, allocated, reserved], "{name}");
+        let by_step = &memory["by_step"][0];
+        assert_eq!((&by_step["step"], &by_step["peak_allocated_bytes"]), (&step.into(), &allocated.into()), "{name}");
+        assert_eq!(by_step["growth_bytes"], 0);
+        let points = memory["timeline"].as_array().unwrap();
+        assert_eq!(points.iter().filter_map(|point| point["allocated_bytes"].as_u64()).max(), Some(allocated));
+    }
+}
+
+#[test]
+fn a_trace_without_memory_events_has_no_memory() {
+    let Some(file) = trace("nccl") else { return };
+    assert!(imported(&[&file]).get("device_memory").is_none());
+}

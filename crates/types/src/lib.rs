@@ -13,6 +13,7 @@ mod cost;
 pub mod counter;
 mod deep_plan;
 mod device;
+mod device_memory;
 mod device_time;
 mod diagnosis;
 mod dtype;
@@ -68,6 +69,7 @@ pub use comparison::{
 pub use cost::{Cost, Traffic};
 pub use deep_plan::{DeepPlan, PlannedPass};
 pub use device::{Device, DeviceId, Placement};
+pub use device_memory::{DeviceMemory, MemoryPoint, StepMemory};
 pub use device_time::{CopyTime, DeviceTime, IdleCause, IdlePlace, IdleTime};
 pub use diagnosis::{Check, Diagnosis, Verdict};
 pub use dtype::{DType, UnknownDType};

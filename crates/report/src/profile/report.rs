@@ -6,6 +6,7 @@ use types::{Environment, Metrics, TraceFacts};
 use super::device_time;
 use super::imported;
 use super::lost;
+use super::memory;
 use super::phrase::{device, environment, extent, imported_facts, model, nested, overhead, place, saving, stage};
 use super::recorded;
 use super::steps;
@@ -37,6 +38,7 @@ pub fn report_markdown(run: &RunView<'_>, environment: &Environment) -> String {
     recorded::device(&mut page, run);
     device_time::section(&mut page, run);
     recorded::memory(&mut page, run);
+    memory::section(&mut page, run);
     findings(&mut page, run);
     variation(&mut page, metrics);
     if metrics.conditions.trace.is_some() {
@@ -59,6 +61,7 @@ fn imported_sections(page: &mut Page, run: &RunView<'_>, facts: &TraceFacts, env
     device_time::section(page, run);
     findings(page, run);
     steps::section(page, run);
+    memory::section(page, run);
     lost::lost_time(page, run);
     imported::stages(page, run, facts);
     recorded::ranks(page, run);
