@@ -41,7 +41,7 @@ mod utilisation;
 pub mod view;
 
 pub use compare::{RunRecords, Sides, compare};
-pub use counter::{LaunchCounters, ListedKernel, USED_COUNTERS};
+pub use counter::{LaunchCounters, ListedKernel, PageOverlap, USED_COUNTERS};
 pub use device_time::device_times;
 pub use evidence::{CommandRuns, Evidence, OperatorPass, PlacedTimeline, PlainRuns, PricedOperator, RankRuns, Trace};
 pub use fit::{Fit, ModelWeights, fit};

@@ -160,3 +160,26 @@ fn a_trace_without_memory_events_has_no_memory() {
     let Some(file) = trace("nccl") else { return };
     assert!(imported(&[&file]).get("device_memory").is_none());
 }
+
+#[test]
+fn pages_of_one_launch_are_one_launch() {
+    let beside = || Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/reference");
+    let folder = std::env::var_os("LLM_PERF_REFERENCE").map_or_else(beside, PathBuf::from);
+    let folder = folder.join("third-party/ncu-rtx5090/kernel_0001_67bdb7e29d1bb4e0ca0aec954ef18af3");
+    if !folder.is_dir() {
+        println!("not checked, because it is not there: {}", folder.display());
+        return;
+    }
+    // One launch in seven files: the sections were printed one by one.
+    let pages = ["section_MemoryWorkloadAnalysis", "section_Occupancy", "section_SpeedOfLight", "metrics", "details"];
+    let files = pages.map(|page| folder.join(format!("ncu.{page}.csv")).display().to_string());
+    let metrics = imported(&files.each_ref().map(String::as_str));
+    let counters = metrics["trace"]["counters"].as_array().unwrap();
+    assert_eq!(counters.len(), 1);
+    let row = &counters[0];
+    assert_eq!((&row["calls"], &row["total_ns"], &row["dram_bytes"]), (&1.into(), &6750.into(), &2_330_000.into()));
+    let share = |key: &str| (row[key].as_f64().unwrap() * 1e4).round();
+    assert_eq!(["compute_share", "memory_share", "occupancy"].map(share), [915.0, 1966.0, 1132.0]);
+    assert_eq!(metrics["kernels"][0]["calls"], 1);
+    assert!(counter(&metrics, "ncu_pages_differ").is_none(), "{}", metrics["quality"]);
+}
