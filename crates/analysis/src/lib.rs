@@ -22,6 +22,7 @@ mod observed;
 mod operators;
 mod overhead;
 mod prediction;
+mod python;
 mod quality;
 mod ranges;
 mod ranks;

@@ -94,7 +94,7 @@ pub use metrics::{
     Sample, StageSummary, Times, Totals, Utilisation, Work,
 };
 pub use op::{ActivationKind, AttentionDetail, InterpolationKind, Op, Role, Shape, Spec};
-pub use operator::{ClassGroup, OperatorGroups, OperatorRecord, OperatorSummary, ShapeGroup};
+pub use operator::{ClassGroup, OperatorGroups, OperatorPlace, OperatorRecord, OperatorSummary, ShapeGroup};
 pub use origin::Origin;
 pub use peak_memory::PeakMemory;
 pub use profile::{CostCentre, InputFacts, ProfileSettings, RoutingCounts, Throughput};

@@ -8,6 +8,7 @@ use types::{IdleCause, IdlePlace, Nanos};
 use super::call::{capture, cause_of_call, cause_of_name};
 use super::span::{Span, Spans};
 use super::waiting::Waiting;
+use crate::python::is_user_frame;
 
 /// Without a call for as long as this, the host does not prepare a launch: a framework needs microseconds for one operator,
 /// under a profiler some hundred.
@@ -112,7 +113,8 @@ impl Host {
         self.quiet.within(gap)
     }
 
-    /// Where the host was in the longest of these spans: the innermost range or long operator around the middle of each.
+    /// Where the host was in the longest of these spans: the innermost range, long operator or Python frame of the user's around
+    /// the middle of each.
     pub(crate) fn places(&self, timeline: &Timeline, mut spans: Vec<Span>) -> Vec<IdlePlace> {
         spans.sort_by_key(|span| std::cmp::Reverse(span.length()));
         spans.truncate(PLACED_GAPS);
@@ -120,7 +122,8 @@ impl Host {
         let ranges = timeline.ranges.iter().filter(|range| on_host(range.thread.0));
         let ranges = ranges.map(|range| (range.name, Span::new(range.start, range.end.unwrap_or(range.start))));
         let operators = timeline.operators.iter().filter(|operator| {
-            operator.kind == OperatorKind::Framework && operator.duration >= HOST_WORK && on_host(operator.thread.0)
+            let is_named = || operator.kind == OperatorKind::Framework || is_user_frame(timeline.name(operator.name));
+            operator.duration >= HOST_WORK && on_host(operator.thread.0) && is_named()
         });
         let operators = operators.map(|operator| (operator.name, Span::new(operator.start, operator.end())));
         let around: Vec<(NameId, Span)> =
