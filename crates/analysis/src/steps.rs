@@ -137,6 +137,9 @@ fn marks(timeline: &Timeline, attribution: &Attribution) -> Option<(StepBasis, V
 /// Launches between two choices of a token.
 fn passes(timeline: &Timeline, attribution: &Attribution) -> Vec<Mark> {
     let chooses: Vec<bool> = timeline.names.iter().map(|(_, name)| is_sampling(name)).collect();
+    if !chooses.contains(&true) {
+        return Vec::new();
+    }
     let launched = timeline.work.iter().zip(&attribution.launch).filter_map(|(work, call)| {
         let call = &timeline.calls[(*call)? as usize];
         (work.kind == WorkKind::Kernel).then_some((call.start, call.thread.0, chooses[work.name.index()]))

@@ -183,3 +183,30 @@ fn pages_of_one_launch_are_one_launch() {
     assert_eq!(metrics["kernels"][0]["calls"], 1);
     assert!(counter(&metrics, "ncu_pages_differ").is_none(), "{}", metrics["quality"]);
 }
+
+#[test]
+fn operators_have_the_python_that_calls_them() {
+    // Counted by walking the events of each thread with a stack of open frames.
+    let model = "transformers/models/vit/modeling_vit.py";
+    let captures = [
+        (
+            "h100-vit",
+            "aten::native_layer_norm",
+            vec![(format!("{model}(407): forward"), 24), (format!("{model}(592): forward"), 1)],
+        ),
+        ("h100-vit", "aten::_flash_attention_forward", vec![(format!("{model}(252): forward"), 12)]),
+        // Backward passes run on a thread without Python.
+        ("mi300-resnet-training", "aten::mm", Vec::new()),
+    ];
+    for (name, operator, expected) in captures {
+        let Some(file) = trace(name) else { return };
+        let metrics = imported(&[&file]);
+        let rows = metrics["operators"].as_array().unwrap().iter().filter(|row| row["name"] == operator);
+        let places = rows.flat_map(|row| row["python"].as_array().cloned().unwrap_or_default());
+        let mut places: Vec<_> = places
+            .map(|place| (place["frame"].as_str().unwrap().to_owned(), place["calls"].as_u64().unwrap()))
+            .collect();
+        places.sort_by_key(|(_, calls)| std::cmp::Reverse(*calls));
+        assert_eq!(places, expected, "{name}: {operator}");
+    }
+}

@@ -7,7 +7,7 @@ use types::{Bytes, Nanos, OperatorPlace, OperatorSummary, Stage};
 
 use super::stage_clock::StageClock;
 use crate::evidence::PlacedTimeline;
-use crate::python::is_user_frame;
+use crate::python::user_frame;
 
 /// Places kept of an operator.
 const PLACES: usize = 3;
@@ -77,7 +77,7 @@ fn most(frames: BTreeMap<&str, Place>) -> Vec<OperatorPlace> {
     frames.sort_by_key(|(_, place)| std::cmp::Reverse((place.device, place.calls)));
     frames.truncate(PLACES);
     let place = |(frame, Place { calls, device }): (&str, Place)| OperatorPlace {
-        frame: frame.to_owned(),
+        frame: user_frame(frame).unwrap_or_else(|| frame.to_owned()),
         calls,
         device_ns: device,
     };
@@ -154,7 +154,7 @@ fn rows<'a>(placed: &PlacedTimeline<'a>) -> Vec<Named<'a>> {
 fn own_time(timeline: &Timeline, rows: &mut Rows, is_meant: &dyn Fn(&HostOperator) -> bool) {
     let has_stacks = timeline.operators.iter().any(|one| one.kind == OperatorKind::Python);
     let users: Vec<bool> = match has_stacks {
-        true => timeline.names.iter().map(|(_, name)| is_user_frame(name)).collect(),
+        true => timeline.names.iter().map(|(_, name)| user_frame(name).is_some()).collect(),
         false => Vec::new(),
     };
     let is_frame = |one: &HostOperator| one.kind == OperatorKind::Python && users[one.name.index()];

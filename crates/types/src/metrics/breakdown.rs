@@ -6,8 +6,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    CollectiveSummary, CostCentre, DeviceMemory, DeviceTime, KernelSummary, Nanos, OperatorGroups, OperatorSummary, RegionSummary,
-    RoutingCounts, Stage,
+    CollectiveSummary, CostCentre, DeviceMemory, DeviceTime, KernelSummary, Nanos, OperatorGroups, OperatorSummary,
+    RegionSummary, RoutingCounts, Stage,
 };
 
 /// One module: measured beside modelled.

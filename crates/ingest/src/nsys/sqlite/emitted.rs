@@ -141,10 +141,16 @@ mod tests {
         // The forms of `getNvtxStr` in torch/csrc/profiler/util.cpp, releases 1.8 to 2.8.
         for (text, expected) in [
             ("aten::to, op_id = 317177", ("aten::to", "", true)),
-            ("aten::mm, seq = 12, op_id = 3, sizes = [[64, 128], [128, 32]]", ("aten::mm", "[[64, 128], [128, 32]]", true)),
+            (
+                "aten::mm, seq = 12, op_id = 3, sizes = [[64, 128], [128, 32]]",
+                ("aten::mm", "[[64, 128], [128, 32]]", true),
+            ),
             ("aten::add, sizes = [[2], [2], []], input_op_ids = [(1,0), (2,0)]", ("aten::add", "[[2], [2], []]", true)),
             ("AddmmBackward0, seq = 7, op_id = 9", ("AddmmBackward0", "", true)),
-            ("autograd::engine::evaluate_function: MmBackward0, op_id = 4", ("autograd::engine::evaluate_function: MmBackward0", "", true)),
+            (
+                "autograd::engine::evaluate_function: MmBackward0, op_id = 4",
+                ("autograd::engine::evaluate_function: MmBackward0", "", true),
+            ),
             ("conv2d, seq = 3", ("conv2d", "", true)),
             ("aten::empty", ("aten::empty", "", true)),
             ("forward pass, op_id = 4", ("forward pass", "", false)),
@@ -156,7 +162,17 @@ mod tests {
 
     #[test]
     fn ranges_of_others_are_left_alone() {
-        for text in ["decode_step", "layer 12", "cub::DeviceReduce::Sum", "aten::", "", "op_id = 3", ", op_id = 3", "a [b]", "x, seq = "] {
+        for text in [
+            "decode_step",
+            "layer 12",
+            "cub::DeviceReduce::Sum",
+            "aten::",
+            "",
+            "op_id = 3",
+            ", op_id = 3",
+            "a [b]",
+            "x, seq = ",
+        ] {
             assert_eq!(parts(text), None, "{text}");
         }
     }

@@ -3,9 +3,7 @@
 
 use std::collections::HashMap;
 
-use types::timeline::{
-    HostOperator, NameId, OperatorKind, OperatorSignature, Range, RangeStyle, Table, Timeline,
-};
+use types::timeline::{HostOperator, NameId, OperatorKind, OperatorSignature, Range, RangeStyle, Table, Timeline};
 
 use super::emitted::{Emission, Emitted};
 use super::identity::Threads;
