@@ -4,6 +4,8 @@
 Two processes with one device each run a decoder step by step. Every step is a tree of NVTX ranges (step, layer, module,
 operators; half of the texts registered) with kernel launches inside; 830 MB hold 1.45 million kernels, 7 million ranges and
 3.2 million calls. Tables grow side by side, as in a real export. The same size gives the same bytes for one SQLite version.
+
+With `--bare` there is no range, as in a recording of a program without NVTX: 640 MB hold 4 million kernels and 8 million calls.
 """
 
 import argparse
@@ -12,7 +14,7 @@ import sqlite3
 
 LAYERS, MODULES, KERNELS = 24, 10, 5
 KERNELS_PER_STEP = LAYERS * MODULES * KERNELS
-BYTES_PER_STEP = 686_000
+BYTES_PER_STEP, BYTES_PER_BARE_STEP = 686_000, 191_500
 BATCH = 8
 # What torch writes behind an operator's name when it records shapes.
 SIZES = ", sizes = [[1, 286, 1280], [1280, 3420], [3420], [1, 286, 3420]]"
@@ -98,6 +100,11 @@ class Process:
         self.kernels.append((start, self.device, 0, 1, 0, 7, self.correlation, self.pid, demangled, short, short, 1, 1, 40, rows,
                              1, 1, 128, 1, 1, 16, 2048, 0, 250871808, self.correlation, 32768, None, 0))
 
+    def bare_step(self):
+        for kernel in range(KERNELS_PER_STEP):
+            self.launch(f"at::native::kernel_{kernel % 97}", 1 + self.random(64))
+        self.host = max(self.host, self.device + 3000)
+
     def step(self):
         whole = self.open("decode_step", False)
         for layer in range(LAYERS):
@@ -134,6 +141,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("out")
     parser.add_argument("--megabytes", type=int, default=830)
+    parser.add_argument("--bare", action="store_true")
     arguments = parser.parse_args()
     if os.path.exists(arguments.out):
         os.unlink(arguments.out)
@@ -144,10 +152,11 @@ def main():
     base.execute("BEGIN")
     texts = Texts()
     processes = [Process(4001, texts), Process(4002, texts)]
-    steps = max(2, round(arguments.megabytes * 1e6 / BYTES_PER_STEP))
+    size = BYTES_PER_BARE_STEP if arguments.bare else BYTES_PER_STEP
+    steps = max(2, round(arguments.megabytes * 1e6 / size))
     for step in range(steps):
         process = processes[step // BATCH % 2]
-        process.step()
+        process.bare_step() if arguments.bare else process.step()
         if step % BATCH == BATCH - 1 or step == steps - 1:
             process.hand_over(base)
     base.executemany("INSERT INTO StringIds VALUES (?, ?)", ((number, text) for text, number in texts.numbers.items()))

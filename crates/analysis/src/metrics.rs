@@ -14,6 +14,7 @@ use types::{
 
 use crate::counter;
 use crate::device::{DeviceRecords, DeviceSums};
+use crate::device_memory::device_memory;
 use crate::device_time::device_times;
 use crate::evidence::{CommandRuns, Evidence, PlacedTimeline, RankRuns, Trace};
 use crate::finding::{self, Run};
@@ -148,6 +149,7 @@ pub(crate) fn with_device(
     quality.extend(misfit);
     let breakdown = Breakdown {
         device_time,
+        device_memory: device_memory(timelines),
         operators: match &evidence.trace {
             Some(_) => {
                 let own = traced::summaries(timelines);

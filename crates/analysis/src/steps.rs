@@ -26,6 +26,20 @@ struct Mark {
     host: Span,
 }
 
+/// A step as the host sees it.
+pub(crate) struct HostStep {
+    pub(crate) name: String,
+    pub(crate) process: Option<u32>,
+    pub(crate) host: Span,
+}
+
+/// The host's part of every step, in order.
+pub(crate) fn host_steps(timeline: &Timeline, attribution: &Attribution) -> Vec<HostStep> {
+    let Some((_, mut marks)) = marks(timeline, attribution) else { return Vec::new() };
+    marks.sort_by_key(|mark| mark.host.start);
+    marks.into_iter().map(|Mark { name, process, host, .. }| HostStep { name, process, host }).collect()
+}
+
 /// Steps of the first timeline that has any: ranks of one run have the same.
 pub(crate) fn steps(timelines: &[PlacedTimeline<'_>]) -> Option<Steps> {
     timelines.iter().find_map(|placed| of_timeline(placed.timeline, placed.attribution))
@@ -123,6 +137,9 @@ fn marks(timeline: &Timeline, attribution: &Attribution) -> Option<(StepBasis, V
 /// Launches between two choices of a token.
 fn passes(timeline: &Timeline, attribution: &Attribution) -> Vec<Mark> {
     let chooses: Vec<bool> = timeline.names.iter().map(|(_, name)| is_sampling(name)).collect();
+    if !chooses.contains(&true) {
+        return Vec::new();
+    }
     let launched = timeline.work.iter().zip(&attribution.launch).filter_map(|(work, call)| {
         let call = &timeline.calls[(*call)? as usize];
         (work.kind == WorkKind::Kernel).then_some((call.start, call.thread.0, chooses[work.name.index()]))

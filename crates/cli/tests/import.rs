@@ -416,3 +416,18 @@ fn an_import_records_the_files_it_read() {
         assert_eq!((&file["bytes"], &file["sha256"]), (&source["bytes"], &source["sha256"]));
     }
 }
+
+#[test]
+fn operators_that_pytorch_writes_as_ranges_have_shapes_and_rates() {
+    let scratch = Scratch::new();
+    let metrics = imported(&scratch, &["nsys/emitted.sqlite"], &[]);
+    let names: Vec<_> = list(&metrics, "operators").iter().map(|row| (&row["name"], &row["calls"])).collect();
+    let [mm, linear] = ["aten::mm", "aten::linear"].map(Value::from);
+    assert!(names.contains(&(&mm, &2.into())) && names.contains(&(&linear, &1.into())), "{names:?}");
+    let shapes = metrics["operator_groups"]["by_shape"].as_array().unwrap();
+    let [row] = shapes.as_slice() else { panic!("{shapes:?}") };
+    // 2 * 64 * 128 * 32 FLOPs in 4 us, twice; the element type is that of the kernel.
+    assert_eq!((&row["name"], &row["calls"], &row["dtype"]), (&mm, &2.into(), &"bf16".into()));
+    assert_eq!((&row["flops_matrix"], &row["device_ns"]), (&(2 * 2 * 64 * 128 * 32).into(), &8_000.into()));
+    assert_eq!(list(&metrics, "regions").len(), 1);
+}

@@ -132,3 +132,81 @@ fn collectives_have_their_message_group_and_bandwidth() {
     let bus = 3.0 * 2.0 * 7.0 / 8.0 * 2.0 * 2_873_320.0 / (found["total_ns"].as_f64().unwrap() / 1e9);
     assert!((found["bus_bytes_per_second"].as_f64().unwrap() / bus - 1.0).abs() < 1e-9);
 }
+
+#[test]
+fn memory_peaks_are_those_the_allocator_reported() {
+    // Independent: the largest `Total Allocated` and `Total Reserved` among the events of the device, in bytes.
+    let captures = [
+        ("h100-owlv2", 6_135, 917_445_120, 2_707_847_680_u64, 3_600_809_984_u64, "ProfilerStep#6"),
+        ("h100-vit", 286, 214_877_184, 231_332_864, 245_366_784, "ProfilerStep#6"),
+    ];
+    for (name, allocations, start, allocated, reserved, step) in captures {
+        let Some(file) = trace(name) else { return };
+        let memory = &imported(&[&file])["device_memory"];
+        assert_eq!(memory.as_array().unwrap().len(), 1, "host memory has no peak: {memory}");
+        let memory = &memory[0];
+        let found = ["allocations", "start_allocated_bytes", "peak_allocated_bytes", "peak_reserved_bytes"];
+        assert_eq!(found.map(|key| memory[key].as_u64().unwrap()), [allocations, start, allocated, reserved], "{name}");
+        let by_step = &memory["by_step"][0];
+        assert_eq!((&by_step["step"], &by_step["peak_allocated_bytes"]), (&step.into(), &allocated.into()), "{name}");
+        assert_eq!(by_step["growth_bytes"], 0);
+        let points = memory["timeline"].as_array().unwrap();
+        assert_eq!(points.iter().filter_map(|point| point["allocated_bytes"].as_u64()).max(), Some(allocated));
+    }
+}
+
+#[test]
+fn a_trace_without_memory_events_has_no_memory() {
+    let Some(file) = trace("nccl") else { return };
+    assert!(imported(&[&file]).get("device_memory").is_none());
+}
+
+#[test]
+fn pages_of_one_launch_are_one_launch() {
+    let beside = || Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/reference");
+    let folder = std::env::var_os("LLM_PERF_REFERENCE").map_or_else(beside, PathBuf::from);
+    let folder = folder.join("third-party/ncu-rtx5090/kernel_0001_67bdb7e29d1bb4e0ca0aec954ef18af3");
+    if !folder.is_dir() {
+        println!("not checked, because it is not there: {}", folder.display());
+        return;
+    }
+    // One launch in seven files: the sections were printed one by one.
+    let pages = ["section_MemoryWorkloadAnalysis", "section_Occupancy", "section_SpeedOfLight", "metrics", "details"];
+    let files = pages.map(|page| folder.join(format!("ncu.{page}.csv")).display().to_string());
+    let metrics = imported(&files.each_ref().map(String::as_str));
+    let counters = metrics["trace"]["counters"].as_array().unwrap();
+    assert_eq!(counters.len(), 1);
+    let row = &counters[0];
+    assert_eq!((&row["calls"], &row["total_ns"], &row["dram_bytes"]), (&1.into(), &6750.into(), &2_330_000.into()));
+    let share = |key: &str| (row[key].as_f64().unwrap() * 1e4).round();
+    assert_eq!(["compute_share", "memory_share", "occupancy"].map(share), [915.0, 1966.0, 1132.0]);
+    assert_eq!(metrics["kernels"][0]["calls"], 1);
+    assert!(counter(&metrics, "ncu_pages_differ").is_none(), "{}", metrics["quality"]);
+}
+
+#[test]
+fn operators_have_the_python_that_calls_them() {
+    // Counted by walking the events of each thread with a stack of open frames.
+    let model = "transformers/models/vit/modeling_vit.py";
+    let captures = [
+        (
+            "h100-vit",
+            "aten::native_layer_norm",
+            vec![(format!("{model}(407): forward"), 24), (format!("{model}(592): forward"), 1)],
+        ),
+        ("h100-vit", "aten::_flash_attention_forward", vec![(format!("{model}(252): forward"), 12)]),
+        // Backward passes run on a thread without Python.
+        ("mi300-resnet-training", "aten::mm", Vec::new()),
+    ];
+    for (name, operator, expected) in captures {
+        let Some(file) = trace(name) else { return };
+        let metrics = imported(&[&file]);
+        let rows = metrics["operators"].as_array().unwrap().iter().filter(|row| row["name"] == operator);
+        let places = rows.flat_map(|row| row["python"].as_array().cloned().unwrap_or_default());
+        let mut places: Vec<_> = places
+            .map(|place| (place["frame"].as_str().unwrap().to_owned(), place["calls"].as_u64().unwrap()))
+            .collect();
+        places.sort_by_key(|(_, calls)| std::cmp::Reverse(*calls));
+        assert_eq!(places, expected, "{name}: {operator}");
+    }
+}

@@ -297,3 +297,42 @@ fn a_file_that_was_cut_off_says_how_much_is_gone() {
     assert_eq!(missing.severity, Severity::Error);
     assert!((missing.share.unwrap() - 0.25).abs() < 0.01, "{missing:?}");
 }
+
+#[test]
+fn ranges_that_pytorch_opens_for_its_operators_are_operators() {
+    let timeline = read("emitted.sqlite", include_bytes!("fixtures/nsys/emitted.sqlite")).unwrap();
+    let shapes = |operator: &types::timeline::HostOperator| {
+        operator.signature.map(|place| timeline.signatures.get(place).shapes.clone()).unwrap_or_default()
+    };
+    let gemm = vec![vec![64, 128], vec![128, 32]];
+    let found: Vec<_> =
+        timeline.operators.iter().map(|operator| (timeline.name(operator.name), shapes(operator))).collect();
+    let linear = vec![vec![64, 128], vec![32, 128], vec![]];
+    assert_eq!(
+        found,
+        [("aten::linear", linear), ("aten::mm", gemm.clone()), ("aten::mm", gemm), ("aten::empty", Vec::new())]
+    );
+    // What the user opened stays a range, and is one range whatever its number was.
+    let ranges: Vec<_> = timeline.ranges.iter().map(|range| timeline.name(range.name)).collect();
+    assert_eq!(ranges, ["forward pass"]);
+}
+
+#[test]
+fn operators_of_a_strangers_export_have_no_numbers_in_their_names() {
+    let folder = std::env::var_os("LLM_PERF_REFERENCE")
+        .map_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/reference"), PathBuf::from);
+    let Ok(bytes) = std::fs::read(folder.join("third-party/traces/h100-2gpu-copies.sqlite")) else {
+        eprintln!("not checked: {} is not there", folder.display());
+        return;
+    };
+    let timeline = read("h100-2gpu-copies.sqlite", &bytes).unwrap();
+    let mut calls: BTreeMap<&str, u64> = BTreeMap::new();
+    for operator in &timeline.operators {
+        *calls.entry(timeline.name(operator.name)).or_default() += 1;
+    }
+    // Counted with SQL over the texts before the comma.
+    let expected = [("aten::as_strided", 2_200), ("aten::mm", 280), ("aten::bmm", 108), ("aten::copy_", 1_184)];
+    assert_eq!(expected.map(|(name, _)| (name, calls[name])), expected);
+    assert!(calls.keys().all(|name| !name.contains("op_id")));
+    assert!(timeline.ranges.iter().all(|range| !timeline.name(range.name).contains("op_id")));
+}

@@ -94,6 +94,8 @@ fn assumed_clock(device: &Hardware, peak: &Peak) -> Option<f64> {
     match device.id.as_str() {
         "h100-sxm" | "h200" if low_precision => Some(1.83e9),
         "h100-pcie" if low_precision => Some(1.62e9),
+        // Nor does one state the clock of these, which the rates imply to be 1.545 GHz.
+        "h100-nvl" | "h200-nvl" if low_precision => Some(1.545e9),
         // The datasheet's rates imply 1.86 GHz, which no document states.
         "b200" if low_precision => None,
         _ => device.boost_clock_hz,
@@ -117,10 +119,12 @@ fn every_rate_follows_from_lanes_and_clock() {
 
 #[test]
 fn no_matrix_rate_is_a_sparse_one() {
-    /// Top clock of the other Hopper parts, for the H20, whose own is not published.
+    /// Top clock of other parts of the generation, for the H20 and the GB200, whose own is not published.
     const HOPPER_CLOCK: f64 = 1.98e9;
+    const BLACKWELL_CLOCK: f64 = 2.1e9;
     for device in catalogue().devices() {
-        let clock = device.boost_clock_hz.unwrap_or(HOPPER_CLOCK);
+        let other = if device.architecture == "Blackwell" { BLACKWELL_CLOCK } else { HOPPER_CLOCK };
+        let clock = device.boost_clock_hz.unwrap_or(other);
         for peak in device.peaks.iter().filter(|peak| peak.unit == ComputeUnit::Matrix) {
             let dense = f64::from(device.sm_count) * operations_per_clock(device, peak) * clock;
             assert!(peak.flops.get() <= dense * (1.0 + TOLERANCE), "{}: {peak:?} exceeds {dense:e}", device.id);
@@ -228,6 +232,9 @@ fn the_drivers_names_of_common_devices_are_known() {
         ("NVIDIA H100 PCIe", "h100-pcie"),
         ("NVIDIA H20", "h20"),
         ("NVIDIA B200", "b200"),
+        ("NVIDIA GB200", "gb200"),
+        ("NVIDIA H100 NVL", "h100-nvl"),
+        ("NVIDIA H200 NVL", "h200-nvl"),
         ("NVIDIA A100-SXM4-40GB", "a100-sxm-40gb"),
         ("NVIDIA A100-SXM4-80GB", "a100-sxm-80gb"),
         ("NVIDIA A100-PCIE-40GB", "a100-pcie-40gb"),

@@ -58,7 +58,8 @@ pub struct IdleTime {
     pub ns: Nanos,
     /// The longest part in one gap.
     pub longest_ns: Nanos,
-    /// Annotations of the program, or framework operators, that the host was in for most of it: the longest first.
+    /// Annotations of the program, framework operators or Python functions that the host was in for most of it: the longest
+    /// first.
     #[serde(default)]
     pub inside: Vec<IdlePlace>,
 }
@@ -66,7 +67,7 @@ pub struct IdleTime {
 /// Where the host was during idle time.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct IdlePlace {
-    /// Name of the range or operator.
+    /// Name of the range, operator or function.
     pub name: String,
     /// How long of the idle time.
     pub ns: Nanos,

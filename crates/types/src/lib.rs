@@ -13,6 +13,7 @@ mod cost;
 pub mod counter;
 mod deep_plan;
 mod device;
+mod device_memory;
 mod device_time;
 mod diagnosis;
 mod dtype;
@@ -69,6 +70,7 @@ pub use comparison::{
 pub use cost::{Cost, Traffic};
 pub use deep_plan::{DeepPlan, PlannedPass};
 pub use device::{Device, DeviceId, Placement};
+pub use device_memory::{DeviceMemory, MemoryPoint, StepMemory};
 pub use device_time::{CopyTime, DeviceTime, IdleCause, IdlePlace, IdleTime};
 pub use diagnosis::{Check, Diagnosis, Verdict};
 pub use dtype::{DType, UnknownDType};
@@ -93,7 +95,7 @@ pub use metrics::{
     Sample, StageSummary, Times, Totals, Utilisation, Work,
 };
 pub use op::{ActivationKind, AttentionDetail, InterpolationKind, Op, Role, Shape, Spec};
-pub use operator::{ClassGroup, OperatorGroups, OperatorRecord, OperatorSummary, ShapeGroup};
+pub use operator::{ClassGroup, OperatorGroups, OperatorPlace, OperatorRecord, OperatorSummary, ShapeGroup};
 pub use origin::Origin;
 pub use peak_memory::PeakMemory;
 pub use profile::{CostCentre, InputFacts, ProfileSettings, RoutingCounts, Throughput};

@@ -46,6 +46,21 @@ pub struct OperatorSummary {
     pub device_ns: Option<Nanos>,
     /// Memory it allocated; absent when not traced.
     pub bytes_allocated: Option<Bytes>,
+    /// Where in Python it is called from most, by device time, then by calls: at most three places. Empty without stacks.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub python: Vec<OperatorPlace>,
+}
+
+/// A place in Python that calls an operator.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct OperatorPlace {
+    /// The innermost frame outside of the framework and the standard library: `model/layers.py(120): forward`. The line is the
+    /// function's first.
+    pub frame: String,
+    /// Calls from there.
+    pub calls: u64,
+    /// Time of the device work they launched.
+    pub device_ns: Nanos,
 }
 
 /// All calls inside modules of one class.

@@ -33,7 +33,7 @@ mod step;
 mod step_series;
 mod wall;
 
-use types::timeline::{CapturedRangeId, OperatorKind, Timeline};
+use types::timeline::{CapturedRangeId, Timeline};
 use types::{Nanos, QualityCounter, Stage};
 
 pub use amount::Amount;
@@ -79,8 +79,6 @@ pub struct Attribution {
     pub launch: Vec<Option<u32>>,
     /// Per work: the innermost framework operator around the launch, in [`Timeline::operators`].
     pub operator: Vec<Option<u32>>,
-    /// Per work: the innermost Python function or module around the launch, in [`Timeline::operators`].
-    pub python: Vec<Option<u32>>,
     /// Per work: the innermost pushed range around the launch.
     pub range: Vec<Option<RangeIndex>>,
     /// Per work: the innermost range that its node of a CUDA graph was captured in. It lies inside [`Self::range`] and says
@@ -116,8 +114,7 @@ pub fn attribute(timeline: &Timeline, settings: &AttributionSettings) -> Attribu
     let launches = Launches::new(timeline, &join.call);
     let last = trace_end(timeline);
     let ranges = Forest::new(timeline, &launches, last);
-    let operators = operator::innermost(timeline, &launches, &join.call, OperatorKind::Framework);
-    let python = operator::innermost(timeline, &launches, &join.call, OperatorKind::Python);
+    let operators = operator::innermost(timeline, &launches, &join.call);
     let stages = stages(timeline, &launches, &join.call, settings, last);
     let contested = Amount::of(timeline, |place| {
         let launch = launches.of_work[place] as usize;
@@ -132,7 +129,6 @@ pub fn attribute(timeline: &Timeline, settings: &AttributionSettings) -> Attribu
         aside,
         launch: join.call,
         operator: operators,
-        python,
         range,
         stage: stages.instance.iter().map(|place| place.map(|place| stages.stages[place as usize].stage)).collect(),
         instance: stages.instance,

@@ -6,16 +6,11 @@ use super::correlation::NumberIndex;
 use super::launch::{Launches, NONE};
 use super::nesting::{ByThread, Open};
 
-/// Per work: the innermost operator of a kind around its launch. Where the launch is not in the trace, the operator the
+/// Per work: the innermost framework operator around its launch. Where the launch is not in the trace, the operator the
 /// source names for the work itself.
-pub(super) fn innermost(
-    timeline: &Timeline,
-    launches: &Launches,
-    call_of_work: &[Option<u32>],
-    kind: OperatorKind,
-) -> Vec<Option<u32>> {
+pub(super) fn innermost(timeline: &Timeline, launches: &Launches, call_of_work: &[Option<u32>]) -> Vec<Option<u32>> {
     let of_kind = || {
-        let rows = timeline.operators.iter().enumerate().filter(move |(_, row)| row.kind == kind);
+        let rows = timeline.operators.iter().enumerate().filter(|(_, row)| row.kind == OperatorKind::Framework);
         rows.map(|(place, row)| (place as u32, row.thread.0))
     };
     if of_kind().next().is_none() {
@@ -38,9 +33,7 @@ pub(super) fn innermost(
         }
     }
     let mut found: Vec<Option<u32>> = launches.per_work(&innermost).collect();
-    if kind == OperatorKind::Framework {
-        by_number(timeline, call_of_work, &mut found);
-    }
+    by_number(timeline, call_of_work, &mut found);
     found
 }
 

@@ -29,15 +29,20 @@ const OCCUPANCY_SECTION: &str = "Occupancy";
 /// What was counted for one launch or one range. Times are nanoseconds, shares percent; what was not counted is absent.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LaunchCounters {
-    name: String,
+    /// The profiler's number for it, and its process: one launch in all pages of one capture.
+    pub(super) id: u64,
+    pub(super) process: Option<u32>,
+    pub(super) name: String,
     is_kernel: bool,
-    stage: Option<Stage>,
-    device: Option<u32>,
-    time: Option<f64>,
-    dram: Option<f64>,
-    compute: Option<f64>,
-    memory: Option<f64>,
-    occupancy: Option<f64>,
+    pub(super) stage: Option<Stage>,
+    pub(super) device: Option<u32>,
+    pub(super) time: Option<f64>,
+    pub(super) dram: Option<f64>,
+    /// Bytes per second, for where no page has the bytes themselves.
+    pub(super) dram_rate: Option<f64>,
+    pub(super) compute: Option<f64>,
+    pub(super) memory: Option<f64>,
+    pub(super) occupancy: Option<f64>,
 }
 
 impl LaunchCounters {
@@ -45,37 +50,44 @@ impl LaunchCounters {
     pub fn of_table(table: &CounterTable) -> Vec<Self> {
         let row = |(row, work): (usize, &ProfiledWork)| {
             let number = |name: &str| table.number(row, name);
-            let time = number(TIME);
-            let read_and_written = number(DRAM_READ).zip(number(DRAM_WRITTEN)).map(|(read, written)| read + written);
-            let from_rate = number(DRAM_RATE).zip(time).map(|(rate, time)| rate * time / 1e9);
-            Self {
-                time,
-                dram: number(DRAM).or(read_and_written).or(from_rate),
-                compute: number(COMPUTE),
-                memory: number(MEMORY),
-                occupancy: number(OCCUPANCY),
-                ..Self::of_work(work)
-            }
+            Self { dram_rate: number(DRAM_RATE), ..Self::of_counters(work, number) }
         };
         table.work.iter().enumerate().map(row).collect()
     }
 
-    /// Every work of a details page.
+    /// Every work of a details page: by the metrics of its sections, else by counters that were asked for by name.
     pub fn of_details(works: &[DetailedWork]) -> Vec<Self> {
         let of = |detailed: &DetailedWork| {
             let number = |section: &str, metric: &str| detailed.section(section)?.number(metric);
-            let time = number(SPEED_OF_LIGHT, "Duration");
-            let rate = number(MEMORY_WORKLOAD, "Memory Throughput");
+            let named = |counter: &str| detailed.sections.iter().find_map(|section| section.number(counter));
+            let counted = Self::of_counters(&detailed.work, named);
             Self {
-                time,
-                dram: rate.zip(time).map(|(rate, time)| rate * time / 1e9),
-                compute: number(SPEED_OF_LIGHT, "Compute (SM) Throughput"),
-                memory: number(SPEED_OF_LIGHT, "Memory Throughput"),
-                occupancy: number(OCCUPANCY_SECTION, "Achieved Occupancy"),
-                ..Self::of_work(&detailed.work)
+                time: number(SPEED_OF_LIGHT, "Duration").or(counted.time),
+                dram_rate: number(MEMORY_WORKLOAD, "Memory Throughput").or_else(|| named(DRAM_RATE)),
+                compute: number(SPEED_OF_LIGHT, "Compute (SM) Throughput").or(counted.compute),
+                memory: number(SPEED_OF_LIGHT, "Memory Throughput").or(counted.memory),
+                occupancy: number(OCCUPANCY_SECTION, "Achieved Occupancy").or(counted.occupancy),
+                ..counted
             }
         };
         works.iter().map(of).collect()
+    }
+
+    fn of_counters(work: &ProfiledWork, number: impl Fn(&str) -> Option<f64>) -> Self {
+        let read_and_written = number(DRAM_READ).zip(number(DRAM_WRITTEN)).map(|(read, written)| read + written);
+        Self {
+            time: number(TIME),
+            dram: number(DRAM).or(read_and_written),
+            compute: number(COMPUTE),
+            memory: number(MEMORY),
+            occupancy: number(OCCUPANCY),
+            ..Self::of_work(work)
+        }
+    }
+
+    /// Bytes to and from the device's memory.
+    fn dram_bytes(&self) -> Option<f64> {
+        self.dram.or_else(|| Some(self.dram_rate? * self.time? / 1e9))
     }
 
     fn of_work(work: &ProfiledWork) -> Self {
@@ -86,8 +98,20 @@ impl LaunchCounters {
             false => format!("{} {}", work.name, path.join("::")),
         };
         let stage = work.pushed.iter().rev().find_map(|range| Stage::from_range(range.domain.as_deref(), &range.name));
-        let (time, dram, compute, memory, occupancy) = (None, None, None, None, None);
-        Self { name, is_kernel, stage, device: work.device, time, dram, compute, memory, occupancy }
+        Self {
+            id: work.id,
+            process: work.process,
+            name,
+            is_kernel,
+            stage,
+            device: work.device,
+            time: None,
+            dram: None,
+            dram_rate: None,
+            compute: None,
+            memory: None,
+            occupancy: None,
+        }
     }
 
     /// The device it ran on; absent where the page does not say.
@@ -108,7 +132,7 @@ pub(crate) fn summaries(counted: &[LaunchCounters]) -> Vec<CounterSummary> {
         device: all[0].device(),
         calls: all.len() as u64,
         total_ns: sum(&all, |one| one.time).map(rounded),
-        dram_bytes: sum(&all, |one| one.dram).map(|bytes| Bytes::new(bytes.round().max(0.0) as u64)),
+        dram_bytes: sum(&all, LaunchCounters::dram_bytes).map(|bytes| Bytes::new(bytes.round().max(0.0) as u64)),
         compute_share: weighted(&all, |one| one.compute),
         memory_share: weighted(&all, |one| one.memory),
         occupancy: weighted(&all, |one| one.occupancy),
@@ -159,13 +183,24 @@ fn weighted(all: &[&LaunchCounters], value: impl Fn(&LaunchCounters) -> Option<f
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
 
-    fn counted(name: &str, time: f64, compute: Option<f64>) -> LaunchCounters {
-        let (is_kernel, stage, device) = (true, None, Some(0));
-        let (time, dram, memory, occupancy) = (Some(time), Some(10.0), None, None);
-        LaunchCounters { name: name.to_owned(), is_kernel, stage, device, time, dram, compute, memory, occupancy }
+    pub(crate) fn counted(name: &str, time: f64, compute: Option<f64>) -> LaunchCounters {
+        LaunchCounters {
+            id: 0,
+            process: Some(7),
+            name: name.to_owned(),
+            is_kernel: true,
+            stage: None,
+            device: Some(0),
+            time: Some(time),
+            dram: Some(10.0),
+            dram_rate: None,
+            compute,
+            memory: None,
+            occupancy: None,
+        }
     }
 
     #[test]

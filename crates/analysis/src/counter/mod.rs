@@ -6,6 +6,7 @@
 mod launches;
 mod listed;
 mod name;
+mod pages;
 
 pub use launches::{LaunchCounters, USED_COUNTERS};
 pub(crate) use launches::{kernels, summaries};
@@ -13,3 +14,4 @@ pub use listed::ListedKernel;
 pub(crate) use listed::{differing, kernels as listed_kernels};
 pub use name::TIME;
 pub(crate) use name::VECTOR;
+pub use pages::PageOverlap;

@@ -47,7 +47,14 @@ impl Builder {
     }
 
     pub(super) fn allocation(mut self, time: i64, bytes: i64) -> Self {
-        self.0.memory.push(MemoryEvent { time: Nanos::new(time), thread: ThreadId(0), bytes, device: Some(0) });
+        self.0.memory.push(MemoryEvent {
+            time: Nanos::new(time),
+            thread: ThreadId(0),
+            bytes,
+            device: Some(0),
+            allocated: None,
+            reserved: None,
+        });
         self
     }
 

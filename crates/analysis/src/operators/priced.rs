@@ -74,6 +74,7 @@ pub(crate) fn summaries(operators: &[PricedOperator]) -> Vec<OperatorSummary> {
         self_ns: sum.time,
         device_ns: None,
         bytes_allocated: sum.allocated,
+        python: Vec::new(),
     };
     sums(operators, |operator| (operator.record.name.as_str(), operator.record.stage))
         .into_iter()

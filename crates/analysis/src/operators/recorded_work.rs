@@ -25,9 +25,10 @@ struct AttentionForm {
     products: u128,
 }
 
-/// Work of a call of the operator `name`; `None` where the name is none of these or the record does not tell.
-pub(super) fn work(name: &str, signature: &OperatorSignature) -> Option<RecordedWork> {
-    let call = Call { signature, size: element_bytes(dtype(signature)?)? };
+/// Work of a call of the operator `name` on elements of that type; `None` where the name is none of these or the record does
+/// not tell.
+pub(super) fn work(name: &str, signature: &OperatorSignature, dtype: DType) -> Option<RecordedWork> {
+    let call = Call { signature, size: element_bytes(dtype)? };
     match name {
         "aten::mm" | "aten::_scaled_mm" | "aten::_int_mm" => call.gemm(0, 1),
         "aten::addmm" | "aten::_addmm_activation" => call.gemm(1, 2),
@@ -238,12 +239,12 @@ mod tests {
     }
 
     fn flops(name: &str, shapes: &[&[u64]], values: &[&str]) -> Option<u128> {
-        work(name, &signature(shapes, "c10::BFloat16", values)).map(|work| work.flops.get())
+        work(name, &signature(shapes, "c10::BFloat16", values), DType::Bf16).map(|work| work.flops.get())
     }
 
     #[test]
     fn gemms_are_priced_by_their_sides() {
-        let found = work("aten::mm", &signature(&[&[2, 3], &[3, 5]], "float", &[])).unwrap();
+        let found = work("aten::mm", &signature(&[&[2, 3], &[3, 5]], "float", &[]), DType::Fp32).unwrap();
         // 2 x 3 x 5 multiply-adds; 6 + 15 + 10 elements of four bytes.
         assert_eq!(found, RecordedWork { flops: Flops::new(60), bytes: Bytes::new(124) });
         assert_eq!(flops("aten::addmm", &[&[5], &[2, 3], &[3, 5]], &[]), Some(60));

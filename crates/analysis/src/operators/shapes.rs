@@ -3,11 +3,12 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use types::timeline::{NameId, OperatorKind, SignatureId};
+use types::timeline::{NameId, OperatorKind, OperatorSignature, SignatureId};
 use types::{Bytes, DType, Flops, Hardware, Nanos, ShapeGroup};
 
 use super::recorded_work::{RecordedWork, dtype, work};
 use crate::evidence::PlacedTimeline;
+use crate::kernel::{self, Family};
 
 /// What calls of one operator on one set of shapes add up to.
 #[derive(Clone, Copy, Default)]
@@ -17,6 +18,37 @@ struct Sum {
     device: Nanos,
     /// Calls that launched device work; a call inside a graph capture, or one whose kernels were not recorded, did none.
     ran: u128,
+    /// Element type by the names of their kernels.
+    of_kernels: KernelType,
+}
+
+/// The element type that the kernels of some calls have.
+#[derive(Clone, Copy, Default)]
+enum KernelType {
+    /// No kernel tells.
+    #[default]
+    Untold,
+    /// All that tell have this one.
+    One(DType),
+    /// They differ.
+    Several,
+}
+
+impl KernelType {
+    fn and(self, other: Option<DType>) -> Self {
+        match (self, other) {
+            (Self::Untold, Some(dtype)) => Self::One(dtype),
+            (Self::One(one), Some(dtype)) if one != dtype => Self::Several,
+            (known, _) => known,
+        }
+    }
+
+    fn known(self) -> Option<DType> {
+        match self {
+            Self::One(dtype) => Some(dtype),
+            Self::Untold | Self::Several => None,
+        }
+    }
 }
 
 /// How far device work is from its roofline.
@@ -38,8 +70,10 @@ pub(crate) fn groups(timelines: &[PlacedTimeline<'_>], hardware: Option<&Hardwar
         for ((name, signature), sum) in sums(placed) {
             let name = placed.timeline.name(name);
             let recorded = placed.timeline.signatures.get(signature);
-            let done = work(name, recorded).map(|RecordedWork { flops, bytes }| (flops, bytes));
-            let all = groups.entry((name, recorded.shapes.as_slice(), dtype(recorded), done)).or_default();
+            let dtype = dtype(recorded).or(sum.of_kernels.known());
+            let done = dtype.and_then(|dtype| work(name, recorded, dtype));
+            let done = done.map(|RecordedWork { flops, bytes }| (flops, bytes));
+            let all = groups.entry((name, recorded.shapes.as_slice(), dtype, done)).or_default();
             all.calls += sum.calls;
             all.host += sum.host;
             all.device += sum.device;
@@ -61,6 +95,7 @@ fn sums(placed: &PlacedTimeline<'_>) -> HashMap<(NameId, SignatureId), Sum> {
         }
     }
     let mut sums: HashMap<_, Sum> = HashMap::new();
+    of_kernels(placed, &mut sums);
     for (operator, device) in timeline.operators.iter().zip(device) {
         let (OperatorKind::Framework, Some(signature)) = (operator.kind, operator.signature) else { continue };
         if attribution.asides.hold(timeline, operator.thread, operator.start) {
@@ -98,6 +133,26 @@ pub(crate) fn roofline_of_work(placed: &PlacedTimeline<'_>, hardware: Option<&Ha
         known.get(&(operator.name, operator.signature?)).copied()
     };
     attribution.operator.iter().map(of_row).collect()
+}
+
+/// Element types from the matrix kernels of operators that were recorded without any: NVTX ranges have none.
+fn of_kernels(placed: &PlacedTimeline<'_>, sums: &mut HashMap<(NameId, SignatureId), Sum>) {
+    let PlacedTimeline { timeline, attribution, .. } = *placed;
+    let lacks = |signature: &OperatorSignature| signature.types.is_empty() && !signature.shapes.is_empty();
+    if !timeline.signatures.iter().any(|(_, signature)| lacks(signature)) {
+        return;
+    }
+    let matrix = [Family::Gemm, Family::Attention, Family::Convolution];
+    let told = |name: &str| Some(kernel::classify(name)).filter(|kind| matrix.contains(&kind.family))?.dtype;
+    let told: Vec<Option<DType>> = timeline.names.iter().map(|(_, name)| told(name)).collect();
+    for (work, operator) in timeline.work.iter().zip(&attribution.operator) {
+        let Some(operator) = operator.map(|operator| &timeline.operators[operator as usize]) else { continue };
+        let Some(signature) = operator.signature.filter(|place| lacks(timeline.signatures.get(*place))) else {
+            continue;
+        };
+        let sum = sums.entry((operator.name, signature)).or_default();
+        sum.of_kernels = sum.of_kernels.and(told[work.name.index()]);
+    }
 }
 
 fn row((name, shapes, dtype, done): Key<'_>, sum: Sum, hardware: Option<&Hardware>) -> ShapeGroup {

@@ -8,6 +8,7 @@ use types::{IdleCause, IdlePlace, Nanos};
 use super::call::{capture, cause_of_call, cause_of_name};
 use super::span::{Span, Spans};
 use super::waiting::Waiting;
+use crate::python::user_frame;
 
 /// Without a call for as long as this, the host does not prepare a launch: a framework needs microseconds for one operator,
 /// under a profiler some hundred.
@@ -38,16 +39,16 @@ impl Host {
         for call in rows.iter().filter_map(|row| launch[*row as usize]) {
             threads[timeline.calls[call as usize].thread.0 as usize] = true;
         }
-        let calls: Vec<&HostCall> = timeline.calls.iter().filter(|call| threads[call.thread.0 as usize]).collect();
+        let calls = || timeline.calls.iter().filter(|call| threads[call.thread.0 as usize]);
         let mut spans: BTreeMap<IdleCause, Vec<Span>> = BTreeMap::new();
         let causes: Vec<_> = timeline.names.iter().map(|(_, name)| cause_of_call(name)).collect();
-        for call in &calls {
+        for call in calls() {
             if let Some(cause) = causes[call.name.index()] {
                 spans.entry(cause).or_default().push(Span::new(call.start, call.end()));
             }
         }
         let compiling = spans.entry(IdleCause::Compiling).or_default();
-        compiling.extend(captures(timeline, &calls));
+        compiling.extend(captures(timeline, calls()));
         compiling.extend(first_uses(timeline, launch, rows));
         named(timeline, &threads, &mut spans);
         let mut taken = Spans::default();
@@ -58,7 +59,7 @@ impl Host {
             known.push((cause, own));
         }
         let recorded = recorded(timeline, &threads);
-        let called = Spans::union(calls.iter().map(|call| Span::new(call.start, call.end())));
+        let called = called(timeline.threads.len(), calls());
         let between = recorded.map(|all| called.gaps(all)).unwrap_or_default();
         let quiet = between.as_slice().iter().filter(|span| span.length() >= HOST_WORK).copied();
         let quiet = Spans::union(quiet).subtract(&taken);
@@ -124,7 +125,8 @@ impl Host {
         self.quiet.within(gap)
     }
 
-    /// Where the host was in the longest of these spans: the innermost range or long operator around the middle of each.
+    /// Where the host was in the longest of these spans: the innermost range, long operator or Python frame of the user's around
+    /// the middle of each.
     pub(crate) fn places(&self, timeline: &Timeline, mut spans: Vec<Span>) -> Vec<IdlePlace> {
         spans.sort_by_key(|span| std::cmp::Reverse(span.length()));
         spans.truncate(PLACED_GAPS);
@@ -132,33 +134,51 @@ impl Host {
         let ranges = timeline.ranges.iter().filter(|range| on_host(range.thread.0));
         let ranges = ranges.map(|range| (range.name, Span::new(range.start, range.end.unwrap_or(range.start))));
         let operators = timeline.operators.iter().filter(|operator| {
-            operator.kind == OperatorKind::Framework && operator.duration >= HOST_WORK && on_host(operator.thread.0)
+            let is_named =
+                || operator.kind == OperatorKind::Framework || user_frame(timeline.name(operator.name)).is_some();
+            operator.duration >= HOST_WORK && on_host(operator.thread.0) && is_named()
         });
         let operators = operators.map(|operator| (operator.name, Span::new(operator.start, operator.end())));
         let around: Vec<(NameId, Span)> =
             ranges.chain(operators).filter(|(_, span)| span.length() >= HOST_WORK).collect();
-        let mut sums: BTreeMap<&str, Nanos> = BTreeMap::new();
+        let mut sums: BTreeMap<NameId, Nanos> = BTreeMap::new();
         for span in spans {
             let middle = Nanos::new(span.start.get() + span.length().get() / 2);
             let holding = around.iter().filter(|(_, outer)| outer.contains(middle));
             if let Some((name, outer)) = holding.min_by_key(|(_, outer)| outer.length()) {
-                *sums.entry(timeline.name(*name)).or_default() += span.intersect(*outer).length();
+                *sums.entry(*name).or_default() += span.intersect(*outer).length();
             }
         }
-        let mut places: Vec<_> = sums.into_iter().map(|(name, ns)| IdlePlace { name: name.to_owned(), ns }).collect();
+        let shown = |name: &str| user_frame(name).unwrap_or_else(|| name.to_owned());
+        let place = |(name, ns)| IdlePlace { name: shown(timeline.name(name)), ns };
+        let mut places: Vec<_> = sums.into_iter().map(place).collect();
         places.sort_by_key(|place| std::cmp::Reverse(place.ns));
         places.truncate(PLACES);
         places
     }
 }
 
+/// When threads were in calls, short pauses between two calls of one thread left out. No pause of [`HOST_WORK`] or longer that all
+/// threads share is lost by that: each of them has one around it. A trace has millions of calls and few such pauses.
+fn called<'a>(threads: usize, calls: impl Iterator<Item = &'a HostCall>) -> Spans {
+    let mut latest: Vec<Option<Span>> = vec![None; threads];
+    let mut spans = Vec::new();
+    for call in calls {
+        let span = Span::new(call.start, call.end());
+        match &mut latest[call.thread.0 as usize] {
+            Some(known) if span.start >= known.start && span.start < known.end + HOST_WORK => *known = known.hull(span),
+            known => spans.extend(known.replace(span)),
+        }
+    }
+    spans.extend(latest.into_iter().flatten());
+    Spans::union(spans)
+}
+
 /// Captures of graphs, from the call that opens one to that which closes it.
-fn captures(timeline: &Timeline, calls: &[&HostCall]) -> Vec<Span> {
+fn captures<'a>(timeline: &Timeline, calls: impl Iterator<Item = &'a HostCall>) -> Vec<Span> {
     let kinds: Vec<_> = timeline.names.iter().map(|(_, name)| capture(name)).collect();
-    let mut marks: Vec<_> = calls
-        .iter()
-        .filter_map(|call| Some((call.thread, call.start, call.end(), kinds[call.name.index()]?)))
-        .collect();
+    let mut marks: Vec<_> =
+        calls.filter_map(|call| Some((call.thread, call.start, call.end(), kinds[call.name.index()]?))).collect();
     marks.sort_by_key(|(thread, start, ..)| (*thread, *start));
     let closed = |pair: &[(_, Nanos, Nanos, bool)]| pair[0].3 && !pair[1].3 && pair[0].0 == pair[1].0;
     marks.windows(2).filter(|pair| closed(pair)).map(|pair| Span::new(pair[0].1, pair[1].2)).collect()

@@ -50,10 +50,22 @@ impl Span {
 impl Spans {
     /// The union of spans in any order, in `n log n`, or `n` where they are already sorted.
     pub fn union(spans: impl IntoIterator<Item = Span>) -> Self {
-        let mut sorted: Vec<Span> = spans.into_iter().filter(|span| !span.is_empty()).collect();
-        if !sorted.is_sorted() {
-            sorted.sort_unstable();
+        let mut sorted: Vec<Span> = Vec::new();
+        let mut is_sorted = true;
+        for span in spans.into_iter().filter(|span| !span.is_empty()) {
+            match sorted.last_mut() {
+                // Work follows work closely, so that most spans need no room of their own.
+                Some(last) if last.start <= span.start && span.start <= last.end => last.end = last.end.max(span.end),
+                last => {
+                    is_sorted &= last.is_none_or(|last| last.start <= span.start);
+                    sorted.push(span);
+                }
+            }
         }
+        if is_sorted {
+            return Self(sorted);
+        }
+        sorted.sort_unstable();
         sorted.dedup_by(|next, last| {
             let touches = next.start <= last.end;
             if touches {

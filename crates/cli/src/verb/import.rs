@@ -45,8 +45,9 @@ Examples:
 
 Formats are detected from the first bytes, and files may be compressed with gzip or zstd: torch
 profiler JSON, Nsight Systems SQLite (nsys export --type sqlite), nsys stats CSV, Nsight Compute CSV
-(ncu --csv, page raw or details), and files of the built-in collector (*.wire). Several files must
-come from one run. They are not copied.";
+(ncu --csv, page raw or details), and files of the built-in collector (*.wire). Reports (.nsys-rep,
+.ncu-rep) are exported with the installed nsys or ncu. Several files must come from one run. They are
+not copied.";
 
 /// Parts of the configuration an import never reads; they would only claim something in `config.yaml`.
 const UNUSED: [&str; 8] =

@@ -40,6 +40,32 @@ pub enum ImportError {
         /// What to do.
         hint: String,
     },
+    /// A report that only its own tool reads, which is not here.
+    #[error("{} is a report that only {tool} reads: {found}", file.display())]
+    NoTool {
+        /// The report.
+        file: PathBuf,
+        /// The tool.
+        tool: &'static str,
+        /// What was found of it.
+        found: String,
+        /// How to export the report.
+        by_hand: String,
+    },
+    /// The tool of a report did not export it.
+    #[error("cannot export {}: `{command}` {ending}{said}", file.display())]
+    ToolFailed {
+        /// The report.
+        file: PathBuf,
+        /// What was typed.
+        command: String,
+        /// How it ended.
+        ending: String,
+        /// The last it said.
+        said: String,
+        /// How to export the report.
+        by_hand: String,
+    },
     /// Files that cannot be of one run.
     #[error("{one} and {other} are not of one run: {why}")]
     NotOneRun {
@@ -92,7 +118,12 @@ impl Failure for ImportError {
             Self::Device(error) => error.exit(),
             Self::Analytic(error) => error.exit(),
             Self::Collect(error) => error.exit(),
-            Self::Unreadable { .. } | Self::NothingInside { .. } | Self::Ingest(_) | Self::Report(_) => Exit::Failed,
+            Self::Unreadable { .. }
+            | Self::NothingInside { .. }
+            | Self::NoTool { .. }
+            | Self::ToolFailed { .. }
+            | Self::Ingest(_)
+            | Self::Report(_) => Exit::Failed,
         }
     }
 
@@ -100,6 +131,12 @@ impl Failure for ImportError {
         match self {
             Self::UnknownFormat { known, .. } => Some(format!("known are {known}, each also gzip or zstd")),
             Self::NothingInside { hint, .. } => Some(hint.clone()),
+            Self::NoTool { tool, by_hand, .. } => {
+                Some(format!("export it where {tool} is installed, then import the result: `{by_hand}`"))
+            }
+            Self::ToolFailed { by_hand, .. } => {
+                Some(format!("export it with the release that recorded it, then import the result: `{by_hand}`"))
+            }
             Self::NotOneRun { .. } => Some("import each by itself, then `llm-perf compare` the two runs".to_owned()),
             Self::Ingest(error) => error.hint(),
             Self::Device(error) => error.hint(),

@@ -52,7 +52,7 @@ pub fn import(
     progress: &mut dyn FnMut(&str),
 ) -> Result<Import, ImportError> {
     let named = request.subject.named_hardware()?;
-    let files = TraceFiles::open(&request.files)?;
+    let files = TraceFiles::open(&request.files, progress)?;
     let device = named.as_ref().map(|hardware| hardware.id.clone());
     let run_request = RunRequest { model: request.subject.model_id(), device, ..run_request };
     let EndedRun { value: metrics, folder, missing } = run(run_request, |folder| {

@@ -19,7 +19,7 @@ pub(crate) mod lexer;
 mod number;
 mod parallel;
 mod part;
-mod signature;
+pub(crate) mod signature;
 mod source;
 
 use std::collections::{BTreeMap, BTreeSet};

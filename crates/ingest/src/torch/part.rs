@@ -168,7 +168,9 @@ impl Part {
             0_u32 => None,
             _ => Some(whole(event.arguments.device).ok_or(Fault::Incomplete)?),
         };
-        Ok(MemoryEvent { time, thread: self.thread(event), bytes, device })
+        let arguments = &event.arguments;
+        let [allocated, reserved] = [arguments.allocated, arguments.reserved].map(|total| whole(total).map(Bytes::new));
+        Ok(MemoryEvent { time, thread: self.thread(event), bytes, device, allocated, reserved })
     }
 
     fn name(&mut self, event: &Event<'_>) -> EventResult<NameId> {

@@ -49,6 +49,7 @@ fn run(name: &str, longer: f64, decode_longer: f64) -> RunRecords {
             self_ns: total_ns,
             device_ns: None,
             bytes_allocated: None,
+            python: Vec::new(),
         }
     }));
     let total_ns = nanoseconds(2.0 * (1.0 + decode_longer) * noise(9));

@@ -11,6 +11,7 @@ mod import_terminal;
 mod imported;
 pub(crate) mod kernels;
 mod lost;
+mod memory;
 mod operators;
 pub(crate) mod phrase;
 mod recorded;

@@ -70,7 +70,33 @@ fn imported(page: &mut Page, operators: &OperatorsView<'_>, rows: usize) {
         ]);
     }
     page.table(&table);
+    called_from(page, operators, rows);
     by_memory(page, operators, rows);
+}
+
+/// Where in Python the first operators are called from.
+fn called_from(page: &mut Page, operators: &OperatorsView<'_>, rows: usize) {
+    let mut table = Table::new("operator | stage | called from | >device | >calls");
+    for operator in operators.rows.iter().take(rows).map(|view| view.operator) {
+        for place in &operator.python {
+            table.row([
+                code(&operator.name),
+                known(operator.stage),
+                code(&place.frame),
+                place.device_ns.to_string(),
+                grouped(place.calls),
+            ]);
+        }
+    }
+    if table.is_empty() {
+        return;
+    }
+    page.heading("Called from");
+    page.paragraph(
+        "The innermost Python function around an operator that is not PyTorch's or Python's own, with the line it starts in; at most \
+         three for each operator. Backward passes run on threads without Python.",
+    );
+    page.table(&table);
 }
 
 fn by_time(page: &mut Page, operators: &OperatorsView<'_>, rows: usize) {

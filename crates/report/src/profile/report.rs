@@ -8,6 +8,7 @@ use super::critical_path;
 use super::device_time;
 use super::imported;
 use super::lost;
+use super::memory;
 use super::phrase::{
     device, environment, extent, imported_facts, model, nested, overhead, place, replayed, saving, stage,
 };
@@ -41,6 +42,7 @@ pub fn report_markdown(run: &RunView<'_>, environment: &Environment) -> String {
     recorded::device(&mut page, run);
     device_time::section(&mut page, run);
     recorded::memory(&mut page, run);
+    memory::section(&mut page, run);
     findings(&mut page, run);
     critical_path::section(&mut page, run);
     variation(&mut page, metrics);
@@ -65,6 +67,7 @@ fn imported_sections(page: &mut Page, run: &RunView<'_>, facts: &TraceFacts, env
     findings(page, run);
     critical_path::section(page, run);
     steps::section(page, run);
+    memory::section(page, run);
     lost::lost_time(page, run);
     imported::stages(page, run, facts);
     recorded::ranks(page, run);

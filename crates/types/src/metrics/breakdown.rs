@@ -6,8 +6,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    CollectiveSummary, CostCentre, DeviceTime, KernelSummary, Nanos, OperatorGroups, OperatorSummary, RegionSummary,
-    RoutingCounts, Stage,
+    CollectiveSummary, CostCentre, DeviceMemory, DeviceTime, KernelSummary, Nanos, OperatorGroups, OperatorSummary,
+    RegionSummary, RoutingCounts, Stage,
 };
 
 /// One module: measured beside modelled.
@@ -75,6 +75,9 @@ pub struct Breakdown {
     /// How the time of each device divides; empty without a timeline that has device work.
     #[serde(default)]
     pub device_time: Vec<DeviceTime>,
+    /// Memory of each device; empty without a timeline whose allocator reports totals.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub device_memory: Vec<DeviceMemory>,
     /// Operators by time.
     pub operators: Vec<OperatorSummary>,
     /// Kernels by time; complete, one row per name, stage and device.

@@ -1,7 +1,7 @@
 //! Allocations as a framework reports them.
 
 use super::ThreadId;
-use crate::Nanos;
+use crate::{Bytes, Nanos};
 
 /// One allocation or release.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -14,4 +14,8 @@ pub struct MemoryEvent {
     pub bytes: i64,
     /// Ordinal of the device; absent for host memory.
     pub device: Option<u32>,
+    /// Bytes in tensors on that device afterwards.
+    pub allocated: Option<Bytes>,
+    /// Bytes the framework then held from the device, in use or not.
+    pub reserved: Option<Bytes>,
 }

@@ -5,6 +5,7 @@
 
 mod job;
 mod parts;
+mod report;
 mod source;
 
 use std::collections::BTreeMap;
@@ -49,8 +50,8 @@ pub(crate) struct TraceFiles(Vec<(Source, Kind)>);
 
 impl TraceFiles {
     /// Opens the files of one run; `-` is standard input.
-    pub(crate) fn open(paths: &[PathBuf]) -> Result<Self, ImportError> {
-        let sources = paths.iter().map(|path| Source::open(path)).collect::<Result<Vec<_>, _>>()?;
+    pub(crate) fn open(paths: &[PathBuf], progress: &mut dyn FnMut(&str)) -> Result<Self, ImportError> {
+        let sources = paths.iter().map(|path| Source::open(path, progress)).collect::<Result<Vec<_>, _>>()?;
         let known = |source: Source| parts::kind(&source).map(|kind| (source, kind));
         Ok(Self(sources.into_iter().map(known).collect::<Result<_, _>>()?))
     }
@@ -115,7 +116,7 @@ impl Traces {
         model: Option<&str>,
         progress: &mut dyn FnMut(&str),
     ) -> Result<Self, ImportError> {
-        let source = Source::open(path)?;
+        let source = Source::open(path, progress)?;
         let (part, sha256) = parts::read(&source, &parts::kind(&source)?, &|_| false)?;
         let file = listed(&source, name.to_owned(), &part, sha256);
         let mut parts = Parts::default();
@@ -131,7 +132,8 @@ impl Traces {
         model: Option<&str>,
         progress: &mut dyn FnMut(&str),
     ) -> Result<Self, ImportError> {
-        let sources = names.iter().map(|name| Source::open(&folder.join(name))).collect::<Result<Vec<_>, _>>()?;
+        let sources =
+            names.iter().map(|name| Source::open(&folder.join(name), progress)).collect::<Result<Vec<_>, _>>()?;
         let contents: Vec<_> =
             names.iter().zip(&sources).map(|(name, source)| (name.as_str(), source.bytes())).collect();
         let timeline = ingest::wire::read_all(&contents)?;
@@ -204,7 +206,7 @@ impl Traces {
 
 /// The timelines in files: one for each, but for files of the collector, which make one together.
 pub(crate) fn timelines(paths: &[PathBuf]) -> Result<Vec<Timeline>, ImportError> {
-    let sources = paths.iter().map(|path| Source::open(path)).collect::<Result<Vec<_>, _>>()?;
+    let sources = paths.iter().map(|path| Source::open(path, &mut |_| {})).collect::<Result<Vec<_>, _>>()?;
     let collected = |source: &&Source| source.bytes().starts_with(b"LLMPERFW");
     let contents: Vec<_> = sources.iter().filter(collected).map(|it| (it.name.as_str(), it.bytes())).collect();
     let mut timelines = Vec::new();

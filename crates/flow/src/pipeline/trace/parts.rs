@@ -2,7 +2,7 @@
 
 use std::io::{BufRead, BufReader, Read};
 
-use analysis::{LaunchCounters, ListedKernel, USED_COUNTERS};
+use analysis::{LaunchCounters, ListedKernel, PageOverlap, USED_COUNTERS};
 use collect::tool::Complaint;
 use ingest::compressed::Compression;
 use ingest::detect::{self, Format};
@@ -93,8 +93,14 @@ impl Parts {
                 self.timelines.push((file.to_owned(), *timeline));
             }
             Part::Counters(counted, table, quality) => {
-                self.counted.extend(counted);
-                self.tables.extend(table);
+                let overlap = LaunchCounters::add_page(&mut self.counted, counted);
+                self.quality.extend(overlapping(file, overlap));
+                // Regions are made of whole pages, of which one capture needs one.
+                match table.as_ref().and_then(|new| self.tables.iter_mut().find(|old| is_same_capture(old, new))) {
+                    Some(old) if table.as_ref().is_some_and(|new| new.columns().len() <= old.columns().len()) => {}
+                    Some(old) => *old = table.unwrap_or_default(),
+                    None => self.tables.extend(table),
+                }
                 self.missing.extend(lost(file, &quality));
                 self.quality.extend(quality);
             }
@@ -112,6 +118,35 @@ impl Parts {
     pub(super) fn is_empty(&self) -> bool {
         self.timelines.is_empty() && self.counted.is_empty() && self.listed.is_empty()
     }
+}
+
+/// Whether two raw pages have the same launches.
+fn is_same_capture(one: &CounterTable, other: &CounterTable) -> bool {
+    let key = |work: &types::counter::ProfiledWork| (work.id, work.process);
+    let launches = |table: &CounterTable| table.work.iter().map(key).collect::<Vec<_>>();
+    launches(one) == launches(other) && one.work.iter().zip(&other.work).all(|(one, other)| one.name == other.name)
+}
+
+/// What is doubtful about pages that share launches.
+fn overlapping(file: &str, overlap: PageOverlap) -> Vec<QualityCounter> {
+    let counter = |counter: &str, value: u64, remedy: String| {
+        let share = Some(value as f64 / overlap.shared.max(value).max(1) as f64);
+        let (counter, severity) = (counter.to_owned(), Severity::Warning);
+        (value > 0).then_some(QualityCounter { counter, value, share, severity, remedy })
+    };
+    let differing = format!(
+        "{file} has other values for launches that an earlier page has too, and those of the earlier page are kept; import pages \
+         of one report"
+    );
+    let apart = format!(
+        "{file} has the process and number of other kernels, so it is of another capture and its launches count in addition; \
+         import captures one by one"
+    );
+    let counters = [
+        counter("ncu_pages_differ", overlap.differing, differing),
+        counter("ncu_pages_of_other_captures", overlap.apart, apart),
+    ];
+    counters.into_iter().flatten().collect()
 }
 
 /// What is missing from a file, by the counters that make numbers wrong.

@@ -5,10 +5,12 @@ use std::io::{self, Read, Seek, Write};
 use std::path::{Path, PathBuf};
 
 use collect::run::sha256;
+use ingest::detect::identify;
 use memmap2::Mmap;
 use types::Bytes;
 
 use super::super::error::ImportError;
+use super::report::Report;
 
 /// Stands for standard input among the files.
 pub const STANDARD_INPUT: &str = "-";
@@ -19,11 +21,13 @@ pub(super) struct Source {
     pub(super) name: String,
     /// The bytes; absent where there is none, because nothing cannot be mapped.
     map: Option<Mmap>,
+    /// What its own tool made of it, for a report that only this tool reads.
+    export: Option<Mmap>,
 }
 
 impl Source {
     /// Opens what was named: a file, or standard input.
-    pub(super) fn open(path: &Path) -> Result<Self, ImportError> {
+    pub(super) fn open(path: &Path, progress: &mut dyn FnMut(&str)) -> Result<Self, ImportError> {
         let unreadable = |reason| ImportError::Unreadable { path: path.to_owned(), reason };
         let name = path.display().to_string();
         let file = if name == STANDARD_INPUT {
@@ -37,22 +41,34 @@ impl Source {
             // Pipes and the like have no length and cannot be mapped.
             if found.is_file() { file } else { spooled(file).map_err(unreadable)? }
         };
-        Ok(Self { map: mapped(&file).map_err(unreadable)?, name })
+        let map = mapped(&file).map_err(unreadable)?;
+        let stored = map.as_deref().unwrap_or_default();
+        // The tool wants a path, which what came through a pipe does not have.
+        let may_be_report = name != STANDARD_INPUT && identify(stored).format.is_none();
+        let export = match Report::of(path, stored).filter(|_| may_be_report) {
+            Some(report) => mapped(&report.exported(path, progress)?).map_err(unreadable)?,
+            None => None,
+        };
+        Ok(Self { name, map, export })
     }
 
-    /// The bytes, as stored.
+    /// The bytes to read: as stored, or as the file's own tool exports them.
     pub(super) fn bytes(&self) -> &[u8] {
+        self.export.as_deref().unwrap_or_else(|| self.stored())
+    }
+
+    fn stored(&self) -> &[u8] {
         self.map.as_deref().unwrap_or_default()
     }
 
-    /// Their size.
+    /// Size of the file.
     pub(super) fn size(&self) -> Bytes {
-        Bytes::new(self.bytes().len() as u64)
+        Bytes::new(self.stored().len() as u64)
     }
 
-    /// Their digest.
+    /// Digest of the file.
     pub(super) fn digest(&self) -> String {
-        sha256(self.bytes())
+        sha256(self.stored())
     }
 
     /// The file, for messages that want a path.

@@ -1,7 +1,7 @@
 //! SQLite exports of Nsight Systems (`nsys export --type sqlite`, or `nsys profile --export=sqlite`) as a timeline.
 //!
-//! Reads kernels, copies, memsets, whole graphs, calls of the CUDA runtime and driver, NVTX ranges with their domains, and
-//! the devices. Leaves out what has no place in a timeline (samples, scheduling, operating system calls; what was waited
+//! Reads kernels, copies, memsets, whole graphs, calls of the CUDA runtime and driver, NVTX ranges with their domains, operators
+//! that PyTorch wrote as ranges, and the devices. Leaves out what has no place in a timeline (samples, scheduling, operating system calls; what was waited
 //! for, which the calls show as well) and all that is confidential: an export carries the environment, the command line,
 //! the host's name and its paths, and of these tables only the columns that `machine.rs` names are looked at.
 //!
@@ -10,6 +10,7 @@
 //! export was killed, and a flipped bit inside a value, against which SQLite has no checksum.
 
 mod calls;
+mod emitted;
 mod identity;
 mod machine;
 mod ranges;
@@ -51,7 +52,7 @@ pub fn read(file: &str, bytes: &[u8]) -> Result<Timeline, IngestError> {
     for part in [machine.losses, work.losses, call_losses, ranges.losses, strings.losses] {
         losses.add(part);
     }
-    let kept = (work.rows.len() + calls.len() + ranges.rows.len()) as u64;
+    let kept = (work.rows.len() + calls.len() + ranges.rows.len() + ranges.operators.len()) as u64;
     let mut quality = lost(&database, losses, kept);
     quality.extend(uncertain(&strings, &ranges, machine.errors));
 
@@ -66,6 +67,8 @@ pub fn read(file: &str, bytes: &[u8]) -> Result<Timeline, IngestError> {
     timeline.work = work.rows;
     timeline.calls = calls;
     timeline.ranges = ranges.rows;
+    timeline.operators = ranges.operators;
+    timeline.signatures = ranges.signatures;
     timeline.quality = quality;
     Ok(timeline)
 }

@@ -1,9 +1,11 @@
-//! NVTX ranges and the domains they belong to. Marks, categories and names of threads are left out.
+//! NVTX ranges and the domains they belong to; those that PyTorch writes for its operators become operators. Marks, categories
+//! and names of threads are left out.
 
 use std::collections::HashMap;
 
-use types::timeline::{NameId, Range, RangeStyle, Timeline};
+use types::timeline::{HostOperator, NameId, OperatorKind, OperatorSignature, Range, RangeStyle, Table, Timeline};
 
+use super::emitted::{Emission, Emitted};
 use super::identity::Threads;
 use super::schema::NVTX;
 use super::span;
@@ -23,6 +25,8 @@ type Domain = (Option<i64>, i64);
 #[derive(Debug, Default)]
 pub(crate) struct Ranges {
     pub(crate) rows: Vec<Range>,
+    pub(crate) operators: Vec<HostOperator>,
+    pub(crate) signatures: Table<OperatorSignature>,
     pub(crate) losses: Losses,
     /// Domains that ranges belong to and nothing names.
     pub(crate) unnamed_domains: u64,
@@ -38,6 +42,7 @@ impl Ranges {
     ) -> Result<Self, IngestError> {
         let mut ranges = Self::default();
         let Some((table, layout)) = NVTX.find(file, database)? else { return Ok(ranges) };
+        let mut emitted = Emitted::default();
         let mut domains: HashMap<Domain, NameId> = HashMap::new();
         // A domain can be named after its first range: rows of several threads are not in the order of time.
         let mut unnamed: HashMap<Domain, Vec<usize>> = HashMap::new();
@@ -67,12 +72,30 @@ impl Ranges {
                 None => Timeline::time(start).ok_or(Malformed)?,
             };
             let end = end.and_then(Timeline::time);
-            let name = match (text.text()?, text_number.integer()?) {
-                (Some(text), _) => strings.place(text),
-                (None, Some(number)) => strings.find(number).unwrap_or_else(|| strings.unknown()),
-                (None, None) => strings.place(b""),
-            };
             let thread = threads.place(thread);
+            let is_plain = number == 0 && style == RangeStyle::PushPop;
+            let (emission, name) = match (text.text()?, text_number.integer()?) {
+                (Some(text), _) => match is_plain.then(|| emitted.of(text, strings)).flatten() {
+                    Some(emission) => (Some(emission), None),
+                    None => (None, Some(strings.place(text))),
+                },
+                (None, Some(number)) => {
+                    let name = strings.find(number).unwrap_or_else(|| strings.unknown());
+                    (is_plain.then(|| emitted.of_name(name, strings)).flatten(), Some(name))
+                }
+                (None, None) => (None, Some(strings.place(b""))),
+            };
+            let name = match (emission, end) {
+                (Some(Emission::Operator(name, signature)), Some(end)) => {
+                    let duration = end - start;
+                    let kind = OperatorKind::Framework;
+                    let operator = HostOperator { kind, name, thread, signature, start, duration, call: None };
+                    ranges.operators.push(operator);
+                    return Ok(());
+                }
+                (Some(Emission::Operator(name, _) | Emission::Range(name)), _) => name,
+                (None, _) => name.unwrap_or_else(|| strings.unknown()),
+            };
             let name_of_domain = match number {
                 0 => None,
                 _ => {
@@ -86,6 +109,7 @@ impl Ranges {
             ranges.rows.push(Range { style, name, domain: name_of_domain, thread, start, end });
             Ok(())
         });
+        ranges.signatures = emitted.signatures;
         for (domain, rows) in unnamed {
             let name = domains.get(&domain).copied().unwrap_or_else(|| {
                 ranges.unnamed_domains += 1;
