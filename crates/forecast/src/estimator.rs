@@ -109,11 +109,8 @@ impl<'a> Estimator<'a> {
 impl<'a> Group<'a> {
     fn new(family: Family, stored: &'a CalibratedGroup, hardware: &Hardware) -> Result<Self, ForecastError> {
         let columns = family.columns().len();
-        let curve = Curve {
-            floor_us: stored.floor_us,
-            compute: stored.compute_efficiency,
-            memory: stored.memory_efficiency,
-        };
+        let curve =
+            Curve { floor_us: stored.floor_us, compute: stored.compute_efficiency, memory: stored.memory_efficiency };
         let mut group = Self {
             family,
             dtype: stored.dtype,

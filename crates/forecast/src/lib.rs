@@ -8,13 +8,18 @@ mod curve;
 mod error;
 mod estimator;
 mod fit;
+mod kernels;
 mod points;
+mod prior;
 mod process;
+mod replay;
 mod search;
 mod shape;
+mod workload;
 
 pub use error::ForecastError;
 pub use estimator::{Basis, Estimate, Estimator};
 pub use fit::fit;
 pub use points::{MeasuredPoint, Table, read_points, read_shapes};
 pub use shape::{Family, OpShape};
+pub use workload::{Subject, forecast};

@@ -63,7 +63,11 @@ pub fn read_points(file: &str, text: &str, hardware: &Hardware) -> Result<Vec<Me
         points.push(MeasuredPoint { shape, microseconds });
     }
     if points.is_empty() {
-        return Err(reader.wrong(2, "there is no point".to_owned(), "give a table with at least one row below its header"));
+        return Err(reader.wrong(
+            2,
+            "there is no point".to_owned(),
+            "give a table with at least one row below its header",
+        ));
     }
     Ok(points)
 }
@@ -117,13 +121,14 @@ impl<'a> Reader<'a> {
 
     fn shape(&self, line: u64, cells: &[&'a str]) -> Result<OpShape, ForecastError> {
         let family = self.family(line, cells)?;
-        let dtype = self.dtype(line, cells, "dtype")?.unwrap_or(match family {
-            Family::Gemm | Family::GroupedGemm => {
+        let dtype = match (self.dtype(line, cells, "dtype")?, family) {
+            (Some(dtype), _) => dtype,
+            (None, Family::Gemm | Family::GroupedGemm) => {
                 let fix = "add a column `dtype`, such as bf16";
                 return Err(self.wrong(line, "the element type is not given".to_owned(), fix));
             }
-            _ => DType::Bf16,
-        });
+            (None, _) => DType::Bf16,
+        };
         let mut sizes = Vec::new();
         for column in family.columns() {
             let size = match *column {
@@ -147,7 +152,11 @@ impl<'a> Reader<'a> {
         if let Some(name) = self.cell(cells, "op") {
             return Family::find(name).ok_or_else(|| {
                 let known = Family::ALL.map(Family::name).join(", ");
-                self.wrong(line, format!("`{name}` is no operation that can be calibrated"), &format!("known are {known}"))
+                self.wrong(
+                    line,
+                    format!("`{name}` is no operation that can be calibrated"),
+                    &format!("known are {known}"),
+                )
             });
         }
         let has = |family: &Family| {
@@ -221,7 +230,10 @@ impl<'a> Reader<'a> {
             if rate > peak * ABOVE_PEAK {
                 let reason = format!(
                     "{time} microseconds would be {:.0} TFLOP/s, and the {} peak of {} is {:.0}",
-                    rate / 1e12, shape.dtype, hardware.id, peak / 1e12
+                    rate / 1e12,
+                    shape.dtype,
+                    hardware.id,
+                    peak / 1e12
                 );
                 return Err(self.wrong(line, reason, fix));
             }
@@ -232,7 +244,9 @@ impl<'a> Reader<'a> {
         if shape.family.in_memory() && work.bytes > cached && rate > 3.0 * peak {
             let reason = format!(
                 "{time} microseconds would be {:.1} TB/s, and the bandwidth of {} is {:.1}",
-                rate / 1e12, hardware.id, peak / 1e12
+                rate / 1e12,
+                hardware.id,
+                peak / 1e12
             );
             return Err(self.wrong(line, reason, fix));
         }

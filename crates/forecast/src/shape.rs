@@ -166,7 +166,11 @@ impl OpShape {
                 let (pairs, bytes, blocks) = if self.family == Family::ContextAttention {
                     // Blocks of queries see whole blocks of keys; the diagonal is computed in full.
                     let rows = (length / TILE).ceil() * TILE;
-                    let pairs = if seen < length { (seen + TILE) * rows - seen * seen / 2.0 } else { rows * (rows + TILE) / 2.0 };
+                    let pairs = if seen < length {
+                        (seen + TILE) * rows - seen * seen / 2.0
+                    } else {
+                        rows * (rows + TILE) / 2.0
+                    };
                     let bytes = batch * length * (2.0 * heads * width * element + cached);
                     (pairs, bytes, batch * heads * rows / TILE / multiprocessors)
                 } else {

@@ -176,7 +176,7 @@ pub struct ModeForecast {
 /// What is likely, beside the roofline.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Forecast {
-    /// `measured` where every large part comes from a calibration, else `assumed`.
+    /// `modelled` where most of the time and the launches come from a calibration, else `assumed`.
     pub origin: Origin,
     /// What it rests on: the calibration, or the prior.
     pub basis: String,

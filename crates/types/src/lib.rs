@@ -80,8 +80,8 @@ pub use failure::{Exit, Failure};
 pub use finding::Finding;
 pub use flop_check::FlopCheck;
 pub use forecast::{
-    CalibratedGroup, Contribution, DeviceCalibration, ExecutionMode, Forecast, ForecastRange, ForecastTime, IntervalWidth,
-    LaunchCost, LeftOut, ModeForecast,
+    CalibratedGroup, Contribution, DeviceCalibration, ExecutionMode, Forecast, ForecastRange, ForecastTime,
+    IntervalWidth, LaunchCost, LeftOut, ModeForecast,
 };
 pub use hardware::{
     CalibratedRate, Calibration, ComputeUnit, Hardware, HardwareListing, NumberSource, Peak, Source, Sourced,
