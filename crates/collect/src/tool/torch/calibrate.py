@@ -40,8 +40,14 @@ class Meter:
         self.l2 = getattr(properties, "L2_cache_size", None) or 64 << 20
         self.memory = properties.total_memory
         self.stream = torch.cuda.Stream(device)
+        self.pool = torch.cuda.graph_pool_handle()
         self.start = torch.cuda.Event(enable_timing=True)
         self.end = torch.cuda.Event(enable_timing=True)
+        # A pool lives as long as a graph in it; this one keeps it while others come and go.
+        one = torch.zeros(1, device=device)
+        torch.cuda.synchronize(device)
+        with torch.cuda.stream(self.stream):
+            self.keeper = self.record(lambda _: one + 1, 1)
 
     def copies(self, bytes_of_one):
         """How many sets of operands overflow the cache, without filling the memory."""
@@ -53,15 +59,14 @@ class Meter:
         torch = self.torch
         calls = max(2, min(4 * len(sets), int(1500 / max(guess_us, 1.0)) or 1))
         calls = max(2, min(calls, 64))
+        # The operands were made on another stream.
+        torch.cuda.synchronize(self.device)
         with torch.cuda.stream(self.stream):
             call(*sets[0])
             self.stream.synchronize()
-            graph = torch.cuda.CUDAGraph()
-            with torch.cuda.graph(graph, stream=self.stream):
-                for turn in range(calls):
-                    call(*sets[turn % len(sets)])
-            best = math.inf
+            graph = self.record(lambda turn: call(*sets[turn % len(sets)]), calls)
             graph.replay()
+            best = math.inf
             for _ in range(3):
                 self.start.record(self.stream)
                 graph.replay()
@@ -70,6 +75,22 @@ class Meter:
                 best = min(best, self.start.elapsed_time(self.end) * 1e3 / calls)
             del graph
         return best
+
+    def record(self, work, calls):
+        """A graph of that many calls of `work`. `torch.cuda.graph` would empty the allocator's cache for every shape."""
+        graph = self.torch.cuda.CUDAGraph()
+        graph.capture_begin(pool=self.pool)
+        try:
+            for turn in range(calls):
+                work(turn)
+        except Exception:
+            try:
+                graph.capture_end()
+            except Exception:
+                pass
+            raise
+        graph.capture_end()
+        return graph
 
 
 class Points:
@@ -362,11 +383,8 @@ def launches(torch, meter, device):
         x.add_(1)
         torch.cuda.synchronize(device)
         synchronise = min(synchronise, (time.perf_counter() - begun) * 1e6)
-    graph = torch.cuda.CUDAGraph()
     with torch.cuda.stream(meter.stream):
-        with torch.cuda.graph(graph, stream=meter.stream):
-            for _ in range(400):
-                x.add_(1)
+        graph = meter.record(lambda _: x.add_(1), 400)
         graph.replay()
         best = math.inf
         for _ in range(5):
