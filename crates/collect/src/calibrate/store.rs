@@ -91,9 +91,10 @@ impl Store {
         self.folder.join(format!("{}-{threads}{build}.json", words(cpu)))
     }
 
-    /// `device-h200.json`.
+    /// `device-h200.json`; what a build without optimisation measured of the processor is kept apart here too.
     fn device_path(&self, device: &str) -> PathBuf {
-        self.folder.join(format!("device-{}.json", words(device)))
+        let build = if cfg!(debug_assertions) && device == "cpu" { "-debug" } else { "" };
+        self.folder.join(format!("device-{}{build}.json", words(device)))
     }
 }
 

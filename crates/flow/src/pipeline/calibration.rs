@@ -9,7 +9,7 @@ use forecast::ForecastError;
 use ingest::compressed::Compression;
 use types::{DeviceCalibration, Exit, Failure, Hardware};
 
-use super::hardware::DeviceError;
+use super::hardware::{DeviceError, PROCESSOR};
 use crate::CollectError;
 
 /// Why there is no calibration, or no prediction.
@@ -111,10 +111,22 @@ impl Failure for CalibrationError {
 /// The stored calibration of `hardware`; `None` where there is none, an error where it must not be used here.
 pub(crate) fn stored(hardware: &Hardware) -> Result<Option<DeviceCalibration>, CalibrationError> {
     let Some(calibration) = Store::of_this_user()?.read_device(&hardware.id)? else { return Ok(None) };
-    match other_driver(&calibration, hardware, installed_driver().as_ref()) {
+    let driver = installed_driver();
+    match other_driver(&calibration, hardware, driver.as_ref()).or_else(|| other_processor(&calibration, hardware)) {
         Some(reason) => Err(CalibrationError::DoesNotApply { device: hardware.id.clone(), reason }),
         None => Ok(Some(calibration)),
     }
+}
+
+/// The key under which the calibration of a processor says how many threads it is of.
+pub(crate) const THREADS: &str = "threads";
+
+/// Whether a calibration of `cpu` is of this processor with as many threads.
+fn other_processor(calibration: &DeviceCalibration, hardware: &Hardware) -> Option<String> {
+    let here = (Some(&hardware.name), hardware.sm_count.to_string());
+    let made = (calibration.device_name.as_ref(), calibration.libraries.get(THREADS).cloned().unwrap_or_default());
+    let other = hardware.id == PROCESSOR && made != here;
+    other.then(|| "it is of another processor or another number of threads".to_owned())
 }
 
 /// Why a calibration is not one of this machine's driver. On a machine without the device it holds for wherever it was made.
