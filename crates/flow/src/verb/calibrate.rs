@@ -14,7 +14,7 @@ use types::{DeviceCalibration, Hardware, LaunchCost, SchemaTag};
 
 pub use crate::pipeline::calibration::CalibrationError;
 
-use crate::pipeline::calibration::read_text;
+use crate::pipeline::calibration::{THREADS, read_text};
 use crate::pipeline::hardware;
 
 /// What to calibrate.
@@ -100,8 +100,17 @@ pub fn calibrate(
         launch: facts.and_then(|facts| facts.launch),
         groups,
     };
+    let calibration =
+        if device.id == hardware::PROCESSOR { of_this_processor(calibration, &device) } else { calibration };
     let path = store.write_device(&calibration)?;
     Ok(StoredCalibration { calibration, path, notes })
+}
+
+/// The same, said to be of this processor: its name and threads decide whether it applies.
+fn of_this_processor(mut calibration: DeviceCalibration, processor: &Hardware) -> DeviceCalibration {
+    calibration.device_name = Some(processor.name.clone());
+    calibration.libraries.insert(THREADS.to_owned(), processor.sm_count.to_string());
+    calibration
 }
 
 /// The groups; where they were measured here, one that has too few points is left out and said.
