@@ -9,6 +9,8 @@ pub fn beside_run(mut report: AnalyticReport, metrics: &Metrics) -> AnalyticRepo
     let Some(measured) = measured_total(metrics, &report.workload) else { return report };
     report.profile_run_id = Some(metrics.run.id.clone());
     report.measured_total_time_ms = Some(measured);
+    report.forecast_vs_measured_ratio =
+        report.forecast_total.forecast_ns.map(|forecast| forecast.get() as f64 / 1e6 / measured);
     match report.predicted_total_time_ms / measured {
         ratio if ratio <= 1.0 => report.predicted_vs_measured_ratio = Some(ratio),
         ratio => report.notes.push(format!(

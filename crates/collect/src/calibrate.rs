@@ -5,8 +5,10 @@
 
 mod copy;
 mod gemm;
+mod points;
 mod store;
 
+pub use points::points;
 pub use store::Store;
 
 use std::collections::BTreeMap;

@@ -17,5 +17,6 @@ pub use pipeline::{hardware, machine as environment, model, target};
 pub use report::{ReportError, Table, grouped, printable};
 pub use verb::profile::{command, torch};
 pub use verb::{
-    analyze, compare, deep, doctor, export, import, profile, regions, runs, sweep, validate, whatif, workload,
+    analyze, calibrate, compare, deep, doctor, export, import, predict, profile, regions, runs, sweep, validate,
+    whatif, workload,
 };

@@ -22,6 +22,7 @@ const ROOMS: &[Room] = &[
     Room { name: "types", package: "llm-perf-types", uses: &[] },
     Room { name: "network", package: "llm-perf-network", uses: &["types"] },
     Room { name: "meter", package: "llm-perf-meter", uses: &["network", "types"] },
+    Room { name: "forecast", package: "llm-perf-forecast", uses: &["meter", "network", "types"] },
     Room { name: "engine", package: "llm-perf-engine", uses: &["network", "types"] },
     Room { name: "wire", package: "llm-perf-wire", uses: &[] },
     Room { name: "inject", package: "llm-perf-inject", uses: &["wire"] },
@@ -32,7 +33,7 @@ const ROOMS: &[Room] = &[
     Room {
         name: "flow",
         package: "llm-perf-flow",
-        uses: &["analysis", "collect", "engine", "ingest", "meter", "network", "report", "types"],
+        uses: &["analysis", "collect", "engine", "forecast", "ingest", "meter", "network", "report", "types"],
     },
     Room { name: "config", package: "llm-perf-config", uses: &["types"] },
     Room { name: "cli", package: "llm-perf", uses: &["config", "flow", "types"] },
@@ -54,7 +55,7 @@ const CONFINED: &[(&str, &[&str])] = &[
 ];
 
 /// Rooms that get bytes and values and give back values: no files, processes, clocks or environment.
-const PURE: [&str; 7] = ["types", "network", "meter", "wire", "ingest", "analysis", "report"];
+const PURE: [&str; 8] = ["types", "network", "meter", "forecast", "wire", "ingest", "analysis", "report"];
 const IMPURE: [&str; 6] = ["std::fs", "std::process", "std::net", "std::env", "Instant::now", "SystemTime::now"];
 
 /// Only the command line talks; `testkit` holds programs of its own.

@@ -9,8 +9,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::schema::{Document, SchemaName, SchemaTag};
 use crate::{
-    AttentionKind, Bytes, BytesPerSecond, DType, Flops, FlopsPerSecond, LogitsKind, Origin, PageKind, Parallel,
-    Quantisation, RoutingKind, Traffic,
+    AttentionKind, Bytes, BytesPerSecond, DType, Flops, FlopsPerSecond, Forecast, ForecastTime, LogitsKind, Origin,
+    PageKind, Parallel, Quantisation, RoutingKind, Traffic,
 };
 
 /// The model.
@@ -167,6 +167,9 @@ pub struct StageCost {
     pub bound: String,
     /// Forward passes.
     pub passes: u64,
+    /// The likely time in eager mode, beside the roofline.
+    #[serde(flatten)]
+    pub forecast: ForecastTime,
 }
 
 /// Exchanges of one kind between the devices that share a model.
@@ -325,6 +328,9 @@ pub struct ModuleMetrics {
     pub share_of_model_time: f64,
     /// By kind of operator.
     pub operator_breakdown: Vec<OperatorShare>,
+    /// The likely time in eager mode, its parts included.
+    #[serde(flatten)]
+    pub forecast: ForecastTime,
 }
 
 /// Roofline times on one device.
@@ -449,10 +455,19 @@ pub struct AnalyticReport {
     pub profile_run_id: Option<String>,
     /// Prefill and decode together.
     pub predicted_total_time_ms: f64,
+    /// The likely time of both in eager mode.
+    #[serde(flatten)]
+    pub forecast_total: ForecastTime,
+    /// What is likely in every mode; absent where nothing was forecast.
+    #[serde(default)]
+    pub forecast: Option<Forecast>,
     /// The same, measured.
     pub measured_total_time_ms: Option<f64>,
     /// Predicted over measured.
     pub predicted_vs_measured_ratio: Option<f64>,
+    /// Forecast over measured.
+    #[serde(default)]
+    pub forecast_vs_measured_ratio: Option<f64>,
     /// What is taken as given.
     pub assumptions: Vec<Assumption>,
     /// What a reader should know.

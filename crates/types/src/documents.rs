@@ -4,8 +4,9 @@ use schemars::{Schema, generate::SchemaSettings};
 
 use crate::schema::{Document, SchemaName};
 use crate::{
-    AnalyticReport, Calibration, Comparison, DeepPlan, Diagnosis, Environment, HardwareListing, InputSet, KernelReport,
-    Metrics, RegionReport, RunDetail, RunList, RunManifest, SchemaList, Sweep, ValidationReport, WhatIf,
+    AnalyticReport, Calibration, Comparison, DeepPlan, DeviceCalibration, Diagnosis, Environment, HardwareListing,
+    InputSet, KernelReport, Metrics, RegionReport, RunDetail, RunList, RunManifest, SchemaList, Sweep,
+    ValidationReport, WhatIf,
 };
 
 /// One document: its name, what it is and how its schema is made.
@@ -46,6 +47,9 @@ pub const ALL: &[DocumentKind] = &[
     DocumentKind::of::<Diagnosis>("output of `doctor --json`: what can be profiled here"),
     DocumentKind::of::<HardwareListing>("output of `hardware --json`: devices with their peaks and sources"),
     DocumentKind::of::<Calibration>("measured rates of this machine's processor"),
+    DocumentKind::of::<DeviceCalibration>(
+        "measured times of single operations on a device, and the curve fitted to them",
+    ),
     DocumentKind::of::<RunList>("output of `runs --json`: the runs beneath a folder"),
     DocumentKind::of::<RunDetail>("output of `runs ID --json`: one run with its files"),
     DocumentKind::of::<SchemaList>("output of `schema --json`: every document the tool writes"),

@@ -21,6 +21,7 @@ mod environment;
 mod failure;
 mod finding;
 mod flop_check;
+mod forecast;
 mod hardware;
 mod inputs;
 mod kernel;
@@ -81,6 +82,10 @@ pub use environment::{
 pub use failure::{Exit, Failure};
 pub use finding::{EstimatedSaving, Finding, TriedSaving};
 pub use flop_check::FlopCheck;
+pub use forecast::{
+    CalibratedGroup, Contribution, DeviceCalibration, ExecutionMode, Forecast, ForecastRange, ForecastTime,
+    IntervalWidth, LaunchCost, LeftOut, ModeForecast,
+};
 pub use hardware::{
     CalibratedRate, Calibration, ComputeUnit, Hardware, HardwareListing, NumberSource, Peak, Source, Sourced,
 };

@@ -4,21 +4,34 @@ use std::fmt::Write as _;
 use std::path::PathBuf;
 
 use clap::builder::styling::{AnsiColor, Style};
+use flow::calibrate::{CalibrateRequest, calibrate};
 use flow::doctor::{Request, examine};
-use types::{Check, Diagnosis, Exit, Verdict};
+use types::{Check, DeviceCalibration, Diagnosis, Exit, Verdict};
 
 use crate::context::Context;
 use crate::error::CliError;
 use crate::message::Paint;
-use flow::printable;
+use flow::{Table, printable};
 
 /// Check whether this machine can profile, and what to fix where it cannot
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
-    /// Measure and store the matmul and copy rates of this CPU first (about a second)
+    /// Measure and store the matmul and copy rates of this CPU (about a second), or operation times of --device (a minute)
     #[arg(long)]
     calibrate: bool,
+    /// Device to calibrate: cuda:N to measure it with PyTorch, or the catalogue name that --points were measured on
+    #[arg(long, value_name = "NAME", requires = "calibrate", default_value = CPU, hide_default_value = true)]
+    device: String,
+    /// Calibrate --device from a CSV of measured operations, compressed or not; may be repeated
+    #[arg(long, value_name = "FILE", requires = "calibrate")]
+    points: Vec<PathBuf>,
+    /// Measure for ten seconds instead of fifty
+    #[arg(long, requires = "calibrate")]
+    quick: bool,
+    /// Python interpreter with torch to measure cuda:N with
+    #[arg(long, value_name = "PATH", requires = "calibrate")]
+    python: Option<String>,
     /// Folder that runs are written to
     #[arg(long, value_name = "DIR", default_value = flow::runs::DEFAULT_ROOT)]
     out_root: PathBuf,
@@ -27,16 +40,27 @@ pub(crate) struct Arguments {
     json: bool,
 }
 
+/// The processor, whose rates are measured beside the checks.
+const CPU: &str = "cpu";
+
 const EXAMPLES: &str = "\
 Examples:
   llm-perf doctor
   llm-perf doctor --calibrate            also measure this CPU
+  llm-perf doctor --calibrate --device cuda:0
+  llm-perf doctor --calibrate --device h200 --points gemm.csv --points attention.csv
   llm-perf doctor --json | jq '.checks[] | select(.verdict != \"ok\")'
 
 The exit code is 0 if the default command can run here, and 1 if it cannot. LLM_PERF_PYTHON names the
-Python interpreter to check, LLM_PERF_DATA_DIR the folder that measured rates are stored in.";
+Python interpreter to check, LLM_PERF_DATA_DIR the folder that measured rates are stored in. Points are rows of
+op,dtype,...,microseconds with the sizes of the operation: m,n,k of a gemm (and experts of a grouped_gemm);
+batch,length,heads,kv_heads,head_dim,kv_dtype,window of context_attention; the same with kv_length of
+generation_attention; bytes of elementwise, copy and h2d. `llm-perf hardware NAME --predict FILE` uses them.";
 
 pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<Exit, CliError> {
+    if arguments.device != CPU || !arguments.points.is_empty() {
+        return calibrate_device(arguments, context);
+    }
     let request = Request {
         output_root: arguments.out_root.clone(),
         calibrate: arguments.calibrate,
@@ -49,6 +73,49 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<Exit, CliE
     let paint = context.messages.paint_stdout();
     context.messages.print_answer(arguments.json, &diagnosis, || text(&diagnosis, paint))?;
     Ok(if diagnosis.ready { Exit::Done } else { Exit::Failed })
+}
+
+/// Calibrates a device other than this processor; the machine is not examined.
+fn calibrate_device(arguments: &Arguments, context: &Context) -> Result<Exit, CliError> {
+    let measures = arguments.device.starts_with("cuda");
+    if arguments.points.is_empty() && !measures {
+        let message = format!("--device {} needs --points: only cuda:N and this CPU can be measured", arguments.device);
+        return Err(CliError::usage(message).hint("cuda:0 measures the first GPU of this machine"));
+    }
+    let request = CalibrateRequest {
+        device: arguments.device.clone(),
+        points: arguments.points.clone(),
+        quick: arguments.quick,
+        python: arguments.python.clone(),
+        config_dir: context.config_dir.clone(),
+    };
+    let stored = calibrate(&request, &mut |what| context.messages.note(what))?;
+    for note in &stored.notes {
+        context.messages.note(note);
+    }
+    context.messages.print_answer(arguments.json, &stored.calibration, || curves(&stored.calibration))?;
+    context.messages.note(format!("kept in {}", stored.path.display()));
+    Ok(Exit::Done)
+}
+
+/// One line per operation and element type: the curve, and its errors on points left out.
+fn curves(calibration: &DeviceCalibration) -> String {
+    let mut table =
+        Table::new("OP | DTYPE | >POINTS | >FLOOR US | >COMPUTE | >MEMORY | >MEDIAN ERROR | >P90 ERROR");
+    for group in &calibration.groups {
+        let share = |value: f64| format!("{:.0}%", value * 100.0);
+        table.row([
+            group.op.clone(),
+            group.dtype.to_string(),
+            group.points.len().to_string(),
+            format!("{:.2}", group.floor_us),
+            if matches!(group.op.as_str(), "elementwise" | "copy" | "h2d") { "-".to_owned() } else { share(group.compute_efficiency) },
+            share(group.memory_efficiency),
+            format!("{:.1}%", group.left_out.median * 100.0),
+            format!("{:.1}%", group.left_out.p90 * 100.0),
+        ]);
+    }
+    format!("{table}\nErrors are of points left out of the fit, half of them with every point of the same weights.\n")
 }
 
 const GOOD: Style = AnsiColor::Green.on_default();

@@ -1,6 +1,7 @@
 //! `llm-perf hardware`: which devices are known, and the source of every number of one.
 
 use std::fmt::Write as _;
+use std::path::PathBuf;
 
 use flow::hardware::{find, list};
 use types::{ComputeUnit, DType, Exit, Hardware, HardwareListing, Peak, SchemaTag};
@@ -15,6 +16,9 @@ use flow::{Table, printable};
 pub(crate) struct Arguments {
     /// A device by id, name or driver name; `cpu` is the CPU of this machine
     name: Option<String>,
+    /// Predict the time of every operation in a CSV from the calibration of the device (see `doctor --calibrate`)
+    #[arg(long, value_name = "FILE", requires = "name", conflicts_with = "json")]
+    predict: Option<PathBuf>,
     /// Print JSON
     #[arg(long)]
     json: bool,
@@ -25,6 +29,7 @@ Examples:
   llm-perf hardware
   llm-perf hardware h200
   llm-perf hardware 'NVIDIA A100-SXM4-80GB' --json
+  llm-perf hardware h200 --predict shapes.csv    adds microseconds,low,high,basis to each row
   llm-perf --config-dir my-conf hardware     with the devices in my-conf/hardware/*.yaml
 
 Rates are dense (without sparsity); a multiply-add counts as two operations.";
@@ -32,6 +37,10 @@ Rates are dense (without sparsity); a multiply-add counts as two operations.";
 pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<Exit, CliError> {
     let config_dir = context.config_dir.as_deref();
     let messages = &context.messages;
+    if let (Some(name), Some(shapes)) = (&arguments.name, &arguments.predict) {
+        messages.print(&flow::predict::predict(config_dir, name, shapes)?)?;
+        return Ok(Exit::Done);
+    }
     match &arguments.name {
         Some(name) => {
             let listing = HardwareListing { schema: SchemaTag::new(), devices: vec![find(config_dir, name)?] };

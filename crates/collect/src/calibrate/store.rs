@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
-use types::Calibration;
+use types::{Calibration, DeviceCalibration};
 
 use crate::CollectError;
 use crate::user_folder::user_folder;
@@ -49,10 +49,31 @@ impl Store {
     /// Keeps rates; the file appears whole or not at all.
     pub fn write(&self, calibration: &Calibration) -> Result<PathBuf, CollectError> {
         let path = self.path(&calibration.cpu_model, calibration.threads as usize);
+        let text = serde_json::to_string_pretty(calibration);
+        self.keep(path, text)
+    }
+
+    /// What is kept of operations on the device of that catalogue name.
+    pub fn read_device(&self, device: &str) -> Result<Option<DeviceCalibration>, CollectError> {
+        let path = self.device_path(device);
+        let text = match std::fs::read(&path) {
+            Err(reason) if matches!(reason.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => return Ok(None),
+            answer => answer.map_err(CollectError::io("read", &path))?,
+        };
+        let calibration: DeviceCalibration =
+            serde_json::from_slice(&text).map_err(|reason| CollectError::BadCalibration { path, reason })?;
+        Ok(Some(calibration).filter(|calibration| calibration.device == device))
+    }
+
+    /// Keeps times of operations; on one line, because there may be tens of thousands.
+    pub fn write_device(&self, calibration: &DeviceCalibration) -> Result<PathBuf, CollectError> {
+        self.keep(self.device_path(&calibration.device), serde_json::to_string(calibration))
+    }
+
+    fn keep(&self, path: PathBuf, text: serde_json::Result<String>) -> Result<PathBuf, CollectError> {
         self.prepare()?;
         let part = path.with_extension(format!("{}.part", std::process::id()));
-        let text = serde_json::to_string_pretty(calibration)
-            .map_err(|reason| CollectError::BadCalibration { path: path.clone(), reason })?;
+        let text = text.map_err(|reason| CollectError::BadCalibration { path: path.clone(), reason })?;
         let written = File::create(&part)
             .and_then(|mut file| file.write_all(format!("{text}\n").as_bytes()).and_then(|()| file.sync_all()))
             .and_then(|()| std::fs::rename(&part, &path));
@@ -66,14 +87,21 @@ impl Store {
     /// `intel-r-xeon-r-processor-2.json`. A build without optimisation keeps its rates apart: they are a tenth of what
     /// the same processor does in a build that anyone would measure with.
     fn path(&self, cpu: &str, threads: usize) -> PathBuf {
-        let words: Vec<String> = cpu
-            .split(|letter: char| !letter.is_ascii_alphanumeric())
-            .filter(|word| !word.is_empty())
-            .map(str::to_ascii_lowercase)
-            .collect();
         let build = if cfg!(debug_assertions) { "-debug" } else { "" };
-        self.folder.join(format!("{}-{threads}{build}.json", words.join("-")))
+        self.folder.join(format!("{}-{threads}{build}.json", words(cpu)))
     }
+
+    /// `device-h200.json`; what a build without optimisation measured of the processor is kept apart here too.
+    fn device_path(&self, device: &str) -> PathBuf {
+        let build = if cfg!(debug_assertions) && device == "cpu" { "-debug" } else { "" };
+        self.folder.join(format!("device-{}{build}.json", words(device)))
+    }
+}
+
+/// A name as a file's.
+fn words(name: &str) -> String {
+    let words = name.split(|letter: char| !letter.is_ascii_alphanumeric()).filter(|word| !word.is_empty());
+    words.map(str::to_ascii_lowercase).collect::<Vec<_>>().join("-")
 }
 
 fn not_kept(path: &Path) -> impl FnOnce(std::io::Error) -> CollectError {

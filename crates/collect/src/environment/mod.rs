@@ -5,6 +5,7 @@
 
 mod container;
 mod cpu;
+mod driver;
 mod file;
 mod gpu;
 mod memory;
@@ -13,6 +14,7 @@ mod sampler;
 mod variables;
 mod virtualisation;
 
+pub use driver::{InstalledDriver, installed_driver};
 pub use gpu::GpuProblem;
 pub use sampler::GpuSampler;
 
@@ -181,7 +183,7 @@ fn capture_in(
 }
 
 /// The moment, with the offset of the local clock.
-pub(crate) fn now() -> String {
+pub fn now() -> String {
     jiff::Zoned::now().strftime("%Y-%m-%dT%H:%M:%S%:z").to_string()
 }
 

@@ -8,6 +8,7 @@ use meter::{
 };
 use types::{AnalyticReport, Exit, Failure, Hardware, LayerPage, Metrics, Seconds, Workload};
 
+use super::calibration::stored;
 use super::hardware::DeviceError;
 use super::model::{AboutModel, LoadedModel};
 use crate::CollectError;
@@ -46,6 +47,9 @@ pub enum AnalyzeError {
     /// A device without the rate that is needed.
     #[error(transparent)]
     Rate(#[from] RooflineError),
+    /// A forecast.
+    #[error(transparent)]
+    Forecast(#[from] forecast::ForecastError),
     /// The launch cost is no time.
     #[error("the launch cost must be a number of microseconds from 0 to 1,000,000, got {0}")]
     Launch(f64),
@@ -142,7 +146,32 @@ pub(crate) fn lay_out(
     let mut report = summarise(&subject, &rooflines[0], &rooflines);
     report.model.hf_revision = about.revision.map(str::to_owned);
     report.model.notes = about.notes.to_owned();
+    if workload.parallel.is_single() {
+        forecast_beside(&mut report, &subject, &devices[0])?;
+    }
     Ok(Analysis { report, pages: layer_pages(&subject, &rooflines[0]) })
+}
+
+/// Puts the forecast beside the roofline, from the device's calibration where there is one that applies.
+fn forecast_beside(
+    report: &mut AnalyticReport,
+    subject: &Subject<'_>,
+    hardware: &Hardware,
+) -> Result<(), AnalyzeError> {
+    let (calibration, note) = match stored(hardware) {
+        Ok(calibration) => (calibration, None),
+        // A calibration that cannot be used is told, and the prior stands in.
+        Err(error) => (None, Some(error.to_string())),
+    };
+    let subject = forecast::Subject {
+        model: subject.model,
+        workload: subject.workload,
+        prediction: subject.prediction,
+        hardware,
+        calibration: calibration.as_ref(),
+        note: note.as_deref(),
+    };
+    Ok(forecast::forecast(report, &subject)?)
 }
 
 /// Writes the analytic model of a traced run beside what was measured, where model, workload and device are known.

@@ -4,8 +4,9 @@ use std::path::PathBuf;
 
 use collect::calibrate::{self, CalibrationSettings, Store};
 use collect::doctor::{Probe, diagnose};
-use types::Diagnosis;
+use types::{Calibration, DeviceCalibration, Diagnosis, LaunchCost, SchemaTag};
 
+use crate::pipeline::calibration::THREADS;
 use crate::pipeline::hardware::DeviceError;
 use crate::pipeline::machine::capture_with_facts;
 
@@ -28,7 +29,41 @@ pub fn examine(request: &Request, progress: &mut dyn FnMut(&str)) -> Result<Diag
         let calibration = calibrate::measure(&CalibrationSettings::default(), progress)?;
         let path = store.write(&calibration)?;
         progress(&format!("kept in {}", path.display()));
+        keep_points(&store, &calibration, progress)?;
     }
     let capture = capture_with_facts(request.config_dir.as_deref())?;
     Ok(diagnose(&Probe::gather(capture, &request.output_root)))
+}
+
+/// A call of an operator costs a processor no launch: its time is in the operation's own.
+const NO_LAUNCH: LaunchCost = LaunchCost { eager_us: 0.0, graph_us: 0.0, synchronise_us: 0.0 };
+
+/// Measures single operations too and keeps what is fitted to them, for forecasts.
+fn keep_points(store: &Store, rates: &Calibration, progress: &mut dyn FnMut(&str)) -> Result<(), DeviceError> {
+    let hardware = calibrate::hardware(rates);
+    let table = calibrate::points(&CalibrationSettings::default(), progress)?;
+    let fitted = forecast::read_points("points measured here", &table, &hardware)
+        .and_then(|points| forecast::fit(&points, &hardware));
+    let groups = match fitted {
+        Ok(groups) => groups,
+        Err(error) => {
+            progress(&format!("nothing to forecast from was kept: {error}"));
+            return Ok(());
+        }
+    };
+    let path = store.write_device(&DeviceCalibration {
+        schema: SchemaTag::new(),
+        device: hardware.id.clone(),
+        device_name: Some(rates.cpu_model.clone()),
+        driver: None,
+        clocks_mhz: None,
+        libraries: [(THREADS.to_owned(), rates.threads.to_string())].into(),
+        measured_at: rates.measured_at.clone(),
+        tool_version: rates.tool_version.clone(),
+        files: Vec::new(),
+        launch: Some(NO_LAUNCH),
+        groups,
+    })?;
+    progress(&format!("kept in {}", path.display()));
+    Ok(())
 }

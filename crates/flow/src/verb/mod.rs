@@ -2,11 +2,13 @@
 //! another.
 
 pub mod analyze;
+pub mod calibrate;
 pub mod compare;
 pub mod deep;
 pub mod doctor;
 pub mod export;
 pub mod import;
+pub mod predict;
 pub mod profile;
 pub mod regions;
 pub mod runs;

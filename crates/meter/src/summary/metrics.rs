@@ -1,6 +1,6 @@
 //! Costs, roofline times and memory by module and by kind of operator.
 
-use types::{Bytes, Cost, ModuleMetrics, OperatorShare, Seconds};
+use types::{Bytes, Cost, ForecastTime, ModuleMetrics, OperatorShare, Seconds};
 
 use super::Subject;
 use super::modules::ModuleTree;
@@ -153,6 +153,7 @@ impl ModuleSum {
             memory_kvcache_gb: self.cache.as_f64() / 1e9,
             share_of_model_time: share(time.get(), model_time.get()),
             operator_breakdown: self.breakdown(),
+            forecast: ForecastTime::default(),
         }
     }
 }

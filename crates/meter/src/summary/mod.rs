@@ -11,9 +11,9 @@ use std::collections::BTreeMap;
 
 use network::{Model, config::ModelConfig};
 use types::{
-    AnalyticReport, Assumption, Bytes, ComputeUnit, DType, DevicePrediction, DeviceUsed, Exchange, MemoryNeed,
-    ModelSpec, OperatorCategory, Origin, Parallel, ParameterCounts, Quantisation, RateUsed, SchemaTag, Stage, Workload,
-    WorkloadProfile,
+    AnalyticReport, Assumption, Bytes, ComputeUnit, DType, DevicePrediction, DeviceUsed, Exchange, ForecastTime,
+    MemoryNeed, ModelSpec, OperatorCategory, Origin, Parallel, ParameterCounts, Quantisation, RateUsed, SchemaTag,
+    Stage, Workload, WorkloadProfile,
 };
 
 use crate::{Category, Collective, Prediction, Roofline};
@@ -72,8 +72,11 @@ pub fn summarise(subject: &Subject<'_>, first: &Roofline<'_>, rooflines: &[Roofl
         exchanges: exchanges(prediction, first),
         coverage: None,
         profile_run_id: None,
+        forecast_total: ForecastTime::default(),
+        forecast: None,
         measured_total_time_ms: None,
         predicted_vs_measured_ratio: None,
+        forecast_vs_measured_ratio: None,
         assumptions: assumptions(subject, first),
         notes: vec![
             "Times are roofline times, not a forecast: real kernels reach only part of each peak, and launches, \

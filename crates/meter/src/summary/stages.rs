@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use network::Model;
-use types::{Bytes, Cost, Stage, StageCost};
+use types::{Bytes, Cost, ForecastTime, Stage, StageCost};
 
 use super::timed_ops::{TimedOp, TimedOps};
 use crate::{Prediction, Times};
@@ -56,5 +56,6 @@ fn stage(ops: &mut dyn Iterator<Item = &TimedOp>, (waits, sent): (Times, Bytes),
         sent_bytes: sent,
         bound: time.bound().name().to_owned(),
         passes,
+        forecast: ForecastTime::default(),
     }
 }

@@ -7,6 +7,7 @@
 mod formula;
 mod headline;
 mod layer;
+mod likely;
 #[cfg(test)]
 pub(crate) mod sample;
 mod summary;

@@ -108,6 +108,9 @@ pub(crate) fn report() -> AnalyticReport {
         predicted_total_time_ms: total,
         measured_total_time_ms: None,
         predicted_vs_measured_ratio: None,
+        forecast_vs_measured_ratio: None,
+        forecast_total: types::ForecastTime::default(),
+        forecast: None,
         assumptions: vec![Assumption {
             text:
                 "each token chooses its 6 of 64 experts evenly and independently: E * (1 - (1 - k / E)^T) are touched"
@@ -344,6 +347,7 @@ fn metrics(&(path, _, _, own): &Row) -> ModuleMetrics {
         memory_kvcache_gb: 0.0,
         share_of_model_time: 0.0,
         operator_breakdown: Vec::new(),
+        forecast: types::ForecastTime::default(),
     }
 }
 
@@ -366,6 +370,7 @@ fn stages(total: f64) -> BTreeMap<String, StageCost> {
         sent_bytes: Bytes::ZERO,
         bound: bound.to_owned(),
         passes,
+        forecast: types::ForecastTime::default(),
     };
     let prefill = 6.2;
     let stages = [

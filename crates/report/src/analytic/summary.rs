@@ -5,6 +5,7 @@ use types::{AnalyticReport, Assumption, LogitsKind, PageKind, RoutingKind};
 
 use super::headline::{attention, meaning, paragraph, sequences, stored};
 use super::layer::file_name;
+use super::likely;
 use crate::markdown::{code, link, prose};
 use crate::number::{UNKNOWN, count, grouped, known, milliseconds, percent, tokens_per_second};
 use crate::page::Page;
@@ -25,6 +26,7 @@ pub fn summary_markdown(view: &AnalyticView<'_>) -> String {
          are {}, operation by operation. Nothing was measured, and a real run takes longer.",
         meaning(report)
     ));
+    likely::section(&mut page, report);
     stages(&mut page, view);
     modules(&mut page, view);
     categories(&mut page, view);

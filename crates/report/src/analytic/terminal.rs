@@ -6,6 +6,7 @@ use types::view::AnalyticView;
 use types::{AnalyticReport, DeviceUsed};
 
 use super::headline::{device_count, meaning, model, stored, workload};
+use super::likely;
 use crate::number::{count, grouped, known, milliseconds, percent, tokens_per_second};
 use crate::table::{Table, printable};
 
@@ -23,6 +24,9 @@ pub fn terminal(view: &AnalyticView<'_>) -> String {
     text.push('\n');
     if report.devices.len() < 2 {
         line(&mut text, &latency(view));
+    }
+    for part in likely::lines(report) {
+        line(&mut text, &part);
     }
     line(&mut text, &memory(report));
     section(&mut text, &exchanges(report));

@@ -24,6 +24,9 @@ pub use request::{
 /// The driver.
 pub const DRIVER: &str = include_str!("driver.py");
 
+/// Times single operations on a CUDA device; a program of its own, because no model takes part.
+pub const CALIBRATE: &str = include_str!("calibrate.py");
+
 /// How long an interpreter may take to say what it can import.
 const ANSWER_LIMIT: Duration = Duration::from_secs(15);
 

@@ -1,0 +1,453 @@
+"""Times single operations of the user's PyTorch on a CUDA device for llm-perf.
+
+Usage: python calibrate.py REQUEST.json
+REQUEST.json: {"device": "cuda:0", "seconds": 50, "points": FILE.csv, "facts": FILE.json}. Points go to the first file as
+`op,dtype,...,microseconds`, what they were measured on to the second. Operations run from CUDA graphs over rotated buffers,
+so that neither launches nor a warm L2 cache count. Progress leaves as lines on standard output.
+"""
+
+import json
+import math
+import random
+import subprocess
+import sys
+import time
+
+COLUMNS = [
+    "op", "dtype", "m", "n", "k", "experts", "batch", "length", "kv_length", "heads", "kv_heads", "head_dim", "kv_dtype",
+    "window", "bytes", "microseconds",
+]
+# Shares of the time for each part; what one part leaves over goes to the next.
+SHARES = [("gemm", 0.5), ("attention", 0.3), ("ramps", 0.08), ("grouped", 0.12)]
+# Clocks that differ by more than this between the beginning and the end make the times incomparable.
+CLOCK_DRIFT = 0.05
+# Models use these widths; others lie between them.
+WIDTHS = [64, 128, 256, 512, 768, 1024, 1280, 1536, 2048, 2560, 3072, 3584, 4096, 5120, 6144, 7168, 8192, 11008, 12288,
+          14336, 16384, 18944, 22016, 28672, 32768, 51200, 65536, 102400, 131072]
+
+
+def say(text):
+    print(text, flush=True)
+
+
+class Meter:
+    """Microseconds of one call, from a CUDA graph that holds it many times over rotated operands."""
+
+    def __init__(self, torch, device):
+        self.torch = torch
+        self.device = device
+        properties = torch.cuda.get_device_properties(device)
+        self.l2 = getattr(properties, "L2_cache_size", None) or 64 << 20
+        self.memory = properties.total_memory
+        self.stream = torch.cuda.Stream(device)
+        self.pool = torch.cuda.graph_pool_handle()
+        self.start = torch.cuda.Event(enable_timing=True)
+        self.end = torch.cuda.Event(enable_timing=True)
+        # A pool lives as long as a graph in it; this one keeps it while others come and go.
+        one = torch.zeros(1, device=device)
+        torch.cuda.synchronize(device)
+        with torch.cuda.stream(self.stream):
+            self.keeper = self.record(lambda _: one + 1, 1)
+
+    def copies(self, bytes_of_one):
+        """How many sets of operands overflow the cache, without filling the memory."""
+        wanted = math.ceil(2.5 * self.l2 / max(bytes_of_one, 1)) + 1
+        return max(1, min(wanted, 24, int(0.2 * self.memory / max(bytes_of_one, 1))))
+
+    def time(self, call, sets, guess_us):
+        """The least of three replays: everything that disturbs makes a time longer."""
+        torch = self.torch
+        calls = max(2, min(4 * len(sets), int(1500 / max(guess_us, 1.0)) or 1))
+        calls = max(2, min(calls, 64))
+        # The operands were made on another stream.
+        torch.cuda.synchronize(self.device)
+        with torch.cuda.stream(self.stream):
+            call(*sets[0])
+            self.stream.synchronize()
+            graph = self.record(lambda turn: call(*sets[turn % len(sets)]), calls)
+            graph.replay()
+            best = math.inf
+            for _ in range(3):
+                self.start.record(self.stream)
+                graph.replay()
+                self.end.record(self.stream)
+                self.end.synchronize()
+                best = min(best, self.start.elapsed_time(self.end) * 1e3 / calls)
+            del graph
+        return best
+
+    def record(self, work, calls):
+        """A graph of that many calls of `work`. `torch.cuda.graph` would empty the allocator's cache for every shape."""
+        graph = self.torch.cuda.CUDAGraph()
+        graph.capture_begin(pool=self.pool)
+        try:
+            for turn in range(calls):
+                work(turn)
+        except Exception:
+            try:
+                graph.capture_end()
+            except Exception:
+                pass
+            raise
+        graph.capture_end()
+        return graph
+
+
+class Points:
+    def __init__(self, path):
+        self.file = open(path, "w")
+        self.file.write(",".join(COLUMNS) + "\n")
+        self.count = 0
+        self.skipped = {}
+
+    def add(self, microseconds, **cells):
+        if not (math.isfinite(microseconds) and microseconds > 0):
+            return self.skip(cells.get("op", "?"), "a time of %s" % microseconds)
+        cells["microseconds"] = "%.4f" % microseconds
+        self.file.write(",".join(str(cells.get(column, "")) for column in COLUMNS) + "\n")
+        self.count += 1
+
+    def skip(self, what, why):
+        reason = "%s: %s" % (what, (str(why).splitlines() or ["unknown"])[0][:160])
+        self.skipped[reason] = self.skipped.get(reason, 0) + 1
+
+
+def clock(device):
+    """Clock of the multiprocessors in megahertz, driver version and whether clocks are throttled; None where nobody tells."""
+    index = str(device).partition(":")[2] or "0"
+    query = "clocks.sm,driver_version,clocks_throttle_reasons.active,temperature.gpu"
+    try:
+        text = subprocess.run(
+            ["nvidia-smi", "-i", index, "--query-gpu=" + query, "--format=csv,noheader,nounits"],
+            capture_output=True, text=True, timeout=10, check=True,
+        ).stdout.strip().splitlines()[0]
+        mhz, driver = [part.strip() for part in text.split(",")[:2]]
+        return float(mhz), driver
+    except Exception:
+        return None, None
+
+
+def clock_under_load(torch, meter, device):
+    """The clock while the device multiplies: an idle clock says nothing."""
+    a = torch.randn(4096, 4096, device=device, dtype=torch.float16)
+    b = torch.randn(4096, 4096, device=device, dtype=torch.float16)
+    until = time.monotonic() + 0.4
+    while time.monotonic() < until:
+        for _ in range(50):
+            a @ b
+        torch.cuda.synchronize(device)
+    # Queued work keeps the device busy while nvidia-smi starts.
+    for _ in range(4000):
+        a @ b
+    found = clock(device)
+    torch.cuda.synchronize(device)
+    return found
+
+
+def scattered(rng, choices, count, seen):
+    """Distinct draws; `choices` makes one."""
+    tries = 0
+    while count > 0 and tries < 50 * count + 1000:
+        tries += 1
+        one = choices(rng)
+        if one is not None and one not in seen:
+            seen.add(one)
+            count -= 1
+            yield one
+
+
+def gemm_call(torch, dtype, device):
+    """A function that makes operands of m, n, k, and one that multiplies them; None where torch cannot."""
+    if dtype in ("bf16", "fp16", "tf32"):
+        kind = {"bf16": torch.bfloat16, "fp16": torch.float16, "tf32": torch.float32}[dtype]
+
+        def make(m, n, k):
+            return (torch.randn(m, k, device=device, dtype=kind), torch.randn(n, k, device=device, dtype=kind))
+
+        return make, lambda a, b: torch.nn.functional.linear(a, b)
+    if dtype == "fp8":
+        kind = getattr(torch, "float8_e4m3fn", None)
+        if kind is None or not hasattr(torch, "_scaled_mm") or torch.cuda.get_device_capability(device) < (8, 9):
+            return None
+        one = torch.ones((), device=device)
+
+        def make(m, n, k):
+            a = torch.randn(m, k, device=device, dtype=torch.bfloat16).to(kind)
+            b = torch.randn(n, k, device=device, dtype=torch.bfloat16).to(kind)
+            return a, b
+
+        return make, lambda a, b: torch._scaled_mm(a, b.t(), scale_a=one, scale_b=one, out_dtype=torch.bfloat16)
+    if dtype == "int8":
+        if not hasattr(torch, "_int_mm"):
+            return None
+
+        def make(m, n, k):
+            return tuple(torch.randint(-8, 8, (rows, k), device=device, dtype=torch.int8) for rows in (m, n))
+
+        return make, lambda a, b: torch._int_mm(a, b.t())
+    return None
+
+
+def gemms(torch, meter, points, device, deadline, count):
+    dtypes = ["bf16", "fp16", "fp8", "tf32", "int8"]
+    torch.backends.cuda.matmul.allow_tf32 = True
+    rng = random.Random(1)
+
+    def draw(rng):
+        # Half of the rows are few, as in decode; sizes one past a block show what an extra block costs.
+        m = int(2 ** rng.uniform(0, 15))
+        if rng.random() < 0.5:
+            m = 2 ** round(math.log2(m))
+        elif rng.random() < 0.3:
+            m = max(1, (m // 64) * 64 + 1)
+        n, k = rng.choice(WIDTHS), rng.choice(WIDTHS)
+        return (m, n, k) if m * n * k <= 2 ** 41 and n * k <= 2 ** 31 and m * n <= 2 ** 31 and m * k <= 2 ** 30 else None
+
+    shapes = list(scattered(rng, draw, count, set()))
+    begun = time.monotonic()
+    for place, dtype in enumerate(dtypes):
+        made = gemm_call(torch, dtype, device)
+        if made is None:
+            points.skip("gemm %s" % dtype, "torch has no such GEMM here")
+            continue
+        make, call = made
+        # Every element type gets its part of the time, the first twice as much: most models run in it.
+        weights = [3, 1, 2, 1, 1]
+        until = begun + (deadline - begun) * sum(weights[: place + 1]) / sum(weights)
+        size = {"bf16": 2, "fp16": 2, "tf32": 4}.get(dtype, 1)
+        done = 0
+        for m, n, k in shapes:
+            if time.monotonic() > until:
+                break
+            if dtype == "int8" and m <= 16:
+                continue
+            if dtype in ("fp8", "int8") and (n % 16 or k % 16):
+                continue
+            try:
+                one = size * (m * k + n * k) + 2 * m * n
+                sets = [make(m, n, k) for _ in range(meter.copies(one))]
+                guess = 3 + 2 * m * n * k / 4e8 + one / 3e6
+                points.add(meter.time(call, sets, guess), op="gemm", dtype=dtype, m=m, n=n, k=k)
+                done += 1
+            except Exception as error:
+                points.skip("gemm %s" % dtype, error)
+        say("gemm %s: %d shapes" % (dtype, done))
+
+
+def attention(torch, meter, points, device, deadline, count):
+    rng = random.Random(2)
+    layouts = [(32, 8, 128), (32, 32, 128), (40, 8, 128), (64, 8, 128), (16, 16, 64), (12, 12, 64), (28, 4, 128), (8, 1, 256),
+               (16, 2, 128), (10, 10, 128), (96, 8, 128), (8, 8, 64), (4, 1, 128), (16, 16, 80), (24, 8, 128), (2, 1, 128)]
+
+    def context(rng):
+        batch, length = 2 ** rng.randint(0, 6), int(2 ** rng.uniform(4, 14))
+        if rng.random() < 0.6:
+            length = 2 ** round(math.log2(length))
+        heads = rng.choice(layouts)
+        return ("c", batch, length, *heads) if batch * length <= 65536 and batch * heads[0] * length ** 2 <= 2 ** 36 else None
+
+    def generation(rng):
+        batch, length = 2 ** rng.randint(0, 8), int(2 ** rng.uniform(3, 17))
+        heads = rng.choice(layouts)
+        return ("g", batch, length, *heads) if batch * length * heads[1] * heads[2] <= 2 ** 31 else None
+
+    sdpa = torch.nn.functional.scaled_dot_product_attention
+    grouped = "enable_gqa" in (sdpa.__doc__ or "")
+    shapes, seen = [], set()
+    for draw in (context, generation):
+        shapes.append(list(scattered(rng, draw, count // 2, seen)))
+    order = [one for pair in zip(*shapes) for one in pair]
+    done = 0
+    for kind, batch, length, heads, kv_heads, width in order:
+        if time.monotonic() > deadline:
+            break
+        queries = length if kind == "c" else 1
+        try:
+            q_bytes, kv_bytes = 2 * batch * heads * queries * width, 4 * batch * kv_heads * length * width
+            if kv_heads != heads and not grouped:
+                continue
+            kw = {"enable_gqa": True} if kv_heads != heads else {}
+
+            def make():
+                q = torch.randn(batch, heads, queries, width, device=device, dtype=torch.bfloat16)
+                return q, *(torch.randn(batch, kv_heads, length, width, device=device, dtype=torch.bfloat16) for _ in "kv")
+
+            sets = [make() for _ in range(min(meter.copies(q_bytes * 2 + kv_bytes), 8))]
+            flops = 4 * batch * heads * queries * length * width / (2 if kind == "c" else 1)
+            guess = 8 + flops / 3e8 + (q_bytes + kv_bytes) / 2e6
+            took = meter.time(lambda q, k, v: sdpa(q, k, v, is_causal=kind == "c", **kw), sets, guess)
+            cells = dict(dtype="bf16", batch=batch, heads=heads, kv_heads=kv_heads, head_dim=width, kv_dtype="bf16", window=0)
+            if kind == "c":
+                points.add(took, op="context_attention", length=length, **cells)
+            else:
+                points.add(took, op="generation_attention", kv_length=length, **cells)
+            done += 1
+        except Exception as error:
+            points.skip("attention", error)
+    say("attention: %d shapes" % done)
+
+
+def ramps(torch, meter, points, device, deadline, quick):
+    step = 2 if quick else 1
+    for exponent in range(10, 31, step):
+        elements = 2 ** exponent
+        if time.monotonic() > deadline:
+            break
+        try:
+            sets = []
+            for _ in range(min(meter.copies(6 * elements), 24)):
+                sets.append(tuple(torch.ones(elements, device=device, dtype=torch.bfloat16) for _ in range(3)))
+            took = meter.time(lambda a, b, c: torch.add(a, b, out=c), sets, 3 + 6 * elements / 3e6)
+            points.add(took, op="elementwise", dtype="bf16", bytes=6 * elements)
+            took = meter.time(lambda a, b, c: c.copy_(a), sets, 3 + 4 * elements / 3e6)
+            points.add(took, op="copy", dtype="bf16", bytes=4 * elements)
+        except Exception as error:
+            points.skip("elementwise", error)
+    for exponent in range(10, 29, 2 * step):
+        try:
+            host = torch.empty(2 ** exponent, dtype=torch.uint8, pin_memory=True)
+            there = torch.empty(2 ** exponent, dtype=torch.uint8, device=device)
+            best = math.inf
+            for _ in range(4):
+                meter.start.record()
+                there.copy_(host, non_blocking=True)
+                meter.end.record()
+                meter.end.synchronize()
+                best = min(best, meter.start.elapsed_time(meter.end) * 1e3)
+            points.add(best, op="h2d", dtype="uint8", bytes=2 ** exponent)
+        except Exception as error:
+            points.skip("h2d", error)
+    say("ramps done")
+
+
+def grouped_gemms(torch, meter, points, device, deadline, count):
+    """Rows spread over experts: torch's grouped GEMM where it has one."""
+    call = getattr(torch, "_grouped_mm", None)
+    if call is None:
+        points.skip("grouped_gemm", "torch has no grouped GEMM")
+        return
+    rng = random.Random(3)
+
+    def draw(rng):
+        experts = rng.choice([4, 8, 16, 32, 64, 128])
+        m = int(2 ** rng.uniform(3, 14)) // 8 * 8
+        n, k = rng.choice([512, 768, 896, 1024, 1280, 1408, 1792, 2048, 4096, 7168]), rng.choice([512, 768, 1280, 2048, 4096, 7168])
+        return (m, n, k, experts) if experts * n * k <= 2 ** 31 and m >= experts else None
+
+    done = 0
+    for m, n, k, experts in scattered(rng, draw, count, set()):
+        if time.monotonic() > deadline:
+            break
+        try:
+            ends = torch.tensor([m * (index + 1) // experts for index in range(experts)], device=device, dtype=torch.int32)
+
+            def make():
+                a = torch.randn(m, k, device=device, dtype=torch.bfloat16)
+                return a, torch.randn(experts, n, k, device=device, dtype=torch.bfloat16).transpose(1, 2)
+
+            one = 2 * (m * k + experts * n * k + m * n)
+            sets = [make() for _ in range(min(meter.copies(one), 4))]
+            took = meter.time(lambda a, b: call(a, b, offs=ends), sets, 8 + 2 * m * n * k / 3e8 + one / 3e6)
+            points.add(took, op="grouped_gemm", dtype="bf16", m=m, n=n, k=k, experts=experts)
+            done += 1
+        except Exception as error:
+            points.skip("grouped_gemm", error)
+            if points.count and done == 0 and sum(points.skipped.values()) > 30:
+                break
+    say("grouped GEMM: %d shapes" % done)
+
+
+def launches(torch, meter, device):
+    """Host time of an eager operator call, gap between kernels of a graph, and the time to notice an end."""
+    x = torch.ones(64, device=device)
+    # Modules as models call them: four kernels, with what Python does around each.
+    linear = torch.nn.Linear(64, 64, bias=False, device=device, dtype=torch.bfloat16)
+    norm = torch.nn.LayerNorm(64, device=device, dtype=torch.bfloat16)
+    y = torch.ones(1, 64, device=device, dtype=torch.bfloat16)
+
+    def layer(y):
+        h = linear(y)
+        return norm(torch.nn.functional.silu(h) * h)
+
+    eager = math.inf
+    for _ in range(6):
+        torch.cuda.synchronize(device)
+        begun = time.perf_counter()
+        for _ in range(100):
+            layer(y)
+        eager = min(eager, (time.perf_counter() - begun) / 400 * 1e6)
+    torch.cuda.synchronize(device)
+    synchronise = math.inf
+    for _ in range(50):
+        begun = time.perf_counter()
+        x.add_(1)
+        torch.cuda.synchronize(device)
+        synchronise = min(synchronise, (time.perf_counter() - begun) * 1e6)
+    with torch.cuda.stream(meter.stream):
+        graph = meter.record(lambda _: x.add_(1), 400)
+        graph.replay()
+        best = math.inf
+        for _ in range(5):
+            meter.start.record(meter.stream)
+            graph.replay()
+            meter.end.record(meter.stream)
+            meter.end.synchronize()
+            best = min(best, meter.start.elapsed_time(meter.end) * 1e3 / 400)
+    return {"eager_us": eager, "graph_us": best, "synchronise_us": max(synchronise - eager, 0.0)}
+
+
+def main():
+    request = json.load(open(sys.argv[1]))
+    import torch
+
+    device = request["device"]
+    if not torch.cuda.is_available():
+        reason = "torch was built without CUDA" if torch.version.cuda is None else "torch finds no CUDA device"
+        sys.exit("%s cannot be calibrated: %s" % (device, reason))
+    number = int(device.partition(":")[2] or 0)
+    if number >= torch.cuda.device_count():
+        sys.exit("%s is not there: torch finds %d CUDA devices" % (device, torch.cuda.device_count()))
+    torch.cuda.set_device(number)
+    torch.set_grad_enabled(False)
+    quick = request["seconds"] <= 15
+    begun = time.monotonic()
+    meter = Meter(torch, device)
+    points = Points(request["points"])
+    before, driver = clock_under_load(torch, meter, device)
+    launch = launches(torch, meter, device)
+    end = begun + request["seconds"]
+    remaining = 1.0
+    parts = {
+        "gemm": lambda until: gemms(torch, meter, points, device, until, 120 if quick else 320),
+        "attention": lambda until: attention(torch, meter, points, device, until, 200 if quick else 1000),
+        "ramps": lambda until: ramps(torch, meter, points, device, until, quick),
+        "grouped": lambda until: grouped_gemms(torch, meter, points, device, until, 60 if quick else 160),
+    }
+    for name, share in SHARES:
+        now = time.monotonic()
+        say("measuring: %s" % name)
+        parts[name](now + (end - now) * share / remaining)
+        remaining -= share
+        torch.cuda.empty_cache()
+    after, _ = clock_under_load(torch, meter, device)
+    points.file.close()
+    moved = None not in (before, after) and abs(after / before - 1) > CLOCK_DRIFT
+    libraries = {"torch": torch.__version__, "cuda": torch.version.cuda or "", "cudnn": str(torch.backends.cudnn.version())}
+    facts = {
+        "device_name": torch.cuda.get_device_name(number),
+        "driver": driver,
+        "clocks_mhz": None if None in (before, after) else [before, after],
+        "clocks_moved": moved,
+        "libraries": libraries,
+        "launch": launch,
+        "points": points.count,
+        "seconds": time.monotonic() - begun,
+        "skipped": points.skipped,
+    }
+    with open(request["facts"], "w") as file:
+        json.dump(facts, file)
+    say("%d points in %.1f s" % (points.count, facts["seconds"]))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,189 @@
+//! The calibration of a device: found, judged and kept.
+
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
+
+use collect::calibrate::Store;
+use collect::environment::{InstalledDriver, installed_driver};
+use forecast::ForecastError;
+use ingest::compressed::Compression;
+use types::{DeviceCalibration, Exit, Failure, Hardware};
+
+use super::hardware::{DeviceError, PROCESSOR};
+use crate::CollectError;
+
+/// Why there is no calibration, or no prediction.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum CalibrationError {
+    /// A device.
+    #[error(transparent)]
+    Device(#[from] DeviceError),
+    /// Points or shapes.
+    #[error(transparent)]
+    Points(#[from] ForecastError),
+    /// The machine.
+    #[error(transparent)]
+    Collect(#[from] CollectError),
+    /// A table cannot be read.
+    #[error("cannot read {}: {reason}", path.display())]
+    Unreadable {
+        /// The table.
+        path: PathBuf,
+        /// What the system said.
+        reason: std::io::Error,
+    },
+    /// A device that was not calibrated.
+    #[error("{device} is not calibrated")]
+    NotCalibrated {
+        /// Its catalogue name.
+        device: String,
+    },
+    /// A calibration that does not apply here.
+    #[error("the calibration of {device} does not apply: {reason}")]
+    DoesNotApply {
+        /// Its catalogue name.
+        device: String,
+        /// Why.
+        reason: String,
+    },
+    /// Measuring did not end well.
+    #[error("{device} could not be calibrated: {reason}")]
+    Failed {
+        /// As given.
+        device: String,
+        /// What it said.
+        reason: String,
+        /// Its last words.
+        output: Vec<String>,
+    },
+    /// The device ran at other clocks at the end than at the beginning.
+    #[error("the clock of {device} moved from {before:.0} to {after:.0} MHz while it was measured; nothing was stored")]
+    ClocksMoved {
+        /// As given.
+        device: String,
+        /// Megahertz.
+        before: f64,
+        /// Megahertz.
+        after: f64,
+    },
+}
+
+impl Failure for CalibrationError {
+    fn exit(&self) -> Exit {
+        match self {
+            Self::Device(error) => error.exit(),
+            Self::Points(error) => error.exit(),
+            Self::Collect(error) => error.exit(),
+            Self::Unreadable { .. } | Self::NotCalibrated { .. } => Exit::Usage,
+            Self::DoesNotApply { .. } | Self::Failed { .. } | Self::ClocksMoved { .. } => Exit::Failed,
+        }
+    }
+
+    fn hint(&self) -> Option<String> {
+        match self {
+            Self::Device(error) => error.hint(),
+            Self::Points(error) => error.hint(),
+            Self::Collect(error) => error.hint(),
+            Self::NotCalibrated { device } => Some(format!(
+                "on a machine with it: `llm-perf doctor --calibrate --device cuda:0`; from measured points: `llm-perf doctor \
+                 --calibrate --device {device} --points FILE`"
+            )),
+            Self::DoesNotApply { .. } => {
+                Some("calibrate again: `llm-perf doctor --calibrate --device cuda:0`".to_owned())
+            }
+            Self::ClocksMoved { .. } => Some(
+                "wait until nothing else runs and the device has cooled down, or lock its clocks: `nvidia-smi -lgc`"
+                    .to_owned(),
+            ),
+            Self::Unreadable { .. } | Self::Failed { .. } => None,
+        }
+    }
+
+    fn quoted(&self) -> &[String] {
+        match self {
+            Self::Failed { output, .. } => output,
+            _ => &[],
+        }
+    }
+}
+
+/// The stored calibration of `hardware`; `None` where there is none, an error where it must not be used here.
+pub(crate) fn stored(hardware: &Hardware) -> Result<Option<DeviceCalibration>, CalibrationError> {
+    let Some(calibration) = Store::of_this_user()?.read_device(&hardware.id)? else { return Ok(None) };
+    let driver = installed_driver();
+    match other_driver(&calibration, hardware, driver.as_ref()).or_else(|| other_processor(&calibration, hardware)) {
+        Some(reason) => Err(CalibrationError::DoesNotApply { device: hardware.id.clone(), reason }),
+        None => Ok(Some(calibration)),
+    }
+}
+
+/// The key under which the calibration of a processor says how many threads it is of.
+pub(crate) const THREADS: &str = "threads";
+
+/// Whether a calibration of `cpu` is of this processor with as many threads.
+fn other_processor(calibration: &DeviceCalibration, hardware: &Hardware) -> Option<String> {
+    let here = (Some(&hardware.name), hardware.sm_count.to_string());
+    let made = (calibration.device_name.as_ref(), calibration.libraries.get(THREADS).cloned().unwrap_or_default());
+    let other = hardware.id == PROCESSOR && made != here;
+    other.then(|| "it is of another processor or another number of threads".to_owned())
+}
+
+/// Why a calibration is not one of this machine's driver. On a machine without the device it holds for wherever it was made.
+fn other_driver(
+    calibration: &DeviceCalibration,
+    hardware: &Hardware,
+    here: Option<&InstalledDriver>,
+) -> Option<String> {
+    let (made, here) = (calibration.driver.as_ref()?, here?);
+    let is_here = here.devices.iter().any(|name| hardware.nvml_names.contains(name));
+    let other = is_here && *made != here.version;
+    other.then(|| format!("it was measured under driver {made}, and this machine has {}", here.version))
+}
+
+/// The text of a table, compressed or not.
+pub(crate) fn read_text(path: &Path) -> Result<String, CalibrationError> {
+    let unreadable = |reason| CalibrationError::Unreadable { path: path.to_owned(), reason };
+    let bytes = std::fs::read(path).map_err(unreadable)?;
+    let mut text = String::new();
+    match Compression::of(&bytes) {
+        Some(compression) => compression.decoder(&bytes[..]).read_to_string(&mut text),
+        None => (&bytes[..]).read_to_string(&mut text),
+    }
+    .map_err(unreadable)?;
+    Ok(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use types::SchemaTag;
+
+    use super::*;
+    use crate::pipeline::hardware::find;
+
+    #[test]
+    fn a_calibration_of_another_driver_is_refused_where_the_device_is() {
+        let h200 = find(None, "h200").unwrap();
+        let calibration = DeviceCalibration {
+            schema: SchemaTag::new(),
+            device: "h200".into(),
+            device_name: None,
+            driver: Some("550.54.15".into()),
+            clocks_mhz: None,
+            libraries: Default::default(),
+            measured_at: String::new(),
+            tool_version: String::new(),
+            files: vec![],
+            launch: None,
+            groups: vec![],
+        };
+        let here =
+            |version: &str, device: &str| InstalledDriver { version: version.into(), devices: vec![device.into()] };
+        let judge = |driver: Option<&InstalledDriver>| other_driver(&calibration, &h200, driver);
+        let name = h200.nvml_names[0].as_str();
+        assert!(judge(Some(&here("570.86.15", name))).unwrap().contains("550.54.15"));
+        assert_eq!(judge(Some(&here("550.54.15", name))), None);
+        assert_eq!(judge(Some(&here("570.86.15", "NVIDIA T4"))), None, "the device is elsewhere");
+        assert_eq!(judge(None), None);
+    }
+}

@@ -1,0 +1,176 @@
+//! `doctor --calibrate --device`: times of single operations on a device, measured or read, fitted and kept.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use collect::calibrate::Store;
+use collect::process::{Interrupt, Limits, Process};
+use collect::tool::torch::{self, CALIBRATE, interpreter};
+use collect::{Command, Output, environment};
+use forecast::{MeasuredPoint, fit, read_points};
+use serde::Deserialize;
+use types::{DeviceCalibration, Hardware, LaunchCost, SchemaTag};
+
+pub use crate::pipeline::calibration::CalibrationError;
+
+use crate::pipeline::calibration::{THREADS, read_text};
+use crate::pipeline::hardware;
+
+/// What to calibrate.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct CalibrateRequest {
+    /// A catalogue name with `points`, or `cuda:N` to measure.
+    pub device: String,
+    /// Tables of measured points.
+    pub points: Vec<PathBuf>,
+    /// Measure for ten seconds, not fifty.
+    pub quick: bool,
+    /// The interpreter to measure with.
+    pub python: Option<String>,
+    /// `--config-dir`, for its device files.
+    pub config_dir: Option<PathBuf>,
+}
+
+/// A calibration and where it is kept.
+#[derive(Clone, Debug, PartialEq)]
+pub struct StoredCalibration {
+    /// The document.
+    pub calibration: DeviceCalibration,
+    /// The file.
+    pub path: PathBuf,
+    /// What was left out, and why.
+    pub notes: Vec<String>,
+}
+
+/// What the program that measures says it measured on.
+#[derive(Debug, Deserialize)]
+struct Facts {
+    device_name: String,
+    driver: Option<String>,
+    clocks_mhz: Option<[f64; 2]>,
+    clocks_moved: bool,
+    libraries: BTreeMap<String, String>,
+    launch: Option<LaunchCost>,
+    #[serde(default)]
+    skipped: BTreeMap<String, u64>,
+}
+
+/// How long measuring may take beyond what it was asked for: starting torch takes seconds, compiling a kernel may.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+/// Bytes of its output that are kept for a message.
+const OUTPUT_KEPT: usize = 1 << 16;
+
+/// Calibrates and keeps; `progress` is told what is being done.
+pub fn calibrate(
+    request: &CalibrateRequest,
+    progress: &mut dyn FnMut(&str),
+) -> Result<StoredCalibration, CalibrationError> {
+    let store = Store::of_this_user()?;
+    store.prepare()?;
+    let config_dir = request.config_dir.as_deref();
+    let measures = request.device.starts_with("cuda");
+    let (device, points, facts) = match measures {
+        true => measure(request, config_dir, progress)?,
+        false => {
+            let device = hardware::find(config_dir, &request.device)?;
+            (device, Vec::new(), None)
+        }
+    };
+    let mut points = points;
+    for path in &request.points {
+        points.extend(read_points(&path.display().to_string(), &read_text(path)?, &device)?);
+    }
+    progress(&format!("fitting {} points", points.len()));
+    let (groups, mut notes) = fit_what_can_be(&points, &device, measures)?;
+    if let Some(facts) = &facts {
+        notes.extend(facts.skipped.iter().map(|(what, count)| format!("not measured, {count} times: {what}")));
+    }
+    let calibration = DeviceCalibration {
+        schema: SchemaTag::new(),
+        device: device.id.clone(),
+        device_name: facts.as_ref().map(|facts| facts.device_name.clone()),
+        driver: facts.as_ref().and_then(|facts| facts.driver.clone()),
+        clocks_mhz: facts.as_ref().and_then(|facts| facts.clocks_mhz),
+        libraries: facts.as_ref().map(|facts| facts.libraries.clone()).unwrap_or_default(),
+        measured_at: environment::now(),
+        tool_version: env!("CARGO_PKG_VERSION").to_owned(),
+        files: request.points.iter().map(|path| path.display().to_string()).collect(),
+        launch: facts.and_then(|facts| facts.launch),
+        groups,
+    };
+    let calibration =
+        if device.id == hardware::PROCESSOR { of_this_processor(calibration, &device) } else { calibration };
+    let path = store.write_device(&calibration)?;
+    Ok(StoredCalibration { calibration, path, notes })
+}
+
+/// The same, said to be of this processor: its name and threads decide whether it applies.
+fn of_this_processor(mut calibration: DeviceCalibration, processor: &Hardware) -> DeviceCalibration {
+    calibration.device_name = Some(processor.name.clone());
+    calibration.libraries.insert(THREADS.to_owned(), processor.sm_count.to_string());
+    calibration
+}
+
+/// The groups; where they were measured here, one that has too few points is left out and said.
+fn fit_what_can_be(
+    points: &[MeasuredPoint],
+    device: &Hardware,
+    measured: bool,
+) -> Result<(Vec<types::CalibratedGroup>, Vec<String>), CalibrationError> {
+    if !measured {
+        return Ok((fit(points, device)?, Vec::new()));
+    }
+    let mut by_group: BTreeMap<String, Vec<MeasuredPoint>> = BTreeMap::new();
+    for point in points {
+        by_group.entry(point.shape.group()).or_default().push(point.clone());
+    }
+    let (mut groups, mut notes) = (Vec::new(), Vec::new());
+    for points in by_group.into_values() {
+        match fit(&points, device) {
+            Ok(fitted) => groups.extend(fitted),
+            Err(error) => notes.push(error.to_string()),
+        }
+    }
+    Ok((groups, notes))
+}
+
+/// Runs the program that measures, in the user's interpreter.
+fn measure(
+    request: &CalibrateRequest,
+    config_dir: Option<&Path>,
+    progress: &mut dyn FnMut(&str),
+) -> Result<(Hardware, Vec<MeasuredPoint>, Option<Facts>), CalibrationError> {
+    let failed = |reason: String, output: Vec<String>| CalibrationError::Failed {
+        device: request.device.clone(),
+        reason,
+        output,
+    };
+    let python = interpreter(request.python.as_deref())?;
+    let folder = tempfile::tempdir().map_err(|error| failed(error.to_string(), Vec::new()))?;
+    let [program, question, points, facts] =
+        ["calibrate.py", "request.json", "points.csv", "facts.json"].map(|name| folder.path().join(name));
+    let seconds = if request.quick { 10 } else { 50 };
+    let asked = serde_json::json!({"device": request.device, "seconds": seconds, "points": points, "facts": facts});
+    for (path, text) in [(&program, CALIBRATE.to_owned()), (&question, asked.to_string())] {
+        std::fs::write(path, text).map_err(|error| failed(error.to_string(), Vec::new()))?;
+    }
+    progress(&format!("measuring {} for about {seconds} s with {}", request.device, python.display()));
+    let command: Command =
+        torch::command(&python, &program, &question).with_output(Output::Kept(OUTPUT_KEPT), Output::Kept(OUTPUT_KEPT));
+    let limits = Limits { time: Some(Duration::from_secs(seconds) + PATIENCE), ..Limits::default() };
+    let outcome = Process::start(&command)?.wait(&limits, Interrupt::Forwarded)?;
+    if !outcome.succeeded() {
+        let output = outcome.last_lines(8).into_iter().map(str::to_owned).collect();
+        return Err(failed(format!("{} {}", python.display(), outcome.ending), output));
+    }
+    let answer = std::fs::read_to_string(&facts).map_err(|error| failed(error.to_string(), Vec::new()))?;
+    let facts: Facts = serde_json::from_str(&answer).map_err(|error| failed(error.to_string(), Vec::new()))?;
+    if let (true, Some([before, after])) = (facts.clocks_moved, facts.clocks_mhz) {
+        return Err(CalibrationError::ClocksMoved { device: request.device.clone(), before, after });
+    }
+    let device = hardware::find(config_dir, &facts.device_name)?;
+    let points = read_points("points measured here", &read_text(&points)?, &device)?;
+    Ok((device, points, Some(facts)))
+}
