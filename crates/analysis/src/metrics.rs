@@ -29,6 +29,7 @@ use crate::statistics::{describe, share};
 use crate::steps;
 use crate::subject::Subject;
 use crate::timings::Timings;
+use crate::tries;
 use crate::utilisation::{self, Utilisation};
 
 /// Everything a run tells.
@@ -175,6 +176,7 @@ pub(crate) fn with_device(
         times,
         utilisation,
         breakdown,
+        trials: tries::trials(&evidence.tries, &evidence.predicted_savings),
         conditions,
     }
 }

@@ -38,6 +38,7 @@ mod random;
 mod rank;
 mod region;
 mod region_report;
+mod remedy;
 mod rotary;
 mod runs;
 mod schema;
@@ -47,6 +48,7 @@ mod step;
 mod sweep;
 pub mod timeline;
 mod trace;
+mod trial;
 mod unit;
 mod validation;
 pub mod view;
@@ -105,6 +107,7 @@ pub use region_report::{
     RegionKernel, RegionPart, RegionReport, RegionRoofline, RegionSection, RegionSelection, RegionTotals, RollUp,
     RolledValue, SectionValue,
 };
+pub use remedy::{NAMES as REMEDY_NAMES, Remedies, Remedy, RemedyError, RemedyKind};
 pub use rotary::{RotaryForm, RotaryLayout, RotaryScaling};
 pub use runs::{FileProblem, FileProblemKind, RunDetail, RunList, RunListing, RunState, Verification};
 pub use schema::{Document, SchemaName, SchemaNameError, SchemaTag};
@@ -116,6 +119,7 @@ pub use trace::{
     CopySummary, CounterSummary, QueueFacts, SetAside, StageBasis, StepFacts, TraceFacts, TraceSource, TracedPass,
     TracedWorkload, WorkCoverage,
 };
+pub use trial::{OutputChange, RateChange, TimeChange, Trials, Try, TryStatus, TryTurn};
 pub use unit::{Bytes, BytesPerSecond, Flops, FlopsPerByte, FlopsPerSecond, Nanos, Seconds};
 pub use validation::{FileValidation, SchemaList, SchemaListing, ValidationReport, ValidationVerdict, Violation};
 pub use workload::{AttentionKind, ImageWorkload, LogitsKind, PageKind, Parallel, Quantisation, RoutingKind, Workload};

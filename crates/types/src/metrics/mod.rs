@@ -19,7 +19,7 @@ pub use utilisation::{PeakUsed, Utilisation, Work};
 use crate::schema::{Document, SchemaName, SchemaTag};
 use crate::{
     Clock, CommandFacts, Device, DeviceId, Finding, InputFacts, LostTime, PeakMemory, ProfileSettings, QualityCounter,
-    TraceFacts,
+    TraceFacts, Trials,
 };
 
 /// What was run, and on what.
@@ -94,6 +94,9 @@ pub struct Metrics {
     /// What follows.
     #[serde(flatten)]
     pub conclusions: Conclusions,
+    /// What was tried.
+    #[serde(flatten)]
+    pub trials: Trials,
     /// What it was made under.
     #[serde(flatten)]
     pub conditions: Conditions,
