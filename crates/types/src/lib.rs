@@ -107,7 +107,7 @@ pub use region_report::{
     RegionKernel, RegionPart, RegionReport, RegionRoofline, RegionSection, RegionSelection, RegionTotals, RollUp,
     RolledValue, SectionValue,
 };
-pub use remedy::{NAMES as REMEDY_NAMES, Remedies, Remedy, RemedyError, RemedyKind};
+pub use remedy::{Remedies, Remedy, RemedyError, RemedyKind};
 pub use rotary::{RotaryForm, RotaryLayout, RotaryScaling};
 pub use runs::{FileProblem, FileProblemKind, RunDetail, RunList, RunListing, RunState, Verification};
 pub use schema::{Document, SchemaName, SchemaNameError, SchemaTag};

@@ -10,7 +10,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 
 /// Most sequences of a batch that are tried.
-pub const MOST_SEQUENCES: u32 = 32;
+const MOST_SEQUENCES: u32 = 32;
 
 /// One change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -99,7 +99,7 @@ pub enum RemedyError {
 }
 
 /// Every name, as one types it.
-pub const NAMES: [&str; 13] = [
+const NAMES: [&str; 13] = [
     "last-logits",
     "attention-sdpa",
     "attention-flash",

@@ -19,6 +19,7 @@ mod sample;
 pub(crate) mod stakeholder;
 mod steps;
 mod terminal;
+mod tries;
 
 pub use assumptions::{Assumptions, Setting, assumptions_markdown};
 pub use command::{command_markdown, command_terminal};

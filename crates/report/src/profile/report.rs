@@ -9,6 +9,7 @@ use super::lost;
 use super::phrase::{device, environment, extent, imported_facts, model, nested, overhead, place, saving, stage};
 use super::recorded;
 use super::steps;
+use super::tries;
 use crate::markdown::{code, prose, sentence};
 use crate::number::{UNKNOWN, count, grouped, known, milliseconds, percent, tokens_per_second};
 use crate::page::Page;
@@ -38,6 +39,7 @@ pub fn report_markdown(run: &RunView<'_>, environment: &Environment) -> String {
     device_time::section(&mut page, run);
     recorded::memory(&mut page, run);
     findings(&mut page, run);
+    tries::section(&mut page, run);
     variation(&mut page, metrics);
     if metrics.conditions.trace.is_some() {
         lost::modules(&mut page, run);

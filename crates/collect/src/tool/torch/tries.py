@@ -147,9 +147,6 @@ class Variant:
         torch = self.base.torch
         token = torch.zeros((self.batch, 1), dtype=torch.long, device=self.base.device)
         position = torch.tensor([self.prompt()], device=self.base.device)
-        sliding = [layer.max_cache_len for layer in getattr(self.cache, "layers", ()) if getattr(layer, "is_sliding", False)]
-        if any(self.prompt() < window < self.prompt() + self.base.count for window in sliding):
-            raise Unfit("a sliding window fills up during decode, and a graph cannot change its shape")
         step = self.static_step()
         graph = Captured(torch, lambda: step(token, position))
 
@@ -244,6 +241,15 @@ class Variant:
         # Before transformers 5 it was allocated at once.
         older = {"max_batch_size": self.batch, "device": self.base.device, "dtype": next(self.model.parameters()).dtype}
         self.cache = StaticCache(**sizes, **{name: value for name, value in older.items() if name in known})
+        layers = getattr(self.cache, "layers", [])
+        if any(getattr(layer, "is_sliding", False) for layer in layers):
+            # Layers with a sliding window count their tokens on the host, which a graph does not replay. As long as the
+            # others they need no count: the mask keeps the window.
+            from transformers.cache_utils import StaticLayer
+
+            self.cache.layers = [StaticLayer(sizes["max_cache_len"]) if getattr(layer, "is_sliding", False) else layer
+                                 for layer in layers]
+            self.notes.append("layers with a sliding window keep the whole sequence in the static cache")
 
     def static_cache_or_none(self):
         try:
