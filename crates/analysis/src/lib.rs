@@ -43,7 +43,9 @@ pub mod view;
 pub use compare::{RunRecords, Sides, compare};
 pub use counter::{LaunchCounters, ListedKernel, USED_COUNTERS};
 pub use device_time::device_times;
-pub use evidence::{CommandRuns, Evidence, OperatorPass, PlacedTimeline, PlainRuns, PricedOperator, RankRuns, Trace, TryRuns};
+pub use evidence::{
+    CommandRuns, Evidence, OperatorPass, PlacedTimeline, PlainRuns, PricedOperator, RankRuns, Trace, TryRuns,
+};
 pub use fit::{Fit, ModelWeights, fit};
 pub use metrics::{command_overhead, metrics};
 pub use observed::{Observed, observe};

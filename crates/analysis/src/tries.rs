@@ -81,7 +81,11 @@ fn throughput(turns: &[TryTurn]) -> Option<RateChange> {
         (seconds > 0.0).then(|| (turn.sequences * turn.tokens.max(1)) as f64 / seconds)
     };
     let [baseline, tried] = [median(&side(turns, true, rate))?, median(&side(turns, false, rate))?];
-    (baseline > 0.0).then(|| RateChange { baseline_per_second: baseline, tried_per_second: tried, ratio: tried / baseline })
+    (baseline > 0.0).then(|| RateChange {
+        baseline_per_second: baseline,
+        tried_per_second: tried,
+        ratio: tried / baseline,
+    })
 }
 
 fn whole(time: f64) -> Nanos {
@@ -135,7 +139,8 @@ mod tests {
 
     #[test]
     fn a_batch_gains_throughput_and_costs_latency() {
-        let one = trials(&[runs(Remedy::Batch(8), [10_000, 40_000], [20_000, 60_000], 8)], &BTreeMap::new()).tries.remove(0);
+        let one =
+            trials(&[runs(Remedy::Batch(8), [10_000, 40_000], [20_000, 60_000], 8)], &BTreeMap::new()).tries.remove(0);
         assert!(one.saves_share.unwrap() < 0.0, "{:?}", one.saves_share);
         let ratio = one.throughput.unwrap().ratio;
         assert!((ratio - 8.0 * 50_070.0 / 80_070.0).abs() < 1e-2, "{ratio}");

@@ -51,7 +51,10 @@ fn remedies_of_the_native_engine_take_turns_with_the_baseline() {
     assert_eq!(find(&metrics, "last-logits")["output"]["equal"], true);
     assert!(find(&metrics, "bf16-weights")["output"]["max_logit_distance"].as_f64() > Some(0.0));
     let batch = find(&metrics, "batch-4");
-    assert_eq!(batch["turns"].as_array().unwrap().iter().find(|turn| turn["baseline"] == false).unwrap()["sequences"], 4);
+    assert_eq!(
+        batch["turns"].as_array().unwrap().iter().find(|turn| turn["baseline"] == false).unwrap()["sequences"],
+        4
+    );
     let rates = &batch["throughput"];
     let rate = |key: &str| rates[key].as_f64().unwrap();
     assert!((rate("ratio") - rate("tried_per_second") / rate("baseline_per_second")).abs() < 1e-9, "{rates}");

@@ -180,15 +180,21 @@ impl Remedy {
         match self {
             Self::LastLogits => "infer.logits=last; in code model(..., logits_to_keep=1)".to_owned(),
             Self::AttentionSdpa => "infer.attention=sdpa; in code attn_implementation=\"sdpa\"".to_owned(),
-            Self::AttentionFlash => "infer.attention=flash; in code attn_implementation=\"flash_attention_2\"".to_owned(),
-            Self::CudaGraph => "cache = StaticCache(config=model.config, max_cache_len=N); with torch.cuda.graph(graph): \
+            Self::AttentionFlash => {
+                "infer.attention=flash; in code attn_implementation=\"flash_attention_2\"".to_owned()
+            }
+            Self::CudaGraph => {
+                "cache = StaticCache(config=model.config, max_cache_len=N); with torch.cuda.graph(graph): \
                                 logits = model(input_ids=token, past_key_values=cache).logits; then graph.replay() for \
                                 every token"
-                .to_owned(),
+                    .to_owned()
+            }
             Self::Bf16 => "model.dtype=bfloat16; in code dtype=torch.bfloat16".to_owned(),
             Self::Bf16Weights => "model.dtype=bfloat16".to_owned(),
             Self::PinnedInputs => "tensor.pin_memory().to(device, non_blocking=True)".to_owned(),
-            Self::WarmUp => "dataset.sampling.warmup_rounds; in code a few requests before the first that counts".to_owned(),
+            Self::WarmUp => {
+                "dataset.sampling.warmup_rounds; in code a few requests before the first that counts".to_owned()
+            }
             Self::Threads(count) => format!("RAYON_NUM_THREADS={count}"),
             Self::Batch(count) => format!("infer.batch={count}; in code {count} sequences a forward pass"),
             Self::Compile => compiled(""),
@@ -236,19 +242,19 @@ impl Remedy {
         }
     }
 
-    /// What the torch engine tries where nothing is named, cheap ones first.
+    /// What the torch engine tries where nothing is named, those that tell most for their time first.
     pub fn for_torch() -> Vec<Self> {
         vec![
             Self::LastLogits,
+            Self::CudaGraph,
+            Self::Batch(8),
             Self::AttentionSdpa,
             Self::AttentionFlash,
-            Self::CudaGraph,
             Self::Bf16,
-            Self::PinnedInputs,
-            Self::WarmUp,
-            Self::Batch(8),
-            Self::Batch(32),
             Self::CompileReduceOverhead,
+            Self::WarmUp,
+            Self::PinnedInputs,
+            Self::Batch(32),
             Self::Compile,
             Self::CompileMaxAutotune,
         ]
@@ -391,7 +397,8 @@ mod tests {
         let numbered = [Remedy::Threads(3), Remedy::Batch(32)];
         for remedy in PLAIN.into_iter().chain(numbered) {
             assert_eq!(remedy.name().parse::<Remedy>().unwrap(), remedy);
-            let listed = remedy.name().replace(['3', '2'], "").replace("threads-", "threads-N").replace("batch-", "batch-N");
+            let listed =
+                remedy.name().replace(['3', '2'], "").replace("threads-", "threads-N").replace("batch-", "batch-N");
             let plain = remedy.name().into_owned();
             assert!(NAMES.contains(&listed.as_str()) || NAMES.contains(&plain.as_str()), "{remedy}");
             assert!(!remedy.adopt().is_empty() && !remedy.changes().is_empty() && !remedy.engines().is_empty());
@@ -401,8 +408,12 @@ mod tests {
     #[test]
     fn what_is_no_remedy_names_those_that_are() {
         let error = "cuda-graphs".parse::<Remedies>().unwrap_err().to_string();
-        assert!(error.starts_with("`cuda-graphs` is no remedy; there are last-logits,") && error.contains("cuda-graph,"));
-        for (name, part) in [("batch-1", "2 to 32"), ("batch-33", "2 to 32"), ("threads-0", "1 or more"), ("", "is no remedy")] {
+        assert!(
+            error.starts_with("`cuda-graphs` is no remedy; there are last-logits,") && error.contains("cuda-graph,")
+        );
+        for (name, part) in
+            [("batch-1", "2 to 32"), ("batch-33", "2 to 32"), ("threads-0", "1 or more"), ("", "is no remedy")]
+        {
             assert!(name.parse::<Remedies>().unwrap_err().to_string().contains(part), "{name}");
         }
     }
@@ -410,7 +421,10 @@ mod tests {
     #[test]
     fn a_combination_has_one_remedy_of_a_kind() {
         let both: Remedies = "cuda-graph+bf16+batch-8".parse().unwrap();
-        assert_eq!((both.to_string().as_str(), both.single(), both.batch()), ("cuda-graph+bf16+batch-8", None, Some(8)));
+        assert_eq!(
+            (both.to_string().as_str(), both.single(), both.batch()),
+            ("cuda-graph+bf16+batch-8", None, Some(8))
+        );
         let error = "cuda-graph+compile".parse::<Remedies>().unwrap_err();
         assert_eq!(error.to_string(), "`cuda-graph` and `compile` exclude each other");
         let error = "bf16+pinned-inputs".parse::<Remedies>().unwrap_err();

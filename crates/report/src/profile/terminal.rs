@@ -3,8 +3,8 @@
 use types::view::RunView;
 use types::{Metrics, Stage, Statistics};
 
-use super::tries;
 use super::phrase::{device, extent, indented, mfu, model, outlook};
+use super::tries;
 use crate::number::{known, milliseconds, percent, tokens_per_second};
 use crate::table::{Table, printable};
 

@@ -32,9 +32,10 @@ pub(super) fn section(page: &mut Page, run: &RunView<'_>) {
         page.paragraph("How to adopt:");
         page.list(view.measured.iter().map(|one| format!("{}: {}", code(&one.remedy.to_string()), code(&one.adopt))));
     }
-    let notes = view.measured.iter().flat_map(|one| {
-        one.notes.iter().map(|note| format!("{}: {}", code(&one.remedy.to_string()), prose(note)))
-    });
+    let notes = view
+        .measured
+        .iter()
+        .flat_map(|one| one.notes.iter().map(|note| format!("{}: {}", code(&one.remedy.to_string()), prose(note))));
     let unfinished = view.unfinished.iter().map(|one| {
         format!("{} ({}): {}", code(&one.remedy.to_string()), one.status.name(), prose(&known(one.reason.as_deref())))
     });
@@ -65,7 +66,8 @@ pub(super) fn terminal(run: &RunView<'_>) -> String {
 }
 
 fn table(view: &TriesView<'_>, with_adoption: bool) -> Table {
-    let heads = "remedy | >predicted | >saved | 95% interval | >per token | >throughput | >memory | >compile | same tokens";
+    let heads =
+        "remedy | >predicted | >saved | 95% interval | >per token | >throughput | >memory | >compile | same tokens";
     let mut table = Table::new(&if with_adoption { format!("{heads} | how to adopt") } else { heads.to_owned() });
     for one in &view.measured {
         let cells = [
@@ -109,7 +111,8 @@ fn memory(one: &Try) -> String {
 
 fn outputs(one: &Try) -> String {
     let Some(output) = &one.output else { return UNKNOWN.to_owned() };
-    let distance = output.max_logit_distance.map(|distance| format!(", logits within {distance:.1e}")).unwrap_or_default();
+    let distance =
+        output.max_logit_distance.map(|distance| format!(", logits within {distance:.1e}")).unwrap_or_default();
     match (output.equal, output.tokens) {
         (true, 0) => format!("no tokens{distance}"),
         (true, _) => format!("yes{distance}"),
@@ -144,4 +147,82 @@ fn best(run: &RunView<'_>) -> Option<String> {
     });
     let text = [fastest, highest].into_iter().flatten().collect::<Vec<_>>().join(" ");
     (!text.is_empty()).then_some(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use analysis::view::run;
+    use types::{Metrics, Nanos, OutputChange, RateChange, TimeChange, Trials, TryStatus};
+
+    use super::*;
+    use crate::profile::sample;
+
+    fn one(remedy: &str, saves: Option<f64>, rate: f64) -> Try {
+        let tried = saves.map(|saves| Nanos::new((1e6 * (1.0 - saves)) as i64));
+        Try {
+            remedy: remedy.parse().unwrap(),
+            status: if saves.is_some() { TryStatus::Tried } else { TryStatus::Failed },
+            reason: saves.is_none().then(|| "out of memory".to_owned()),
+            baseline_ns: tried.map(|_| Nanos::new(1_000_000)),
+            tried_ns: tried,
+            saves_share: saves,
+            low: saves.map(|saves| saves - 0.01),
+            high: saves.map(|saves| saves + 0.01),
+            predicted_saves_share: Some(0.5),
+            first_token: None,
+            per_token: saves.map(|saves| TimeChange {
+                baseline_ns: Nanos::new(1_000),
+                tried_ns: Nanos::new(400),
+                saves_share: saves,
+                low: None,
+                high: None,
+            }),
+            throughput: saves.map(|_| RateChange {
+                baseline_per_second: 100.0,
+                tried_per_second: 100.0 * rate,
+                ratio: rate,
+            }),
+            output: saves.map(|_| OutputChange {
+                equal: false,
+                tokens: 16,
+                differing_tokens: 3,
+                max_logit_distance: Some(0.25),
+            }),
+            baseline_peak_memory_bytes: None,
+            peak_memory_bytes: None,
+            compile_ns: None,
+            adopt: "a=b".to_owned(),
+            notes: Vec::new(),
+            turns: Vec::new(),
+        }
+    }
+
+    fn metrics(tries: Vec<Try>) -> Metrics {
+        Metrics { trials: Trials::checked(tries), ..sample::metrics() }
+    }
+
+    #[test]
+    fn the_fastest_and_the_highest_throughput_are_named_with_their_cost() {
+        let metrics =
+            metrics(vec![one("cuda-graph", Some(0.6), 2.5), one("batch-8", Some(-0.5), 5.0), one("bf16", None, 0.0)]);
+        let text = terminal(&run(&metrics));
+        let best = "Fastest: cuda-graph, 60.0% of a request saved, 250 tokens/s against 100. Highest throughput: batch-8, \
+                    500 tokens/s against 100, each request taking 50.0% longer.";
+        assert!(text.contains(best), "{text}");
+        assert!(
+            text.contains("bf16 failed: out of memory") && text.contains("no: 3 of 16, logits within 2.5e-1"),
+            "{text}"
+        );
+        let row = text.lines().find(|line| line.starts_with("cuda-graph")).unwrap();
+        for part in ["50.0%", "+60.0%", "+59.0% to +61.0%", "1.00 us -> 400 ns", "2.50x", "a=b"] {
+            assert!(row.contains(part), "{part}: {row}");
+        }
+    }
+
+    #[test]
+    fn what_saves_nothing_beyond_doubt_is_not_called_fastest_and_nothing_tried_says_nothing() {
+        let metrics = metrics(vec![one("last-logits", Some(0.005), 1.0)]);
+        assert!(!terminal(&run(&metrics)).contains("Fastest"));
+        assert_eq!(terminal(&run(&sample::metrics())), "");
+    }
 }

@@ -728,32 +728,6 @@ def count_flops(torch, runner, item, channel):
             switch("set_attn_implementation", before, "")
 
 
-def try_remedies(torch, runner, index, item, remake, request, channel, device, dtype, plain):
-    """The first input again, with and without each remedy in turns; how is in the file beside this one."""
-    import torch_tries
-
-    # A stage that is timed inside would be part of every graph.
-    stages = runner.hooks.stages
-    runner.hooks.remove()
-    given = request["inputs"][index]
-
-    def in_batch(count):
-        if given["kind"] != "made":
-            return remake({**given, "count" if given["kind"] == "pictures" else "batch": count})
-        if item.facts.get("batch", 1) != 1:
-            raise torch_tries.Unfit("the factory brings a batch of its own")
-        more = Input(item.name, every_step=item.every_step)
-        more.args = [repeated(torch, one, count) if isinstance(one, torch.Tensor) else one for one in item.args]
-        more.kwargs = {name: repeated(torch, one, count) if isinstance(one, torch.Tensor) else one
-                       for name, one in item.kwargs.items()}
-        more.facts = {**item.facts, "batch": count}
-        return more
-
-    base = torch_tries.Base(torch, runner, item, in_batch, device, dtype)
-    earlier = [wall for number, wall in plain if number == index and wall["tokens"] == base.count and not stages]
-    torch_tries.attempt(base, request["tries"], channel, earlier)
-
-
 def attend(request, channel):
     try:
         import torch
@@ -809,8 +783,14 @@ def attend(request, channel):
     if request["profiler"] is not None:
         record(torch, runner, first, request, channel, done, total)
     if request.get("tries") is not None:
-        remake = lambda given: prepare(torch, model, given, device, dtype, made)
-        try_remedies(torch, runner, index, first, remake, request, channel, device, dtype, plain)
+        # In the file beside this one, whose folder is no place for compiled code.
+        sys.dont_write_bytecode = True
+        sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+        import torch_tries
+
+        again = lambda given: prepare(torch, model, given, device, dtype, made)
+        base = torch_tries.Base(torch, runner, first, request["inputs"][index], again, device, dtype)
+        torch_tries.attempt(base, request["tries"], channel, [wall for number, wall in plain if number == index])
     # Last, because it changes how the model computes.
     if request["check_flops"]:
         channel.tell("doing", what="counting FLOPs")

@@ -7,9 +7,11 @@ What is known is told at once: a line for every turn, and one at the end of ever
 
 import contextlib
 import copy
+import gc
 import inspect
 import signal
 import statistics
+import sys
 import time
 import types
 
@@ -47,13 +49,28 @@ class Turn:
 class Base:
     """The model as the run has it, its first input, and how long an answer is."""
 
-    def __init__(self, torch, runner, item, remake, device, dtype):
-        self.torch, self.model, self.item, self.remake = torch, runner.model, item, remake
+    def __init__(self, torch, runner, item, given, again, device, dtype):
+        self.torch, self.model, self.item, self.given, self.again = torch, runner.model, item, given, again
         self.device, self.dtype, self.clock = device, dtype, runner.clock
         self.extra, self.takes = runner.extra, runner.takes
         self.count = runner.decoding["max_new_tokens"] if runner.decoding is not None else 0
         self.cuda = device.startswith("cuda")
+        # A stage that is timed inside would be part of every graph.
+        self.stages = runner.hooks.stages
+        runner.hooks.remove()
         self.published = type(self.model).__module__.startswith("transformers.")
+
+    def in_batch(self, count):
+        """The same input so many times, as one batch."""
+        if self.given["kind"] != "made":
+            return self.again({**self.given, "count" if self.given["kind"] == "pictures" else "batch": count})
+        if self.item.facts.get("batch", 1) != 1:
+            raise Unfit("the factory brings a batch of its own")
+        more = copy.copy(self.item)
+        times = lambda one: self.torch.cat([one] * count) if isinstance(one, self.torch.Tensor) else one
+        more.args = [times(one) for one in self.item.args]
+        more.kwargs = {name: times(one) for name, one in self.item.kwargs.items()}
+        return more
 
     def attention(self):
         return getattr(getattr(self.model, "config", None), "_attn_implementation", None)
@@ -118,7 +135,7 @@ class Variant:
     def in_batch(self, count):
         if count == self.batch:
             raise Unfit("the baseline has a batch of %d" % count)
-        self.item = self.base.remake(count)
+        self.item = self.base.in_batch(count)
         if self.model is not self.base.model:
             torch = self.base.torch
             self.item.args = cast(torch, self.item.args, torch.bfloat16)
@@ -222,7 +239,9 @@ class Variant:
         return step
 
     def every_step(self):
-        return {**{name: self.item.kwargs[name] for name in self.item.every_step}, **self.extra}
+        # Where inputs are copied to the device, steps find them there.
+        given = self.item.kwargs if self.place is None else self.base.item.kwargs
+        return {**{name: given[name] for name in self.item.every_step}, **self.extra}
 
     # -- a static cache
 
@@ -519,11 +538,14 @@ class Trial:
         self.channel.tell("tried", remedy=name, status=status, reason=reason, **facts)
 
     def release(self):
-        import gc
-
+        torch = self.base.torch
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        if "torch._dynamo" in sys.modules:
+            with contextlib.suppress(Exception):
+                torch._dynamo.reset()
         gc.collect()
         if self.base.cuda:
-            self.base.torch.cuda.empty_cache()
+            torch.cuda.empty_cache()
 
     def measured(self, name, remedies, share, of):
         if remedies == ["warm-up"]:
@@ -622,7 +644,7 @@ def deadline(seconds):
         raise OutOfTime()
 
     before = signal.signal(signal.SIGALRM, ring)
-    signal.setitimer(signal.ITIMER_REAL, max(seconds, 0.001), 1.0)
+    signal.setitimer(signal.ITIMER_REAL, max(seconds, 0.001), 5.0)
     try:
         yield
     finally:
@@ -630,5 +652,7 @@ def deadline(seconds):
         signal.signal(signal.SIGALRM, before)
 
 
-def attempt(base, wanted, channel, earlier):
+def attempt(base, wanted, channel, measured):
+    """Everything that is asked for; `measured` are times of the run's own passes over the same input."""
+    earlier = [wall for wall in measured if wall["tokens"] == base.count and not base.stages]
     Trial(base, wanted, channel, earlier).all()

@@ -8,8 +8,8 @@ use super::measure::{Runner, Writer};
 use crate::runner::error::ProfileError;
 use crate::runner::inputs::Inputs;
 use crate::runner::inputs::plan::{InputPlan, plan};
-use crate::runner::inputs::{self, prepare};
 use crate::runner::inputs::prepare::PreparedInput;
+use crate::runner::inputs::{self, prepare};
 use crate::runner::request::ProfileRequest;
 
 /// Everything an inference needs in addition to its input.

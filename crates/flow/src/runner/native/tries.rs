@@ -87,7 +87,8 @@ pub(crate) fn attempt(
         notes: Vec::new(),
     };
     let reference = plain.run(Answer::WholeWithLogits)?;
-    let mut trial = Trial { bench, config, plain, reference, start: Instant::now(), limit: settings.limit, progress, stop };
+    let mut trial =
+        Trial { bench, config, plain, reference, start: Instant::now(), limit: settings.limit, progress, stop };
     let mut tries = Vec::new();
     for (done, remedies) in wanted.iter().enumerate() {
         tries.push(trial.one(remedies, done + 1, wanted.len())?);
@@ -268,7 +269,8 @@ fn compared(reference: &Inference, answer: &Inference) -> OutputChange {
     let first = pairs().position(differs);
     let same = first.map_or(usize::MAX, |first| first + 1);
     let logits = reference.logits.iter().zip(&answer.logits).take(same);
-    let distances = logits.flat_map(|(one, other)| one.iter().zip(other).map(|(one, other)| f64::from((one - other).abs())));
+    let distances =
+        logits.flat_map(|(one, other)| one.iter().zip(other).map(|(one, other)| f64::from((one - other).abs())));
     let differing = pairs().filter(|pair| differs(*pair)).count() as u64;
     let furthest = distances.reduce(f64::max).filter(|distance| distance.is_finite());
     OutputChange {
@@ -315,7 +317,10 @@ mod tests {
     #[test]
     fn a_remedy_that_wins_every_other_round_did_not_win() {
         let mut runs = turns(Remedy::LastLogits, 100, 90, 1);
-        runs.turns.iter_mut().filter(|turn| !turn.baseline && turn.round % 2 == 0).for_each(|turn| turn.wall_ns = Nanos::new(110));
+        runs.turns
+            .iter_mut()
+            .filter(|turn| !turn.baseline && turn.round % 2 == 0)
+            .for_each(|turn| turn.wall_ns = Nanos::new(110));
         assert_eq!(gain(&runs.turns), None);
     }
 

@@ -19,10 +19,10 @@ pub use crate::pipeline::progress::{Pass, Progress};
 pub use crate::runner::error::ProfileError;
 pub use crate::runner::inputs::{DatasetSettings, SamplingSettings, expected as expected_inputs};
 pub use crate::runner::request::{ProfileRequest, WeightSettings};
-pub use crate::runner::tries::TrySettings;
 pub use crate::runner::settings::{
     DecodingSettings, Feed, InferSettings, PageSettings, PictureSettings, PromptSettings,
 };
+pub use crate::runner::tries::TrySettings;
 pub use native::profile;
 
 /// The outcome.
