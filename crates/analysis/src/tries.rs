@@ -35,7 +35,7 @@ fn tried(runs: &TryRuns, predicted: &BTreeMap<String, f64>) -> Try {
         predicted_saves_share: prediction(&runs.remedies, predicted),
         first_token: change(turns, |turn| Some(turn.prefill_ns.get() as f64)).filter(|_| generates),
         per_token: change(turns, per_token),
-        throughput: throughput(turns),
+        throughput: request.and_then(|request| throughput(turns, request)),
         output: runs.output,
         baseline_peak_memory_bytes: runs.baseline_peak_memory,
         peak_memory_bytes: runs.peak_memory,
@@ -75,16 +75,21 @@ fn change(turns: &[TryTurn], time: impl Fn(&TryTurn) -> Option<f64>) -> Option<T
     })
 }
 
-fn throughput(turns: &[TryTurn]) -> Option<RateChange> {
-    let rate = |turn: &TryTurn| {
-        let seconds = turn.wall_ns.get() as f64 / 1e9;
-        (seconds > 0.0).then(|| (turn.sequences * turn.tokens.max(1)) as f64 / seconds)
+/// Every request of a side generates as much, so that rates follow from the times.
+fn throughput(turns: &[TryTurn], request: TimeChange) -> Option<RateChange> {
+    let work = |baseline: bool| {
+        let turn = turns.iter().find(|turn| turn.baseline == baseline)?;
+        Some((turn.sequences * turn.tokens.max(1)) as f64)
     };
-    let [baseline, tried] = [median(&side(turns, true, rate))?, median(&side(turns, false, rate))?];
-    (baseline > 0.0).then(|| RateChange {
-        baseline_per_second: baseline,
-        tried_per_second: tried,
-        ratio: tried / baseline,
+    let (before, after) = (work(true)?, work(false)?);
+    let rate = |work: f64, time: Nanos| work * 1e9 / time.get() as f64;
+    let ratio = |saves: f64| after / before / (1.0 - saves);
+    Some(RateChange {
+        baseline_per_second: rate(before, request.baseline_ns),
+        tried_per_second: rate(after, request.tried_ns),
+        ratio: ratio(request.saves_share),
+        low: request.low.map(ratio),
+        high: request.high.map(ratio),
     })
 }
 
@@ -134,7 +139,10 @@ mod tests {
         assert!(one.first_token.unwrap().saves_share.abs() < 1e-12);
         assert_eq!(one.predicted_saves_share, Some(0.55));
         // Five tokens in 500_070 ns, and in 200_070 ns.
-        assert!((one.throughput.unwrap().ratio - 500_070.0 / 200_070.0).abs() < 1e-3, "{:?}", one.throughput);
+        let rates = one.throughput.unwrap();
+        assert!((rates.baseline_per_second - 5e9 / 500_070.0).abs() < 1e-6, "{rates:?}");
+        assert!((rates.ratio - 500_070.0 / 200_070.0).abs() < 1e-9, "{rates:?}");
+        assert!(rates.low.unwrap() <= rates.ratio && rates.ratio <= rates.high.unwrap(), "{rates:?}");
     }
 
     #[test]
@@ -143,7 +151,7 @@ mod tests {
             trials(&[runs(Remedy::Batch(8), [10_000, 40_000], [20_000, 60_000], 8)], &BTreeMap::new()).tries.remove(0);
         assert!(one.saves_share.unwrap() < 0.0, "{:?}", one.saves_share);
         let ratio = one.throughput.unwrap().ratio;
-        assert!((ratio - 8.0 * 50_070.0 / 80_070.0).abs() < 1e-2, "{ratio}");
+        assert!((ratio - 8.0 * 50_070.0 / 80_070.0).abs() < 1e-9, "{ratio}");
         assert_eq!(one.predicted_saves_share, None);
     }
 

@@ -107,6 +107,12 @@ pub struct RateChange {
     /// The second over the first.
     #[schemars(range(min = 0.0))]
     pub ratio: f64,
+    /// Lower end of the 95% interval of that; absent where there are too few turns.
+    #[schemars(range(min = 0.0))]
+    pub low: Option<f64>,
+    /// Upper end.
+    #[schemars(range(min = 0.0))]
+    pub high: Option<f64>,
 }
 
 /// Two answers to the same prompt.

@@ -20,7 +20,7 @@ pub(super) fn tries(metrics: &Metrics) -> TriesView<'_> {
             .filter(|one| one.low.is_some_and(|low| low > 0.0) && combinable(one))
             .max_by(|one, other| saves(one).total_cmp(&saves(other))),
         highest_throughput: tried()
-            .filter(|one| rate(one) > 1.0 && combinable(one))
+            .filter(|one| one.throughput.and_then(|rate| rate.low).is_some_and(|low| low > 1.0) && combinable(one))
             .max_by(|one, other| rate(one).total_cmp(&rate(other))),
     }
 }

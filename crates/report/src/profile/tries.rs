@@ -181,6 +181,8 @@ mod tests {
                 baseline_per_second: 100.0,
                 tried_per_second: 100.0 * rate,
                 ratio: rate,
+                low: Some(rate - 0.1),
+                high: Some(rate + 0.1),
             }),
             output: saves.map(|_| OutputChange {
                 equal: false,

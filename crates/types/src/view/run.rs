@@ -68,7 +68,7 @@ pub struct TriesView<'a> {
     pub rounds: u64,
     /// The one that saves most of a request's time, beyond doubt.
     pub fastest: Option<&'a Try>,
-    /// The one with the highest throughput, where it is above the baseline's.
+    /// The one with the highest throughput, where it is above the baseline's beyond doubt.
     pub highest_throughput: Option<&'a Try>,
 }
 
