@@ -57,7 +57,7 @@ fn remedies_of_the_native_engine_take_turns_with_the_baseline() {
     );
     let rates = &batch["throughput"];
     let rate = |key: &str| rates[key].as_f64().unwrap();
-    assert!((rate("ratio") - rate("tried_per_second") / rate("baseline_per_second")).abs() < 1e-6, "{rates}");
+    assert!((rate("ratio") - rate("tried_per_second") / rate("baseline_per_second")).abs() < 1e-4, "{rates}");
     // One that cannot run says why, and the others went on.
     let threads = find(&metrics, "threads-100000");
     assert_eq!((threads["status"].as_str(), &threads["saves_share"]), (Some("not_applicable"), &Value::Null));
