@@ -69,8 +69,8 @@ fn a_recorded_session_becomes_savings_with_intervals() {
         // The medians by hand, from the lines.
         let median = |baseline: bool| {
             let turns = recorded()
-                .iter()
-                .map(|line| event(line))
+                .into_iter()
+                .map(|line| event(&line))
                 .filter(|line| line["event"] == "turn" && line["remedy"] == remedy && line["baseline"] == baseline);
             let mut walls: Vec<f64> = turns.map(|line| line["wall_ns"].as_f64().unwrap()).collect();
             walls.sort_by(f64::total_cmp);

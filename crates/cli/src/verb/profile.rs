@@ -67,8 +67,8 @@ Examples:
   llm-perf profile --engine torch --model path/to/config.json --weights synthetic --device cuda:0
   llm-perf profile --engine torch --model my_package.models:build
   llm-perf profile --engine torch --model path/to/model --try auto
-  llm-perf profile --engine torch --model path/to/model --try cuda-graph,bf16,cuda-graph+bf16+batch-8
-  llm-perf profile --model decoder-tiny --try threads-1,bf16-weights --try-limit 30
+  llm-perf profile --engine torch --model path/to/model --try cuda-graph,bf16,cuda-graph+bf16
+  llm-perf profile --engine native --model decoder-tiny --try threads-1,bf16-weights
   llm-perf profile -- python serve.py --port 8000
   llm-perf profile --window prefill,decode_step:8..16 -- python generate.py
 
