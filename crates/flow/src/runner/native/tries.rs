@@ -48,12 +48,12 @@ enum Obstacle {
     /// It changes nothing here, or cannot be applied.
     Unfit(String),
     /// It failed.
-    Failed(ProfileError),
+    Failed(Box<ProfileError>),
 }
 
 impl From<ProfileError> for Obstacle {
     fn from(error: ProfileError) -> Self {
-        Self::Failed(error)
+        Self::Failed(Box::new(error))
     }
 }
 
@@ -145,8 +145,10 @@ impl Trial<'_, '_> {
         match self.measure(remedies, total + 1 - number) {
             Ok(runs) => Ok(runs),
             Err(Obstacle::Unfit(reason)) => ended(TryStatus::NotApplicable, reason),
-            Err(Obstacle::Failed(error @ ProfileError::Stopped { .. })) => Err(error),
-            Err(Obstacle::Failed(error)) => ended(TryStatus::Failed, error.to_string()),
+            Err(Obstacle::Failed(error)) => match *error {
+                stopped @ ProfileError::Stopped { .. } => Err(stopped),
+                error => ended(TryStatus::Failed, error.to_string()),
+            },
         }
     }
 
