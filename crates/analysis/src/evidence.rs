@@ -7,8 +7,8 @@ use std::collections::BTreeMap;
 
 use types::timeline::Timeline;
 use types::{
-    Clock, CommandRun, Cost, DeviceId, FlopCheck, Nanos, OperatorRecord, Overhead, PeakMemory, QualityCounter,
-    RegionSummary, RoutingCounts, Sample, TraceSource,
+    Bytes, Clock, CommandRun, Cost, DeviceId, FlopCheck, Nanos, OperatorRecord, OutputChange, Overhead, PeakMemory,
+    QualityCounter, RegionSummary, Remedies, RoutingCounts, Sample, TraceSource, TryStatus, TryTurn,
 };
 
 use crate::attribution::Attribution;
@@ -38,6 +38,11 @@ pub struct Evidence<'a> {
     pub memory: Option<PeakMemory>,
     /// Counted: FLOPs, beside the analytic model's.
     pub flop_checks: Vec<FlopCheck>,
+    /// Measured: remedies that were tried, each against the baseline in turns.
+    pub tries: Vec<TryRuns>,
+    /// Modelled: savings of a request's time as a share of it, by the rule whose remedy would bring them or, for remedies
+    /// together, by their name.
+    pub predicted_savings: BTreeMap<String, f64>,
     /// What the profiler cost, where whoever ran it has timed that; otherwise it follows from the stages.
     pub overhead: Option<Overhead>,
     /// What was dropped or is uncertain, as far as the collecting side knows.
@@ -117,6 +122,29 @@ pub struct CommandRuns {
     pub runs: Vec<CommandRun>,
 }
 
+/// One remedy, or several together, as they ran.
+#[derive(Clone, Debug)]
+pub struct TryRuns {
+    /// What was changed.
+    pub remedies: Remedies,
+    /// What came of it.
+    pub status: TryStatus,
+    /// Why it was not carried through.
+    pub reason: Option<String>,
+    /// Inferences of both sides, in the order they ran.
+    pub turns: Vec<TryTurn>,
+    /// The answers side by side.
+    pub output: Option<OutputChange>,
+    /// Memory of the baseline, at most.
+    pub baseline_peak_memory: Option<Bytes>,
+    /// The same with the remedy.
+    pub peak_memory: Option<Bytes>,
+    /// What compiling or capturing took.
+    pub compile: Option<Nanos>,
+    /// What else is to be known.
+    pub notes: Vec<String>,
+}
+
 /// The ranks of a distributed run: the one whose evidence this is, and the others.
 #[derive(Clone, Debug)]
 pub struct RankRuns {
@@ -124,6 +152,23 @@ pub struct RankRuns {
     pub own: u32,
     /// The others, each with its device and its stage times.
     pub others: Vec<(u32, Option<DeviceId>, Vec<Sample>)>,
+}
+
+impl TryRuns {
+    /// One that has not run.
+    pub fn new(remedies: Remedies, status: TryStatus, reason: Option<String>) -> Self {
+        Self {
+            remedies,
+            status,
+            reason,
+            turns: Vec::new(),
+            output: None,
+            baseline_peak_memory: None,
+            peak_memory: None,
+            compile: None,
+            notes: Vec::new(),
+        }
+    }
 }
 
 impl Evidence<'_> {

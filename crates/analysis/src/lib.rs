@@ -39,6 +39,7 @@ mod steps;
 mod subject;
 pub mod time;
 mod timings;
+mod tries;
 mod utilisation;
 pub mod view;
 
@@ -46,7 +47,9 @@ pub use compare::{RunRecords, Sides, compare};
 pub use counter::{LaunchCounters, ListedKernel, PageOverlap, USED_COUNTERS};
 pub use device::Mark;
 pub use device_time::device_times;
-pub use evidence::{CommandRuns, Evidence, OperatorPass, PlacedTimeline, PlainRuns, PricedOperator, RankRuns, Trace};
+pub use evidence::{
+    CommandRuns, Evidence, OperatorPass, PlacedTimeline, PlainRuns, PricedOperator, RankRuns, Trace, TryRuns,
+};
 pub use fit::{Fit, ModelWeights, fit};
 pub use metrics::{command_overhead, metrics};
 pub use observed::{Observed, observe};

@@ -33,6 +33,7 @@ use crate::statistics::{describe, share};
 use crate::steps;
 use crate::subject::Subject;
 use crate::timings::{Timings, rounded};
+use crate::tries;
 use crate::utilisation::{self, Utilisation};
 
 /// Everything a run tells.
@@ -193,6 +194,7 @@ pub(crate) fn with_device(
         times,
         utilisation,
         breakdown,
+        trials: tries::trials(&evidence.tries, &evidence.predicted_savings),
         conditions,
     }
 }

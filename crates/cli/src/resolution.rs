@@ -138,6 +138,7 @@ pub(crate) fn profile_request(
         weights: config.get::<WeightSettings>("model")?,
         infer: inputs::infer(config, model.feed())?,
         dataset: inputs::dataset(config)?,
+        tries: None,
         keep_predictions: false,
         tool_version: env!("CARGO_PKG_VERSION").to_owned(),
         config_dir: context.config_dir.clone(),

@@ -146,3 +146,29 @@ fn code_that_a_folder_brings_is_not_run_unasked() {
     );
     assert!(!mark.exists());
 }
+
+#[test]
+fn remedies_are_tried_in_turns_and_one_that_needs_a_gpu_says_so() {
+    let Some(python) = python("transformers") else { return };
+    let scratch = Scratch::new();
+    let tries = "last-logits,bf16,batch-2,warm-up,cuda-graph";
+    let arguments = ["--model", "decoder-tiny", "--device", "cpu", "--try", tries, "infer.seq_len=24"];
+    let more = ["infer.max_new_tokens=4", "pipeline.torch_profiler.enabled=false"];
+    let output = run(&scratch, &python, &[&arguments[..], &more, &QUICK].concat());
+    assert_eq!(output.code, 0, "{}", output.stderr);
+    let metrics = scratch.json("run", "metrics.json");
+    let find = |remedy: &str| {
+        let tries = metrics["tries"].as_array().unwrap();
+        tries.iter().find(|one| one["remedy"] == remedy).unwrap().clone()
+    };
+    for remedy in ["last-logits", "bf16", "batch-2"] {
+        let one = find(remedy);
+        assert_eq!(one["status"], "tried", "{one}");
+        assert!(one["low"].as_f64() <= one["saves_share"].as_f64(), "{one}");
+        assert_eq!(one["output"]["tokens"], 4, "{one}");
+    }
+    assert_eq!(find("last-logits")["output"]["equal"], true);
+    assert_eq!(find("cuda-graph")["reason"], "a CUDA graph needs a CUDA device");
+    // Nothing but what the manifest lists: Python leaves no compiled code behind.
+    assert!(!scratch.path("run/logs/__pycache__").exists());
+}

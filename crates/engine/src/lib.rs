@@ -28,6 +28,7 @@ pub use input_error::InputError;
 pub use rehearsal::rehearse;
 pub use sampling::{Sampler, SamplingSettings};
 pub use session::{Forward, Generation, ImageBatch, PageImages, PromptData, Session};
+pub use threads::Threads;
 pub use tokenizer::{IMAGE_MARK, SpecialIds, Tokenizer};
 pub use trace::{OpTrace, RangeTime, Trace};
 pub use weights::{Checkpoint, Weights, load_weights};

@@ -1,6 +1,27 @@
 //! The threads that share out the work of an operation.
 
-use rayon::ThreadPoolBuilder;
+use rayon::{ThreadPool, ThreadPoolBuilder};
+
+/// So many threads of their own, in place of those that operations use otherwise.
+#[derive(Debug)]
+pub struct Threads(ThreadPool);
+
+impl Threads {
+    /// Starts them; why not, where the system refuses.
+    pub fn start(count: usize) -> Result<Self, String> {
+        ThreadPoolBuilder::new().num_threads(count).build().map(Self).map_err(|error| error.to_string())
+    }
+
+    /// Runs something on them.
+    pub fn run<T: Send>(&self, work: impl FnOnce() -> T + Send) -> T {
+        self.0.install(work)
+    }
+
+    /// How many operations use otherwise.
+    pub fn usual() -> usize {
+        wanted()
+    }
+}
 
 /// Makes the calling thread one of those that compute, unless they are at work already.
 ///
@@ -26,6 +47,13 @@ mod tests {
     use rayon::prelude::*;
 
     use super::*;
+
+    #[test]
+    fn work_runs_on_as_many_threads_as_were_started() {
+        let threads = Threads::start(3).unwrap();
+        assert_eq!(threads.run(rayon::current_num_threads), 3);
+        assert_eq!(threads.run(|| (0..100_000u64).into_par_iter().sum::<u64>()), 4_999_950_000);
+    }
 
     #[test]
     fn work_is_shared_from_any_thread_after_one_has_joined() {

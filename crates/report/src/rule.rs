@@ -21,14 +21,14 @@ pub(crate) enum Rule {
     Counts(&'static str, &'static [&'static str]),
     /// No number is negative, but under these keys.
     NotNegative(&'static [&'static str]),
-    /// What is called a share lies between 0 and 1, but at places that end so.
+    /// What is called a share lies between 0 and 1, but at places that end so, or start so where a `/` ends what is named.
     Shares(&'static [&'static str]),
 }
 
 use Rule::{Counts, KeysRefer, NotNegative, Refers, Shares, Tree, Unique};
 
-/// Profiled against plain time may be below it, and above twice it.
-const OVERHEAD: &[&str] = &["/overhead/share", "/overhead/baseline_spread"];
+/// Profiled against plain time may be below it, and above twice it; a remedy may cost time.
+const OVERHEAD: &[&str] = &["/overhead/share", "/overhead/baseline_spread", "/tries/"];
 
 /// The rules of every kind of document that has some, by the name of its schema.
 const TABLE: &[(&str, &[Rule])] = &[
@@ -47,6 +47,7 @@ const TABLE: &[(&str, &[Rule])] = &[
             Refers("/samples/*/input", "/inputs/*/name"),
             Tree("/stages", "name", "parent"),
             Tree("/regions", "path", "parent"),
+            Unique("/tries", &["remedy"]),
             NotNegative(&[
                 "share",
                 "baseline_spread",
@@ -58,6 +59,10 @@ const TABLE: &[(&str, &[Rule])] = &[
                 "saved_ns",
                 "saved_low_ns",
                 "saved_high_ns",
+                "saves_share",
+                "predicted_saves_share",
+                "low",
+                "high",
             ]),
             Shares(OVERHEAD),
         ],
@@ -137,7 +142,9 @@ impl Rule {
                 (number < 0.0 && !except.contains(&key)).then(|| "is negative".to_owned())
             }),
             Shares(except) => numbers(document, |pointer, key, number| {
-                let is_excepted = except.iter().any(|end| pointer.ends_with(end));
+                let named =
+                    |place: &str| pointer.ends_with(place) || place.ends_with('/') && pointer.starts_with(place);
+                let is_excepted = except.iter().any(|place| named(place));
                 let is_wrong = is_share(key) && !is_excepted && !(0.0..=1.0).contains(&number);
                 is_wrong.then(|| "is not between 0 and 1".to_owned())
             }),

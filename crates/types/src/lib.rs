@@ -40,6 +40,7 @@ mod random;
 mod rank;
 mod region;
 mod region_report;
+mod remedy;
 mod replay;
 mod rotary;
 mod runs;
@@ -50,6 +51,7 @@ mod step;
 mod sweep;
 pub mod timeline;
 mod trace;
+mod trial;
 mod unit;
 mod validation;
 pub mod view;
@@ -113,6 +115,7 @@ pub use region_report::{
     RegionKernel, RegionPart, RegionReport, RegionRoofline, RegionSection, RegionSelection, RegionTotals, RollUp,
     RolledValue, SectionValue,
 };
+pub use remedy::{Remedies, Remedy, RemedyError, RemedyKind};
 pub use replay::{CriticalPathPart, ReplayBasis, ReplaySummary, ReplayedChange, ReplayedTime, WhatIf};
 pub use rotary::{RotaryForm, RotaryLayout, RotaryScaling};
 pub use runs::{FileProblem, FileProblemKind, RunDetail, RunList, RunListing, RunState, Verification};
@@ -125,6 +128,7 @@ pub use trace::{
     CopySummary, CounterSummary, QueueFacts, SetAside, StageBasis, StepFacts, TraceFacts, TraceSource, TracedPass,
     TracedWorkload, WorkCoverage,
 };
+pub use trial::{OutputChange, RateChange, TimeChange, Trials, Try, TryStatus, TryTurn};
 pub use unit::{Bytes, BytesPerSecond, Flops, FlopsPerByte, FlopsPerSecond, Nanos, Seconds};
 pub use validation::{FileValidation, SchemaList, SchemaListing, ValidationReport, ValidationVerdict, Violation};
 pub use workload::{AttentionKind, ImageWorkload, LogitsKind, PageKind, Parallel, Quantisation, RoutingKind, Workload};

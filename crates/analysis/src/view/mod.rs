@@ -18,6 +18,7 @@ mod sample;
 mod stage_order;
 mod sweep;
 mod takeaways;
+mod tries;
 
 pub use analytic::analytic;
 pub use comparison::comparison;

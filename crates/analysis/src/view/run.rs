@@ -5,7 +5,7 @@ use types::{
     BytesPerSecond, CopyTime, DeviceTime, Metrics, Nanos, RunKindName, Severity, Stage, StageSummary, StepLabel,
 };
 
-use super::{cost_centres, findings, kernels, mean, operators, share, takeaways, time_share};
+use super::{cost_centres, findings, kernels, mean, operators, share, takeaways, time_share, tries};
 
 /// Share of the device's time outside of stages from which marking it is worth the trouble.
 const UNPLACED: f64 = 0.02;
@@ -45,6 +45,7 @@ pub fn run(metrics: &Metrics) -> RunView<'_> {
         warning_rules,
         data_warnings: metrics.conclusions.quality.iter().filter(|counter| counter.severity > Severity::Info).collect(),
         utilisation_missing: metrics.conclusions.quality.iter().find(|counter| counter.counter == NO_UTILISATION),
+        tries: tries::tries(metrics),
         next_steps: next_steps(metrics),
         command_runs_measured: runs.clone().filter(|run| !run.warmup).count() as u64,
         command_runs: runs

@@ -2,6 +2,7 @@
 
 mod command;
 mod recording;
+mod tries;
 
 use std::path::{Path, PathBuf};
 
@@ -19,6 +20,7 @@ use crate::interrupt::Interrupt;
 use crate::resolution::{self, EngineModel, Resolution, engine};
 use crate::target::TargetArguments;
 use recording::RecordingArguments;
+use tries::TryArguments;
 
 /// Run a model or any command, time its stages and compare them with the roofline
 #[derive(Debug, clap::Args)]
@@ -36,6 +38,8 @@ pub(crate) struct Arguments {
     /// Write the decoded text of every input to predictions.jsonl
     #[arg(long)]
     predictions: bool,
+    #[command(flatten)]
+    tries: TryArguments,
     #[command(flatten)]
     recording: RecordingArguments,
     /// The run folder; must be new or empty
@@ -62,6 +66,9 @@ Examples:
   llm-perf profile --engine torch --model path/to/model --check-flops
   llm-perf profile --engine torch --model path/to/config.json --weights synthetic --device cuda:0
   llm-perf profile --engine torch --model my_package.models:build
+  llm-perf profile --engine torch --model path/to/model --try auto
+  llm-perf profile --engine torch --model path/to/model --try cuda-graph,bf16,cuda-graph+bf16
+  llm-perf profile --engine native --model decoder-tiny --try threads-1,bf16-weights
   llm-perf profile -- python serve.py --port 8000
   llm-perf profile --window prefill,decode_step:8..16 -- python generate.py
 
@@ -74,6 +81,7 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<Exit, CliE
     if arguments.target.is_command() {
         return command::run(arguments, &given, context);
     }
+    let tries = arguments.tries.settings()?;
     let (Resolution { config, model }, first) = match &arguments.from {
         Some(selector) => earlier(selector, &given, context).map(|(resolution, first)| (resolution, Some(first)))?,
         None => {
@@ -82,6 +90,7 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<Exit, CliE
         }
     };
     let request = ProfileRequest {
+        tries,
         keep_predictions: arguments.predictions,
         ..resolution::profile_request(&config, &model, context)?
     };

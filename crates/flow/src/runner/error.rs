@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use collect::tool::torch::FailureKind;
 use engine::{EngineError, InputError};
 use meter::MeterError;
-use types::{Bytes, DType, Exit, Failure};
+use types::{Bytes, DType, Exit, Failure, Remedy};
 
 use crate::CollectError;
 use crate::pipeline::analytic::AnalyzeError;
@@ -106,6 +106,14 @@ pub enum ProfileError {
         /// What it is.
         found: String,
     },
+    /// A remedy of another engine.
+    #[error("`{remedy}` is a remedy of {}, and the engine is {engine}", remedy.engines().join(" and "))]
+    OtherEngine {
+        /// The remedy.
+        remedy: Remedy,
+        /// The engine.
+        engine: String,
+    },
     /// A folder that holds no model.
     #[error("{} has no config.json", path.display())]
     NoConfig {
@@ -204,6 +212,7 @@ impl Failure for ProfileError {
             | Self::NoConfig { .. }
             | Self::BadConfig { .. }
             | Self::NoModel
+            | Self::OtherEngine { .. }
             | Self::Unreadable { .. }
             | Self::Driver { kind: FailureKind::RemoteCode | FailureKind::Device | FailureKind::Settings, .. } => {
                 Exit::Usage
@@ -231,6 +240,7 @@ impl Failure for ProfileError {
             Self::Engine(EngineError::MissingShards { .. }) => {
                 Some("the download is not complete; fetch the rest, or name another folder: --weights DIR".to_owned())
             }
+            Self::OtherEngine { engine, .. } => Some(format!("--try auto tries what the {engine} engine can apply")),
             Self::NoConfig { .. } => Some("name the folder of a Hugging Face model, or a config.json".to_owned()),
             Self::Driver { kind, .. } => driver_hint(*kind).map(str::to_owned),
             Self::Model(error) => error.hint(),

@@ -10,3 +10,4 @@ pub(crate) mod native;
 pub(crate) mod request;
 pub(crate) mod settings;
 pub(crate) mod torch;
+pub(crate) mod tries;

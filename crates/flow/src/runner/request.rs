@@ -7,6 +7,7 @@ use serde::Deserialize;
 use super::error::ProfileError;
 use super::inputs::DatasetSettings;
 use super::settings::InferSettings;
+use super::tries::TrySettings;
 
 /// Where weights come from: the `model.weights` and `model.seed` of a configuration.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
@@ -30,6 +31,8 @@ pub struct ProfileRequest {
     pub infer: InferSettings,
     /// Which files, and how often each is run.
     pub dataset: DatasetSettings,
+    /// Remedies to try; absent: none.
+    pub tries: Option<TrySettings>,
     /// Whether decoded texts are kept.
     pub keep_predictions: bool,
     /// Version of llm-perf.
@@ -47,6 +50,9 @@ impl ProfileRequest {
             if found == 0 {
                 return Err(ProfileError::Setting { key, expected: "at least 1", found: found.to_string() });
             }
+        }
+        if let Some(tries) = &self.tries {
+            tries.check(&self.engine)?;
         }
         self.infer.check()
     }

@@ -152,6 +152,26 @@ impl InferSettings {
         }
     }
 
+    /// The same with another number of inputs at once.
+    pub(crate) fn in_batch(&self, count: u32) -> Self {
+        let mut changed = self.clone();
+        match &mut changed {
+            Self::Pages(_, decoding) | Self::Prompts(_, decoding) => decoding.batch = count,
+            Self::Pictures(pictures) => pictures.batch = count,
+        }
+        changed
+    }
+
+    /// The same with the logits of the last position only; absent where no logits are chosen from.
+    pub(crate) fn with_last_logits(&self) -> Option<Self> {
+        let mut changed = self.clone();
+        match &mut changed {
+            Self::Pages(_, decoding) | Self::Prompts(_, decoding) => decoding.logits = LogitsKind::Last,
+            Self::Pictures(_) => return None,
+        }
+        Some(changed)
+    }
+
     /// Whether prefill computes the logits of the last position only.
     pub(crate) fn last_logits_only(&self) -> bool {
         self.decoding().is_some_and(|decoding| decoding.logits == LogitsKind::Last)

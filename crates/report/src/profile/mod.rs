@@ -21,6 +21,7 @@ pub(crate) mod sample;
 pub(crate) mod stakeholder;
 mod steps;
 mod terminal;
+mod tries;
 
 pub use assumptions::{Assumptions, Setting, assumptions_markdown};
 pub use command::{command_markdown, command_terminal};

@@ -14,6 +14,7 @@ use super::phrase::{
 };
 use super::recorded;
 use super::steps;
+use super::tries;
 use crate::markdown::{code, prose, sentence};
 use crate::number::{UNKNOWN, count, grouped, known, milliseconds, percent, tokens_per_second};
 use crate::page::Page;
@@ -45,6 +46,7 @@ pub fn report_markdown(run: &RunView<'_>, environment: &Environment) -> String {
     memory::section(&mut page, run);
     findings(&mut page, run);
     critical_path::section(&mut page, run);
+    tries::section(&mut page, run);
     variation(&mut page, metrics);
     if metrics.conditions.trace.is_some() {
         lost::modules(&mut page, run);

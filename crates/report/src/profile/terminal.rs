@@ -4,6 +4,7 @@ use types::view::RunView;
 use types::{Metrics, Stage, Statistics};
 
 use super::phrase::{device, extent, indented, mfu, model, outlook};
+use super::tries;
 use crate::number::{known, milliseconds, percent, tokens_per_second};
 use crate::table::{Table, printable};
 
@@ -31,7 +32,7 @@ pub fn terminal(run: &RunView<'_>) -> String {
     ]);
     let lines = lines.iter().map(|line| printable(line).into_owned() + "\n");
     let text = lines.collect::<String>() + &stages(run);
-    text + &outlook(run).map(|line| line + "\n").unwrap_or_default()
+    text + &outlook(run).map(|line| line + "\n").unwrap_or_default() + &tries::terminal(run)
 }
 
 fn peak(metrics: &Metrics) -> String {

@@ -19,7 +19,7 @@ pub use utilisation::{PeakUsed, Utilisation, Work};
 use crate::schema::{Document, SchemaName, SchemaTag};
 use crate::{
     Clock, CommandFacts, CriticalPathPart, Device, DeviceId, Finding, InputFacts, LostTime, PeakMemory,
-    ProfileSettings, QualityCounter, ReplaySummary, TraceFacts,
+    ProfileSettings, QualityCounter, ReplaySummary, TraceFacts, Trials,
 };
 
 /// What was run, and on what.
@@ -100,6 +100,9 @@ pub struct Metrics {
     /// What follows.
     #[serde(flatten)]
     pub conclusions: Conclusions,
+    /// What was tried.
+    #[serde(flatten)]
+    pub trials: Trials,
     /// What it was made under.
     #[serde(flatten)]
     pub conditions: Conditions,

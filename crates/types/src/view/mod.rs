@@ -16,6 +16,6 @@ pub use regions::{RegionLaunch, RegionView, RegionsView};
 pub use run::{
     ClassView, CommandRunView, CostCentreView, CostCentresView, DeviceTimeView, EngineStepsView, FamilyView,
     FindingView, KernelView, KernelsView, LostTimeView, MemoryView, NextStep, OperatorView, OperatorsView, Resource,
-    RunView, Saving, SavingBasis, ShapeView, StageView, Takeaway,
+    RunView, Saving, SavingBasis, ShapeView, StageView, Takeaway, TriesView,
 };
 pub use sweep::SweepView;

@@ -3,7 +3,7 @@
 use crate::{
     Bytes, BytesPerSecond, ClassGroup, CommandRun, CopyTime, DeviceTime, Finding, IdleTime, KernelSummary, LostTime,
     Metrics, ModuleSummary, Nanos, OperatorSummary, QualityCounter, ShapeGroup, Stage, StageSummary, Statistics,
-    StepLabel,
+    StepLabel, Try,
 };
 
 /// A run. Shares are absent where a part or the whole is unknown.
@@ -45,12 +45,31 @@ pub struct RunView<'a> {
     pub data_warnings: Vec<&'a QualityCounter>,
     /// Why there is no utilisation, where that was counted.
     pub utilisation_missing: Option<&'a QualityCounter>,
+    /// Remedies that were tried.
+    pub tries: TriesView<'a>,
     /// What would make the next recording tell more.
     pub next_steps: Vec<NextStep<'a>>,
     /// Runs of a command.
     pub command_runs: Vec<CommandRunView<'a>>,
     /// Runs of a command that were not warm-up.
     pub command_runs_measured: u64,
+}
+
+/// Remedies that were tried, by what came of them.
+#[derive(Clone, Debug, Default)]
+pub struct TriesView<'a> {
+    /// Those with figures.
+    pub measured: Vec<&'a Try>,
+    /// Those that could not be carried through, but for those that do not apply.
+    pub unfinished: Vec<&'a Try>,
+    /// Those that do not apply here.
+    pub not_applicable: Vec<&'a Try>,
+    /// Rounds, at most.
+    pub rounds: u64,
+    /// The one that saves most of a request's time, beyond doubt.
+    pub fastest: Option<&'a Try>,
+    /// The one with the highest throughput, where it is above the baseline's beyond doubt.
+    pub highest_throughput: Option<&'a Try>,
 }
 
 /// The time of a device, as shares of its span.

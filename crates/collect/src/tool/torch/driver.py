@@ -169,7 +169,7 @@ class Hooks:
     """Stage edges inside a forward pass, by hooks on modules."""
 
     def __init__(self, model, clock, ranges, depth):
-        self.times = {}
+        self.times, self.handles = {}, []
         self.stages = vision_parts(model)
         self.active = False
         modules = dict(model.named_modules())
@@ -199,13 +199,17 @@ class Hooks:
                 self.times[name] = self.times.get(name, 0) + clock.now() - begin
             stack.close()
 
-        module.register_forward_pre_hook(before)
+        self.handles.append(module.register_forward_pre_hook(before))
         try:
             # Also when the module raises, so that a range that was opened is closed.
-            module.register_forward_hook(after, always_call=True)
+            self.handles.append(module.register_forward_hook(after, always_call=True))
         except TypeError:
             # Before torch 2.1.
-            module.register_forward_hook(after)
+            self.handles.append(module.register_forward_hook(after))
+
+    def remove(self):
+        while self.handles:
+            self.handles.pop().remove()
 
     def begin(self):
         self.times, self.active = {}, True
@@ -614,7 +618,7 @@ def measure(runner, items, request, channel):
     """Warm-up and repeats, without a profiler."""
     total = sum(len(chosen) for chosen in request["epochs"]) * request["repeats"] + request["warmup_rounds"] * len(items)
     total += 0 if request["profiler"] is None else request["profiler"]["warmup_rounds"] + request["profiler"]["active_rounds"]
-    done, warm = 0, set()
+    done, warm, plain = 0, set(), []
 
     def run(index, epoch, repeat, warmup):
         nonlocal done
@@ -626,6 +630,8 @@ def measure(runner, items, request, channel):
         done += 1
         channel.tell("sample", input=item.name, epoch=epoch, repeat=repeat, wall_ns=wall, stages=stages,
                      generated=len(tokens), **{"pass": "warmup" if warmup else "measure"})
+        if not warmup:
+            plain.append((index, {"wall": wall, "tokens": len(tokens), **stages}))
         return tokens
 
     for epoch, chosen in enumerate(request["epochs"]):
@@ -639,7 +645,7 @@ def measure(runner, items, request, channel):
                 tokens = run(index, epoch, repeat, False)
             if epoch == 0:
                 channel.tell("generated", input=items[index].name, tokens=tokens)
-    return done, total
+    return done, total, plain
 
 
 def record(torch, runner, item, request, channel, done, total):
@@ -768,13 +774,23 @@ def attend(request, channel):
         items.append(item)
     if device.startswith("cuda"):
         torch.cuda.reset_peak_memory_stats(device)
-    done, total = measure(runner, items, request, channel)
+    done, total, plain = measure(runner, items, request, channel)
     if device.startswith("cuda"):
         channel.tell("memory", allocated_bytes=torch.cuda.max_memory_allocated(device),
                      reserved_bytes=torch.cuda.max_memory_reserved(device))
-    first = items[request["epochs"][0][0]]
+    index = request["epochs"][0][0]
+    first = items[index]
     if request["profiler"] is not None:
         record(torch, runner, first, request, channel, done, total)
+    if request.get("tries") is not None:
+        # In the file beside this one, whose folder is no place for compiled code.
+        sys.dont_write_bytecode = True
+        sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+        import torch_tries
+
+        again = lambda given: prepare(torch, model, given, device, dtype, made)
+        base = torch_tries.Base(torch, runner, first, request["inputs"][index], again, device, dtype)
+        torch_tries.attempt(base, request["tries"], channel, [wall for number, wall in plain if number == index])
     # Last, because it changes how the model computes.
     if request["check_flops"]:
         channel.tell("doing", what="counting FLOPs")

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde::Deserialize;
-use types::{Bytes, Nanos, Stage};
+use types::{Bytes, Nanos, Remedies, Stage, TryStatus, TryTurn};
 
 /// One line.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
@@ -81,6 +81,25 @@ pub enum Event {
         /// Rounds in it.
         rounds: u32,
     },
+    /// A remedy is prepared.
+    Trying {
+        /// Its name, or names with `+` between them.
+        remedy: Remedies,
+        /// Tried so far.
+        done: u64,
+        /// In total, as far as known.
+        total: u64,
+    },
+    /// An inference with or without the remedy is done.
+    Turn {
+        /// Which remedy.
+        remedy: Remedies,
+        /// The inference.
+        #[serde(flatten)]
+        turn: TryTurn,
+    },
+    /// A remedy is done with.
+    Tried(Box<TriedEvent>),
     /// It gave up.
     Failed(DriverFailure),
     /// Everything is done.
@@ -168,6 +187,43 @@ pub struct SampleEvent {
     pub stages: BTreeMap<Stage, Nanos>,
     /// Tokens generated.
     pub generated: u64,
+}
+
+/// What came of a remedy.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+pub struct TriedEvent {
+    /// Which.
+    pub remedy: Remedies,
+    /// How it ended.
+    pub status: TryStatus,
+    /// Why it was not carried through.
+    pub reason: Option<String>,
+    /// The answers side by side.
+    #[serde(default)]
+    pub output: Option<ComparedAnswers>,
+    /// Memory of the baseline, at most.
+    #[serde(default)]
+    pub baseline_peak_memory_bytes: Option<Bytes>,
+    /// The same with the remedy.
+    #[serde(default)]
+    pub peak_memory_bytes: Option<Bytes>,
+    /// What compiling or capturing took.
+    #[serde(default)]
+    pub compile_ns: Option<Nanos>,
+    /// What else is to be known.
+    #[serde(default)]
+    pub notes: Vec<String>,
+}
+
+/// Two answers to one prompt.
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
+pub struct ComparedAnswers {
+    /// Tokens compared.
+    pub tokens: u64,
+    /// Tokens that differ.
+    pub differing_tokens: u64,
+    /// The largest distance of two logits.
+    pub max_logit_distance: Option<f64>,
 }
 
 /// Why a driver gave up.

@@ -14,11 +14,13 @@ use super::Places;
 use super::python;
 use crate::{CollectError, Command};
 
-pub use event::{DeviceEvent, DriverFailure, Event, FailureKind, InputEvent, LoadedEvent, PassName, SampleEvent};
+pub use event::{
+    DeviceEvent, DriverFailure, Event, FailureKind, InputEvent, LoadedEvent, PassName, SampleEvent, TriedEvent,
+};
 pub use hub::{ModelLocation, locate};
 pub use request::{
     Decoding, DriverRequest, InputRequest, ModelRequest, PROTOCOL, Page, Profiler, ProfilerSettings, ResnetSizes,
-    TransformerModel, View,
+    TransformerModel, TriesRequest, View,
 };
 
 /// The driver.
@@ -26,6 +28,8 @@ pub const DRIVER: &str = include_str!("driver.py");
 
 /// Times single operations on a CUDA device; a program of its own, because no model takes part.
 pub const CALIBRATE: &str = include_str!("calibrate.py");
+/// What it imports where remedies are tried, by the name it is imported as.
+pub const TRIES: &str = include_str!("tries.py");
 
 /// How long an interpreter may take to say what it can import.
 const ANSWER_LIMIT: Duration = Duration::from_secs(15);

@@ -1,8 +1,10 @@
 //! What a driver is asked to run.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
+use types::{Remedy, RemedyKind};
 
 /// Version of the request and the events. The driver travels with the program, so that both always agree; it is written
 /// down for whoever reads a kept request.
@@ -37,6 +39,23 @@ pub struct DriverRequest {
     pub repeats: u32,
     /// The profiled pass; absent: none.
     pub profiler: Option<Profiler>,
+    /// Remedies to try; absent: none.
+    pub tries: Option<TriesRequest>,
+}
+
+/// Remedies to try.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct TriesRequest {
+    /// Rounds of both sides, at most.
+    pub rounds: u32,
+    /// Time for all of it.
+    pub limit_s: f64,
+    /// Each alone or together with others.
+    pub remedies: Vec<Vec<Remedy>>,
+    /// Whether those that win are tried together.
+    pub combine: bool,
+    /// What each changes: of one kind only one is combined.
+    pub kinds: BTreeMap<String, RemedyKind>,
 }
 
 /// What to build.

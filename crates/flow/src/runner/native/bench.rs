@@ -8,7 +8,8 @@ use super::measure::{Runner, Writer};
 use crate::runner::error::ProfileError;
 use crate::runner::inputs::Inputs;
 use crate::runner::inputs::plan::{InputPlan, plan};
-use crate::runner::inputs::prepare;
+use crate::runner::inputs::prepare::PreparedInput;
+use crate::runner::inputs::{self, prepare};
 use crate::runner::request::ProfileRequest;
 
 /// Everything an inference needs in addition to its input.
@@ -40,6 +41,14 @@ impl Bench {
         plan(&request.dataset.sampling, inputs, |input| {
             prepare::prepare(input, &request.infer, self.tokenizer.as_ref(), self.vocabulary.unwrap_or_default())
         })
+    }
+
+    /// The first input of the first epoch, prepared.
+    pub(crate) fn first(&self, request: &ProfileRequest) -> Result<PreparedInput, ProfileError> {
+        let mut inputs = inputs::find(&request.dataset, &request.infer)?;
+        let InputPlan { epochs, mut prepared } = self.plan(request, &mut inputs)?;
+        let first = epochs.iter().flatten().next().and_then(|index| prepared.remove(index));
+        first.ok_or_else(|| ProfileError::NoUsableInputs { count: 0, problem: "there is none".to_owned() })
     }
 
     /// What runs them.

@@ -10,6 +10,9 @@ use crate::runner::error::ProfileError;
 use crate::runner::inputs::prepare::{ModelInput, PreparedInput};
 use crate::runner::settings::DecodingSettings;
 
+/// Tokens of one answer whose logits are kept, at most.
+const MOST_LOGITS: usize = 32;
+
 /// Which run of which input.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Turn {
@@ -27,6 +30,8 @@ pub(crate) struct Inference {
     pub(crate) wall: Nanos,
     /// What was generated.
     pub(crate) tokens: Vec<i64>,
+    /// Logits of the last position that each token was chosen from, when kept.
+    pub(crate) logits: Vec<Vec<f32>>,
     /// Operations of prefill, when traced.
     pub(crate) prefill: Trace,
     /// Operations of decode, when traced.
@@ -50,10 +55,23 @@ pub(crate) struct Writer<'a> {
     pub(crate) decoding: &'a DecodingSettings,
 }
 
+/// How far an inference generates, and what is kept of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Answer {
+    /// To the end of the text; the tokens.
+    Text,
+    /// As many tokens as there may be, so that two runs do the same work.
+    Whole,
+    /// The same, with its logits.
+    WholeWithLogits,
+}
+
 /// Settings of one inference.
 pub(crate) struct Order<'a> {
     pub(crate) turn: Turn,
     pub(crate) traced: bool,
+    /// How far it generates, and what is kept of it.
+    pub(crate) answer: Answer,
     /// Told when a stage starts.
     pub(crate) begins: &'a mut dyn FnMut(Stage),
 }
@@ -71,7 +89,11 @@ impl Runner<'_> {
                 let forward = run.classify(pictures)?;
                 let wall = self.session.now() - begin;
                 let samples = samples(&input.facts.name, order.turn, &forward, None, self.session.model());
-                Ok(Inference { samples, wall, prefill: forward.trace, ..Inference::default() })
+                let logits = match order.answer {
+                    Answer::WholeWithLogits => vec![forward.last_logits()?],
+                    Answer::Text | Answer::Whole => Vec::new(),
+                };
+                Ok(Inference { samples, wall, logits, prefill: forward.trace, ..Inference::default() })
             }
             (ModelInput::Prompt(_), None) => Err(ProfileError::WrongFeed { name: input.facts.name.clone() }),
         }
@@ -100,12 +122,16 @@ impl Runner<'_> {
         let start = self.session.now();
         let mut traces = Trace::default();
         let mut forward: Option<Forward> = None;
+        let mut kept = Vec::new();
         loop {
             let logits = forward.as_ref().unwrap_or(&prefill).last_logits()?;
             let token = sampler.next(&logits, &history)?;
             tokens.push(token);
             history.push(token);
-            if tokens.len() >= most || writer.tokenizer.is_end(token) {
+            if order.answer == Answer::WholeWithLogits && kept.len() < MOST_LOGITS {
+                kept.push(logits);
+            }
+            if tokens.len() >= most || order.answer == Answer::Text && writer.tokenizer.is_end(token) {
                 break;
             }
             let mut step = run.step(token)?;
@@ -119,7 +145,7 @@ impl Runner<'_> {
         let wall = self.session.now() - begin;
         routing.extend(self.routing(&mut run, Stage::Decode));
         let samples = samples(&input.facts.name, order.turn, &prefill, Some(decode), self.session.model());
-        Ok(Inference { samples, wall, tokens, prefill: prefill.trace, decode: traces, routing })
+        Ok(Inference { samples, wall, tokens, logits: kept, prefill: prefill.trace, decode: traces, routing })
     }
 
     /// Where tokens were sent since the last call.

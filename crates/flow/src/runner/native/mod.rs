@@ -1,5 +1,7 @@
 //! Our own engine, on the processor.
 //!
+//! Remedies are tried by [`tries`].
+//!
 //! A model is checked, its weights loaded ([`bench`]), every input run in warm-up and measured passes ([`passes`],
 //! [`measure`]), and what was traced is priced ([`records`]).
 
@@ -7,6 +9,7 @@ pub(crate) mod bench;
 pub(crate) mod measure;
 pub(crate) mod passes;
 pub(crate) mod records;
+pub(crate) mod tries;
 
 use types::{DType, Environment};
 

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use engine::nvtx;
 use types::{Nanos, Sample, Stage};
 
-use super::measure::{Inference, Order, Runner, Turn};
+use super::measure::{Answer, Inference, Order, Runner, Turn};
 use crate::pipeline::progress::{Pass, Progress};
 use crate::runner::error::ProfileError;
 use crate::runner::inputs::plan::InputPlan;
@@ -69,7 +69,8 @@ pub(crate) fn measure(
                 tell(Some(stage));
             }
         };
-        let inference = runner.infer(input, Order { turn, traced: pass == Pass::Tracing, begins: &mut begins })?;
+        let order = Order { turn, traced: pass == Pass::Tracing, answer: Answer::Text, begins: &mut begins };
+        let inference = runner.infer(input, order)?;
         done += 1;
         last = Some(inference.wall);
         Ok(inference)

@@ -12,6 +12,7 @@ use crate::runner::inputs::plan::plan;
 use crate::runner::inputs::prepare::{self, ModelInput, PreparedInput};
 use crate::runner::inputs::{self, Content, Inputs};
 use crate::runner::settings::InferSettings;
+use crate::runner::tries::TrySettings;
 
 /// Tokens of a prompt for a factory that brings no inputs, unless told otherwise.
 const RANDOM_TOKENS: u64 = 128;
@@ -91,6 +92,7 @@ pub(crate) fn ask(
             },
             trace,
         }),
+        tries: request.profile.tries.as_ref().map(TrySettings::for_driver),
     };
     Ok(Question { request, prepared, tokenizer, own_tokenizer })
 }

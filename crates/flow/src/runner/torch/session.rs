@@ -4,12 +4,14 @@ use std::fmt::Write as _;
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::Duration;
 
+use analysis::TryRuns;
 use collect::Command;
 use collect::process::{Ending, Interrupt, Limits, Process};
 use collect::tool::torch::{
     DeviceEvent, DriverFailure, Event, FailureKind, InputEvent, LoadedEvent, PROTOCOL, PassName, SampleEvent,
+    TriedEvent, TriesRequest,
 };
-use types::{Bytes, Nanos, Sample, Stage};
+use types::{Bytes, Nanos, OutputChange, Remedies, Sample, Stage, TryStatus};
 
 use crate::pipeline::progress::{Pass, Progress};
 use crate::runner::error::ProfileError;
@@ -30,6 +32,7 @@ pub(crate) struct Session {
     pub(crate) flops: Vec<CountedFlops>,
     pub(crate) trace: Option<TracedInput>,
     pub(crate) notes: Vec<String>,
+    pub(crate) tries: Vec<TryRuns>,
     pub(crate) failure: Option<DriverFailure>,
     /// Inferences planned.
     pub(crate) total: u64,
@@ -135,9 +138,34 @@ impl Session {
                 self.flops.push(CountedFlops { input, stage, flops, notes });
             }
             Event::Trace { input, .. } => self.trace = Some(TracedInput { input }),
+            Event::Trying { remedy, done, total } => {
+                progress(Progress::Doing(&format!("trying {remedy} ({} of {total})", done + 1)));
+                let reason = Some("the driver ended while it was tried".to_owned());
+                self.tries.push(TryRuns::new(remedy, TryStatus::NotReached, reason));
+            }
+            Event::Turn { remedy, turn } => match self.tries.last_mut().filter(|one| one.remedies == remedy) {
+                Some(one) => one.turns.push(turn),
+                None => self.strange += 1,
+            },
+            Event::Tried(tried) => match self.tries.last_mut().filter(|one| one.remedies == tried.remedy) {
+                Some(one) => end(one, *tried),
+                None => self.strange += 1,
+            },
             Event::Failed(failure) => self.failure = Some(failure),
             Event::Done => self.done = true,
         }
+    }
+
+    /// Every remedy that was asked for, also where the driver did not get to it.
+    pub(crate) fn tries(&self, asked: Option<&TriesRequest>) -> Vec<TryRuns> {
+        let begun = |wanted: &Remedies| self.tries.iter().any(|one| one.remedies == *wanted);
+        let asked = asked.iter().flat_map(|asked| &asked.remedies);
+        let missing = asked.filter_map(|remedies| Remedies::new(remedies.clone()).ok()).filter(|wanted| !begun(wanted));
+        let never = |remedies| {
+            let reason = Some("the driver ended before it was tried".to_owned());
+            TryRuns::new(remedies, TryStatus::NotReached, reason)
+        };
+        self.tries.iter().cloned().chain(missing.map(never)).collect()
     }
 
     /// Times of stages of these passes.
@@ -183,6 +211,22 @@ impl Session {
             }
         }
     }
+}
+
+/// Takes in how a try ended.
+fn end(one: &mut TryRuns, tried: TriedEvent) {
+    one.status = tried.status;
+    one.reason = tried.reason;
+    one.output = tried.output.map(|output| OutputChange {
+        equal: output.differing_tokens == 0,
+        tokens: output.tokens,
+        differing_tokens: output.differing_tokens,
+        max_logit_distance: output.max_logit_distance,
+    });
+    one.baseline_peak_memory = tried.baseline_peak_memory_bytes;
+    one.peak_memory = tried.peak_memory_bytes;
+    one.compile = tried.compile_ns;
+    one.notes = tried.notes;
 }
 
 #[cfg(test)]

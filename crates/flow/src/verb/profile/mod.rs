@@ -22,6 +22,7 @@ pub use crate::runner::request::{ProfileRequest, WeightSettings};
 pub use crate::runner::settings::{
     DecodingSettings, Feed, InferSettings, PageSettings, PictureSettings, PromptSettings,
 };
+pub use crate::runner::tries::TrySettings;
 pub use native::profile;
 
 /// The outcome.

@@ -23,7 +23,7 @@ use crate::runner::error::ProfileError;
 use crate::runner::inputs::{self, Inputs};
 use crate::runner::native::bench::Bench;
 use crate::runner::native::passes::{self, Measured};
-use crate::runner::native::{COMPUTED, check, check_memory, kept, records};
+use crate::runner::native::{COMPUTED, check, check_memory, kept, records, tries};
 use crate::runner::request::ProfileRequest;
 
 /// Runs, measures, analyses and writes everything into a run folder.
@@ -84,11 +84,17 @@ fn fill(
         device: Some(DeviceId::cpu()),
         weights: Some(request.weights.weights.clone()),
     };
+    folder.end_step("measure")?;
+    let tries = match &request.tries {
+        Some(settings) => tries::attempt(&bench, &config, request, settings, progress, stop)?,
+        None => Vec::new(),
+    };
     let (subject, workload) = subject(run, request, network, &processor, kept, &measured)?;
     let texts = measured.texts.clone();
-    let metrics = analysis::metrics(&subject, &evidence(network, &processor, &bench, measured));
+    let evidence = Evidence { tries, ..evidence(network, &processor, &bench, measured) };
+    let metrics = analysis::metrics(&subject, &evidence);
     folder.write_json("metrics.json", &metrics)?;
-    folder.end_step("measure")?;
+    folder.end_step("analyse")?;
 
     let set = inputs.document();
     let profiling = vec![

@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use analysis::{Evidence, PlainRuns, Subject};
 use collect::rank::Rank;
 use collect::run::RunFolder;
-use collect::tool::torch::{self, DRIVER, PassName, interpreter};
+use collect::tool::torch::{self, DRIVER, PassName, TRIES, interpreter};
 use types::{InputSet, Metrics, RunHeader, Sample};
 
 pub use crate::runner::torch::{
@@ -54,6 +54,10 @@ pub fn profile(
     let rank = Rank::of_this_process();
     let given = TorchProfile { model, request, environment, config_yaml, python, named, rank };
     if let Some(rank) = rank {
+        if request.profile.tries.is_some() {
+            let expected = "left out: remedies are tried in a run of one process";
+            return Err(ProfileError::Setting { key: "--try", expected, found: "set".to_owned() });
+        }
         let Some(out) = run_request.out.clone() else {
             let expected = "a folder that all ranks share: they meet there";
             return Err(ProfileError::Setting { key: "--out", expected, found: "not set".to_owned() });
@@ -103,6 +107,9 @@ fn fill(
     let question = question::ask(model, request, inputs, scratch.path(), trace.clone())?;
     folder.write_file("logs/torch-driver.py", DRIVER.as_bytes())?;
     folder.write_file("logs/torch-request.json", question_text(&question).as_bytes())?;
+    if question.request.tries.is_some() {
+        folder.write_file("logs/torch_tries.py", TRIES.as_bytes())?;
+    }
     let [driver, request_file] =
         ["logs/torch-driver.py", "logs/torch-request.json"].map(|name| folder.path().join(name));
     let command = folder.log_command("torch", torch::command(&given.python, &driver, &request_file))?;

@@ -150,6 +150,7 @@ pub(super) fn metrics(
     }
     evidence.memory = memory(session);
     evidence.flop_checks = flop_checks(run, &workloads);
+    evidence.tries = session.tries(run.question.request.tries.as_ref());
     evidence.ranks = ranks;
     let metrics = analysis::metrics(&subject, &evidence);
     let first = workloads.first().map(|(_, workload)| workload.clone());
