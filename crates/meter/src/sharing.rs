@@ -48,9 +48,10 @@ impl Sharing {
             true => Vec::new(),
             false => blueprint.params().map(|(param, _)| shard::layout(blueprint, param, &parallel)).collect(),
         };
-        let kept = match quantisation.weights {
-            None => Vec::new(),
-            Some(_) => blueprint.params().map(|(param, _)| storage(blueprint, param, dtype, &quantisation)).collect(),
+        let formatted = || blueprint.params().any(|(_, entry)| entry.format.is_some());
+        let kept = match quantisation.weights.is_some() || formatted() {
+            false => Vec::new(),
+            true => blueprint.params().map(|(param, _)| storage(blueprint, param, dtype, &quantisation)).collect(),
         };
         let beginnings = match parallel.pipeline {
             1 => Vec::new(),

@@ -5,6 +5,7 @@
 use types::{ActivationKind, AttentionDetail, DType, RotaryForm};
 
 use super::names::Family;
+use super::quantisation::Quantisation;
 use crate::Routing;
 
 /// A whole decoder.
@@ -32,6 +33,8 @@ pub struct DecoderConfig {
     pub logit_softcap: Option<f64>,
     /// Element type of the published weights.
     pub dtype: DType,
+    /// How the checkpoint is quantised, where it is.
+    pub quantisation: Option<Quantisation>,
 }
 
 /// One layer.

@@ -6,6 +6,7 @@ pub(crate) mod family;
 mod fields;
 mod missing;
 mod names;
+pub mod quantisation;
 pub mod shallow_resnet;
 pub mod vision;
 
@@ -118,7 +119,21 @@ impl ModelConfig {
         let object = value.as_object().ok_or_else(|| fail(ConfigProblem::NotAnObject))?;
         let fields = Fields::new(object);
         let architecture = Architecture::of(&fields).map_err(fail)?;
-        (architecture.read)(&fields).map_err(fail)
+        let mut config = (architecture.read)(&fields).map_err(fail)?;
+        let dtype = config.dtype();
+        if let Some(decoder) = config.decoder_mut() {
+            decoder.quantisation = quantisation::Quantisation::read(&fields, dtype).map_err(fail)?;
+        }
+        Ok(config)
+    }
+
+    fn decoder_mut(&mut self) -> Option<&mut decoder::DecoderConfig> {
+        match self {
+            Self::DeepseekOcr(config) => Some(&mut config.language),
+            Self::Decoder(config) => Some(config),
+            Self::VisionLanguage(config) => Some(&mut config.language),
+            Self::ShallowResnet(_) => None,
+        }
     }
 
     /// What a report says of it.
@@ -153,6 +168,11 @@ impl ModelConfig {
             Self::VisionLanguage(config) => Some(&config.language),
             Self::ShallowResnet(_) => None,
         }
+    }
+
+    /// How its checkpoint is quantised, where it is.
+    pub fn quantisation(&self) -> Option<&quantisation::Quantisation> {
+        self.decoder()?.quantisation.as_ref()
     }
 
     /// `model_type` of its family.

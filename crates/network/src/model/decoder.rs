@@ -74,7 +74,7 @@ impl LanguageModel {
             (module, Decoder::new(builder, config))
         });
         let head = Head::new(&mut builder, config);
-        Self { blueprint: builder.finish(), model, decoder, head }
+        Self { blueprint: finish(builder, config), model, decoder, head }
     }
 
     /// Its modules and parameters.
@@ -97,6 +97,15 @@ impl LanguageModel {
     }
 }
 
+/// The finished blueprint, its matrices kept as the checkpoint of this decoder keeps them.
+pub(crate) fn finish(builder: Builder, config: &DecoderConfig) -> Blueprint {
+    let blueprint = builder.finish();
+    match &config.quantisation {
+        None => blueprint,
+        Some(quantisation) => blueprint.stored(|blueprint, param| quantisation.format(blueprint, param)),
+    }
+}
+
 /// What the published classes around a decoder are constructed with.
 pub(crate) fn sizes(builder: &mut Builder, config: &DecoderConfig) {
     builder.setting("vocab_size", config.vocabulary);
@@ -116,7 +125,11 @@ impl Decoder {
             Layer::new(builder, index as usize, config)
         });
         let norm = RmsNorm::new(builder, "norm", names.norm, config.width, config.norm);
-        Self { embedding, layers, norm, cache: CacheLayout { layers: config.layers.iter().map(kept).collect() } }
+        let cache = CacheLayout {
+            layers: config.layers.iter().map(kept).collect(),
+            dtype: config.quantisation.as_ref().and_then(|quantisation| quantisation.kv),
+        };
+        Self { embedding, layers, norm, cache }
     }
 
     pub(crate) fn cache(&self) -> &CacheLayout {

@@ -2,7 +2,7 @@
 
 use types::{ImageWorkload, Op, Shape};
 
-use super::decoder::{Decoder, Head, sizes};
+use super::decoder::{Decoder, Head, finish, sizes};
 use super::patch_tower::{ImageFeatures, PatchTower};
 use super::square_tower::{Projector, SquareTower};
 use super::{CacheLayout, Images, Prompt};
@@ -74,7 +74,7 @@ impl VisionLanguage {
                 (tower, decoder, head)
             }
         };
-        Self { blueprint: builder.finish(), config: config.vision.clone(), tower, model, decoder, head }
+        Self { blueprint: finish(builder, language), config: config.vision.clone(), tower, model, decoder, head }
     }
 
     /// Its modules and parameters.

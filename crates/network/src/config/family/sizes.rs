@@ -129,6 +129,7 @@ impl Sizes {
             tied_embeddings: self.tied_embeddings,
             logit_softcap: None,
             dtype: self.dtype,
+            quantisation: None,
         }
     }
 
