@@ -11,7 +11,7 @@ use crate::layout::Layout;
 use crate::storage::storage;
 
 /// Matrices cut by outputs.
-const INTO: [&str; 14] = [
+const INTO: [&str; 16] = [
     "q_proj",
     "k_proj",
     "v_proj",
@@ -26,13 +26,15 @@ const INTO: [&str; 14] = [
     "fc1",
     "c_fc",
     "c_attn",
+    "query_key_value",
+    "dense_h_to_4h",
 ];
 
 /// Matrices cut by inputs.
-const OUT_OF: [&str; 6] = ["o_proj", "down_proj", "w2", "fc2", "c_proj", "out_proj"];
+const OUT_OF: [&str; 8] = ["o_proj", "down_proj", "w2", "fc2", "c_proj", "out_proj", "dense", "dense_4h_to_h"];
 
 /// Tables and heads cut by vocabulary.
-const VOCABULARY: [&str; 3] = ["embed_tokens", "lm_head", "wte"];
+const VOCABULARY: [&str; 5] = ["embed_tokens", "lm_head", "wte", "embed_in", "word_embeddings"];
 
 /// Keys and values of fewer heads than devices are kept by several.
 const KEYS_AND_VALUES: [&str; 2] = ["k_proj", "v_proj"];
@@ -62,6 +64,9 @@ pub(crate) fn layout(blueprint: &Blueprint, param: Param, parallel: &Parallel) -
     if !in_layer {
         let shared = VOCABULARY.contains(&module.name.as_str()) && blueprint.stage_of(entry.module).is_none();
         return if shared { Layout::cut(0, parallel.tensor) } else { Layout::WHOLE };
+    }
+    if entry.path.contains(".linear_attn.") {
+        return Layout::WHOLE;
     }
     if own == "sinks" {
         return Layout::cut(0, parallel.tensor);

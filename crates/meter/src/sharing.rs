@@ -109,6 +109,11 @@ impl Sharing {
         self.cache_dtype().bytes_for(elements.div_ceil(self.cache_ways))
     }
 
+    /// Bytes of so many elements of states, which every device keeps whole.
+    pub(crate) fn state_bytes(&self, elements: u64) -> Bytes {
+        self.cache_dtype().bytes_for(elements)
+    }
+
     /// Bits that one element of the whole cache takes on one device, in 65,536ths.
     pub(crate) fn cache_bits(&self) -> u64 {
         (self.cache_dtype().bits() << 16) / self.cache_ways

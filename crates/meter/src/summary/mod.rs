@@ -286,6 +286,9 @@ fn assumptions(subject: &Subject<'_>, roofline: &Roofline<'_>) -> Vec<Assumption
             spread.experts
         ));
     }
+    if let Some(whole) = subject.config.decoder().and_then(|decoder| decoder.part_of.as_deref()) {
+        texts.push(format!("Only the decoder of {whole} is modelled, on text: its other parts are not known."));
+    }
     texts.extend(of_checkpoint(subject));
     texts.extend(of_storage(&subject.workload.quantisation));
     texts.extend(of_sharing(&subject.workload.parallel));

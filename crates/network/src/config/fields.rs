@@ -147,6 +147,26 @@ impl<'a> Fields<'a> {
         self.get(name).map(|value| self.as_size(name, value)).transpose()
     }
 
+    /// A size under the first of these names that is there.
+    pub(crate) fn size_of(&self, names: &[&str]) -> Result<u64, ConfigProblem> {
+        let missing = || self.missing(names.last().copied().unwrap_or_default(), "a positive integer");
+        self.optional_size_of(names)?.ok_or_else(missing)
+    }
+
+    /// The same, where any is there.
+    pub(crate) fn optional_size_of(&self, names: &[&str]) -> Result<Option<u64>, ConfigProblem> {
+        names.iter().find(|name| self.get(name).is_some()).map(|name| self.size(name)).transpose()
+    }
+
+    /// A size, or a list of one for each layer that are all the same.
+    pub(crate) fn uniform_size(&self, name: &str) -> Result<Option<u64>, ConfigProblem> {
+        let Some(Value::Array(list)) = self.get(name) else { return self.optional_size(name) };
+        match list.split_first() {
+            Some((first, rest)) if rest.iter().all(|other| other == first) => self.as_size(name, first).map(Some),
+            _ => Err(self.wrong(name, "a list of different sizes", "the same for every layer")),
+        }
+    }
+
     /// A size that has a published default.
     pub(crate) fn size_or(&self, name: &str, default: u64) -> Result<u64, ConfigProblem> {
         self.get(name).map_or(Ok(default), |value| self.as_size(name, value))

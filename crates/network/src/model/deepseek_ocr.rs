@@ -104,7 +104,7 @@ impl DeepseekOcr {
     /// Logits `[B, S, V]`, or of the last position.
     pub fn forward<B: Backend>(&self, b: &mut B, prompt: &Prompt<B::Tensor>) -> Result<B::Tensor, NetworkError> {
         let hidden = b.scope(self.model, &[&prompt.input], |b| {
-            let embedded = self.decoder.embed(b, &prompt.input)?;
+            let embedded = self.decoder.embed(b, &prompt.input, prompt.offset)?;
             let embedded = match &prompt.images {
                 None => embedded,
                 Some(images) => {

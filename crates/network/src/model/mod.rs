@@ -171,6 +171,8 @@ pub struct CacheLayer {
     pub elements: u64,
     /// Positions it keeps at most; all where absent.
     pub window: Option<u64>,
+    /// Elements it keeps whatever the length: in the cache's element type, and in single precision.
+    pub state: [u64; 2],
 }
 
 impl CacheLayout {

@@ -116,7 +116,7 @@ impl VisionLanguage {
     pub fn forward<B: Backend>(&self, b: &mut B, prompt: &Prompt<B::Tensor>) -> Result<B::Tensor, NetworkError> {
         let seen = prompt.images.as_ref().map(|images| self.read(b, images)).transpose()?;
         let hidden = b.scope(self.model, &[&prompt.input], |b| {
-            let embedded = self.decoder.embed(b, &prompt.input)?;
+            let embedded = self.decoder.embed(b, &prompt.input, prompt.offset)?;
             match (&seen, &prompt.images) {
                 (Some(seen), Some(images)) => {
                     let embedded = b.apply(Op::ReplaceRows, &[&embedded, &seen.tokens, &images.mask])?;

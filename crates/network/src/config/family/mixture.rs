@@ -21,7 +21,10 @@ pub(super) fn mixture(
     inner: u64,
 ) -> Result<MixtureConfig, ConfigProblem> {
     let (name, experts) = experts;
-    let per_token = fields.size("num_experts_per_tok")?;
+    let per_token = match fields.uniform_size("num_experts_per_tok")? {
+        Some(per_token) => per_token,
+        None => fields.size_of(&["moe_k", "moe_topk", "num_experts_per_tok"])?,
+    };
     if per_token > experts {
         return Err(fields.wrong("num_experts_per_tok", per_token, format!("at most `{name}` ({experts})")));
     }

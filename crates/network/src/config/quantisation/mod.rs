@@ -72,7 +72,7 @@ impl Quantisation {
     pub(crate) fn format(&self, blueprint: &Blueprint, param: &ParamEntry) -> Option<Arc<WeightFormat>> {
         let module = blueprint.module(param.module);
         let stacked = param.shape.rank() == 3 && blueprint.decoder_layer(param.module).is_some();
-        let linear = module.class == "Linear" && param.path.ends_with(".weight");
+        let linear = matches!(module.class, "Linear" | "FalconLinear" | "Conv1D") && param.path.ends_with(".weight");
         let head = module.name == "lm_head";
         let taken = match self.scope {
             Scope::All => linear || stacked,

@@ -33,6 +33,12 @@ impl Patterns {
 
     /// Adds a name: `re:` begins a regular expression from the beginning of a path, `*` stands for any text.
     pub(super) fn add(&mut self, fields: &Fields<'_>, field: &str, text: &str) -> Result<(), ConfigProblem> {
+        // A decoder that is modelled without the rest has shorter paths than in the whole.
+        for outer in ["model.language_model.", "language_model.model.", "language_model."] {
+            if let Some(inner) = text.strip_prefix(outer) {
+                self.add(fields, field, inner)?;
+            }
+        }
         let expression = match text.strip_prefix("re:") {
             Some(expression) => format!("^(?:{expression})"),
             None if text.contains('*') => {
