@@ -19,6 +19,7 @@ pub struct LanguageModel {
     model: Module,
     decoder: Decoder,
     head: Head,
+    computed: bool,
 }
 
 /// Everything between token ids and final norm.
@@ -85,7 +86,7 @@ impl LanguageModel {
             (module, Decoder::new(builder, config))
         });
         let head = Head::new(&mut builder, config);
-        Self { blueprint: finish(builder, config), model, decoder, head }
+        Self { blueprint: finish(builder, config), model, decoder, head, computed: config.is_computed() }
     }
 
     /// Its modules and parameters.
@@ -96,6 +97,11 @@ impl LanguageModel {
     /// What its cache keeps.
     pub fn cache(&self) -> &CacheLayout {
         self.decoder.cache()
+    }
+
+    /// Whether its logits were compared with transformers; otherwise it is for modelling only.
+    pub fn is_computed(&self) -> bool {
+        self.computed
     }
 
     /// Logits `[B, S, V]`, or of the last position.

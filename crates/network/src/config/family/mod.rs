@@ -28,6 +28,11 @@ pub(crate) fn families() -> impl Iterator<Item = &'static &'static Family> {
     FAMILIES.iter().chain(dense::FAMILIES).chain(sparse::FAMILIES).chain(classic::FAMILIES).chain(qwen_next::FAMILIES)
 }
 
+/// Whether logits of this family, as an engine computes them from what is built here, were compared with transformers.
+pub(crate) fn is_computed(family: &Family) -> bool {
+    FAMILIES.iter().any(|known| known.names.causal == family.names.causal)
+}
+
 const FAMILIES: &[&Family] = &[
     &llama::FAMILY,
     &mistral::FAMILY,
