@@ -354,11 +354,6 @@ impl DecoderConfig {
         self.family.names.causal
     }
 
-    /// Whether its logits were compared with transformers; otherwise it is for modelling only.
-    pub fn is_computed(&self) -> bool {
-        super::family::is_computed(self.family)
-    }
-
     /// Parameters of the experts that a token does not go to, in all layers.
     pub fn idle_parameters(&self) -> u64 {
         let idle = |layer: &LayerConfig| match layer.feed_forward {

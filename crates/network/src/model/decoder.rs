@@ -6,6 +6,7 @@ use super::{CacheLayer, CacheLayout, Prompt};
 use crate::config::decoder::{
     AttentionConfig, DecoderConfig, FeedForwardConfig, LayerConfig, NormPlacement, PositionsConfig,
 };
+use crate::config::family::is_computed;
 use crate::layer::{
     Embedding, GatedDelta, GatedMlp, GatedMlpNames, GroupedAttention, LatentAttention, Linear, MixtureOfExperts, Norm,
     PlainMlp,
@@ -86,7 +87,7 @@ impl LanguageModel {
             (module, Decoder::new(builder, config))
         });
         let head = Head::new(&mut builder, config);
-        Self { blueprint: finish(builder, config), model, decoder, head, computed: config.is_computed() }
+        Self { blueprint: finish(builder, config), model, decoder, head, computed: is_computed(config.family) }
     }
 
     /// Its modules and parameters.

@@ -4,9 +4,8 @@ use std::sync::Arc;
 
 use types::DType;
 
-use super::method::SKIPPED;
 use super::pattern::Patterns;
-use super::{Group, Quantisation, Scope, grouped};
+use super::{Group, Quantisation, SKIPPED, Scope, grouped};
 use crate::config::fields::{ConfigProblem, Fields};
 use crate::{Scale, Span, WeightFormat};
 

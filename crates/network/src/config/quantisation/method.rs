@@ -5,12 +5,9 @@ use std::sync::Arc;
 use types::DType;
 
 use super::pattern::Patterns;
-use super::{Group, Quantisation, Scope, compressed, grouped, uniform};
+use super::{Group, Quantisation, SKIPPED, Scope, compressed, grouped, uniform};
 use crate::config::fields::{ConfigProblem, Fields};
 use crate::{Scale, Span, WeightFormat};
-
-/// Fields that list what stays as it is; tools do not agree on one.
-pub(super) const SKIPPED: [&str; 4] = ["modules_to_not_convert", "ignored_layers", "ignore", "exclude_modules"];
 
 pub(super) fn read(stated: &Fields<'_>, dtype: DType) -> Result<Quantisation, ConfigProblem> {
     let in_bits = ["load_in_4bit", "load_in_8bit", "_load_in_4bit", "_load_in_8bit"];

@@ -50,6 +50,9 @@ enum Scope {
     StackedExperts,
 }
 
+/// Fields that list what stays as it is; tools do not agree on one.
+const SKIPPED: [&str; 4] = ["modules_to_not_convert", "ignored_layers", "ignore", "exclude_modules"];
+
 /// Modules of a layer that decide where tokens go.
 const ROUTERS: [&str; 3] = ["gate", "router", "shared_expert_gate"];
 
