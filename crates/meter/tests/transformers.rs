@@ -80,7 +80,9 @@ fn caches_keep_as_many_elements_as_transformers_allocates() {
         let windows = model.cache().unwrap().layers.iter().any(|layer| layer.window.is_some_and(|window| window < 25));
         let kept = model.cache().unwrap().elements(case["prompt"].as_u64().unwrap() + 1);
         let indexed = model.blueprint().modules().any(|(_, module)| module.name == "indexer");
-        if !indexed && !windows && kept != case["cache"].as_u64().unwrap() {
+        // Falcon keeps a copy of each key and value for every head; engines keep one for the group.
+        let copied = name == "falcon-40b";
+        if !indexed && !windows && !copied && kept != case["cache"].as_u64().unwrap() {
             wrong.push(format!("{name}: {kept} against {}", case["cache"]));
         }
     }

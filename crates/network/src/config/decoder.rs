@@ -312,9 +312,18 @@ pub struct GateConfig {
     /// Whether the projection has a bias.
     pub bias: bool,
     /// Whether a learned correction is added for the choice, not for the weight.
-    pub correction: bool,
+    pub correction: Option<Correction>,
     /// Experts come from the best groups only.
     pub groups: Option<GroupLimit>,
+}
+
+/// A correction of the choice of experts, as published models keep it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Correction {
+    /// Beside the parameters.
+    Buffer,
+    /// As one of them.
+    Parameter,
 }
 
 /// What makes scores of logits.

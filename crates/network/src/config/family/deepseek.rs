@@ -7,7 +7,7 @@ use super::sizes::{Sizes, WIDEST_HEAD, rotary};
 use super::{Definitions, Family, Names, names};
 use crate::config::ConfigProblem;
 use crate::config::decoder::{
-    AttentionConfig, DecoderConfig, FeedForwardConfig, GateConfig, GroupLimit, IndexerConfig, LatentConfig,
+    AttentionConfig, Correction, DecoderConfig, FeedForwardConfig, GateConfig, GroupLimit, IndexerConfig, LatentConfig,
     MixtureConfig, RotaryConfig, ScoreKind,
 };
 use crate::config::fields::Fields;
@@ -139,7 +139,7 @@ fn v3_gate(fields: &Fields<'_>) -> Result<GateConfig, ConfigProblem> {
     Ok(GateConfig {
         scores: ScoreKind::Sigmoid,
         single_precision: true,
-        correction: true,
+        correction: Some(Correction::Buffer),
         groups: Some(groups(fields, 2)?),
         ..PLAIN_GATE
     })

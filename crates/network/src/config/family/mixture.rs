@@ -11,7 +11,7 @@ const MOST_EXPERTS: u64 = 10_000;
 
 /// A gate without anything particular.
 pub(super) const PLAIN_GATE: GateConfig =
-    GateConfig { scores: ScoreKind::Softmax, single_precision: false, bias: false, correction: false, groups: None };
+    GateConfig { scores: ScoreKind::Softmax, single_precision: false, bias: false, correction: None, groups: None };
 
 /// A mixture of as many experts as field `experts` says, each of `inner` width, with scores that sum to one.
 pub(super) fn mixture(

@@ -6,8 +6,8 @@ use super::sizes::Sizes;
 use super::{Definitions, Family, Names, names};
 use crate::config::ConfigProblem;
 use crate::config::decoder::{
-    AttentionConfig, DecoderConfig, FeedForwardConfig, GateConfig, GatedConfig, GroupLimit, GroupedConfig, HeadNorms,
-    MixtureConfig, NormKind, ScoreKind,
+    AttentionConfig, Correction, DecoderConfig, FeedForwardConfig, GateConfig, GatedConfig, GroupLimit, GroupedConfig,
+    HeadNorms, MixtureConfig, NormKind, ScoreKind,
 };
 use crate::config::fields::Fields;
 
@@ -160,7 +160,7 @@ pub(super) fn corrected(fields: &Fields<'_>, sizes: &Sizes) -> Result<MixtureCon
     let gate = GateConfig {
         scores: ScoreKind::Sigmoid,
         single_precision: true,
-        correction: true,
+        correction: Some(Correction::Buffer),
         groups: Some(GroupLimit { groups: groups[0], keep: groups[1].min(groups[0]), best: 2 }),
         ..PLAIN_GATE
     };
@@ -179,7 +179,7 @@ pub(in crate::config) fn read_minimax(fields: &Fields<'_>) -> Result<DecoderConf
     let head_norms = fields.flag_or("use_qk_norm", true)?.then_some(HeadNorms::AllHeads);
     let attention = GroupedConfig { head_norms, ..sizes.grouped() };
     let experts = ("num_local_experts", fields.size_or("num_local_experts", 256)?);
-    let gate = GateConfig { scores: ScoreKind::Sigmoid, correction: true, ..PLAIN_GATE };
+    let gate = GateConfig { scores: ScoreKind::Sigmoid, correction: Some(Correction::Buffer), ..PLAIN_GATE };
     let mixture = MixtureConfig { gate, ..mixture(fields, &sizes, experts, sizes.intermediate)? };
     Ok(everywhere(&sizes, &MINIMAX, attention, mixture))
 }
@@ -202,7 +202,7 @@ pub(in crate::config) fn read_ernie(fields: &Fields<'_>) -> Result<DecoderConfig
     let attention = ernie(fields, &sizes)?;
     let inner = fields.size_or("moe_intermediate_size", 1536)?;
     let experts = ("moe_num_experts", fields.size_or("moe_num_experts", 64)?);
-    let gate = GateConfig { single_precision: true, correction: true, ..PLAIN_GATE };
+    let gate = GateConfig { single_precision: true, correction: Some(Correction::Parameter), ..PLAIN_GATE };
     let always = shared(fields.count_or("moe_num_shared_experts", 2)?, inner);
     let mixture = MixtureConfig { gate, shared: always, ..mixture(fields, &sizes, experts, inner)? };
     let [start, every] = [fields.count_or("moe_layer_start_index", 1)?, fields.size_or("moe_layer_interval", 1)?];
