@@ -55,7 +55,7 @@ impl Sizes {
         let head_width = match fields.optional_size("head_dim")? {
             Some(head_width) => fields.at_most("head_dim", head_width, WIDEST_HEAD)?,
             // Latent attention has widths of its own.
-            None if fields.states("kv_lora_rank") => fields.size_or("qk_rope_head_dim", 64)?,
+            None if fields.optional_size("kv_lora_rank")?.is_some() => fields.size_or("qk_rope_head_dim", 64)?,
             None => {
                 fields.divides(("hidden_size", width), ("num_attention_heads", heads))?;
                 width / heads
