@@ -13,14 +13,18 @@ pub fn rehearse(model: &Model) -> Result<(), EngineError> {
     if matches!(model, Model::VisionLanguage(_)) {
         return Err(refused("prompts with images are supported for DeepSeek-OCR only".to_owned()));
     }
-    if !matches!(model, Model::Language(_)) {
-        return Ok(());
-    }
+    let Model::Language(language) = model else { return Ok(()) };
     let mut rehearsal = Rehearsal { blueprint: model.blueprint(), refusal: None };
     let input = Spec::activation([1, 1], DType::Int64);
     let prompt = Prompt { input, offset: 0, images: None, last_logits_only: true };
     model.forward(&mut rehearsal, &prompt)?;
-    rehearsal.refusal.map_or(Ok(()), |why| Err(refused(why)))
+    match rehearsal.refusal {
+        Some(why) => Err(refused(why)),
+        None if !language.is_computed() => {
+            Err(refused("its logits have not been compared with transformers, so it can only be modelled".to_owned()))
+        }
+        None => Ok(()),
+    }
 }
 
 struct Rehearsal<'a> {

@@ -59,11 +59,13 @@ impl Category {
         match op {
             Op::Linear => Self::Linear,
             Op::MatMulTransposed | Op::RelativePositions { .. } => Self::PositionBias,
-            Op::Conv2d { .. } => Self::Convolution,
+            Op::Conv2d { .. } | Op::CausalConv => Self::Convolution,
             Op::LayerNorm { .. } | Op::ChannelNorm { .. } | Op::BatchNorm { .. } | Op::RmsNorm { .. } => {
                 Self::Normalisation
             }
-            Op::Attention { .. } | Op::LatentAttention { .. } => Self::Attention,
+            Op::Attention { .. } | Op::LatentAttention { .. } | Op::GatedDelta { .. } | Op::IndexPositions { .. } => {
+                Self::Attention
+            }
             Op::Embedding | Op::ReplaceRows => Self::Embedding,
             Op::Rotary { .. } => Self::Rotary,
             Op::Activation(_) | Op::ClampedGate { .. } => Self::Activation,

@@ -1,7 +1,7 @@
 //! Memory that a workload takes: weights, activations, and the cache of every sequence.
 
 use network::{CacheLayer, Model};
-use types::{Bytes, Workload};
+use types::{Bytes, DType, Workload};
 
 use crate::sharing::Sharing;
 
@@ -34,11 +34,17 @@ impl Footprint {
             let stages = layers.chunks(stage).map(|stage| stage.iter().map(elements).fold(0, u64::saturating_add));
             Some(sharing.cache_bytes(stages.max().unwrap_or(0)))
         };
+        // States are whole on the device that holds their layer; the stage that keeps most is taken to keep all of them.
+        let states = |at: usize| {
+            let layers = cache.map_or(&[][..], |cache| cache.layers.as_slice());
+            layers.iter().map(|layer| layer.state[at]).fold(0, u64::saturating_add)
+        };
+        let states = sharing.state_bytes(states(0)) + DType::Fp32.bytes_for(states(1));
         Self {
             weights: sharing.weights(),
             activations,
             kv_per_token: most(&|layer| layer.elements),
-            kv_per_sequence: most(&|layer| layer.elements_at(positions)),
+            kv_per_sequence: most(&|layer| layer.elements_at(positions)).map(|bytes| bytes + states),
             kv_bits: sharing.cache_bits(),
             batch: workload.batch / workload.parallel.data(),
         }

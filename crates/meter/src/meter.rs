@@ -142,7 +142,7 @@ impl<'a> Meter<'a> {
                 symbols: Symbols::new([("N", elements.into())]),
                 value: bytes.get().into(),
             });
-            if let Some(dtype) = self.sharing.quantisation().activations {
+            if let Some(dtype) = stored.activations {
                 price.matrix_dtype = dtype;
             }
         }

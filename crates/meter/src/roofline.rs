@@ -1,6 +1,8 @@
 //! The roofline: the shortest time in which a device's peak rates allow a cost to be paid.
 
-use types::{BytesPerSecond, ComputeUnit, Cost, DType, Exit, Failure, Flops, FlopsPerSecond, Hardware, Seconds};
+use types::{
+    BytesPerSecond, ComputeUnit, Cost, DType, Exit, Failure, Flops, FlopsPerSecond, Hardware, Seconds, Workload,
+};
 
 /// What limits an operation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -118,6 +120,25 @@ impl<'a> Roofline<'a> {
             matrix.push((dtype, peak.flops));
         }
         Ok(Self { hardware, matrix, vector, launch })
+    }
+
+    /// The roofline of `hardware` for `workload`, whose GEMMs are in `dtypes`. A type that only the checkpoint asks for and
+    /// the device lacks is turned back into the workload's own, as engines do there.
+    pub fn of(
+        hardware: &'a Hardware,
+        dtypes: impl IntoIterator<Item = DType>,
+        workload: &Workload,
+        launch: Option<Seconds>,
+    ) -> Result<Self, RooflineError> {
+        let asked = |dtype: DType| [Some(workload.dtype), workload.quantisation.activations].contains(&Some(dtype));
+        let (kept, lacking): (Vec<DType>, Vec<DType>) =
+            dtypes.into_iter().partition(|dtype| asked(*dtype) || hardware.matrix_peak(*dtype).is_some());
+        let instead = (!lacking.is_empty()).then_some(workload.dtype);
+        let mut roofline = Self::new(hardware, kept.into_iter().chain(instead), launch)?;
+        if let Some(rate) = roofline.matrix(workload.dtype) {
+            roofline.matrix.extend(lacking.into_iter().map(|dtype| (dtype, rate)));
+        }
+        Ok(roofline)
     }
 
     /// The device.

@@ -8,10 +8,10 @@ use network::{Blueprint, Model, Module, Param, Repetition};
 use types::{Bytes, DType, Parallel, Quantisation, Workload};
 
 use crate::layout::Layout;
-use crate::storage::{decoder_layer, storage};
+use crate::storage::storage;
 
 /// Matrices cut by outputs.
-const INTO: [&str; 14] = [
+const INTO: [&str; 16] = [
     "q_proj",
     "k_proj",
     "v_proj",
@@ -26,13 +26,15 @@ const INTO: [&str; 14] = [
     "fc1",
     "c_fc",
     "c_attn",
+    "query_key_value",
+    "dense_h_to_4h",
 ];
 
 /// Matrices cut by inputs.
-const OUT_OF: [&str; 6] = ["o_proj", "down_proj", "w2", "fc2", "c_proj", "out_proj"];
+const OUT_OF: [&str; 8] = ["o_proj", "down_proj", "w2", "fc2", "c_proj", "out_proj", "dense", "dense_4h_to_h"];
 
 /// Tables and heads cut by vocabulary.
-const VOCABULARY: [&str; 3] = ["embed_tokens", "lm_head", "wte"];
+const VOCABULARY: [&str; 5] = ["embed_tokens", "lm_head", "wte", "embed_in", "word_embeddings"];
 
 /// Keys and values of fewer heads than devices are kept by several.
 const KEYS_AND_VALUES: [&str; 2] = ["k_proj", "v_proj"];
@@ -58,10 +60,13 @@ pub(crate) fn layout(blueprint: &Blueprint, param: Param, parallel: &Parallel) -
     let module = blueprint.module(entry.module);
     let own = entry.path.rsplit('.').next().unwrap_or_default();
     let is_bias = own.ends_with("bias");
-    let in_layer = decoder_layer(blueprint, entry.module).is_some();
+    let in_layer = blueprint.decoder_layer(entry.module).is_some();
     if !in_layer {
         let shared = VOCABULARY.contains(&module.name.as_str()) && blueprint.stage_of(entry.module).is_none();
         return if shared { Layout::cut(0, parallel.tensor) } else { Layout::WHOLE };
+    }
+    if entry.path.contains(".linear_attn.") {
+        return Layout::WHOLE;
     }
     if own == "sinks" {
         return Layout::cut(0, parallel.tensor);
@@ -116,7 +121,7 @@ fn setting(blueprint: &Blueprint, module: Module, name: &str) -> Option<u64> {
 
 /// Pieces the cache of `layer` is cut into: key-value heads, or one where all heads share a latent vector.
 pub(crate) fn cache_ways(blueprint: &Blueprint, parallel: &Parallel) -> u64 {
-    let of_attention = blueprint.modules().filter(|(module, _)| decoder_layer(blueprint, *module).is_some());
+    let of_attention = blueprint.modules().filter(|(module, _)| blueprint.decoder_layer(*module).is_some());
     let heads = of_attention.filter_map(|(module, _)| {
         let latent = setting(blueprint, module, "kv_lora_rank").map(|_| 1);
         latent.or_else(|| setting(blueprint, module, "num_key_value_heads"))
@@ -127,12 +132,12 @@ pub(crate) fn cache_ways(blueprint: &Blueprint, parallel: &Parallel) -> u64 {
 /// Layers of the decoder, in order.
 pub(crate) fn layers(blueprint: &Blueprint) -> Vec<Module> {
     let modules = blueprint.modules().map(|(module, _)| module);
-    modules.filter(|module| decoder_layer(blueprint, *module) == Some(*module)).collect()
+    modules.filter(|module| blueprint.decoder_layer(*module) == Some(*module)).collect()
 }
 
 /// The pipeline stage of `module`: that of its layer, the first before all layers and the last behind them.
 pub(crate) fn pipeline_stage(blueprint: &Blueprint, layers: &[Module], module: Module, pipeline: u64) -> u64 {
-    match decoder_layer(blueprint, module).and_then(|layer| layers.iter().position(|other| *other == layer)) {
+    match blueprint.decoder_layer(module).and_then(|layer| layers.iter().position(|other| *other == layer)) {
         Some(index) => index as u64 * pipeline / layers.len().max(1) as u64,
         // Modules are built in the order they run, but for the head, which some networks build first.
         None if blueprint.module(module).name == "lm_head" => pipeline - 1,
@@ -172,7 +177,7 @@ pub(crate) fn param_bytes(blueprint: &Blueprint, param: Param, workload: &Worklo
 /// Whether `param` belongs to one of several experts, or to all of them at once.
 fn is_dealt_out(blueprint: &Blueprint, param: Param) -> bool {
     let entry = blueprint.param(param);
-    let stacked = entry.shape.rank() == 3 && decoder_layer(blueprint, entry.module).is_some();
+    let stacked = entry.shape.rank() == 3 && blueprint.decoder_layer(entry.module).is_some();
     stacked || in_expert(blueprint, entry.module)
 }
 
@@ -202,7 +207,7 @@ pub(crate) fn check(model: &Model, workload: &Workload) -> Result<(), UnevenSpli
     if !(layers.len() as u64).is_multiple_of(pipeline) {
         return uneven("pipeline", pipeline, format!("a divisor of the {} layers", layers.len()));
     }
-    for (module, _) in blueprint.modules().filter(|(module, _)| decoder_layer(blueprint, *module).is_some()) {
+    for (module, _) in blueprint.modules().filter(|(module, _)| blueprint.decoder_layer(*module).is_some()) {
         if let Some(heads) = setting(blueprint, module, "num_heads").filter(|heads| !heads.is_multiple_of(tensor)) {
             return uneven("tensor", tensor, format!("a divisor of the {heads} attention heads"));
         }

@@ -48,9 +48,10 @@ impl Sharing {
             true => Vec::new(),
             false => blueprint.params().map(|(param, _)| shard::layout(blueprint, param, &parallel)).collect(),
         };
-        let kept = match quantisation.weights {
-            None => Vec::new(),
-            Some(_) => blueprint.params().map(|(param, _)| storage(blueprint, param, dtype, &quantisation)).collect(),
+        let formatted = || blueprint.params().any(|(_, entry)| entry.format.is_some());
+        let kept = match quantisation.weights.is_some() || formatted() {
+            false => Vec::new(),
+            true => blueprint.params().map(|(param, _)| storage(blueprint, param, dtype, &quantisation)).collect(),
         };
         let beginnings = match parallel.pipeline {
             1 => Vec::new(),
@@ -106,6 +107,11 @@ impl Sharing {
     /// Bytes of a cache of so many elements on one device.
     pub(crate) fn cache_bytes(&self, elements: u64) -> Bytes {
         self.cache_dtype().bytes_for(elements.div_ceil(self.cache_ways))
+    }
+
+    /// Bytes of so many elements of states, which every device keeps whole.
+    pub(crate) fn state_bytes(&self, elements: u64) -> Bytes {
+        self.cache_dtype().bytes_for(elements)
     }
 
     /// Bits that one element of the whole cache takes on one device, in 65,536ths.

@@ -1,11 +1,12 @@
 //! How parameters are stored: which are quantised, and what their scales take.
 //!
-//! Quantised are the matrices of decoder layers: attention projections, feed-forward blocks and experts. Norms, biases,
+//! A checkpoint says so itself (`quantization_config`), matrix by matrix. A workload that sets `quantisation.weights`
+//! overrides it. Quantised then are the matrices of decoder layers: attention projections, feed-forward blocks and experts. Norms, biases,
 //! embeddings, the head, routers and all vision modules stay in the workload's element type, as in the
 //! published quantised checkpoints (AWQ, GPTQ, FP8), because they are few or sensitive.
 
-use network::{Blueprint, Module, Param, Repetition};
-use types::{Bytes, DType, Quantisation, Shape, Stage};
+use network::{Blueprint, Param, Scale, Span, WeightFormat};
+use types::{Bytes, DType, Quantisation, Shape};
 
 /// Bits of a scale: 16, as AWQ, GPTQ and per-channel INT8 store them.
 const SCALE_BITS: u64 = 16;
@@ -18,21 +19,29 @@ const ROUTERS: [&str; 3] = ["gate", "router", "shared_expert_gate"];
 pub(crate) struct Storage {
     /// Element type in memory.
     pub(crate) dtype: DType,
-    /// Elements that share a scale, and bits of that scale and its zero point; absent without scales.
+    /// Bytes of all scales, and the elements they are for; absent without scales.
     scales: Option<(u64, u64)>,
+    /// Element type activations are turned into for a GEMM with it; absent: it is turned back instead.
+    pub(crate) activations: Option<DType>,
 }
 
 impl Storage {
     /// Without scales.
     pub(crate) fn plain(dtype: DType) -> Self {
-        Self { dtype, scales: None }
+        Self { dtype, scales: None, activations: None }
+    }
+
+    /// In a format of the checkpoint or of the workload.
+    fn formatted(format: &WeightFormat, shape: Shape) -> Self {
+        let scales = (format.scale_bytes(shape).get(), shape.elements());
+        Self { dtype: format.dtype, scales: Some(scales), activations: format.activations }
     }
 
     /// Bytes of the scales of so many elements.
     pub(crate) fn scale_bytes(&self, elements: u64) -> Bytes {
-        self.scales.map_or(Bytes::ZERO, |(each, bits)| {
-            let bits = u128::from(elements.div_ceil(each.max(1))) * u128::from(bits);
-            Bytes::new(u64::try_from(bits.div_ceil(8)).unwrap_or(u64::MAX))
+        self.scales.map_or(Bytes::ZERO, |(bytes, all)| {
+            let bytes = u128::from(bytes) * u128::from(elements);
+            Bytes::new(u64::try_from(bytes.div_ceil(u128::from(all.max(1)))).unwrap_or(u64::MAX))
         })
     }
 
@@ -46,17 +55,26 @@ impl Storage {
     }
 }
 
-/// How `param` is stored where everything else is in `dtype`.
+/// How `param` is stored where everything else is in `dtype`: as the workload says, or else as the checkpoint does.
 pub(crate) fn storage(blueprint: &Blueprint, param: Param, dtype: DType, quantisation: &Quantisation) -> Storage {
     let entry = blueprint.param(param);
     let own = entry.dtype.unwrap_or(dtype);
-    let Some(weights) = quantisation.weights.filter(|_| entry.dtype.is_none() && is_quantised(blueprint, param)) else {
-        return Storage::plain(own);
+    let Some(weights) = quantisation.weights else {
+        return entry.format.as_ref().map_or(Storage::plain(own), |format| Storage::formatted(format, entry.shape));
     };
+    if entry.dtype.is_some() || !is_quantised(blueprint, param) {
+        return Storage::plain(own);
+    }
+    if weights.bits() >= SCALE_BITS {
+        return Storage::plain(weights);
+    }
     let row = row_length(entry.shape);
-    let each = quantisation.group.map_or(row, |group| group.min(row));
+    let inputs = Some(quantisation.group.map_or(row, |group| group.min(row)));
+    let span = Span::Block { outputs: Some(1), inputs };
     let zero_point = if quantisation.zero_points { weights.bits() } else { 0 };
-    Storage { dtype: weights, scales: Some((each, SCALE_BITS + zero_point)) }
+    let scales = vec![Scale { span, bits: SCALE_BITS + zero_point }];
+    let format = WeightFormat { dtype: weights, scales, activations: quantisation.activations };
+    Storage::formatted(&format, entry.shape)
 }
 
 /// Inputs of one output: the last dimension of `[O, I]`, the middle one of stacked `[E, I, O]`.
@@ -74,29 +92,7 @@ pub(crate) fn is_quantised(blueprint: &Blueprint, param: Param) -> bool {
     entry.shape.rank() >= 2
         && !entry.path.ends_with("bias")
         && !ROUTERS.contains(&module.name.as_str())
-        && in_decoder_layer(blueprint, entry.module)
-}
-
-/// Whether `module` is inside a layer of the decoder.
-pub(crate) fn in_decoder_layer(blueprint: &Blueprint, module: Module) -> bool {
-    decoder_layer(blueprint, module).is_some()
-}
-
-/// The decoder layer `module` is or is inside; no vision module is.
-pub(crate) fn decoder_layer(blueprint: &Blueprint, module: Module) -> Option<Module> {
-    if blueprint.stage_of(module).is_some_and(|stage| stage != Stage::Prefill) {
-        return None;
-    }
-    let mut layer = None;
-    let mut next = Some(module);
-    while let Some(module) = next {
-        let parent = blueprint.module(module).parent;
-        if parent.is_some_and(|parent| blueprint.module(parent).repetition == Some(Repetition::Sequential)) {
-            layer = Some(module);
-        }
-        next = parent;
-    }
-    layer
+        && blueprint.decoder_layer(entry.module).is_some()
 }
 
 #[cfg(test)]
@@ -124,8 +120,12 @@ mod tests {
     #[test]
     fn a_group_of_four_bit_weights_worked_by_hand() {
         // 256 weights in groups of 128: 128 B, two scales of 2 B and two zero points of half a byte.
-        let stored = Storage { dtype: DType::Int4, scales: Some((128, 16 + 4)) };
+        let span = Span::Block { outputs: Some(1), inputs: Some(128) };
+        let scales = vec![Scale { span, bits: 16 + 4 }];
+        let format = WeightFormat { dtype: DType::Int4, scales, activations: None };
+        let stored = Storage::formatted(&format, [1, 256].into());
         assert_eq!(stored.bytes(256), Bytes::new(128 + 2 * 2 + 1));
+        assert_eq!(stored.bytes(128), Bytes::new(64 + 3));
     }
 
     #[test]

@@ -155,7 +155,10 @@ impl WorkloadSettings {
             attention: self.attention,
             logits: self.logits,
             routing: self.routing,
-            quantisation: self.quantisation,
+            quantisation: Quantisation {
+                kv: self.quantisation.kv.or(model.cache().and_then(|cache| cache.dtype)),
+                ..self.quantisation
+            },
             parallel: self.parallel,
         })
     }

@@ -1,8 +1,11 @@
 //! The blueprint: every module and parameter of a network, without a backend and without a checkpoint.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use types::{DType, Shape, Stage};
+
+use crate::weight_format::WeightFormat;
 
 /// Handle of a module.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -64,6 +67,8 @@ pub struct ParamEntry {
     pub dtype: Option<DType>,
     /// Whether the checkpoint keeps it beside the parameters: it is stored and read, but not counted as one.
     pub buffer: bool,
+    /// How the checkpoint keeps it, where that is not in the model's own element type.
+    pub format: Option<Arc<WeightFormat>>,
 }
 
 /// All modules and parameters, parents before children.
@@ -125,6 +130,30 @@ impl Blueprint {
     pub fn part_of(&self, outer: Module, inner: Module) -> Option<Module> {
         let around = std::iter::successors(Some(inner), |module| self.module(*module).parent);
         around.take_while(|module| *module != outer).find(|module| self.module(*module).parent == Some(outer))
+    }
+
+    /// The decoder layer `module` is or is inside; no vision module is.
+    pub fn decoder_layer(&self, module: Module) -> Option<Module> {
+        if self.stage_of(module).is_some_and(|stage| stage != Stage::Prefill) {
+            return None;
+        }
+        let around = std::iter::successors(Some(module), |module| self.module(*module).parent);
+        let repeated = |module: &Module| {
+            let parent = self.module(*module).parent;
+            parent.is_some_and(|parent| self.module(parent).repetition == Some(Repetition::Sequential))
+        };
+        around.filter(repeated).last()
+    }
+
+    /// The same modules, with every matrix kept as `format` says; absent is in the model's own element type.
+    pub(crate) fn stored(mut self, format: impl Fn(&Self, &ParamEntry) -> Option<Arc<WeightFormat>>) -> Self {
+        let is_matrix = |param: &ParamEntry| param.dtype.is_none() && !param.buffer && param.shape.rank() >= 2;
+        let formats = self.params.iter().map(|param| is_matrix(param).then(|| format(&self, param)).flatten());
+        let formats: Vec<_> = formats.collect();
+        for (param, format) in self.params.iter_mut().zip(formats) {
+            param.format = format;
+        }
+        self
     }
 
     /// The stage `module` belongs to: its own, or that of the nearest module around it.
@@ -194,6 +223,7 @@ impl Builder {
             shape: shape.into(),
             dtype: None,
             buffer: false,
+            format: None,
         });
         param
     }

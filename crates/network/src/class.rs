@@ -2,7 +2,7 @@
 
 use std::sync::LazyLock;
 
-use crate::config::family::{Definitions, FAMILIES, Family, llava, qwen_vl};
+use crate::config::family::{Definitions, Family, families, llava, qwen_vl};
 use crate::config::vision::{PatchTowerNames, VisionLanguageNames};
 
 /// One class.
@@ -103,6 +103,13 @@ const CLASSES: &[Class] = &[
     class("SiglipAttention", SIGLIP, "y = out_proj(softmax(q k^T / sqrt(d)) v)"),
     class("SiglipMLP", SIGLIP, "y = fc2(gelu(fc1(x)))"),
     class("LlavaMultiModalProjector", LLAVA, "y = linear_2(gelu(linear_1(x)))"),
+    class("FalconLinear", "transformers.models.falcon.modeling_falcon", "y = x W^T + bias"),
+    class(
+        "OPTLearnedPositionalEmbedding",
+        "transformers.models.opt.modeling_opt",
+        "y = table[positions], behind two rows that are not used",
+    ),
+    class("Conv1d", TORCH, "each channel is the sum over taps of input times weight"),
     class("Conv3d", TORCH, "each output is the sum over channels and taps of input times weight, plus bias"),
     class("ShallowResNet", OURS, "head(residual(stem(x)))"),
     class("BasicBlock", OURS, "y = relu(x + bn2(conv2(relu(bn1(conv1(x))))))"),
@@ -116,6 +123,8 @@ const CLASSES: &[Class] = &[
     class("QuickGELU", TRANSFORMERS, "y = x / (1 + exp(-1.702 x))"),
     class("SiLU", TORCH, "y = x / (1 + exp(-x))"),
     class("ReLU", TORCH, "y = max(x, 0)"),
+    class("ReLUSquaredActivation", TRANSFORMERS, "y = max(x, 0)^2"),
+    class("Conv1D", "transformers.pytorch_utils", "y = x W + bias"),
     class("ModuleList", TORCH, "a list of modules; what it holds is applied by the module around it"),
     class("Sequential", TORCH, "its parts, one after the other"),
 ];
@@ -126,7 +135,7 @@ pub fn classes() -> &'static [Class] {
         let mut all = CLASSES.to_vec();
         let seeing = qwen_vl::WHOLE.iter().chain(&llava::WHOLE).flat_map(|names| of_seeing(names));
         let towers = qwen_vl::TOWERS.iter().zip(&qwen_vl::WHOLE).flat_map(|(tower, whole)| of_tower(tower, whole.home));
-        for class in FAMILIES.iter().flat_map(|family| of_family(family)).chain(seeing).chain(towers) {
+        for class in families().flat_map(|family| of_family(family)).chain(seeing).chain(towers) {
             if all.iter().all(|known| known.name != class.name) {
                 all.push(class);
             }
@@ -152,6 +161,14 @@ fn of_family(family: &Family) -> Vec<Class> {
         class(names.experts, home, "the chosen experts of each token, all kept in one tensor"),
         class(names.embedding, home, definitions.embedding),
     ];
+    classes.push(class(
+        names.indexer,
+        home,
+        "the positions each query sees: those its small queries and keys score best",
+    ));
+    let delta = "y = out_proj(norm(gated delta rule over q, k, v of conv1d(in_proj(x))) * silu(z))";
+    classes.push(class(names.delta, home, delta));
+    classes.push(class(names.gated_norm, home, "y = x / sqrt(mean(x^2) + eps) * weight, then times silu(gate)"));
     classes.extend(names.rotary.map(|name| class(name, home, "rotates queries and keys by their position")));
     classes
 }

@@ -13,6 +13,7 @@ mod layer;
 mod model;
 mod preset;
 mod shape;
+mod weight_format;
 
 pub use backend::{Backend, Ops, Routing, seen};
 pub use blueprint::{Blueprint, Builder, Module, ModuleEntry, Param, ParamEntry, Repetition, Setting};
@@ -23,3 +24,4 @@ pub use model::{
 };
 pub use preset::{PRESETS, Preset};
 pub use shape::infer;
+pub use weight_format::{Scale, Span, WeightFormat};

@@ -96,6 +96,11 @@ pub const PRESETS: &[Preset] = &[
         config: include_str!("../presets/deepseek-v3.json"),
     },
     Preset {
+        name: "kimi-k2",
+        about: "Kimi-K2: DeepSeek-V3's form with eight of 384 experts, stored in fp8",
+        config: include_str!("../presets/kimi-k2.json"),
+    },
+    Preset {
         name: "phi-3.5-mini",
         about: "Phi-3.5-mini: fused QKV and gate-up projections",
         config: include_str!("../presets/phi-3.5-mini.json"),
@@ -114,6 +119,11 @@ pub const PRESETS: &[Preset] = &[
         name: "gpt-oss-20b",
         about: "GPT-OSS 20B: attention sinks, sliding windows in every other layer, four of 32 experts",
         config: include_str!("../presets/gpt-oss-20b.json"),
+    },
+    Preset {
+        name: "gpt-oss-120b",
+        about: "GPT-OSS 120B: the same at 36 layers and four of 128 experts, which are stored in mxfp4",
+        config: include_str!("../presets/gpt-oss-120b.json"),
     },
     Preset {
         name: "llava-1.5-7b",

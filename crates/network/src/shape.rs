@@ -115,6 +115,35 @@ pub fn infer(op: Op, inputs: &[Spec]) -> Result<Spec, ShapeError> {
             }
             Ok(same(inputs))
         }
+        Op::IndexPositions { keep } => {
+            count(3..=3)?;
+            (0..2).try_for_each(|index| rank(index, 4))?;
+            let (q, k) = (inputs[0].shape, inputs[1].shape);
+            let (q, k) = (q.dims(), k.dims());
+            equal("width of queries and keys", q[3], k[3])?;
+            equal("weights and heads", inputs[2].shape.last(), q[1])?;
+            Ok(activation([q[0], q[2], keep.min(k[2])].into(), DType::Int64))
+        }
+        Op::GatedDelta { .. } => {
+            count(7..=7)?;
+            (0..3).try_for_each(|index| rank(index, 4))?;
+            let (q, v) = (inputs[0].shape, inputs[2].shape);
+            let (q, v) = (q.dims(), v.dims());
+            if inputs[0].shape != inputs[1].shape || q[..2] != v[..2] {
+                return Err(fail("queries, keys and values differ".into()));
+            }
+            if q[2] == 0 || !v[2].is_multiple_of(q[2]) {
+                return Err(fail(format!("{} value heads cannot share {} key heads", v[2], q[2])));
+            }
+            Ok(activation(inputs[2].shape, inputs[2].dtype))
+        }
+        Op::CausalConv => {
+            count(2..=3)?;
+            rank(0, 3)?;
+            rank(1, 3)?;
+            equal("channels and weight", inputs[0].shape.last(), inputs[1].shape.dims()[0])?;
+            Ok(same(inputs))
+        }
         Op::Embedding => {
             count(2..=2)?;
             rank(1, 2)?;

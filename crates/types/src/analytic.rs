@@ -38,6 +38,9 @@ pub struct ModelSpec {
     pub uses_moe: bool,
     /// Element type of the published weights.
     pub dtype: DType,
+    /// How the checkpoint is quantised, by its `quantization_config`; absent where it is not.
+    #[serde(default)]
+    pub quantisation: Option<String>,
     /// Parameter counts.
     pub parameters: ParameterCounts,
     /// What a reader should know.

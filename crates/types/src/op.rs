@@ -48,6 +48,8 @@ pub enum ActivationKind {
     Silu,
     /// `max(x, 0)`.
     Relu,
+    /// `max(x, 0)^2`.
+    SquaredRelu,
     /// `1 / (1 + exp(-x))`.
     Sigmoid,
 }
@@ -131,6 +133,20 @@ pub enum Op {
         /// Factor on the scores.
         scale: f64,
     },
+    /// `q [B, H, S, D]`, `k [B, 1, T, D]`, `weights [B, S, H]` to the positions that sparse attention sees, `[B, S, keep]`
+    /// at most.
+    IndexPositions {
+        /// Most positions of a query.
+        keep: u64,
+    },
+    /// Linear attention by the gated delta rule: `q` and `k [B, S, G, K]`, `v [B, S, H, V]`, steps and decays `[B, S, H]`,
+    /// bias and rate of the decay `[H]` to `[B, S, H, V]`. The state belongs to the backend.
+    GatedDelta {
+        /// Positions processed at a time.
+        chunk: u64,
+    },
+    /// `x [B, S, C]`, `weight [C, 1, k]`, optional `bias [C]`: each channel on its own over the positions before it.
+    CausalConv,
     /// `ids [..]`, `table [V, O]` to `[.., O]`.
     Embedding,
     /// Rotates pairs of `x [B, H, S, D]` by angles that grow with the position.
@@ -332,6 +348,9 @@ impl Op {
             Self::RmsNorm { .. } => "rms_norm",
             Self::Attention { .. } => "attention",
             Self::LatentAttention { .. } => "latent_attention",
+            Self::IndexPositions { .. } => "index_positions",
+            Self::GatedDelta { .. } => "gated_delta",
+            Self::CausalConv => "causal_conv",
             Self::Embedding => "embedding",
             Self::Rotary { .. } => "rotary",
             Self::Activation(ActivationKind::Gelu) => "gelu",
@@ -340,6 +359,7 @@ impl Op {
             Self::Activation(ActivationKind::QuickGelu) => "quick_gelu",
             Self::Activation(ActivationKind::Silu) => "silu",
             Self::Activation(ActivationKind::Relu) => "relu",
+            Self::Activation(ActivationKind::SquaredRelu) => "squared_relu",
             Self::Add => "add",
             Self::Multiply => "multiply",
             Self::Scale { .. } => "scale",

@@ -71,6 +71,10 @@ pub(crate) fn silu(x: &[f32]) -> Vec<f32> {
 }
 
 /// `max(x, 0)`.
+pub(crate) fn squared_relu(x: &[f32]) -> Vec<f32> {
+    relu(x).into_iter().map(|value| value * value).collect()
+}
+
 pub(crate) fn relu(x: &[f32]) -> Vec<f32> {
     map(
         x,

@@ -43,6 +43,8 @@ pub(crate) fn refusal(op: &Op) -> Option<String> {
             (RotaryLayout::Halves | RotaryLayout::Interleaved, _) => return None,
         },
         Op::LatentAttention { .. } => "attention with latent vectors",
+        Op::GatedDelta { .. } | Op::CausalConv => "linear attention",
+        Op::IndexPositions { .. } => "sparse attention with an indexer",
         Op::AddRows => "features for the first decoder layers",
         Op::Interpolate { kind: InterpolationKind::Bilinear, .. } => "bilinear position tables",
         _ => return None,
@@ -163,6 +165,7 @@ fn activation(kind: ActivationKind, x: &Tensor) -> Result<Tensor> {
         ActivationKind::QuickGelu => activation::quick_gelu,
         ActivationKind::Silu => activation::silu,
         ActivationKind::Relu => activation::relu,
+        ActivationKind::SquaredRelu => activation::squared_relu,
     };
     Tensor::from_vec(run(&held.in_order()?), x.dims(), &Device::Cpu)
 }

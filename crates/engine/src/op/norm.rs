@@ -6,8 +6,12 @@ use super::floats::TensorData;
 use crate::kernel::norm;
 
 pub(super) fn layer_norm(inputs: &[&Tensor], epsilon: f64) -> Result<Tensor> {
-    let [x, weight, bias] = [0, 1, 2].map(|index| TensorData::new(inputs[index]));
-    let y = norm::layer_norm(&x.in_order()?, &weight.in_order()?, &bias.in_order()?, epsilon as f32);
+    let [x, weight] = [0, 1].map(|index| TensorData::new(inputs[index]));
+    let bias = match inputs.get(2) {
+        Some(bias) => TensorData::new(bias).in_order()?.into_owned(),
+        None => vec![0.0; weight.in_order()?.len()],
+    };
+    let y = norm::layer_norm(&x.in_order()?, &weight.in_order()?, &bias, epsilon as f32);
     Tensor::from_vec(y, inputs[0].dims(), &Device::Cpu)
 }
 

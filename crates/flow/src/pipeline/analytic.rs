@@ -132,7 +132,9 @@ pub(crate) fn lay_out(
     let prediction = predict(network, workload)?;
     let rooflines = devices
         .iter()
-        .map(|device| Roofline::new(device, matrix_dtypes(&prediction), launch)?.linked(workload.parallel.devices()))
+        .map(|device| {
+            Roofline::of(device, matrix_dtypes(&prediction), workload, launch)?.linked(workload.parallel.devices())
+        })
         .collect::<Result<Vec<_>, _>>()?;
     let subject = Subject {
         model_id: about.id,

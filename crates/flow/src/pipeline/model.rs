@@ -184,10 +184,45 @@ fn read(path: &Path) -> Result<ModelConfig, ModelError> {
         return Err(unreadable(reason));
     }
     let text = std::fs::read_to_string(&file).map_err(unreadable)?;
+    let text = with_quantisation(&file, &text).unwrap_or(text);
     Ok(ModelConfig::from_json(&file.display().to_string(), &text)?)
+}
+
+/// The configuration with what `hf_quant_config.json` beside it says: ModelOpt writes that file instead of a
+/// `quantization_config`. Absent where there is no such file, or nothing to add.
+fn with_quantisation(file: &Path, text: &str) -> Option<String> {
+    let beside = std::fs::read_to_string(file.with_file_name("hf_quant_config.json")).ok()?;
+    let mut config: serde_json::Value = serde_json::from_str(text).ok()?;
+    let mut stated: serde_json::Value = serde_json::from_str(&beside).ok()?;
+    stated.as_object_mut()?.insert("quant_method".to_owned(), "modelopt".into());
+    let config_fields = config.as_object_mut()?;
+    if config_fields.contains_key("quantization_config") {
+        return None;
+    }
+    config_fields.insert("quantization_config".to_owned(), stated);
+    Some(config.to_string())
 }
 
 fn nearest(name: &str) -> &'static str {
     let likeness = |preset: &&Preset| strsim::jaro_winkler(name, preset.name);
     PRESETS.iter().max_by(|a, b| likeness(a).total_cmp(&likeness(b))).map_or("", |preset| preset.name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_beside_the_configuration_says_how_the_checkpoint_is_quantised() {
+        let folder = tempfile::tempdir().unwrap();
+        let preset = Preset::find("llama-3-8b").unwrap();
+        std::fs::write(folder.path().join("config.json"), preset.config).unwrap();
+        assert!(read(folder.path()).unwrap().quantisation().is_none());
+        let beside =
+            r#"{"quantization": {"quant_algo": "FP8", "kv_cache_quant_algo": "FP8", "exclude_modules": ["lm_head"]}}"#;
+        std::fs::write(folder.path().join("hf_quant_config.json"), beside).unwrap();
+        let quantised = read(folder.path()).unwrap();
+        let quantisation = quantised.quantisation().unwrap();
+        assert_eq!((quantisation.method.as_str(), quantisation.kv), ("modelopt", Some(DType::Fp8)));
+    }
 }

@@ -116,7 +116,9 @@ pub(crate) fn resolve(run: &TracedRun<'_>, traces: &Traces) -> Result<ResolvedSu
     let work = prediction.as_ref().map(|(network, prediction)| work::per_stage(network, prediction));
     let of_stage = |(stage, work)| InputWork { input: input.to_owned(), stage, work };
     let modelled = prediction.as_ref().map(|(network, prediction)| {
-        let roofline = hardware.and_then(|hardware| Roofline::new(hardware, matrix_dtypes(prediction), None).ok());
+        let roofline = hardware
+            .zip(traced.workload.as_ref())
+            .and_then(|(hardware, workload)| Roofline::of(hardware, matrix_dtypes(prediction), workload, None).ok());
         modelled::run(network, prediction, roofline.as_ref())
     });
     let subject = Subject {

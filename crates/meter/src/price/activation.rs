@@ -8,11 +8,11 @@ use crate::term::{Term, term};
 
 pub(super) const DERIVATION: Derivation = Derivation {
     definition: "gelu: x / 2 * (1 + erf(x / sqrt(2))); gelu_tanh: x / 2 * (1 + tanh(c * (x + 0.044715 x^3))); quick_gelu: x / (1 + exp(-1.702 x)); silu: x / (1 + exp(-x)); \
-                 sigmoid: 1 / (1 + exp(-x)); relu: max(x, 0)",
+                 sigmoid: 1 / (1 + exp(-x)); relu: max(x, 0); squared_relu: max(x, 0)^2",
     text: "Operations per element, a transcendental function as one. gelu: multiply, erf, add, two multiplies: 5. \
            gelu_tanh: three multiplies for the cube, add, multiply, tanh, add, two multiplies: 9. \
            quick_gelu: multiply, exp, add, divide: 4. silu: negation folded, exp, add, divide: 3. \
-           sigmoid: exp, add, divide: 3. relu: 1.",
+           sigmoid: exp, add, divide: 3. relu: 1. squared_relu: 2.",
     source: "counted from the definitions; Hendrycks and Gimpel 2016, Gaussian Error Linear Units",
 };
 
@@ -36,6 +36,7 @@ pub(super) fn terms(call: &Call<'_>, kind: ActivationKind) -> Vec<Term> {
         ActivationKind::QuickGelu => term!(FlopsVector, [N], 4 * N),
         ActivationKind::Silu | ActivationKind::Sigmoid => term!(FlopsVector, [N], 3 * N),
         ActivationKind::Relu => term!(FlopsVector, [N], N),
+        ActivationKind::SquaredRelu => term!(FlopsVector, [N], 2 * N),
     };
     streamed(call, [flops])
 }
@@ -55,6 +56,7 @@ mod tests {
             (ActivationKind::QuickGelu, 4),
             (ActivationKind::Silu, 3),
             (ActivationKind::Relu, 1),
+            (ActivationKind::SquaredRelu, 2),
         ] {
             let cost = cost(Op::Activation(kind), &[activation([10])]);
             assert_eq!(cost.flops_vector, Flops::new(10 * each));

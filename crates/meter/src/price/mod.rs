@@ -10,10 +10,12 @@ mod cache;
 mod conv2d;
 mod elementwise;
 mod embedding;
+mod indexer;
 mod interpolate;
 mod latent_attention;
 mod layout;
 mod linear;
+mod linear_attention;
 mod matmul;
 mod norm;
 mod pool;
@@ -83,6 +85,9 @@ pub fn price(op: Op, inputs: &[Spec], output: Spec, attention: AttentionKind) ->
         Op::RmsNorm { .. } => norm::rms_norm(&call),
         Op::Attention { causal, fused, detail, .. } => attention::terms(&call, causal, fused, detail),
         Op::LatentAttention { causal, .. } => latent_attention::terms(&call, causal),
+        Op::IndexPositions { .. } => indexer::terms(&call),
+        Op::GatedDelta { chunk } => linear_attention::gated_delta(&call, chunk),
+        Op::CausalConv => linear_attention::causal_conv(&call),
         Op::Embedding => embedding::lookup(&call),
         Op::ReplaceRows => embedding::replace_rows(&call),
         Op::AddRows => embedding::add_rows(&call),
@@ -120,6 +125,9 @@ pub fn derivation(op: &Op) -> Derivation {
         Op::RmsNorm { .. } => norm::RMS_NORM,
         Op::Attention { .. } => attention::DERIVATION,
         Op::LatentAttention { .. } => latent_attention::DERIVATION,
+        Op::IndexPositions { .. } => indexer::DERIVATION,
+        Op::GatedDelta { .. } => linear_attention::GATED_DELTA,
+        Op::CausalConv => linear_attention::CAUSAL_CONV,
         Op::Embedding => embedding::LOOKUP,
         Op::ReplaceRows => embedding::REPLACE_ROWS,
         Op::AddRows => embedding::ADD_ROWS,

@@ -194,6 +194,7 @@ pub fn model_spec(model_id: &str, config_path: &str, config: &ModelConfig, model
         vision_backbone: facts.vision_backbone.map(str::to_owned),
         uses_moe: facts.mixes_experts,
         dtype: config.dtype(),
+        quantisation: config.quantisation().map(|quantisation| quantisation.description()),
         parameters: ParameterCounts { total: blueprint.parameters_under(""), by_module },
         notes: String::new(),
     }
@@ -288,9 +289,25 @@ fn assumptions(subject: &Subject<'_>, roofline: &Roofline<'_>) -> Vec<Assumption
             spread.experts
         ));
     }
+    if let Some(whole) = subject.config.decoder().and_then(|decoder| decoder.part_of.as_deref()) {
+        texts.push(format!("Only the decoder of {whole} is modelled, on text: its other parts are not known."));
+    }
+    texts.extend(of_checkpoint(subject));
     texts.extend(of_storage(&subject.workload.quantisation));
     texts.extend(of_sharing(&subject.workload.parallel));
     assumed(texts)
+}
+
+/// What a quantised checkpoint takes for granted, where the workload does not override it.
+fn of_checkpoint(subject: &Subject<'_>) -> Option<String> {
+    let quantisation = subject.config.quantisation().filter(|_| subject.workload.quantisation.weights.is_none())?;
+    Some(format!(
+        "The checkpoint is quantised ({}); all other weights are in {}. Converting between element types is free, and \
+         activations are not quantised in memory. GEMMs in an element type the device has no peak for run in {}.",
+        quantisation.description(),
+        subject.workload.dtype,
+        subject.workload.dtype
+    ))
 }
 
 fn of_storage(quantisation: &Quantisation) -> Vec<String> {

@@ -5,6 +5,7 @@
 use types::{ActivationKind, AttentionDetail, DType, RotaryForm};
 
 use super::names::Family;
+use super::quantisation::Quantisation;
 use crate::Routing;
 
 /// A whole decoder.
@@ -26,12 +27,33 @@ pub struct DecoderConfig {
     pub norm: NormConfig,
     /// Factor on token embeddings.
     pub embedding_scale: Option<f64>,
+    /// Learned positions that are added to token embeddings.
+    pub positions: Option<PositionsConfig>,
+    /// Factor on what attention and feed-forward give, before it is added.
+    pub residual_scale: Option<f64>,
+    /// Factor on logits.
+    pub logit_scale: Option<f64>,
+    /// Whether the head has a bias.
+    pub head_bias: bool,
     /// Whether the head shares the token embedding's table.
     pub tied_embeddings: bool,
     /// Logits `l` become `limit * tanh(l / limit)`.
     pub logit_softcap: Option<f64>,
     /// Element type of the published weights.
     pub dtype: DType,
+    /// How the checkpoint is quantised, where it is.
+    pub quantisation: Option<Quantisation>,
+    /// The model it is the decoder of, where the other parts are not known.
+    pub part_of: Option<String>,
+}
+
+/// Learned positions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PositionsConfig {
+    /// Rows of the table.
+    pub rows: u64,
+    /// Row of the first position.
+    pub first: u64,
 }
 
 /// One layer.
@@ -46,12 +68,41 @@ pub struct LayerConfig {
 /// Norms of a decoder.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct NormConfig {
-    /// Added to the mean square.
+    /// Added to the mean square or the variance.
     pub epsilon: f64,
-    /// Whether the factor is one more than the weight.
-    pub unit_offset: bool,
-    /// Whether outputs of attention and feed-forward are normed too, before they are added.
-    pub around: bool,
+    /// What is normed.
+    pub kind: NormKind,
+    /// Where norms stand in a layer.
+    pub placement: NormPlacement,
+}
+
+/// What a norm divides by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NormKind {
+    /// The root of the mean square.
+    Rms,
+    /// The same, with factors that are one more than the weight.
+    RmsUnitOffset,
+    /// The deviation from the mean, with weight and bias.
+    Layer,
+    /// The same without a bias.
+    LayerWithoutBias,
+}
+
+/// Where norms stand in a layer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NormPlacement {
+    /// In front of attention and of the feed-forward.
+    Before,
+    /// In front of both and behind both, before the outputs are added.
+    Around,
+    /// Behind both, before the outputs are added.
+    After,
+    /// In front: attention and feed-forward are given the same input, and both outputs are added to it.
+    Parallel {
+        /// Whether the feed-forward has a norm of its own.
+        both: bool,
+    },
 }
 
 /// Attention of a layer.
@@ -61,6 +112,34 @@ pub enum AttentionConfig {
     Grouped(GroupedConfig),
     /// Keys and values made from one small vector a position.
     Latent(LatentConfig),
+    /// A state of fixed size.
+    Delta(DeltaConfig),
+}
+
+/// Gated delta-net.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DeltaConfig {
+    /// Heads of queries and keys.
+    pub key_heads: u64,
+    /// Heads of values, of gates and of the state.
+    pub value_heads: u64,
+    /// Width of a query or key.
+    pub key_width: u64,
+    /// Width of a value.
+    pub value_width: u64,
+    /// Taps of the convolution.
+    pub kernel: u64,
+    /// How its inputs are projected.
+    pub projections: DeltaProjections,
+}
+
+/// Projections in front of a gated delta-net.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DeltaProjections {
+    /// One for queries, keys, values and gates, one for steps and decays.
+    Two,
+    /// One each for queries, keys and values together, gates, steps and decays.
+    Four,
 }
 
 /// Heads that share keys and values in groups; as many groups as heads is plain attention, one group multi-query.
@@ -76,16 +155,38 @@ pub struct GroupedConfig {
     pub input_bias: bool,
     /// Bias of the output projection.
     pub output_bias: bool,
-    /// Whether one projection makes queries, keys and values.
-    pub fused: bool,
-    /// Whether queries and keys are normed, head by head.
-    pub head_norms: bool,
-    /// Rotary positions.
-    pub rotary: RotaryConfig,
+    /// Whether one projection makes queries, keys and values, and in which order.
+    pub fused: Option<FusedOrder>,
+    /// How queries and keys are normed, where they are.
+    pub head_norms: Option<HeadNorms>,
+    /// Rotary positions; absent in layers without positions.
+    pub rotary: Option<RotaryConfig>,
+    /// Whether the query projection makes a gate too, whose sigmoid weighs the output.
+    pub gated: bool,
     /// Factor on the scores.
     pub scale: f64,
     /// Window, softcap, sinks.
     pub detail: AttentionDetail,
+}
+
+/// How queries and keys are normed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HeadNorms {
+    /// Each head on its own, before the rotation.
+    EachHead,
+    /// Each head on its own, behind the rotation.
+    EachHeadTurned,
+    /// All heads together.
+    AllHeads,
+}
+
+/// The order of what one projection makes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FusedOrder {
+    /// Heads of queries, then of keys, then of values.
+    Blocks,
+    /// For each key-value head its queries, its key and its value.
+    Groups,
 }
 
 /// Multi-head latent attention: the cache holds one latent vector and one rotated key a position.
@@ -109,6 +210,21 @@ pub struct LatentConfig {
     pub rotary: RotaryConfig,
     /// Factor on the scores.
     pub scale: f64,
+    /// Positions a query sees at most, where an indexer chooses them.
+    pub keep: Option<u64>,
+    /// The indexer; absent where an earlier layer's choice is used.
+    pub indexer: Option<IndexerConfig>,
+}
+
+/// What chooses the positions of sparse attention.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct IndexerConfig {
+    /// Its heads.
+    pub heads: u64,
+    /// Width of its queries and keys.
+    pub width: u64,
+    /// Whether neighbours are rotated together, not halves.
+    pub interleaved: bool,
 }
 
 /// Rotary positions.
@@ -127,6 +243,8 @@ pub struct RotaryConfig {
 pub enum FeedForwardConfig {
     /// The same weights for every token.
     Gated(GatedConfig),
+    /// The same, without a gate.
+    Plain(PlainConfig),
     /// Experts.
     Mixture(MixtureConfig),
 }
@@ -142,6 +260,17 @@ pub struct GatedConfig {
     pub bias: bool,
     /// Whether one projection makes gate and up.
     pub fused: bool,
+}
+
+/// `second(activation(first(x)))`.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct PlainConfig {
+    /// Inner width.
+    pub inner: u64,
+    /// The nonlinearity.
+    pub activation: ActivationKind,
+    /// Whether its projections have biases.
+    pub bias: bool,
 }
 
 /// A mixture of experts.
@@ -183,9 +312,18 @@ pub struct GateConfig {
     /// Whether the projection has a bias.
     pub bias: bool,
     /// Whether a learned correction is added for the choice, not for the weight.
-    pub correction: bool,
+    pub correction: Option<Correction>,
     /// Experts come from the best groups only.
     pub groups: Option<GroupLimit>,
+}
+
+/// A correction of the choice of experts, as published models keep it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Correction {
+    /// Beside the parameters.
+    Buffer,
+    /// As one of them.
+    Parameter,
 }
 
 /// What makes scores of logits.
@@ -228,7 +366,7 @@ impl DecoderConfig {
     /// Parameters of the experts that a token does not go to, in all layers.
     pub fn idle_parameters(&self) -> u64 {
         let idle = |layer: &LayerConfig| match layer.feed_forward {
-            FeedForwardConfig::Gated(_) => 0,
+            FeedForwardConfig::Gated(_) | FeedForwardConfig::Plain(_) => 0,
             FeedForwardConfig::Mixture(mixture) => {
                 let (width, inner) = (self.width, mixture.expert.inner);
                 let matrices = (3 * width).saturating_mul(inner);
@@ -254,5 +392,7 @@ impl PartialEq for DecoderConfig {
             && (&self.layers, self.norm, self.dtype) == (&other.layers, other.norm, other.dtype)
             && (self.embedding_scale, self.tied_embeddings, self.logit_softcap)
                 == (other.embedding_scale, other.tied_embeddings, other.logit_softcap)
+            && (self.positions, self.residual_scale, self.logit_scale, self.head_bias)
+                == (other.positions, other.residual_scale, other.logit_scale, other.head_bias)
     }
 }

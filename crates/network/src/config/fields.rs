@@ -110,6 +110,21 @@ impl<'a> Fields<'a> {
         self.get(name).map(|_| self.object(name)).transpose()
     }
 
+    /// Names of all fields.
+    pub(crate) fn names(&self) -> impl Iterator<Item = &'a str> + use<'a> {
+        self.object.keys().map(String::as_str)
+    }
+
+    /// Whether `name` is true, or text: tools write either for a choice that is made.
+    pub(crate) fn says_yes(&self, name: &str) -> bool {
+        matches!(self.get(name), Some(Value::Bool(true) | Value::String(_)))
+    }
+
+    /// Whether `name` is text.
+    pub(crate) fn is_text(&self, name: &str) -> bool {
+        matches!(self.get(name), Some(Value::String(_)))
+    }
+
     /// Names of all fields that say something other than no.
     pub(crate) fn stated(&self) -> impl Iterator<Item = &'a str> {
         let says = |value: &Value| !matches!(value, Value::Null | Value::Bool(false));
@@ -130,6 +145,26 @@ impl<'a> Fields<'a> {
     /// A size that may be absent.
     pub(crate) fn optional_size(&self, name: &str) -> Result<Option<u64>, ConfigProblem> {
         self.get(name).map(|value| self.as_size(name, value)).transpose()
+    }
+
+    /// A size under the first of these names that is there.
+    pub(crate) fn size_of(&self, names: &[&str]) -> Result<u64, ConfigProblem> {
+        let missing = || self.missing(names.last().copied().unwrap_or_default(), "a positive integer");
+        self.optional_size_of(names)?.ok_or_else(missing)
+    }
+
+    /// The same, where any is there.
+    pub(crate) fn optional_size_of(&self, names: &[&str]) -> Result<Option<u64>, ConfigProblem> {
+        names.iter().find(|name| self.get(name).is_some()).map(|name| self.size(name)).transpose()
+    }
+
+    /// A size, or a list of one for each layer that are all the same.
+    pub(crate) fn uniform_size(&self, name: &str) -> Result<Option<u64>, ConfigProblem> {
+        let Some(Value::Array(list)) = self.get(name) else { return self.optional_size(name) };
+        match list.split_first() {
+            Some((first, rest)) if rest.iter().all(|other| other == first) => self.as_size(name, first).map(Some),
+            _ => Err(self.wrong(name, "a list of different sizes", "the same for every layer")),
+        }
     }
 
     /// A size that has a published default.
@@ -196,6 +231,21 @@ impl<'a> Fields<'a> {
             .collect()
     }
 
+    /// A list of sizes or indices, where there is one.
+    pub(crate) fn optional_counts(&self, name: &str) -> Result<Option<Vec<u64>>, ConfigProblem> {
+        self.get(name).map(|_| self.counts(name)).transpose()
+    }
+
+    /// Lists of strings, where there are any.
+    pub(crate) fn optional_text_lists(&self, name: &str) -> Result<Option<Vec<Vec<String>>>, ConfigProblem> {
+        let Some(value) = self.get(name) else { return Ok(None) };
+        let list = |value: &Value| -> Option<Vec<String>> {
+            value.as_array()?.iter().map(|entry| entry.as_str().map(str::to_owned)).collect()
+        };
+        let lists = value.as_array().and_then(|lists| lists.iter().map(list).collect::<Option<Vec<_>>>());
+        lists.map(Some).ok_or_else(|| self.invalid(name, value, "a list of lists of strings"))
+    }
+
     pub(crate) fn optional_text(&self, name: &str) -> Result<Option<String>, ConfigProblem> {
         match self.get(name) {
             None => Ok(None),
@@ -251,6 +301,11 @@ impl<'a> Fields<'a> {
     fn get(&self, name: &str) -> Option<&'a Value> {
         let stated = self.object.get(name).filter(|value| !value.is_null());
         stated.or_else(|| self.defaults.and_then(|defaults| defaults.get(name)))
+    }
+
+    /// The path of `name`, for errors.
+    pub(crate) fn path_of(&self, name: &str) -> String {
+        self.field(name)
     }
 
     fn field(&self, name: &str) -> String {

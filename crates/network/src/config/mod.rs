@@ -6,6 +6,7 @@ pub(crate) mod family;
 mod fields;
 mod missing;
 mod names;
+pub mod quantisation;
 pub mod shallow_resnet;
 pub mod vision;
 
@@ -55,14 +56,54 @@ const ARCHITECTURES: &[Architecture] = &[
     decoder("Qwen3MoeForCausalLM", "qwen3_moe", |fields| boxed(family::qwen_moe::read_qwen3(fields))),
     decoder("DeepseekV2ForCausalLM", "deepseek_v2", |fields| boxed(family::deepseek::read_v2(fields))),
     decoder("DeepseekV3ForCausalLM", "deepseek_v3", |fields| boxed(family::deepseek::read_v3(fields))),
+    decoder("DeepseekV32ForCausalLM", "deepseek_v32", |fields| boxed(family::deepseek::read_v32(fields))),
+    decoder("GlmMoeDsaForCausalLM", "glm_moe_dsa", |fields| boxed(family::deepseek::read_glm(fields))),
     decoder("Phi3ForCausalLM", "phi3", |fields| boxed(family::phi::read(fields))),
     decoder("Gemma2ForCausalLM", "gemma2", |fields| boxed(family::gemma::read_gemma2(fields))),
     decoder("Gemma3ForCausalLM", "gemma3_text", |fields| boxed(family::gemma::read_gemma3(fields))),
     decoder("GptOssForCausalLM", "gpt_oss", |fields| boxed(family::gpt_oss::read(fields))),
     decoder("SeedOssForCausalLM", "seed_oss", |fields| boxed(family::seed_oss::read(fields))),
+    decoder("GraniteForCausalLM", "granite", |fields| boxed(family::dense::read_granite(fields))),
+    decoder("Olmo2ForCausalLM", "olmo2", |fields| boxed(family::dense::read_olmo2(fields))),
+    decoder("Olmo3ForCausalLM", "olmo3", |fields| boxed(family::dense::read_olmo3(fields))),
+    decoder("Exaone4ForCausalLM", "exaone4", |fields| boxed(family::dense::read_exaone4(fields))),
+    decoder("SmolLM3ForCausalLM", "smollm3", |fields| boxed(family::dense::read_smollm3(fields))),
+    decoder("CohereForCausalLM", "cohere", |fields| boxed(family::dense::read_cohere(fields))),
+    decoder("Cohere2ForCausalLM", "cohere2", |fields| boxed(family::dense::read_cohere2(fields))),
+    decoder("Ernie4_5ForCausalLM", "ernie4_5", |fields| boxed(family::dense::read_ernie(fields))),
+    decoder("HunYuanDenseV1ForCausalLM", "hunyuan_v1_dense", |fields| boxed(family::dense::read_hunyuan(fields))),
+    decoder("GlmForCausalLM", "glm", |fields| boxed(family::dense::read_glm(fields))),
+    decoder("Glm4ForCausalLM", "glm4", |fields| boxed(family::dense::read_glm4(fields))),
+    decoder("MinistralForCausalLM", "ministral", |fields| boxed(family::dense::read_ministral(fields))),
+    decoder("Ministral3ForCausalLM", "ministral3", |fields| boxed(family::dense::read_ministral3(fields))),
+    decoder("ArceeForCausalLM", "arcee", |fields| boxed(family::dense::read_arcee(fields))),
+    decoder("NemotronForCausalLM", "nemotron", |fields| boxed(family::dense::read_nemotron(fields))),
+    decoder("GemmaForCausalLM", "gemma", |fields| boxed(family::dense::read_gemma(fields))),
+    decoder("CwmForCausalLM", "cwm", |fields| boxed(family::dense::read_cwm(fields))),
+    decoder("OlmoeForCausalLM", "olmoe", |fields| boxed(family::sparse::read_olmoe(fields))),
+    decoder("Glm4MoeForCausalLM", "glm4_moe", |fields| boxed(family::sparse::read_glm4(fields))),
+    decoder("Dots1ForCausalLM", "dots1", |fields| boxed(family::sparse::read_dots1(fields))),
+    decoder("MiniMaxM2ForCausalLM", "minimax_m2", |fields| boxed(family::sparse::read_minimax(fields))),
+    decoder("PhimoeForCausalLM", "phimoe", |fields| boxed(family::sparse::read_phi(fields))),
+    decoder("Ernie4_5_MoeForCausalLM", "ernie4_5_moe", |fields| boxed(family::sparse::read_ernie(fields))),
+    decoder("GraniteMoeForCausalLM", "granitemoe", |fields| boxed(family::sparse::read_granite(fields))),
+    decoder("HunYuanMoEV1ForCausalLM", "hunyuan_v1_moe", |fields| boxed(family::sparse::read_hunyuan(fields))),
+    decoder("Starcoder2ForCausalLM", "starcoder2", |fields| boxed(family::classic::read_starcoder2(fields))),
+    decoder("GPTNeoXForCausalLM", "gpt_neox", |fields| boxed(family::classic::read_neox(fields))),
+    decoder("FalconForCausalLM", "falcon", |fields| boxed(family::classic::read_falcon(fields))),
+    decoder("GPT2LMHeadModel", "gpt2", |fields| boxed(family::classic::read_gpt2(fields))),
+    decoder("OPTForCausalLM", "opt", |fields| boxed(family::classic::read_opt(fields))),
+    decoder("Qwen3NextForCausalLM", "qwen3_next", |fields| boxed(family::qwen_next::read_next(fields))),
+    decoder("Qwen3_5ForCausalLM", "qwen3_5_text", |fields| boxed(family::qwen_next::read_dense(fields))),
+    decoder("Qwen3_5MoeForCausalLM", "qwen3_5_moe_text", |fields| boxed(family::qwen_next::read_sparse(fields))),
     decoder("Qwen2VLForConditionalGeneration", "qwen2_vl", |fields| seeing(family::qwen_vl::read_2(fields))),
     decoder("Qwen2_5_VLForConditionalGeneration", "qwen2_5_vl", |fields| seeing(family::qwen_vl::read_2_5(fields))),
     decoder("Qwen3VLForConditionalGeneration", "qwen3_vl", |fields| seeing(family::qwen_vl::read_3(fields))),
+    decoder("Qwen3VLMoeForConditionalGeneration", "qwen3_vl_moe", |fields| seeing(family::qwen_vl::read_3_moe(fields))),
+    decoder("Qwen3_5ForConditionalGeneration", "qwen3_5", |fields| seeing(family::qwen_vl::read_3_5(fields))),
+    decoder("Qwen3_5MoeForConditionalGeneration", "qwen3_5_moe", |fields| {
+        seeing(family::qwen_vl::read_3_5_moe(fields))
+    }),
     decoder("LlavaForConditionalGeneration", "llava", |fields| seeing(family::llava::read(fields))),
     Architecture {
         name: "ShallowResNet",
@@ -85,6 +126,24 @@ fn seeing(config: Result<vision::VisionLanguageConfig, ConfigProblem>) -> Result
     config.map(|config| ModelConfig::VisionLanguage(Box::new(config)))
 }
 
+/// The decoder of a model whose other parts are not known, or the problem of the whole where that is not known either.
+fn text_only(fields: &Fields<'_>, problem: ConfigProblem) -> Result<ModelConfig, ConfigProblem> {
+    let Some(text) = fields.optional_object("text_config")? else { return Err(problem) };
+    let kind = text.optional_text("model_type")?;
+    if !kind.is_some_and(|kind| ARCHITECTURES.iter().any(|known| known.is_family(&kind))) {
+        return Err(problem);
+    }
+    let ModelConfig::Decoder(mut decoder) = read_named(&text, "")? else { return Err(problem) };
+    decoder.tied_embeddings = fields.flag_or("tie_word_embeddings", decoder.tied_embeddings)?;
+    decoder.dtype = fields.dtype()?.unwrap_or(decoder.dtype);
+    let whole = fields.text_list("architectures")?.into_iter().next();
+    decoder.part_of = match whole {
+        None => fields.optional_text("model_type")?,
+        whole => whole,
+    };
+    Ok(ModelConfig::Decoder(decoder))
+}
+
 /// Names of the architectures that can be read.
 pub fn supported() -> impl Iterator<Item = &'static str> {
     ARCHITECTURES.iter().map(|architecture| architecture.name)
@@ -98,7 +157,7 @@ pub fn families() -> impl Iterator<Item = &'static str> {
 /// Reads a part of a file by its own `model_type`, or that of `default` where it has none.
 fn read_named(fields: &Fields<'_>, default: &str) -> Result<ModelConfig, ConfigProblem> {
     let kind = fields.optional_text("model_type")?.unwrap_or_else(|| default.to_owned());
-    let found = ARCHITECTURES.iter().find(|known| known.model_type == kind);
+    let found = ARCHITECTURES.iter().find(|known| known.is_family(&kind));
     let known = || ARCHITECTURES.iter().map(|known| known.model_type);
     let architecture = found.ok_or_else(|| {
         fields.wrong("model_type", format!("\"{kind}\""), {
@@ -117,8 +176,24 @@ impl ModelConfig {
         })?;
         let object = value.as_object().ok_or_else(|| fail(ConfigProblem::NotAnObject))?;
         let fields = Fields::new(object);
-        let architecture = Architecture::of(&fields).map_err(fail)?;
-        (architecture.read)(&fields).map_err(fail)
+        let mut config = match Architecture::of(&fields) {
+            Ok(architecture) => (architecture.read)(&fields).map_err(fail)?,
+            Err(problem) => text_only(&fields, problem).map_err(fail)?,
+        };
+        let dtype = config.dtype();
+        if let Some(decoder) = config.decoder_mut() {
+            decoder.quantisation = quantisation::Quantisation::read(&fields, dtype).map_err(fail)?;
+        }
+        Ok(config)
+    }
+
+    fn decoder_mut(&mut self) -> Option<&mut decoder::DecoderConfig> {
+        match self {
+            Self::DeepseekOcr(config) => Some(&mut config.language),
+            Self::Decoder(config) => Some(config),
+            Self::VisionLanguage(config) => Some(&mut config.language),
+            Self::ShallowResnet(_) => None,
+        }
     }
 
     /// What a report says of it.
@@ -153,6 +228,11 @@ impl ModelConfig {
             Self::VisionLanguage(config) => Some(&config.language),
             Self::ShallowResnet(_) => None,
         }
+    }
+
+    /// How its checkpoint is quantised, where it is.
+    pub fn quantisation(&self) -> Option<&quantisation::Quantisation> {
+        self.decoder()?.quantisation.as_ref()
     }
 
     /// `model_type` of its family.
@@ -216,6 +296,11 @@ impl Facts {
 }
 
 impl Architecture {
+    /// Whether files of that `model_type` are read so. Kimi-K2 has a name of its own and DeepSeek-V3's fields.
+    fn is_family(&self, kind: &str) -> bool {
+        self.model_type == kind || (kind == "kimi_k2" && self.model_type == "deepseek_v3")
+    }
+
     /// By `architectures`, which names one class; by `model_type`, which names a family, only where that is absent.
     fn of(fields: &Fields<'_>) -> Result<&'static Self, ConfigProblem> {
         let named = fields.text_list("architectures")?;
@@ -225,7 +310,7 @@ impl Architecture {
         }
         let found = ARCHITECTURES.iter().find(|known| {
             named.iter().any(|name| name == known.name)
-                || (named.is_empty() && model_type.as_deref() == Some(known.model_type))
+                || (named.is_empty() && model_type.as_deref().is_some_and(|kind| known.is_family(kind)))
         });
         found.ok_or_else(|| {
             let class = named.into_iter().next();
@@ -283,17 +368,11 @@ mod tests {
 
     #[test]
     fn an_unknown_family_says_what_it_has_that_no_family_here_has() {
-        let falcon = problem(r#"{"model_type": "falcon", "parallel_attn": true, "alibi": false}"#);
-        assert!(
-            falcon.contains("`falcon`") && falcon.contains("parallel attention and MLP blocks (`parallel_attn`)"),
-            "{falcon}"
-        );
-        assert!(!falcon.contains("alibi"), "{falcon}");
-        let next = problem(r#"{"model_type": "qwen3_next", "linear_num_key_heads": 16}"#);
-        assert!(
-            next.contains("nearest is `Qwen3") && next.contains("linear attention (`linear_num_key_heads`)"),
-            "{next}"
-        );
+        let mpt = problem(r#"{"model_type": "mpt", "is_encoder_decoder": true, "alibi": false}"#);
+        assert!(mpt.contains("`mpt`") && mpt.contains("a text encoder (`is_encoder_decoder`)"), "{mpt}");
+        assert!(!mpt.contains("alibi"), "{mpt}");
+        let next = problem(r#"{"model_type": "qwen3_nxt", "mamba_d_conv": 4}"#);
+        assert!(next.contains("nearest is `Qwen3") && next.contains("state-space layers (`mamba_d_conv`)"), "{next}");
         let plain = problem(r#"{"model_type": "qwen9"}"#);
         assert!(plain.contains("it would need a reader of its fields"), "{plain}");
     }

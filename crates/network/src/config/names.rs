@@ -33,7 +33,37 @@ pub(crate) struct Names {
     pub(crate) shared_module: &'static str,
     /// Projections of one expert: gate, up, down.
     pub(crate) expert_modules: [&'static str; 3],
+    /// Everything but the head, and its parts: table, learned positions, layers, last norm.
+    pub(crate) model_module: &'static str,
+    pub(crate) embedding_module: &'static str,
+    pub(crate) positions: (&'static str, &'static str),
+    pub(crate) layers_module: &'static str,
+    pub(crate) final_norm: &'static str,
+    /// Attention, its projections to queries, keys, values and from all heads, and the one that makes all three.
+    pub(crate) attention_module: &'static str,
+    pub(crate) projections: [&'static str; 4],
+    pub(crate) fused_projection: &'static str,
+    /// Norms of a layer: in front of attention, behind it, in front of the feed-forward, behind it.
+    pub(crate) layer_norms: [&'static str; 4],
+    /// The feed-forward; empty where its projections belong to the layer itself. Projections of one without a gate.
+    pub(crate) mlp_module: &'static str,
+    pub(crate) plain_modules: [&'static str; 2],
+    pub(crate) plain_activation: &'static str,
+    /// Indexer of sparse attention.
+    pub(crate) indexer: &'static str,
+    /// Linear attention, and its norm that is gated.
+    pub(crate) delta: &'static str,
+    pub(crate) gated_norm: &'static str,
+    /// Class of projections; `Conv1D` keeps matrices transposed.
+    pub(crate) linear: &'static str,
 }
+
+/// Norms of a layer where none is behind attention and feed-forward.
+pub(crate) const NORMS_BEFORE: [&str; 4] = ["input_layernorm", "", "post_attention_layernorm", ""];
+
+/// Norms of a layer where both are normed in front and behind.
+pub(crate) const NORMS_AROUND: [&str; 4] =
+    ["input_layernorm", "post_attention_layernorm", "pre_feedforward_layernorm", "post_feedforward_layernorm"];
 
 /// What the classes compute.
 #[derive(Clone, Copy, Debug)]
@@ -80,6 +110,22 @@ macro_rules! names {
             gate_module: "gate",
             shared_module: "shared_expert",
             expert_modules: ["gate_proj", "up_proj", "down_proj"],
+            model_module: "model",
+            embedding_module: "embed_tokens",
+            positions: ("", ""),
+            layers_module: "layers",
+            final_norm: "norm",
+            attention_module: "self_attn",
+            projections: ["q_proj", "k_proj", "v_proj", "o_proj"],
+            fused_projection: "qkv_proj",
+            layer_norms: $crate::config::names::NORMS_BEFORE,
+            mlp_module: "mlp",
+            plain_modules: ["up_proj", "down_proj"],
+            plain_activation: "act_fn",
+            indexer: concat!($prefix, "Indexer"),
+            delta: "GatedDeltaNet",
+            gated_norm: "RMSNormGated",
+            linear: "Linear",
         }
     };
 }

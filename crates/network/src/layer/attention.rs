@@ -1,10 +1,10 @@
 //! Attention with heads that share keys and values in groups: projections, norms, rotary positions, cache.
 
-use types::Op;
+use types::{ActivationKind, Op};
 
-use super::{Linear, RmsNorm, Rotary};
+use super::{Linear, Norm, Rotary};
 use crate::config::Names;
-use crate::config::decoder::{GroupedConfig, NormConfig};
+use crate::config::decoder::{FusedOrder, GroupedConfig, HeadNorms, NormConfig};
 use crate::{Backend, Builder, Module, NetworkError, Ops, Param};
 
 #[derive(Clone, Debug)]
@@ -12,9 +12,9 @@ pub(crate) struct GroupedAttention {
     module: Module,
     inputs: Inputs,
     output: Linear,
-    norms: Option<[RmsNorm; 2]>,
+    norms: Option<[Norm; 2]>,
     sinks: Option<Param>,
-    rotary: Rotary,
+    rotary: Option<Rotary>,
     config: GroupedConfig,
     layer: usize,
 }
@@ -36,30 +36,39 @@ impl GroupedAttention {
         layer: usize,
     ) -> Self {
         let GroupedConfig { heads, key_value_heads, head_width, input_bias, output_bias, .. } = config;
-        builder.module("self_attn", names.attention, |builder, module| {
+        let [query, key, value, output] = names.projections;
+        builder.module(names.attention_module, names.attention, |builder, module| {
             builder.setting("hidden_size", width);
             builder.setting("num_heads", heads);
             builder.setting("num_key_value_heads", key_value_heads);
             builder.setting("head_dim", head_width);
-            builder.setting("rope_theta", config.rotary.theta);
+            if let Some(rotary) = config.rotary {
+                builder.setting("rope_theta", rotary.theta);
+            }
             if let Some(window) = config.detail.window {
                 builder.setting("sliding_window", window);
             }
             let [all, shared] = [heads * head_width, key_value_heads * head_width];
-            let inputs = if config.fused {
-                Inputs::Fused(Linear::new(builder, "qkv_proj", width, all + 2 * shared, input_bias))
+            let gated = if config.gated { 2 } else { 1 };
+            let mut linear = |name, sizes, bias| Linear::of_class(builder, name, names.linear, sizes, bias);
+            let inputs = if config.fused.is_some() {
+                Inputs::Fused(linear(names.fused_projection, [width, all + 2 * shared], input_bias))
             } else {
                 Inputs::Apart([
-                    Linear::new(builder, "q_proj", width, all, input_bias),
-                    Linear::new(builder, "k_proj", width, shared, input_bias),
-                    Linear::new(builder, "v_proj", width, shared, input_bias),
+                    linear(query, [width, gated * all], input_bias),
+                    linear(key, [width, shared], input_bias),
+                    linear(value, [width, shared], input_bias),
                 ])
             };
-            let output = Linear::new(builder, "o_proj", all, width, output_bias);
-            let mut head_norm = |name| RmsNorm::new(builder, name, names.norm, head_width, norm);
-            let norms = config.head_norms.then(|| [head_norm("q_norm"), head_norm("k_norm")]);
+            let output = linear(output, [all, width], output_bias);
+            let widths = match config.head_norms {
+                Some(HeadNorms::AllHeads) => [all, shared],
+                _ => [head_width; 2],
+            };
+            let mut head_norm = |name, width| Norm::new(builder, name, names.norm, width, norm);
+            let norms = config.head_norms.map(|_| [head_norm("q_norm", widths[0]), head_norm("k_norm", widths[1])]);
             let sinks = config.detail.sinks.then(|| builder.param("sinks", [heads]));
-            let rotary = Rotary::new(builder, names.rotary, config.rotary);
+            let rotary = config.rotary.map(|rotary| Rotary::new(builder, names.rotary, rotary));
             Self { module, inputs, output, norms, sinks, rotary, config, layer }
         })
     }
@@ -69,13 +78,17 @@ impl GroupedAttention {
         let GroupedConfig { heads, head_width, scale, detail, .. } = self.config;
         b.scope(self.module, &[x], |b| {
             let [batch, length] = [b.shape(x).dims()[0], b.shape(x).dims()[1]];
-            let [mut query, mut key, value] = self.project(b, x)?;
-            if let Some([query_norm, key_norm]) = &self.norms {
-                query = query_norm.forward(b, &query)?;
-                key = key_norm.forward(b, &key)?;
+            let Projected { mut query, mut key, value, gate } = self.project(b, x)?;
+            if self.config.head_norms == Some(HeadNorms::EachHead) {
+                [query, key] = self.norm(b, [&query, &key])?;
             }
-            let query = self.rotary.forward(b, &query, offset)?;
-            let key = self.rotary.forward(b, &key, offset)?;
+            if let Some(rotary) = &self.rotary {
+                query = rotary.forward(b, &query, offset)?;
+                key = rotary.forward(b, &key, offset)?;
+            }
+            if self.config.head_norms == Some(HeadNorms::EachHeadTurned) {
+                [query, key] = self.norm(b, [&query, &key])?;
+            }
             let (keys, values) = b.cache(self.layer, key, value, detail.window)?;
             let op = Op::Attention { causal: true, scale, fused: false, detail };
             let mixed = match self.sinks {
@@ -86,13 +99,24 @@ impl GroupedAttention {
                 }
             };
             let mixed = b.permute_copy(&mixed, [0, 2, 1, 3])?;
-            let mixed = b.reshape(&mixed, [batch, length, heads * head_width])?;
+            let mut mixed = b.reshape(&mixed, [batch, length, heads * head_width])?;
+            if let Some(gate) = gate {
+                let gate = b.activation(ActivationKind::Sigmoid, &gate)?;
+                mixed = b.multiply(&mixed, &gate)?;
+            }
             self.output.forward(b, &mixed)
         })
     }
 
+    fn norm<B: Backend>(&self, b: &mut B, [query, key]: [&B::Tensor; 2]) -> Result<[B::Tensor; 2], NetworkError> {
+        match &self.norms {
+            None => Ok([query.clone(), key.clone()]),
+            Some([query_norm, key_norm]) => Ok([query_norm.forward(b, query)?, key_norm.forward(b, key)?]),
+        }
+    }
+
     /// Queries, keys and values, head by head: `[B, H, S, D]`.
-    fn project<B: Backend>(&self, b: &mut B, x: &B::Tensor) -> Result<[B::Tensor; 3], NetworkError> {
+    fn project<B: Backend>(&self, b: &mut B, x: &B::Tensor) -> Result<Projected<B::Tensor>, NetworkError> {
         let GroupedConfig { heads, key_value_heads, head_width, .. } = self.config;
         let [batch, length] = [b.shape(x).dims()[0], b.shape(x).dims()[1]];
         let split = |b: &mut B, projected: &B::Tensor, heads: u64| {
@@ -101,20 +125,65 @@ impl GroupedAttention {
         };
         match &self.inputs {
             Inputs::Apart([query, key, value]) => {
-                let query = query.forward(b, x)?;
-                let key = key.forward(b, x)?;
+                let mut query = query.forward(b, x)?;
+                let mut key = key.forward(b, x)?;
                 let value = value.forward(b, x)?;
-                Ok([split(b, &query, heads)?, split(b, &key, key_value_heads)?, split(b, &value, key_value_heads)?])
+                let mut gate = None;
+                if self.config.gated {
+                    // Each head's query, then its gate.
+                    let both = b.reshape(&query, [batch, length, heads, 2 * head_width])?;
+                    let mut half = |start| {
+                        let half = b.slice(&both, 3, start, head_width)?;
+                        b.reshape(&half, [batch, length, heads * head_width])
+                    };
+                    query = half(0)?;
+                    gate = Some(half(head_width)?);
+                }
+                if self.config.head_norms == Some(HeadNorms::AllHeads) {
+                    [query, key] = self.norm(b, [&query, &key])?;
+                }
+                let query = split(b, &query, heads)?;
+                let key = split(b, &key, key_value_heads)?;
+                Ok(Projected { query, key, value: split(b, &value, key_value_heads)?, gate })
             }
             Inputs::Fused(all) => {
-                // Heads of queries, then of keys, then of values: parts of one row, told apart without moving them.
                 let all = all.forward(b, x)?;
-                let all = split(b, &all, heads + 2 * key_value_heads)?;
-                let query = b.slice(&all, 1, 0, heads)?;
-                let key = b.slice(&all, 1, heads, key_value_heads)?;
-                let value = b.slice(&all, 1, heads + key_value_heads, key_value_heads)?;
-                Ok([query, key, value])
+                let [query, key, value] = match self.config.fused {
+                    // Parts of one row, told apart without moving them.
+                    None | Some(FusedOrder::Blocks) => {
+                        let all = split(b, &all, heads + 2 * key_value_heads)?;
+                        parts(b, &all, 1, [heads, key_value_heads])?
+                    }
+                    Some(FusedOrder::Groups) => {
+                        let each = heads / key_value_heads;
+                        let all = b.reshape(&all, [batch * length, key_value_heads, each + 2, head_width])?;
+                        let [query, key, value] = parts(b, &all, 2, [each, 1])?;
+                        [split(b, &query, heads)?, split(b, &key, key_value_heads)?, split(b, &value, key_value_heads)?]
+                    }
+                };
+                Ok(Projected { query, key, value, gate: None })
             }
         }
     }
+}
+
+/// Queries, keys and values that lie one behind the other along `dim`.
+fn parts<B: Backend>(
+    b: &mut B,
+    x: &B::Tensor,
+    dim: u64,
+    [queries, keys]: [u64; 2],
+) -> Result<[B::Tensor; 3], NetworkError> {
+    let query = b.slice(x, dim, 0, queries)?;
+    let key = b.slice(x, dim, queries, keys)?;
+    Ok([query, key, b.slice(x, dim, queries + keys, keys)?])
+}
+
+/// What the projections give.
+struct Projected<T> {
+    query: T,
+    key: T,
+    value: T,
+    /// `[B, S, H * D]`.
+    gate: Option<T>,
 }

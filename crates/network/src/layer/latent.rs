@@ -2,7 +2,7 @@
 
 use types::{AttentionDetail, AttentionKind, Op};
 
-use super::{Linear, RmsNorm, Rotary};
+use super::{Indexer, Linear, Norm, Rotary};
 use crate::config::Names;
 use crate::config::decoder::{LatentConfig, NormConfig};
 use crate::{Backend, Builder, Module, NetworkError, Ops};
@@ -12,10 +12,11 @@ pub(crate) struct LatentAttention {
     module: Module,
     query: Query,
     compress: Linear,
-    norm: RmsNorm,
+    norm: Norm,
     expand: Linear,
     output: Linear,
     rotary: Rotary,
+    indexer: Option<Indexer>,
     config: LatentConfig,
     layer: usize,
 }
@@ -23,7 +24,7 @@ pub(crate) struct LatentAttention {
 #[derive(Clone, Debug)]
 enum Query {
     Direct(Linear),
-    Squeezed { first: Linear, norm: RmsNorm, second: Linear },
+    Squeezed { first: Linear, norm: Norm, second: Linear },
 }
 
 impl LatentAttention {
@@ -51,16 +52,21 @@ impl LatentAttention {
                     builder.setting("q_lora_rank", rank);
                     Query::Squeezed {
                         first: Linear::new(builder, "q_a_proj", width, rank, bias),
-                        norm: RmsNorm::new(builder, "q_a_layernorm", names.norm, rank, norm),
+                        norm: Norm::new(builder, "q_a_layernorm", names.norm, rank, norm),
                         second: Linear::new(builder, "q_b_proj", rank, queries, false),
                     }
                 }
             };
+            let indexer = config
+                .indexer
+                .zip(config.query_rank)
+                .map(|(indexer, rank)| Indexer::new(builder, names, [width, rank], indexer, config.rotary, layer));
             Self {
                 module,
                 query,
+                indexer,
                 compress: Linear::new(builder, "kv_a_proj_with_mqa", width, latent + rotary_width, bias),
-                norm: RmsNorm::new(builder, "kv_a_layernorm", names.norm, latent, norm),
+                norm: Norm::new(builder, "kv_a_layernorm", names.norm, latent, norm),
                 expand: Linear::new(builder, "kv_b_proj", latent, heads * (plain_width + value_width), false),
                 output: Linear::new(builder, "o_proj", heads * value_width, width, bias),
                 rotary: Rotary::new(builder, names.rotary, config.rotary),
@@ -80,6 +86,9 @@ impl LatentAttention {
                 Query::Squeezed { first, norm, second } => {
                     let squeezed = first.forward(b, x)?;
                     let squeezed = norm.forward(b, &squeezed)?;
+                    if let (Some(indexer), Some(keep)) = (&self.indexer, self.config.keep) {
+                        indexer.forward(b, [x, &squeezed], offset, keep)?;
+                    }
                     second.forward(b, &squeezed)?
                 }
             };
@@ -98,6 +107,12 @@ impl LatentAttention {
             let (latents, keys) = b.cache(self.layer, latents, key, None)?;
             // One position at a time is cheaper without ever expanding the cache; the published code always expands.
             let mixed = if length == 1 && b.attention() == AttentionKind::Flash {
+                let positions = b.shape(&latents).dims()[2];
+                // Only the chosen positions are read; which ones they are changes no cost.
+                let [latents, keys] = match self.config.keep.filter(|keep| *keep < positions) {
+                    None => [latents, keys],
+                    Some(keep) => [b.slice(&latents, 2, 0, keep)?, b.slice(&keys, 2, 0, keep)?],
+                };
                 self.absorbed(b, [&plain, &turned], [&latents, &keys])?
             } else {
                 self.expanded(b, [&plain, &turned], [&latents, &keys])?
@@ -126,7 +141,9 @@ impl LatentAttention {
         let values = b.slice(&made, 3, plain_width, value_width)?;
         // The rotated part is one for all heads.
         let keys = b.concat(3, &[&plain_keys, keys])?;
-        let op = Op::Attention { causal: true, scale, fused: false, detail: AttentionDetail::default() };
+        // A query that sees some positions has as many pairs as one that sees a window of so many.
+        let detail = AttentionDetail { window: self.config.keep, ..AttentionDetail::default() };
+        let op = Op::Attention { causal: true, scale, fused: false, detail };
         b.apply(op, &[&query, &keys, &values])
     }
 

@@ -10,19 +10,34 @@ pub(crate) struct Linear {
     weight: Param,
     bias: Option<Param>,
     inputs: u64,
+    /// Whether the checkpoint keeps the matrix `[I, O]`.
+    transposed: bool,
 }
 
 impl Linear {
     pub(crate) fn new(builder: &mut Builder, name: &str, inputs: u64, outputs: u64, bias: bool) -> Self {
-        builder.module(name, "Linear", |builder, module| {
+        Self::of_class(builder, name, "Linear", [inputs, outputs], bias)
+    }
+
+    /// Of a class that is a `Linear` under another name; `Conv1D` keeps its matrix transposed.
+    pub(crate) fn of_class(
+        builder: &mut Builder,
+        name: &str,
+        class: &'static str,
+        [inputs, outputs]: [u64; 2],
+        bias: bool,
+    ) -> Self {
+        let transposed = class == "Conv1D";
+        builder.module(name, class, |builder, module| {
             builder.setting("in_features", inputs);
             builder.setting("out_features", outputs);
             builder.setting("bias", bias);
             Self {
                 module,
-                weight: builder.param("weight", [outputs, inputs]),
+                weight: builder.param("weight", if transposed { [inputs, outputs] } else { [outputs, inputs] }),
                 bias: bias.then(|| builder.param("bias", [outputs])),
                 inputs,
+                transposed,
             }
         })
     }
@@ -39,7 +54,10 @@ impl Linear {
 
     pub(crate) fn forward<B: Backend>(&self, b: &mut B, x: &B::Tensor) -> Result<B::Tensor, NetworkError> {
         b.scope(self.module, &[x], |b| {
-            let weight = b.param(self.weight)?;
+            let mut weight = b.param(self.weight)?;
+            if self.transposed {
+                weight = b.permute(&weight, [1, 0])?;
+            }
             match self.bias {
                 None => b.apply(Op::Linear, &[x, &weight]),
                 Some(bias) => {

@@ -3,7 +3,8 @@
 use types::ActivationKind;
 
 use super::Linear;
-use crate::config::decoder::GatedConfig;
+use crate::config::Names;
+use crate::config::decoder::{GatedConfig, PlainConfig};
 use crate::{Backend, Builder, Module, NetworkError, Ops};
 
 /// A nonlinearity that is a module of its own in the published model.
@@ -22,6 +23,7 @@ impl ActivationLayer {
             ActivationKind::QuickGelu => "QuickGELU",
             ActivationKind::Silu => "SiLU",
             ActivationKind::Relu => "ReLU",
+            ActivationKind::SquaredRelu => "ReLUSquaredActivation",
         };
         builder.module(name, class, |builder, module| {
             // As the published models construct them: every argument has its default.
@@ -29,7 +31,7 @@ impl ActivationLayer {
                 ActivationKind::Gelu => builder.setting("approximate", "none"),
                 ActivationKind::GeluTanh => builder.setting("use_gelu_tanh_python", false),
                 ActivationKind::Silu | ActivationKind::Relu => builder.setting("inplace", false),
-                ActivationKind::Sigmoid | ActivationKind::QuickGelu => {}
+                ActivationKind::Sigmoid | ActivationKind::QuickGelu | ActivationKind::SquaredRelu => {}
             }
             Self { module, kind }
         })
@@ -113,10 +115,11 @@ impl GatedMlp {
     }
 }
 
-/// `second(activation(first(x)))`, with biases.
+/// `second(activation(first(x)))`.
 #[derive(Clone, Debug)]
 pub(crate) struct PlainMlp {
-    module: Module,
+    /// Absent where the projections belong to the module around them.
+    module: Option<Module>,
     first: Linear,
     second: Linear,
     activation: PlainActivation,
@@ -150,7 +153,7 @@ impl PlainMlp {
             builder.setting("embedding_dim", width);
             builder.setting("mlp_dim", inner);
             Self {
-                module,
+                module: Some(module),
                 first: Linear::new(builder, names.first, width, inner, true),
                 second: Linear::new(builder, names.second, inner, width, true),
                 activation: match names.activation {
@@ -161,14 +164,38 @@ impl PlainMlp {
         })
     }
 
+    /// The feed-forward of a decoder layer.
+    pub(crate) fn of_decoder(builder: &mut Builder, names: &Names, width: u64, config: PlainConfig) -> Self {
+        let PlainConfig { inner, activation, bias } = config;
+        let [first, second] = names.plain_modules;
+        let parts = |builder: &mut Builder, module: Option<Module>| Self {
+            module,
+            first: Linear::of_class(builder, first, names.linear, [width, inner], bias),
+            second: Linear::of_class(builder, second, names.linear, [inner, width], bias),
+            activation: PlainActivation::Module(ActivationLayer::new(builder, names.plain_activation, activation)),
+        };
+        if names.mlp_module.is_empty() {
+            return parts(builder, None);
+        }
+        builder.module(names.mlp_module, names.mlp, |builder, module| {
+            builder.setting("hidden_size", width);
+            builder.setting("intermediate_size", inner);
+            parts(builder, Some(module))
+        })
+    }
+
     pub(crate) fn forward<B: Backend>(&self, b: &mut B, x: &B::Tensor) -> Result<B::Tensor, NetworkError> {
-        b.scope(self.module, &[x], |b| {
+        let run = |b: &mut B| {
             let inner = self.first.forward(b, x)?;
             let inner = match &self.activation {
                 PlainActivation::Module(layer) => layer.forward(b, &inner)?,
                 PlainActivation::Function(kind) => b.activation(*kind, &inner)?,
             };
             self.second.forward(b, &inner)
-        })
+        };
+        match self.module {
+            None => run(b),
+            Some(module) => b.scope(module, &[x], run),
+        }
     }
 }

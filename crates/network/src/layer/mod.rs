@@ -2,7 +2,9 @@
 
 mod attention;
 mod conv;
+mod delta;
 mod embedding;
+mod indexer;
 mod latent;
 mod linear;
 mod mlp;
@@ -14,11 +16,13 @@ mod vision_attention;
 
 pub(crate) use attention::GroupedAttention;
 pub(crate) use conv::{Conv2d, Conv2dSettings};
+pub(crate) use delta::GatedDelta;
 pub(crate) use embedding::Embedding;
+pub(crate) use indexer::Indexer;
 pub(crate) use latent::LatentAttention;
 pub(crate) use linear::Linear;
 pub(crate) use mlp::{ActivationLayer, GatedMlp, GatedMlpNames, PlainMlp, PlainMlpNames};
 pub(crate) use moe::MixtureOfExperts;
-pub(crate) use norm::{BatchNorm2d, LayerNorm, LayerNorm2d, RmsNorm};
+pub(crate) use norm::{BatchNorm2d, LayerNorm, LayerNorm2d, Norm};
 pub(crate) use rotary::Rotary;
 pub(crate) use vision_attention::{Spans, VisionAttention};

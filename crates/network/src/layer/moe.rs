@@ -6,7 +6,7 @@ use super::stacked::StackedExperts;
 use super::{GatedMlp, GatedMlpNames, Linear};
 use crate::config::Names;
 use crate::config::decoder::{
-    ExpertStorage, GateConfig, GatedConfig, GroupLimit, MixtureConfig, ScoreKind, SharedConfig,
+    Correction, ExpertStorage, GateConfig, GatedConfig, GroupLimit, MixtureConfig, ScoreKind, SharedConfig,
 };
 use crate::{Backend, Builder, Module, NetworkError, Ops, Param, Repetition, Routing};
 
@@ -138,7 +138,10 @@ impl Gate {
                 module,
                 weight: builder.param("weight", [experts, width]),
                 bias: config.bias.then(|| builder.param("bias", [experts])),
-                correction: config.correction.then(|| builder.buffer("e_score_correction_bias", [experts])),
+                correction: config.correction.map(|correction| match correction {
+                    Correction::Buffer => builder.buffer("e_score_correction_bias", [experts]),
+                    Correction::Parameter => builder.param("e_score_correction_bias", [experts]),
+                }),
                 per_token,
                 config,
             }

@@ -2,7 +2,7 @@
 
 use types::Op;
 
-use crate::config::decoder::NormConfig;
+use crate::config::decoder::{NormConfig, NormKind};
 use crate::{Backend, Builder, Module, NetworkError, Ops, Param};
 
 /// Mean and variance over the last dimension.
@@ -13,11 +13,12 @@ pub(crate) struct LayerNorm(Affine);
 #[derive(Clone, Debug)]
 pub(crate) struct LayerNorm2d(Affine);
 
-/// Mean square over the last dimension; no bias.
+/// A norm of a decoder, over the last dimension: of the mean square, or of mean and variance.
 #[derive(Clone, Debug)]
-pub(crate) struct RmsNorm {
+pub(crate) struct Norm {
     module: Module,
     weight: Param,
+    bias: Option<Param>,
     config: NormConfig,
 }
 
@@ -72,20 +73,35 @@ impl LayerNorm2d {
     }
 }
 
-impl RmsNorm {
+impl Norm {
     pub(crate) fn new(builder: &mut Builder, name: &str, class: &'static str, width: u64, config: NormConfig) -> Self {
         builder.module(name, class, |builder, module| {
-            builder.setting("hidden_size", width);
+            let square = matches!(config.kind, NormKind::Rms | NormKind::RmsUnitOffset);
+            builder.setting(if square { "hidden_size" } else { "normalized_shape" }, width);
             builder.setting("eps", config.epsilon);
-            Self { module, weight: builder.param("weight", [width]), config }
+            let weight = builder.param("weight", [width]);
+            let bias = (config.kind == NormKind::Layer).then(|| builder.param("bias", [width]));
+            Self { module, weight, bias, config }
         })
     }
 
     pub(crate) fn forward<B: Backend>(&self, b: &mut B, x: &B::Tensor) -> Result<B::Tensor, NetworkError> {
         b.scope(self.module, &[x], |b| {
             let weight = b.param(self.weight)?;
-            let NormConfig { epsilon, unit_offset, .. } = self.config;
-            b.apply(Op::RmsNorm { epsilon, unit_offset }, &[x, &weight])
+            let NormConfig { epsilon, kind, .. } = self.config;
+            let op = match kind {
+                NormKind::Rms | NormKind::RmsUnitOffset => {
+                    Op::RmsNorm { epsilon, unit_offset: kind == NormKind::RmsUnitOffset }
+                }
+                NormKind::Layer | NormKind::LayerWithoutBias => Op::LayerNorm { epsilon },
+            };
+            match self.bias {
+                None => b.apply(op, &[x, &weight]),
+                Some(bias) => {
+                    let bias = b.param(bias)?;
+                    b.apply(op, &[x, &weight, &bias])
+                }
+            }
         })
     }
 }

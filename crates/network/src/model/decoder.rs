@@ -3,9 +3,13 @@
 use types::Op;
 
 use super::{CacheLayer, CacheLayout, Prompt};
-use crate::config::decoder::{AttentionConfig, DecoderConfig, FeedForwardConfig, LayerConfig};
+use crate::config::decoder::{
+    AttentionConfig, DecoderConfig, FeedForwardConfig, LayerConfig, NormPlacement, PositionsConfig,
+};
+use crate::config::family::is_computed;
 use crate::layer::{
-    Embedding, GatedMlp, GatedMlpNames, GroupedAttention, LatentAttention, Linear, MixtureOfExperts, RmsNorm,
+    Embedding, GatedDelta, GatedMlp, GatedMlpNames, GroupedAttention, LatentAttention, Linear, MixtureOfExperts, Norm,
+    PlainMlp,
 };
 use crate::{Backend, Blueprint, Builder, Module, NetworkError, Ops, Repetition};
 
@@ -16,14 +20,16 @@ pub struct LanguageModel {
     model: Module,
     decoder: Decoder,
     head: Head,
+    computed: bool,
 }
 
 /// Everything between token ids and final norm.
 #[derive(Debug)]
 pub(crate) struct Decoder {
     embedding: Embedding,
+    positions: Option<(Embedding, PositionsConfig)>,
     layers: Vec<Layer>,
-    norm: RmsNorm,
+    norm: Norm,
     cache: CacheLayout,
 }
 
@@ -33,6 +39,7 @@ pub(crate) struct Head {
     /// Absent where the token embedding's table is used as a matrix.
     own: Option<Linear>,
     softcap: Option<f64>,
+    scale: Option<f64>,
 }
 
 #[derive(Debug)]
@@ -41,26 +48,32 @@ struct Layer {
     attention: Attention,
     feed_forward: FeedForward,
     norms: Norms,
+    residual_scale: Option<f64>,
 }
 
 #[derive(Debug)]
 enum Attention {
     Grouped(GroupedAttention),
     Latent(LatentAttention),
+    Delta(GatedDelta),
 }
 
 #[derive(Debug)]
 enum FeedForward {
     Gated(GatedMlp),
+    Plain(PlainMlp),
     Mixture(Box<MixtureOfExperts>),
 }
 
+/// Norms of a layer, each where the layer has one.
 #[derive(Debug)]
 struct Norms {
-    before_attention: RmsNorm,
-    before_feed_forward: RmsNorm,
-    /// On what attention and feed-forward give, before it is added.
-    after: Option<[RmsNorm; 2]>,
+    before_attention: Option<Norm>,
+    after_attention: Option<Norm>,
+    before_feed_forward: Option<Norm>,
+    after_feed_forward: Option<Norm>,
+    /// Whether the feed-forward is given what attention is given, instead of what it gives.
+    parallel: bool,
 }
 
 impl LanguageModel {
@@ -69,12 +82,12 @@ impl LanguageModel {
         let names = &config.family.names;
         let mut builder = Builder::new(names.causal);
         sizes(&mut builder, config);
-        let (model, decoder) = builder.module("model", names.model, |builder, module| {
+        let (model, decoder) = builder.module(names.model_module, names.model, |builder, module| {
             sizes(builder, config);
             (module, Decoder::new(builder, config))
         });
         let head = Head::new(&mut builder, config);
-        Self { blueprint: builder.finish(), model, decoder, head }
+        Self { blueprint: finish(builder, config), model, decoder, head, computed: is_computed(config.family) }
     }
 
     /// Its modules and parameters.
@@ -87,13 +100,27 @@ impl LanguageModel {
         self.decoder.cache()
     }
 
+    /// Whether its logits were compared with transformers; otherwise it is for modelling only.
+    pub fn is_computed(&self) -> bool {
+        self.computed
+    }
+
     /// Logits `[B, S, V]`, or of the last position.
     pub fn forward<B: Backend>(&self, b: &mut B, prompt: &Prompt<B::Tensor>) -> Result<B::Tensor, NetworkError> {
         let hidden = b.scope(self.model, &[&prompt.input], |b| {
-            let embedded = self.decoder.embed(b, &prompt.input)?;
+            let embedded = self.decoder.embed(b, &prompt.input, prompt.offset)?;
             self.decoder.forward(b, embedded, prompt.offset)
         })?;
         self.head.forward(b, &self.decoder, &hidden, prompt.last_logits_only)
+    }
+}
+
+/// The finished blueprint, its matrices kept as the checkpoint of this decoder keeps them.
+pub(crate) fn finish(builder: Builder, config: &DecoderConfig) -> Blueprint {
+    let blueprint = builder.finish();
+    match &config.quantisation {
+        None => blueprint,
+        Some(quantisation) => blueprint.stored(|blueprint, param| quantisation.format(blueprint, param)),
     }
 }
 
@@ -110,21 +137,39 @@ impl Decoder {
     pub(crate) fn new(builder: &mut Builder, config: &DecoderConfig) -> Self {
         let names = &config.family.names;
         let sizes = [config.vocabulary, config.width];
-        let embedding = Embedding::scaled(builder, "embed_tokens", names.embedding, sizes, config.embedding_scale);
+        let embedding =
+            Embedding::scaled(builder, names.embedding_module, names.embedding, sizes, config.embedding_scale);
+        let positions = config.positions.map(|positions| {
+            let (name, class) = names.positions;
+            (Embedding::scaled(builder, name, class, [positions.rows, config.width], None), positions)
+        });
         let count = config.layers.len() as u64;
-        let (_, layers) = builder.list("layers", Repetition::Sequential, count, |builder, index| {
+        let (_, layers) = builder.list(names.layers_module, Repetition::Sequential, count, |builder, index| {
             Layer::new(builder, index as usize, config)
         });
-        let norm = RmsNorm::new(builder, "norm", names.norm, config.width, config.norm);
-        Self { embedding, layers, norm, cache: CacheLayout { layers: config.layers.iter().map(kept).collect() } }
+        let norm = Norm::new(builder, names.final_norm, names.norm, config.width, config.norm);
+        let cache = CacheLayout {
+            layers: config.layers.iter().map(kept).collect(),
+            dtype: config.quantisation.as_ref().and_then(|quantisation| quantisation.kv),
+        };
+        Self { embedding, positions, layers, norm, cache }
     }
 
     pub(crate) fn cache(&self) -> &CacheLayout {
         &self.cache
     }
 
-    pub(crate) fn embed<B: Backend>(&self, b: &mut B, ids: &B::Tensor) -> Result<B::Tensor, NetworkError> {
-        self.embedding.forward(b, ids)
+    /// Token ids `[B, S]`, the first at position `offset`, to embeddings.
+    pub(crate) fn embed<B: Backend>(&self, b: &mut B, ids: &B::Tensor, offset: u64) -> Result<B::Tensor, NetworkError> {
+        let embedded = self.embedding.forward(b, ids)?;
+        let Some((table, config)) = &self.positions else { return Ok(embedded) };
+        let [_, length, width] = [0, 1, 2].map(|dim| b.shape(&embedded).dims()[dim]);
+        // A position past the table costs what the last one costs; a network that computes never asks for it.
+        let start = (offset + config.first).min(config.rows.saturating_sub(length));
+        let table = table.table(b)?;
+        let rows = b.slice(&table, 0, start, length)?;
+        let rows = b.reshape(&rows, [1, length, width])?;
+        b.add(&embedded, &rows)
     }
 
     /// Embeddings `[B, S, O]`, the first at position `offset`, to hidden states.
@@ -158,22 +203,30 @@ impl Decoder {
     }
 }
 
-/// What the cache keeps for one position of a layer.
+/// What the cache keeps for a layer.
 fn kept(layer: &LayerConfig) -> CacheLayer {
+    let growing = |elements, window| CacheLayer { elements, window, state: [0, 0] };
     match layer.attention {
         AttentionConfig::Grouped(config) => {
-            CacheLayer { elements: 2 * config.key_value_heads * config.head_width, window: config.detail.window }
+            growing(2 * config.key_value_heads * config.head_width, config.detail.window)
         }
-        AttentionConfig::Latent(config) => CacheLayer { elements: config.latent + config.rotary_width, window: None },
+        AttentionConfig::Latent(config) => {
+            let indexed = config.indexer.map_or(0, |indexer| indexer.width);
+            growing(config.latent + config.rotary_width + indexed, None)
+        }
+        AttentionConfig::Delta(config) => {
+            let (keys, values) = (config.key_heads * config.key_width, config.value_heads * config.value_width);
+            CacheLayer { state: [(2 * keys + values) * config.kernel, config.key_width * values], ..growing(0, None) }
+        }
     }
 }
 
 impl Head {
     /// Adds `lm_head` to the module under construction, unless it is tied to the token embedding.
     pub(crate) fn new(builder: &mut Builder, config: &DecoderConfig) -> Self {
-        let own =
-            (!config.tied_embeddings).then(|| Linear::new(builder, "lm_head", config.width, config.vocabulary, false));
-        Self { own, softcap: config.logit_softcap }
+        let own = (!config.tied_embeddings)
+            .then(|| Linear::new(builder, "lm_head", config.width, config.vocabulary, config.head_bias));
+        Self { own, softcap: config.logit_softcap, scale: config.logit_scale }
     }
 
     /// Logits of all positions of `hidden [B, S, O]`, or of the last one.
@@ -192,6 +245,10 @@ impl Head {
                 let table = decoder.embedding.table(b)?;
                 b.apply(Op::Linear, &[&hidden, &table])?
             }
+        };
+        let logits = match self.scale {
+            None => logits,
+            Some(factor) => b.apply(Op::Scale { factor }, &[&logits])?,
         };
         match self.softcap {
             None => Ok(logits),
@@ -214,55 +271,88 @@ impl Layer {
                 AttentionConfig::Latent(part) => {
                     Attention::Latent(LatentAttention::new(builder, names, width, part, norm, index))
                 }
+                AttentionConfig::Delta(part) => Attention::Delta(GatedDelta::new(builder, names, width, part, norm)),
             };
             let feed_forward = match &layer.feed_forward {
                 FeedForwardConfig::Gated(part) => {
                     let projections = ["gate_proj", "up_proj", "down_proj"];
-                    let names = GatedMlpNames { module: "mlp", class: names.mlp, projections };
+                    let names = GatedMlpNames { module: names.mlp_module, class: names.mlp, projections };
                     FeedForward::Gated(GatedMlp::new(builder, names, width, *part))
+                }
+                FeedForwardConfig::Plain(part) => {
+                    FeedForward::Plain(PlainMlp::of_decoder(builder, names, width, *part))
                 }
                 FeedForwardConfig::Mixture(part) => {
                     FeedForward::Mixture(Box::new(MixtureOfExperts::new(builder, names, width, part)))
                 }
             };
-            let mut named = |name| RmsNorm::new(builder, name, names.norm, width, norm);
-            // With norms around both, the one published as `post_attention` is behind attention instead of before the
-            // feed-forward.
-            let before_attention = named("input_layernorm");
-            let norms = if norm.around {
-                let after_attention = named("post_attention_layernorm");
-                let before_feed_forward = named("pre_feedforward_layernorm");
-                let after = Some([after_attention, named("post_feedforward_layernorm")]);
-                Norms { before_attention, before_feed_forward, after }
-            } else {
-                Norms { before_attention, before_feed_forward: named("post_attention_layernorm"), after: None }
+            let (before, after, parallel) = match norm.placement {
+                NormPlacement::Before => ([true; 2], false, false),
+                NormPlacement::Around => ([true; 2], true, false),
+                NormPlacement::After => ([false; 2], true, false),
+                NormPlacement::Parallel { both } => ([true, both], false, true),
             };
-            Self { module, attention, feed_forward, norms }
+            let wanted = [before[0], after, before[1], after];
+            let mut named =
+                |at: usize| wanted[at].then(|| Norm::new(builder, names.layer_norms[at], names.norm, width, norm));
+            let norms = Norms {
+                before_attention: named(0),
+                after_attention: named(1),
+                before_feed_forward: named(2),
+                after_feed_forward: named(3),
+                parallel,
+            };
+            Self { module, attention, feed_forward, norms, residual_scale: config.residual_scale }
         })
     }
 
     fn forward<B: Backend>(&self, b: &mut B, x: &B::Tensor, offset: u64) -> Result<B::Tensor, NetworkError> {
         b.scope(self.module, &[x], |b| {
-            let normed = self.norms.before_attention.forward(b, x)?;
-            let mut mixed = match &self.attention {
-                Attention::Grouped(attention) => attention.forward(b, &normed, offset)?,
-                Attention::Latent(attention) => attention.forward(b, &normed, offset)?,
+            let given = normed(b, &self.norms.before_attention, x)?;
+            let mixed = match &self.attention {
+                Attention::Grouped(attention) => attention.forward(b, &given, offset)?,
+                Attention::Latent(attention) => attention.forward(b, &given, offset)?,
+                Attention::Delta(attention) => attention.forward(b, &given)?,
             };
-            drop(normed);
-            if let Some([after, _]) = &self.norms.after {
-                mixed = after.forward(b, &mixed)?;
+            if self.norms.parallel {
+                let given = match &self.norms.before_feed_forward {
+                    None => given,
+                    Some(norm) => norm.forward(b, x)?,
+                };
+                let inner = self.feed(b, &given)?;
+                let x = self.added(b, x, mixed)?;
+                return self.added(b, &x, inner);
             }
-            let x = b.add(x, &mixed)?;
-            drop(mixed);
-            let normed = self.norms.before_feed_forward.forward(b, &x)?;
-            let mut inner = match &self.feed_forward {
-                FeedForward::Gated(mlp) => mlp.forward(b, &normed)?,
-                FeedForward::Mixture(mixture) => mixture.forward(b, &normed)?,
-            };
-            if let Some([_, after]) = &self.norms.after {
-                inner = after.forward(b, &inner)?;
-            }
-            b.add(&x, &inner)
+            drop(given);
+            let mixed = normed(b, &self.norms.after_attention, &mixed)?;
+            let x = self.added(b, x, mixed)?;
+            let given = normed(b, &self.norms.before_feed_forward, &x)?;
+            let inner = self.feed(b, &given)?;
+            let inner = normed(b, &self.norms.after_feed_forward, &inner)?;
+            self.added(b, &x, inner)
         })
     }
+
+    fn feed<B: Backend>(&self, b: &mut B, x: &B::Tensor) -> Result<B::Tensor, NetworkError> {
+        match &self.feed_forward {
+            FeedForward::Gated(mlp) => mlp.forward(b, x),
+            FeedForward::Plain(mlp) => mlp.forward(b, x),
+            FeedForward::Mixture(mixture) => mixture.forward(b, x),
+        }
+    }
+
+    /// `x` and what a part of the layer gives, which is scaled first where the family scales it.
+    fn added<B: Backend>(&self, b: &mut B, x: &B::Tensor, part: B::Tensor) -> Result<B::Tensor, NetworkError> {
+        match self.residual_scale {
+            None => b.add(x, &part),
+            Some(factor) => {
+                let part = b.apply(Op::Scale { factor }, &[&part])?;
+                b.add(x, &part)
+            }
+        }
+    }
+}
+
+fn normed<B: Backend>(b: &mut B, norm: &Option<Norm>, x: &B::Tensor) -> Result<B::Tensor, NetworkError> {
+    norm.as_ref().map_or_else(|| Ok(x.clone()), |norm| norm.forward(b, x))
 }

@@ -3,7 +3,7 @@
 use types::{ImageWorkload, Op, Stage};
 
 use super::clip::VisionTransformer;
-use super::decoder::{Decoder, Head, sizes};
+use super::decoder::{Decoder, Head, finish, sizes};
 use super::sam::ImageEncoder;
 use super::{CacheLayout, Images, Prompt};
 use crate::config::deepseek_ocr::DeepseekOcrConfig;
@@ -69,7 +69,7 @@ impl DeepseekOcr {
         });
         let head = Head::new(&mut builder, language);
         let (decoder, sam, clip, projector, image_newline, view_separator) = parts;
-        let blueprint = builder.finish();
+        let blueprint = finish(builder, &config.language);
         Self { blueprint, model, sam, clip, projector, image_newline, view_separator, decoder, head }
     }
 
@@ -104,7 +104,7 @@ impl DeepseekOcr {
     /// Logits `[B, S, V]`, or of the last position.
     pub fn forward<B: Backend>(&self, b: &mut B, prompt: &Prompt<B::Tensor>) -> Result<B::Tensor, NetworkError> {
         let hidden = b.scope(self.model, &[&prompt.input], |b| {
-            let embedded = self.decoder.embed(b, &prompt.input)?;
+            let embedded = self.decoder.embed(b, &prompt.input, prompt.offset)?;
             let embedded = match &prompt.images {
                 None => embedded,
                 Some(images) => {

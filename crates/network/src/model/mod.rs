@@ -9,7 +9,7 @@ pub mod shallow_resnet;
 mod square_tower;
 pub mod vision_language;
 
-use types::{ImageWorkload, Shape, Stage};
+use types::{DType, ImageWorkload, Shape, Stage};
 
 use crate::config::ModelConfig;
 use crate::{Backend, Blueprint, NetworkError};
@@ -160,6 +160,8 @@ impl Model {
 pub struct CacheLayout {
     /// Decoder layers, in order.
     pub layers: Vec<CacheLayer>,
+    /// Element type, where the checkpoint sets one of its own.
+    pub dtype: Option<DType>,
 }
 
 /// What the cache keeps for one layer of one sequence.
@@ -169,6 +171,8 @@ pub struct CacheLayer {
     pub elements: u64,
     /// Positions it keeps at most; all where absent.
     pub window: Option<u64>,
+    /// Elements it keeps whatever the length: in the cache's element type, and in single precision.
+    pub state: [u64; 2],
 }
 
 impl CacheLayout {

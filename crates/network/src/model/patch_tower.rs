@@ -2,11 +2,10 @@
 
 use types::{ActivationKind, InterpolationKind, Op, Stage};
 
-use crate::config::decoder::{GatedConfig, NormConfig};
+use crate::config::decoder::{GatedConfig, NormConfig, NormKind, NormPlacement};
 use crate::config::vision::PatchTowerConfig;
 use crate::layer::{
-    ActivationLayer, Embedding, GatedMlp, GatedMlpNames, LayerNorm, Linear, PlainMlp, PlainMlpNames, RmsNorm, Spans,
-    VisionAttention,
+    ActivationLayer, Embedding, GatedMlp, GatedMlpNames, Linear, Norm, PlainMlp, PlainMlpNames, Spans, VisionAttention,
 };
 use crate::{Backend, Builder, Module, NetworkError, Ops, Param, Repetition};
 
@@ -44,12 +43,6 @@ struct Block {
 enum Mlp {
     Plain(PlainMlp),
     Gated(GatedMlp),
-}
-
-#[derive(Debug)]
-enum Norm {
-    Layer(LayerNorm),
-    Rms(RmsNorm),
 }
 
 #[derive(Debug)]
@@ -199,8 +192,8 @@ impl Block {
             builder.setting("hidden_size", width);
             builder.setting("num_heads", config.heads);
             builder.setting("intermediate_size", config.inner);
-            let norm1 = Norm::new(builder, "norm1", config, width);
-            let norm2 = Norm::new(builder, "norm2", config, width);
+            let norm1 = norm(builder, "norm1", config, width);
+            let norm2 = norm(builder, "norm2", config, width);
             let attention = VisionAttention::fused(builder, names.attention, width, config.heads);
             let mlp = if config.gated {
                 let projections = ["gate_proj", "up_proj", "down_proj"];
@@ -232,22 +225,11 @@ impl Block {
     }
 }
 
-impl Norm {
-    fn new(builder: &mut Builder, name: &str, config: &PatchTowerConfig, width: u64) -> Self {
-        if config.gated {
-            let norm = NormConfig { epsilon: EPSILON, unit_offset: false, around: false };
-            Self::Rms(RmsNorm::new(builder, name, config.names.norm, width, norm))
-        } else {
-            Self::Layer(LayerNorm::new(builder, name, width, EPSILON))
-        }
-    }
-
-    fn forward<B: Backend>(&self, b: &mut B, x: &B::Tensor) -> Result<B::Tensor, NetworkError> {
-        match self {
-            Self::Layer(norm) => norm.forward(b, x),
-            Self::Rms(norm) => norm.forward(b, x),
-        }
-    }
+/// A norm of the encoder's own kind.
+fn norm(builder: &mut Builder, name: &str, config: &PatchTowerConfig, width: u64) -> Norm {
+    let kind = if config.gated { NormKind::Rms } else { NormKind::Layer };
+    let norm = NormConfig { epsilon: EPSILON, kind, placement: NormPlacement::Before };
+    Norm::new(builder, name, config.names.norm, width, norm)
 }
 
 impl Merger {
@@ -260,7 +242,7 @@ impl Merger {
             builder.setting("dim", config.output);
             builder.setting("spatial_merge_size", config.merge);
             let width = if norm_merged { merged } else { config.width };
-            let norm = Norm::new(builder, if names.flat_merger { "norm" } else { "ln_q" }, config, width);
+            let norm = norm(builder, if names.flat_merger { "norm" } else { "ln_q" }, config, width);
             let parts = |builder: &mut Builder, [first, between, second]: [&str; 3]| {
                 (
                     Linear::new(builder, first, merged, merged, true),

@@ -2,7 +2,7 @@
 
 use types::{ImageWorkload, Op, Shape};
 
-use super::decoder::{Decoder, Head, sizes};
+use super::decoder::{Decoder, Head, finish, sizes};
 use super::patch_tower::{ImageFeatures, PatchTower};
 use super::square_tower::{Projector, SquareTower};
 use super::{CacheLayout, Images, Prompt};
@@ -74,7 +74,7 @@ impl VisionLanguage {
                 (tower, decoder, head)
             }
         };
-        Self { blueprint: builder.finish(), config: config.vision.clone(), tower, model, decoder, head }
+        Self { blueprint: finish(builder, language), config: config.vision.clone(), tower, model, decoder, head }
     }
 
     /// Its modules and parameters.
@@ -116,7 +116,7 @@ impl VisionLanguage {
     pub fn forward<B: Backend>(&self, b: &mut B, prompt: &Prompt<B::Tensor>) -> Result<B::Tensor, NetworkError> {
         let seen = prompt.images.as_ref().map(|images| self.read(b, images)).transpose()?;
         let hidden = b.scope(self.model, &[&prompt.input], |b| {
-            let embedded = self.decoder.embed(b, &prompt.input)?;
+            let embedded = self.decoder.embed(b, &prompt.input, prompt.offset)?;
             match (&seen, &prompt.images) {
                 (Some(seen), Some(images)) => {
                     let embedded = b.apply(Op::ReplaceRows, &[&embedded, &seen.tokens, &images.mask])?;

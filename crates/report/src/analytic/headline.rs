@@ -53,7 +53,7 @@ pub(super) fn model(model: &ModelSpec) -> String {
 }
 
 /// How weights and cache are stored, on one line; absent where that is as everything else.
-pub(super) fn stored(workload: &WorkloadProfile) -> Option<String> {
+pub(super) fn stored(model: &ModelSpec, workload: &WorkloadProfile) -> Option<String> {
     let quantisation = &workload.quantisation;
     let weights = quantisation.weights.map(|weights| {
         let scales = match quantisation.group {
@@ -68,7 +68,7 @@ pub(super) fn stored(workload: &WorkloadProfile) -> Option<String> {
         format!("decoder weights in {weights}, {scales}{zero}, {gemms}")
     });
     let kv = quantisation.kv.map(|kv| format!("KV cache in {kv}"));
-    let parts: Vec<_> = weights.into_iter().chain(kv).collect();
+    let parts: Vec<_> = weights.or_else(|| model.quantisation.clone()).into_iter().chain(kv).collect();
     (!parts.is_empty()).then(|| parts.join("; "))
 }
 

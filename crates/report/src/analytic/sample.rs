@@ -411,6 +411,7 @@ fn model() -> ModelSpec {
         num_attention_heads: Some(10),
         vision_backbone: Some("SAM ViT-B and CLIP-L".to_owned()),
         uses_moe: true,
+        quantisation: None,
         dtype: DType::Bf16,
         parameters: ParameterCounts {
             total: 3_336_106_240,

@@ -297,7 +297,7 @@ fn inputs(page: &mut Page, report: &AnalyticReport) {
         row("images", format!("{pages}, {}: global view of {base} px, {tiles}", page_kind(workload.doc_kind)));
     }
     row("batch", grouped(workload.batch));
-    if let Some(stored) = stored(workload) {
+    if let Some(stored) = stored(model, workload) {
         row("stored", prose(&stored));
     }
     if !workload.parallel.is_single() {

@@ -16,7 +16,7 @@ pub fn terminal(view: &AnalyticView<'_>) -> String {
     let mut text = String::new();
     line(&mut text, &format!("model     {}", model(&report.model)));
     line(&mut text, &format!("workload  {}: {}", report.workload.profile_id, workload(&report.workload)));
-    if let Some(stored) = stored(&report.workload) {
+    if let Some(stored) = stored(&report.model, &report.workload) {
         line(&mut text, &format!("stored    {stored}"));
     }
     line(&mut text, &format!("device    {}{}", device_count(&report.workload), device(&report.device)));

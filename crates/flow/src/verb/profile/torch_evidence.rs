@@ -214,7 +214,8 @@ fn modelled_input(
     let prediction = predict(&known.network, &workload).map_err(|error| error.to_string())?;
     let of_stage = |(stage, work)| InputWork { input: facts.name.clone(), stage, work };
     let work = work::per_stage(&known.network, &prediction).into_iter().map(of_stage).collect();
-    let roofline = hardware.and_then(|hardware| Roofline::new(hardware, matrix_dtypes(&prediction), None).ok());
+    let roofline =
+        hardware.and_then(|hardware| Roofline::of(hardware, matrix_dtypes(&prediction), &workload, None).ok());
     let modelled = modelled::run(&known.network, &prediction, roofline.as_ref());
     let passes = [(Stage::Prefill, &modelled.prefill), (Stage::Decode, &modelled.decode)];
     let roofline = passes.into_iter().filter_map(|(stage, operators)| {

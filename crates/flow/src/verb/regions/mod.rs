@@ -297,7 +297,8 @@ impl RegionRun<'_> {
         let (model, settings) = self.settings.model.as_ref()?;
         let workload = settings.resolve(&model.network, model.dtype).ok()?;
         let prediction = predict(&model.network, &workload).ok()?;
-        let roofline = hardware.and_then(|hardware| Roofline::new(hardware, matrix_dtypes(&prediction), None).ok());
+        let roofline =
+            hardware.and_then(|hardware| Roofline::of(hardware, matrix_dtypes(&prediction), &workload, None).ok());
         Some(modelled_run(&model.network, &prediction, roofline.as_ref()))
     }
 

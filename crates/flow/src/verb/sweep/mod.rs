@@ -178,7 +178,7 @@ fn figures(
     launch: Option<Seconds>,
 ) -> Result<SweepFigures, String> {
     let devices = workload.parallel.devices();
-    let roofline = Roofline::new(hardware, estimate.matrix_dtypes(), launch)
+    let roofline = Roofline::of(hardware, estimate.matrix_dtypes(), workload, launch)
         .and_then(|roofline| roofline.linked(devices))
         .map_err(|error| error.to_string())?;
     let sent = |messages: &[Message]| messages.iter().map(Message::sent).sum::<Bytes>();

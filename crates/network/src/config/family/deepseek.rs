@@ -7,8 +7,8 @@ use super::sizes::{Sizes, WIDEST_HEAD, rotary};
 use super::{Definitions, Family, Names, names};
 use crate::config::ConfigProblem;
 use crate::config::decoder::{
-    AttentionConfig, DecoderConfig, FeedForwardConfig, GateConfig, GroupLimit, LatentConfig, MixtureConfig,
-    RotaryConfig, ScoreKind,
+    AttentionConfig, Correction, DecoderConfig, FeedForwardConfig, GateConfig, GroupLimit, IndexerConfig, LatentConfig,
+    MixtureConfig, RotaryConfig, ScoreKind,
 };
 use crate::config::fields::Fields;
 
@@ -50,6 +50,73 @@ pub(crate) const V3: Family = Family {
     },
 };
 
+const SPARSE: Definitions = Definitions {
+    attention: "y = o_proj(softmax(q k^T * scale, causal) v) over the positions the indexer chooses; k and v are kv_b_proj of \
+                cached latent vectors, k beside a cached rotated part that all heads share",
+    ..V3.definitions
+};
+
+pub(crate) const V32: Family = Family {
+    home: "transformers.models.deepseek_v32.modeling_deepseek_v32",
+    names: Names {
+        mixture: "DeepseekV32MoE",
+        gate: "DeepseekV32TopkRouter",
+        shared_module: "shared_experts",
+        ..names!("DeepseekV32")
+    },
+    definitions: SPARSE,
+};
+
+pub(crate) const GLM: Family = Family {
+    home: "transformers.models.glm_moe_dsa.modeling_glm_moe_dsa",
+    names: Names {
+        mixture: "GlmMoeDsaMoE",
+        gate: "GlmMoeDsaTopkRouter",
+        shared_module: "shared_experts",
+        ..names!("GlmMoeDsa")
+    },
+    definitions: SPARSE,
+};
+
+pub(in crate::config) fn read_v32(fields: &Fields<'_>) -> Result<DecoderConfig, ConfigProblem> {
+    let decoder = read(fields, &V32, v3_gate(fields)?, [3, 1])?;
+    sparse(fields, decoder, [64, 128], false)
+}
+
+pub(in crate::config) fn read_glm(fields: &Fields<'_>) -> Result<DecoderConfig, ConfigProblem> {
+    let decoder = read(fields, &GLM, v3_gate(fields)?, [3, 1])?;
+    let interleaved = fields.flag_or("indexer_rope_interleave", true)?;
+    sparse(fields, decoder, [32, 128], interleaved)
+}
+
+/// Adds an indexer to every layer, or to those `indexer_types` calls `full`; the others use what an earlier one chose.
+fn sparse(
+    fields: &Fields<'_>,
+    mut decoder: DecoderConfig,
+    defaults: [u64; 2],
+    interleaved: bool,
+) -> Result<DecoderConfig, ConfigProblem> {
+    let bounded = |name: &str, default: u64| fields.at_most(name, fields.size_or(name, default)?, WIDEST_HEAD);
+    let [heads, width] = [bounded("index_n_heads", defaults[0])?, bounded("index_head_dim", defaults[1])?];
+    let keep = fields.size_or("index_topk", 2048)?;
+    let types = fields.text_list("indexer_types")?;
+    if !types.is_empty() && types.len() != decoder.layers.len() {
+        let expected = format!("{} entries, one for each layer", decoder.layers.len());
+        return Err(fields.wrong("indexer_types", format!("a list of {}", types.len()), expected));
+    }
+    if types.is_empty() && fields.states("index_topk_freq") && fields.size_or("index_topk_freq", 1)? > 1 {
+        return Err(fields.wrong("indexer_types", "absent", "a list that says which layers have an indexer"));
+    }
+    for (index, layer) in decoder.layers.iter_mut().enumerate() {
+        let own = types.get(index).is_none_or(|kind| kind == "full");
+        if let AttentionConfig::Latent(latent) = &mut layer.attention {
+            latent.keep = Some(keep);
+            latent.indexer = own.then_some(IndexerConfig { heads, width, interleaved });
+        }
+    }
+    Ok(decoder)
+}
+
 pub(in crate::config) fn read_v2(fields: &Fields<'_>) -> Result<DecoderConfig, ConfigProblem> {
     let method = fields.optional_text("topk_method")?.unwrap_or_else(|| "greedy".to_owned());
     let groups = match method.as_str() {
@@ -65,14 +132,17 @@ pub(in crate::config) fn read_v2(fields: &Fields<'_>) -> Result<DecoderConfig, C
 }
 
 pub(in crate::config) fn read_v3(fields: &Fields<'_>) -> Result<DecoderConfig, ConfigProblem> {
-    let gate = GateConfig {
+    read(fields, &V3, v3_gate(fields)?, [3, 1])
+}
+
+fn v3_gate(fields: &Fields<'_>) -> Result<GateConfig, ConfigProblem> {
+    Ok(GateConfig {
         scores: ScoreKind::Sigmoid,
         single_precision: true,
-        correction: true,
+        correction: Some(Correction::Buffer),
         groups: Some(groups(fields, 2)?),
         ..PLAIN_GATE
-    };
-    read(fields, &V3, gate, [3, 1])
+    })
 }
 
 fn groups(fields: &Fields<'_>, best: u64) -> Result<GroupLimit, ConfigProblem> {
@@ -142,6 +212,8 @@ fn latent(fields: &Fields<'_>, sizes: &Sizes) -> Result<LatentConfig, ConfigProb
         bias: fields.flag_or("attention_bias", false)?,
         rotary: RotaryConfig { form, ..stated },
         scale: stretch * stretch / ((plain_width + rotary_width) as f64).sqrt(),
+        keep: None,
+        indexer: None,
     })
 }
 

@@ -3,9 +3,11 @@
 use types::ActivationKind;
 
 use super::sizes::{Sizes, rotary, rotary_of};
-use super::{Definitions, Family, Names, names};
+use super::{Definitions, Family, NORMS_AROUND, Names, names};
 use crate::config::ConfigProblem;
-use crate::config::decoder::{AttentionConfig, DecoderConfig, GroupedConfig, RotaryConfig};
+use crate::config::decoder::{
+    AttentionConfig, DecoderConfig, GroupedConfig, HeadNorms, NormKind, NormPlacement, RotaryConfig,
+};
 use crate::config::fields::Fields;
 
 const COMMON: Definitions = Definitions {
@@ -19,7 +21,7 @@ const COMMON: Definitions = Definitions {
 
 pub(crate) const GEMMA2: Family = Family {
     home: "transformers.models.gemma2.modeling_gemma2",
-    names: Names { embedding: "Gemma2TextScaledWordEmbedding", ..names!("Gemma2") },
+    names: Names { embedding: "Gemma2TextScaledWordEmbedding", layer_norms: NORMS_AROUND, ..names!("Gemma2") },
     definitions: Definitions {
         attention: "y = o_proj(softmax(cap * tanh(q k^T * scale / cap), causal) v) with rotated q and k; every other layer \
                     sees a window of keys only",
@@ -29,7 +31,12 @@ pub(crate) const GEMMA2: Family = Family {
 
 pub(crate) const GEMMA3: Family = Family {
     home: "transformers.models.gemma3.modeling_gemma3",
-    names: Names { model: "Gemma3TextModel", embedding: "Gemma3TextScaledWordEmbedding", ..names!("Gemma3") },
+    names: Names {
+        model: "Gemma3TextModel",
+        embedding: "Gemma3TextScaledWordEmbedding",
+        layer_norms: NORMS_AROUND,
+        ..names!("Gemma3")
+    },
     definitions: Definitions {
         attention: "y = o_proj(softmax(q k^T * scale, causal) v) with q and k normed head by head, then rotated; all but \
                     every sixth layer see a window of keys only",
@@ -56,14 +63,14 @@ pub(in crate::config) fn read_gemma3(fields: &Fields<'_>) -> Result<DecoderConfi
     let pattern = fields.size_or("sliding_window_pattern", 6)?;
     let sliding = sizes.sliding(fields, |index| !(index + 1).is_multiple_of(pattern))?;
     let window = window(fields)?;
-    let mut attention = GroupedConfig { head_norms: true, ..attention(fields, &sizes)? };
+    let mut attention = GroupedConfig { head_norms: Some(HeadNorms::EachHead), ..attention(fields, &sizes)? };
     attention.detail.softcap = softcap(fields, "attn_logit_softcapping", None)?;
     let [everywhere, nearby] = angles(fields, sizes.head_width)?;
     let decoder = sizes.decoder(&GEMMA3, |index| {
         let attention = if sliding[index] {
-            GroupedConfig { rotary: nearby, ..attention.with_window(window) }
+            GroupedConfig { rotary: Some(nearby), ..attention.with_window(window) }
         } else {
-            GroupedConfig { rotary: everywhere, ..attention }
+            GroupedConfig { rotary: Some(everywhere), ..attention }
         };
         (AttentionConfig::Grouped(attention), sizes.gated())
     });
@@ -110,8 +117,8 @@ fn angles(fields: &Fields<'_>, head_width: u64) -> Result<[RotaryConfig; 2], Con
 }
 
 fn around(mut decoder: DecoderConfig) -> DecoderConfig {
-    decoder.norm.unit_offset = true;
-    decoder.norm.around = true;
+    decoder.norm.kind = NormKind::RmsUnitOffset;
+    decoder.norm.placement = NormPlacement::Around;
     decoder.embedding_scale = Some((decoder.width as f64).sqrt());
     decoder
 }

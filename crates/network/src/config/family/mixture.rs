@@ -11,7 +11,7 @@ const MOST_EXPERTS: u64 = 10_000;
 
 /// A gate without anything particular.
 pub(super) const PLAIN_GATE: GateConfig =
-    GateConfig { scores: ScoreKind::Softmax, single_precision: false, bias: false, correction: false, groups: None };
+    GateConfig { scores: ScoreKind::Softmax, single_precision: false, bias: false, correction: None, groups: None };
 
 /// A mixture of as many experts as field `experts` says, each of `inner` width, with scores that sum to one.
 pub(super) fn mixture(
@@ -21,7 +21,10 @@ pub(super) fn mixture(
     inner: u64,
 ) -> Result<MixtureConfig, ConfigProblem> {
     let (name, experts) = experts;
-    let per_token = fields.size("num_experts_per_tok")?;
+    let per_token = match fields.uniform_size("num_experts_per_tok")? {
+        Some(per_token) => per_token,
+        None => fields.size_of(&["moe_k", "moe_topk", "num_experts_per_tok"])?,
+    };
     if per_token > experts {
         return Err(fields.wrong("num_experts_per_tok", per_token, format!("at most `{name}` ({experts})")));
     }

@@ -3,8 +3,10 @@
 mod mixture;
 mod sizes;
 
+pub(super) mod classic;
 pub(super) mod deepseek;
 pub(crate) mod deepseek_ocr;
+pub(super) mod dense;
 pub(super) mod gemma;
 pub(super) mod gpt_oss;
 pub(super) mod llama;
@@ -14,13 +16,24 @@ pub(super) mod mixtral;
 pub(super) mod phi;
 pub(super) mod qwen;
 pub(super) mod qwen_moe;
+pub(super) mod qwen_next;
 pub(crate) mod qwen_vl;
 pub(super) mod seed_oss;
+pub(super) mod sparse;
 
-pub(crate) use super::names::{Definitions, Family, Names, names};
+pub(crate) use super::names::{Definitions, Family, NORMS_AROUND, Names, names};
 
 /// Every family, for the descriptions of its classes.
-pub(crate) const FAMILIES: &[&Family] = &[
+pub(crate) fn families() -> impl Iterator<Item = &'static &'static Family> {
+    FAMILIES.iter().chain(dense::FAMILIES).chain(sparse::FAMILIES).chain(classic::FAMILIES).chain(qwen_next::FAMILIES)
+}
+
+/// Whether logits of this family, as an engine computes them from what is built here, were compared with transformers.
+pub(crate) fn is_computed(family: &Family) -> bool {
+    FAMILIES.iter().any(|known| known.names.causal == family.names.causal)
+}
+
+const FAMILIES: &[&Family] = &[
     &llama::FAMILY,
     &mistral::FAMILY,
     &qwen::QWEN2,
@@ -30,6 +43,8 @@ pub(crate) const FAMILIES: &[&Family] = &[
     &qwen_moe::QWEN3,
     &deepseek::V2,
     &deepseek::V3,
+    &deepseek::V32,
+    &deepseek::GLM,
     &phi::FAMILY,
     &gemma::GEMMA2,
     &gemma::GEMMA3,
@@ -38,5 +53,6 @@ pub(crate) const FAMILIES: &[&Family] = &[
     &qwen_vl::TEXT_2,
     &qwen_vl::TEXT_2_5,
     &qwen_vl::TEXT_3,
+    &qwen_vl::TEXT_3_MOE,
     &deepseek_ocr::FAMILY,
 ];

@@ -3,7 +3,9 @@
 use super::sizes::Sizes;
 use super::{Definitions, Family, names};
 use crate::config::ConfigProblem;
-use crate::config::decoder::{AttentionConfig, DecoderConfig, FeedForwardConfig, GatedConfig, GroupedConfig};
+use crate::config::decoder::{
+    AttentionConfig, DecoderConfig, FeedForwardConfig, FusedOrder, GatedConfig, GroupedConfig,
+};
 use crate::config::fields::Fields;
 
 pub(crate) const FAMILY: Family = Family {
@@ -18,7 +20,7 @@ pub(crate) const FAMILY: Family = Family {
 pub(in crate::config) fn read(fields: &Fields<'_>) -> Result<DecoderConfig, ConfigProblem> {
     let sizes = Sizes::read(fields)?;
     let window = fields.optional_size("sliding_window")?;
-    let attention = GroupedConfig { fused: true, ..sizes.grouped() }.with_window(window);
+    let attention = GroupedConfig { fused: Some(FusedOrder::Blocks), ..sizes.grouped() }.with_window(window);
     let gated = GatedConfig { fused: true, ..sizes.gated_of(sizes.intermediate) };
     Ok(sizes.decoder(&FAMILY, |_| (AttentionConfig::Grouped(attention), FeedForwardConfig::Gated(gated))))
 }

@@ -3,7 +3,7 @@
 use super::sizes::Sizes;
 use super::{Definitions, Family, names};
 use crate::config::ConfigProblem;
-use crate::config::decoder::{AttentionConfig, DecoderConfig, GroupedConfig};
+use crate::config::decoder::{AttentionConfig, DecoderConfig, GroupedConfig, HeadNorms};
 use crate::config::fields::Fields;
 
 pub(crate) const QWEN2: Family = Family {
@@ -40,7 +40,8 @@ pub(super) fn qwen3(fields: &Fields<'_>, family: &'static Family) -> Result<Deco
     // Published configurations state the width of a head; the class takes 128 where they do not.
     let sizes = Sizes::read(fields)?.head_width(fields.size_or("head_dim", 128)?);
     let bias = fields.flag_or("attention_bias", false)?;
-    let attention = GroupedConfig { input_bias: bias, output_bias: bias, head_norms: true, ..sizes.grouped() };
+    let attention =
+        GroupedConfig { input_bias: bias, output_bias: bias, head_norms: Some(HeadNorms::EachHead), ..sizes.grouped() };
     windowed(fields, &sizes, family, attention)
 }
 

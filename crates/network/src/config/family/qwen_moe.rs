@@ -5,7 +5,7 @@ use super::sizes::Sizes;
 use super::{Definitions, Family, names};
 use crate::config::ConfigProblem;
 use crate::config::decoder::{
-    AttentionConfig, DecoderConfig, FeedForwardConfig, GroupedConfig, MixtureConfig, SharedConfig,
+    AttentionConfig, DecoderConfig, FeedForwardConfig, GroupedConfig, HeadNorms, MixtureConfig, SharedConfig,
 };
 use crate::config::fields::Fields;
 
@@ -36,10 +36,15 @@ pub(in crate::config) fn read_qwen2(fields: &Fields<'_>) -> Result<DecoderConfig
 }
 
 pub(in crate::config) fn read_qwen3(fields: &Fields<'_>) -> Result<DecoderConfig, ConfigProblem> {
+    qwen3(fields, &QWEN3)
+}
+
+pub(super) fn qwen3(fields: &Fields<'_>, family: &'static Family) -> Result<DecoderConfig, ConfigProblem> {
     let sizes = Sizes::read(fields)?;
     let bias = fields.flag_or("attention_bias", false)?;
-    let attention = GroupedConfig { input_bias: bias, output_bias: bias, head_norms: true, ..sizes.grouped() };
-    sparse(fields, &sizes, &QWEN3, None, |_| attention.with_window(windows(fields, true)))
+    let attention =
+        GroupedConfig { input_bias: bias, output_bias: bias, head_norms: Some(HeadNorms::EachHead), ..sizes.grouped() };
+    sparse(fields, &sizes, family, None, |_| attention.with_window(windows(fields, true)))
 }
 
 /// The window of a layer that has one, when windows are used at all.
@@ -58,7 +63,7 @@ fn sparse(
 ) -> Result<DecoderConfig, ConfigProblem> {
     // Checked once: later readers of these fields take what is right for granted.
     fields.flag_or("use_sliding_window", false)?;
-    fields.size_or("sliding_window", 4096)?;
+    fields.count_or("sliding_window", 4096)?;
     let experts = match fields.optional_size("num_experts")? {
         Some(experts) => ("num_experts", experts),
         None => ("num_local_experts", fields.size("num_local_experts")?),

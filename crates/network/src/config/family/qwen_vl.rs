@@ -3,7 +3,7 @@
 use types::{ActivationKind, DType, RotaryLayout};
 
 use super::sizes::activation_named;
-use super::{Family, Names, names, qwen};
+use super::{Family, Names, names, qwen, qwen_moe, qwen_next};
 use crate::config::ConfigProblem;
 use crate::config::decoder::{AttentionConfig, DecoderConfig};
 use crate::config::fields::Fields;
@@ -42,6 +42,22 @@ pub(crate) const TEXT_3: Family = Family {
     definitions: qwen::QWEN3.definitions,
 };
 
+pub(crate) const TEXT_3_MOE: Family = Family {
+    home: "transformers.models.qwen3_vl_moe.modeling_qwen3_vl_moe",
+    names: Names {
+        layer: "Qwen3VLMoeTextDecoderLayer",
+        attention: "Qwen3VLMoeTextAttention",
+        norm: "Qwen3VLMoeTextRMSNorm",
+        mlp: "Qwen3VLMoeTextMLP",
+        expert: "Qwen3VLMoeTextMLP",
+        mixture: "Qwen3VLMoeTextSparseMoeBlock",
+        gate: "Qwen3VLMoeTextTopKRouter",
+        model: "Qwen3VLMoeTextModel",
+        ..names!("Qwen3VLMoe")
+    },
+    definitions: qwen::QWEN3.definitions,
+};
+
 const WHOLE_2: VisionLanguageNames = VisionLanguageNames {
     causal: "Qwen2VLForConditionalGeneration",
     home: TEXT_2.home,
@@ -66,11 +82,37 @@ const WHOLE_3: VisionLanguageNames = VisionLanguageNames {
     layout: ModuleLayout::InOneModel,
 };
 
-/// Every one, for the descriptions of classes.
-pub(crate) const WHOLE: [&VisionLanguageNames; 3] = [&WHOLE_2, &WHOLE_2_5, &WHOLE_3];
+const WHOLE_3_MOE: VisionLanguageNames = VisionLanguageNames {
+    causal: "Qwen3VLMoeForConditionalGeneration",
+    home: TEXT_3_MOE.home,
+    tower: "Qwen3VLMoeVisionModel",
+    model: "Qwen3VLMoeModel",
+    layout: ModuleLayout::InOneModel,
+};
 
-/// The encoders of all three, for the descriptions of classes.
-pub(crate) const TOWERS: [&PatchTowerNames; 3] = [&TOWER_2, &TOWER_2_5, &TOWER_3];
+const WHOLE_3_5: VisionLanguageNames = VisionLanguageNames {
+    causal: "Qwen3_5ForConditionalGeneration",
+    home: qwen_next::DENSE.home,
+    tower: "Qwen3_5VisionModel",
+    model: "Qwen3_5Model",
+    layout: ModuleLayout::InOneModel,
+};
+
+const WHOLE_3_5_MOE: VisionLanguageNames = VisionLanguageNames {
+    causal: "Qwen3_5MoeForConditionalGeneration",
+    home: qwen_next::SPARSE.home,
+    tower: "Qwen3_5MoeVisionModel",
+    model: "Qwen3_5MoeModel",
+    layout: ModuleLayout::InOneModel,
+};
+
+/// Every one, for the descriptions of classes.
+pub(crate) const WHOLE: [&VisionLanguageNames; 6] =
+    [&WHOLE_2, &WHOLE_2_5, &WHOLE_3, &WHOLE_3_MOE, &WHOLE_3_5, &WHOLE_3_5_MOE];
+
+/// The encoders of all, for the descriptions of classes.
+pub(crate) const TOWERS: [&PatchTowerNames; 6] =
+    [&TOWER_2, &TOWER_2_5, &TOWER_3, &TOWER_3_MOE, &TOWER_3_5, &TOWER_3_5_MOE];
 
 const TOWER_2: PatchTowerNames = PatchTowerNames {
     tower: "Qwen2VisionTransformerPretrainedModel",
@@ -108,6 +150,36 @@ const TOWER_3: PatchTowerNames = PatchTowerNames {
     flat_merger: true,
 };
 
+const TOWER_3_MOE: PatchTowerNames = PatchTowerNames {
+    tower: "Qwen3VLMoeVisionModel",
+    patch: "Qwen3VLMoeVisionPatchEmbed",
+    block: "Qwen3VLMoeVisionBlock",
+    attention: "Qwen3VLMoeVisionAttention",
+    mlp: "Qwen3VLMoeVisionMLP",
+    merger: "Qwen3VLMoeVisionPatchMerger",
+    ..TOWER_3
+};
+
+const TOWER_3_5: PatchTowerNames = PatchTowerNames {
+    tower: "Qwen3_5VisionModel",
+    patch: "Qwen3_5VisionPatchEmbed",
+    block: "Qwen3_5VisionBlock",
+    attention: "Qwen3_5VisionAttention",
+    mlp: "Qwen3_5VisionMLP",
+    merger: "Qwen3_5VisionPatchMerger",
+    ..TOWER_3
+};
+
+const TOWER_3_5_MOE: PatchTowerNames = PatchTowerNames {
+    tower: "Qwen3_5MoeVisionModel",
+    patch: "Qwen3_5MoeVisionPatchEmbed",
+    block: "Qwen3_5MoeVisionBlock",
+    attention: "Qwen3_5MoeVisionAttention",
+    mlp: "Qwen3_5MoeVisionMLP",
+    merger: "Qwen3_5MoeVisionPatchMerger",
+    ..TOWER_3
+};
+
 pub(in crate::config) fn read_2(fields: &Fields<'_>) -> Result<VisionLanguageConfig, ConfigProblem> {
     let vision = fields.object("vision_config")?;
     let width = vision.size_or("embed_dim", 1280)?;
@@ -140,14 +212,34 @@ pub(in crate::config) fn read_2_5(fields: &Fields<'_>) -> Result<VisionLanguageC
 }
 
 pub(in crate::config) fn read_3(fields: &Fields<'_>) -> Result<VisionLanguageConfig, ConfigProblem> {
+    let tower = tower_3(fields, &TOWER_3, &[8, 16, 24])?;
+    whole(fields, &WHOLE_3, tower, |text| qwen::qwen3(text, &TEXT_3))
+}
+
+pub(in crate::config) fn read_3_moe(fields: &Fields<'_>) -> Result<VisionLanguageConfig, ConfigProblem> {
+    let tower = tower_3(fields, &TOWER_3_MOE, &[8, 16, 24])?;
+    whole(fields, &WHOLE_3_MOE, tower, |text| qwen_moe::qwen3(text, &TEXT_3_MOE))
+}
+
+pub(in crate::config) fn read_3_5(fields: &Fields<'_>) -> Result<VisionLanguageConfig, ConfigProblem> {
+    whole(fields, &WHOLE_3_5, tower_3(fields, &TOWER_3_5, &[])?, qwen_next::read_dense)
+}
+
+pub(in crate::config) fn read_3_5_moe(fields: &Fields<'_>) -> Result<VisionLanguageConfig, ConfigProblem> {
+    whole(fields, &WHOLE_3_5_MOE, tower_3(fields, &TOWER_3_5_MOE, &[])?, qwen_next::read_sparse)
+}
+
+/// The encoder of Qwen3-VL and its successors. `deep`: blocks whose output goes to the first decoder layers too, where the
+/// file does not say.
+fn tower_3(
+    fields: &Fields<'_>,
+    names: &'static PatchTowerNames,
+    deep: &[u64],
+) -> Result<PatchTowerConfig, ConfigProblem> {
     let vision = fields.object("vision_config")?;
     let width = vision.size_or("hidden_size", 1152)?;
-    let deepstack = if vision.states("deepstack_visual_indexes") {
-        vision.counts("deepstack_visual_indexes")?
-    } else {
-        vec![8, 16, 24]
-    };
-    let tower = PatchTowerConfig {
+    let deepstack = vision.optional_counts("deepstack_visual_indexes")?.unwrap_or_else(|| deep.to_vec());
+    Ok(PatchTowerConfig {
         inner: vision.size_or("intermediate_size", 4304)?,
         activation: activation(&vision, ActivationKind::GeluTanh)?,
         patch_bias: true,
@@ -155,9 +247,8 @@ pub(in crate::config) fn read_3(fields: &Fields<'_>) -> Result<VisionLanguageCon
         positions: Some(vision.size_or("num_position_embeddings", 2304)?),
         deepstack,
         pixels: PIXELS_3,
-        ..tower(&vision, &TOWER_3, width, [27, 16])?
-    };
-    whole(fields, &WHOLE_3, tower, |text| qwen::qwen3(text, &TEXT_3))
+        ..tower(&vision, names, width, [27, 16])?
+    })
 }
 
 /// `defaults`: blocks, and side of a patch.
@@ -212,7 +303,9 @@ fn whole(
     language.tied_embeddings = fields.flag_or("tie_word_embeddings", language.tied_embeddings)?;
     for layer in &mut language.layers {
         if let AttentionConfig::Grouped(attention) = &mut layer.attention {
-            attention.rotary.form.layout = RotaryLayout::Sections;
+            if let Some(rotary) = &mut attention.rotary {
+                rotary.form.layout = RotaryLayout::Sections;
+            }
         }
     }
     if tower.output != language.width {

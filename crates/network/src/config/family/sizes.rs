@@ -5,8 +5,8 @@ use types::{ActivationKind, AttentionDetail, DType, RotaryForm, RotaryLayout, Ro
 use super::Family;
 use crate::config::ConfigProblem;
 use crate::config::decoder::{
-    AttentionConfig, DecoderConfig, FeedForwardConfig, GatedConfig, GroupedConfig, LayerConfig, NormConfig,
-    RotaryConfig,
+    AttentionConfig, DecoderConfig, FeedForwardConfig, GatedConfig, GroupedConfig, LayerConfig, NormConfig, NormKind,
+    NormPlacement, RotaryConfig,
 };
 use crate::config::fields::Fields;
 
@@ -42,6 +42,11 @@ impl Sizes {
 
     /// With the base of the angles that the family's class takes where the file states none.
     pub(super) fn read_with(fields: &Fields<'_>, theta: f64) -> Result<Self, ConfigProblem> {
+        Self::read_inner(fields, theta, fields.size("intermediate_size")?)
+    }
+
+    /// The same with an inner width that the file states elsewhere.
+    pub(super) fn read_inner(fields: &Fields<'_>, theta: f64, intermediate: u64) -> Result<Self, ConfigProblem> {
         let heads = fields.at_most("num_attention_heads", fields.size("num_attention_heads")?, MOST_HEADS)?;
         let width = fields.size("hidden_size")?;
         let layers = fields.at_most("num_hidden_layers", fields.size("num_hidden_layers")?, MOST_LAYERS)?;
@@ -49,6 +54,8 @@ impl Sizes {
         fields.divides(("num_attention_heads", heads), ("num_key_value_heads", key_value_heads))?;
         let head_width = match fields.optional_size("head_dim")? {
             Some(head_width) => fields.at_most("head_dim", head_width, WIDEST_HEAD)?,
+            // Latent attention has widths of its own.
+            None if fields.optional_size("kv_lora_rank")?.is_some() => fields.size_or("qk_rope_head_dim", 64)?,
             None => {
                 fields.divides(("hidden_size", width), ("num_attention_heads", heads))?;
                 width / heads
@@ -61,15 +68,61 @@ impl Sizes {
             heads,
             key_value_heads,
             head_width,
-            intermediate: fields.size("intermediate_size")?,
+            intermediate,
             activation: activation(fields)?,
             mlp_bias: fields.flag_or("mlp_bias", false)?,
-            epsilon: fields.number_or("rms_norm_eps", 1e-6)?,
+            epsilon: epsilon(fields)?,
             rotary: rotary(fields, theta, head_width)?,
             tied_embeddings: fields.flag_or("tie_word_embeddings", false)?,
             // What Hugging Face takes where a configuration does not say.
             dtype: fields.dtype()?.unwrap_or(DType::Fp32),
         })
+    }
+
+    /// Width, heads, key-value heads, layers and inner width as read from fields of other names; rotary positions are
+    /// those of the default.
+    pub(super) fn stated(
+        fields: &Fields<'_>,
+        [width, heads, key_value_heads, layers, intermediate]: [u64; 5],
+        epsilon: f64,
+    ) -> Result<Self, ConfigProblem> {
+        fields.at_most("num_attention_heads", heads, MOST_HEADS)?;
+        fields.at_most("num_hidden_layers", layers, MOST_LAYERS)?;
+        fields.divides(("hidden_size", width), ("num_attention_heads", heads))?;
+        fields.divides(("num_attention_heads", heads), ("num_kv_heads", key_value_heads))?;
+        let head_width = width / heads;
+        let form = RotaryForm::default();
+        Ok(Self {
+            vocabulary: fields.size("vocab_size")?,
+            width,
+            layers,
+            heads,
+            key_value_heads,
+            head_width,
+            intermediate,
+            activation: ActivationKind::Silu,
+            mlp_bias: false,
+            epsilon,
+            rotary: RotaryConfig { theta: 10_000.0, width: head_width, form },
+            tied_embeddings: fields.flag_or("tie_word_embeddings", false)?,
+            dtype: fields.dtype()?.unwrap_or(DType::Fp32),
+        })
+    }
+
+    /// The same with a part of each head rotated where the file states no part of its own.
+    pub(super) fn partial(mut self, fields: &Fields<'_>, default: f64) -> Result<Self, ConfigProblem> {
+        let stated = match fields.optional_object("rope_parameters")? {
+            Some(stated) => stated.states("partial_rotary_factor"),
+            None => false,
+        };
+        if !stated && !fields.states("partial_rotary_factor") {
+            let width = (self.head_width as f64 * default) as u64;
+            if !width.is_multiple_of(2) || width == 0 {
+                return Err(fields.wrong("head_dim", self.head_width, format!("a width of which {default} is even")));
+            }
+            self.rotary.width = width;
+        }
+        Ok(self)
     }
 
     /// The same with another width of a head.
@@ -87,9 +140,10 @@ impl Sizes {
             head_width: self.head_width,
             input_bias: false,
             output_bias: false,
-            fused: false,
-            head_norms: false,
-            rotary: self.rotary,
+            fused: None,
+            head_norms: None,
+            rotary: Some(self.rotary),
+            gated: false,
             scale: 1.0 / (self.head_width as f64).sqrt(),
             detail: AttentionDetail::default(),
         }
@@ -124,16 +178,32 @@ impl Sizes {
             heads: self.heads,
             intermediate: Some(self.intermediate),
             layers: layers.map(|(attention, feed_forward)| LayerConfig { attention, feed_forward }).collect(),
-            norm: NormConfig { epsilon: self.epsilon, unit_offset: false, around: false },
+            norm: NormConfig { epsilon: self.epsilon, kind: NormKind::Rms, placement: NormPlacement::Before },
             embedding_scale: None,
+            positions: None,
+            residual_scale: None,
+            logit_scale: None,
+            head_bias: false,
             tied_embeddings: self.tied_embeddings,
             logit_softcap: None,
             dtype: self.dtype,
+            quantisation: None,
+            part_of: None,
         }
     }
 
     /// Which layers attend through a window: by `layer_types`, or by the family's rule where that is absent.
     pub(super) fn sliding(&self, fields: &Fields<'_>, rule: impl Fn(u64) -> bool) -> Result<Vec<bool>, ConfigProblem> {
+        self.kinds(fields, ["full_attention", "sliding_attention"], rule)
+    }
+
+    /// Which layers are of the second of two kinds: by `layer_types`, or by the family's rule where that is absent.
+    pub(super) fn kinds(
+        &self,
+        fields: &Fields<'_>,
+        kinds: [&str; 2],
+        rule: impl Fn(u64) -> bool,
+    ) -> Result<Vec<bool>, ConfigProblem> {
         let types = fields.text_list("layer_types")?;
         if types.is_empty() {
             return Ok((0..self.layers).map(rule).collect());
@@ -142,10 +212,11 @@ impl Sizes {
             let expected = format!("{} entries, one for each layer", self.layers);
             return Err(fields.wrong("layer_types", format!("a list of {}", types.len()), expected));
         }
+        let [first, second] = kinds;
         let kind = |text: &String| match text.as_str() {
-            "sliding_attention" => Ok(true),
-            "full_attention" => Ok(false),
-            _ => Err(fields.wrong("layer_types", format!("\"{text}\""), "`full_attention` or `sliding_attention`")),
+            text if text == second => Ok(true),
+            text if text == first => Ok(false),
+            _ => Err(fields.wrong("layer_types", format!("\"{text}\""), format!("`{first}` or `{second}`"))),
         };
         types.iter().map(kind).collect()
     }
@@ -159,13 +230,29 @@ impl GroupedConfig {
 }
 
 fn activation(fields: &Fields<'_>) -> Result<ActivationKind, ConfigProblem> {
+    Ok(activation_of(fields)?.unwrap_or(ActivationKind::Silu))
+}
+
+/// The nonlinearity the file names, where it names one.
+pub(super) fn activation_of(fields: &Fields<'_>) -> Result<Option<ActivationKind>, ConfigProblem> {
     for name in ["hidden_activation", "hidden_act"] {
         if let Some(text) = fields.optional_text(name)? {
-            return activation_named(&text)
-                .ok_or_else(|| fields.wrong(name, format!("\"{text}\""), "silu, gelu, gelu_pytorch_tanh or relu"));
+            let known = activation_named(&text);
+            let wrong = || fields.wrong(name, format!("\"{text}\""), "silu, gelu, gelu_pytorch_tanh, relu or relu2");
+            return known.map(Some).ok_or_else(wrong);
         }
     }
-    Ok(ActivationKind::Silu)
+    Ok(None)
+}
+
+/// What is added in norms, under the names families give it.
+fn epsilon(fields: &Fields<'_>) -> Result<f64, ConfigProblem> {
+    for name in ["rms_norm_eps", "layer_norm_eps", "norm_epsilon", "norm_eps", "layer_norm_epsilon"] {
+        if let Some(epsilon) = fields.optional_number(name)? {
+            return Ok(epsilon);
+        }
+    }
+    Ok(1e-6)
 }
 
 /// A nonlinearity by the name transformers gives it.
@@ -173,9 +260,10 @@ pub(in crate::config) fn activation_named(text: &str) -> Option<ActivationKind> 
     Some(match text {
         "silu" | "swish" => ActivationKind::Silu,
         "gelu" => ActivationKind::Gelu,
-        "gelu_pytorch_tanh" | "gelu_new" => ActivationKind::GeluTanh,
+        "gelu_pytorch_tanh" | "gelu_new" | "gelu_fast" => ActivationKind::GeluTanh,
         "quick_gelu" => ActivationKind::QuickGelu,
         "relu" => ActivationKind::Relu,
+        "relu2" => ActivationKind::SquaredRelu,
         _ => return None,
     })
 }

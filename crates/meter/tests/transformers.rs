@@ -1,0 +1,90 @@
+//! Whole models of every family, at full depth, against transformers on the meta device.
+//!
+//! How the figures were counted is said in `fixtures/count_transformers.py`.
+
+use llm_perf_meter::predict;
+use network::Model;
+use network::config::ModelConfig;
+use serde_json::Value;
+use types::{AttentionKind, DType, LogitsKind, PageKind, RoutingKind, Workload};
+
+const TOLERANCE: f64 = 1e-5;
+
+fn workload(prompt: u64) -> Workload {
+    Workload {
+        profile_id: "test".into(),
+        description: String::new(),
+        doc_kind: PageKind::Synthetic,
+        num_pages: 0,
+        batch: 1,
+        image: None,
+        text_tokens: prompt,
+        seq_len: prompt,
+        max_new_tokens: 2,
+        decode_steps: 1,
+        dtype: DType::Bf16,
+        attention: AttentionKind::Eager,
+        logits: LogitsKind::All,
+        routing: RoutingKind::Balanced,
+        quantisation: Default::default(),
+        parallel: Default::default(),
+    }
+}
+
+/// What is wrong with one case.
+fn problems(name: &str, case: &Value) -> Vec<String> {
+    let config = match ModelConfig::from_json(name, &case["config"].to_string()) {
+        Ok(config) => config,
+        Err(error) => return vec![format!("{name}: {error}")],
+    };
+    let mut wrong = Vec::new();
+    if config.facts().class != case["class"] {
+        wrong.push(format!("{name}: class {} against {}", config.facts().class, case["class"]));
+    }
+    let model = Model::new(&config);
+    let prompt = case["prompt"].as_u64().unwrap();
+    let prediction = match predict(&model, &workload(prompt)) {
+        Ok(prediction) => prediction,
+        Err(error) => return vec![format!("{name}: {error}")],
+    };
+    if prediction.parameters != case["parameters"].as_u64().unwrap() {
+        wrong.push(format!("{name}: {} parameters against {}", prediction.parameters, case["parameters"]));
+    }
+    let step = prediction.decode.as_ref().map_or(0.0, |decode| decode.total().flops_matrix.as_f64());
+    for (what, found) in [("prefill", prediction.prefill.total().flops_matrix.as_f64()), ("decode_step", step)] {
+        let wanted = case[what].as_f64().unwrap();
+        if (found - wanted).abs() > TOLERANCE * wanted {
+            wrong.push(format!("{name}: {what} {found} against {wanted}, {:+e}", (found - wanted) / wanted));
+        }
+    }
+    wrong
+}
+
+#[test]
+fn parameters_and_flops_of_every_family_equal_those_of_transformers() {
+    let reference: Value = serde_json::from_str(include_str!("fixtures/transformers.json")).unwrap();
+    let cases = reference["cases"].as_object().unwrap();
+    assert!(cases.len() >= 60, "only {} cases", cases.len());
+    let wrong: Vec<String> = cases.iter().flat_map(|(name, case)| problems(name, case)).collect();
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn caches_keep_as_many_elements_as_transformers_allocates() {
+    let reference: Value = serde_json::from_str(include_str!("fixtures/transformers.json")).unwrap();
+    let mut wrong = Vec::new();
+    for (name, case) in reference["cases"].as_object().unwrap() {
+        let Ok(config) = ModelConfig::from_json(name, &case["config"].to_string()) else { continue };
+        let model = Model::new(&config);
+        // A prompt and a step; transformers keeps one position less of a window than the step itself sees.
+        let windows = model.cache().unwrap().layers.iter().any(|layer| layer.window.is_some_and(|window| window < 25));
+        let kept = model.cache().unwrap().elements(case["prompt"].as_u64().unwrap() + 1);
+        let indexed = model.blueprint().modules().any(|(_, module)| module.name == "indexer");
+        // Falcon keeps a copy of each key and value for every head; engines keep one for the group.
+        let copied = name == "falcon-40b";
+        if !indexed && !windows && !copied && kept != case["cache"].as_u64().unwrap() {
+            wrong.push(format!("{name}: {kept} against {}", case["cache"]));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}

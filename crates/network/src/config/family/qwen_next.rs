@@ -1,0 +1,134 @@
+//! Qwen3-Next, Qwen3.5 and their mixtures: three layers of gated delta-net to one of gated attention.
+
+use super::mixture::mixture;
+use super::sizes::{Sizes, WIDEST_HEAD};
+use super::{Definitions, Family, Names, names};
+use crate::config::ConfigProblem;
+use crate::config::decoder::{
+    AttentionConfig, DecoderConfig, DeltaConfig, DeltaProjections, FeedForwardConfig, GroupedConfig, HeadNorms,
+    MixtureConfig, NormKind, SharedConfig,
+};
+use crate::config::fields::Fields;
+
+const COMMON: Definitions = Definitions {
+    layer: "h = x + attention(input_layernorm(x)); y = h + mlp(post_attention_layernorm(h)), attention being linear_attn in \
+            three of four layers and self_attn in the fourth",
+    attention: "y = o_proj(sigmoid(gate) * softmax(q k^T / sqrt(d), causal) v) with q and k normed head by head, then partly \
+                rotated; q_proj makes the gate too",
+    norm: "y = x / sqrt(mean(x^2) + eps) * (1 + weight)",
+    mixture: "y = sum over the chosen experts of score * expert(x), plus sigmoid(shared_expert_gate(x)) * shared_expert(x)",
+    ..Definitions::COMMON
+};
+
+pub(crate) const NEXT: Family = Family {
+    home: "transformers.models.qwen3_next.modeling_qwen3_next",
+    names: Names { delta: "Qwen3NextGatedDeltaNet", gated_norm: "Qwen3NextRMSNormGated", ..names!("Qwen3Next") },
+    definitions: COMMON,
+};
+
+pub(crate) const DENSE: Family = Family {
+    home: "transformers.models.qwen3_5.modeling_qwen3_5",
+    names: Names {
+        model: "Qwen3_5TextModel",
+        delta: "Qwen3_5GatedDeltaNet",
+        gated_norm: "Qwen3_5RMSNormGated",
+        ..names!("Qwen3_5")
+    },
+    definitions: COMMON,
+};
+
+pub(crate) const SPARSE: Family = Family {
+    home: "transformers.models.qwen3_5_moe.modeling_qwen3_5_moe",
+    names: Names {
+        model: "Qwen3_5MoeTextModel",
+        delta: "Qwen3_5MoeGatedDeltaNet",
+        gated_norm: "Qwen3_5MoeRMSNormGated",
+        ..names!("Qwen3_5Moe")
+    },
+    definitions: COMMON,
+};
+
+/// Every family of this file.
+pub(crate) const FAMILIES: &[&Family] = &[&NEXT, &DENSE, &SPARSE];
+
+pub(in crate::config) fn read_next(fields: &Fields<'_>) -> Result<DecoderConfig, ConfigProblem> {
+    let sizes = sizes(fields)?;
+    let mixture = experts(fields, &sizes)?;
+    let step = fields.size_or("decoder_sparse_step", 1)?;
+    let dense = fields.optional_counts("mlp_only_layers")?.unwrap_or_default();
+    read(fields, &sizes, &NEXT, DeltaProjections::Two, |index| {
+        match !dense.contains(&index) && (index + 1).is_multiple_of(step) {
+            true => mixture,
+            false => sizes.gated(),
+        }
+    })
+}
+
+pub(in crate::config) fn read_dense(fields: &Fields<'_>) -> Result<DecoderConfig, ConfigProblem> {
+    let sizes = sizes(fields)?;
+    read(fields, &sizes, &DENSE, DeltaProjections::Four, |_| sizes.gated())
+}
+
+pub(in crate::config) fn read_sparse(fields: &Fields<'_>) -> Result<DecoderConfig, ConfigProblem> {
+    let sizes = sizes(fields)?;
+    let mixture = experts(fields, &sizes)?;
+    read(fields, &sizes, &SPARSE, DeltaProjections::Four, |_| mixture)
+}
+
+fn sizes(fields: &Fields<'_>) -> Result<Sizes, ConfigProblem> {
+    let intermediate = fields.size_of(&["intermediate_size", "moe_intermediate_size"])?;
+    let width = fields.size_or("head_dim", 256)?;
+    Sizes::read_inner(fields, 10_000.0, intermediate)?.head_width(width).partial(fields, 0.25)
+}
+
+fn experts(fields: &Fields<'_>, sizes: &Sizes) -> Result<FeedForwardConfig, ConfigProblem> {
+    let inner = fields.size("moe_intermediate_size")?;
+    let shared =
+        Some(SharedConfig { count: None, inner: fields.size("shared_expert_intermediate_size")?, gated: true });
+    let mut mixture =
+        MixtureConfig { shared, ..mixture(fields, sizes, ("num_experts", fields.size("num_experts")?), inner)? };
+    mixture.routing.normalise = fields.flag_or("norm_topk_prob", true)?;
+    Ok(FeedForwardConfig::Mixture(mixture))
+}
+
+fn read(
+    fields: &Fields<'_>,
+    sizes: &Sizes,
+    family: &'static Family,
+    projections: DeltaProjections,
+    feed_forward: impl Fn(u64) -> FeedForwardConfig,
+) -> Result<DecoderConfig, ConfigProblem> {
+    if !fields.flag_or("attn_output_gate", true)? {
+        return Err(fields.wrong("attn_output_gate", false, "true"));
+    }
+    let bias = fields.flag_or("attention_bias", false)?;
+    let attention = GroupedConfig {
+        input_bias: bias,
+        output_bias: bias,
+        head_norms: Some(HeadNorms::EachHead),
+        gated: true,
+        ..sizes.grouped()
+    };
+    let bounded = |name: &str, default: u64| fields.at_most(name, fields.size_or(name, default)?, WIDEST_HEAD);
+    let delta = DeltaConfig {
+        key_heads: bounded("linear_num_key_heads", 16)?,
+        value_heads: bounded("linear_num_value_heads", 32)?,
+        key_width: bounded("linear_key_head_dim", 128)?,
+        value_width: bounded("linear_value_head_dim", 128)?,
+        kernel: fields.at_most("linear_conv_kernel_dim", fields.size_or("linear_conv_kernel_dim", 4)?, 1 << 10)?,
+        projections,
+    };
+    fields.divides(("linear_num_value_heads", delta.value_heads), ("linear_num_key_heads", delta.key_heads))?;
+    let every = fields.size_or("full_attention_interval", 4)?;
+    let linear =
+        sizes.kinds(fields, ["full_attention", "linear_attention"], |index| !(index + 1).is_multiple_of(every))?;
+    let mut decoder = sizes.decoder(family, |index| {
+        let attention = match linear[index] {
+            true => AttentionConfig::Delta(delta),
+            false => AttentionConfig::Grouped(attention),
+        };
+        (attention, feed_forward(index as u64))
+    });
+    decoder.norm.kind = NormKind::RmsUnitOffset;
+    Ok(decoder)
+}
