@@ -120,10 +120,11 @@ pub(crate) fn roofline_of_work(placed: &PlacedTimeline<'_>, hardware: Option<&Ha
         .into_iter()
         .filter_map(|((name, signature), sum)| {
             let recorded = timeline.signatures.get(signature);
-            let RecordedWork { flops, bytes } = work(timeline.name(name), recorded)?;
+            let dtype = dtype(recorded).or(sum.of_kernels.known())?;
+            let RecordedWork { flops, bytes } = work(timeline.name(name), recorded, dtype)?;
             let bytes = Bytes::new(u64::try_from(u128::from(bytes.get()) * sum.ran).ok()?);
             let flops = Flops::new(flops.get().saturating_mul(sum.ran));
-            let (least, bound) = roofline(hardware, dtype(recorded)?, flops, bytes, sum.device)?;
+            let (least, bound) = roofline(hardware, dtype, flops, bytes, sum.device)?;
             let share = least.get() as f64 / sum.device.get() as f64;
             Some(((name, signature), WorkRoofline { share, compute: bound == "compute" }))
         })

@@ -57,15 +57,17 @@ pub enum CalibrationError {
         /// Its last words.
         output: Vec<String>,
     },
-    /// The device ran at other clocks at the end than at the beginning.
-    #[error("the clock of {device} moved from {before:.0} to {after:.0} MHz while it was measured; nothing was stored")]
-    ClocksMoved {
+    /// The device became faster or slower meanwhile.
+    #[error(
+        "a product took {before} on {device} before the points were measured and {after} after them; nothing was stored"
+    )]
+    RatesMoved {
         /// As given.
         device: String,
-        /// Megahertz.
-        before: f64,
-        /// Megahertz.
-        after: f64,
+        /// Its time at the beginning.
+        before: types::Seconds,
+        /// At the end.
+        after: types::Seconds,
     },
 }
 
@@ -76,7 +78,7 @@ impl Failure for CalibrationError {
             Self::Points(error) => error.exit(),
             Self::Collect(error) => error.exit(),
             Self::Unreadable { .. } | Self::NotCalibrated { .. } => Exit::Usage,
-            Self::DoesNotApply { .. } | Self::Failed { .. } | Self::ClocksMoved { .. } => Exit::Failed,
+            Self::DoesNotApply { .. } | Self::Failed { .. } | Self::RatesMoved { .. } => Exit::Failed,
         }
     }
 
@@ -92,7 +94,7 @@ impl Failure for CalibrationError {
             Self::DoesNotApply { .. } => {
                 Some("calibrate again: `llm-perf doctor --calibrate --device cuda:0`".to_owned())
             }
-            Self::ClocksMoved { .. } => Some(
+            Self::RatesMoved { .. } => Some(
                 "wait until nothing else runs and the device has cooled down, or lock its clocks: `nvidia-smi -lgc`"
                     .to_owned(),
             ),

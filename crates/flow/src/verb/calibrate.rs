@@ -49,7 +49,9 @@ struct Facts {
     device_name: String,
     driver: Option<String>,
     clocks_mhz: Option<[f64; 2]>,
-    clocks_moved: bool,
+    /// Whether a product took another time at the end than at the beginning.
+    moved: bool,
+    product_seconds: [f64; 2],
     libraries: BTreeMap<String, String>,
     launch: Option<LaunchCost>,
     #[serde(default)]
@@ -167,8 +169,9 @@ fn measure(
     }
     let answer = std::fs::read_to_string(&facts).map_err(|error| failed(error.to_string(), Vec::new()))?;
     let facts: Facts = serde_json::from_str(&answer).map_err(|error| failed(error.to_string(), Vec::new()))?;
-    if let (true, Some([before, after])) = (facts.clocks_moved, facts.clocks_mhz) {
-        return Err(CalibrationError::ClocksMoved { device: request.device.clone(), before, after });
+    if facts.moved {
+        let [before, after] = facts.product_seconds.map(types::Seconds::new);
+        return Err(CalibrationError::RatesMoved { device: request.device.clone(), before, after });
     }
     let device = hardware::find(config_dir, &facts.device_name)?;
     let points = read_points("points measured here", &read_text(&points)?, &device)?;
