@@ -63,12 +63,14 @@ pub(crate) fn with_device(
         None => loss::profile_books(operators, &timings, &profiled),
     };
     let steps = steps::steps(timelines);
+    let collectives = collectives::summaries(timelines, subject.hardware.as_ref());
     let run = Run {
         subject,
         operators,
         device,
         device_time: &device_time,
         steps: steps.as_ref(),
+        collectives: &collectives,
         timings: &timings,
         profiled: &profiled,
         used: &used,
@@ -155,7 +157,7 @@ pub(crate) fn with_device(
             }
             _ => priced::groups(operators),
         },
-        collectives: collectives::summaries(timelines),
+        collectives,
         cost_centres: cost_centres(operators),
         routing: evidence.operators.routing.clone(),
     };
