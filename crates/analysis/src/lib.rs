@@ -4,6 +4,7 @@
 //! is absent, never zero.
 
 pub mod alignment;
+mod arrivals;
 pub mod attribution;
 mod compare;
 mod counter;
@@ -25,6 +26,7 @@ mod quality;
 mod ranges;
 mod ranks;
 pub mod region;
+mod repetition;
 mod run_kind;
 #[cfg(test)]
 mod sample;

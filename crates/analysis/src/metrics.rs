@@ -11,6 +11,7 @@ use types::{
     Utilisation as UtilisationView,
 };
 
+use crate::arrivals::arrivals;
 use crate::counter;
 use crate::device::{DeviceRecords, DeviceSums};
 use crate::device_time::device_times;
@@ -63,6 +64,7 @@ pub(crate) fn with_device(
         None => loss::profile_books(operators, &timings, &profiled),
     };
     let steps = steps::steps(timelines);
+    let arrivals = arrivals(timelines);
     let collectives = collectives::summaries(timelines, subject.hardware.as_ref());
     let run = Run {
         subject,
@@ -71,6 +73,7 @@ pub(crate) fn with_device(
         device_time: &device_time,
         steps: steps.as_ref(),
         collectives: &collectives,
+        arrivals: arrivals.as_ref(),
         timings: &timings,
         profiled: &profiled,
         used: &used,
@@ -115,6 +118,7 @@ pub(crate) fn with_device(
         load_ns: evidence.plain.as_ref().and_then(|plain| plain.load_ns),
         ranks,
         rank_skew,
+        rank_arrivals: arrivals,
         samples: all_ranks(evidence.ranks.as_ref(), &samples),
     };
     let (times, busy_above_wall) = times.checked(subject.devices.len() as u64);

@@ -30,6 +30,8 @@ pub enum StepBasis {
     DecodeSteps,
     /// Kernels that choose a token: each ends a pass.
     TokenChoices,
+    /// Kernels that repeat in exactly the same order, three times or more often.
+    Repetition,
 }
 
 impl StepBasis {
@@ -40,6 +42,7 @@ impl StepBasis {
             Self::ProfilerSteps => "the profiler's own steps",
             Self::DecodeSteps => "decode steps",
             Self::TokenChoices => "kernels that choose a token, each of which ends a pass",
+            Self::Repetition => "kernels that repeat in exactly the same order; where a step starts is not recorded",
         }
     }
 }

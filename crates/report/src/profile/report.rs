@@ -4,6 +4,7 @@ use types::view::RunView;
 use types::{Environment, Metrics, TraceFacts};
 
 use super::command;
+use super::communication;
 use super::device_time;
 use super::imported;
 use super::lost;
@@ -37,6 +38,7 @@ pub fn report_markdown(run: &RunView<'_>, environment: &Environment) -> String {
     recorded::flop_checks(&mut page, run);
     recorded::device(&mut page, run);
     device_time::section(&mut page, run);
+    communication::collectives(&mut page, run);
     recorded::memory(&mut page, run);
     findings(&mut page, run);
     variation(&mut page, metrics);
@@ -59,6 +61,7 @@ fn imported_sections(page: &mut Page, run: &RunView<'_>, facts: &TraceFacts, env
     page.paragraph(&imported::method(run, facts));
     device_time::section(page, run);
     findings(page, run);
+    communication::collectives(page, run);
     steps::section(page, run);
     lost::lost_time(page, run);
     imported::stages(page, run, facts);
