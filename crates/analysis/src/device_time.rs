@@ -7,12 +7,15 @@
 use std::collections::BTreeMap;
 
 use types::timeline::{CopyDirection, DeviceWork, Timeline, WorkKind};
-use types::{Bytes, CopyTime, DeviceTime, IdleCause, IdleTime, Nanos};
+use types::{Bytes, CopyTime, DeviceTime, IdleCause, IdlePlace, IdleTime, Nanos};
 
 use crate::attribution::Attribution;
 use crate::evidence::PlacedTimeline;
 use crate::kernel::{self, Family};
 use crate::time::{Host, Span, Spans};
+
+/// Late kernels named.
+const LATE: usize = 3;
 
 /// Every device of every timeline, in order.
 pub fn device_times(timelines: &[PlacedTimeline<'_>]) -> Vec<DeviceTime> {
@@ -130,6 +133,7 @@ fn idle_times(placed: &PlacedTimeline<'_>, rows: &[u32], gaps: &Spans) -> Vec<Id
     let host = Host::new(timeline, launch, rows);
     let mut sums: BTreeMap<IdleCause, (Nanos, Nanos)> = BTreeMap::new();
     let mut quiet = Vec::new();
+    let mut queued: BTreeMap<&str, Nanos> = BTreeMap::new();
     for gap in gaps.as_slice() {
         // Work without length cannot end a gap, but it is what the host called for.
         let behind = rows.partition_point(|row| timeline.work[*row as usize].start < gap.end);
@@ -141,18 +145,36 @@ fn idle_times(placed: &PlacedTimeline<'_>, rows: &[u32], gaps: &Spans) -> Vec<Id
             *all += time;
             *longest = time.max(*longest);
         }
+        let late = waiting.of(IdleCause::Queued);
+        if let Some(row) = rows.get(behind).filter(|_| late > Nanos::ZERO) {
+            *queued.entry(timeline.name(timeline.work[*row as usize].name)).or_default() += late;
+        }
         if waiting.of(IdleCause::HostWork) > Nanos::ZERO {
             quiet.extend_from_slice(host.quiet_within(*gap).as_slice());
         }
     }
     let places = host.places(timeline, quiet);
+    let queued = before(queued);
     let row = |(cause, (ns, longest_ns))| {
-        let inside = if cause == IdleCause::HostWork { places.clone() } else { Vec::new() };
+        let inside = match cause {
+            IdleCause::HostWork => places.clone(),
+            IdleCause::Queued => queued.clone(),
+            _ => Vec::new(),
+        };
         IdleTime { cause, ns, longest_ns, inside }
     };
     let mut idle: Vec<_> = sums.into_iter().filter(|(_, (ns, _))| *ns > Nanos::ZERO).map(row).collect();
     idle.sort_by_key(|idle| std::cmp::Reverse(idle.ns));
     idle
+}
+
+/// What came late, the longest first.
+fn before(late: BTreeMap<&str, Nanos>) -> Vec<IdlePlace> {
+    let place = |(name, ns)| IdlePlace { name: format!("before {}", kernel::short_name(name)), ns };
+    let mut places: Vec<_> = late.into_iter().map(place).collect();
+    places.sort_by_key(|place| std::cmp::Reverse(place.ns));
+    places.truncate(LATE);
+    places
 }
 
 #[cfg(test)]

@@ -10,6 +10,7 @@ mod compare;
 mod counter;
 mod device;
 mod device_time;
+mod encoder;
 mod evidence;
 mod finding;
 mod fit;

@@ -58,7 +58,8 @@ pub struct IdleTime {
     pub ns: Nanos,
     /// The longest part in one gap.
     pub longest_ns: Nanos,
-    /// Annotations of the program, or framework operators, that the host was in for most of it: the longest first.
+    /// Annotations of the program, or framework operators, that the host was in for most of it; for work that was launched and
+    /// came late, `before` it. The longest first.
     #[serde(default)]
     pub inside: Vec<IdlePlace>,
 }

@@ -160,6 +160,8 @@ pub enum RunKindName {
     GraphCapture,
     /// A diffusion pipeline.
     Diffusion,
+    /// Attention over all positions of the input at once, with nothing masked.
+    Encoder,
     /// Forward passes; nothing shows that one chooses what the next takes in.
     Forward,
     /// Nothing in the trace says.
@@ -175,6 +177,7 @@ impl RunKindName {
             Self::Generation => "token-by-token generation",
             Self::GraphCapture => "the capture of a graph",
             Self::Diffusion => "a diffusion pipeline",
+            Self::Encoder => "an encoder",
             Self::Forward => "forward passes without generation",
             Self::Program => "a program",
         }

@@ -24,6 +24,7 @@ mod memory_bound_decode;
 mod run_to_run_variation;
 mod slow_steps;
 mod small_expert_gemms;
+mod small_grids;
 mod straggling_rank;
 mod top_operator;
 mod unfused_elementwise;
@@ -48,7 +49,7 @@ use crate::utilisation::Utilisation;
 type Rule = (&'static str, fn(&Run<'_>) -> Vec<Found>);
 
 /// Every rule. What a finding saves as a share of the run is filled in afterwards, the same way for all.
-const RULES: [Rule; 24] = [
+const RULES: [Rule; 25] = [
     (utilisation_above_one::RULE, utilisation_above_one::check),
     (cold_first_iteration::RULE, cold_first_iteration::check),
     (slow_steps::RULE, slow_steps::check),
@@ -70,6 +71,7 @@ const RULES: [Rule; 24] = [
     (layout_copies::RULE, layout_copies::check),
     (float32_gemms::RULE, float32_gemms::check),
     (low_occupancy_gemms::RULE, low_occupancy_gemms::check),
+    (small_grids::RULE, small_grids::check),
     (memory_bound_decode::RULE, memory_bound_decode::check),
     (far_from_roofline::RULE, far_from_roofline::check),
     (top_operator::RULE, top_operator::check),
