@@ -170,7 +170,9 @@ fn idle_times(placed: &PlacedTimeline<'_>, rows: &[u32], gaps: &Spans) -> Vec<Id
 
 /// What came late, the longest first.
 fn before(late: BTreeMap<&str, Nanos>) -> Vec<IdlePlace> {
-    let place = |(name, ns)| IdlePlace { name: format!("before {}", kernel::short_name(name)), ns };
+    // Copies and memsets have names of their own.
+    let short = |name: &str| if name.starts_with("Mem") { name.to_owned() } else { kernel::short_name(name) };
+    let place = |(name, ns)| IdlePlace { name: format!("before {}", short(name)), ns };
     let mut places: Vec<_> = late.into_iter().map(place).collect();
     places.sort_by_key(|place| std::cmp::Reverse(place.ns));
     places.truncate(LATE);

@@ -17,6 +17,9 @@ const SMALLEST_PATCH: u64 = 4;
 /// Positions that encoders add to the patches: for the class, for registers.
 const EXTRA: u64 = 8;
 
+/// What attention does that is no operator of its own.
+const WRITTEN_OUT: &str = "aten::_softmax";
+
 /// What an input consists of.
 #[derive(Default)]
 struct Input {
@@ -46,21 +49,26 @@ pub(crate) fn encoder(timeline: &Timeline) -> Option<String> {
         return None;
     }
     let (mut all, mut open) = (0.0, 0.0);
-    // Positions and scores of the attention that shows it.
-    let mut longest: Option<(u64, f64)> = None;
+    // Positions and scores of the attention that shows it, and whether it says that nothing is masked.
+    let mut longest: Option<(u64, f64, bool)> = None;
     for (name, called) in calls() {
         let Some((scores, positions)) = attention(name, called, &input) else { continue };
         all += scores;
         if let Some(positions) = positions {
             open += scores;
-            if longest.is_none_or(|(_, most)| scores > most) {
-                longest = Some((positions, scores));
+            if longest.is_none_or(|(_, most, _)| scores > most) {
+                longest = Some((positions, scores, name != WRITTEN_OUT));
             }
         }
     }
-    let (positions, _) = longest.filter(|_| open >= MOST * all)?;
+    let (positions, _, is_unmasked) = longest.filter(|_| open >= MOST * all)?;
     let taken = if input.patches.is_empty() { "tokens" } else { "patches of images" };
-    Some(format!("it takes in {taken}, and attention looks at all {positions} positions at once, none of them masked"))
+    Some(match is_unmasked {
+        true => format!(
+            "it takes in {taken}, and attention looks at all {positions} positions at once, none of them masked"
+        ),
+        false => format!("it takes in {taken}, and attention runs over their {positions} positions"),
+    })
 }
 
 /// Scores of a call of attention, and its positions where it looks at all of them; `None` for another operator.
@@ -78,7 +86,7 @@ fn attention(name: &str, called: &OperatorSignature, input: &Input) -> Option<(f
             Some((batch * queries as f64 * keys as f64, all.then_some(queries)))
         }
         // Scores have a row for each head; what has fewer sides is a distribution over classes.
-        "aten::_softmax" if first.len() >= 3 => {
+        WRITTEN_OUT if first.len() >= 3 => {
             let mut sides = first.iter().rev();
             let (keys, queries) = (*sides.next()?, *sides.next()?);
             let scores = first.iter().map(|side| *side as f64).product();
@@ -157,7 +165,7 @@ mod tests {
         assert_eq!(found(&[TOKENS, open]).as_deref(), Some(why));
         // 16 frames of 196 patches and one more.
         let written_out = ("aten::_softmax", &[&[8, 12, 3137, 3137][..]][..], &[][..]);
-        assert!(found(&[PATCHES, written_out]).unwrap().contains("all 3137 positions"));
+        assert!(found(&[PATCHES, written_out]).unwrap().contains("over their 3137 positions"));
     }
 
     #[test]

@@ -66,7 +66,8 @@ fn found(run: &Run<'_>) -> Option<Found> {
 fn described(row: &CollectiveSummary) -> String {
     let size = row.bytes.map_or("of unknown size".to_owned(), |bytes| format!("of {bytes}"));
     let ranks = row.group_size.map_or("an unknown number of ranks".to_owned(), |ranks| format!("{ranks} ranks"));
-    let mut text = format!("`{}` {size} among {ranks}: {} calls, {}", row.name, row.calls, row.total_ns);
+    let calls = if row.calls == 1 { "1 call".to_owned() } else { format!("{} calls", row.calls) };
+    let mut text = format!("`{}` {size} among {ranks}: {calls}, {}", row.name, row.total_ns);
     if let (Some(mean), Some(best)) = (row.bus_bytes_per_second, row.bus_bytes_per_second_best) {
         text += &format!("; bus bandwidth {mean}, {best} in the shortest call");
         if let (Some(link), Some(part)) = (row.link_bytes_per_second, row.link_share) {

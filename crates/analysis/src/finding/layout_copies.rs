@@ -1,6 +1,6 @@
 //! Data that is laid out anew, concatenated or cast, and not computed with.
 
-use types::timeline::{CopyDirection, WorkKind};
+use types::timeline::WorkKind;
 use types::{Finding, Nanos, Severity};
 
 use super::{Found, Run, own_kernels, percent};
@@ -21,8 +21,9 @@ pub(super) fn check(run: &Run<'_>) -> Vec<Found> {
     device.stages.iter().filter_map(|(stage, work)| found(device, *stage, work)).collect()
 }
 
+/// Copies that are no kernels have a rule of their own.
 fn is_copy(group: &WorkGroup) -> bool {
-    group.family == Family::Copy || group.kind == WorkKind::Copy(CopyDirection::DeviceToDevice)
+    group.family == Family::Copy && group.kind == WorkKind::Kernel
 }
 
 fn found(device: &DeviceRecords, stage: Scope, work: &StageWork) -> Option<Found> {
@@ -49,8 +50,7 @@ fn found(device: &DeviceRecords, stage: Scope, work: &StageWork) -> Option<Found
                  may be needed."
             .to_owned(),
     };
-    let causes = vec![Cause::Kernels(Family::Copy), Cause::Kernels(Family::MemoryCopy)];
-    Some(Found { finding, claim: own_kernels(work, causes) })
+    Some(Found { finding, claim: own_kernels(work, vec![Cause::Kernels(Family::Copy)]) })
 }
 
 #[cfg(test)]

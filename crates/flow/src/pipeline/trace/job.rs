@@ -78,7 +78,7 @@ pub(super) fn other_process(replay: &Timeline, capture: &Timeline) -> Option<Str
     };
     let (one, other) = (callers(replay), callers(capture));
     if !one.is_empty() && !other.is_empty() && one.is_disjoint(&other) {
-        return Some("another process has replayed".to_owned());
+        return Some("the other is of another process".to_owned());
     }
     match (span(replay), span(capture)) {
         (Some((start, _)), Some((_, end))) if end > start + SAME_TIME => {
