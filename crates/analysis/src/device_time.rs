@@ -97,14 +97,15 @@ fn of_device(placed: &PlacedTimeline<'_>, ordinal: u32, rows: &[u32]) -> Option<
         communication_ns: works().filter(is_communication).map(|work| work.duration).sum(),
         communication_exposed_ns: exposed.total(),
         copies_exposed_ns: copied.total(),
-        copies: copy_times(works()),
+        copies: copy_times(works(), window, copied),
         idle: idle_times(placed, &rows, &busy.gaps(window)),
     })
 }
 
-/// Copies by direction, and memsets.
-fn copy_times<'a>(works: impl Iterator<Item = &'a DeviceWork>) -> Vec<CopyTime> {
+/// Copies by direction, and memsets. `exposed` is when any ran and no kernel did.
+fn copy_times<'a>(works: impl Iterator<Item = &'a DeviceWork>, window: Span, exposed: Spans) -> Vec<CopyTime> {
     let mut sums: BTreeMap<&'static str, (u64, Nanos, Option<Bytes>)> = BTreeMap::new();
+    let mut spans: BTreeMap<&'static str, Vec<Span>> = BTreeMap::new();
     for work in works {
         let kind = match work.kind {
             WorkKind::Kernel | WorkKind::Graph => continue,
@@ -117,13 +118,27 @@ fn copy_times<'a>(works: impl Iterator<Item = &'a DeviceWork>) -> Vec<CopyTime> 
             WorkKind::Copy(CopyDirection::Unknown) => "unknown",
         };
         let (calls, ns, bytes) = sums.entry(kind).or_default();
+        spans.entry(kind).or_default().push(Span::new(work.start, work.end()).intersect(window));
         *calls += 1;
         *ns += work.duration;
         *bytes = bytes.map(|all| all + work.bytes.unwrap_or_default()).or(work.bytes);
     }
-    let row = |(kind, (calls, ns, bytes)): (&str, _)| CopyTime { kind: kind.to_owned(), calls, ns, bytes };
+    let row = |(kind, (calls, ns, bytes)): (&str, _)| CopyTime {
+        kind: kind.to_owned(),
+        calls,
+        ns,
+        exposed_ns: Nanos::ZERO,
+        bytes,
+    };
     let mut copies: Vec<_> = sums.into_iter().map(row).collect();
     copies.sort_by_key(|copy| std::cmp::Reverse(copy.ns));
+    let mut left = exposed;
+    for copy in &mut copies {
+        let own = Spans::union(spans.remove(copy.kind.as_str()).unwrap_or_default());
+        let rest = left.subtract(&own);
+        copy.exposed_ns = left.total() - rest.total();
+        left = rest;
+    }
     copies
 }
 
@@ -268,6 +283,8 @@ mod tests {
                 prop_assert_eq!(found.idle.iter().map(|idle| idle.ns).sum::<Nanos>(), found.idle_ns);
                 prop_assert!(found.idle.iter().all(|idle| idle.ns > Nanos::ZERO && idle.longest_ns <= idle.ns));
                 prop_assert!(found.communication_exposed_ns <= found.communication_ns);
+                prop_assert_eq!(found.copies.iter().map(|copy| copy.exposed_ns).sum::<Nanos>(), found.copies_exposed_ns);
+                prop_assert!(found.copies.iter().all(|copy| copy.exposed_ns <= copy.ns));
             }
         }
     }

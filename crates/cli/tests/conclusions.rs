@@ -55,6 +55,8 @@ fn assert_invariants(metrics: &Value, name: &str) {
         assert_eq!(of("busy_ns") + of("idle_ns"), of("span_ns"), "{name}");
         let busy = of("compute_ns") + of("communication_exposed_ns") + of("copies_exposed_ns");
         assert_eq!(busy, of("busy_ns"), "{name}");
+        let copies: i64 = list(device, "copies").iter().map(|copy| number(&copy["exposed_ns"])).sum();
+        assert_eq!(copies, of("copies_exposed_ns"), "{name}");
         let idle: i64 = list(device, "idle").iter().map(|idle| number(&idle["ns"])).sum();
         assert_eq!(idle, of("idle_ns"), "{name}");
     }
@@ -399,6 +401,35 @@ fn ranks_of_one_job_are_compared_at_the_collectives_they_share() {
     let rules: Vec<_> = list(&metrics, "findings").iter().map(|finding| finding["rule"].as_str().unwrap()).collect();
     assert!(rules.starts_with(&["exposed-communication"]) && !rules.contains(&"straggling-rank"), "{rules:?}");
     assert!(terminal.contains("longest   _all_gather_base of 16.8 MB: 4 calls in 211 ms"), "{terminal}");
+}
+
+/// Steps of a trace from which the profiler's own are taken out.
+fn steps_without_marks(folder: &Path, file: &str) -> Value {
+    let packed = std::fs::File::open(folder.join(file)).unwrap();
+    let unpacked = std::process::Command::new("gzip").arg("-dc").stdin(packed).output().unwrap();
+    let text = String::from_utf8_lossy(&unpacked.stdout).replace("ProfilerStep#", "Turn ");
+    let scratch = Scratch::new();
+    std::fs::write(scratch.path("trace.json"), text).unwrap();
+    let Imported { metrics, .. } = import(&[scratch.path("trace.json")], &[]);
+    metrics["steps"].clone()
+}
+
+#[test]
+fn kernels_that_repeat_show_the_steps_that_the_profiler_had_marked() {
+    let Some(folder) = traces() else { return };
+    // 8,568 and 2,700 kernels, as `facts.json` counts them.
+    for (file, steps, kernels) in [("a100-training-before.json.gz", 6, 1_428), ("nccl.json.gz", 3, 900)] {
+        let found = steps_without_marks(&folder, file);
+        assert_eq!(found["basis"], "repetition", "{file}");
+        let each: Vec<_> = list(&found, "list").iter().map(|step| number(&step["kernels"])).collect();
+        assert_eq!(each, vec![kernels; steps], "{file}");
+    }
+    // One pass each, whose layers repeat.
+    for file in
+        ["h100-timesformer.json.gz", "h100-vit.json.gz", "h100-bert-small.json.gz", "mi300-qwen1.5-0.5b.json.gz"]
+    {
+        assert_eq!(steps_without_marks(&folder, file), Value::Null, "{file}");
+    }
 }
 
 #[test]

@@ -45,6 +45,10 @@ pub struct CopyTime {
     pub calls: u64,
     /// Time of all, each in full.
     pub ns: Nanos,
+    /// One ran and no kernel did; where several kinds ran at once, this is put down to the one with the longest time. These add
+    /// up to `copies_exposed_ns`.
+    #[serde(default)]
+    pub exposed_ns: Nanos,
     /// Bytes of all, as far as the trace says.
     pub bytes: Option<Bytes>,
 }

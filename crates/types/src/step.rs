@@ -41,7 +41,7 @@ impl StepBasis {
             Self::EngineAnnotations => "annotations of the serving engine",
             Self::ProfilerSteps => "the profiler's own steps",
             Self::DecodeSteps => "decode steps",
-            Self::TokenChoices => "kernels that choose a token, each of which ends a pass",
+            Self::TokenChoices => "kernels that choose one of many (argmax, sampling), each of which ends a pass",
             Self::Repetition => "kernels that repeat in exactly the same order; where a step starts is not recorded",
         }
     }
