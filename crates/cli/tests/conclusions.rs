@@ -345,7 +345,8 @@ const FAMILIES: &[(&str, &str, f64, f64)] = &[
     ("h100-owlv2.json.gz", "softmax", 0.47, 0.48),
     ("h100-timesformer.json.gz", "softmax", 0.44, 0.45),
     ("mi300-sglang-qwen3-8b-extend.json.gz", "gemm", 0.84, 0.87),
-    ("vllm-piecewise.json.gz", "moe", 0.78, 0.80),
+    // GEMMs of experts alone are 78.5%; routing is of the family too.
+    ("vllm-piecewise.json.gz", "moe", 0.785, 0.81),
 ];
 
 #[test]
