@@ -7,12 +7,15 @@
 use std::collections::BTreeMap;
 
 use types::timeline::{CopyDirection, DeviceWork, Timeline, WorkKind};
-use types::{Bytes, CopyTime, DeviceTime, IdleCause, IdleTime, Nanos};
+use types::{Bytes, CopyTime, DeviceTime, IdleCause, IdlePlace, IdleTime, Nanos};
 
 use crate::attribution::Attribution;
 use crate::evidence::PlacedTimeline;
 use crate::kernel::{self, Family};
 use crate::time::{Host, Span, Spans};
+
+/// Late kernels named.
+const LATE: usize = 3;
 
 /// Every device of every timeline, in order.
 pub fn device_times(timelines: &[PlacedTimeline<'_>]) -> Vec<DeviceTime> {
@@ -94,14 +97,15 @@ fn of_device(placed: &PlacedTimeline<'_>, ordinal: u32, rows: &[u32]) -> Option<
         communication_ns: works().filter(is_communication).map(|work| work.duration).sum(),
         communication_exposed_ns: exposed.total(),
         copies_exposed_ns: copied.total(),
-        copies: copy_times(works()),
+        copies: copy_times(works(), window, copied),
         idle: idle_times(placed, &rows, &busy.gaps(window)),
     })
 }
 
-/// Copies by direction, and memsets.
-fn copy_times<'a>(works: impl Iterator<Item = &'a DeviceWork>) -> Vec<CopyTime> {
+/// Copies by direction, and memsets. `exposed` is when any ran and no kernel did.
+fn copy_times<'a>(works: impl Iterator<Item = &'a DeviceWork>, window: Span, exposed: Spans) -> Vec<CopyTime> {
     let mut sums: BTreeMap<&'static str, (u64, Nanos, Option<Bytes>)> = BTreeMap::new();
+    let mut spans: BTreeMap<&'static str, Vec<Span>> = BTreeMap::new();
     for work in works {
         let kind = match work.kind {
             WorkKind::Kernel | WorkKind::Graph => continue,
@@ -114,13 +118,27 @@ fn copy_times<'a>(works: impl Iterator<Item = &'a DeviceWork>) -> Vec<CopyTime> 
             WorkKind::Copy(CopyDirection::Unknown) => "unknown",
         };
         let (calls, ns, bytes) = sums.entry(kind).or_default();
+        spans.entry(kind).or_default().push(Span::new(work.start, work.end()).intersect(window));
         *calls += 1;
         *ns += work.duration;
         *bytes = bytes.map(|all| all + work.bytes.unwrap_or_default()).or(work.bytes);
     }
-    let row = |(kind, (calls, ns, bytes)): (&str, _)| CopyTime { kind: kind.to_owned(), calls, ns, bytes };
+    let row = |(kind, (calls, ns, bytes)): (&str, _)| CopyTime {
+        kind: kind.to_owned(),
+        calls,
+        ns,
+        exposed_ns: Nanos::ZERO,
+        bytes,
+    };
     let mut copies: Vec<_> = sums.into_iter().map(row).collect();
     copies.sort_by_key(|copy| std::cmp::Reverse(copy.ns));
+    let mut left = exposed;
+    for copy in &mut copies {
+        let own = Spans::union(spans.remove(copy.kind.as_str()).unwrap_or_default());
+        let rest = left.subtract(&own);
+        copy.exposed_ns = left.total() - rest.total();
+        left = rest;
+    }
     copies
 }
 
@@ -130,6 +148,7 @@ fn idle_times(placed: &PlacedTimeline<'_>, rows: &[u32], gaps: &Spans) -> Vec<Id
     let host = Host::new(timeline, launch, rows);
     let mut sums: BTreeMap<IdleCause, (Nanos, Nanos)> = BTreeMap::new();
     let mut quiet = Vec::new();
+    let mut queued: BTreeMap<&str, Nanos> = BTreeMap::new();
     for gap in gaps.as_slice() {
         // Work without length cannot end a gap, but it is what the host called for.
         let behind = rows.partition_point(|row| timeline.work[*row as usize].start < gap.end);
@@ -141,18 +160,38 @@ fn idle_times(placed: &PlacedTimeline<'_>, rows: &[u32], gaps: &Spans) -> Vec<Id
             *all += time;
             *longest = time.max(*longest);
         }
+        let late = waiting.of(IdleCause::Queued);
+        if let Some(row) = rows.get(behind).filter(|_| late > Nanos::ZERO) {
+            *queued.entry(timeline.name(timeline.work[*row as usize].name)).or_default() += late;
+        }
         if waiting.of(IdleCause::HostWork) > Nanos::ZERO {
             quiet.extend_from_slice(host.quiet_within(*gap).as_slice());
         }
     }
     let places = host.places(timeline, quiet);
+    let queued = before(queued);
     let row = |(cause, (ns, longest_ns))| {
-        let inside = if cause == IdleCause::HostWork { places.clone() } else { Vec::new() };
+        let inside = match cause {
+            IdleCause::HostWork => places.clone(),
+            IdleCause::Queued => queued.clone(),
+            _ => Vec::new(),
+        };
         IdleTime { cause, ns, longest_ns, inside }
     };
     let mut idle: Vec<_> = sums.into_iter().filter(|(_, (ns, _))| *ns > Nanos::ZERO).map(row).collect();
     idle.sort_by_key(|idle| std::cmp::Reverse(idle.ns));
     idle
+}
+
+/// What came late, the longest first.
+fn before(late: BTreeMap<&str, Nanos>) -> Vec<IdlePlace> {
+    // Copies and memsets have names of their own.
+    let short = |name: &str| if name.starts_with("Mem") { name.to_owned() } else { kernel::short_name(name) };
+    let place = |(name, ns)| IdlePlace { name: format!("before {}", short(name)), ns };
+    let mut places: Vec<_> = late.into_iter().map(place).collect();
+    places.sort_by_key(|place| std::cmp::Reverse(place.ns));
+    places.truncate(LATE);
+    places
 }
 
 #[cfg(test)]
@@ -244,6 +283,8 @@ mod tests {
                 prop_assert_eq!(found.idle.iter().map(|idle| idle.ns).sum::<Nanos>(), found.idle_ns);
                 prop_assert!(found.idle.iter().all(|idle| idle.ns > Nanos::ZERO && idle.longest_ns <= idle.ns));
                 prop_assert!(found.communication_exposed_ns <= found.communication_ns);
+                prop_assert_eq!(found.copies.iter().map(|copy| copy.exposed_ns).sum::<Nanos>(), found.copies_exposed_ns);
+                prop_assert!(found.copies.iter().all(|copy| copy.exposed_ns <= copy.ns));
             }
         }
     }

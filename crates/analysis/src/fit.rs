@@ -130,7 +130,10 @@ fn other_layers(recorded: &Recorded, weights: &ModelWeights, devices: u64) -> Op
     let counted = recorded.matrices.iter().filter_map(|(shape, calls)| Some((in_model(shape)?, *calls, shape)));
     let (layers, calls, [outputs, inputs]) = counted.max()?;
     let each = calls as f64 / passes as f64;
-    (layers > 1 && !WHOLE_PASSES.contains(&(each / layers as f64))).then(|| {
+    // Of several weights of one shape in a layer, engines fuse some with others and keep the rest.
+    let once = weights.matrices.values().copied().filter(|count| *count > 1).min()?;
+    let fits = |weights: u64| WHOLE_PASSES.contains(&(each / (weights * once).min(layers) as f64));
+    (layers > 1 && !(1..=layers.div_ceil(once)).any(fits)).then(|| {
         format!(
             "layers: the model applies {layers} weights of {outputs} x {inputs} in a pass, the trace {each:.1} ({calls} calls \
              in {passes} passes)"
@@ -214,6 +217,9 @@ mod tests {
         assert_eq!(fit(&fused, &model()), Fit { tensor: Some(1), misfits: vec![] });
         let padded = trace(1, &[("aten::embedding", [5056, 8], 1), ("aten::linear", [8, 32], 2)]);
         assert_eq!(fit(&padded, &model()).misfits, [] as [&str; 0]);
+        // Queries fused with keys and values; of both weights of this shape in a layer, the output's remains.
+        let square = trace(1, &[LOOKUP, ("aten::linear", [24, 8], 2), ("aten::linear", [8, 8], 2)]);
+        assert_eq!(fit(&square, &model()).misfits, [] as [&str; 0]);
         assert_eq!(fit(&trace(1, &[]), &model()), Fit::default(), "no shapes, no contradiction");
     }
 

@@ -4,12 +4,14 @@
 //! is absent, never zero.
 
 pub mod alignment;
+mod arrivals;
 pub mod attribution;
 mod compare;
 mod counter;
 mod device;
 mod device_memory;
 mod device_time;
+mod encoder;
 mod evidence;
 mod finding;
 mod fit;
@@ -27,6 +29,7 @@ mod quality;
 mod ranges;
 mod ranks;
 pub mod region;
+mod repetition;
 pub mod replay;
 mod run_kind;
 #[cfg(test)]

@@ -12,6 +12,7 @@ use types::{
     Utilisation as UtilisationView,
 };
 
+use crate::arrivals::arrivals;
 use crate::counter;
 use crate::device::{DeviceRecords, DeviceSums};
 use crate::device_memory::device_memory;
@@ -71,12 +72,16 @@ pub(crate) fn with_device(
     let marks = device.map(|device| device.special.marks.as_slice()).unwrap_or_default();
     let mut replays = Replays::new(timelines, subject.hardware.as_ref(), marks);
     replays.set_plain(&plain_times(evidence, &timings));
+    let arrivals = arrivals(timelines);
+    let collectives = collectives::summaries(timelines, subject.hardware.as_ref());
     let run = Run {
         subject,
         operators,
         device,
         device_time: &device_time,
         steps: steps.as_ref(),
+        collectives: &collectives,
+        arrivals: arrivals.as_ref(),
         timings: &timings,
         profiled: &profiled,
         used: &used,
@@ -125,6 +130,7 @@ pub(crate) fn with_device(
         load_ns: evidence.plain.as_ref().and_then(|plain| plain.load_ns),
         ranks,
         rank_skew,
+        rank_arrivals: arrivals,
         samples: all_ranks(evidence.ranks.as_ref(), &samples),
     };
     let (times, busy_above_wall) = times.checked(subject.devices.len() as u64);
@@ -168,7 +174,7 @@ pub(crate) fn with_device(
             }
             _ => priced::groups(operators),
         },
-        collectives: collectives::summaries(timelines),
+        collectives,
         cost_centres: cost_centres(operators),
         routing: evidence.operators.routing.clone(),
     };

@@ -1,14 +1,19 @@
 //! What kind of run a trace shows. Each kind needs something in the trace that only it has; nothing is guessed from speed
 //! or shape.
 
-use types::timeline::{OperatorKind, Timeline};
+use types::timeline::{OperatorKind, Timeline, WorkKind};
 use types::{RunKind, RunKindName, Stage};
 
 use crate::attribution::{Attribution, Inference, StageOrigin, training};
+use crate::encoder::encoder;
 use crate::evidence::PlacedTimeline;
+use crate::kernel::short_name;
 
 /// Python modules and packages of diffusion pipelines.
 const DIFFUSION: [&str; 4] = ["diffusers/", "xfuser/", "UNet2DConditionModel", "DiTTransformer"];
+
+/// Words in names of kernels that only a backward pass launches.
+const BACKWARD: [&str; 3] = ["backward", "_bwd", "wgrad"];
 
 /// The kind of run of the first timeline; absent without one.
 pub(crate) fn run_kind(timelines: &[PlacedTimeline<'_>]) -> Option<RunKind> {
@@ -19,6 +24,9 @@ fn of_timeline(timeline: &Timeline, attribution: &Attribution) -> RunKind {
     let kind = |kind, evidence: String| RunKind { kind, evidence };
     if let Some(name) = training(timeline) {
         return kind(RunKindName::Training, format!("the trace has `{name}`"));
+    }
+    if let Some(name) = backward_kernel(timeline) {
+        return kind(RunKindName::Training, format!("the kernel `{}` is of a backward pass", short_name(name)));
     }
     let stages = &attribution.stages;
     let annotated = stages.iter().any(|stage| stage.origin == StageOrigin::Engine);
@@ -46,6 +54,9 @@ fn of_timeline(timeline: &Timeline, attribution: &Attribution) -> RunKind {
     if let Some(name) = python.map(|operator| operator.name).filter(|name| signs[name.index()]).min() {
         return kind(RunKindName::Diffusion, format!("the trace has `{}`", timeline.name(name)));
     }
+    if let Some(evidence) = encoder(timeline) {
+        return kind(RunKindName::Encoder, evidence);
+    }
     let is_framework = timeline.operators.iter().any(|operator| operator.kind == OperatorKind::Framework);
     match is_framework {
         true => {
@@ -54,4 +65,15 @@ fn of_timeline(timeline: &Timeline, attribution: &Attribution) -> RunKind {
         }
         false => kind(RunKindName::Program, "no framework operator, annotation or range says more".to_owned()),
     }
+}
+
+/// A kernel of a backward pass, where no operator of the framework was recorded that would say so.
+fn backward_kernel(timeline: &Timeline) -> Option<&str> {
+    if timeline.operators.iter().any(|operator| operator.kind == OperatorKind::Framework) {
+        return None;
+    }
+    let signs: Vec<_> =
+        timeline.names.iter().map(|(_, name)| BACKWARD.iter().any(|sign| name.contains(sign))).collect();
+    let mut kernels = timeline.work.iter().filter(|work| work.kind == WorkKind::Kernel);
+    kernels.find(|work| signs[work.name.index()]).map(|work| timeline.name(work.name))
 }

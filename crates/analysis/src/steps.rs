@@ -1,7 +1,7 @@
 //! Steps of a trace: what repeats, before anything is called prefill or decode.
 //!
 //! Annotations of a serving engine say most, then the steps of the profiler, then decode steps that ranges or tokens show, then
-//! kernels that choose a token. Work belongs to the step that it was launched in, on whichever thread of the process:
+//! kernels that choose a token, then kernels that repeat in exactly the same order. Work belongs to the step that it was launched in, on whichever thread of the process:
 //! autograd launches from a thread of its own.
 
 use types::timeline::{Timeline, WorkKind};
@@ -10,6 +10,7 @@ use types::{Nanos, StepBasis, StepBatch, StepSummary, Steps};
 use crate::attribution::engine;
 use crate::attribution::{Attribution, behind_others, is_sampling, trace_end};
 use crate::evidence::PlacedTimeline;
+use crate::repetition::{self, Repetition};
 use crate::statistics::describe;
 use crate::time::{Span, Spans};
 
@@ -17,6 +18,9 @@ use crate::time::{Span, Spans};
 const FEWEST_KERNELS: usize = 8;
 /// Fewer passes than this show no repetition.
 const FEWEST_PASSES: usize = 3;
+/// Words in names of kernels that a layer never launches: optimizers and losses.
+const ONCE_IN_A_STEP: [&str; 8] =
+    ["multi_tensor_apply", "adam", "sgd_", "optimizer", "nll_loss", "cross_entropy", "loss_", "_loss"];
 
 /// One step on the host.
 struct Mark {
@@ -131,7 +135,52 @@ fn marks(timeline: &Timeline, attribution: &Attribution) -> Option<(StepBasis, V
         return Some((StepBasis::DecodeSteps, decoded));
     }
     let passes = passes(timeline, attribution);
-    (passes.len() >= FEWEST_PASSES).then_some((StepBasis::TokenChoices, passes))
+    if passes.len() >= FEWEST_PASSES {
+        return Some((StepBasis::TokenChoices, passes));
+    }
+    Some((StepBasis::Repetition, repeated(timeline, attribution)?))
+}
+
+/// Kernels of the busiest stream that repeat in exactly the same order and are most of the work.
+fn repeated(timeline: &Timeline, attribution: &Attribution) -> Option<Vec<Mark>> {
+    let mut queues = vec![Nanos::ZERO; timeline.queues.len()];
+    let is_kernel = |row: &usize| timeline.work[*row].kind == WorkKind::Kernel && !attribution.is_aside(*row);
+    let all: Vec<usize> = (0..timeline.work.len()).filter(is_kernel).collect();
+    for row in &all {
+        queues[timeline.work[*row].queue.0 as usize] += timeline.work[*row].duration;
+    }
+    let total: Nanos = queues.iter().copied().sum();
+    let (queue, _) = queues.iter().enumerate().max_by_key(|(_, time)| **time)?;
+    let mut rows: Vec<usize> = all.into_iter().filter(|row| timeline.work[*row].queue.0 as usize == queue).collect();
+    rows.sort_by_key(|row| timeline.work[*row].start);
+    let names: Vec<usize> = rows.iter().map(|row| timeline.work[*row].name.index()).collect();
+    let covers = |found: Repetition| {
+        let time: Nanos = rows[found.start..found.end()].iter().map(|row| timeline.work[*row].duration).sum();
+        time.get() * 2 >= total.get()
+    };
+    let marks: Vec<bool> = timeline
+        .names
+        .iter()
+        .map(|(_, name)| {
+            let name = name.to_lowercase();
+            ONCE_IN_A_STEP.iter().any(|word| name.contains(word))
+        })
+        .collect();
+    let found = repetition::steps(&names, covers, |name| marks[name])?;
+    let call = |place: usize| attribution.launch[rows[place]].map(|call| &timeline.calls[call as usize]);
+    let firsts = (0..found.times).map(|step| call(found.start + step * found.length)).collect::<Option<Vec<_>>>()?;
+    let last = call(found.end() - 1)?;
+    let ends = firsts.iter().skip(1).map(|call| call.start).chain([last.start + Nanos::new(1)]);
+    let process = |thread: u32| timeline.threads.get(thread as usize).and_then(|thread| thread.process);
+    let mark = |(place, (first, end)): (usize, (&&types::timeline::HostCall, Nanos))| {
+        (first.start < end).then(|| Mark {
+            name: format!("repetition {place}"),
+            batch: None,
+            process: process(first.thread.0),
+            host: Span::new(first.start, end),
+        })
+    };
+    firsts.iter().zip(ends).enumerate().map(mark).collect()
 }
 
 /// Launches between two choices of a token.

@@ -55,6 +55,8 @@ fn assert_invariants(metrics: &Value, name: &str) {
         assert_eq!(of("busy_ns") + of("idle_ns"), of("span_ns"), "{name}");
         let busy = of("compute_ns") + of("communication_exposed_ns") + of("copies_exposed_ns");
         assert_eq!(busy, of("busy_ns"), "{name}");
+        let copies: i64 = list(device, "copies").iter().map(|copy| number(&copy["exposed_ns"])).sum();
+        assert_eq!(copies, of("copies_exposed_ns"), "{name}");
         let idle: i64 = list(device, "idle").iter().map(|idle| number(&idle["ns"])).sum();
         assert_eq!(idle, of("idle_ns"), "{name}");
     }
@@ -141,23 +143,23 @@ const NO_STAGES: &[&str] = &[
 const TRUTHS: &[Truth] = &[
     Truth {
         file: "h100-owlv2.json.gz",
-        kind: "forward",
+        kind: "encoder",
         first: &["data-loading", "attention-not-flash"],
-        silent: &["launch-bound", "run-to-run-variation"],
+        silent: &["launch-bound", "run-to-run-variation", "host-work", "compilation"],
         says: &["idle 512 ms", "In 491 ms of the idle time the host waits for its data loader", "Load ahead"],
         never: &["cuda graph", "torch.cuda.graph"],
     },
     Truth {
         file: "h100-timesformer.json.gz",
-        kind: "forward",
+        kind: "encoder",
         first: &["attention-not-flash"],
         silent: &["launch-bound", "data-loading", "host-work"],
         says: &["busy 158 ms of 160 ms (99.0%)", "they run 68.8 ms"],
-        never: &[],
+        never: &["cuda graph", "torch.cuda.graph"],
     },
     Truth {
         file: "h100-bert-small.json.gz",
-        kind: "forward",
+        kind: "encoder",
         first: &["launch-bound"],
         silent: &["data-loading"],
         says: &["busy 309 us of 3.91 ms (7.9%)", "a larger batch", "a graph"],
@@ -165,7 +167,7 @@ const TRUTHS: &[Truth] = &[
     },
     Truth {
         file: "h100-vit.json.gz",
-        kind: "forward",
+        kind: "encoder",
         first: &["launch-bound"],
         silent: &["data-loading"],
         says: &["busy 1.23 ms of 7.56 ms (16.2%)", "a larger batch"],
@@ -176,15 +178,21 @@ const TRUTHS: &[Truth] = &[
         kind: "forward",
         first: &[],
         silent: &["launch-bound", "logits-of-all-positions", "attention-not-flash"],
-        says: &["busy 43.1 ms of 47.1 ms (91.5%)"],
-        never: &["logits"],
+        says: &["busy 43.1 ms of 47.1 ms (91.5%)", "on AMD Instinct MI300X VF"],
+        never: &["logits", "device the trace does not name"],
     },
     Truth {
         file: "mi300-resnet-training.json.gz",
         kind: "training",
         first: &["exposed-communication"],
-        silent: &["launch-bound"],
-        says: &["exposed communication 55.6 ms"],
+        silent: &["launch-bound", "straggling-rank", "device-to-device-copies"],
+        says: &[
+            "exposed communication 55.6 ms",
+            "3 steps, from the profiler's own steps",
+            "`allreduce` of 17.6 MB among 8 ranks: 3 calls",
+            "of the 448 GB/s that the links of a device carry one way",
+            "1 of 8 ranks is here",
+        ],
         never: &["mark stages", "mark prefill"],
     },
     Truth {
@@ -192,15 +200,25 @@ const TRUTHS: &[Truth] = &[
         kind: "training",
         first: &["exposed-communication"],
         silent: &["launch-bound"],
-        says: &["communication runs 164 ms, of which 87.9 ms"],
+        says: &[
+            "communication runs 164 ms, of which 87.9 ms",
+            "of 465 ms",
+            "`all_to_all` of 289 MB among an unknown number of ranks",
+            "1 of 8 ranks is here",
+        ],
         never: &[],
     },
     Truth {
         file: "v100-training-other-job.json.gz",
         kind: "training",
         first: &[],
-        silent: &["launch-bound", "data-loading"],
-        says: &["27.9 GB", "exposed communication 73.3 ms"],
+        silent: &["launch-bound", "data-loading", "host-to-device-copies"],
+        says: &[
+            "communication runs 251 ms, of which 73.3 ms",
+            "copies within a device run 92.9 ms",
+            "27.9 GB in 92.9 ms",
+            "1 of 2 ranks is here",
+        ],
         never: &[],
     },
     Truth {
@@ -208,8 +226,16 @@ const TRUTHS: &[Truth] = &[
         kind: "training",
         first: &["exposed-communication"],
         silent: &["launch-bound"],
-        says: &["communication runs 396 ms, of which 337 ms", "idle 675 ms"],
-        never: &[],
+        says: &["communication runs 396 ms, of which 337 ms", "idle 675 ms", "1 of 128 ranks is here"],
+        never: &["2 ranks"],
+    },
+    Truth {
+        file: "dlrm-rank1.json.gz",
+        kind: "training",
+        first: &["exposed-communication"],
+        silent: &["launch-bound"],
+        says: &["communication runs 379 ms, of which 304 ms", "idle 651 ms", "1 of 128 ranks is here"],
+        never: &["2 ranks"],
     },
     Truth {
         file: "nccl.json.gz",
@@ -233,7 +259,8 @@ const TRUTHS: &[Truth] = &[
         first: &["host-to-device-copies"],
         silent: &["launch-bound"],
         says: &["exposed copies 94", "25.5 GB in 921 ms (27.7 GB/s); kernels run 22.4 ms", "weights first"],
-        never: &["healthy"],
+        // What the kernels' own time divides into is not the time.
+        never: &["healthy", "gemm 86", "86% of the time"],
     },
 ];
 
@@ -280,7 +307,9 @@ fn steps_that_an_engine_annotates_are_what_it_says() {
     assert_eq!((&step["label"], &step["batch"]["tokens"]), (&"prefill".into(), &15_360.into()));
     assert!((480e6..500e6).contains(&step["wall_ns"].as_f64().unwrap()), "{step}");
     assert!(pages.contains("1 prefill step with 15 prompts, 15,360 tokens: 493 ms of device time (31,"), "{pages}");
-    assert!(!pages.contains("28.3 ms") && !pages.contains("time to first token"), "{pages}");
+    for never in ["28.3 ms", "1744%", "time to first token", "above 100%"] {
+        assert!(!pages.contains(never), "{never}: {pages}");
+    }
     let rate = metrics["throughput"]["prefill_tokens_per_second"].as_f64().unwrap();
     assert!((30_000.0..32_000.0).contains(&rate), "{rate}");
 
@@ -295,7 +324,201 @@ fn steps_that_an_engine_annotates_are_what_it_says() {
     let Imported { metrics, pages, .. } = import(&[folder.join("vllm-piecewise.json.gz")], &[]);
     assert_eq!((&metrics["stages"], &metrics["steps"]["list"][0]["label"]), (&serde_json::json!([]), &"mixed".into()));
     assert!(pages.contains("1 mixed step with 9 prompts and 37 decoding sequences, 8,192 tokens: 156 ms"), "{pages}");
-    assert!(pages.contains("(99.8%)"), "{pages}");
+    assert!(pages.contains("(99.8%)") && !pages.contains("prefill"), "{pages}");
+}
+
+/// What share of a trace's kernel time its families take.
+fn families(metrics: &Value) -> std::collections::BTreeMap<String, f64> {
+    let mut shares = std::collections::BTreeMap::new();
+    for kernel in list(metrics, "kernels") {
+        let family = kernel["family"].as_str().unwrap().to_owned();
+        *shares.entry(family).or_insert(0.0) += kernel["total_ns"].as_f64().unwrap();
+    }
+    let all: f64 = shares.values().sum();
+    shares.values_mut().for_each(|time| *time /= all);
+    shares
+}
+
+/// Families that a trace's kernels are of: the family, its least and its most share of kernel time.
+const FAMILIES: &[(&str, &str, f64, f64)] = &[
+    // 262 of 551 ms, and 68.7 of 154.9 ms.
+    ("h100-owlv2.json.gz", "softmax", 0.47, 0.48),
+    ("h100-timesformer.json.gz", "softmax", 0.44, 0.45),
+    ("mi300-sglang-qwen3-8b-extend.json.gz", "gemm", 0.84, 0.87),
+    // GEMMs of experts alone are 78.5%; routing is of the family too.
+    ("vllm-piecewise.json.gz", "moe", 0.785, 0.81),
+];
+
+#[test]
+fn kernels_are_of_the_families_an_expert_names_and_hardly_any_of_none() {
+    let Some(folder) = traces() else { return };
+    let facts: Value = serde_json::from_slice(&std::fs::read(folder.join("facts.json")).unwrap()).unwrap();
+    for file in facts.as_object().unwrap().keys() {
+        let Imported { metrics, .. } = import(&[folder.join(file)], &[]);
+        let shares = families(&metrics);
+        assert!(shares.get("other").is_none_or(|share| *share < 0.03), "{file}: {shares:?}");
+        for (_, family, least, most) in FAMILIES.iter().filter(|(name, ..)| name == file) {
+            let share = shares.get(*family).copied().unwrap_or(0.0);
+            assert!((*least..=*most).contains(&share), "{file}: {family} {share}");
+        }
+        for kernel in list(&metrics, "kernels") {
+            let (name, family) = (kernel["name"].as_str().unwrap(), kernel["family"].as_str().unwrap());
+            let expected = match name {
+                _ if name.starts_with("Cijk_") => "gemm",
+                _ if name.starts_with("attn_fwd") => "attention",
+                _ if name.contains("split_embedding") => "embedding",
+                _ if name.starts_with("_matmul_ogs") => "moe",
+                _ => continue,
+            };
+            assert_eq!(family, expected, "{file}: {name}");
+        }
+    }
+}
+
+#[test]
+fn ranks_of_one_job_are_compared_at_the_collectives_they_share() {
+    let Some(folder) = traces() else { return };
+    let files = ["dlrm-rank0.json.gz", "dlrm-rank1.json.gz"].map(|file| folder.join(file));
+    let Imported { metrics, pages, terminal } = import(&files, &[]);
+    assert_invariants(&metrics, "dlrm");
+    assert!(pages.contains("2 of 128 ranks are here"), "{pages}");
+    assert!(pages.contains("2 ranks were recorded. 126 ranks of the job are missing."), "{pages}");
+    assert!(!pages.contains("2 ranks ran side by side"), "{pages}");
+    let times: Vec<_> = list(&metrics, "device_time")
+        .iter()
+        .map(|time| {
+            ["communication_ns", "communication_exposed_ns", "idle_ns"].map(|key| number(&time[key]) / 1_000_000)
+        })
+        .collect();
+    assert_eq!(times, [[396, 336, 675], [379, 303, 651]]);
+    // The files leave out collectives, each others; five are in both, and end on both within a third of a millisecond.
+    let arrivals = &metrics["rank_arrivals"];
+    assert_eq!(arrivals["collectives"], 5);
+    assert!(number(&arrivals["ends_within_ns"]) < 400_000, "{arrivals}");
+    let [first, second] = [0, 1].map(|rank| &arrivals["ranks"][rank]);
+    assert_eq!((&first["last"], &second["last"]), (&0.into(), &4.into()));
+    // The expert says that ranks differ little: 32 of 1,223 ms.
+    assert!((25e6..35e6).contains(&first["waited_ns"].as_f64().unwrap()), "{first}");
+    let rules: Vec<_> = list(&metrics, "findings").iter().map(|finding| finding["rule"].as_str().unwrap()).collect();
+    assert!(rules.starts_with(&["exposed-communication"]) && !rules.contains(&"straggling-rank"), "{rules:?}");
+    assert!(terminal.contains("longest   _all_gather_base of 16.8 MB: 4 calls in 211 ms"), "{terminal}");
+}
+
+/// Steps of a trace from which the profiler's own are taken out.
+fn steps_without_marks(folder: &Path, file: &str) -> Value {
+    let packed = std::fs::File::open(folder.join(file)).unwrap();
+    let unpacked = std::process::Command::new("gzip").arg("-dc").stdin(packed).output().unwrap();
+    let text = String::from_utf8_lossy(&unpacked.stdout).replace("ProfilerStep#", "Turn ");
+    let scratch = Scratch::new();
+    std::fs::write(scratch.path("trace.json"), text).unwrap();
+    let Imported { metrics, .. } = import(&[scratch.path("trace.json")], &[]);
+    metrics["steps"].clone()
+}
+
+#[test]
+fn kernels_that_repeat_show_the_steps_that_the_profiler_had_marked() {
+    let Some(folder) = traces() else { return };
+    // 8,568 and 2,700 kernels, as `facts.json` counts them.
+    for (file, steps, kernels) in [("a100-training-before.json.gz", 6, 1_428), ("nccl.json.gz", 3, 900)] {
+        let found = steps_without_marks(&folder, file);
+        assert_eq!(found["basis"], "repetition", "{file}");
+        let each: Vec<_> = list(&found, "list").iter().map(|step| number(&step["kernels"])).collect();
+        assert_eq!(each, vec![kernels; steps], "{file}");
+    }
+    // One pass each, whose layers repeat.
+    for file in
+        ["h100-timesformer.json.gz", "h100-vit.json.gz", "h100-bert-small.json.gz", "mi300-qwen1.5-0.5b.json.gz"]
+    {
+        assert_eq!(steps_without_marks(&folder, file), Value::Null, "{file}");
+    }
+}
+
+#[test]
+fn copies_within_a_device_are_told_where_there_are_many() {
+    let Some(folder) = traces() else { return };
+    let of = |file: &str| {
+        let Imported { metrics, .. } = import(&[folder.join(file)], &[]);
+        let found = list(&metrics, "findings").iter().find(|finding| finding["rule"] == "device-to-device-copies");
+        (found.cloned(), number(&metrics["device_time"][0]["copies_exposed_ns"]))
+    };
+    let (found, exposed) = of("v100-training-other-job.json.gz");
+    let found = found.unwrap();
+    assert!(found["evidence"][1].as_str().unwrap().contains("27.9 GB in 92.9 ms"), "{found}");
+    assert!(found["saves_ns"].as_i64().is_none_or(|saves| saves <= exposed), "{found}");
+    // 1.8 GB in 2.7 of 389 ms.
+    assert_eq!(of("a100-training-before.json.gz").0, None);
+}
+
+#[test]
+fn a_replayed_graph_has_the_operators_of_its_capture() {
+    let Some(folder) = traces() else { return };
+    let file = |part: &str| folder.join(format!("mi300-sglang-qwen3-8b-{part}.json.gz"));
+    for files in [[file("decode"), file("decode-capture")], [file("decode-capture"), file("decode")]] {
+        let Imported { metrics, pages, .. } = import(&files, &[]);
+        assert_invariants(&metrics, "decode and its capture");
+        assert!(pages.contains("1 decode step with 32 decoding sequences, 32 tokens: 9.77 ms"), "{pages}");
+        assert!(!pages.contains("prefill") && !pages.contains("32.6 ms"), "{pages}");
+        assert_eq!(metrics["steps"]["list"].as_array().unwrap().len(), 1);
+        // 36 layers: QKV, output, gate and up, down, and one head; each row has 32 sequences.
+        let gemms: Vec<_> = list(&metrics["operator_groups"], "by_shape")
+            .iter()
+            .filter(|row| ["aten::mm", "aiter::gemm_a16w16"].contains(&row["name"].as_str().unwrap()))
+            .filter(|row| row["shapes"][0][0] == 32)
+            .collect();
+        let calls: u64 = gemms.iter().map(|row| row["calls"].as_u64().unwrap()).sum();
+        assert_eq!(calls, 145, "{gemms:#?}");
+        let attention = list(&metrics, "operators")
+            .iter()
+            .find(|row| row["name"] == "sglang_profiler::attention_paged_attention_ragged_100");
+        assert!(attention.is_some_and(|row| row["device_ns"].as_i64().is_some_and(|time| time > 0)), "{attention:?}");
+        let coverage = metrics["trace"]["coverage"]["operator_share"].as_f64().unwrap();
+        assert!(coverage > 0.95, "{coverage}");
+    }
+}
+
+#[test]
+fn a_capture_of_another_graph_or_process_is_refused_with_the_reason() {
+    let Some(folder) = traces() else { return };
+    let scratch = Scratch::new();
+    let file = |name: &str| folder.join(name).display().to_string();
+    let refused = |other: &str| {
+        let capture = file("mi300-sglang-qwen3-8b-decode-capture.json.gz");
+        let output = Output::of(scratch.command(&["import", &file(other), &capture, "--out", other]));
+        assert_ne!(output.code, 0, "{}", output.stdout);
+        output.stderr
+    };
+    // Launches no graph; graphs of another process and machine.
+    let none = refused("mi300-sglang-qwen3-8b-extend.json.gz");
+    assert!(none.contains("is the capture of a graph, and it launches no graph"), "{none}");
+    let other = refused("vllm-piecewise.json.gz");
+    assert!(other.contains("is the capture of a graph, and"), "{other}");
+}
+
+#[test]
+fn a_model_fits_its_own_trace_and_no_other() {
+    let Some(folder) = traces() else { return };
+    let counters = |part: &str, arguments: &[&str]| {
+        let Imported { metrics, .. } =
+            import(&[folder.join(format!("mi300-sglang-qwen3-8b-{part}.json.gz"))], arguments);
+        assert_invariants(&metrics, part);
+        let names = list(&metrics, "quality").iter().map(|counter| counter["counter"].as_str().unwrap().to_owned());
+        (names.collect::<Vec<_>>(), metrics)
+    };
+    let has = |names: &[String], name: &str| names.iter().any(|other| other == name);
+    let prompts = ["workload.batch=15", "workload.seq_len=1024", "workload.decode_steps=0", "workload.logits=last"];
+    let (own, metrics) = counters("extend", &[&["--model", "qwen3-8b"][..], &prompts].concat());
+    assert!(!has(&own, "model_differs_from_trace") && !has(&own, "model_does_not_fit"), "{own:?}");
+    // 2 x 6.95e9 parameters of layers x 15,360 tokens are 213 TFLOP; in 494 ms that is 33% of 1,307 TFLOP/s, and attention adds a little.
+    let mfu = metrics["mfu_per_stage"]["prefill"].as_f64().unwrap();
+    assert!((0.32..0.38).contains(&mfu), "{mfu}");
+    let (other, metrics) = counters("extend", &[&["--model", "llama-3-8b"][..], &prompts].concat());
+    assert!(has(&other, "model_differs_from_trace"), "{other:?}");
+    assert_eq!(metrics["mfu_model_level"], Value::Null);
+    // Kernels of a graph have no shapes; but 141 GB of weights are not read in 10 ms.
+    let decode = ["--model", "llama-3.1-70b", "workload.batch=32", "workload.seq_len=1024", "workload.decode_steps=1"];
+    let (larger, metrics) = counters("decode", &decode);
+    assert!(has(&larger, "model_does_not_fit"), "{larger:?}");
+    assert_eq!(metrics["mfu_model_level"], Value::Null);
 }
 
 #[test]

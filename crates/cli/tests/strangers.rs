@@ -131,6 +131,21 @@ fn collectives_have_their_message_group_and_bandwidth() {
     assert_eq!((&found["name"], &found["group_size"], &found["calls"]), (&"allreduce".into(), &8.into(), &3.into()));
     let bus = 3.0 * 2.0 * 7.0 / 8.0 * 2.0 * 2_873_320.0 / (found["total_ns"].as_f64().unwrap() / 1e9);
     assert!((found["bus_bytes_per_second"].as_f64().unwrap() / bus - 1.0).abs() < 1e-9);
+    // Seven links of 64 GB/s each way, in a machine with eight devices.
+    assert_eq!(found["link_bytes_per_second"], 448e9);
+}
+
+#[test]
+fn older_traces_tell_the_message_of_a_collective_and_not_its_group() {
+    let Some(file) = trace("a100-training-before") else { return };
+    let metrics = imported(&[&file]);
+    let rows = metrics["collectives"].as_array().unwrap();
+    // 8 x 1024 x 8816 numbers of four bytes.
+    let found = rows.iter().find(|row| row["bytes"] == 8 * 1024 * 8816 * 4).unwrap_or_else(|| panic!("{rows:#?}"));
+    assert_eq!((&found["name"], &found["group_size"]), (&"all_to_all".into(), &Value::Null));
+    assert_eq!((&found["bus_bytes_per_second"], &found["link_share"]), (&Value::Null, &Value::Null));
+    let calls: u64 = rows.iter().map(|row| row["calls"].as_u64().unwrap()).sum();
+    assert_eq!(calls, 42 + 18, "all-to-alls and all-reduces");
 }
 
 #[test]

@@ -48,11 +48,14 @@ pub struct Subject<'a> {
     pub note: Option<&'a str>,
 }
 
+/// An operation: its family, element type and shape.
+type Operation = (Family, DType, Vec<u64>);
+
 /// Shapes and their times, each estimated once.
 struct Times<'a> {
     hardware: &'a Hardware,
     estimator: Option<Estimator<'a>>,
-    known: RefCell<HashMap<(Family, DType, Vec<u64>), Estimate>>,
+    known: RefCell<HashMap<Operation, Estimate>>,
 }
 
 /// One operation in the forecast of a pass.

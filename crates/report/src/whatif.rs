@@ -55,7 +55,7 @@ pub fn terminal(answer: &WhatIf) -> String {
 fn replayed(answer: &WhatIf) -> String {
     let replay = &answer.replay;
     let time = |time: Option<Nanos>| time.map_or("-".to_owned(), |time| time.to_string());
-    let residual = replay.residual.map_or("-".to_owned(), |share| signed(share));
+    let residual = replay.residual.map_or("-".to_owned(), signed);
     let fit = format!(
         "replayed unchanged: {} of {} recorded ({residual})",
         time(replay.replayed_ns),
@@ -79,9 +79,12 @@ fn predicted(answer: &WhatIf) -> String {
     format!("{} would become {}{interval} ({change})", answer.before.time_ns, answer.after.time_ns)
 }
 
+/// A part of a device's time: its name, and the part itself.
+type DevicePart = (String, Box<dyn Fn(&DeviceTime) -> Nanos>);
+
 /// Parts of the devices' time.
-fn parts() -> Vec<(String, Box<dyn Fn(&DeviceTime) -> Nanos>)> {
-    let mut parts: Vec<(String, Box<dyn Fn(&DeviceTime) -> Nanos>)> = vec![
+fn parts() -> Vec<DevicePart> {
+    let mut parts: Vec<DevicePart> = vec![
         ("compute".to_owned(), Box::new(|time| time.compute_ns)),
         ("exposed communication".to_owned(), Box::new(|time| time.communication_exposed_ns)),
         ("exposed copies".to_owned(), Box::new(|time| time.copies_exposed_ns)),

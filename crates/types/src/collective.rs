@@ -28,4 +28,20 @@ pub struct CollectiveSummary {
     pub bus_bytes_per_second: Option<BytesPerSecond>,
     /// The same of the shortest call, which waited least for the others.
     pub bus_bytes_per_second_best: Option<BytesPerSecond>,
+    /// What all links of a device carry in one direction together; absent where the catalogue does not say, and where the
+    /// group may reach beyond the devices of one machine.
+    #[serde(default)]
+    pub link_bytes_per_second: Option<BytesPerSecond>,
+    /// Bus bandwidth of the shortest call as a share of that.
+    #[serde(default)]
+    #[schemars(range(min = 0.0, max = 1.0))]
+    pub link_share: Option<f64>,
+}
+
+impl CollectiveSummary {
+    /// Time above what its calls would have taken had each been as short as the shortest: waiting for other ranks, or for
+    /// links and multiprocessors that others used too.
+    pub fn above_shortest(&self) -> Nanos {
+        self.total_ns - Nanos::new(self.min_ns.get() * self.calls as i64)
+    }
 }

@@ -45,6 +45,10 @@ pub struct CopyTime {
     pub calls: u64,
     /// Time of all, each in full.
     pub ns: Nanos,
+    /// One ran and no kernel did; where several kinds ran at once, this is put down to the one with the longest time. These add
+    /// up to `copies_exposed_ns`.
+    #[serde(default)]
+    pub exposed_ns: Nanos,
     /// Bytes of all, as far as the trace says.
     pub bytes: Option<Bytes>,
 }
@@ -58,8 +62,8 @@ pub struct IdleTime {
     pub ns: Nanos,
     /// The longest part in one gap.
     pub longest_ns: Nanos,
-    /// Annotations of the program, framework operators or Python functions that the host was in for most of it: the longest
-    /// first.
+    /// Annotations of the program, framework operators or Python functions that the host was in for most of it; for work that was
+    /// launched and came late, `before` it. The longest first.
     #[serde(default)]
     pub inside: Vec<IdlePlace>,
 }

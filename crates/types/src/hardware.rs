@@ -132,6 +132,15 @@ impl Hardware {
             .max_by_key(|peak| peak.accumulate.map_or(0, DType::bits))
     }
 
+    /// What all links of the device carry in one direction together. Absent where the catalogue's figure is of a bridge,
+    /// which a board may or may not have.
+    pub fn link_bytes_per_second(&self) -> Option<BytesPerSecond> {
+        let source = self.number_sources.get("interconnect_bytes_per_second");
+        let is_optional = source.and_then(|source| source.note.as_ref()).is_some_and(|note| note.contains("bridge"));
+        let both = self.interconnect_bytes_per_second.filter(|_| !is_optional)?;
+        Some(BytesPerSecond::new(both.get() / 2.0))
+    }
+
     /// The rate at which matrix work in `dtype` is done at most. Single precision stays single precision unless somebody
     /// allows TF32, so where the matrix unit does not do it the vector unit does.
     pub fn matrix_peak(&self, dtype: DType) -> Option<&Peak> {

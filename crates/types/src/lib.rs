@@ -108,7 +108,7 @@ pub use peak_memory::PeakMemory;
 pub use profile::{CostCentre, InputFacts, ProfileSettings, RoutingCounts, Throughput};
 pub use quality::{QualityCounter, Severity};
 pub use random::Random;
-pub use rank::{RankSkew, RankSummary};
+pub use rank::{RankArrival, RankArrivals, RankSkew, RankSummary};
 pub use region::{RegionRecord, RegionSummary};
 pub use region_report::{
     IncludeRecord, InstanceTimes, KernelPatterns, MetricRule, ModelledRegion, OutsideRegions, Region, RegionCapture,

@@ -30,6 +30,8 @@ pub enum StepBasis {
     DecodeSteps,
     /// Kernels that choose a token: each ends a pass.
     TokenChoices,
+    /// Kernels that repeat in exactly the same order, three times or more often.
+    Repetition,
 }
 
 impl StepBasis {
@@ -39,7 +41,8 @@ impl StepBasis {
             Self::EngineAnnotations => "annotations of the serving engine",
             Self::ProfilerSteps => "the profiler's own steps",
             Self::DecodeSteps => "decode steps",
-            Self::TokenChoices => "kernels that choose a token, each of which ends a pass",
+            Self::TokenChoices => "kernels that choose one of many (argmax, sampling), each of which ends a pass",
+            Self::Repetition => "kernels that repeat in exactly the same order; where a step starts is not recorded",
         }
     }
 }
@@ -157,6 +160,8 @@ pub enum RunKindName {
     GraphCapture,
     /// A diffusion pipeline.
     Diffusion,
+    /// Attention over all positions of the input at once, with nothing masked.
+    Encoder,
     /// Forward passes; nothing shows that one chooses what the next takes in.
     Forward,
     /// Nothing in the trace says.
@@ -172,6 +177,7 @@ impl RunKindName {
             Self::Generation => "token-by-token generation",
             Self::GraphCapture => "the capture of a graph",
             Self::Diffusion => "a diffusion pipeline",
+            Self::Encoder => "an encoder",
             Self::Forward => "forward passes without generation",
             Self::Program => "a program",
         }

@@ -147,11 +147,10 @@ pub(super) fn stages(timeline: &Timeline, launches: &Launches, last: Nanos) -> O
         }
     }
     let (instance, step): (Vec<u32>, Vec<u32>) = of_launch.into_iter().unzip();
-    let [prefills, decodes, mixed] = counts;
-    let evidence = format!(
-        "the engine annotates its steps with their batch: {prefills} of prompts (prefill), {decodes} of decoding sequences \
-         (decode), {mixed} of both or neither (no stage)"
-    );
+    let kinds = ["of prompts (prefill)", "of decoding sequences (decode)", "of both or neither (no stage)"];
+    let counted = counts.iter().zip(kinds).filter(|(count, _)| **count > 0);
+    let counted: Vec<_> = counted.map(|(count, kind)| format!("{count} {kind}")).collect();
+    let evidence = format!("the engine annotates its steps with their batch: {}", counted.join(", "));
     Some(Stages {
         instance: launches.per_work(&instance).collect(),
         step: launches.per_work(&step).collect(),

@@ -9,12 +9,13 @@
 //!
 //! Files in the order they are used: `correlation` joins work to calls and `launch` orders those calls; with `nesting`,
 //! which rebuilds what was open on a thread, `operator` finds the operator around a launch and `forest` the ranges;
-//! `graph` adds the ranges of a capture. Stages come from ranges (`marks`, and `aside` for loading and warming up), else from
+//! `graph` adds the ranges of a capture, and `captured` the operators of one that another trace holds. Stages come from ranges (`marks`, and `aside` for loading and warming up), else from
 //! annotations of a serving `engine`, else from tokens that one pass chooses and the next looks up (`infer`); each fills
 //! `stages` with a `stage` for each run, whose `wall` ends with its device work, and a `step` for each decode step. What callers ask of the result: `projection`, `step_series`, `coverage` (in `amount`s) and `quality`.
 
 mod amount;
 mod aside;
+mod captured;
 mod correlation;
 mod coverage;
 pub(crate) mod engine;
@@ -38,6 +39,7 @@ use types::{Nanos, QualityCounter, Stage};
 
 pub use amount::Amount;
 pub use aside::Asides;
+pub use captured::{is_capture, join_capture};
 pub use coverage::Coverage;
 pub use projection::{Projection, Projections, RangeSum};
 pub use stage::{Inference, StageInstance, StageOrigin};
@@ -114,7 +116,10 @@ pub fn attribute(timeline: &Timeline, settings: &AttributionSettings) -> Attribu
     let launches = Launches::new(timeline, &join.call);
     let last = trace_end(timeline);
     let ranges = Forest::new(timeline, &launches, last);
-    let operators = operator::innermost(timeline, &launches, &join.call);
+    let mut operators = operator::innermost(timeline, &launches, &join.call);
+    for (row, operator) in &timeline.captured_operators {
+        operators[*row as usize] = Some(*operator);
+    }
     let stages = stages(timeline, &launches, &join.call, settings, last);
     let contested = Amount::of(timeline, |place| {
         let launch = launches.of_work[place] as usize;

@@ -1,6 +1,6 @@
 //! Data-quality counters of attribution: what has no place, and what to do about it.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use types::timeline::{Timeline, WorkKind};
 use types::{Nanos, QualityCounter, Severity};
@@ -90,12 +90,13 @@ fn undivided(timeline: &Timeline, attribution: &Attribution) -> Option<QualityCo
     // Per launch: time of its work, and whether any of it has a captured range.
     let mut launches: HashMap<u32, (Nanos, bool)> = HashMap::new();
     let rows = timeline.work.iter().zip(&attribution.launch).zip(&attribution.captured).enumerate();
-    for (_, ((work, call), range)) in rows.filter(|(place, _)| !attribution.is_aside(*place)) {
+    let joined: HashSet<u32> = timeline.captured_operators.iter().map(|(row, _)| *row).collect();
+    for (row, ((work, call), range)) in rows.filter(|(place, _)| !attribution.is_aside(*place)) {
         let Some(call) = call.filter(|call| is_graph[timeline.calls[*call as usize].name.index()]) else { continue };
         if work.kind != WorkKind::Graph {
             let (time, is_divided) = launches.entry(call).or_default();
             *time += work.duration;
-            *is_divided |= range.is_some();
+            *is_divided |= range.is_some() || joined.contains(&(row as u32));
         }
     }
     let mut amount = Amount::default();

@@ -33,7 +33,7 @@ pub struct LaunchCounters {
     pub(super) id: u64,
     pub(super) process: Option<u32>,
     pub(super) name: String,
-    is_kernel: bool,
+    pub(super) is_kernel: bool,
     pub(super) stage: Option<Stage>,
     pub(super) device: Option<u32>,
     pub(super) time: Option<f64>,

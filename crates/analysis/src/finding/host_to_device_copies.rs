@@ -28,8 +28,7 @@ pub(super) fn check(run: &Run<'_>) -> Vec<Found> {
 fn of_run(run: &Run<'_>) -> Option<Found> {
     let copies = |time: &types::DeviceTime| time.copies.iter().find(|copy| copy.kind == "HtoD").cloned();
     let span: Nanos = run.device_time.iter().map(|time| time.span_ns).sum();
-    let exposed =
-        |time: &types::DeviceTime| copies(time).map_or(Nanos::ZERO, |copy| copy.ns.min(time.copies_exposed_ns));
+    let exposed = |time: &types::DeviceTime| copies(time).map_or(Nanos::ZERO, |copy| copy.exposed_ns);
     let saves: Nanos = run.device_time.iter().map(exposed).sum();
     let part = share(saves.get() as f64, span.get() as f64).filter(|part| *part >= MUCH)?;
     let mut evidence =
@@ -132,6 +131,7 @@ mod tests {
             kind: "HtoD".to_owned(),
             calls: 225,
             ns: Nanos::new(900),
+            exposed_ns: Nanos::new(880),
             bytes: Some(Bytes::new(9_000)),
         };
         let time = types::DeviceTime {

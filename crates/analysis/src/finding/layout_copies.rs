@@ -1,6 +1,6 @@
 //! Data that is laid out anew, concatenated or cast, and not computed with.
 
-use types::timeline::{CopyDirection, WorkKind};
+use types::timeline::WorkKind;
 use types::{EstimatedSaving, Finding, Nanos, Severity};
 
 use super::{Found, Run, own_kernels, percent};
@@ -22,8 +22,9 @@ pub(super) fn check(run: &Run<'_>) -> Vec<Found> {
     device.stages.iter().filter_map(|(stage, work)| found(device, *stage, work)).collect()
 }
 
+/// Copies that are no kernels have a rule of their own.
 fn is_copy(group: &WorkGroup) -> bool {
-    group.family == Family::Copy || group.kind == WorkKind::Copy(CopyDirection::DeviceToDevice)
+    group.family == Family::Copy && group.kind == WorkKind::Kernel
 }
 
 fn found(device: &DeviceRecords, stage: Scope, work: &StageWork) -> Option<Found> {
@@ -49,9 +50,8 @@ fn found(device: &DeviceRecords, stage: Scope, work: &StageWork) -> Option<Found
                  may be needed."
             .to_owned(),
     };
-    let causes = vec![Cause::Kernels(Family::Copy), Cause::Kernels(Family::MemoryCopy)];
     let change = Change::Share(Chosen::LayoutCopies, 0.0);
-    Some(Found::new(finding, own_kernels(work, causes)).replayed(change))
+    Some(Found::new(finding, own_kernels(work, vec![Cause::Kernels(Family::Copy)])).replayed(change))
 }
 
 #[cfg(test)]

@@ -8,6 +8,7 @@ mod attention_not_flash;
 mod cold_first_iteration;
 mod compilation;
 mod data_loading;
+mod device_to_device_copies;
 mod exposed_communication;
 mod far_from_roofline;
 mod float32_gemms;
@@ -23,6 +24,8 @@ mod memory_bound_decode;
 mod run_to_run_variation;
 mod slow_steps;
 mod small_expert_gemms;
+mod small_grids;
+mod straggling_rank;
 mod top_operator;
 mod unfused_elementwise;
 mod utilisation_above_one;
@@ -30,7 +33,7 @@ mod vision_dominates_prefill;
 
 use std::collections::BTreeMap;
 
-use types::{DeviceTime, EstimatedSaving, Finding, IdleCause, Nanos, Stage, Steps};
+use types::{CollectiveSummary, DeviceTime, EstimatedSaving, Finding, IdleCause, Nanos, RankArrivals, Stage, Steps};
 
 use crate::device::{DeviceRecords, StageWork};
 use crate::evidence::PricedOperator;
@@ -47,13 +50,14 @@ use crate::utilisation::Utilisation;
 type Rule = (&'static str, fn(&Run<'_>) -> Vec<Found>);
 
 /// Every rule. What a finding saves as a share of the run is filled in afterwards, the same way for all.
-const RULES: [Rule; 22] = [
+const RULES: [Rule; 25] = [
     (utilisation_above_one::RULE, utilisation_above_one::check),
     (cold_first_iteration::RULE, cold_first_iteration::check),
     (slow_steps::RULE, slow_steps::check),
     (compilation::RULE, compilation::check),
     (data_loading::RULE, data_loading::check),
     (host_work::RULE, host_work::check),
+    (straggling_rank::RULE, straggling_rank::check),
     (exposed_communication::RULE, exposed_communication::check),
     (run_to_run_variation::RULE, run_to_run_variation::check),
     (vision_dominates_prefill::RULE, vision_dominates_prefill::check),
@@ -61,12 +65,14 @@ const RULES: [Rule; 22] = [
     (launch_bound::RULE, launch_bound::check),
     (host_synchronisation::RULE, host_synchronisation::check),
     (host_to_device_copies::RULE, host_to_device_copies::check),
+    (device_to_device_copies::RULE, device_to_device_copies::check),
     (unfused_elementwise::RULE, unfused_elementwise::check),
     (attention_not_flash::RULE, attention_not_flash::check),
     (small_expert_gemms::RULE, small_expert_gemms::check),
     (layout_copies::RULE, layout_copies::check),
     (float32_gemms::RULE, float32_gemms::check),
     (low_occupancy_gemms::RULE, low_occupancy_gemms::check),
+    (small_grids::RULE, small_grids::check),
     (memory_bound_decode::RULE, memory_bound_decode::check),
     (far_from_roofline::RULE, far_from_roofline::check),
     (top_operator::RULE, top_operator::check),
@@ -129,6 +135,10 @@ pub(crate) struct Run<'a> {
     pub(crate) device_time: &'a [DeviceTime],
     /// Steps of the trace.
     pub(crate) steps: Option<&'a Steps>,
+    /// Collectives of the trace, longest first.
+    pub(crate) collectives: &'a [CollectiveSummary],
+    /// When ranks reach them, where several were recorded.
+    pub(crate) arrivals: Option<&'a RankArrivals>,
     /// Without instruments.
     pub(crate) timings: &'a Timings<'a>,
     /// With them.
@@ -169,9 +179,12 @@ impl<'a> Run<'a> {
     }
 }
 
+/// A change to replay, and the scope it is made in; everywhere without one.
+pub(crate) type PlacedChange = (Change, Option<Scope>);
+
 /// Everything that fires, what matters most and saves most first; the books with what they claim; and the changes that the
 /// findings propose, each with its part of the run.
-pub(crate) fn all(run: &Run<'_>) -> (Vec<Finding>, Ledger, Vec<(Change, Option<Scope>)>) {
+pub(crate) fn all(run: &Run<'_>) -> (Vec<Finding>, Ledger, Vec<PlacedChange>) {
     let whole = run.replays.basis().or(run.wall()).unwrap_or_default();
     let mut ledger = run.lost.clone();
     let (mut findings, mut changes) = (Vec::new(), Vec::new());

@@ -3,13 +3,17 @@
 //! Bus bandwidth is defined as by nccl-tests (<https://github.com/NVIDIA/nccl-tests/blob/master/doc/PERFORMANCE.md>): bytes
 //! of the message over time, times the share that crosses the links of one rank. The time of a collective's kernel includes
 //! waiting for the other ranks, so the figure is what was reached, not what the links can do; the shortest call waited least.
+//!
+//! Links are those of the catalogue, and only count for groups that fit into the machine: a trace lists the devices of the
+//! machine it was recorded on, but not where the other ranks are.
 
 use std::collections::BTreeMap;
 
 use types::timeline::{Collective, WorkKind};
-use types::{Bytes, BytesPerSecond, CollectiveSummary, Nanos};
+use types::{Bytes, BytesPerSecond, CollectiveSummary, Hardware, Nanos};
 
 use crate::evidence::PlacedTimeline;
+use crate::statistics::share;
 
 #[derive(Clone, Copy)]
 struct Sum {
@@ -22,7 +26,9 @@ struct Sum {
 type Key<'a> = (&'a str, &'a str, &'a str, Option<u32>, Option<u64>);
 
 /// One summary per collective, message and group, longest first.
-pub(crate) fn summaries(timelines: &[PlacedTimeline<'_>]) -> Vec<CollectiveSummary> {
+pub(crate) fn summaries(timelines: &[PlacedTimeline<'_>], hardware: Option<&Hardware>) -> Vec<CollectiveSummary> {
+    let here = timelines.iter().map(|placed| placed.timeline.devices.len()).max().unwrap_or(0);
+    let link = hardware.and_then(Hardware::link_bytes_per_second);
     let mut sums: BTreeMap<Key<'_>, Sum> = BTreeMap::new();
     for placed in timelines {
         let PlacedTimeline { timeline, attribution, .. } = *placed;
@@ -43,18 +49,26 @@ pub(crate) fn summaries(timelines: &[PlacedTimeline<'_>]) -> Vec<CollectiveSumma
             sum.least = sum.least.min(time);
         }
     }
-    let mut rows: Vec<_> = sums.into_iter().map(|(key, sum)| summary(key, sum)).collect();
+    let of_machine = |ranks: Option<u32>| link.filter(|_| ranks.is_some_and(|ranks| ranks as usize <= here));
+    let mut rows: Vec<_> = sums.into_iter().map(|(key, sum)| summary(key, sum, of_machine(key.3))).collect();
     rows.sort_by_key(|row| std::cmp::Reverse(row.total_ns));
     rows
 }
 
-fn summary((name, dtype, group, group_size, bytes): Key<'_>, sum: Sum) -> CollectiveSummary {
+fn summary(
+    (name, dtype, group, group_size, bytes): Key<'_>,
+    sum: Sum,
+    link: Option<BytesPerSecond>,
+) -> CollectiveSummary {
     let known = |text: &str| (!text.is_empty()).then(|| text.to_owned());
     let crossing = bytes.zip(group_size).and_then(|(bytes, ranks)| Some(bytes as f64 * crossing_share(name, ranks)?));
     let rate = |calls: u64, time: Nanos| {
         let bytes = crossing.filter(|bytes| *bytes > 0.0 && time > Nanos::ZERO)?;
         Some(BytesPerSecond::new(bytes * calls as f64 / time.as_seconds().get()))
     };
+    let best = rate(1, sum.least);
+    // In-network reduction sends less than the definition counts.
+    let link_share = best.zip(link).and_then(|(best, link)| share(best.get(), link.get())).filter(|part| *part <= 1.0);
     CollectiveSummary {
         name: name.to_owned(),
         dtype: known(dtype),
@@ -65,7 +79,9 @@ fn summary((name, dtype, group, group_size, bytes): Key<'_>, sum: Sum) -> Collec
         total_ns: sum.total,
         min_ns: sum.least,
         bus_bytes_per_second: rate(sum.calls, sum.total),
-        bus_bytes_per_second_best: rate(1, sum.least),
+        bus_bytes_per_second_best: best,
+        link_bytes_per_second: link.filter(|_| link_share.is_some()),
+        link_share,
     }
 }
 
@@ -73,10 +89,10 @@ fn summary((name, dtype, group, group_size, bytes): Key<'_>, sum: Sum) -> Collec
 fn bytes(called: &Collective) -> Option<u64> {
     let elements = called.input_elements.max(called.output_elements)?;
     let size = match called.dtype.trim_start_matches("c10::") {
-        "Double" | "Long" => 8,
-        "Float" | "Int" => 4,
-        "BFloat16" | "Half" | "Short" => 2,
-        "Byte" | "Char" | "Bool" => 1,
+        "Double" | "Long" | "double" | "long" | "long int" => 8,
+        "Float" | "Int" | "float" | "int" => 4,
+        "BFloat16" | "Half" | "Short" | "short" | "short int" => 2,
+        "Byte" | "Char" | "Bool" | "unsigned char" | "signed char" | "char" | "bool" => 1,
         dtype if dtype.starts_with("Float8") => 1,
         _ => return None,
     };
@@ -108,7 +124,11 @@ mod tests {
     #[test]
     fn bus_bandwidth_is_that_of_nccl_tests() {
         let sum = Sum { calls: 2, total: Nanos::new(3_000_000), least: Nanos::new(1_000_000) };
-        let row = summary(("allreduce", "Float", "default_pg", Some(8), Some(800_000)), sum);
+        let key = ("allreduce", "Float", "default_pg", Some(8), Some(800_000));
+        let row = summary(key, sum, Some(BytesPerSecond::new(5.6e9)));
+        assert_eq!((row.link_share, row.above_shortest()), (Some(0.25), Nanos::new(1_000_000)));
+        let slower = summary(key, sum, Some(BytesPerSecond::new(1e9)));
+        assert_eq!((slower.link_share, slower.link_bytes_per_second), (None, None), "not the link that carried it");
         // 2 x 7/8 of 800 kB is 1.4 MB: twice in 3 ms, and once in 1 ms.
         let mean = row.bus_bytes_per_second.unwrap().get();
         assert!((mean / (2.8e6 / 3e-3) - 1.0).abs() < 1e-12, "{mean}");

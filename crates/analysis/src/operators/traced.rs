@@ -32,6 +32,9 @@ struct Place {
 /// Sums of one operator in one stage, and those by Python frame.
 type Named<'a> = (&'a str, Option<Stage>, Row, Vec<(&'a str, Place)>);
 
+/// The same while they are added up.
+type PlacedRow<'a> = (Row, BTreeMap<&'a str, Place>);
+
 /// One summary per operator and stage, by device time, then by own time. Python functions are left out: they contain operators and
 /// would count them again.
 ///
@@ -40,7 +43,7 @@ type Named<'a> = (&'a str, Option<Stage>, Row, Vec<(&'a str, Place)>);
 pub(crate) fn summaries(timelines: &[PlacedTimeline<'_>]) -> Vec<OperatorSummary> {
     let has_device = timelines.iter().any(|placed| !placed.timeline.work.is_empty());
     let has_memory = timelines.iter().any(|placed| !placed.timeline.memory.is_empty());
-    let mut all: BTreeMap<(&str, Option<Stage>), (Row, BTreeMap<&str, Place>)> = BTreeMap::new();
+    let mut all: BTreeMap<(&str, Option<Stage>), PlacedRow<'_>> = BTreeMap::new();
     for placed in timelines {
         for (name, stage, row, places) in rows(placed) {
             let (sum, frames) = all.entry((name, stage)).or_default();

@@ -91,7 +91,8 @@ fn what_two_changes_save_together_is_not_their_sum() {
     let before = time(&timeline, &[]);
     let (kernels, graphs) = (Change::Kernels(Family::Other, Pace::Times(10.0)), Change::CudaGraphs);
     let saved = |changes: &[Change]| before - time(&timeline, changes);
-    let (one, other, both) = (saved(&[kernels.clone()]), saved(&[graphs.clone()]), saved(&[kernels, graphs]));
+    let (one, other, both) =
+        (saved(std::slice::from_ref(&kernels)), saved(std::slice::from_ref(&graphs)), saved(&[kernels, graphs]));
     assert!(both > one + other, "the host hides behind the device: {one} {other} {both}");
     assert!(both < before);
 }

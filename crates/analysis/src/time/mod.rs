@@ -11,7 +11,7 @@ mod queue_depth;
 mod span;
 mod waiting;
 
-pub(crate) use call::cause_of_call;
+pub(crate) use call::{capture, cause_of_call};
 pub(crate) use host::Host;
 pub use queue_depth::{QueueDepth, devices, queue_depth};
 pub use span::{Span, Spans};

@@ -25,7 +25,7 @@ mod source;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Read;
 
-use types::timeline::{Timeline, WorkKind};
+use types::timeline::{HostOperator, Timeline, WorkKind};
 use types::{QualityCounter, Severity};
 
 pub use category::Category;
@@ -35,6 +35,7 @@ use crate::IngestError;
 use crate::demangle::demangle;
 use document::Document;
 use parallel::Plan;
+use part::Part;
 use source::{Blocks, Whole};
 
 /// How to read a trace.
@@ -113,7 +114,14 @@ pub fn read_stream(file: &str, reader: impl Read, settings: &TorchSettings) -> R
 
 fn finish(document: Document) -> Trace {
     let Document { header, part, loss } = document;
-    let (mut timeline, census) = (part.timeline, part.census);
+    let Part { mut timeline, census, collectives, .. } = part;
+    // Newer profilers describe a collective in the operator around it, with its group.
+    let is_described = |operator: &HostOperator| {
+        operator.signature.is_some_and(|signature| timeline.signatures.get(signature).collective.is_some())
+    };
+    if !timeline.operators.iter().any(is_described) {
+        timeline.operators.extend(collectives);
+    }
     timeline.quality = census.quality();
     timeline.quality.extend(loss.as_ref().map(Loss::quality));
     timeline.quality.extend(unreadable_names(&timeline));

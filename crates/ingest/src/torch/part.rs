@@ -20,12 +20,14 @@ use super::census::{Census, Fault};
 use super::event::{Arguments, Event};
 use super::lexer::{inside, text};
 use super::number::{NotATime, integer, nanoseconds, whole};
-use super::signature::{collective, list, signature};
+use super::signature::{annotated, collective, list, signature};
 
 /// Rows of one stretch.
 pub(crate) struct Part {
     pub(crate) timeline: Timeline,
     pub(crate) census: Census,
+    /// Annotations around collectives that say what was sent, as operators.
+    pub(crate) collectives: Vec<HostOperator>,
     /// Tokens of process and thread, one pair for each of the timeline's threads.
     thread_keys: Vec<Box<[u8]>>,
     threads: HashMap<Box<[u8]>, ThreadId>,
@@ -46,6 +48,7 @@ impl Part {
         Self {
             timeline: Timeline::new(TraceFormat::TorchProfiler, clock),
             census: Census::default(),
+            collectives: Vec::new(),
             thread_keys: Vec::new(),
             threads: HashMap::new(),
             queues: HashMap::new(),
@@ -120,6 +123,11 @@ impl Part {
         let name = self.name(event)?;
         let thread = self.thread(event);
         let end = Some(start + duration);
+        if let Some(signature) = self.annotated_collective(event) {
+            let (kind, call) = (OperatorKind::Framework, operator_call(&event.arguments));
+            let signature = Some(signature);
+            self.collectives.push(HostOperator { kind, name, thread, signature, start, duration, call });
+        }
         self.timeline.ranges.push(Range { style: RangeStyle::PushPop, name, domain: None, thread, start, end });
         Ok(())
     }
@@ -269,6 +277,18 @@ impl Part {
         place
     }
 
+    /// The collective that a framework's annotation is around, `nccl:all_to_all` with the shape of its input.
+    fn annotated_collective(&mut self, event: &Event<'_>) -> Option<SignatureId> {
+        let name = inside(event.name).strip_prefix(b"nccl:")?;
+        let arguments = &event.arguments;
+        if arguments.shapes.is_empty() {
+            return None;
+        }
+        let found = signature(arguments.shapes, arguments.types, b"", b"")?;
+        let called = annotated(&String::from_utf8_lossy(name), &found);
+        Some(self.timeline.signatures.place_owned(OperatorSignature { collective: Some(called), ..found }))
+    }
+
     /// Adds the stretch that follows this one in the file.
     pub(crate) fn absorb(&mut self, other: Self) {
         self.census.absorb(other.census);
@@ -287,6 +307,13 @@ impl Part {
             .collect();
         let queues: Vec<_> = other_timeline.queues.into_iter().map(|queue| self.place_queue(queue)).collect();
         let thread = |old: ThreadId| threads[old.0 as usize];
+        let operator = |operator: HostOperator| HostOperator {
+            name: names[operator.name.index()],
+            thread: thread(operator.thread),
+            signature: operator.signature.map(|signature| signatures[signature.index()]),
+            ..operator
+        };
+        self.collectives.extend(other.collectives.into_iter().map(operator));
         let timeline = &mut self.timeline;
         timeline.work.extend(other_timeline.work.into_iter().map(|work| DeviceWork {
             name: names[work.name.index()],
@@ -299,12 +326,7 @@ impl Part {
             thread: thread(call.thread),
             ..call
         }));
-        timeline.operators.extend(other_timeline.operators.into_iter().map(|operator| HostOperator {
-            name: names[operator.name.index()],
-            thread: thread(operator.thread),
-            signature: operator.signature.map(|signature| signatures[signature.index()]),
-            ..operator
-        }));
+        timeline.operators.extend(other_timeline.operators.into_iter().map(operator));
         timeline.ranges.extend(other_timeline.ranges.into_iter().map(|range| Range {
             name: names[range.name.index()],
             thread: thread(range.thread),

@@ -40,6 +40,19 @@ pub(crate) fn collective(arguments: &Arguments<'_>) -> Option<Collective> {
     })
 }
 
+/// A collective of which an annotation shows the input alone: all of its tensors, in one element type.
+pub(crate) fn annotated(name: &str, called: &OperatorSignature) -> Collective {
+    let dtype = called.types.first().filter(|first| called.types.iter().all(|other| other == *first));
+    let elements = |shape: &Vec<u64>| shape.iter().try_fold(1_u64, |product, side| product.checked_mul(*side));
+    let sum = called.shapes.iter().try_fold(0_u64, |sum, shape| sum.checked_add(elements(shape)?));
+    Collective {
+        name: name.to_owned(),
+        dtype: dtype.cloned().unwrap_or_default(),
+        input_elements: sum.filter(|_| called.shapes.iter().any(|shape| !shape.is_empty())),
+        ..Collective::default()
+    }
+}
+
 /// The lists of numbers in a list of arguments, and how many lists each argument has.
 fn arguments<T>(token: &[u8], number: impl Fn(&[u8]) -> Option<T>) -> Option<(Vec<Vec<T>>, Vec<usize>)> {
     let (mut lists, mut counts) = (Vec::new(), Vec::new());
@@ -112,6 +125,16 @@ mod tests {
         assert_eq!(signature.types, ["TensorList", "TensorList", "Scalar", ""]);
         assert_eq!(signature.strides, [vec![17888, 1, 559], vec![17888, 1, -559], vec![], vec![]]);
         assert_eq!(signature.values, ["", "3", "True"]);
+    }
+
+    #[test]
+    fn an_annotation_tells_what_a_collective_sends() {
+        let called = signature(b"[[2, 1024, 3]]", br#"["float"]"#, b"", b"").unwrap();
+        let found = annotated("all_to_all", &called);
+        assert_eq!((found.name.as_str(), found.dtype.as_str()), ("all_to_all", "float"));
+        assert_eq!((found.input_elements, found.output_elements, found.group_size), (Some(6144), None, None));
+        let mixed = signature(b"[[2], [3]]", br#"["float", "int"]"#, b"", b"").unwrap();
+        assert_eq!(annotated("all_reduce", &mixed).dtype, "");
     }
 
     #[test]

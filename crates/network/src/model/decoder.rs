@@ -54,7 +54,7 @@ struct Layer {
 #[derive(Debug)]
 enum Attention {
     Grouped(GroupedAttention),
-    Latent(LatentAttention),
+    Latent(Box<LatentAttention>),
     Delta(GatedDelta),
 }
 
@@ -269,7 +269,7 @@ impl Layer {
                     Attention::Grouped(GroupedAttention::new(builder, names, width, part, norm, index))
                 }
                 AttentionConfig::Latent(part) => {
-                    Attention::Latent(LatentAttention::new(builder, names, width, part, norm, index))
+                    Attention::Latent(Box::new(LatentAttention::new(builder, names, width, part, norm, index)))
                 }
                 AttentionConfig::Delta(part) => Attention::Delta(GatedDelta::new(builder, names, width, part, norm)),
             };

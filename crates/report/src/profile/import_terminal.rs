@@ -3,6 +3,7 @@
 use types::view::{DeviceTimeView, FindingView, NextStep, RunView};
 use types::{Nanos, TraceFacts};
 
+use super::communication;
 use super::phrase::{device as device_name, indented, mfu, outlook, place, saving, set_aside};
 use super::steps;
 use crate::number::{count, decimal, grouped, known, percent};
@@ -71,6 +72,7 @@ fn summary(run: &RunView<'_>, facts: &TraceFacts) -> Vec<String> {
     lines.extend(totals.wall_ns.map(|wall| format!("wall      {wall}")));
     lines.extend(facts.set_aside.as_ref().map(|aside| format!("aside     {}", set_aside(aside))));
     lines.extend(run.device_time.iter().flat_map(device));
+    lines.extend(communication::line(run).map(|line| format!("longest   {line}")));
     if let Some((kernels, time)) = totals.kernel_count.zip(totals.kernel_ns) {
         let launches = totals.launches_per_token.map(|launches| format!("; {} launches per token", decimal(launches)));
         lines.push(format!("kernels   {} in {time}{}", grouped(kernels), launches.unwrap_or_default()));

@@ -5,6 +5,7 @@
 
 mod assumptions;
 mod command;
+mod communication;
 mod critical_path;
 mod device_time;
 mod import_terminal;

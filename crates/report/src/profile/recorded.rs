@@ -4,6 +4,7 @@
 use types::PeakMemory;
 use types::view::RunView;
 
+use super::communication;
 use super::phrase::nested;
 use crate::markdown::{code, prose};
 use crate::number::{count, decimal, grouped, known, milliseconds, percent};
@@ -92,10 +93,21 @@ pub(super) fn ranks(page: &mut Page, run: &RunView<'_>) {
         return;
     }
     page.heading("Ranks (measured)");
-    page.paragraph(&format!(
-        "{} ran side by side. Times are medians.",
-        count(metrics.times.ranks.len() as u64, "rank")
-    ));
+    let ranks = count(metrics.times.ranks.len() as u64, "rank");
+    let missing = metrics.conclusions.quality.iter().find(|counter| counter.counter == "ranks_missing");
+    let missing = missing.map(|counter| format!(" {} of the job are missing.", count(counter.value, "rank")));
+    let missing = missing.unwrap_or_default();
+    if let Some(found) = &metrics.times.rank_arrivals {
+        page.paragraph(&format!("{ranks} were recorded.{missing}"));
+        communication::arrivals(page, found);
+    }
+    if metrics.times.ranks.iter().all(|rank| rank.stage_ms.is_empty()) {
+        if metrics.times.rank_arrivals.is_none() {
+            page.paragraph(&format!("{ranks} were recorded.{missing} Nothing in them can be compared."));
+        }
+        return;
+    }
+    page.paragraph(&format!("{ranks} ran side by side.{missing} Times are medians."));
     let mut table = Table::new(">rank | device | stage | >median | >runs");
     for rank in &metrics.times.ranks {
         for (stage, times) in &rank.stage_ms {

@@ -4,6 +4,7 @@ use types::view::RunView;
 use types::{Environment, Metrics, TraceFacts};
 
 use super::command;
+use super::communication;
 use super::critical_path;
 use super::device_time;
 use super::imported;
@@ -42,6 +43,7 @@ pub fn report_markdown(run: &RunView<'_>, environment: &Environment) -> String {
     recorded::flop_checks(&mut page, run);
     recorded::device(&mut page, run);
     device_time::section(&mut page, run);
+    communication::collectives(&mut page, run);
     recorded::memory(&mut page, run);
     memory::section(&mut page, run);
     findings(&mut page, run);
@@ -68,6 +70,7 @@ fn imported_sections(page: &mut Page, run: &RunView<'_>, facts: &TraceFacts, env
     device_time::section(page, run);
     findings(page, run);
     critical_path::section(page, run);
+    communication::collectives(page, run);
     steps::section(page, run);
     memory::section(page, run);
     lost::lost_time(page, run);

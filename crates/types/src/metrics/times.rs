@@ -6,7 +6,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Nanos, Origin, QualityCounter, RankSkew, RankSummary, Severity, Stage, Statistics, Steps, Throughput, Variance,
+    Nanos, Origin, QualityCounter, RankArrivals, RankSkew, RankSummary, Severity, Stage, Statistics, Steps, Throughput,
+    Variance,
 };
 
 /// Whole-run figures. What the source does not record is `null`.
@@ -134,6 +135,9 @@ pub struct Times {
     /// How far ranks are apart, stage by stage; empty for a run of one.
     #[serde(default)]
     pub rank_skew: Vec<RankSkew>,
+    /// Which rank reaches collectives last; absent where ranks were not recorded side by side, or cannot be compared.
+    #[serde(default)]
+    pub rank_arrivals: Option<RankArrivals>,
 }
 
 impl Times {

@@ -112,6 +112,8 @@ pub struct Timeline {
     pub captured_ranges: Vec<CapturedRange>,
     /// Nodes of CUDA graphs that were made inside captured ranges.
     pub graph_nodes: Vec<GraphNode>,
+    /// Work of graphs and the operator in which its node was captured, both by their rows: from another trace of the job.
+    pub captured_operators: Vec<(u32, u32)>,
     /// Allocations and releases.
     pub memory: Vec<MemoryEvent>,
     /// What was lost or could not be understood while reading.
@@ -142,6 +144,7 @@ impl Timeline {
             ranges: Vec::new(),
             captured_ranges: Vec::new(),
             graph_nodes: Vec::new(),
+            captured_operators: Vec::new(),
             memory: Vec::new(),
             quality: Vec::new(),
         }

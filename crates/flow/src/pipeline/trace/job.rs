@@ -57,6 +57,37 @@ pub(super) fn apart(one: &Timeline, other: &Timeline) -> Option<String> {
     }
 }
 
+/// Why a capture of graphs and a replay cannot be of one process; `None` where they can. A server captures when it starts and
+/// may be recorded much later.
+pub(super) fn other_process(replay: &Timeline, capture: &Timeline) -> Option<String> {
+    let (one, other) = (rank(replay), rank(capture));
+    if let (Some(one), Some(other)) = (one, other)
+        && one != other
+    {
+        return Some(format!("the other is of rank {one}, and this of rank {other}"));
+    }
+    let world = |timeline: &Timeline| timeline.job.as_ref().and_then(|job| job.world_size);
+    if let (Some(one), Some(other)) = (world(replay), world(capture))
+        && one != other
+    {
+        return Some(format!("the other is of a job with {one} ranks, and this of one with {other}"));
+    }
+    let callers = |timeline: &Timeline| -> BTreeSet<u32> {
+        let process = |thread: u32| timeline.threads.get(thread as usize)?.process;
+        timeline.calls.iter().filter_map(|call| process(call.thread.0)).collect()
+    };
+    let (one, other) = (callers(replay), callers(capture));
+    if !one.is_empty() && !other.is_empty() && one.is_disjoint(&other) {
+        return Some("the other is of another process".to_owned());
+    }
+    match (span(replay), span(capture)) {
+        (Some((start, _)), Some((_, end))) if end > start + SAME_TIME => {
+            Some("it is younger than the replay".to_owned())
+        }
+        _ => None,
+    }
+}
+
 /// Names of the devices that did something.
 fn models(timeline: &Timeline) -> BTreeSet<&str> {
     let used = analysis::time::devices(timeline);

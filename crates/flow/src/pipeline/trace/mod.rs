@@ -77,6 +77,7 @@ impl TraceFiles {
             parts.add(&source.name, part)?;
             parts.missing.extend(parts::unfinished(source, kind));
         }
+        parts.join_captures()?;
         if parts.is_empty() {
             let file = files.iter().map(|file| file.path.as_str()).collect::<Vec<_>>().join(", ");
             let reason = "no timeline, no counters and no kernels".to_owned();
@@ -121,6 +122,7 @@ impl Traces {
         let file = listed(&source, name.to_owned(), &part, sha256);
         let mut parts = Parts::default();
         parts.add(name, part)?;
+        parts.join_captures()?;
         Ok(Self::place(parts, vec![file], model, progress))
     }
 
@@ -148,6 +150,7 @@ impl Traces {
         let files = names.iter().zip(&sources).map(file).collect();
         let mut parts = Parts::default();
         parts.add("trace", Part::Timeline(Box::new(timeline)))?;
+        parts.join_captures()?;
         Ok(Self::place(parts, files, model, progress))
     }
 

@@ -2,6 +2,7 @@
 
 use std::io::{BufRead, BufReader, Read};
 
+use analysis::attribution;
 use analysis::{LaunchCounters, ListedKernel, PageOverlap, USED_COUNTERS};
 use collect::tool::Complaint;
 use ingest::compressed::Compression;
@@ -14,7 +15,7 @@ use types::timeline::Timeline;
 use types::{QualityCounter, Severity};
 
 use super::super::error::ImportError;
-use super::job::{apart, rank};
+use super::job::{apart, other_process, rank};
 use super::source::{Source, journal, unpacked};
 
 /// How a file is packed, and what it is.
@@ -40,6 +41,8 @@ pub(super) enum Part {
 pub(super) struct Parts {
     /// Timelines with the files they are from.
     pub(super) timelines: Vec<(String, Timeline)>,
+    /// Those that capture graphs and launch none.
+    captures: Vec<(String, Timeline)>,
     /// What was counted, launch by launch.
     pub(super) counted: Vec<LaunchCounters>,
     /// The raw pages it was counted on.
@@ -84,6 +87,10 @@ impl Parts {
     /// Takes a part in, if it can be of the same run as the others.
     pub(super) fn add(&mut self, file: &str, part: Part) -> Result<(), ImportError> {
         match part {
+            Part::Timeline(timeline) if attribution::is_capture(&timeline) => {
+                self.missing.extend(lost(file, &timeline.quality));
+                self.captures.push((file.to_owned(), *timeline));
+            }
             Part::Timeline(timeline) => {
                 let apart = |other: &(String, Timeline)| Some((other.0.clone(), apart(&other.1, &timeline)?));
                 if let Some((one, why)) = self.timelines.iter().find_map(apart) {
@@ -114,9 +121,44 @@ impl Parts {
         Ok(())
     }
 
+    /// Gives the kernels of replayed graphs the operators of their captures. A capture without anything to join is a
+    /// timeline like any other.
+    pub(super) fn join_captures(&mut self) -> Result<(), ImportError> {
+        for (file, capture) in std::mem::take(&mut self.captures) {
+            let Some(first) = self.timelines.first().map(|(name, _)| name.clone()) else {
+                self.timelines.push((file, capture));
+                continue;
+            };
+            let mut why = None;
+            let joined = self.timelines.iter_mut().find_map(|(_, replay)| {
+                let reason = match other_process(replay, &capture) {
+                    Some(reason) => reason,
+                    None => match attribution::join_capture(replay, &capture) {
+                        Ok(kernels) => return Some((kernels, replay)),
+                        Err(reason) => reason,
+                    },
+                };
+                why.get_or_insert(reason);
+                None
+            });
+            let Some((kernels, replay)) = joined else {
+                let why = format!("{file} is the capture of a graph, and {}", why.unwrap_or_default());
+                return Err(ImportError::NotOneRun { one: first, other: file, why });
+            };
+            replay.quality.push(QualityCounter {
+                counter: "graph_kernels_with_captured_operator".to_owned(),
+                value: kernels,
+                share: None,
+                severity: Severity::Info,
+                remedy: format!("operators and shapes of these kernels of a graph are from its capture in {file}"),
+            });
+        }
+        Ok(())
+    }
+
     /// Whether no file holds anything a run could be made of.
     pub(super) fn is_empty(&self) -> bool {
-        self.timelines.is_empty() && self.counted.is_empty() && self.listed.is_empty()
+        self.timelines.is_empty() && self.captures.is_empty() && self.counted.is_empty() && self.listed.is_empty()
     }
 }
 

@@ -302,10 +302,10 @@ fn whole(
     let mut language = read(&text)?;
     language.tied_embeddings = fields.flag_or("tie_word_embeddings", language.tied_embeddings)?;
     for layer in &mut language.layers {
-        if let AttentionConfig::Grouped(attention) = &mut layer.attention {
-            if let Some(rotary) = &mut attention.rotary {
-                rotary.form.layout = RotaryLayout::Sections;
-            }
+        if let AttentionConfig::Grouped(attention) = &mut layer.attention
+            && let Some(rotary) = &mut attention.rotary
+        {
+            rotary.form.layout = RotaryLayout::Sections;
         }
     }
     if tower.output != language.width {

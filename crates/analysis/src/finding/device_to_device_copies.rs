@@ -1,0 +1,86 @@
+//! The device spends much of its time copying within its own memory.
+
+use types::{Bytes, CopyTime, DeviceTime, EstimatedSaving, Finding, Nanos, Severity};
+
+use super::{Claim, Found, Run, percent};
+use crate::statistics::share;
+
+/// Share of the time devices are busy from which such copies are told.
+const LEAST_SHARE: f64 = 0.05;
+/// Share from which they are worth a warning.
+const MUCH: f64 = 0.15;
+
+/// The rule's name.
+pub(super) const RULE: &str = "device-to-device-copies";
+
+pub(super) fn check(run: &Run<'_>) -> Vec<Found> {
+    found(run).into_iter().collect()
+}
+
+fn copies(time: &DeviceTime) -> Option<&CopyTime> {
+    time.copies.iter().find(|copy| copy.kind == "DtoD")
+}
+
+fn found(run: &Run<'_>) -> Option<Found> {
+    let busy: Nanos = run.device_time.iter().map(|time| time.busy_ns).sum();
+    let all: Nanos = run.device_time.iter().filter_map(copies).map(|copy| copy.ns).sum();
+    let part = share(all.get() as f64, busy.get() as f64).filter(|part| *part >= LEAST_SHARE)?;
+    // What runs beside a kernel saves nothing.
+    let exposed = |time: &DeviceTime| copies(time).map_or(Nanos::ZERO, |copy| copy.exposed_ns);
+    let saves: Nanos = run.device_time.iter().map(exposed).sum();
+    let mut evidence = vec![format!(
+        "copies within a device run {all}, {} of the time it is busy; {saves} of that with no kernel beside them",
+        percent(part)
+    )];
+    evidence.extend(run.device_time.iter().filter_map(|time| {
+        let copy = copies(time)?;
+        let bytes = copy.bytes?;
+        // Every byte is read and written.
+        let rate = types::BytesPerSecond::new(share(bytes.as_f64() * 2e9, copy.ns.get() as f64)?);
+        let each = Bytes::new(bytes.get() / copy.calls.max(1));
+        let (device, calls, ns) = (&time.device, copy.calls, copy.ns);
+        Some(format!("{device}: {calls} copies, {bytes} in {ns}, {each} each on average; memory traffic {rate}"))
+    }));
+    let finding = Finding {
+        rule: RULE.to_owned(),
+        severity: if part >= MUCH { Severity::Warning } else { Severity::Info },
+        stage: None,
+        evidence,
+        saving: EstimatedSaving::at_most(saves),
+        advice: "Find who copies (`copy_`, `cat`, `clone`, `contiguous`; buffers of graphs and of collectives) and write results \
+                 where they are needed: preallocated outputs, views, gradients as views of their bucket. The figure is all \
+                 that runs without a kernel beside it."
+            .to_owned(),
+    };
+    Some(Found::new(finding, Claim::Work(Vec::new())))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::finding::on_devices;
+
+    fn time(kind: &str, ns: i64) -> DeviceTime {
+        let (kind, ns, bytes) = (kind.to_owned(), Nanos::new(ns), Some(Bytes::new(3_000)));
+        let copies = vec![CopyTime { kind, calls: 3, ns, exposed_ns: Nanos::new(80), bytes }];
+        DeviceTime {
+            busy_ns: Nanos::new(1_000),
+            copies_exposed_ns: Nanos::new(80),
+            copies,
+            ..crate::sample::device_time(1_000)
+        }
+    }
+
+    #[test]
+    fn copies_within_a_device_fire_and_claim_what_is_exposed() {
+        let found = on_devices(&[time("DtoD", 200)], RULE);
+        assert_eq!((found.len(), found[0].saving.saves_ns), (1, Some(Nanos::new(80))));
+        assert!(found[0].evidence[1].contains("3 copies, 3.00 kB in 200 ns, 1.00 kB each"), "{:?}", found[0].evidence);
+    }
+
+    #[test]
+    fn few_copies_and_copies_from_the_host_do_not_fire() {
+        assert_eq!(on_devices(&[time("DtoD", 40)], RULE), []);
+        assert_eq!(on_devices(&[time("HtoD", 200)], RULE), []);
+    }
+}

@@ -1,0 +1,92 @@
+//! Kernels other than GEMMs with fewer blocks than the device has multiprocessors.
+
+use types::{EstimatedSaving, Finding, Nanos, Severity};
+
+use super::{Found, Run, percent};
+use crate::device::{DeviceRecords, StageWork, WorkGroup};
+use crate::kernel::{Family, short_name};
+use crate::scope::Scope;
+use crate::statistics::share;
+
+/// Share of the time a device is busy that such kernels must take.
+const LEAST_SHARE: f64 = 0.1;
+/// Kernels named.
+const NAMED: usize = 3;
+
+/// The rule's name.
+pub(super) const RULE: &str = "small-grids";
+
+pub(super) fn check(run: &Run<'_>) -> Vec<Found> {
+    let Some(device) = run.device else { return Vec::new() };
+    device.stages.iter().filter_map(|(scope, work)| found(device, *scope, work)).collect()
+}
+
+fn found(device: &DeviceRecords, scope: Scope, work: &StageWork) -> Option<Found> {
+    let multiprocessors = device.multiprocessors?;
+    let is_small = |group: &&WorkGroup| {
+        // GEMMs have a rule of their own; communication takes few multiprocessors on purpose.
+        let other = !matches!(group.family, Family::Gemm | Family::Gemv | Family::Experts | Family::Communication);
+        group.scope == scope && other && group.blocks.is_some_and(|[_, most]| most < multiprocessors)
+    };
+    let groups: Vec<_> = device.groups.iter().filter(is_small).collect();
+    let run: Nanos = groups.iter().map(|group| group.run).sum();
+    let part = share(run.get() as f64, work.busy().get() as f64).filter(|part| *part >= LEAST_SHARE)?;
+    let calls: u64 = groups.iter().map(|group| group.calls).sum();
+    let mut evidence = vec![
+        format!(
+            "{calls} kernels of {scope} that are no GEMMs have fewer blocks than the {multiprocessors} multiprocessors"
+        ),
+        format!("they run {run}, {} of the time the device is busy", percent(part)),
+    ];
+    evidence.extend(groups.iter().take(NAMED).map(|group| {
+        let most = group.blocks.map_or(0, |[_, most]| most);
+        format!("`{}`: {} calls, {}, at most {most} blocks", short_name(&group.name), group.calls, group.run)
+    }));
+    Some(Found::plain(Finding {
+        rule: RULE.to_owned(),
+        severity: Severity::Info,
+        stage: scope.stage(),
+        evidence,
+        saving: EstimatedSaving::default(),
+        advice: "Give these kernels more to do at once: a larger batch, several small tensors in one call (`_foreach_`, a grouped \
+                 or batched kernel), or a fused kernel that does their work on the way."
+            .to_owned(),
+    }))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use types::Stage;
+
+    use super::*;
+    use crate::device::sample::group;
+    use crate::finding::fired_on_device;
+
+    fn device(family: Family, blocks: u64) -> DeviceRecords {
+        let decode = StageWork { wall: Nanos::new(1_000), ..StageWork::default() };
+        let kernel =
+            WorkGroup { blocks: Some([1, blocks]), ..group(Stage::Decode, "vectorized_elementwise", family, 900) };
+        DeviceRecords {
+            stages: BTreeMap::from([(Scope::Stage(Stage::Decode), decode)]),
+            groups: vec![kernel],
+            multiprocessors: Some(100),
+            ..DeviceRecords::default()
+        }
+    }
+
+    #[test]
+    fn small_kernels_fire_and_promise_nothing() {
+        let found = fired_on_device(&device(Family::Elementwise, 4), RULE);
+        assert_eq!((found.len(), found[0].saving.saves_ns), (1, None));
+        assert!(found[0].evidence[2].contains("at most 4 blocks"), "{:?}", found[0].evidence);
+    }
+
+    #[test]
+    fn kernels_that_fill_the_device_gemms_and_communication_do_not_fire() {
+        assert_eq!(fired_on_device(&device(Family::Elementwise, 100), RULE), []);
+        assert_eq!(fired_on_device(&device(Family::Gemm, 4), RULE), []);
+        assert_eq!(fired_on_device(&device(Family::Communication, 4), RULE), []);
+    }
+}
