@@ -7,7 +7,7 @@
 pub(crate) mod analytic;
 pub(crate) mod assumptions;
 pub(crate) mod bundle;
-pub mod calibration;
+pub(crate) mod calibration;
 mod devices;
 pub(crate) mod earlier;
 mod engine;
