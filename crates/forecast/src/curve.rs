@@ -28,7 +28,7 @@ impl Curve {
             };
             possible.then(|| points.iter().map(error).sum::<f64>() / points.len() as f64)
         };
-        let starts = [-0.3, -1.0, -2.5].map(|rate: f64| descend(&[(shortest * 0.8).ln(), rate, rate], 0.5, cost));
+        let starts = [-0.3, -1.0, -2.5].map(|rate: f64| descend(&[(shortest * 0.8).ln(), rate, rate], 0.5, 20, cost));
         let best = starts
             .into_iter()
             .min_by(|a, b| cost(a).unwrap_or(f64::INFINITY).total_cmp(&cost(b).unwrap_or(f64::INFINITY)));

@@ -27,7 +27,14 @@ pub fn fit(points: &[MeasuredPoint], hardware: &Hardware) -> Result<Vec<Calibrat
     for point in points {
         groups.entry((point.shape.family, point.shape.dtype)).or_default().push(point);
     }
-    groups.into_iter().map(|((family, dtype), points)| group(family, dtype, &points, hardware)).collect()
+    std::thread::scope(|scope| {
+        let started: Vec<_> = groups
+            .iter()
+            .map(|((family, dtype), points)| scope.spawn(|| group(*family, *dtype, points, hardware)))
+            .collect();
+        // A panic in a thread is one here.
+        started.into_iter().map(|fit| fit.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))).collect()
+    })
 }
 
 fn group(

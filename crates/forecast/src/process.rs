@@ -6,10 +6,23 @@
 use crate::search::descend;
 
 /// Points a prediction rests on.
-const NEIGHBOURS: usize = 48;
+const NEIGHBOURS: usize = 96;
+
+/// Neighbours while scales are searched for, which is the longer work.
+const TRIAL_NEIGHBOURS: usize = 48;
+
+/// Tables up to this length get their scales from the likelihood of all points together; longer ones, whose points lie
+/// close, from how well points are predicted by their neighbours.
+const SHORT: usize = 600;
+
+/// Points of a short table that the likelihood is of.
+const LIKELIHOOD: usize = 300;
+
+/// Rounds of the search, each begun with neighbours of the scales before.
+const ROUNDS: [usize; 3] = [8, 5, 4];
 
 /// Points that are left out in turn to choose scales by.
-const TRIALS: usize = 192;
+const TRIALS: usize = 128;
 
 /// Points that are left out in turn to measure intervals by.
 const CHECKS: usize = 600;
@@ -82,19 +95,44 @@ impl Scales {
 }
 
 impl Process<'_> {
-    /// The scales that predict points best from their neighbours, half of them without any point of their site.
+    /// The scales that suit the points best.
     pub(crate) fn scales(&self) -> Scales {
         let features = self.features.first().map_or(0, Vec::len);
-        let mut scales = Scales { scales: vec![USUAL_SCALE; features], spread: 0.3, noise: 0.03 };
+        let start = Scales { scales: vec![USUAL_SCALE; features], spread: 0.3, noise: 0.03 };
+        if self.residuals.len() <= SHORT { self.likeliest(&start) } else { self.most_predictive(start) }
+    }
+
+    /// The scales under which the points are likeliest together (type II maximum likelihood).
+    fn likeliest(&self, start: &Scales) -> Scales {
+        let points = spaced(self.residuals.len(), LIKELIHOOD);
+        let cost = |numbers: &[f64]| {
+            let tried = Scales::of_numbers(numbers);
+            if !tried.possible() {
+                return None;
+            }
+            let mut matrix = self.covariances(&points, &tried);
+            factor(&mut matrix, points.len())?;
+            let mut values: Vec<f64> = points.iter().map(|point| self.residuals[*point]).collect();
+            solve_lower(&matrix, points.len(), &mut values);
+            let determinant: f64 = (0..points.len()).map(|row| matrix[row * points.len() + row].ln()).sum();
+            let usual: f64 = tried.scales.iter().map(|scale| (scale / USUAL_SCALE).ln().powi(2)).sum();
+            Some(values.iter().map(|value| value * value).sum::<f64>() / 2.0 + determinant + 0.05 * usual)
+        };
+        Scales::of_numbers(&descend(&start.numbers(), 0.7, 2 * ROUNDS[0], cost))
+    }
+
+    /// The scales that predict points best from their neighbours, half of them without any point of their site.
+    fn most_predictive(&self, mut scales: Scales) -> Scales {
+        let features = scales.scales.len();
         let trials = spaced(self.residuals.len(), TRIALS);
         // Neighbours depend on the scales, so both are found in turn.
-        for _ in 0..3 {
+        for rounds in ROUNDS {
             let neighbours: Vec<Vec<usize>> = trials
                 .iter()
                 .enumerate()
                 .map(|(turn, point)| {
                     let without = if turn % 2 == 0 { Without::Point(*point) } else { Without::Site(*point) };
-                    self.neighbours(&self.features[*point], without, &scales)
+                    self.neighbours(&self.features[*point], without, &scales, TRIAL_NEIGHBOURS)
                 })
                 .collect();
             let cost = |numbers: &[f64]| {
@@ -112,14 +150,14 @@ impl Process<'_> {
                 let usual: f64 = tried.scales.iter().map(|scale| (scale / USUAL_SCALE).ln().powi(2)).sum();
                 Some(sum / trials.len() as f64 + 0.002 * usual / features.max(1) as f64)
             };
-            scales = Scales::of_numbers(&descend(&scales.numbers(), 0.7, cost));
+            scales = Scales::of_numbers(&descend(&scales.numbers(), 0.7, rounds, cost));
         }
         scales
     }
 
     /// Mean and standard deviation at `features`.
     pub(crate) fn at(&self, features: &[f64], without: Without, scales: &Scales) -> Option<(f64, f64)> {
-        let near = self.neighbours(features, without, scales);
+        let near = self.neighbours(features, without, scales, NEIGHBOURS);
         self.given(features, &near, scales).map(|(mean, variance)| (mean, variance.sqrt()))
     }
 
@@ -134,7 +172,7 @@ impl Process<'_> {
         .collect()
     }
 
-    fn neighbours(&self, features: &[f64], without: Without, scales: &Scales) -> Vec<usize> {
+    fn neighbours(&self, features: &[f64], without: Without, scales: &Scales, count: usize) -> Vec<usize> {
         let allowed = |index: usize| match without {
             Without::Nothing => true,
             Without::Point(point) => index != point,
@@ -143,11 +181,25 @@ impl Process<'_> {
         let candidates = (0..self.features.len()).filter(|index| allowed(*index));
         let mut near: Vec<(f64, usize)> =
             candidates.map(|index| (scales.distance(features, &self.features[index]), index)).collect();
-        if near.len() > NEIGHBOURS {
-            near.select_nth_unstable_by(NEIGHBOURS - 1, |a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
-            near.truncate(NEIGHBOURS);
+        if near.len() > count {
+            near.select_nth_unstable_by(count - 1, |a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
+            near.truncate(count);
         }
         near.into_iter().map(|(_, index)| index).collect()
+    }
+
+    /// Covariances of these points with each other, below the diagonal and on it.
+    fn covariances(&self, points: &[usize], scales: &Scales) -> Vec<f64> {
+        let size = points.len();
+        let mut matrix = vec![0.0; size * size];
+        for row in 0..size {
+            for column in 0..row {
+                matrix[row * size + column] =
+                    scales.covariance(&self.features[points[row]], &self.features[points[column]]);
+            }
+            matrix[row * size + row] = CONSTANT + scales.spread.powi(2) + scales.noise.powi(2) + 1e-9;
+        }
+        matrix
     }
 
     /// Mean and variance given these points; `None` where there are none.
@@ -156,14 +208,7 @@ impl Process<'_> {
             return None;
         }
         let size = near.len();
-        let mut matrix = vec![0.0; size * size];
-        for row in 0..size {
-            for column in 0..row {
-                matrix[row * size + column] =
-                    scales.covariance(&self.features[near[row]], &self.features[near[column]]);
-            }
-            matrix[row * size + row] = CONSTANT + scales.spread.powi(2) + scales.noise.powi(2) + 1e-9;
-        }
+        let mut matrix = self.covariances(near, scales);
         factor(&mut matrix, size)?;
         let mut towards: Vec<f64> =
             near.iter().map(|index| scales.covariance(features, &self.features[*index])).collect();

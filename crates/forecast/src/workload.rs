@@ -22,8 +22,12 @@ const USUAL: ExecutionMode = ExecutionMode::Eager;
 /// Errors of one calibration go the same way to this part; the rest cancels between shapes.
 const SHARED_ERROR: f64 = 0.3;
 
-/// How far the cost of launches may be off: it depends on the host and on the code around the model.
-const LAUNCH_ERROR: f64 = 0.3;
+/// Least and most that launches may cost as a share of what was measured: code around a model differs from the modules
+/// that were timed.
+const LAUNCH_MEASURED: [f64; 2] = [0.7, 1.5];
+
+/// The same where the cost is assumed: slow hosts take four times as long as fast ones.
+const LAUNCH_ASSUMED: [f64; 2] = [0.5, 4.0];
 
 /// Contributions that are named.
 const NAMED: usize = 3;
@@ -77,6 +81,15 @@ struct PassForecast {
     calibrated: f64,
     kernels: f64,
     far: bool,
+    /// Total with launches as cheap, and as dear, as they may be.
+    launch_bounds: [f64; 2],
+}
+
+/// What launches cost, and between which shares of it.
+#[derive(Clone, Copy)]
+struct Launches {
+    cost: LaunchCost,
+    bounds: [f64; 2],
 }
 
 /// Puts the forecast beside the roofline in `report`.
@@ -88,16 +101,19 @@ pub fn forecast(report: &mut AnalyticReport, subject: &Subject<'_>) -> Result<()
     let mut notes: Vec<String> = subject.note.map(str::to_owned).into_iter().collect();
     let (mut share, mut far) = (0.0, false);
     for mode in [ExecutionMode::Eager, ExecutionMode::Compiled, ExecutionMode::Graph] {
-        let cost = launch.unwrap_or_else(|| assumed_launch(subject.hardware));
-        let prefill = prefill(subject, &times, mode, cost)?;
-        let decode = decode(subject, &times, mode, cost)?;
+        let launches = match launch {
+            Some(cost) => Launches { cost, bounds: LAUNCH_MEASURED },
+            None => Launches { cost: assumed_launch(subject.hardware), bounds: LAUNCH_ASSUMED },
+        };
+        let prefill = prefill(subject, &times, mode, launches)?;
+        let decode = decode(subject, &times, mode, launches)?;
         if mode == USUAL {
             let device = prefill.device + decode.device;
             share = if device > 0.0 { (prefill.calibrated + decode.calibrated) / device } else { 0.0 };
             far = prefill.far || decode.far;
             lay_beside(report, subject, &prefill, &decode);
         }
-        modes.push(summary(mode, &prefill, &decode, subject, cost));
+        modes.push(summary(mode, &prefill, &decode, subject, launches.cost));
     }
     if launch.is_none() {
         notes.push("the cost of launches was not measured: it is assumed".to_owned());
@@ -143,7 +159,7 @@ fn prefill(
     subject: &Subject<'_>,
     times: &Times<'_>,
     mode: ExecutionMode,
-    launch: LaunchCost,
+    launch: Launches,
 ) -> Result<PassForecast, ForecastError> {
     let mut sum = PassForecast::default();
     let records: Vec<&OpRecord> = subject.prediction.prefill.ops.iter().collect();
@@ -156,7 +172,7 @@ fn decode(
     subject: &Subject<'_>,
     times: &Times<'_>,
     mode: ExecutionMode,
-    launch: LaunchCost,
+    launch: Launches,
 ) -> Result<PassForecast, ForecastError> {
     let mut sum = PassForecast::default();
     let Some(decode) = &subject.prediction.decode else { return Ok(sum) };
@@ -183,9 +199,9 @@ impl PassForecast {
         workload: &Workload,
         times: &Times<'_>,
         mode: ExecutionMode,
-        launch: LaunchCost,
+        launch: Launches,
     ) -> Result<(), ForecastError> {
-        let host = if mode == ExecutionMode::Graph { 0.0 } else { launch.eager_us };
+        let host = if mode == ExecutionMode::Graph { 0.0 } else { launch.cost.eager_us };
         let (mut launched, mut owners) = (Vec::new(), Vec::new());
         let mut before_fuses = false;
         for record in records {
@@ -209,7 +225,11 @@ impl PassForecast {
             before_fuses = fusable;
         }
         if let Some(first) = launched.first_mut().filter(|_| mode == ExecutionMode::Graph) {
-            first.host_us = launch.eager_us;
+            first.host_us = launch.cost.eager_us;
+        }
+        for (bound, share) in self.launch_bounds.iter_mut().zip(launch.bounds) {
+            let scaled = launched.iter().map(|kernel| Launched { host_us: kernel.host_us * share, ..*kernel });
+            *bound += replay(scaled).iter().sum::<f64>() * weight;
         }
         for (added, (module, name, device)) in replay(launched).into_iter().zip(owners) {
             self.ops.push(TimedOp { module, name, added: added * weight, device: device * weight });
@@ -230,7 +250,7 @@ impl PassForecast {
         [0, 1].map(|side| {
             let together: f64 = self.widths.values().map(|width| width[side]).sum();
             let alone = self.widths.values().map(|width| width[side] * width[side]).sum::<f64>().sqrt();
-            alone.max(SHARED_ERROR * together) + LAUNCH_ERROR * self.gaps()
+            alone.max(SHARED_ERROR * together) + (self.launch_bounds[side] - self.total()).abs()
         })
     }
 

@@ -84,7 +84,7 @@ fn held_out(points: &[MeasuredPoint], site: std::ops::Range<usize>, count: usize
 
 /// Means over seeds, printed for whoever runs with `--nocapture`.
 fn mean(name: &str, points: &[MeasuredPoint], site: std::ops::Range<usize>, count: usize) -> Held {
-    let seeds = 3;
+    let seeds = 2;
     let all: Vec<Held> = (0..seeds).map(|seed| held_out(points, site.clone(), count, seed)).collect();
     let of = |part: fn(&Held) -> f64| all.iter().map(part).sum::<f64>() / seeds as f64;
     let held = Held { median: of(|held| held.median), p90: of(|held| held.p90), coverage: of(|held| held.coverage) };
