@@ -40,9 +40,6 @@ pub struct Evidence<'a> {
     pub flop_checks: Vec<FlopCheck>,
     /// Measured: remedies that were tried, each against the baseline in turns.
     pub tries: Vec<TryRuns>,
-    /// Modelled: savings of a request's time as a share of it, by the rule whose remedy would bring them or, for remedies
-    /// together, by their name.
-    pub predicted_savings: BTreeMap<String, f64>,
     /// What the profiler cost, where whoever ran it has timed that; otherwise it follows from the stages.
     pub overhead: Option<Overhead>,
     /// What was dropped or is uncertain, as far as the collecting side knows.

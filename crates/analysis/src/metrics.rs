@@ -88,7 +88,7 @@ pub(crate) fn with_device(
         lost: &lost,
         replays: &replays,
     };
-    let (findings, lost, changes) = finding::all(&run);
+    let (mut findings, lost, changes) = finding::all(&run);
     let changes: Vec<_> = changes.iter().map(|(change, scope)| (change, *scope)).collect();
     let together = replays.together(&changes, None).filter(|_| !changes.is_empty());
     let together = together.map(|saves| Nanos::new((saves.low.get() + saves.high.get()) / 2));
@@ -185,6 +185,11 @@ pub(crate) fn with_device(
         trace: evidence.trace.as_ref().map(|trace| trace_facts(subject, evidence, trace, &sums)),
         command: evidence.command.as_ref().map(command_facts),
     };
+    let trials = tries::trials(&evidence.tries, &tries::predictions(&findings));
+    tries::tell(&mut findings, &trials, |stage| match stage {
+        Some(stage) => timings.total(stage),
+        None => wall,
+    });
     Metrics {
         schema: SchemaTag::default(),
         run: subject.run.clone(),
@@ -200,7 +205,7 @@ pub(crate) fn with_device(
         times,
         utilisation,
         breakdown,
-        trials: tries::trials(&evidence.tries, &evidence.predicted_savings),
+        trials,
         conditions,
     }
 }

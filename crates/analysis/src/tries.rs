@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use types::{Nanos, RateChange, Remedies, TimeChange, Trials, Try, TryTurn};
+use types::{Finding, Nanos, RateChange, Remedies, Stage, TimeChange, Trials, TriedSaving, Try, TryStatus, TryTurn};
 
 use crate::evidence::TryRuns;
 use crate::statistics::{Stratum, log_ratio, log_ratio_interval, median};
@@ -17,6 +17,47 @@ const CONFIDENCE: f64 = 0.95;
 /// Every try with its figures; predicted savings come by rule, or by the name of remedies together.
 pub(crate) fn trials(runs: &[TryRuns], predicted: &BTreeMap<String, f64>) -> Trials {
     Trials::checked(runs.iter().map(|one| tried(one, predicted)).collect())
+}
+
+/// What the findings of each rule save together: those of different stages save different time.
+pub(crate) fn predictions(findings: &[Finding]) -> BTreeMap<String, f64> {
+    let mut predicted = BTreeMap::new();
+    for finding in findings.iter().filter(|finding| finding.saving.assumes.is_some()) {
+        if let Some(share) = finding.saving.saves_share {
+            *predicted.entry(finding.rule.clone()).or_default() += share;
+        }
+    }
+    predicted
+}
+
+/// Lets findings tell what came of trying their remedy: the one of those with their rule that saved most, as a share of the
+/// finding's stage or of the run.
+pub(crate) fn tell(findings: &mut [Finding], trials: &Trials, time: impl Fn(Option<Stage>) -> Option<Nanos>) {
+    for finding in findings.iter_mut().filter(|finding| finding.saving.assumes.is_some()) {
+        let of_rule = trials.tries.iter().filter(|one| one.status == TryStatus::Tried);
+        let of_rule = of_rule.filter(|one| one.remedy.single().and_then(|one| one.rule()) == Some(&finding.rule));
+        let saved = of_rule.filter_map(|one| Some((one, part(one, finding.stage)?)));
+        let best = saved.max_by(|(_, one), (_, other)| one.0.total_cmp(&other.0));
+        let Some((one, (share, low, high))) = best else { continue };
+        let Some(whole) = time(finding.stage) else { continue };
+        let of_whole = |share: f64| Nanos::new((share * whole.get() as f64).round() as i64);
+        finding.saving.tried = Some(TriedSaving {
+            remedy: one.remedy.to_string(),
+            saved_ns: of_whole(share),
+            saved_low_ns: low.map(of_whole),
+            saved_high_ns: high.map(of_whole),
+        });
+    }
+}
+
+/// Share of a stage that a try saved, with its interval; of a request without a stage.
+fn part(one: &Try, stage: Option<Stage>) -> Option<(f64, Option<f64>, Option<f64>)> {
+    let of = |change: Option<TimeChange>| change.map(|change| (change.saves_share, change.low, change.high));
+    match stage.map(Stage::top) {
+        None => Some((one.saves_share?, one.low, one.high)),
+        Some(Stage::Decode) => of(one.per_token),
+        Some(_) => of(one.first_token),
+    }
 }
 
 fn tried(runs: &TryRuns, predicted: &BTreeMap<String, f64>) -> Try {

@@ -55,6 +55,7 @@ const TABLE: &[(&str, &[Rule])] = &[
                 "drift",
                 "unix_ns_at_zero",
                 "exit_code",
+                "growth_bytes",
                 "residual",
                 "saved_ns",
                 "saved_low_ns",
