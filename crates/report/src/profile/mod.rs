@@ -6,6 +6,7 @@
 mod assumptions;
 mod command;
 mod device_time;
+mod headline;
 mod import_terminal;
 mod imported;
 pub(crate) mod kernels;
@@ -22,12 +23,12 @@ mod terminal;
 
 pub use assumptions::{Assumptions, Setting, assumptions_markdown};
 pub use command::{command_markdown, command_terminal};
+pub(crate) use headline::headline;
 pub use import_terminal::import_terminal;
 pub use kernels::kernels_markdown;
 pub use operators::operators_markdown;
 pub use phrase::set_aside;
 pub(crate) use phrase::{device, model, saving};
-pub(crate) use report::headline;
 pub use report::report_markdown;
 pub use stakeholder::stakeholder_markdown;
 pub use terminal::{stage_times_terminal, terminal};
