@@ -3,7 +3,6 @@
 use types::view::RunView;
 use types::{Environment, Metrics, TraceFacts};
 
-use super::command;
 use super::communication;
 use super::critical_path;
 use super::device_time;
@@ -87,18 +86,8 @@ fn imported_sections(page: &mut Page, run: &RunView<'_>, facts: &TraceFacts, env
     machine(page, run.metrics, environment);
 }
 
-/// The run in a sentence or two, as its page begins.
-pub(crate) fn headline(run: &RunView<'_>) -> String {
-    if let Some(facts) = &run.metrics.conditions.command {
-        return command::headline(run, facts) + ".";
-    }
-    match imported_facts(run.metrics) {
-        Some(_) => imported::headline(run),
-        None => measured(run),
-    }
-}
-
-fn measured(run: &RunView<'_>) -> String {
+/// First token, time per token and utilisation, in a sentence or two.
+pub(super) fn measured(run: &RunView<'_>) -> String {
     let (metrics, rates) = (run.metrics, &run.metrics.times.throughput);
     let mut text = match (rates.ttft_ns, run.forward_pass_ms) {
         (None, None) => return "**No prefill was measured.**".to_owned(),
