@@ -41,7 +41,7 @@ class Reseeded(random.Random):
 
 calibrate.random.Random = Reseeded
 begun = time.monotonic()
-calibrate.reference(torch, device)
+calibrate.warm(torch, device, 2.0)
 calibrate.gemms(torch, meter, points, device, begun + 0.55 * seconds, 200)
 calibrate.attention(torch, meter, points, device, begun + 0.9 * seconds, 300)
 calibrate.grouped_gemms(torch, meter, points, device, begun + seconds, 60)

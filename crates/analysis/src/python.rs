@@ -132,11 +132,18 @@ fn path_of(file: &str) -> Option<&str> {
         // The standard library's own folder.
         true if file.contains("/lib/python3") => None,
         true => {
+            let file = without_home(file);
             let start = file.rmatch_indices('/').nth(SHOWN_PARTS - 1).map_or(0, |(place, _)| place);
             Some(file[start..].trim_start_matches('/'))
         }
         false => Some(file.trim_start_matches("./")),
     }
+}
+
+/// A path without the folder of a user.
+fn without_home(file: &str) -> &str {
+    let inside = |root| file.strip_prefix(root).and_then(|rest: &str| rest.split_once('/')).map(|(_, inside)| inside);
+    inside("/home/").or_else(|| inside("/Users/")).unwrap_or(file)
 }
 
 /// A Python function outside of the framework and the standard library, the user's own or a library's that calls the
@@ -173,6 +180,7 @@ mod tests {
                 "vllm/models/llama.py(210): forward",
             ),
             ("/train.py(1): <module>", "train.py(1): <module>"),
+            ("/home/somebody/train.py(1): <module>", "train.py(1): <module>"),
         ] {
             assert_eq!(user_frame(name).as_deref(), Some(shown));
         }

@@ -24,7 +24,7 @@ pub enum Basis {
     Interpolated,
     /// A size lies more than two octaves outside those measured.
     Extrapolated,
-    /// Nothing was measured: published efficiencies.
+    /// Nothing was measured: assumed efficiencies.
     Assumed,
 }
 

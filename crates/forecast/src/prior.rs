@@ -1,14 +1,14 @@
-//! What is assumed of an operation that nobody measured: a share of the peaks that well-tuned kernels are published with.
+//! What is assumed of an operation that nobody measured: a share of the peaks, within a factor of two either way.
 
 use types::{Hardware, LaunchCost};
 
 use crate::estimator::{Basis, Estimate};
 use crate::{ForecastError, OpShape};
 
-/// Share of the matrix peak. Published GEMM sweeps on A100, H100 and H200 reach 60 to 80% for large shapes.
+/// Share of the matrix peak.
 const COMPUTE: f64 = 0.7;
 
-/// Share of the bandwidth. Copies and elementwise kernels are published at 80 to 90%.
+/// Share of the bandwidth.
 const MEMORY: f64 = 0.8;
 
 /// Time of the smallest kernel on a GPU, microseconds.

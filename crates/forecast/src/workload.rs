@@ -76,7 +76,7 @@ struct TimedOp {
 struct PassForecast {
     ops: Vec<TimedOp>,
     /// Sum of counts and widths by shape: errors of one shape go together.
-    widths: HashMap<(Family, DType, Vec<u64>), [f64; 2]>,
+    widths: BTreeMap<(Family, DType, Vec<u64>), [f64; 2]>,
     device: f64,
     calibrated: f64,
     kernels: f64,
@@ -136,7 +136,7 @@ pub fn forecast(report: &mut AnalyticReport, subject: &Subject<'_>) -> Result<()
 
 fn basis(calibration: Option<&DeviceCalibration>, share: f64) -> String {
     match calibration {
-        None => "published efficiencies: 70% of the matrix peak, 80% of the bandwidth; not calibrated".to_owned(),
+        None => "assumed efficiencies: 70% of the matrix peak, 80% of the bandwidth; not calibrated".to_owned(),
         Some(stored) => {
             let points: usize = stored.groups.iter().map(|group| group.points.len()).sum();
             format!(

@@ -134,13 +134,15 @@ impl<'a> Meter<'a> {
     fn quantise(&self, op: &Op, price: &mut Price, inputs: &[&ShapeTensor], pieces: &[Spec]) {
         price.matrix_dtype = inputs.first().map_or(price.matrix_dtype, |tensor| tensor.spec.dtype);
         for (tensor, piece) in inputs.iter().zip(pieces).filter(|(tensor, _)| tensor.spec.role == Role::Weight) {
-            let Some(stored) = tensor.stored.filter(Storage::is_quantised) else { continue };
-            let (elements, bytes) = (piece.shape.elements(), stored.scale_bytes(piece.shape.elements()));
+            let Some(stored) = tensor.stored else { continue };
+            let Some((scales, weights)) = stored.scales else { continue };
+            let elements = piece.shape.elements();
             price.terms.push(Term {
                 quantity: Quantity::Weights,
-                formula: "scales of N weights",
-                symbols: Symbols::new([("N", elements.into())]),
-                value: bytes.get().into(),
+                // S bytes of scales for all W weights, of which this device reads N.
+                formula: "S * N / W",
+                symbols: Symbols::new([("S", scales.into()), ("N", elements.into()), ("W", weights.into())]),
+                value: stored.scale_bytes(elements).get().into(),
             });
             if let Some(dtype) = stored.activations {
                 price.matrix_dtype = dtype;

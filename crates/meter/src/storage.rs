@@ -20,7 +20,7 @@ pub(crate) struct Storage {
     /// Element type in memory.
     pub(crate) dtype: DType,
     /// Bytes of all scales, and the elements they are for; absent without scales.
-    scales: Option<(u64, u64)>,
+    pub(crate) scales: Option<(u64, u64)>,
     /// Element type activations are turned into for a GEMM with it; absent: it is turned back instead.
     pub(crate) activations: Option<DType>,
 }
@@ -41,7 +41,7 @@ impl Storage {
     pub(crate) fn scale_bytes(&self, elements: u64) -> Bytes {
         self.scales.map_or(Bytes::ZERO, |(bytes, all)| {
             let bytes = u128::from(bytes) * u128::from(elements);
-            Bytes::new(u64::try_from(bytes.div_ceil(u128::from(all.max(1)))).unwrap_or(u64::MAX))
+            Bytes::new(u64::try_from(bytes / u128::from(all.max(1))).unwrap_or(u64::MAX))
         })
     }
 

@@ -59,15 +59,15 @@ pub enum CalibrationError {
     },
     /// The device became faster or slower meanwhile.
     #[error(
-        "a product took {before} on {device} before the points were measured and {after} after them; nothing was stored"
+        "on {device}, the time of the same operations changed by {:+.1}% while the points were measured; \
+         nothing was stored",
+        .drift * 100.0
     )]
     RatesMoved {
         /// As given.
         device: String,
-        /// Its time at the beginning.
-        before: types::Seconds,
-        /// At the end.
-        after: types::Seconds,
+        /// Share by which the same operations took longer at the end, as a median.
+        drift: f64,
     },
 }
 

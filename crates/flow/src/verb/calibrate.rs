@@ -49,9 +49,9 @@ struct Facts {
     device_name: String,
     driver: Option<String>,
     clocks_mhz: Option<[f64; 2]>,
-    /// Whether a product took another time at the end than at the beginning.
+    /// Whether the same operations took another time at the end than at the beginning, and by which share.
     moved: bool,
-    product_seconds: [f64; 2],
+    drift: f64,
     libraries: BTreeMap<String, String>,
     launch: Option<LaunchCost>,
     #[serde(default)]
@@ -170,8 +170,7 @@ fn measure(
     let answer = std::fs::read_to_string(&facts).map_err(|error| failed(error.to_string(), Vec::new()))?;
     let facts: Facts = serde_json::from_str(&answer).map_err(|error| failed(error.to_string(), Vec::new()))?;
     if facts.moved {
-        let [before, after] = facts.product_seconds.map(types::Seconds::new);
-        return Err(CalibrationError::RatesMoved { device: request.device.clone(), before, after });
+        return Err(CalibrationError::RatesMoved { device: request.device.clone(), drift: facts.drift });
     }
     let device = hardware::find(config_dir, &facts.device_name)?;
     let points = read_points("points measured here", &read_text(&points)?, &device)?;

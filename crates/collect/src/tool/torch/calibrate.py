@@ -20,8 +20,8 @@ COLUMNS = [
 ]
 # Shares of the time for each part; what one part leaves over goes to the next.
 SHARES = [("gemm", 0.5), ("attention", 0.3), ("ramps", 0.08), ("grouped", 0.12)]
-# A product whose time differs by more than this between the beginning and the end makes the times incomparable. The clock
-# itself is kept beside them and decides nothing: near the power limit it moves by a tenth from one reading to the next.
+# Landmarks whose times differ by more than this (as a median) between the beginning and the end make the points incomparable.
+# The clock itself is kept beside them and decides nothing: near the power limit it moves by a tenth between two readings.
 DRIFT = 0.05
 # Models use these widths; others lie between them.
 WIDTHS = [64, 128, 256, 512, 768, 1024, 1280, 1536, 2048, 2560, 3072, 3584, 4096, 5120, 6144, 7168, 8192, 11008, 12288,
@@ -129,24 +129,36 @@ def clock(device):
         return None, None
 
 
-def reference(torch, device):
-    """Clock while the device multiplies (an idle one says nothing), driver version, and seconds of a product, as a median."""
-    a = torch.randn(4096, 4096, device=device, dtype=torch.float16)
-    b = torch.randn(4096, 4096, device=device, dtype=torch.float16)
+def landmarks(torch, meter, device):
+    """Times of a few fixed operations, measured like every point: what they do between two calls, the points did too."""
+    half = torch.float16
+    products = [(64, 4096, 4096), (512, 4096, 4096), (2048, 2048, 2048), (4096, 4096, 4096), (8192, 1024, 8192)]
     times = []
-    for _ in range(40):
-        begun = time.perf_counter()
+    for m, n, k in products:
+        one = 2 * (m * k + n * k + m * n)
+        make = lambda: (torch.randn(m, k, device=device, dtype=half), torch.randn(n, k, device=device, dtype=half))
+        sets = [make() for _ in range(meter.copies(one))]
+        guess = 3 + 2 * m * n * k / 4e8 + one / 3e6
+        times.append(meter.time(torch.nn.functional.linear, sets, guess))
+    sets = [(torch.zeros(1 << 26, device=device, dtype=half),) for _ in range(2)]
+    times.append(meter.time(lambda a: a + 1, sets, 100))
+    return times
+
+
+def warm(torch, device, seconds):
+    """Keeps the device multiplying until its clock has settled; the clock under load, and the driver's version."""
+    a = torch.randn(4096, 4096, device=device, dtype=torch.float16)
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
         for _ in range(100):
-            a @ b
+            a @ a
         torch.cuda.synchronize(device)
-        times.append((time.perf_counter() - begun) / 100)
     # Queued work keeps the device busy while nvidia-smi starts.
     for _ in range(4000):
-        a @ b
+        a @ a
     mhz, driver = clock(device)
     torch.cuda.synchronize(device)
-    # The first ones warm the device up.
-    return mhz, driver, statistics.median(times[20:])
+    return mhz, driver
 
 
 def scattered(rng, choices, count, seen):
@@ -418,7 +430,8 @@ def main():
     begun = time.monotonic()
     meter = Meter(torch, device)
     points = Points(request["points"])
-    before, driver, first = reference(torch, device)
+    before, driver = warm(torch, device, 1.0 if quick else 3.0)
+    first = landmarks(torch, meter, device)
     launch = launches(torch, meter, device)
     end = begun + request["seconds"]
     remaining = 1.0
@@ -434,16 +447,18 @@ def main():
         parts[name](now + (end - now) * share / remaining)
         remaining -= share
         torch.cuda.empty_cache()
-    after, _, last = reference(torch, device)
+    after, _ = warm(torch, device, 0.2)
+    last = landmarks(torch, meter, device)
     points.file.close()
-    moved = abs(last / first - 1) > DRIFT
+    drift = statistics.median(end / begin for begin, end in zip(first, last)) - 1
+    moved = abs(drift) > DRIFT
     libraries = {"torch": torch.__version__, "cuda": torch.version.cuda or "", "cudnn": str(torch.backends.cudnn.version())}
     facts = {
         "device_name": torch.cuda.get_device_name(number),
         "driver": driver,
         "clocks_mhz": None if None in (before, after) else [before, after],
         "moved": moved,
-        "product_seconds": [first, last],
+        "drift": drift,
         "libraries": libraries,
         "launch": launch,
         "points": points.count,
