@@ -255,7 +255,7 @@ const TRUTHS: &[Truth] = &[
     },
     Truth {
         file: "h100-2gpu-copies.sqlite",
-        kind: "program",
+        kind: "forward",
         first: &["host-to-device-copies"],
         silent: &["launch-bound"],
         says: &["exposed copies 94", "25.5 GB in 921 ms (27.7 GB/s); kernels run 22.4 ms", "weights first"],

@@ -226,10 +226,10 @@ mod tests {
         for name in [
             "NVIDIA GeForce RTX 4090 D",
             "NVIDIA GeForce RTX 4090 Laptop GPU",
-            "NVIDIA H200 NVL",
-            "NVIDIA H100 NVL",
+            "NVIDIA H200 NVL 2",
+            "NVIDIA H100 64GB",
             "NVIDIA H20-3e",
-            "NVIDIA GB200",
+            "NVIDIA GB300",
             "NVIDIA A100-SXM4-40GB MIG 1g.5gb",
             "H100",
             "",
@@ -241,9 +241,9 @@ mod tests {
     #[test]
     fn near_names_are_offered_and_far_ones_are_not() {
         let catalogue = catalogue();
-        assert_eq!(catalogue.nearest("h100"), ["h100-pcie", "h100-sxm", "h200"]);
+        assert_eq!(catalogue.nearest("h100"), ["h100-nvl", "h100-pcie", "h100-sxm", "h200"]);
         assert_eq!(catalogue.nearest("4090"), ["rtx-4090"]);
-        assert_eq!(catalogue.nearest("h200 nvl")[0], "h200");
+        assert_eq!(catalogue.nearest("h200 sxm")[0], "h200");
         assert_eq!(catalogue.nearest("geforce rtx 4090 d")[0], "rtx-4090");
         assert_eq!(catalogue.nearest("h800"), ["h200"]);
         for far in ["a40", "gaudi 3", ""] {

@@ -42,7 +42,9 @@ fn saving(metrics: &Metrics, finding: &Finding) -> Option<Saving> {
     let marked = marked.is_some_and(|basis| !basis.inferred) && !metrics.times.stages.is_empty();
     let (basis, whole_ns) = match metrics.conditions.trace {
         // Without marked stages the books are of the devices' time, stages or not.
-        Some(_) if !marked => (SavingBasis::Devices, None),
+        Some(_) if !marked => {
+            (SavingBasis::Devices, Some(metrics.breakdown.device_time.iter().map(|time| time.span_ns).sum()))
+        }
         Some(_) => {
             let top = metrics.times.stages.iter().filter(|stage| stage.parent.is_none());
             (SavingBasis::Stages, Some(top.filter_map(|stage| stage.wall_ns).sum()))

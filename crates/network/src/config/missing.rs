@@ -1,4 +1,4 @@
-//! What an unknown family would need: parts that its fields point to and no family here has.
+//! What an unknown family is most like, and what it would need: parts that its fields point to and no family here has.
 
 use super::fields::Fields;
 
@@ -6,25 +6,40 @@ use super::fields::Fields;
 const PARTS: &[(&str, &str)] = &[
     ("mamba", "state-space layers"),
     ("ssm", "state-space layers"),
-    ("linear_", "linear attention"),
-    ("index_topk", "sparse attention with an indexer"),
     ("attention_chunk_size", "chunked attention"),
-    ("no_rope_layers", "layers without rotary embeddings"),
+    ("cross_attention_layers", "cross-attention layers"),
     ("alibi", "position biases instead of rotary embeddings"),
-    ("parallel_attn", "parallel attention and MLP blocks"),
-    ("use_parallel_residual", "parallel attention and MLP blocks"),
-    ("n_embd", "learned positions and GPT-2 field names"),
-    ("layer_norm_eps", "decoder layers with LayerNorm"),
-    ("layer_norm_epsilon", "decoder layers with LayerNorm"),
     ("is_encoder_decoder", "a text encoder"),
     ("audio_config", "an audio encoder"),
     ("num_kv_shared_layers", "layers that share a KV cache"),
 ];
 
+/// Fields that only some families have, and the one that has them; the first that is stated decides.
+const SIGNS: &[(&str, &str)] = &[
+    ("linear_num_key_heads", "qwen3_next"),
+    ("index_topk", "deepseek_v32"),
+    ("kv_lora_rank", "deepseek_v3"),
+    ("n_routed_experts", "deepseek_v3"),
+    ("num_local_experts", "mixtral"),
+    ("num_experts", "qwen3_moe"),
+    ("vision_config", "qwen2_5_vl"),
+    ("n_embd", "gpt2"),
+    ("sliding_window", "mistral"),
+];
+
+/// Parts of a file whose fields count as the model's own.
+const NESTED: &[&str] = &["text_config", "llm_config", "language_config", "thinker_config"];
+
+/// The family with the same kind of layers, by `model_type`; `None` where no field tells.
+pub(super) fn alike(fields: &Fields<'_>) -> Option<&'static str> {
+    let names = stated(fields);
+    SIGNS.iter().find(|(sign, _)| names.contains(sign)).map(|(_, family)| *family)
+}
+
 /// What is missing, in words. `sees` says whether the nearest known one has a vision encoder.
 pub(super) fn parts(fields: &Fields<'_>, sees: bool) -> String {
     let mut found: Vec<String> = Vec::new();
-    for name in fields.stated() {
+    for name in stated(fields) {
         if let Some((_, part)) = PARTS.iter().find(|(start, _)| name.starts_with(start))
             && !found.iter().any(|known| known.starts_with(part))
         {
@@ -38,4 +53,10 @@ pub(super) fn parts(fields: &Fields<'_>, sees: bool) -> String {
         true => "a reader of its fields".to_owned(),
         false => format!("a reader of its fields, and {}", found.join(", ")),
     }
+}
+
+/// Names of the fields of the file and of its language model.
+fn stated<'a>(fields: &Fields<'a>) -> Vec<&'a str> {
+    let inner = NESTED.iter().filter_map(|name| fields.optional_object(name).ok().flatten());
+    fields.stated().chain(inner.flat_map(|part| part.stated().collect::<Vec<_>>())).collect()
 }

@@ -314,13 +314,15 @@ impl Architecture {
         });
         found.ok_or_else(|| {
             let class = named.into_iter().next();
-            let nearest = match (&class, &model_type) {
+            let class_of =
+                |kind: &str| ARCHITECTURES.iter().find(|known| known.model_type == kind).map_or("", |known| known.name);
+            // A misspelt name is the name; any other is known by what the model is built of.
+            let spelt = match (&class, &model_type) {
                 (Some(class), _) => nearest(class, supported()),
-                (None, kind) => {
-                    let kind = nearest(kind.as_deref().unwrap_or_default(), families());
-                    ARCHITECTURES.iter().find(|known| known.model_type == kind).map_or("", |known| known.name)
-                }
+                (None, kind) => class_of(nearest(kind.as_deref().unwrap_or_default(), families())),
             };
+            let is_misspelt = class.as_deref().is_some_and(|class| strsim::levenshtein(class, spelt) <= 2);
+            let nearest = missing::alike(fields).filter(|_| !is_misspelt).map_or(spelt, class_of);
             ConfigProblem::UnknownArchitecture {
                 asked: class.or(model_type).unwrap_or_default(),
                 nearest: nearest.to_owned(),
