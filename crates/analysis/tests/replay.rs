@@ -192,7 +192,8 @@ fn changes_together_never_save_more_than_the_run() {
     for (name, timeline) in captures().iter().filter(|(_, timeline)| timeline.work.len() < FEW) {
         let Ok(together) = asked(timeline, &changes) else { continue };
         let (before, after) = (together.before.time_ns, together.after.time_ns);
-        assert!(after > Nanos::ZERO && after <= before, "{name}: {after} of {before}");
+        // A graph's own launch may take longer than the one kernel of a capture a few microseconds long.
+        assert!(after > Nanos::ZERO && after <= before + Nanos::new(1_000), "{name}: {after} of {before}");
         for change in &changes {
             let alone = asked(timeline, std::slice::from_ref(change)).unwrap();
             let slack = Nanos::new(together.before.time_ns.get() / 50 + 10_000);

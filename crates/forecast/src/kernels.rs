@@ -78,7 +78,22 @@ pub(crate) fn kernels(
             }
             let cache = record.inputs.get(1).map_or(dtype, |keys| keys.dtype);
             let window = detail.window.filter(|window| *window < keys).unwrap_or(0);
-            one(attend([batch, heads, kv_heads, width], [queries, keys], *causal, cache.bits(), window, dtype))
+            let mut launched = Vec::new();
+            if mode == ExecutionMode::Eager && queries < keys {
+                // Eager caches grow by concatenation: keys and values are each read and written whole.
+                let held = if window > 0 { window } else { keys };
+                let whole = (batch * kv_heads * held * width) as f64 * cache.bits() as f64 / 8.0;
+                launched.push(Kernels { shape: OpShape::elementwise(dtype, 2.0 * whole), count: 2.0 });
+            }
+            launched.extend(one(attend(
+                [batch, heads, kv_heads, width],
+                [queries, keys],
+                *causal,
+                cache.bits(),
+                window,
+                dtype,
+            )));
+            launched
         }
         Op::LatentAttention { causal, .. } => {
             let [batch, heads, queries, latent] = [dim(0, 0), dim(0, 1), dim(0, 2), dim(0, 3)];

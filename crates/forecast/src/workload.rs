@@ -27,7 +27,7 @@ const SHARED_ERROR: f64 = 0.3;
 const LAUNCH_MEASURED: [f64; 2] = [0.7, 1.5];
 
 /// The same where the cost is assumed: slow hosts take four times as long as fast ones.
-const LAUNCH_ASSUMED: [f64; 2] = [0.5, 4.0];
+const LAUNCH_ASSUMED: [f64; 2] = [0.4, 3.0];
 
 /// Contributions that are named.
 const NAMED: usize = 3;
@@ -245,13 +245,24 @@ impl PassForecast {
         self.ops.iter().map(|op| op.added - op.device).sum::<f64>().max(0.0)
     }
 
-    /// Half-widths below and above: shapes err alone, and all of them a little together.
-    fn widths(&self) -> [f64; 2] {
+    /// Half-widths of the device time below and above: shapes err alone, and all of them a little together.
+    fn device_widths(&self) -> [f64; 2] {
         [0, 1].map(|side| {
             let together: f64 = self.widths.values().map(|width| width[side]).sum();
             let alone = self.widths.values().map(|width| width[side] * width[side]).sum::<f64>().sqrt();
-            alone.max(SHARED_ERROR * together) + (self.launch_bounds[side] - self.total()).abs()
+            alone.max(SHARED_ERROR * together)
         })
+    }
+
+    /// The same with what launches may cost.
+    fn widths(&self) -> [f64; 2] {
+        let device = self.device_widths();
+        [0, 1].map(|side| device[side] + (self.launch_bounds[side] - self.total()).abs())
+    }
+
+    fn device_range(&self) -> [f64; 3] {
+        let [below, above] = self.device_widths();
+        [self.device, (self.device - below).max(0.0), self.device + above]
     }
 
     fn range(&self, extra: f64) -> [f64; 3] {
@@ -360,6 +371,8 @@ fn summary(
             low: rate(time.high),
             high: rate(time.low),
         }),
+        prefill_device_ms: range(prefill.device_range().map(|time| time / 1e3)),
+        decode_device_ms: (steps > 0.0).then(|| range(decode.device_range().map(|time| time / steps / 1e3))),
         launch_gaps_ns: nanos(prefill.gaps() + decode.gaps()),
         kernels: (prefill.kernels + decode.kernels).round() as u64,
         prefill_contributions: prefill.contributions(),

@@ -163,6 +163,10 @@ pub struct ModeForecast {
     pub time_per_output_token_ms: Option<ForecastRange>,
     /// Tokens per second of the whole batch while decoding; absent without decode.
     pub decode_tokens_per_second: Option<ForecastRange>,
+    /// Time of the kernels of prefill, milliseconds.
+    pub prefill_device_ms: ForecastRange,
+    /// Mean time of the kernels of a decode step, milliseconds; absent without decode.
+    pub decode_device_ms: Option<ForecastRange>,
     /// Time in which the device waits for launches.
     pub launch_gaps_ns: Nanos,
     /// Kernels of one prefill and of all decode steps.
