@@ -41,6 +41,14 @@ pub struct Estimate {
     pub basis: Basis,
 }
 
+impl Estimate {
+    /// The same operation on a device that is slower by a factor.
+    pub(crate) fn times(self, factor: f64) -> Self {
+        let Self { microseconds, low, high, basis } = self;
+        Self { microseconds: microseconds * factor, low: low * factor, high: high * factor, basis }
+    }
+}
+
 /// Estimates from one calibration.
 pub struct Estimator<'a> {
     hardware: &'a Hardware,

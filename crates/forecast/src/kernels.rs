@@ -85,14 +85,10 @@ pub(crate) fn kernels(
                 let whole = (batch * kv_heads * held * width) as f64 * cache.bits() as f64 / 8.0;
                 launched.push(Kernels { shape: OpShape::elementwise(dtype, 2.0 * whole), count: 2.0 });
             }
-            launched.extend(one(attend(
-                [batch, heads, kv_heads, width],
-                [queries, keys],
-                *causal,
-                cache.bits(),
-                window,
-                dtype,
-            )));
+            // PyTorch masks a window over a prompt: every pair is computed.
+            let (causal, window) = if queries > 1 && window > 0 { (false, 0) } else { (*causal, window) };
+            let heads = [batch, heads, kv_heads, width];
+            launched.extend(one(attend(heads, [queries, keys], causal, cache.bits(), window, dtype)));
             launched
         }
         Op::LatentAttention { causal, .. } => {
@@ -146,8 +142,8 @@ fn experts(touched: f64, [m, n, k]: [u64; 3], dtype: types::DType, mode: Executi
 /// Kernels of an operation that is no GEMM, in eager code.
 fn eager_kernels(op: &Op) -> f64 {
     match op {
-        // Cast, square, mean, add and root, two products, cast back.
-        Op::RmsNorm { .. } => 7.0,
+        // Cast, square, mean, sum, root, product, cast back, product.
+        Op::RmsNorm { .. } => 8.0,
         Op::ChannelNorm { .. } => 8.0,
         // Two halves, a negation, a concatenation, two products, a sum.
         Op::Rotary { .. } => 5.0,

@@ -127,6 +127,12 @@ impl OpShape {
         format!("{} in {}", self.family.name(), self.dtype)
     }
 
+    /// Whether its arithmetic takes longer at the peaks than its traffic.
+    pub(crate) fn is_compute_bound(&self, hardware: &Hardware) -> Result<bool, ForecastError> {
+        let work = self.work(hardware)?;
+        Ok(work.compute_us > work.memory_us)
+    }
+
     /// Its work on `hardware`.
     pub(crate) fn work(&self, hardware: &Hardware) -> Result<Work, ForecastError> {
         let peak = if self.family.multiplies() {

@@ -19,6 +19,13 @@ use crate::{Estimator, Family, ForecastError, OpShape};
 /// Mode of the forecasts beside stages and modules: what a framework does unless told otherwise.
 const USUAL: ExecutionMode = ExecutionMode::Eager;
 
+/// Time in which a device that multiplies reaches its power limit, microseconds: half of the slowdown is there after it.
+const POWER_US: f64 = 100_000.0;
+
+/// What a pass may take below and above the sum of its kernels, beside what each of them errs by: a framework launches some
+/// more, and others, than the model says. Set so that it holds the passes of decoders measured on an H200.
+const MODEL_ERROR: [f64; 2] = [0.1, 0.3];
+
 /// Errors of one calibration go the same way to this part; the rest cancels between shapes.
 const SHARED_ERROR: f64 = 0.3;
 
@@ -60,6 +67,7 @@ struct Times<'a> {
     hardware: &'a Hardware,
     estimator: Option<Estimator<'a>>,
     known: RefCell<HashMap<Operation, Estimate>>,
+    sustained: f64,
 }
 
 /// One operation in the forecast of a pass.
@@ -95,7 +103,8 @@ struct Launches {
 /// Puts the forecast beside the roofline in `report`.
 pub fn forecast(report: &mut AnalyticReport, subject: &Subject<'_>) -> Result<(), ForecastError> {
     let estimator = subject.calibration.map(|stored| Estimator::new(stored, subject.hardware)).transpose()?;
-    let times = Times { hardware: subject.hardware, estimator, known: RefCell::default() };
+    let sustained = subject.calibration.and_then(|stored| stored.sustained).unwrap_or(1.0).max(1.0);
+    let times = Times { hardware: subject.hardware, estimator, known: RefCell::default(), sustained };
     let launch = subject.calibration.and_then(|stored| stored.launch);
     let mut modes = Vec::new();
     let mut notes: Vec<String> = subject.note.map(str::to_owned).into_iter().collect();
@@ -204,25 +213,33 @@ impl PassForecast {
         let host = if mode == ExecutionMode::Graph { 0.0 } else { launch.cost.eager_us };
         let (mut launched, mut owners) = (Vec::new(), Vec::new());
         let mut before_fuses = false;
+        let mut groups = Vec::new();
         for record in records {
             let fusable = mode == ExecutionMode::Compiled && fuses(&record.op);
             for group in kernels(record, more, workload.attention, mode, fusable && before_fuses) {
                 let (estimate, key) = times.of(&group.shape)?;
-                let device = estimate.microseconds * group.count;
-                let count = group.count * weight;
-                self.device += device * weight;
-                self.kernels += count;
-                self.far |= estimate.basis == Basis::Extrapolated;
-                if estimate.basis != Basis::Assumed {
-                    self.calibrated += device * weight;
-                }
-                let width = self.widths.entry(key).or_default();
-                width[0] += (estimate.microseconds - estimate.low) * count;
-                width[1] += (estimate.high - estimate.microseconds) * count;
-                launched.push(Launched { device_us: device, host_us: host * group.count });
-                owners.push((record.module, label(&group.shape, record), device));
+                groups.push((*record, group, estimate, key));
             }
             before_fuses = fusable;
+        }
+        let whole: f64 = groups.iter().map(|(_, group, estimate, _)| estimate.microseconds * group.count).sum();
+        let slower = times.sustained(whole);
+        for (record, group, estimate, key) in groups {
+            let slower = if group.shape.is_compute_bound(times.hardware)? { slower } else { 1.0 };
+            let estimate = estimate.times(slower);
+            let device = estimate.microseconds * group.count;
+            let count = group.count * weight;
+            self.device += device * weight;
+            self.kernels += count;
+            self.far |= estimate.basis == Basis::Extrapolated;
+            if estimate.basis != Basis::Assumed {
+                self.calibrated += device * weight;
+            }
+            let width = self.widths.entry(key).or_default();
+            width[0] += (estimate.microseconds - estimate.low) * count;
+            width[1] += (estimate.high - estimate.microseconds) * count;
+            launched.push(Launched { device_us: device, host_us: host * group.count });
+            owners.push((record.module, label(&group.shape, record), device));
         }
         if let Some(first) = launched.first_mut().filter(|_| mode == ExecutionMode::Graph) {
             first.host_us = launch.cost.eager_us;
@@ -250,7 +267,7 @@ impl PassForecast {
         [0, 1].map(|side| {
             let together: f64 = self.widths.values().map(|width| width[side]).sum();
             let alone = self.widths.values().map(|width| width[side] * width[side]).sum::<f64>().sqrt();
-            alone.max(SHARED_ERROR * together)
+            alone.max(SHARED_ERROR * together).max(MODEL_ERROR[side] * self.device)
         })
     }
 
@@ -290,6 +307,11 @@ impl PassForecast {
 }
 
 impl Times<'_> {
+    /// How many times as long GEMMs take in a pass of so many microseconds as in a burst.
+    fn sustained(&self, whole: f64) -> f64 {
+        1.0 + (self.sustained - 1.0) * whole / (whole + POWER_US)
+    }
+
     #[allow(clippy::type_complexity)]
     fn of(&self, shape: &OpShape) -> Result<(Estimate, (Family, DType, Vec<u64>)), ForecastError> {
         let key = (shape.family, shape.dtype, shape.sizes.iter().map(|size| size.to_bits()).collect::<Vec<_>>());

@@ -48,6 +48,7 @@ fn calibration(groups: Vec<types::CalibratedGroup>) -> DeviceCalibration {
         tool_version: String::new(),
         files: vec![],
         launch: None,
+        sustained: None,
         groups,
     }
 }

@@ -31,6 +31,10 @@ pub struct DeviceCalibration {
     pub files: Vec<String>,
     /// What starting a kernel costs; absent where it was not measured.
     pub launch: Option<LaunchCost>,
+    /// How many times as long a large GEMM takes after a second of nothing else as in a burst, because the device reaches
+    /// its power limit; absent where it was not measured.
+    #[serde(default)]
+    pub sustained: Option<f64>,
     /// One curve for each operation and element type.
     pub groups: Vec<CalibratedGroup>,
 }

@@ -5,7 +5,7 @@ use types::Nanos;
 use super::graph::Graph;
 use super::node::CallNode;
 use super::schedule::Schedule;
-use crate::time::Span;
+use crate::time::{Span, Spans};
 
 /// Where each of these moments is in a replay. A moment keeps its distance to what started or ended last before it, be it a call of a
 /// launching thread or device work.
@@ -42,6 +42,18 @@ pub(crate) fn moments(graph: &Graph, schedule: &Schedule, moments: &[Nanos]) -> 
         found[place] = floor;
     }
     found
+}
+
+/// How long devices work in a replay on what spans hold: spans cannot take less, wherever they come to lie.
+pub(crate) fn busy(graph: &Graph, schedule: &Schedule, spans: &[Span]) -> Nanos {
+    let mut order: Vec<Span> = spans.to_vec();
+    order.sort_by_key(|span| span.start);
+    let held = |recorded: Span| {
+        let place = order.partition_point(|span| span.start <= recorded.start);
+        place.checked_sub(1).is_some_and(|place| recorded.end <= order[place].end)
+    };
+    let inside = graph.work.iter().zip(&schedule.work).filter(|(work, _)| held(work.span));
+    Spans::union(inside.map(|(_, replayed)| *replayed)).total()
 }
 
 /// How long spans take in a replay, all together.

@@ -158,7 +158,8 @@ impl<'a> TraceReplay<'a> {
     pub(crate) fn time(&self, outcome: &Outcome, scope: Option<Scope>) -> Nanos {
         let spans: Vec<Span> = self.of(scope).map(|wall| wall.span).collect();
         let behind: Nanos = self.of(scope).map(|wall| wall.behind).sum();
-        (clock::total(&self.graph, &outcome.schedule, &spans) - behind).max(Nanos::ZERO)
+        let least = clock::busy(&self.graph, &outcome.schedule, &spans);
+        (clock::total(&self.graph, &outcome.schedule, &spans) - behind).max(least)
     }
 
     /// The critical path of a replay, longest first.

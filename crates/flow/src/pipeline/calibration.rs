@@ -177,6 +177,7 @@ mod tests {
             tool_version: String::new(),
             files: vec![],
             launch: None,
+            sustained: None,
             groups: vec![],
         };
         let here =

@@ -54,6 +54,7 @@ struct Facts {
     drift: f64,
     libraries: BTreeMap<String, String>,
     launch: Option<LaunchCost>,
+    sustained: Option<f64>,
     #[serde(default)]
     skipped: BTreeMap<String, u64>,
 }
@@ -99,7 +100,8 @@ pub fn calibrate(
         measured_at: environment::now(),
         tool_version: env!("CARGO_PKG_VERSION").to_owned(),
         files: request.points.iter().map(|path| path.display().to_string()).collect(),
-        launch: facts.and_then(|facts| facts.launch),
+        launch: facts.as_ref().and_then(|facts| facts.launch),
+        sustained: facts.as_ref().and_then(|facts| facts.sustained),
         groups,
     };
     let calibration =

@@ -62,6 +62,7 @@ fn keep_points(store: &Store, rates: &Calibration, progress: &mut dyn FnMut(&str
         tool_version: rates.tool_version.clone(),
         files: Vec::new(),
         launch: Some(NO_LAUNCH),
+        sustained: None,
         groups,
     })?;
     progress(&format!("kept in {}", path.display()));

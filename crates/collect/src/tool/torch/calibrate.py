@@ -145,6 +145,25 @@ def landmarks(torch, meter, device):
     return times
 
 
+def sustained(torch, meter, device):
+    """How many times as long a large GEMM takes at the end of a second of it as in a burst."""
+    a, b = (torch.randn(8192, 8192, device=device, dtype=torch.bfloat16) for _ in "ab")
+    torch.cuda.synchronize(device)
+    time.sleep(0.3)
+    burst = meter.time(torch.nn.functional.linear, [(a, b)], 1500)
+    events = []
+    end = time.monotonic() + 1.2
+    while time.monotonic() < end:
+        start, stop = (torch.cuda.Event(enable_timing=True) for _ in "ab")
+        start.record()
+        for _ in range(20):
+            torch.nn.functional.linear(a, b)
+        stop.record()
+        stop.synchronize()
+        events.append(start.elapsed_time(stop) * 1e3 / 20)
+    return max(1.0, statistics.median(events[-10:]) / burst)
+
+
 def warm(torch, device, seconds):
     """Keeps the device multiplying until its clock has settled; the clock under load, and the driver's version."""
     a = torch.randn(4096, 4096, device=device, dtype=torch.float16)
@@ -274,6 +293,8 @@ def attention(torch, meter, points, device, deadline, count):
         return ("g", batch, length, *heads) if batch * length * heads[1] * heads[2] <= most(rng, 2 ** 28) else None
 
     sdpa = torch.nn.functional.scaled_dot_product_attention
+    # cuDNN would build a plan for every shape, which takes longer than timing it.
+    torch.backends.cuda.enable_cudnn_sdp(False)
     grouped = "enable_gqa" in (sdpa.__doc__ or "")
     shapes, seen = [], set()
     for draw in (context, generation):
@@ -470,6 +491,7 @@ def main():
     before, driver = warm(torch, device, 1.0 if quick else 3.0)
     first = landmarks(torch, meter, device)
     launch = launches(torch, meter, device)
+    slowdown = sustained(torch, meter, device)
     end = begun + request["seconds"]
     remaining = 1.0
     parts = {
@@ -498,6 +520,7 @@ def main():
         "drift": drift,
         "libraries": libraries,
         "launch": launch,
+        "sustained": slowdown,
         "points": points.count,
         "seconds": time.monotonic() - begun,
         "skipped": points.skipped,
