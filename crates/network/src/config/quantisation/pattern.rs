@@ -1,8 +1,9 @@
 //! Names of modules as quantisation tools write them: paths, parts of paths, globs, and regular expressions.
 
 use std::collections::HashSet;
+use std::sync::OnceLock;
 
-use regex::Regex;
+use regex::{Regex, RegexSet, RegexSetBuilder};
 
 use crate::config::fields::{ConfigProblem, Fields};
 
@@ -11,8 +12,13 @@ use crate::config::fields::{ConfigProblem, Fields};
 pub(super) struct Patterns {
     /// Whole components of a path, anywhere in it; or a class.
     plain: HashSet<String>,
-    expressions: Vec<Regex>,
+    expressions: Vec<String>,
+    /// All of them in one automaton: a mixture of experts has a hundred thousand modules, and lists have hundreds of names.
+    automaton: OnceLock<RegexSet>,
 }
+
+/// Bytes that the automaton may take; each expression alone has the crate's own limit.
+const AUTOMATON_BYTES: usize = 1 << 30;
 
 impl Patterns {
     /// The names under the first of these fields that is there; none where all are absent.
@@ -60,17 +66,26 @@ impl Patterns {
         field: &str,
         expression: &str,
     ) -> Result<(), ConfigProblem> {
-        let known = Regex::new(expression);
-        let known = known.map_err(|_| {
-            fields.wrong(field, format!("\"{expression}\""), "a regular expression without look-around")
-        })?;
-        self.expressions.push(known);
+        if Regex::new(expression).is_err() {
+            return Err(fields.wrong(field, format!("\"{expression}\""), "a regular expression without look-around"));
+        }
+        self.expressions.push(expression.to_owned());
+        self.automaton = OnceLock::new();
         Ok(())
     }
 
     /// Whether a module of that path and class is named.
     pub(super) fn matches(&self, path: &str, class: &str) -> bool {
-        self.plain.contains(class) || self.has_run(path) || self.expressions.iter().any(|known| known.is_match(path))
+        self.plain.contains(class) || self.has_run(path) || self.has_expression(path)
+    }
+
+    fn has_expression(&self, path: &str) -> bool {
+        let build = || {
+            let all = RegexSetBuilder::new(&self.expressions).size_limit(AUTOMATON_BYTES).build();
+            // Each was checked when it was added.
+            all.unwrap_or_else(|_| RegexSet::empty())
+        };
+        !self.expressions.is_empty() && self.automaton.get_or_init(build).is_match(path)
     }
 
     /// Whether any run of whole components of `path` is in the list.
