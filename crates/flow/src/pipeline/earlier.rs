@@ -53,11 +53,11 @@ impl RunPurpose {
 
 /// Whether `profile --from` can run the same again: `profile` ran a model, and no command after `--`.
 pub fn is_repeatable(run: &StoredRun) -> bool {
-    run.manifest().verb == "profile" && !run.manifest().command.iter().any(|word| word == "--")
+    run.manifest().kind() == "profile"
 }
 
 /// The run that `selector` names, among those in `root` and those that `--out` put elsewhere; `latest` is the newest that serves the
-/// purpose.
+/// purpose, `latest:KIND` the newest of a kind.
 pub fn find(root: &Path, selector: &str, purpose: RunPurpose) -> Result<StoredRun, CollectError> {
     find_fitting_run(root, RunIndex::of_user().as_ref(), selector, &purpose.fitness())
 }

@@ -66,7 +66,7 @@ pub(crate) struct TracedInput {
     pub(crate) input: String,
 }
 
-/// Runs a driver to its end.
+/// Runs a driver to its end. One that the user stopped after it had measured something is one that was interrupted.
 pub(crate) fn run(
     command: &Command,
     progress: &mut dyn FnMut(Progress<'_>),
@@ -91,10 +91,13 @@ pub(crate) fn run(
     }
     let _ = reader.join();
     let ending = process.wait(&Limits::default(), Interrupt::Ignored)?.ending;
-    if stopped {
-        return Err(ProfileError::Stopped { done: session.samples.len() as u64, total: session.total });
+    if !stopped {
+        return Ok((session, ending));
     }
-    Ok((session, ending))
+    if session.samples.iter().any(|sample| sample.pass == PassName::Measure) {
+        return Ok((session, Ending::Interrupted));
+    }
+    Err(ProfileError::Stopped { done: session.samples.len() as u64, total: session.total })
 }
 
 impl Session {
@@ -203,6 +206,7 @@ impl Session {
                     total => format!("after {} of {total} inferences", self.samples.len()),
                 };
                 let kind = match ending {
+                    Ending::Interrupted => FailureKind::Stopped,
                     // Where memory runs out the system kills without a word.
                     Ending::Signal(9) => FailureKind::Memory,
                     _ => FailureKind::Model,

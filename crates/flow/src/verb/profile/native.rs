@@ -52,8 +52,9 @@ pub fn profile(
         folder.write_file("config.yaml", config_yaml.as_bytes())?;
         folder.write_json("env.json", &environment)?;
         folder.end_step("prepare")?;
-        let filled = fill(folder, model, request, &environment, &mut inputs, progress, stop)?;
-        Ok::<_, ProfileError>((filled, inputs.problems()))
+        let (metrics, set, mut missing) = fill(folder, model, request, &environment, &mut inputs, progress, stop)?;
+        missing.extend(inputs.problems());
+        Ok::<_, ProfileError>(((metrics, set), missing))
     })?;
     Ok(Profile { metrics, inputs, folder, missing, part_of_rank: None })
 }
@@ -66,7 +67,7 @@ fn fill(
     inputs: &mut Inputs,
     progress: &mut dyn FnMut(Progress<'_>),
     stop: &dyn Fn() -> bool,
-) -> Result<(Metrics, InputSet), ProfileError> {
+) -> Result<(Metrics, InputSet, Vec<String>), ProfileError> {
     let processor = processor(progress)?;
     progress(Progress::Doing("loading weights"));
     let kept = kept(&model);
@@ -91,6 +92,7 @@ fn fill(
     };
     let (subject, workload) = subject(run, request, network, &processor, kept, &measured)?;
     let texts = measured.texts.clone();
+    let missing = measured.stopped.map(|stopped| ProfileError::from(stopped).to_string()).into_iter().collect();
     let evidence = Evidence { tries, ..evidence(network, &processor, &bench, measured) };
     let metrics = analysis::metrics(&subject, &evidence);
     folder.write_json("metrics.json", &metrics)?;
@@ -132,7 +134,7 @@ fn fill(
         analytic::write(folder, &model.beside(&metrics))?;
     }
     folder.end_step("report")?;
-    Ok((metrics, set))
+    Ok((metrics, set, missing))
 }
 
 /// What ran, and the workload of the first input.
@@ -146,8 +148,8 @@ fn subject(
 ) -> Result<(Subject, Option<Workload>), ProfileError> {
     let mut work = Vec::new();
     let mut workload: Option<Workload> = None;
-    for one in &measured.inputs {
-        let (one_workload, one_work) = records::work(network, &one.prepared, kept, request.infer.last_logits_only())?;
+    for input in measured.prepared() {
+        let (one_workload, one_work) = records::work(network, input, kept, request.infer.last_logits_only())?;
         workload.get_or_insert(one_workload);
         work.extend(one_work);
     }
@@ -170,7 +172,7 @@ fn subject(
             seed: Some(sampling.seed),
             weights_dtype: Some(kept),
         }),
-        inputs: measured.inputs.iter().map(|one| one.prepared.facts.clone()).collect(),
+        inputs: measured.prepared().map(|input| input.facts.clone()).collect(),
         logits_all_positions: !request.infer.last_logits_only() && network.takes_tokens(),
         work,
         classes: records::classes(network),
@@ -191,7 +193,14 @@ fn evidence(network: &Model, processor: &Hardware, bench: &Bench, measured: Meas
     Evidence {
         clocks: vec![clock],
         operators: OperatorPass { calls, routing: records::routing(traced.flat_map(|traced| &traced.routing)) },
-        quality: vec![records::outside_stages(&measured.samples, measured.wall)],
+        quality: [
+            Some(records::outside_stages(&measured.samples, measured.wall)),
+            records::disturbed(&measured.disturbance),
+        ]
+        .into_iter()
+        .flatten()
+        .collect(),
+        disturbance: measured.disturbance,
         plain: Some(PlainRuns {
             samples: measured.samples,
             profiled: measured.profiled,
