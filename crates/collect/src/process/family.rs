@@ -9,6 +9,8 @@ use std::sync::atomic::{AtomicI32, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use super::guard::Guard;
+
 /// How long what a program left behind may take to end by itself: helpers of Python and of profilers end moments after it.
 const PATIENCE: Duration = Duration::from_millis(200);
 
@@ -21,13 +23,15 @@ const PAUSE: Duration = Duration::from_millis(2);
 /// Groups that run, where a signal handler can see them; zero is a free place.
 static GROUPS: [AtomicI32; 64] = [const { AtomicI32::new(0) }; 64];
 
-static FAMILY: Mutex<Family> = Mutex::new(Family { adopts: false, strangers: BTreeSet::new(), own: BTreeSet::new() });
+static FAMILY: Mutex<Family> =
+    Mutex::new(Family { adopts: false, guard: None, strangers: BTreeSet::new(), own: BTreeSet::new() });
 
 /// Who is whose.
 #[derive(Debug)]
 pub(super) struct Family {
     adopts: bool,
-    /// Children from before the first start, and guards.
+    guard: Option<Guard>,
+    /// Children from before the first start, and the guard.
     strangers: BTreeSet<libc::pid_t>,
     /// Started here and not collected.
     own: BTreeSet<libc::pid_t>,
@@ -41,25 +45,30 @@ impl Family {
             family.strangers = children().into_iter().map(|(id, _)| id).collect();
             // SAFETY: prctl takes plain numbers. Where it is refused, orphans go to init as they always did.
             unsafe { libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 1) };
+            family.guard = Guard::start();
+            let guard = family.guard.as_ref().map(Guard::id);
+            family.strangers.extend(guard);
             family.adopts = true;
         }
         family
     }
 
-    /// A process was started, with its guard.
-    pub(super) fn add(&mut self, id: libc::pid_t, guard: Option<libc::pid_t>) {
+    /// A process was started.
+    pub(super) fn add(&mut self, id: libc::pid_t) {
         self.own.insert(id);
-        self.strangers.extend(guard);
+        if let Some(guard) = &mut self.guard {
+            guard.add(id);
+        }
         let take = |place: &&AtomicI32| place.compare_exchange(0, id, Ordering::SeqCst, Ordering::SeqCst).is_ok();
         GROUPS.iter().find(take);
     }
 
-    /// A process and its guard were collected. Ends what it left behind, at once unless it ended well, and says how many that were. While
+    /// A process was collected. Ends what it left behind, at once unless it ended well, and says how many that were. While
     /// others run, whose orphan is whose cannot be told: the last to end takes all.
-    pub(super) fn remove(&mut self, id: libc::pid_t, guard: Option<libc::pid_t>, ended_well: bool) -> u32 {
+    pub(super) fn remove(&mut self, id: libc::pid_t, ended_well: bool) -> u32 {
         self.own.remove(&id);
-        if let Some(guard) = guard {
-            self.strangers.remove(&guard);
+        if let Some(guard) = &mut self.guard {
+            guard.remove(id);
         }
         for place in &GROUPS {
             let _ = place.compare_exchange(id, 0, Ordering::SeqCst, Ordering::SeqCst);
@@ -68,10 +77,14 @@ impl Family {
     }
 
     fn end_orphans(&self, ended_well: bool) -> u32 {
+        let is_known = |id: &libc::pid_t| self.strangers.contains(id);
+        if ended_well && listed_children().is_some_and(|listed| listed.iter().all(is_known)) {
+            return 0;
+        }
         let start = Instant::now();
         let mut killed = BTreeSet::new();
         loop {
-            let orphans: Vec<_> = children().into_iter().filter(|(id, _)| !self.strangers.contains(id)).collect();
+            let orphans: Vec<_> = children().into_iter().filter(|(id, _)| !is_known(id)).collect();
             if orphans.is_empty() || start.elapsed() > LONGEST_KILL {
                 break;
             }
@@ -108,15 +121,19 @@ pub(super) fn signal_group(group: libc::pid_t, signal: libc::c_int) {
     }
 }
 
+/// Children of this process as the system lists them by thread, which is quick, and complete unless some end meanwhile;
+/// absent where it does not.
+fn listed_children() -> Option<Vec<libc::pid_t>> {
+    let mut children = Vec::new();
+    for thread in std::fs::read_dir("/proc/self/task").ok()? {
+        let text = std::fs::read_to_string(thread.ok()?.path().join("children")).ok()?;
+        children.extend(text.split_whitespace().filter_map(|word| word.parse::<libc::pid_t>().ok()));
+    }
+    Some(children)
+}
+
 /// Children of this process, and whether each has ended.
 fn children() -> Vec<(libc::pid_t, bool)> {
-    let mut info = std::mem::MaybeUninit::<libc::siginfo_t>::zeroed();
-    let options = libc::WEXITED | libc::WNOHANG | libc::WNOWAIT;
-    // SAFETY: the pointer is to a local of the right type; nothing is collected.
-    if unsafe { libc::waitid(libc::P_ALL, 0, info.as_mut_ptr(), options) } != 0 {
-        // There is none, and /proc need not be searched.
-        return Vec::new();
-    }
     let us = std::process::id();
     let entries = std::fs::read_dir("/proc").into_iter().flatten().flatten();
     let ids = entries.filter_map(|entry| entry.file_name().to_str()?.parse::<libc::pid_t>().ok());

@@ -1,10 +1,14 @@
-//! A process that outlives this one by a moment: where this program is killed, it ends the group that another leads.
+//! A process that outlives this one by a moment: where this program is killed, it ends the groups that still run.
 //!
 //! `PR_SET_PDEATHSIG` ends the program that was started, and not what that one has started. The guard holds the end of a pipe
-//! whose other end is ours alone, so that it sees our death however it comes.
+//! whose other end is ours alone, so that it sees our death however it comes. There is one for all groups, forked before the
+//! first of them, so that it takes no time from any.
 
 use std::io::{PipeWriter, Write};
 use std::os::fd::AsRawFd;
+
+/// Groups that are guarded at a time; further ones have `PR_SET_PDEATHSIG` alone.
+const MOST: usize = 64;
 
 /// A guard that waits.
 #[derive(Debug)]
@@ -14,7 +18,7 @@ pub(super) struct Guard {
 }
 
 impl Guard {
-    /// Starts it; without a group it does nothing. Absent where the system allows no further process.
+    /// Starts it. Absent where the system allows no further process.
     pub(super) fn start() -> Option<Self> {
         let (reader, pipe) = std::io::pipe().ok()?;
         // SAFETY: the new process makes system calls only, and never comes back from `guard`.
@@ -31,25 +35,20 @@ impl Guard {
     }
 
     /// From here on it guards the group that process `leader` leads.
-    pub(super) fn watch(&mut self, leader: libc::pid_t) {
+    pub(super) fn add(&mut self, leader: libc::pid_t) {
         // Where it is gone, the group is left to the system, as without it.
         let _ = self.pipe.write_all(&leader.to_ne_bytes());
     }
-}
 
-impl Drop for Guard {
-    /// Sends it away.
-    fn drop(&mut self) {
-        let _ = self.pipe.write_all(&[0]);
-        // SAFETY: a child that nobody else waits for; no status is asked for.
-        while unsafe { libc::waitpid(self.id, std::ptr::null_mut(), 0) } == -1
-            && std::io::Error::last_os_error().kind() == std::io::ErrorKind::Interrupted
-        {}
+    /// The group has ended.
+    pub(super) fn remove(&mut self, leader: libc::pid_t) {
+        let _ = self.pipe.write_all(&(-leader).to_ne_bytes());
     }
 }
 
-/// The new process: waits for our death, or for a word that all is well.
+/// The new process: keeps a list of groups until our end, and ends those that are left.
 fn guard(reader: libc::c_int) -> ! {
+    let mut groups: [libc::pid_t; MOST] = [0; MOST];
     // SAFETY: plain system calls on numbers and on a local. Everything but the pipe is let go of, so that nobody waits for
     // the end of a stream that only a guard holds open.
     unsafe {
@@ -60,25 +59,28 @@ fn guard(reader: libc::c_int) -> ! {
                 libc::close(number);
             });
         }
-        let (mut leader, mut word): (libc::pid_t, libc::pid_t) = (0, 0);
-        let whole = size_of::<libc::pid_t>();
-        if read(&raw mut leader, whole) == whole as isize && read(&raw mut word, 1) == 0 && leader > 1 {
-            libc::kill(-leader, libc::SIGKILL);
+        while let Some(word) = read() {
+            let (from, to) = if word > 0 { (0, word) } else { (-word, 0) };
+            if let Some(place) = groups.iter_mut().find(|group| **group == from) {
+                *place = to;
+            }
+        }
+        for group in groups.into_iter().filter(|group| *group > 1) {
+            libc::kill(-group, libc::SIGKILL);
         }
         libc::_exit(0)
     }
 }
 
-/// Reads up to `most` bytes of the pipe; zero is its end, and so ours.
-///
-/// # Safety
-/// `to` has room for `most` bytes.
-unsafe fn read(to: *mut libc::pid_t, most: usize) -> isize {
+/// The next word of the pipe, which are written whole; none at its end, and so ours.
+fn read() -> Option<libc::pid_t> {
+    let mut word: libc::pid_t = 0;
     loop {
-        // SAFETY: as promised by the caller.
-        let count = unsafe { libc::read(0, to.cast(), most) };
-        if count != -1 || std::io::Error::last_os_error().kind() != std::io::ErrorKind::Interrupted {
-            return count;
+        // SAFETY: the pointer is to a local of that size.
+        let count = unsafe { libc::read(0, (&raw mut word).cast(), size_of::<libc::pid_t>()) };
+        match count {
+            -1 if std::io::Error::last_os_error().kind() == std::io::ErrorKind::Interrupted => {}
+            count => return (count == size_of::<libc::pid_t>() as isize).then_some(word),
         }
     }
 }

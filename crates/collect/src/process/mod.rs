@@ -6,6 +6,7 @@
 
 mod channel;
 mod ending;
+mod exit;
 mod family;
 mod guard;
 mod interrupt;
@@ -18,7 +19,6 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::Stdio;
-use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::Instant;
 
 use types::Nanos;
@@ -31,12 +31,12 @@ pub use logs::{answer, run, run_for_answer, stderr_log, stdout_log};
 pub use usage::{PeakMemory, Usage};
 
 use crate::{CollectError, Command};
+use exit::{ExitWatch, monotonic};
 use family::{Family, signal_group};
-use guard::Guard;
 use interrupt::ForwardedSignals;
 use limits::Watch;
 use stream::Stream;
-use usage::MemoryAtFork;
+use usage::StartNote;
 
 /// A process that runs.
 #[derive(Debug)]
@@ -44,18 +44,12 @@ pub struct Process {
     id: libc::pid_t,
     program: PathBuf,
     started: Instant,
-    exit: Receiver<Exit>,
+    /// When it became the program, by the clock of its end.
+    began: Nanos,
+    exit: ExitWatch,
     memory_at_fork: Option<u64>,
-    guard: Option<Guard>,
     stdout: Stream,
     stderr: Stream,
-}
-
-/// The end of a process, as the thread that waits for it saw it. The process is still there to be asked what it used.
-#[derive(Debug)]
-struct Exit {
-    ending: Ending,
-    at: Instant,
 }
 
 /// A process that has ended.
@@ -87,8 +81,8 @@ impl Process {
         Ok((Self::spawn(command, Some(writer), false)?, lines))
     }
 
-    /// What starting and collecting a process costs on this machine, which is part of every wall time: the median of some
-    /// that end before they become a program.
+    /// What is part of every wall time on this machine and not of the program: the median of processes that end when they
+    /// would become one.
     pub fn start_cost() -> Option<Nanos> {
         const TIMES: usize = 9;
         let command = Command::new("/proc/self/exe", [""; 0]);
@@ -110,22 +104,22 @@ impl Process {
         if let Some(folder) = folder {
             starting.current_dir(folder);
         }
-        let memory = MemoryAtFork::new().map_err(|reason| failed(command, reason))?;
-        let place = memory.place();
+        let note = StartNote::new().map_err(|reason| failed(command, reason))?;
+        let place = note.place();
         let us = std::process::id();
         let number = channel.as_ref().map(AsRawFd::as_raw_fd);
         if let Some(number) = number {
             starting.env(channel::CHANNEL_VARIABLE, number.to_string());
         }
-        // SAFETY: between fork and exec only system calls are made, all of which are safe there; `channel` and `memory`
+        // SAFETY: between fork and exec only system calls are made, all of which are safe there; `channel` and `note`
         // outlive the spawn.
         unsafe {
             starting.pre_exec(move || {
+                end_with_parent(us)?;
+                place.write();
                 if ends_at_once {
                     libc::_exit(0);
                 }
-                place.note();
-                end_with_parent(us)?;
                 match number.map(|number| libc::fcntl(number, libc::F_SETFD, 0)) {
                     Some(-1) => Err(std::io::Error::last_os_error()),
                     _ => Ok(()),
@@ -133,29 +127,21 @@ impl Process {
             });
         }
         let mut family = Family::lock();
-        let mut guard = if ends_at_once { None } else { Guard::start() };
-        let started = Instant::now();
+        let (started, before) = (Instant::now(), monotonic());
         let mut child = starting.spawn().map_err(|reason| failed(command, reason))?;
         let id = libc::pid_t::try_from(child.id()).map_err(|_| failed(command, std::io::ErrorKind::Other.into()))?;
-        family.add(id, guard.as_ref().map(Guard::id));
+        let exit = ExitWatch::of(id);
+        family.add(id);
         drop(family);
-        if let Some(guard) = &mut guard {
-            guard.watch(id);
-        }
-        let exit = wait_in_thread(id);
         let stdout = Stream::of(stdout, child.stdout.take());
         let stderr = Stream::of(stderr, child.stderr.take());
-        Ok(Self { id, program: program.clone(), started, exit, memory_at_fork: memory.get(), guard, stdout, stderr })
+        let began = note.began().unwrap_or(before);
+        Ok(Self { id, program: program.clone(), started, began, exit, memory_at_fork: note.memory(), stdout, stderr })
     }
 
     /// Whether it has ended.
     pub fn has_ended(&self) -> bool {
-        let mut info = std::mem::MaybeUninit::<libc::siginfo_t>::zeroed();
-        let options = libc::WEXITED | libc::WNOHANG | libc::WNOWAIT;
-        // SAFETY: the pointer is to a local of the right type; the process is a child that has not been collected.
-        let answer = unsafe { libc::waitid(libc::P_PID, self.id(), info.as_mut_ptr(), options) };
-        // SAFETY: waitid leaves it all zero, or fills it in.
-        answer != 0 || unsafe { info.assume_init().si_pid() } != 0
+        exit::has_ended(self.id)
     }
 
     /// Its number.
@@ -170,20 +156,16 @@ impl Process {
 
     /// Waits for its end. Where it does not end well, what it left running ends with it: that would go on writing into files
     /// that are taken to be whole.
-    pub fn wait(mut self, limits: &Limits, interrupt: Interrupt<'_>) -> Result<ProcessOutcome, CollectError> {
+    pub fn wait(self, limits: &Limits, interrupt: Interrupt<'_>) -> Result<ProcessOutcome, CollectError> {
         let forwarded = matches!(interrupt, Interrupt::Forwarded).then(|| ForwardedSignals::to_group(self.id));
         let watch = Watch::new(limits, self.started);
         let mut stopped: Option<(Ending, Instant)> = None;
         let exit = loop {
             let grace_left = stopped.as_ref().map(|(_, since)| limits.grace.saturating_sub(since.elapsed()));
-            match self.exit.recv_timeout(watch.pause(&interrupt, grace_left)) {
-                Ok(exit) => break exit,
-                Err(RecvTimeoutError::Timeout) => {}
-                // The thread that waits cannot see the process: nothing can.
-                Err(RecvTimeoutError::Disconnected) => {
-                    let reason = std::io::Error::from_raw_os_error(libc::ECHILD);
-                    return Err(CollectError::Start { program: self.program, reason });
-                }
+            match self.exit.wait(self.id, watch.pause(&interrupt, grace_left)) {
+                Ok(Some(exit)) => break exit,
+                Ok(None) => {}
+                Err(reason) => return Err(CollectError::Start { program: self.program, reason }),
             }
             if stopped.is_some() {
                 if grace_left.is_some_and(|left| left.is_zero()) {
@@ -208,10 +190,8 @@ impl Process {
         if !ending.is_success() {
             self.kill();
         }
-        let wall = exit.at.saturating_duration_since(self.started);
-        let usage = usage::collect(self.id, wall, self.memory_at_fork);
-        let guard = self.guard.take().map(|guard| guard.id());
-        let left_running = Family::lock().remove(self.id, guard, ending.is_success());
+        let usage = usage::collect(self.id, exit.at - self.began, self.memory_at_fork);
+        let left_running = Family::lock().remove(self.id, ending.is_success());
         let usage = usage.map_err(|reason| CollectError::Start { program: self.program.clone(), reason })?;
         let process = self.id();
         // A stream is whole when its reader saw the end of it. After a kill, or when a grandchild keeps it open, what came
@@ -263,32 +243,6 @@ fn end_with_parent(parent: u32) -> std::io::Result<()> {
         _ if now.unsigned_abs() != parent => Err(std::io::ErrorKind::Interrupted.into()),
         _ => Ok(()),
     }
-}
-
-/// A thread that waits for the end of a process and leaves it to be collected, so that until then its number, which is also
-/// that of the group it leads, cannot be given to another.
-fn wait_in_thread(id: libc::pid_t) -> Receiver<Exit> {
-    let (sender, receiver) = channel();
-    std::thread::spawn(move || {
-        let mut info = std::mem::MaybeUninit::<libc::siginfo_t>::zeroed();
-        // SAFETY: the pointer is to a local of the right type; the process is a child that nobody else waits for.
-        while unsafe { libc::waitid(libc::P_PID, id.unsigned_abs(), info.as_mut_ptr(), libc::WEXITED | libc::WNOWAIT) }
-            != 0
-        {
-            if std::io::Error::last_os_error().kind() != std::io::ErrorKind::Interrupted {
-                return;
-            }
-        }
-        let at = Instant::now();
-        // SAFETY: waitid filled it in; all-zero was valid before.
-        let info = unsafe { info.assume_init() };
-        // SAFETY: after waitid the fields of a child's end are the valid ones.
-        let status = unsafe { info.si_status() };
-        let ending = if info.si_code == libc::CLD_EXITED { Ending::Code(status) } else { Ending::Signal(status) };
-        // Nobody listens any more where the process was given up.
-        let _ = sender.send(Exit { ending, at });
-    });
-    receiver
 }
 
 #[cfg(test)]
@@ -436,13 +390,11 @@ mod tests {
 
     #[test]
     fn its_end_is_timed_when_it_happens_and_processor_time_of_what_it_waited_for_is_counted() {
-        let process =
-            Process::start(&shell("sh -c 'i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done'; exit 7")).unwrap();
-        std::thread::sleep(Duration::from_secs(1));
-        let ProcessOutcome { ending, usage, .. } = process.wait(&Limits::default(), Interrupt::Ignored).unwrap();
+        let script = "sh -c 'i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done'; sleep 0.2; exit 7";
+        let ProcessOutcome { ending, usage, .. } = unlimited(script);
         assert_eq!(ending, Ending::Code(7));
         assert!(usage.user + usage.system > Nanos::ZERO && usage.peak_memory != PeakMemory::Unknown);
-        assert!(usage.wall > Nanos::ZERO && usage.wall < Nanos::new(900_000_000), "{}", usage.wall);
+        assert!(usage.wall > Nanos::new(200_000_000) && usage.wall < Nanos::new(20_000_000_000), "{}", usage.wall);
     }
 
     #[test]

@@ -2,16 +2,16 @@
 
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicI64, Ordering};
-use std::time::Duration;
 
 use types::{Bytes, Nanos};
 
+use super::exit::monotonic;
 use crate::disturbance::SchedulerTimes;
 
 /// What a process, and whatever it waited for, used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Usage {
-    /// From start to end.
+    /// From the moment it became the program to its end.
     pub wall: Nanos,
     /// Processor time in programs.
     pub user: Nanos,
@@ -41,23 +41,32 @@ pub enum PeakMemory {
 /// it counts in batches. Half a megabyte was seen.
 const SLACK: u64 = 2048;
 
-/// A place that a new process writes its memory to before it becomes another program.
-pub(super) struct MemoryAtFork(NonNull<AtomicI64>);
+/// A page that a new process writes to before it becomes another program, and both see.
+pub(super) struct StartNote(NonNull<StartFacts>);
 
-/// The place as the new process sees it.
+/// What it writes; zero where it did not.
+#[derive(Default)]
+struct StartFacts {
+    /// Kilobytes it had.
+    memory: AtomicI64,
+    /// When, by [`monotonic`].
+    began: AtomicI64,
+}
+
+/// The page as the new process sees it.
 #[derive(Clone, Copy)]
-pub(super) struct SharedPlace(NonNull<AtomicI64>);
+pub(super) struct SharedPlace(NonNull<StartFacts>);
 
 // SAFETY: it points to memory shared between processes, which is only used by atomic operations.
 unsafe impl Send for SharedPlace {}
 // SAFETY: as above.
 unsafe impl Sync for SharedPlace {}
 
-impl MemoryAtFork {
+impl StartNote {
     pub(super) fn new() -> std::io::Result<Self> {
         let (access, kind) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_SHARED | libc::MAP_ANONYMOUS);
         // SAFETY: a new mapping at a place of the system's choice.
-        let page = unsafe { libc::mmap(std::ptr::null_mut(), size_of::<AtomicI64>(), access, kind, -1, 0) };
+        let page = unsafe { libc::mmap(std::ptr::null_mut(), size_of::<StartFacts>(), access, kind, -1, 0) };
         match NonNull::new(page.cast()).filter(|_| page != libc::MAP_FAILED) {
             Some(place) => Ok(Self(place)),
             None => Err(std::io::Error::last_os_error()),
@@ -69,23 +78,31 @@ impl MemoryAtFork {
     }
 
     /// Kilobytes the new process had; absent where it could not tell.
-    pub(super) fn get(&self) -> Option<u64> {
-        // SAFETY: the mapping is ours until this is dropped; it is all zero where nothing was written.
-        let kilobytes = unsafe { self.0.as_ref() }.load(Ordering::SeqCst);
-        u64::try_from(kilobytes).ok().filter(|kilobytes| *kilobytes > 0)
+    pub(super) fn memory(&self) -> Option<u64> {
+        u64::try_from(self.facts().memory.load(Ordering::SeqCst)).ok().filter(|kilobytes| *kilobytes > 0)
+    }
+
+    /// When it was about to become the program; absent where it could not tell.
+    pub(super) fn began(&self) -> Option<Nanos> {
+        Some(Nanos::new(self.facts().began.load(Ordering::SeqCst))).filter(|time| *time > Nanos::ZERO)
+    }
+
+    fn facts(&self) -> &StartFacts {
+        // SAFETY: the mapping is ours until this is dropped; all-zero, as it starts, is valid.
+        unsafe { self.0.as_ref() }
     }
 }
 
-impl Drop for MemoryAtFork {
+impl Drop for StartNote {
     fn drop(&mut self) {
         // SAFETY: mapped in `new` with this size, and nobody in this process uses it any more.
-        unsafe { libc::munmap(self.0.as_ptr().cast(), size_of::<AtomicI64>()) };
+        unsafe { libc::munmap(self.0.as_ptr().cast(), size_of::<StartFacts>()) };
     }
 }
 
 impl SharedPlace {
-    /// Between fork and exec: writes down what the process has.
-    pub(super) fn note(&self) {
+    /// Between fork and exec: writes down what the process has, and the time.
+    pub(super) fn write(&self) {
         let mut usage = std::mem::MaybeUninit::<libc::rusage>::zeroed();
         // SAFETY: the pointer is to a local of the right type; all-zero is valid where the call fails.
         let usage = unsafe {
@@ -93,12 +110,14 @@ impl SharedPlace {
             usage.assume_init()
         };
         // SAFETY: the mapping is inherited, and stays until the process becomes another program.
-        unsafe { self.0.as_ref() }.store(usage.ru_maxrss, Ordering::SeqCst);
+        let facts = unsafe { self.0.as_ref() };
+        facts.memory.store(usage.ru_maxrss, Ordering::SeqCst);
+        facts.began.store(monotonic().get(), Ordering::SeqCst);
     }
 }
 
 /// Collects a process that has ended.
-pub(super) fn collect(id: libc::pid_t, wall: Duration, at_fork: Option<u64>) -> std::io::Result<Usage> {
+pub(super) fn collect(id: libc::pid_t, wall: Nanos, at_fork: Option<u64>) -> std::io::Result<Usage> {
     let nanos = |time: u64| Nanos::new(i64::try_from(time).unwrap_or(i64::MAX));
     let first_thread = SchedulerTimes::of_first_thread(id.unsigned_abs());
     let (mut status, mut usage) = (0, std::mem::MaybeUninit::<libc::rusage>::zeroed());
@@ -113,7 +132,7 @@ pub(super) fn collect(id: libc::pid_t, wall: Duration, at_fork: Option<u64>) -> 
     let usage = unsafe { usage.assume_init() };
     let time = |time: libc::timeval| Nanos::new(time.tv_sec * 1_000_000_000 + time.tv_usec * 1_000);
     Ok(Usage {
-        wall: Nanos::from_duration(wall).unwrap_or_default(),
+        wall,
         user: time(usage.ru_utime),
         system: time(usage.ru_stime),
         peak_memory: peak_memory(u64::try_from(usage.ru_maxrss).unwrap_or_default(), at_fork),
