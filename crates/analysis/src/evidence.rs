@@ -7,8 +7,9 @@ use std::collections::BTreeMap;
 
 use types::timeline::Timeline;
 use types::{
-    Bytes, Clock, CommandRun, Cost, DeviceId, FlopCheck, InferenceDisturbance, Nanos, OperatorRecord, OutputChange, Overhead, PeakMemory,
-    QualityCounter, RegionSummary, Remedies, RoutingCounts, Sample, TraceSource, TryStatus, TryTurn,
+    Bytes, Clock, CommandRun, Cost, DeviceId, FlopCheck, InferenceDisturbance, Nanos, OperatorRecord, OutputChange,
+    Overhead, PeakMemory, QualityCounter, RegionSummary, Remedies, RoutingCounts, Sample, TraceSource, TryStatus,
+    TryTurn,
 };
 
 use crate::attribution::Attribution;

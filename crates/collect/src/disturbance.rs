@@ -1,8 +1,10 @@
 //! How busy the machine was with other things while something was measured: counters of the system, read before and after.
 
+use std::sync::LazyLock;
 use std::time::Instant;
 
-use types::{Disturbance, Nanos};
+use serde::Deserialize;
+use types::{DeviceUse, Disturbance, Nanos};
 
 /// Share of the time they wanted to run that threads must have run. An idle machine gives them nearly all of it.
 pub(crate) const UNDISTURBED: f64 = 0.9;
@@ -31,9 +33,13 @@ impl SchedulerTimes {
     /// Of all threads of this process; nothing where the kernel does not count.
     pub(crate) fn of_this_process() -> Self {
         let threads = std::fs::read_dir("/proc/self/task").into_iter().flatten().flatten();
-        let texts = threads.filter_map(|thread| std::fs::read_to_string(thread.path().join("schedstat")).ok());
+        Self::sum(threads.filter_map(|thread| std::fs::read_to_string(thread.path().join("schedstat")).ok()))
+    }
+
+    /// Of threads, as the system writes them.
+    fn sum(texts: impl Iterator<Item = impl AsRef<str>>) -> Self {
         texts
-            .filter_map(|text| Self::read(&text))
+            .filter_map(|text| Self::read(text.as_ref()))
             .fold(Self::default(), |sum, thread| Self { ran: sum.ran + thread.ran, waited: sum.waited + thread.waited })
     }
 
@@ -57,10 +63,14 @@ impl SchedulerTimes {
     }
 }
 
+/// What readings of this process are timed from.
+static START: LazyLock<Instant> = LazyLock::new(Instant::now);
+
 /// Counters of the machine at one moment.
 #[derive(Clone, Copy, Debug)]
 pub struct MachineReading {
-    at: Instant,
+    /// By any clock that goes on steadily.
+    at: Nanos,
     ticks: Option<Ticks>,
     stalled_us: Option<u64>,
     throttled_us: Option<u64>,
@@ -84,29 +94,68 @@ pub struct OwnTimes {
 pub struct OwnWatch {
     machine: MachineReading,
     threads: SchedulerTimes,
-    switches: u64,
+    switches: Option<u64>,
 }
 
 impl OwnWatch {
     /// From here on.
     pub fn start() -> Self {
-        let (threads, switches) = (SchedulerTimes::of_this_process(), switches());
+        let (threads, switches) = (SchedulerTimes::of_this_process(), Some(switches()));
         Self { machine: MachineReading::now(), threads, switches }
     }
 
     /// What it got since. Threads that ended meanwhile are not seen.
     pub fn finish(self) -> Disturbance {
-        let machine = MachineReading::now();
-        let threads = SchedulerTimes::of_this_process();
+        Self::start().since(&self)
+    }
+
+    fn since(&self, before: &Self) -> Disturbance {
         let since = |now: u64, then: u64| Nanos::new(i64::try_from(now.saturating_sub(then)).unwrap_or(i64::MAX));
-        let counts = threads != SchedulerTimes::default();
+        let counts = self.threads != SchedulerTimes::default();
         let own = OwnTimes {
-            cpu: since(threads.ran, self.threads.ran),
-            waited: counts.then(|| since(threads.waited, self.threads.waited)),
+            cpu: since(self.threads.ran, before.threads.ran),
+            waited: counts.then(|| since(self.threads.waited, before.threads.waited)),
             cpu_of_waiting: None,
-            switches: Some(switches().saturating_sub(self.switches)),
+            switches: self.switches.zip(before.switches).map(|(now, then)| now.saturating_sub(then)),
         };
-        machine.since(&self.machine, own)
+        self.machine.since(&before.machine, own)
+    }
+}
+
+/// Counters that a process of another language read for itself, as the system writes them.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+pub struct Counters {
+    /// When.
+    pub at_ns: Nanos,
+    /// `schedstat` of its threads.
+    pub threads: Vec<String>,
+    /// Times a processor was taken from it.
+    pub switches: Option<u64>,
+    /// First line of `/proc/stat`.
+    pub processors: String,
+    /// `/proc/pressure/cpu`.
+    pub pressure: Option<String>,
+    /// `cpu.stat` of its control group.
+    pub limit: Option<String>,
+}
+
+impl Counters {
+    /// What the process got since `before`.
+    pub fn since(&self, before: &Self) -> Disturbance {
+        self.watch().since(&before.watch())
+    }
+
+    fn watch(&self) -> OwnWatch {
+        OwnWatch {
+            machine: MachineReading {
+                at: self.at_ns,
+                ticks: Ticks::read(&self.processors),
+                stalled_us: self.pressure.as_deref().and_then(stalled),
+                throttled_us: self.limit.as_deref().and_then(throttled),
+            },
+            threads: SchedulerTimes::sum(self.threads.iter()),
+            switches: self.switches,
+        }
     }
 }
 
@@ -136,7 +185,7 @@ impl MachineReading {
         // The group's own limit, as version 2 and version 1 of control groups show it to those inside.
         let limits = ["/sys/fs/cgroup/cpu.stat", "/sys/fs/cgroup/cpu/cpu.stat"];
         Self {
-            at: Instant::now(),
+            at: Nanos::new(i64::try_from(START.elapsed().as_nanos()).unwrap_or(i64::MAX)),
             ticks: text("/proc/stat").and_then(|text| Ticks::read(&text)),
             stalled_us: text("/proc/pressure/cpu").and_then(|text| stalled(&text)),
             throttled_us: limits.into_iter().find_map(|path| throttled(&text(path)?)),
@@ -145,7 +194,7 @@ impl MachineReading {
 
     /// What a program that used `own` since `before` got.
     pub fn since(&self, before: &Self, own: OwnTimes) -> Disturbance {
-        let wall = self.at.duration_since(before.at).as_secs_f64();
+        let wall = (self.at - before.at).get() as f64 / 1e9;
         let shares =
             self.ticks.zip(before.ticks).and_then(|(now, then)| now.since(then)).map(|ticks| ticks.shares(own.cpu));
         let increase =
@@ -165,6 +214,19 @@ impl MachineReading {
         disturbance.causes = causes(&disturbance, own, shares.map(|shares| shares.busy), wall);
         disturbance
     }
+}
+
+/// What others did to a device.
+pub fn of_device(device: &DeviceUse) -> Vec<String> {
+    let mut causes = Vec::new();
+    if !device.throttle_reasons.is_empty() {
+        causes.push(format!("the clocks of {} were held down ({})", device.device, device.throttle_reasons.join(", ")));
+    }
+    if let Some(others) = device.other_processes.filter(|others| *others > 0) {
+        let processes = if others == 1 { "process" } else { "processes" };
+        causes.push(format!("{others} other {processes} used {}", device.device));
+    }
+    causes
 }
 
 /// Why it counts as disturbed.
@@ -293,12 +355,30 @@ mod tests {
     #[test]
     fn a_busy_process_got_processor_time_and_the_reading_says_so() {
         let watch = OwnWatch::start();
-        let mut sum = 0_u64;
-        while watch.machine.at.elapsed().as_millis() < 30 {
+        let (start, mut sum) = (Instant::now(), 0_u64);
+        while start.elapsed().as_millis() < 30 {
             sum = std::hint::black_box(sum + 1);
         }
         let found = watch.finish();
         assert!(found.cpu_ns.unwrap() > Nanos::ZERO);
         assert!(found.others_share.is_none_or(|share| (0.0..=1.0).contains(&share)));
+    }
+
+    #[test]
+    fn counters_of_another_process_tell_what_our_own_would() {
+        let read = |at: i64, ran: u64, waited: u64, busy: u64| Counters {
+            at_ns: Nanos::new(at),
+            threads: vec![format!("{ran} {waited} 3\n"), "0 0 0\n".to_owned()],
+            switches: Some(busy),
+            processors: format!("cpu  {busy} 0 0 100 0 0 0 0 0 0"),
+            pressure: None,
+            limit: Some("throttled_usec 0\n".to_owned()),
+        };
+        // A second, of which it ran half and waited the other half, while others kept every processor busy.
+        let found = read(1_000_000_000, 500_000_000, 500_000_000, 200).since(&read(0, 0, 0, 0));
+        assert_eq!(found.waited_ns, Some(Nanos::new(500_000_000)));
+        assert_eq!((found.others_share, found.switches_involuntary), (Some(0.75), Some(200)));
+        assert_eq!(found.causes, ["its threads ran 50% of the time they wanted to"]);
+        assert!(!Counters::default().since(&Counters::default()).is_disturbed(), "a system that counts nothing");
     }
 }

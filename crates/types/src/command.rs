@@ -87,7 +87,7 @@ pub struct DeviceUse {
     /// Why clocks were held down while it ran, each reason once; idling is none.
     #[serde(default)]
     pub throttle_reasons: Vec<String>,
-    /// Processes on the device that are older than this run; absent where the driver or the system does not say.
+    /// Processes of others on a device that this run used; absent where the driver or the system does not say.
     #[serde(default)]
     pub other_processes: Option<u32>,
 }

@@ -32,8 +32,11 @@ struct Sums {
     /// Lowest and highest clock while a kernel ran.
     clocks: Option<[u32; 2]>,
     throttle_reasons: BTreeSet<String>,
-    /// Processes that are older than this one; absent where the driver does not name any that this system knows.
+    /// Processes that neither are this one nor descend from it; absent where the driver does not name any that this
+    /// system knows.
     others: Option<BTreeSet<u32>>,
+    /// Whether this process or one that descends from it was there.
+    is_ours: bool,
 }
 
 /// Sum and largest of some numbers.
@@ -89,9 +92,10 @@ impl Sums {
         }
         for process in answer.processes.into_iter().flatten() {
             // A driver may name processes by the numbers of another namespace; what is not here says nothing.
-            if let Some(is_older) = is_older_than_this(process) {
+            if let Some(is_ours) = descends_from_this(process) {
                 let others = self.others.get_or_insert_default();
-                if is_older {
+                self.is_ours |= is_ours;
+                if !is_ours {
                     others.insert(process);
                 }
             }
@@ -99,6 +103,8 @@ impl Sums {
     }
 
     fn summary(&self, device: DeviceId) -> DeviceUse {
+        // What others do on a device that nothing of ours runs on is their business.
+        let concerns_us = self.is_ours || self.others.is_none();
         DeviceUse {
             device,
             samples: self.samples,
@@ -108,20 +114,28 @@ impl Sums {
             power_mean_watts: self.power.mean(),
             sm_clock_min_mhz: self.clocks.map(|[low, _]| low),
             sm_clock_max_mhz: self.clocks.map(|[_, high]| high),
-            throttle_reasons: self.throttle_reasons.iter().cloned().collect(),
-            other_processes: self.others.as_ref().map(|others| u32::try_from(others.len()).unwrap_or(u32::MAX)),
+            throttle_reasons: self.throttle_reasons.iter().filter(|_| concerns_us).cloned().collect(),
+            other_processes: self
+                .others
+                .as_ref()
+                .map(|others| if concerns_us { u32::try_from(others.len()).unwrap_or(u32::MAX) } else { 0 }),
         }
     }
 }
 
-/// Whether a process started before this one, and so belongs to somebody else; absent where there is none.
-fn is_older_than_this(process: u32) -> Option<bool> {
-    let started = |process: &str| -> Option<u64> {
-        let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
-        // The 22nd field; the name, the second, may hold spaces.
-        stat.rsplit_once(')')?.1.split_whitespace().nth(19)?.parse().ok()
-    };
-    Some(started(&process.to_string())? < started("self")?)
+/// Whether a process is this one or descends from it; absent where there is none.
+fn descends_from_this(process: u32) -> Option<bool> {
+    let us = std::process::id();
+    let mut at = process;
+    while at != us {
+        let stat = std::fs::read_to_string(format!("/proc/{at}/stat")).ok()?;
+        // The parent is the fourth field; the name, the second, may hold spaces.
+        match stat.rsplit_once(')')?.1.split_whitespace().nth(1)?.parse().ok()? {
+            0 => return Some(false),
+            parent => at = parent,
+        }
+    }
+    Some(true)
 }
 
 impl Series {
@@ -160,6 +174,10 @@ mod tests {
         assert_eq!((found.memory_max_bytes, found.power_mean_watts), (Some(Bytes::new(9)), None));
         assert_eq!((found.sm_clock_min_mhz, found.sm_clock_max_mhz), (Some(1200), Some(1980)));
         assert_eq!((found.throttle_reasons, found.other_processes), (vec!["sw_power_cap".to_owned()], Some(1)));
+        // Others on a device that we do not use do not disturb us.
+        let mut elsewhere = Sums::default();
+        elsewhere.take(Answer { processes: Some(vec![1]), ..Answer::default() });
+        assert_eq!(elsewhere.summary(DeviceId::cuda(1)).other_processes, Some(0));
         assert_eq!(Sums::default().summary(DeviceId::cuda(1)).utilisation_mean, None);
     }
 }

@@ -176,7 +176,8 @@ fn utilisation(page: &mut Page, metrics: &Metrics) {
     page.heading("MFU and MBU (modelled work over measured time)");
     match &metrics.utilisation.peak {
         Some(peak) => page.paragraph(&format!(
-            "Relative to peak: {} in {} and {} ({}). The work is that of all inputs, each once; a dash means unknown.",
+            "Relative to peak: {} in {} and {} ({}). The work is that of all inputs, each once, over the sum of their median times; a dash means \
+             unknown.",
             peak.flops,
             peak.dtype,
             peak.bytes_per_second,

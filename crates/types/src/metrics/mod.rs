@@ -18,8 +18,8 @@ pub use utilisation::{PeakUsed, Utilisation, Work};
 
 use crate::schema::{Document, SchemaName, SchemaTag};
 use crate::{
-    Clock, CommandFacts, CriticalPathPart, Device, DeviceId, Finding, InferenceDisturbance, InputFacts, LostTime, PeakMemory,
-    ProfileSettings, QualityCounter, ReplaySummary, TraceFacts, Trials,
+    Clock, CommandFacts, CriticalPathPart, Device, DeviceId, Finding, InferenceDisturbance, InputFacts, LostTime,
+    PeakMemory, ProfileSettings, QualityCounter, ReplaySummary, TraceFacts, Trials,
 };
 
 /// What was run, and on what.

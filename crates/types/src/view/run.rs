@@ -1,9 +1,9 @@
 //! A profiled, imported or measured run.
 
 use crate::{
-    Bytes, BytesPerSecond, ClassGroup, CommandFacts, CommandRun, CopyTime, DeviceTime, Finding, IdleTime, KernelSummary, LostTime,
-    Metrics, ModuleSummary, Nanos, OperatorSummary, QualityCounter, ShapeGroup, Stage, StageSummary, Statistics,
-    StepLabel, Try,
+    Bytes, BytesPerSecond, ClassGroup, CommandFacts, CommandRun, CopyTime, DeviceTime, Finding, IdleTime,
+    KernelSummary, LostTime, Metrics, ModuleSummary, Nanos, OperatorSummary, QualityCounter, ShapeGroup, Stage,
+    StageSummary, Statistics, StepLabel, Try,
 };
 
 /// A run. Shares are absent where a part or the whole is unknown.

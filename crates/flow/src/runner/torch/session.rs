@@ -5,13 +5,14 @@ use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::Duration;
 
 use analysis::TryRuns;
-use collect::Command;
+use collect::environment::GpuSampler;
 use collect::process::{Ending, Interrupt, Limits, Process};
 use collect::tool::torch::{
     DeviceEvent, DriverFailure, Event, FailureKind, InputEvent, LoadedEvent, PROTOCOL, PassName, SampleEvent,
     TriedEvent, TriesRequest,
 };
-use types::{Bytes, Nanos, OutputChange, Remedies, Sample, Stage, TryStatus};
+use collect::{Command, disturbance};
+use types::{Bytes, DeviceUse, InferenceDisturbance, Nanos, OutputChange, Remedies, Sample, Stage, TryStatus};
 
 use crate::pipeline::progress::{Pass, Progress};
 use crate::runner::error::ProfileError;
@@ -34,6 +35,8 @@ pub(crate) struct Session {
     pub(crate) notes: Vec<String>,
     pub(crate) tries: Vec<TryRuns>,
     pub(crate) failure: Option<DriverFailure>,
+    /// The devices while it ran.
+    pub(crate) devices: Vec<DeviceUse>,
     /// Inferences planned.
     pub(crate) total: u64,
     pub(crate) done: bool,
@@ -72,6 +75,7 @@ pub(crate) fn run(
     progress: &mut dyn FnMut(Progress<'_>),
     stop: &dyn Fn() -> bool,
 ) -> Result<(Session, Ending), ProfileError> {
+    let sampler = GpuSampler::start();
     let (process, lines) = Process::start_with_channel(command)?;
     let (sender, receiver) = channel();
     // A thread of its own reads, so that a silent driver does not keep the user from stopping it.
@@ -90,6 +94,7 @@ pub(crate) fn run(
         }
     }
     let _ = reader.join();
+    session.devices = sampler.finish();
     let ending = process.wait(&Limits::default(), Interrupt::Ignored)?.ending;
     if !stopped {
         return Ok((session, ending));
@@ -187,6 +192,24 @@ impl Session {
             sample.stages.iter().map(make).collect::<Vec<_>>()
         };
         of_pass.flat_map(stages).collect()
+    }
+
+    /// What every inference without a profiler got of the machine.
+    pub(crate) fn disturbance(&self) -> Vec<InferenceDisturbance> {
+        let of = |sample: &SampleEvent| {
+            let [before, after] = sample.machine.as_ref()?;
+            let mut disturbance = after.since(before);
+            // The driver of a device was asked all along, and says nothing of single inferences.
+            disturbance.causes.extend(self.devices.iter().flat_map(disturbance::of_device));
+            Some(InferenceDisturbance {
+                input: Some(sample.input.clone()),
+                epoch: sample.epoch,
+                repeat: sample.repeat,
+                warmup: sample.pass == PassName::Warmup,
+                disturbance,
+            })
+        };
+        self.samples.iter().filter_map(of).collect()
     }
 
     /// Wall time of the measured inferences, warm-up left out.

@@ -87,12 +87,17 @@ fn fill(
     };
     folder.end_step("measure")?;
     let tries = match &request.tries {
-        Some(settings) => tries::attempt(&bench, &config, request, settings, progress, stop)?,
-        None => Vec::new(),
+        Some(settings) if measured.stopped.is_none() => {
+            tries::attempt(&bench, &config, request, settings, progress, stop)?
+        }
+        _ => Vec::new(),
     };
+    let tries_stopped = measured.stopped.is_none() && !tries.is_empty() && stop();
     let (subject, workload) = subject(run, request, network, &processor, kept, &measured)?;
     let texts = measured.texts.clone();
-    let missing = measured.stopped.map(|stopped| ProfileError::from(stopped).to_string()).into_iter().collect();
+    let mut missing: Vec<String> =
+        measured.stopped.map(|stopped| ProfileError::from(stopped).to_string()).into_iter().collect();
+    missing.extend(tries_stopped.then(|| "stopped by the user while remedies were tried".to_owned()));
     let evidence = Evidence { tries, ..evidence(network, &processor, &bench, measured) };
     let metrics = analysis::metrics(&subject, &evidence);
     folder.write_json("metrics.json", &metrics)?;

@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 
 use collect::Command;
-use collect::disturbance::{MachineReading, OwnTimes};
+use collect::disturbance::{self, MachineReading, OwnTimes};
 use collect::environment::GpuSampler;
 use collect::process::{self, Ending, Interrupt, Limits, PeakMemory, Usage};
 use collect::run::RunFolder;
@@ -119,21 +119,8 @@ pub(super) fn run_once(
         switches: Some(switches_involuntary),
     };
     let mut disturbance = after.since(&before, own);
-    disturbance.causes.extend(devices.iter().flat_map(disturbed_device));
+    disturbance.causes.extend(devices.iter().flat_map(disturbance::of_device));
     Ok(Turn { watched, devices, disturbance })
-}
-
-/// What others did to a device.
-fn disturbed_device(device: &DeviceUse) -> Vec<String> {
-    let mut causes = Vec::new();
-    if !device.throttle_reasons.is_empty() {
-        causes.push(format!("the clocks of {} were held down ({})", device.device, device.throttle_reasons.join(", ")));
-    }
-    if let Some(others) = device.other_processes.filter(|others| *others > 0) {
-        let processes = if others == 1 { "process" } else { "processes" };
-        causes.push(format!("{others} other {processes} used {}", device.device));
-    }
-    causes
 }
 
 impl Turn {
