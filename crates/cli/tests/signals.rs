@@ -26,9 +26,9 @@ sleep 615";
 fn start(scratch: &Scratch, arguments: &[&str], script: &str) -> Child {
     let arguments = [&["profile", "--out", "run"], arguments, &["--", "sh", "-c", script]].concat();
     let program = scratch.command(&arguments);
-    // Whoever runs the tests may ignore hangups, and would hand that on.
+    // Whoever runs the tests, such as a shell in the background, may ignore signals, and would hand that on.
     let mut command = std::process::Command::new("env");
-    command.arg("--default-signal=HUP").arg(program.get_program()).args(program.get_args());
+    command.arg("--default-signal=HUP,QUIT,ABRT").arg(program.get_program()).args(program.get_args());
     scratch.at_home(command).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
 }
 
@@ -101,12 +101,60 @@ fn what_nohup_started_outlives_its_terminal() {
 
 #[test]
 fn our_own_death_is_that_of_the_command() {
+    for signal in ["-KILL", "-QUIT", "-ABRT"] {
+        let scratch = Scratch::new();
+        let script = "trap '' QUIT; sleep 613 & echo $! >>pids; echo $$ >>pids; echo >ready; wait";
+        let mut child = start(&scratch, &[], script);
+        wait_for("waited for the command", || scratch.path("ready").exists());
+        send(signal, child.id());
+        assert!(!child.wait().unwrap().success(), "{signal}");
+        assert_all_gone(&scratch);
+    }
+}
+
+#[test]
+fn two_hundred_children_that_a_command_leaves_are_all_ended() {
     let scratch = Scratch::new();
-    let mut child = start(&scratch, &[], "sleep 613 & echo $! >>pids; echo $$ >>pids; echo >ready; wait");
-    wait_for("waited for the command", || scratch.path("ready").exists());
-    child.kill().unwrap();
-    child.wait().unwrap();
+    let script = "i=0; while [ $i -lt 200 ]; do sleep 617 & echo $! >>pids; i=$((i+1)); done";
+    let output = Output::of_child(start(&scratch, &[], script));
+    assert_eq!(output.code, 0, "{}", output.stderr);
+    assert_eq!(scratch.json("run", "metrics.json")["command"]["runs"][0]["left_running"], 200);
     assert_all_gone(&scratch);
+}
+
+#[test]
+fn whoever_does_not_listen_to_us_does_not_keep_the_run_from_ending() {
+    let words = "profile --out run -- sh -c 'sleep 0.1; yes | head -c 300000'";
+    for listener in ["| head -c 1", "2>&1 | head -c 1", "2>&-", ">/dev/null 2>&- <&-"] {
+        let scratch = Scratch::new();
+        let program = scratch.command(&[]);
+        let mut shell = std::process::Command::new("sh");
+        shell.arg("-c").arg(format!("'{}' {words} {listener}", program.get_program().display()));
+        let output = Output::of(scratch.at_home(shell));
+        assert_eq!(output.code, 0, "{listener}: {}", output.stderr);
+        assert!(!output.stderr.contains("panicked"), "{listener}: {}", output.stderr);
+        assert_eq!(scratch.manifest("run")["status"], "complete", "{listener}");
+    }
+}
+
+#[test]
+fn remedies_that_were_tried_before_a_stop_are_kept() {
+    let scratch = Scratch::new();
+    let settings = ["infer.max_new_tokens=2", "infer.seq_len=8", "dataset.sampling.repeats=2"];
+    let arguments = ["profile", "--engine", "native", "--model", "decoder-tiny", "--out", "run"];
+    let tries = ["--try", "batch-2,batch-4,batch-8,batch-16,batch-32,batch-64"];
+    let mut command = scratch.command(&[&arguments[..], &tries, &settings].concat());
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut talk = BufReader::new(child.stderr.take().unwrap()).lines().map_while(Result::ok);
+    talk.find(|line| line.contains("trying batch-4")).expect("a line that says what is tried");
+    send("-TERM", child.id());
+    let rest: Vec<String> = talk.collect();
+    assert_eq!(child.wait().unwrap().code(), Some(3), "{rest:?}");
+    assert!(rest.iter().any(|line| line.contains("stopped by the user while remedies were tried")), "{rest:?}");
+    let metrics = scratch.json("run", "metrics.json");
+    let tries = metrics["tries"].as_array().unwrap();
+    assert_eq!((tries[0]["status"].as_str(), tries[5]["status"].as_str()), (Some("tried"), Some("not_reached")));
+    assert!(metrics["throughput"]["ttft_ns"].is_i64());
 }
 
 #[test]

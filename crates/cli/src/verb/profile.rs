@@ -1,6 +1,7 @@
 //! `llm-perf profile`: run a model, time its stages, and say how far that is from what the hardware allows.
 
 mod command;
+mod place;
 mod recording;
 mod runs;
 mod tries;
@@ -20,6 +21,7 @@ use crate::context::Context;
 use crate::error::CliError;
 use crate::resolution::{self, EngineModel, Resolution, engine};
 use crate::target::TargetArguments;
+use place::RunPlace;
 use recording::RecordingArguments;
 use runs::RunArguments;
 use tries::TryArguments;
@@ -44,14 +46,17 @@ pub(crate) struct Arguments {
     tries: TryArguments,
     #[command(flatten)]
     recording: RecordingArguments,
-    #[command(flatten)]
-    runs: RunArguments,
     /// The run folder; must be new or empty
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
+    /// Keep no run folder, only what is printed
+    #[arg(long, conflicts_with_all = ["out", "predictions"])]
+    no_save: bool,
     /// Print the metrics as JSON
     #[arg(long)]
     json: bool,
+    #[command(flatten)]
+    runs: RunArguments,
     #[command(flatten)]
     target: TargetArguments,
 }
@@ -75,7 +80,7 @@ Examples:
   llm-perf profile --engine native --model decoder-tiny --try threads-1,bf16-weights
   llm-perf profile --runs 10 --warmup 2 -- python generate.py
   llm-perf profile --runs 10 --command 'python old.py' --command 'python new.py'
-  llm-perf profile --request 'curl -s localhost:8000/v1/models' --ready 'startup complete' -- python serve.py
+  llm-perf profile --ready 'startup complete' --request 'python ask.py' -- python serve.py
   llm-perf profile --window prefill,decode_step:8..16 -- python generate.py
 
 Without arguments, a small DeepSeek-OCR with random weights reads the page images that ship with the
@@ -104,7 +109,8 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<Exit, CliE
         keep_predictions: arguments.predictions,
         ..resolution::profile_request(&config, &model, context)?
     };
-    let run = || resolution::run_request("profile", &config, &given, arguments.out.as_deref());
+    let place = RunPlace::of(arguments)?;
+    let run = || place.request(&config, &given);
     let (yaml, interrupt) = (config.to_yaml(), StopRequest::catch());
     let stop = || interrupt.is_set();
     let profile = match model {
@@ -139,7 +145,7 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<Exit, CliE
         let distance = first.iter().map(|first| format!("\n{}", flow::compare::stages(first, &profile.metrics)));
         profile::terminal(&profile.metrics) + &distance.collect::<String>()
     })?;
-    Ok(context.messages.finish(&profile.missing, &[("report", profile.folder.join("report.md"))]))
+    Ok(context.messages.finish(&profile.missing, &place.kept(&profile.folder)))
 }
 
 /// The configuration and model of an earlier run, and its metrics.

@@ -50,7 +50,8 @@ impl Failure for RecordingError {
     fn hint(&self) -> Option<String> {
         match self {
             Self::NoTimeline { .. } => Some(
-                "runs with one come from `llm-perf profile -- COMMAND` on a GPU and from `llm-perf import`".to_owned(),
+                "runs with a timeline of a device come from `llm-perf profile -- COMMAND` on a GPU and from `llm-perf import`"
+                    .to_owned(),
             ),
             Self::SourceGone { .. } => Some("put it back where it was, or import it again".to_owned()),
             Self::Unreadable { .. } => None,

@@ -1,5 +1,7 @@
 //! `llm-perf profile -- COMMAND`: any program, measured from outside.
 
+use std::path::Path;
+
 use config::{OverrideSource, Overrides};
 use flow::StopRequest;
 use flow::command::{self, CommandRequest};
@@ -8,6 +10,7 @@ use flow::profile::Progress;
 use types::Exit;
 
 use super::Arguments;
+use super::place::RunPlace;
 use super::runs::RunArguments;
 use crate::context::Context;
 use crate::error::CliError;
@@ -51,7 +54,9 @@ pub(super) fn run(arguments: &Arguments, given: &Overrides, context: &Context) -
         recording: arguments.recording.recording()?,
         subject,
     };
-    let run = resolution::run_request("profile", &config, given, arguments.out.as_deref())?;
+    let place = RunPlace::of(arguments)?;
+    let run = place.request(&config, given)?;
+    refuse_csv_without_folder(csv.as_deref())?;
     let interrupt = StopRequest::catch();
     let profile = context.progress(|display| {
         let (mut show, stop) = (|progress: Progress<'_>| display.show(&progress), || interrupt.is_set());
@@ -63,5 +68,17 @@ pub(super) fn run(arguments: &Arguments, given: &Overrides, context: &Context) -
         })?;
     }
     context.messages.print_answer(arguments.json, &profile.metrics, || command::terminal(&profile.metrics))?;
-    Ok(context.messages.finish(&profile.missing, &[("report", profile.folder.join("report.md"))]))
+    Ok(context.messages.finish(&profile.missing, &place.kept(&profile.folder)))
+}
+
+/// A file that cannot be written is better known before the runs than after them.
+fn refuse_csv_without_folder(file: Option<&Path>) -> Result<(), CliError> {
+    let Some(file) = file else { return Ok(()) };
+    let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let problem = if file.is_dir() { Some("it is a folder") } else { None };
+    match problem.or_else(|| (!folder.is_dir()).then_some("its folder does not exist")) {
+        None => Ok(()),
+        Some(problem) => Err(CliError::usage(format!("--csv {}: {problem}", file.display()))
+            .hint("name a file in a folder that exists, such as --csv times.csv")),
+    }
 }

@@ -1,9 +1,10 @@
 //! `profile` on our own engine, in one process.
 
-use analysis::{Evidence, OperatorPass, PlainRuns, Subject};
+use analysis::{Evidence, OperatorPass, PlainRuns, PricedOperator, Subject};
 use collect::run::RunFolder;
 use meter::Roofline;
 use network::Model;
+use report::export::TracedOperator;
 use report::profile::Setting;
 use types::{
     Clock, ClockId, ClockKind, Device, DeviceId, Environment, Hardware, InputSet, Metrics,
@@ -18,6 +19,7 @@ use crate::pipeline::machine;
 use crate::pipeline::model::{AboutModel, LoadedModel};
 use crate::pipeline::processor::{peak, processor};
 use crate::pipeline::progress::Progress;
+use crate::pipeline::provenance::NATIVE_TRACE;
 use crate::pipeline::run::{EndedRun, run};
 use crate::runner::error::ProfileError;
 use crate::runner::inputs::{self, Inputs};
@@ -25,6 +27,9 @@ use crate::runner::native::bench::Bench;
 use crate::runner::native::passes::{self, Measured};
 use crate::runner::native::{COMPUTED, check, check_memory, kept, records, tries};
 use crate::runner::request::ProfileRequest;
+
+/// Operators of the first input that are written down one by one; more would be larger than all else in a run.
+const MOST_TRACED: usize = 50_000;
 
 /// Runs, measures, analyses and writes everything into a run folder.
 ///
@@ -98,9 +103,11 @@ fn fill(
     let mut missing: Vec<String> =
         measured.stopped.map(|stopped| ProfileError::from(stopped).to_string()).into_iter().collect();
     missing.extend(tries_stopped.then(|| "stopped by the user while remedies were tried".to_owned()));
+    let of_first = measured.inputs.first().map_or(0, |one| one.traced.prefill.ops.len() + one.traced.decode.ops.len());
     let evidence = Evidence { tries, ..evidence(network, &processor, &bench, measured) };
     let metrics = analysis::metrics(&subject, &evidence);
     folder.write_json("metrics.json", &metrics)?;
+    write_trace(folder, &evidence.operators.calls[..of_first.min(MOST_TRACED)])?;
     folder.end_step("analyse")?;
 
     let set = inputs.document();
@@ -140,6 +147,20 @@ fn fill(
     }
     folder.end_step("report")?;
     Ok((metrics, set, missing))
+}
+
+/// The operators of the first input as they ran, for other tools; see `export`.
+fn write_trace(folder: &mut RunFolder, calls: &[PricedOperator]) -> Result<(), ProfileError> {
+    if calls.is_empty() {
+        return Ok(());
+    }
+    let traced = calls.iter().map(|call| TracedOperator {
+        record: &call.record,
+        class: &call.class,
+        roofline: call.roofline_ns,
+    });
+    let packed = report::export::native_packed(&traced.collect::<Vec<_>>())?;
+    Ok(folder.write_file(NATIVE_TRACE, &packed)?)
 }
 
 /// What ran, and the workload of the first input.
