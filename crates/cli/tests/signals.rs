@@ -142,18 +142,18 @@ fn remedies_that_were_tried_before_a_stop_are_kept() {
     let scratch = Scratch::new();
     let settings = ["infer.max_new_tokens=2", "infer.seq_len=8", "dataset.sampling.repeats=2"];
     let arguments = ["profile", "--engine", "native", "--model", "decoder-tiny", "--out", "run"];
-    let tries = ["--try", "batch-2,batch-4,batch-8,batch-16,batch-32,batch-64"];
+    let tries = ["--try", "batch-2,batch-4,batch-8,batch-16"];
     let mut command = scratch.command(&[&arguments[..], &tries, &settings].concat());
     let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let mut talk = BufReader::new(child.stderr.take().unwrap()).lines().map_while(Result::ok);
-    talk.find(|line| line.contains("trying batch-4")).expect("a line that says what is tried");
+    let before: Vec<String> = talk.by_ref().take_while(|line| !line.contains("trying batch-4")).collect();
     send("-TERM", child.id());
     let rest: Vec<String> = talk.collect();
-    assert_eq!(child.wait().unwrap().code(), Some(3), "{rest:?}");
+    assert_eq!(child.wait().unwrap().code(), Some(3), "{before:?} {rest:?}");
     assert!(rest.iter().any(|line| line.contains("stopped by the user while remedies were tried")), "{rest:?}");
     let metrics = scratch.json("run", "metrics.json");
     let tries = metrics["tries"].as_array().unwrap();
-    assert_eq!((tries[0]["status"].as_str(), tries[5]["status"].as_str()), (Some("tried"), Some("not_reached")));
+    assert_eq!((tries[0]["status"].as_str(), tries[3]["status"].as_str()), (Some("tried"), Some("not_reached")));
     assert!(metrics["throughput"]["ttft_ns"].is_i64());
 }
 

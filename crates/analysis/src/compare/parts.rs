@@ -74,7 +74,7 @@ fn join_by_short_name(tables: &mut [BTreeMap<Key, Spent>]) {
     let apart: Vec<BTreeSet<Key>> = tables.iter().map(apart).collect();
     let joins = |key: &Key| apart.iter().all(|keys| keys.contains(key));
     let new = |key: &Key| if !everywhere(key) && joins(&short(key)) { short(key) } else { key.clone() };
-    let joined: Vec<_> = tables.iter().map(|table| renamed(table, &new)).collect();
+    let joined: Vec<_> = tables.iter().map(|table| renamed(table, new)).collect();
     tables.iter_mut().zip(joined).for_each(|(table, joined)| *table = joined);
 }
 

@@ -85,6 +85,7 @@ fn unsteady(strata: &[Stratum], sides: Sides<'_>, log_ratio: Option<f64>) -> Opt
     if let Some(reason) = sides.runs().find_map(|run| disturbed::verdict(&run.metrics)) {
         return Some(format!("the machine was busy: {reason}"));
     }
+    // Both sides are looked at, and share the chance of an error.
     let halves = |side: fn(&Stratum) -> &Vec<f64>| {
         let strata: Vec<Stratum> = strata
             .iter()
@@ -93,7 +94,7 @@ fn unsteady(strata: &[Stratum], sides: Sides<'_>, log_ratio: Option<f64>) -> Opt
             .map(|samples| samples.split_at(samples.len() / 2))
             .map(|(base, with)| Stratum { base: base.to_vec(), with: with.to_vec() })
             .collect();
-        let differ = rank_test(&strata).is_some_and(|test| test.p_value <= SIGNIFICANCE);
+        let differ = rank_test(&strata).is_some_and(|test| test.p_value <= SIGNIFICANCE / 2.0);
         statistics::log_ratio(&strata).map(f64::abs).filter(|_| differ)
     };
     let halves = [halves(|stratum| &stratum.base), halves(|stratum| &stratum.with)];

@@ -4,6 +4,10 @@ use types::view::{ChangesView, ComparisonView};
 use types::{Change, ChangeInterval, ChangeVerdict, Comparison, Gate, GateOutcome, Measured, Replication, Stage};
 
 use crate::number::{UNKNOWN, count, known, percent, signed};
+use crate::table::printable;
+
+/// Widest line of a terminal.
+pub(super) const WIDTH: usize = 100;
 
 /// How much longer, with its sign.
 pub(super) fn change(share: Option<f64>) -> String {
@@ -54,6 +58,25 @@ pub(super) fn verdict(change: &Change) -> &'static str {
         (ChangeVerdict::NoEvidence, None) => "no evidence of change",
         (ChangeVerdict::NoEvidence, Some(_)) => "not tested",
     }
+}
+
+/// The text on lines no wider than the terminal, further ones starting with `indent`.
+pub(super) fn wrapped(text: &str, indent: &str) -> String {
+    let text = printable(text);
+    let mut lines = String::new();
+    let leading: String = text.chars().take_while(|c| *c == ' ').collect();
+    let mut line = leading;
+    for word in text.split_whitespace() {
+        let blank = line.trim().is_empty();
+        if !blank && line.chars().count() + 1 + word.chars().count() > WIDTH {
+            lines += &(line + "\n");
+            line = indent.to_owned();
+        } else if !blank {
+            line.push(' ');
+        }
+        line += word;
+    }
+    lines + &line + "\n"
 }
 
 /// Why rows were not tested, each reason once with the rows it is about.

@@ -2,7 +2,7 @@
 
 use types::view::{ChangesView, ComparisonView};
 
-use super::phrase::{change, depth, interval, untested, verdict};
+use super::phrase::{change, depth, interval, untested, verdict, wrapped};
 use crate::number::{known, percent};
 use crate::table::Table;
 
@@ -12,7 +12,7 @@ pub(super) fn timed_terminal(view: &ComparisonView<'_>) -> String {
         return stages_terminal(view);
     }
     let stages = if view.stages.rows.is_empty() { String::new() } else { stages_terminal(view) + "\n" };
-    let lines = untested(&view.commands).into_iter().map(|line| line + "\n");
+    let lines = untested(&view.commands).into_iter().map(|line| wrapped(&line, "  "));
     stages + &rows("command", &view.commands, |_, name| name.to_owned()).to_string() + &lines.collect::<String>()
 }
 
@@ -21,7 +21,7 @@ pub fn stages_terminal(view: &ComparisonView<'_>) -> String {
     if view.stages.rows.is_empty() {
         return "neither side measured a stage\n".to_owned();
     }
-    let lines = untested(&view.stages).into_iter().map(|line| line + "\n");
+    let lines = untested(&view.stages).into_iter().map(|line| wrapped(&line, "  "));
     table(view, |depth, name| "  ".repeat(depth) + name).to_string() + &lines.collect::<String>()
 }
 

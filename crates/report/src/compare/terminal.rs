@@ -3,12 +3,10 @@
 use types::view::{ChangesView, ComparisonView};
 use types::{ComparedRun, Comparison, GateOutcome, RunState};
 
-use super::phrase::{self, amount, calls, change, interval, per_call, values, verdict};
+use super::phrase::{self, amount, calls, change, interval, per_call, values, verdict, wrapped};
 use super::stages::timed_terminal;
 use crate::table::{Table, printable, shortened};
 
-/// Widest line.
-const WIDTH: usize = 100;
 /// Widest name of an operator, kernel or module, beside a verdict and without one.
 const NAME: [usize; 2] = [28, 34];
 /// Widest value of a difference.
@@ -124,30 +122,12 @@ fn part(noun: &str, changes: &ChangesView<'_>, most_rows: usize) -> String {
     format!("\n{noun}{plural}{more}\n{table}{last}")
 }
 
-/// The text on lines no wider than the terminal, further ones starting with `indent`.
-fn wrapped(text: &str, indent: &str) -> String {
-    let text = printable(text);
-    let mut lines = String::new();
-    let leading: String = text.chars().take_while(|c| *c == ' ').collect();
-    let mut line = leading;
-    for word in text.split_whitespace() {
-        let blank = line.trim().is_empty();
-        if !blank && line.chars().count() + 1 + word.chars().count() > WIDTH {
-            lines += &(line + "\n");
-            line = indent.to_owned();
-        } else if !blank {
-            line.push(' ');
-        }
-        line += word;
-    }
-    lines + &line + "\n"
-}
-
 #[cfg(test)]
 mod tests {
     use analysis::view::comparison;
 
     use super::*;
+    use crate::compare::phrase::WIDTH;
     use crate::compare::sample;
 
     fn no_line_is_too_wide(text: &str) {

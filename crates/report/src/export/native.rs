@@ -116,8 +116,11 @@ impl Spans {
         self.closed.extend(ended.map(|(name, start)| (name, [start, end - start])));
     }
 
+    /// All of them, the outer before the inner: of two as long as each other, viewers take the first for the outer one.
     fn finish(mut self) -> Vec<(String, [Nanos; 2])> {
         self.close(0);
+        self.closed.reverse();
+        self.closed.sort_by_key(|(_, [start, duration])| (*start, std::cmp::Reverse(*duration)));
         self.closed
     }
 }

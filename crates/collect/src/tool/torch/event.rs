@@ -49,7 +49,7 @@ pub enum Event {
         pass: PassName,
     },
     /// An inference is done.
-    Sample(SampleEvent),
+    Sample(Box<SampleEvent>),
     /// What an input was answered with.
     Generated {
         /// The input.

@@ -139,7 +139,7 @@ impl Session {
                 };
                 progress(Progress::Inference { done, total, pass, input: &input, stage: None });
             }
-            Event::Sample(sample) => self.samples.push(sample),
+            Event::Sample(sample) => self.samples.push(*sample),
             Event::Generated { input, tokens } => self.generated.push((input, tokens)),
             Event::Memory { allocated_bytes, reserved_bytes } => self.memory = Some([allocated_bytes, reserved_bytes]),
             Event::Flops { input, stage, flops, notes } => {
