@@ -4,7 +4,9 @@
     apt-get install hyperfine     (or cargo install hyperfine)
 """
 
+import argparse
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -14,7 +16,7 @@ from pathlib import Path
 
 from benchmark import program, provenance, table, write_section
 
-RUNS = 30
+RUNS = 30  # of each command and tool, twice; `--runs` changes it
 WARM_UP = 3
 
 #: What is run. The last starts 200 processes and waits for them.
@@ -64,6 +66,11 @@ def quoted(line: str) -> str:
 
 
 def main() -> None:
+    global RUNS
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--runs", type=int, default=RUNS)
+    RUNS = parser.parse_args().runs
+    load = os.getloadavg()[0]
     hyperfine = shutil.which("hyperfine")
     if hyperfine is None:
         sys.exit("hyperfine is not installed: apt-get install hyperfine, or cargo install hyperfine")
@@ -99,7 +106,8 @@ def main() -> None:
     text = (
         f"{provenance()}\n{version}. Medians of {2 * RUNS} runs ± standard deviation, taking turns. A process that does "
         f"nothing takes {cost * 1e3:.2f} ms by llm-perf's own account, which is in its times. The last two columns are the time of the whole "
-        f"call beyond its timed runs, warm-up included, for each run. `benches/commands.py`\n"
+        f"call beyond its timed runs, warm-up included, for each run. Load average before the first run: {load:.2f} on "
+        f"{os.cpu_count()} processors. `benches/commands.py --runs {RUNS}`\n"
     )
     write_section("commands", f"{text}\n{table(header, rows)}")
 
