@@ -56,7 +56,7 @@ pub(crate) struct Arguments {
     #[arg(long)]
     json: bool,
     #[command(flatten)]
-    runs: RunArguments,
+    runs: Box<RunArguments>,
     #[command(flatten)]
     target: TargetArguments,
 }

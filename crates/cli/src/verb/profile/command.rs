@@ -26,7 +26,7 @@ pub(super) fn run(arguments: &Arguments, given: &Overrides, context: &Context) -
     arguments.target.refuse_run(given, &UNUSED)?;
     let mut overrides = Overrides::default();
     // A command may take hours, or never end by itself, so it is run once unless the user says otherwise.
-    let RunArguments { lines, runs, warmup, prepare, cleanup, csv, .. } = &arguments.runs;
+    let RunArguments { lines, runs, warmup, prepare, cleanup, csv, .. } = &*arguments.runs;
     let runs = runs.unwrap_or(if lines.len() > 1 { SEVERAL } else { 1 });
     overrides.set("dataset.sampling.warmup_rounds", warmup.unwrap_or(0), OverrideSource::Verb);
     overrides.set("dataset.sampling.repeats", runs, OverrideSource::Verb);

@@ -61,11 +61,14 @@ impl RunArguments {
 
     /// When the command is ended.
     pub(super) fn end(&self) -> Result<CommandEnd, CliError> {
+        let pattern = |flag: &'static str, text: &Option<String>| {
+            text.as_deref().map(|text| flow::command::pattern(flag, text).map_err(CliError::from)).transpose()
+        };
         Ok(CommandEnd {
             after: self.after,
-            until: self.until.as_deref().map(|pattern| flow::command::pattern("--until", pattern)).transpose()?,
+            until: pattern("--until", &self.until)?,
             request: self.request.clone(),
-            ready: self.ready.as_deref().map(|pattern| flow::command::pattern("--ready", pattern)).transpose()?,
+            ready: pattern("--ready", &self.ready)?,
         })
     }
 }
