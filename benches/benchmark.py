@@ -27,7 +27,9 @@ class Sample:
 
 
 def program() -> str:
-    """The release build; anything else is not worth measuring."""
+    """The release build; anything else is worth little, and is named by LLM_PERF_PROGRAM and in the section."""
+    if "LLM_PERF_PROGRAM" in os.environ:
+        return os.environ["LLM_PERF_PROGRAM"]
     if not PROGRAM.is_file():
         sys.exit("error: there is no release build\nhint: cargo build --release")
     return str(PROGRAM)
@@ -81,7 +83,8 @@ def table(header: list[str], rows: list[list[str]]) -> str:
 
 def provenance() -> str:
     """Commit and machine, without anything that names the machine."""
-    return f"Commit {commit()}, {date()}. {processor()}, {rust()}."
+    build = "debug build, " if "/debug/" in os.environ.get("LLM_PERF_PROGRAM", "") else ""
+    return f"Commit {commit()}, {date()}. {processor()}, {build}{rust()}."
 
 
 def commit() -> str:

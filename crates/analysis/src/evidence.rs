@@ -7,8 +7,9 @@ use std::collections::BTreeMap;
 
 use types::timeline::Timeline;
 use types::{
-    Bytes, Clock, CommandRun, Cost, DeviceId, FlopCheck, Nanos, OperatorRecord, OutputChange, Overhead, PeakMemory,
-    QualityCounter, RegionSummary, Remedies, RoutingCounts, Sample, TraceSource, TryStatus, TryTurn,
+    Bytes, Clock, CommandRun, Cost, DeviceId, FlopCheck, InferenceDisturbance, Nanos, OperatorRecord, OutputChange,
+    Overhead, PeakMemory, QualityCounter, RegionSummary, Remedies, RoutingCounts, Sample, TraceSource, TryStatus,
+    TryTurn,
 };
 
 use crate::attribution::Attribution;
@@ -30,6 +31,10 @@ pub struct Evidence<'a> {
     pub operator_timelines: Vec<PlacedTimeline<'a>>,
     /// Measured: a program, from outside.
     pub command: Option<CommandRuns>,
+    /// Commands that took turns with it.
+    pub commands_beside: Vec<CommandRuns>,
+    /// What every inference got of the machine.
+    pub disturbance: Vec<InferenceDisturbance>,
     /// Counted: regions that Nsight Compute profiled; they replace those of the timelines.
     pub regions: Option<Vec<RegionSummary>>,
     /// Measured: the other ranks of a distributed run.
@@ -117,6 +122,8 @@ pub struct CommandRuns {
     pub command: String,
     /// Its runs, in order.
     pub runs: Vec<CommandRun>,
+    /// What starting a process costs.
+    pub start_cost: Option<Nanos>,
 }
 
 /// One remedy, or several together, as they ran.
@@ -190,7 +197,7 @@ impl PlacedTimeline<'_> {
 impl CommandRuns {
     /// Milliseconds of the measured runs that ended well.
     pub(crate) fn milliseconds(&self) -> Vec<f64> {
-        let measured = self.runs.iter().filter(|run| !run.warmup && run.exit_code == Some(0));
+        let measured = self.runs.iter().filter(|run| run.counts());
         measured.map(|run| run.wall_ns.get() as f64 / 1e6).collect()
     }
 }

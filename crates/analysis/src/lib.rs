@@ -11,6 +11,7 @@ mod counter;
 mod device;
 mod device_memory;
 mod device_time;
+mod disturbed;
 mod encoder;
 mod evidence;
 mod finding;
@@ -46,7 +47,7 @@ mod tries;
 mod utilisation;
 pub mod view;
 
-pub use compare::{RunRecords, Sides, compare};
+pub use compare::{GateLimits, RunRecords, Sides, compare};
 pub use counter::{LaunchCounters, ListedKernel, PageOverlap, USED_COUNTERS};
 pub use device::Mark;
 pub use device_time::device_times;

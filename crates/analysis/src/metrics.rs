@@ -7,9 +7,9 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use types::{
-    Aggregates, Breakdown, CommandFacts, Conclusions, Conditions, DeviceTime, KernelSummary, Metrics, Nanos,
-    OperatorGroups, Overhead, RankSummary, Sample, SchemaTag, Stage, StepBasis, Times, Totals, TraceFacts, TracedPass,
-    Utilisation as UtilisationView,
+    Aggregates, Breakdown, CommandFacts, CommandRun, Conclusions, Conditions, DeviceTime, KernelSummary, Metrics,
+    Nanos, OperatorGroups, Overhead, RankSummary, Sample, SchemaTag, Stage, StepBasis, Times, Totals, TraceFacts,
+    TracedPass, Utilisation as UtilisationView,
 };
 
 use crate::arrivals::arrivals;
@@ -30,7 +30,7 @@ use crate::replay::{Basis, Replays};
 use crate::run_kind::run_kind;
 use crate::scope::Scope;
 use crate::stages::{self, StageSources, throughput};
-use crate::statistics::{describe, share};
+use crate::statistics::{describe, outliers, share};
 use crate::steps;
 use crate::subject::Subject;
 use crate::timings::{Timings, rounded};
@@ -184,6 +184,8 @@ pub(crate) fn with_device(
         memory: evidence.memory,
         trace: evidence.trace.as_ref().map(|trace| trace_facts(subject, evidence, trace, &sums)),
         command: evidence.command.as_ref().map(command_facts),
+        commands_beside: evidence.commands_beside.iter().map(command_facts).collect(),
+        disturbance: evidence.disturbance.clone(),
     };
     let trials = tries::trials(&evidence.tries, &tries::predictions(&findings));
     tries::tell(&mut findings, &trials, |stage| match stage {
@@ -343,10 +345,14 @@ fn traced_pass(trace: &Trace<'_>) -> TracedPass {
 }
 
 fn command_facts(command: &CommandRuns) -> CommandFacts {
+    let times = command.milliseconds();
+    let mut apart = outliers(&times).into_iter();
+    let run = |run: &CommandRun| CommandRun { outlier: run.counts() && apart.next() == Some(true), ..run.clone() };
     CommandFacts {
         command: command.command.clone(),
-        wall_ms: describe(&command.milliseconds()),
-        runs: command.runs.clone(),
+        wall_ms: describe(&times),
+        runs: command.runs.iter().map(run).collect(),
+        start_cost_ns: command.start_cost,
     }
 }
 

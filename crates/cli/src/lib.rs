@@ -8,7 +8,6 @@ use std::process::ExitCode;
 
 mod context;
 mod error;
-mod interrupt;
 mod message;
 mod progress;
 mod resolution;

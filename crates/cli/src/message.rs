@@ -128,6 +128,14 @@ impl Messages {
         self.talk(Verbosity::Normal, format_args!("{text}"));
     }
 
+    /// What a command of the user's printed, as it is, unless only errors are wanted.
+    pub(crate) fn pass_on(&self, bytes: &[u8]) {
+        if !self.is_quiet() {
+            // Talk that nobody can hear is no failure.
+            let _ = io::stderr().lock().write_all(bytes);
+        }
+    }
+
     /// What is being done, in more detail (`-v`).
     pub(crate) fn detail(&self, text: impl Display) {
         self.talk(Verbosity::Verbose, format_args!("{text}"));

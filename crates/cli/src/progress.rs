@@ -67,6 +67,8 @@ impl<'a> ProgressDisplay<'a> {
             (Progress::Doing(what), Form::Lines(lines)) => self.line(lines, |lines| lines.doing(what, Instant::now())),
             (Progress::Note(text), Form::Bar { bar, .. }) => bar.suspend(|| self.messages.note(text)),
             (Progress::Note(text), Form::Lines(_)) => self.messages.note(text),
+            (Progress::Output(bytes), Form::Bar { bar, .. }) => bar.suspend(|| self.messages.pass_on(bytes)),
+            (Progress::Output(bytes), Form::Lines(_)) => self.messages.pass_on(bytes),
             (Progress::Inference { done, total, pass, input, stage }, _) => {
                 let stage = stage.map(|stage| format!(", {stage}")).unwrap_or_default();
                 self.count(*done, *total, "inference", &format!("{} {input}{stage}", pass.name()));

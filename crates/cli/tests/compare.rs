@@ -6,7 +6,7 @@ use std::path::Path;
 use serde_json::{Value, json};
 use support::llm_perf;
 use tempfile::TempDir;
-use types::{ChangeVerdict, Comparison, GateOutcome, Replication, Stage};
+use types::{ChangeVerdict, Comparison, GateOutcome, Replication};
 
 mod support;
 
@@ -156,7 +156,7 @@ fn several_runs_per_side_are_compared_as_runs() {
     let sides = ["--base", "before", "before-2", "--with", "after", "after-2", "--fail-over", "5%"];
     let (code, comparison) = json(root.path(), &sides);
     assert_eq!((code, comparison.replication), (Some(4), Replication::Runs));
-    assert_eq!(comparison.gate.unwrap().failed, [Stage::Decode]);
+    assert_eq!(comparison.gate.unwrap().failed, ["decode"]);
     let operator = &comparison.operators[0];
     assert!(operator.interval.is_some() && operator.untested.is_none(), "{operator:?}");
     assert_eq!(comparison.stages[0].verdict, ChangeVerdict::NoEvidence);

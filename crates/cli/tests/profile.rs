@@ -63,6 +63,34 @@ fn the_default_leaves_the_whole_bundle_and_every_document_is_valid() {
 }
 
 #[test]
+fn a_native_run_is_exported_with_a_lane_for_each_way_to_look_at_it() {
+    let scratch = Scratch::new();
+    assert_eq!(scratch.profile(&QUICK, &["--out", "run"]).code, 0);
+    let export =
+        |format: &str| Output::of(scratch.command(&["export", "./run", "--format", format, "--out", "trace.json"]));
+    let refused = export("sqlite");
+    assert_eq!(refused.code, 2, "{}", refused.stderr);
+    assert!(refused.stderr.contains("`--format perfetto` has them"), "{}", refused.stderr);
+    let written = export("perfetto");
+    assert_eq!((written.code, written.stdout.as_str()), (0, "trace.json\n"), "{}", written.stderr);
+    let trace: serde_json::Value = serde_json::from_slice(&std::fs::read(scratch.path("trace.json")).unwrap()).unwrap();
+    let events = trace["traceEvents"].as_array().unwrap();
+    for (lane, name) in [(1, "stages"), (2, "modules"), (3, "operators"), (4, "lost time")] {
+        assert!(events.iter().any(|one| one["tid"] == lane && one["args"]["name"] == name), "{name}");
+        assert!(events.iter().any(|one| one["tid"] == lane && one["ph"] == "X"), "{name}");
+    }
+    let stages: Vec<_> = events.iter().filter(|one| one["tid"] == 1 && one["ph"] == "X").collect();
+    for stage in ["prefill", "vision", "sam", "decode"] {
+        assert!(stages.iter().any(|one| one["name"] == stage), "{stage}");
+    }
+    // Changed since, it is not what the run recorded.
+    std::fs::write(scratch.path("run/trace/native.json.gz"), "else").unwrap();
+    let changed = Output::of(scratch.command(&["export", "./run", "--format", "perfetto", "--out", "other.json"]));
+    assert_eq!(changed.code, 1, "{}", changed.stderr);
+    assert!(changed.stderr.contains("has changed since"), "{}", changed.stderr);
+}
+
+#[test]
 fn a_run_repeats_from_its_folder_and_says_how_far_it_is_from_the_first() {
     let scratch = Scratch::new();
     assert_eq!(scratch.profile(&QUICK, &["--out", "first"]).code, 0);

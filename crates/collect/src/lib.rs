@@ -3,6 +3,7 @@
 //! Nothing here interprets a result; readers of what is collected live in other crates.
 
 pub mod calibrate;
+pub mod disturbance;
 pub mod doctor;
 pub mod environment;
 pub mod process;

@@ -10,6 +10,7 @@ mod verb;
 
 pub use collect::CollectError;
 pub use collect::command_line;
+pub use collect::process::StopRequest;
 pub use collect::run::{RunIndex, RunRequest};
 pub use collect::tool::inject;
 pub use meter::WorkloadSettings;

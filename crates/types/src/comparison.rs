@@ -1,16 +1,21 @@
 //! What `llm-perf compare` says: whether two sides can be compared, what changed, and how sure that is.
 
+use std::collections::BTreeMap;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::schema::{Document, SchemaName, SchemaTag};
-use crate::{DeviceId, Nanos, RunState, Severity, Stage};
+use crate::{Bytes, DeviceId, Nanos, RunState, Severity, Stage};
 
 /// One run of a side.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ComparedRun {
     /// Name of the run, as in its metrics.
     pub id: String,
+    /// How the machine disturbed it; absent where it did not, or nobody looked.
+    #[serde(default)]
+    pub disturbed: Option<String>,
     /// Where it was read from.
     pub path: String,
     /// How it stands; absent when only its metrics were given.
@@ -61,6 +66,9 @@ pub enum ChangeVerdict {
 pub struct Measured {
     /// The time compared; absent when the side does not have it.
     pub time_ns: Option<Nanos>,
+    /// The memory compared, in the table of memory.
+    #[serde(default)]
+    pub bytes: Option<Bytes>,
     /// Timed instances it rests on.
     pub samples: u64,
     /// Calls or launches; absent for stages and modules.
@@ -133,16 +141,20 @@ pub enum GateOutcome {
 /// What `--fail-over` found.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Gate {
-    /// Most a stage may be slower, as a share of the first side's time.
+    /// Most that anything measured without a profiler may be slower, as a share of the first side's time; absent where
+    /// limits are given by name only.
     #[schemars(range(min = 0.0))]
-    pub limit: f64,
+    pub limit: Option<f64>,
+    /// Limits of single rows, by their names.
+    #[serde(default)]
+    pub limits: BTreeMap<String, f64>,
     /// How it ended.
     pub outcome: GateOutcome,
-    /// Stages that are slower beyond the limit.
-    pub failed: Vec<Stage>,
+    /// Stages, and whatever else was asked for, that are slower, or larger, beyond their limit.
+    pub failed: Vec<String>,
     /// Why it is undecided.
     pub reasons: Vec<String>,
-    /// Largest slow-down of a stage beyond the limit that the noise may hide; absent where every interval excludes one.
+    /// Largest slow-down of one beyond the limit that the noise may hide; absent where every interval excludes one.
     #[schemars(range(min = 0.0))]
     pub may_hide: Option<f64>,
 }
@@ -167,6 +179,12 @@ pub struct Comparison {
     pub common_inputs: Option<u64>,
     /// Stages, parents before children.
     pub stages: Vec<Change>,
+    /// Wall and processor time of commands.
+    #[serde(default)]
+    pub commands: Vec<Change>,
+    /// Memory; `change` is a share of the first side's bytes, and `slower` means more of it.
+    #[serde(default)]
+    pub memory: Vec<Change>,
     /// Steps of traces, by kind.
     #[serde(default)]
     pub steps: Vec<Change>,

@@ -16,6 +16,7 @@ mod device;
 mod device_memory;
 mod device_time;
 mod diagnosis;
+mod disturbance;
 mod dtype;
 mod environment;
 mod failure;
@@ -76,6 +77,7 @@ pub use device::{Device, DeviceId, Placement};
 pub use device_memory::{DeviceMemory, MemoryPoint, StepMemory};
 pub use device_time::{CopyTime, DeviceTime, IdleCause, IdlePlace, IdleTime};
 pub use diagnosis::{Check, Diagnosis, Verdict};
+pub use disturbance::{Disturbance, InferenceDisturbance};
 pub use dtype::{DType, UnknownDType};
 pub use environment::{
     CpuInfo, Environment, FrameworkVersions, GitInfo, GpuInfo, MemoryInfo, NamedVersions, OperatingSystem, ToolVersion,

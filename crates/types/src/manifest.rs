@@ -95,6 +95,14 @@ pub struct RunManifest {
     pub files: Vec<Artifact>,
 }
 
+impl RunManifest {
+    /// What kind of run it is: its verb, or `command` for a `profile` that ran a command of the user's.
+    pub fn kind(&self) -> &str {
+        let is_command = |word: &String| word == "--" || word == "--command" || word.starts_with("--command=");
+        if self.verb == "profile" && self.command.iter().any(is_command) { "command" } else { &self.verb }
+    }
+}
+
 impl Document for RunManifest {
     const SCHEMA: SchemaName = SchemaName::new("manifest", 1);
 }

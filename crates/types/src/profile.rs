@@ -59,6 +59,10 @@ pub struct Throughput {
     /// Tokens decoded per second of decode.
     #[schemars(range(min = 0.0))]
     pub decode_tokens_per_second: Option<f64>,
+    /// Tokens generated, the first included, per second of prefill and decode.
+    #[serde(default)]
+    #[schemars(range(min = 0.0))]
+    pub end_to_end_tokens_per_second: Option<f64>,
     /// Prompt tokens per second of prefill.
     #[schemars(range(min = 0.0))]
     pub prefill_tokens_per_second: Option<f64>,

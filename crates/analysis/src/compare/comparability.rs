@@ -32,6 +32,7 @@ type TokenCount = fn(&InputFacts) -> u64;
 const ASPECTS: &[Aspect] = &[
     aspect("model", Severity::Error, |run| run.metrics.run.model.clone()),
     aspect("batch size", Severity::Error, |run| Some(run.metrics.conditions.settings.as_ref()?.batch.to_string())),
+    aspect("command", Severity::Warning, |run| Some(run.metrics.conditions.command.as_ref()?.command.clone())),
     aspect("engine", Severity::Warning, |run| Some(run.metrics.run.engine.clone())),
     aspect("weights", Severity::Warning, |run| run.metrics.run.weights.clone()),
     aspect("device", Severity::Warning, |run| device(&run.metrics)),

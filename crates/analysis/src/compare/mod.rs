@@ -10,11 +10,15 @@ mod gate;
 mod pairing;
 mod parts;
 mod row;
+mod samples;
 mod stages;
 mod steps;
 
-use types::{ComparedRun, Comparison, Environment, InputSet, Metrics, Replication, RunState, SchemaTag};
+use std::collections::BTreeMap;
 
+use types::{Change, ComparedRun, Comparison, Environment, InputSet, Metrics, Replication, RunState, SchemaTag};
+
+use crate::disturbed;
 use pairing::Pairing;
 use parts::Part;
 
@@ -54,19 +58,48 @@ impl<'a> Sides<'a> {
         self.base.iter().chain(self.with)
     }
 
+    /// Whether the sides are one and the same run.
+    fn is_same(&self) -> bool {
+        matches!((self.base, self.with), ([base], [with]) if base.metrics == with.metrics)
+    }
+
     fn replication(&self) -> Replication {
         if self.base.len() + self.with.len() > 2 { Replication::Runs } else { Replication::Repeats }
     }
 }
 
-/// Everything two sides tell. `fail_over` is the gate: the most a stage may be slower, as a share.
-pub fn compare(sides: Sides<'_>, fail_over: Option<f64>) -> Comparison {
+/// Most a side may be slower, or take more memory, as a share.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct GateLimits {
+    /// Of everything that is timed without a profiler; absent where only what is named is judged.
+    pub all: Option<f64>,
+    /// Of single rows, by their names: a stage, a kind of step, `command`, `cpu` or `memory`.
+    pub named: BTreeMap<String, f64>,
+}
+
+impl From<f64> for GateLimits {
+    /// One limit for everything.
+    fn from(limit: f64) -> Self {
+        Self { all: Some(limit), named: BTreeMap::new() }
+    }
+}
+
+/// Everything two sides tell; `fail_over` is the gate.
+pub fn compare(sides: Sides<'_>, fail_over: Option<GateLimits>) -> Comparison {
     let pairing = Pairing::new(sides);
     let differences = comparability::differences(sides, &pairing);
-    let stages = stages::changes(sides, &pairing);
-    let part = |part: Part| parts::changes(sides, &pairing, part);
+    let is_same = sides.is_same();
+    let same = |changes: Vec<Change>| if is_same { row::unchanged(changes) } else { changes };
+    let stages = same(stages::changes(sides, &pairing));
+    let commands = same(samples::commands(sides));
+    let memory = same(samples::memory(sides));
+    let steps = same(steps::changes(sides));
+    let part = |part: Part| same(parts::changes(sides, &pairing, part));
     let device_time = part(Part::DeviceTime);
     let (operators, kernels, modules) = (part(Part::Operators), part(Part::Kernels), part(Part::Modules));
+    let tables =
+        gate::Tables { stages: &stages, commands: &commands, memory: &memory, steps: &steps, device: &device_time };
+    let gate = fail_over.map(|limits| gate::judge(limits, &tables, &differences, sides));
     Comparison {
         schema: SchemaTag::new(),
         base: sides.base.iter().map(compared).collect(),
@@ -74,11 +107,13 @@ pub fn compare(sides: Sides<'_>, fail_over: Option<f64>) -> Comparison {
         replication: sides.replication(),
         significance: SIGNIFICANCE,
         common_inputs: pairing.names_inputs().then(|| pairing.common().len() as u64),
-        gate: fail_over.map(|limit| gate::judge(limit, &stages, &differences)),
+        gate,
         notes: notes(sides),
         differences,
         stages,
-        steps: steps::changes(sides),
+        commands,
+        memory,
+        steps,
         device_time,
         operators,
         kernels,
@@ -89,6 +124,7 @@ pub fn compare(sides: Sides<'_>, fail_over: Option<f64>) -> Comparison {
 fn compared(run: &RunRecords) -> ComparedRun {
     ComparedRun {
         id: run.metrics.run.id.clone(),
+        disturbed: disturbed::verdict(&run.metrics),
         path: run.path.clone(),
         state: run.state,
         reasons: run.reasons.clone(),
@@ -107,6 +143,11 @@ fn notes(sides: Sides<'_>) -> Vec<String> {
     }
     if sides.base.iter().any(|one| sides.with.iter().any(|other| one.path == other.path)) {
         notes.push("a run is on both sides; it cannot differ from itself".to_owned());
+    }
+    for run in sides.runs() {
+        if let Some(reason) = disturbed::verdict(&run.metrics) {
+            notes.push(format!("{}: {reason}", run.path));
+        }
     }
     let without = |known: fn(&RunRecords) -> bool| -> Vec<&str> {
         sides.runs().filter(|run| !known(run)).map(|run| run.path.as_str()).collect()

@@ -1,13 +1,14 @@
 //! Device time, operators, kernels and modules. Each run times them once, in its profiled pass, so how sure a change is can be told
 //! from several runs only.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use types::{Change, DeviceId, Measured, Nanos, Replication, Stage};
 
 use super::pairing::Pairing;
 use super::row::{Evidence, Row, geometric_mean, judged, log_ratio, time};
 use super::{CONFIDENCE, RunRecords, Sides};
+use crate::kernel::short_name;
 use crate::statistics::{relative_spread, student_test};
 
 /// Which of them.
@@ -35,7 +36,10 @@ pub(super) fn changes(sides: Sides<'_>, pairing: &Pairing, part: Part) -> Vec<Ch
     // The only device of a run is the same thing as the only device of another, whatever its number.
     let several = sides.runs().any(|run| run.metrics.devices.len() > 1);
     let spent = |run: &RunRecords| spent(run, part, on_device, several);
-    let tables: Vec<BTreeMap<Key, Spent>> = sides.runs().map(spent).collect();
+    let mut tables: Vec<BTreeMap<Key, Spent>> = sides.runs().map(spent).collect();
+    if part == Part::Kernels {
+        join_by_short_name(&mut tables);
+    }
     let mut keys: Vec<&Key> = tables.iter().flat_map(BTreeMap::keys).collect();
     keys.sort();
     keys.dedup();
@@ -50,6 +54,39 @@ pub(super) fn changes(sides: Sides<'_>, pairing: &Pairing, part: Part) -> Vec<Ch
     };
     changes.sort_by_key(|change| std::cmp::Reverse(moved(change)));
     changes
+}
+
+/// Tools write the name of one kernel in more than one way, and only some know its stage. Kernels that not every run has
+/// are joined by the short form of their name where that joins them with others, and without stages where a run has none.
+fn join_by_short_name(tables: &mut [BTreeMap<Key, Spent>]) {
+    let knows_stages =
+        |table: &BTreeMap<Key, Spent>| table.is_empty() || table.keys().any(|(_, stage, _)| stage.is_some());
+    if !tables.iter().all(knows_stages) {
+        tables
+            .iter_mut()
+            .for_each(|table| *table = renamed(table, |(name, _, device)| (name.clone(), None, device.clone())));
+    }
+    let everywhere = |key: &Key| tables.iter().all(|table| table.contains_key(key));
+    let short = |key: &Key| (short_name(&key.0), key.1, key.2.clone());
+    let apart = |table: &BTreeMap<Key, Spent>| -> BTreeSet<Key> {
+        table.keys().filter(|key| !everywhere(key)).map(short).collect()
+    };
+    let apart: Vec<BTreeSet<Key>> = tables.iter().map(apart).collect();
+    let joins = |key: &Key| apart.iter().all(|keys| keys.contains(key));
+    let new = |key: &Key| if !everywhere(key) && joins(&short(key)) { short(key) } else { key.clone() };
+    let joined: Vec<_> = tables.iter().map(|table| renamed(table, new)).collect();
+    tables.iter_mut().zip(joined).for_each(|(table, joined)| *table = joined);
+}
+
+/// The table under other keys; rows that get the same key become one.
+fn renamed(table: &BTreeMap<Key, Spent>, new: impl Fn(&Key) -> Key) -> BTreeMap<Key, Spent> {
+    let mut renamed: BTreeMap<Key, Spent> = BTreeMap::new();
+    for (key, spent) in table {
+        let sum = renamed.entry(new(key)).or_insert(Spent { nanoseconds: 0.0, calls: spent.calls.map(|_| 0) });
+        sum.nanoseconds += spent.nanoseconds;
+        sum.calls = sum.calls.zip(spent.calls).map(|(sum, calls)| sum + calls);
+    }
+    renamed
 }
 
 fn row(sides: Sides<'_>, pairing: &Pairing, key: &Key, found: &[Option<Spent>]) -> Row {

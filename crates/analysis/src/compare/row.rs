@@ -59,6 +59,21 @@ pub(super) fn judged(rows: Vec<Row>) -> Vec<Change> {
     rows.into_iter().map(change).collect()
 }
 
+/// The rows of a run beside itself: nothing changed, and that is certain.
+pub(super) fn unchanged(changes: Vec<Change>) -> Vec<Change> {
+    let none = ChangeInterval { low: 0.0, high: 0.0, confidence: CONFIDENCE };
+    let same = |change| Change {
+        change: Some(0.0),
+        interval: Some(none),
+        p_value: Some(1.0),
+        p_adjusted: Some(1.0),
+        verdict: ChangeVerdict::NoEvidence,
+        untested: None,
+        ..change
+    };
+    changes.into_iter().map(same).collect()
+}
+
 fn change(row: Row, p_adjusted: Option<f64>) -> Change {
     let (interval, p_value, untested) = match row.evidence {
         Evidence::Tested { interval, p_value } => (Some(interval), Some(p_value), None),

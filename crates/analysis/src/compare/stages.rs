@@ -5,6 +5,7 @@ use types::{Change, Measured, Replication, Stage, StageSummary};
 use super::pairing::Pairing;
 use super::row::{Evidence, Row, geometric_mean, judged, log_ratio, time};
 use super::{CONFIDENCE, RunRecords, SIGNIFICANCE, Sides};
+use crate::disturbed;
 use crate::statistics::{
     self, Stratum, log_ratio_interval, median, outliers, rank_test, relative_spread, share, student_test, warm_up,
 };
@@ -43,34 +44,66 @@ fn row(sides: Sides<'_>, pairing: &Pairing, stage: Stage, family: usize) -> Row 
         };
     }
     let row = match (sides.replication(), sides.base, sides.with) {
-        (Replication::Repeats, [base], [with]) => repeats(pairing, base, with, stage, family),
+        (Replication::Repeats, [base], [with]) => match pairing.strata(base, with, stage) {
+            strata if strata.is_empty() => without_samples(base, with, stage),
+            strata => tested(&strata, sides, family),
+        },
         _ => runs(sides, pairing, stage),
     };
     Row { name, ..row }
 }
 
-/// One run against one, by the repeats of each input.
-fn repeats(pairing: &Pairing, base: &RunRecords, with: &RunRecords, stage: Stage, family: usize) -> Row {
-    let strata = pairing.strata(base, with, stage);
-    if strata.is_empty() {
-        return without_samples(base, with, stage);
-    }
+/// How many times the difference between the halves of one run a change must be, where these differ more than by chance:
+/// noise that lasts as long as a run makes two runs differ as much as two halves.
+const BEYOND_HALVES: f64 = 2.0;
+
+/// One run against one, by the repeats of each input, of `family` rows in a table.
+pub(super) fn tested(strata: &[Stratum], sides: Sides<'_>, family: usize) -> Row {
     let side = |side: fn(&Stratum) -> &Vec<f64>| measured(strata.iter().map(side));
     let row = Row {
         base: side(|stratum| &stratum.base),
         with: side(|stratum| &stratum.with),
-        log_ratio: statistics::log_ratio(&strata),
+        log_ratio: statistics::log_ratio(strata),
         ..Row::default()
     };
-    let interval = log_ratio_interval(&strata, CONFIDENCE);
-    let evidence = match (interval, rank_test(&strata)) {
+    let interval = log_ratio_interval(strata, CONFIDENCE);
+    let evidence = match (interval, rank_test(strata)) {
         (None, _) | (_, None) => Evidence::untested("one sample on a side, so its noise is not known"),
         (Some(interval), Some(test)) if test.smallest_p_value * family as f64 > SIGNIFICANCE => {
-            Evidence::Untested { interval: Some(interval), reason: too_few(&strata, family) }
+            Evidence::Untested { interval: Some(interval), reason: too_few(strata, family) }
         }
-        (Some(interval), Some(test)) => Evidence::Tested { interval, p_value: test.p_value },
+        (Some(interval), Some(test)) => match unsteady(strata, sides, row.log_ratio) {
+            Some(reason) => Evidence::Untested { interval: Some(interval), reason },
+            None => Evidence::Tested { interval, p_value: test.p_value },
+        },
     };
     Row { evidence, ..row }
+}
+
+/// Why repeats within a run do not tell how far runs differ, where they do not.
+fn unsteady(strata: &[Stratum], sides: Sides<'_>, log_ratio: Option<f64>) -> Option<String> {
+    if let Some(reason) = sides.runs().find_map(|run| disturbed::verdict(&run.metrics)) {
+        return Some(format!("the machine was busy: {reason}"));
+    }
+    // Both sides are looked at, and share the chance of an error.
+    let halves = |side: fn(&Stratum) -> &Vec<f64>| {
+        let strata: Vec<Stratum> = strata
+            .iter()
+            .map(side)
+            .filter(|samples| samples.len() >= 4)
+            .map(|samples| samples.split_at(samples.len() / 2))
+            .map(|(base, with)| Stratum { base: base.to_vec(), with: with.to_vec() })
+            .collect();
+        let differ = rank_test(&strata).is_some_and(|test| test.p_value <= SIGNIFICANCE / 2.0);
+        statistics::log_ratio(&strata).map(f64::abs).filter(|_| differ)
+    };
+    let halves = [halves(|stratum| &stratum.base), halves(|stratum| &stratum.with)];
+    let apart = halves.into_iter().flatten().max_by(f64::total_cmp)?;
+    let change = log_ratio?.abs();
+    (change > 0.0 && change < BEYOND_HALVES * apart).then(|| {
+        let percent = apart.exp_m1() * 100.0;
+        format!("the halves of one run differ by {percent:.1}% among themselves; several runs per side would tell")
+    })
 }
 
 /// Stages of an imported trace may have a time and no samples, and runs may have no input in common.

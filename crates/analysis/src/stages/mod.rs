@@ -179,8 +179,20 @@ pub(crate) fn throughput(timings: &Timings<'_>, inputs: &[InputFacts]) -> Throug
         ttft_ns: first.map(|statistics| rounded(statistics.median * 1e6)),
         time_per_output_token_ns: share(decode, steps).map(rounded),
         decode_tokens_per_second: share(decode_tokens * 1e9, decode).filter(|rate| *rate > 0.0),
+        end_to_end_tokens_per_second: end_to_end(timings, inputs),
         prefill_tokens_per_second: share(prompt_tokens * 1e9, prefill).filter(|rate| *rate > 0.0),
     }
+}
+
+/// Tokens generated per second of prefill and decode, over the inputs that have both.
+fn end_to_end(timings: &Timings<'_>, inputs: &[InputFacts]) -> Option<f64> {
+    let (prefill, decode) = (timings.medians(Stage::Prefill), timings.medians(Stage::Decode));
+    let of = |input: &InputFacts| {
+        let name = input.name.as_str();
+        Some(((input.generated_tokens * input.batch) as f64, prefill.get(name)? + decode.get(name)?))
+    };
+    let sums = inputs.iter().filter_map(of).fold((0.0, 0.0), |sum, one| (sum.0 + one.0, sum.1 + one.1));
+    share(sums.0 * 1e9, sums.1).filter(|rate| *rate > 0.0)
 }
 
 /// Tokens and median nanoseconds, summed over the inputs that have both.

@@ -13,7 +13,9 @@ pub fn comparison(comparison: &Comparison) -> ComparisonView<'_> {
     ComparisonView {
         comparison,
         stages: changes(&comparison.stages, |name| name.into()),
-        noisy: comparison.stages.iter().filter_map(noisy).collect(),
+        noisy: comparison.stages.iter().chain(&comparison.commands).filter_map(noisy).collect(),
+        commands: changes(&comparison.commands, |name| name.into()),
+        memory: changes(&comparison.memory, |name| name.into()),
         steps: changes(&comparison.steps, |name| name.into()),
         device_time: changes(&comparison.device_time, |name| name.into()),
         operators: changes(&comparison.operators, |name| name.into()),

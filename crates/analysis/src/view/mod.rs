@@ -2,6 +2,7 @@
 //! document. Nothing is decided or added up behind this point; `report` arranges and rounds.
 
 mod analytic;
+mod commands;
 mod comparison;
 mod cost_centres;
 mod counters;

@@ -1,11 +1,11 @@
 //! A run as its pages show it.
 
-use types::view::{CommandRunView, DeviceTimeView, EngineStepsView, LostTimeView, NextStep, RunView, StageView};
+use types::view::{DeviceTimeView, EngineStepsView, LostTimeView, NextStep, RunView, StageView};
 use types::{
     BytesPerSecond, CopyTime, DeviceTime, Metrics, Nanos, RunKindName, Severity, Stage, StageSummary, StepLabel,
 };
 
-use super::{cost_centres, findings, kernels, mean, operators, share, takeaways, time_share, tries};
+use super::{commands, cost_centres, findings, kernels, mean, operators, share, takeaways, time_share, tries};
 
 /// Share of the device's time outside of stages from which marking it is worth the trouble.
 const UNPLACED: f64 = 0.02;
@@ -24,7 +24,6 @@ pub fn run(metrics: &Metrics) -> RunView<'_> {
     let warnings = metrics.conclusions.findings.iter().filter(|finding| finding.severity > Severity::Info);
     let mut warning_rules: Vec<_> = warnings.map(|finding| finding.rule.as_str()).collect();
     warning_rules.dedup();
-    let runs = metrics.conditions.command.iter().flat_map(|command| &command.runs);
     RunView {
         metrics,
         takeaways: takeaways::takeaways(metrics, &stages),
@@ -47,10 +46,9 @@ pub fn run(metrics: &Metrics) -> RunView<'_> {
         utilisation_missing: metrics.conclusions.quality.iter().find(|counter| counter.counter == NO_UTILISATION),
         tries: tries::tries(metrics),
         next_steps: next_steps(metrics),
-        command_runs_measured: runs.clone().filter(|run| !run.warmup).count() as u64,
-        command_runs: runs
-            .map(|run| CommandRunView { run, core_share: time_share(run.user_ns + run.system_ns, run.wall_ns) })
-            .collect(),
+        commands: commands::commands(metrics),
+        disturbed: crate::disturbed::share(metrics),
+        disturbance_causes: crate::disturbed::causes(metrics),
         stages,
     }
 }

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use flow::compare::{self, CompareRequest};
+use flow::compare::{self, CompareRequest, GateLimits};
 use types::{Comparison, Exit, GateOutcome};
 
 use crate::context::Context;
@@ -24,9 +24,10 @@ pub(crate) struct Arguments {
     /// Runs of the second side: repetitions of the same thing
     #[arg(long, value_name = "RUN", num_args = 1.., requires = "base")]
     with: Vec<String>,
-    /// Exit with code 4 if a stage is significantly slower by more than this, such as 5%
-    #[arg(long, value_name = "PERCENT", value_parser = percentage, allow_hyphen_values = true)]
-    fail_over: Option<f64>,
+    /// Exit with code 4 if anything is significantly slower by more than this, such as 5%; or only what is named, such as
+    /// decode=5%,memory=2%
+    #[arg(long, value_name = "LIMITS", value_parser = limits, allow_hyphen_values = true)]
+    fail_over: Option<GateLimits>,
     /// Number of operators, kernels and modules to show
     #[arg(long, value_name = "N", default_value_t = 10)]
     top: usize,
@@ -48,6 +49,7 @@ const EXAMPLES: &str = "\
 Examples:
   llm-perf compare results/before results/after
   llm-perf compare 20251115-034712 latest --fail-over 5%
+  llm-perf compare before after --fail-over decode=5%,memory=2%
   llm-perf compare --base before-1 before-2 before-3 --with after-1 after-2 after-3
   llm-perf compare baseline/metrics.json latest --markdown --out comparison.md
   llm-perf compare before after --json | jq -r '.stages[] | \"\\(.name) \\(.verdict)\"'
@@ -65,7 +67,7 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<Exit, CliE
         None => several.to_vec(),
     };
     let (base, with) = (side(&arguments.first, &arguments.base), side(&arguments.second, &arguments.with));
-    let request = CompareRequest { root: arguments.root.clone(), base, with, fail_over: arguments.fail_over };
+    let request = CompareRequest { root: arguments.root.clone(), base, with, fail_over: arguments.fail_over.clone() };
     let comparison = compare::compare(&request)?;
     if let Some(file) = &arguments.out {
         let page = compare::markdown(&comparison, arguments.top);
@@ -90,6 +92,22 @@ fn exit(comparison: &Comparison, context: &Context) -> Exit {
     }
 }
 
+/// `5%`, `decode=5%,memory=2%`, or both.
+fn limits(text: &str) -> Result<GateLimits, String> {
+    let mut limits = GateLimits::default();
+    for part in text.split(',') {
+        match part.split_once('=') {
+            Some((name, limit)) if !name.trim().is_empty() => {
+                limits.named.insert(name.trim().to_owned(), percentage(limit)?);
+            }
+            Some(_) => return Err("a limit by name is written such as decode=5%".to_owned()),
+            None if limits.all.is_some() => return Err("one limit for everything is enough".to_owned()),
+            None => limits.all = Some(percentage(part.trim())?),
+        }
+    }
+    Ok(limits)
+}
+
 /// `5%` as 0.05. A bare number could be either, so it is refused.
 fn percentage(text: &str) -> Result<f64, String> {
     let number = text.strip_suffix('%').and_then(|number| number.trim().parse::<f64>().ok());
@@ -103,6 +121,16 @@ fn percentage(text: &str) -> Result<f64, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn limits_are_for_everything_or_by_name() {
+        let both = limits("5%,decode=2%").unwrap();
+        assert_eq!((both.all, both.named["decode"]), (Some(0.05), 0.02));
+        assert_eq!(limits("memory = 2%,decode=5%").unwrap().all, None);
+        for nonsense in ["5%,6%", "=5%", "decode", "decode=", "decode=5", ""] {
+            assert!(limits(nonsense).is_err(), "{nonsense}");
+        }
+    }
 
     #[test]
     fn a_limit_is_a_percentage() {

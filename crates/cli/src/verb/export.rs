@@ -29,9 +29,10 @@ Examples:
   llm-perf export latest --format perfetto
   llm-perf export latest --format sqlite --out report.sqlite
 
-Exports the kernels, copies, API calls and NVTX ranges of a run that recorded them: one made by
-`profile -- COMMAND` on a GPU, or an import whose files still exist. Open the JSON at
-https://ui.perfetto.dev.";
+Exports the kernels, copies, API calls, operators and NVTX ranges of a run that recorded them: one
+made by `profile -- COMMAND` on a GPU, or an import whose files still exist. A run of the native
+engine has its first input as stages, modules, operators and lost time, for Perfetto. Open the JSON
+at https://ui.perfetto.dev.";
 
 /// A format by its name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]

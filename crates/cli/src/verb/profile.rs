@@ -1,14 +1,17 @@
 //! `llm-perf profile`: run a model, time its stages, and say how far that is from what the hardware allows.
 
 mod command;
+mod place;
 mod recording;
+mod runs;
 mod tries;
 
 use std::path::{Path, PathBuf};
 
 use config::{Config, Overrides};
+use flow::StopRequest;
 use flow::profile::{self, ProfileRequest};
-use flow::runs::{self, RunPurpose, StoredRun};
+use flow::runs::{RunPurpose, StoredRun};
 use flow::target::Engine;
 use flow::torch::{self, TorchRequest, TorchSettings};
 use flow::workload;
@@ -16,15 +19,16 @@ use types::{Exit, Metrics};
 
 use crate::context::Context;
 use crate::error::CliError;
-use crate::interrupt::Interrupt;
 use crate::resolution::{self, EngineModel, Resolution, engine};
 use crate::target::TargetArguments;
+use place::RunPlace;
 use recording::RecordingArguments;
+use runs::RunArguments;
 use tries::TryArguments;
 
 /// Run a model or any command, time its stages and compare them with the roofline
 #[derive(Debug, clap::Args)]
-#[command(after_help = EXAMPLES)]
+#[command(after_help = EXAMPLES, group = clap::ArgGroup::new("any_command").args(["command", "lines"]).multiple(true))]
 pub(crate) struct Arguments {
     /// Configuration overrides, such as infer.max_new_tokens=16 or dataset.sampling.repeats=5
     #[arg(value_name = "OVERRIDE")]
@@ -45,9 +49,14 @@ pub(crate) struct Arguments {
     /// The run folder; must be new or empty
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
+    /// Keep no run folder, only what is printed
+    #[arg(long, conflicts_with_all = ["out", "predictions"])]
+    no_save: bool,
     /// Print the metrics as JSON
     #[arg(long)]
     json: bool,
+    #[command(flatten)]
+    runs: Box<RunArguments>,
     #[command(flatten)]
     target: TargetArguments,
 }
@@ -69,7 +78,9 @@ Examples:
   llm-perf profile --engine torch --model path/to/model --try auto
   llm-perf profile --engine torch --model path/to/model --try cuda-graph,bf16,cuda-graph+bf16
   llm-perf profile --engine native --model decoder-tiny --try threads-1,bf16-weights
-  llm-perf profile -- python serve.py --port 8000
+  llm-perf profile --runs 10 --warmup 2 -- python generate.py
+  llm-perf profile --runs 10 --command 'python old.py' --command 'python new.py'
+  llm-perf profile --ready 'startup complete' --request 'python ask.py' -- python serve.py
   llm-perf profile --window prefill,decode_step:8..16 -- python generate.py
 
 Without arguments, a small DeepSeek-OCR with random weights reads the page images that ship with the
@@ -78,8 +89,12 @@ in FP32; the torch engine runs them in your Python interpreter, on any device.";
 
 pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<Exit, CliError> {
     let given = Overrides::typed(&arguments.overrides)?;
-    if arguments.target.is_command() {
+    if arguments.target.is_command() || !arguments.runs.lines.is_empty() {
         return command::run(arguments, &given, context);
+    }
+    if let Some(flag) = arguments.runs.first_given() {
+        return Err(CliError::usage(format!("`{flag}` is for commands, and there is none"))
+            .hint("what is measured comes last: llm-perf profile --runs 10 -- COMMAND"));
     }
     let tries = arguments.tries.settings()?;
     let (Resolution { config, model }, first) = match &arguments.from {
@@ -94,8 +109,9 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<Exit, CliE
         keep_predictions: arguments.predictions,
         ..resolution::profile_request(&config, &model, context)?
     };
-    let run = || resolution::run_request("profile", &config, &given, arguments.out.as_deref());
-    let (yaml, interrupt) = (config.to_yaml(), Interrupt::catch());
+    let place = RunPlace::of(arguments)?;
+    let run = || place.request(&config, &given);
+    let (yaml, interrupt) = (config.to_yaml(), StopRequest::catch());
     let stop = || interrupt.is_set();
     let profile = match model {
         EngineModel::Native(_) if arguments.check_flops => {
@@ -129,13 +145,13 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<Exit, CliE
         let distance = first.iter().map(|first| format!("\n{}", flow::compare::stages(first, &profile.metrics)));
         profile::terminal(&profile.metrics) + &distance.collect::<String>()
     })?;
-    Ok(context.messages.finish(&profile.missing, &[("report", profile.folder.join("report.md"))]))
+    Ok(context.messages.finish(&profile.missing, &place.kept(&profile.folder)))
 }
 
 /// The configuration and model of an earlier run, and its metrics.
 fn earlier(selector: &str, given: &Overrides, context: &Context) -> Result<(Resolution, Metrics), CliError> {
-    let run = runs::find(Path::new(runs::DEFAULT_ROOT), selector, RunPurpose::Repeat)?;
-    if !runs::is_repeatable(&run) {
+    let run = flow::runs::find(Path::new(flow::runs::DEFAULT_ROOT), selector, RunPurpose::Repeat)?;
+    if !flow::runs::is_repeatable(&run) {
         let what = match run.manifest().verb.as_str() {
             "profile" => "it ran a command, and no model".to_owned(),
             verb => format!("it was made by `{verb}`"),
@@ -167,11 +183,11 @@ fn earlier(selector: &str, given: &Overrides, context: &Context) -> Result<(Reso
 /// Says which inputs are not what the earlier run recorded. A run that recorded none says nothing, and inputs that cannot be found
 /// fail where they are used.
 fn warn_of_changed_inputs(run: &StoredRun, resolution: &Resolution, context: &Context) {
-    let Ok(recorded) = runs::recorded_inputs(run) else {
+    let Ok(recorded) = flow::runs::recorded_inputs(run) else {
         return context.messages.warning("the earlier run has no readable inputs.yaml: whether its inputs changed is not known");
     };
     if let Ok(now) = resolution::inputs::expected(resolution) {
-        for difference in runs::changed_inputs(&recorded, &now) {
+        for difference in flow::runs::changed_inputs(&recorded, &now) {
             context.messages.warning(difference);
         }
     }

@@ -26,6 +26,12 @@ pub(crate) struct Arguments {
     /// Check every file of the run against its manifest; exit with code 1 if one is missing or changed
     #[arg(long, requires = "run")]
     verify: bool,
+    /// Delete the run
+    #[arg(long, requires = "run", conflicts_with_all = ["verify", "json"])]
+    delete: bool,
+    /// Delete all but the newest N runs of the folder
+    #[arg(long, value_name = "N", conflicts_with_all = ["run", "json"])]
+    keep: Option<usize>,
     /// Print JSON
     #[arg(long)]
     json: bool,
@@ -36,14 +42,39 @@ Examples:
   llm-perf runs                       every run, newest first
   llm-perf runs latest                the files of the newest run
   llm-perf runs 20251115 --verify     check the files of one run, named by the start of its name
+  llm-perf runs latest:command        the newest run of a command; other kinds are the verbs
+  llm-perf runs 20251115 --delete     delete one run
+  llm-perf runs --keep 20             delete all but the newest 20
   llm-perf runs results/baseline      a run that was written with --out
   llm-perf runs --json | jq -r '.runs[] | select(.state == \"complete\") | .path'";
 
 pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<Exit, CliError> {
     match &arguments.run {
+        Some(selector) if arguments.delete => {
+            let run = flow::runs::find(&arguments.root, selector, RunPurpose::Show)?;
+            flow::runs::delete(&run)?;
+            context.messages.note(format_args!("deleted: {}", run.path().display()));
+            Ok(Exit::Done)
+        }
+        None if arguments.keep.is_some() => keep(arguments, context),
         None => list(arguments, context),
         Some(selector) => show(arguments, selector, context),
     }
+}
+
+/// Deletes what is beyond the newest; a run that cannot be deleted is said, and the others go.
+fn keep(arguments: &Arguments, context: &Context) -> Result<Exit, CliError> {
+    let mut exit = Exit::Done;
+    for run in flow::runs::beyond(&arguments.root, arguments.keep.unwrap_or_default())? {
+        match flow::runs::delete(&run) {
+            Ok(()) => context.messages.note(format_args!("deleted: {}", run.path().display())),
+            Err(error) => {
+                context.messages.warning(error);
+                exit = Exit::Partial;
+            }
+        }
+    }
+    Ok(exit)
 }
 
 fn list(arguments: &Arguments, context: &Context) -> Result<Exit, CliError> {

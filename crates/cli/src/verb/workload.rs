@@ -3,13 +3,13 @@
 use std::path::{Path, PathBuf};
 
 use config::Overrides;
+use flow::StopRequest;
 use flow::torch::TorchRequest;
 use flow::workload;
 use types::Exit;
 
 use crate::context::Context;
 use crate::error::CliError;
-use crate::interrupt::Interrupt;
 use crate::resolution::{self, EngineModel, Resolution, engine};
 use crate::target::TargetArguments;
 
@@ -59,7 +59,7 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<Exit, CliE
     }
     let Resolution { config, model } = resolution;
     let request = resolution::profile_request(&config, &model, context)?;
-    let interrupt = Interrupt::catch();
+    let interrupt = StopRequest::catch();
     let stop = || interrupt.is_set();
     let outcome = match model {
         EngineModel::Native(_) if arguments.operators.is_some() => {

@@ -88,7 +88,16 @@ impl Scratch {
 
 impl Output {
     pub(crate) fn of(mut command: Command) -> Self {
-        let output = command.output().unwrap();
+        Self::from(command.output().unwrap())
+    }
+
+    /// Of one that was started with its output in pipes.
+    #[allow(dead_code, reason = "each test file takes what it needs")]
+    pub(crate) fn of_child(child: std::process::Child) -> Self {
+        Self::from(child.wait_with_output().unwrap())
+    }
+
+    fn from(output: std::process::Output) -> Self {
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
         Self { code: output.status.code().unwrap(), stdout: text(&output.stdout), stderr: text(&output.stderr) }
     }

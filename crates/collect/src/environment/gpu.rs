@@ -5,6 +5,7 @@ use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use nvml_wrapper::bitmasks::device::ThrottleReasons;
 use nvml_wrapper::enum_wrappers::device::{Clock, ComputeMode, TemperatureSensor};
 use nvml_wrapper::enums::device::DeviceArchitecture;
 use nvml_wrapper::error::NvmlError;
@@ -12,11 +13,16 @@ use nvml_wrapper::{Device, Nvml, cuda_driver_version_major, cuda_driver_version_
 use types::{Bytes, GpuInfo};
 
 /// One answer of one device.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Answer {
     pub(super) utilisation: Option<f64>,
     pub(super) memory_used: Option<u64>,
     pub(super) power_watts: Option<f64>,
+    pub(super) sm_clock_mhz: Option<u32>,
+    /// Why clocks are held down, where they are.
+    pub(super) throttle_reasons: Vec<String>,
+    /// Processes on it.
+    pub(super) processes: Option<Vec<u32>>,
 }
 
 /// The library's name, by which the loader finds it on most machines.
@@ -134,7 +140,19 @@ fn answer(nvml: &Nvml, index: u32) -> Answer {
         utilisation: device.utilization_rates().ok().map(|rates| (f64::from(rates.gpu) / 100.0).clamp(0.0, 1.0)),
         memory_used: device.memory_info().ok().map(|memory| memory.used),
         power_watts: device.power_usage().ok().map(|milliwatts| f64::from(milliwatts) / 1e3),
+        sm_clock_mhz: device.clock_info(Clock::SM).ok(),
+        throttle_reasons: device.current_throttle_reasons().map(held_down).unwrap_or_default(),
+        processes: device.running_compute_processes().ok().map(|all| all.iter().map(|one| one.pid).collect()),
     }
+}
+
+/// Reasons that hold clocks down; idling and clocks that the user chose are none.
+fn held_down(reasons: ThrottleReasons) -> Vec<String> {
+    let chosen = ThrottleReasons::GPU_IDLE
+        | ThrottleReasons::APPLICATIONS_CLOCKS_SETTING
+        | ThrottleReasons::DISPLAY_CLOCK_SETTING
+        | ThrottleReasons::NONE;
+    (reasons - chosen).iter_names().map(|(name, _)| name.to_lowercase()).collect()
 }
 
 fn problem(error: &NvmlError) -> GpuProblem {

@@ -1,5 +1,6 @@
 //! GPUs while something runs: utilisation, memory and power, asked of the driver at intervals.
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -22,12 +23,20 @@ pub struct GpuSampler {
 }
 
 /// Sums over the answers of one device.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 struct Sums {
     samples: u64,
     busy: Series,
     memory: u64,
     power: Series,
+    /// Lowest and highest clock while a kernel ran.
+    clocks: Option<[u32; 2]>,
+    throttle_reasons: BTreeSet<String>,
+    /// Processes that neither are this one nor descend from it; absent where the driver does not name any that this
+    /// system knows.
+    others: Option<BTreeSet<u32>>,
+    /// Whether this process or one that descends from it was there.
+    is_ours: bool,
 }
 
 /// Sum and largest of some numbers.
@@ -74,9 +83,28 @@ impl Sums {
         answer.utilisation.into_iter().for_each(|share| self.busy.take(share));
         answer.power_watts.into_iter().for_each(|watts| self.power.take(watts));
         self.memory = self.memory.max(answer.memory_used.unwrap_or_default());
+        if answer.utilisation.is_some_and(|share| share > 0.0) {
+            let known = self.clocks;
+            let widened =
+                answer.sm_clock_mhz.map(|now| known.map_or([now; 2], |[low, high]| [low.min(now), high.max(now)]));
+            self.clocks = widened.or(known);
+            self.throttle_reasons.extend(answer.throttle_reasons);
+        }
+        for process in answer.processes.into_iter().flatten() {
+            // A driver may name processes by the numbers of another namespace; what is not here says nothing.
+            if let Some(is_ours) = descends_from_this(process) {
+                let others = self.others.get_or_insert_default();
+                self.is_ours |= is_ours;
+                if !is_ours {
+                    others.insert(process);
+                }
+            }
+        }
     }
 
     fn summary(&self, device: DeviceId) -> DeviceUse {
+        // What others do on a device that nothing of ours runs on is their business.
+        let concerns_us = self.is_ours || self.others.is_none();
         DeviceUse {
             device,
             samples: self.samples,
@@ -84,8 +112,30 @@ impl Sums {
             utilisation_max: (self.busy.count > 0).then_some(self.busy.max),
             memory_max_bytes: (self.memory > 0).then(|| Bytes::new(self.memory)),
             power_mean_watts: self.power.mean(),
+            sm_clock_min_mhz: self.clocks.map(|[low, _]| low),
+            sm_clock_max_mhz: self.clocks.map(|[_, high]| high),
+            throttle_reasons: self.throttle_reasons.iter().filter(|_| concerns_us).cloned().collect(),
+            other_processes: self
+                .others
+                .as_ref()
+                .map(|others| if concerns_us { u32::try_from(others.len()).unwrap_or(u32::MAX) } else { 0 }),
         }
     }
+}
+
+/// Whether a process is this one or descends from it; absent where there is none.
+fn descends_from_this(process: u32) -> Option<bool> {
+    let us = std::process::id();
+    let mut at = process;
+    while at != us {
+        let stat = std::fs::read_to_string(format!("/proc/{at}/stat")).ok()?;
+        // The parent is the fourth field; the name, the second, may hold spaces.
+        match stat.rsplit_once(')')?.1.split_whitespace().nth(1)?.parse().ok()? {
+            0 => return Some(false),
+            parent => at = parent,
+        }
+    }
+    Some(true)
 }
 
 impl Series {
@@ -107,12 +157,27 @@ mod tests {
     #[test]
     fn means_are_over_the_answers_there_were() {
         let mut sums = Sums::default();
-        sums.take(Answer { utilisation: Some(0.5), memory_used: Some(7), power_watts: None });
-        sums.take(Answer { utilisation: Some(1.0), memory_used: Some(9), power_watts: None });
+        let at = |mhz| Answer { sm_clock_mhz: Some(mhz), ..Answer::default() };
+        sums.take(Answer { utilisation: Some(0.5), memory_used: Some(7), ..at(1980) });
+        let reasons = vec!["sw_power_cap".to_owned()];
+        let processes = Some(vec![1, std::process::id()]);
+        sums.take(Answer {
+            utilisation: Some(1.0),
+            memory_used: Some(9),
+            throttle_reasons: reasons,
+            processes,
+            ..at(1200)
+        });
         sums.take(Answer::default());
         let found = sums.summary(DeviceId::cuda(0));
         assert_eq!((found.samples, found.utilisation_mean, found.utilisation_max), (3, Some(0.75), Some(1.0)));
         assert_eq!((found.memory_max_bytes, found.power_mean_watts), (Some(Bytes::new(9)), None));
+        assert_eq!((found.sm_clock_min_mhz, found.sm_clock_max_mhz), (Some(1200), Some(1980)));
+        assert_eq!((found.throttle_reasons, found.other_processes), (vec!["sw_power_cap".to_owned()], Some(1)));
+        // Others on a device that we do not use do not disturb us.
+        let mut elsewhere = Sums::default();
+        elsewhere.take(Answer { processes: Some(vec![1]), ..Answer::default() });
+        assert_eq!(elsewhere.summary(DeviceId::cuda(1)).other_processes, Some(0));
         assert_eq!(Sums::default().summary(DeviceId::cuda(1)).utilisation_mean, None);
     }
 }

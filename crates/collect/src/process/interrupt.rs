@@ -2,6 +2,54 @@
 
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 
+use super::family::{kill_all, signal_group};
+
+/// Signals that ask a program to end: Ctrl-C, a supervisor, a terminal that is closed.
+const SIGNALS: [libc::c_int; 3] = [libc::SIGINT, libc::SIGTERM, libc::SIGHUP];
+
+/// Whether this program was asked to end since [`StopRequest::catch`].
+static STOP: AtomicBool = AtomicBool::new(false);
+
+/// The user's wish to stop: the first signal is noted, so that work can end in order and what was measured is kept; a second
+/// one ends this program at once, and everything it started.
+#[derive(Clone, Copy, Debug)]
+pub struct StopRequest(());
+
+impl StopRequest {
+    /// Takes the signals from here on. A hangup that is ignored already, as `nohup` has it, stays ignored.
+    pub fn catch() -> Self {
+        let handler = note_stop as extern "C" fn(libc::c_int) as libc::sighandler_t;
+        for signal in SIGNALS {
+            // SAFETY: the handler only uses atomics, kill and _exit, all of which may be used in a handler.
+            let before = unsafe { libc::signal(signal, handler) };
+            if is_kept_ignored(signal, before) {
+                // SAFETY: the disposition is the one that was there before.
+                unsafe { libc::signal(signal, before) };
+            }
+        }
+        Self(())
+    }
+
+    /// Whether it was asked to.
+    pub fn is_set(&self) -> bool {
+        STOP.load(Ordering::SeqCst)
+    }
+}
+
+/// Whether whoever started this program wants it to outlive its terminal. An ignored SIGINT means no such thing: shells
+/// ignore it for what they start in the background.
+fn is_kept_ignored(signal: libc::c_int, before: libc::sighandler_t) -> bool {
+    signal == libc::SIGHUP && before == libc::SIG_IGN
+}
+
+extern "C" fn note_stop(_: libc::c_int) {
+    if STOP.swap(true, Ordering::SeqCst) {
+        kill_all();
+        // SAFETY: _exit may be used in a handler, and does not return.
+        unsafe { libc::_exit(130) };
+    }
+}
+
 /// How the user's wish to stop reaches a process.
 #[derive(Clone, Copy)]
 pub enum Interrupt<'a> {
@@ -9,7 +57,7 @@ pub enum Interrupt<'a> {
     Ignored,
     /// Signals to this process are passed on, so that it ends before this process does and what it has written can be kept.
     Forwarded,
-    /// The process is killed once this answers `true`.
+    /// The process is asked to end once this answers `true`, and killed where it takes longer than its grace.
     Asked(&'a dyn Fn() -> bool),
 }
 
@@ -19,9 +67,9 @@ static GROUP: AtomicI32 = AtomicI32::new(0);
 /// Whether one came since the last process started.
 static SEEN: AtomicBool = AtomicBool::new(false);
 
-/// SIGINT and SIGTERM of this process go to the group of another until this is dropped.
+/// SIGINT, SIGTERM and SIGHUP of this process go to the group of another until this is dropped.
 pub(super) struct ForwardedSignals {
-    before: [(libc::c_int, libc::sighandler_t); 2],
+    before: [(libc::c_int, libc::sighandler_t); 3],
 }
 
 impl ForwardedSignals {
@@ -31,7 +79,11 @@ impl ForwardedSignals {
         GROUP.store(id, Ordering::SeqCst);
         let handler = pass_on as extern "C" fn(libc::c_int) as libc::sighandler_t;
         // SAFETY: the handler only uses atomics and kill, both of which may be used in a handler.
-        let before = [libc::SIGINT, libc::SIGTERM].map(|signal| (signal, unsafe { libc::signal(signal, handler) }));
+        let before = SIGNALS.map(|signal| (signal, unsafe { libc::signal(signal, handler) }));
+        for (signal, handler) in before.into_iter().filter(|(signal, handler)| is_kept_ignored(*signal, *handler)) {
+            // SAFETY: the disposition is the one that was there before.
+            unsafe { libc::signal(signal, handler) };
+        }
         Self { before }
     }
 
@@ -57,14 +109,4 @@ extern "C" fn pass_on(signal: libc::c_int) {
     // Who asks twice does not want to wait for files to be written.
     let signal = if SEEN.swap(true, Ordering::SeqCst) { libc::SIGKILL } else { signal };
     signal_group(GROUP.load(Ordering::SeqCst), signal);
-}
-
-/// Sends a signal to everything in the group that a process leads. The process has not been collected, so that its number is
-/// still its own.
-pub(super) fn signal_group(group: libc::pid_t, signal: libc::c_int) {
-    // Zero and one would mean our own group and everything.
-    if group > 1 {
-        // SAFETY: kill takes plain numbers.
-        unsafe { libc::kill(-group, signal) };
-    }
 }

@@ -51,7 +51,8 @@ pub fn stdout_log(name: &str) -> String {
     format!("logs/{name}.stdout")
 }
 
-fn stderr_log(name: &str) -> String {
+/// The same of its standard error.
+pub fn stderr_log(name: &str) -> String {
     format!("logs/{name}.stderr")
 }
 

@@ -6,30 +6,37 @@
 
 mod channel;
 mod ending;
+mod exit;
+mod family;
+mod guard;
 mod interrupt;
 mod limits;
 mod logs;
 mod stream;
+mod usage;
 
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::Stdio;
-use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-use types::{Bytes, Nanos};
+use types::Nanos;
 
 pub use channel::{ANSWER_VARIABLE, Lines, send_answer};
 pub use ending::Ending;
-pub use interrupt::Interrupt;
+pub use interrupt::{Interrupt, StopRequest};
 pub use limits::{Limits, size_of};
-pub use logs::{answer, run, run_for_answer, stdout_log};
+pub use logs::{answer, run, run_for_answer, stderr_log, stdout_log};
+pub use usage::{PeakMemory, Usage};
 
 use crate::{CollectError, Command};
-use interrupt::{ForwardedSignals, signal_group};
+use exit::{ExitWatch, monotonic};
+use family::{Family, signal_group};
+use interrupt::ForwardedSignals;
 use limits::Watch;
 use stream::Stream;
+use usage::StartNote;
 
 /// A process that runs.
 #[derive(Debug)]
@@ -37,16 +44,12 @@ pub struct Process {
     id: libc::pid_t,
     program: PathBuf,
     started: Instant,
-    exit: Receiver<Exit>,
+    /// When it became the program, by the clock of its end.
+    began: Nanos,
+    exit: ExitWatch,
+    memory_at_fork: Option<u64>,
     stdout: Stream,
     stderr: Stream,
-}
-
-/// The end of a process, as the thread that waits for it saw it. The process is still there to be asked what it used.
-#[derive(Debug)]
-struct Exit {
-    ending: Ending,
-    at: Instant,
 }
 
 /// A process that has ended.
@@ -58,38 +61,41 @@ pub struct ProcessOutcome {
     pub ending: Ending,
     /// What it used.
     pub usage: Usage,
+    /// Processes it left running that were ended after it.
+    pub left_running: u32,
     /// What is kept in memory of its standard output: the end of a file, the start of a stream.
     pub stdout: String,
     /// The same of its standard error.
     pub stderr: String,
 }
 
-/// What a process, and whatever it waited for, used.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Usage {
-    /// From start to end.
-    pub wall: Nanos,
-    /// Processor time in programs.
-    pub user: Nanos,
-    /// Processor time in the system.
-    pub system: Nanos,
-    /// Most memory one of its processes had at a time.
-    pub peak_memory: Option<Bytes>,
-}
-
 impl Process {
     /// Starts it.
     pub fn start(command: &Command) -> Result<Self, CollectError> {
-        Self::spawn(command, None)
+        Self::spawn(command, None, false)
     }
 
     /// Starts it with a channel: a pipe of its own, whose number a variable tells it.
     pub fn start_with_channel(command: &Command) -> Result<(Self, Lines), CollectError> {
         let (lines, writer) = Lines::open().map_err(|reason| failed(command, reason))?;
-        Ok((Self::spawn(command, Some(writer))?, lines))
+        Ok((Self::spawn(command, Some(writer), false)?, lines))
     }
 
-    fn spawn(command: &Command, channel: Option<OwnedFd>) -> Result<Self, CollectError> {
+    /// What is part of every wall time on this machine and not of the program: the median of processes that end when they
+    /// would become one.
+    pub fn start_cost() -> Option<Nanos> {
+        const TIMES: usize = 9;
+        let command = Command::new("/proc/self/exe", [""; 0]);
+        let cost = || {
+            let process = Self::spawn(&command, None, true).ok()?;
+            Some(process.wait(&Limits::default(), Interrupt::Ignored).ok()?.usage.wall)
+        };
+        let mut costs: Vec<Nanos> = (0..TIMES).map_while(|_| cost()).collect();
+        costs.sort();
+        costs.get(costs.len() / 2).copied()
+    }
+
+    fn spawn(command: &Command, channel: Option<OwnedFd>, ends_at_once: bool) -> Result<Self, CollectError> {
         let Command { program, arguments, environment, folder, stdout, stderr } = command;
         let mut starting = std::process::Command::new(program);
         starting.args(arguments).envs(environment.iter().map(|(name, value)| (name, value)));
@@ -98,24 +104,44 @@ impl Process {
         if let Some(folder) = folder {
             starting.current_dir(folder);
         }
-        if let Some(channel) = &channel {
-            let number = channel.as_raw_fd();
+        let note = StartNote::new().map_err(|reason| failed(command, reason))?;
+        let place = note.place();
+        let us = std::process::id();
+        let number = channel.as_ref().map(AsRawFd::as_raw_fd);
+        if let Some(number) = number {
             starting.env(channel::CHANNEL_VARIABLE, number.to_string());
-            // SAFETY: between fork and exec only fcntl is called, which is safe there; `channel` outlives the spawn.
-            unsafe {
-                starting.pre_exec(move || match libc::fcntl(number, libc::F_SETFD, 0) {
-                    -1 => Err(std::io::Error::last_os_error()),
-                    _ => Ok(()),
-                });
-            }
         }
-        let started = Instant::now();
+        // SAFETY: between fork and exec only system calls are made, all of which are safe there; `channel` and `note`
+        // outlive the spawn.
+        unsafe {
+            starting.pre_exec(move || {
+                end_with_parent(us)?;
+                place.write();
+                if ends_at_once {
+                    libc::_exit(0);
+                }
+                match number.map(|number| libc::fcntl(number, libc::F_SETFD, 0)) {
+                    Some(-1) => Err(std::io::Error::last_os_error()),
+                    _ => Ok(()),
+                }
+            });
+        }
+        let mut family = Family::lock();
+        let (started, before) = (Instant::now(), monotonic());
         let mut child = starting.spawn().map_err(|reason| failed(command, reason))?;
         let id = libc::pid_t::try_from(child.id()).map_err(|_| failed(command, std::io::ErrorKind::Other.into()))?;
-        let exit = wait_in_thread(id);
+        let exit = ExitWatch::of(id);
+        family.add(id);
+        drop(family);
         let stdout = Stream::of(stdout, child.stdout.take());
         let stderr = Stream::of(stderr, child.stderr.take());
-        Ok(Self { id, program: program.clone(), started, exit, stdout, stderr })
+        let began = note.began().unwrap_or(before);
+        Ok(Self { id, program: program.clone(), started, began, exit, memory_at_fork: note.memory(), stdout, stderr })
+    }
+
+    /// Whether it has ended.
+    pub fn has_ended(&self) -> bool {
+        exit::has_ended(self.id)
     }
 
     /// Its number.
@@ -136,14 +162,10 @@ impl Process {
         let mut stopped: Option<(Ending, Instant)> = None;
         let exit = loop {
             let grace_left = stopped.as_ref().map(|(_, since)| limits.grace.saturating_sub(since.elapsed()));
-            match self.exit.recv_timeout(watch.pause(&interrupt, grace_left)) {
-                Ok(exit) => break exit,
-                Err(RecvTimeoutError::Timeout) => {}
-                // The thread that waits cannot see the process: nothing can.
-                Err(RecvTimeoutError::Disconnected) => {
-                    let reason = std::io::Error::from_raw_os_error(libc::ECHILD);
-                    return Err(CollectError::Start { program: self.program, reason });
-                }
+            match self.exit.wait(self.id, watch.pause(&interrupt, grace_left)) {
+                Ok(Some(exit)) => break exit,
+                Ok(None) => {}
+                Err(reason) => return Err(CollectError::Start { program: self.program, reason }),
             }
             if stopped.is_some() {
                 if grace_left.is_some_and(|left| left.is_zero()) {
@@ -154,8 +176,7 @@ impl Process {
             let asked_to_stop = matches!(interrupt, Interrupt::Asked(stop) if stop());
             let why = if asked_to_stop { Some(Ending::Interrupted) } else { watch.broken() };
             if let Some(why) = why {
-                let at_once = asked_to_stop || limits.grace.is_zero();
-                signal_group(self.id, if at_once { libc::SIGKILL } else { libc::SIGTERM });
+                signal_group(self.id, if limits.grace.is_zero() { libc::SIGKILL } else { libc::SIGTERM });
                 stopped = Some((why, Instant::now()));
             }
         };
@@ -165,12 +186,13 @@ impl Process {
             None if is_interrupted => Ending::Interrupted,
             None => exit.ending,
         };
+        // Its number is still its own, and with it that of its group: it has not been collected.
         if !ending.is_success() {
             self.kill();
         }
-        let wall = exit.at.saturating_duration_since(self.started);
-        let usage = collect_usage(self.id, wall)
-            .map_err(|reason| CollectError::Start { program: self.program.clone(), reason })?;
+        let usage = usage::collect(self.id, exit.at - self.began, self.memory_at_fork);
+        let left_running = Family::lock().remove(self.id, ending.is_success());
+        let usage = usage.map_err(|reason| CollectError::Start { program: self.program.clone(), reason })?;
         let process = self.id();
         // A stream is whole when its reader saw the end of it. After a kill, or when a grandchild keeps it open, what came
         // so far is what there is.
@@ -179,6 +201,7 @@ impl Process {
             process,
             ending,
             usage,
+            left_running,
             stdout: self.stdout.text(patience)?,
             stderr: self.stderr.text(patience)?,
         })
@@ -209,57 +232,23 @@ fn failed(command: &Command, reason: std::io::Error) -> CollectError {
     CollectError::Start { program: command.program.clone(), reason }
 }
 
-/// A thread that waits for the end of a process and leaves it to be collected, so that until then its number, which is also
-/// that of the group it leads, cannot be given to another.
-fn wait_in_thread(id: libc::pid_t) -> Receiver<Exit> {
-    let (sender, receiver) = channel();
-    std::thread::spawn(move || {
-        let mut info = std::mem::MaybeUninit::<libc::siginfo_t>::zeroed();
-        // SAFETY: the pointer is to a local of the right type; the process is a child that nobody else waits for.
-        while unsafe { libc::waitid(libc::P_PID, id.unsigned_abs(), info.as_mut_ptr(), libc::WEXITED | libc::WNOWAIT) }
-            != 0
-        {
-            if std::io::Error::last_os_error().kind() != std::io::ErrorKind::Interrupted {
-                return;
-            }
-        }
-        let at = Instant::now();
-        // SAFETY: waitid filled it in; all-zero was valid before.
-        let info = unsafe { info.assume_init() };
-        // SAFETY: after waitid the fields of a child's end are the valid ones.
-        let status = unsafe { info.si_status() };
-        let ending = if info.si_code == libc::CLD_EXITED { Ending::Code(status) } else { Ending::Signal(status) };
-        // Nobody listens any more where the process was given up.
-        let _ = sender.send(Exit { ending, at });
-    });
-    receiver
-}
-
-/// Collects a process that has ended.
-fn collect_usage(id: libc::pid_t, wall: Duration) -> std::io::Result<Usage> {
-    let (mut status, mut usage) = (0, std::mem::MaybeUninit::<libc::rusage>::zeroed());
-    // SAFETY: both pointers are to locals of the right type, and the child has not been collected.
-    while unsafe { libc::wait4(id, &raw mut status, 0, usage.as_mut_ptr()) } == -1 {
-        let error = std::io::Error::last_os_error();
-        if error.kind() != std::io::ErrorKind::Interrupted {
-            return Err(error);
-        }
+/// Between fork and exec: the process is killed when the thread that started it ends, so that none outlives a killed
+/// llm-perf. Whoever starts a process also waits for it.
+fn end_with_parent(parent: u32) -> std::io::Result<()> {
+    // SAFETY: prctl and getppid take and give plain numbers.
+    let (answer, now) = unsafe { (libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL), libc::getppid()) };
+    match answer {
+        -1 => Err(std::io::Error::last_os_error()),
+        // It died before it could be watched.
+        _ if now.unsigned_abs() != parent => Err(std::io::ErrorKind::Interrupted.into()),
+        _ => Ok(()),
     }
-    // SAFETY: wait4 filled it in; all-zero was valid before.
-    let usage = unsafe { usage.assume_init() };
-    let time = |time: libc::timeval| Nanos::new(time.tv_sec * 1_000_000_000 + time.tv_usec * 1_000);
-    // Linux counts in kilobytes of 1024 bytes.
-    let memory = u64::try_from(usage.ru_maxrss).ok().filter(|kilobytes| *kilobytes > 0);
-    Ok(Usage {
-        wall: Nanos::from_duration(wall).unwrap_or_default(),
-        user: time(usage.ru_utime),
-        system: time(usage.ru_stime),
-        peak_memory: memory.map(|kilobytes| Bytes::new(kilobytes * 1024)),
-    })
 }
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
     use crate::Output;
 
@@ -332,9 +321,32 @@ mod tests {
     }
 
     #[test]
-    fn a_grandchild_that_keeps_the_stream_open_does_not_keep_us() {
-        let finished = unlimited("setsid sleep 2 & echo done");
-        assert_eq!((finished.ending, finished.stdout.as_str()), (Ending::Code(0), "done\n"));
+    fn a_daemon_that_left_the_group_and_keeps_the_stream_open_does_not_stay_and_does_not_keep_us() {
+        let finished = unlimited("setsid sleep 600 & echo $!; exec true");
+        assert_eq!(finished.ending, Ending::Code(0));
+        assert_gone(finished.stdout.trim());
+    }
+
+    #[test]
+    fn what_is_about_to_end_by_itself_may() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("written");
+        let script = format!("(setsid sh -c 'sleep 0.02; echo whole >{}' &) ", file.display());
+        // On a busy machine even a moment may be too long; not every time.
+        let is_written =
+            || unlimited(&script).succeeded() && std::fs::read_to_string(&file).is_ok_and(|text| text == "whole\n");
+        assert!((0..50).any(|_| is_written()));
+    }
+
+    #[test]
+    fn memory_is_that_of_the_program_and_never_ours() {
+        // What this process has is far more than what `true` needs.
+        let ours = vec![1_u8; 64 << 20];
+        let small = unlimited("exec true").usage.peak_memory;
+        assert!(!matches!(small, PeakMemory::Known(bytes) if bytes.get() > 16 << 20), "{small:?}");
+        let large = unlimited("exec head -c 200000000 /dev/zero | tail -c 150000000 | wc -c").usage.peak_memory;
+        assert!(matches!(large, PeakMemory::Known(bytes) if bytes.get() > 140_000_000), "{large:?}");
+        assert_eq!(ours.iter().map(|byte| u64::from(*byte)).sum::<u64>(), 64 << 20);
     }
 
     #[test]
@@ -342,6 +354,22 @@ mod tests {
         let finished = unlimited("head -c 1000000 /dev/zero; echo end >&2");
         assert_eq!((finished.ending, finished.stdout.len()), (Ending::Code(0), 1 << 18));
         assert_eq!(finished.stderr, "end\n");
+    }
+
+    #[test]
+    fn starting_a_process_costs_something_and_not_much() {
+        let cost = Process::start_cost().unwrap();
+        assert!(cost > Nanos::ZERO && cost < Nanos::new(1_000_000_000), "{cost}");
+    }
+
+    #[test]
+    fn an_end_is_seen_before_it_is_waited_for() {
+        let process = Process::start(&shell("read line </dev/fd/0; exit 0")).unwrap();
+        while !process.has_ended() {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        assert!(process.has_ended());
+        assert!(process.wait(&Limits::default(), Interrupt::Ignored).is_ok());
     }
 
     #[test]
@@ -364,13 +392,11 @@ mod tests {
 
     #[test]
     fn its_end_is_timed_when_it_happens_and_processor_time_of_what_it_waited_for_is_counted() {
-        let process =
-            Process::start(&shell("sh -c 'i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done'; exit 7")).unwrap();
-        std::thread::sleep(Duration::from_secs(1));
-        let ProcessOutcome { ending, usage, .. } = process.wait(&Limits::default(), Interrupt::Ignored).unwrap();
+        let script = "sh -c 'i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done'; sleep 0.2; exit 7";
+        let ProcessOutcome { ending, usage, .. } = unlimited(script);
         assert_eq!(ending, Ending::Code(7));
-        assert!(usage.user + usage.system > Nanos::ZERO && usage.peak_memory.is_some());
-        assert!(usage.wall > Nanos::ZERO && usage.wall < Nanos::new(900_000_000), "{}", usage.wall);
+        assert!(usage.user + usage.system > Nanos::ZERO && usage.peak_memory != PeakMemory::Unknown);
+        assert!(usage.wall > Nanos::new(200_000_000) && usage.wall < Nanos::new(20_000_000_000), "{}", usage.wall);
     }
 
     #[test]

@@ -80,8 +80,10 @@ fn choose(root: &Path, selector: &str, runs: &[Candidate], fitness: &Fitness) ->
         [] => {}
         several => return Err(ambiguous(several)),
     }
-    if selector == LATEST && runs.iter().any(|run| run.run.is_some()) {
-        let fitting = runs.iter().find(|run| run.run.as_ref().is_some_and(fitness.fits));
+    let kind = selector.strip_prefix(LATEST).and_then(|rest| rest.strip_prefix(':'));
+    if (selector == LATEST || kind.is_some()) && runs.iter().any(|run| run.run.is_some()) {
+        let fits = |run: &StoredRun| kind.is_none_or(|kind| run.manifest().kind() == kind) && (fitness.fits)(run);
+        let fitting = runs.iter().find(|run| run.run.as_ref().is_some_and(fits));
         return fitting
             .map(Candidate::path)
             .ok_or_else(|| CollectError::NoFittingRun { root: root.to_owned(), wanted: fitness.wanted });

@@ -109,6 +109,16 @@ impl StoredRun {
         }
     }
 
+    /// Deletes its folder and everything in it.
+    pub fn delete(&self) -> Result<(), CollectError> {
+        std::fs::remove_dir_all(&self.path).map_err(CollectError::io("delete", &self.path))
+    }
+
+    /// Files in its folder that its manifest does not list.
+    pub fn unlisted(&self) -> Result<Vec<String>, CollectError> {
+        verify::unlisted(&self.path, &self.manifest.files)
+    }
+
     /// Compares every file with the manifest. A run that is still being made may change meanwhile.
     pub fn verify(&self) -> Result<Verification, CollectError> {
         verify::verify(&self.path, &self.manifest.files)

@@ -14,13 +14,18 @@ use crate::CollectError;
 /// Hashes every listed file again, and finds the files that are not listed. Links are not followed.
 pub(super) fn verify(folder: &Path, files: &[Artifact]) -> Result<Verification, CollectError> {
     let problems = files.iter().filter_map(|artifact| problem(folder, artifact)).collect();
+    Ok(Verification { checked: files.len() as u64, problems, unlisted: unlisted(folder, files)? })
+}
+
+/// Files that are not listed, and are not the list.
+pub(super) fn unlisted(folder: &Path, files: &[Artifact]) -> Result<Vec<String>, CollectError> {
     let mut found = BTreeSet::new();
     collect_files(folder, "", &mut found)?;
     found.remove(MANIFEST);
     for artifact in files {
         found.remove(&artifact.path);
     }
-    Ok(Verification { checked: files.len() as u64, problems, unlisted: found.into_iter().collect() })
+    Ok(found.into_iter().collect())
 }
 
 fn problem(folder: &Path, artifact: &Artifact) -> Option<FileProblem> {

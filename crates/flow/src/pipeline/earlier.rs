@@ -5,6 +5,7 @@ use std::path::Path;
 use collect::run::{Fitness, RunIndex, StoredRun, find_fitting_run};
 use types::RunState;
 
+use super::provenance::NATIVE_TRACE;
 use crate::CollectError;
 
 /// What a run is looked for.
@@ -16,8 +17,10 @@ pub enum RunPurpose {
     Repeat,
     /// To finish it.
     Resume,
-    /// To read the timeline that it recorded.
+    /// To write what it recorded for other tools.
     Export,
+    /// To replay the timeline of a device.
+    Replay,
     /// To lay it beside a prediction or another run.
     Compare,
 }
@@ -38,26 +41,28 @@ impl RunPurpose {
                 },
             },
             Self::Compare => Fitness { wanted: "has metrics", fits: |run| run.has_file("metrics.json") },
-            Self::Export => Fitness {
-                wanted: "recorded or imported a timeline",
-                fits: |run| {
-                    let is_trace = |path: &str| path.starts_with("trace/") || path.ends_with(".sqlite");
-                    run.has_file("metrics.json")
-                        && (run.manifest().verb == "import"
-                            || run.manifest().files.iter().any(|file| is_trace(&file.path)))
-                },
+            Self::Export => Fitness { wanted: "recorded or imported a timeline", fits: has_timeline },
+            Self::Replay => Fitness {
+                wanted: "recorded or imported the timeline of a device",
+                fits: |run| has_timeline(run) && !run.has_file(NATIVE_TRACE),
             },
         }
     }
 }
 
+fn has_timeline(run: &StoredRun) -> bool {
+    let is_trace = |path: &str| path.starts_with("trace/") || path.ends_with(".sqlite");
+    let is_recorded = || run.manifest().files.iter().any(|file| is_trace(&file.path));
+    run.has_file("metrics.json") && (run.manifest().verb == "import" || is_recorded())
+}
+
 /// Whether `profile --from` can run the same again: `profile` ran a model, and no command after `--`.
 pub fn is_repeatable(run: &StoredRun) -> bool {
-    run.manifest().verb == "profile" && !run.manifest().command.iter().any(|word| word == "--")
+    run.manifest().kind() == "profile"
 }
 
 /// The run that `selector` names, among those in `root` and those that `--out` put elsewhere; `latest` is the newest that serves the
-/// purpose.
+/// purpose, `latest:KIND` the newest of a kind.
 pub fn find(root: &Path, selector: &str, purpose: RunPurpose) -> Result<StoredRun, CollectError> {
     find_fitting_run(root, RunIndex::of_user().as_ref(), selector, &purpose.fitness())
 }

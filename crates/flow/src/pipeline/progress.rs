@@ -22,6 +22,8 @@ pub enum Progress<'a> {
     },
     /// Something a user should know.
     Note(&'a str),
+    /// What a command printed just now.
+    Output(&'a [u8]),
 }
 
 /// What an inference is for.

@@ -13,6 +13,9 @@ use super::trace::STANDARD_INPUT;
 /// Where the document stands in a run folder.
 pub(crate) const INPUTS: &str = "inputs.yaml";
 
+/// Operators of our own engine as they ran.
+pub(crate) const NATIVE_TRACE: &str = "trace/native.json.gz";
+
 /// A file larger than this is not hashed: reading it would take longer than many a run.
 const MOST_HASHED: u64 = 4 << 30;
 

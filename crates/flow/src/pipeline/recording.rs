@@ -3,7 +3,9 @@
 use std::path::PathBuf;
 
 use collect::run::{StoredRun, sha256};
-use types::{Exit, Failure, Metrics};
+use types::{Exit, Failure, InputSet, Metrics};
+
+use super::provenance::INPUTS;
 
 /// Why a run has no timeline to read again.
 #[derive(Debug, thiserror::Error)]
@@ -48,7 +50,8 @@ impl Failure for RecordingError {
     fn hint(&self) -> Option<String> {
         match self {
             Self::NoTimeline { .. } => Some(
-                "runs with one come from `llm-perf profile -- COMMAND` on a GPU and from `llm-perf import`".to_owned(),
+                "runs with a timeline of a device come from `llm-perf profile -- COMMAND` on a GPU and from `llm-perf import`"
+                    .to_owned(),
             ),
             Self::SourceGone { .. } => Some("put it back where it was, or import it again".to_owned()),
             Self::Unreadable { .. } => None,
@@ -76,8 +79,7 @@ impl Recording {
         let trace = trace.ok_or_else(|| RecordingError::NoTimeline { run: id(), reason })?;
         let mut files = Vec::new();
         for source in &trace.sources {
-            let inside = run.path().join(&source.path);
-            let path = if inside.is_file() { inside } else { PathBuf::from(&source.path) };
+            let path = place(run, &source.path);
             let gone = |state| RecordingError::SourceGone { path: path.clone(), state, run: id() };
             let bytes = std::fs::read(&path).map_err(|_| gone("is gone"))?;
             if sha256(&bytes) != source.sha256 {
@@ -87,4 +89,16 @@ impl Recording {
         }
         Ok(Self { metrics, files })
     }
+}
+
+/// Where a source of a run is: in the run, where it was when it was read, or, seen from another folder, at its whole path.
+fn place(run: &StoredRun, source: &str) -> PathBuf {
+    let recorded = || -> Option<PathBuf> {
+        let text = std::fs::read_to_string(run.path().join(INPUTS)).ok()?;
+        let inputs: InputSet = serde_saphyr::from_str(&text).ok()?;
+        inputs.files.iter().find(|file| file.name == source).map(|file| PathBuf::from(&file.path))
+    };
+    let near = [run.path().join(source), PathBuf::from(source)];
+    let found = near.into_iter().find(|path| path.is_file()).or_else(recorded);
+    found.unwrap_or_else(|| PathBuf::from(source))
 }

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::io;
 use std::path::{Path, PathBuf};
 
+pub use analysis::GateLimits;
 use analysis::{RunRecords, Sides};
 use collect::run::StoredRun;
 use serde::de::DeserializeOwned;
@@ -21,8 +22,8 @@ pub struct CompareRequest {
     pub base: Vec<String>,
     /// Runs of the second side.
     pub with: Vec<String>,
-    /// Most a stage may be slower, as a share; no gate when absent.
-    pub fail_over: Option<f64>,
+    /// Most a side may be slower; no gate when absent.
+    pub fail_over: Option<GateLimits>,
 }
 
 /// Why there is no comparison.
@@ -101,7 +102,7 @@ impl Failure for CompareError {
 pub fn compare(request: &CompareRequest) -> Result<Comparison, CompareError> {
     let base = side(&request.root, &request.base)?;
     let with = side(&request.root, &request.with)?;
-    Ok(analysis::compare(Sides { base: &base, with: &with }, request.fail_over))
+    Ok(analysis::compare(Sides { base: &base, with: &with }, request.fail_over.clone()))
 }
 
 /// What changed from one run to another of the same thing, stage by stage, for a terminal.

@@ -6,11 +6,12 @@
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-use collect::run::StoredRun;
+use collect::run::{StoredRun, sha256};
 use types::{Exit, Failure};
 
 use crate::CollectError;
 use crate::pipeline::error::ImportError;
+use crate::pipeline::provenance::NATIVE_TRACE;
 use crate::pipeline::recording::{Recording, RecordingError};
 use crate::pipeline::trace;
 
@@ -98,16 +99,33 @@ pub fn export(run: &StoredRun, format: ExportFormat, out: Option<&Path>) -> Resu
     if path.symlink_metadata().is_ok() {
         return Err(ExportError::Exists { path });
     }
-    let timeline = timeline(run, &id)?;
     let bytes = match format {
-        ExportFormat::Sqlite => report::export::nsys_sqlite(&timeline, analysis::kernel::short_name),
-        ExportFormat::Perfetto => report::export::perfetto_json(&timeline)
+        _ if run.has_file(NATIVE_TRACE) => native(run, &id, format)?,
+        ExportFormat::Sqlite => report::export::nsys_sqlite(&timeline(run, &id)?, analysis::kernel::short_name),
+        ExportFormat::Perfetto => report::export::perfetto_json(&timeline(run, &id)?)
             .map_err(|error| ExportError::Io { path: path.clone(), reason: error.to_string() })?
             .into_bytes(),
     };
     let failed = |error: std::io::Error| ExportError::Io { path: path.clone(), reason: error.to_string() };
     std::fs::write(&path, bytes).map_err(failed)?;
     Ok(path)
+}
+
+/// The operators of our own engine, which were written down when they ran.
+fn native(run: &StoredRun, id: &str, format: ExportFormat) -> Result<Vec<u8>, ExportError> {
+    if format == ExportFormat::Sqlite {
+        let reason =
+            "its operators ran on the host, which Nsight Systems has no table for; `--format perfetto` has them";
+        return Err(RecordingError::NoTimeline { run: id.to_owned(), reason }.into());
+    }
+    let path = run.path().join(NATIVE_TRACE);
+    let changed = || RecordingError::SourceGone { path: path.clone(), state: "has changed", run: id.to_owned() };
+    let packed = std::fs::read(&path)
+        .map_err(|error| RecordingError::Unreadable { path: path.clone(), reason: error.to_string() })?;
+    if run.manifest().files.iter().all(|file| file.path != NATIVE_TRACE || file.sha256 != sha256(&packed)) {
+        return Err(changed().into());
+    }
+    Ok(report::export::native_unpacked(&packed).map_err(|_| changed())?)
 }
 
 fn timeline(run: &StoredRun, id: &str) -> Result<types::timeline::Timeline, ExportError> {

@@ -1,10 +1,10 @@
 //! `runs`: what earlier runs left.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 pub use collect::run::{DEFAULT_ROOT, StoredRun};
 use collect::run::{RunIndex, list_runs_with};
-use types::{InputSet, RunList, SchemaTag};
+use types::{Exit, Failure, InputSet, RunList, RunState, SchemaTag};
 
 use crate::CollectError;
 pub use crate::pipeline::earlier::{RunPurpose, find, is_repeatable};
@@ -14,6 +14,67 @@ use crate::pipeline::provenance::INPUTS;
 pub fn list(root: &Path) -> Result<RunList, CollectError> {
     let runs = list_runs_with(root, RunIndex::of_user().as_ref())?;
     Ok(RunList { schema: SchemaTag::new(), root: root.display().to_string(), runs })
+}
+
+/// Why a run was not deleted.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum DeleteError {
+    /// The run goes on.
+    #[error("{} is still running", path.display())]
+    Running {
+        /// Its folder.
+        path: PathBuf,
+    },
+    /// Somebody keeps other files there.
+    #[error("{} holds files that are not of the run, such as {file}", path.display())]
+    Foreign {
+        /// Its folder.
+        path: PathBuf,
+        /// One of them.
+        file: String,
+    },
+    /// The run or the folder.
+    #[error(transparent)]
+    Collect(#[from] CollectError),
+}
+
+impl Failure for DeleteError {
+    fn exit(&self) -> Exit {
+        match self {
+            Self::Collect(error) => error.exit(),
+            _ => Exit::Failed,
+        }
+    }
+
+    fn hint(&self) -> Option<String> {
+        match self {
+            Self::Foreign { .. } => Some("move them elsewhere first; nothing was deleted".to_owned()),
+            Self::Running { .. } => None,
+            Self::Collect(error) => error.hint(),
+        }
+    }
+}
+
+/// Deletes the folder of a run that has ended and holds nothing else.
+pub fn delete(run: &StoredRun) -> Result<(), DeleteError> {
+    let path = run.path().to_owned();
+    if run.state().0 == RunState::Running {
+        return Err(DeleteError::Running { path });
+    }
+    // What a killed run left under a temporary name is its own.
+    let foreign = run.unlisted()?.into_iter().find(|file| !file.contains(".tmp") && !file.starts_with("logs/"));
+    if let Some(file) = foreign {
+        return Err(DeleteError::Foreign { path, file });
+    }
+    Ok(run.delete()?)
+}
+
+/// The runs that are left to delete where the newest `keep` beneath a folder stay: those that have ended, oldest first.
+pub fn beyond(root: &Path, keep: usize) -> Result<Vec<StoredRun>, CollectError> {
+    let listed = list_runs_with(root, None)?;
+    let old = listed.iter().skip(keep).rev().filter(|run| run.state != RunState::Running);
+    Ok(old.filter_map(|run| StoredRun::open(Path::new(&run.path)).ok()).collect())
 }
 
 /// The inputs that a run recorded.

@@ -150,7 +150,7 @@ fn recording(request: &WhatIfRequest) -> Result<(String, Vec<PathBuf>, Option<Me
     let is_file = |subject: &String| Path::new(subject).is_file();
     match request.subject.as_slice() {
         [only] if !is_file(only) => {
-            let run = earlier::find(&request.root, only, RunPurpose::Export)?;
+            let run = earlier::find(&request.root, only, RunPurpose::Replay)?;
             let Recording { metrics, files } = Recording::of(&run)?;
             Ok((run.manifest().run_id.clone(), files, Some(metrics)))
         }

@@ -3,10 +3,10 @@
 use types::view::{ChangesView, ComparisonView};
 use types::{Comparison, GateOutcome};
 
-use super::phrase::{self, calls, change, interval, per_call, verdict};
+use super::phrase::{self, amount, calls, change, interval, per_call, verdict};
 use super::stages;
 use crate::markdown::{code, codes, prose};
-use crate::number::{UNKNOWN, known};
+use crate::number::UNKNOWN;
 use crate::page::Page;
 use crate::table::Table;
 
@@ -37,7 +37,13 @@ pub fn markdown(view: &ComparisonView<'_>, most_rows: usize) -> String {
     });
     page.table_or(&stages, "Neither side measured a stage.");
     page.list(phrase::untested(&view.stages).iter().map(|line| prose(line)));
+    if !view.commands.rows.is_empty() {
+        page.heading("Commands");
+        page.table(&stages::rows("command", &view.commands, |_, name| code(name)));
+        page.list(phrase::untested(&view.commands).iter().map(|line| prose(line)));
+    }
     let parts = [
+        ("Memory", &view.memory),
         ("Steps", &view.steps),
         ("Device time", &view.device_time),
         ("Operators", &view.operators),
@@ -82,8 +88,8 @@ fn part(page: &mut Page, head: &str, changes: &ChangesView<'_>, most_rows: usize
         table.row([
             code(name),
             row.stage.map(|stage| stage.to_string()).unwrap_or_default(),
-            known(row.base.time_ns),
-            known(row.with.time_ns),
+            amount(&row.base),
+            amount(&row.with),
             change(row.change),
             interval(row.interval),
             verdict(row).to_owned(),

@@ -1,13 +1,48 @@
 //! Words and figures that both forms need.
 
 use types::view::{ChangesView, ComparisonView};
-use types::{Change, ChangeInterval, ChangeVerdict, Comparison, Gate, GateOutcome, Replication, Stage};
+use types::{Change, ChangeInterval, ChangeVerdict, Comparison, Gate, GateOutcome, Measured, Replication, Stage};
 
 use crate::number::{UNKNOWN, count, known, percent, signed};
+use crate::table::printable;
+
+/// Widest line of a terminal.
+pub(super) const WIDTH: usize = 100;
 
 /// How much longer, with its sign.
 pub(super) fn change(share: Option<f64>) -> String {
     known(share.map(signed))
+}
+
+/// What one side measured.
+pub(super) fn amount(side: &Measured) -> String {
+    known(side.bytes.map(|bytes| bytes.to_string()).or_else(|| side.time_ns.map(|time| time.to_string())))
+}
+
+/// The whole comparison in one line, for a log.
+pub(super) fn summary(view: &ComparisonView<'_>) -> String {
+    const MOST: usize = 4;
+    let timed = [&view.stages, &view.commands, &view.memory, &view.steps].into_iter().flat_map(|table| &table.rows);
+    let told = timed.filter(|(_, row)| row.change.is_some()).map(|(name, row)| {
+        let verdict = match row.verdict {
+            ChangeVerdict::NoEvidence => "",
+            _ => "!",
+        };
+        format!("{name} {}{verdict}", change(row.change))
+    });
+    let told: Vec<String> = told.collect();
+    let more = told.len().saturating_sub(MOST);
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    let told = match told.as_slice() {
+        [] => "nothing timed on both sides".to_owned(),
+        told => format!("{}{more}", told[..told.len().min(MOST)].join(", ")),
+    };
+    let gate = view.comparison.gate.as_ref().map(|gate| match gate.outcome {
+        GateOutcome::Passed => "; gate passed".to_owned(),
+        GateOutcome::Failed => format!("; gate FAILED: {}", gate.failed.join(", ")),
+        GateOutcome::Undecided => "; gate undecided".to_owned(),
+    });
+    format!("summary: {told}{}", gate.unwrap_or_default())
 }
 
 /// Where the true change lies.
@@ -23,6 +58,25 @@ pub(super) fn verdict(change: &Change) -> &'static str {
         (ChangeVerdict::NoEvidence, None) => "no evidence of change",
         (ChangeVerdict::NoEvidence, Some(_)) => "not tested",
     }
+}
+
+/// The text on lines no wider than the terminal, further ones starting with `indent`.
+pub(super) fn wrapped(text: &str, indent: &str) -> String {
+    let text = printable(text);
+    let mut lines = String::new();
+    let leading: String = text.chars().take_while(|c| *c == ' ').collect();
+    let mut line = leading;
+    for word in text.split_whitespace() {
+        let blank = line.trim().is_empty();
+        if !blank && line.chars().count() + 1 + word.chars().count() > WIDTH {
+            lines += &(line + "\n");
+            line = indent.to_owned();
+        } else if !blank {
+            line.push(' ');
+        }
+        line += word;
+    }
+    lines + &line + "\n"
 }
 
 /// Why rows were not tested, each reason once with the rows it is about.
@@ -74,6 +128,13 @@ pub(super) fn conclusions(view: &ComparisonView<'_>) -> Vec<String> {
         let size = row.change.map(f64::abs);
         format!("{} is {} by {} {}", row.name, verdict(row), percent(size), interval(row.interval))
     };
+    if view.stages.rows.is_empty() && !view.commands.rows.is_empty() {
+        return match (view.commands.changed.as_slice(), view.commands.tested) {
+            ([], true) => vec!["no evidence of change in the time of the command".to_owned()],
+            ([], false) => vec!["the command could not be tested for a change".to_owned()],
+            (changed, _) => changed.iter().map(line).collect(),
+        };
+    }
     if view.stages.rows.is_empty() {
         return without_stages(view, line);
     }
@@ -107,12 +168,13 @@ fn without_stages(view: &ComparisonView<'_>, line: impl Fn(&&Change) -> String) 
 
 /// How the gate ended, and what it may have missed.
 pub(super) fn gate(gate: &Gate) -> String {
-    let limit = percent(Some(gate.limit));
+    let named = gate.limits.iter().map(|(name, limit)| format!("{name} {}", percent(Some(*limit))));
+    let limit = gate.limit.map(|limit| percent(Some(limit))).into_iter().chain(named).collect::<Vec<_>>().join(", ");
     let text = match gate.outcome {
-        GateOutcome::Passed => format!("gate {limit}: passed, no stage is slower by more"),
-        GateOutcome::Failed => {
-            let stages: Vec<&str> = gate.failed.iter().map(|stage| stage.name()).collect();
-            format!("gate {limit}: failed, slower by more: {}", stages.join(", "))
+        GateOutcome::Passed => format!("gate {limit}: passed, nothing is slower by more"),
+        GateOutcome::Failed => format!("gate {limit}: failed, slower by more: {}", gate.failed.join(", ")),
+        GateOutcome::Undecided if !gate.failed.is_empty() => {
+            format!("gate {limit}: undecided, slower by more on a busy machine: {}", gate.failed.join(", "))
         }
         GateOutcome::Undecided => {
             format!("gate {limit}: undecided, nothing failed but not everything could be tested")

@@ -123,14 +123,14 @@ fn environment(version: &str) -> Environment {
 pub(super) fn repeats() -> Comparison {
     let mut with = run("20251116-090000", 0.0, 0.06);
     with.environment = Some(environment("0.2.0"));
-    compare(Sides { base: &[run("20251115-034712", 0.0, 0.0)], with: &[with] }, Some(0.05))
+    compare(Sides { base: &[run("20251115-034712", 0.0, 0.0)], with: &[with] }, Some(0.05.into()))
 }
 
 /// Three runs per side: everything but decode became faster.
 pub(super) fn runs() -> Comparison {
     let side = |names: [&str; 3], longer| names.map(|name| run(name, longer, 0.0));
     let base = side(["20251115-a", "20251115-b", "20251115-d"], 0.0);
-    compare(Sides { base: &base, with: &side(["20251116-a", "20251116-c", "20251116-d"], -0.2) }, Some(0.05))
+    compare(Sides { base: &base, with: &side(["20251116-a", "20251116-c", "20251116-d"], -0.2) }, Some(0.05.into()))
 }
 
 /// Another model on other inputs, and a run that is partial.
@@ -141,11 +141,11 @@ pub(super) fn apart() -> Comparison {
     with.metrics.run.model = Some("deepseek-ocr-tiny-with-a-name-that-is-far-too-long".to_owned());
     with.metrics.times.samples.iter_mut().for_each(|sample| sample.input = Some("other.png".to_owned()));
     with.environment = None;
-    compare(Sides { base: &[run("20251115-034712", 0.0, 0.0)], with: &[with] }, Some(0.05))
+    compare(Sides { base: &[run("20251115-034712", 0.0, 0.0)], with: &[with] }, Some(0.05.into()))
 }
 
 /// Two runs that measured nothing.
 pub(super) fn empty() -> Comparison {
     let one = |path: &str| RunRecords { metrics: empty_metrics(path), ..run(path, 0.0, 0.0) };
-    compare(Sides { base: &[one("a")], with: &[one("b")] }, Some(0.05))
+    compare(Sides { base: &[one("a")], with: &[one("b")] }, Some(0.05.into()))
 }

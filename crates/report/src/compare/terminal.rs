@@ -3,13 +3,10 @@
 use types::view::{ChangesView, ComparisonView};
 use types::{ComparedRun, Comparison, GateOutcome, RunState};
 
-use super::phrase::{self, calls, change, interval, per_call, values, verdict};
-use super::stages::stages_terminal;
-use crate::number::known;
+use super::phrase::{self, amount, calls, change, interval, per_call, values, verdict, wrapped};
+use super::stages::timed_terminal;
 use crate::table::{Table, printable, shortened};
 
-/// Widest line.
-const WIDTH: usize = 100;
 /// Widest name of an operator, kernel or module, beside a verdict and without one.
 const NAME: [usize; 2] = [28, 34];
 /// Widest value of a difference.
@@ -24,8 +21,9 @@ pub fn terminal(view: &ComparisonView<'_>, most_rows: usize) -> String {
     text += &wrapped(&phrase::basis(comparison), "");
     text += &differences(comparison);
     text.push('\n');
-    text += &stages_terminal(view);
+    text += &timed_terminal(view);
     let parts = [
+        ("memory", &view.memory),
         ("step", &view.steps),
         ("device time", &view.device_time),
         ("operator", &view.operators),
@@ -48,6 +46,7 @@ pub fn terminal(view: &ComparisonView<'_>, most_rows: usize) -> String {
             gate.reasons.iter().for_each(|reason| text += &wrapped(&format!("  {reason}"), "    "));
         }
     }
+    text += &(printable(&phrase::summary(view)).into_owned() + "\n");
     text
 }
 
@@ -100,8 +99,8 @@ fn part(noun: &str, changes: &ChangesView<'_>, most_rows: usize) -> String {
         let mut cells = vec![
             name.clone().into_owned(),
             row.stage.map(|stage| stage.to_string()).unwrap_or_default(),
-            known(row.base.time_ns),
-            known(row.with.time_ns),
+            amount(&row.base),
+            amount(&row.with),
             change(row.change),
         ];
         match changes.tested {
@@ -119,26 +118,8 @@ fn part(noun: &str, changes: &ChangesView<'_>, most_rows: usize) -> String {
         (false, Some((reason, _))) => format!("no interval: {reason}\n"),
         (false, None) => String::new(),
     };
-    format!("\n{noun}s{more}\n{table}{last}")
-}
-
-/// The text on lines no wider than the terminal, further ones starting with `indent`.
-fn wrapped(text: &str, indent: &str) -> String {
-    let text = printable(text);
-    let mut lines = String::new();
-    let leading: String = text.chars().take_while(|c| *c == ' ').collect();
-    let mut line = leading;
-    for word in text.split_whitespace() {
-        let blank = line.trim().is_empty();
-        if !blank && line.chars().count() + 1 + word.chars().count() > WIDTH {
-            lines += &(line + "\n");
-            line = indent.to_owned();
-        } else if !blank {
-            line.push(' ');
-        }
-        line += word;
-    }
-    lines + &line + "\n"
+    let plural = if noun == "memory" { "" } else { "s" };
+    format!("\n{noun}{plural}{more}\n{table}{last}")
 }
 
 #[cfg(test)]
@@ -146,6 +127,7 @@ mod tests {
     use analysis::view::comparison;
 
     use super::*;
+    use crate::compare::phrase::WIDTH;
     use crate::compare::sample;
 
     fn no_line_is_too_wide(text: &str) {

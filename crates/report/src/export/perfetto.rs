@@ -9,7 +9,7 @@ use serde::ser::Error;
 use serde::{Serialize, Serializer};
 use serde_json::value::RawValue;
 use types::Nanos;
-use types::timeline::{CapturedRangeId, DeviceWork, ThreadId, Timeline, WorkKind};
+use types::timeline::{CapturedRangeId, DeviceWork, OperatorKind, ThreadId, Timeline, WorkKind};
 
 use crate::ReportError;
 
@@ -18,24 +18,25 @@ const DEVICES: u64 = 1 << 32;
 
 /// The document. Events are made one by one while it is written.
 pub fn perfetto_json(timeline: &Timeline) -> Result<String, ReportError> {
-    let trace = Trace {
-        schema_version: 1,
-        display_time_unit: "ns",
-        base_time_nanoseconds: timeline.clock.unix_ns_at_zero.map(Nanos::get),
-        trace_events: Events(timeline),
-    };
+    document(Events(timeline), timeline.clock.unix_ns_at_zero)
+}
+
+/// Events as a document.
+pub(super) fn document(trace_events: impl Serialize, zero: Option<Nanos>) -> Result<String, ReportError> {
+    let base_time_nanoseconds = zero.map(Nanos::get);
+    let trace = Trace { schema_version: 1, display_time_unit: "ns", base_time_nanoseconds, trace_events };
     serde_json::to_string(&trace)
         .map_err(|error| ReportError::NotWritable { format: "trace events", reason: error.to_string() })
 }
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Trace<'a> {
+struct Trace<E> {
     schema_version: u32,
     display_time_unit: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
     base_time_nanoseconds: Option<i64>,
-    trace_events: Events<'a>,
+    trace_events: E,
 }
 
 /// The events of a timeline.
@@ -60,14 +61,24 @@ impl Serialize for Events<'_> {
             let event = Event::complete("cuda_runtime", name, row, [call.start, call.duration], arguments);
             std::iter::once(event).chain(correlation.map(|number| Event::flow("s", number, row, call.start)))
         });
+        let operators = timeline.operators.iter().map(|operator| {
+            let category = match operator.kind {
+                OperatorKind::Framework => "cpu_op",
+                OperatorKind::Python => "python_function",
+            };
+            let shapes = operator.signature.map(|signature| timeline.signatures.get(signature).shapes.as_slice());
+            let arguments = Arguments { shapes, ..Arguments::default() };
+            let (name, row) = (timeline.name(operator.name).into(), Row::of_thread(timeline, operator.thread));
+            Event::complete(category, name, row, [operator.start, operator.duration], arguments)
+        });
         let work = timeline.work.iter().flat_map(|work| device_work(timeline, &captured, work));
-        serializer.collect_seq(row_names(timeline).into_iter().chain(ranges).chain(calls).chain(work))
+        serializer.collect_seq(row_names(timeline).into_iter().chain(ranges).chain(operators).chain(calls).chain(work))
     }
 }
 
 /// One event. Which fields there are depends on its phase.
 #[derive(Default, Serialize)]
-struct Event<'a> {
+pub(super) struct Event<'a> {
     #[serde(rename = "ph")]
     phase: &'static str,
     #[serde(rename = "cat", skip_serializing_if = "Option::is_none")]
@@ -91,7 +102,7 @@ struct Event<'a> {
 
 /// What an event says beyond its time.
 #[derive(Default, Serialize)]
-struct Arguments<'a> {
+pub(super) struct Arguments<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     name: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -114,13 +125,26 @@ struct Arguments<'a> {
     block: Option<[u32; 3]>,
     #[serde(rename = "registers per thread", skip_serializing_if = "Option::is_none")]
     registers: Option<u32>,
+    #[serde(rename = "Input Dims", skip_serializing_if = "Option::is_none")]
+    shapes: Option<&'a [Vec<u64>]>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    module: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    class: Option<&'a str>,
+}
+
+impl<'a> Arguments<'a> {
+    /// Of a call in a module.
+    pub(super) fn of_call(module: Option<&'a str>, class: Option<&'a str>, shapes: Option<&'a [Vec<u64>]>) -> Self {
+        Self { module, class, shapes, ..Self::default() }
+    }
 }
 
 /// The row an event is shown in.
 #[derive(Clone, Copy)]
-struct Row {
-    process: u64,
-    thread: u64,
+pub(super) struct Row {
+    pub(super) process: u64,
+    pub(super) thread: u64,
 }
 
 impl Row {
@@ -131,7 +155,7 @@ impl Row {
 }
 
 impl<'a> Event<'a> {
-    fn complete(
+    pub(super) fn complete(
         category: &'static str,
         name: Cow<'a, str>,
         Row { process, thread }: Row,
@@ -166,7 +190,7 @@ impl<'a> Event<'a> {
         }
     }
 
-    fn row_name(name: &'static str, process: u64, thread: Option<u64>, label: String) -> Self {
+    pub(super) fn row_name(name: &'static str, process: u64, thread: Option<u64>, label: String) -> Self {
         let arguments = Some(Arguments { name: Some(label), ..Arguments::default() });
         Self { phase: "M", name: name.into(), process, thread, arguments, ..Self::default() }
     }
@@ -216,6 +240,7 @@ fn device_work<'a>(
         grid: shape.map(|shape| shape.grid),
         block: shape.map(|shape| shape.block),
         registers: shape.and_then(|shape| shape.registers),
+        ..Arguments::default()
     };
     let row = Row { process: DEVICES + u64::from(queue.device), thread: queue.stream.map_or(0, u64::from) };
     let launch = arguments.correlation.map(|number| Event::flow("f", number, row, work.start));

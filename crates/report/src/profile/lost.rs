@@ -110,6 +110,7 @@ fn limits(page: &mut Page, run: &RunView<'_>) {
         ]);
     }
     page.table(&table);
+    page.paragraph("Sums over all instances. MFU and MBU divide by medians: a slow outlier counts here and not there.");
 }
 
 fn remedies(row: &LostTime) -> String {

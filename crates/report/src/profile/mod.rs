@@ -26,7 +26,7 @@ mod terminal;
 mod tries;
 
 pub use assumptions::{Assumptions, Setting, assumptions_markdown};
-pub use command::{command_markdown, command_terminal};
+pub use command::{command_csv, command_markdown, command_terminal};
 pub(crate) use headline::headline;
 pub use import_terminal::import_terminal;
 pub use kernels::kernels_markdown;

@@ -166,6 +166,7 @@ fn aggregates(page: &mut Page, metrics: &Metrics) {
     table.row(["time to first token".to_owned(), known(rates.ttft_ns)]);
     table.row(["time per output token".to_owned(), known(rates.time_per_output_token_ns)]);
     table.row(["decode throughput".to_owned(), rate(rates.decode_tokens_per_second)]);
+    table.row(["end-to-end throughput".to_owned(), rate(rates.end_to_end_tokens_per_second)]);
     table.row(["prefill throughput".to_owned(), rate(rates.prefill_tokens_per_second)]);
     table.row(["model load time".to_owned(), known(metrics.times.load_ns)]);
     page.table(&table);
@@ -175,7 +176,8 @@ fn utilisation(page: &mut Page, metrics: &Metrics) {
     page.heading("MFU and MBU (modelled work over measured time)");
     match &metrics.utilisation.peak {
         Some(peak) => page.paragraph(&format!(
-            "Relative to peak: {} in {} and {} ({}). The work is that of all inputs, each once; a dash means unknown.",
+            "Relative to peak: {} in {} and {} ({}). The work is that of all inputs, each once, over the sum of their median times; a dash means \
+             unknown.",
             peak.flops,
             peak.dtype,
             peak.bytes_per_second,

@@ -22,7 +22,11 @@ pub fn terminal(run: &RunView<'_>) -> String {
         None => lines.extend([
             format!("first token  {}", known(rates.ttft_ns)),
             format!("per token    {}", known(rates.time_per_output_token_ns)),
-            format!("throughput   {}", known(rates.decode_tokens_per_second.map(tokens_per_second))),
+            format!(
+                "throughput   decode {}, end to end {}",
+                known(rates.decode_tokens_per_second.map(tokens_per_second)),
+                known(rates.end_to_end_tokens_per_second.map(tokens_per_second))
+            ),
         ]),
     }
     lines.extend([

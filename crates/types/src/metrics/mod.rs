@@ -18,8 +18,8 @@ pub use utilisation::{PeakUsed, Utilisation, Work};
 
 use crate::schema::{Document, SchemaName, SchemaTag};
 use crate::{
-    Clock, CommandFacts, CriticalPathPart, Device, DeviceId, Finding, InputFacts, LostTime, PeakMemory,
-    ProfileSettings, QualityCounter, ReplaySummary, TraceFacts, Trials,
+    Clock, CommandFacts, CriticalPathPart, Device, DeviceId, Finding, InferenceDisturbance, InputFacts, LostTime,
+    PeakMemory, ProfileSettings, QualityCounter, ReplaySummary, TraceFacts, Trials,
 };
 
 /// What was run, and on what.
@@ -75,6 +75,12 @@ pub struct Conditions {
     /// The command that was measured; absent for a run of a model.
     #[serde(default)]
     pub command: Option<CommandFacts>,
+    /// Commands that took turns with it, in the order given.
+    #[serde(default)]
+    pub commands_beside: Vec<CommandFacts>,
+    /// What every inference got of the machine; empty where that was not measured.
+    #[serde(default)]
+    pub disturbance: Vec<InferenceDisturbance>,
 }
 
 /// The document.

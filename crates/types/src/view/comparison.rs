@@ -13,6 +13,10 @@ pub struct ComparisonView<'a> {
     pub stages: ChangesView<'a>,
     /// Stages whose samples are noisy.
     pub noisy: Vec<NoisySamples<'a>>,
+    /// Times of commands.
+    pub commands: ChangesView<'a>,
+    /// Memory.
+    pub memory: ChangesView<'a>,
     /// Steps.
     pub steps: ChangesView<'a>,
     /// Parts of the devices' time.

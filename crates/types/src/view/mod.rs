@@ -14,8 +14,8 @@ pub use comparison::{ChangesView, ComparisonView, NoisySamples};
 pub use counters::{CountersView, SampledKernelView};
 pub use regions::{RegionLaunch, RegionView, RegionsView};
 pub use run::{
-    ClassView, CommandRunView, CostCentreView, CostCentresView, DeviceTimeView, EngineStepsView, FamilyView,
-    FindingView, KernelView, KernelsView, LostTimeView, MemoryView, NextStep, OperatorView, OperatorsView, Resource,
-    RunView, Saving, SavingBasis, ShapeView, StageView, Takeaway, TriesView,
+    ClassView, CommandRunView, CommandView, CostCentreView, CostCentresView, DeviceTimeView, EngineStepsView,
+    FamilyView, FindingView, KernelView, KernelsView, LostTimeView, MemoryView, NextStep, OperatorView, OperatorsView,
+    Resource, RunView, Saving, SavingBasis, ShapeView, StageView, Takeaway, TriesView,
 };
 pub use sweep::SweepView;

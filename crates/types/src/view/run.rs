@@ -1,9 +1,9 @@
 //! A profiled, imported or measured run.
 
 use crate::{
-    Bytes, BytesPerSecond, ClassGroup, CommandRun, CopyTime, DeviceTime, Finding, IdleTime, KernelSummary, LostTime,
-    Metrics, ModuleSummary, Nanos, OperatorSummary, QualityCounter, ShapeGroup, Stage, StageSummary, Statistics,
-    StepLabel, Try,
+    Bytes, BytesPerSecond, ClassGroup, CommandFacts, CommandRun, CopyTime, DeviceTime, Finding, IdleTime,
+    KernelSummary, LostTime, Metrics, ModuleSummary, Nanos, OperatorSummary, QualityCounter, ShapeGroup, Stage,
+    StageSummary, Statistics, StepLabel, Try,
 };
 
 /// A run. Shares are absent where a part or the whole is unknown.
@@ -49,10 +49,13 @@ pub struct RunView<'a> {
     pub tries: TriesView<'a>,
     /// What would make the next recording tell more.
     pub next_steps: Vec<NextStep<'a>>,
-    /// Runs of a command.
-    pub command_runs: Vec<CommandRunView<'a>>,
-    /// Runs of a command that were not warm-up.
-    pub command_runs_measured: u64,
+    /// The commands that were measured, in the order given; none for a run of a model.
+    pub commands: Vec<CommandView<'a>>,
+    /// Measured inferences or runs of commands that something else on the machine disturbed, of how many; absent where nobody
+    /// looked.
+    pub disturbed: Option<[u64; 2]>,
+    /// Why, each reason once.
+    pub disturbance_causes: Vec<&'a str>,
 }
 
 /// Remedies that were tried, by what came of them.
@@ -343,6 +346,21 @@ pub enum NextStep<'a> {
     MarkStages,
     /// This share of the device's time is in no stage.
     MarkRest(f64),
+}
+
+/// A command that was measured.
+#[derive(Clone, Debug)]
+pub struct CommandView<'a> {
+    /// The command.
+    pub facts: &'a CommandFacts,
+    /// Its runs.
+    pub runs: Vec<CommandRunView<'a>>,
+    /// Runs that were not warm-up.
+    pub measured: u64,
+    /// Mean processor time of the runs that count, in programs and in the system.
+    pub cpu_mean: Option<[Nanos; 2]>,
+    /// Its mean over that of the fastest command, and the standard error of that; absent for a single command.
+    pub relative: Option<(f64, Option<f64>)>,
 }
 
 /// One run of a command.

@@ -3,6 +3,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use config::{Config, OverrideSource, Overrides};
+use flow::StopRequest;
 use flow::WorkloadSettings;
 use flow::model::LoadedModel;
 use flow::sweep::{self, SweepError, SweepSettings, Watch};
@@ -11,7 +12,6 @@ use types::{Exit, SweepAxis};
 use super::{Arguments, devices};
 use crate::context::Context;
 use crate::error::CliError;
-use crate::interrupt::Interrupt;
 use crate::resolution;
 
 pub(super) fn run(
@@ -31,7 +31,7 @@ pub(super) fn run(
     };
     let plan = sweep::plan(model, &settings)?;
     let run = resolution::run_request("analyze", config, given, arguments.out.as_deref())?;
-    let (interrupt, done) = (Interrupt::catch(), AtomicU64::new(0));
+    let (interrupt, done) = (StopRequest::catch(), AtomicU64::new(0));
     let (folder, swept, missing) = context.progress(|display| {
         let advance = |points| {
             let done = done.fetch_add(points, Ordering::Relaxed) + points;

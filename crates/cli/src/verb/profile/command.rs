@@ -1,26 +1,35 @@
 //! `llm-perf profile -- COMMAND`: any program, measured from outside.
 
+use std::path::Path;
+
 use config::{OverrideSource, Overrides};
+use flow::StopRequest;
 use flow::command::{self, CommandRequest};
 use flow::import::NamedSubject;
 use flow::profile::Progress;
 use types::Exit;
 
 use super::Arguments;
+use super::place::RunPlace;
+use super::runs::RunArguments;
 use crate::context::Context;
 use crate::error::CliError;
-use crate::interrupt::Interrupt;
 use crate::resolution::{self, ModelFlags};
 
 /// Parts of the configuration that say nothing of a command.
 const UNUSED: [&str; 5] = ["infer", "pipeline", "inputs", "engine", "device"];
 
+/// Runs of each of several commands, as many as tell a change of a few percent.
+const SEVERAL: u32 = 10;
+
 pub(super) fn run(arguments: &Arguments, given: &Overrides, context: &Context) -> Result<Exit, CliError> {
     arguments.target.refuse_run(given, &UNUSED)?;
     let mut overrides = Overrides::default();
     // A command may take hours, or never end by itself, so it is run once unless the user says otherwise.
-    overrides.set("dataset.sampling.warmup_rounds", 0, OverrideSource::Verb);
-    overrides.set("dataset.sampling.repeats", 1, OverrideSource::Verb);
+    let RunArguments { lines, runs, warmup, prepare, cleanup, csv, .. } = &*arguments.runs;
+    let runs = runs.unwrap_or(if lines.len() > 1 { SEVERAL } else { 1 });
+    overrides.set("dataset.sampling.warmup_rounds", warmup.unwrap_or(0), OverrideSource::Verb);
+    overrides.set("dataset.sampling.repeats", runs, OverrideSource::Verb);
     let model = arguments.target.model.as_deref();
     overrides.append(&ModelFlags { model, ..ModelFlags::default() }.overrides(given));
     let config = resolution::compose(&overrides, context)?.without(&UNUSED);
@@ -31,19 +40,45 @@ pub(super) fn run(arguments: &Arguments, given: &Overrides, context: &Context) -
         config_dir: context.config_dir.clone(),
     };
     let config = if model.is_some() { config } else { config.without(&["model", "workload"]) };
+    let targets = match lines.as_slice() {
+        [] => vec![arguments.target.command()?],
+        lines => lines.iter().map(|line| command::shell_target(line)).collect::<Result<_, _>>().map_err(CliError::from)?,
+    };
     let request = CommandRequest {
-        target: arguments.target.command()?,
+        targets,
+        prepare: prepare.clone(),
+        cleanup: cleanup.clone(),
+        end: arguments.runs.end()?,
         warmup_rounds: config.get("dataset.sampling.warmup_rounds")?,
         repeats: config.get("dataset.sampling.repeats")?,
         recording: arguments.recording.recording()?,
         subject,
     };
-    let run = resolution::run_request("profile", &config, given, arguments.out.as_deref())?;
-    let interrupt = Interrupt::catch();
+    let place = RunPlace::of(arguments)?;
+    let run = place.request(&config, given)?;
+    refuse_csv_without_folder(csv.as_deref())?;
+    let interrupt = StopRequest::catch();
     let profile = context.progress(|display| {
         let (mut show, stop) = (|progress: Progress<'_>| display.show(&progress), || interrupt.is_set());
         Ok::<_, CliError>(command::profile(&request, run, &config.to_yaml(), &mut show, &stop)?)
     })?;
+    if let Some(file) = csv {
+        std::fs::write(file, command::csv(&profile.metrics)).map_err(|error| {
+            CliError::failed(format!("cannot write {}", file.display())).because(error.to_string())
+        })?;
+    }
     context.messages.print_answer(arguments.json, &profile.metrics, || command::terminal(&profile.metrics))?;
-    Ok(context.messages.finish(&profile.missing, &[("report", profile.folder.join("report.md"))]))
+    Ok(context.messages.finish(&profile.missing, &place.kept(&profile.folder)))
+}
+
+/// A file that cannot be written is better known before the runs than after them.
+fn refuse_csv_without_folder(file: Option<&Path>) -> Result<(), CliError> {
+    let Some(file) = file else { return Ok(()) };
+    let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let problem = if file.is_dir() { Some("it is a folder") } else { None };
+    match problem.or_else(|| (!folder.is_dir()).then_some("its folder does not exist")) {
+        None => Ok(()),
+        Some(problem) => Err(CliError::usage(format!("--csv {}: {problem}", file.display()))
+            .hint("name a file in a folder that exists, such as --csv times.csv")),
+    }
 }

@@ -11,16 +11,16 @@ use crate::error::CliError;
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct RecordingArguments {
     /// Profile a command in one more run with the CUDA collector: if there is a GPU, always, or never
-    #[arg(long, value_enum, default_value_t = CollectorName::Auto, requires = "command")]
+    #[arg(long, value_enum, default_value_t = CollectorName::Auto, requires = "any_command")]
     collector: CollectorName,
     /// Record only inside these NVTX ranges, such as prefill or decode_step:8..16 (instances 8 to 15, counted from 0)
-    #[arg(long, value_name = "RANGES", requires = "command")]
+    #[arg(long, value_name = "RANGES", requires = "any_command")]
     window: Option<String>,
     /// The CUPTI library to use, if it is not found automatically
-    #[arg(long, value_name = "FILE", requires = "command")]
+    #[arg(long, value_name = "FILE", requires = "any_command")]
     cupti: Option<PathBuf>,
     /// Record each CUDA graph launch as a whole instead of kernel by kernel
-    #[arg(long, requires = "command")]
+    #[arg(long, requires = "any_command")]
     whole_graphs: bool,
 }
 

@@ -614,6 +614,36 @@ class Runner:
 # ------------------------------------------------------------------------------------------------------------------ passes
 
 
+def counters():
+    """What the system has counted so far, as it writes it: read before and after an inference, never in between."""
+
+    def text(path):
+        try:
+            with open(path) as file:
+                return file.read()
+        except OSError:
+            return None
+
+    try:
+        threads = os.listdir("/proc/self/task")
+    except OSError:
+        threads = []
+    try:
+        import resource
+        switches = resource.getrusage(resource.RUSAGE_SELF).ru_nivcsw
+    except ImportError:
+        switches = None
+    limits = (text(path) for path in ("/sys/fs/cgroup/cpu.stat", "/sys/fs/cgroup/cpu/cpu.stat"))
+    return {
+        "at_ns": time.monotonic_ns(),
+        "threads": [times for times in (text("/proc/self/task/%s/schedstat" % thread) for thread in threads) if times],
+        "switches": switches,
+        "processors": (text("/proc/stat") or "").split("\n")[0],
+        "pressure": text("/proc/pressure/cpu"),
+        "limit": next((text for text in limits if text is not None), None),
+    }
+
+
 def measure(runner, items, request, channel):
     """Warm-up and repeats, without a profiler."""
     total = sum(len(chosen) for chosen in request["epochs"]) * request["repeats"] + request["warmup_rounds"] * len(items)
@@ -625,10 +655,12 @@ def measure(runner, items, request, channel):
         item = items[index]
         channel.tell("inference", done=done, total=total, input=item.name, **{"pass": "warmup" if warmup else "measure"})
         # What runs inside is set aside by whoever records.
+        before = counters()
         with runner.ranges.span("warmup") if warmup else contextlib.nullcontext():
             stages, wall, tokens = runner.infer(item)
+        machine = [before, counters()]
         done += 1
-        channel.tell("sample", input=item.name, epoch=epoch, repeat=repeat, wall_ns=wall, stages=stages,
+        channel.tell("sample", input=item.name, epoch=epoch, repeat=repeat, wall_ns=wall, stages=stages, machine=machine,
                      generated=len(tokens), **{"pass": "warmup" if warmup else "measure"})
         if not warmup:
             plain.append((index, {"wall": wall, "tokens": len(tokens), **stages}))

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use crate::disturbance::Counters;
 use serde::Deserialize;
 use types::{Bytes, Nanos, Remedies, Stage, TryStatus, TryTurn};
 
@@ -48,7 +49,7 @@ pub enum Event {
         pass: PassName,
     },
     /// An inference is done.
-    Sample(SampleEvent),
+    Sample(Box<SampleEvent>),
     /// What an input was answered with.
     Generated {
         /// The input.
@@ -187,6 +188,9 @@ pub struct SampleEvent {
     pub stages: BTreeMap<Stage, Nanos>,
     /// Tokens generated.
     pub generated: u64,
+    /// What the system had counted before and after it; absent in passes that are not for times.
+    #[serde(default)]
+    pub machine: Option<[Counters; 2]>,
 }
 
 /// What came of a remedy.

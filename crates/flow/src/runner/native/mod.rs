@@ -82,6 +82,9 @@ pub(crate) fn bare(
     let bench = Bench::load(model.network, model.config.vocabulary(), request, kept)?;
     let plan = bench.plan(request, &mut inputs)?;
     let measured = passes::measure(&bench.runner(request), request, plan, false, progress, stop)?;
+    if let Some(stopped) = measured.stopped {
+        return Err(stopped.into());
+    }
     let workload = |input: &PreparedInput| workload_of(&input.facts, input, COMPUTED, request.infer.last_logits_only());
     let workloads = measured.untraced.iter().map(workload).collect();
     Ok(BareRun { samples: measured.samples, workloads, not_modelled: None })

@@ -8,8 +8,8 @@ use meter::price::price;
 use meter::{Roofline, predict};
 use network::Model;
 use types::{
-    AttentionKind, ClockId, DType, ImageWorkload, InputFacts, LogitsKind, Nanos, OperatorRecord, Parallel,
-    QualityCounter, Quantisation, RoutingCounts, RoutingKind, Sample, Severity, Stage, Workload,
+    AttentionKind, ClockId, DType, ImageWorkload, InferenceDisturbance, InputFacts, LogitsKind, Nanos, OperatorRecord,
+    Parallel, QualityCounter, Quantisation, RoutingCounts, RoutingKind, Sample, Severity, Stage, Workload,
 };
 
 use super::COMPUTED;
@@ -138,6 +138,24 @@ pub(crate) fn outside_stages(samples: &[Sample], wall: Nanos) -> QualityCounter 
         severity: if share > STAGES_COVER { Severity::Warning } else { Severity::Info },
         remedy: "none needed below 1%; above, something between the stages takes time that no stage shows".to_owned(),
     }
+}
+
+/// Measured inferences that something else on the machine disturbed; absent where none was.
+pub(crate) fn disturbed(inferences: &[InferenceDisturbance]) -> Option<QualityCounter> {
+    let measured: Vec<_> = inferences.iter().filter(|one| !one.warmup).map(|one| &one.disturbance).collect();
+    let disturbed: Vec<_> = measured.iter().filter(|one| one.is_disturbed()).collect();
+    let worst = disturbed.iter().min_by_key(|one| one.cpu_ns).filter(|_| !disturbed.is_empty())?;
+    Some(QualityCounter {
+        counter: "disturbed_inferences".to_owned(),
+        value: disturbed.len() as u64,
+        share: Some(disturbed.len() as f64 / measured.len() as f64),
+        severity: Severity::Warning,
+        remedy: format!(
+            "the machine was busy ({}): times are longer and utilisation is lower than those of the model; end what else \
+             runs, and run again",
+            worst.causes.join("; ")
+        ),
+    })
 }
 
 /// How much of an inference may belong to no stage.

@@ -25,6 +25,8 @@ use crate::runner::tries::{ROUNDS, TrySettings};
 const FEWEST_ROUNDS: u32 = 5;
 /// Inferences before the first turn of a remedy.
 const WARM_UP: u32 = 2;
+/// Why what the user did not wait for has no figures.
+const STOPPED: &str = "stopped by the user";
 /// Share of rounds a remedy must win to be part of the combination.
 const MOST_ROUNDS: f64 = 0.75;
 
@@ -69,7 +71,7 @@ struct Trial<'a, 'b> {
     stop: &'b dyn Fn() -> bool,
 }
 
-/// Tries every remedy, then those that won together.
+/// Tries every remedy, then those that won together. Where the user stops it, what was tried before is kept.
 pub(crate) fn attempt(
     bench: &Bench,
     config: &ModelConfig,
@@ -91,12 +93,12 @@ pub(crate) fn attempt(
         Trial { bench, config, plain, reference, start: Instant::now(), limit: settings.limit, progress, stop };
     let mut tries = Vec::new();
     for (done, remedies) in wanted.iter().enumerate() {
-        tries.push(trial.one(remedies, done + 1, wanted.len())?);
+        tries.push(trial.one(remedies, done + 1, wanted.len()));
     }
     for remedies in combinations(&tries) {
         if !wanted.contains(&remedies) {
             let count = tries.len() + 1;
-            tries.push(trial.one(&remedies, count, count)?);
+            tries.push(trial.one(&remedies, count, count));
         }
     }
     Ok(tries)
@@ -132,21 +134,21 @@ fn gain(turns: &[TryTurn]) -> Option<f64> {
 }
 
 impl Trial<'_, '_> {
-    fn one(&mut self, remedies: &Remedies, number: usize, total: usize) -> Result<TryRuns, ProfileError> {
+    fn one(&mut self, remedies: &Remedies, number: usize, total: usize) -> TryRuns {
+        let ended = |status, reason: String| TryRuns::new(remedies.clone(), status, Some(reason));
         if (self.stop)() {
-            return Err(ProfileError::Stopped { done: number as u64 - 1, total: total as u64 });
+            return ended(TryStatus::NotReached, STOPPED.to_owned());
         }
         (self.progress)(Progress::Doing(&format!("trying {remedies} ({number} of {total})")));
-        let over = format!("the {} s for tries were over", self.limit.as_secs_f64());
         if self.start.elapsed() >= self.limit {
-            return Ok(TryRuns::new(remedies.clone(), TryStatus::NotReached, Some(over)));
+            let over = format!("the {} s for tries were over", self.limit.as_secs_f64());
+            return ended(TryStatus::NotReached, over);
         }
-        let ended = |status, reason| Ok(TryRuns::new(remedies.clone(), status, Some(reason)));
         match self.measure(remedies, total + 1 - number) {
-            Ok(runs) => Ok(runs),
+            Ok(runs) => runs,
             Err(Obstacle::Unfit(reason)) => ended(TryStatus::NotApplicable, reason),
             Err(Obstacle::Failed(error)) => match *error {
-                stopped @ ProfileError::Stopped { .. } => Err(stopped),
+                ProfileError::Stopped { .. } => ended(TryStatus::NotReached, STOPPED.to_owned()),
                 error => ended(TryStatus::Failed, error.to_string()),
             },
         }

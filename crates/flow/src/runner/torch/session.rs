@@ -5,13 +5,14 @@ use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::Duration;
 
 use analysis::TryRuns;
-use collect::Command;
+use collect::environment::GpuSampler;
 use collect::process::{Ending, Interrupt, Limits, Process};
 use collect::tool::torch::{
     DeviceEvent, DriverFailure, Event, FailureKind, InputEvent, LoadedEvent, PROTOCOL, PassName, SampleEvent,
     TriedEvent, TriesRequest,
 };
-use types::{Bytes, Nanos, OutputChange, Remedies, Sample, Stage, TryStatus};
+use collect::{Command, disturbance};
+use types::{Bytes, DeviceUse, InferenceDisturbance, Nanos, OutputChange, Remedies, Sample, Stage, TryStatus};
 
 use crate::pipeline::progress::{Pass, Progress};
 use crate::runner::error::ProfileError;
@@ -34,6 +35,8 @@ pub(crate) struct Session {
     pub(crate) notes: Vec<String>,
     pub(crate) tries: Vec<TryRuns>,
     pub(crate) failure: Option<DriverFailure>,
+    /// The devices while it ran.
+    pub(crate) devices: Vec<DeviceUse>,
     /// Inferences planned.
     pub(crate) total: u64,
     pub(crate) done: bool,
@@ -66,12 +69,13 @@ pub(crate) struct TracedInput {
     pub(crate) input: String,
 }
 
-/// Runs a driver to its end.
+/// Runs a driver to its end. One that the user stopped after it had measured something is one that was interrupted.
 pub(crate) fn run(
     command: &Command,
     progress: &mut dyn FnMut(Progress<'_>),
     stop: &dyn Fn() -> bool,
 ) -> Result<(Session, Ending), ProfileError> {
+    let sampler = GpuSampler::start();
     let (process, lines) = Process::start_with_channel(command)?;
     let (sender, receiver) = channel();
     // A thread of its own reads, so that a silent driver does not keep the user from stopping it.
@@ -90,11 +94,15 @@ pub(crate) fn run(
         }
     }
     let _ = reader.join();
+    session.devices = sampler.finish();
     let ending = process.wait(&Limits::default(), Interrupt::Ignored)?.ending;
-    if stopped {
-        return Err(ProfileError::Stopped { done: session.samples.len() as u64, total: session.total });
+    if !stopped {
+        return Ok((session, ending));
     }
-    Ok((session, ending))
+    if session.samples.iter().any(|sample| sample.pass == PassName::Measure) {
+        return Ok((session, Ending::Interrupted));
+    }
+    Err(ProfileError::Stopped { done: session.samples.len() as u64, total: session.total })
 }
 
 impl Session {
@@ -131,7 +139,7 @@ impl Session {
                 };
                 progress(Progress::Inference { done, total, pass, input: &input, stage: None });
             }
-            Event::Sample(sample) => self.samples.push(sample),
+            Event::Sample(sample) => self.samples.push(*sample),
             Event::Generated { input, tokens } => self.generated.push((input, tokens)),
             Event::Memory { allocated_bytes, reserved_bytes } => self.memory = Some([allocated_bytes, reserved_bytes]),
             Event::Flops { input, stage, flops, notes } => {
@@ -186,6 +194,24 @@ impl Session {
         of_pass.flat_map(stages).collect()
     }
 
+    /// What every inference without a profiler got of the machine.
+    pub(crate) fn disturbance(&self) -> Vec<InferenceDisturbance> {
+        let of = |sample: &SampleEvent| {
+            let [before, after] = sample.machine.as_ref()?;
+            let mut disturbance = after.since(before);
+            // The driver of a device was asked all along, and says nothing of single inferences.
+            disturbance.causes.extend(self.devices.iter().flat_map(disturbance::of_device));
+            Some(InferenceDisturbance {
+                input: Some(sample.input.clone()),
+                epoch: sample.epoch,
+                repeat: sample.repeat,
+                warmup: sample.pass == PassName::Warmup,
+                disturbance,
+            })
+        };
+        self.samples.iter().filter_map(of).collect()
+    }
+
     /// Wall time of the measured inferences, warm-up left out.
     pub(crate) fn wall(&self) -> Nanos {
         let measured = self.samples.iter().filter(|sample| sample.pass == PassName::Measure);
@@ -203,6 +229,7 @@ impl Session {
                     total => format!("after {} of {total} inferences", self.samples.len()),
                 };
                 let kind = match ending {
+                    Ending::Interrupted => FailureKind::Stopped,
                     // Where memory runs out the system kills without a word.
                     Ending::Signal(9) => FailureKind::Memory,
                     _ => FailureKind::Model,

@@ -4,19 +4,20 @@
 //! sees them. What it does inside our collector tells, in one more run, so that times stay plain.
 
 mod recorded;
-
-use std::ffi::OsString;
+mod turns;
+mod watching;
 
 use analysis::{CommandRuns, Evidence, Subject};
 use collect::Command;
-use collect::environment::GpuSampler;
-use collect::process::{self, Ending, Interrupt, Limits, ProcessOutcome};
+use collect::process::Process;
 use collect::run::RunFolder;
+use regex::bytes::Regex;
 use report::profile::{Assumptions, Setting};
-use types::{CommandRun, DeviceUse, Environment, Metrics};
+use types::{Environment, Metrics};
 
 pub use recorded::Recording;
 pub use types::Collector;
+pub use watching::CommandEnd;
 
 use super::Profile;
 use crate::RunRequest;
@@ -31,12 +32,18 @@ use crate::runner::error::ProfileError;
 /// What to measure.
 #[derive(Debug)]
 pub struct CommandRequest {
-    /// The command.
-    pub target: Target,
-    /// Runs before measuring.
+    /// The commands; several take turns.
+    pub targets: Vec<Target>,
+    /// Runs before measuring, of each.
     pub warmup_rounds: u32,
-    /// Measured runs.
+    /// Measured runs, of each.
     pub repeats: u32,
+    /// Run by a shell before each run, and not timed.
+    pub prepare: Option<String>,
+    /// Run by a shell after each run, and not timed.
+    pub cleanup: Option<String>,
+    /// When a command that does not end by itself is ended.
+    pub end: CommandEnd,
     /// Whether it is run once more with our collector inside.
     pub recording: Recording,
     /// Model, workload and device, as far as the user names them.
@@ -59,7 +66,10 @@ pub fn profile(
     let environment = machine::capture(request.subject.config_dir.as_deref())?;
     // A device that nobody knows fails before anything runs.
     request.subject.named_hardware()?;
-    let inputs = provenance::of_command(request.target.argv());
+    let Some(first) = request.targets.first() else {
+        return Err(ProfileError::Target(TargetError::Empty));
+    };
+    let inputs = provenance::of_command(first.argv());
     let EndedRun { value: metrics, folder, missing } = run(run_request, |folder| {
         provenance::write(folder, &inputs)?;
         fill(folder, request, &environment, config_yaml, progress, stop)
@@ -79,51 +89,26 @@ fn fill(
     folder.write_json("env.json", environment)?;
     folder.end_step("prepare")?;
 
-    let total = request.warmup_rounds + request.repeats;
-    let mut runs = Vec::new();
-    let mut missing = Vec::new();
-    for number in 0..total {
-        let warmup = number < request.warmup_rounds;
-        let doing = if warmup { "warming up" } else { "measuring" };
-        progress(Progress::Doing(&format!("{doing}: run {} of {total}", number + 1)));
-        let (ProcessOutcome { ending, usage, .. }, devices) =
-            run_once(folder, request, &format!("command-{number}"), &[], stop)?;
-        if stop() {
-            return Err(ProfileError::Stopped { done: number.into(), total: total.into() });
-        }
-        let exit_code = match ending {
-            Ending::Code(code) => Some(code),
-            _ => None,
-        };
-        if !ending.is_success() {
-            missing.push(format!("run {} of the command {ending}; see logs/command-{number}.stderr", number + 1));
-        }
-        runs.push(CommandRun {
-            warmup,
-            wall_ns: usage.wall,
-            user_ns: usage.user,
-            system_ns: usage.system,
-            peak_memory_bytes: usage.peak_memory,
-            exit_code,
-            devices,
-        });
-        // A command that fails will do so again.
-        if !ending.is_success() {
-            break;
-        }
-    }
+    let start_cost = Process::start_cost();
+    let turns::Turns { runs, mut missing } = turns::take(folder, request, progress, stop)?;
     folder.end_step("measure")?;
-    let command = CommandRuns { command: request.target.description(), runs };
-    let metrics = if missing.is_empty() && request.recording.is_wanted(environment) {
-        progress(Progress::Doing("recording: one more run with the collector inside"));
-        let recorded = recorded::pass(folder, request, stop, progress)?;
-        missing.extend(recorded.missing.iter().cloned());
-        let metrics = recorded.metrics(folder.id(), request, command)?;
-        folder.end_step("record")?;
-        metrics
-    } else {
-        let subject = Subject { run: recorded::header(folder.id()), ..Subject::default() };
-        analysis::metrics(&subject, &Evidence { command: Some(command), ..Evidence::default() })
+    let of_target = |(target, runs): (&Target, _)| CommandRuns { command: target.description(), runs, start_cost };
+    let mut commands = request.targets.iter().zip(runs).map(of_target);
+    let command = commands.next();
+    let beside: Vec<CommandRuns> = commands.collect();
+    let metrics = match command {
+        Some(command) if beside.is_empty() && missing.is_empty() && request.recording.is_wanted(environment) => {
+            progress(Progress::Doing("recording: one more run with the collector inside"));
+            let recorded = recorded::pass(folder, request, stop, progress)?;
+            missing.extend(recorded.missing.iter().cloned());
+            let metrics = recorded.metrics(folder.id(), request, command)?;
+            folder.end_step("record")?;
+            metrics
+        }
+        command => {
+            let subject = Subject { run: recorded::header(folder.id()), ..Subject::default() };
+            analysis::metrics(&subject, &Evidence { command, commands_beside: beside, ..Evidence::default() })
+        }
     };
     folder.write_json("metrics.json", &metrics)?;
     let assumptions = assumptions(&metrics, request);
@@ -135,22 +120,26 @@ fn fill(
     Ok((metrics, missing))
 }
 
-/// One run, to its end.
-fn run_once(
-    folder: &mut RunFolder,
-    request: &CommandRequest,
-    name: &str,
-    variables: &[(OsString, OsString)],
-    stop: &dyn Fn() -> bool,
-) -> Result<(ProcessOutcome, Vec<DeviceUse>), ProfileError> {
-    let Some(command) = Command::of_words(request.target.argv()) else {
-        return Err(ProfileError::Target(TargetError::Empty));
-    };
-    let command = command.with_variables(request.target.environment().iter().chain(variables).cloned());
-    let sampler = GpuSampler::start();
-    let finished = process::run(folder, name, command, &Limits::default(), Interrupt::Asked(stop));
-    let devices = sampler.finish();
-    Ok((finished?, devices))
+/// A command line as something to measure.
+pub fn shell_target(line: &str) -> Result<Target, TargetError> {
+    if line.trim().is_empty() {
+        return Err(TargetError::Empty);
+    }
+    Target::command(["/bin/sh", "-c", line].map(Into::into).to_vec())
+}
+
+/// A pattern that a flag gives.
+pub fn pattern(flag: &'static str, text: &str) -> Result<Regex, ProfileError> {
+    Regex::new(text).map_err(|error| ProfileError::Setting {
+        key: flag,
+        expected: "a regular expression",
+        found: format!("`{text}` ({})", error.to_string().lines().last().unwrap_or_default()),
+    })
+}
+
+/// A command line of the user's, for the system's shell.
+fn shell(line: &str) -> Command {
+    Command::new("/bin/sh", ["-c", line])
 }
 
 fn assumptions(metrics: &Metrics, request: &CommandRequest) -> Assumptions {
@@ -159,7 +148,7 @@ fn assumptions(metrics: &Metrics, request: &CommandRequest) -> Assumptions {
         device: Vec::new(),
         repeats: vec![Setting::new("warm-up rounds", request.warmup_rounds), Setting::new("repeats", request.repeats)],
         batch: Vec::new(),
-        model: vec![Setting::new("command", request.target.description())],
+        model: request.targets.iter().map(|target| Setting::new("command", target.description())).collect(),
         decoding: Vec::new(),
         preprocessing: Vec::new(),
         profiling: vec![
@@ -177,6 +166,11 @@ fn assumptions(metrics: &Metrics, request: &CommandRequest) -> Assumptions {
         data: vec![Setting::new("standard input", "empty")],
         repeat_command: None,
     }
+}
+
+/// One line per command, as `hyperfine --export-csv` writes it.
+pub fn csv(metrics: &Metrics) -> String {
+    report::profile::command_csv(&analysis::view::run(metrics))
 }
 
 /// The run in a few lines, for a terminal.

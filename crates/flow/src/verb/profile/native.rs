@@ -1,9 +1,10 @@
 //! `profile` on our own engine, in one process.
 
-use analysis::{Evidence, OperatorPass, PlainRuns, Subject};
+use analysis::{Evidence, OperatorPass, PlainRuns, PricedOperator, Subject};
 use collect::run::RunFolder;
 use meter::Roofline;
 use network::Model;
+use report::export::TracedOperator;
 use report::profile::Setting;
 use types::{
     Clock, ClockId, ClockKind, Device, DeviceId, Environment, Hardware, InputSet, Metrics,
@@ -18,6 +19,7 @@ use crate::pipeline::machine;
 use crate::pipeline::model::{AboutModel, LoadedModel};
 use crate::pipeline::processor::{peak, processor};
 use crate::pipeline::progress::Progress;
+use crate::pipeline::provenance::NATIVE_TRACE;
 use crate::pipeline::run::{EndedRun, run};
 use crate::runner::error::ProfileError;
 use crate::runner::inputs::{self, Inputs};
@@ -25,6 +27,9 @@ use crate::runner::native::bench::Bench;
 use crate::runner::native::passes::{self, Measured};
 use crate::runner::native::{COMPUTED, check, check_memory, kept, records, tries};
 use crate::runner::request::ProfileRequest;
+
+/// Operators of the first input that are written down one by one; more would be larger than all else in a run.
+const MOST_TRACED: usize = 50_000;
 
 /// Runs, measures, analyses and writes everything into a run folder.
 ///
@@ -52,8 +57,9 @@ pub fn profile(
         folder.write_file("config.yaml", config_yaml.as_bytes())?;
         folder.write_json("env.json", &environment)?;
         folder.end_step("prepare")?;
-        let filled = fill(folder, model, request, &environment, &mut inputs, progress, stop)?;
-        Ok::<_, ProfileError>((filled, inputs.problems()))
+        let (metrics, set, mut missing) = fill(folder, model, request, &environment, &mut inputs, progress, stop)?;
+        missing.extend(inputs.problems());
+        Ok::<_, ProfileError>(((metrics, set), missing))
     })?;
     Ok(Profile { metrics, inputs, folder, missing, part_of_rank: None })
 }
@@ -66,7 +72,7 @@ fn fill(
     inputs: &mut Inputs,
     progress: &mut dyn FnMut(Progress<'_>),
     stop: &dyn Fn() -> bool,
-) -> Result<(Metrics, InputSet), ProfileError> {
+) -> Result<(Metrics, InputSet, Vec<String>), ProfileError> {
     let processor = processor(progress)?;
     progress(Progress::Doing("loading weights"));
     let kept = kept(&model);
@@ -86,14 +92,22 @@ fn fill(
     };
     folder.end_step("measure")?;
     let tries = match &request.tries {
-        Some(settings) => tries::attempt(&bench, &config, request, settings, progress, stop)?,
-        None => Vec::new(),
+        Some(settings) if measured.stopped.is_none() => {
+            tries::attempt(&bench, &config, request, settings, progress, stop)?
+        }
+        _ => Vec::new(),
     };
+    let tries_stopped = measured.stopped.is_none() && !tries.is_empty() && stop();
     let (subject, workload) = subject(run, request, network, &processor, kept, &measured)?;
     let texts = measured.texts.clone();
+    let mut missing: Vec<String> =
+        measured.stopped.map(|stopped| ProfileError::from(stopped).to_string()).into_iter().collect();
+    missing.extend(tries_stopped.then(|| "stopped by the user while remedies were tried".to_owned()));
+    let of_first = measured.inputs.first().map_or(0, |one| one.traced.prefill.ops.len() + one.traced.decode.ops.len());
     let evidence = Evidence { tries, ..evidence(network, &processor, &bench, measured) };
     let metrics = analysis::metrics(&subject, &evidence);
     folder.write_json("metrics.json", &metrics)?;
+    write_trace(folder, &evidence.operators.calls[..of_first.min(MOST_TRACED)])?;
     folder.end_step("analyse")?;
 
     let set = inputs.document();
@@ -132,7 +146,21 @@ fn fill(
         analytic::write(folder, &model.beside(&metrics))?;
     }
     folder.end_step("report")?;
-    Ok((metrics, set))
+    Ok((metrics, set, missing))
+}
+
+/// The operators of the first input as they ran, for other tools; see `export`.
+fn write_trace(folder: &mut RunFolder, calls: &[PricedOperator]) -> Result<(), ProfileError> {
+    if calls.is_empty() {
+        return Ok(());
+    }
+    let traced = calls.iter().map(|call| TracedOperator {
+        record: &call.record,
+        class: &call.class,
+        roofline: call.roofline_ns,
+    });
+    let packed = report::export::native_packed(&traced.collect::<Vec<_>>())?;
+    Ok(folder.write_file(NATIVE_TRACE, &packed)?)
 }
 
 /// What ran, and the workload of the first input.
@@ -146,8 +174,8 @@ fn subject(
 ) -> Result<(Subject, Option<Workload>), ProfileError> {
     let mut work = Vec::new();
     let mut workload: Option<Workload> = None;
-    for one in &measured.inputs {
-        let (one_workload, one_work) = records::work(network, &one.prepared, kept, request.infer.last_logits_only())?;
+    for input in measured.prepared() {
+        let (one_workload, one_work) = records::work(network, input, kept, request.infer.last_logits_only())?;
         workload.get_or_insert(one_workload);
         work.extend(one_work);
     }
@@ -170,7 +198,7 @@ fn subject(
             seed: Some(sampling.seed),
             weights_dtype: Some(kept),
         }),
-        inputs: measured.inputs.iter().map(|one| one.prepared.facts.clone()).collect(),
+        inputs: measured.prepared().map(|input| input.facts.clone()).collect(),
         logits_all_positions: !request.infer.last_logits_only() && network.takes_tokens(),
         work,
         classes: records::classes(network),
@@ -191,7 +219,14 @@ fn evidence(network: &Model, processor: &Hardware, bench: &Bench, measured: Meas
     Evidence {
         clocks: vec![clock],
         operators: OperatorPass { calls, routing: records::routing(traced.flat_map(|traced| &traced.routing)) },
-        quality: vec![records::outside_stages(&measured.samples, measured.wall)],
+        quality: [
+            Some(records::outside_stages(&measured.samples, measured.wall)),
+            records::disturbed(&measured.disturbance),
+        ]
+        .into_iter()
+        .flatten()
+        .collect(),
+        disturbance: measured.disturbance,
         plain: Some(PlainRuns {
             samples: measured.samples,
             profiled: measured.profiled,

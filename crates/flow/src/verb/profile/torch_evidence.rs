@@ -19,7 +19,7 @@ use crate::pipeline::subject::{ResolvedSubject, TracedRun, WorkloadSource, resol
 use crate::pipeline::trace::Traces;
 use crate::pipeline::{hardware, modelled, work};
 use crate::runner::error::ProfileError;
-use crate::runner::native::records::outside_stages;
+use crate::runner::native::records::{disturbed, outside_stages};
 use crate::runner::torch::driver_run::DriverRun;
 use crate::runner::torch::session::{CountedFlops, Session};
 
@@ -152,6 +152,8 @@ pub(super) fn metrics(
     evidence.flop_checks = flop_checks(run, &workloads);
     evidence.tries = session.tries(run.question.request.tries.as_ref());
     evidence.ranks = ranks;
+    evidence.disturbance = session.disturbance();
+    evidence.quality.extend(disturbed(&evidence.disturbance));
     let metrics = analysis::metrics(&subject, &evidence);
     let first = workloads.first().map(|(_, workload)| workload.clone());
     Ok(Processed { metrics, workload: first, hardware: device.hardware, missing })

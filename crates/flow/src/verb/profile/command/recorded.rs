@@ -5,9 +5,11 @@ use collect::run::RunFolder;
 use collect::tool::inject::{InjectSettings, Injection};
 use types::{Collector, Environment, Metrics, Nanos, QualityCounter, RunHeader, Severity};
 
-use super::{CommandRequest, run_once};
+use super::CommandRequest;
+use super::turns::run_once;
 use crate::pipeline::progress::Progress;
 use crate::pipeline::subject::{ResolvedSubject, TracedRun, WorkloadSource, resolve};
+use crate::pipeline::target::TargetError;
 use crate::pipeline::trace::Traces;
 use crate::runner::error::ProfileError;
 
@@ -52,11 +54,14 @@ pub(super) fn pass(
     let place = folder.prepare(&format!("{TRACE}/process-0.wire"))?;
     let trace = place.parent().map(std::path::Path::to_owned).unwrap_or_default();
     let injection = Injection::prepare(&trace, request.recording.settings.clone())?;
-    let ran = run_once(folder, request, "recorded", &injection.variables(), stop);
+    let Some(target) = request.targets.first() else {
+        return Err(ProfileError::Target(TargetError::Empty));
+    };
+    let ran = run_once(folder, request, target, "recorded", &injection.variables(), progress, stop);
     let files = injection.gather()?;
-    let (finished, _) = ran?;
-    let mut missing = Vec::new();
-    if !finished.succeeded() {
+    let ran = ran?;
+    let (finished, mut missing) = (ran.watched.outcome, ran.watched.missing);
+    if !finished.succeeded() && ran.watched.ended_for.is_none() {
         missing.push(format!("the run with the collector {}; see logs/recorded.stderr", finished.ending));
     }
     let mut names = Vec::new();

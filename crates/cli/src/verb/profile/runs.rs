@@ -1,0 +1,103 @@
+//! Flags of how a command is run.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use flow::command::CommandEnd;
+
+use crate::error::CliError;
+
+/// How often a command is run, what is run around it, and when it is ended.
+#[derive(Clone, Debug, Default, clap::Args)]
+#[command(next_help_heading = "Runs of a command")]
+pub(crate) struct RunArguments {
+    /// A command line to measure with the shell; several take turns and are compared
+    #[arg(long = "command", value_name = "LINE", conflicts_with = "command")]
+    pub(super) lines: Vec<String>,
+    /// Measured runs of each command [default: 1; 10 with several commands]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(super) runs: Option<u32>,
+    /// Runs of each command before measuring [default: 0]
+    #[arg(long, value_name = "N")]
+    pub(super) warmup: Option<u32>,
+    /// Command line to run before each run, not timed
+    #[arg(long, value_name = "LINE")]
+    pub(super) prepare: Option<String>,
+    /// Command line to run after each run, not timed
+    #[arg(long, value_name = "LINE")]
+    pub(super) cleanup: Option<String>,
+    /// End the command after this time, such as 60s, 500ms or 2m
+    #[arg(long = "for", value_name = "TIME", value_parser = duration)]
+    pub(super) after: Option<Duration>,
+    /// End the command when its output matches this regular expression
+    #[arg(long, value_name = "PATTERN")]
+    until: Option<String>,
+    /// Command line to run beside the command, which ends when it has ended: requests to a server
+    #[arg(long, value_name = "LINE")]
+    request: Option<String>,
+    /// Start the request when the command's output matches this regular expression
+    #[arg(long, value_name = "PATTERN", requires = "request")]
+    ready: Option<String>,
+    /// Also write mean, standard deviation, median, user, system, min and max in seconds to this file, as CSV
+    #[arg(long, value_name = "FILE")]
+    pub(super) csv: Option<PathBuf>,
+}
+
+impl RunArguments {
+    /// The first flag that is given; none says anything of a model.
+    pub(super) fn first_given(&self) -> Option<&'static str> {
+        let flags = [
+            ("--runs", self.runs.is_some()),
+            ("--warmup", self.warmup.is_some()),
+            ("--prepare", self.prepare.is_some()),
+            ("--cleanup", self.cleanup.is_some()),
+            ("--for", self.after.is_some()),
+            ("--until", self.until.is_some()),
+            ("--request", self.request.is_some()),
+            ("--csv", self.csv.is_some()),
+        ];
+        flags.into_iter().find_map(|(flag, given)| given.then_some(flag))
+    }
+
+    /// When the command is ended.
+    pub(super) fn end(&self) -> Result<CommandEnd, CliError> {
+        let pattern = |flag: &'static str, text: &Option<String>| {
+            text.as_deref().map(|text| flow::command::pattern(flag, text).map_err(CliError::from)).transpose()
+        };
+        Ok(CommandEnd {
+            after: self.after,
+            until: pattern("--until", &self.until)?,
+            request: self.request.clone(),
+            ready: pattern("--ready", &self.ready)?,
+        })
+    }
+}
+
+/// `60s`, `500ms`, `2m` or `1.5h`.
+fn duration(text: &str) -> Result<Duration, String> {
+    let number = text.trim_end_matches(|letter: char| letter.is_ascii_alphabetic());
+    let seconds = match &text[number.len()..] {
+        "ms" => 1e-3,
+        "s" => 1.0,
+        "m" => 60.0,
+        "h" => 3600.0,
+        _ => return Err("write a time with its unit, such as 60s, 500ms, 2m or 1h".to_owned()),
+    };
+    let time = number.parse::<f64>().ok().and_then(|number| Duration::try_from_secs_f64(number * seconds).ok());
+    time.filter(|time| !time.is_zero()).ok_or_else(|| "a time is more than zero, such as 60s".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_time_has_a_unit() {
+        assert_eq!(duration("60s"), Ok(Duration::from_secs(60)));
+        assert_eq!(duration("500ms"), Ok(Duration::from_millis(500)));
+        assert_eq!(duration("1.5m"), Ok(Duration::from_secs(90)));
+        for nonsense in ["60", "s", "-1s", "0s", "1 fortnight", "NaNs", ""] {
+            assert!(duration(nonsense).is_err(), "{nonsense}");
+        }
+    }
+}
