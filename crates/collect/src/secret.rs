@@ -77,6 +77,9 @@ pub(crate) fn masked_variable(name: &OsStr, value: &OsStr) -> OsString {
     masked(words).pop().unwrap_or_default()
 }
 
+/// A pattern, and what stands for what it finds.
+type Step<'a> = (&'a Option<Regex>, &'a dyn Fn(&Captures<'_>) -> String);
+
 fn masked_word(text: &str) -> Cow<'_, str> {
     let mut text = Cow::Borrowed(text);
     let replaced =
@@ -88,7 +91,7 @@ fn masked_word(text: &str) -> Cow<'_, str> {
         true => found[0].to_owned(),
         false => format!("{}{MASK}", &found["name"]),
     };
-    let steps: [(&Option<Regex>, &dyn Fn(&Captures<'_>) -> String); 4] = [
+    let steps: [Step<'_>; 4] = [
         (&ADDRESS, &|found| format!("{}{MASK}@", &found["before"])),
         (&BEARER, &|found| format!("{}{MASK}", &found["before"])),
         (&TOKEN, &|_| MASK.to_owned()),
