@@ -15,6 +15,10 @@ use crate::statistics::share;
 /// Regions kept. A program may number its ranges, and then each is a region of its own.
 const MOST: usize = 10_000;
 
+/// Bytes that the paths of the regions kept have together. Every region states its whole path, so ranges that are pushed and
+/// never popped would cost the square of their number; ten thousand paths of ordinary programs take a tenth of this.
+const MOST_TEXT: usize = 8 << 20;
+
 /// Stands for "no region" among the places below.
 const NONE: u32 = u32::MAX;
 
@@ -64,25 +68,21 @@ impl Node {
 }
 
 /// Regions while they are found. Each stands behind the one it is nested in.
+#[derive(Default)]
 struct Regions {
     nodes: Vec<Node>,
-    /// Regions of each name. The one looked for is most often the last that was found.
-    of_name: Vec<Vec<u32>>,
+    known: HashMap<Place, u32>,
 }
+
+/// What makes a region: the one around it, its name, domain and process.
+type Place = (u32, NameId, Option<NameId>, Option<u32>);
 
 impl Regions {
     /// The region of a name inside another, which is added where it is new.
     fn inside(&mut self, parent: u32, name: NameId, domain: Option<NameId>, process: Option<u32>) -> u32 {
-        let same = |id: &&u32| {
-            let node = &self.nodes[**id as usize];
-            (node.parent, node.domain, node.process) == (parent, domain, process)
-        };
-        let known = self.of_name[name.index()].iter().rev().find(same).copied();
-        known.unwrap_or_else(|| {
-            let id = self.nodes.len() as u32;
-            self.of_name[name.index()].push(id);
+        *self.known.entry((parent, name, domain, process)).or_insert_with(|| {
             self.nodes.push(Node { parent, name, domain, process, instances: 0, kernels: Vec::new() });
-            id
+            (self.nodes.len() - 1) as u32
         })
     }
 }
@@ -102,8 +102,10 @@ pub(crate) fn summaries(timelines: &[PlacedTimeline<'_>]) -> (Vec<RegionSummary>
         value: left_out,
         share: share(left_out as f64, all as f64),
         severity: Severity::Info,
-        remedy: "the regions with the most kernel time are kept; ranges whose names do not count up are fewer"
-            .to_owned(),
+        remedy:
+            "the regions with the most kernel time are kept; ranges that are all closed again and whose names do not \
+                 count up are fewer and less deeply nested"
+                .to_owned(),
     });
     (regions, counter)
 }
@@ -111,7 +113,7 @@ pub(crate) fn summaries(timelines: &[PlacedTimeline<'_>]) -> (Vec<RegionSummary>
 /// The regions of a timeline with the most kernel time, and how many more there are.
 fn of_timeline(placed: &PlacedTimeline<'_>) -> (Vec<RegionSummary>, usize) {
     let PlacedTimeline { timeline, attribution, .. } = placed;
-    let mut regions = Regions { nodes: Vec::new(), of_name: vec![Vec::new(); timeline.names.len()] };
+    let mut regions = Regions::default();
     let of_range = assign(placed, &mut regions);
     let mut captured = Captured::default();
     for (place, work) in timeline.work.iter().enumerate() {
@@ -147,9 +149,26 @@ fn of_timeline(placed: &PlacedTimeline<'_>) -> (Vec<RegionSummary>, usize) {
     let time = |id: &u32| -> Nanos { nodes[*id as usize].kernels.iter().map(|kernels| kernels.inclusive.time).sum() };
     let mut ids: Vec<u32> = (0..nodes.len() as u32).collect();
     ids.sort_by_cached_key(|id| Reverse(time(id)));
-    let left_out = ids.len().saturating_sub(MOST);
-    ids.truncate(MOST);
+    let lengths = path_lengths(timeline, &nodes);
+    let mut text = 0;
+    let fits = |id: &&u32| {
+        text += lengths[**id as usize];
+        text <= MOST_TEXT
+    };
+    let kept = ids.iter().take(MOST).take_while(fits).count();
+    let left_out = ids.len() - kept;
+    ids.truncate(kept);
     (ids.into_iter().flat_map(|id| rows(placed, &nodes, id)).collect(), left_out)
+}
+
+/// Bytes of every region's path.
+fn path_lengths(timeline: &Timeline, nodes: &[Node]) -> Vec<usize> {
+    let mut lengths: Vec<usize> = Vec::with_capacity(nodes.len());
+    for node in nodes {
+        let around = lengths.get(node.parent as usize).map_or(0, |around| around + "::".len());
+        lengths.push(around + timeline.name(node.name).len());
+    }
+    lengths
 }
 
 /// The region of every pushed range, by its place in the timeline.

@@ -8,6 +8,7 @@ use std::io::{self, BufWriter, IsTerminal, Write};
 use std::path::PathBuf;
 
 use clap::builder::styling::{AnsiColor, Style};
+use flow::harmless;
 use serde::Serialize;
 use types::Exit;
 
@@ -108,24 +109,24 @@ impl Messages {
     /// Prints a failure: the error, its causes, its hints.
     pub(crate) fn error(&self, error: &CliError) {
         let paint = self.paint(io::stderr().is_terminal());
-        self.talk(Verbosity::Quiet, format_args!("{} {}", paint.with(ERROR, "error:"), error.message));
+        self.talk(Verbosity::Quiet, format_args!("{} {}", paint.with(ERROR, "error:"), harmless(&error.message)));
         for cause in &error.causes {
-            self.talk(Verbosity::Quiet, format_args!("  {} {cause}", paint.with(FAINT, "caused by:")));
+            self.talk(Verbosity::Quiet, format_args!("  {} {}", paint.with(FAINT, "caused by:"), harmless(cause)));
         }
         for hint in &error.hints {
-            self.talk(Verbosity::Quiet, format_args!("{} {hint}", paint.with(HINT, "hint:")));
+            self.talk(Verbosity::Quiet, format_args!("{} {}", paint.with(HINT, "hint:"), harmless(hint)));
         }
     }
 
     /// Something the user should know although the work goes on.
     pub(crate) fn warning(&self, text: impl Display) {
         let label = self.paint(io::stderr().is_terminal()).with(WARNING, "warning:");
-        self.talk(Verbosity::Normal, format_args!("{label} {text}"));
+        self.talk(Verbosity::Normal, format_args!("{label} {}", harmless(&text.to_string())));
     }
 
     /// What is being done.
     pub(crate) fn note(&self, text: impl Display) {
-        self.talk(Verbosity::Normal, format_args!("{text}"));
+        self.talk(Verbosity::Normal, harmless(&text.to_string()));
     }
 
     /// What a command of the user's printed, as it is, unless only errors are wanted.
@@ -138,12 +139,12 @@ impl Messages {
 
     /// What is being done, in more detail (`-v`).
     pub(crate) fn detail(&self, text: impl Display) {
-        self.talk(Verbosity::Verbose, format_args!("{text}"));
+        self.talk(Verbosity::Verbose, harmless(&text.to_string()));
     }
 
     /// For someone looking for a fault (`-vv`).
     pub(crate) fn debug(&self, text: impl Display) {
-        self.talk(Verbosity::Everything, format_args!("{text}"));
+        self.talk(Verbosity::Everything, harmless(&text.to_string()));
     }
 
     /// Colours for data on standard output.

@@ -6,6 +6,8 @@ use std::ffi::{OsStr, OsString};
 use std::fmt;
 use std::path::{Path, PathBuf};
 
+use crate::secret::{masked, masked_variable};
+
 /// A program, its arguments and what is set for it beside the environment of this process. Its standard input is empty.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Command {
@@ -83,22 +85,22 @@ impl Command {
     }
 }
 
-/// As it would be typed into a shell. Bytes that are no text are shown as such and cannot be pasted back.
+/// As it would be typed into a shell, with secrets masked. Bytes that are no text are shown as such and cannot be pasted back.
 impl fmt::Display for Command {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if let Some(folder) = &self.folder {
             write!(f, "cd {} && ", quoted(folder.as_os_str()))?;
         }
         for (name, value) in &self.environment {
-            write!(f, "{}={} ", name.to_string_lossy(), quoted(value))?;
+            write!(f, "{}={} ", name.to_string_lossy(), quoted(&masked_variable(name, value)))?;
         }
         f.write_str(&command_line(self.words()))
     }
 }
 
-/// Words as they would be typed into a shell.
+/// Words as they would be typed into a shell, with secrets masked.
 pub fn command_line(words: impl IntoIterator<Item: AsRef<OsStr>>) -> String {
-    words.into_iter().map(|word| quoted(word.as_ref())).collect::<Vec<_>>().join(" ")
+    masked(words).iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" ")
 }
 
 /// A word as a shell reads it back. `shlex` would also quote `=` and `,`, which overrides such as

@@ -5,6 +5,7 @@
 pub mod calibrate;
 pub mod disturbance;
 pub mod doctor;
+pub mod document;
 pub mod environment;
 pub mod process;
 pub mod rank;
@@ -13,7 +14,9 @@ pub mod tool;
 
 mod command;
 mod error;
+mod secret;
 mod user_folder;
 
 pub use command::{Command, Output, command_line};
 pub use error::CollectError;
+pub use secret::{MASK, keep_arguments, masked};

@@ -359,3 +359,35 @@ fn verifying_finds_every_difference_and_reads_nothing_outside() {
     assert_eq!(verification.unlisted, ["new/file", "same"]);
     assert_eq!(verification.problems[2].detail, "expected 7 bytes, found 16");
 }
+
+#[test]
+fn a_run_that_is_resumed_removes_nothing_behind_a_link() {
+    let (root, folder) = new_run();
+    let outside = root.path().join("outside");
+    fs::create_dir(&outside).unwrap();
+    fs::write(outside.join("precious"), "mine").unwrap();
+    let path = folder.path().to_owned();
+    symlink(&outside, path.join("logs")).unwrap();
+    folder.fail("stopped").unwrap();
+    let run = StoredRun::open(&path).unwrap();
+    let refused = RunFolder::resume(&run, &["logs"]).unwrap_err();
+    assert!(matches!(refused, CollectError::NotPlain { .. }), "{refused}");
+    assert!(refused.to_string().contains("logs"), "{refused}");
+    assert_eq!(fs::read_to_string(outside.join("precious")).unwrap(), "mine");
+}
+
+#[test]
+fn the_files_and_folders_of_a_run_are_private() {
+    use std::os::unix::fs::PermissionsExt;
+    let (_root, mut folder) = new_run();
+    folder.write_file("a/b.txt", b"x").unwrap();
+    let child = folder.prepare("logs/child").unwrap();
+    fs::write(&child, "from a child").unwrap();
+    fs::set_permissions(&child, fs::Permissions::from_mode(0o644)).unwrap();
+    folder.adopt("logs/child").unwrap();
+    for (name, mode) in [("", 0o700), ("a", 0o700), ("a/b.txt", 0o600), ("logs/child", 0o600), ("manifest.json", 0o600)]
+    {
+        let found = folder.path().join(name).metadata().unwrap().permissions().mode() & 0o777;
+        assert_eq!(found, mode, "{name}: {found:o}");
+    }
+}

@@ -5,6 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
+use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -188,13 +189,17 @@ impl Groups {
             None => return Err(unreadable("there is no such file".into())),
             Some(Location::Embedded(text)) => (*text).to_owned(),
             Some(Location::Folder(file)) => {
-                let size = fs::metadata(file).map_err(|error| unreadable(error.to_string()))?.len();
-                if size > LARGEST_FILE {
+                // A device or a pipe has no size that could be asked for.
+                let mut text = String::new();
+                let opened = fs::File::open(file).map_err(|error| unreadable(error.to_string()))?;
+                let read = opened.take(LARGEST_FILE + 1).read_to_string(&mut text);
+                read.map_err(|error| unreadable(error.to_string()))?;
+                if text.len() as u64 > LARGEST_FILE {
                     return Err(unreadable(format!(
-                        "{size} bytes is more than a configuration file may have ({LARGEST_FILE})"
+                        "it has more bytes than a configuration file may have ({LARGEST_FILE})"
                     )));
                 }
-                fs::read_to_string(file).map_err(|error| unreadable(error.to_string()))?
+                text
             }
         };
         Document::read(&Source::file(name, text))

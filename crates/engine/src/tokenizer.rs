@@ -2,6 +2,7 @@
 //!
 //! Where an image stands in the text, and the token that starts it, is left to `prompt`.
 
+use std::io::Read as _;
 use std::path::Path;
 
 use serde_json::Value;
@@ -47,13 +48,26 @@ const BYTES: i64 = 256;
 /// Where configurations of models with several parts keep the ids of the language part.
 const LANGUAGE_PARTS: [&str; 2] = ["language_config", "text_config"];
 
+/// Most bytes of a tokenizer; the largest published ones have a thirtieth of it. What is named may be a device without an end.
+const LARGEST_FILE: u64 = 1 << 30;
+
+fn read(path: &Path) -> Result<Vec<u8>, InputError> {
+    let unreadable = |reason| InputError::Unreadable { path: path.into(), reason };
+    let mut bytes = Vec::new();
+    let opened = std::fs::File::open(path).map_err(unreadable)?;
+    opened.take(LARGEST_FILE + 1).read_to_end(&mut bytes).map_err(unreadable)?;
+    match bytes.len() as u64 > LARGEST_FILE {
+        true => Err(unreadable(std::io::Error::other(format!("it has more than {LARGEST_FILE} bytes")))),
+        false => Ok(bytes),
+    }
+}
+
 impl SpecialIds {
     /// The ids that a model's `config.json` names. One that is absent or null stays unknown.
     pub fn from_config(path: &Path) -> Result<Self, InputError> {
-        let text =
-            std::fs::read_to_string(path).map_err(|reason| InputError::Unreadable { path: path.into(), reason })?;
+        let text = read(path)?;
         let wrong = |reason: String| InputError::NotAConfiguration { path: path.into(), reason };
-        let config: Value = serde_json::from_str(&text).map_err(|error| wrong(error.to_string()))?;
+        let config: Value = serde_json::from_slice(&text).map_err(|error| wrong(error.to_string()))?;
         let named = |key: &str| {
             let parts = LANGUAGE_PARTS.iter().filter_map(|part| config.get(part));
             std::iter::once(&config).chain(parts).filter_map(|part| part.get(key)).find(|value| !value.is_null())
@@ -80,7 +94,7 @@ impl Tokenizer {
 
     /// The tokenizer of a `tokenizer.json`, which does not say itself which of its tokens are BOS and EOS.
     pub fn from_file(path: &Path, special: SpecialIds) -> Result<Self, InputError> {
-        let bytes = std::fs::read(path).map_err(|reason| InputError::Unreadable { path: path.into(), reason })?;
+        let bytes = read(path)?;
         let inner = tokenizers::Tokenizer::from_bytes(bytes)
             .map_err(|error| InputError::NotATokenizer { path: path.into(), reason: error.to_string() })?;
         let image = inner.token_to_id(IMAGE_MARK).map(i64::from);

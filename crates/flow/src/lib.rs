@@ -9,13 +9,13 @@ mod runner;
 mod verb;
 
 pub use collect::CollectError;
-pub use collect::command_line;
 pub use collect::process::StopRequest;
 pub use collect::run::{RunIndex, RunRequest};
 pub use collect::tool::inject;
+pub use collect::{command_line, keep_arguments};
 pub use meter::WorkloadSettings;
 pub use pipeline::{hardware, machine as environment, model, target};
-pub use report::{ReportError, Table, grouped, printable};
+pub use report::{ReportError, Table, grouped, harmless, printable};
 pub use verb::profile::{command, torch};
 pub use verb::{
     analyze, calibrate, compare, deep, doctor, export, import, predict, profile, regions, runs, sweep, validate,

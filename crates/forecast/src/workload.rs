@@ -405,13 +405,13 @@ fn summary(
 /// Times of stages and modules.
 fn lay_beside(report: &mut AnalyticReport, subject: &Subject<'_>, prefill: &PassForecast, decode: &PassForecast) {
     let blueprint = subject.model.blueprint();
-    let part = |pass: &PassForecast, added: f64| {
-        // A part is as sure as the pass it belongs to.
-        let [total, low, high] = pass.range(0.0);
+    // A part is as sure as the pass it belongs to, whose range is summed once and not for every operation.
+    let part = |[total, low, high]: [f64; 3], added: f64| {
         if total > 0.0 { [added, added * low / total, added * high / total] } else { [0.0; 3] }
     };
+    let (prefill_range, decode_range) = (prefill.range(0.0), decode.range(0.0));
     let sum = |pass: &PassForecast, of: &dyn Fn(&TimedOp) -> bool| {
-        part(pass, pass.ops.iter().filter(|op| of(op)).map(|op| op.added).sum())
+        part(pass.range(0.0), pass.ops.iter().filter(|op| of(op)).map(|op| op.added).sum())
     };
     let vision = |op: &TimedOp| blueprint.stage_of(op.module).filter(|stage| *stage != Stage::Prefill);
     for (name, stage) in &mut report.stages {
@@ -424,8 +424,9 @@ fn lay_beside(report: &mut AnalyticReport, subject: &Subject<'_>, prefill: &Pass
         });
     }
     let mut by_module: HashMap<String, [f64; 3]> = HashMap::new();
-    for (pass, op) in prefill.ops.iter().map(|op| (prefill, op)).chain(decode.ops.iter().map(|op| (decode, op))) {
-        let times = part(pass, op.added);
+    let at_prefill = prefill.ops.iter().map(|op| (prefill_range, op));
+    for (range, op) in at_prefill.chain(decode.ops.iter().map(|op| (decode_range, op))) {
+        let times = part(range, op.added);
         for id in ids(subject.model, op.module) {
             let sum = by_module.entry(id).or_default();
             sum.iter_mut().zip(times).for_each(|(sum, time)| *sum += time);
@@ -434,7 +435,7 @@ fn lay_beside(report: &mut AnalyticReport, subject: &Subject<'_>, prefill: &Pass
     for row in &mut report.module_metrics {
         row.forecast = time(by_module.get(&row.module_id).copied().unwrap_or_default());
     }
-    let total = [part(prefill, prefill.total()), part(decode, decode.total())];
+    let total = [part(prefill_range, prefill.total()), part(decode_range, decode.total())];
     report.forecast_total = time([0, 1, 2].map(|index| total[0][index] + total[1][index]));
 }
 

@@ -123,7 +123,7 @@ impl Blueprint {
             path.is_empty() || param.path.strip_prefix(path).is_some_and(|rest| rest.starts_with('.'))
         };
         let counted = self.params.iter().filter(|param| !param.buffer).filter(inside);
-        counted.map(|param| param.shape.elements()).sum()
+        counted.map(|param| param.shape.elements()).fold(0, u64::saturating_add)
     }
 
     /// The direct part of `outer` that `inner` is, or lies in; absent for `outer` itself and for what lies elsewhere.
@@ -263,20 +263,21 @@ impl Builder {
 
     /// The finished blueprint. Containers are constructed with what they hold.
     pub fn finish(mut self) -> Blueprint {
-        let held = |module: Module| {
-            let mut runs: Vec<(u64, &str)> = Vec::new();
-            for child in self.blueprint.modules.iter().filter(|child| child.parent == Some(module)) {
-                match runs.last_mut() {
-                    Some((count, class)) if *class == child.class => *count += 1,
-                    _ => runs.push((1, child.class)),
-                }
+        // Runs of children of one class, by the module that holds them.
+        let mut held: Vec<Vec<(u64, &'static str)>> = vec![Vec::new(); self.blueprint.modules.len()];
+        for child in &self.blueprint.modules {
+            let Some(parent) = child.parent else { continue };
+            let runs = &mut held[parent.index()];
+            match runs.last_mut() {
+                Some((count, class)) if *class == child.class => *count += 1,
+                _ => runs.push((1, child.class)),
             }
-            let run = |(count, class): &(u64, &str)| match count {
-                1 => (*class).to_owned(),
-                count => format!("{count} x {class}"),
-            };
-            runs.iter().map(run).collect::<Vec<_>>().join(", ")
+        }
+        let run = |(count, class): &(u64, &str)| match count {
+            1 => (*class).to_owned(),
+            count => format!("{count} x {class}"),
         };
+        let held = |module: Module| held[module.index()].iter().map(run).collect::<Vec<_>>().join(", ");
         let is_container = |entry: &ModuleEntry| matches!(entry.class, "ModuleList" | "Sequential");
         let containers: Vec<(Module, String)> = self
             .blueprint

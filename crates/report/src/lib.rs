@@ -27,6 +27,6 @@ mod yaml;
 pub use error::ReportError;
 pub use number::grouped;
 pub use schema::find_schema;
-pub use table::{Table, printable};
+pub use table::{Table, harmless, printable};
 pub use validate::{Validation, validate};
 pub use yaml::yaml;

@@ -126,15 +126,28 @@ impl fmt::Display for Table {
 /// The text on one line, with control characters made visible: what a file says must neither break a table nor reach a
 /// terminal as a command.
 pub fn printable(text: &str) -> Cow<'_, str> {
-    if !text.contains(char::is_control) {
+    let on_one_line = |c: char| matches!(c, '\n' | '\r' | '\t');
+    if !text.contains(is_command) && !text.contains(on_one_line) {
         return text.into();
     }
-    let show = |c: char| match c {
-        '\n' | '\r' | '\t' => " ".to_owned(),
-        c if c.is_control() => c.escape_default().to_string(),
-        c => c.to_string(),
-    };
+    let spaced: String = text.chars().map(|c| if on_one_line(c) { ' ' } else { c }).collect();
+    harmless(&spaced).into_owned().into()
+}
+
+/// The text with its lines kept, and everything else that a terminal would obey made visible.
+pub fn harmless(text: &str) -> Cow<'_, str> {
+    if !text.contains(is_command) {
+        return text.into();
+    }
+    let show = |c: char| if is_command(c) { c.escape_unicode().to_string() } else { c.to_string() };
     text.chars().map(show).collect::<String>().into()
+}
+
+/// Whether a terminal would do something else than show the character: control characters, and those that turn the direction
+/// of what follows, so that a name reads as another.
+fn is_command(c: char) -> bool {
+    let turns = matches!(c, '\u{200e}' | '\u{200f}' | '\u{061c}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    turns || (c.is_control() && !matches!(c, '\n' | '\t'))
 }
 
 /// The text with its middle left out where it is too long.
@@ -205,6 +218,8 @@ mod tests {
         let mut table = Table::new("x");
         table.row(["two\nlines \u{1b}[31m"]);
         assert_eq!(table.to_string(), "x\ntwo lines \\u{1b}[31m\n");
+        assert_eq!(printable("a\u{202e}b\tc"), "a\\u{202e}b c");
+        assert_eq!(harmless("two\nlines\u{202e}\u{7}"), "two\nlines\\u{202e}\\u{7}");
         assert_eq!(table.markdown().lines().count(), 3);
     }
 

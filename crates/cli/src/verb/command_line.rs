@@ -46,6 +46,9 @@ struct Globals {
     /// When to use colour; NO_COLOR is respected
     #[arg(long, global = true, value_name = "WHEN", default_value = "auto")]
     color: ColorWhen,
+    /// Write secrets on the command line into the run as they are; else they are masked
+    #[arg(long, global = true)]
+    keep_arguments: bool,
 }
 
 /// The values of `--color`.
@@ -70,6 +73,9 @@ impl CommandLine {
             ColorWhen::Always => Colour::Always,
             ColorWhen::Never => Colour::Never,
         };
+        if self.globals.keep_arguments {
+            flow::keep_arguments();
+        }
         Context { messages: Messages::new(verbosity, colour), config_dir: self.globals.config_dir.clone() }
     }
 }

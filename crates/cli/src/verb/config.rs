@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use config::{Config, Group, Overrides};
+use flow::printable;
 use serde::Serialize;
 use types::Exit;
 
@@ -68,7 +69,7 @@ fn explained_text(config: &Config) -> String {
     let width = lines.iter().map(|(setting, _)| setting.chars().count()).filter(|width| *width <= WIDEST).max();
     let width = width.unwrap_or_default();
     lines.into_iter().fold(String::new(), |mut text, (setting, origin)| {
-        let _ = writeln!(text, "{setting:<width$}  # {origin}");
+        let _ = writeln!(text, "{:<width$}  # {}", printable(&setting), printable(&origin));
         text
     })
 }
@@ -79,10 +80,10 @@ fn groups_text(groups: &[Group], config: &Config) -> String {
         let mounts: Vec<_> = config.mounts().iter().filter(|mount| mount.group == group.name).collect();
         let packages: Vec<&str> = mounts.iter().map(|mount| mount.place()).collect();
         let place = if packages.is_empty() { "not mounted".into() } else { format!("at {}", packages.join(", ")) };
-        let _ = writeln!(text, "{}  ({place})", group.name);
+        let _ = writeln!(text, "{}  ({})", printable(&group.name), printable(&place));
         for (option, _) in &group.options {
             let chosen = mounts.iter().any(|mount| mount.option.as_ref() == Some(option));
-            let _ = writeln!(text, "  {} {option}", if chosen { '*' } else { ' ' });
+            let _ = writeln!(text, "  {} {}", if chosen { '*' } else { ' ' }, printable(option));
         }
     }
     text

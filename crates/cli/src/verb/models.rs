@@ -84,7 +84,8 @@ fn row(name: &str) -> Result<ModelRow, CliError> {
         architecture: facts.class,
         family: loaded.config.family(),
         parameters,
-        parameters_active: parameters - loaded.config.decoder().map_or(0, |decoder| decoder.idle_parameters()),
+        parameters_active: parameters
+            .saturating_sub(loaded.config.decoder().map_or(0, |decoder| decoder.idle_parameters())),
         parameters_by_module: parts(&loaded),
         dtype: loaded.dtype,
         layers: facts.layers,

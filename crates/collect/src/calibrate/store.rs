@@ -30,7 +30,7 @@ impl Store {
     /// What is kept for this processor and number of threads.
     pub fn read(&self, cpu: &str, threads: usize) -> Result<Option<Calibration>, CollectError> {
         let path = self.path(cpu, threads);
-        let text = match std::fs::read_to_string(&path) {
+        let text = match crate::document::read_text(&path) {
             Err(reason) if matches!(reason.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => return Ok(None),
             answer => answer.map_err(CollectError::io("read", &path))?,
         };
@@ -56,7 +56,7 @@ impl Store {
     /// What is kept of operations on the device of that catalogue name.
     pub fn read_device(&self, device: &str) -> Result<Option<DeviceCalibration>, CollectError> {
         let path = self.device_path(device);
-        let text = match std::fs::read(&path) {
+        let text = match crate::document::read(&path) {
             Err(reason) if matches!(reason.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => return Ok(None),
             answer => answer.map_err(CollectError::io("read", &path))?,
         };

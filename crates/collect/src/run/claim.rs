@@ -10,9 +10,9 @@ use std::path::{Path, PathBuf};
 use jiff::Zoned;
 
 use super::MANIFEST;
-use super::content::{TEMPORARY_SUFFIX, TemporaryFile};
+use super::content::{TEMPORARY_SUFFIX, TemporaryFile, create_private_folder};
 use super::index::RunIndex;
-use crate::CollectError;
+use crate::{CollectError, masked};
 
 /// Where runs go unless the user says otherwise.
 pub const DEFAULT_ROOT: &str = "tmp/profile-output";
@@ -61,7 +61,7 @@ impl RunRequest {
             out: None,
             index: None,
             verb: verb.into(),
-            command,
+            command: masked(command).iter().map(|word| word.to_string_lossy().into_owned()).collect(),
             model: None,
             device: None,
         }
@@ -105,7 +105,7 @@ fn make_numbered(root: &Path, id: &str) -> Result<(String, ClaimedFolder), Colle
     let mut number = 1_u64;
     loop {
         let path = root.join(&run_id);
-        match fs::create_dir(&path) {
+        match create_private_folder(&path) {
             Ok(()) => return Ok((run_id, ClaimedFolder { path, remove: true })),
             Err(error) if error.kind() == ErrorKind::AlreadyExists => {
                 number += 1;
@@ -123,7 +123,7 @@ fn make_or_reuse(out: &Path) -> Result<ClaimedFolder, CollectError> {
     if let Some(parent) = out.parent() {
         fs::create_dir_all(parent).map_err(CollectError::io("create folder", parent))?;
     }
-    match fs::create_dir(out) {
+    match create_private_folder(out) {
         Ok(()) => claimed(true),
         Err(error) if error.kind() == ErrorKind::AlreadyExists => match fs::metadata(out) {
             Ok(found) if !found.is_dir() => taken("is a file"),

@@ -1,7 +1,8 @@
 //! Bytes on their way to and from the disk: whole files, and the digest that tells one content from another.
 
-use std::fs::{File, OpenOptions};
+use std::fs::{DirBuilder, File, OpenOptions, Permissions};
 use std::io::{self, BufWriter, ErrorKind, Read, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use sha2::{Digest as _, Sha256};
@@ -11,6 +12,10 @@ use crate::CollectError;
 
 /// Ending of a file that is still being written. Such a file is never listed.
 pub(super) const TEMPORARY_SUFFIX: &str = ".llm-perf-part";
+
+/// Mode of the files of a run, and of its folders: command lines, inputs and outputs of programs are nobody else's business.
+const PRIVATE_FILE: u32 = 0o600;
+const PRIVATE_FOLDER: u32 = 0o700;
 
 /// Size and SHA-256 of a content.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -63,7 +68,7 @@ impl Digest {
 impl TemporaryFile {
     /// Creates a new, empty file; an existing one is never opened.
     pub(super) fn create(path: PathBuf) -> io::Result<(Self, File)> {
-        let file = OpenOptions::new().write(true).create_new(true).open(&path)?;
+        let file = OpenOptions::new().write(true).create_new(true).mode(PRIVATE_FILE).open(&path)?;
         Ok((Self { path, named: false }, file))
     }
 
@@ -115,6 +120,16 @@ pub(super) fn fill(file: File, write: impl FnOnce(&mut dyn Write) -> io::Result<
     let hashing = out.into_inner().map_err(io::IntoInnerError::into_error)?;
     hashing.inner.sync_all()?;
     Ok(hashing.digest())
+}
+
+/// Creates a folder that only its owner may look into.
+pub(super) fn create_private_folder(folder: &Path) -> io::Result<()> {
+    DirBuilder::new().mode(PRIVATE_FOLDER).create(folder)
+}
+
+/// Takes a file that another program has written from everybody but its owner.
+pub(super) fn make_private(file: &Path) -> io::Result<()> {
+    std::fs::set_permissions(file, Permissions::from_mode(PRIVATE_FILE))
 }
 
 /// Makes the names in a folder last. Some file systems cannot; there is nothing better to do there than to go on.

@@ -9,7 +9,9 @@ use jiff::Zoned;
 use types::{Artifact, Document, RunManifest, RunState, RunStatus, SchemaTag, StepRecord};
 
 use super::claim::{Claim, RunRequest};
-use super::content::{Digest, TEMPORARY_SUFFIX, TemporaryFile, fill, kind_of, sync_folder};
+use super::content::{
+    Digest, TEMPORARY_SUFFIX, TemporaryFile, create_private_folder, fill, kind_of, make_private, sync_folder,
+};
 use super::{MANIFEST, RelativePath, StoredRun, owner};
 use crate::CollectError;
 
@@ -119,10 +121,16 @@ impl RunFolder {
     /// Removes files beneath a folder of the run that the manifest does not list.
     fn remove_unlisted(&self, name: &str) -> Result<(), CollectError> {
         let folder = self.path.join(name);
-        let entries = match fs::read_dir(&folder) {
+        // A link could lead out of the run folder, and nothing out there is ours to remove.
+        match fs::symlink_metadata(&folder) {
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
-            answer => answer.map_err(CollectError::io("list", &folder))?,
-        };
+            Err(error) => return Err(CollectError::io("list", &folder)(error)),
+            Ok(found) if !found.is_dir() => {
+                return Err(CollectError::NotPlain { path: folder, expected: "folder", found: kind_of(&found) });
+            }
+            Ok(_) => {}
+        }
+        let entries = fs::read_dir(&folder).map_err(CollectError::io("list", &folder))?;
         for entry in entries {
             let entry = entry.map_err(CollectError::io("list", &folder))?;
             let Ok(file_name) = entry.file_name().into_string() else { continue };
@@ -195,6 +203,7 @@ impl RunFolder {
             return Err(CollectError::NotPlain { path: target, expected: "file", found: kind_of(&found) });
         }
         self.unlist(&path)?;
+        make_private(&target).map_err(CollectError::io("make private", &target))?;
         let file = File::open(&target).map_err(CollectError::io("read", &target))?;
         let digest = Digest::of(&file).map_err(CollectError::io("read", &target))?;
         file.sync_all().map_err(CollectError::io("sync", &target))?;
@@ -283,7 +292,7 @@ impl RunFolder {
                     return Err(CollectError::NotPlain { path: folder, expected: "folder", found: kind_of(&found) });
                 }
                 Err(error) if error.kind() == ErrorKind::NotFound => {
-                    fs::create_dir(&folder).map_err(CollectError::io("create folder", &folder))?;
+                    create_private_folder(&folder).map_err(CollectError::io("create folder", &folder))?;
                     self.unsynced.extend(folder.parent().map(Path::to_owned));
                 }
                 Err(error) => return Err(CollectError::io("create folder", &folder)(error)),

@@ -41,7 +41,7 @@ impl StoredRun {
             Err(error) => return Err(CollectError::io("read", file)(error)),
             Ok(_) => {}
         }
-        let text = fs::read(&file).map_err(CollectError::io("read", &file))?;
+        let text = crate::document::read(&file).map_err(CollectError::io("read", &file))?;
         let manifest =
             serde_json::from_slice(&text).map_err(|reason| CollectError::BadManifest { path: file, reason })?;
         Ok(Self { path: path.to_owned(), manifest })

@@ -1,9 +1,9 @@
 //! The calibration of a device: found, judged and kept.
 
-use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use collect::calibrate::Store;
+use collect::document;
 use collect::environment::{InstalledDriver, installed_driver};
 use forecast::ForecastError;
 use ingest::compressed::Compression;
@@ -146,14 +146,14 @@ fn other_driver(
 /// The text of a table, compressed or not.
 pub(crate) fn read_text(path: &Path) -> Result<String, CalibrationError> {
     let unreadable = |reason| CalibrationError::Unreadable { path: path.to_owned(), reason };
-    let bytes = std::fs::read(path).map_err(unreadable)?;
-    let mut text = String::new();
-    match Compression::of(&bytes) {
-        Some(compression) => compression.decoder(&bytes[..]).read_to_string(&mut text),
-        None => (&bytes[..]).read_to_string(&mut text),
-    }
-    .map_err(unreadable)?;
-    Ok(text)
+    let bytes = document::read(path).map_err(unreadable)?;
+    let bytes = match Compression::of(&bytes) {
+        Some(compression) => {
+            document::read_from(compression.decoder(&bytes[..]), document::MOST).map_err(unreadable)?
+        }
+        None => bytes,
+    };
+    String::from_utf8(bytes).map_err(|error| unreadable(std::io::Error::other(error)))
 }
 
 #[cfg(test)]

@@ -22,6 +22,16 @@ pub enum ImportError {
         /// What the system said.
         reason: std::io::Error,
     },
+    /// What a pipe or a compressed file holds cannot be put aside.
+    #[error("cannot unpack {} into {}: {reason}", path.display(), folder.display())]
+    TemporaryFolder {
+        /// The file.
+        path: PathBuf,
+        /// The folder for temporary files.
+        folder: PathBuf,
+        /// What the system said.
+        reason: std::io::Error,
+    },
     /// A file of a kind nobody here knows.
     #[error("{file} is not a trace this program knows")]
     UnknownFormat {
@@ -119,6 +129,7 @@ impl Failure for ImportError {
             Self::Analytic(error) => error.exit(),
             Self::Collect(error) => error.exit(),
             Self::Unreadable { .. }
+            | Self::TemporaryFolder { .. }
             | Self::NothingInside { .. }
             | Self::NoTool { .. }
             | Self::ToolFailed { .. }
@@ -131,6 +142,10 @@ impl Failure for ImportError {
         match self {
             Self::UnknownFormat { known, .. } => Some(format!("known are {known}, each also gzip or zstd")),
             Self::NothingInside { hint, .. } => Some(hint.clone()),
+            Self::TemporaryFolder { .. } => Some(
+                "set TMPDIR to a folder on a disk with more room, or unpack the file first and import the result"
+                    .to_owned(),
+            ),
             Self::NoTool { tool, by_hand, .. } => {
                 Some(format!("export it where {tool} is installed, then import the result: `{by_hand}`"))
             }

@@ -125,7 +125,7 @@ fn own_files(config_dir: &Path) -> Result<Vec<(String, String)>, DeviceError> {
     for entry in entries {
         let path = entry.map_err(|reason| unreadable(&folder, reason))?.path();
         if path.extension().is_some_and(|ending| ending == "yaml" || ending == "yml") {
-            let text = std::fs::read_to_string(&path).map_err(|reason| unreadable(&path, reason))?;
+            let text = collect::document::read_text(&path).map_err(|reason| unreadable(&path, reason))?;
             files.push((path.display().to_string(), text));
         }
     }

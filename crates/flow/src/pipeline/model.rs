@@ -178,12 +178,9 @@ const LARGEST_CONFIG: u64 = 16 << 20;
 fn read(path: &Path) -> Result<ModelConfig, ModelError> {
     let unreadable = |reason| ModelError::Unreadable { path: path.to_owned(), reason };
     let file = if path.is_dir() { path.join("config.json") } else { path.to_owned() };
-    let size = std::fs::metadata(&file).map_err(unreadable)?.len();
-    if size > LARGEST_CONFIG {
-        let reason = std::io::Error::other(format!("{size} bytes are too many for a config.json"));
-        return Err(unreadable(reason));
-    }
-    let text = std::fs::read_to_string(&file).map_err(unreadable)?;
+    let bytes = std::fs::File::open(&file).and_then(|opened| collect::document::read_from(opened, LARGEST_CONFIG));
+    let text =
+        String::from_utf8(bytes.map_err(unreadable)?).map_err(|error| unreadable(std::io::Error::other(error)))?;
     let text = with_quantisation(&file, &text).unwrap_or(text);
     Ok(ModelConfig::from_json(&file.display().to_string(), &text)?)
 }

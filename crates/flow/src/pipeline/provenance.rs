@@ -34,9 +34,10 @@ pub(crate) fn of_command(argv: &[OsString]) -> InputSet {
         let found = named.filter_map(|name| file(InputRole::Argument, name, Path::new(name))).next();
         files.extend(found.filter(|found| !files.iter().any(|other| other.path == found.path)));
     }
+    let written = collect::masked(argv);
     let command = InputCommand {
-        program: argv.first().map(text).unwrap_or_default(),
-        arguments: argv.iter().skip(1).map(text).collect(),
+        program: written.first().map(text).unwrap_or_default(),
+        arguments: written.iter().skip(1).map(text).collect(),
         folder: std::env::current_dir().unwrap_or_default().display().to_string(),
     };
     InputSet { command: Some(command), ..InputSet::of_files("command", files) }

@@ -52,7 +52,8 @@ pub fn analyze(model: &LoadedModel, settings: &AnalyzeSettings) -> Result<Analys
 /// The analysis beside a run, which must have measured that model on that workload.
 fn beside(analysis: Analysis, run: &StoredRun) -> Result<Analysis, AnalyzeError> {
     let path = run.path().join("metrics.json");
-    let text = std::fs::read(&path).map_err(|reason| AnalyzeError::Unreadable { path: path.clone(), reason })?;
+    let text =
+        collect::document::read(&path).map_err(|reason| AnalyzeError::Unreadable { path: path.clone(), reason })?;
     let other = |reason: String| AnalyzeError::OtherRun { path: path.clone(), reason };
     let metrics: Metrics = serde_json::from_slice(&text).map_err(|error| other(error.to_string()))?;
     let (model, workload) = (&analysis.report.model.model_id, &analysis.report.workload);
@@ -103,8 +104,8 @@ fn devices(settings: &AnalyzeSettings) -> Result<Vec<Hardware>, DeviceError> {
 /// Reads `torchinfo-unique-layers.json`, or the one in a folder.
 fn target_operators(path: &Path) -> Result<TargetOperatorList, AnalyzeError> {
     let file = if path.is_dir() { path.join("torchinfo-unique-layers.json") } else { path.to_owned() };
-    let text =
-        std::fs::read_to_string(&file).map_err(|reason| AnalyzeError::Unreadable { path: file.clone(), reason })?;
+    let text = collect::document::read_text(&file)
+        .map_err(|reason| AnalyzeError::Unreadable { path: file.clone(), reason })?;
     let mut snapshot = ingest::torchinfo::read(&file.display().to_string(), &text)?;
     let folder = file.parent().unwrap_or(Path::new(""));
     let beside =

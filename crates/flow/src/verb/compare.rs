@@ -194,7 +194,7 @@ fn yaml<T: DeserializeOwned>(path: &Path, expected: &'static str) -> Result<T, C
 }
 
 fn text(path: &Path) -> Result<String, CompareError> {
-    std::fs::read_to_string(path).map_err(|reason| CompareError::Unreadable { path: path.to_owned(), reason })
+    collect::document::read_text(path).map_err(|reason| CompareError::Unreadable { path: path.to_owned(), reason })
 }
 
 fn no_document(path: &Path, expected: &'static str, error: &dyn std::error::Error) -> CompareError {

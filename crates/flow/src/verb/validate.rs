@@ -1,9 +1,10 @@
 //! `schema` and `validate`: what our documents look like, and whether a file is one.
 
 use std::ffi::OsStr;
-use std::io::{self, Read};
+use std::io;
 use std::path::{Path, PathBuf};
 
+use collect::document;
 use collect::run::{MANIFEST, StoredRun};
 use report::ReportError;
 use serde::Serialize;
@@ -67,11 +68,9 @@ fn with_files(file: &Path, mut found: report::Validation) -> report::Validation 
 
 fn read(file: &Path) -> io::Result<Vec<u8>> {
     if file == Path::new("-") {
-        let mut text = Vec::new();
-        io::stdin().lock().read_to_end(&mut text)?;
-        return Ok(text);
+        return document::read_from(io::stdin().lock(), document::MOST);
     }
-    std::fs::read(file)
+    document::read(file)
 }
 
 fn judge(file: String, outcome: Result<report::Validation, ReportError>) -> FileValidation {

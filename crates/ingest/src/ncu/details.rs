@@ -14,7 +14,7 @@ use types::counter::{
 use super::header::Header;
 use super::rows::{Next, Rows};
 use super::texts::Texts;
-use super::{DetailsPage, unit, value};
+use super::{DetailsPage, limit, unit, value};
 use crate::csv::Records;
 use crate::{IngestError, decimal};
 
@@ -89,6 +89,8 @@ pub(super) fn read<R: BufRead>(mut rows: Rows<'_, '_, R>, header: Header) -> Res
                 };
                 rows.tally.read += 1;
                 rows.tally.decimal_commas += u64::from(entry.has_decimal_comma());
+                let (entry, was_impossible) = entry.possible();
+                rows.tally.impossible += u64::from(was_impossible);
                 if let Some(place) = places.get(&key) {
                     add(&mut works[*place], entry);
                 } else if let Some(work) = header.work(rows.records, &mut texts) {
@@ -110,6 +112,17 @@ enum Entry {
 }
 
 impl Entry {
+    /// The same without a number that cannot be, and whether there was one.
+    fn possible(mut self) -> (Self, bool) {
+        let Self::Metric(_, metric) = &mut self else { return (self, false) };
+        let possible = limit::of(&metric.name, &metric.unit);
+        let is_impossible = metric.value.as_ref().is_some_and(|found| !value::is_possible(found, &possible));
+        if is_impossible {
+            metric.value = None;
+        }
+        (self, is_impossible)
+    }
+
     fn has_decimal_comma(&self) -> bool {
         let Self::Metric(_, metric) = self else { return false };
         metric.value.as_ref().and_then(CounterValue::text).is_some_and(value::has_decimal_comma)

@@ -5,6 +5,7 @@
 
 mod details;
 mod header;
+mod limit;
 mod log;
 mod nvtx;
 mod raw;

@@ -2,22 +2,31 @@
 
 use std::collections::HashSet;
 use std::io::BufRead;
+use std::ops::RangeInclusive;
 
 use types::counter::{CounterTable, CounterValue};
 
 use super::header::Header;
 use super::rows::{Next, Rows};
 use super::texts::Texts;
-use super::{RawPage, unit, value};
+use super::{RawPage, limit, unit, value};
 use crate::csv::{Records, Shape};
 use crate::{IngestError, decimal};
 
 /// Where a column of the file goes.
-#[derive(Clone, Copy)]
+#[derive(Clone)]
 struct Target {
     field: usize,
     column: usize,
     power: i32,
+    possible: RangeInclusive<f64>,
+}
+
+/// What a cell was.
+enum Cell {
+    Read,
+    DecimalComma,
+    Impossible,
 }
 
 /// Reads what follows the header.
@@ -47,8 +56,11 @@ pub(super) fn read<R: BufRead>(
                     table.work.push(work);
                     rows.tally.read += 1;
                     for target in &targets {
-                        let has_decimal_comma = set(&mut table, row, *target, rows.records);
-                        rows.tally.decimal_commas += u64::from(has_decimal_comma);
+                        match set(&mut table, row, target, rows.records) {
+                            Cell::Read => {}
+                            Cell::DecimalComma => rows.tally.decimal_commas += 1,
+                            Cell::Impossible => rows.tally.impossible += 1,
+                        }
                     }
                 }
             },
@@ -57,20 +69,26 @@ pub(super) fn read<R: BufRead>(
     Ok(RawPage { table, messages: rows.log.into_messages(), quality: rows.tally.counters() })
 }
 
-/// Sets one cell, and says whether it is a number in another language's form.
-fn set<R: BufRead>(table: &mut CounterTable, row: usize, target: Target, records: &Records<'_, R>) -> bool {
+/// Sets one cell, and says what it was.
+fn set<R: BufRead>(table: &mut CounterTable, row: usize, target: &Target, records: &Records<'_, R>) -> Cell {
     let column = table.column_mut(target.column);
     // Nearly all cells are plain numbers.
     if let Some(number) = records.raw(target.field).and_then(|cell| decimal::number(cell, target.power)) {
+        if !target.possible.contains(&number) {
+            return Cell::Impossible;
+        }
         column.set_number(row, number);
-        return false;
+        return Cell::Read;
     }
     let Some(value) = records.field(target.field).and_then(|cell| value::value(&cell, target.power)) else {
-        return false;
+        return Cell::Read;
     };
+    if !value::is_possible(&value, &target.possible) {
+        return Cell::Impossible;
+    }
     let has_decimal_comma = value.text().is_some_and(value::has_decimal_comma);
     column.set(row, value);
-    has_decimal_comma
+    if has_decimal_comma { Cell::DecimalComma } else { Cell::Read }
 }
 
 /// Reads the row of units and makes the columns.
@@ -113,7 +131,8 @@ fn units<R: BufRead>(
         }
         // A name that stands in one header twice keeps its first column.
         if taken.insert(column) {
-            targets.push(Target { field, column, power });
+            let possible = limit::of(name, &unit);
+            targets.push(Target { field, column, power, possible });
         }
     }
     Ok(targets)

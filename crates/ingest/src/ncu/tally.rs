@@ -15,6 +15,8 @@ pub(super) struct Tally {
     pub(super) foreign: u64,
     /// Numbers with a comma before their decimals.
     pub(super) decimal_commas: u64,
+    /// Numbers that no device can have counted.
+    pub(super) impossible: u64,
 }
 
 impl Tally {
@@ -32,10 +34,13 @@ impl Tally {
         let copy = "the file ends within a row; check that it is complete";
         let apart = "keep the program's output out of the file: use --log-file, or export from a report with --import";
         let language = "the numbers use another locale and may be wrong by a factor of 1000; run ncu with LC_ALL=C";
+        let impossible = "negative times and sizes, and shares of a peak far above 100%, are left out; profile again, and check \
+                          that the page was not edited";
         let counters = [
             counter("ncu_rows_unreadable", self.unreadable, true, Severity::Error, rewrite),
             counter("ncu_rows_cut_off", self.cut, true, Severity::Error, copy),
             counter("ncu_numbers_with_decimal_comma", self.decimal_commas, false, Severity::Error, language),
+            counter("ncu_numbers_impossible", self.impossible, false, Severity::Error, impossible),
             counter("ncu_lines_foreign", self.foreign, false, Severity::Info, apart),
         ];
         counters.into_iter().filter(|counter| counter.value > 0).collect()

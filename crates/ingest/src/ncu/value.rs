@@ -1,5 +1,6 @@
 //! Values of counters as Nsight Compute prints them.
 
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 use types::counter::{CounterInstance, CounterInstances, CounterValue};
@@ -20,6 +21,15 @@ pub(super) fn value(cell: &str, power: i32) -> Option<CounterValue> {
         return Some(CounterValue::Instances(Arc::new(instances)));
     }
     Some(CounterValue::Text(cell.into()))
+}
+
+/// Whether a number lies where numbers of its counter can; texts are as they are.
+pub(super) fn is_possible(value: &CounterValue, possible: &RangeInclusive<f64>) -> bool {
+    match value {
+        CounterValue::Number(number) => possible.contains(number),
+        CounterValue::Instances(instances) => instances.aggregate.is_none_or(|number| possible.contains(&number)),
+        _ => true,
+    }
 }
 
 /// Whether a cell says that there is no value. A ratio of nothing by nothing is none either.

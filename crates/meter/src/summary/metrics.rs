@@ -160,8 +160,10 @@ impl ModuleSum {
 
 /// Calls in all passes; a stand-in for several counts the experts expected to be touched.
 fn calls(subject: &Subject<'_>, of: impl Fn(&Pass) -> u64, expected: bool) -> u64 {
+    // Only where there are experts, and then the first operation of one tells: asked of every module, this must not walk over
+    // all operations.
     let pass = |pass: &Pass| {
-        let spread = pass.ops.iter().find_map(|op| op.spread).filter(|_| expected);
+        let spread = expected.then(|| pass.ops.iter().find_map(|op| op.spread)).flatten();
         of(pass) as f64 * spread.as_ref().map_or(1.0, Spread::distinct)
     };
     let prediction = subject.prediction;

@@ -87,12 +87,14 @@ impl<'a> ModuleTree<'a> {
                 children.entry(parent).or_default().push(id.to_owned());
             }
         }
+        let mut held = vec![0u64; self.runs.len()];
+        for parent in self.blueprint.modules().filter_map(|(_, entry)| entry.parent) {
+            held[parent.index()] += 1;
+        }
         self.shown()
             .map(|(module, id)| {
                 let entry = self.blueprint.module(module);
-                let repeated = entry
-                    .repetition
-                    .map(|_| self.blueprint.modules().filter(|(_, child)| child.parent == Some(module)).count() as u64);
+                let repeated = entry.repetition.map(|_| held[module.index()]);
                 ModuleNode {
                     module_id: id.to_owned(),
                     name: id.rsplit('.').next().unwrap_or(id).to_owned(),

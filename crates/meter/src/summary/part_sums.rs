@@ -1,5 +1,7 @@
 //! A module as the sum over its parts and its own operations: each part under a symbol, with the formulas it follows.
 
+use std::collections::HashMap;
+
 use network::{Blueprint, Module};
 use types::{Cost, FormulaLine, Origin, PartCost};
 
@@ -31,15 +33,14 @@ pub(super) fn of(
     total: Cost,
 ) -> (Vec<PartCost>, Vec<FormulaLine>) {
     let mut parts: Vec<PartCost> = Vec::new();
-    for (part, id) in tree.shown().filter(|(part, _)| blueprint.module(*part).parent == Some(module)) {
-        let inside: Vec<&OpRecord> = all
-            .iter()
-            .copied()
-            .filter(|op| blueprint.part_of(module, tree.representative(op.module)) == Some(part))
-            .collect();
-        if inside.is_empty() {
-            continue;
+    let mut of_part: HashMap<Module, Vec<&OpRecord>> = HashMap::new();
+    for op in all {
+        if let Some(part) = blueprint.part_of(module, tree.representative(op.module)) {
+            of_part.entry(part).or_default().push(op);
         }
+    }
+    for (part, id) in tree.shown().filter(|(part, _)| blueprint.module(*part).parent == Some(module)) {
+        let Some(inside) = of_part.remove(&part) else { continue };
         let entry = blueprint.module(part);
         let name = id.rsplit('.').next().unwrap_or(id).to_owned();
         let cost: Cost = inside.iter().map(|op| op.cost).sum();

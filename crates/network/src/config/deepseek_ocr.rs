@@ -109,7 +109,7 @@ impl SamConfig {
             image_size: fields.size_or("image_size", 1024)?,
             patch_size: fields.size_or("patch_size", 16)?,
             width: fields.size("width")?,
-            layers: fields.size("layers")?,
+            layers: fields.layers("layers")?,
             heads: fields.size("heads")?,
             mlp_ratio: fields.size_or("mlp_ratio", 4)?,
             window_size: fields.size_or("window_size", 14)?,
@@ -131,7 +131,7 @@ impl ClipConfig {
         let width = fields.size("width")?;
         let config = Self {
             width,
-            layers: fields.size("layers")?,
+            layers: fields.layers("layers")?,
             heads: fields.size("heads")?,
             image_size: fields.size_or("image_size", 224)?,
             patch_size: fields.size_or("patch_size", 14)?,

@@ -6,6 +6,9 @@ use types::DType;
 /// Sizes past this are mistakes, and keep products of sizes inside 64 bits.
 const LARGEST_SIZE: u64 = 1 << 32;
 
+/// Most layers that are taken seriously: a network is built layer by layer.
+pub(crate) const MOST_LAYERS: u64 = 10_000;
+
 /// What is wrong with a configuration.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
@@ -175,6 +178,11 @@ impl<'a> Fields<'a> {
     /// That a size is one a network may have, so that products of sizes stay inside 64 bits.
     pub(crate) fn at_most(&self, name: &str, found: u64, most: u64) -> Result<u64, ConfigProblem> {
         if found <= most { Ok(found) } else { Err(self.wrong(name, found, format!("at most {most}"))) }
+    }
+
+    /// A number of layers.
+    pub(crate) fn layers(&self, name: &str) -> Result<u64, ConfigProblem> {
+        self.at_most(name, self.size(name)?, MOST_LAYERS)
     }
 
     /// A count that may be zero.

@@ -167,6 +167,25 @@ fn read_named(fields: &Fields<'_>, default: &str) -> Result<ModelConfig, ConfigP
     (architecture.read)(fields)
 }
 
+/// Most experts of all layers together: a network is built expert by expert. Four times those of Kimi-K2.
+const MOST_EXPERTS: u64 = 100_000;
+
+/// That layers and experts, each of a size that some network has, do not make a network of a size that none has.
+fn bounded(decoder: &decoder::DecoderConfig) -> Result<(), ConfigProblem> {
+    let experts = decoder.layers.iter().map(|layer| match layer.feed_forward {
+        decoder::FeedForwardConfig::Mixture(mixture) => mixture.routing.experts,
+        _ => 0,
+    });
+    match experts.fold(0, u64::saturating_add) {
+        experts if experts > MOST_EXPERTS => Err(ConfigProblem::Invalid {
+            field: "num_hidden_layers".to_owned(),
+            found: format!("{}, with {experts} experts in all layers together", decoder.layers.len()),
+            expected: format!("at most {MOST_EXPERTS} experts"),
+        }),
+        _ => Ok(()),
+    }
+}
+
 impl ModelConfig {
     /// Reads the text of a `config.json`; `file` is what errors call it.
     pub fn from_json(file: &str, text: &str) -> Result<Self, ConfigError> {
@@ -182,6 +201,7 @@ impl ModelConfig {
         };
         let dtype = config.dtype();
         if let Some(decoder) = config.decoder_mut() {
+            bounded(decoder).map_err(fail)?;
             decoder.quantisation = quantisation::Quantisation::read(&fields, dtype).map_err(fail)?;
         }
         Ok(config)
@@ -383,6 +403,20 @@ mod tests {
     fn the_class_name_wins_over_the_family() {
         let text = problem(r#"{"architectures": ["QwenVL"], "model_type": "llama"}"#);
         assert!(text.contains("`QwenVL`"), "{text}");
+    }
+
+    #[test]
+    fn sizes_that_would_fill_the_memory_are_refused_alone_and_multiplied() {
+        let blocks = problem(
+            r#"{"architectures": ["ShallowResNet"], "channels": 8, "blocks": 1000000000, "num_classes": 2, "image_size": 8}"#,
+        );
+        assert!(blocks.contains("`blocks` is 1000000000; expected at most 10000"), "{blocks}");
+        let mixture = r#"{"architectures": ["MixtralForCausalLM"], "hidden_size": 64, "intermediate_size": 64,
+            "num_hidden_layers": 200, "num_attention_heads": 4, "vocab_size": 100, "num_local_experts": 9984,
+            "num_experts_per_tok": 2, "rms_norm_eps": 1e-5, "hidden_act": "silu"}"#;
+        let experts = problem(mixture);
+        assert!(experts.contains("1996800 experts") && experts.contains("at most 100000"), "{experts}");
+        assert!(ModelConfig::from_json("config.json", &mixture.replace("9984", "384")).is_ok());
     }
 
     #[test]

@@ -27,7 +27,7 @@ impl ShallowResnetConfig {
         Ok(Self {
             in_channels: fields.size_or("in_channels", 3)?,
             channels: fields.size("channels")?,
-            blocks: fields.size("blocks")?,
+            blocks: fields.layers("blocks")?,
             classes: fields.size("num_classes")?,
             image_size: fields.size("image_size")?,
             dtype: fields.dtype()?.unwrap_or(DType::Fp32),

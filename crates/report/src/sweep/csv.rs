@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::fmt::Write;
 
+use crate::table::harmless;
 use serde_json::Value;
 use types::{Sweep, SweepFigures, SweepPoint};
 
@@ -66,11 +67,18 @@ fn push(text: &mut String, content: &str) {
     text.push_str(&cell(content));
 }
 
-/// A cell; quoted where it must be.
+/// A cell; quoted where it must be. A text that a spreadsheet would run as a formula gets an apostrophe in front, as
+/// spreadsheets themselves write it, and what a terminal would obey is made visible.
 pub(crate) fn cell(text: &str) -> Cow<'_, str> {
+    let is_formula = text.starts_with(['=', '+', '-', '@', '\t', '\r']) && text.parse::<f64>().is_err();
+    let text = if is_formula { format!("'{text}").into() } else { Cow::Borrowed(text) };
+    let text = match harmless(&text) {
+        Cow::Borrowed(_) => text,
+        Cow::Owned(shown) => shown.into(),
+    };
     match text.contains([',', '"', '\n', '\r']) {
         true => format!("\"{}\"", text.replace('"', "\"\"")).into(),
-        false => text.into(),
+        false => text,
     }
 }
 

@@ -255,14 +255,12 @@ fn part(source: &Source, kind: &Kind, keeps: &dyn Fn(&str) -> bool) -> Result<Pa
         }
         (Format::NsysSqlite, None) => timeline(nsys::sqlite::read(name, bytes)?),
         (Format::NsysSqlite, Some(compression)) => {
-            let unreadable = |reason| ImportError::Unreadable { path: source.path(), reason };
-            let whole = unpacked(compression.decoder(bytes)).map_err(unreadable)?;
+            let whole = unpacked(compression.decoder(bytes), &source.path())?;
             timeline(nsys::sqlite::read(name, whole.bytes())?)
         }
         (Format::Wire, None) => timeline(wire::read(name, bytes)?),
         (Format::Wire, Some(compression)) => {
-            let unreadable = |reason| ImportError::Unreadable { path: source.path(), reason };
-            let whole = unpacked(compression.decoder(bytes)).map_err(unreadable)?;
+            let whole = unpacked(compression.decoder(bytes), &source.path())?;
             timeline(wire::read(name, whole.bytes())?)
         }
         (Format::NsysStats, compression) => listed(stats::read(text(bytes, compression), name)?),

@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::io::{self, Read, Seek, Write};
+use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 
 use collect::run::sha256;
@@ -31,15 +32,18 @@ impl Source {
         let unreadable = |reason| ImportError::Unreadable { path: path.to_owned(), reason };
         let name = path.display().to_string();
         let file = if name == STANDARD_INPUT {
-            spooled(io::stdin().lock()).map_err(unreadable)?
+            spooled(io::stdin().lock()).map_err(|error| error.about(path))?
         } else {
             let file = File::open(path).map_err(unreadable)?;
             let found = file.metadata().map_err(unreadable)?;
             if found.is_dir() {
                 return Err(unreadable(io::Error::from(io::ErrorKind::IsADirectory)));
             }
+            if found.file_type().is_char_device() || found.file_type().is_block_device() {
+                return Err(unreadable(io::Error::new(io::ErrorKind::InvalidInput, "it is a device, not a file")));
+            }
             // Pipes and the like have no length and cannot be mapped.
-            if found.is_file() { file } else { spooled(file).map_err(unreadable)? }
+            if found.is_file() { file } else { spooled(file).map_err(|error| error.about(path))? }
         };
         let map = mapped(&file).map_err(unreadable)?;
         let stored = map.as_deref().unwrap_or_default();
@@ -86,9 +90,10 @@ pub(super) fn journal(source: &Source) -> Option<PathBuf> {
 
 /// What a reader yields, as bytes in a file without a name: readers that jump about need all of it, and memory need not
 /// hold it.
-pub(super) fn unpacked(reader: impl Read) -> io::Result<Unpacked> {
-    let file = spooled(reader)?;
-    Ok(Unpacked { map: mapped(&file)? })
+pub(super) fn unpacked(reader: impl Read, path: &Path) -> Result<Unpacked, ImportError> {
+    let file = spooled(reader).map_err(|error| error.about(path))?;
+    let map = mapped(&file).map_err(|reason| ImportError::Unreadable { path: path.to_owned(), reason })?;
+    Ok(Unpacked { map })
 }
 
 /// Bytes that were unpacked.
@@ -103,18 +108,45 @@ impl Unpacked {
     }
 }
 
-fn spooled(mut reader: impl Read) -> io::Result<File> {
-    let mut file = tempfile::tempfile()?;
+/// Most bytes that are put aside: a device has no end, and a few kilobytes unpack to gigabytes of nothing.
+const MOST_SPOOLED: u64 = 64 << 30;
+
+/// Which side of putting bytes aside failed.
+enum SpoolError {
+    Source(io::Error),
+    TemporaryFolder(io::Error),
+}
+
+impl SpoolError {
+    fn about(self, path: &Path) -> ImportError {
+        match self {
+            Self::Source(reason) => ImportError::Unreadable { path: path.to_owned(), reason },
+            Self::TemporaryFolder(reason) => {
+                ImportError::TemporaryFolder { path: path.to_owned(), folder: std::env::temp_dir(), reason }
+            }
+        }
+    }
+}
+
+fn spooled(mut reader: impl Read) -> Result<File, SpoolError> {
+    let mut file = tempfile::tempfile().map_err(SpoolError::TemporaryFolder)?;
     let mut piece = vec![0; 1 << 20];
+    let mut left = MOST_SPOOLED;
     loop {
         match reader.read(&mut piece) {
             Ok(0) => break,
-            Ok(count) => file.write_all(&piece[..count])?,
+            Ok(count) => {
+                left = left.checked_sub(count as u64).ok_or_else(|| {
+                    let reason = format!("it has more than {}", Bytes::new(MOST_SPOOLED));
+                    SpoolError::Source(io::Error::new(io::ErrorKind::FileTooLarge, reason))
+                })?;
+                file.write_all(&piece[..count]).map_err(SpoolError::TemporaryFolder)?;
+            }
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(error) => return Err(error),
+            Err(error) => return Err(SpoolError::Source(error)),
         }
     }
-    file.rewind()?;
+    file.rewind().map_err(SpoolError::TemporaryFolder)?;
     Ok(file)
 }
 

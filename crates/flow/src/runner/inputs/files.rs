@@ -72,7 +72,7 @@ fn on_disk(settings: &DatasetSettings) -> Result<Vec<DatasetFile>, ProfileError>
     };
     let mut files = match &settings.file_list {
         Some(list) => {
-            let text = std::fs::read_to_string(list).map_err(unreadable(list))?;
+            let text = collect::document::read_text(list).map_err(unreadable(list))?;
             let lines = text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'));
             lines.map(PathBuf::from).collect()
         }
@@ -98,11 +98,7 @@ fn on_disk(settings: &DatasetSettings) -> Result<Vec<DatasetFile>, ProfileError>
 }
 
 fn read(path: &Path) -> std::io::Result<Vec<u8>> {
-    let size = std::fs::metadata(path)?.len();
-    if size > LARGEST_FILE {
-        return Err(std::io::Error::other(format!("{size} bytes are too many for an input")));
-    }
-    std::fs::read(path)
+    collect::document::read_from(std::fs::File::open(path)?, LARGEST_FILE)
 }
 
 /// Files under `root`, relative to it.

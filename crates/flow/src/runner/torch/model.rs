@@ -175,8 +175,8 @@ impl TorchModel {
 /// What a config.json says of a model that the meter does not know.
 fn look(path: &Path) -> Result<(Feed, Option<u64>), ProfileError> {
     let file = if path.is_dir() { path.join("config.json") } else { path.to_owned() };
-    let text =
-        std::fs::read_to_string(&file).map_err(|reason| ProfileError::Unreadable { path: file.clone(), reason })?;
+    let text = collect::document::read_text(&file)
+        .map_err(|reason| ProfileError::Unreadable { path: file.clone(), reason })?;
     let config: serde_json::Value = serde_json::from_str(&text)
         .map_err(|reason| ProfileError::BadConfig { path: file.clone(), reason: reason.to_string() })?;
     let part = |name: &str| config.get(name).and_then(|part| part.get("vocab_size"));

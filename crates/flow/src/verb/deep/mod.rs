@@ -66,7 +66,13 @@ pub fn stored_plan(run: &StoredRun) -> Result<DeepPlan, DeepError> {
         return Err(refuse(format!("it was made by `{}`", run.manifest().verb)));
     }
     let text = std::fs::read(run.path().join("plan.json")).map_err(|error| refuse(format!("plan.json: {error}")))?;
-    serde_json::from_slice(&text).map_err(|error| refuse(format!("plan.json: {error}")))
+    let plan: DeepPlan = serde_json::from_slice(&text).map_err(|error| refuse(format!("plan.json: {error}")))?;
+    match plan.arguments.iter().any(|word| word.contains(collect::MASK)) {
+        true => {
+            Err(refuse("a secret on its command line was masked; `--keep-arguments` keeps it next time".to_owned()))
+        }
+        false => Ok(plan),
+    }
 }
 
 /// Makes a run. What can fail cheaply fails before the folder is made; after that an error leaves a folder that says so

@@ -1,6 +1,6 @@
 //! The passes of a deep run, told before they are made.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::path::Path;
 
 use collect::tool::ncu;
@@ -77,9 +77,9 @@ pub(super) fn of(request: &DeepRequest, tools: &Tools) -> DeepPlan {
     passes.push(pass("report", "kernels.md, kernels.json, metrics.json, the reports", None));
     DeepPlan {
         schema: SchemaTag::new(),
-        arguments: request.arguments.clone(),
+        arguments: written(&request.arguments),
         folder: std::env::current_dir().unwrap_or_default().display().to_string(),
-        target: target.iter().map(|word| word.to_string_lossy().into_owned()).collect(),
+        target: written(target),
         mode: request.mode.name().to_owned(),
         collector: tools.collector().to_owned(),
         stages: request.stages.clone(),
@@ -112,6 +112,11 @@ pub(super) fn command(words: &[OsString]) -> Command {
 /// The same with the variables of the target.
 pub(super) fn with_variables(command: Command, request: &DeepRequest) -> Command {
     command.with_variables(request.target.environment().iter().cloned())
+}
+
+/// Words of a command line as they are kept: without secrets.
+fn written<W: AsRef<OsStr>>(words: &[W]) -> Vec<String> {
+    collect::masked(words).iter().map(|word| word.to_string_lossy().into_owned()).collect()
 }
 
 fn pass(name: &str, about: &str, command: Option<Command>) -> PlannedPass {

@@ -18,8 +18,14 @@ pub(super) struct Row<'a, 'f, R> {
 }
 
 impl<R: BufRead> Row<'_, '_, R> {
-    /// The row of a kernel; absent where a field it needs cannot be read.
+    /// The row of a kernel; absent where a field it needs cannot be read, or says what cannot be.
     pub(super) fn kernel(&mut self) -> Option<KernelSum> {
+        let kernel = self.fields()?;
+        let times = [Some(kernel.total), kernel.min, kernel.max];
+        times.into_iter().flatten().all(|time| time >= Nanos::ZERO).then_some(kernel)
+    }
+
+    fn fields(&mut self) -> Option<KernelSum> {
         Some(KernelSum {
             name: self.records.field(self.header.place("name")?)?.into_owned(),
             total: self.time("total time")?,

@@ -8,10 +8,7 @@ use crate::config::decoder::{
     AttentionConfig, DecoderConfig, FeedForwardConfig, GatedConfig, GroupedConfig, LayerConfig, NormConfig, NormKind,
     NormPlacement, RotaryConfig,
 };
-use crate::config::fields::Fields;
-
-/// Most layers that are taken seriously: a decoder is built layer by layer.
-const MOST_LAYERS: u64 = 10_000;
+use crate::config::fields::{Fields, MOST_LAYERS};
 
 /// Most heads, and widest head, that are taken seriously.
 const MOST_HEADS: u64 = 1 << 20;
@@ -49,7 +46,7 @@ impl Sizes {
     pub(super) fn read_inner(fields: &Fields<'_>, theta: f64, intermediate: u64) -> Result<Self, ConfigProblem> {
         let heads = fields.at_most("num_attention_heads", fields.size("num_attention_heads")?, MOST_HEADS)?;
         let width = fields.size("hidden_size")?;
-        let layers = fields.at_most("num_hidden_layers", fields.size("num_hidden_layers")?, MOST_LAYERS)?;
+        let layers = fields.layers("num_hidden_layers")?;
         let key_value_heads = fields.size_or("num_key_value_heads", heads)?;
         fields.divides(("num_attention_heads", heads), ("num_key_value_heads", key_value_heads))?;
         let head_width = match fields.optional_size("head_dim")? {
