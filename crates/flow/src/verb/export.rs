@@ -21,6 +21,12 @@ pub enum ExportFormat {
     Sqlite,
     /// Trace events, as Perfetto and Chrome open them.
     Perfetto,
+    /// Stacks over time, as speedscope opens them.
+    Speedscope,
+    /// Stacks over time, as the Firefox profiler opens them.
+    Firefox,
+    /// Stacks with their time, one on a line.
+    Collapsed,
 }
 
 /// Why there is no export.
@@ -77,6 +83,9 @@ impl fmt::Display for ExportFormat {
         f.pad(match self {
             Self::Sqlite => "sqlite",
             Self::Perfetto => "perfetto",
+            Self::Speedscope => "speedscope",
+            Self::Firefox => "firefox",
+            Self::Collapsed => "collapsed",
         })
     }
 }
@@ -87,6 +96,9 @@ impl ExportFormat {
         match self {
             Self::Sqlite => format!("{run_id}.sqlite"),
             Self::Perfetto => format!("{run_id}.perfetto.json"),
+            Self::Speedscope => format!("{run_id}.speedscope.json"),
+            Self::Firefox => format!("{run_id}.firefox.json"),
+            Self::Collapsed => format!("{run_id}.collapsed.txt"),
         }
     }
 }
@@ -99,11 +111,13 @@ pub fn export(run: &StoredRun, format: ExportFormat, out: Option<&Path>) -> Resu
         return Err(ExportError::Exists { path });
     }
     let timeline = timeline(run, &id)?;
+    let unwritable = |error: report::ReportError| ExportError::Io { path: path.clone(), reason: error.to_string() };
     let bytes = match format {
         ExportFormat::Sqlite => report::export::nsys_sqlite(&timeline, analysis::kernel::short_name),
-        ExportFormat::Perfetto => report::export::perfetto_json(&timeline)
-            .map_err(|error| ExportError::Io { path: path.clone(), reason: error.to_string() })?
-            .into_bytes(),
+        ExportFormat::Perfetto => report::export::perfetto_json(&timeline).map_err(unwritable)?.into_bytes(),
+        ExportFormat::Speedscope => report::export::speedscope_json(&timeline, &id).map_err(unwritable)?.into_bytes(),
+        ExportFormat::Firefox => report::export::firefox_json(&timeline, &id).map_err(unwritable)?.into_bytes(),
+        ExportFormat::Collapsed => report::export::collapsed_stacks(&timeline).into_bytes(),
     };
     let failed = |error: std::io::Error| ExportError::Io { path: path.clone(), reason: error.to_string() };
     std::fs::write(&path, bytes).map_err(failed)?;
