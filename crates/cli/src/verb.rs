@@ -39,6 +39,7 @@ verbs! {
     regions => Regions,
     analyze => Analyze,
     import => Import,
+    report => Report,
     compare => Compare,
     whatif => Whatif,
     export => Export,

@@ -12,7 +12,9 @@ pub mod tool;
 
 mod command;
 mod error;
+mod opener;
 mod user_folder;
 
 pub use command::{Command, Output, command_line};
 pub use error::CollectError;
+pub use opener::open_file;

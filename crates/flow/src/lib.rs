@@ -10,6 +10,7 @@ mod verb;
 
 pub use collect::CollectError;
 pub use collect::command_line;
+pub use collect::open_file;
 pub use collect::run::{RunIndex, RunRequest};
 pub use collect::tool::inject;
 pub use meter::WorkloadSettings;
@@ -17,6 +18,6 @@ pub use pipeline::{hardware, machine as environment, model, target};
 pub use report::{ReportError, Table, grouped, printable};
 pub use verb::profile::{command, torch};
 pub use verb::{
-    analyze, calibrate, compare, deep, doctor, export, import, predict, profile, regions, runs, sweep, validate,
-    whatif, workload,
+    analyze, calibrate, compare, deep, doctor, export, import, page, predict, profile, regions, runs, sweep,
+    validate, whatif, workload,
 };

@@ -8,6 +8,7 @@ pub mod deep;
 pub mod doctor;
 pub mod export;
 pub mod import;
+pub mod page;
 pub mod predict;
 pub mod profile;
 pub mod regions;
