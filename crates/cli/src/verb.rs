@@ -40,6 +40,7 @@ verbs! {
     analyze => Analyze,
     import => Import,
     report => Report,
+    show => Show,
     compare => Compare,
     whatif => Whatif,
     export => Export,

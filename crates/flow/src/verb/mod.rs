@@ -13,6 +13,7 @@ pub mod predict;
 pub mod profile;
 pub mod regions;
 pub mod runs;
+pub mod show;
 pub mod sweep;
 pub mod validate;
 pub mod whatif;
