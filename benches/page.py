@@ -46,13 +46,14 @@ class Browser:
     """A browser without a window, over the WebDriver protocol."""
 
     def __init__(self) -> None:
-        driver, binary = shutil.which("chromedriver"), shutil.which("chromium-headless-shell") or shutil.which("chromium")
+        driver, binary = shutil.which("chromedriver"), shutil.which("chromium")
         if not driver or not binary:
             sys.exit("error: there is no chromedriver and no chromium\nhint: Debian has them in chromium-driver")
         self.driver = subprocess.Popen([driver, "--port=0"], stdout=subprocess.PIPE, text=True)
         line = next(line for line in self.driver.stdout if "successfully on port" in line)
         self.address = f"http://127.0.0.1:{line.split()[-1].rstrip('.')}/session"
-        options = {"binary": binary, "args": ["--headless", "--no-sandbox", "--disable-gpu", "--window-size=1280,900"]}
+        options = {"binary": binary, "args": ["--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage",
+                                               "--window-size=1280,900"]}
         wanted = {"capabilities": {"alwaysMatch": {"browserName": "chrome", "goog:chromeOptions": options}}}
         self.address += "/" + self.post("", wanted)["sessionId"]
 

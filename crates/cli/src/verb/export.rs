@@ -9,14 +9,14 @@ use types::Exit;
 use crate::context::Context;
 use crate::error::CliError;
 
-/// Export the timeline of a run for other tools: Perfetto, speedscope, the Firefox profiler
+/// Export the timeline of a run for Perfetto, speedscope and other tools
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
     /// The run: its name, the start of it, `latest`, or the path of its folder
     #[arg(value_name = "RUN")]
     run: String,
-    /// Format of the file
+    /// SQLite as Nsight Systems exports it, trace events, or stacks for a flame graph
     #[arg(long, value_enum)]
     format: FormatName,
     /// The file to write [default: RUN and the format, such as RUN.perfetto.json, in the current folder]
@@ -39,15 +39,10 @@ beneath the ranges and operators that launched it.";
 /// A format by its name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 enum FormatName {
-    /// SQLite, as Nsight Systems exports it
     Sqlite,
-    /// Trace events for Perfetto and Chrome
     Perfetto,
-    /// Stacks over time for speedscope
     Speedscope,
-    /// Stacks over time for the Firefox profiler
     Firefox,
-    /// Stacks with their nanoseconds, one on a line, for flame graph scripts
     Collapsed,
 }
 

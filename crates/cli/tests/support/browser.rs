@@ -21,7 +21,7 @@ pub(crate) struct Browser {
 
 /// Where `LLM_PERF_TEST_BROWSER` is set, as CI does once it has installed one, a missing browser fails the test.
 pub(crate) fn browser() -> Option<Browser> {
-    let found = program(&["chromedriver"]).zip(program(&["chromium-headless-shell", "chromium", "google-chrome"]));
+    let found = program(&["chromedriver"]).zip(program(&["chromium", "google-chrome"]));
     let Some((driver, binary)) = found else {
         assert!(std::env::var_os("LLM_PERF_TEST_BROWSER").is_none(), "chromedriver and chromium are not on PATH");
         eprintln!("NOT CHECKED: chromedriver and chromium are not on PATH (Debian: chromium-driver)");
@@ -47,7 +47,9 @@ impl Browser {
             .expect("chromedriver says which port it listens on");
         let mut browser = Self { driver, port, session: String::new(), _profile: profile };
         let folder = format!("--user-data-dir={}", browser._profile.path().display());
-        let arguments = ["--headless", "--no-sandbox", "--disable-gpu", "--window-size=1280,900", &folder];
+        let plain =
+            ["--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--window-size=1280,900"];
+        let arguments: Vec<&str> = plain.into_iter().chain([folder.as_str()]).collect();
         let options = json!({ "binary": binary, "args": arguments });
         let logs = json!({ "browser": "ALL", "performance": "ALL" });
         let wanted = json!({ "browserName": "chrome", "goog:chromeOptions": options, "goog:loggingPrefs": logs });
