@@ -146,13 +146,14 @@ impl Browser {
         entries.as_array().unwrap().iter().map(Value::to_string).collect()
     }
 
-    /// Addresses asked for since the last time.
+    /// Addresses that pages from files asked for since the last time; the browser's own start page asks for parts of itself.
     pub(crate) fn requests(&self) -> Vec<String> {
         let entries = self.post("se/log", &json!({ "type": "performance" }));
         let address = |entry: &Value| {
             let message: Value = serde_json::from_str(entry["message"].as_str()?).ok()?;
             let message = &message["message"];
-            (message["method"] == "Network.requestWillBeSent")
+            let is_of_file = message["params"]["documentURL"].as_str().is_some_and(|url| url.starts_with("file://"));
+            (message["method"] == "Network.requestWillBeSent" && is_of_file)
                 .then(|| message["params"]["request"]["url"].as_str().unwrap_or_default().to_owned())
         };
         entries.as_array().unwrap().iter().filter_map(address).collect()
