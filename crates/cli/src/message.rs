@@ -172,6 +172,12 @@ impl Messages {
     }
 }
 
+/// Columns of standard output: what `COLUMNS` says, else the terminal; absent where it goes elsewhere.
+pub(crate) fn stdout_width() -> Option<usize> {
+    let told = std::env::var("COLUMNS").ok().and_then(|text| text.parse().ok()).filter(|columns| *columns > 0);
+    told.or_else(|| terminal_size::terminal_size_of(io::stdout()).map(|(width, _)| usize::from(width.0)))
+}
+
 /// Puts a style around a text, or not.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Paint {

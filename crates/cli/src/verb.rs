@@ -39,6 +39,8 @@ verbs! {
     regions => Regions,
     analyze => Analyze,
     import => Import,
+    report => Report,
+    show => Show,
     compare => Compare,
     whatif => Whatif,
     export => Export,

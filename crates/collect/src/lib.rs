@@ -14,9 +14,11 @@ pub mod tool;
 
 mod command;
 mod error;
+mod opener;
 mod secret;
 mod user_folder;
 
 pub use command::{Command, Output, command_line};
 pub use error::CollectError;
+pub use opener::open_file;
 pub use secret::{MASK, keep_arguments, masked};

@@ -9,6 +9,7 @@ mod runner;
 mod verb;
 
 pub use collect::CollectError;
+pub use collect::open_file;
 pub use collect::process::StopRequest;
 pub use collect::run::{RunIndex, RunRequest};
 pub use collect::tool::inject;
@@ -18,6 +19,6 @@ pub use pipeline::{hardware, machine as environment, model, target};
 pub use report::{ReportError, Table, grouped, harmless, printable};
 pub use verb::profile::{command, torch};
 pub use verb::{
-    analyze, calibrate, compare, deep, doctor, export, import, predict, profile, regions, runs, sweep, validate,
-    whatif, workload,
+    analyze, calibrate, compare, deep, doctor, export, import, page, predict, profile, regions, runs, show, sweep,
+    validate, whatif, workload,
 };

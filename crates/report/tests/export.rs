@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use llm_perf_report::export::{nsys_sqlite, perfetto_json};
+use llm_perf_report::export::{self, nsys_sqlite, perfetto_json};
 use types::timeline::{Timeline, WorkKind};
 use types::{Clock, ClockId, ClockKind, Nanos};
 
@@ -145,4 +145,116 @@ fn kernels_of_a_graph_say_what_they_were_captured_in() {
     let counts: std::collections::BTreeSet<u64> = layers.values().copied().collect();
     assert_eq!(counts.len(), 1, "{layers:?}");
     assert!(layers.keys().all(|ranges| ranges.starts_with("layer_")), "{layers:?}");
+}
+
+/// Sum of the lengths of everything on each queue, with the parts that overlap counted once.
+fn busy(timeline: &Timeline) -> i64 {
+    let mut sum = 0;
+    for queue in 0..timeline.queues.len() {
+        let mut spans: Vec<_> = timeline.work.iter().filter(|work| work.queue.0 as usize == queue).collect();
+        spans.sort_by_key(|work| work.start);
+        let mut at = Nanos::new(i64::MIN / 2);
+        for work in spans {
+            sum += (work.end() - work.start.max(at)).get().max(0);
+            at = at.max(work.end());
+        }
+    }
+    sum
+}
+
+/// Real captures: of the torch profiler, of Nsight Systems, and of our collector.
+fn captures() -> Vec<(&'static str, Timeline)> {
+    let fixture = |name: &str| {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../ingest/tests/fixtures").join(name);
+        std::fs::read(path).unwrap()
+    };
+    vec![
+        (
+            "torch",
+            ingest::torch::read("small.json", &fixture("torch/small.json"), &ingest::torch::TorchSettings::default())
+                .unwrap()
+                .timeline,
+        ),
+        ("nsys", ingest::nsys::sqlite::read("small.sqlite", &fixture("nsys/small.sqlite")).unwrap()),
+        ("eager.wire", collected("eager.wire")),
+        ("graph.wire", collected("graph.wire")),
+    ]
+}
+
+#[test]
+fn collapsed_stacks_sum_to_the_time_on_the_streams() {
+    for (name, timeline) in captures() {
+        let text = export::collapsed_stacks(&timeline);
+        let sum: i64 = text.lines().map(|line| line.rsplit_once(' ').unwrap().1.parse::<i64>().unwrap()).sum();
+        assert_eq!(sum, busy(&timeline), "{name}");
+        // A kernel is found beneath the code that launched it.
+        assert!(text.lines().any(|line| line.matches(';').count() > 1) || timeline.calls.is_empty(), "{name}: {text}");
+    }
+}
+
+#[test]
+fn a_speedscope_document_keeps_every_track_on_one_axis() {
+    for (name, timeline) in captures() {
+        let text = export::speedscope_json(&timeline, "run").unwrap();
+        let document: serde_json::Value = serde_json::from_str(&text).unwrap();
+        assert_eq!(document["$schema"], "https://www.speedscope.app/file-format-schema.json");
+        let frames = document["shared"]["frames"].as_array().unwrap().len() as u64;
+        let mut on_device = 0;
+        for profile in document["profiles"].as_array().unwrap() {
+            let samples = profile["samples"].as_array().unwrap();
+            let weights = profile["weights"].as_array().unwrap();
+            assert_eq!((samples.len(), &profile["type"]), (weights.len(), &"sampled".into()), "{name}");
+            assert!(
+                samples.iter().flat_map(|stack| stack.as_array().unwrap()).all(|one| one.as_u64().unwrap() < frames)
+            );
+            let total: i64 = weights.iter().map(|weight| weight.as_i64().unwrap()).sum();
+            assert!(total <= profile["endValue"].as_i64().unwrap() && total > 0, "{name}");
+            let ran = samples.iter().zip(weights).filter(|(stack, _)| !stack.as_array().unwrap().is_empty());
+            if profile["name"].as_str().unwrap().contains("stream") {
+                on_device += ran.map(|(_, weight)| weight.as_i64().unwrap()).sum::<i64>();
+            }
+        }
+        assert_eq!(on_device, busy(&timeline), "{name}");
+    }
+}
+
+#[test]
+fn tables_of_a_firefox_profile_point_at_each_other() {
+    for (name, timeline) in captures() {
+        let document: serde_json::Value =
+            serde_json::from_str(&export::firefox_json(&timeline, "run").unwrap()).unwrap();
+        let threads = document["threads"].as_array().unwrap();
+        assert!(!threads.is_empty(), "{name}");
+        let mut on_device = 0.0;
+        for thread in threads {
+            let length = |table: &str| thread[table]["length"].as_u64().unwrap();
+            let column = |table: &str, column: &str| thread[table][column].as_array().unwrap().clone();
+            for (table, columns) in [
+                ("samples", vec!["stack", "time", "weight"]),
+                ("stackTable", vec!["frame", "prefix", "category", "subcategory"]),
+                ("frameTable", vec!["address", "category", "func", "line", "nativeSymbol"]),
+                ("funcTable", vec!["name", "isJS", "resource"]),
+            ] {
+                for one in columns {
+                    assert_eq!(column(table, one).len() as u64, length(table), "{name}: {table}.{one}");
+                }
+            }
+            let below = |values: Vec<serde_json::Value>, most: u64| {
+                values.iter().filter_map(serde_json::Value::as_u64).all(|value| value < most)
+            };
+            assert!(below(column("samples", "stack"), length("stackTable")), "{name}");
+            assert!(below(column("stackTable", "frame"), length("frameTable")), "{name}");
+            assert!(below(column("frameTable", "func"), length("funcTable")), "{name}");
+            let texts = thread["stringArray"].as_array().unwrap().len() as u64;
+            assert!(below(column("funcTable", "name"), texts), "{name}");
+            // A stack comes after the one around it.
+            for (index, prefix) in column("stackTable", "prefix").iter().enumerate() {
+                assert!(prefix.as_u64().is_none_or(|prefix| prefix < index as u64), "{name}");
+            }
+            if thread["processName"] == "devices" {
+                on_device += column("samples", "weight").iter().map(|weight| weight.as_f64().unwrap()).sum::<f64>();
+            }
+        }
+        assert!((on_device * 1e6 - busy(&timeline) as f64).abs() < 1.0 + busy(&timeline) as f64 * 1e-9, "{name}");
+    }
 }

@@ -9,17 +9,17 @@ use types::Exit;
 use crate::context::Context;
 use crate::error::CliError;
 
-/// Export the timeline of a run for Nsight-based tools or Perfetto
+/// Export the timeline of a run for Perfetto, speedscope and other tools
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
     /// The run: its name, the start of it, `latest`, or the path of its folder
     #[arg(value_name = "RUN")]
     run: String,
-    /// SQLite as Nsight Systems exports it, or trace events for Perfetto and Chrome
+    /// SQLite as Nsight Systems exports it, trace events, or stacks for a flame graph
     #[arg(long, value_enum)]
     format: FormatName,
-    /// The file to write [default: RUN.sqlite or RUN.perfetto.json in the current folder]
+    /// The file to write [default: RUN and the format, such as RUN.perfetto.json, in the current folder]
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
 }
@@ -28,23 +28,32 @@ const EXAMPLES: &str = "\
 Examples:
   llm-perf export latest --format perfetto
   llm-perf export latest --format sqlite --out report.sqlite
+  llm-perf export latest --format collapsed --out stacks.txt && inferno-flamegraph stacks.txt > flame.svg
 
 Exports the kernels, copies, API calls, operators and NVTX ranges of a run that recorded them: one
 made by `profile -- COMMAND` on a GPU, or an import whose files still exist. A run of the native
-engine has its first input as stages, modules, operators and lost time, for Perfetto. Open the JSON
-at https://ui.perfetto.dev.";
+engine has its first input as stages, modules, operators and lost time, for Perfetto. Open perfetto
+at https://ui.perfetto.dev, speedscope at https://www.speedscope.app, firefox at
+https://profiler.firefox.com. The last three formats hold stacks: on a stream, a kernel stands
+beneath the ranges and operators that launched it.";
 
 /// A format by its name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 enum FormatName {
     Sqlite,
     Perfetto,
+    Speedscope,
+    Firefox,
+    Collapsed,
 }
 
 pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<Exit, CliError> {
     let format = match arguments.format {
         FormatName::Sqlite => ExportFormat::Sqlite,
         FormatName::Perfetto => ExportFormat::Perfetto,
+        FormatName::Speedscope => ExportFormat::Speedscope,
+        FormatName::Firefox => ExportFormat::Firefox,
+        FormatName::Collapsed => ExportFormat::Collapsed,
     };
     let run = runs::find(Path::new(runs::DEFAULT_ROOT), &arguments.run, RunPurpose::Export)?;
     let path = export::export(&run, format, arguments.out.as_deref())?;

@@ -21,6 +21,8 @@ const FOLDER: &str = "static_analysis/analytic_model";
 
 /// The page to read first, inside a run folder.
 pub const SUMMARY: &str = "static_analysis/analytic_model/summary.md";
+/// The report itself.
+pub(crate) const REPORT: &str = "static_analysis/analytic_model/report.json";
 
 /// The outcome.
 #[derive(Clone, Debug)]
@@ -197,7 +199,7 @@ pub(crate) fn write_traced(
 /// Writes the report and its pages; the step is for the caller to end.
 pub(crate) fn write(folder: &mut RunFolder, analysis: &Analysis) -> Result<(), AnalyzeError> {
     let Analysis { report, pages } = analysis;
-    folder.write_json(&format!("{FOLDER}/report.json"), report)?;
+    folder.write_json(REPORT, report)?;
     folder.write_file(&format!("{FOLDER}/report.yaml"), report::yaml(report)?.as_bytes())?;
     folder.write_file(SUMMARY, report::analytic::summary_markdown(&analysis::view::analytic(report)).as_bytes())?;
     for page in pages {

@@ -1,7 +1,7 @@
 //! The pages of a run, for people; `metrics.json` is beside them already.
 
 use collect::run::RunFolder;
-use report::html::MarkdownPage;
+use report::html::{MarkdownPage, RunPage};
 use report::profile::Assumptions;
 use types::timeline::Timeline;
 use types::{Environment, KernelReport, Metrics};
@@ -53,5 +53,10 @@ pub(crate) fn write(folder: &mut RunFolder, bundle: &Bundle<'_>) -> Result<(), C
         folder.write_file(&page.file(), text.as_bytes())?;
     }
     let lanes = timeline.and_then(|timeline| report::html::lanes(timeline, report::html::MOST_EVENTS));
-    folder.write_file("report.html", report::html::run_page(&view, &pages, lanes.as_deref()).as_bytes())
+    let lanes = lanes.as_deref().ok_or(match has_trace {
+        true => "`llm-perf report` draws that of a run with one recording",
+        false => "nothing was recorded",
+    });
+    let page = RunPage { run: &view, modelled: None, pages: &pages, lanes };
+    folder.write_file("report.html", report::html::run_page(&page).as_bytes())
 }

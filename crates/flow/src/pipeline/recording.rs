@@ -69,24 +69,8 @@ pub(crate) struct Recording {
 impl Recording {
     /// Finds the files of a run.
     pub(crate) fn of(run: &StoredRun) -> Result<Self, RecordingError> {
-        let id = || run.manifest().run_id.clone();
-        let file = run.path().join("metrics.json");
-        let failed = |reason: String| RecordingError::Unreadable { path: file.clone(), reason };
-        let text = std::fs::read_to_string(&file).map_err(|error| failed(error.to_string()))?;
-        let metrics: Metrics = serde_json::from_str(&text).map_err(|error| failed(error.to_string()))?;
-        let reason = "nothing was recorded";
-        let trace = metrics.conditions.trace.as_ref();
-        let trace = trace.ok_or_else(|| RecordingError::NoTimeline { run: id(), reason })?;
-        let mut files = Vec::new();
-        for source in &trace.sources {
-            let path = place(run, &source.path);
-            let gone = |state| RecordingError::SourceGone { path: path.clone(), state, run: id() };
-            let bytes = std::fs::read(&path).map_err(|_| gone("is gone"))?;
-            if sha256(&bytes) != source.sha256 {
-                return Err(gone("has changed"));
-            }
-            files.push(path);
-        }
+        let metrics = metrics(run)?;
+        let files = files(run, &metrics)?;
         Ok(Self { metrics, files })
     }
 }
@@ -101,4 +85,31 @@ fn place(run: &StoredRun, source: &str) -> PathBuf {
     let near = [run.path().join(source), PathBuf::from(source)];
     let found = near.into_iter().find(|path| path.is_file()).or_else(recorded);
     found.unwrap_or_else(|| PathBuf::from(source))
+}
+
+/// What a run measured.
+pub(crate) fn metrics(run: &StoredRun) -> Result<Metrics, RecordingError> {
+    let file = run.path().join("metrics.json");
+    let failed = |reason: String| RecordingError::Unreadable { path: file.clone(), reason };
+    let text = std::fs::read_to_string(&file).map_err(|error| failed(error.to_string()))?;
+    serde_json::from_str(&text).map_err(|error| failed(error.to_string()))
+}
+
+/// The files that the timeline of a run was read from, each with the digest that the run has of it.
+pub(crate) fn files(run: &StoredRun, metrics: &Metrics) -> Result<Vec<PathBuf>, RecordingError> {
+    let id = || run.manifest().run_id.clone();
+    let reason = "nothing was recorded";
+    let trace = metrics.conditions.trace.as_ref();
+    let trace = trace.ok_or_else(|| RecordingError::NoTimeline { run: id(), reason })?;
+    let mut files = Vec::new();
+    for source in &trace.sources {
+        let path = place(run, &source.path);
+        let gone = |state| RecordingError::SourceGone { path: path.clone(), state, run: id() };
+        let bytes = std::fs::read(&path).map_err(|_| gone("is gone"))?;
+        if sha256(&bytes) != source.sha256 {
+            return Err(gone("has changed"));
+        }
+        files.push(path);
+    }
+    Ok(files)
 }

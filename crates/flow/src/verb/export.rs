@@ -22,6 +22,12 @@ pub enum ExportFormat {
     Sqlite,
     /// Trace events, as Perfetto and Chrome open them.
     Perfetto,
+    /// Stacks over time, as speedscope opens them.
+    Speedscope,
+    /// Stacks over time, as the Firefox profiler opens them.
+    Firefox,
+    /// Stacks with their time, one on a line.
+    Collapsed,
 }
 
 /// Why there is no export.
@@ -78,6 +84,9 @@ impl fmt::Display for ExportFormat {
         f.pad(match self {
             Self::Sqlite => "sqlite",
             Self::Perfetto => "perfetto",
+            Self::Speedscope => "speedscope",
+            Self::Firefox => "firefox",
+            Self::Collapsed => "collapsed",
         })
     }
 }
@@ -88,6 +97,9 @@ impl ExportFormat {
         match self {
             Self::Sqlite => format!("{run_id}.sqlite"),
             Self::Perfetto => format!("{run_id}.perfetto.json"),
+            Self::Speedscope => format!("{run_id}.speedscope.json"),
+            Self::Firefox => format!("{run_id}.firefox.json"),
+            Self::Collapsed => format!("{run_id}.collapsed.txt"),
         }
     }
 }
@@ -99,12 +111,17 @@ pub fn export(run: &StoredRun, format: ExportFormat, out: Option<&Path>) -> Resu
     if path.symlink_metadata().is_ok() {
         return Err(ExportError::Exists { path });
     }
+    let unwritable = |error: report::ReportError| ExportError::Io { path: path.clone(), reason: error.to_string() };
+    let recorded = || timeline(run, &id);
     let bytes = match format {
         _ if run.has_file(NATIVE_TRACE) => native(run, &id, format)?,
-        ExportFormat::Sqlite => report::export::nsys_sqlite(&timeline(run, &id)?, analysis::kernel::short_name),
-        ExportFormat::Perfetto => report::export::perfetto_json(&timeline(run, &id)?)
-            .map_err(|error| ExportError::Io { path: path.clone(), reason: error.to_string() })?
-            .into_bytes(),
+        ExportFormat::Sqlite => report::export::nsys_sqlite(&recorded()?, analysis::kernel::short_name),
+        ExportFormat::Perfetto => report::export::perfetto_json(&recorded()?).map_err(unwritable)?.into_bytes(),
+        ExportFormat::Speedscope => {
+            report::export::speedscope_json(&recorded()?, &id).map_err(unwritable)?.into_bytes()
+        }
+        ExportFormat::Firefox => report::export::firefox_json(&recorded()?, &id).map_err(unwritable)?.into_bytes(),
+        ExportFormat::Collapsed => report::export::collapsed_stacks(&recorded()?).into_bytes(),
     };
     let failed = |error: std::io::Error| ExportError::Io { path: path.clone(), reason: error.to_string() };
     std::fs::write(&path, bytes).map_err(failed)?;
@@ -113,9 +130,8 @@ pub fn export(run: &StoredRun, format: ExportFormat, out: Option<&Path>) -> Resu
 
 /// The operators of our own engine, which were written down when they ran.
 fn native(run: &StoredRun, id: &str, format: ExportFormat) -> Result<Vec<u8>, ExportError> {
-    if format == ExportFormat::Sqlite {
-        let reason =
-            "its operators ran on the host, which Nsight Systems has no table for; `--format perfetto` has them";
+    if format != ExportFormat::Perfetto {
+        let reason = "its operators ran on the host: only `--format perfetto` has them";
         return Err(RecordingError::NoTimeline { run: id.to_owned(), reason }.into());
     }
     let path = run.path().join(NATIVE_TRACE);

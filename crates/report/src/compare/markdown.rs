@@ -14,14 +14,7 @@ use crate::table::Table;
 pub fn markdown(view: &ComparisonView<'_>, most_rows: usize) -> String {
     let comparison = view.comparison;
     let mut page = Page::new("Comparison");
-    let mut conclusions: Vec<_> = phrase::conclusions(view).iter().map(|line| prose(line)).collect();
-    if let Some(gate) = &comparison.gate {
-        conclusions.push(phrase::gate(gate));
-        if gate.outcome == GateOutcome::Undecided {
-            conclusions.extend(gate.reasons.iter().map(|reason| format!("undecided because {}", prose(reason))));
-        }
-    }
-    page.list(conclusions);
+    page.list(conclusions(view));
     page.heading("Sides");
     let sides = [("base", &comparison.base), ("with", &comparison.with)];
     let runs = sides.into_iter().flat_map(|(name, runs)| runs.iter().map(move |run| (name, run)));
@@ -62,6 +55,22 @@ pub fn markdown(view: &ComparisonView<'_>, most_rows: usize) -> String {
     );
     page.list(phrase::notes(view).iter().map(|line| prose(line)).chain([last]));
     page.finish()
+}
+
+/// What changed, and how the gate ended, as a list.
+pub(crate) fn conclusions_markdown(view: &ComparisonView<'_>) -> String {
+    conclusions(view).iter().map(|line| format!("- {line}\n")).collect()
+}
+
+fn conclusions(view: &ComparisonView<'_>) -> Vec<String> {
+    let mut conclusions: Vec<_> = phrase::conclusions(view).iter().map(|line| prose(line)).collect();
+    if let Some(gate) = &view.comparison.gate {
+        conclusions.push(phrase::gate(gate));
+        if gate.outcome == GateOutcome::Undecided {
+            conclusions.extend(gate.reasons.iter().map(|reason| format!("undecided because {}", prose(reason))));
+        }
+    }
+    conclusions
 }
 
 fn differences(comparison: &Comparison) -> Table {

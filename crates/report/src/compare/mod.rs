@@ -4,10 +4,11 @@
 mod markdown;
 mod phrase;
 #[cfg(test)]
-mod sample;
+pub(crate) mod sample;
 mod stages;
 mod terminal;
 
+pub(crate) use markdown::conclusions_markdown;
 pub use markdown::markdown;
 pub use stages::stages_terminal;
 pub use terminal::terminal;

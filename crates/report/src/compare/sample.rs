@@ -87,7 +87,7 @@ fn run(name: &str, longer: f64, decode_longer: f64) -> RunRecords {
 }
 
 /// Metrics without a measurement, read as a file would be so that new fields are no concern of this one.
-fn empty_metrics(id: &str) -> Metrics {
+pub(crate) fn empty_metrics(id: &str) -> Metrics {
     let input = |(name, _): (&str, f64)| json!({"name": name, "prompt_tokens": 280, "image_tokens": 273, "generated_tokens": 46});
     let settings = json!({"repeats": 6, "epochs": 1, "warmup_rounds": 1, "batch": 1, "seed": null});
     let document = json!({
@@ -120,21 +120,21 @@ fn environment(version: &str) -> Environment {
 }
 
 /// One run per side: decode became slower.
-pub(super) fn repeats() -> Comparison {
+pub(crate) fn repeats() -> Comparison {
     let mut with = run("20251116-090000", 0.0, 0.06);
     with.environment = Some(environment("0.2.0"));
     compare(Sides { base: &[run("20251115-034712", 0.0, 0.0)], with: &[with] }, Some(0.05.into()))
 }
 
 /// Three runs per side: everything but decode became faster.
-pub(super) fn runs() -> Comparison {
+pub(crate) fn runs() -> Comparison {
     let side = |names: [&str; 3], longer| names.map(|name| run(name, longer, 0.0));
     let base = side(["20251115-a", "20251115-b", "20251115-d"], 0.0);
     compare(Sides { base: &base, with: &side(["20251116-a", "20251116-c", "20251116-d"], -0.2) }, Some(0.05.into()))
 }
 
 /// Another model on other inputs, and a run that is partial.
-pub(super) fn apart() -> Comparison {
+pub(crate) fn apart() -> Comparison {
     let mut with = run("20251116-090000", 0.0, 0.0);
     with.state = Some(RunState::Partial);
     with.reasons = vec!["not used: broken.png".to_owned()];
@@ -145,7 +145,7 @@ pub(super) fn apart() -> Comparison {
 }
 
 /// Two runs that measured nothing.
-pub(super) fn empty() -> Comparison {
+pub(crate) fn empty() -> Comparison {
     let one = |path: &str| RunRecords { metrics: empty_metrics(path), ..run(path, 0.0, 0.0) };
     compare(Sides { base: &[one("a")], with: &[one("b")] }, Some(0.05.into()))
 }

@@ -31,7 +31,7 @@ struct Bar {
 }
 
 /// Stages of a run, the nested ones beneath the stage they are part of. Absent without stages.
-pub fn stage_bars(run: &RunView<'_>) -> Option<String> {
+pub(super) fn stage_bars(run: &RunView<'_>) -> Option<String> {
     let wall = |name| run.stages.iter().find(|view| view.stage.name == name).and_then(|view| view.stage.wall_ns);
     let top: Vec<Part> = run
         .stages
@@ -62,7 +62,7 @@ pub fn stage_bars(run: &RunView<'_>) -> Option<String> {
 }
 
 /// How the time of each device divides. Absent without device work.
-pub fn device_bars(run: &RunView<'_>) -> Option<String> {
+pub(super) fn device_bars(run: &RunView<'_>) -> Option<String> {
     let bars: Vec<Bar> = run.device_time.iter().take(16).map(device_bar).collect();
     (!bars.is_empty()).then(|| draw("Time of each device", &bars))
 }

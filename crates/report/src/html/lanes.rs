@@ -1,79 +1,41 @@
 //! Lanes of the timeline that the page draws: streams of devices, ranges, operators and calls of threads.
 //!
-//! Written as columns of whole numbers (differences of starts, durations, names by number), deflated and in base64: some five
-//! bytes an event. Where there are more events than a page should hold, neighbours too short to be seen apart are put together,
-//! and the page says so.
+//! Where there are more events than a page should hold, neighbours too short to be seen apart are put together, and the page
+//! says so.
 
 use std::collections::HashMap;
-use std::io::Write;
 
-use base64::prelude::{BASE64_STANDARD, Engine};
-use serde::Serialize;
 use types::timeline::{NameId, OperatorKind, ThreadId, Timeline, WorkKind};
+
+use super::columns::{Event, Lane, Lanes};
 
 /// Events up to which every one is kept.
 pub const MOST_EVENTS: usize = 150_000;
-
-/// An event in nanoseconds since the first.
-#[derive(Clone, Copy)]
-struct Event {
-    start: i64,
-    length: i64,
-    name: u32,
-    depth: u32,
-    /// How many were put together.
-    count: u32,
-}
-
-#[derive(Serialize)]
-struct Lanes<'a> {
-    span: i64,
-    names: Vec<&'a str>,
-    lanes: Vec<Lane>,
-    events: usize,
-    gathered: bool,
-}
-
-#[derive(Serialize)]
-struct Lane {
-    name: String,
-    kind: &'static str,
-    start: Vec<i64>,
-    length: Vec<i64>,
-    names: Vec<u32>,
-    depth: Vec<u32>,
-    /// Empty where every event stands for itself.
-    count: Vec<u32>,
-}
 
 /// Columns of a timeline for the page; absent where nothing happened.
 pub fn lanes(timeline: &Timeline, most: usize) -> Option<String> {
     let mut names = Names::default();
     let mut found = collect(timeline, &mut names);
-    let first = found.iter().flat_map(|lane| &lane.2).map(|event| event.start).min()?;
-    let last = found.iter().flat_map(|lane| &lane.2).map(|event| event.start + event.length).max()?;
-    for event in found.iter_mut().flat_map(|lane| &mut lane.2) {
+    let first = found.iter().flat_map(|lane| &lane.events).map(|event| event.start).min()?;
+    let last = found.iter().flat_map(|lane| &lane.events).map(|event| event.start + event.length).max()?;
+    for event in found.iter_mut().flat_map(|lane| &mut lane.events) {
         event.start -= first;
     }
-    let events: usize = found.iter().map(|lane| lane.2.len()).sum();
+    let events: usize = found.iter().map(|lane| lane.events.len()).sum();
     let mut resolution = (last - first) / 20_000;
-    while found.iter().map(|lane| lane.2.len()).sum::<usize>() > most {
+    while found.iter().map(|lane| lane.events.len()).sum::<usize>() > most {
         for lane in &mut found {
-            gather(&mut lane.2, resolution.max(1));
+            gather(&mut lane.events, resolution.max(1));
         }
         resolution = resolution.saturating_mul(2).max(1);
     }
     let lanes = Lanes {
         span: last - first,
         names: names.order.iter().map(|name| timeline.names.get(*name)).collect(),
-        gathered: found.iter().flat_map(|lane| &lane.2).any(|event| event.count > 1),
-        lanes: found.into_iter().map(columns).collect(),
+        lanes: found,
         events,
     };
-    let json = serde_json::to_vec(&lanes).ok()?;
-    let mut deflated = flate2::write::DeflateEncoder::new(Vec::new(), flate2::Compression::best());
-    deflated.write_all(&json).ok()?;
-    Some(BASE64_STANDARD.encode(deflated.finish().ok()?))
+    lanes.encoded()
 }
 
 /// Names in the order they are met.
@@ -95,10 +57,7 @@ impl Names {
 /// Start, length and name of an event.
 type Times = (i64, i64, u32);
 
-/// A lane's name, its kind and what is on it.
-type Found = (String, &'static str, Vec<Event>);
-
-fn collect(timeline: &Timeline, names: &mut Names) -> Vec<Found> {
+fn collect(timeline: &Timeline, names: &mut Names) -> Vec<Lane> {
     let mut queues = vec![(Vec::new(), true); timeline.queues.len()];
     for work in &timeline.work {
         if let Some((events, only_copies)) = queues.get_mut(work.queue.0 as usize) {
@@ -107,11 +66,12 @@ fn collect(timeline: &Timeline, names: &mut Names) -> Vec<Found> {
         }
     }
     let rank = |rank: Option<u32>| rank.map(|rank| format!("rank {rank}, ")).unwrap_or_default();
-    let mut lanes: Vec<Found> = Vec::new();
+    let mut lanes: Vec<Lane> = Vec::new();
     for (queue, (events, only_copies)) in timeline.queues.iter().zip(queues) {
         let stream = queue.stream.map_or("stream unknown".to_owned(), |stream| format!("stream {stream}"));
         let kind = if only_copies { "copies" } else { "kernels" };
-        lanes.push((format!("{}device {}, {stream}", rank(queue.rank), queue.device), kind, nested(events)));
+        let name = format!("{}device {}, {stream}", rank(queue.rank), queue.device);
+        lanes.push(Lane { name, kind, events: nested(events) });
     }
     let mut threads = vec![[const { Vec::new() }; 3]; timeline.threads.len()];
     let mut add = |thread: ThreadId, lane: usize, event: Times| {
@@ -134,13 +94,14 @@ fn collect(timeline: &Timeline, names: &mut Names) -> Vec<Found> {
         let who = thread.thread.map_or("thread unknown".to_owned(), |thread| format!("thread {thread}"));
         let kinds = [("ranges", "ranges"), ("operators", "operators"), ("CUDA calls", "calls")];
         for ((what, kind), events) in kinds.into_iter().zip(events) {
-            lanes.push((format!("{}{who}: {what}", rank(thread.rank)), kind, nested(events)));
+            let name = format!("{}{who}: {what}", rank(thread.rank));
+            lanes.push(Lane { name, kind, events: nested(events) });
         }
     }
-    lanes.retain(|lane| !lane.2.is_empty());
+    lanes.retain(|lane| !lane.events.is_empty());
     // What the device did first, then ranges, then the host.
     lanes.sort_by_key(|lane| {
-        ["kernels", "copies", "ranges", "operators", "calls"].iter().position(|kind| *kind == lane.1)
+        ["kernels", "copies", "ranges", "operators", "calls"].iter().position(|kind| *kind == lane.kind)
     });
     lanes
 }
@@ -182,25 +143,6 @@ fn gather(events: &mut Vec<Event>, resolution: i64) {
         }
     }
     *events = kept;
-}
-
-fn columns((name, kind, events): Found) -> Lane {
-    let mut before = 0;
-    let differences = events.iter().map(|event| {
-        let difference = event.start - before;
-        before = event.start;
-        difference
-    });
-    let gathered = events.iter().any(|event| event.count > 1);
-    Lane {
-        name,
-        kind,
-        start: differences.collect(),
-        length: events.iter().map(|event| event.length).collect(),
-        names: events.iter().map(|event| event.name).collect(),
-        depth: events.iter().map(|event| event.depth).collect(),
-        count: if gathered { events.iter().map(|event| event.count).collect() } else { Vec::new() },
-    }
 }
 
 #[cfg(test)]

@@ -3,19 +3,29 @@
 //! Pictures come first; the words and tables below are those of the Markdown pages beside it.
 
 mod bars;
+mod chart;
+mod columns;
+mod comparison;
+mod critical_path;
+mod flame;
+mod forecast;
 mod lanes;
 mod prose;
+mod ranks;
 mod roofline;
+mod series;
 mod shell;
 mod summary;
+mod tries;
 mod waterfall;
 
+use types::AnalyticReport;
 use types::view::RunView;
 
-pub use bars::{device_bars, stage_bars};
+use crate::escape::escape;
+
+pub use comparison::comparison_page;
 pub use lanes::{MOST_EVENTS, lanes};
-pub use roofline::roofline;
-pub use waterfall::waterfalls;
 
 use shell::Section;
 
@@ -65,27 +75,95 @@ impl MarkdownPage {
     }
 }
 
-/// The file. `lanes` are those of its timeline, see [`lanes()`].
-pub fn run_page(run: &RunView<'_>, pages: &[(MarkdownPage, String)], lanes: Option<&str>) -> String {
-    let mut sections = Vec::new();
-    let mut add = |id, title: &str, body: Option<String>| {
-        if let Some(body) = body {
-            sections.push(Section {
-                id,
-                title: title.to_owned(),
-                body: format!("<figure>{body}</figure>\n"),
-                open: true,
-            });
-        }
+/// The pictures of a run that stay as they are, each with its name, its title, and what it is of. They are the same in the page
+/// and as files.
+pub fn pictures(run: &RunView<'_>, modelled: Option<&AnalyticReport>) -> Vec<Picture> {
+    let mut pictures = Vec::new();
+    let mut add = |id, title, drawn: Vec<(String, String)>| {
+        pictures.extend(drawn.into_iter().map(|(caption, svg)| Picture { id, title, caption, svg }));
     };
-    add("stages", "Stages", stage_bars(run));
-    add("device-time", "Device time", device_bars(run));
-    let falls = waterfalls(run);
-    let falls: String = falls.iter().map(|(stage, svg)| format!("<figcaption>{stage}</figcaption>{svg}")).collect();
-    add("lost-time", "From roofline to measured", (!falls.is_empty()).then_some(falls));
-    add("roofline", "Roofline", roofline(run));
-    if lanes.is_some() {
-        sections.push(Section { id: "timeline", title: "Timeline".to_owned(), body: TIMELINE.to_owned(), open: true });
+    let one = |drawn: Option<String>| drawn.map(|svg| (String::new(), svg)).into_iter().collect();
+    add("stages", "Stages", one(bars::stage_bars(run)));
+    add("device-time", "Device time", one(bars::device_bars(run)));
+    let falls = waterfall::waterfalls(run).into_iter().map(|(stage, svg)| (stage.to_string(), svg)).collect();
+    add("lost-time", "From roofline to measured", falls);
+    add("roofline", "Roofline", one(roofline::roofline(run)));
+    add("forecast", "Forecast and measured", one(modelled.and_then(forecast::forecast_chart)));
+    add("critical-path", "Critical path", one(critical_path::critical_path(run)));
+    add("tries", "Remedies tried: predicted and realised", one(tries::tries_chart(run)));
+    add("steps", "Time of each step", one(series::step_chart(run)));
+    add("memory", "Memory over time", series::memory_charts(run));
+    add("ranks", "Ranks side by side", ranks::rank_charts(run));
+    pictures
+}
+
+/// A picture.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Picture {
+    /// The section it belongs to, which is also the beginning of its file's name.
+    pub id: &'static str,
+    title: &'static str,
+    /// What it is of, where a section has several.
+    pub caption: String,
+    /// The drawing.
+    pub svg: String,
+}
+
+impl Picture {
+    /// A name for its file: `lost-time-decode.svg`.
+    pub fn file_name(&self) -> String {
+        let plain = |c: char| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '-' };
+        let caption: String = self.caption.chars().map(plain).take(60).collect();
+        let caption = caption.split('-').filter(|word| !word.is_empty()).collect::<Vec<_>>().join("-");
+        if caption.is_empty() { format!("{}.svg", self.id) } else { format!("{}-{caption}.svg", self.id) }
+    }
+
+    /// The drawing with its colours, as a file of its own.
+    pub fn file(&self) -> String {
+        self.svg.replacen('>', &format!(">\n<style>{}</style>", shell::STYLE), 1)
+    }
+}
+
+/// What the page of a run is made of.
+#[derive(Clone, Copy, Debug)]
+pub struct RunPage<'a> {
+    /// The run.
+    pub run: &'a RunView<'a>,
+    /// The analytic model of its first input, where there is one.
+    pub modelled: Option<&'a AnalyticReport>,
+    /// Its Markdown pages.
+    pub pages: &'a [(MarkdownPage, String)],
+    /// Columns of its timeline, see [`lanes()`], or why it has none.
+    pub lanes: Result<&'a str, &'a str>,
+}
+
+/// The file.
+pub fn run_page(page: &RunPage<'_>) -> String {
+    let RunPage { run, modelled, pages, lanes } = *page;
+    let mut sections: Vec<Section> = Vec::new();
+    for picture in pictures(run, modelled) {
+        let caption = match picture.caption.is_empty() {
+            true => String::new(),
+            false => format!("<figcaption>{}</figcaption>", escape(&picture.caption)),
+        };
+        let figure = format!("<figure>{caption}{}</figure>\n", picture.svg);
+        match sections.last_mut().filter(|last| last.id == picture.id) {
+            Some(section) => section.body += &figure,
+            None => {
+                let title = picture.title.to_owned();
+                sections.push(Section { id: picture.id, title, body: figure, open: true });
+            }
+        }
+    }
+    let flame = flame::flame(run);
+    let mut data = Vec::new();
+    if let Ok(lanes) = lanes {
+        data.push(("lanes", lanes));
+        sections.push(canvas("timeline", "Timeline", "lanes", "of streams and threads"));
+    }
+    if let Some(flame) = &flame {
+        data.push(("frames", flame));
+        sections.push(canvas("flame", "Flame graph", "frames", "of time by module or range, longest first"));
     }
     sections.extend(pages.iter().map(|(page, text)| Section {
         id: page.id(),
@@ -93,15 +171,26 @@ pub fn run_page(run: &RunView<'_>, pages: &[(MarkdownPage, String)], lanes: Opti
         body: prose::html(text, page.id()),
         open: *page == MarkdownPage::Report,
     }));
-    shell::document(&summary::title(run), &summary::html(run), &sections, lanes)
+    let missing = match lanes {
+        Ok(_) => String::new(),
+        Err(reason) => format!("<p class=\"m\">This page has no timeline: {}.</p>\n", escape(reason)),
+    };
+    let top = summary::html(run) + &missing;
+    shell::document(&summary::title(run), &top, &sections, &data)
 }
 
-/// What the script draws the timeline into.
-const TIMELINE: &str = "<div id=\"view\"><div class=\"tools\"><label>search <input id=\"find\" type=\"search\"></label>\
-    <button id=\"all\" type=\"button\">whole recording</button><output id=\"sum\" aria-live=\"polite\"></output></div>\
-    <canvas id=\"canvas\" tabindex=\"0\" role=\"img\" aria-label=\"timeline of streams and threads\"></canvas>\
-    <p class=\"m\">Drag to select and sum; wheel or + and - to zoom, shift and drag or the arrow keys to move, double click or \
-    Escape for the whole. <span id=\"about\"></span></p><noscript>The timeline needs scripts.</noscript></div>\n";
+/// A section that the script draws into.
+fn canvas(id: &'static str, title: &str, data: &str, of: &str) -> Section {
+    let body = format!(
+        "<div class=\"view\" data-of=\"{data}\"><div class=\"tools\"><label>search <input class=\"find\" type=\"search\"></label>\
+         <button class=\"all\" type=\"button\">show all</button><output class=\"sum\" aria-live=\"polite\"></output></div>\
+         <canvas tabindex=\"0\" role=\"img\" aria-label=\"{} {of}\"></canvas>\
+         <p class=\"m\">Drag to select and sum; double click to zoom in on an event; wheel or + and - to zoom; shift and drag or the \
+         arrow keys to move; Escape for the whole. <span class=\"about\"></span></p><noscript>This needs scripts.</noscript></div>\n",
+        title.to_lowercase()
+    );
+    Section { id, title: title.to_owned(), body, open: true }
+}
 
 #[cfg(test)]
 mod tests {
@@ -113,7 +202,7 @@ mod tests {
         change(&mut metrics);
         let view = analysis::view::run(&metrics);
         let pages = [(MarkdownPage::Report, crate::profile::report_markdown(&view, &sample::environment()))];
-        run_page(&view, &pages, None)
+        run_page(&RunPage { run: &view, modelled: None, pages: &pages, lanes: Err("nothing was recorded") })
     }
 
     #[test]
@@ -149,9 +238,22 @@ mod tests {
     #[test]
     fn a_run_without_anything_still_has_a_page() {
         let metrics = sample::empty();
-        let page = run_page(&analysis::view::run(&metrics), &[], None);
+        let run = analysis::view::run(&metrics);
+        let page = run_page(&RunPage { run: &run, modelled: None, pages: &[], lanes: Err("a <b> reason") });
         assert!(page.starts_with("<!doctype html>") && !page.contains("<svg"), "{page}");
         assert!(page.contains("No rule found enough evidence"), "{page}");
+        assert!(page.contains("This page has no timeline: a &lt;b&gt; reason."), "{page}");
+    }
+
+    #[test]
+    fn pictures_are_files_of_their_own_with_names_of_their_own() {
+        let metrics = sample::metrics();
+        let pictures = pictures(&analysis::view::run(&metrics), None);
+        let mut names: Vec<String> = pictures.iter().map(Picture::file_name).collect();
+        assert!(names.iter().any(|name| name == "lost-time-decode.svg"), "{names:?}");
+        names.dedup();
+        assert_eq!(names.len(), pictures.len());
+        assert!(pictures.iter().all(|one| one.file().starts_with("<svg ") && one.file().contains("<style>:root")));
     }
 
     #[test]
@@ -160,6 +262,6 @@ mod tests {
         for lost in &mut metrics.conclusions.lost_time {
             lost.lost_ns = types::Nanos::new(i64::MAX / 1_000);
         }
-        assert_eq!(waterfalls(&analysis::view::run(&metrics)), []);
+        assert_eq!(waterfall::waterfalls(&analysis::view::run(&metrics)), []);
     }
 }

@@ -72,10 +72,15 @@
     return JSON.parse(await new Response(stream).text());
   };
 
-  const timeline = (data) => {
-    const canvas = byId("canvas");
-    const [find, sum, about] = [byId("find"), byId("sum"), byId("about")];
-    const [label, row, gap, axis] = [210, 15, 7, 22];
+  // Draws lanes of events into an element: the timeline, and the flame graph, whose time is the width of its frames.
+  const lanesView = (view, data) => {
+    const part = (name) => view.querySelector(name);
+    const canvas = part("canvas");
+    const [find, sum, about] = [part(".find"), part(".sum"), part(".about")];
+    const isFlame = data.lanes.some((lane) => lane.kind === "frames");
+    const narrow = canvas.clientWidth < 600;
+    const [label, row, gap, axis] = [narrow ? 96 : 210, isFlame ? 18 : 15, 7, 22];
+    const noun = isFlame ? "frames" : "events";
     let top = axis;
     for (const lane of data.lanes) {
       let at = 0;
@@ -83,31 +88,31 @@
       lane.length = Float64Array.from(lane.length);
       // Far-left events can only matter as far back as the longest one reaches.
       lane.longest = lane.length.reduce((a, b) => Math.max(a, b), 0);
-      lane.levels = Math.min(lane.depth.reduce((a, b) => Math.max(a, b), 0) + 1, 8);
+      lane.levels = Math.min(lane.depth.reduce((a, b) => Math.max(a, b), 0) + 1, isFlame ? 64 : 8);
       lane.top = top;
       top += lane.levels * row + gap;
     }
     const shown = data.lanes.reduce((all, lane) => all + lane.start.length, 0);
     about.textContent = data.gathered
-      ? `${data.events.toLocaleString("en")} events, neighbours too short to be seen apart put together into ${shown.toLocaleString("en")}.`
-      : `${data.events.toLocaleString("en")} events.`;
+      ? `${data.events.toLocaleString("en")} ${noun}, neighbours too short to be seen apart put together into ${shown.toLocaleString("en")}; llm-perf report --full keeps them all.`
+      : `${data.events.toLocaleString("en")} ${noun}.`;
     canvas.style.height = `${top + 4}px`;
-    let view = { from: 0, to: data.span };
+    let range = { from: 0, to: data.span };
     let wanted = "";
     let selected = null;
     let hover = null;
     const context = canvas.getContext("2d");
     const width = () => canvas.clientWidth - label;
-    const x = (ns) => label + ((ns - view.from) / (view.to - view.from)) * width();
-    const ns = (px) => view.from + ((px - label) / width()) * (view.to - view.from);
-    const hues = { kernels: 207, copies: 32, ranges: 270, operators: 150, calls: 345 };
+    const x = (ns) => label + ((ns - range.from) / (range.to - range.from)) * width();
+    const ns = (px) => range.from + ((px - label) / width()) * (range.to - range.from);
+    const hues = { kernels: 207, copies: 32, ranges: 270, operators: 150, calls: 345, frames: 24 };
     const matches = data.names.map(() => true);
     const hash = data.names.map((name) => [...name].reduce((all, c) => (all * 31 + c.charCodeAt(0)) >>> 0, 7) % 30);
 
     // Index of the first event that may still be seen.
     const firstOf = (lane) => {
       let [low, high] = [0, lane.start.length];
-      const least = view.from - lane.longest;
+      const least = range.from - lane.longest;
       while (low < high) {
         const middle = (low + high) >> 1;
         if (lane.start[middle] < least) low = middle + 1;
@@ -123,22 +128,23 @@
         canvas.width = Math.round(w * scale);
         canvas.height = Math.round(h * scale);
       }
+      [canvas.dataset.from, canvas.dataset.to] = [range.from, range.to];
       const style = getComputedStyle(document.body);
       const dark = matchMedia("(prefers-color-scheme: dark)").matches;
       context.setTransform(scale, 0, 0, scale, 0, 0);
       context.clearRect(0, 0, w, h);
       context.font = "11px system-ui, sans-serif";
       context.fillStyle = style.color;
-      const step = 10 ** Math.floor(Math.log10((view.to - view.from) / 4));
-      for (let at = Math.ceil(view.from / step) * step; at <= view.to; at += step * ((view.to - view.from) / step > 12 ? 5 : 1)) {
+      const step = 10 ** Math.floor(Math.log10((range.to - range.from) / 4));
+      for (let at = Math.ceil(range.from / step) * step; at <= range.to; at += step * ((range.to - range.from) / step > 12 ? 5 : 1)) {
         context.fillRect(x(at), axis - 5, 1, 5);
-        context.fillText(words(at), x(at) + 2, axis - 8);
+        if (x(at) + 52 < w) context.fillText(words(at), x(at) + 2, axis - 8);
       }
       for (const lane of data.lanes) {
         context.fillStyle = style.color;
         context.fillText(lane.name.length > 34 ? `${lane.name.slice(0, 33)}…` : lane.name, 2, lane.top + 11, label - 6);
         const drawnTo = new Float64Array(lane.levels).fill(-1);
-        for (let index = firstOf(lane); index < lane.start.length && lane.start[index] <= view.to; index++) {
+        for (let index = firstOf(lane); index < lane.start.length && lane.start[index] <= range.to; index++) {
           const level = Math.min(lane.depth[index], lane.levels - 1);
           const left = Math.max(x(lane.start[index]), label);
           const right = Math.min(x(lane.start[index] + lane.length[index]), label + width());
@@ -148,7 +154,7 @@
           const name = lane.names[index];
           const light = matches[name] ? (dark ? 58 : 42) : dark ? 24 : 86;
           context.fillStyle = `hsl(${hues[lane.kind] + hash[name] - 15} ${matches[name] ? 55 : 12}% ${light}%)`;
-          context.fillRect(left, lane.top + level * row, Math.max(right - left, 0.7), row - 2);
+          context.fillRect(left, lane.top + level * row, Math.max(right - left - (isFlame ? 1 : 0), 0.7), row - 2);
           if (right - left > 46 && matches[name]) {
             context.fillStyle = dark ? "#000" : "#fff";
             context.save();
@@ -190,15 +196,15 @@
       const least = Math.min(100, data.span || 1);
       const span = Math.min(Math.max(to - from, least), Math.max(data.span, 1));
       const start = Math.min(Math.max(from, 0), Math.max(data.span - span, 0));
-      view = { from: start, to: start + span };
+      range = { from: start, to: start + span };
       redraw();
     };
-    const zoom = (factor, at) => show(at - (at - view.from) * factor, at + (view.to - at) * factor);
+    const zoom = (factor, at) => show(at - (at - range.from) * factor, at + (range.to - at) * factor);
     const under = (px, py) => {
       const lane = data.lanes.find((one) => py >= one.top && py < one.top + one.levels * row);
       if (!lane || px < label) return null;
       const [at, level] = [ns(px), Math.floor((py - lane.top) / row)];
-      const near = (view.to - view.from) / width();
+      const near = (range.to - range.from) / width();
       for (let index = firstOf(lane); index < lane.start.length && lane.start[index] <= at + near; index++) {
         if (Math.min(lane.depth[index], lane.levels - 1) === level && lane.start[index] + lane.length[index] >= at - near) return { lane, index };
       }
@@ -217,19 +223,19 @@
         return [lane, time, events];
       });
       const said = parts.filter(([, , events]) => events).slice(0, 6);
-      sum.textContent = `${words(selected.to - selected.from)} selected: ${said.map(([lane, time, events]) => `${lane.name}: ${words(time)} in ${events.toLocaleString("en")} events`).join("; ")}`;
+      sum.textContent = `${words(selected.to - selected.from)} selected: ${said.map(([lane, time, events]) => `${lane.name}: ${words(time)} in ${events.toLocaleString("en")} ${noun}`).join("; ")}`;
       sum.dataset.ns = JSON.stringify(parts.map(([lane, time, events]) => ({ lane: lane.name, ns: time, events })));
     };
     let drag = null;
     canvas.addEventListener("pointerdown", (event) => {
-      drag = { px: event.offsetX, shift: event.shiftKey, view: { ...view } };
+      drag = { px: event.offsetX, shift: event.shiftKey, range: { ...range } };
       canvas.setPointerCapture(event.pointerId);
     });
     canvas.addEventListener("pointermove", (event) => {
       const { offsetX: px, offsetY: py } = event;
       if (drag?.shift) {
-        const by = ((px - drag.px) / width()) * (drag.view.to - drag.view.from);
-        show(drag.view.from - by, drag.view.to - by);
+        const by = ((px - drag.px) / width()) * (drag.range.to - drag.range.from);
+        show(drag.range.from - by, drag.range.to - by);
         return;
       }
       if (drag && Math.abs(px - drag.px) > 2) {
@@ -251,23 +257,28 @@
       hover = null;
       redraw();
     });
-    canvas.addEventListener("dblclick", () => show(0, data.span));
+    canvas.addEventListener("dblclick", (event) => {
+      const found = under(event.offsetX, event.offsetY);
+      if (!found) return show(0, data.span);
+      const [from, length] = [found.lane.start[found.index], found.lane.length[found.index]];
+      show(from - length * 0.02, from + length * 1.02);
+    });
     canvas.addEventListener("wheel", (event) => {
       if (!event.ctrlKey && !event.altKey && Math.abs(event.deltaX) < Math.abs(event.deltaY) && document.activeElement !== canvas) return;
       event.preventDefault();
       if (Math.abs(event.deltaX) > Math.abs(event.deltaY)) {
-        const by = (event.deltaX / width()) * (view.to - view.from);
-        show(view.from + by, view.to + by);
+        const by = (event.deltaX / width()) * (range.to - range.from);
+        show(range.from + by, range.to + by);
       } else zoom(Math.exp(event.deltaY / 400), ns(event.offsetX));
     }, { passive: false });
     canvas.addEventListener("keydown", (event) => {
-      const [span, middle] = [view.to - view.from, (view.from + view.to) / 2];
+      const [span, middle] = [range.to - range.from, (range.from + range.to) / 2];
       const does = {
         "+": () => zoom(0.5, middle),
         "=": () => zoom(0.5, middle),
         "-": () => zoom(2, middle),
-        ArrowLeft: () => show(view.from - span / 8, view.to - span / 8),
-        ArrowRight: () => show(view.from + span / 8, view.to + span / 8),
+        ArrowLeft: () => show(range.from - span / 8, range.to - span / 8),
+        ArrowRight: () => show(range.from + span / 8, range.to + span / 8),
         Escape: () => {
           [selected, sum.textContent] = [null, ""];
           show(0, data.span);
@@ -277,7 +288,7 @@
       event.preventDefault();
       does();
     });
-    byId("all").addEventListener("click", () => show(0, data.span));
+    part(".all").addEventListener("click", () => show(0, data.span));
     find.addEventListener("input", () => {
       wanted = find.value.toLowerCase();
       data.names.forEach((name, index) => (matches[index] = name.toLowerCase().includes(wanted)));
@@ -287,13 +298,12 @@
     new ResizeObserver(redraw).observe(canvas);
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redraw);
     draw();
-    canvas.dataset.ready = "yes";
+    canvas.dataset.ready = performance.now().toFixed(1);
   };
 
-  const lanes = byId("lanes");
-  if (lanes) {
-    inflate(lanes.content.textContent)
-      .then(timeline)
-      .catch((error) => (byId("about").textContent = `The timeline cannot be shown: ${error}`));
+  for (const view of document.querySelectorAll(".view")) {
+    inflate(byId(`data-${view.dataset.of}`).content.textContent)
+      .then((data) => lanesView(view, data))
+      .catch((error) => (view.querySelector(".about").textContent = `This cannot be shown: ${error}`));
   }
 })();

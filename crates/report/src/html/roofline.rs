@@ -29,7 +29,7 @@ struct Point {
 }
 
 /// The chart. Absent where the peaks are unknown or nothing has both FLOPs and bytes.
-pub fn roofline(run: &RunView<'_>) -> Option<String> {
+pub(super) fn roofline(run: &RunView<'_>) -> Option<String> {
     let peak = run.metrics.utilisation.peak.as_ref()?;
     let (flops, bandwidth) = (peak.flops.get(), peak.bytes_per_second.get());
     let mut points = stages(run, flops);

@@ -5,7 +5,7 @@ use sha2::{Digest, Sha256};
 
 use crate::escape::escape;
 
-const STYLE: &str = include_str!("page.css");
+pub(super) const STYLE: &str = include_str!("page.css");
 const SCRIPT: &str = include_str!("page.js");
 
 /// A section of the page.
@@ -18,7 +18,7 @@ pub(super) struct Section {
 }
 
 /// The whole file. It asks for nothing: no font, no picture, no address.
-pub(super) fn document(title: &str, top: &str, sections: &[Section], data: Option<&str>) -> String {
+pub(super) fn document(title: &str, top: &str, sections: &[Section], data: &[(&str, &str)]) -> String {
     let hash = |text: &str| BASE64_STANDARD.encode(Sha256::digest(text.as_bytes()));
     let policy = format!(
         "default-src 'none'; style-src 'sha256-{}'; script-src 'sha256-{}'; base-uri 'none'; form-action 'none'",
@@ -28,7 +28,8 @@ pub(super) fn document(title: &str, top: &str, sections: &[Section], data: Optio
     let contents: String =
         sections.iter().map(|one| format!("<a href=\"#{}\">{}</a>\n", one.id, escape(&one.title))).collect();
     let body: String = sections.iter().map(section).collect();
-    let data = data.map(|data| format!("<template id=\"lanes\">{data}</template>\n")).unwrap_or_default();
+    let data: String =
+        data.iter().map(|(id, data)| format!("<template id=\"data-{id}\">{data}</template>\n")).collect();
     format!(
         "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
          <meta http-equiv=\"Content-Security-Policy\" content=\"{policy}\">\n\

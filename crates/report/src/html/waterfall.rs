@@ -6,6 +6,7 @@ use types::view::RunView;
 use types::{Nanos, Stage};
 
 use super::bars::WIDTH;
+use super::chart::clipped;
 use crate::escape::escape;
 use crate::number::percent;
 
@@ -26,7 +27,7 @@ struct Step {
 }
 
 /// One drawing per stage whose roofline time and causes are known and add up; others are left out.
-pub fn waterfalls(run: &RunView<'_>) -> Vec<(Stage, String)> {
+pub(super) fn waterfalls(run: &RunView<'_>) -> Vec<(Stage, String)> {
     let top = run.stages.iter().filter(|view| view.stage.parent.is_none());
     let drawn = top.filter_map(|view| {
         let stage = view.stage;
@@ -98,10 +99,4 @@ fn draw(stage: Stage, wall: Nanos, steps: &[Step]) -> String {
         );
     }
     svg + "</svg>\n"
-}
-
-/// A name that fits the room on the left; the whole is in the hint.
-fn clipped(name: &str) -> String {
-    const MOST: usize = 42;
-    if name.chars().count() <= MOST { name.to_owned() } else { name.chars().take(MOST - 1).chain(['…']).collect() }
 }

@@ -20,6 +20,7 @@ mod recorded;
 mod report;
 #[cfg(test)]
 pub(crate) mod sample;
+mod show;
 pub(crate) mod stakeholder;
 mod steps;
 mod terminal;
@@ -34,6 +35,7 @@ pub use operators::operators_markdown;
 pub use phrase::set_aside;
 pub(crate) use phrase::{device, model, saving};
 pub use report::report_markdown;
+pub use show::{Glance, glance};
 pub use stakeholder::stakeholder_markdown;
 pub use terminal::{stage_times_terminal, terminal};
 

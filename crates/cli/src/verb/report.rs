@@ -1,0 +1,95 @@
+//! `llm-perf report`: a run, or two runs beside each other, as one page for a browser.
+
+use std::path::{Path, PathBuf};
+
+use flow::compare::{self, CompareRequest};
+use flow::page;
+use flow::runs::{self, RunPurpose};
+use types::Exit;
+
+use crate::context::Context;
+use crate::error::CliError;
+
+/// Write a run, or a comparison of two, as one self-contained HTML page
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Arguments {
+    /// The run: its name, the start of it, `latest`, or the path of its folder
+    #[arg(value_name = "RUN")]
+    run: String,
+    /// A second run to compare it with
+    #[arg(value_name = "WITH", conflicts_with = "full")]
+    with: Option<String>,
+    /// The file to write [default: RUN.html or RUN-WITH.html in the current folder]
+    #[arg(long, value_name = "FILE")]
+    out: Option<PathBuf>,
+    /// Also write the charts of the page to this folder, as SVG files
+    #[arg(long, value_name = "DIR", conflicts_with = "with")]
+    charts: Option<PathBuf>,
+    /// Open the page in the browser
+    #[arg(long)]
+    open: bool,
+    /// Keep every event of the timeline, however large that makes the page
+    #[arg(long)]
+    full: bool,
+    /// Folder that contains the runs
+    #[arg(long, value_name = "DIR", default_value = runs::DEFAULT_ROOT)]
+    root: PathBuf,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  llm-perf report latest --open
+  llm-perf report results/before results/after --out comparison.html
+  llm-perf report latest --full --out everything.html
+  llm-perf report latest --charts slides
+
+The page is made from the documents of the run, which stays as it is. It needs no network and no
+other file, so it can be mailed. Timelines of more than 150,000 events are drawn with neighbours
+too short to be seen apart put together; --full keeps them all.";
+
+pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<Exit, CliError> {
+    let (name, html) = match &arguments.with {
+        None => of_run(arguments, context)?,
+        Some(with) => of_comparison(arguments, with)?,
+    };
+    let path = arguments.out.clone().unwrap_or_else(|| PathBuf::from(name));
+    page::write(&path, &html)?;
+    context.messages.print(&format!("{}\n", path.display()))?;
+    if arguments.open
+        && let Err(error) = flow::open_file(&path)
+    {
+        context.messages.warning(format_args!("the page is written but not opened: {error}"));
+    }
+    Ok(Exit::Done)
+}
+
+fn of_run(arguments: &Arguments, context: &Context) -> Result<(String, String), CliError> {
+    let run = runs::find(&arguments.root, &arguments.run, RunPurpose::Compare)?;
+    let page = page::of_run(&run, arguments.full)?;
+    if let Some(reason) = &page.no_timeline {
+        context.messages.note(format_args!("the page has no timeline: {reason}"));
+    }
+    if let Some(folder) = &arguments.charts {
+        for file in page::write_charts(&run, folder)? {
+            context.messages.note(format_args!("chart: {}", file.display()));
+        }
+    }
+    Ok((format!("{}.html", run.manifest().run_id), page.html))
+}
+
+fn of_comparison(arguments: &Arguments, with: &str) -> Result<(String, String), CliError> {
+    let side = |selector: &str| vec![selector.to_owned()];
+    let request = CompareRequest {
+        root: arguments.root.clone(),
+        base: side(&arguments.run),
+        with: side(with),
+        fail_over: None,
+    };
+    let comparison = compare::compare(&request)?;
+    let id = |runs: &[types::ComparedRun]| runs.first().map(|run| run.id.clone()).unwrap_or_default();
+    let name = format!("{}-{}.html", id(&comparison.base), id(&comparison.with));
+    // An imported document may call its run anything.
+    let name = Path::new(&name).file_name().map_or_else(|| "comparison.html".into(), |name| name.to_string_lossy());
+    Ok((name.into_owned(), page::of_comparison(&comparison)))
+}

@@ -1,0 +1,64 @@
+//! `llm-perf show`: a finished run at a glance, in the terminal.
+
+use std::path::PathBuf;
+
+use clap::builder::styling::Style;
+use flow::runs::{self, RunPurpose};
+use flow::show::{self, Glance};
+use types::{Exit, Stage};
+
+use crate::context::Context;
+use crate::error::CliError;
+use crate::message::stdout_width;
+
+/// Columns where the output is no terminal.
+const COLUMNS: usize = 100;
+const STRONG: Style = Style::new().bold();
+
+/// Show a finished run in the terminal
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Arguments {
+    /// The run: its name, the start of it, `latest`, or the path of its folder
+    #[arg(value_name = "RUN", default_value = "latest")]
+    run: String,
+    /// Show only this stage, such as decode
+    #[arg(long, value_name = "STAGE", value_parser = stage)]
+    stage: Option<Stage>,
+    /// Number of causes, operators and kernels to show
+    #[arg(long, value_name = "N", default_value_t = 10)]
+    top: usize,
+    /// Folder that contains the runs
+    #[arg(long, value_name = "DIR", default_value = runs::DEFAULT_ROOT)]
+    root: PathBuf,
+    /// Print JSON: the run's metrics.json
+    #[arg(long)]
+    json: bool,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  llm-perf show
+  llm-perf show latest --stage decode --top 20
+  llm-perf show results/before --json | jq .throughput
+
+`llm-perf report RUN --open` shows the same run in a browser, with its timeline.";
+
+pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<Exit, CliError> {
+    let run = runs::find(&arguments.root, &arguments.run, RunPurpose::Compare)?;
+    let metrics = show::metrics(&run)?;
+    let glance =
+        Glance { stage: arguments.stage, top: arguments.top, width: stdout_width().unwrap_or(COLUMNS) };
+    let paint = context.messages.paint_stdout();
+    context.messages.print_answer(arguments.json, &metrics, || {
+        show::text(&metrics, &glance, |text| paint.with(STRONG, text))
+    })?;
+    Ok(Exit::Done)
+}
+
+fn stage(text: &str) -> Result<Stage, String> {
+    Stage::ALL.into_iter().find(|stage| stage.name() == text).ok_or_else(|| {
+        let names: Vec<&str> = Stage::ALL.iter().map(|stage| stage.name()).collect();
+        format!("there is no such stage; there are {}", names.join(", "))
+    })
+}

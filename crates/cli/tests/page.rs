@@ -1,0 +1,230 @@
+//! `report` and `show`: the page in a browser, where there is one, and the same run in a terminal.
+
+#[path = "support/browser.rs"]
+mod browser;
+#[path = "support/scratch.rs"]
+#[allow(dead_code, reason = "an import needs less of it than a profile")]
+mod scratch;
+mod support;
+
+use std::path::{Path, PathBuf};
+
+use browser::{Browser, browser};
+use scratch::{Output, Scratch};
+use serde_json::{Value, json};
+
+fn fixture(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../ingest/tests/fixtures").join(name)
+}
+
+fn imported(capture: &Path) -> Scratch {
+    let scratch = Scratch::new();
+    let output = Output::of(scratch.command(&["import", capture.to_str().unwrap(), "--out", "run"]));
+    assert_eq!(output.code, 0, "{}", output.stderr);
+    scratch
+}
+
+/// The page made again from the run folder.
+fn page(scratch: &Scratch, arguments: &[&str]) -> PathBuf {
+    let output = Output::of(scratch.command(&[&["report"], arguments, &["--out", "page.html"]].concat()));
+    assert_eq!((output.code, output.stdout.as_str()), (0, "page.html\n"), "{}", output.stderr);
+    scratch.path("page.html")
+}
+
+/// Nothing was complained of, and nothing but the page itself was asked for.
+fn assert_quiet(browser: &Browser) {
+    assert_eq!(browser.complaints(), Vec::<String>::new());
+    let (own, asked): (Vec<_>, Vec<_>) = browser.requests().into_iter().partition(|url| url.starts_with("file://"));
+    assert!(!own.is_empty(), "the page itself is among what was asked for");
+    assert_eq!(asked, Vec::<String>::new());
+}
+
+fn number(value: &Value) -> i64 {
+    value.as_f64().unwrap_or_else(|| panic!("{value} is no number")).round() as i64
+}
+
+#[test]
+fn a_page_made_again_is_the_page_of_the_run() {
+    let scratch = imported(&fixture("torch/small.json"));
+    let again = std::fs::read_to_string(page(&scratch, &["run"])).unwrap();
+    assert_eq!(again, scratch.text("run", "report.html"));
+    let verified = Output::of(scratch.command(&["runs", "./run", "--verify"]));
+    assert_eq!(verified.code, 0, "the run stays as it is: {}", verified.stdout);
+}
+
+#[test]
+fn a_run_whose_trace_is_gone_has_a_page_without_timeline_that_says_so() {
+    let scratch = Scratch::new();
+    std::fs::copy(fixture("torch/small.json"), scratch.path("trace.json")).unwrap();
+    let output = Output::of(scratch.command(&["import", "trace.json", "--out", "run"]));
+    assert_eq!(output.code, 0, "{}", output.stderr);
+    std::fs::remove_file(scratch.path("trace.json")).unwrap();
+    let output = Output::of(scratch.command(&["report", "run", "--out", "page.html"]));
+    assert_eq!(output.code, 0, "{}", output.stderr);
+    assert!(output.stderr.contains("the page has no timeline: trace.json is gone since"), "{}", output.stderr);
+    let page = std::fs::read_to_string(scratch.path("page.html")).unwrap();
+    assert!(page.contains("This page has no timeline: trace.json is gone since"), "{page}");
+    assert!(!page.contains("id=\"timeline\""), "{page}");
+}
+
+#[test]
+fn a_page_that_cannot_be_written_says_where() {
+    let scratch = imported(&fixture("torch/small.json"));
+    let output = Output::of(scratch.command(&["report", "run", "--out", "nowhere/page.html"]));
+    assert_eq!(output.code, 1);
+    assert!(output.stderr.contains("cannot write nowhere/page.html"), "{}", output.stderr);
+    let output = Output::of(scratch.command(&["report", "no-such-run"]));
+    assert_eq!(output.code, 2, "{}", output.stderr);
+}
+
+#[test]
+fn a_run_is_shown_in_the_width_of_the_terminal() {
+    let scratch = imported(&fixture("torch/dsocr-h200.json.gz"));
+    for columns in ["60", "100", "160"] {
+        let mut command = scratch.command(&["show", "run", "--stage", "decode", "--top", "20"]);
+        let output = Output::of({
+            command.env("COLUMNS", columns);
+            command
+        });
+        assert_eq!(output.code, 0, "{}", output.stderr);
+        let widest = output.stdout.lines().map(|line| line.chars().count()).max().unwrap();
+        assert!(widest <= columns.parse().unwrap(), "{widest} of {columns}:\n{}", output.stdout);
+        assert!(output.stdout.contains('█') && !output.stdout.contains('\u{1b}'), "{}", output.stdout);
+    }
+    let wrong = Output::of(scratch.command(&["show", "run", "--stage", "middle"]));
+    assert!(wrong.code == 2 && wrong.stderr.contains("prefill, vision"), "{}", wrong.stderr);
+    let json = Output::of(scratch.command(&["show", "run", "--json"]));
+    let metrics: Value = serde_json::from_str(&json.stdout).unwrap();
+    assert_eq!(metrics, scratch.json("run", "metrics.json"));
+}
+
+#[test]
+fn a_real_capture_can_be_sorted_filtered_zoomed_and_summed() {
+    let Some(browser) = browser() else { return };
+    let scratch = imported(&fixture("torch/dsocr-h200.json.gz"));
+    browser.open(&page(&scratch, &["run"]));
+
+    // The kernels by launches, most first.
+    let table = "[...document.querySelectorAll('#kernels table')].find((one) => one.tBodies[0].rows.length > 20)";
+    browser.value("document.querySelector('#kernels details').open = true");
+    let head = format!("[...({table}).tHead.rows[0].cells].findIndex((one) => one.textContent === 'calls')");
+    let column = number(&browser.value(&head));
+    assert!(column >= 0, "{}", browser.value(&format!("({table}).tHead.textContent")));
+    browser.value(&format!("({table}).tHead.rows[0].cells[{column}].querySelector('button').click()"));
+    let cells =
+        format!("[...({table}).tBodies[0].rows].map((row) => +row.cells[{column}].textContent.replaceAll(',', ''))");
+    let calls: Vec<i64> = browser.value(&cells).as_array().unwrap().iter().map(number).collect();
+    assert!(calls.windows(2).all(|pair| pair[0] >= pair[1]) && calls[0] > calls[calls.len() - 1], "{calls:?}");
+
+    // Only what contains the word stays.
+    let filter = format!("({table}).parentElement.previousElementSibling.querySelector('input')");
+    browser.value(&format!("((one) => {{ one.value = 'gemm'; one.dispatchEvent(new Event('input')); }})({filter})"));
+    let left = format!("[...({table}).tBodies[0].rows].filter((row) => !row.hidden).map((row) => row.textContent)");
+    let left = browser.value(&left);
+    let left = left.as_array().unwrap();
+    assert!(!left.is_empty() && left.len() < calls.len());
+    assert!(left.iter().all(|row| row.as_str().unwrap().to_lowercase().contains("gemm")), "{left:?}");
+
+    // Everything selected is what metrics.json says the device was busy for.
+    let canvas = "document.querySelector('#timeline canvas')";
+    browser.value(&format!("{canvas}.scrollIntoView({{ behavior: 'instant', block: 'start' }})"));
+    let place =
+        browser.value(&format!("(({{ left, right, top }}) => [left, right, top])({canvas}.getBoundingClientRect())"));
+    let [left, right, top] = [0, 1, 2].map(|index| number(&place[index]));
+    browser.drag([left + 5, top + 40], [right + 10, top + 40]);
+    let sums: Value =
+        serde_json::from_str(browser.value("document.querySelector('#timeline .sum').dataset.ns").as_str().unwrap())
+            .unwrap();
+    let stream = sums.as_array().unwrap().iter().find(|one| one["lane"].as_str().unwrap().contains("stream")).unwrap();
+    let metrics = scratch.json("run", "metrics.json");
+    assert_eq!(number(&stream["ns"]), metrics["device_time"][0]["busy_ns"].as_i64().unwrap());
+    let copies: i64 =
+        metrics["device_time"][0]["copies"].as_array().unwrap().iter().map(|one| number(&one["calls"])).sum();
+    assert_eq!(number(&stream["events"]), metrics["totals"]["kernel_count"].as_i64().unwrap() + copies);
+
+    // Zooming in halves what is seen.
+    let seen = || number(&browser.value(&format!("{canvas}.dataset.to - {canvas}.dataset.from")));
+    let whole = seen();
+    browser.value(&format!("{canvas}.dispatchEvent(new KeyboardEvent('keydown', {{ key: '+' }}))"));
+    browser.wait(&format!("{canvas}.dataset.to - {canvas}.dataset.from < {whole}"));
+    assert!((seen() - whole / 2).abs() <= 1, "{} of {whole}", seen());
+    assert_quiet(&browser);
+}
+
+#[test]
+fn a_page_is_dark_where_wanted_fits_a_phone_and_prints_whole() {
+    let Some(browser) = browser() else { return };
+    let scratch = imported(&fixture("torch/dsocr-h200.json.gz"));
+    let page = page(&scratch, &["run"]);
+    browser.emulate("screen", "light");
+    browser.open(&page);
+    let colours = "(({ backgroundColor, color }) => [backgroundColor, color])(getComputedStyle(document.body))";
+    let light = browser.value(colours);
+    browser.emulate("screen", "dark");
+    let dark = browser.value(colours);
+    assert!(light[0] != dark[0] && light[1] != dark[1], "{light} {dark}");
+
+    browser.resize(390);
+    browser.open(&page);
+    let wide = number(&browser.value("document.documentElement.scrollWidth"));
+    assert!(wide <= 390, "{wide}");
+
+    browser.emulate("print", "light");
+    assert_eq!(browser.value("getComputedStyle(document.querySelector('nav')).display"), json!("none"));
+    browser.emulate("", "light");
+    let printed = browser.command("Page.printToPDF", &json!({ "paperWidth": 8.27, "paperHeight": 11.69 }));
+    assert!(printed["data"].as_str().unwrap().starts_with("JVBERi"), "a PDF");
+    assert_eq!(browser.value("[...document.querySelectorAll('details')].every((one) => one.open)"), json!(true));
+    assert_quiet(&browser);
+}
+
+#[test]
+fn names_from_a_trace_cannot_get_out_of_their_place() {
+    let Some(browser) = browser() else { return };
+    let hostile =
+        "</title></template><script>window.harmed = 1</script><img src=x onerror='window.harmed = 2'>\"'`${1}&lt;";
+    let long = format!("{hostile}{}", "x".repeat(10_000));
+    // The capture is not strict JSON, so that names are changed in its text.
+    let mut trace = std::fs::read_to_string(fixture("torch/small.json")).unwrap();
+    let kernel = "void gemm<4, {lambda(float)#1}, {lambda()#2}>(int, char*)";
+    for (name, other) in [("aten::mm", hostile), ("decode_step", hostile), (kernel, long.as_str())] {
+        let before = json!(name).to_string();
+        assert!(trace.contains(&before), "{name}");
+        trace = trace.replace(&before, &json!(other).to_string());
+    }
+    let scratch = Scratch::new();
+    std::fs::write(scratch.path("trace.json"), trace).unwrap();
+    let output = Output::of(scratch.command(&["import", "trace.json", "--out", "run"]));
+    assert_eq!(output.code, 0, "{}", output.stderr);
+    browser.open(&page(&scratch, &["run"]));
+    assert_eq!(browser.value("window.harmed === undefined && document.images.length === 0"), json!(true));
+    assert_eq!(browser.value("document.scripts.length"), json!(1));
+    assert!(browser.value("document.body.textContent").as_str().unwrap().contains("window.harmed = 1"));
+    browser.resize(390);
+    let wide = number(&browser.value("document.documentElement.scrollWidth"));
+    assert!(wide <= 390, "{wide}");
+    assert_quiet(&browser);
+}
+
+#[test]
+fn runs_without_kernels_and_comparisons_are_pages_too() {
+    let Some(browser) = browser() else { return };
+    let scratch = imported(&fixture("torch/small.json"));
+    let output = Output::of(scratch.command(&["profile", "--out", "bare", "--", "/bin/true"]));
+    assert_eq!(output.code, 0, "{}", output.stderr);
+    browser.open(&page(&scratch, &["bare"]));
+    assert_eq!(browser.value("document.querySelectorAll('.view').length"), json!(0));
+    assert!(browser.value("document.body.textContent").as_str().unwrap().contains("This page has no timeline"));
+    assert_quiet(&browser);
+    let output = Output::of(scratch.command(&[
+        "import",
+        fixture("torch/dsocr-h200.json.gz").to_str().unwrap(),
+        "--out",
+        "other",
+    ]));
+    assert_eq!(output.code, 0, "{}", output.stderr);
+    browser.open(&page(&scratch, &["run", "other"]));
+    assert!(number(&browser.value("document.querySelectorAll('svg').length")) > 0);
+    assert!(browser.value("document.title").as_str().unwrap().contains("compared with"));
+    assert_quiet(&browser);
+}

@@ -1,0 +1,132 @@
+//! `report`: the page of a finished run made again from its documents, and a comparison as a page.
+//!
+//! A run keeps its metrics, its Markdown pages, and what was recorded or where the imported file is. The page is made of those and
+//! of nothing else, and the run stays as it is. A timeline that cannot be read again is left out, and the page says why.
+
+use std::path::{Path, PathBuf};
+
+use collect::run::StoredRun;
+use report::html::MarkdownPage;
+use types::timeline::Timeline;
+use types::{AnalyticReport, Comparison, Exit, Failure, Metrics};
+
+use crate::CollectError;
+use crate::pipeline::analytic;
+use crate::pipeline::recording::{self, RecordingError};
+use crate::pipeline::trace;
+
+/// Rows of each table of changes in the page of a comparison.
+const CHANGES: usize = 50;
+
+/// Why there is no page.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum PageError {
+    /// The run.
+    #[error(transparent)]
+    Collect(#[from] CollectError),
+    /// Its metrics cannot be read.
+    #[error(transparent)]
+    Recording(#[from] RecordingError),
+    /// The page cannot be written.
+    #[error("cannot write {}: {reason}", path.display())]
+    Unwritable {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        reason: std::io::Error,
+    },
+}
+
+impl Failure for PageError {
+    fn exit(&self) -> Exit {
+        match self {
+            Self::Collect(error) => error.exit(),
+            Self::Recording(error) => error.exit(),
+            Self::Unwritable { .. } => Exit::Failed,
+        }
+    }
+
+    fn hint(&self) -> Option<String> {
+        match self {
+            Self::Collect(error) => error.hint(),
+            Self::Recording(error) => error.hint(),
+            Self::Unwritable { .. } => Some("name a file in another folder with `--out FILE`".to_owned()),
+        }
+    }
+}
+
+/// A page, and what it lacks.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RunPage {
+    /// The text of the file.
+    pub html: String,
+    /// Why it has no timeline, where it has none.
+    pub no_timeline: Option<String>,
+}
+
+/// The page of a run. With `full`, its timeline holds every event, however many there are.
+pub fn of_run(run: &StoredRun, full: bool) -> Result<RunPage, PageError> {
+    let metrics = recording::metrics(run)?;
+    let text = |page: MarkdownPage| Some((page, std::fs::read_to_string(run.path().join(page.file())).ok()?));
+    let pages: Vec<_> = MarkdownPage::ALL.into_iter().filter_map(text).collect();
+    let most = if full { usize::MAX } else { report::html::MOST_EVENTS };
+    let lanes = timeline(run, &metrics).and_then(|timeline| {
+        report::html::lanes(&timeline, most).ok_or_else(|| "the timeline of this run is empty".to_owned())
+    });
+    let modelled = modelled(run);
+    let html = report::html::run_page(&report::html::RunPage {
+        run: &analysis::view::run(&metrics),
+        modelled: modelled.as_ref(),
+        pages: &pages,
+        lanes: lanes.as_deref().map_err(String::as_str),
+    });
+    Ok(RunPage { html, no_timeline: lanes.err() })
+}
+
+/// Writes the pictures of a run that stay as they are to a folder, as SVG files; their names.
+pub fn write_charts(run: &StoredRun, folder: &Path) -> Result<Vec<PathBuf>, PageError> {
+    let metrics = recording::metrics(run)?;
+    let modelled = modelled(run);
+    let failed = |path: &Path| {
+        let path = path.to_owned();
+        move |reason| PageError::Unwritable { path, reason }
+    };
+    std::fs::create_dir_all(folder).map_err(failed(folder))?;
+    let mut files = Vec::new();
+    for picture in report::html::pictures(&analysis::view::run(&metrics), modelled.as_ref()) {
+        let path = folder.join(picture.file_name());
+        std::fs::write(&path, picture.file()).map_err(failed(&path))?;
+        files.push(path);
+    }
+    Ok(files)
+}
+
+/// A comparison as a page.
+pub fn of_comparison(comparison: &Comparison) -> String {
+    report::html::comparison_page(&analysis::view::comparison(comparison), CHANGES)
+}
+
+/// Writes the page.
+pub fn write(path: &Path, html: &str) -> Result<(), PageError> {
+    std::fs::write(path, html).map_err(|reason| PageError::Unwritable { path: path.to_owned(), reason })
+}
+
+/// The analytic model beside the run; a run has one where its model is known.
+fn modelled(run: &StoredRun) -> Option<AnalyticReport> {
+    let text = std::fs::read_to_string(run.path().join(analytic::REPORT)).ok()?;
+    serde_json::from_str(&text).ok()
+}
+
+fn timeline(run: &StoredRun, metrics: &Metrics) -> Result<Timeline, String> {
+    let files = recording::files(run, metrics).map_err(|error| match error {
+        RecordingError::NoTimeline { reason, .. } => reason.to_owned(),
+        other => other.to_string(),
+    })?;
+    let mut timelines = trace::timelines(&files).map_err(|error| error.to_string())?;
+    match (timelines.pop(), timelines.is_empty()) {
+        (Some(only), true) => Ok(only),
+        (None, _) => Err("the sources of this run hold sums and counters only".to_owned()),
+        (Some(_), false) => Err("this run has several, one for each rank".to_owned()),
+    }
+}

@@ -1,0 +1,18 @@
+//! `show`: a finished run at a glance.
+
+use collect::run::StoredRun;
+pub use report::profile::Glance;
+use types::Metrics;
+
+use crate::pipeline::recording;
+pub use crate::pipeline::recording::RecordingError;
+
+/// What a run measured.
+pub fn metrics(run: &StoredRun) -> Result<Metrics, RecordingError> {
+    recording::metrics(run)
+}
+
+/// The run for a terminal; `strong` sets a heading apart.
+pub fn text(metrics: &Metrics, glance: &Glance, strong: impl Fn(&str) -> String) -> String {
+    report::profile::glance(&analysis::view::run(metrics), glance, strong)
+}

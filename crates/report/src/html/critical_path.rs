@@ -1,0 +1,29 @@
+//! The critical path: what sets the time of a recorded run, by cause.
+
+use types::view::RunView;
+
+use super::chart::{Bar, Row, rows};
+use crate::number::percent;
+
+/// Causes drawn.
+const CAUSES: usize = 10;
+/// A share below which a bar cannot be seen.
+const LEAST: f64 = 0.001;
+
+/// Its causes, longest first. Absent where the run was not replayed.
+pub(super) fn critical_path(run: &RunView<'_>) -> Option<String> {
+    let parts = &run.metrics.conclusions.critical_path;
+    let row = |part: &types::CriticalPathPart| Row {
+        name: part.cause.clone(),
+        bars: vec![Bar {
+            from: 0.0,
+            to: part.share,
+            class: if part.cause.starts_with("host") { "c-copies" } else { "c-compute" },
+            hint: format!("{}: {}", part.cause, part.ns),
+            interval: None,
+        }],
+        figure: format!("{} ({})", part.ns, percent(Some(part.share))),
+    };
+    let drawn: Vec<Row> = parts.iter().filter(|part| part.share >= LEAST).take(CAUSES).map(row).collect();
+    (!drawn.is_empty()).then(|| rows("critical path by cause", &drawn))
+}

@@ -1,0 +1,27 @@
+//! Remedies that were tried: what replay predicted beside what came of it.
+
+use types::view::RunView;
+
+use super::chart::{Bar, Row, rows};
+use crate::number::{UNKNOWN, percent, signed};
+
+/// The share of a request that each remedy saves. Absent where none was measured.
+pub(super) fn tries_chart(run: &RunView<'_>) -> Option<String> {
+    let row = |one: &&types::Try| {
+        let saved = one.saves_share?;
+        let bar = |to: f64, class, what: &str, interval| Bar {
+            from: 0.0,
+            to,
+            class,
+            hint: format!("{what}: {}", signed(to)),
+            interval,
+        };
+        let mut bars: Vec<Bar> = Vec::new();
+        bars.extend(one.predicted_saves_share.map(|share| bar(share, "c-predicted", "predicted", None)));
+        bars.push(bar(saved, if saved < 0.0 { "c-lost" } else { "c-least" }, "realised", one.low.zip(one.high)));
+        let predicted = one.predicted_saves_share.map_or(UNKNOWN.to_owned(), |share| percent(Some(share)));
+        Some(Row { name: one.remedy.to_string(), bars, figure: format!("{} (predicted {predicted})", signed(saved)) })
+    };
+    let drawn: Vec<Row> = run.tries.measured.iter().filter_map(row).collect();
+    (!drawn.is_empty()).then(|| rows("time saved by each remedy", &drawn))
+}
