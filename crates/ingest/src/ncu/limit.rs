@@ -21,8 +21,9 @@ pub(super) fn of(name: &str, unit: &CounterUnit) -> RangeInclusive<f64> {
         | CounterUnit::Percent => 0.0,
         _ => f64::NEG_INFINITY,
     };
-    let is_share_of_peak = name.contains("pct_of_peak")
-        || ["Throughput", "throughput", "Occupancy", "occupancy"].iter().any(|word| name.contains(word));
+    // The largest of several units may be many times the peak of their average where one alone had work, and is no mistake.
+    let is_share_of_peak =
+        name.contains(".avg.pct_of_peak") || name.ends_with(" Throughput") || name.ends_with(" Occupancy");
     // Other percentages may pass 100: warps that stall for each instruction issued.
     let highest = match unit {
         CounterUnit::Percent if is_share_of_peak => MOST_OF_PEAK,
@@ -42,6 +43,10 @@ mod tests {
         assert!(!of("Achieved Occupancy", &CounterUnit::Percent).contains(&250.0));
         let stalls = "smsp__average_warps_issue_stalled_long_scoreboard_per_issue_active.pct";
         assert!(of(stalls, &CounterUnit::Percent).contains(&750.0));
+        // Both stand in a real capture: one block on one multiprocessor, and a sum over sizes of blocks.
+        let largest = of("sm__warps_active.max.pct_of_peak_sustained_active", &CounterUnit::Percent);
+        assert!(largest.contains(&412.550551));
+        assert!(of("derived__pct_occupancy_per_block_size", &CounterUnit::Percent).contains(&5_543.0));
         assert!(!of("gpu__time_duration.sum", &CounterUnit::Nanoseconds).contains(&-5.0));
         assert!(of("launch__offset", &CounterUnit::Plain).contains(&-5.0));
     }
