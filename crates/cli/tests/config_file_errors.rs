@@ -243,5 +243,5 @@ fn file_that_is_not_text() {
 #[test]
 fn file_that_is_far_too_large() {
     let folder = world(&[("config.yaml", &"#".repeat(2 << 20))]);
-    insta::assert_snapshot!(refusal(Some(folder.path()), &[]), @"error: cannot read DIR/config.yaml: 2097152 bytes is more than a configuration file may have (1048576)");
+    insta::assert_snapshot!(refusal(Some(folder.path()), &[]), @"error: cannot read DIR/config.yaml: it has more bytes than a configuration file may have (1048576)");
 }
