@@ -83,7 +83,7 @@ fn place(run: &StoredRun, source: &str) -> PathBuf {
         inputs.files.iter().find(|file| file.name == source).map(|file| PathBuf::from(&file.path))
     };
     let near = [run.path().join(source), PathBuf::from(source)];
-    let found = near.into_iter().find(|path| path.is_file()).or_else(recorded);
+    let found = near.into_iter().find(|path| path.is_file()).or_else(|| recorded().filter(|path| path.is_file()));
     found.unwrap_or_else(|| PathBuf::from(source))
 }
 
