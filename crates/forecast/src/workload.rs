@@ -145,7 +145,7 @@ pub fn forecast(report: &mut AnalyticReport, subject: &Subject<'_>) -> Result<()
 
 fn basis(calibration: Option<&DeviceCalibration>, share: f64) -> String {
     match calibration {
-        None => "assumed efficiencies: 70% of the matrix peak, 80% of the bandwidth; not calibrated".to_owned(),
+        None => "70% of the matrix peak, 80% of the bandwidth; not calibrated".to_owned(),
         Some(stored) => {
             let points: usize = stored.groups.iter().map(|group| group.points.len()).sum();
             format!(
