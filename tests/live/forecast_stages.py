@@ -3,7 +3,7 @@
 
 Usage: forecast_stages.py PROGRAM OUT.json [SECONDS] [MODEL...]
 PROGRAM is an llm-perf whose data folder (LLM_PERF_DATA_DIR) holds a calibration of this device. Device time is the sum of the
-kernels as torch.profiler records them, and wall time is measured without it; both are held against the forecast of eager mode. Models: llama-3-8b qwen3-8b gemma-3-1b unless told. Stops after SECONDS (240) and says so.
+kernels as torch.profiler records them, and wall time is measured without it; both are compared with the forecast of eager mode. Models: llama-3-8b qwen3-8b gemma-3-1b unless told. Stops after SECONDS (240) and says so.
 """
 
 import json

@@ -7,7 +7,7 @@
 #            llama-3-8b gemma-3-1b qwen1.5-moe-a2.7b unless told
 #   LAYERS   layers of built-in models; 8 unless set
 #   DEVICE   where models run; cuda:0 unless set
-#   LIMIT    seconds for the tries of one model; 55 unless set. A model may take 90 s in all, so four fit into 6 minutes
+#   LIMIT    seconds for the tries of one model; 55 unless set. A model may take 90 s in total, so four fit into 6 minutes
 # Weights are random. Leaves OUT/summary.txt with PASS or FAIL for every claim, OUT/table.txt with every remedy of every
 # model, and OUT/NAME.tar.gz of each run.
 set -u

@@ -163,7 +163,7 @@ fn hidden_communication_saves_at_most_what_is_exposed() {
         let Ok(answer) = asked(timeline, &[Change::HiddenCommunication]) else { continue };
         let exposed: Nanos = answer.before.device_time.iter().map(|time| time.communication_exposed_ns).sum();
         let all: Nanos = answer.before.device_time.iter().map(|time| time.communication_ns).sum();
-        println!("{name}: {} saved of {exposed} exposed, {all} in all", answer.saves_ns);
+        println!("{name}: {} saved of {exposed} exposed, {all} in total", answer.saves_ns);
         assert!(answer.saves_ns <= all + Nanos::new(all.get() / 50 + 1_000), "{name}: {} of {all}", answer.saves_ns);
     }
 }

@@ -9,12 +9,14 @@ mod error;
 mod estimator;
 mod fit;
 mod kernels;
+mod pass;
 mod points;
 mod prior;
 mod process;
 mod replay;
 mod search;
 mod shape;
+mod times;
 mod workload;
 
 pub use error::ForecastError;

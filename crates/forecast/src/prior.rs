@@ -17,8 +17,8 @@ const FLOOR_US: f64 = 2.5;
 /// How far either way an assumed time may be off.
 const FACTOR: f64 = 2.0;
 
-/// Launches where they were not measured. Published decoders in eager PyTorch take 15 to 30 microseconds of the host for a
-/// kernel, most of it Python around the launch.
+/// Launches where they were not measured. On the host of an H200, decoders in eager PyTorch took 15 to 30 microseconds for
+/// a kernel, most of it Python around the launch.
 pub(crate) const LAUNCH: LaunchCost = LaunchCost { eager_us: 16.0, graph_us: 1.2, synchronise_us: 5.0 };
 
 /// The assumed time of `shape`.

@@ -1,4 +1,4 @@
-//! Remedies that were tried: what each was held against, what it saved, and what it changed.
+//! Remedies that were tried: the baseline of each, what it saved, and what it changed.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

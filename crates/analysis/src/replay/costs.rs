@@ -27,11 +27,11 @@ pub(crate) struct Costs {
     pub(crate) waits: Vec<bool>,
     /// Per work: time on the device.
     pub(crate) run: Vec<Nanos>,
-    /// Per work: least time after the start of its launch.
+    /// Per work: shortest time after the start of its launch.
     pub(crate) launch: Vec<Nanos>,
-    /// Per work: least time after the work before it in its queue.
+    /// Per work: shortest time after the work before it in its queue.
     pub(crate) stream: Vec<Nanos>,
-    /// Per work: least time after the work of another queue that it waited for.
+    /// Per work: shortest time after the work of another queue that it waited for.
     pub(crate) event: Vec<Nanos>,
     /// Per work: how it takes part.
     pub(crate) part: Vec<Part>,

@@ -22,7 +22,7 @@ pub struct TracedOperator<'a> {
     pub record: &'a OperatorRecord,
     /// Class of its module.
     pub class: &'a str,
-    /// The least time the device's rates allow for it; absent where they are not known.
+    /// Its roofline time; absent where the device's rates are not known.
     pub roofline: Option<Nanos>,
 }
 

@@ -495,7 +495,7 @@ class Trial:
             self.one(remedies, done, share, len(self.names) - done)
         if self.wanted["combine"]:
             for remedies in self.combinations():
-                self.one(remedies, len(self.names), 1.0, 1)
+                self.one(remedies, len(self.names) - 1, 1.0, 1)
 
     def combinations(self):
         """The best of each kind among those that won, together; and the same in the best batch."""

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::sync::OnceLock;
 
-use regex::{Regex, RegexSet, RegexSetBuilder};
+use regex::{Regex, RegexSet};
 
 use crate::config::fields::{ConfigProblem, Fields};
 
@@ -14,11 +14,9 @@ pub(super) struct Patterns {
     plain: HashSet<String>,
     expressions: Vec<String>,
     /// All of them in one automaton: a mixture of experts has a hundred thousand modules, and lists have hundreds of names.
-    automaton: OnceLock<RegexSet>,
+    /// Absent where it would be too large.
+    automaton: OnceLock<Option<RegexSet>>,
 }
-
-/// Bytes that the automaton may take; each expression alone has the crate's own limit.
-const AUTOMATON_BYTES: usize = 1 << 30;
 
 impl Patterns {
     /// The names under the first of these fields that is there; none where all are absent.
@@ -80,12 +78,11 @@ impl Patterns {
     }
 
     fn has_expression(&self, path: &str) -> bool {
-        let build = || {
-            let all = RegexSetBuilder::new(&self.expressions).size_limit(AUTOMATON_BYTES).build();
-            // Each was checked when it was added.
-            all.unwrap_or_else(|_| RegexSet::empty())
-        };
-        !self.expressions.is_empty() && self.automaton.get_or_init(build).is_match(path)
+        match self.automaton.get_or_init(|| RegexSet::new(&self.expressions).ok()) {
+            Some(all) => all.is_match(path),
+            // One by one is slow and says the same.
+            None => self.expressions.iter().any(|text| Regex::new(text).is_ok_and(|known| known.is_match(path))),
+        }
     }
 
     /// Whether any run of whole components of `path` is in the list.
