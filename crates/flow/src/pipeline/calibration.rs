@@ -57,6 +57,14 @@ pub enum CalibrationError {
         /// Its last words.
         output: Vec<String>,
     },
+    /// Too little was measured.
+    #[error("{points} points of {device} were measured, too few for a curve of its GEMMs; nothing was stored")]
+    NoGemm {
+        /// Its catalogue name.
+        device: String,
+        /// All of them.
+        points: usize,
+    },
     /// The device became faster or slower meanwhile.
     #[error(
         "on {device}, the time of the same operations changed by {:+.1}% while the points were measured; \
@@ -78,7 +86,9 @@ impl Failure for CalibrationError {
             Self::Points(error) => error.exit(),
             Self::Collect(error) => error.exit(),
             Self::Unreadable { .. } | Self::NotCalibrated { .. } => Exit::Usage,
-            Self::DoesNotApply { .. } | Self::Failed { .. } | Self::RatesMoved { .. } => Exit::Failed,
+            Self::DoesNotApply { .. } | Self::Failed { .. } | Self::NoGemm { .. } | Self::RatesMoved { .. } => {
+                Exit::Failed
+            }
         }
     }
 
@@ -94,6 +104,7 @@ impl Failure for CalibrationError {
             Self::DoesNotApply { .. } => {
                 Some("calibrate again: `llm-perf doctor --calibrate --device cuda:0`".to_owned())
             }
+            Self::NoGemm { .. } => Some("try again without `--quick`, when nothing else runs".to_owned()),
             Self::RatesMoved { .. } => Some(
                 "wait until nothing else runs and the device has cooled down, or lock its clocks: `nvidia-smi -lgc`"
                     .to_owned(),

@@ -8,7 +8,7 @@ use collect::calibrate::Store;
 use collect::process::{Interrupt, Limits, Process};
 use collect::tool::torch::{self, CALIBRATE, interpreter};
 use collect::{Command, Output, environment};
-use forecast::{MeasuredPoint, fit, read_points};
+use forecast::{Family, MeasuredPoint, fit, read_points};
 use serde::Deserialize;
 use types::{DeviceCalibration, Hardware, LaunchCost, SchemaTag};
 
@@ -24,7 +24,7 @@ pub struct CalibrateRequest {
     pub device: String,
     /// Tables of measured points.
     pub points: Vec<PathBuf>,
-    /// Measure for ten seconds, not fifty.
+    /// Measure for ten seconds, not forty-five.
     pub quick: bool,
     /// The interpreter to measure with.
     pub python: Option<String>,
@@ -137,6 +137,10 @@ fn fit_what_can_be(
             Err(error) => notes.push(error.to_string()),
         }
     }
+    // Forecasts of models are mostly GEMMs; what was stored before is worth more than this.
+    if !groups.iter().any(|group| group.op == Family::Gemm.name()) {
+        return Err(CalibrationError::NoGemm { device: device.id.clone(), points: points.len() });
+    }
     Ok((groups, notes))
 }
 
@@ -155,7 +159,7 @@ fn measure(
     let folder = tempfile::tempdir().map_err(|error| failed(error.to_string(), Vec::new()))?;
     let [program, question, points, facts] =
         ["calibrate.py", "request.json", "points.csv", "facts.json"].map(|name| folder.path().join(name));
-    let seconds = if request.quick { 10 } else { 50 };
+    let seconds = if request.quick { 10 } else { 45 };
     let asked = serde_json::json!({"device": request.device, "seconds": seconds, "points": points, "facts": facts});
     for (path, text) in [(&program, CALIBRATE.to_owned()), (&question, asked.to_string())] {
         std::fs::write(path, text).map_err(|error| failed(error.to_string(), Vec::new()))?;
@@ -177,4 +181,22 @@ fn measure(
     let device = hardware::find(config_dir, &facts.device_name)?;
     let points = read_points("points measured here", &read_text(&points)?, &device)?;
     Ok((device, points, Some(facts)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_measurement_without_gemms_replaces_nothing() {
+        let device = hardware::find(None, "h200").unwrap();
+        let rows: Vec<_> = (20..26).map(|power| format!("h2d,uint8,{},{}", 1 << power, 1 << (power - 15))).collect();
+        let table = format!("op,dtype,bytes,microseconds\n{}\n", rows.join("\n"));
+        let points = read_points("points", &table, &device).unwrap();
+        let error = fit_what_can_be(&points, &device, true).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "6 points of h200 were measured, too few for a curve of its GEMMs; nothing was stored"
+        );
+    }
 }
