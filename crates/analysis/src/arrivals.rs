@@ -12,10 +12,8 @@ use types::{Nanos, RankArrival, RankArrivals};
 use crate::evidence::PlacedTimeline;
 use crate::kernel::{self, Family};
 use crate::statistics::{median, share};
-use crate::time::Span;
+use crate::time::{Span, unix_zero};
 
-/// Times after this are counted from 1970: 2001-09-09.
-const UNIX_TIMES: i64 = 1_000_000_000_000_000_000;
 /// How far ends of one collective may be apart: a share of its length, within these bounds.
 const END_SHARE: f64 = 0.05;
 const END_BOUNDS: [Nanos; 2] = [Nanos::new(20_000), Nanos::new(1_000_000)];
@@ -87,7 +85,7 @@ fn collectives<'a>(placed: &'a PlacedTimeline<'_>, ranks: usize) -> Vec<Arrival<
     let PlacedTimeline { timeline, attribution, .. } = placed;
     let communicates: Vec<_> =
         timeline.names.iter().map(|(_, name)| kernel::family(name) == Family::Communication).collect();
-    let zero = timeline.clock.unix_ns_at_zero.unwrap_or_default();
+    let zero = unix_zero(timeline).unwrap_or_default();
     let found = timeline.work.iter().enumerate().filter_map(|(row, work)| {
         if work.kind != WorkKind::Kernel || !communicates[work.name.index()] || attribution.is_aside(row) {
             return None;
@@ -99,7 +97,6 @@ fn collectives<'a>(placed: &'a PlacedTimeline<'_>, ranks: usize) -> Vec<Arrival<
         if called.and_then(|called| called.group_size).is_some_and(|size| (size as usize) < ranks) {
             return None;
         }
-        let zero = if work.start.get() < UNIX_TIMES { zero } else { Nanos::ZERO };
         let name = called.map_or_else(|| timeline.name(work.name), |called| called.name.as_str());
         Some(Arrival { name, span: Span::new(work.start + zero, work.end() + zero) })
     });

@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use types::timeline::{CopyDirection, DeviceWork, Timeline, WorkKind};
+use types::timeline::{DeviceWork, Timeline, WorkKind};
 use types::{Bytes, CopyTime, DeviceTime, IdleCause, IdlePlace, IdleTime, Nanos};
 
 use crate::attribution::Attribution;
@@ -107,16 +107,7 @@ fn copy_times<'a>(works: impl Iterator<Item = &'a DeviceWork>, window: Span, exp
     let mut sums: BTreeMap<&'static str, (u64, Nanos, Option<Bytes>)> = BTreeMap::new();
     let mut spans: BTreeMap<&'static str, Vec<Span>> = BTreeMap::new();
     for work in works {
-        let kind = match work.kind {
-            WorkKind::Kernel | WorkKind::Graph => continue,
-            WorkKind::Fill => "memset",
-            WorkKind::Copy(CopyDirection::HostToDevice) => "HtoD",
-            WorkKind::Copy(CopyDirection::DeviceToHost) => "DtoH",
-            WorkKind::Copy(CopyDirection::DeviceToDevice) => "DtoD",
-            WorkKind::Copy(CopyDirection::PeerToPeer) => "PtoP",
-            WorkKind::Copy(CopyDirection::HostToHost) => "HtoH",
-            WorkKind::Copy(CopyDirection::Unknown) => "unknown",
-        };
+        let Some(kind) = work.kind.copy_name() else { continue };
         let (calls, ns, bytes) = sums.entry(kind).or_default();
         spans.entry(kind).or_default().push(Span::new(work.start, work.end()).intersect(window));
         *calls += 1;

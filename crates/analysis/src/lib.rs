@@ -57,5 +57,7 @@ pub use evidence::{
 pub use fit::{Fit, ModelWeights, fit};
 pub use metrics::{command_overhead, metrics};
 pub use observed::{Observed, observe};
+pub use operators::{CollectiveCall, collective_calls};
 pub use prediction::{beside_run, measured_total};
+pub use steps::{PlacedSteps, placed_steps};
 pub use subject::{InputRoofline, InputWork, Subject};

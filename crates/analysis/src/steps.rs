@@ -46,10 +46,31 @@ pub(crate) fn host_steps(timeline: &Timeline, attribution: &Attribution) -> Vec<
 
 /// Steps of the first timeline that has any: ranks of one run have the same.
 pub(crate) fn steps(timelines: &[PlacedTimeline<'_>]) -> Option<Steps> {
-    timelines.iter().find_map(|placed| of_timeline(placed.timeline, placed.attribution))
+    let placed = timelines.iter().find_map(|placed| placed_steps(placed.timeline, placed.attribution))?;
+    let list: Vec<_> = placed.list.into_iter().map(|(_, step)| step).collect();
+    let milliseconds =
+        |of: fn(&StepSummary) -> Nanos| describe(&list.iter().map(|step| of(step).as_millis()).collect::<Vec<_>>());
+    Some(Steps {
+        basis: placed.basis,
+        wall_ms: milliseconds(|step| step.wall_ns),
+        device_ms: milliseconds(|step| step.device_ns),
+        list,
+    })
 }
 
-fn of_timeline(timeline: &Timeline, attribution: &Attribution) -> Option<Steps> {
+/// Steps of a timeline, and which work belongs to which.
+#[derive(Clone, Debug)]
+pub struct PlacedSteps {
+    /// What marks them.
+    pub basis: StepBasis,
+    /// In order, each with its wall time on the clock of the timeline.
+    pub list: Vec<(Span, StepSummary)>,
+    /// Per work: its step.
+    pub of_work: Vec<Option<u32>>,
+}
+
+/// Steps of one timeline; `None` where nothing marks any.
+pub fn placed_steps(timeline: &Timeline, attribution: &Attribution) -> Option<PlacedSteps> {
     let (basis, mut marks) = marks(timeline, attribution)?;
     marks.sort_by_key(|mark| mark.host.start);
     let behind = match basis {
@@ -58,6 +79,7 @@ fn of_timeline(timeline: &Timeline, attribution: &Attribution) -> Option<Steps> 
     };
     let mut works: Vec<Vec<Span>> = vec![Vec::new(); marks.len()];
     let mut kernels = vec![0u64; marks.len()];
+    let mut of_work = vec![None; timeline.work.len()];
     for (row, (work, call)) in timeline.work.iter().zip(&attribution.launch).enumerate() {
         let Some(call) = call.map(|call| &timeline.calls[call as usize]) else { continue };
         let process = timeline.threads[call.thread.0 as usize].process;
@@ -68,6 +90,7 @@ fn of_timeline(timeline: &Timeline, attribution: &Attribution) -> Option<Steps> 
         if !attribution.is_aside(row) {
             works[place].push(Span::new(work.start, work.end()));
             kernels[place] += u64::from(work.kind == WorkKind::Kernel);
+            of_work[row] = u32::try_from(place).ok();
         }
     }
     let mut until = Nanos::new(i64::MIN);
@@ -77,7 +100,7 @@ fn of_timeline(timeline: &Timeline, attribution: &Attribution) -> Option<Steps> 
         let begin = mark.host.start.max(until);
         let wall = Span::new(begin, mark.host.end.max(last).max(begin));
         until = wall.end;
-        list.push(StepSummary {
+        let summary = StepSummary {
             name: mark.name,
             label: mark.batch.and_then(|batch| batch.label()),
             host_ns: mark.host.length(),
@@ -85,16 +108,10 @@ fn of_timeline(timeline: &Timeline, attribution: &Attribution) -> Option<Steps> 
             device_ns: Spans::union(works).total(),
             kernels,
             batch: mark.batch,
-        });
+        };
+        list.push((wall, summary));
     }
-    let milliseconds =
-        |of: fn(&StepSummary) -> Nanos| describe(&list.iter().map(|step| of(step).as_millis()).collect::<Vec<_>>());
-    Some(Steps {
-        basis,
-        wall_ms: milliseconds(|step| step.wall_ns),
-        device_ms: milliseconds(|step| step.device_ns),
-        list,
-    })
+    Some(PlacedSteps { basis, list, of_work })
 }
 
 /// The strongest marks there are.

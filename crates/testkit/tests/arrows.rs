@@ -29,11 +29,12 @@ const ROOMS: &[Room] = &[
     Room { name: "collect", package: "llm-perf-collect", uses: &["types"] },
     Room { name: "ingest", package: "llm-perf-ingest", uses: &["types", "wire"] },
     Room { name: "analysis", package: "llm-perf-analysis", uses: &["meter", "types"] },
+    Room { name: "tables", package: "llm-perf-tables", uses: &["analysis", "types"] },
     Room { name: "report", package: "llm-perf-report", uses: &["types"] },
     Room {
         name: "flow",
         package: "llm-perf-flow",
-        uses: &["analysis", "collect", "engine", "forecast", "ingest", "meter", "network", "report", "types"],
+        uses: &["analysis", "collect", "engine", "forecast", "ingest", "meter", "network", "report", "tables", "types"],
     },
     Room { name: "config", package: "llm-perf-config", uses: &["types"] },
     Room { name: "cli", package: "llm-perf", uses: &["config", "flow", "types"] },
@@ -52,10 +53,11 @@ const CONFINED: &[(&str, &[&str])] = &[
     ("indicatif", &["cli"]),
     ("libc", &["collect", "engine", "inject"]),
     ("nvml-wrapper", &["collect"]),
+    ("parquet", &["tables"]),
 ];
 
 /// Rooms that get bytes and values and give back values: no files, processes, clocks or environment.
-const PURE: [&str; 8] = ["types", "network", "meter", "forecast", "wire", "ingest", "analysis", "report"];
+const PURE: [&str; 9] = ["types", "network", "meter", "forecast", "wire", "ingest", "analysis", "tables", "report"];
 const IMPURE: [&str; 6] = ["std::fs", "std::process", "std::net", "std::env", "Instant::now", "SystemTime::now"];
 
 /// Only the command line talks; `testkit` holds programs of its own.

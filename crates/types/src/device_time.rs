@@ -118,6 +118,22 @@ impl IdleCause {
         Self::NotRecorded,
     ];
 
+    /// The name in files.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::DataLoading => "data_loading",
+            Self::Compiling => "compiling",
+            Self::Peer => "peer",
+            Self::Synchronising => "synchronising",
+            Self::Allocating => "allocating",
+            Self::Copying => "copying",
+            Self::Launching => "launching",
+            Self::HostWork => "host_work",
+            Self::Queued => "queued",
+            Self::NotRecorded => "not_recorded",
+        }
+    }
+
     /// In words, behind "idle:".
     pub const fn phrase(self) -> &'static str {
         match self {

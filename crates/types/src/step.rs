@@ -169,6 +169,20 @@ pub enum RunKindName {
 }
 
 impl RunKindName {
+    /// The name in files.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Training => "training",
+            Self::Serving => "serving",
+            Self::Generation => "generation",
+            Self::GraphCapture => "graph_capture",
+            Self::Diffusion => "diffusion",
+            Self::Encoder => "encoder",
+            Self::Forward => "forward",
+            Self::Program => "program",
+        }
+    }
+
     /// In words.
     pub const fn phrase(self) -> &'static str {
         match self {

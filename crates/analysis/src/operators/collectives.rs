@@ -9,11 +9,14 @@
 
 use std::collections::BTreeMap;
 
-use types::timeline::{Collective, WorkKind};
+use types::timeline::{Collective, DeviceWork, Timeline, WorkKind};
 use types::{Bytes, BytesPerSecond, CollectiveSummary, Hardware, Nanos};
 
+use crate::attribution::Attribution;
 use crate::evidence::PlacedTimeline;
+use crate::kernel::{self, Family};
 use crate::statistics::share;
+use crate::time::{Span, Spans};
 
 #[derive(Clone, Copy)]
 struct Sum {
@@ -24,6 +27,62 @@ struct Sum {
 
 /// Name, element type, group, its size, and bytes of a call.
 type Key<'a> = (&'a str, &'a str, &'a str, Option<u32>, Option<u64>);
+
+/// A kernel of a collective.
+#[derive(Clone, Debug)]
+pub struct CollectiveCall<'a> {
+    /// Its row in [`types::timeline::Timeline::work`].
+    pub row: u32,
+    /// What the framework says of it; absent where only its kernel was recorded.
+    pub called: Option<&'a Collective>,
+    /// Bytes of the message.
+    pub bytes: Option<Bytes>,
+    /// Its number among those with the same group, from zero.
+    pub number: u32,
+    /// No other kernel ran on its device.
+    pub exposed: Nanos,
+}
+
+/// Every kernel of a collective, by device and start; without loading and warming up.
+pub fn collective_calls<'a>(timeline: &'a Timeline, attribution: &Attribution) -> Vec<CollectiveCall<'a>> {
+    let communicates: Vec<_> =
+        timeline.names.iter().map(|(_, name)| kernel::family(name) == Family::Communication).collect();
+    let device = |work: &DeviceWork| timeline.queues[work.queue.0 as usize].device;
+    let mut rows: Vec<u32> = Vec::new();
+    let mut computing: BTreeMap<u32, Vec<Span>> = BTreeMap::new();
+    for (row, work) in timeline.work.iter().enumerate() {
+        let is_kernel = matches!(work.kind, WorkKind::Kernel | WorkKind::Graph);
+        if is_kernel && !communicates[work.name.index()] {
+            computing.entry(device(work)).or_default().push(Span::new(work.start, work.end()));
+        } else if work.kind == WorkKind::Kernel && !attribution.is_aside(row) {
+            rows.push(row as u32);
+        }
+    }
+    let computing: BTreeMap<u32, Spans> =
+        computing.into_iter().map(|(device, spans)| (device, Spans::union(spans))).collect();
+    rows.sort_by_key(|row| {
+        let work = &timeline.work[*row as usize];
+        (device(work), work.start)
+    });
+    let mut numbers: BTreeMap<(u32, &str), u32> = BTreeMap::new();
+    let call = |row: u32| {
+        let work = &timeline.work[row as usize];
+        let operator = attribution.operator[row as usize].map(|row| &timeline.operators[row as usize]);
+        let signature = operator.and_then(|operator| operator.signature).map(|id| timeline.signatures.get(id));
+        let called = signature.and_then(|signature| signature.collective.as_ref());
+        let number = numbers.entry((device(work), called.map_or("", |called| called.group.as_str()))).or_default();
+        *number += 1;
+        let covered = computing.get(&device(work)).map(|spans| spans.total_within(Span::new(work.start, work.end())));
+        CollectiveCall {
+            row,
+            called,
+            bytes: called.and_then(bytes).map(Bytes::new),
+            number: *number - 1,
+            exposed: work.duration - covered.unwrap_or_default(),
+        }
+    };
+    rows.into_iter().map(call).collect()
+}
 
 /// One summary per collective, message and group, longest first.
 pub(crate) fn summaries(timelines: &[PlacedTimeline<'_>], hardware: Option<&Hardware>) -> Vec<CollectiveSummary> {
@@ -101,7 +160,7 @@ fn bytes(called: &Collective) -> Option<u64> {
 
 /// Share of the message that crosses the links of one of `ranks` ranks; `None` for collectives without a message, or of a
 /// name that is not known.
-fn crossing_share(name: &str, ranks: u32) -> Option<f64> {
+pub(crate) fn crossing_share(name: &str, ranks: u32) -> Option<f64> {
     let ranks = f64::from(ranks);
     let name = name.trim_start_matches('_');
     let starts = |names: &[&str]| names.iter().any(|start| name.starts_with(start));

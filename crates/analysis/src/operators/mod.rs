@@ -8,3 +8,5 @@ mod recorded_work;
 pub(crate) mod shapes;
 mod stage_clock;
 pub(crate) mod traced;
+
+pub use collectives::{CollectiveCall, collective_calls};

@@ -9,10 +9,12 @@ mod call;
 mod host;
 mod queue_depth;
 mod span;
+mod unix;
 mod waiting;
 
 pub(crate) use call::{capture, cause_of_call};
 pub(crate) use host::Host;
 pub use queue_depth::{QueueDepth, devices, queue_depth};
 pub use span::{Span, Spans};
+pub use unix::unix_zero;
 pub use waiting::Waiting;

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use config::{Config, Overrides};
-use flow::import::{self, ImportRequest, NamedSubject, NcuPreset, RegionChoice, STANDARD_INPUT};
+use flow::import::{self, ImportRequest, NamedSubject, NcuPreset, RegionChoice, STANDARD_INPUT, TablesRequest};
 use types::Exit;
 
 use crate::context::Context;
@@ -26,6 +26,12 @@ pub(crate) struct Arguments {
     /// The device that it ran on [default: read from the trace]
     #[arg(long, value_name = "NAME")]
     hardware: Option<String>,
+    /// Write Parquet tables too: into DIR/job=NAME/rank=N, one folder for each rank
+    #[arg(long, value_name = "DIR")]
+    tables: Option<PathBuf>,
+    /// Name of the job in the tables [default: name of the folder that holds the trace]
+    #[arg(long, value_name = "NAME", requires = "tables")]
+    job: Option<String>,
     /// The run folder; must be new or empty
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
@@ -41,6 +47,7 @@ Examples:
   llm-perf import report.sqlite counters.csv --hardware h200
   llm-perf import report.sqlite --model deepseek-ocr workload.seq_len=286 workload.base_size=1024
   llm-perf import rank0.json rank1.json
+  llm-perf import rank0.json.gz --tables tables --job monday
   ssh gpu-host cat trace.json.gz | llm-perf import - --json | jq .totals
 
 Formats are detected from the first bytes, and files may be compressed with gzip or zstd: torch
@@ -71,7 +78,10 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<Exit, CliE
         CliError::usage(format!("pipeline.ncu.ncu_cli.{key}: {error}"))
             .hint("a name is exact; a pattern begins with regex:")
     })?;
-    let request = ImportRequest { files, subject, regions };
+    let tables = arguments.tables.as_deref().zip(files.first());
+    let tables =
+        tables.map(|(folder, trace)| TablesRequest::new(folder, arguments.job.as_deref(), trace)).transpose()?;
+    let request = ImportRequest { files, subject, regions, tables };
     let run = resolution::run_request("import", &config, &given, arguments.out.as_deref())?;
     let kept = used(config, &request).to_yaml();
     let imported =

@@ -8,6 +8,7 @@ use types::{Exit, Failure};
 
 use super::analytic::AnalyzeError;
 use super::hardware::DeviceError;
+use super::tables::TablesError;
 use crate::CollectError;
 
 /// Why there is no import.
@@ -109,6 +110,9 @@ pub enum ImportError {
     /// The analytic model beside it.
     #[error(transparent)]
     Analytic(#[from] Box<AnalyzeError>),
+    /// The tables beside it.
+    #[error(transparent)]
+    Tables(#[from] TablesError),
     /// A document could not be written down.
     #[error(transparent)]
     Report(#[from] report::ReportError),
@@ -128,6 +132,7 @@ impl Failure for ImportError {
             Self::Device(error) => error.exit(),
             Self::Analytic(error) => error.exit(),
             Self::Collect(error) => error.exit(),
+            Self::Tables(error) => error.exit(),
             Self::Unreadable { .. }
             | Self::TemporaryFolder { .. }
             | Self::NothingInside { .. }
@@ -158,6 +163,7 @@ impl Failure for ImportError {
             Self::Analytic(error) => error.hint(),
             Self::NoRate { .. } => Some("set another element type with workload.dtype=NAME".to_owned()),
             Self::Collect(error) => error.hint(),
+            Self::Tables(error) => error.hint(),
             Self::Unreadable { .. } | Self::Workload(_) | Self::Meter(_) | Self::Report(_) => None,
         }
     }

@@ -24,6 +24,7 @@ pub(crate) mod recording;
 pub(crate) mod regions;
 pub(crate) mod run;
 pub(crate) mod subject;
+pub(crate) mod tables;
 pub mod target;
 pub(crate) mod trace;
 pub(crate) mod work;

@@ -13,6 +13,7 @@ use crate::CollectError;
 use crate::pipeline::error::ImportError;
 use crate::pipeline::provenance::NATIVE_TRACE;
 use crate::pipeline::recording::{Recording, RecordingError};
+use crate::pipeline::tables::{self, TablesError, TablesRequest};
 use crate::pipeline::trace;
 
 /// A format a timeline can be written in.
@@ -28,6 +29,8 @@ pub enum ExportFormat {
     Firefox,
     /// Stacks with their time, one on a line.
     Collapsed,
+    /// A folder of Parquet tables.
+    Parquet,
 }
 
 /// Why there is no export.
@@ -54,6 +57,9 @@ pub enum ExportError {
     /// A source that a reader refuses.
     #[error(transparent)]
     Import(#[from] ImportError),
+    /// Tables that cannot be written.
+    #[error(transparent)]
+    Tables(#[from] TablesError),
     /// The run.
     #[error(transparent)]
     Collect(#[from] CollectError),
@@ -64,6 +70,7 @@ impl Failure for ExportError {
         match self {
             Self::Exists { .. } => Exit::Usage,
             Self::Recording(error) => error.exit(),
+            Self::Tables(error) => error.exit(),
             Self::Io { .. } | Self::Import(_) | Self::Collect(_) => Exit::Failed,
         }
     }
@@ -74,6 +81,7 @@ impl Failure for ExportError {
             Self::Exists { .. } => Some("nothing was overwritten; name another file with `--out FILE`".to_owned()),
             Self::Io { .. } => None,
             Self::Import(error) => error.hint(),
+            Self::Tables(error) => error.hint(),
             Self::Collect(error) => error.hint(),
         }
     }
@@ -87,6 +95,7 @@ impl fmt::Display for ExportFormat {
             Self::Speedscope => "speedscope",
             Self::Firefox => "firefox",
             Self::Collapsed => "collapsed",
+            Self::Parquet => "parquet",
         })
     }
 }
@@ -100,6 +109,7 @@ impl ExportFormat {
             Self::Speedscope => format!("{run_id}.speedscope.json"),
             Self::Firefox => format!("{run_id}.firefox.json"),
             Self::Collapsed => format!("{run_id}.collapsed.txt"),
+            Self::Parquet => format!("{run_id}.tables"),
         }
     }
 }
@@ -122,10 +132,24 @@ pub fn export(run: &StoredRun, format: ExportFormat, out: Option<&Path>) -> Resu
         }
         ExportFormat::Firefox => report::export::firefox_json(&recorded()?, &id).map_err(unwritable)?.into_bytes(),
         ExportFormat::Collapsed => report::export::collapsed_stacks(&recorded()?).into_bytes(),
+        ExportFormat::Parquet => {
+            write_tables(run, &id, &path)?;
+            return Ok(path);
+        }
     };
     let failed = |error: std::io::Error| ExportError::Io { path: path.clone(), reason: error.to_string() };
     std::fs::write(&path, bytes).map_err(failed)?;
     Ok(path)
+}
+
+/// The tables of every rank of a run; the run is the job.
+fn write_tables(run: &StoredRun, id: &str, folder: &Path) -> Result<(), ExportError> {
+    let Recording { metrics, files } = Recording::of(run)?;
+    let placed = trace::placed(&files, metrics.run.model.as_deref())?;
+    let sources = metrics.conditions.trace.as_ref().map(|trace| trace.sources.as_slice()).unwrap_or_default();
+    let request = TablesRequest { folder: folder.to_owned(), job: id.to_owned() };
+    tables::write(&request, &placed, sources, &metrics)?;
+    Ok(())
 }
 
 /// The operators of our own engine, which were written down when they ran.

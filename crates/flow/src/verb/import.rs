@@ -8,6 +8,7 @@ use types::{Hardware, Metrics};
 pub use crate::pipeline::error::ImportError;
 pub use crate::pipeline::regions::RegionChoice;
 pub use crate::pipeline::subject::NamedSubject;
+pub use crate::pipeline::tables::{TablesError, TablesRequest};
 pub use crate::pipeline::trace::STANDARD_INPUT;
 pub use crate::pipeline::workload::WorkloadRequest;
 pub use collect::tool::ncu::Preset as NcuPreset;
@@ -17,7 +18,7 @@ use crate::pipeline::bundle::{self, Bundle};
 use crate::pipeline::run::{EndedRun, run};
 use crate::pipeline::subject::{ResolvedSubject, TracedRun, WorkloadSource, resolve};
 use crate::pipeline::trace::TraceFiles;
-use crate::pipeline::{analytic, assumptions, provenance};
+use crate::pipeline::{analytic, assumptions, provenance, tables};
 
 /// What to import.
 #[derive(Debug)]
@@ -28,6 +29,8 @@ pub struct ImportRequest {
     pub subject: NamedSubject,
     /// Which regions of pages of counters are shown.
     pub regions: RegionChoice,
+    /// Where Parquet tables go, if anybody wants them.
+    pub tables: Option<TablesRequest>,
 }
 
 /// The outcome.
@@ -91,6 +94,11 @@ fn fill(
     let metrics = analysis::metrics(&subject, &evidence);
     folder.write_json("metrics.json", &metrics)?;
     folder.end_step("import")?;
+
+    if let Some(request) = &request.tables {
+        progress("writing tables");
+        tables::write(request, &traces.placed, &traces.sources, &metrics)?;
+    }
 
     progress("writing reports");
     let environment = assumptions::imported_environment(&metrics, &folder.manifest().started_at);

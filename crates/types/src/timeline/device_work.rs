@@ -54,6 +54,22 @@ pub enum WorkKind {
     Graph,
 }
 
+impl WorkKind {
+    /// The name of a copy's direction, or `memset`; `None` for what computes.
+    pub const fn copy_name(self) -> Option<&'static str> {
+        Some(match self {
+            Self::Kernel | Self::Graph => return None,
+            Self::Fill => "memset",
+            Self::Copy(CopyDirection::HostToDevice) => "HtoD",
+            Self::Copy(CopyDirection::DeviceToHost) => "DtoH",
+            Self::Copy(CopyDirection::DeviceToDevice) => "DtoD",
+            Self::Copy(CopyDirection::PeerToPeer) => "PtoP",
+            Self::Copy(CopyDirection::HostToHost) => "HtoH",
+            Self::Copy(CopyDirection::Unknown) => "unknown",
+        })
+    }
+}
+
 /// One kernel, copy or memset.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DeviceWork {

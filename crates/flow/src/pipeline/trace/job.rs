@@ -8,9 +8,6 @@ use types::{DeviceId, Nanos, QualityCounter, Severity};
 /// Clocks of hosts differ, and ranks enter the profiler one after the other; jobs are started further apart.
 const SAME_TIME: Nanos = Nanos::new(60_000_000_000);
 
-/// Times after this are counted from 1970: 2001-09-09. Before `baseTimeNanoseconds` traces had such times themselves.
-const UNIX_TIMES: i64 = 1_000_000_000_000_000_000;
-
 /// Rank of a timeline, where all of its threads agree.
 pub(super) fn rank(timeline: &Timeline) -> Option<u32> {
     let first = timeline.threads.first()?.rank?;
@@ -101,11 +98,7 @@ fn span(timeline: &Timeline) -> Option<(Nanos, Nanos)> {
     let work = timeline.work.iter().map(|work| (work.start, work.start + work.duration));
     let operators = timeline.operators.iter().map(|operator| (operator.start, operator.end()));
     let (start, end) = work.chain(operators).reduce(|one, two| (one.0.min(two.0), one.1.max(two.1)))?;
-    let zero = match timeline.clock.unix_ns_at_zero {
-        Some(zero) if start.get() < UNIX_TIMES => zero,
-        _ if start.get() >= UNIX_TIMES => Nanos::ZERO,
-        _ => return None,
-    };
+    let zero = analysis::time::unix_zero(timeline)?;
     Some((start + zero, end + zero))
 }
 

@@ -224,6 +224,16 @@ pub(crate) fn timelines(paths: &[PathBuf]) -> Result<Vec<Timeline>, ImportError>
     Ok(timelines)
 }
 
+/// The same, placed.
+pub(crate) fn placed(paths: &[PathBuf], model: Option<&str>) -> Result<Vec<Placed>, ImportError> {
+    let settings = attribution::AttributionSettings { model: model.map(str::to_owned), ..Default::default() };
+    let place = |timeline: Timeline| {
+        let attribution = attribution::attribute(&timeline, &settings);
+        Placed { rank: job::rank(&timeline), timeline, attribution }
+    };
+    Ok(timelines(paths)?.into_iter().map(place).collect())
+}
+
 fn listed(source: &Source, path: String, part: &Part, sha256: String) -> TraceSource {
     TraceSource {
         path,

@@ -1,0 +1,198 @@
+//! Parquet tables of a run, one folder for each rank: `DIR/job=NAME/rank=N/TABLE.parquet`.
+//!
+//! A rank's folder appears as a whole or not at all, so that as many processes as there are ranks can write into one place
+//! without knowing of each other.
+
+use std::fs::{self, File};
+use std::io::{self, BufWriter};
+use std::path::{Path, PathBuf};
+
+use tables::rows::{RankOrigin, RankRows};
+use tables::{Table, TableError, TableWriter};
+use types::{Exit, Failure, Metrics, TraceSource};
+
+use super::trace::Placed;
+
+/// What every engine reads as "no value" in the name of a folder.
+const NO_RANK: &str = "__HIVE_DEFAULT_PARTITION__";
+
+/// Where tables go.
+#[derive(Clone, Debug)]
+pub struct TablesRequest {
+    /// The folder of all jobs.
+    pub folder: PathBuf,
+    /// Name of the job.
+    pub job: String,
+}
+
+/// Why there are no tables.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum TablesError {
+    /// A name that cannot be part of a path.
+    #[error("{job:?} cannot be the name of a job: letters, digits, dots, dashes and underscores can")]
+    Job {
+        /// The name.
+        job: String,
+    },
+    /// Another trace has that place.
+    #[error("{} is there already, from another trace ({found})", path.display())]
+    Exists {
+        /// The folder of the rank.
+        path: PathBuf,
+        /// Where its rows come from.
+        found: String,
+    },
+    /// Nothing to write rows of.
+    #[error("there is no timeline to make tables of: the files hold sums and counters only")]
+    NoTimeline,
+    /// A table.
+    #[error("{}: {error}", path.display())]
+    Table {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        error: TableError,
+    },
+    /// A file cannot be read or written.
+    #[error("{}: {reason}", path.display())]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        reason: io::Error,
+    },
+}
+
+impl Failure for TablesError {
+    fn exit(&self) -> Exit {
+        match self {
+            Self::Job { .. } | Self::Exists { .. } | Self::NoTimeline => Exit::Usage,
+            Self::Table { .. } | Self::Io { .. } => Exit::Failed,
+        }
+    }
+
+    fn hint(&self) -> Option<String> {
+        match self {
+            Self::Exists { .. } => Some("nothing was overwritten; name another job with `--job NAME`".to_owned()),
+            Self::NoTimeline => {
+                Some("tables need a torch profiler trace, an nsys export, or a collector file".to_owned())
+            }
+            Self::Table { .. } => Some("write the tables again with `llm-perf import FILE --tables DIR`".to_owned()),
+            _ => None,
+        }
+    }
+}
+
+impl TablesRequest {
+    /// Tables of a job. Its name, unless given, is that of the folder its trace lies in: ranks of a job usually share one.
+    pub fn new(folder: &Path, job: Option<&str>, trace: &Path) -> Result<Self, TablesError> {
+        let inside = || {
+            let whole = fs::canonicalize(trace).ok()?;
+            Some(whole.parent()?.file_name()?.to_string_lossy().into_owned())
+        };
+        let plain = |letter: char| if letter.is_alphanumeric() || "._-".contains(letter) { letter } else { '_' };
+        let job = match job {
+            Some(job) => job.to_owned(),
+            None => inside().map(|name| name.chars().map(plain).collect()).unwrap_or_else(|| "job".to_owned()),
+        };
+        if job.is_empty() || job.starts_with('.') || job.chars().any(|letter| plain(letter) != letter) {
+            return Err(TablesError::Job { job });
+        }
+        Ok(Self { folder: folder.to_owned(), job })
+    }
+}
+
+/// Writes the tables of every rank; the folders they are in.
+pub(crate) fn write(
+    request: &TablesRequest,
+    placed: &[Placed],
+    sources: &[TraceSource],
+    metrics: &Metrics,
+) -> Result<Vec<PathBuf>, TablesError> {
+    if placed.is_empty() {
+        return Err(TablesError::NoTimeline);
+    }
+    let job = request.folder.join(format!("job={}", request.job));
+    fs::create_dir_all(&job).map_err(|reason| TablesError::Io { path: job.clone(), reason })?;
+    let mut folders = Vec::new();
+    for one in placed {
+        let among_others = placed.len() > 1;
+        let own = |source: &&TraceSource| !among_others || source.rank == one.rank;
+        let sources: Vec<_> = sources.iter().filter(own).cloned().collect();
+        let origin = RankOrigin { job: &request.job, rank: one.rank, among_others, sources: &sources };
+        let rows = RankRows::new(&one.timeline, &one.attribution, metrics, origin);
+        folders.push(rank(&job, one.rank, &sources, &rows)?);
+    }
+    Ok(folders)
+}
+
+/// One rank: written beside its place, and moved there when it is whole.
+fn rank(job: &Path, rank: Option<u32>, sources: &[TraceSource], rows: &RankRows<'_>) -> Result<PathBuf, TablesError> {
+    let name = rank.map_or_else(|| format!("rank={NO_RANK}"), |rank| format!("rank={rank}"));
+    let path = job.join(&name);
+    if path.symlink_metadata().is_ok() {
+        let found = origin(&path)?;
+        if !sources.iter().any(|source| source.sha256 == found.1) || sources.len() != 1 {
+            return Err(TablesError::Exists { path, found: found.0 });
+        }
+    }
+    let draft = job.join(format!(".{name}.{}", std::process::id()));
+    let at = |path: &Path| {
+        let path = path.to_owned();
+        move |reason| TablesError::Io { path, reason }
+    };
+    fs::create_dir(&draft).map_err(at(&draft))?;
+    let written = Table::ALL.into_iter().try_for_each(|table| write_table(&draft.join(table.file_name()), table, rows));
+    let moved = written.and_then(|()| {
+        if path.exists() {
+            fs::remove_dir_all(&path).map_err(at(&path))?;
+        }
+        fs::rename(&draft, &path).map_err(at(&path))
+    });
+    if moved.is_err() {
+        // What is half-written is of no use to anyone; why it failed matters more than whether it can be removed.
+        let _ = fs::remove_dir_all(&draft);
+    }
+    moved.map(|()| path)
+}
+
+/// A table, unless it has no rows.
+fn write_table(path: &Path, table: Table, rows: &RankRows<'_>) -> Result<(), TablesError> {
+    let wrong = |error| TablesError::Table { path: path.to_owned(), error };
+    let mut writer: Option<TableWriter<BufWriter<File>>> = None;
+    let mut failed: Option<io::Error> = None;
+    let result = rows.write(table, &mut |cells| {
+        if writer.is_none() {
+            let file = match File::create_new(path) {
+                Ok(file) => file,
+                Err(error) => {
+                    let reason = error.to_string();
+                    failed = Some(error);
+                    return Err(TableError::Write { table, reason });
+                }
+            };
+            writer = Some(TableWriter::new(table, BufWriter::new(file))?);
+        }
+        writer.as_mut().map_or(Ok(()), |writer| writer.row(cells))
+    });
+    if let Some(reason) = failed {
+        return Err(TablesError::Io { path: path.to_owned(), reason });
+    }
+    result.map_err(wrong)?;
+    writer.map_or(Ok(0), TableWriter::finish).map_err(wrong)?;
+    Ok(())
+}
+
+/// Where the rows of a rank come from: the trace, and its SHA-256.
+fn origin(folder: &Path) -> Result<(String, String), TablesError> {
+    let runs = read(&folder.join(Table::Runs.file_name()), Table::Runs)?;
+    let text = |column: &str| runs.text(0, column).unwrap_or_default().to_owned();
+    Ok((text("source"), text("sha256")))
+}
+
+/// Reads a table.
+pub(crate) fn read(path: &Path, table: Table) -> Result<tables::TableColumns, TablesError> {
+    let content = fs::read(path).map_err(|reason| TablesError::Io { path: path.to_owned(), reason })?;
+    tables::read(table, content).map_err(|error| TablesError::Table { path: path.to_owned(), error })
+}

@@ -1,0 +1,434 @@
+//! Which tables there are, and what their columns hold.
+
+use std::fmt::Write as _;
+
+/// The version of all tables together; a file names it in its metadata.
+pub const SCHEMA: &str = "llm-perf/tables/1";
+
+/// A table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Table {
+    /// One row per rank of a run.
+    Runs,
+    /// Kernels.
+    Kernels,
+    /// Copies and memsets.
+    Copies,
+    /// Operators, Python functions and CUDA calls.
+    HostOps,
+    /// NVTX ranges and annotations.
+    Ranges,
+    /// Steps.
+    Steps,
+    /// Runs of stages.
+    Stages,
+    /// Stage times of plain passes.
+    Samples,
+    /// How the time of each device divides.
+    DeviceTime,
+    /// Idle time by cause.
+    Idle,
+    /// Calls of collectives.
+    Collectives,
+    /// Allocations and releases.
+    Memory,
+    /// Modules of the model.
+    Modules,
+    /// Findings.
+    Findings,
+    /// Kernels by name.
+    KernelSums,
+}
+
+/// How a column is stored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ColumnKind {
+    /// `INT32`.
+    Integer,
+    /// `INT64`.
+    Long,
+    /// `INT64` nanoseconds, delta encoded.
+    Time,
+    /// UTF-8, dictionary encoded.
+    Text,
+    /// `BOOLEAN`.
+    Flag,
+}
+
+impl ColumnKind {
+    /// The name in the reference.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Integer => "int32",
+            Self::Long => "int64",
+            Self::Time => "int64, ns",
+            Self::Text => "text",
+            Self::Flag => "bool",
+        }
+    }
+}
+
+/// A column.
+#[derive(Clone, Copy, Debug)]
+pub struct Column {
+    /// Its name.
+    pub name: &'static str,
+    /// How it is stored.
+    pub kind: ColumnKind,
+    /// Whether it may be unknown.
+    pub optional: bool,
+    /// What it holds.
+    pub about: &'static str,
+}
+
+const fn column(name: &'static str, kind: ColumnKind, about: &'static str) -> Column {
+    Column { name, kind, optional: false, about }
+}
+
+const fn maybe(name: &'static str, kind: ColumnKind, about: &'static str) -> Column {
+    Column { name, kind, optional: true, about }
+}
+
+use ColumnKind::{Flag, Integer, Long, Text, Time};
+
+const RANK: Column = maybe("rank", Integer, "rank in the job");
+const DEVICE: Column = column("device", Integer, "ordinal of the device in its process");
+const DEVICE_ID: Column = column("device", Text, "the device, such as `cuda:0`");
+const STREAM: Column = maybe("stream", Integer, "stream");
+const START: Column = column("start_ns", Time, "when it started");
+const DURATION: Column = column("duration_ns", Long, "how long it took");
+const STAGE: Column = maybe("stage", Text, "innermost stage that launched it");
+const STEP: Column = maybe("step", Integer, "step that launched it, as in `steps`");
+const OPERATOR: Column = maybe("operator", Text, "innermost framework operator that launched it");
+const PROCESS: Column = maybe("process", Integer, "process");
+const THREAD: Column = maybe("thread", Long, "thread");
+const NAME: Column = column("name", Text, "name");
+const SHORT_NAME: Column = column("short_name", Text, "name without template arguments and parameters");
+const FAMILY: Column = column("family", Text, "kernel family: `gemm`, `attention`, `communication`, ...");
+const CORRELATION: Column = maybe("correlation", Long, "number that ties a call to the work it launched");
+
+impl Table {
+    /// All tables, in the order of the reference.
+    pub const ALL: [Self; 15] = [
+        Self::Runs,
+        Self::DeviceTime,
+        Self::Idle,
+        Self::Steps,
+        Self::Stages,
+        Self::Samples,
+        Self::Kernels,
+        Self::KernelSums,
+        Self::Copies,
+        Self::Collectives,
+        Self::HostOps,
+        Self::Ranges,
+        Self::Memory,
+        Self::Modules,
+        Self::Findings,
+    ];
+
+    /// The name, which is the name of its file too.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Runs => "runs",
+            Self::Kernels => "kernels",
+            Self::Copies => "copies",
+            Self::HostOps => "host_ops",
+            Self::Ranges => "ranges",
+            Self::Steps => "steps",
+            Self::Stages => "stages",
+            Self::Samples => "samples",
+            Self::DeviceTime => "device_time",
+            Self::Idle => "idle",
+            Self::Collectives => "collectives",
+            Self::Memory => "memory",
+            Self::Modules => "modules",
+            Self::Findings => "findings",
+            Self::KernelSums => "kernel_sums",
+        }
+    }
+
+    /// The name of its file.
+    pub fn file_name(self) -> String {
+        format!("{}.parquet", self.name())
+    }
+
+    /// What a row is.
+    pub const fn about(self) -> &'static str {
+        match self {
+            Self::Runs => "A rank of a job: where its rows come from.",
+            Self::Kernels => "A kernel that ran, sorted by device and start.",
+            Self::Copies => "A copy or memset that ran, sorted by device and start.",
+            Self::HostOps => "A framework operator, a Python function or a CUDA call on the host, sorted by start.",
+            Self::Ranges => "An NVTX range or annotation, sorted by start.",
+            Self::Steps => "A step, as `metrics.json` has them.",
+            Self::Stages => "One run of a stage in the trace.",
+            Self::Samples => "One measured time of a stage, in a pass without a profiler.",
+            Self::DeviceTime => {
+                "How the time of a device divides: `busy_ns` + `idle_ns` = `span_ns`, and `compute_ns` + \
+                 `communication_exposed_ns` + `copies_exposed_ns` = `busy_ns`."
+            }
+            Self::Idle => "Idle time of a device by cause; the causes add up to `idle_ns`.",
+            Self::Collectives => "A kernel of a collective, sorted by device and start.",
+            Self::Memory => "An allocation or release of the framework's allocator, in order.",
+            Self::Modules => "A module of the model in a stage.",
+            Self::Findings => "A finding, what matters most first.",
+            Self::KernelSums => "All launches of one kernel on one device, without loading and warming up.",
+        }
+    }
+
+    /// The columns.
+    pub const fn columns(self) -> &'static [Column] {
+        match self {
+            Self::Runs => {
+                const {
+                    &[
+                        RANK,
+                        column("job", Text, "name of the job, as in the folder"),
+                        maybe("run_id", Text, "run that wrote the rows"),
+                        maybe("world_size", Integer, "ranks of the job, as the trace says"),
+                        maybe("kind", Text, "what kind of run it is: `training`, `serving`, ..."),
+                        maybe("model", Text, "model, where it was named"),
+                        maybe("device_name", Text, "name of the first device"),
+                        column("devices", Integer, "devices that did something"),
+                        maybe("tool", Text, "tool that wrote the trace"),
+                        column("format", Text, "format of the trace"),
+                        column("source", Text, "the trace, as it was given"),
+                        column("sha256", Text, "SHA-256 of the trace as stored; empty where it has several files"),
+                        column("clock", Text, "`unix`: times are since 1970; `trace`: they are relative to the trace"),
+                        maybe("first_ns", Time, "start of the first device work"),
+                        maybe("last_ns", Time, "end of the last device work"),
+                        column("program", Text, "version of llm-perf"),
+                        column("lost_records", Long, "records that were dropped or could not be read"),
+                    ]
+                }
+            }
+            Self::Kernels => {
+                const {
+                    &[
+                        RANK,
+                        DEVICE,
+                        STREAM,
+                        START,
+                        DURATION,
+                        NAME,
+                        SHORT_NAME,
+                        FAMILY,
+                        STAGE,
+                        STEP,
+                        OPERATOR,
+                        CORRELATION,
+                        column("set_aside", Flag, "launched while loading or warming up"),
+                    ]
+                }
+            }
+            Self::Copies => {
+                const {
+                    &[
+                        RANK,
+                        DEVICE,
+                        STREAM,
+                        START,
+                        DURATION,
+                        column("kind", Text, "`HtoD`, `DtoH`, `DtoD`, `PtoP`, `HtoH`, `unknown` or `memset`"),
+                        maybe("bytes", Long, "bytes"),
+                        STAGE,
+                        STEP,
+                        OPERATOR,
+                        column("set_aside", Flag, "launched while loading or warming up"),
+                    ]
+                }
+            }
+            Self::HostOps => {
+                const {
+                    &[
+                        RANK,
+                        PROCESS,
+                        THREAD,
+                        START,
+                        DURATION,
+                        column("kind", Text, "`operator`, `python` or `call`"),
+                        NAME,
+                        CORRELATION,
+                    ]
+                }
+            }
+            Self::Ranges => {
+                const {
+                    &[
+                        RANK,
+                        PROCESS,
+                        THREAD,
+                        START,
+                        maybe("end_ns", Time, "when it ended; unknown where it is open at the end"),
+                        NAME,
+                        maybe("domain", Text, "NVTX domain"),
+                    ]
+                }
+            }
+            Self::Steps => {
+                const {
+                    &[
+                        RANK,
+                        column("step", Integer, "number, from zero"),
+                        NAME,
+                        maybe("label", Text, "`prefill`, `decode` or `mixed`, where the engine says"),
+                        START,
+                        column("host_ns", Long, "time on the host"),
+                        column(
+                            "wall_ns",
+                            Long,
+                            "to the end of its device work, from its start or the end of the step before",
+                        ),
+                        column("device_ns", Long, "the device was busy with its work"),
+                        column("kernels", Long, "kernels"),
+                    ]
+                }
+            }
+            Self::Stages => {
+                const {
+                    &[
+                        RANK,
+                        column("stage", Text, "stage"),
+                        column("instance", Integer, "number, from zero, over all stages"),
+                        START,
+                        column("wall_ns", Long, "to the end of its device work"),
+                        column("inferred", Flag, "found by what the trace shows; otherwise a range marks it"),
+                    ]
+                }
+            }
+            Self::Samples => {
+                const {
+                    &[
+                        RANK,
+                        column("stage", Text, "stage"),
+                        maybe("input", Text, "input"),
+                        column("repeat", Integer, "repetition, from zero"),
+                        column("wall_ns", Long, "time"),
+                        column("warmup", Flag, "a warm-up pass, in no statistic"),
+                    ]
+                }
+            }
+            Self::DeviceTime => {
+                const {
+                    &[
+                        RANK,
+                        DEVICE_ID,
+                        column("span_ns", Long, "from the start of its first work to the end of its last"),
+                        column("busy_ns", Long, "at least one kernel, copy or memset ran"),
+                        column("idle_ns", Long, "nothing ran"),
+                        column("compute_ns", Long, "at least one kernel ran that is not communication"),
+                        column("communication_ns", Long, "time of all communication kernels, each in full"),
+                        column("communication_exposed_ns", Long, "communication ran and no other kernel did"),
+                        column("copies_exposed_ns", Long, "a copy or memset ran and no kernel did"),
+                    ]
+                }
+            }
+            Self::Idle => {
+                const {
+                    &[
+                        RANK,
+                        DEVICE_ID,
+                        column("cause", Text, "what the host did: `launching`, `synchronising`, `data_loading`, ..."),
+                        column("ns", Long, "how long in total"),
+                        column("longest_ns", Long, "the longest part in one gap"),
+                    ]
+                }
+            }
+            Self::Collectives => {
+                const {
+                    &[
+                        RANK,
+                        DEVICE,
+                        STREAM,
+                        START,
+                        DURATION,
+                        column("name", Text, "the framework's name for it, otherwise the short name of its kernel"),
+                        maybe("dtype", Text, "element type"),
+                        maybe("bytes", Long, "bytes of the message"),
+                        maybe("process_group", Text, "what the program says the group is for"),
+                        maybe("group_size", Integer, "ranks that take part"),
+                        column(
+                            "number",
+                            Integer,
+                            "its number among the collectives of the rank with that group, from zero",
+                        ),
+                        column("exposed_ns", Long, "no other kernel ran on the device"),
+                        column("kernel", Text, "short name of the kernel"),
+                    ]
+                }
+            }
+            Self::Memory => {
+                const {
+                    &[
+                        RANK,
+                        maybe("device", Integer, "ordinal of the device; unknown for memory of the host"),
+                        column("time_ns", Time, "when"),
+                        column("bytes", Long, "bytes taken; negative for a release"),
+                        maybe("allocated", Long, "bytes allocated afterwards"),
+                        maybe("reserved", Long, "bytes reserved afterwards"),
+                    ]
+                }
+            }
+            Self::Modules => {
+                const {
+                    &[
+                        RANK,
+                        column("module", Text, "path, as in the checkpoint"),
+                        column("class", Text, "class of the published code"),
+                        column("stage", Text, "stage"),
+                        maybe("measured_ns", Long, "measured time, submodules included"),
+                        maybe("roofline_ns", Long, "roofline time"),
+                        maybe("lost_ns", Long, "measured minus least"),
+                    ]
+                }
+            }
+            Self::Findings => {
+                const {
+                    &[
+                        RANK,
+                        column("place", Integer, "place in the report, from zero"),
+                        column("rule", Text, "rule, such as `launch-bound`"),
+                        column("severity", Text, "how much it matters"),
+                        maybe("stage", Text, "stage it concerns"),
+                        maybe("saves_ns", Long, "what acting on it would save"),
+                        column("advice", Text, "what to try"),
+                    ]
+                }
+            }
+            Self::KernelSums => {
+                const {
+                    &[
+                        RANK,
+                        DEVICE,
+                        NAME,
+                        SHORT_NAME,
+                        FAMILY,
+                        column("calls", Long, "launches"),
+                        column("total_ns", Long, "time of all"),
+                        column("min_ns", Long, "the shortest"),
+                        column("median_ns", Long, "the median"),
+                        column("max_ns", Long, "the longest"),
+                    ]
+                }
+            }
+        }
+    }
+}
+
+/// All tables and their columns, in Markdown.
+pub fn reference() -> String {
+    let mut page = String::new();
+    for table in Table::ALL {
+        let _ =
+            write!(page, "## `{}`\n\n{}\n\n| column | type | holds |\n|---|---|---|\n", table.name(), table.about());
+        for column in table.columns() {
+            let optional = if column.optional { ", may be null" } else { "" };
+            let _ = writeln!(page, "| `{}` | {}{optional} | {} |", column.name, column.kind.name(), column.about);
+        }
+        page.push('\n');
+    }
+    page.truncate(page.trim_end().len());
+    page.push('\n');
+    page
+}
