@@ -187,6 +187,8 @@ fn before(late: BTreeMap<&str, Nanos>) -> Vec<IdlePlace> {
 
 #[cfg(test)]
 mod tests {
+    use types::timeline::CopyDirection;
+
     use proptest::prelude::*;
     use types::timeline::{DeviceQueue, QueueId};
 

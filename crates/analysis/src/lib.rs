@@ -16,6 +16,7 @@ mod encoder;
 mod evidence;
 mod finding;
 mod fit;
+pub mod fleet;
 pub mod kernel;
 mod loss;
 mod metrics;

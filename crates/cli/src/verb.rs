@@ -42,6 +42,7 @@ verbs! {
     report => Report,
     show => Show,
     compare => Compare,
+    fleet => Fleet,
     whatif => Whatif,
     export => Export,
     models => Models,

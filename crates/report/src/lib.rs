@@ -9,6 +9,7 @@ pub mod deep;
 mod error;
 mod escape;
 pub mod export;
+pub mod fleet;
 pub mod html;
 mod markdown;
 mod number;

@@ -6,6 +6,7 @@
 
 mod cell;
 mod error;
+mod facts;
 mod reader;
 pub mod rows;
 mod schema;
@@ -13,6 +14,7 @@ mod writer;
 
 pub use cell::Cell;
 pub use error::TableError;
+pub use facts::{FLEET_TABLES, rank_facts};
 pub use reader::{TableColumns, read};
 pub use schema::{Column, ColumnKind, SCHEMA, Table, reference};
 pub use writer::TableWriter;

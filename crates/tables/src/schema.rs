@@ -348,6 +348,7 @@ impl Table {
                         maybe("bytes", Long, "bytes of the message"),
                         maybe("process_group", Text, "what the program says the group is for"),
                         maybe("group_size", Integer, "ranks that take part"),
+                        maybe("group_ranks", Text, "those ranks, as the trace lists them, such as `[0, 1]`"),
                         column(
                             "number",
                             Integer,

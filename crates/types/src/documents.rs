@@ -4,8 +4,8 @@ use schemars::{Schema, generate::SchemaSettings};
 
 use crate::schema::{Document, SchemaName};
 use crate::{
-    AnalyticReport, Calibration, Comparison, DeepPlan, DeviceCalibration, Diagnosis, Environment, HardwareListing,
-    InputSet, KernelReport, Metrics, RegionReport, RunDetail, RunList, RunManifest, SchemaList, Sweep,
+    AnalyticReport, Calibration, Comparison, DeepPlan, DeviceCalibration, Diagnosis, Environment, Fleet,
+    HardwareListing, InputSet, KernelReport, Metrics, RegionReport, RunDetail, RunList, RunManifest, SchemaList, Sweep,
     ValidationReport, WhatIf,
 };
 
@@ -43,6 +43,7 @@ pub const ALL: &[DocumentKind] = &[
     DocumentKind::of::<InputSet>("inputs.yaml: the images or prompts a run was given and which it used"),
     DocumentKind::of::<Environment>("env.json: the machine and the software a run used"),
     DocumentKind::of::<Comparison>("output of `compare --json`: what changed between runs, and how sure that is"),
+    DocumentKind::of::<Fleet>("fleet.json: many ranks of a job, many runs over time"),
     DocumentKind::of::<WhatIf>("output of `whatif --json`: the time of a run under changes, by replay"),
     DocumentKind::of::<Diagnosis>("output of `doctor --json`: what can be profiled here"),
     DocumentKind::of::<HardwareListing>("output of `hardware --json`: devices with their peaks and sources"),

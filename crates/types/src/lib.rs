@@ -21,6 +21,7 @@ mod dtype;
 mod environment;
 mod failure;
 mod finding;
+mod fleet;
 mod flop_check;
 mod forecast;
 mod hardware;
@@ -85,6 +86,10 @@ pub use environment::{
 };
 pub use failure::{Exit, Failure};
 pub use finding::{EstimatedSaving, Finding, TriedSaving};
+pub use fleet::{
+    ClockBasis, Fleet, FleetClock, FleetCollective, FleetFinding, FleetIdle, FleetJob, FleetPathPart, FleetRank,
+    SlowKernel, Trend, TrendChange, TrendPoint,
+};
 pub use flop_check::FlopCheck;
 pub use forecast::{
     CalibratedGroup, Contribution, DeviceCalibration, ExecutionMode, Forecast, ForecastRange, ForecastTime,

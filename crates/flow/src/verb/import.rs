@@ -15,10 +15,10 @@ pub use collect::tool::ncu::Preset as NcuPreset;
 
 use crate::RunRequest;
 use crate::pipeline::bundle::{self, Bundle};
+use crate::pipeline::imported::Imported;
 use crate::pipeline::run::{EndedRun, run};
-use crate::pipeline::subject::{ResolvedSubject, TracedRun, WorkloadSource, resolve};
 use crate::pipeline::trace::TraceFiles;
-use crate::pipeline::{analytic, assumptions, provenance, tables};
+use crate::pipeline::{analytic, assumptions, imported, provenance, tables};
 
 /// What to import.
 #[derive(Debug)]
@@ -77,21 +77,8 @@ fn fill(
     let traces = files.read(subject.model_id().as_deref(), &request.regions, progress)?;
     provenance::write(folder, &provenance::of_sources(&traces.sources))?;
     progress("summing up");
-    let traced = TracedRun {
-        run_id: folder.id(),
-        engine: None,
-        weights: None,
-        model: subject.model.as_ref(),
-        workload: WorkloadSource::Request(&subject.workload),
-        named,
-        config_dir: subject.config_dir.as_deref(),
-        rate_may_lack: false,
-    };
-    let ResolvedSubject { subject, hardware, devices, quality } = resolve(&traced, &traces)?;
-    let mut evidence = traces.evidence(&devices);
-    evidence.regions = traces.regions(&request.regions);
-    evidence.quality.extend(quality);
-    let metrics = analysis::metrics(&subject, &evidence);
+    let Imported { traces, metrics, hardware } =
+        imported::analyse(folder.id(), traces, subject, named, &request.regions)?;
     folder.write_json("metrics.json", &metrics)?;
     folder.end_step("import")?;
 

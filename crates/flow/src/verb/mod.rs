@@ -7,6 +7,7 @@ pub mod compare;
 pub mod deep;
 pub mod doctor;
 pub mod export;
+pub mod fleet;
 pub mod import;
 pub mod page;
 pub mod predict;

@@ -44,6 +44,7 @@ pub(crate) struct Arguments<'a> {
     pub(crate) output_elements: &'a [u8],
     pub(crate) group_size: &'a [u8],
     pub(crate) group: &'a [u8],
+    pub(crate) members: &'a [u8],
     pub(crate) element_type: &'a [u8],
 }
 
@@ -111,6 +112,7 @@ impl<'a> Arguments<'a> {
             b"Out msg nelems" => &mut self.output_elements,
             b"Group size" => &mut self.group_size,
             b"Process Group Description" => &mut self.group,
+            b"Process Group Ranks" => &mut self.members,
             b"dtype" => &mut self.element_type,
             _ => return None,
         })

@@ -250,9 +250,9 @@ impl Part {
         // Of all operators these would make too many signatures: a value may differ in every call.
         let values = if depends_on_values(event.name) { arguments.values } else { &[] };
         let tokens = [arguments.shapes, arguments.types, arguments.strides, values];
-        let Arguments { collective: called, input_elements, output_elements, group_size, group, element_type, .. } =
-            *arguments;
-        let communicated = [called, input_elements, output_elements, group_size, group, element_type];
+        let Arguments { collective: called, input_elements, output_elements, .. } = *arguments;
+        let Arguments { group_size, group, members, element_type, .. } = *arguments;
+        let communicated = [called, input_elements, output_elements, group_size, group, members, element_type];
         let communicated = if called.is_empty() { &[][..] } else { &communicated[..] };
         if communicated.is_empty() && tokens.iter().all(|token| token.is_empty()) {
             return None;

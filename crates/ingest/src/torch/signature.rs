@@ -37,6 +37,7 @@ pub(crate) fn collective(arguments: &Arguments<'_>) -> Option<Collective> {
         output_elements: whole(arguments.output_elements),
         group_size: whole(arguments.group_size),
         group: text(arguments.group).into_owned(),
+        members: text(arguments.members).into_owned(),
     })
 }
 

@@ -8,6 +8,7 @@ mod columns;
 mod comparison;
 mod critical_path;
 mod flame;
+mod fleet;
 mod forecast;
 mod lanes;
 mod prose;
@@ -25,6 +26,7 @@ use types::view::RunView;
 use crate::escape::escape;
 
 pub use comparison::comparison_page;
+pub use fleet::fleet_page;
 pub use lanes::{MOST_EVENTS, lanes};
 
 use shell::Section;

@@ -113,6 +113,7 @@ impl RankRows<'_> {
                 call.bytes.map(|bytes| bytes.get()).into(),
                 known(|called| &called.group).into(),
                 call.called.and_then(|called| called.group_size).into(),
+                known(|called| &called.members).into(),
                 call.number.into(),
                 call.exposed.into(),
                 kernel.as_str().into(),

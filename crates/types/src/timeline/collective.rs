@@ -15,4 +15,7 @@ pub struct Collective {
     pub group_size: Option<u32>,
     /// What the program says the group is for; empty where it does not.
     pub group: String,
+    /// The ranks of the group as the source lists them, such as `[0, 1]`, which tells groups of one purpose apart; empty where it
+    /// does not.
+    pub members: String,
 }

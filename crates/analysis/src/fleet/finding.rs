@@ -1,0 +1,245 @@
+//! What stands out among ranks, each with its evidence and a bound on its cost.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use types::{FleetFinding, FleetRank, IdleCause, Nanos};
+
+use super::clock::Clocks;
+use super::facts::RankFacts;
+use super::meeting::Meeting;
+use super::pace::Pace;
+use crate::statistics::median;
+
+/// Fewest collectives in which a rank can be shown to be late.
+const FEWEST: u64 = 8;
+/// A straggler is last at least this often.
+const MOSTLY: f64 = 0.5;
+/// Chance, over all ranks, that one of equals is last so often.
+const DOUBT: f64 = 0.01;
+/// What costs less of the span than this is not worth a word.
+const WORTH: f64 = 0.01;
+/// A device is slow beyond this, if nearly all of its kernels are.
+const SLOW_DEVICE: f64 = 1.05;
+const NEARLY_ALL: f64 = 0.8;
+/// Groups that a slow one is held against, calls of each, and how much longer its transfers take.
+const FEWEST_GROUPS: usize = 3;
+const FEWEST_TRANSFERS: usize = 5;
+const SLOW_GROUP: f64 = 1.25;
+/// Compute is uneven beyond this multiple of the median.
+const UNEVEN: f64 = 1.1;
+
+/// All that a rule may look at.
+pub(super) struct Scene<'a> {
+    pub(super) ranks: &'a [RankFacts],
+    pub(super) rows: &'a [FleetRank],
+    pub(super) meetings: &'a [Meeting],
+    pub(super) paces: &'a [Option<Pace>],
+    pub(super) clocks: &'a Clocks,
+}
+
+/// All findings, what costs most first.
+pub(super) fn findings(scene: &Scene<'_>) -> Vec<FleetFinding> {
+    let mut found = stragglers(scene);
+    let late: BTreeSet<u32> = found.iter().flat_map(|finding| finding.ranks.iter().copied()).collect();
+    found.extend(slow_devices(scene));
+    found.extend(slow_groups(scene));
+    let known: BTreeSet<u32> = found.iter().flat_map(|finding| finding.ranks.iter().copied()).chain(late).collect();
+    found.extend(uneven_compute(scene).filter(|finding| finding.ranks.iter().all(|rank| !known.contains(rank))));
+    found.sort_by_key(|finding| std::cmp::Reverse(finding.costs_ns));
+    found
+}
+
+/// A rank that the others wait for, again and again.
+fn stragglers(scene: &Scene<'_>) -> Vec<FleetFinding> {
+    let rule = |(place, row): (usize, &FleetRank)| {
+        let of_rank = scene.meetings.iter().filter(|meeting| meeting.whole && meeting.ranks.contains(&place));
+        let (met, others) =
+            of_rank.fold((0u64, 0usize), |(met, most), meeting| (met + 1, most.max(meeting.ranks.len())));
+        let often = row.arrived_last as f64 / met.max(1) as f64;
+        let chance = at_least(often, 1.0 / others.max(2) as f64, met) * scene.ranks.len() as f64;
+        let worth = row.waited_for_ns.get() as f64 >= WORTH * row.span_ns.get() as f64;
+        if met < FEWEST || often < MOSTLY || chance > DOUBT || !worth {
+            return None;
+        }
+        let mut evidence = vec![
+            format!("it is the last to reach {} of {met} collectives", row.arrived_last),
+            format!("ranks that meet it wait {} for it on average, of {}", row.waited_for_ns, row.span_ns),
+        ];
+        if let Some(error) = scene.clocks.uncertainty() {
+            evidence.push(format!("clocks agree to {error}"));
+        }
+        let (cause, advice) = cause(scene, place);
+        evidence.extend(cause);
+        Some(FleetFinding {
+            rule: "straggling-rank".to_owned(),
+            ranks: vec![row.rank?],
+            costs_ns: Some(row.waited_for_ns),
+            evidence,
+            advice,
+        })
+    };
+    scene.rows.iter().enumerate().filter_map(rule).collect()
+}
+
+/// Chernoff's bound on how likely a share at least this large is where each call has this chance.
+fn at_least(share: f64, chance: f64, calls: u64) -> f64 {
+    if share <= chance {
+        return 1.0;
+    }
+    let part = |one: f64, other: f64| if one > 0.0 { one * (one / other).ln() } else { 0.0 };
+    (-(calls as f64) * (part(share, chance) + part(1.0 - share, 1.0 - chance))).exp()
+}
+
+/// What a rank does more of than the others, and what to do about it.
+fn cause(scene: &Scene<'_>, place: usize) -> (Option<String>, String) {
+    let idle = |row: &FleetRank, cause: &str| {
+        row.idle.iter().filter(|part| part.cause == cause).map(|part| part.ns).sum::<Nanos>()
+    };
+    let row = &scene.rows[place];
+    let excess = |of: &dyn Fn(&FleetRank) -> Nanos| {
+        let others: Vec<f64> = scene
+            .rows
+            .iter()
+            .enumerate()
+            .filter(|(other, _)| *other != place)
+            .map(|(_, row)| of(row).get() as f64)
+            .collect();
+        (of(row).get() as f64 - median(&others).unwrap_or(0.0), median(&others).unwrap_or(0.0))
+    };
+    let mut parts = vec![("compute", "compute", excess(&|row| row.compute_ns))];
+    parts.push(("copies", "copies", excess(&|row| row.copies_exposed_ns)));
+    for cause in IdleCause::ALL {
+        parts.push((cause.name(), cause.phrase(), excess(&|row| idle(row, cause.name()))));
+    }
+    let most = parts.into_iter().max_by(|one, other| one.2.0.total_cmp(&other.2.0));
+    // It must account for a good part of what the others wait.
+    let Some((name, phrase, (extra, usual))) = most.filter(|part| part.2.0 >= 0.3 * row.waited_for_ns.get() as f64)
+    else {
+        let advice = "the tables do not show what it does longer: record it with CUDA calls and operators, and compare it with a \
+                      neighbour by `llm-perf compare`";
+        return (None, advice.to_owned());
+    };
+    let (extra, usual) = (Nanos::new(extra.round() as i64), Nanos::new(usual.round() as i64));
+    if name != "compute" && name != "copies" {
+        let evidence =
+            format!("its device is idle {extra} longer than the median of the others ({usual}) while {phrase}");
+        return (
+            Some(evidence),
+            "look at the host of this rank: what else runs there, its clocks, its data".to_owned(),
+        );
+    }
+    let evidence = format!("{name} takes {extra} longer than the median of the others ({usual})");
+    let advice = match scene.paces[place].as_ref().map(|pace| pace.factor) {
+        Some(factor) if factor >= SLOW_DEVICE => {
+            format!(
+                "its kernels take {factor:.2} times as long as elsewhere: check clocks, power cap and temperature of its device"
+            )
+        }
+        Some(_) if name == "compute" => {
+            "its kernels are as fast as elsewhere, so it has more work: balance sequences, experts or layers".to_owned()
+        }
+        _ => "compare it with a neighbour by `llm-perf compare`".to_owned(),
+    };
+    (Some(evidence), advice)
+}
+
+/// A device on which nearly every kernel takes longer.
+fn slow_devices(scene: &Scene<'_>) -> Vec<FleetFinding> {
+    let rule = |(row, pace): (&FleetRank, &Option<Pace>)| {
+        let pace = pace.as_ref()?;
+        let worth = pace.extra.get() as f64 >= WORTH * row.span_ns.get() as f64;
+        if pace.factor < SLOW_DEVICE || pace.slower_share < NEARLY_ALL || !worth {
+            return None;
+        }
+        Some(FleetFinding {
+            rule: "slow-device".to_owned(),
+            ranks: vec![row.rank?],
+            costs_ns: Some(pace.extra),
+            evidence: vec![
+                format!("its kernels take {:.2} times as long as the median of all ranks", pace.factor),
+                format!("{:.0}% of their time is in kernels that are slower here", 100.0 * pace.slower_share),
+            ],
+            advice: "check clocks, power cap and temperature of this device (`nvidia-smi -q -d PERFORMANCE`), and what else \
+                     runs on it"
+                .to_owned(),
+        })
+    };
+    scene.rows.iter().zip(scene.paces).filter_map(rule).collect()
+}
+
+/// A group whose transfers take longer than those of its equals.
+fn slow_groups(scene: &Scene<'_>) -> Vec<FleetFinding> {
+    type Alike<'a> = (&'a str, Option<&'a str>, u64, Option<u32>);
+    let mut alike: BTreeMap<Alike<'_>, BTreeMap<&[usize], Vec<f64>>> = BTreeMap::new();
+    for meeting in scene.meetings.iter().filter(|meeting| meeting.whole) {
+        let kind = &meeting.kind;
+        let Some(bytes) = kind.bytes.map(|bytes| bytes.get()) else { continue };
+        let key = (kind.name.as_str(), kind.dtype.as_deref(), bytes, kind.group_size);
+        let transfers = alike.entry(key).or_default().entry(meeting.ranks.as_slice()).or_default();
+        transfers.push(meeting.transfer().get() as f64);
+    }
+    let error = scene.clocks.uncertainty().unwrap_or_default().get() as f64;
+    let mut found: BTreeMap<Vec<u32>, FleetFinding> = BTreeMap::new();
+    for ((name, _, bytes, _), groups) in alike {
+        let medians: Vec<(&[usize], usize, f64)> = groups
+            .into_iter()
+            .filter(|(_, transfers)| transfers.len() >= FEWEST_TRANSFERS)
+            .filter_map(|(members, transfers)| Some((members, transfers.len(), median(&transfers)?)))
+            .collect();
+        if medians.len() < FEWEST_GROUPS {
+            continue;
+        }
+        let usual = median(&medians.iter().map(|(_, _, time)| *time).collect::<Vec<_>>()).unwrap_or(0.0);
+        for (members, calls, time) in &medians {
+            if *time < SLOW_GROUP * usual || time - usual <= 2.0 * error {
+                continue;
+            }
+            let ranks: Vec<u32> = members.iter().filter_map(|place| scene.ranks[*place].rank).collect();
+            let costs = Nanos::new(((time - usual) * *calls as f64).round() as i64);
+            let evidence = format!(
+                "{name} of {} takes {} from the last arrival to the end in {calls} calls, {} in the {} groups like it",
+                types::Bytes::new(bytes),
+                Nanos::new(time.round() as i64),
+                Nanos::new(usual.round() as i64),
+                medians.len() - 1
+            );
+            let finding = found.entry(ranks.clone()).or_insert_with(|| FleetFinding {
+                rule: "slow-group".to_owned(),
+                ranks,
+                costs_ns: Some(Nanos::ZERO),
+                evidence: Vec::new(),
+                advice: "a link between these ranks is slow: check its width and errors (`nvidia-smi nvlink -e`, `ibstat`), and \
+                         which path NCCL chose (NCCL_DEBUG=INFO)"
+                    .to_owned(),
+            });
+            finding.costs_ns = finding.costs_ns.map(|sum| sum + costs);
+            finding.evidence.push(evidence);
+        }
+    }
+    found.into_values().collect()
+}
+
+/// A rank that computes much longer than the median.
+fn uneven_compute(scene: &Scene<'_>) -> impl Iterator<Item = FleetFinding> {
+    let times: Vec<f64> = scene.rows.iter().map(|row| row.compute_ns.get() as f64).collect();
+    let usual = median(&times).unwrap_or(0.0);
+    let most = scene.rows.iter().max_by_key(|row| row.compute_ns).filter(|_| scene.rows.len() >= FEWEST_GROUPS);
+    let uneven = most.filter(|row| {
+        let (time, span) = (row.compute_ns.get() as f64, row.span_ns.get() as f64);
+        usual > 0.0 && time >= UNEVEN * usual && time - usual >= WORTH * span
+    });
+    let finding = uneven.and_then(|row| {
+        Some(FleetFinding {
+            rule: "uneven-compute".to_owned(),
+            ranks: vec![row.rank?],
+            costs_ns: Some(row.compute_ns - Nanos::new(usual.round() as i64)),
+            evidence: vec![format!(
+                "it computes for {}, the median rank for {}",
+                row.compute_ns,
+                Nanos::new(usual.round() as i64)
+            )],
+            advice: "give ranks equal work: sequences of equal length, experts and layers of equal cost".to_owned(),
+        })
+    });
+    finding.into_iter()
+}

@@ -1,0 +1,247 @@
+//! Many ranks of one job: what no single rank shows.
+//!
+//! In come the small tables of every rank ([`facts`]), out goes a [`types::FleetJob`]. Clocks are brought together by the ends of
+//! collectives that ranks share ([`clock`]); on that clock, calls of one collective are found on all of its ranks ([`meeting`]), which
+//! says who came last and how long the transfer itself took. [`pace`] holds kernels of ranks against each other, [`path`] says
+//! whose work the job waited for, and [`finding`] concludes. A rank that is not here may be the one that all wait for: of collectives
+//! that it takes part in, nothing is said but that they happened.
+
+mod clock;
+mod facts;
+mod finding;
+mod meeting;
+mod pace;
+mod path;
+#[cfg(test)]
+mod sample;
+mod trend;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use types::{
+    BytesPerSecond, FleetClock, FleetCollective, FleetIdle, FleetJob, FleetRank, Nanos, QualityCounter, Severity,
+};
+
+pub use facts::{CollectiveFact, KernelFact, RankFacts};
+pub use trend::{RunQuantities, trends};
+
+use crate::operators::crossing_share;
+use crate::statistics::{describe, median};
+use clock::Clocks;
+use meeting::{Meeting, meetings};
+
+/// Everything the ranks of one job show together.
+pub fn job(name: &str, mut ranks: Vec<RankFacts>) -> FleetJob {
+    ranks.sort_by_key(|rank| rank.rank);
+    let world_size = ranks.iter().filter_map(|rank| rank.world_size).max();
+    let here: BTreeSet<u32> = ranks.iter().filter_map(|rank| rank.rank).collect();
+    let missing: Vec<u32> = (0..world_size.unwrap_or(0)).filter(|rank| !here.contains(rank)).collect();
+    let clocks = Clocks::new(&ranks);
+    let meetings = meetings(&ranks, &clocks);
+    let paces = pace::paces(&ranks);
+    let rows = rank_rows(&ranks, &clocks, &meetings, &paces);
+    let critical_path = if missing.is_empty() { path::critical_path(&ranks, &clocks, &meetings) } else { Vec::new() };
+    let slow_kernels = pace::slow_kernels(&ranks, &paces);
+    let collectives = collective_rows(&ranks, &meetings);
+    let mut quality = missing_ranks(world_size, here.len(), missing.len());
+    quality.extend(clocks.quality());
+    let findings = finding::findings(&finding::Scene {
+        ranks: &ranks,
+        rows: &rows,
+        meetings: &meetings,
+        paces: &paces,
+        clocks: &clocks,
+    });
+    FleetJob {
+        job: name.to_owned(),
+        world_size,
+        missing_ranks: missing,
+        clock: FleetClock {
+            basis: clocks.basis,
+            reference_rank: ranks.first().and_then(|rank| rank.rank),
+            uncertainty_ns: clocks.uncertainty(),
+        },
+        ranks: rows,
+        collectives,
+        slow_kernels,
+        critical_path,
+        findings,
+        quality,
+    }
+}
+
+fn rank_rows(
+    ranks: &[RankFacts],
+    clocks: &Clocks,
+    meetings: &[Meeting],
+    paces: &[Option<pace::Pace>],
+) -> Vec<FleetRank> {
+    let waits = meeting::Waits::new(ranks.len(), meetings, clocks);
+    let row = |(place, facts): (usize, &RankFacts)| {
+        let mut idle: Vec<_> =
+            facts.idle.iter().map(|(cause, ns)| FleetIdle { cause: cause.clone(), ns: *ns }).collect();
+        idle.sort_by_key(|part| std::cmp::Reverse(part.ns));
+        let steps: Vec<f64> = facts.steps.iter().map(|step| step.as_millis()).collect();
+        let offset = clocks.offset(place);
+        FleetRank {
+            rank: facts.rank,
+            device_name: facts.device_name.clone(),
+            clock_offset_ns: offset.filter(|_| place > 0).map(|offset| offset.ns),
+            clock_uncertainty_ns: offset.and_then(|offset| offset.uncertainty),
+            span_ns: facts.span,
+            busy_ns: facts.busy,
+            compute_ns: facts.compute,
+            communication_exposed_ns: facts.communication_exposed,
+            copies_exposed_ns: facts.copies_exposed,
+            idle,
+            step_ms: describe(&steps),
+            arrived_last: waits.last[place],
+            waited_ns: waits.waited[place],
+            waited_for_ns: waits.waited_for[place],
+            kernel_pace: paces[place].as_ref().map(|pace| pace.factor),
+        }
+    };
+    ranks.iter().enumerate().map(row).collect()
+}
+
+/// Collectives by name, message and group.
+fn collective_rows(ranks: &[RankFacts], meetings: &[Meeting]) -> Vec<FleetCollective> {
+    let mut kinds: BTreeMap<(&meeting::Kind, &[usize]), Vec<&Meeting>> = BTreeMap::new();
+    for meeting in meetings {
+        kinds.entry((&meeting.kind, meeting.ranks.as_slice())).or_default().push(meeting);
+    }
+    let mut rows: Vec<FleetCollective> = kinds
+        .into_iter()
+        .map(|((kind, members), calls)| {
+            let whole = calls.iter().all(|call| call.whole);
+            let transfers: Vec<f64> = calls.iter().map(|call| call.transfer().get() as f64).collect();
+            let transfer = whole.then(|| median(&transfers)).flatten().map(|ns| Nanos::new(ns.round() as i64));
+            let crossing = kind.group_size.and_then(|size| crossing_share(&kind.name, size));
+            let bus = transfer.zip(kind.bytes).zip(crossing).and_then(|((time, bytes), crossing)| {
+                (time > Nanos::ZERO && bytes.get() > 0)
+                    .then(|| BytesPerSecond::new(bytes.get() as f64 * crossing / time.as_seconds().get()))
+            });
+            let mean = |of: &dyn Fn(&Meeting) -> Nanos| {
+                let total: i64 = calls.iter().map(|call| of(call).get()).sum();
+                Nanos::new(total / members.len().max(1) as i64)
+            };
+            FleetCollective {
+                name: kind.name.clone(),
+                dtype: kind.dtype.clone(),
+                bytes: kind.bytes,
+                process_group: kind.group.clone(),
+                group_size: kind.group_size,
+                ranks: members.iter().filter_map(|place| ranks[*place].rank).collect(),
+                calls: calls.len() as u64,
+                transfer_ns: transfer,
+                bus_bytes_per_second: bus,
+                waited_ns: whole.then(|| mean(&Meeting::waited)),
+                device_ns: mean(&Meeting::device_time),
+            }
+        })
+        .collect();
+    rows.sort_by_key(|row| std::cmp::Reverse(row.device_ns));
+    rows
+}
+
+fn missing_ranks(world_size: Option<u32>, here: usize, missing: usize) -> Vec<QualityCounter> {
+    let Some(world) = world_size.filter(|_| missing > 0) else { return Vec::new() };
+    vec![QualityCounter {
+        counter: "ranks_missing".to_owned(),
+        value: missing as u64,
+        share: Some(missing as f64 / f64::from(world)),
+        severity: Severity::Warning,
+        remedy: format!(
+            "tables of {here} of {world} ranks are here; who the others wait for may be one of the missing, so nothing is said of \
+             it: import their traces with `--tables` too"
+        ),
+    }]
+}
+
+#[cfg(test)]
+mod tests {
+    use types::ClockBasis;
+
+    use super::sample::{Script, facts};
+    use super::*;
+
+    #[test]
+    fn a_straggler_is_named_with_what_the_others_wait() {
+        let fleet = job("train", facts(&Script { straggler: Some((5, 300_000)), ..Script::default() }));
+        assert_eq!(fleet.clock.basis, ClockBasis::Collectives);
+        let [finding, ..] = fleet.findings.as_slice() else { panic!("{fleet:#?}") };
+        assert_eq!((finding.rule.as_str(), finding.ranks.as_slice()), ("straggling-rank", &[5][..]));
+        let cost = finding.costs_ns.unwrap().get();
+        assert!((4_500_000..6_500_000).contains(&cost), "20 steps of 300 us: {cost}");
+        assert!(
+            fleet.ranks[5].arrived_last >= 18 && fleet.ranks[5].waited_ns < Nanos::new(200_000),
+            "{:#?}",
+            fleet.ranks[5]
+        );
+        let share = fleet.critical_path.iter().find(|part| part.rank == Some(5)).unwrap().share;
+        assert!(share > 0.8, "{:#?}", fleet.critical_path);
+        let whole: f64 = fleet.critical_path.iter().map(|part| part.share).sum();
+        assert!((whole - 1.0).abs() < 1e-9, "{whole}");
+    }
+
+    #[test]
+    fn ranks_that_take_turns_at_being_last_are_no_stragglers() {
+        let fleet = job("train", facts(&Script::default()));
+        assert_eq!(fleet.findings, [], "{fleet:#?}");
+    }
+
+    #[test]
+    fn clocks_of_hosts_are_brought_together_over_offset_and_drift() {
+        let script = Script {
+            clock: vec![0, 3_000_000_000, -7_000_000, 12],
+            drift: vec![0.0, 2e-5, -1e-5, 0.0],
+            ..Script::default()
+        };
+        let fleet = job("train", facts(&script));
+        assert_eq!(fleet.clock.basis, ClockBasis::Collectives);
+        let worst = fleet.clock.uncertainty_ns.unwrap();
+        assert!(worst < Nanos::new(5_000), "{worst}");
+        let offset = fleet.ranks[2].clock_offset_ns.unwrap().get();
+        assert!((offset - 7_000_000).abs() < 1_000, "{offset}");
+        assert_eq!(fleet.findings, [], "different clocks are no straggling");
+    }
+
+    #[test]
+    fn a_missing_rank_silences_what_it_may_have_caused() {
+        let mut ranks = facts(&Script { straggler: Some((5, 300_000)), ..Script::default() });
+        ranks.remove(4);
+        let fleet = job("train", ranks);
+        assert_eq!(fleet.missing_ranks, [4]);
+        assert!(fleet.findings.iter().all(|finding| finding.rule != "straggling-rank"), "{:#?}", fleet.findings);
+        let of_all = fleet.collectives.iter().find(|row| row.group_size == Some(8)).unwrap();
+        assert_eq!((fleet.critical_path.len(), of_all.waited_ns, of_all.transfer_ns), (0, None, None));
+        assert_eq!(fleet.quality[0].counter, "ranks_missing");
+    }
+
+    #[test]
+    fn a_device_whose_kernels_are_all_slower_is_told_from_one_with_more_work() {
+        let slow = job("train", facts(&Script { slow_device: Some((2, 1.3)), ..Script::default() }));
+        let rules: Vec<_> =
+            slow.findings.iter().map(|finding| (finding.rule.as_str(), finding.ranks.clone())).collect();
+        assert!(rules.contains(&("slow-device", vec![2])), "{rules:?}");
+        let pace = slow.ranks[2].kernel_pace.unwrap();
+        assert!((pace - 1.3).abs() < 0.02, "{pace}");
+        let busy = job("train", facts(&Script { straggler: Some((2, 300_000)), ..Script::default() }));
+        assert!(busy.findings.iter().all(|finding| finding.rule != "slow-device"), "{:#?}", busy.findings);
+    }
+
+    #[test]
+    fn a_group_whose_transfers_take_longer_than_those_of_its_equals_is_named() {
+        let fleet = job("train", facts(&Script { slow_pair: Some((1, 2.0)), ..Script::default() }));
+        let finding = fleet.findings.iter().find(|finding| finding.rule == "slow-group").unwrap();
+        assert_eq!(finding.ranks, [2, 3], "{finding:#?}");
+        assert!(fleet.findings.iter().all(|finding| finding.rule != "straggling-rank"), "{:#?}", fleet.findings);
+    }
+
+    #[test]
+    fn one_rank_alone_is_no_fleet_but_no_error() {
+        let fleet = job("one", facts(&Script::default()).into_iter().take(1).collect());
+        assert_eq!((fleet.clock.basis, fleet.ranks.len(), fleet.missing_ranks.len()), (ClockBasis::None, 1, 7));
+        assert!(fleet.findings.is_empty());
+    }
+}

@@ -1,0 +1,160 @@
+//! `llm-perf fleet` on a job whose troubles are known, and on ranks of a stranger's.
+
+#[path = "support/scratch.rs"]
+#[allow(dead_code, reason = "a fleet needs less of it than a profile")]
+mod scratch;
+#[allow(dead_code, reason = "a fleet needs less of it than a profile")]
+mod support;
+
+use std::path::{Path, PathBuf};
+
+use scratch::{Output, Scratch};
+use serde_json::{Value, json};
+
+fn fleet(scratch: &Scratch, arguments: &[&str]) -> Value {
+    let output = Output::of(scratch.command(&[&["fleet"][..], arguments, &["--out", "fleet"]].concat()));
+    assert_eq!(output.code, 0, "{}{}", output.stdout, output.stderr);
+    let whole = Output::of(scratch.command(&["validate", "fleet/fleet.json", "fleet/manifest.json"]));
+    assert_eq!(whole.code, 0, "{}{}", whole.stdout, whole.stderr);
+    scratch.json("fleet", "fleet.json")
+}
+
+/// Traces of eight ranks with these troubles, in the folder `job`.
+fn made(scratch: &Scratch, troubles: &[&str]) {
+    testkit::fleet::write(&scratch.path("job"), [8, 12, 12], troubles).unwrap();
+}
+
+fn rules(fleet: &Value) -> Vec<(String, Value)> {
+    let findings = fleet["jobs"][0]["findings"].as_array().unwrap();
+    findings.iter().map(|finding| (finding["rule"].as_str().unwrap().to_owned(), finding["ranks"].clone())).collect()
+}
+
+#[test]
+fn troubles_are_found_and_nothing_else() {
+    let expected = [
+        (vec![], vec![]),
+        (vec!["straggler=5"], vec![("straggling-rank".to_owned(), json!([5]))]),
+        (vec!["slow-pair=2"], vec![("slow-group".to_owned(), json!([2, 3]))]),
+    ];
+    for (troubles, expected) in expected {
+        let scratch = Scratch::new();
+        made(&scratch, &troubles);
+        let found = fleet(&scratch, &["job"]);
+        assert_eq!(rules(&found), expected, "{troubles:?}: {}", found["jobs"][0]["findings"]);
+        let job = &found["jobs"][0];
+        assert_eq!((&job["world_size"], &job["missing_ranks"]), (&json!(8), &json!([])));
+        assert_eq!(job["clock"]["basis"], "collectives");
+        let uncertainty = job["clock"]["uncertainty_ns"].as_i64().unwrap();
+        assert!(uncertainty < 5_000, "clocks off by a second and drifting: {uncertainty} ns");
+        let shares: f64 =
+            job["critical_path"].as_array().unwrap().iter().map(|part| part["share"].as_f64().unwrap()).sum();
+        assert!((shares - 1.0).abs() < 1e-9, "{shares}");
+    }
+}
+
+#[test]
+fn a_slow_device_holds_the_others_up_and_is_told_from_more_work() {
+    let scratch = Scratch::new();
+    made(&scratch, &["slow-device=3"]);
+    let found = fleet(&scratch, &["job"]);
+    let rules = rules(&found);
+    for rule in ["straggling-rank", "slow-device"] {
+        assert!(rules.contains(&(rule.to_owned(), json!([3]))), "{rules:?}");
+    }
+    let straggler = &found["jobs"][0]["findings"].as_array().unwrap()[0];
+    let pace = found["jobs"][0]["ranks"][3]["kernel_pace"].as_f64().unwrap();
+    assert!((pace - 1.3).abs() < 0.02, "{pace}");
+    assert!(straggler["evidence"].to_string().contains("longer than the median"), "{straggler}");
+}
+
+#[test]
+fn a_missing_rank_is_told_and_silences_what_it_may_have_caused() {
+    let scratch = Scratch::new();
+    made(&scratch, &["straggler=5", "missing=4"]);
+    let found = fleet(&scratch, &["job"]);
+    assert_eq!(found["jobs"][0]["missing_ranks"], json!([4]));
+    assert!(rules(&found).iter().all(|(rule, _)| rule != "straggling-rank"), "{:?}", rules(&found));
+    let page = scratch.text("fleet", "report.md");
+    assert!(page.contains("7 of 8 ranks are here, 1 is missing (4)"), "{page}");
+}
+
+#[test]
+fn tables_of_ranks_written_one_by_one_give_the_same_fleet() {
+    let scratch = Scratch::new();
+    made(&scratch, &["straggler=5"]);
+    let at_once = fleet(&scratch, &["job"]);
+    for rank in 0..8 {
+        let (file, out) = (format!("job/rank{rank}.json"), format!("run{rank}"));
+        let output = Output::of(scratch.command(&["import", &file, "--tables", "tables", "--out", &out]));
+        assert_eq!(output.code, 0, "{}", output.stderr);
+    }
+    let output = Output::of(scratch.command(&["fleet", "tables", "--json", "--out", "again"]));
+    assert_eq!(output.code, 0, "{}", output.stderr);
+    let again: Value = serde_json::from_str(&output.stdout).unwrap();
+    assert_eq!(again["jobs"], at_once["jobs"]);
+    let twice = Output::of(scratch.command(&["fleet", "tables", "fleet/tables", "--out", "twice"]));
+    assert_eq!(twice.code, 2, "{}", twice.stderr);
+    assert!(twice.stderr.contains("of job is there twice"), "{}", twice.stderr);
+}
+
+#[test]
+fn folders_without_anything_are_refused_and_damaged_tables_are_named() {
+    let scratch = Scratch::new();
+    std::fs::create_dir_all(scratch.path("empty")).unwrap();
+    for (arguments, words) in [
+        (vec!["fleet", "empty"], "holds neither tables nor traces"),
+        (vec!["fleet", "--runs", "empty"], "holds no run with metrics"),
+        (vec!["fleet", "nowhere"], "nowhere"),
+    ] {
+        let output = Output::of(scratch.command(&arguments));
+        assert!(output.code != 0 && output.stderr.contains(words), "{}", output.stderr);
+    }
+    let rank = scratch.path("bad").join("job=x/rank=0");
+    std::fs::create_dir_all(&rank).unwrap();
+    std::fs::write(rank.join("runs.parquet"), b"PAR1 this is none PAR1").unwrap();
+    let output = Output::of(scratch.command(&["fleet", "bad"]));
+    assert_eq!(output.code, 1);
+    assert!(output.stderr.contains("bad/job=x/rank=0/runs.parquet"), "{}", output.stderr);
+}
+
+#[test]
+fn runs_over_time_are_followed() {
+    let scratch = Scratch::new();
+    made(&scratch, &[]);
+    for rank in 0..3 {
+        let (file, out) = (format!("job/rank{rank}.json"), format!("runs/run{rank}"));
+        assert_eq!(Output::of(scratch.command(&["import", &file, "--out", &out])).code, 0);
+    }
+    let found = fleet(&scratch, &["--runs", "runs"]);
+    let trend = &found["trends"][0];
+    assert_eq!((&trend["quantity"], trend["points"].as_array().unwrap().len()), (&json!("step, ms"), 3));
+    assert_eq!(trend["changes"], json!([]));
+}
+
+#[test]
+fn ranks_of_a_stranger_have_the_figures_that_others_counted() {
+    let beside = || Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/reference");
+    let folder = std::env::var_os("LLM_PERF_REFERENCE").map_or_else(beside, PathBuf::from).join("third-party/traces");
+    let Ok(facts) = std::fs::read(folder.join("facts.json")) else {
+        println!("not checked, because it is not there: {}", folder.display());
+        return;
+    };
+    let facts: Value = serde_json::from_slice(&facts).unwrap();
+    let scratch = Scratch::new();
+    for rank in ["0", "1"] {
+        let file = folder.join(format!("dlrm-rank{rank}.json.gz")).display().to_string();
+        let import = ["import", &file, "--tables", "tables", "--job", "dlrm", "--out", rank];
+        assert_eq!(Output::of(scratch.command(&import)).code, 0);
+    }
+    let found = fleet(&scratch, &["tables"]);
+    let job = &found["jobs"][0];
+    assert_eq!((job["missing_ranks"].as_array().unwrap().len(), rules(&found).len()), (126, 0));
+    for (rank, row) in job["ranks"].as_array().unwrap().iter().enumerate() {
+        let counted = &facts[format!("dlrm-rank{rank}.json.gz")]["devices"][rank.to_string()];
+        for key in ["span_ns", "busy_ns", "communication_exposed_ns"] {
+            // They were counted in microseconds with a fraction; times of 4e18 ns have no room for one.
+            let apart = row[key].as_i64().unwrap() - counted[key].as_i64().unwrap();
+            assert!(apart.abs() <= 500, "rank {rank}: {key} is {apart} ns off");
+        }
+    }
+}

@@ -1,0 +1,41 @@
+//! Traces of one run, analysed.
+
+use types::{Hardware, Metrics};
+
+use super::error::ImportError;
+use super::regions::RegionChoice;
+use super::subject::{NamedSubject, ResolvedSubject, TracedRun, WorkloadSource, resolve};
+use super::trace::Traces;
+
+/// What came of it.
+pub(crate) struct Imported {
+    pub(crate) traces: Traces,
+    pub(crate) metrics: Metrics,
+    pub(crate) hardware: Option<Hardware>,
+}
+
+/// Analyses what was read, as a run of that name.
+pub(crate) fn analyse(
+    run_id: &str,
+    traces: Traces,
+    subject: &NamedSubject,
+    named: Option<&Hardware>,
+    regions: &RegionChoice,
+) -> Result<Imported, ImportError> {
+    let traced = TracedRun {
+        run_id,
+        engine: None,
+        weights: None,
+        model: subject.model.as_ref(),
+        workload: WorkloadSource::Request(&subject.workload),
+        named,
+        config_dir: subject.config_dir.as_deref(),
+        rate_may_lack: false,
+    };
+    let ResolvedSubject { subject, hardware, devices, quality } = resolve(&traced, &traces)?;
+    let mut evidence = traces.evidence(&devices);
+    evidence.regions = traces.regions(regions);
+    evidence.quality.extend(quality);
+    let metrics = analysis::metrics(&subject, &evidence);
+    Ok(Imported { traces, metrics, hardware })
+}

@@ -1,0 +1,343 @@
+//! `fleet`: many ranks of a job, and many runs over time.
+//!
+//! Ranks come from Parquet tables; traces that have none yet are imported into the run first, one by one. Of each rank only its small
+//! tables are read.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use analysis::fleet::{RankFacts, RunQuantities};
+use collect::run::{RunFolder, StoredRun};
+use types::{Environment, Exit, Failure, Fleet, Metrics, SchemaTag};
+
+use crate::CollectError;
+use crate::RunRequest;
+use crate::pipeline::error::ImportError;
+use crate::pipeline::imported;
+use crate::pipeline::recording::{self, RecordingError};
+use crate::pipeline::regions::RegionChoice;
+use crate::pipeline::run::{EndedRun, run};
+use crate::pipeline::subject::NamedSubject;
+use crate::pipeline::table_files::RankFolders;
+use crate::pipeline::tables::{self, TablesError, TablesRequest};
+use crate::pipeline::trace::TraceFiles;
+
+/// Endings of files that may be traces.
+const TRACES: [&str; 7] = [".json", ".json.gz", ".json.zst", ".sqlite", ".sqlite.gz", ".nsys-rep", ".wire"];
+
+/// What to look at.
+#[derive(Debug)]
+pub struct FleetRequest {
+    /// Folders of tables, or of traces; with `runs`, of runs.
+    pub folders: Vec<PathBuf>,
+    /// Whether runs over time are wanted, not ranks.
+    pub runs: bool,
+    /// What traces are of, where they are imported.
+    pub subject: NamedSubject,
+    /// Which regions of pages of counters are kept.
+    pub regions: RegionChoice,
+}
+
+/// The outcome.
+#[derive(Debug)]
+pub struct FleetRun {
+    /// What was found.
+    pub fleet: Fleet,
+    /// The run folder.
+    pub folder: PathBuf,
+    /// Why it is partial; empty where it is not.
+    pub missing: Vec<String>,
+}
+
+/// Why there is nothing to tell.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum FleetError {
+    /// Nothing of use.
+    #[error("{} {what}", folder.display())]
+    Nothing {
+        /// The folder.
+        folder: PathBuf,
+        /// What it lacks.
+        what: &'static str,
+        /// What to do.
+        hint: &'static str,
+    },
+    /// One rank twice.
+    #[error("rank {rank} of {job} is there twice: {} and {}", one.display(), other.display())]
+    Twice {
+        /// The rank.
+        rank: u32,
+        /// The job.
+        job: String,
+        /// Its tables.
+        one: PathBuf,
+        /// The others.
+        other: PathBuf,
+    },
+    /// Tables.
+    #[error(transparent)]
+    Tables(#[from] TablesError),
+    /// A trace.
+    #[error(transparent)]
+    Import(#[from] ImportError),
+    /// A run that cannot be read.
+    #[error(transparent)]
+    Recording(#[from] RecordingError),
+    /// The run folder.
+    #[error(transparent)]
+    Collect(#[from] CollectError),
+}
+
+impl Failure for FleetError {
+    fn exit(&self) -> Exit {
+        match self {
+            Self::Nothing { .. } | Self::Twice { .. } => Exit::Usage,
+            Self::Tables(error) => error.exit(),
+            Self::Import(error) => error.exit(),
+            Self::Recording(error) => error.exit(),
+            Self::Collect(error) => error.exit(),
+        }
+    }
+
+    fn hint(&self) -> Option<String> {
+        match self {
+            Self::Nothing { hint, .. } => Some((*hint).to_owned()),
+            Self::Twice { .. } => {
+                Some("two jobs need two names: `llm-perf import FILE --tables DIR --job NAME`".to_owned())
+            }
+            Self::Tables(error) => error.hint(),
+            Self::Import(error) => error.hint(),
+            Self::Recording(error) => error.hint(),
+            Self::Collect(error) => error.hint(),
+        }
+    }
+}
+
+/// Looks at all ranks, or all runs, together and writes what it finds into a run folder.
+pub fn fleet(
+    request: &FleetRequest,
+    run_request: RunRequest,
+    progress: &mut dyn FnMut(&str),
+) -> Result<FleetRun, FleetError> {
+    let found = found(request)?;
+    let EndedRun { value: fleet, folder, missing } = run(run_request, |folder| {
+        let (fleet, missing) = match found {
+            Found::Ranks(ranks) => (of_ranks(ranks, progress)?, Vec::new()),
+            Found::Traces(files) => of_traces(folder, request, &files, progress)?,
+            Found::Runs(runs) => of_runs(&runs, progress)?,
+        };
+        folder.write_json("fleet.json", &fleet)?;
+        folder.write_file("report.md", report::fleet::markdown(&fleet).as_bytes())?;
+        folder.write_file("report.html", report::fleet::page(&fleet).as_bytes())?;
+        folder.end_step("fleet")?;
+        Ok::<_, FleetError>((fleet, missing))
+    })?;
+    Ok(FleetRun { fleet, folder, missing })
+}
+
+/// For a terminal.
+pub fn terminal(fleet: &Fleet) -> String {
+    report::fleet::terminal(fleet)
+}
+
+enum Found {
+    Ranks(RankFolders),
+    Traces(Vec<PathBuf>),
+    Runs(Vec<StoredRun>),
+}
+
+/// What the folders hold; checked before a run folder is made.
+fn found(request: &FleetRequest) -> Result<Found, FleetError> {
+    if request.runs {
+        let mut runs = Vec::new();
+        for folder in &request.folders {
+            let before = runs.len();
+            look_for_runs(folder, 3, &mut runs);
+            if runs.len() == before {
+                let (what, hint) = ("holds no run with metrics", "name a folder of runs, such as tmp/profile-output");
+                return Err(FleetError::Nothing { folder: folder.clone(), what, hint });
+            }
+        }
+        return Ok(Found::Runs(runs));
+    }
+    let mut ranks = RankFolders::default();
+    let mut traces = Vec::new();
+    for folder in &request.folders {
+        let of_folder = RankFolders::beneath(folder)?;
+        if of_folder.0.is_empty() {
+            let before = traces.len();
+            look_for_traces(folder, &mut traces)?;
+            if traces.len() == before {
+                let what = "holds neither tables nor traces";
+                let hint = "write tables with `llm-perf import FILE --tables DIR`, one command for each rank";
+                return Err(FleetError::Nothing { folder: folder.clone(), what, hint });
+            }
+        }
+        ranks.0.extend(of_folder.0);
+    }
+    match (ranks.0.is_empty(), traces.is_empty()) {
+        (_, true) => Ok(Found::Ranks(ranks)),
+        (true, false) => Ok(Found::Traces(traces)),
+        (false, false) => Err(FleetError::Nothing {
+            folder: request.folders[0].clone(),
+            what: "and the others hold tables in part, and traces in part",
+            hint: "write tables of the traces first: `llm-perf import FILE --tables DIR`",
+        }),
+    }
+}
+
+fn look_for_traces(folder: &Path, found: &mut Vec<PathBuf>) -> Result<(), TablesError> {
+    let io = |reason| TablesError::Io { path: folder.to_owned(), reason };
+    let mut files = Vec::new();
+    for entry in std::fs::read_dir(folder).map_err(io)? {
+        let path = entry.map_err(io)?.path();
+        let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+        if path.is_file() && TRACES.iter().any(|ending| name.ends_with(ending)) && !name.starts_with('.') {
+            files.push(path);
+        }
+    }
+    files.sort();
+    found.extend(files);
+    Ok(())
+}
+
+fn look_for_runs(folder: &Path, depth: usize, found: &mut Vec<StoredRun>) {
+    if let Ok(run) = StoredRun::open(folder) {
+        if run.has_file("metrics.json") {
+            found.push(run);
+        }
+        return;
+    }
+    let Ok(entries) = std::fs::read_dir(folder) else { return };
+    let mut folders: Vec<_> = entries.flatten().map(|entry| entry.path()).filter(|path| path.is_dir()).collect();
+    folders.sort();
+    for path in folders.iter().filter(|_| depth > 0) {
+        look_for_runs(path, depth - 1, found);
+    }
+}
+
+/// Reads the small tables of every rank.
+fn of_ranks(folders: RankFolders, progress: &mut dyn FnMut(&str)) -> Result<Fleet, FleetError> {
+    let mut jobs: BTreeMap<String, Vec<(PathBuf, RankFacts)>> = BTreeMap::new();
+    let count = folders.0.len();
+    for (number, (job, folder)) in folders.0.into_iter().enumerate() {
+        progress(&format!("reading rank {} of {count}", number + 1));
+        let facts = ::tables::rank_facts(&mut |table| {
+            let path = folder.join(table.file_name());
+            path.is_file().then(|| tables::read(&path, table)).transpose()
+        })?;
+        let ranks = jobs.entry(job.clone()).or_default();
+        let same = ranks.iter().find(|(_, other)| other.rank.is_some() && other.rank == facts.rank);
+        if let (Some((one, _)), Some(rank)) = (same, facts.rank) {
+            return Err(FleetError::Twice { rank, job, one: one.clone(), other: folder });
+        }
+        ranks.push((folder, facts));
+    }
+    progress("comparing ranks");
+    let job = |(name, ranks): (String, Vec<(PathBuf, RankFacts)>)| {
+        analysis::fleet::job(&name, ranks.into_iter().map(|(_, facts)| facts).collect())
+    };
+    Ok(Fleet { schema: SchemaTag::default(), jobs: jobs.into_iter().map(job).collect(), trends: Vec::new() })
+}
+
+/// Imports every trace into the run, then goes on as with tables. A trace that cannot be read is named, and the rest go on.
+fn of_traces(
+    folder: &mut RunFolder,
+    request: &FleetRequest,
+    files: &[PathBuf],
+    progress: &mut dyn FnMut(&str),
+) -> Result<(Fleet, Vec<String>), FleetError> {
+    let named = request.subject.named_hardware().map_err(ImportError::from)?;
+    let place = folder.path().join("tables");
+    let mut missing = Vec::new();
+    let mut last = None;
+    for file in files {
+        let mut one = || -> Result<(), FleetError> {
+            let opened = TraceFiles::open(std::slice::from_ref(file), progress)?;
+            let traces = opened.read(request.subject.model_id().as_deref(), &request.regions, progress)?;
+            let imported = imported::analyse(folder.id(), traces, &request.subject, named.as_ref(), &request.regions)?;
+            let tables = TablesRequest::new(&place, None, file)?;
+            tables::write(&tables, &imported.traces.placed, &imported.traces.sources, &imported.metrics)?;
+            Ok(())
+        };
+        if let Err(error) = one() {
+            missing.push(format!("{}: {error}", file.display()));
+            last = Some(error);
+        }
+    }
+    let ranks = if place.is_dir() { RankFolders::beneath(&place)? } else { RankFolders::default() };
+    match last {
+        Some(error) if ranks.0.is_empty() => return Err(error),
+        _ => {}
+    }
+    for (_, rank) in &ranks.0 {
+        for table in ::tables::Table::ALL {
+            let path = rank.join(table.file_name());
+            if path.is_file()
+                && let Ok(inside) = path.strip_prefix(folder.path())
+            {
+                folder.adopt(&inside.to_string_lossy())?;
+            }
+        }
+    }
+    folder.end_step("import")?;
+    Ok((of_ranks(ranks, progress)?, missing))
+}
+
+/// Quantities of every run, over time.
+fn of_runs(runs: &[StoredRun], progress: &mut dyn FnMut(&str)) -> Result<(Fleet, Vec<String>), FleetError> {
+    let mut quantities = Vec::new();
+    let mut missing = Vec::new();
+    for (number, run) in runs.iter().enumerate() {
+        progress(&format!("reading run {} of {}", number + 1, runs.len()));
+        match recording::metrics(run) {
+            Ok(metrics) => quantities.push(of_run(run, &metrics)),
+            Err(error) => missing.push(error.to_string()),
+        }
+    }
+    let trends = analysis::fleet::trends(quantities);
+    Ok((Fleet { schema: SchemaTag::default(), jobs: Vec::new(), trends }, missing))
+}
+
+fn of_run(run: &StoredRun, metrics: &Metrics) -> RunQuantities {
+    let manifest = run.manifest();
+    let mut quantities = BTreeMap::new();
+    for (stage, times) in &metrics.times.aggregates.stage_ms {
+        quantities.insert(format!("{stage}, ms"), times.median);
+    }
+    if let Some(step) = metrics.times.steps.as_ref().and_then(|steps| steps.wall_ms.as_ref()) {
+        quantities.insert("step, ms".to_owned(), step.median);
+    }
+    let command = metrics.conditions.command.as_ref();
+    if let Some(wall) = command.and_then(|command| command.wall_ms.as_ref()) {
+        quantities.insert("command, ms".to_owned(), wall.median);
+    }
+    let allocated = metrics.conditions.memory.as_ref().and_then(|memory| memory.allocated_bytes);
+    if let Some(bytes) = allocated {
+        quantities.insert("peak memory, MB".to_owned(), bytes.get() as f64 / 1e6);
+    }
+    let what = command.map(|command| command.command.clone()).or_else(|| manifest.model.clone());
+    let device = manifest.device.clone().or_else(|| metrics.run.device.as_ref().map(ToString::to_string));
+    let subject = [Some(manifest.verb.clone()), what, device].into_iter().flatten().collect::<Vec<_>>().join(", ");
+    let mut facts = BTreeMap::from([("llm-perf".to_owned(), manifest.tool_version.clone())]);
+    let environment: Option<Environment> =
+        std::fs::read(run.path().join("env.json")).ok().and_then(|text| serde_json::from_slice(&text).ok());
+    if let Some(environment) = environment {
+        let tools = &environment.tools;
+        let known = [
+            ("driver", tools.driver.clone()),
+            ("CUDA", tools.cuda_driver.clone()),
+            ("torch", environment.frameworks.torch.clone()),
+            ("transformers", environment.frameworks.transformers.clone()),
+            ("commit", environment.git.as_ref().map(|git| git.revision.clone())),
+            ("GPU", environment.gpus.first().and_then(|gpu| gpu.name.clone())),
+            ("processor", environment.cpu.model.clone()),
+        ];
+        facts.extend(known.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))));
+    }
+    if let Ok(config) = std::fs::read(run.path().join("config.yaml")) {
+        facts.insert("config.yaml".to_owned(), collect::run::sha256(&config)[..12].to_owned());
+    }
+    RunQuantities { run: manifest.run_id.clone(), started_at: manifest.started_at.clone(), subject, quantities, facts }
+}

@@ -1,0 +1,114 @@
+//! A fleet as a page: ranks in pictures, then the Markdown page of it.
+
+use types::{Fleet, FleetJob, FleetRank, Nanos, Trend};
+
+use super::chart::{Bar, Row, rows};
+use super::prose;
+use super::shell::{self, Section};
+use crate::fleet;
+use crate::number::percent;
+
+/// Ranks drawn.
+const RANKS: usize = 128;
+
+/// The page.
+pub fn fleet_page(found: &Fleet) -> String {
+    let mut sections = Vec::new();
+    let mut top = String::new();
+    for job in &found.jobs {
+        let mut said = format!("**{}**: {}\n\n", job.job, fleet::headline(job));
+        said.extend(fleet::findings(job).into_iter().map(|finding| format!("- {finding}\n")));
+        top += &format!("<div class=\"verdict\">{}</div>\n", prose::html(&said, "v"));
+        if job.ranks.iter().any(|rank| rank.span_ns > Nanos::ZERO) {
+            let title = format!("Device time of {}", job.job);
+            let body = format!("<figure>{}</figure>\n", rows("device time of each rank", &device_time(job)));
+            sections.push(Section { id: "device-time", title, body, open: true });
+        }
+        if job.ranks.iter().any(|rank| rank.waited_ns > Nanos::ZERO) {
+            let title = format!("Waiting in {}", job.job);
+            let body = format!("<figure>{}</figure>\n", rows("waiting for the last rank", &waiting(job)));
+            sections.push(Section { id: "waiting", title, body, open: true });
+        }
+    }
+    let changed: Vec<_> = found.trends.iter().flat_map(|trend| fleet::changes(trend)).collect();
+    if !found.trends.is_empty() {
+        let said = match changed.is_empty() {
+            true => "No quantity changed for good.".to_owned(),
+            false => changed.iter().map(|change| format!("- {change}\n")).collect(),
+        };
+        top += &format!("<div class=\"verdict\">{}</div>\n", prose::html(&said, "t"));
+        let body = found.trends.iter().map(|trend| format!("<figure>{}</figure>\n", series(trend))).collect();
+        sections.push(Section { id: "trends", title: "Runs over time".to_owned(), body, open: true });
+    }
+    let body = prose::html(&fleet::markdown(found), "fleet");
+    sections.push(Section { id: "fleet", title: "Figures".to_owned(), body, open: true });
+    shell::document("Fleet", &top, &sections, &[])
+}
+
+/// Each rank as one bar of its parts.
+fn device_time(job: &FleetJob) -> Vec<Row> {
+    let row = |rank: &FleetRank| {
+        let mut from = 0.0;
+        let idle: Nanos = rank.idle.iter().map(|part| part.ns).sum();
+        let parts = [
+            ("compute", "c-compute", rank.compute_ns),
+            ("communication, exposed", "c-communication", rank.communication_exposed_ns),
+            ("copies, exposed", "c-copies", rank.copies_exposed_ns),
+            ("idle", "c-idle", idle),
+        ];
+        let bars = parts.into_iter().map(|(part, class, time)| {
+            let start = from;
+            from += time.get() as f64;
+            Bar { from: start, to: from, class, hint: format!("{part}: {time}"), interval: None }
+        });
+        Row {
+            name: format!("rank {}", fleet::name(rank.rank)),
+            bars: bars.collect(),
+            figure: format!("{}, busy {}", rank.span_ns, share(rank.busy_ns, rank.span_ns)),
+        }
+    };
+    job.ranks.iter().take(RANKS).map(row).collect()
+}
+
+/// Each rank's waiting, and the waiting for it.
+fn waiting(job: &FleetJob) -> Vec<Row> {
+    let row = |rank: &FleetRank| {
+        let bar = |hint: &str, class, time: Nanos| Bar {
+            from: 0.0,
+            to: time.get() as f64,
+            class,
+            hint: format!("{hint}: {time}"),
+            interval: None,
+        };
+        Row {
+            name: format!("rank {}", fleet::name(rank.rank)),
+            bars: vec![
+                bar("it waits", "c-communication", rank.waited_ns),
+                bar("others wait for it", "c-lost", rank.waited_for_ns),
+            ],
+            figure: format!("waits {}, waited for {}", rank.waited_ns, rank.waited_for_ns),
+        }
+    };
+    job.ranks.iter().take(RANKS).map(row).collect()
+}
+
+/// One quantity, run by run, as bars: a change stands out, and every run has its name.
+fn series(trend: &Trend) -> String {
+    let row = |point: &types::TrendPoint| Row {
+        name: point.run.clone(),
+        bars: vec![Bar {
+            from: 0.0,
+            to: point.value,
+            class: if trend.changes.iter().any(|change| change.run == point.run) { "c-lost" } else { "c-0" },
+            hint: format!("{}: {}", point.started_at, point.value),
+            interval: None,
+        }],
+        figure: format!("{:.3}", point.value),
+    };
+    let drawn: Vec<Row> = trend.points.iter().rev().take(RANKS).rev().map(row).collect();
+    rows(&format!("{}, {}", trend.subject, trend.quantity), &drawn)
+}
+
+fn share(time: Nanos, whole: Nanos) -> String {
+    percent((whole > Nanos::ZERO).then(|| time.get() as f64 / whole.get() as f64))
+}

@@ -1,0 +1,3 @@
+//! What tests and benchmarks need made; not part of the tool.
+
+pub mod fleet;
