@@ -2,7 +2,6 @@
 
 use types::{Fleet, FleetCollective, FleetJob, FleetRank, Nanos, Trend};
 
-pub use crate::html::fleet_page as page;
 use crate::number::{decimal, milliseconds, percent, signed};
 use crate::page::Page;
 use crate::table::{Table, printable};

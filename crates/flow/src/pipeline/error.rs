@@ -8,7 +8,7 @@ use types::{Exit, Failure};
 
 use super::analytic::AnalyzeError;
 use super::hardware::DeviceError;
-use super::tables::TablesError;
+use super::tables_error::TablesError;
 use crate::CollectError;
 
 /// Why there is no import.

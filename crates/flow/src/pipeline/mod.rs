@@ -27,6 +27,7 @@ pub(crate) mod run;
 pub(crate) mod subject;
 pub(crate) mod table_files;
 pub(crate) mod tables;
+pub(crate) mod tables_error;
 pub mod target;
 pub(crate) mod trace;
 pub(crate) mod work;

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use tables::Table;
 
-use super::tables::TablesError;
+use super::tables_error::TablesError;
 
 /// Folders within folders that are looked into.
 const DEEPEST: usize = 8;

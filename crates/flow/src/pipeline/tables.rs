@@ -9,8 +9,9 @@ use std::path::{Path, PathBuf};
 
 use tables::rows::{RankOrigin, RankRows};
 use tables::{Table, TableError, TableWriter};
-use types::{Exit, Failure, Metrics, TraceSource};
+use types::{Metrics, TraceSource};
 
+use super::tables_error::TablesError;
 use super::trace::Placed;
 
 /// What every engine reads as "no value" in the name of a folder.
@@ -23,65 +24,6 @@ pub struct TablesRequest {
     pub folder: PathBuf,
     /// Name of the job.
     pub job: String,
-}
-
-/// Why there are no tables.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum TablesError {
-    /// A name that cannot be part of a path.
-    #[error("{job:?} cannot be the name of a job: letters, digits, dots, dashes and underscores can")]
-    Job {
-        /// The name.
-        job: String,
-    },
-    /// Another trace has that place.
-    #[error("{} is there already, from another trace ({found})", path.display())]
-    Exists {
-        /// The folder of the rank.
-        path: PathBuf,
-        /// Where its rows come from.
-        found: String,
-    },
-    /// Nothing to write rows of.
-    #[error("there is no timeline to make tables of: the files hold sums and counters only")]
-    NoTimeline,
-    /// A table.
-    #[error("{}: {error}", path.display())]
-    Table {
-        /// The file.
-        path: PathBuf,
-        /// What is wrong with it.
-        error: TableError,
-    },
-    /// A file cannot be read or written.
-    #[error("{}: {reason}", path.display())]
-    Io {
-        /// The file.
-        path: PathBuf,
-        /// What the system said.
-        reason: io::Error,
-    },
-}
-
-impl Failure for TablesError {
-    fn exit(&self) -> Exit {
-        match self {
-            Self::Job { .. } | Self::Exists { .. } | Self::NoTimeline => Exit::Usage,
-            Self::Table { .. } | Self::Io { .. } => Exit::Failed,
-        }
-    }
-
-    fn hint(&self) -> Option<String> {
-        match self {
-            Self::Exists { .. } => Some("nothing was overwritten; name another job with `--job NAME`".to_owned()),
-            Self::NoTimeline => {
-                Some("tables need a torch profiler trace, an nsys export, or a collector file".to_owned())
-            }
-            Self::Table { .. } => Some("write the tables again with `llm-perf import FILE --tables DIR`".to_owned()),
-            _ => None,
-        }
-    }
 }
 
 impl TablesRequest {

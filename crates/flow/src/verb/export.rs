@@ -13,7 +13,8 @@ use crate::CollectError;
 use crate::pipeline::error::ImportError;
 use crate::pipeline::provenance::NATIVE_TRACE;
 use crate::pipeline::recording::{Recording, RecordingError};
-use crate::pipeline::tables::{self, TablesError, TablesRequest};
+use crate::pipeline::tables::{self, TablesRequest};
+use crate::pipeline::tables_error::TablesError;
 use crate::pipeline::trace;
 
 /// A format a timeline can be written in.

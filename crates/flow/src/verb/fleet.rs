@@ -19,7 +19,8 @@ use crate::pipeline::regions::RegionChoice;
 use crate::pipeline::run::{EndedRun, run};
 use crate::pipeline::subject::NamedSubject;
 use crate::pipeline::table_files::RankFolders;
-use crate::pipeline::tables::{self, TablesError, TablesRequest};
+use crate::pipeline::tables::{self, TablesRequest};
+use crate::pipeline::tables_error::TablesError;
 use crate::pipeline::trace::TraceFiles;
 
 /// Endings of files that may be traces.
@@ -129,7 +130,7 @@ pub fn fleet(
         };
         folder.write_json("fleet.json", &fleet)?;
         folder.write_file("report.md", report::fleet::markdown(&fleet).as_bytes())?;
-        folder.write_file("report.html", report::fleet::page(&fleet).as_bytes())?;
+        folder.write_file("report.html", report::html::fleet_page(&fleet).as_bytes())?;
         folder.end_step("fleet")?;
         Ok::<_, FleetError>((fleet, missing))
     })?;

@@ -30,7 +30,7 @@ pub fn fleet_page(found: &Fleet) -> String {
             sections.push(Section { id: "waiting", title, body, open: true });
         }
     }
-    let changed: Vec<_> = found.trends.iter().flat_map(|trend| fleet::changes(trend)).collect();
+    let changed: Vec<_> = found.trends.iter().flat_map(fleet::changes).collect();
     if !found.trends.is_empty() {
         let said = match changed.is_empty() {
             true => "No quantity changed for good.".to_owned(),
