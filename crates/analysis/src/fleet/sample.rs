@@ -37,11 +37,11 @@ pub(super) fn facts(script: &Script) -> Vec<RankFacts> {
     let all: Vec<usize> = (0..RANKS).collect();
     for _ in 0..STEPS {
         let mut arrivals = Vec::new();
-        for rank in 0..RANKS {
+        for (rank, facts) in ranks.iter_mut().enumerate() {
             let pace = script.slow_device.filter(|(slow, _)| *slow == rank).map_or(1.0, |(_, factor)| factor);
             let extra = script.straggler.filter(|(late, _)| *late == rank).map_or(0, |(_, extra)| extra);
             let compute = (COMPUTE as f64 * pace) as i64 + extra;
-            ranks[rank].compute += Nanos::new(compute);
+            facts.compute += Nanos::new(compute);
             arrivals.push(now + compute + noise(20_000));
         }
         // Pairs meet first, then all.
@@ -56,9 +56,9 @@ pub(super) fn facts(script: &Script) -> Vec<RankFacts> {
             }
         }
         let end = arrivals.iter().max().copied().unwrap_or(now) + TRANSFER;
-        for rank in 0..RANKS {
+        for (facts, arrival) in ranks.iter_mut().zip(&arrivals) {
             let end = end + noise(1_000);
-            ranks[rank].collectives.push(call("allreduce", ("world", &all[..], 1 << 26), arrivals[rank], end));
+            facts.collectives.push(call("allreduce", ("world", &all[..], 1 << 26), *arrival, end));
         }
         now = end + 10_000;
     }
