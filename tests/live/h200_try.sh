@@ -7,12 +7,13 @@
 #            llama-3-8b gemma-3-1b qwen1.5-moe-a2.7b unless told
 #   LAYERS   layers of built-in models; 8 unless set
 #   DEVICE   where models run; cuda:0 unless set
-#   LIMIT    seconds for the tries of one model; 55 unless set. A model may take 90 s in total, so four fit into 6 minutes
+#   LIMIT    seconds for the tries of one model; 55 unless set
+#   TOTAL    seconds for one model in total; 90 unless set, so that four fit into 6 minutes
 # Weights are random. Leaves OUT/summary.txt with PASS or FAIL for every claim, OUT/table.txt with every remedy of every
 # model, and OUT/NAME.tar.gz of each run.
 set -u
 if [ $# -lt 2 ]; then
-    sed -n '2,12s/^# //p' "$0" >&2
+    sed -n '2,13s/^# //p' "$0" >&2
     exit 2
 fi
 mkdir -p "$1"
@@ -32,7 +33,7 @@ try() {
     name=$1
     shift
     start=$(date +%s)
-    timeout -k 5 90 "$program" profile --engine torch --weights synthetic --device "${DEVICE:-cuda:0}" --out "$work/$name" --try auto \
+    timeout -k 5 "${TOTAL:-90}" "$program" profile --engine torch --weights synthetic --device "${DEVICE:-cuda:0}" --out "$work/$name" --try auto \
         --try-limit "${LIMIT:-55}" infer.max_new_tokens=16 dataset.sampling.repeats=3 dataset.sampling.warmup_rounds=1 \
         "$@" >"$out/$name.txt" 2>&1
     code=$?
