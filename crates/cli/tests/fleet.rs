@@ -132,6 +132,28 @@ fn runs_over_time_are_followed() {
 }
 
 #[test]
+fn two_ranks_of_a_gpu_meet_on_one_clock_and_the_one_with_more_layers_is_late() {
+    let scratch = Scratch::new();
+    std::fs::create_dir_all(scratch.path("two")).unwrap();
+    for rank in 0..2 {
+        let name = format!("two-ranks-h200-{rank}.json.gz");
+        let fixture = Path::new(env!("CARGO_MANIFEST_DIR")).join("../ingest/tests/fixtures/torch").join(&name);
+        std::fs::copy(fixture, scratch.path("two").join(&name)).unwrap();
+    }
+    let found = fleet(&scratch, &["two"]);
+    let job = &found["jobs"][0];
+    let uncertainty = job["clock"]["uncertainty_ns"].as_i64().unwrap();
+    assert!(uncertainty < 1_000, "both clocks are of one host: {uncertainty} ns");
+    assert_eq!(rules(&found), [("straggling-rank".to_owned(), json!([1]))]);
+    assert_eq!(job["collectives"][0]["calls"], 20);
+    let evidence = job["findings"][0]["evidence"].to_string();
+    assert!(
+        evidence.contains("last to reach 20 of 20 collectives") && evidence.contains("compute takes"),
+        "{evidence}"
+    );
+}
+
+#[test]
 fn ranks_of_a_stranger_have_the_figures_that_others_counted() {
     let beside = || Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/reference");
     let folder = std::env::var_os("LLM_PERF_REFERENCE").map_or_else(beside, PathBuf::from).join("third-party/traces");

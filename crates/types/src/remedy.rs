@@ -227,18 +227,17 @@ impl Remedy {
         }
     }
 
-    /// The rule whose finding it answers.
+    /// The rule whose finding it answers, so that the saving of one predicts that of the other. Compiling alone still launches
+    /// every kernel from the host, fewer of them, and how many is not known before.
     pub const fn rule(self) -> Option<&'static str> {
         match self {
             Self::LastLogits => Some("logits-of-all-positions"),
             Self::AttentionSdpa | Self::AttentionFlash => Some("attention-not-flash"),
-            Self::CudaGraph | Self::Compile | Self::CompileReduceOverhead | Self::CompileMaxAutotune => {
-                Some("launch-bound")
-            }
+            Self::CudaGraph | Self::CompileReduceOverhead | Self::CompileMaxAutotune => Some("launch-bound"),
             Self::Bf16 => Some("float32-gemms"),
             Self::PinnedInputs => Some("host-to-device-copies"),
             Self::WarmUp => Some("cold-first-iteration"),
-            Self::Bf16Weights | Self::Threads(_) | Self::Batch(_) => None,
+            Self::Compile | Self::Bf16Weights | Self::Threads(_) | Self::Batch(_) => None,
         }
     }
 
