@@ -80,7 +80,7 @@ pub fn terminal(fleet: &Fleet) -> String {
 pub(crate) fn headline(job: &FleetJob) -> String {
     let here = job.ranks.len();
     let ranks = match (job.world_size, job.missing_ranks.len()) {
-        (Some(world), 0) => format!("all {world} ranks are here"),
+        (Some(world), 0) => format!("{world} of {world} ranks are here"),
         (Some(world), missing) => {
             format!(
                 "{here} of {world} ranks are here, {missing} {} missing ({})",

@@ -26,7 +26,8 @@ pub(super) struct Row {
     pub(super) figure: String,
 }
 
-/// A bar from one value to another. The bars of a row share its height.
+/// A bar from one value to another. The bars of a row share its height, unless each starts where the one
+/// before it ends: those make one bar.
 pub(super) struct Bar {
     pub(super) from: f64,
     pub(super) to: f64,
@@ -64,10 +65,13 @@ pub(super) fn rows(title: &str, rows: &[Row]) -> String {
             escape(&clipped(&row.name)),
             escape(&row.name)
         );
-        let tall = BAR / row.bars.len().max(1) as f64;
+        let follows = |pair: &[Bar]| pair[0].to == pair[1].from && pair[0].to >= pair[0].from;
+        let is_one =
+            row.bars.len() > 1 && row.bars.windows(2).all(follows) && row.bars.iter().any(|bar| bar.from > 0.0);
+        let tall = if is_one { BAR } else { BAR / row.bars.len().max(1) as f64 };
         for (place, bar) in row.bars.iter().enumerate().filter(|(_, bar)| bar.from != bar.to) {
             let (left, right) = (x(bar.from.min(bar.to)), x(bar.from.max(bar.to)));
-            let y = top + tall * place as f64;
+            let y = if is_one { top } else { top + tall * place as f64 };
             let _ = writeln!(
                 svg,
                 "<rect x=\"{left:.2}\" y=\"{y:.1}\" width=\"{:.2}\" height=\"{:.1}\" class=\"{}\"><title>{}</title></rect>",

@@ -21,12 +21,15 @@ pub fn fleet_page(found: &Fleet) -> String {
         top += &format!("<div class=\"verdict\">{}</div>\n", prose::html(&said, "v"));
         if job.ranks.iter().any(|rank| rank.span_ns > Nanos::ZERO) {
             let title = format!("Device time of {}", job.job);
-            let body = format!("<figure>{}</figure>\n", rows("device time of each rank", &device_time(job)));
+            let key = "<p class=\"m\">Blue: compute. Violet: communication and nothing else. Brown: copies and nothing else. Grey: \
+                       idle.</p>\n";
+            let body = format!("{key}<figure>{}</figure>\n", rows("device time of each rank", &device_time(job)));
             sections.push(Section { id: "device-time", title, body, open: true });
         }
         if job.ranks.iter().any(|rank| rank.waited_ns > Nanos::ZERO) {
             let title = format!("Waiting in {}", job.job);
-            let body = format!("<figure>{}</figure>\n", rows("waiting for the last rank", &waiting(job)));
+            let key = "<p class=\"m\">Violet: the rank waits for the last one in collectives. Orange: the others wait for it.</p>\n";
+            let body = format!("{key}<figure>{}</figure>\n", rows("waiting for the last rank", &waiting(job)));
             sections.push(Section { id: "waiting", title, body, open: true });
         }
     }
