@@ -44,6 +44,8 @@ verbs! {
     compare => Compare,
     whatif => Whatif,
     export => Export,
+    pack => Pack,
+    unpack => Unpack,
     models => Models,
     workload => Workload,
     workloads => Workloads,
@@ -55,4 +57,5 @@ verbs! {
     doctor => Doctor,
     env => Env,
     completions => Completions,
+    man => Man,
 }
