@@ -114,7 +114,7 @@ mod tests {
         let blocks = header(&beyond, MOST_OCTAL + 1);
         assert_eq!(blocks.len(), 3 * BLOCK);
         let records = std::str::from_utf8(&blocks[BLOCK..2 * BLOCK]).unwrap().trim_end_matches('\0');
-        assert_eq!(records, format!("111 path={beyond}\n20 size=8589934592\n"));
+        assert_eq!(records, format!("111 path={beyond}\n19 size=8589934592\n"));
     }
 
     #[test]

@@ -69,7 +69,7 @@ impl<R: Read> Bundle<R> {
     }
 
     /// The file that comes next; none at the end.
-    pub(super) fn upcoming(&self) -> Option<&BundleFile> {
+    pub fn upcoming(&self) -> Option<&BundleFile> {
         self.index.member(self.next)
     }
 
@@ -77,7 +77,7 @@ impl<R: Read> Bundle<R> {
     /// returns without an error, not before.
     pub fn next_file(
         &mut self,
-        put: &mut dyn FnMut(&BundleFile, &[u8]) -> Result<(), CollectError>,
+        put: &mut dyn FnMut(&[u8]) -> Result<(), CollectError>,
     ) -> Result<Option<BundleFile>, CollectError> {
         let Some(file) = self.upcoming().cloned() else { return Ok(None) };
         self.next += 1;
@@ -87,7 +87,7 @@ impl<R: Read> Bundle<R> {
         loop {
             match content.read(&mut piece) {
                 Ok(0) => break,
-                Ok(count) => put(&file, &piece[..count])?,
+                Ok(count) => put(&piece[..count])?,
                 Err(error) => return Err(broken(&self.name, &file.path, error)),
             }
         }

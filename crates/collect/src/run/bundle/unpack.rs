@@ -100,7 +100,7 @@ fn write_next<R: std::io::Read>(
     let failed = || CollectError::io("write", &target);
     make_parents(folder, &next.path)?;
     let (temporary, mut file) = TemporaryFile::create(target.clone()).map_err(failed())?;
-    bundle.next_file(&mut |_, piece| file.write_all(piece).map_err(failed()))?;
+    bundle.next_file(&mut |piece| file.write_all(piece).map_err(failed()))?;
     file.sync_all().map_err(failed())?;
     temporary.keep();
     Ok(true)

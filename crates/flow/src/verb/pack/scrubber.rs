@@ -233,6 +233,6 @@ mod tests {
         let (one, other) = (Scrubber::new([1; 32], Vec::new()), Scrubber::new([2; 32], Vec::new()));
         assert_eq!(one.stand_in(Kind::Path, "/a/b"), one.stand_in(Kind::Path, "/a/b"));
         assert_ne!(one.stand_in(Kind::Path, "/a/b"), other.stand_in(Kind::Path, "/a/b"));
-        assert_eq!(one.replaced(), [("path".to_owned(), 2)].into());
+        assert_eq!(one.replaced(), [("path".to_owned(), 3)].into());
     }
 }
