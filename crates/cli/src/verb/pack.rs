@@ -40,11 +40,11 @@ Examples:
 `llm-perf unpack FILE` makes the run folder again, byte for byte, on any machine. A run that was
 imported is packed with the traces it was read from, so that it can be replayed and exported there.
 
-With --redact, what tells of you is replaced by `redacted-KIND-HASH`: equal values get equal hashes,
-and nobody can find a value by trying likely ones, because the hashes are salted. Names of kernels,
-operators, modules and NVTX ranges stay, as do SHA-256 digests of inputs. Raw files of profilers,
-logs and HTML pages are left out. `left_out` of the index lists them; read it before you pass the
-file on.
+With --redact, values that identify you are replaced by `redacted-KIND-HASH`. Equal values get equal
+hashes, and the hashes are salted, so that a value cannot be found by trying likely ones. Names of
+kernels, operators, modules and NVTX ranges stay, as do SHA-256 digests of inputs. Raw files of
+profilers, logs and HTML pages are left out; `left_out` of the index lists them. Look at what is
+left before you pass the file on.
 
 Exit codes:
   0 packed, 1 the run is not as its manifest lists it or the file cannot be written, 2 wrong usage";

@@ -1,7 +1,7 @@
 //! `pack`: a run as one file that can be passed on.
 //!
-//! A run is packed as it is, with the files that it was imported from, or redacted: then a copy without what tells of the
-//! machine, its user and the inputs is made first, and that is packed.
+//! A run is packed as it is, with the files that it was imported from, or redacted: then a copy without the values that identify
+//! the machine, its user and the inputs is made first, and that is packed.
 
 mod document;
 mod error;

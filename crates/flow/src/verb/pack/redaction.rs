@@ -1,4 +1,4 @@
-//! A copy of a run that tells nothing of the machine, its user and the inputs.
+//! A copy of a run without the values that identify the machine, its user and the inputs.
 //!
 //! Documents are copied without such values. Pages are made again from those documents, so that nothing is on them that is not in
 //! a document. Of everything else only what cannot hold anything of the user is kept; the rest is left out, and the index says so.
