@@ -321,7 +321,7 @@ fn a_bundle_that_was_cut_off_or_altered_is_refused_wherever_that_is() {
     let whole = fs::read(scratch.path("run.llmperf")).unwrap();
     for part in 0..24 {
         let said = refused(&scratch, &whole[..whole.len() * part / 24]);
-        assert!(said.contains("ends before it") || said.contains("damaged"), "{said}");
+        assert!(said.contains("is cut off here") || said.contains("damaged"), "{said}");
     }
     refused(&scratch, &whole[..whole.len() - 1]);
     for part in 0..40 {
@@ -332,7 +332,7 @@ fn a_bundle_that_was_cut_off_or_altered_is_refused_wherever_that_is() {
     }
     assert!(refused(&scratch, &[whole.clone(), b"more".to_vec()].concat()).contains("something follows"));
     assert!(refused(&scratch, &[whole.clone(), whole].concat()).contains("something follows"));
-    assert!(refused(&scratch, b"PK\x03\x04 no bundle at all").contains("start: it is no bundle"));
+    assert!(refused(&scratch, b"PK\x03\x04 no bundle at all").contains("start: it is not a bundle"));
     // Content that was changed and compressed anew, so that only the digest tells.
     let mut bytes = decompressed(&scratch.path("run.llmperf"));
     let at = bytes.windows(9).position(|window| window == b"# Profile").unwrap();

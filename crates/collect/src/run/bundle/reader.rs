@@ -31,7 +31,7 @@ impl<R: Read> Bundle<R> {
         let mut start = [0; START.len()];
         input.read_exact(&mut start).map_err(|error| broken(name, INDEX, error))?;
         if start != START {
-            return Err(refusal(name, "start", "it is no bundle: it does not start as one does".to_owned()));
+            return Err(refusal(name, "start", "it is not a bundle that `llm-perf pack` wrote".to_owned()));
         }
         let input = BufReader::with_capacity(256 * 1024, Cursor::new(start).chain(input));
         let mut content = GzDecoder::new(input);
@@ -166,9 +166,9 @@ fn refusal(name: &Path, place: &str, reason: String) -> CollectError {
 /// The stream itself: cut off, damaged, or not to be read.
 fn broken(name: &Path, place: &str, error: io::Error) -> CollectError {
     match error.kind() {
-        ErrorKind::UnexpectedEof => refusal(name, place, "the bundle ends before it".to_owned()),
+        ErrorKind::UnexpectedEof => refusal(name, place, "the bundle is cut off here".to_owned()),
         ErrorKind::InvalidInput | ErrorKind::InvalidData => {
-            refusal(name, place, format!("the compressed data are damaged ({error})"))
+            refusal(name, place, format!("the compressed data is damaged ({error})"))
         }
         _ => CollectError::io("read", name)(error),
     }
