@@ -6,6 +6,7 @@
 use std::ffi::OsString;
 use std::process::ExitCode;
 
+mod bundle;
 mod context;
 mod error;
 mod message;

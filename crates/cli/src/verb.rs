@@ -45,6 +45,8 @@ verbs! {
     fleet => Fleet,
     whatif => Whatif,
     export => Export,
+    pack => Pack,
+    unpack => Unpack,
     models => Models,
     workload => Workload,
     workloads => Workloads,
@@ -56,4 +58,5 @@ verbs! {
     doctor => Doctor,
     env => Env,
     completions => Completions,
+    man => Man,
 }

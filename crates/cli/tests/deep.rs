@@ -584,3 +584,38 @@ fn gemma_on_an_h200_moves_the_bytes_and_does_the_operations_that_the_model_says(
     let known = Family { kernels: 55_734, set_aside: 21_750, launches_per_token: 2_329.4, paired: 7 };
     told_of_a_family("gemma-3-1b", &known);
 }
+
+#[test]
+fn a_redacted_deep_run_keeps_its_figures_and_no_raw_file() {
+    let machine = Machine::new();
+    let output = machine.deep(&[]);
+    assert_eq!(output.code, 0, "{}{}", output.stdout, output.stderr);
+    let call = |arguments: &[&str]| {
+        let mut command = llm_perf();
+        command.args(arguments).current_dir(machine.home.path()).env("LLM_PERF_DATA_DIR", machine.path("data"));
+        let output = Output::of(command);
+        assert_eq!(output.code, 0, "{arguments:?}: {}{}", output.stdout, output.stderr);
+        output
+    };
+    let index: Value = serde_json::from_str(&call(&["pack", "./run", "--redact", "--json"]).stdout).unwrap();
+    let left_out: Vec<&str> =
+        index["left_out"].as_array().unwrap().iter().map(|file| file["path"].as_str().unwrap()).collect();
+    for file in ["nsys/timeline.sqlite", "nsys/timeline.nsys-rep", "ncu/decode.ncu-rep", "logs/timeline-nsys.argv"] {
+        assert!(left_out.contains(&file), "{file}: {left_out:?}");
+    }
+    call(&["unpack", "run.llmperf", "--out", "back"]);
+    let back = |name: &str| std::fs::read_to_string(machine.path("back").join(name)).unwrap();
+    for name in ["metrics.json", "kernels.json", "plan.json", "env.json", "kernels.md", "stakeholder_summary.md"] {
+        let text = back(name);
+        assert!(
+            !text.contains(machine.home.path().to_str().unwrap()) && !text.contains("echo hello"),
+            "{name}: {text}"
+        );
+    }
+    let kernels: Value = serde_json::from_str(&back("kernels.json")).unwrap();
+    assert_eq!(kernels["kernels"], machine.json("kernels.json")["kernels"]);
+    let paths: Vec<PathBuf> = ["manifest.json", "metrics.json", "kernels.json", "env.json", "plan.json", "inputs.yaml"]
+        .map(|file| machine.path("back").join(file))
+        .to_vec();
+    call(&[&["validate"][..], &paths.iter().map(|path| path.to_str().unwrap()).collect::<Vec<_>>()].concat());
+}

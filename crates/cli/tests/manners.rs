@@ -35,6 +35,18 @@ fn every_verb_explains_itself() {
 }
 
 #[test]
+fn every_verb_has_a_manual_page() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let output = llm_perf().arg("man").arg(folder.path()).output().expect("the program starts");
+    assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+    for verb in verbs() {
+        let page = std::fs::read_to_string(folder.path().join(format!("llm-perf-{verb}.1"))).expect("a page");
+        assert!(page.contains(&format!(".TH llm-perf-{verb} 1")) && page.contains("Examples:"), "{page}");
+    }
+    assert!(folder.path().join("llm-perf.1").is_file());
+}
+
+#[test]
 fn no_arguments_show_help_as_wrong_usage() {
     let shown = transcript(&[]);
     assert!(shown.starts_with("exit: 2\n----- stdout -----\n----- stderr -----\n"), "{shown}");

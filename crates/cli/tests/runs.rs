@@ -44,6 +44,7 @@ fn manifest(run_id: &str, status: RunStatus) -> RunManifest {
             ended_at: "2025-11-15T03:47:13.000+01:00".to_owned(),
         }],
         files: vec![file("env.json", Some("llm-perf/environment/1")), file("logs/stdout.txt", None)],
+        redacted: None,
     }
 }
 

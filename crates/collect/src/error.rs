@@ -86,6 +86,40 @@ pub enum CollectError {
         reason: serde_json::Error,
     },
 
+    /// A bundle that is not what its index says, or none at all.
+    #[error("cannot unpack {}: {place}: {reason}", path.display())]
+    BadBundle {
+        /// The bundle.
+        path: PathBuf,
+        /// The file inside, or the part of the bundle.
+        place: String,
+        /// What is wrong there.
+        reason: String,
+    },
+
+    /// A file of a run that is not as its manifest lists it.
+    #[error("{} is not as the manifest of its run lists it", path.display())]
+    NotAsListed {
+        /// The file.
+        path: PathBuf,
+    },
+
+    /// Something stands where a bundle is to be written.
+    #[error("{} is there already", path.display())]
+    BundleExists {
+        /// The file.
+        path: PathBuf,
+    },
+
+    /// A run that is larger than a bundle may be.
+    #[error("the run is too large to pack: a bundle has at most {files} files and {bytes}")]
+    TooLargeToPack {
+        /// Most files.
+        files: usize,
+        /// Most bytes.
+        bytes: types::Bytes,
+    },
+
     /// A run that somebody is still making.
     #[error("{} is still being made", path.display())]
     StillRunning {
@@ -205,6 +239,7 @@ impl Failure for CollectError {
             | Self::UnknownRun { .. }
             | Self::NoFittingRun { .. }
             | Self::StillRunning { .. }
+            | Self::BundleExists { .. }
             | Self::AmbiguousRun { .. }
             | Self::NoPython { named: Some(_) } => Exit::Usage,
             _ => Exit::Failed,
@@ -246,6 +281,15 @@ impl Failure for CollectError {
             Self::NoFittingRun { root, .. } => {
                 Some(format!("`llm-perf runs --root {}` lists the runs there are", root.display()))
             }
+            Self::BadBundle { reason, .. } if reason.contains("newer llm-perf") => {
+                Some("nothing was unpacked; update llm-perf and unpack it again".to_owned())
+            }
+            Self::BadBundle { .. } => Some("nothing was unpacked; have it sent again".to_owned()),
+            Self::NotAsListed { .. } => Some("`llm-perf runs RUN --verify` lists every file that has changed".to_owned()),
+            Self::BundleExists { .. } => {
+                Some("nothing was overwritten; name another file with `--out FILE`".to_owned())
+            }
+            Self::TooLargeToPack { .. } => Some("`--redact` leaves the raw files of profilers out".to_owned()),
             Self::StillRunning { .. } => Some("wait for it, or end its process first".to_owned()),
             Self::AmbiguousRun { .. } => Some("give more of the name, or `latest`".to_owned()),
             Self::BadCalibration { .. } => {

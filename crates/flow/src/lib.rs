@@ -19,6 +19,6 @@ pub use pipeline::{hardware, machine as environment, model, target};
 pub use report::{ReportError, Table, grouped, harmless, printable};
 pub use verb::profile::{command, torch};
 pub use verb::{
-    analyze, calibrate, compare, deep, doctor, export, fleet, import, page, predict, profile, regions, runs, show,
-    sweep, validate, whatif, workload,
+    analyze, calibrate, compare, deep, doctor, export, fleet, import, pack, page, predict, profile, regions, runs,
+    show, sweep, unpack, validate, whatif, workload,
 };

@@ -4,7 +4,7 @@ use schemars::{Schema, generate::SchemaSettings};
 
 use crate::schema::{Document, SchemaName};
 use crate::{
-    AnalyticReport, Calibration, Comparison, DeepPlan, DeviceCalibration, Diagnosis, Environment, Fleet,
+    AnalyticReport, BundleIndex, Calibration, Comparison, DeepPlan, DeviceCalibration, Diagnosis, Environment, Fleet,
     HardwareListing, InputSet, KernelReport, Metrics, RegionReport, RunDetail, RunList, RunManifest, SchemaList, Sweep,
     ValidationReport, WhatIf,
 };
@@ -42,6 +42,7 @@ pub const ALL: &[DocumentKind] = &[
     DocumentKind::of::<RegionReport>("ncu/regions/report.json: hardware counters rolled up per NVTX region"),
     DocumentKind::of::<InputSet>("inputs.yaml: the images or prompts a run was given and which it used"),
     DocumentKind::of::<Environment>("env.json: the machine and the software a run used"),
+    DocumentKind::of::<BundleIndex>("bundle.json: the index of a packed run, and output of `pack --json`"),
     DocumentKind::of::<Comparison>("output of `compare --json`: what changed between runs, and how sure that is"),
     DocumentKind::of::<Fleet>("fleet.json: many ranks of a job, many runs over time"),
     DocumentKind::of::<WhatIf>("output of `whatif --json`: the time of a run under changes, by replay"),

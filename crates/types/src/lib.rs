@@ -4,6 +4,7 @@
 //! JSON Schemas come from these types, so a document that validates is a document these types can read.
 
 mod analytic;
+mod bundle;
 mod capture;
 mod clock;
 mod collective;
@@ -64,6 +65,7 @@ pub use analytic::{
     ModuleNode, ModuleStage, OperatorCategory, OperatorShare, ParameterCounts, RateUsed, RepetitionKind, StageCost,
     TargetOperator, TargetOperatorList, WorkloadProfile,
 };
+pub use bundle::{BundleFile, BundleIndex, LeftOutFile, Redaction};
 pub use capture::{Collector, KernelNameBase, RegionStyle, ReplayMode, range_expression};
 pub use clock::{Clock, ClockId, ClockKind};
 pub use collective::CollectiveSummary;

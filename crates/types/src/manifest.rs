@@ -3,8 +3,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::Bytes;
 use crate::schema::{Document, SchemaName, SchemaTag};
+use crate::{Bytes, Redaction};
 
 /// How a run stands. Only what has happened is said: a run that was killed still says `running`, and readers find out
 /// from `process` that nobody is running it any more.
@@ -93,6 +93,9 @@ pub struct RunManifest {
     /// Files that are there, whole, sorted by path. The manifest does not list itself.
     #[serde(default)]
     pub files: Vec<Artifact>,
+    /// What `pack --redact` did to the run; absent where nothing was redacted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub redacted: Option<Redaction>,
 }
 
 impl RunManifest {

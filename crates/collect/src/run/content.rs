@@ -30,6 +30,13 @@ pub(super) struct TemporaryFile {
     named: bool,
 }
 
+/// Counts and hashes what is read through it.
+pub(super) struct Hashing<R> {
+    inner: R,
+    hasher: Sha256,
+    bytes: u64,
+}
+
 /// Counts and hashes what passes through.
 struct HashingWriter<W> {
     inner: W,
@@ -39,7 +46,11 @@ struct HashingWriter<W> {
 
 /// SHA-256 of content that is in memory already, in lowercase hexadecimal.
 pub fn sha256(content: &[u8]) -> String {
-    Sha256::digest(content).iter().map(|byte| format!("{byte:02x}")).collect()
+    hexadecimal(&Sha256::digest(content))
+}
+
+fn hexadecimal(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// Size and SHA-256 of a file.
@@ -50,18 +61,12 @@ pub fn digest(path: &Path) -> io::Result<(Bytes, String)> {
 
 impl Digest {
     /// Reads to the end, in pieces, so that the size of the content does not matter.
-    pub(super) fn of(mut content: impl Read) -> io::Result<Self> {
-        let mut hashing = HashingWriter::new(io::sink());
+    pub(super) fn of(content: impl Read) -> io::Result<Self> {
+        let mut hashing = Hashing::new(content);
         // `io::copy` works in pieces of 8 KiB; hashing a trace of gigabytes wants fewer system calls than that.
         let mut piece = vec![0; 256 * 1024];
-        loop {
-            match content.read(&mut piece) {
-                Ok(0) => return Ok(hashing.digest()),
-                Ok(count) => hashing.write_all(&piece[..count])?,
-                Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                Err(error) => return Err(error),
-            }
-        }
+        while hashing.read(&mut piece)? > 0 {}
+        Ok(hashing.digest())
     }
 }
 
@@ -70,6 +75,11 @@ impl TemporaryFile {
     pub(super) fn create(path: PathBuf) -> io::Result<(Self, File)> {
         let file = OpenOptions::new().write(true).create_new(true).mode(PRIVATE_FILE).open(&path)?;
         Ok((Self { path, named: false }, file))
+    }
+
+    /// Leaves the file where it is.
+    pub(super) fn keep(mut self) {
+        self.named = true;
     }
 
     /// Gives the file its name, in place of whatever had it.
@@ -89,14 +99,37 @@ impl Drop for TemporaryFile {
     }
 }
 
+impl<R: Read> Hashing<R> {
+    pub(super) fn new(inner: R) -> Self {
+        Self { inner, hasher: Sha256::new(), bytes: 0 }
+    }
+
+    pub(super) fn digest(self) -> Digest {
+        Digest { bytes: Bytes::new(self.bytes), sha256: hexadecimal(&self.hasher.finalize()) }
+    }
+}
+
+impl<R: Read> Read for Hashing<R> {
+    fn read(&mut self, piece: &mut [u8]) -> io::Result<usize> {
+        let count = loop {
+            match self.inner.read(piece) {
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                other => break other?,
+            }
+        };
+        self.hasher.update(&piece[..count]);
+        self.bytes += count as u64;
+        Ok(count)
+    }
+}
+
 impl<W: Write> HashingWriter<W> {
     fn new(inner: W) -> Self {
         Self { inner, hasher: Sha256::new(), bytes: 0 }
     }
 
     fn digest(self) -> Digest {
-        let sha256 = self.hasher.finalize().iter().map(|byte| format!("{byte:02x}")).collect();
-        Digest { bytes: Bytes::new(self.bytes), sha256 }
+        Digest { bytes: Bytes::new(self.bytes), sha256: hexadecimal(&self.hasher.finalize()) }
     }
 }
 

@@ -80,6 +80,7 @@ impl RunFolder {
             process: owner::current(),
             steps: Vec::new(),
             files: Vec::new(),
+            redacted: None,
         };
         place(temporary, file, &folder.path().join(MANIFEST), |out| write_pretty(out, &manifest))?;
         let path = folder.keep();

@@ -13,6 +13,7 @@
 //! So everything listed is there with that content. The other way round nothing is promised: a file may be there and not
 //! listed yet, and a temporary file may be left over.
 
+mod bundle;
 mod claim;
 mod content;
 mod folder;
@@ -23,6 +24,7 @@ mod select;
 mod stored;
 mod verify;
 
+pub use bundle::{BUNDLE_ENDING, Bundle, unpack, write_bundle};
 pub use claim::{DEFAULT_ROOT, RunRequest};
 pub use content::{digest, sha256};
 pub use folder::{Outcome, RunFolder, now};
@@ -34,3 +36,6 @@ use relative_path::RelativePath;
 
 /// Name of the manifest in every run folder.
 pub const MANIFEST: &str = "manifest.json";
+
+/// Folder of a run for the files that it was made from and that lay outside, where it was packed with them.
+pub const SOURCES: &str = "sources";

@@ -8,7 +8,7 @@ use std::path::Path;
 use types::{Artifact, FileProblem, FileProblemKind, Verification};
 
 use super::content::{Digest, kind_of};
-use super::{MANIFEST, RelativePath};
+use super::{MANIFEST, RelativePath, SOURCES};
 use crate::CollectError;
 
 /// Hashes every listed file again, and finds the files that are not listed. Links are not followed.
@@ -17,7 +17,7 @@ pub(super) fn verify(folder: &Path, files: &[Artifact]) -> Result<Verification, 
     Ok(Verification { checked: files.len() as u64, problems, unlisted: unlisted(folder, files)? })
 }
 
-/// Files that are not listed, and are not the list.
+/// Files that are not listed, and are neither the list nor a source that came with a packed run.
 pub(super) fn unlisted(folder: &Path, files: &[Artifact]) -> Result<Vec<String>, CollectError> {
     let mut found = BTreeSet::new();
     collect_files(folder, "", &mut found)?;
@@ -25,7 +25,7 @@ pub(super) fn unlisted(folder: &Path, files: &[Artifact]) -> Result<Vec<String>,
     for artifact in files {
         found.remove(&artifact.path);
     }
-    Ok(found.into_iter().collect())
+    Ok(found.into_iter().filter(|path| !path.starts_with(&format!("{SOURCES}/"))).collect())
 }
 
 fn problem(folder: &Path, artifact: &Artifact) -> Option<FileProblem> {

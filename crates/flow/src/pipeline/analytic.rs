@@ -23,6 +23,8 @@ const FOLDER: &str = "static_analysis/analytic_model";
 pub const SUMMARY: &str = "static_analysis/analytic_model/summary.md";
 /// The report itself.
 pub(crate) const REPORT: &str = "static_analysis/analytic_model/report.json";
+/// The same as YAML.
+pub(crate) const REPORT_YAML: &str = "static_analysis/analytic_model/report.yaml";
 
 /// The outcome.
 #[derive(Clone, Debug)]
@@ -200,7 +202,7 @@ pub(crate) fn write_traced(
 pub(crate) fn write(folder: &mut RunFolder, analysis: &Analysis) -> Result<(), AnalyzeError> {
     let Analysis { report, pages } = analysis;
     folder.write_json(REPORT, report)?;
-    folder.write_file(&format!("{FOLDER}/report.yaml"), report::yaml(report)?.as_bytes())?;
+    folder.write_file(REPORT_YAML, report::yaml(report)?.as_bytes())?;
     folder.write_file(SUMMARY, report::analytic::summary_markdown(&analysis::view::analytic(report)).as_bytes())?;
     for page in pages {
         let name = report::analytic::file_name(&page.class);

@@ -24,6 +24,28 @@ pub(crate) struct Bundle<'a> {
 /// Writes every page the run has something for.
 pub(crate) fn write(folder: &mut RunFolder, bundle: &Bundle<'_>) -> Result<(), CollectError> {
     let Bundle { metrics, environment, assumptions, kernels, operator_rows, timeline } = bundle;
+    let mut pages = self::pages(metrics, environment, *kernels, *operator_rows);
+    pages.push((MarkdownPage::Assumptions, report::profile::assumptions_markdown(assumptions)));
+    for (page, text) in &pages {
+        folder.write_file(&page.file(), text.as_bytes())?;
+    }
+    let has_trace = metrics.conditions.trace.is_some();
+    let lanes = timeline.and_then(|timeline| report::html::lanes(timeline, report::html::MOST_EVENTS));
+    let lanes = lanes.as_deref().ok_or(match has_trace {
+        true => "`llm-perf report` draws that of a run with one recording",
+        false => "nothing was recorded",
+    });
+    let page = RunPage { run: &analysis::view::run(metrics), modelled: None, pages: &pages, lanes };
+    folder.write_file("report.html", report::html::run_page(&page).as_bytes())
+}
+
+/// Every page that is made of documents alone.
+pub(crate) fn pages(
+    metrics: &Metrics,
+    environment: &Environment,
+    kernels: Option<&KernelReport>,
+    operator_rows: Option<usize>,
+) -> Vec<(MarkdownPage, String)> {
     let view = analysis::view::run(metrics);
     let counters = kernels.map(analysis::view::counters);
     let is_command = metrics.conditions.command.is_some();
@@ -34,7 +56,7 @@ pub(crate) fn write(folder: &mut RunFolder, bundle: &Bundle<'_>) -> Result<(), C
         false => (MarkdownPage::Report, report::profile::report_markdown(&view, environment)),
     });
     if !is_command {
-        pages.push((MarkdownPage::Operators, report::profile::operators_markdown(&view, *operator_rows)));
+        pages.push((MarkdownPage::Operators, report::profile::operators_markdown(&view, operator_rows)));
     }
     if has_trace {
         pages.push(match &counters {
@@ -48,15 +70,5 @@ pub(crate) fn write(folder: &mut RunFolder, bundle: &Bundle<'_>) -> Result<(), C
             None => (MarkdownPage::Summary, report::profile::stakeholder_markdown(&view, environment)),
         });
     }
-    pages.push((MarkdownPage::Assumptions, report::profile::assumptions_markdown(assumptions)));
-    for (page, text) in &pages {
-        folder.write_file(&page.file(), text.as_bytes())?;
-    }
-    let lanes = timeline.and_then(|timeline| report::html::lanes(timeline, report::html::MOST_EVENTS));
-    let lanes = lanes.as_deref().ok_or(match has_trace {
-        true => "`llm-perf report` draws that of a run with one recording",
-        false => "nothing was recorded",
-    });
-    let page = RunPage { run: &view, modelled: None, pages: &pages, lanes };
-    folder.write_file("report.html", report::html::run_page(&page).as_bytes())
+    pages
 }

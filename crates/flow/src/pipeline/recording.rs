@@ -2,8 +2,8 @@
 
 use std::path::PathBuf;
 
-use collect::run::{StoredRun, sha256};
-use types::{Exit, Failure, InputSet, Metrics};
+use collect::run::{SOURCES, StoredRun, digest, sha256};
+use types::{Bytes, Exit, Failure, InputFile, InputRole, InputSet, Metrics};
 
 use super::provenance::INPUTS;
 
@@ -75,16 +75,57 @@ impl Recording {
     }
 }
 
-/// Where a source of a run is: in the run, where it was when it was read, or, seen from another folder, at its whole path.
-fn place(run: &StoredRun, source: &str) -> PathBuf {
-    let recorded = || -> Option<PathBuf> {
-        let text = std::fs::read_to_string(run.path().join(INPUTS)).ok()?;
-        let inputs: InputSet = serde_saphyr::from_str(&text).ok()?;
-        inputs.files.iter().find(|file| file.name == source).map(|file| PathBuf::from(&file.path))
+/// A file that a run was read from.
+pub(crate) struct Source {
+    /// As the run names it.
+    pub(crate) name: String,
+    /// Size.
+    pub(crate) bytes: Bytes,
+    /// Digest.
+    pub(crate) sha256: String,
+    /// Where it is; absent where it is gone or has changed.
+    pub(crate) place: Option<PathBuf>,
+}
+
+/// The files that a run was read from, however many are still there.
+pub(crate) fn sources(run: &StoredRun) -> Vec<Source> {
+    let named =
+        |file: InputFile| Some((file.name, file.bytes?, file.sha256?)).filter(|_| file.role == InputRole::Trace);
+    let files = inputs(run).map(|inputs| inputs.files).unwrap_or_default();
+    let source = |(name, bytes, sha256): (String, Bytes, String)| {
+        let place = place(run, &name, &sha256);
+        let is_same = place.is_file() && digest(&place).is_ok_and(|(size, digest)| size == bytes && digest == sha256);
+        Source { place: is_same.then_some(place), name, bytes, sha256 }
     };
-    let near = [run.path().join(source), PathBuf::from(source)];
-    let found = near.into_iter().find(|path| path.is_file()).or_else(|| recorded().filter(|path| path.is_file()));
-    found.unwrap_or_else(|| PathBuf::from(source))
+    files.into_iter().filter_map(named).map(source).collect()
+}
+
+/// What a run was given.
+fn inputs(run: &StoredRun) -> Option<InputSet> {
+    let text = std::fs::read_to_string(run.path().join(INPUTS)).ok()?;
+    serde_saphyr::from_str(&text).ok()
+}
+
+/// Where a run that was packed keeps a file it was read from: under its digest, and under its own name, because formats show in
+/// names too.
+pub(crate) fn packed_path(sha256: &str, name: &str) -> String {
+    let plain = |c: char| c.is_alphanumeric() || matches!(c, '.' | '-' | '_');
+    let file = name.rsplit('/').next().unwrap_or_default();
+    let file: String = file.chars().map(|c| if plain(c) { c } else { '_' }).take(100).collect();
+    let file = if file.trim_matches('.').is_empty() { "source".to_owned() } else { file };
+    let digest: String = sha256.chars().filter(char::is_ascii_hexdigit).take(16).collect();
+    format!("{SOURCES}/{digest}/{file}")
+}
+
+/// Where a source of a run is: packed with the run, in the run, where it was when it was read, or, seen from another folder, at its
+/// whole path.
+fn place(run: &StoredRun, source: &str, sha256: &str) -> PathBuf {
+    let recorded = || {
+        let file = inputs(run)?.files.into_iter().find(|file| file.name == source)?;
+        Some(PathBuf::from(file.path)).filter(|path| path.is_file())
+    };
+    let near = [run.path().join(packed_path(sha256, source)), run.path().join(source), PathBuf::from(source)];
+    near.into_iter().find(|path| path.is_file()).or_else(recorded).unwrap_or_else(|| PathBuf::from(source))
 }
 
 /// What a run measured.
@@ -103,7 +144,7 @@ pub(crate) fn files(run: &StoredRun, metrics: &Metrics) -> Result<Vec<PathBuf>, 
     let trace = trace.ok_or_else(|| RecordingError::NoTimeline { run: id(), reason })?;
     let mut files = Vec::new();
     for source in &trace.sources {
-        let path = place(run, &source.path);
+        let path = place(run, &source.path, &source.sha256);
         let gone = |state| RecordingError::SourceGone { path: path.clone(), state, run: id() };
         let bytes = std::fs::read(&path).map_err(|_| gone("is gone"))?;
         if sha256(&bytes) != source.sha256 {

@@ -1,0 +1,45 @@
+//! `llm-perf man`: the manual pages, for those who package the program.
+
+use std::path::{Path, PathBuf};
+
+use clap::CommandFactory;
+use clap_mangen::Man;
+use types::Exit;
+
+use super::command_line::CommandLine;
+use crate::context::Context;
+use crate::error::CliError;
+
+/// Write the manual pages to a folder
+#[derive(Debug, clap::Args)]
+#[command(hide = true, after_help = EXAMPLES)]
+pub(crate) struct Arguments {
+    /// The folder, which is made where it is absent
+    #[arg(value_name = "DIR")]
+    folder: PathBuf,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  llm-perf man target/man && man target/man/llm-perf-profile.1";
+
+pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<Exit, CliError> {
+    let folder = &arguments.folder;
+    let failed = |path: &Path, error: std::io::Error| {
+        CliError::failed(format!("cannot write {}", path.display())).because(error.to_string())
+    };
+    std::fs::create_dir_all(folder).map_err(|error| failed(folder, error))?;
+    // Built, so that options of the program itself stand on the page of every verb too.
+    let mut program = CommandLine::command();
+    program.build();
+    let verbs = program.get_subcommands().filter(|verb| !verb.is_hide_set() && verb.get_name() != "help");
+    for page in [&program].into_iter().chain(verbs).cloned() {
+        let name = page.get_display_name().unwrap_or(page.get_name()).to_owned();
+        let path = folder.join(format!("{name}.1"));
+        let mut text = Vec::new();
+        Man::new(page).render(&mut text).map_err(|error| failed(&path, error))?;
+        std::fs::write(&path, text).map_err(|error| failed(&path, error))?;
+        context.messages.print(&format!("{}\n", path.display()))?;
+    }
+    Ok(Exit::Done)
+}
