@@ -6,6 +6,7 @@ pub(crate) mod family;
 mod fields;
 mod missing;
 mod names;
+mod python_json;
 pub mod quantisation;
 pub mod shallow_resnet;
 pub mod vision;
@@ -16,6 +17,7 @@ use types::DType;
 pub(crate) use family::Names;
 use fields::Fields;
 pub use fields::{ConfigError, ConfigProblem};
+pub use python_json::without_infinities;
 
 /// Sizes of any network this crate knows.
 #[derive(Clone, Debug, PartialEq)]
@@ -190,7 +192,7 @@ impl ModelConfig {
     /// Reads the text of a `config.json`; `file` is what errors call it.
     pub fn from_json(file: &str, text: &str) -> Result<Self, ConfigError> {
         let fail = |problem| ConfigError { file: file.to_owned(), problem };
-        let value: Value = serde_json::from_str(text).map_err(|error| {
+        let value: Value = serde_json::from_str(&without_infinities(text)).map_err(|error| {
             fail(ConfigProblem::Syntax { line: error.line(), column: error.column(), message: plain(&error) })
         })?;
         let object = value.as_object().ok_or_else(|| fail(ConfigProblem::NotAnObject))?;
