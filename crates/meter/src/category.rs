@@ -63,9 +63,12 @@ impl Category {
             Op::LayerNorm { .. } | Op::ChannelNorm { .. } | Op::BatchNorm { .. } | Op::RmsNorm { .. } => {
                 Self::Normalisation
             }
-            Op::Attention { .. } | Op::LatentAttention { .. } | Op::GatedDelta { .. } | Op::IndexPositions { .. } => {
-                Self::Attention
-            }
+            Op::Attention { .. }
+            | Op::LatentAttention { .. }
+            | Op::GatedDelta { .. }
+            | Op::StateSpace { .. }
+            | Op::SelectiveScan
+            | Op::IndexPositions { .. } => Self::Attention,
             Op::Embedding | Op::ReplaceRows => Self::Embedding,
             Op::Rotary { .. } => Self::Rotary,
             Op::Activation(_) | Op::ClampedGate { .. } => Self::Activation,

@@ -3,8 +3,8 @@
 //! How the figures were counted is said in `fixtures/count_transformers.py`.
 
 use llm_perf_meter::predict;
-use network::Model;
 use network::config::ModelConfig;
+use network::{CacheKind, Model};
 use serde_json::Value;
 use types::{AttentionKind, DType, LogitsKind, PageKind, RoutingKind, Workload};
 
@@ -87,4 +87,20 @@ fn caches_keep_as_many_elements_as_transformers_allocates() {
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn states_keep_as_many_elements_as_transformers_allocates() {
+    let reference: Value = serde_json::from_str(include_str!("fixtures/transformers.json")).unwrap();
+    let mut compared = 0;
+    for (name, case) in reference["cases"].as_object().unwrap() {
+        let Some(wanted) = case.get("state").and_then(Value::as_array) else { continue };
+        let config = ModelConfig::from_json(name, &case["config"].to_string()).unwrap();
+        let model = Model::new(&config);
+        let layers = &model.cache().unwrap().layers;
+        let kept = [0, 1].map(|at: usize| layers.iter().map(|layer| layer.state[at]).sum::<u64>());
+        assert_eq!(kept.to_vec(), wanted.iter().map(|size| size.as_u64().unwrap()).collect::<Vec<_>>(), "{name}");
+        compared += usize::from(layers.iter().any(|layer| layer.kind == CacheKind::StateSpace));
+    }
+    assert!(compared >= 9, "only {compared} models with state-space layers");
 }

@@ -168,6 +168,9 @@ fn of_family(family: &Family) -> Vec<Class> {
     ));
     let delta = "y = out_proj(norm(gated delta rule over q, k, v of conv1d(in_proj(x))) * silu(z))";
     classes.push(class(names.delta, home, delta));
+    let space = "y = out_proj(norm(state-space scan over conv1d of parts of in_proj(x)) * silu(gate))";
+    classes.push(class(names.state_space, home, space));
+    classes.extend(names.state_space_layer.map(|name| class(name, home, definitions.layer)));
     classes.push(class(names.gated_norm, home, "y = x / sqrt(mean(x^2) + eps) * weight, then times silu(gate)"));
     classes.extend(names.rotary.map(|name| class(name, home, "rotates queries and keys by their position")));
     classes

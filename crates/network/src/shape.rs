@@ -137,6 +137,28 @@ pub fn infer(op: Op, inputs: &[Spec]) -> Result<Spec, ShapeError> {
             }
             Ok(activation(inputs[2].shape, inputs[2].dtype))
         }
+        Op::StateSpace { .. } => {
+            count(7..=7)?;
+            (0..3).try_for_each(|index| rank(index, 4))?;
+            let (x, to) = (inputs[0].shape, inputs[1].shape);
+            let (x, to) = (x.dims(), to.dims());
+            if inputs[1].shape != inputs[2].shape || x[..2] != to[..2] {
+                return Err(fail("inputs and outputs of the state differ".into()));
+            }
+            if to[2] == 0 || !x[2].is_multiple_of(to[2]) {
+                return Err(fail(format!("{} heads cannot share {} groups", x[2], to[2])));
+            }
+            equal("steps and heads", inputs[3].shape.last(), x[2])?;
+            Ok(same(inputs))
+        }
+        Op::SelectiveScan => {
+            count(6..=6)?;
+            (0..4).try_for_each(|index| rank(index, 3))?;
+            equal("channels and steps", inputs[0].shape.last(), inputs[1].shape.last())?;
+            equal("inputs and outputs of the state", inputs[2].shape.last(), inputs[3].shape.last())?;
+            equal("channels and decay", inputs[0].shape.last(), inputs[4].shape.dims()[0])?;
+            Ok(same(inputs))
+        }
         Op::CausalConv => {
             count(2..=3)?;
             rank(0, 3)?;

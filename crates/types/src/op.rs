@@ -145,6 +145,15 @@ pub enum Op {
         /// Positions processed at a time.
         chunk: u64,
     },
+    /// A state-space layer, Mamba-2: `x [B, S, H, P]`, inputs and outputs of the state `[B, S, G, N]`, steps `[B, S, H]`, and
+    /// bias of the steps, rate of the decay and skip `[H]` to `[B, S, H, P]`. The state belongs to the backend.
+    StateSpace {
+        /// Positions processed at a time.
+        chunk: u64,
+    },
+    /// A state-space layer, Mamba: `x` and steps `[B, S, C]`, inputs and outputs of the state `[B, S, N]`, rate of the decay
+    /// `[C, N]` and skip `[C]` to `[B, S, C]`. The state belongs to the backend.
+    SelectiveScan,
     /// `x [B, S, C]`, `weight [C, 1, k]`, optional `bias [C]`: each channel on its own over the positions before it.
     CausalConv,
     /// `ids [..]`, `table [V, O]` to `[.., O]`.
@@ -350,6 +359,8 @@ impl Op {
             Self::LatentAttention { .. } => "latent_attention",
             Self::IndexPositions { .. } => "index_positions",
             Self::GatedDelta { .. } => "gated_delta",
+            Self::StateSpace { .. } => "state_space",
+            Self::SelectiveScan => "selective_scan",
             Self::CausalConv => "causal_conv",
             Self::Embedding => "embedding",
             Self::Rotary { .. } => "rotary",

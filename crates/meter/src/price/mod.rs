@@ -24,7 +24,9 @@ mod rotary;
 mod routing;
 #[cfg(test)]
 mod sample;
+mod selective_scan;
 mod softmax;
+mod state_space;
 
 use types::{AttentionKind, Cost, DType, Op, Role, Spec};
 
@@ -87,6 +89,8 @@ pub fn price(op: Op, inputs: &[Spec], output: Spec, attention: AttentionKind) ->
         Op::LatentAttention { causal, .. } => latent_attention::terms(&call, causal),
         Op::IndexPositions { .. } => indexer::terms(&call),
         Op::GatedDelta { chunk } => linear_attention::gated_delta(&call, chunk),
+        Op::StateSpace { chunk } => state_space::terms(&call, chunk),
+        Op::SelectiveScan => selective_scan::terms(&call),
         Op::CausalConv => linear_attention::causal_conv(&call),
         Op::Embedding => embedding::lookup(&call),
         Op::ReplaceRows => embedding::replace_rows(&call),
@@ -127,6 +131,8 @@ pub fn derivation(op: &Op) -> Derivation {
         Op::LatentAttention { .. } => latent_attention::DERIVATION,
         Op::IndexPositions { .. } => indexer::DERIVATION,
         Op::GatedDelta { .. } => linear_attention::GATED_DELTA,
+        Op::StateSpace { .. } => state_space::DERIVATION,
+        Op::SelectiveScan => selective_scan::DERIVATION,
         Op::CausalConv => linear_attention::CAUSAL_CONV,
         Op::Embedding => embedding::LOOKUP,
         Op::ReplaceRows => embedding::REPLACE_ROWS,

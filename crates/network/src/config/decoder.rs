@@ -114,6 +114,58 @@ pub enum AttentionConfig {
     Latent(LatentConfig),
     /// A state of fixed size.
     Delta(DeltaConfig),
+    /// A state of fixed size, of a state-space model.
+    StateSpace(StateSpaceConfig),
+    /// None: the layer is a feed-forward alone.
+    Absent,
+}
+
+/// A state-space layer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StateSpaceConfig {
+    /// Width inside.
+    pub inner: u64,
+    /// Elements of the state for each element inside.
+    pub state: u64,
+    /// Taps of the convolution.
+    pub kernel: u64,
+    /// Biases of the projections into it and out of it.
+    pub bias: bool,
+    /// Bias of the convolution.
+    pub conv_bias: bool,
+    /// Which decays it has.
+    pub kind: StateSpaceKind,
+}
+
+/// Generations of state-space layers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StateSpaceKind {
+    /// Mamba-2: one decay a head.
+    Heads {
+        /// Heads.
+        heads: u64,
+        /// Groups of heads that share inputs and outputs of the state.
+        groups: u64,
+        /// Positions processed at a time.
+        chunk: u64,
+        /// Whether what comes out is normed behind the gate.
+        normed: bool,
+    },
+    /// Mamba: decays of each channel, from steps of a low rank.
+    Channels {
+        /// The rank.
+        rank: u64,
+    },
+}
+
+impl StateSpaceConfig {
+    /// Channels of the convolution.
+    pub(crate) fn channels(&self) -> u64 {
+        match self.kind {
+            StateSpaceKind::Heads { groups, .. } => self.inner + 2 * groups * self.state,
+            StateSpaceKind::Channels { .. } => self.inner,
+        }
+    }
 }
 
 /// Gated delta-net.
@@ -247,6 +299,8 @@ pub enum FeedForwardConfig {
     Plain(PlainConfig),
     /// Experts.
     Mixture(MixtureConfig),
+    /// None: the layer is attention alone.
+    Absent,
 }
 
 /// `down(activation(gate(x)) * up(x))`.
@@ -278,6 +332,10 @@ pub struct PlainConfig {
 pub struct MixtureConfig {
     /// One expert.
     pub expert: GatedConfig,
+    /// Whether experts have a gate; without one they are `down(activation(up(x)))`.
+    pub gated: bool,
+    /// Width that experts work in, where tokens are projected to it and back.
+    pub latent: Option<u64>,
     /// How the checkpoint keeps experts.
     pub storage: ExpertStorage,
     /// How many, and how many each token goes to.
@@ -366,10 +424,10 @@ impl DecoderConfig {
     /// Parameters of the experts that a token does not go to, in all layers.
     pub fn idle_parameters(&self) -> u64 {
         let idle = |layer: &LayerConfig| match layer.feed_forward {
-            FeedForwardConfig::Gated(_) | FeedForwardConfig::Plain(_) => 0,
+            FeedForwardConfig::Gated(_) | FeedForwardConfig::Plain(_) | FeedForwardConfig::Absent => 0,
             FeedForwardConfig::Mixture(mixture) => {
-                let (width, inner) = (self.width, mixture.expert.inner);
-                let matrices = (3 * width).saturating_mul(inner);
+                let (width, inner) = (mixture.latent.unwrap_or(self.width), mixture.expert.inner);
+                let matrices = ((if mixture.gated { 3 } else { 2 }) * width).saturating_mul(inner);
                 let biased = mixture.expert.bias || mixture.storage != ExpertStorage::Listed;
                 let each = matrices.saturating_add(if biased { 2 * inner + width } else { 0 });
                 (mixture.routing.experts - mixture.routing.per_token).saturating_mul(each)

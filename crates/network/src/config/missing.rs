@@ -4,8 +4,6 @@ use super::fields::Fields;
 
 /// Beginnings of field names, and the part each points to.
 const PARTS: &[(&str, &str)] = &[
-    ("mamba", "state-space layers"),
-    ("ssm", "state-space layers"),
     ("attention_chunk_size", "chunked attention"),
     ("cross_attention_layers", "cross-attention layers"),
     ("alibi", "position biases instead of rotary embeddings"),
@@ -17,6 +15,9 @@ const PARTS: &[(&str, &str)] = &[
 /// Fields that only some families have, and the one that has them; the first that is stated decides.
 const SIGNS: &[(&str, &str)] = &[
     ("linear_num_key_heads", "qwen3_next"),
+    ("ssm_state_size", "nemotron_h"),
+    ("mamba_dt_rank", "jamba"),
+    ("mamba_d_state", "bamba"),
     ("index_topk", "deepseek_v32"),
     ("kv_lora_rank", "deepseek_v3"),
     ("n_routed_experts", "deepseek_v3"),

@@ -98,6 +98,13 @@ const ARCHITECTURES: &[Architecture] = &[
     decoder("Qwen3NextForCausalLM", "qwen3_next", |fields| boxed(family::qwen_next::read_next(fields))),
     decoder("Qwen3_5ForCausalLM", "qwen3_5_text", |fields| boxed(family::qwen_next::read_dense(fields))),
     decoder("Qwen3_5MoeForCausalLM", "qwen3_5_moe_text", |fields| boxed(family::qwen_next::read_sparse(fields))),
+    decoder("NemotronHForCausalLM", "nemotron_h", |fields| boxed(family::state_space::read_nemotron(fields))),
+    decoder("Mamba2ForCausalLM", "mamba2", |fields| boxed(family::state_space::read_mamba2(fields))),
+    decoder("GraniteMoeHybridForCausalLM", "granitemoehybrid", |fields| {
+        boxed(family::state_space::read_granite(fields))
+    }),
+    decoder("BambaForCausalLM", "bamba", |fields| boxed(family::state_space::read_bamba(fields))),
+    decoder("JambaForCausalLM", "jamba", |fields| boxed(family::state_space::read_jamba(fields))),
     decoder("Qwen2VLForConditionalGeneration", "qwen2_vl", |fields| seeing(family::qwen_vl::read_2(fields))),
     decoder("Qwen2_5_VLForConditionalGeneration", "qwen2_5_vl", |fields| seeing(family::qwen_vl::read_2_5(fields))),
     decoder("Qwen3VLForConditionalGeneration", "qwen3_vl", |fields| seeing(family::qwen_vl::read_3(fields))),
@@ -395,8 +402,8 @@ mod tests {
         let mpt = problem(r#"{"model_type": "mpt", "is_encoder_decoder": true, "alibi": false}"#);
         assert!(mpt.contains("`mpt`") && mpt.contains("a text encoder (`is_encoder_decoder`)"), "{mpt}");
         assert!(!mpt.contains("alibi"), "{mpt}");
-        let next = problem(r#"{"model_type": "qwen3_nxt", "mamba_d_conv": 4}"#);
-        assert!(next.contains("nearest is `Qwen3") && next.contains("state-space layers (`mamba_d_conv`)"), "{next}");
+        let next = problem(r#"{"model_type": "zamba2", "mamba_d_state": 4, "cross_attention_layers": [1]}"#);
+        assert!(next.contains("nearest is `Bamba") && next.contains("cross-attention layers (`cross_att"), "{next}");
         let plain = problem(r#"{"model_type": "qwen9"}"#);
         assert!(plain.contains("it would need a reader of its fields"), "{plain}");
     }

@@ -31,6 +31,8 @@ pub(crate) struct Names {
     pub(crate) mixture_module: &'static str,
     pub(crate) gate_module: &'static str,
     pub(crate) shared_module: &'static str,
+    /// Whether shared experts belong to the layer, not to the module that mixes experts.
+    pub(crate) shared_beside: bool,
     /// Projections of one expert: gate, up, down.
     pub(crate) expert_modules: [&'static str; 3],
     /// Everything but the head, and its parts: table, learned positions, layers, last norm.
@@ -47,6 +49,9 @@ pub(crate) struct Names {
     pub(crate) layer_norms: [&'static str; 4],
     /// The feed-forward; empty where its projections belong to the layer itself. Projections of one without a gate.
     pub(crate) mlp_module: &'static str,
+    /// Projections of a dense or shared feed-forward: gate, up, down, and the one that makes gate and up.
+    pub(crate) mlp_modules: [&'static str; 3],
+    pub(crate) fused_mlp: &'static str,
     pub(crate) plain_modules: [&'static str; 2],
     pub(crate) plain_activation: &'static str,
     /// Indexer of sparse attention.
@@ -54,6 +59,11 @@ pub(crate) struct Names {
     /// Linear attention, and its norm that is gated.
     pub(crate) delta: &'static str,
     pub(crate) gated_norm: &'static str,
+    /// State-space layer: its module and class; its norm is `gated_norm`.
+    pub(crate) state_space_module: &'static str,
+    pub(crate) state_space: &'static str,
+    /// Class of a layer with one, where that is another than `layer`.
+    pub(crate) state_space_layer: Option<&'static str>,
     /// Class of projections; `Conv1D` keeps matrices transposed.
     pub(crate) linear: &'static str,
 }
@@ -109,6 +119,7 @@ macro_rules! names {
             mixture_module: "mlp",
             gate_module: "gate",
             shared_module: "shared_expert",
+            shared_beside: false,
             expert_modules: ["gate_proj", "up_proj", "down_proj"],
             model_module: "model",
             embedding_module: "embed_tokens",
@@ -120,11 +131,16 @@ macro_rules! names {
             fused_projection: "qkv_proj",
             layer_norms: $crate::config::names::NORMS_BEFORE,
             mlp_module: "mlp",
+            mlp_modules: ["gate_proj", "up_proj", "down_proj"],
+            fused_mlp: "gate_up_proj",
             plain_modules: ["up_proj", "down_proj"],
             plain_activation: "act_fn",
             indexer: concat!($prefix, "Indexer"),
             delta: "GatedDeltaNet",
             gated_norm: "RMSNormGated",
+            state_space_module: "mamba",
+            state_space: concat!($prefix, "Mixer"),
+            state_space_layer: None,
             linear: "Linear",
         }
     };

@@ -12,6 +12,7 @@ mod moe;
 mod norm;
 mod rotary;
 mod stacked;
+mod state_space;
 mod vision_attention;
 
 pub(crate) use attention::GroupedAttention;
@@ -25,4 +26,5 @@ pub(crate) use mlp::{ActivationLayer, GatedMlp, GatedMlpNames, PlainMlp, PlainMl
 pub(crate) use moe::MixtureOfExperts;
 pub(crate) use norm::{BatchNorm2d, LayerNorm, LayerNorm2d, Norm};
 pub(crate) use rotary::Rotary;
+pub(crate) use state_space::StateSpace;
 pub(crate) use vision_attention::{Spans, VisionAttention};

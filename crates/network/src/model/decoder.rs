@@ -2,14 +2,14 @@
 
 use types::Op;
 
-use super::{CacheLayer, CacheLayout, Prompt};
+use super::{CacheKind, CacheLayer, CacheLayout, Prompt};
 use crate::config::decoder::{
     AttentionConfig, DecoderConfig, FeedForwardConfig, LayerConfig, NormPlacement, PositionsConfig,
 };
 use crate::config::family::is_computed;
 use crate::layer::{
     Embedding, GatedDelta, GatedMlp, GatedMlpNames, GroupedAttention, LatentAttention, Linear, MixtureOfExperts, Norm,
-    PlainMlp,
+    PlainMlp, StateSpace,
 };
 use crate::{Backend, Blueprint, Builder, Module, NetworkError, Ops, Repetition};
 
@@ -56,6 +56,8 @@ enum Attention {
     Grouped(GroupedAttention),
     Latent(Box<LatentAttention>),
     Delta(GatedDelta),
+    StateSpace(StateSpace),
+    Absent,
 }
 
 #[derive(Debug)]
@@ -63,6 +65,7 @@ enum FeedForward {
     Gated(GatedMlp),
     Plain(PlainMlp),
     Mixture(Box<MixtureOfExperts>),
+    Absent,
 }
 
 /// Norms of a layer, each where the layer has one.
@@ -205,19 +208,26 @@ impl Decoder {
 
 /// What the cache keeps for a layer.
 fn kept(layer: &LayerConfig) -> CacheLayer {
-    let growing = |elements, window| CacheLayer { elements, window, state: [0, 0] };
+    let growing = |kind, elements, window| CacheLayer { kind, elements, window, state: [0, 0] };
     match layer.attention {
         AttentionConfig::Grouped(config) => {
-            growing(2 * config.key_value_heads * config.head_width, config.detail.window)
+            let kind = if config.detail.window.is_some() { CacheKind::Sliding } else { CacheKind::Full };
+            growing(kind, 2 * config.key_value_heads * config.head_width, config.detail.window)
         }
         AttentionConfig::Latent(config) => {
             let indexed = config.indexer.map_or(0, |indexer| indexer.width);
-            growing(config.latent + config.rotary_width + indexed, None)
+            growing(CacheKind::Latent, config.latent + config.rotary_width + indexed, None)
         }
         AttentionConfig::Delta(config) => {
             let (keys, values) = (config.key_heads * config.key_width, config.value_heads * config.value_width);
-            CacheLayer { state: [(2 * keys + values) * config.kernel, config.key_width * values], ..growing(0, None) }
+            let state = [(2 * keys + values) * config.kernel, config.key_width * values];
+            CacheLayer { state, ..growing(CacheKind::Linear, 0, None) }
         }
+        AttentionConfig::StateSpace(config) => {
+            let state = [config.channels() * config.kernel, config.inner * config.state];
+            CacheLayer { state, ..growing(CacheKind::StateSpace, 0, None) }
+        }
+        AttentionConfig::Absent => growing(CacheKind::Absent, 0, None),
     }
 }
 
@@ -261,7 +271,11 @@ impl Layer {
     fn new(builder: &mut Builder, index: usize, config: &DecoderConfig) -> Self {
         let (names, width, norm) = (&config.family.names, config.width, config.norm);
         let layer = &config.layers[index];
-        builder.module(index.to_string(), names.layer, |builder, module| {
+        let class = match layer.attention {
+            AttentionConfig::StateSpace(_) => names.state_space_layer.unwrap_or(names.layer),
+            _ => names.layer,
+        };
+        builder.module(index.to_string(), class, |builder, module| {
             builder.setting("hidden_size", width);
             builder.setting("layer_idx", index);
             let attention = match layer.attention {
@@ -272,11 +286,15 @@ impl Layer {
                     Attention::Latent(Box::new(LatentAttention::new(builder, names, width, part, norm, index)))
                 }
                 AttentionConfig::Delta(part) => Attention::Delta(GatedDelta::new(builder, names, width, part, norm)),
+                AttentionConfig::StateSpace(part) => {
+                    Attention::StateSpace(StateSpace::new(builder, names, width, part, norm))
+                }
+                AttentionConfig::Absent => Attention::Absent,
             };
             let feed_forward = match &layer.feed_forward {
                 FeedForwardConfig::Gated(part) => {
-                    let projections = ["gate_proj", "up_proj", "down_proj"];
-                    let names = GatedMlpNames { module: names.mlp_module, class: names.mlp, projections };
+                    let (projections, fused) = (names.mlp_modules, names.fused_mlp);
+                    let names = GatedMlpNames { module: names.mlp_module, class: names.mlp, projections, fused };
                     FeedForward::Gated(GatedMlp::new(builder, names, width, *part))
                 }
                 FeedForwardConfig::Plain(part) => {
@@ -285,6 +303,7 @@ impl Layer {
                 FeedForwardConfig::Mixture(part) => {
                     FeedForward::Mixture(Box::new(MixtureOfExperts::new(builder, names, width, part)))
                 }
+                FeedForwardConfig::Absent => FeedForward::Absent,
             };
             let (before, after, parallel) = match norm.placement {
                 NormPlacement::Before => ([true; 2], false, false),
@@ -292,7 +311,9 @@ impl Layer {
                 NormPlacement::After => ([false; 2], true, false),
                 NormPlacement::Parallel { both } => ([true, both], false, true),
             };
-            let wanted = [before[0], after, before[1], after];
+            let attends = layer.attention != AttentionConfig::Absent;
+            let feeds = layer.feed_forward != FeedForwardConfig::Absent;
+            let wanted = [before[0] && attends, after && attends, before[1] && feeds, after && feeds];
             let mut named =
                 |at: usize| wanted[at].then(|| Norm::new(builder, names.layer_norms[at], names.norm, width, norm));
             let norms = Norms {
@@ -313,6 +334,8 @@ impl Layer {
                 Attention::Grouped(attention) => attention.forward(b, &given, offset)?,
                 Attention::Latent(attention) => attention.forward(b, &given, offset)?,
                 Attention::Delta(attention) => attention.forward(b, &given)?,
+                Attention::StateSpace(part) => part.forward(b, &given)?,
+                Attention::Absent => return self.feed_forward(b, x),
             };
             if self.norms.parallel {
                 let given = match &self.norms.before_feed_forward {
@@ -326,11 +349,19 @@ impl Layer {
             drop(given);
             let mixed = normed(b, &self.norms.after_attention, &mixed)?;
             let x = self.added(b, x, mixed)?;
-            let given = normed(b, &self.norms.before_feed_forward, &x)?;
-            let inner = self.feed(b, &given)?;
-            let inner = normed(b, &self.norms.after_feed_forward, &inner)?;
-            self.added(b, &x, inner)
+            self.feed_forward(b, &x)
         })
+    }
+
+    /// The part of the layer behind attention.
+    fn feed_forward<B: Backend>(&self, b: &mut B, x: &B::Tensor) -> Result<B::Tensor, NetworkError> {
+        if matches!(self.feed_forward, FeedForward::Absent) {
+            return Ok(x.clone());
+        }
+        let given = normed(b, &self.norms.before_feed_forward, x)?;
+        let inner = self.feed(b, &given)?;
+        let inner = normed(b, &self.norms.after_feed_forward, &inner)?;
+        self.added(b, x, inner)
     }
 
     fn feed<B: Backend>(&self, b: &mut B, x: &B::Tensor) -> Result<B::Tensor, NetworkError> {
@@ -338,6 +369,7 @@ impl Layer {
             FeedForward::Gated(mlp) => mlp.forward(b, x),
             FeedForward::Plain(mlp) => mlp.forward(b, x),
             FeedForward::Mixture(mixture) => mixture.forward(b, x),
+            FeedForward::Absent => Ok(x.clone()),
         }
     }
 

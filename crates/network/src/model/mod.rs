@@ -164,9 +164,42 @@ pub struct CacheLayout {
     pub dtype: Option<DType>,
 }
 
+/// What a layer keeps between passes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CacheKind {
+    /// Keys and values of every position.
+    Full,
+    /// Keys and values of a window.
+    Sliding,
+    /// A latent vector of every position.
+    Latent,
+    /// The state of linear attention.
+    Linear,
+    /// The state of a state-space layer.
+    StateSpace,
+    /// Nothing.
+    Absent,
+}
+
+impl CacheKind {
+    /// What reports call it; absent where there is nothing to report.
+    pub const fn name(self) -> Option<&'static str> {
+        match self {
+            Self::Full => Some("full"),
+            Self::Sliding => Some("sliding"),
+            Self::Latent => Some("latent"),
+            Self::Linear => Some("linear"),
+            Self::StateSpace => Some("state-space"),
+            Self::Absent => None,
+        }
+    }
+}
+
 /// What the cache keeps for one layer of one sequence.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CacheLayer {
+    /// What it is made of.
+    pub kind: CacheKind,
     /// Elements of one position: keys and values of all heads, or a latent vector and a rotated key.
     pub elements: u64,
     /// Positions it keeps at most; all where absent.

@@ -31,6 +31,8 @@ pub(super) fn mixture(
     fields.at_most(name, experts, MOST_EXPERTS)?;
     Ok(MixtureConfig {
         expert: sizes.gated_of(inner),
+        gated: true,
+        latent: None,
         storage: ExpertStorage::Listed,
         routing: Routing { experts, per_token, normalise: true, scale: 1.0 },
         gate: PLAIN_GATE,

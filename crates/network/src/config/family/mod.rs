@@ -20,12 +20,15 @@ pub(super) mod qwen_next;
 pub(crate) mod qwen_vl;
 pub(super) mod seed_oss;
 pub(super) mod sparse;
+pub(super) mod state_space;
 
 pub(crate) use super::names::{Definitions, Family, NORMS_AROUND, Names, names};
 
 /// Every family, for the descriptions of its classes.
 pub(crate) fn families() -> impl Iterator<Item = &'static &'static Family> {
-    FAMILIES.iter().chain(dense::FAMILIES).chain(sparse::FAMILIES).chain(classic::FAMILIES).chain(qwen_next::FAMILIES)
+    [FAMILIES, dense::FAMILIES, sparse::FAMILIES, classic::FAMILIES, qwen_next::FAMILIES, state_space::FAMILIES]
+        .into_iter()
+        .flatten()
 }
 
 /// Whether logits of this family, as an engine computes them from what is built here, were compared with transformers.
