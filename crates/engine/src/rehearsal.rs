@@ -65,6 +65,18 @@ impl Backend for Rehearsal<'_> {
         Ok((keys, values))
     }
 
+    fn cache_of(
+        &mut self,
+        _layer: usize,
+        [batch, heads, length]: [u64; 3],
+        widths: [u64; 2],
+        _window: Option<u64>,
+    ) -> Result<(Spec, Spec), NetworkError> {
+        self.refusal.get_or_insert_with(|| "layers that share a KV cache can only be modelled".to_owned());
+        let kept = |width| Spec { shape: [batch, heads, length, width].into(), dtype: DType::Fp32, role: Role::Cache };
+        Ok((kept(widths[0]), kept(widths[1])))
+    }
+
     fn experts(
         &mut self,
         routing: Routing,

@@ -154,6 +154,7 @@ fn of_family(family: &Family) -> Vec<Class> {
         class(names.layer, home, definitions.layer),
         class(names.attention, home, definitions.attention),
         class(names.norm, home, definitions.norm),
+        class(names.bare_norm, home, "y = x / sqrt(mean(x^2) + eps)"),
         class(names.mlp, home, definitions.mlp),
         class(names.mixture, home, definitions.mixture),
         class(names.gate, home, definitions.gate),
@@ -168,6 +169,12 @@ fn of_family(family: &Family) -> Vec<Class> {
     ));
     let delta = "y = out_proj(norm(gated delta rule over q, k, v of conv1d(in_proj(x))) * silu(z))";
     classes.push(class(names.delta, home, delta));
+    classes.push(class(
+        names.altup,
+        home,
+        "predicts all streams from each other, and corrects them by the one that was computed",
+    ));
+    classes.push(class(names.laurel, home, "y = x + post_laurel_norm(linear_right(linear_left(x)))"));
     let space = "y = out_proj(norm(state-space scan over conv1d of parts of in_proj(x)) * silu(gate))";
     classes.push(class(names.state_space, home, space));
     classes.extend(names.state_space_layer.map(|name| class(name, home, definitions.layer)));

@@ -59,6 +59,8 @@ pub enum ActivationKind {
 pub struct AttentionDetail {
     /// Keys a query sees at most, its own included; all where absent.
     pub window: Option<u64>,
+    /// Whether positions are cut into chunks of that many keys, and a query sees those of its own chunk only.
+    pub chunked: bool,
     /// Scores `s` become `limit * tanh(s / limit)`.
     pub softcap: Option<f64>,
     /// The last input is a `sink [H]`: a score of each head that takes part in the softmax and has no value.

@@ -58,7 +58,7 @@ struct ModelRow {
 /// Layers that keep the same kind of cache.
 #[derive(Clone, Serialize)]
 struct Cache {
-    /// `full`, `sliding`, `latent`, `linear` or `state-space`.
+    /// `full`, `sliding`, `chunked`, `latent`, `linear` or `state-space`.
     kind: &'static str,
     layers: u64,
     /// Of one more position, while no window is full.
@@ -122,8 +122,8 @@ fn caches(cache: &CacheLayout, dtype: DType) -> Vec<Cache> {
         match found.iter_mut().find(|cache| cache.kind == kind) {
             Some(cache) => {
                 cache.layers += 1;
-                cache.bytes_per_token = cache.bytes_per_token + growing;
-                cache.bytes_per_sequence = cache.bytes_per_sequence + fixed;
+                cache.bytes_per_token += growing;
+                cache.bytes_per_sequence += fixed;
             }
             None => found.push(Cache { kind, layers: 1, bytes_per_token: growing, bytes_per_sequence: fixed }),
         }

@@ -45,6 +45,7 @@ pub(crate) fn refusal(op: &Op) -> Option<String> {
         Op::LatentAttention { .. } => "attention with latent vectors",
         Op::GatedDelta { .. } | Op::CausalConv => "linear attention",
         Op::StateSpace { .. } | Op::SelectiveScan => "state-space layers",
+        Op::Attention { detail, .. } if detail.chunked => "chunked attention",
         Op::IndexPositions { .. } => "sparse attention with an indexer",
         Op::AddRows => "features for the first decoder layers",
         Op::Interpolate { kind: InterpolationKind::Bilinear, .. } => "bilinear position tables",

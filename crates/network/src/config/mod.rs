@@ -1,8 +1,10 @@
 //! Readers of Hugging Face `config.json` files, one file per architecture, and the table that names them.
 
+mod attention;
 pub mod decoder;
 pub mod deepseek_ocr;
 pub(crate) mod family;
+mod feed_forward;
 mod fields;
 mod missing;
 mod names;
@@ -90,6 +92,7 @@ const ARCHITECTURES: &[Architecture] = &[
     decoder("Ernie4_5_MoeForCausalLM", "ernie4_5_moe", |fields| boxed(family::sparse::read_ernie(fields))),
     decoder("GraniteMoeForCausalLM", "granitemoe", |fields| boxed(family::sparse::read_granite(fields))),
     decoder("HunYuanMoEV1ForCausalLM", "hunyuan_v1_moe", |fields| boxed(family::sparse::read_hunyuan(fields))),
+    decoder("MiMoV2FlashForCausalLM", "mimo_v2_flash", |fields| boxed(family::sparse::read_mimo(fields))),
     decoder("Starcoder2ForCausalLM", "starcoder2", |fields| boxed(family::classic::read_starcoder2(fields))),
     decoder("GPTNeoXForCausalLM", "gpt_neox", |fields| boxed(family::classic::read_neox(fields))),
     decoder("FalconForCausalLM", "falcon", |fields| boxed(family::classic::read_falcon(fields))),
@@ -98,6 +101,9 @@ const ARCHITECTURES: &[Architecture] = &[
     decoder("Qwen3NextForCausalLM", "qwen3_next", |fields| boxed(family::qwen_next::read_next(fields))),
     decoder("Qwen3_5ForCausalLM", "qwen3_5_text", |fields| boxed(family::qwen_next::read_dense(fields))),
     decoder("Qwen3_5MoeForCausalLM", "qwen3_5_moe_text", |fields| boxed(family::qwen_next::read_sparse(fields))),
+    decoder("Llama4ForCausalLM", "llama4_text", |fields| boxed(family::llama4::read(fields))),
+    decoder("Gemma3nForCausalLM", "gemma3n_text", |fields| boxed(family::gemma3n::read(fields))),
+    decoder("Gemma4ForCausalLM", "gemma4_text", |fields| boxed(family::gemma4::read(fields))),
     decoder("NemotronHForCausalLM", "nemotron_h", |fields| boxed(family::state_space::read_nemotron(fields))),
     decoder("Mamba2ForCausalLM", "mamba2", |fields| boxed(family::state_space::read_mamba2(fields))),
     decoder("GraniteMoeHybridForCausalLM", "granitemoehybrid", |fields| {
@@ -183,6 +189,7 @@ const MOST_EXPERTS: u64 = 100_000;
 fn bounded(decoder: &decoder::DecoderConfig) -> Result<(), ConfigProblem> {
     let experts = decoder.layers.iter().map(|layer| match layer.feed_forward {
         decoder::FeedForwardConfig::Mixture(mixture) => mixture.routing.experts,
+        decoder::FeedForwardConfig::Beside(beside) => beside.mixture.routing.experts,
         _ => 0,
     });
     match experts.fold(0, u64::saturating_add) {

@@ -20,6 +20,8 @@ pub(crate) struct Names {
     /// Rotary submodule of attention; absent where the model computes angles once for all layers.
     pub(crate) rotary: Option<&'static str>,
     pub(crate) norm: &'static str,
+    /// Norms without a weight.
+    pub(crate) bare_norm: &'static str,
     pub(crate) embedding: &'static str,
     pub(crate) mlp: &'static str,
     pub(crate) mixture: &'static str,
@@ -64,6 +66,9 @@ pub(crate) struct Names {
     pub(crate) state_space: &'static str,
     /// Class of a layer with one, where that is another than `layer`.
     pub(crate) state_space_layer: Option<&'static str>,
+    /// Parts of a layer that computes one of several streams.
+    pub(crate) altup: &'static str,
+    pub(crate) laurel: &'static str,
     /// Class of projections; `Conv1D` keeps matrices transposed.
     pub(crate) linear: &'static str,
 }
@@ -110,6 +115,7 @@ macro_rules! names {
             attention: concat!($prefix, "Attention"),
             rotary: None,
             norm: concat!($prefix, "RMSNorm"),
+            bare_norm: concat!($prefix, "RMSNorm"),
             embedding: "Embedding",
             mlp: concat!($prefix, "MLP"),
             mixture: concat!($prefix, "SparseMoeBlock"),
@@ -141,6 +147,8 @@ macro_rules! names {
             state_space_module: "mamba",
             state_space: concat!($prefix, "Mixer"),
             state_space_layer: None,
+            altup: concat!($prefix, "AltUp"),
+            laurel: concat!($prefix, "LaurelBlock"),
             linear: "Linear",
         }
     };

@@ -2,6 +2,7 @@
 
 mod clip;
 pub mod decoder;
+mod decoder_layer;
 pub mod deepseek_ocr;
 mod patch_tower;
 mod sam;
@@ -171,6 +172,8 @@ pub enum CacheKind {
     Full,
     /// Keys and values of a window.
     Sliding,
+    /// Keys and values of one chunk of positions.
+    Chunked,
     /// A latent vector of every position.
     Latent,
     /// The state of linear attention.
@@ -187,6 +190,7 @@ impl CacheKind {
         match self {
             Self::Full => Some("full"),
             Self::Sliding => Some("sliding"),
+            Self::Chunked => Some("chunked"),
             Self::Latent => Some("latent"),
             Self::Linear => Some("linear"),
             Self::StateSpace => Some("state-space"),

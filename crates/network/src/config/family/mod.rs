@@ -8,8 +8,11 @@ pub(super) mod deepseek;
 pub(crate) mod deepseek_ocr;
 pub(super) mod dense;
 pub(super) mod gemma;
+pub(super) mod gemma3n;
+pub(super) mod gemma4;
 pub(super) mod gpt_oss;
 pub(super) mod llama;
+pub(super) mod llama4;
 pub(crate) mod llava;
 pub(super) mod mistral;
 pub(super) mod mixtral;
@@ -26,7 +29,8 @@ pub(crate) use super::names::{Definitions, Family, NORMS_AROUND, Names, names};
 
 /// Every family, for the descriptions of its classes.
 pub(crate) fn families() -> impl Iterator<Item = &'static &'static Family> {
-    [FAMILIES, dense::FAMILIES, sparse::FAMILIES, classic::FAMILIES, qwen_next::FAMILIES, state_space::FAMILIES]
+    const LATER: &[&Family] = &[&llama4::FAMILY, &gemma4::FAMILY, &gemma3n::FAMILY];
+    [FAMILIES, LATER, dense::FAMILIES, sparse::FAMILIES, classic::FAMILIES, qwen_next::FAMILIES, state_space::FAMILIES]
         .into_iter()
         .flatten()
 }
