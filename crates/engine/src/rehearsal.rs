@@ -13,6 +13,9 @@ pub fn rehearse(model: &Model) -> Result<(), EngineError> {
     if matches!(model, Model::VisionLanguage(_)) {
         return Err(refused("prompts with images are supported for DeepSeek-OCR only".to_owned()));
     }
+    if matches!(model, Model::Encoder(_)) {
+        return Err(refused("encoders can only be modelled".to_owned()));
+    }
     let Model::Language(language) = model else { return Ok(()) };
     let mut rehearsal = Rehearsal { blueprint: model.blueprint(), refusal: None };
     let input = Spec::activation([1, 1], DType::Int64);

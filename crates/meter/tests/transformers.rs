@@ -76,6 +76,10 @@ fn caches_keep_as_many_elements_as_transformers_allocates() {
     for (name, case) in reference["cases"].as_object().unwrap() {
         let Ok(config) = ModelConfig::from_json(name, &case["config"].to_string()) else { continue };
         let model = Model::new(&config);
+        // Encoders keep nothing.
+        if model.cache().is_none() {
+            continue;
+        }
         // A prompt and a step; transformers keeps one position less of a window than the step itself sees.
         let windows = model.cache().unwrap().layers.iter().any(|layer| layer.window.is_some_and(|window| window < 25));
         let kept = model.cache().unwrap().elements(case["prompt"].as_u64().unwrap() + 1);

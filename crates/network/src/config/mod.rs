@@ -3,6 +3,7 @@
 mod attention;
 pub mod decoder;
 pub mod deepseek_ocr;
+pub mod encoder;
 pub(crate) mod family;
 mod feed_forward;
 mod fields;
@@ -30,6 +31,8 @@ pub enum ModelConfig {
     Decoder(Box<decoder::DecoderConfig>),
     /// A vision encoder in front of a decoder.
     VisionLanguage(Box<vision::VisionLanguageConfig>),
+    /// An encoder of text.
+    Encoder(Box<encoder::EncoderConfig>),
     /// A small convolutional network.
     ShallowResnet(shallow_resnet::ShallowResnetConfig),
 }
@@ -120,6 +123,18 @@ const ARCHITECTURES: &[Architecture] = &[
         seeing(family::qwen_vl::read_3_5_moe(fields))
     }),
     decoder("LlavaForConditionalGeneration", "llava", |fields| seeing(family::llava::read(fields))),
+    encoder("BertModel", "bert", |fields| encoding(fields, &encoder::BERT)),
+    encoder("BertForMaskedLM", "bert", |fields| encoding(fields, &encoder::BERT)),
+    encoder("BertForSequenceClassification", "bert", |fields| encoding(fields, &encoder::BERT)),
+    encoder("BertForTokenClassification", "bert", |fields| encoding(fields, &encoder::BERT)),
+    encoder("RobertaModel", "roberta", |fields| encoding(fields, &encoder::ROBERTA)),
+    encoder("RobertaForMaskedLM", "roberta", |fields| encoding(fields, &encoder::ROBERTA)),
+    encoder("RobertaForSequenceClassification", "roberta", |fields| encoding(fields, &encoder::ROBERTA)),
+    encoder("RobertaForTokenClassification", "roberta", |fields| encoding(fields, &encoder::ROBERTA)),
+    encoder("XLMRobertaModel", "xlm-roberta", |fields| encoding(fields, &encoder::XLM_ROBERTA)),
+    encoder("XLMRobertaForMaskedLM", "xlm-roberta", |fields| encoding(fields, &encoder::XLM_ROBERTA)),
+    encoder("XLMRobertaForSequenceClassification", "xlm-roberta", |fields| encoding(fields, &encoder::XLM_ROBERTA)),
+    encoder("XLMRobertaForTokenClassification", "xlm-roberta", |fields| encoding(fields, &encoder::XLM_ROBERTA)),
     Architecture {
         name: "ShallowResNet",
         model_type: "shallow_resnet",
@@ -131,6 +146,14 @@ type ReadConfig = fn(&Fields<'_>) -> Result<ModelConfig, ConfigProblem>;
 
 const fn decoder(name: &'static str, model_type: &'static str, read: ReadConfig) -> Architecture {
     Architecture { name, model_type, read }
+}
+
+const fn encoder(name: &'static str, model_type: &'static str, read: ReadConfig) -> Architecture {
+    Architecture { name, model_type, read }
+}
+
+fn encoding(fields: &Fields<'_>, family: &'static encoder::EncoderFamily) -> Result<ModelConfig, ConfigProblem> {
+    encoder::EncoderConfig::read(fields, family).map(|config| ModelConfig::Encoder(Box::new(config)))
 }
 
 fn boxed(config: Result<decoder::DecoderConfig, ConfigProblem>) -> Result<ModelConfig, ConfigProblem> {
@@ -166,7 +189,9 @@ pub fn supported() -> impl Iterator<Item = &'static str> {
 
 /// Families that can be read, by `model_type`.
 pub fn families() -> impl Iterator<Item = &'static str> {
-    ARCHITECTURES.iter().map(|architecture| architecture.model_type)
+    let is_first = |at: usize, kind: &str| ARCHITECTURES[..at].iter().all(|earlier| earlier.model_type != kind);
+    let rows = ARCHITECTURES.iter().enumerate();
+    rows.filter(move |(at, row)| is_first(*at, row.model_type)).map(|(_, row)| row.model_type)
 }
 
 /// Reads a part of a file by its own `model_type`, or that of `default` where it has none.
@@ -228,7 +253,7 @@ impl ModelConfig {
             Self::DeepseekOcr(config) => Some(&mut config.language),
             Self::Decoder(config) => Some(config),
             Self::VisionLanguage(config) => Some(&mut config.language),
-            Self::ShallowResnet(_) => None,
+            Self::Encoder(_) | Self::ShallowResnet(_) => None,
         }
     }
 
@@ -243,6 +268,15 @@ impl ModelConfig {
                 class: config.names.causal,
                 vision_backbone: Some(config.names.tower),
                 ..Facts::of(&config.language)
+            },
+            Self::Encoder(config) => Facts {
+                class: config.class(),
+                width: config.width,
+                intermediate: Some(config.inner),
+                layers: config.layers,
+                heads: Some(config.heads),
+                vision_backbone: None,
+                mixes_experts: false,
             },
             Self::ShallowResnet(config) => Facts {
                 class: "ShallowResNet",
@@ -262,7 +296,7 @@ impl ModelConfig {
             Self::DeepseekOcr(config) => Some(&config.language),
             Self::Decoder(config) => Some(config),
             Self::VisionLanguage(config) => Some(&config.language),
-            Self::ShallowResnet(_) => None,
+            Self::Encoder(_) | Self::ShallowResnet(_) => None,
         }
     }
 
@@ -283,6 +317,7 @@ impl ModelConfig {
             Self::DeepseekOcr(config) => Some(config.language.vocabulary),
             Self::Decoder(config) => Some(config.vocabulary),
             Self::VisionLanguage(config) => Some(config.language.vocabulary),
+            Self::Encoder(config) => Some(config.vocabulary),
             Self::ShallowResnet(_) => None,
         }
     }
@@ -293,6 +328,7 @@ impl ModelConfig {
             Self::DeepseekOcr(config) => config.dtype,
             Self::Decoder(config) => config.dtype,
             Self::VisionLanguage(config) => config.dtype,
+            Self::Encoder(config) => config.dtype,
             Self::ShallowResnet(config) => config.dtype,
         }
     }

@@ -4,6 +4,7 @@ mod clip;
 pub mod decoder;
 mod decoder_layer;
 pub mod deepseek_ocr;
+pub mod encoder;
 mod patch_tower;
 mod sam;
 pub mod shallow_resnet;
@@ -24,6 +25,8 @@ pub enum Model {
     Language(Box<decoder::LanguageModel>),
     /// A vision encoder in front of a decoder.
     VisionLanguage(Box<vision_language::VisionLanguage>),
+    /// An encoder of text.
+    Encoder(Box<encoder::Encoder>),
     /// A small convolutional network for trying out tools.
     ShallowResnet(Box<shallow_resnet::ShallowResnet>),
 }
@@ -65,6 +68,7 @@ impl Model {
             ModelConfig::VisionLanguage(config) => {
                 Self::VisionLanguage(Box::new(vision_language::VisionLanguage::new(config)))
             }
+            ModelConfig::Encoder(config) => Self::Encoder(Box::new(encoder::Encoder::new(config))),
             ModelConfig::ShallowResnet(config) => {
                 Self::ShallowResnet(Box::new(shallow_resnet::ShallowResnet::new(config)))
             }
@@ -77,6 +81,7 @@ impl Model {
             Self::DeepseekOcr(model) => model.blueprint(),
             Self::Language(model) => model.blueprint(),
             Self::VisionLanguage(model) => model.blueprint(),
+            Self::Encoder(model) => model.blueprint(),
             Self::ShallowResnet(model) => model.blueprint(),
         }
     }
@@ -87,6 +92,7 @@ impl Model {
             Self::DeepseekOcr(model) => model.forward(b, prompt),
             Self::Language(model) => model.forward(b, prompt),
             Self::VisionLanguage(model) => model.forward(b, prompt),
+            Self::Encoder(model) => model.forward(b, prompt),
             Self::ShallowResnet(model) => model.forward(b, prompt),
         }
     }
@@ -97,7 +103,7 @@ impl Model {
             Self::DeepseekOcr(model) => Some(model.cache()),
             Self::Language(model) => Some(model.cache()),
             Self::VisionLanguage(model) => Some(model.cache()),
-            Self::ShallowResnet(_) => None,
+            Self::Encoder(_) | Self::ShallowResnet(_) => None,
         }
     }
 
@@ -116,7 +122,7 @@ impl Model {
     pub fn resized(&self, pixels: [u64; 2]) -> Option<ImageWorkload> {
         match self {
             Self::VisionLanguage(model) => Some(model.resized(pixels)),
-            Self::DeepseekOcr(_) | Self::Language(_) | Self::ShallowResnet(_) => None,
+            Self::DeepseekOcr(_) | Self::Language(_) | Self::Encoder(_) | Self::ShallowResnet(_) => None,
         }
     }
 
@@ -124,7 +130,7 @@ impl Model {
     pub fn image_shape(&self, image: &ImageWorkload, pages: u64) -> Shape {
         match self {
             Self::VisionLanguage(model) => model.image_shape(image, pages),
-            Self::DeepseekOcr(_) | Self::Language(_) | Self::ShallowResnet(_) => {
+            Self::DeepseekOcr(_) | Self::Language(_) | Self::Encoder(_) | Self::ShallowResnet(_) => {
                 [pages, 3, image.base_size, image.base_size].into()
             }
         }
@@ -134,7 +140,7 @@ impl Model {
     pub fn image_tokens(&self, base_size: u64, image_size: u64, crop_grid: [u64; 2]) -> Option<u64> {
         match self {
             Self::DeepseekOcr(_) => Some(deepseek_ocr::image_tokens(base_size, image_size, crop_grid)),
-            Self::Language(_) | Self::VisionLanguage(_) | Self::ShallowResnet(_) => None,
+            Self::Language(_) | Self::VisionLanguage(_) | Self::Encoder(_) | Self::ShallowResnet(_) => None,
         }
     }
 
@@ -142,7 +148,7 @@ impl Model {
     pub fn check_image(&self, image: &ImageWorkload) -> Result<(), NetworkError> {
         match self {
             Self::DeepseekOcr(model) => model.check_image(image),
-            Self::Language(_) | Self::VisionLanguage(_) | Self::ShallowResnet(_) => Ok(()),
+            Self::Language(_) | Self::VisionLanguage(_) | Self::Encoder(_) | Self::ShallowResnet(_) => Ok(()),
         }
     }
 
@@ -151,7 +157,7 @@ impl Model {
         match self {
             Self::DeepseekOcr(_) => &[Stage::Sam, Stage::Clip, Stage::Projector],
             Self::VisionLanguage(_) => &[Stage::Projector],
-            Self::Language(_) | Self::ShallowResnet(_) => &[],
+            Self::Language(_) | Self::Encoder(_) | Self::ShallowResnet(_) => &[],
         }
     }
 }

@@ -25,6 +25,8 @@ pub(super) mod seed_oss;
 pub(super) mod sparse;
 pub(super) mod state_space;
 
+pub(in crate::config) use sizes::activation_named;
+
 pub(crate) use super::names::{Definitions, Family, NORMS_AROUND, Names, names};
 
 /// Every family, for the descriptions of its classes.
