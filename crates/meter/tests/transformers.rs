@@ -80,9 +80,15 @@ fn caches_keep_as_many_elements_as_transformers_allocates() {
         if model.cache().is_none() {
             continue;
         }
+        let prompt = case["prompt"].as_u64().unwrap() + 1;
         // A prompt and a step; transformers keeps one position less of a window than the step itself sees.
-        let windows = model.cache().unwrap().layers.iter().any(|layer| layer.window.is_some_and(|window| window < 25));
-        let kept = model.cache().unwrap().elements(case["prompt"].as_u64().unwrap() + 1);
+        let windows =
+            model.cache().unwrap().layers.iter().any(|layer| layer.window.is_some_and(|window| window <= prompt));
+        let kept = model.cache().unwrap().elements(prompt);
+        if let Some(wanted) = case.get("entries") {
+            let entries: u64 = model.cache().unwrap().layers.iter().map(|layer| layer.entries).sum();
+            assert_eq!(entries * prompt, wanted.as_u64().unwrap(), "{name}");
+        }
         let indexed = model.blueprint().modules().any(|(_, module)| module.name == "indexer");
         // Falcon keeps a copy of each key and value for every head; engines keep one for the group.
         let copied = name == "falcon-40b";

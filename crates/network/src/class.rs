@@ -181,6 +181,13 @@ fn of_family(family: &Family) -> Vec<Class> {
         "predicts all streams from each other, and corrects them by the one that was computed",
     ));
     classes.push(class(names.laurel, home, "y = x + post_laurel_norm(linear_right(linear_left(x)))"));
+    let [connection, last] = names.hyper;
+    let collapse = "x = sum over streams of weight * stream, weights = sigmoid(scale * fn(norm(streams)) + base)";
+    classes.extend([connection, last].map(|name| class(name, home, collapse)));
+    let compress = "one entry of every few positions: their values, weighed by a softmax over gates and biases, normed and rotated";
+    classes.extend(names.compressors.map(|name| class(name, home, compress)));
+    classes.push(class(names.scorer, home, "scores = sum over heads of weight * relu(q k)"));
+    classes.push(class(names.grouped_linear, home, "y = x W^T, each group of heads with a part of W of its own"));
     let space = "y = out_proj(norm(state-space scan over conv1d of parts of in_proj(x)) * silu(gate))";
     classes.push(class(names.state_space, home, space));
     classes.extend(names.state_space_layer.map(|name| class(name, home, definitions.layer)));

@@ -58,7 +58,7 @@ struct ModelRow {
 /// Layers that keep the same kind of cache.
 #[derive(Clone, Serialize)]
 struct Cache {
-    /// `full`, `sliding`, `chunked`, `latent`, `linear` or `state-space`.
+    /// `full`, `sliding`, `chunked`, `compressed`, `latent`, `linear` or `state-space`.
     kind: &'static str,
     layers: u64,
     /// Of one more position, while no window is full.
@@ -117,7 +117,7 @@ fn caches(cache: &CacheLayout, dtype: DType) -> Vec<Cache> {
     let mut found: Vec<Cache> = Vec::new();
     for layer in &cache.layers {
         let Some(kind) = layer.kind.name() else { continue };
-        let growing = dtype.bytes_for(layer.elements);
+        let growing = dtype.bytes_for(layer.elements + layer.entries);
         let fixed = dtype.bytes_for(layer.state[0]) + DType::Fp32.bytes_for(layer.state[1]);
         match found.iter_mut().find(|cache| cache.kind == kind) {
             Some(cache) => {

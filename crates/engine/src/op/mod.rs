@@ -46,6 +46,8 @@ pub(crate) fn refusal(op: &Op) -> Option<String> {
         Op::GatedDelta { .. } | Op::CausalConv => "linear attention",
         Op::StateSpace { .. } | Op::SelectiveScan => "state-space layers",
         Op::Attention { detail, .. } if detail.chunked => "chunked attention",
+        Op::CompressPositions { .. } | Op::AttendEntries { .. } | Op::IndexEntries { .. } => "compressed attention",
+        Op::CollapseStreams | Op::MixStreams { .. } => "hyper-connections",
         Op::IndexPositions { .. } => "sparse attention with an indexer",
         Op::AddRows => "features for the first decoder layers",
         Op::Interpolate { kind: InterpolationKind::Bilinear, .. } => "bilinear position tables",

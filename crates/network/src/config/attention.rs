@@ -13,8 +13,61 @@ pub enum AttentionConfig {
     Delta(DeltaConfig),
     /// A state of fixed size, of a state-space model.
     StateSpace(StateSpaceConfig),
+    /// A window of positions, and compressed entries of those before it.
+    Compressed(CompressedConfig),
     /// None: the layer is a feed-forward alone.
     Absent,
+}
+
+/// Attention over a window and over compressed entries.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct CompressedConfig {
+    /// Query heads.
+    pub heads: u64,
+    /// Width of a head, and of the one key that is the value too.
+    pub head_width: u64,
+    /// Width queries are squeezed to.
+    pub query_rank: u64,
+    /// Groups of heads whose outputs are squeezed on their own.
+    pub groups: u64,
+    /// Width each group is squeezed to.
+    pub group_rank: u64,
+    /// Positions that are seen as they are.
+    pub window: u64,
+    /// Rotary positions.
+    pub rotary: RotaryConfig,
+    /// Factor on the scores.
+    pub scale: f64,
+    /// How earlier positions are compressed, where they are seen at all.
+    pub compression: Option<Compression>,
+}
+
+/// How positions are compressed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Compression {
+    /// Positions of an entry.
+    pub every: u64,
+    /// What chooses entries; without one all are seen, and groups do not overlap.
+    pub indexer: Option<EntryIndexerConfig>,
+}
+
+/// What chooses compressed entries.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct EntryIndexerConfig {
+    /// Its heads.
+    pub heads: u64,
+    /// Width of its queries and entries.
+    pub width: u64,
+    /// Entries a query sees at most.
+    pub keep: u64,
+}
+
+impl CompressedConfig {
+    /// Elements of entries that one position adds.
+    pub(crate) fn entry_elements(&self) -> u64 {
+        self.compression
+            .map_or(0, |part| (self.head_width + part.indexer.map_or(0, |indexer| indexer.width)) / part.every.max(1))
+    }
 }
 
 /// A state-space layer.

@@ -5,8 +5,8 @@
 use types::DType;
 
 pub use super::attention::{
-    AttentionConfig, DeltaConfig, DeltaProjections, FusedOrder, GroupedConfig, HeadNorms, IndexerConfig, LatentConfig,
-    RotaryConfig, StateSpaceConfig, StateSpaceKind, Values,
+    AttentionConfig, CompressedConfig, Compression, DeltaConfig, DeltaProjections, EntryIndexerConfig, FusedOrder,
+    GroupedConfig, HeadNorms, IndexerConfig, LatentConfig, RotaryConfig, StateSpaceConfig, StateSpaceKind, Values,
 };
 pub use super::feed_forward::{
     BesideConfig, Correction, ExpertStorage, FeedForwardConfig, GateConfig, GatedConfig, GroupLimit, MixtureConfig,
@@ -52,6 +52,8 @@ pub struct DecoderConfig {
     pub per_layer: Option<PerLayerConfig>,
     /// Streams of hidden states, where there are several.
     pub streams: Option<StreamsConfig>,
+    /// Streams that every part of a layer collapses and mixes, where there are several.
+    pub hyper: Option<HyperConfig>,
     /// Element type of the published weights.
     pub dtype: DType,
     /// How the checkpoint is quantised, where it is.
@@ -87,6 +89,15 @@ pub struct StreamsConfig {
     pub active: u64,
     /// Rank of the residual beside attention.
     pub rank: u64,
+}
+
+/// Hyper-connections.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HyperConfig {
+    /// Streams.
+    pub streams: u64,
+    /// Steps that make the weights between streams doubly stochastic.
+    pub iterations: u64,
 }
 
 /// One layer.
@@ -176,6 +187,7 @@ impl PartialEq for DecoderConfig {
                 == (other.embedding_scale, other.tied_embeddings, other.logit_softcap)
             && (self.positions, self.residual_scale, self.logit_scale, self.head_bias)
                 == (other.positions, other.residual_scale, other.logit_scale, other.head_bias)
-            && (self.layer_scalar, self.per_layer, self.streams) == (other.layer_scalar, other.per_layer, other.streams)
+            && (self.layer_scalar, self.per_layer, self.streams, self.hyper)
+                == (other.layer_scalar, other.per_layer, other.streams, other.hyper)
     }
 }

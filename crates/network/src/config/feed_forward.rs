@@ -116,6 +116,8 @@ pub enum ScoreKind {
     Softmax,
     /// Each on its own.
     Sigmoid,
+    /// Each on its own, as the root of `ln(1 + exp(x))`.
+    SqrtSoftplus,
 }
 
 /// The choice of groups of experts.

@@ -4,8 +4,6 @@ use super::fields::Fields;
 
 /// Beginnings of field names, and the part each points to.
 const PARTS: &[(&str, &str)] = &[
-    ("compress_ratios", "compressed entries of the KV cache"),
-    ("hc_mult", "hyper-connections between several streams"),
     ("sparse_attention_config", "attention over blocks that an indexer chooses"),
     ("linear_attn_config", "Kimi delta attention"),
     ("activation_situ", "the SiTU activation"),
@@ -24,6 +22,7 @@ const SIGNS: &[(&str, &str)] = &[
     ("mamba_dt_rank", "jamba"),
     ("mamba_d_state", "bamba"),
     ("altup_num_inputs", "gemma3n_text"),
+    ("compress_ratios", "deepseek_v4"),
     ("index_topk", "deepseek_v32"),
     ("kv_lora_rank", "deepseek_v3"),
     ("n_routed_experts", "deepseek_v3"),

@@ -64,6 +64,7 @@ const ARCHITECTURES: &[Architecture] = &[
     decoder("DeepseekV2ForCausalLM", "deepseek_v2", |fields| boxed(family::deepseek::read_v2(fields))),
     decoder("DeepseekV3ForCausalLM", "deepseek_v3", |fields| boxed(family::deepseek::read_v3(fields))),
     decoder("DeepseekV32ForCausalLM", "deepseek_v32", |fields| boxed(family::deepseek::read_v32(fields))),
+    decoder("DeepseekV4ForCausalLM", "deepseek_v4", |fields| boxed(family::deepseek_v4::read(fields))),
     decoder("GlmMoeDsaForCausalLM", "glm_moe_dsa", |fields| boxed(family::deepseek::read_glm(fields))),
     decoder("Phi3ForCausalLM", "phi3", |fields| boxed(family::phi::read(fields))),
     decoder("Gemma2ForCausalLM", "gemma2", |fields| boxed(family::gemma::read_gemma2(fields))),

@@ -69,6 +69,12 @@ pub(crate) struct Names {
     /// Parts of a layer that computes one of several streams.
     pub(crate) altup: &'static str,
     pub(crate) laurel: &'static str,
+    /// Hyper-connections of a part of a layer, and behind all layers.
+    pub(crate) hyper: [&'static str; 2],
+    /// Compressors, with an indexer and without one; what scores entries; the projection of groups of heads.
+    pub(crate) compressors: [&'static str; 2],
+    pub(crate) scorer: &'static str,
+    pub(crate) grouped_linear: &'static str,
     /// Class of projections; `Conv1D` keeps matrices transposed.
     pub(crate) linear: &'static str,
 }
@@ -149,6 +155,10 @@ macro_rules! names {
             state_space_layer: None,
             altup: concat!($prefix, "AltUp"),
             laurel: concat!($prefix, "LaurelBlock"),
+            hyper: [concat!($prefix, "HyperConnection"), concat!($prefix, "HyperHead")],
+            compressors: [concat!($prefix, "CSACompressor"), concat!($prefix, "HCACompressor")],
+            scorer: concat!($prefix, "IndexerScorer"),
+            grouped_linear: concat!($prefix, "GroupedLinear"),
             linear: "Linear",
         }
     };

@@ -239,7 +239,8 @@ impl Gate {
         };
         let scores = match self.config.scores {
             ScoreKind::Softmax => b.apply(Op::Softmax, &[&logits])?,
-            ScoreKind::Sigmoid => b.activation(ActivationKind::Sigmoid, &logits)?,
+            // A root of a softplus costs what a sigmoid costs; no engine here computes it.
+            ScoreKind::Sigmoid | ScoreKind::SqrtSoftplus => b.activation(ActivationKind::Sigmoid, &logits)?,
         };
         let mut choice = scores.clone();
         if let Some(correction) = self.correction {

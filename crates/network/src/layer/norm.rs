@@ -86,6 +86,12 @@ impl Norm {
         })
     }
 
+    /// Its weight, for operations that norm on the way.
+    pub(crate) fn weight<B: Backend>(&self, b: &mut B) -> Result<B::Tensor, NetworkError> {
+        let missing = || NetworkError::Prompt("a norm without a weight".into());
+        self.weight.map_or_else(|| Err(missing()), |weight| b.param(weight))
+    }
+
     /// One that only divides.
     pub(crate) fn bare(builder: &mut Builder, name: &str, class: &'static str, config: NormConfig) -> Self {
         builder.module(name, class, |builder, module| {

@@ -4,9 +4,9 @@ use types::Op;
 
 use super::decoder_layer::{Layer, kept};
 use super::{CacheLayout, Prompt};
-use crate::config::decoder::{DecoderConfig, PositionsConfig};
+use crate::config::decoder::{DecoderConfig, HyperConfig, PositionsConfig};
 use crate::config::family::is_computed;
-use crate::layer::{Embedding, Linear, Norm, PerLayerEmbeddings, Streams};
+use crate::layer::{Embedding, HyperConnection, Linear, Norm, PerLayerEmbeddings, Streams, streams};
 use crate::{Backend, Blueprint, Builder, Module, NetworkError, Ops, Repetition};
 
 /// A language model: a decoder and its head.
@@ -26,6 +26,8 @@ pub(crate) struct Decoder {
     positions: Option<(Embedding, PositionsConfig)>,
     per_layer: Option<PerLayerEmbeddings>,
     streams: Option<Streams>,
+    /// What collapses the streams behind all layers.
+    hyper: Option<(HyperConnection, HyperConfig)>,
     layers: Vec<Layer>,
     norm: Norm,
     cache: CacheLayout,
@@ -132,12 +134,14 @@ impl Decoder {
         let (_, layers) = builder.list(names.layers_module, Repetition::Sequential, count, |builder, index| {
             Layer::new(builder, index as usize, config)
         });
+        let hyper =
+            config.hyper.map(|part| (HyperConnection::last(builder, names, config.width, part, config.norm), part));
         let norm = Norm::new(builder, names.final_norm, names.norm, config.width, config.norm);
         let cache = CacheLayout {
             layers: config.layers.iter().map(kept).collect(),
             dtype: config.quantisation.as_ref().and_then(|quantisation| quantisation.kv),
         };
-        Self { embedding, positions, per_layer, streams, layers, norm, cache }
+        Self { embedding, positions, per_layer, streams, hyper, layers, norm, cache }
     }
 
     pub(crate) fn cache(&self) -> &CacheLayout {
@@ -175,9 +179,10 @@ impl Decoder {
         offset: u64,
         more: Additions<'_, B::Tensor>,
     ) -> Result<B::Tensor, NetworkError> {
-        let mut x = match &self.streams {
-            None => embedded,
-            Some(streams) => streams.part(b, &embedded)?,
+        let mut x = match (&self.streams, &self.hyper) {
+            (Some(streams), _) => streams.part(b, &embedded)?,
+            (None, Some((_, config))) => streams(b, &embedded, *config)?,
+            (None, None) => embedded,
         };
         for (index, layer) in self.layers.iter().enumerate() {
             let own = more.own.map(|own| b.slice(own, 2, index as u64, 1)).transpose()?;
@@ -190,6 +195,9 @@ impl Decoder {
         }
         if let Some(streams) = &self.streams {
             x = streams.join(b, &x)?;
+        }
+        if let Some((last, _)) = &self.hyper {
+            [_, x] = last.collapse(b, &x)?;
         }
         self.norm.forward(b, &x)
     }

@@ -5,8 +5,8 @@ use types::{ActivationKind, Op};
 use super::{CacheKind, CacheLayer};
 use crate::config::decoder::{AttentionConfig, DecoderConfig, FeedForwardConfig, LayerConfig, NormPlacement, Values};
 use crate::layer::{
-    AltUp, DenseBesideExperts, GatedDelta, GatedMlp, GatedMlpNames, GroupedAttention, LatentAttention,
-    MixtureOfExperts, Norm, PerLayerInput, PlainMlp, StateSpace,
+    AltUp, CompressedAttention, DenseBesideExperts, GatedDelta, GatedMlp, GatedMlpNames, GroupedAttention,
+    HyperConnection, LatentAttention, MixtureOfExperts, Norm, PerLayerInput, PlainMlp, StateSpace,
 };
 use crate::{Backend, Builder, Module, NetworkError, Ops, Param};
 
@@ -21,6 +21,8 @@ pub(super) struct Layer {
     own: Option<PerLayerInput>,
     /// What it does with streams, where there are several.
     altup: Option<Box<AltUp>>,
+    /// What collapses and mixes streams around attention and around the feed-forward.
+    hyper: Option<Box<[HyperConnection; 2]>>,
     scalar: Option<Param>,
 }
 
@@ -29,6 +31,7 @@ enum Attention {
     Grouped(GroupedAttention),
     Latent(Box<LatentAttention>),
     Delta(GatedDelta),
+    Compressed(Box<CompressedAttention>),
     StateSpace(StateSpace),
     Absent,
 }
@@ -72,6 +75,9 @@ impl Layer {
                     Attention::Latent(Box::new(LatentAttention::new(builder, names, width, part, norm, index)))
                 }
                 AttentionConfig::Delta(part) => Attention::Delta(GatedDelta::new(builder, names, width, part, norm)),
+                AttentionConfig::Compressed(part) => {
+                    Attention::Compressed(Box::new(CompressedAttention::new(builder, names, width, part, norm, index)))
+                }
                 AttentionConfig::StateSpace(part) => {
                     Attention::StateSpace(StateSpace::new(builder, names, width, part, norm))
                 }
@@ -120,8 +126,20 @@ impl Layer {
             let per_layer = config.per_layer;
             let own = per_layer.map(|part| PerLayerInput::new(builder, names, width, part, norm, activation));
             let altup = config.streams.map(|part| Box::new(AltUp::new(builder, names, width, part, norm)));
+            let mut connect = |name, part| HyperConnection::new(builder, names, name, width, part, norm);
+            let hyper = config.hyper.map(|part| Box::new([connect("attn_hc", part), connect("ffn_hc", part)]));
             let scalar = config.layer_scalar.then(|| builder.buffer("layer_scalar", [1]));
-            Self { module, attention, feed_forward, norms, residual_scale: config.residual_scale, own, altup, scalar }
+            Self {
+                module,
+                attention,
+                feed_forward,
+                norms,
+                residual_scale: config.residual_scale,
+                own,
+                altup,
+                hyper,
+                scalar,
+            }
         })
     }
 
@@ -136,6 +154,9 @@ impl Layer {
         b.scope(self.module, &[x], |b| {
             if let (Some(altup), Some(part), Some(own)) = (&self.altup, &self.own, own) {
                 return self.one_of_several(b, x, (altup, part, own), offset);
+            }
+            if let Some(hyper) = &self.hyper {
+                return self.connected(b, x, hyper, offset);
             }
             let mut x = self.mixed(b, x, offset)?;
             if let (Some(part), Some(own)) = (&self.own, own) {
@@ -176,12 +197,31 @@ impl Layer {
         altup.add_to_others(b, &corrected, &addition)
     }
 
+    /// Streams `[B, S, N, O]`, collapsed for attention and for the feed-forward and mixed with what these give.
+    fn connected<B: Backend>(
+        &self,
+        b: &mut B,
+        streams: &B::Tensor,
+        [around_attention, around_feed_forward]: &[HyperConnection; 2],
+        offset: u64,
+    ) -> Result<B::Tensor, NetworkError> {
+        let [weights, x] = around_attention.collapse(b, streams)?;
+        let given = normed(b, &self.norms.before_attention, &x)?;
+        let mixed = self.attend(b, &given, offset)?;
+        let streams = around_attention.mix(b, streams, &weights, &mixed)?;
+        let [weights, x] = around_feed_forward.collapse(b, &streams)?;
+        let given = normed(b, &self.norms.before_feed_forward, &x)?;
+        let inner = self.feed(b, &given, &x)?;
+        around_feed_forward.mix(b, &streams, &weights, &inner)
+    }
+
     /// Attention, or what is in its place.
     fn attend<B: Backend>(&self, b: &mut B, given: &B::Tensor, offset: u64) -> Result<B::Tensor, NetworkError> {
         match &self.attention {
             Attention::Grouped(attention) => attention.forward(b, given, offset),
             Attention::Latent(attention) => attention.forward(b, given, offset),
             Attention::Delta(attention) => attention.forward(b, given),
+            Attention::Compressed(attention) => attention.forward(b, given, offset),
             Attention::StateSpace(part) => part.forward(b, given),
             Attention::Absent => Ok(given.clone()),
         }
@@ -249,7 +289,7 @@ fn normed<B: Backend>(b: &mut B, norm: &Option<Norm>, x: &B::Tensor) -> Result<B
 
 /// What the cache keeps for a layer.
 pub(super) fn kept(layer: &LayerConfig) -> CacheLayer {
-    let growing = |kind, elements, window| CacheLayer { kind, elements, window, state: [0, 0] };
+    let growing = |kind, elements, window| CacheLayer { kind, elements, window, entries: 0, state: [0, 0] };
     match layer.attention {
         AttentionConfig::Grouped(config) => {
             let kind = match (config.values, config.detail.window) {
@@ -273,6 +313,10 @@ pub(super) fn kept(layer: &LayerConfig) -> CacheLayer {
             let state = [config.channels() * config.kernel, config.inner * config.state];
             CacheLayer { state, ..growing(CacheKind::StateSpace, 0, None) }
         }
+        AttentionConfig::Compressed(config) => CacheLayer {
+            entries: config.entry_elements(),
+            ..growing(CacheKind::Compressed, config.head_width, Some(config.window))
+        },
         AttentionConfig::Absent => growing(CacheKind::Absent, 0, None),
     }
 }

@@ -180,6 +180,8 @@ pub enum CacheKind {
     Sliding,
     /// Keys and values of one chunk of positions.
     Chunked,
+    /// Keys of a window, and compressed entries of all positions.
+    Compressed,
     /// A latent vector of every position.
     Latent,
     /// The state of linear attention.
@@ -197,6 +199,7 @@ impl CacheKind {
             Self::Full => Some("full"),
             Self::Sliding => Some("sliding"),
             Self::Chunked => Some("chunked"),
+            Self::Compressed => Some("compressed"),
             Self::Latent => Some("latent"),
             Self::Linear => Some("linear"),
             Self::StateSpace => Some("state-space"),
@@ -214,6 +217,8 @@ pub struct CacheLayer {
     pub elements: u64,
     /// Positions it keeps at most; all where absent.
     pub window: Option<u64>,
+    /// Elements of one position that no window bounds: its part of a compressed entry.
+    pub entries: u64,
     /// Elements it keeps whatever the length: in the cache's element type, and in single precision.
     pub state: [u64; 2],
 }
@@ -221,7 +226,7 @@ pub struct CacheLayer {
 impl CacheLayout {
     /// Elements one more position adds in all layers, as long as no window is full.
     pub fn elements_per_token(&self) -> u64 {
-        self.layers.iter().map(|layer| layer.elements).sum()
+        self.layers.iter().map(|layer| layer.elements + layer.entries).sum()
     }
 
     /// Elements kept for a sequence of `positions`.
@@ -233,6 +238,7 @@ impl CacheLayout {
 impl CacheLayer {
     /// Elements kept for a sequence of `positions`.
     pub fn elements_at(&self, positions: u64) -> u64 {
-        self.elements.saturating_mul(self.window.map_or(positions, |window| positions.min(window)))
+        let near = self.elements.saturating_mul(self.window.map_or(positions, |window| positions.min(window)));
+        near.saturating_add(self.entries.saturating_mul(positions))
     }
 }

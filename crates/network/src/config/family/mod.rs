@@ -6,6 +6,7 @@ mod sizes;
 pub(super) mod classic;
 pub(super) mod deepseek;
 pub(crate) mod deepseek_ocr;
+pub(super) mod deepseek_v4;
 pub(super) mod dense;
 pub(super) mod gemma;
 pub(super) mod gemma3n;
@@ -31,7 +32,7 @@ pub(crate) use super::names::{Definitions, Family, NORMS_AROUND, Names, names};
 
 /// Every family, for the descriptions of its classes.
 pub(crate) fn families() -> impl Iterator<Item = &'static &'static Family> {
-    const LATER: &[&Family] = &[&llama4::FAMILY, &gemma4::FAMILY, &gemma3n::FAMILY];
+    const LATER: &[&Family] = &[&llama4::FAMILY, &gemma4::FAMILY, &gemma3n::FAMILY, &deepseek_v4::FAMILY];
     [FAMILIES, LATER, dense::FAMILIES, sparse::FAMILIES, classic::FAMILIES, qwen_next::FAMILIES, state_space::FAMILIES]
         .into_iter()
         .flatten()

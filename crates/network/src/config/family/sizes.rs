@@ -189,6 +189,7 @@ impl Sizes {
             layer_scalar: false,
             per_layer: None,
             streams: None,
+            hyper: None,
             dtype: self.dtype,
             quantisation: None,
             part_of: None,
