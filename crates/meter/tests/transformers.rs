@@ -114,3 +114,23 @@ fn states_keep_as_many_elements_as_transformers_allocates() {
     }
     assert!(compared >= 9, "only {compared} models with state-space layers");
 }
+
+#[test]
+fn decode_steps_of_every_kind_of_cache_are_summed_past_windows_chunks_and_chosen_entries() {
+    let reference: Value = serde_json::from_str(include_str!("fixtures/transformers.json")).unwrap();
+    // A step sees 512 entries of four positions in DeepSeek-V4: the last of these steps are past them.
+    for (name, prompt) in
+        [("deepseek-v4-flash", 1990), ("nemotron-3-nano", 100), ("llama-4-chunks", 10), ("gemma-3n-e4b", 500)]
+    {
+        let config = ModelConfig::from_json(name, &reference["cases"][name]["config"].to_string()).unwrap();
+        let model = Model::new(&config);
+        for attention in [AttentionKind::Eager, AttentionKind::Flash] {
+            let all = Workload { decode_steps: 80, attention, logits: LogitsKind::Last, ..workload(prompt) };
+            let steps = predict(&model, &all).unwrap_or_else(|error| panic!("{name}: {error}")).decode.unwrap();
+            let last = Workload { decode_steps: 1, seq_len: prompt + 79, ..all };
+            let last = predict(&model, &last).unwrap().decode.unwrap();
+            let summed: types::Cost = steps.ops.iter().map(|op| op.cost.at(79)).sum();
+            assert_eq!(summed, last.total(), "{name} {attention:?}");
+        }
+    }
+}

@@ -18,16 +18,16 @@ pub(super) const COMPRESS: Derivation = Derivation {
 pub(super) const ATTEND: Derivation = Derivation {
     definition: "scores and values of S queries over one entry for every e of T positions, as part of the softmax over a window of \
                  positions beside them",
-    text: "As attention over P query-entry pairs a head: D multiply-adds each for scores and for values, seven FLOPs for the \
-           softmax. Eager attention computes every pair. Flash attention computes those a query sees: the entries of groups that \
+    text: "As attention over query-entry pairs: D multiply-adds each for scores and for values, six FLOPs for the softmax. P counts \
+           the positions of their entries, e to an entry, and d is the part of an entry that one position is, D / e. Eager attention computes every pair. Flash attention computes those a query sees: the entries of groups that \
            are closed at its position, and no more of them than are chosen. A single query sees T / e entries on average.",
     source: "DeepSeek-AI 2026, DeepSeek-V4, section 2.3; transformers, DeepseekV4Attention",
 };
 
 pub(super) const INDEX: Derivation = Derivation {
     definition: "the entries with the largest sum over H heads of w[s, h] * relu(q[s, h] k[t] * scale), for each of S queries",
-    text: "Every query is multiplied with every entry, D multiply-adds a pair and head; relu, scale, weight and sum take four, finding \
-           the largest one a pair. A single query is scored against T / e entries on average.",
+    text: "Every query is multiplied with every entry, D multiply-adds a pair and head; relu, scale, weight and sum take four. P \
+           counts the positions of entries and d is the part of an entry that one position is, D / e. A single query is scored against T / e entries on average.",
     source: "DeepSeek-AI 2026, DeepSeek-V4, section 2.3.1; transformers, DeepseekV4IndexerScorer",
 };
 
@@ -66,33 +66,33 @@ pub(super) fn compress(call: &Call<'_>) -> Vec<Term> {
 
 pub(super) fn attend(call: &Call<'_>, every: u64, keep: Option<u64>) -> Vec<Term> {
     let (q, entries) = (&call.inputs[0], &call.inputs[1]);
-    let (B, H, S, D, T) = (dim(q, 0), dim(q, 1), dim(q, 2), dim(q, 3), dim(entries, 2));
+    let (B, H, S, T, d) = (dim(q, 0), dim(q, 1), dim(q, 2), dim(entries, 2), dim(entries, 3));
     let flash = call.attention == AttentionKind::Flash;
     let e = u128::from(every.max(1));
     let P = pairs(S, T, e, keep, flash);
     let mut terms = vec![
-        term!(FlopsMatrix, [B, H, P, D, e], 4 * B * H * P * D / e),
-        term!(FlopsVector, [B, H, P, e], 7 * B * H * P / e),
+        term!(FlopsMatrix, [B, H, P, d], 4 * B * H * P * d),
+        term!(FlopsVector, [B, H, P, e], P * (6 * B * H).div_ceil(e)),
         read(q),
         write(&call.output),
     ];
     // Entries that are not chosen are not read.
     let seen = keep.filter(|_| flash && S == 1).map_or(T, |keep| T.min(u128::from(keep).saturating_mul(e)));
-    let (d, b) = (dim(entries, 3), u128::from(entries.dtype.bits()));
+    let b = u128::from(entries.dtype.bits());
     terms.push(term!(KvRead, [B, seen, d, b], B * seen * d * b / 8));
     terms
 }
 
 pub(super) fn index(call: &Call<'_>, every: u64) -> Vec<Term> {
     let (q, entries) = (&call.inputs[0], &call.inputs[1]);
-    let (B, H, S, D, T) = (dim(q, 0), dim(q, 1), dim(q, 2), dim(q, 3), dim(entries, 2));
+    let (B, H, S, T, d) = (dim(q, 0), dim(q, 1), dim(q, 2), dim(entries, 2), dim(entries, 3));
     let e = u128::from(every.max(1));
     let P = pairs(S, T, e, None, false);
     streamed(
         call,
         [
-            term!(FlopsMatrix, [B, H, P, D, e], 2 * B * H * P * D / e),
-            term!(FlopsVector, [B, H, P, e], (4 * B * H * P + B * P) / e),
+            term!(FlopsMatrix, [B, H, P, d], 2 * B * H * P * d),
+            term!(FlopsVector, [B, H, P, e], P * (4 * B * H).div_ceil(e)),
         ],
     )
 }
