@@ -13,6 +13,9 @@ pub fn rehearse(model: &Model) -> Result<(), EngineError> {
     if matches!(model, Model::VisionLanguage(_)) {
         return Err(refused("prompts with images are supported for DeepSeek-OCR only".to_owned()));
     }
+    if matches!(model, Model::Encoder(_)) {
+        return Err(refused("encoders can only be modelled".to_owned()));
+    }
     let Model::Language(language) = model else { return Ok(()) };
     let mut rehearsal = Rehearsal { blueprint: model.blueprint(), refusal: None };
     let input = Spec::activation([1, 1], DType::Int64);
@@ -63,6 +66,18 @@ impl Backend for Rehearsal<'_> {
         _window: Option<u64>,
     ) -> Result<(Spec, Spec), NetworkError> {
         Ok((keys, values))
+    }
+
+    fn cache_of(
+        &mut self,
+        _layer: usize,
+        [batch, heads, length]: [u64; 3],
+        widths: [u64; 2],
+        _window: Option<u64>,
+    ) -> Result<(Spec, Spec), NetworkError> {
+        self.refusal.get_or_insert_with(|| "layers that share a KV cache can only be modelled".to_owned());
+        let kept = |width| Spec { shape: [batch, heads, length, width].into(), dtype: DType::Fp32, role: Role::Cache };
+        Ok((kept(widths[0]), kept(widths[1])))
     }
 
     fn experts(

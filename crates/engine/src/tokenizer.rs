@@ -5,6 +5,7 @@
 use std::io::Read as _;
 use std::path::Path;
 
+use network::config::without_infinities;
 use serde_json::Value;
 
 use crate::InputError;
@@ -65,9 +66,11 @@ fn read(path: &Path) -> Result<Vec<u8>, InputError> {
 impl SpecialIds {
     /// The ids that a model's `config.json` names. One that is absent or null stays unknown.
     pub fn from_config(path: &Path) -> Result<Self, InputError> {
-        let text = read(path)?;
+        let bytes = read(path)?;
         let wrong = |reason: String| InputError::NotAConfiguration { path: path.into(), reason };
-        let config: Value = serde_json::from_slice(&text).map_err(|error| wrong(error.to_string()))?;
+        let text = String::from_utf8(bytes).map_err(|error| wrong(error.to_string()))?;
+        let config: Value =
+            serde_json::from_str(&without_infinities(&text)).map_err(|error| wrong(error.to_string()))?;
         let named = |key: &str| {
             let parts = LANGUAGE_PARTS.iter().filter_map(|part| config.get(part));
             std::iter::once(&config).chain(parts).filter_map(|part| part.get(key)).find(|value| !value.is_null())

@@ -63,12 +63,19 @@ impl Category {
             Op::LayerNorm { .. } | Op::ChannelNorm { .. } | Op::BatchNorm { .. } | Op::RmsNorm { .. } => {
                 Self::Normalisation
             }
-            Op::Attention { .. } | Op::LatentAttention { .. } | Op::GatedDelta { .. } | Op::IndexPositions { .. } => {
-                Self::Attention
-            }
+            Op::Attention { .. }
+            | Op::LatentAttention { .. }
+            | Op::GatedDelta { .. }
+            | Op::StateSpace { .. }
+            | Op::SelectiveScan
+            | Op::CompressPositions { .. }
+            | Op::AttendEntries { .. }
+            | Op::IndexEntries { .. }
+            | Op::IndexPositions { .. } => Self::Attention,
             Op::Embedding | Op::ReplaceRows => Self::Embedding,
             Op::Rotary { .. } => Self::Rotary,
             Op::Activation(_) | Op::ClampedGate { .. } => Self::Activation,
+            Op::CollapseStreams | Op::MixStreams { .. } => Self::Elementwise,
             Op::Add | Op::AddRows | Op::Multiply | Op::Scale { .. } | Op::Softcap { .. } => Self::Elementwise,
             Op::Softmax | Op::TopK { .. } | Op::LimitGroups { .. } | Op::Dispatch { .. } | Op::Combine { .. } => {
                 Self::Routing

@@ -43,7 +43,7 @@ impl Footprint {
         Self {
             weights: sharing.weights(),
             activations,
-            kv_per_token: most(&|layer| layer.elements),
+            kv_per_token: most(&|layer| layer.elements + layer.entries),
             kv_per_sequence: most(&|layer| layer.elements_at(positions)).map(|bytes| bytes + states),
             kv_bits: sharing.cache_bits(),
             batch: workload.batch / workload.parallel.data(),

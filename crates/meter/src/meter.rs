@@ -296,6 +296,30 @@ impl Backend for Meter<'_> {
         Ok((grown(keys), grown(values)))
     }
 
+    fn cache_of(
+        &mut self,
+        _layer: usize,
+        [batch, heads, length]: [u64; 3],
+        widths: [u64; 2],
+        window: Option<u64>,
+    ) -> Result<(ShapeTensor, ShapeTensor), NetworkError> {
+        let positions = seen(length + self.settings.cached, length, window);
+        let parallel = self.sharing.parallel();
+        let ways = (!parallel.is_single()).then(|| heads.min(parallel.tensor));
+        let stored = self.sharing.quantisation().kv.map(Storage::plain);
+        let kept = |width: u64| {
+            let shape = [batch, heads, positions, width].into();
+            let spec = Spec { shape, dtype: self.settings.dtype, role: Role::Cache };
+            ShapeTensor {
+                spec,
+                storage: None,
+                layout: ways.map(|ways| Rc::new(Cell::new(Layout::cut(1, ways)))),
+                stored,
+            }
+        };
+        Ok((kept(widths[0]), kept(widths[1])))
+    }
+
     fn attention(&self) -> AttentionKind {
         self.settings.attention
     }

@@ -34,7 +34,7 @@ const INTO: [&str; 16] = [
 const OUT_OF: [&str; 8] = ["o_proj", "down_proj", "w2", "fc2", "c_proj", "out_proj", "dense", "dense_4h_to_h"];
 
 /// Tables and heads cut by vocabulary.
-const VOCABULARY: [&str; 5] = ["embed_tokens", "lm_head", "wte", "embed_in", "word_embeddings"];
+const VOCABULARY: [&str; 6] = ["embed_tokens", "lm_head", "wte", "embed_in", "word_embeddings", "embeddings"];
 
 /// Keys and values of fewer heads than devices are kept by several.
 const KEYS_AND_VALUES: [&str; 2] = ["k_proj", "v_proj"];
@@ -65,7 +65,7 @@ pub(crate) fn layout(blueprint: &Blueprint, param: Param, parallel: &Parallel) -
         let shared = VOCABULARY.contains(&module.name.as_str()) && blueprint.stage_of(entry.module).is_none();
         return if shared { Layout::cut(0, parallel.tensor) } else { Layout::WHOLE };
     }
-    if entry.path.contains(".linear_attn.") {
+    if entry.path.contains(".linear_attn.") || in_state_space(blueprint, entry.module) {
         return Layout::WHOLE;
     }
     if own == "sinks" {
@@ -87,6 +87,12 @@ pub(crate) fn layout(blueprint: &Blueprint, param: Param, parallel: &Parallel) -
         (_, true, false) if !is_bias => Layout::cut(1, ways),
         _ => Layout::WHOLE,
     }
+}
+
+/// Whether `module` is a state-space layer or a part of one.
+fn in_state_space(blueprint: &Blueprint, module: Module) -> bool {
+    let parent = blueprint.module(module).parent;
+    [Some(module), parent].into_iter().flatten().any(|module| setting(blueprint, module, "ssm_state_size").is_some())
 }
 
 /// Devices that share one expert's matrices.

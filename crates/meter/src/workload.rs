@@ -136,6 +136,10 @@ impl WorkloadSettings {
         if model.takes_tokens() {
             range("seq_len", seq_len, 1..=MOST_TOKENS)?;
             range("max_new_tokens", max_new_tokens, 1..=MOST_TOKENS)?;
+            if model.cache().is_none() {
+                // An encoder reads its text once.
+                range("decode_steps", decode_steps, 0..=0)?;
+            }
         } else {
             range("seq_len", seq_len, 0..=0)?;
             range("decode_steps", decode_steps, 0..=0)?;

@@ -3,8 +3,8 @@
 //! How the figures were counted is said in `fixtures/count_transformers.py`.
 
 use llm_perf_meter::predict;
-use network::Model;
 use network::config::ModelConfig;
+use network::{CacheKind, Model};
 use serde_json::Value;
 use types::{AttentionKind, DType, LogitsKind, PageKind, RoutingKind, Workload};
 
@@ -76,9 +76,19 @@ fn caches_keep_as_many_elements_as_transformers_allocates() {
     for (name, case) in reference["cases"].as_object().unwrap() {
         let Ok(config) = ModelConfig::from_json(name, &case["config"].to_string()) else { continue };
         let model = Model::new(&config);
+        // Encoders keep nothing.
+        if model.cache().is_none() {
+            continue;
+        }
+        let prompt = case["prompt"].as_u64().unwrap() + 1;
         // A prompt and a step; transformers keeps one position less of a window than the step itself sees.
-        let windows = model.cache().unwrap().layers.iter().any(|layer| layer.window.is_some_and(|window| window < 25));
-        let kept = model.cache().unwrap().elements(case["prompt"].as_u64().unwrap() + 1);
+        let windows =
+            model.cache().unwrap().layers.iter().any(|layer| layer.window.is_some_and(|window| window <= prompt));
+        let kept = model.cache().unwrap().elements(prompt);
+        if let Some(wanted) = case.get("entries") {
+            let entries: u64 = model.cache().unwrap().layers.iter().map(|layer| layer.entries).sum();
+            assert_eq!(entries * prompt, wanted.as_u64().unwrap(), "{name}");
+        }
         let indexed = model.blueprint().modules().any(|(_, module)| module.name == "indexer");
         // Falcon keeps a copy of each key and value for every head; engines keep one for the group.
         let copied = name == "falcon-40b";
@@ -87,4 +97,40 @@ fn caches_keep_as_many_elements_as_transformers_allocates() {
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn states_keep_as_many_elements_as_transformers_allocates() {
+    let reference: Value = serde_json::from_str(include_str!("fixtures/transformers.json")).unwrap();
+    let mut compared = 0;
+    for (name, case) in reference["cases"].as_object().unwrap() {
+        let Some(wanted) = case.get("state").and_then(Value::as_array) else { continue };
+        let config = ModelConfig::from_json(name, &case["config"].to_string()).unwrap();
+        let model = Model::new(&config);
+        let layers = &model.cache().unwrap().layers;
+        let kept = [0, 1].map(|at: usize| layers.iter().map(|layer| layer.state[at]).sum::<u64>());
+        assert_eq!(kept.to_vec(), wanted.iter().map(|size| size.as_u64().unwrap()).collect::<Vec<_>>(), "{name}");
+        compared += usize::from(layers.iter().any(|layer| layer.kind == CacheKind::StateSpace));
+    }
+    assert!(compared >= 9, "only {compared} models with state-space layers");
+}
+
+#[test]
+fn decode_steps_of_every_kind_of_cache_are_summed_past_windows_chunks_and_chosen_entries() {
+    let reference: Value = serde_json::from_str(include_str!("fixtures/transformers.json")).unwrap();
+    // A step sees 512 entries of four positions in DeepSeek-V4: the last of these steps are past them.
+    for (name, prompt) in
+        [("deepseek-v4-flash", 1990), ("nemotron-3-nano", 100), ("llama-4-chunks", 10), ("gemma-3n-e4b", 500)]
+    {
+        let config = ModelConfig::from_json(name, &reference["cases"][name]["config"].to_string()).unwrap();
+        let model = Model::new(&config);
+        for attention in [AttentionKind::Eager, AttentionKind::Flash] {
+            let all = Workload { decode_steps: 80, attention, logits: LogitsKind::Last, ..workload(prompt) };
+            let steps = predict(&model, &all).unwrap_or_else(|error| panic!("{name}: {error}")).decode.unwrap();
+            let last = Workload { decode_steps: 1, seq_len: prompt + 79, ..all };
+            let last = predict(&model, &last).unwrap().decode.unwrap();
+            let summed: types::Cost = steps.ops.iter().map(|op| op.cost.at(79)).sum();
+            assert_eq!(summed, last.total(), "{name} {attention:?}");
+        }
+    }
 }

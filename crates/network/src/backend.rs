@@ -53,6 +53,19 @@ pub trait Backend: Sized {
         window: Option<u64>,
     ) -> Result<(Self::Tensor, Self::Tensor), NetworkError>;
 
+    /// Keys and values that an earlier `layer` has appended to its cache, without appending any: `[batch, heads, current
+    /// positions]` of these widths, through a `window` as in [`Backend::cache`].
+    fn cache_of(
+        &mut self,
+        layer: usize,
+        each: [u64; 3],
+        widths: [u64; 2],
+        window: Option<u64>,
+    ) -> Result<(Self::Tensor, Self::Tensor), NetworkError> {
+        let _ = (each, widths, window);
+        Err(NetworkError::Prompt(format!("the cache of layer {layer} cannot be shared here")))
+    }
+
     /// How attention is computed where the network leaves the choice.
     fn attention(&self) -> AttentionKind {
         AttentionKind::Eager

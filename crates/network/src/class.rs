@@ -2,6 +2,7 @@
 
 use std::sync::LazyLock;
 
+use crate::config::encoder::{self, EncoderFamily};
 use crate::config::family::{Definitions, Family, families, llava, qwen_vl};
 use crate::config::vision::{PatchTowerNames, VisionLanguageNames};
 
@@ -29,6 +30,7 @@ const V2: &str = "modeling_deepseekv2";
 const LLAMA: &str = "transformers.models.llama.modeling_llama";
 const CLIP: &str = "transformers.models.clip.modeling_clip";
 const SIGLIP: &str = "transformers.models.siglip.modeling_siglip";
+const BERT: &str = "transformers.models.bert.modeling_bert";
 const LLAVA: &str = "transformers.models.llava.modeling_llava";
 const TRANSFORMERS: &str = "transformers.activations";
 const OURS: &str = "shallow_resnet";
@@ -103,6 +105,9 @@ const CLASSES: &[Class] = &[
     class("SiglipAttention", SIGLIP, "y = out_proj(softmax(q k^T / sqrt(d)) v)"),
     class("SiglipMLP", SIGLIP, "y = fc2(gelu(fc1(x)))"),
     class("LlavaMultiModalProjector", LLAVA, "y = linear_2(gelu(linear_1(x)))"),
+    class("BertOnlyMLMHead", BERT, "predictions(x)"),
+    class("BertLMPredictionHead", BERT, "y = transform(x) W^T + bias, W being the table of tokens"),
+    class("BertPredictionHeadTransform", BERT, "y = LayerNorm(gelu(dense(x)))"),
     class("FalconLinear", "transformers.models.falcon.modeling_falcon", "y = x W^T + bias"),
     class(
         "OPTLearnedPositionalEmbedding",
@@ -135,7 +140,8 @@ pub fn classes() -> &'static [Class] {
         let mut all = CLASSES.to_vec();
         let seeing = qwen_vl::WHOLE.iter().chain(&llava::WHOLE).flat_map(|names| of_seeing(names));
         let towers = qwen_vl::TOWERS.iter().zip(&qwen_vl::WHOLE).flat_map(|(tower, whole)| of_tower(tower, whole.home));
-        for class in families().flat_map(|family| of_family(family)).chain(seeing).chain(towers) {
+        let encoders = encoder::FAMILIES.iter().flat_map(|family| of_encoder(family));
+        for class in families().flat_map(|family| of_family(family)).chain(seeing).chain(towers).chain(encoders) {
             if all.iter().all(|known| known.name != class.name) {
                 all.push(class);
             }
@@ -154,6 +160,7 @@ fn of_family(family: &Family) -> Vec<Class> {
         class(names.layer, home, definitions.layer),
         class(names.attention, home, definitions.attention),
         class(names.norm, home, definitions.norm),
+        class(names.bare_norm, home, "y = x / sqrt(mean(x^2) + eps)"),
         class(names.mlp, home, definitions.mlp),
         class(names.mixture, home, definitions.mixture),
         class(names.gate, home, definitions.gate),
@@ -168,9 +175,51 @@ fn of_family(family: &Family) -> Vec<Class> {
     ));
     let delta = "y = out_proj(norm(gated delta rule over q, k, v of conv1d(in_proj(x))) * silu(z))";
     classes.push(class(names.delta, home, delta));
+    classes.push(class(
+        names.altup,
+        home,
+        "predicts all streams from each other, and corrects them by the one that was computed",
+    ));
+    classes.push(class(names.laurel, home, "y = x + post_laurel_norm(linear_right(linear_left(x)))"));
+    let [connection, last] = names.hyper;
+    let collapse = "x = sum over streams of weight * stream, weights = sigmoid(scale * fn(norm(streams)) + base)";
+    classes.extend([connection, last].map(|name| class(name, home, collapse)));
+    let compress = "one entry of every few positions: their values, weighed by a softmax over gates and biases, normed and rotated";
+    classes.extend(names.compressors.map(|name| class(name, home, compress)));
+    classes.push(class(names.scorer, home, "scores = sum over heads of weight * relu(q k)"));
+    classes.push(class(names.grouped_linear, home, "y = x W^T, each group of heads with a part of W of its own"));
+    let space = "y = out_proj(norm(state-space scan over conv1d of parts of in_proj(x)) * silu(gate))";
+    classes.push(class(names.state_space, home, space));
+    classes.extend(names.state_space_layer.map(|name| class(name, home, definitions.layer)));
     classes.push(class(names.gated_norm, home, "y = x / sqrt(mean(x^2) + eps) * weight, then times silu(gate)"));
     classes.extend(names.rotary.map(|name| class(name, home, "rotates queries and keys by their position")));
     classes
+}
+
+/// The classes of a family of encoders.
+fn of_encoder(family: &EncoderFamily) -> Vec<Class> {
+    let [model, tokens, classes, token_classes] = family.classes;
+    let [attention, core, mixed] = family.attention;
+    let output = "y = LayerNorm(dense(x) + what came before)";
+    [
+        (model, "pooler(encoder(embeddings(tokens))), or the encoder's output where a head stands beside it"),
+        (tokens, "scores of all tokens at each position"),
+        (classes, "scores of the whole text, from its first position"),
+        (token_classes, "scores of each token"),
+        (family.embeddings, "y = LayerNorm(words[ids] + positions + segments)"),
+        (family.encoder, "all layers, one after the other"),
+        (family.layer, "h = attention(x); y = output(intermediate(h), h)"),
+        (attention, "y = output(self(x), x)"),
+        (core, "y = softmax(q k^T / sqrt(d)) v, over all positions"),
+        (mixed, output),
+        (family.intermediate, "y = gelu(dense(x))"),
+        (family.output, output),
+        (family.pooler, "y = tanh(dense(x)) of the first position"),
+        (family.heads[0], "y = out_proj(tanh(dense(x))) of the first position"),
+        (family.heads[1], "y = layer_norm(gelu(dense(x))) W^T + bias, W being the table of tokens"),
+    ]
+    .map(|(name, definition)| class(name, family.home, definition))
+    .to_vec()
 }
 
 /// The classes around a vision encoder and a decoder.

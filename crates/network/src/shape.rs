@@ -64,6 +64,7 @@ pub fn infer(op: Op, inputs: &[Spec]) -> Result<Spec, ShapeError> {
             let shape = [x[0], weight[0], side(x[2], weight[2])?, side(x[3], weight[3])?];
             Ok(activation(shape.into(), inputs[0].dtype))
         }
+        Op::RmsNorm { .. } if inputs.len() == 1 => Ok(same(inputs)),
         Op::LayerNorm { .. } | Op::RmsNorm { .. } => {
             count(2..=3)?;
             equal("last dimension and weight", inputs[0].shape.last(), inputs[1].shape.elements())?;
@@ -136,6 +137,67 @@ pub fn infer(op: Op, inputs: &[Spec]) -> Result<Spec, ShapeError> {
                 return Err(fail(format!("{} value heads cannot share {} key heads", v[2], q[2])));
             }
             Ok(activation(inputs[2].shape, inputs[2].dtype))
+        }
+        Op::StateSpace { .. } => {
+            count(7..=7)?;
+            (0..3).try_for_each(|index| rank(index, 4))?;
+            let (x, to) = (inputs[0].shape, inputs[1].shape);
+            let (x, to) = (x.dims(), to.dims());
+            if inputs[1].shape != inputs[2].shape || x[..2] != to[..2] {
+                return Err(fail("inputs and outputs of the state differ".into()));
+            }
+            if to[2] == 0 || !x[2].is_multiple_of(to[2]) {
+                return Err(fail(format!("{} heads cannot share {} groups", x[2], to[2])));
+            }
+            equal("steps and heads", inputs[3].shape.last(), x[2])?;
+            Ok(same(inputs))
+        }
+        Op::SelectiveScan => {
+            count(6..=6)?;
+            (0..4).try_for_each(|index| rank(index, 3))?;
+            equal("channels and steps", inputs[0].shape.last(), inputs[1].shape.last())?;
+            equal("inputs and outputs of the state", inputs[2].shape.last(), inputs[3].shape.last())?;
+            equal("channels and decay", inputs[0].shape.last(), inputs[4].shape.dims()[0])?;
+            Ok(same(inputs))
+        }
+        Op::CompressPositions { every, width } => {
+            count(4..=4)?;
+            rank(0, 3)?;
+            if inputs[0].shape != inputs[1].shape {
+                return Err(fail("values and gates differ".into()));
+            }
+            equal("values and biases", inputs[0].shape.last(), inputs[2].shape.last())?;
+            if every == 0 || !width.is_multiple_of(every) {
+                return Err(fail(format!("an entry of {width} cannot be one of {every} positions")));
+            }
+            let x = inputs[0].shape;
+            Ok(activation([x.dims()[0], 1, x.dims()[1], width / every].into(), inputs[0].dtype))
+        }
+        Op::AttendEntries { every, .. } => {
+            count(2..=2)?;
+            (0..2).try_for_each(|index| rank(index, 4))?;
+            equal("width of queries and entries", inputs[0].shape.last(), inputs[1].shape.last() * every)?;
+            Ok(same(inputs))
+        }
+        Op::IndexEntries { every } => {
+            count(3..=3)?;
+            (0..2).try_for_each(|index| rank(index, 4))?;
+            equal("width of queries and entries", inputs[0].shape.last(), inputs[1].shape.last() * every)?;
+            let q = inputs[0].shape;
+            equal("weights and heads", inputs[2].shape.last(), q.dims()[1])?;
+            Ok(activation([q.dims()[0], q.dims()[2], 1].into(), DType::Int64))
+        }
+        Op::CollapseStreams => {
+            count(2..=2)?;
+            rank(0, 4)?;
+            let x = inputs[0].shape;
+            Ok(activation([x.dims()[0], x.dims()[1], x.last()].into(), inputs[0].dtype))
+        }
+        Op::MixStreams { .. } => {
+            count(3..=3)?;
+            rank(0, 4)?;
+            equal("width of streams and of what is added", inputs[0].shape.last(), inputs[2].shape.last())?;
+            Ok(same(inputs))
         }
         Op::CausalConv => {
             count(2..=3)?;

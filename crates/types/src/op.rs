@@ -59,6 +59,8 @@ pub enum ActivationKind {
 pub struct AttentionDetail {
     /// Keys a query sees at most, its own included; all where absent.
     pub window: Option<u64>,
+    /// Whether positions are cut into chunks of that many keys, and a query sees those of its own chunk only.
+    pub chunked: bool,
     /// Scores `s` become `limit * tanh(s / limit)`.
     pub softcap: Option<f64>,
     /// The last input is a `sink [H]`: a score of each head that takes part in the softmax and has no value.
@@ -144,6 +146,42 @@ pub enum Op {
     GatedDelta {
         /// Positions processed at a time.
         chunk: u64,
+    },
+    /// A state-space layer, Mamba-2: `x [B, S, H, P]`, inputs and outputs of the state `[B, S, G, N]`, steps `[B, S, H]`, and
+    /// bias of the steps, rate of the decay and skip `[H]` to `[B, S, H, P]`. The state belongs to the backend.
+    StateSpace {
+        /// Positions processed at a time.
+        chunk: u64,
+    },
+    /// A state-space layer, Mamba: `x` and steps `[B, S, C]`, inputs and outputs of the state `[B, S, N]`, rate of the decay
+    /// `[C, N]` and skip `[C]` to `[B, S, C]`. The state belongs to the backend.
+    SelectiveScan,
+    /// One entry of a cache for every few positions: values and gates `[B, S, W]`, biases `[every, W]` and the weight of a norm
+    /// `[width]` to the part of an entry that each position is, `[B, 1, S, width / every]`. What is open belongs to the backend.
+    CompressPositions {
+        /// Positions of an entry.
+        every: u64,
+        /// Width of an entry.
+        width: u64,
+    },
+    /// `q [B, H, S, D]` over entries of all positions `[B, 1, T, D / every]`, beside attention over the positions nearby.
+    AttendEntries {
+        /// Positions of an entry.
+        every: u64,
+        /// Entries a query sees at most.
+        keep: Option<u64>,
+    },
+    /// `q [B, H, S, D]`, entries `[B, 1, T, D / every]` and `weights [B, S, H]` to the entries that each query sees.
+    IndexEntries {
+        /// Positions of an entry.
+        every: u64,
+    },
+    /// Streams `[B, S, N, O]` and weights of them `[B, S, ..]` to `[B, S, O]`.
+    CollapseStreams,
+    /// Streams `[B, S, N, O]`, weights of them `[B, S, ..]` and `x [B, S, O]` to streams.
+    MixStreams {
+        /// Steps that make the weights between streams doubly stochastic.
+        iterations: u64,
     },
     /// `x [B, S, C]`, `weight [C, 1, k]`, optional `bias [C]`: each channel on its own over the positions before it.
     CausalConv,
@@ -350,6 +388,13 @@ impl Op {
             Self::LatentAttention { .. } => "latent_attention",
             Self::IndexPositions { .. } => "index_positions",
             Self::GatedDelta { .. } => "gated_delta",
+            Self::StateSpace { .. } => "state_space",
+            Self::SelectiveScan => "selective_scan",
+            Self::CompressPositions { .. } => "compress_positions",
+            Self::AttendEntries { .. } => "attend_entries",
+            Self::IndexEntries { .. } => "index_entries",
+            Self::CollapseStreams => "collapse_streams",
+            Self::MixStreams { .. } => "mix_streams",
             Self::CausalConv => "causal_conv",
             Self::Embedding => "embedding",
             Self::Rotary { .. } => "rotary",

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use flow::model::{self, CacheLayout, LoadedModel};
 use serde::Serialize;
-use types::Exit;
+use types::{DType, Exit};
 
 use crate::context::Context;
 use crate::error::CliError;
@@ -51,6 +51,20 @@ struct ModelRow {
     kv_bytes_per_token: Option<types::Bytes>,
     /// Layers whose cache stops growing, and where.
     windows: Vec<Window>,
+    /// What layers keep between passes, by kind.
+    caches: Vec<Cache>,
+}
+
+/// Layers that keep the same kind of cache.
+#[derive(Clone, Serialize)]
+struct Cache {
+    /// `full`, `sliding`, `chunked`, `compressed`, `latent`, `linear` or `state-space`.
+    kind: &'static str,
+    layers: u64,
+    /// Of one more position, while no window is full.
+    bytes_per_token: types::Bytes,
+    /// Of a sequence, whatever its length.
+    bytes_per_sequence: types::Bytes,
 }
 
 /// Layers that see a window of positions.
@@ -94,7 +108,27 @@ fn row(name: &str) -> Result<ModelRow, CliError> {
         mixes_experts: facts.mixes_experts,
         kv_bytes_per_token: cache.map(|cache| loaded.dtype.bytes_for(cache.elements_per_token())),
         windows: cache.map(windows).unwrap_or_default(),
+        caches: cache.map(|cache| caches(cache, loaded.dtype)).unwrap_or_default(),
     })
+}
+
+/// Layers by the kind of their cache; states are in single precision but for the inputs of convolutions.
+fn caches(cache: &CacheLayout, dtype: DType) -> Vec<Cache> {
+    let mut found: Vec<Cache> = Vec::new();
+    for layer in &cache.layers {
+        let Some(kind) = layer.kind.name() else { continue };
+        let growing = dtype.bytes_for(layer.elements + layer.entries);
+        let fixed = dtype.bytes_for(layer.state[0]) + DType::Fp32.bytes_for(layer.state[1]);
+        match found.iter_mut().find(|cache| cache.kind == kind) {
+            Some(cache) => {
+                cache.layers += 1;
+                cache.bytes_per_token += growing;
+                cache.bytes_per_sequence += fixed;
+            }
+            None => found.push(Cache { kind, layers: 1, bytes_per_token: growing, bytes_per_sequence: fixed }),
+        }
+    }
+    found
 }
 
 /// Layers with a window, by its length.
@@ -145,6 +179,10 @@ fn detail(row: &ModelRow) -> String {
     }
     for window in &row.windows {
         table.row([&format!("KV cache of {} layers", window.layers), &format!("at most {} positions", grouped(window.positions))]);
+    }
+    for cache in row.caches.iter().filter(|cache| cache.bytes_per_sequence > types::Bytes::ZERO) {
+        let state = format!("{} B per sequence", grouped(cache.bytes_per_sequence.get()));
+        table.row([&format!("state of {} {} layers", cache.layers, cache.kind), &state]);
     }
     let _ = writeln!(text, "{table}");
     let mut table = Table::new("MODULE | >PARAMETERS");

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 pub use network::CacheLayout;
-use network::config::{ConfigError, ModelConfig};
+use network::config::{ConfigError, ModelConfig, without_infinities};
 use network::{Model, PRESETS, Preset};
 use serde::Deserialize;
 use types::{DType, Exit, Failure, UnknownDType};
@@ -167,6 +167,7 @@ impl LoadedModel {
             Model::DeepseekOcr(_) => "dsocr-standard-v1",
             Model::VisionLanguage(_) => "vlm-standard-v1",
             Model::Language(_) => "llm-standard-v1",
+            Model::Encoder(_) => "encoder-standard-v1",
             Model::ShallowResnet(_) => "image-standard-v1",
         }
     }
@@ -189,7 +190,7 @@ fn read(path: &Path) -> Result<ModelConfig, ModelError> {
 /// `quantization_config`. Absent where there is no such file, or nothing to add.
 fn with_quantisation(file: &Path, text: &str) -> Option<String> {
     let beside = std::fs::read_to_string(file.with_file_name("hf_quant_config.json")).ok()?;
-    let mut config: serde_json::Value = serde_json::from_str(text).ok()?;
+    let mut config: serde_json::Value = serde_json::from_str(&without_infinities(text)).ok()?;
     let mut stated: serde_json::Value = serde_json::from_str(&beside).ok()?;
     stated.as_object_mut()?.insert("quant_method".to_owned(), "modelopt".into());
     let config_fields = config.as_object_mut()?;
@@ -221,5 +222,8 @@ mod tests {
         let quantised = read(folder.path()).unwrap();
         let quantisation = quantised.quantisation().unwrap();
         assert_eq!((quantisation.method.as_str(), quantisation.kv), ("modelopt", Some(DType::Fp8)));
+        let infinite = preset.config.replacen('{', r#"{"time_step_limit": [0.0, Infinity],"#, 1);
+        std::fs::write(folder.path().join("config.json"), infinite).unwrap();
+        assert_eq!(read(folder.path()).unwrap(), quantised);
     }
 }

@@ -14,16 +14,22 @@ pub(super) const DERIVATION: Derivation = Derivation {
            read and written by softmax, read by the second matmul. Flash attention keeps scores on chip and, when \
            causal, skips pairs above the diagonal: P = S * (T - S) + S * (S + 1) / 2, and with a window of W keys those \
            before it: P less n * (n + 1) / 2 with n = T - W, or S * (T - W) less S * (S - 1) / 2 where every query has a \
-           full window. A softcap takes three more per pair, a sink two per query. Grouped heads share keys and values, which \
+           full window. With chunks of W keys a query sees those of its own chunk: W * (W + 1) / 2 pairs for each whole one. A softcap takes three more per pair, a sink two per query. Grouped heads share keys and values, which \
            are read once.",
     source: "Vaswani et al. 2017, section 3.2.1; Dao et al. 2022, FlashAttention, theorem 2; torch.utils.flop_counter \
              sdpa counts the full square",
 };
 
 /// Query-key pairs a causal kernel computes for each head: what lies on or below the diagonal, and inside the window.
-fn pairs(S: u128, T: u128, window: Option<u64>) -> u128 {
+fn pairs(S: u128, T: u128, window: Option<u64>, chunked: bool) -> u128 {
     let causal = S * (T - S) + S * (S + 1) / 2;
     let Some(W) = window.map(u128::from).filter(|W| *W < T) else { return causal };
+    if chunked {
+        // Pairs of the first p positions: those of whole chunks, and of the one that is open.
+        let upto = |p: u128| p / W * (W * (W + 1) / 2) + p % W * (p % W + 1) / 2;
+        // A step at the end sees what the cache keeps of its chunk, which is no more than the chunk.
+        return if S == 1 { W } else { upto(T) - upto(T - S) };
+    }
     // The query at position p, from T - S to T - 1, sees p + 1 keys of which p + 1 - W are before its window.
     let hidden = |p: u128| (p + 1).saturating_sub(W);
     let (first, last) = (hidden(T - S), hidden(T - 1));
@@ -38,7 +44,7 @@ pub(super) fn terms(call: &Call<'_>, causal: bool, fused: bool, detail: Attentio
     let flash = fused || call.attention == AttentionKind::Flash;
     let mut terms = Vec::with_capacity(12);
     if flash && causal && detail.window.is_some_and(|window| u128::from(window) < T) {
-        let P = pairs(S, T, detail.window);
+        let P = pairs(S, T, detail.window, detail.chunked);
         terms.push(term!(FlopsMatrix, [B, H, P, D], 2 * B * H * P * D));
         terms.push(term!(FlopsMatrix, [B, H, P, V], 2 * B * H * P * V));
         terms.push(term!(FlopsVector, [B, H, P], 6 * B * H * P));
@@ -52,7 +58,7 @@ pub(super) fn terms(call: &Call<'_>, causal: bool, fused: bool, detail: Attentio
         terms.push(term!(FlopsVector, [B, H, S, T], 6 * B * H * S * T));
     }
     if detail.softcap.is_some() {
-        let P = if flash && causal { pairs(S, T, detail.window) } else { S * T };
+        let P = if flash && causal { pairs(S, T, detail.window, detail.chunked) } else { S * T };
         terms.push(term!(FlopsVector, [B, H, P], 3 * B * H * P));
     }
     if detail.sinks {
@@ -77,14 +83,14 @@ mod tests {
 
     use crate::price::sample::{activation, cached, cost, cost_of_kind};
 
-    const PLAIN: AttentionDetail = AttentionDetail { window: None, softcap: None, sinks: false };
+    const PLAIN: AttentionDetail = AttentionDetail { window: None, chunked: false, softcap: None, sinks: false };
     const CAUSAL: Op = Op::Attention { causal: true, scale: 1.0, fused: false, detail: PLAIN };
 
     #[test]
     fn a_window_skips_what_it_hides_and_counts_every_pair_once() {
         for (queries, keys, window) in [(7, 7, 3), (3, 10, 4), (1, 4, 4), (5, 9, 8), (6, 6, 6), (4, 6, 1), (2, 9, 20)] {
             let counted: u128 = (keys - queries..keys).map(|p: u128| (p + 1).min(window)).sum();
-            assert_eq!(super::pairs(queries, keys, Some(window as u64)), counted, "{queries} {keys} {window}");
+            assert_eq!(super::pairs(queries, keys, Some(window as u64), false), counted, "{queries} {keys} {window}");
         }
         let windowed = AttentionDetail { window: Some(3), ..PLAIN };
         let op = Op::Attention { causal: true, scale: 1.0, fused: false, detail: windowed };
@@ -93,6 +99,16 @@ mod tests {
         let flash = cost_of_kind(op, &[x, x, x], AttentionKind::Flash);
         assert_eq!(flash.flops_matrix, Flops::new(2 * 2 * 2 * 18 * 4));
         assert_eq!(cost(op, &[x, x, x]), cost(CAUSAL, &[x, x, x]), "eager computes the whole square");
+    }
+
+    #[test]
+    fn chunks_hide_everything_before_their_own() {
+        for (queries, keys, chunk) in [(7, 7, 3), (5, 9, 4), (8, 8, 4), (3, 11, 4)] {
+            let counted: u128 = (keys - queries..keys).map(|p: u128| p % chunk + 1).sum();
+            assert_eq!(super::pairs(queries, keys, Some(chunk as u64), true), counted, "{queries} {keys} {chunk}");
+        }
+        // A chunk that holds everything hides nothing.
+        assert_eq!(super::pairs(4, 6, Some(6), true), super::pairs(4, 6, None, false));
     }
 
     #[test]

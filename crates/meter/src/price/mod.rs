@@ -7,6 +7,7 @@
 mod activation;
 mod attention;
 mod cache;
+mod compressed;
 mod conv2d;
 mod elementwise;
 mod embedding;
@@ -24,7 +25,10 @@ mod rotary;
 mod routing;
 #[cfg(test)]
 mod sample;
+mod selective_scan;
 mod softmax;
+mod state_space;
+mod streams;
 
 use types::{AttentionKind, Cost, DType, Op, Role, Spec};
 
@@ -87,6 +91,13 @@ pub fn price(op: Op, inputs: &[Spec], output: Spec, attention: AttentionKind) ->
         Op::LatentAttention { causal, .. } => latent_attention::terms(&call, causal),
         Op::IndexPositions { .. } => indexer::terms(&call),
         Op::GatedDelta { chunk } => linear_attention::gated_delta(&call, chunk),
+        Op::StateSpace { chunk } => state_space::terms(&call, chunk),
+        Op::SelectiveScan => selective_scan::terms(&call),
+        Op::CompressPositions { .. } => compressed::compress(&call),
+        Op::AttendEntries { every, keep } => compressed::attend(&call, every, keep),
+        Op::IndexEntries { every } => compressed::index(&call, every),
+        Op::CollapseStreams => streams::collapse(&call),
+        Op::MixStreams { iterations } => streams::mix(&call, iterations),
         Op::CausalConv => linear_attention::causal_conv(&call),
         Op::Embedding => embedding::lookup(&call),
         Op::ReplaceRows => embedding::replace_rows(&call),
@@ -127,6 +138,13 @@ pub fn derivation(op: &Op) -> Derivation {
         Op::LatentAttention { .. } => latent_attention::DERIVATION,
         Op::IndexPositions { .. } => indexer::DERIVATION,
         Op::GatedDelta { .. } => linear_attention::GATED_DELTA,
+        Op::StateSpace { .. } => state_space::DERIVATION,
+        Op::SelectiveScan => selective_scan::DERIVATION,
+        Op::CompressPositions { .. } => compressed::COMPRESS,
+        Op::AttendEntries { .. } => compressed::ATTEND,
+        Op::IndexEntries { .. } => compressed::INDEX,
+        Op::CollapseStreams => streams::COLLAPSE,
+        Op::MixStreams { .. } => streams::MIX,
         Op::CausalConv => linear_attention::CAUSAL_CONV,
         Op::Embedding => embedding::LOOKUP,
         Op::ReplaceRows => embedding::REPLACE_ROWS,

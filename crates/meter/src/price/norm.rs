@@ -15,7 +15,7 @@ pub(super) const LAYER_NORM: Derivation = Derivation {
 pub(super) const RMS_NORM: Derivation = Derivation {
     definition: "y = x / sqrt(mean(x^2) + eps) * weight",
     text: "Four per element: a square, an addition, and multiplications by the reciprocal root and by the weight. \
-           The root itself, one per row, is not counted.",
+           The root itself, one per row, is not counted. Without a weight it is three.",
     source: "Zhang and Sennrich 2019, Root Mean Square Layer Normalization, equation 4",
 };
 
@@ -32,7 +32,10 @@ pub(super) fn layer_norm(call: &Call<'_>) -> Vec<Term> {
 
 pub(super) fn rms_norm(call: &Call<'_>) -> Vec<Term> {
     let N = elements(&call.output);
-    streamed(call, [term!(FlopsVector, [N], 4 * N)])
+    match call.inputs.len() {
+        1 => streamed(call, [term!(FlopsVector, [N], 3 * N)]),
+        _ => streamed(call, [term!(FlopsVector, [N], 4 * N)]),
+    }
 }
 
 pub(super) fn batch_norm(call: &Call<'_>) -> Vec<Term> {

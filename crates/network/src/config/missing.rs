@@ -4,19 +4,25 @@ use super::fields::Fields;
 
 /// Beginnings of field names, and the part each points to.
 const PARTS: &[(&str, &str)] = &[
-    ("mamba", "state-space layers"),
-    ("ssm", "state-space layers"),
-    ("attention_chunk_size", "chunked attention"),
+    ("sparse_attention_config", "attention over blocks that an indexer chooses"),
+    ("linear_attn_config", "Kimi delta attention"),
+    ("activation_situ", "the SiTU activation"),
+    ("block_configs", "layers of different sizes"),
+    ("attention_other_setting", "layers with another number of heads"),
     ("cross_attention_layers", "cross-attention layers"),
     ("alibi", "position biases instead of rotary embeddings"),
     ("is_encoder_decoder", "a text encoder"),
     ("audio_config", "an audio encoder"),
-    ("num_kv_shared_layers", "layers that share a KV cache"),
 ];
 
 /// Fields that only some families have, and the one that has them; the first that is stated decides.
 const SIGNS: &[(&str, &str)] = &[
     ("linear_num_key_heads", "qwen3_next"),
+    ("ssm_state_size", "nemotron_h"),
+    ("mamba_dt_rank", "jamba"),
+    ("mamba_d_state", "bamba"),
+    ("altup_num_inputs", "gemma3n_text"),
+    ("compress_ratios", "deepseek_v4"),
     ("index_topk", "deepseek_v32"),
     ("kv_lora_rank", "deepseek_v3"),
     ("n_routed_experts", "deepseek_v3"),

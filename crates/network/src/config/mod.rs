@@ -1,11 +1,15 @@
 //! Readers of Hugging Face `config.json` files, one file per architecture, and the table that names them.
 
+mod attention;
 pub mod decoder;
 pub mod deepseek_ocr;
+pub mod encoder;
 pub(crate) mod family;
+mod feed_forward;
 mod fields;
 mod missing;
 mod names;
+mod python_json;
 pub mod quantisation;
 pub mod shallow_resnet;
 pub mod vision;
@@ -16,6 +20,7 @@ use types::DType;
 pub(crate) use family::Names;
 use fields::Fields;
 pub use fields::{ConfigError, ConfigProblem};
+pub use python_json::without_infinities;
 
 /// Sizes of any network this crate knows.
 #[derive(Clone, Debug, PartialEq)]
@@ -26,6 +31,8 @@ pub enum ModelConfig {
     Decoder(Box<decoder::DecoderConfig>),
     /// A vision encoder in front of a decoder.
     VisionLanguage(Box<vision::VisionLanguageConfig>),
+    /// An encoder of text.
+    Encoder(Box<encoder::EncoderConfig>),
     /// A small convolutional network.
     ShallowResnet(shallow_resnet::ShallowResnetConfig),
 }
@@ -57,6 +64,7 @@ const ARCHITECTURES: &[Architecture] = &[
     decoder("DeepseekV2ForCausalLM", "deepseek_v2", |fields| boxed(family::deepseek::read_v2(fields))),
     decoder("DeepseekV3ForCausalLM", "deepseek_v3", |fields| boxed(family::deepseek::read_v3(fields))),
     decoder("DeepseekV32ForCausalLM", "deepseek_v32", |fields| boxed(family::deepseek::read_v32(fields))),
+    decoder("DeepseekV4ForCausalLM", "deepseek_v4", |fields| boxed(family::deepseek_v4::read(fields))),
     decoder("GlmMoeDsaForCausalLM", "glm_moe_dsa", |fields| boxed(family::deepseek::read_glm(fields))),
     decoder("Phi3ForCausalLM", "phi3", |fields| boxed(family::phi::read(fields))),
     decoder("Gemma2ForCausalLM", "gemma2", |fields| boxed(family::gemma::read_gemma2(fields))),
@@ -88,6 +96,7 @@ const ARCHITECTURES: &[Architecture] = &[
     decoder("Ernie4_5_MoeForCausalLM", "ernie4_5_moe", |fields| boxed(family::sparse::read_ernie(fields))),
     decoder("GraniteMoeForCausalLM", "granitemoe", |fields| boxed(family::sparse::read_granite(fields))),
     decoder("HunYuanMoEV1ForCausalLM", "hunyuan_v1_moe", |fields| boxed(family::sparse::read_hunyuan(fields))),
+    decoder("MiMoV2FlashForCausalLM", "mimo_v2_flash", |fields| boxed(family::sparse::read_mimo(fields))),
     decoder("Starcoder2ForCausalLM", "starcoder2", |fields| boxed(family::classic::read_starcoder2(fields))),
     decoder("GPTNeoXForCausalLM", "gpt_neox", |fields| boxed(family::classic::read_neox(fields))),
     decoder("FalconForCausalLM", "falcon", |fields| boxed(family::classic::read_falcon(fields))),
@@ -96,6 +105,16 @@ const ARCHITECTURES: &[Architecture] = &[
     decoder("Qwen3NextForCausalLM", "qwen3_next", |fields| boxed(family::qwen_next::read_next(fields))),
     decoder("Qwen3_5ForCausalLM", "qwen3_5_text", |fields| boxed(family::qwen_next::read_dense(fields))),
     decoder("Qwen3_5MoeForCausalLM", "qwen3_5_moe_text", |fields| boxed(family::qwen_next::read_sparse(fields))),
+    decoder("Llama4ForCausalLM", "llama4_text", |fields| boxed(family::llama4::read(fields))),
+    decoder("Gemma3nForCausalLM", "gemma3n_text", |fields| boxed(family::gemma3n::read(fields))),
+    decoder("Gemma4ForCausalLM", "gemma4_text", |fields| boxed(family::gemma4::read(fields))),
+    decoder("NemotronHForCausalLM", "nemotron_h", |fields| boxed(family::state_space::read_nemotron(fields))),
+    decoder("Mamba2ForCausalLM", "mamba2", |fields| boxed(family::state_space::read_mamba2(fields))),
+    decoder("GraniteMoeHybridForCausalLM", "granitemoehybrid", |fields| {
+        boxed(family::state_space::read_granite(fields))
+    }),
+    decoder("BambaForCausalLM", "bamba", |fields| boxed(family::state_space::read_bamba(fields))),
+    decoder("JambaForCausalLM", "jamba", |fields| boxed(family::state_space::read_jamba(fields))),
     decoder("Qwen2VLForConditionalGeneration", "qwen2_vl", |fields| seeing(family::qwen_vl::read_2(fields))),
     decoder("Qwen2_5_VLForConditionalGeneration", "qwen2_5_vl", |fields| seeing(family::qwen_vl::read_2_5(fields))),
     decoder("Qwen3VLForConditionalGeneration", "qwen3_vl", |fields| seeing(family::qwen_vl::read_3(fields))),
@@ -105,6 +124,18 @@ const ARCHITECTURES: &[Architecture] = &[
         seeing(family::qwen_vl::read_3_5_moe(fields))
     }),
     decoder("LlavaForConditionalGeneration", "llava", |fields| seeing(family::llava::read(fields))),
+    encoder("BertModel", "bert", |fields| encoding(fields, &encoder::BERT)),
+    encoder("BertForMaskedLM", "bert", |fields| encoding(fields, &encoder::BERT)),
+    encoder("BertForSequenceClassification", "bert", |fields| encoding(fields, &encoder::BERT)),
+    encoder("BertForTokenClassification", "bert", |fields| encoding(fields, &encoder::BERT)),
+    encoder("RobertaModel", "roberta", |fields| encoding(fields, &encoder::ROBERTA)),
+    encoder("RobertaForMaskedLM", "roberta", |fields| encoding(fields, &encoder::ROBERTA)),
+    encoder("RobertaForSequenceClassification", "roberta", |fields| encoding(fields, &encoder::ROBERTA)),
+    encoder("RobertaForTokenClassification", "roberta", |fields| encoding(fields, &encoder::ROBERTA)),
+    encoder("XLMRobertaModel", "xlm-roberta", |fields| encoding(fields, &encoder::XLM_ROBERTA)),
+    encoder("XLMRobertaForMaskedLM", "xlm-roberta", |fields| encoding(fields, &encoder::XLM_ROBERTA)),
+    encoder("XLMRobertaForSequenceClassification", "xlm-roberta", |fields| encoding(fields, &encoder::XLM_ROBERTA)),
+    encoder("XLMRobertaForTokenClassification", "xlm-roberta", |fields| encoding(fields, &encoder::XLM_ROBERTA)),
     Architecture {
         name: "ShallowResNet",
         model_type: "shallow_resnet",
@@ -116,6 +147,14 @@ type ReadConfig = fn(&Fields<'_>) -> Result<ModelConfig, ConfigProblem>;
 
 const fn decoder(name: &'static str, model_type: &'static str, read: ReadConfig) -> Architecture {
     Architecture { name, model_type, read }
+}
+
+const fn encoder(name: &'static str, model_type: &'static str, read: ReadConfig) -> Architecture {
+    Architecture { name, model_type, read }
+}
+
+fn encoding(fields: &Fields<'_>, family: &'static encoder::EncoderFamily) -> Result<ModelConfig, ConfigProblem> {
+    encoder::EncoderConfig::read(fields, family).map(|config| ModelConfig::Encoder(Box::new(config)))
 }
 
 fn boxed(config: Result<decoder::DecoderConfig, ConfigProblem>) -> Result<ModelConfig, ConfigProblem> {
@@ -151,7 +190,9 @@ pub fn supported() -> impl Iterator<Item = &'static str> {
 
 /// Families that can be read, by `model_type`.
 pub fn families() -> impl Iterator<Item = &'static str> {
-    ARCHITECTURES.iter().map(|architecture| architecture.model_type)
+    let is_first = |at: usize, kind: &str| ARCHITECTURES[..at].iter().all(|earlier| earlier.model_type != kind);
+    let rows = ARCHITECTURES.iter().enumerate();
+    rows.filter(move |(at, row)| is_first(*at, row.model_type)).map(|(_, row)| row.model_type)
 }
 
 /// Reads a part of a file by its own `model_type`, or that of `default` where it has none.
@@ -174,6 +215,7 @@ const MOST_EXPERTS: u64 = 100_000;
 fn bounded(decoder: &decoder::DecoderConfig) -> Result<(), ConfigProblem> {
     let experts = decoder.layers.iter().map(|layer| match layer.feed_forward {
         decoder::FeedForwardConfig::Mixture(mixture) => mixture.routing.experts,
+        decoder::FeedForwardConfig::Beside(beside) => beside.mixture.routing.experts,
         _ => 0,
     });
     match experts.fold(0, u64::saturating_add) {
@@ -190,7 +232,7 @@ impl ModelConfig {
     /// Reads the text of a `config.json`; `file` is what errors call it.
     pub fn from_json(file: &str, text: &str) -> Result<Self, ConfigError> {
         let fail = |problem| ConfigError { file: file.to_owned(), problem };
-        let value: Value = serde_json::from_str(text).map_err(|error| {
+        let value: Value = serde_json::from_str(&without_infinities(text)).map_err(|error| {
             fail(ConfigProblem::Syntax { line: error.line(), column: error.column(), message: plain(&error) })
         })?;
         let object = value.as_object().ok_or_else(|| fail(ConfigProblem::NotAnObject))?;
@@ -212,7 +254,7 @@ impl ModelConfig {
             Self::DeepseekOcr(config) => Some(&mut config.language),
             Self::Decoder(config) => Some(config),
             Self::VisionLanguage(config) => Some(&mut config.language),
-            Self::ShallowResnet(_) => None,
+            Self::Encoder(_) | Self::ShallowResnet(_) => None,
         }
     }
 
@@ -227,6 +269,15 @@ impl ModelConfig {
                 class: config.names.causal,
                 vision_backbone: Some(config.names.tower),
                 ..Facts::of(&config.language)
+            },
+            Self::Encoder(config) => Facts {
+                class: config.class(),
+                width: config.width,
+                intermediate: Some(config.inner),
+                layers: config.layers,
+                heads: Some(config.heads),
+                vision_backbone: None,
+                mixes_experts: false,
             },
             Self::ShallowResnet(config) => Facts {
                 class: "ShallowResNet",
@@ -246,7 +297,7 @@ impl ModelConfig {
             Self::DeepseekOcr(config) => Some(&config.language),
             Self::Decoder(config) => Some(config),
             Self::VisionLanguage(config) => Some(&config.language),
-            Self::ShallowResnet(_) => None,
+            Self::Encoder(_) | Self::ShallowResnet(_) => None,
         }
     }
 
@@ -267,6 +318,7 @@ impl ModelConfig {
             Self::DeepseekOcr(config) => Some(config.language.vocabulary),
             Self::Decoder(config) => Some(config.vocabulary),
             Self::VisionLanguage(config) => Some(config.language.vocabulary),
+            Self::Encoder(config) => Some(config.vocabulary),
             Self::ShallowResnet(_) => None,
         }
     }
@@ -277,6 +329,7 @@ impl ModelConfig {
             Self::DeepseekOcr(config) => config.dtype,
             Self::Decoder(config) => config.dtype,
             Self::VisionLanguage(config) => config.dtype,
+            Self::Encoder(config) => config.dtype,
             Self::ShallowResnet(config) => config.dtype,
         }
     }
@@ -393,8 +446,8 @@ mod tests {
         let mpt = problem(r#"{"model_type": "mpt", "is_encoder_decoder": true, "alibi": false}"#);
         assert!(mpt.contains("`mpt`") && mpt.contains("a text encoder (`is_encoder_decoder`)"), "{mpt}");
         assert!(!mpt.contains("alibi"), "{mpt}");
-        let next = problem(r#"{"model_type": "qwen3_nxt", "mamba_d_conv": 4}"#);
-        assert!(next.contains("nearest is `Qwen3") && next.contains("state-space layers (`mamba_d_conv`)"), "{next}");
+        let next = problem(r#"{"model_type": "zamba2", "mamba_d_state": 4, "cross_attention_layers": [1]}"#);
+        assert!(next.contains("nearest is `Bamba") && next.contains("cross-attention layers (`cross_att"), "{next}");
         let plain = problem(r#"{"model_type": "qwen9"}"#);
         assert!(plain.contains("it would need a reader of its fields"), "{plain}");
     }

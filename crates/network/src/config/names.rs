@@ -20,6 +20,8 @@ pub(crate) struct Names {
     /// Rotary submodule of attention; absent where the model computes angles once for all layers.
     pub(crate) rotary: Option<&'static str>,
     pub(crate) norm: &'static str,
+    /// Norms without a weight.
+    pub(crate) bare_norm: &'static str,
     pub(crate) embedding: &'static str,
     pub(crate) mlp: &'static str,
     pub(crate) mixture: &'static str,
@@ -31,6 +33,8 @@ pub(crate) struct Names {
     pub(crate) mixture_module: &'static str,
     pub(crate) gate_module: &'static str,
     pub(crate) shared_module: &'static str,
+    /// Whether shared experts belong to the layer, not to the module that mixes experts.
+    pub(crate) shared_beside: bool,
     /// Projections of one expert: gate, up, down.
     pub(crate) expert_modules: [&'static str; 3],
     /// Everything but the head, and its parts: table, learned positions, layers, last norm.
@@ -47,6 +51,9 @@ pub(crate) struct Names {
     pub(crate) layer_norms: [&'static str; 4],
     /// The feed-forward; empty where its projections belong to the layer itself. Projections of one without a gate.
     pub(crate) mlp_module: &'static str,
+    /// Projections of a dense or shared feed-forward: gate, up, down, and the one that makes gate and up.
+    pub(crate) mlp_modules: [&'static str; 3],
+    pub(crate) fused_mlp: &'static str,
     pub(crate) plain_modules: [&'static str; 2],
     pub(crate) plain_activation: &'static str,
     /// Indexer of sparse attention.
@@ -54,6 +61,20 @@ pub(crate) struct Names {
     /// Linear attention, and its norm that is gated.
     pub(crate) delta: &'static str,
     pub(crate) gated_norm: &'static str,
+    /// State-space layer: its module and class; its norm is `gated_norm`.
+    pub(crate) state_space_module: &'static str,
+    pub(crate) state_space: &'static str,
+    /// Class of a layer with one, where that is another than `layer`.
+    pub(crate) state_space_layer: Option<&'static str>,
+    /// Parts of a layer that computes one of several streams.
+    pub(crate) altup: &'static str,
+    pub(crate) laurel: &'static str,
+    /// Hyper-connections of a part of a layer, and behind all layers.
+    pub(crate) hyper: [&'static str; 2],
+    /// Compressors, with an indexer and without one; what scores entries; the projection of groups of heads.
+    pub(crate) compressors: [&'static str; 2],
+    pub(crate) scorer: &'static str,
+    pub(crate) grouped_linear: &'static str,
     /// Class of projections; `Conv1D` keeps matrices transposed.
     pub(crate) linear: &'static str,
 }
@@ -100,6 +121,7 @@ macro_rules! names {
             attention: concat!($prefix, "Attention"),
             rotary: None,
             norm: concat!($prefix, "RMSNorm"),
+            bare_norm: concat!($prefix, "RMSNorm"),
             embedding: "Embedding",
             mlp: concat!($prefix, "MLP"),
             mixture: concat!($prefix, "SparseMoeBlock"),
@@ -109,6 +131,7 @@ macro_rules! names {
             mixture_module: "mlp",
             gate_module: "gate",
             shared_module: "shared_expert",
+            shared_beside: false,
             expert_modules: ["gate_proj", "up_proj", "down_proj"],
             model_module: "model",
             embedding_module: "embed_tokens",
@@ -120,11 +143,22 @@ macro_rules! names {
             fused_projection: "qkv_proj",
             layer_norms: $crate::config::names::NORMS_BEFORE,
             mlp_module: "mlp",
+            mlp_modules: ["gate_proj", "up_proj", "down_proj"],
+            fused_mlp: "gate_up_proj",
             plain_modules: ["up_proj", "down_proj"],
             plain_activation: "act_fn",
             indexer: concat!($prefix, "Indexer"),
             delta: "GatedDeltaNet",
             gated_norm: "RMSNormGated",
+            state_space_module: "mamba",
+            state_space: concat!($prefix, "Mixer"),
+            state_space_layer: None,
+            altup: concat!($prefix, "AltUp"),
+            laurel: concat!($prefix, "LaurelBlock"),
+            hyper: [concat!($prefix, "HyperConnection"), concat!($prefix, "HyperHead")],
+            compressors: [concat!($prefix, "CSACompressor"), concat!($prefix, "HCACompressor")],
+            scorer: concat!($prefix, "IndexerScorer"),
+            grouped_linear: concat!($prefix, "GroupedLinear"),
             linear: "Linear",
         }
     };

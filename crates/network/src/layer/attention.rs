@@ -4,7 +4,7 @@ use types::{ActivationKind, Op};
 
 use super::{Linear, Norm, Rotary};
 use crate::config::Names;
-use crate::config::decoder::{FusedOrder, GroupedConfig, HeadNorms, NormConfig};
+use crate::config::decoder::{FusedOrder, GroupedConfig, HeadNorms, NormConfig, Values};
 use crate::{Backend, Builder, Module, NetworkError, Ops, Param};
 
 #[derive(Clone, Debug)]
@@ -12,7 +12,8 @@ pub(crate) struct GroupedAttention {
     module: Module,
     inputs: Inputs,
     output: Linear,
-    norms: Option<[Norm; 2]>,
+    norms: HeadNorm,
+    value_norm: Option<Norm>,
     sinks: Option<Param>,
     rotary: Option<Rotary>,
     config: GroupedConfig,
@@ -21,8 +22,23 @@ pub(crate) struct GroupedAttention {
 
 #[derive(Clone, Debug)]
 enum Inputs {
-    Apart([Linear; 3]),
+    /// Values may be the keys' projection; both may be another layer's.
+    Apart {
+        query: Linear,
+        key: Option<Linear>,
+        value: Option<Linear>,
+    },
     Fused(Linear),
+}
+
+/// Norms of queries and keys.
+#[derive(Clone, Debug)]
+enum HeadNorm {
+    Absent,
+    /// Of queries, and of keys where the layer has any.
+    Each(Norm, Option<Norm>),
+    /// One without a weight for both.
+    Both(Norm),
 }
 
 impl GroupedAttention {
@@ -49,47 +65,66 @@ impl GroupedAttention {
                 builder.setting("sliding_window", window);
             }
             let [all, shared] = [heads * head_width, key_value_heads * head_width];
+            let [mixed, values] = [heads, key_value_heads].map(|heads| heads * config.value_width);
+            let borrows = matches!(config.values, Values::OfLayer(_));
             let gated = if config.gated { 2 } else { 1 };
             let mut linear = |name, sizes, bias| Linear::of_class(builder, name, names.linear, sizes, bias);
             let inputs = if config.fused.is_some() {
                 Inputs::Fused(linear(names.fused_projection, [width, all + 2 * shared], input_bias))
             } else {
-                Inputs::Apart([
-                    linear(query, [width, gated * all], input_bias),
-                    linear(key, [width, shared], input_bias),
-                    linear(value, [width, shared], input_bias),
-                ])
+                Inputs::Apart {
+                    query: linear(query, [width, gated * all], input_bias),
+                    key: (!borrows).then(|| linear(key, [width, shared], input_bias)),
+                    value: (config.values == Values::Own).then(|| linear(value, [width, values], input_bias)),
+                }
             };
-            let output = linear(output, [all, width], output_bias);
+            let output = linear(output, [mixed, width], output_bias);
             let widths = match config.head_norms {
                 Some(HeadNorms::AllHeads) => [all, shared],
                 _ => [head_width; 2],
             };
-            let mut head_norm = |name, width| Norm::new(builder, name, names.norm, width, norm);
-            let norms = config.head_norms.map(|_| [head_norm("q_norm", widths[0]), head_norm("k_norm", widths[1])]);
+            let norms = match config.head_norms {
+                None => HeadNorm::Absent,
+                Some(HeadNorms::Bare) => HeadNorm::Both(Norm::bare(builder, "qk_norm", names.bare_norm, norm)),
+                Some(_) => {
+                    let mut head_norm = |name, width| Norm::new(builder, name, names.norm, width, norm);
+                    HeadNorm::Each(head_norm("q_norm", widths[0]), (!borrows).then(|| head_norm("k_norm", widths[1])))
+                }
+            };
+            let value_norm =
+                (config.value_norm && !borrows).then(|| Norm::bare(builder, "v_norm", names.bare_norm, norm));
             let sinks = config.detail.sinks.then(|| builder.param("sinks", [heads]));
             let rotary = config.rotary.map(|rotary| Rotary::new(builder, names.rotary, rotary));
-            Self { module, inputs, output, norms, sinks, rotary, config, layer }
+            Self { module, inputs, output, norms, value_norm, sinks, rotary, config, layer }
         })
     }
 
     /// `x [B, S, O]`, whose first position is `offset`.
     pub(crate) fn forward<B: Backend>(&self, b: &mut B, x: &B::Tensor, offset: u64) -> Result<B::Tensor, NetworkError> {
-        let GroupedConfig { heads, head_width, scale, detail, .. } = self.config;
+        let GroupedConfig { heads, value_width, scale, detail, .. } = self.config;
         b.scope(self.module, &[x], |b| {
             let [batch, length] = [b.shape(x).dims()[0], b.shape(x).dims()[1]];
-            let Projected { mut query, mut key, value, gate } = self.project(b, x)?;
+            let Projected { mut query, mut own, gate } = self.project(b, x)?;
             if self.config.head_norms == Some(HeadNorms::EachHead) {
-                [query, key] = self.norm(b, [&query, &key])?;
+                (query, own) = self.norm(b, query, own)?;
             }
             if let Some(rotary) = &self.rotary {
                 query = rotary.forward(b, &query, offset)?;
-                key = rotary.forward(b, &key, offset)?;
+                if let Some([key, _]) = &mut own {
+                    *key = rotary.forward(b, key, offset)?;
+                }
             }
-            if self.config.head_norms == Some(HeadNorms::EachHeadTurned) {
-                [query, key] = self.norm(b, [&query, &key])?;
+            if matches!(self.config.head_norms, Some(HeadNorms::EachHeadTurned | HeadNorms::Bare)) {
+                (query, own) = self.norm(b, query, own)?;
             }
-            let (keys, values) = b.cache(self.layer, key, value, detail.window)?;
+            let (keys, values) = match (own, self.config.values) {
+                (Some([key, value]), _) => b.cache(self.layer, key, value, detail.window)?,
+                (None, Values::OfLayer(layer)) => {
+                    let each = [batch, self.config.key_value_heads, length];
+                    b.cache_of(layer, each, [self.config.head_width, value_width], detail.window)?
+                }
+                (None, _) => return Err(NetworkError::Prompt("attention without keys".into())),
+            };
             let op = Op::Attention { causal: true, scale, fused: false, detail };
             let mixed = match self.sinks {
                 None => b.apply(op, &[&query, &keys, &values])?,
@@ -99,7 +134,7 @@ impl GroupedAttention {
                 }
             };
             let mixed = b.permute_copy(&mixed, [0, 2, 1, 3])?;
-            let mut mixed = b.reshape(&mixed, [batch, length, heads * head_width])?;
+            let mut mixed = b.reshape(&mixed, [batch, length, heads * value_width])?;
             if let Some(gate) = gate {
                 let gate = b.activation(ActivationKind::Sigmoid, &gate)?;
                 mixed = b.multiply(&mixed, &gate)?;
@@ -108,26 +143,41 @@ impl GroupedAttention {
         })
     }
 
-    fn norm<B: Backend>(&self, b: &mut B, [query, key]: [&B::Tensor; 2]) -> Result<[B::Tensor; 2], NetworkError> {
-        match &self.norms {
-            None => Ok([query.clone(), key.clone()]),
-            Some([query_norm, key_norm]) => Ok([query_norm.forward(b, query)?, key_norm.forward(b, key)?]),
-        }
+    /// Queries, and keys where the layer has any, normed.
+    fn norm<B: Backend>(&self, b: &mut B, query: B::Tensor, own: Own<B::Tensor>) -> Result<Pair<B>, NetworkError> {
+        let (query_norm, key_norm) = match &self.norms {
+            HeadNorm::Absent => return Ok((query, own)),
+            HeadNorm::Each(query_norm, key_norm) => (query_norm, key_norm.as_ref()),
+            HeadNorm::Both(norm) => (norm, Some(norm)),
+        };
+        let query = query_norm.forward(b, &query)?;
+        let own = match (own, key_norm) {
+            (Some([key, value]), Some(norm)) => Some([norm.forward(b, &key)?, value]),
+            (own, _) => own,
+        };
+        Ok((query, own))
     }
 
     /// Queries, keys and values, head by head: `[B, H, S, D]`.
     fn project<B: Backend>(&self, b: &mut B, x: &B::Tensor) -> Result<Projected<B::Tensor>, NetworkError> {
         let GroupedConfig { heads, key_value_heads, head_width, .. } = self.config;
         let [batch, length] = [b.shape(x).dims()[0], b.shape(x).dims()[1]];
-        let split = |b: &mut B, projected: &B::Tensor, heads: u64| {
-            let split = b.reshape(projected, [batch, length, heads, head_width])?;
+        let apart = |b: &mut B, projected: &B::Tensor, heads: u64, width: u64| {
+            let split = b.reshape(projected, [batch, length, heads, width])?;
             b.permute(&split, [0, 2, 1, 3])
         };
+        let split = |b: &mut B, projected: &B::Tensor, heads: u64| apart(b, projected, heads, head_width);
         match &self.inputs {
-            Inputs::Apart([query, key, value]) => {
+            Inputs::Apart { query, key, value } => {
                 let mut query = query.forward(b, x)?;
-                let mut key = key.forward(b, x)?;
-                let value = value.forward(b, x)?;
+                let mut own = match key {
+                    None => None,
+                    Some(key) => {
+                        let key = key.forward(b, x)?;
+                        let value = value.as_ref().map_or_else(|| Ok(key.clone()), |value| value.forward(b, x))?;
+                        Some([key, value])
+                    }
+                };
                 let mut gate = None;
                 if self.config.gated {
                     // Each head's query, then its gate.
@@ -140,11 +190,21 @@ impl GroupedAttention {
                     gate = Some(half(head_width)?);
                 }
                 if self.config.head_norms == Some(HeadNorms::AllHeads) {
-                    [query, key] = self.norm(b, [&query, &key])?;
+                    (query, own) = self.norm(b, query, own)?;
                 }
                 let query = split(b, &query, heads)?;
-                let key = split(b, &key, key_value_heads)?;
-                Ok(Projected { query, key, value: split(b, &value, key_value_heads)?, gate })
+                let own = match own {
+                    None => None,
+                    Some([key, value]) => {
+                        let key = split(b, &key, key_value_heads)?;
+                        let mut value = apart(b, &value, key_value_heads, self.config.value_width)?;
+                        if let Some(norm) = &self.value_norm {
+                            value = norm.forward(b, &value)?;
+                        }
+                        Some([key, value])
+                    }
+                };
+                Ok(Projected { query, own, gate })
             }
             Inputs::Fused(all) => {
                 let all = all.forward(b, x)?;
@@ -161,7 +221,7 @@ impl GroupedAttention {
                         [split(b, &query, heads)?, split(b, &key, key_value_heads)?, split(b, &value, key_value_heads)?]
                     }
                 };
-                Ok(Projected { query, key, value, gate: None })
+                Ok(Projected { query, own: Some([key, value]), gate: None })
             }
         }
     }
@@ -179,11 +239,16 @@ fn parts<B: Backend>(
     Ok([query, key, b.slice(x, dim, queries + keys, keys)?])
 }
 
+/// Keys and values, where the layer has its own.
+type Own<T> = Option<[T; 2]>;
+
+/// Queries, and keys and values where the layer has its own.
+type Pair<B> = (<B as Backend>::Tensor, Own<<B as Backend>::Tensor>);
+
 /// What the projections give.
 struct Projected<T> {
     query: T,
-    key: T,
-    value: T,
+    own: Own<T>,
     /// `[B, S, H * D]`.
     gate: Option<T>,
 }

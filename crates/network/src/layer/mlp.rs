@@ -64,6 +64,8 @@ pub(crate) struct GatedMlpNames<'a> {
     pub(crate) module: &'a str,
     pub(crate) class: &'static str,
     pub(crate) projections: [&'static str; 3],
+    /// The projection that makes gate and up, where one does.
+    pub(crate) fused: &'static str,
 }
 
 impl GatedMlp {
@@ -74,7 +76,7 @@ impl GatedMlp {
             builder.setting("hidden_size", width);
             builder.setting("intermediate_size", inner);
             let inputs = if fused {
-                GateAndUp::Fused(Linear::new(builder, "gate_up_proj", width, 2 * inner, bias))
+                GateAndUp::Fused(Linear::new(builder, names.fused, width, 2 * inner, bias))
             } else {
                 GateAndUp::Apart {
                     gate: Linear::new(builder, gate, width, inner, bias),
@@ -166,6 +168,17 @@ impl PlainMlp {
 
     /// The feed-forward of a decoder layer.
     pub(crate) fn of_decoder(builder: &mut Builder, names: &Names, width: u64, config: PlainConfig) -> Self {
+        Self::named(builder, names, (names.mlp_module, names.mlp), width, config)
+    }
+
+    /// A part of a decoder layer under that name and of that class.
+    pub(crate) fn named(
+        builder: &mut Builder,
+        names: &Names,
+        (name, class): (&str, &'static str),
+        width: u64,
+        config: PlainConfig,
+    ) -> Self {
         let PlainConfig { inner, activation, bias } = config;
         let [first, second] = names.plain_modules;
         let parts = |builder: &mut Builder, module: Option<Module>| Self {
@@ -174,10 +187,10 @@ impl PlainMlp {
             second: Linear::of_class(builder, second, names.linear, [inner, width], bias),
             activation: PlainActivation::Module(ActivationLayer::new(builder, names.plain_activation, activation)),
         };
-        if names.mlp_module.is_empty() {
+        if name.is_empty() {
             return parts(builder, None);
         }
-        builder.module(names.mlp_module, names.mlp, |builder, module| {
+        builder.module(name, class, |builder, module| {
             builder.setting("hidden_size", width);
             builder.setting("intermediate_size", inner);
             parts(builder, Some(module))

@@ -3,10 +3,10 @@
 use types::{ActivationKind, DType, Op};
 
 use super::stacked::StackedExperts;
-use super::{GatedMlp, GatedMlpNames, Linear};
+use super::{GatedMlp, GatedMlpNames, Linear, PlainMlp};
 use crate::config::Names;
 use crate::config::decoder::{
-    Correction, ExpertStorage, GateConfig, GatedConfig, GroupLimit, MixtureConfig, ScoreKind, SharedConfig,
+    Correction, ExpertStorage, GateConfig, GatedConfig, GroupLimit, MixtureConfig, PlainConfig, ScoreKind, SharedConfig,
 };
 use crate::{Backend, Builder, Module, NetworkError, Ops, Param, Repetition, Routing};
 
@@ -16,18 +16,28 @@ pub(crate) struct MixtureOfExperts {
     experts: Experts,
     gate: Gate,
     shared: Option<SharedExperts>,
+    /// Whether shared experts lie outside the module.
+    beside: bool,
+    /// Projections to the width experts work in, and back.
+    latent: Option<[Linear; 2]>,
     routing: Routing,
 }
 
 #[derive(Clone, Debug)]
 enum Experts {
-    Listed { module: Module, experts: Vec<GatedMlp> },
+    Listed { module: Module, experts: Vec<Expert> },
     Stacked(StackedExperts),
 }
 
 #[derive(Clone, Debug)]
+enum Expert {
+    Gated(GatedMlp),
+    Plain(PlainMlp),
+}
+
+#[derive(Clone, Debug)]
 struct SharedExperts {
-    experts: GatedMlp,
+    experts: Expert,
     gate: Option<Linear>,
 }
 
@@ -43,8 +53,9 @@ struct Gate {
 
 impl MixtureOfExperts {
     pub(crate) fn new(builder: &mut Builder, names: &Names, width: u64, config: &MixtureConfig) -> Self {
-        let &MixtureConfig { expert, routing, .. } = config;
-        builder.module(names.mixture_module, names.mixture, |builder, module| {
+        let &MixtureConfig { expert, gated, routing, .. } = config;
+        let inner_width = config.latent.unwrap_or(width);
+        let mut mixture = builder.module(names.mixture_module, names.mixture, |builder, module| {
             builder.setting("n_routed_experts", routing.experts);
             builder.setting("num_experts_per_tok", routing.per_token);
             if let Some(shared) = config.shared.and_then(|shared| shared.count) {
@@ -55,9 +66,9 @@ impl MixtureOfExperts {
                 ExpertStorage::Listed => {
                     let (module, experts) =
                         builder.list("experts", Repetition::Parallel, routing.experts, |builder, index| {
-                            let (module, class) = (index.to_string(), names.expert);
-                            let names = GatedMlpNames { module: &module, class, projections: names.expert_modules };
-                            GatedMlp::new(builder, names, width, expert)
+                            let module = index.to_string();
+                            let projections = (names.expert_modules, "gate_up_proj");
+                            Expert::new(builder, names, (&module, projections), inner_width, (expert, gated))
                         });
                     Experts::Listed { module, experts }
                 }
@@ -67,18 +78,44 @@ impl MixtureOfExperts {
                 }
             };
             let gate = Gate::new(builder, names, width, routing, config.gate);
-            let shared = config.shared.map(|shared| SharedExperts::new(builder, names, width, expert, shared));
-            Self { module, experts, gate, shared, routing }
-        })
+            let inside = config.shared.filter(|_| !names.shared_beside);
+            let shared = inside.map(|shared| SharedExperts::new(builder, names, width, (expert, gated), shared));
+            let latent = config.latent.map(|latent| {
+                let first = Linear::new(builder, "fc1_latent_proj", width, latent, expert.bias);
+                [first, Linear::new(builder, "fc2_latent_proj", latent, width, expert.bias)]
+            });
+            Self { module, experts, gate, shared, beside: names.shared_beside, latent, routing }
+        });
+        if names.shared_beside {
+            let new = |shared| SharedExperts::new(builder, names, width, (expert, gated), shared);
+            mixture.shared = config.shared.map(new);
+        }
+        mixture
     }
 
     /// `x [B, S, O]`.
     pub(crate) fn forward<B: Backend>(&self, b: &mut B, x: &B::Tensor) -> Result<B::Tensor, NetworkError> {
+        let outside = self.shared.as_ref().filter(|_| self.beside);
+        let routed = self.routed(b, x)?;
+        match outside {
+            None => Ok(routed),
+            Some(shared) => {
+                let always = shared.forward(b, x)?;
+                b.add(&routed, &always)
+            }
+        }
+    }
+
+    /// What the module that mixes experts makes.
+    fn routed<B: Backend>(&self, b: &mut B, x: &B::Tensor) -> Result<B::Tensor, NetworkError> {
         b.scope(self.module, &[x], |b| {
             let shape = b.shape(x);
             let width = shape.last();
-            let rows = b.reshape(x, [shape.elements() / width.max(1), width])?;
+            let mut rows = b.reshape(x, [shape.elements() / width.max(1), width])?;
             let (scores, indices) = self.gate.forward(b, &rows)?;
+            if let Some([first, _]) = &self.latent {
+                rows = first.forward(b, &rows)?;
+            }
             let module = match &self.experts {
                 Experts::Listed { module, .. } => *module,
                 Experts::Stacked(experts) => experts.module(),
@@ -89,8 +126,12 @@ impl MixtureOfExperts {
                     Experts::Stacked(experts) => experts.forward(b, expert as u64, &rows),
                 })
             })?;
+            let routed = match &self.latent {
+                None => routed,
+                Some([_, second]) => second.forward(b, &routed)?,
+            };
             let routed = b.reshape(&routed, shape)?;
-            match &self.shared {
+            match self.shared.as_ref().filter(|_| !self.beside) {
                 None => Ok(routed),
                 Some(shared) => {
                     let always = shared.forward(b, x)?;
@@ -101,12 +142,44 @@ impl MixtureOfExperts {
     }
 }
 
+impl Expert {
+    /// Under that name, with projections to gate, up and down, or to gate and up together.
+    fn new(
+        builder: &mut Builder,
+        names: &Names,
+        (module, (projections, fused)): (&str, ([&'static str; 3], &'static str)),
+        width: u64,
+        (config, gated): (GatedConfig, bool),
+    ) -> Self {
+        let class = names.expert;
+        if gated {
+            let named = GatedMlpNames { module, class, projections, fused };
+            return Self::Gated(GatedMlp::new(builder, named, width, config));
+        }
+        let GatedConfig { inner, activation, bias, .. } = config;
+        Self::Plain(PlainMlp::named(builder, names, (module, class), width, PlainConfig { inner, activation, bias }))
+    }
+
+    fn forward<B: Backend>(&self, b: &mut B, x: &B::Tensor) -> Result<B::Tensor, NetworkError> {
+        match self {
+            Self::Gated(mlp) => mlp.forward(b, x),
+            Self::Plain(mlp) => mlp.forward(b, x),
+        }
+    }
+}
+
 impl SharedExperts {
-    fn new(builder: &mut Builder, names: &Names, width: u64, expert: GatedConfig, config: SharedConfig) -> Self {
-        let (module, class) = (names.shared_module, names.expert);
-        let gated = GatedMlpNames { module, class, projections: ["gate_proj", "up_proj", "down_proj"] };
+    fn new(
+        builder: &mut Builder,
+        names: &Names,
+        width: u64,
+        (expert, gated): (GatedConfig, bool),
+        config: SharedConfig,
+    ) -> Self {
+        let named = (names.shared_module, (names.mlp_modules, names.fused_mlp));
+        let expert = GatedConfig { inner: config.inner, ..expert };
         Self {
-            experts: GatedMlp::new(builder, gated, width, GatedConfig { inner: config.inner, ..expert }),
+            experts: Expert::new(builder, names, named, width, (expert, gated)),
             gate: config.gated.then(|| Linear::new(builder, "shared_expert_gate", width, 1, false)),
         }
     }
@@ -166,7 +239,8 @@ impl Gate {
         };
         let scores = match self.config.scores {
             ScoreKind::Softmax => b.apply(Op::Softmax, &[&logits])?,
-            ScoreKind::Sigmoid => b.activation(ActivationKind::Sigmoid, &logits)?,
+            // A root of a softplus costs what a sigmoid costs; no engine here computes it.
+            ScoreKind::Sigmoid | ScoreKind::SqrtSoftplus => b.activation(ActivationKind::Sigmoid, &logits)?,
         };
         let mut choice = scores.clone();
         if let Some(correction) = self.correction {

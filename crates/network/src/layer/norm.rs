@@ -17,7 +17,8 @@ pub(crate) struct LayerNorm2d(Affine);
 #[derive(Clone, Debug)]
 pub(crate) struct Norm {
     module: Module,
-    weight: Param,
+    /// Absent in a norm that only divides.
+    weight: Option<Param>,
     bias: Option<Param>,
     config: NormConfig,
 }
@@ -79,16 +80,33 @@ impl Norm {
             let square = matches!(config.kind, NormKind::Rms | NormKind::RmsUnitOffset);
             builder.setting(if square { "hidden_size" } else { "normalized_shape" }, width);
             builder.setting("eps", config.epsilon);
-            let weight = builder.param("weight", [width]);
+            let weight = Some(builder.param("weight", [width]));
             let bias = (config.kind == NormKind::Layer).then(|| builder.param("bias", [width]));
             Self { module, weight, bias, config }
         })
     }
 
+    /// Its weight, for operations that norm on the way.
+    pub(crate) fn weight<B: Backend>(&self, b: &mut B) -> Result<B::Tensor, NetworkError> {
+        let missing = || NetworkError::Prompt("a norm without a weight".into());
+        self.weight.map_or_else(|| Err(missing()), |weight| b.param(weight))
+    }
+
+    /// One that only divides.
+    pub(crate) fn bare(builder: &mut Builder, name: &str, class: &'static str, config: NormConfig) -> Self {
+        builder.module(name, class, |builder, module| {
+            builder.setting("eps", config.epsilon);
+            Self { module, weight: None, bias: None, config: NormConfig { kind: NormKind::Rms, ..config } }
+        })
+    }
+
     pub(crate) fn forward<B: Backend>(&self, b: &mut B, x: &B::Tensor) -> Result<B::Tensor, NetworkError> {
         b.scope(self.module, &[x], |b| {
-            let weight = b.param(self.weight)?;
             let NormConfig { epsilon, kind, .. } = self.config;
+            let Some(weight) = self.weight else {
+                return b.apply(Op::RmsNorm { epsilon, unit_offset: false }, &[x]);
+            };
+            let weight = b.param(weight)?;
             let op = match kind {
                 NormKind::Rms | NormKind::RmsUnitOffset => {
                     Op::RmsNorm { epsilon, unit_offset: kind == NormKind::RmsUnitOffset }

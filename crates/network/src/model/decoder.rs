@@ -2,15 +2,11 @@
 
 use types::Op;
 
-use super::{CacheLayer, CacheLayout, Prompt};
-use crate::config::decoder::{
-    AttentionConfig, DecoderConfig, FeedForwardConfig, LayerConfig, NormPlacement, PositionsConfig,
-};
+use super::decoder_layer::{Layer, kept};
+use super::{CacheLayout, Prompt};
+use crate::config::decoder::{DecoderConfig, HyperConfig, PositionsConfig};
 use crate::config::family::is_computed;
-use crate::layer::{
-    Embedding, GatedDelta, GatedMlp, GatedMlpNames, GroupedAttention, LatentAttention, Linear, MixtureOfExperts, Norm,
-    PlainMlp,
-};
+use crate::layer::{Embedding, HyperConnection, Linear, Norm, PerLayerEmbeddings, Streams, streams};
 use crate::{Backend, Blueprint, Builder, Module, NetworkError, Ops, Repetition};
 
 /// A language model: a decoder and its head.
@@ -28,6 +24,10 @@ pub struct LanguageModel {
 pub(crate) struct Decoder {
     embedding: Embedding,
     positions: Option<(Embedding, PositionsConfig)>,
+    per_layer: Option<PerLayerEmbeddings>,
+    streams: Option<Streams>,
+    /// What collapses the streams behind all layers.
+    hyper: Option<(HyperConnection, HyperConfig)>,
     layers: Vec<Layer>,
     norm: Norm,
     cache: CacheLayout,
@@ -40,40 +40,6 @@ pub(crate) struct Head {
     own: Option<Linear>,
     softcap: Option<f64>,
     scale: Option<f64>,
-}
-
-#[derive(Debug)]
-struct Layer {
-    module: Module,
-    attention: Attention,
-    feed_forward: FeedForward,
-    norms: Norms,
-    residual_scale: Option<f64>,
-}
-
-#[derive(Debug)]
-enum Attention {
-    Grouped(GroupedAttention),
-    Latent(Box<LatentAttention>),
-    Delta(GatedDelta),
-}
-
-#[derive(Debug)]
-enum FeedForward {
-    Gated(GatedMlp),
-    Plain(PlainMlp),
-    Mixture(Box<MixtureOfExperts>),
-}
-
-/// Norms of a layer, each where the layer has one.
-#[derive(Debug)]
-struct Norms {
-    before_attention: Option<Norm>,
-    after_attention: Option<Norm>,
-    before_feed_forward: Option<Norm>,
-    after_feed_forward: Option<Norm>,
-    /// Whether the feed-forward is given what attention is given, instead of what it gives.
-    parallel: bool,
 }
 
 impl LanguageModel {
@@ -109,9 +75,26 @@ impl LanguageModel {
     pub fn forward<B: Backend>(&self, b: &mut B, prompt: &Prompt<B::Tensor>) -> Result<B::Tensor, NetworkError> {
         let hidden = b.scope(self.model, &[&prompt.input], |b| {
             let embedded = self.decoder.embed(b, &prompt.input, prompt.offset)?;
-            self.decoder.forward(b, embedded, prompt.offset)
+            let per_layer = self.decoder.per_layer.as_ref();
+            let own = per_layer.map(|per_layer| per_layer.forward(b, &prompt.input, &embedded)).transpose()?;
+            let more = Additions { own: own.as_ref(), ..Additions::none() };
+            self.decoder.forward_with(b, embedded, prompt.offset, more)
         })?;
         self.head.forward(b, &self.decoder, &hidden, prompt.last_logits_only)
+    }
+}
+
+/// What layers are given beside hidden states.
+pub(crate) struct Additions<'a, T> {
+    /// Features for the outputs of the first layers, at the positions that a mask marks.
+    pub(crate) deep: Option<(&'a [T], &'a T)>,
+    /// Embeddings of each layer, `[B, S, layers, width]`.
+    pub(crate) own: Option<&'a T>,
+}
+
+impl<T> Additions<'_, T> {
+    pub(crate) const fn none() -> Self {
+        Self { deep: None, own: None }
     }
 }
 
@@ -144,15 +127,21 @@ impl Decoder {
             (Embedding::scaled(builder, name, class, [positions.rows, config.width], None), positions)
         });
         let count = config.layers.len() as u64;
+        let per_layer = config
+            .per_layer
+            .map(|part| PerLayerEmbeddings::new(builder, names, [config.width, count], part, config.norm));
+        let streams = config.streams.map(|streams| Streams::new(builder, config.width, streams, config.norm.epsilon));
         let (_, layers) = builder.list(names.layers_module, Repetition::Sequential, count, |builder, index| {
             Layer::new(builder, index as usize, config)
         });
+        let hyper =
+            config.hyper.map(|part| (HyperConnection::last(builder, names, config.width, part, config.norm), part));
         let norm = Norm::new(builder, names.final_norm, names.norm, config.width, config.norm);
         let cache = CacheLayout {
             layers: config.layers.iter().map(kept).collect(),
             dtype: config.quantisation.as_ref().and_then(|quantisation| quantisation.kv),
         };
-        Self { embedding, positions, layers, norm, cache }
+        Self { embedding, positions, per_layer, streams, hyper, layers, norm, cache }
     }
 
     pub(crate) fn cache(&self) -> &CacheLayout {
@@ -179,45 +168,38 @@ impl Decoder {
         embedded: B::Tensor,
         offset: u64,
     ) -> Result<B::Tensor, NetworkError> {
-        self.forward_with(b, embedded, offset, None)
+        self.forward_with(b, embedded, offset, Additions::none())
     }
 
-    /// The same, with features added to the outputs of the first layers at the positions of image tokens.
+    /// The same, with what layers are given beside hidden states.
     pub(crate) fn forward_with<B: Backend>(
         &self,
         b: &mut B,
         embedded: B::Tensor,
         offset: u64,
-        deep: Option<(&[B::Tensor], &B::Tensor)>,
+        more: Additions<'_, B::Tensor>,
     ) -> Result<B::Tensor, NetworkError> {
-        let mut x = embedded;
+        let mut x = match (&self.streams, &self.hyper) {
+            (Some(streams), _) => streams.part(b, &embedded)?,
+            (None, Some((_, config))) => streams(b, &embedded, *config)?,
+            (None, None) => embedded,
+        };
         for (index, layer) in self.layers.iter().enumerate() {
-            x = layer.forward(b, &x, offset)?;
-            if let Some((features, mask)) = deep
+            let own = more.own.map(|own| b.slice(own, 2, index as u64, 1)).transpose()?;
+            x = layer.forward(b, &x, own.as_ref(), offset)?;
+            if let Some((features, mask)) = more.deep
                 && let Some(rows) = features.get(index)
             {
                 x = b.apply(Op::AddRows, &[&x, rows, mask])?;
             }
         }
+        if let Some(streams) = &self.streams {
+            x = streams.join(b, &x)?;
+        }
+        if let Some((last, _)) = &self.hyper {
+            [_, x] = last.collapse(b, &x)?;
+        }
         self.norm.forward(b, &x)
-    }
-}
-
-/// What the cache keeps for a layer.
-fn kept(layer: &LayerConfig) -> CacheLayer {
-    let growing = |elements, window| CacheLayer { elements, window, state: [0, 0] };
-    match layer.attention {
-        AttentionConfig::Grouped(config) => {
-            growing(2 * config.key_value_heads * config.head_width, config.detail.window)
-        }
-        AttentionConfig::Latent(config) => {
-            let indexed = config.indexer.map_or(0, |indexer| indexer.width);
-            growing(config.latent + config.rotary_width + indexed, None)
-        }
-        AttentionConfig::Delta(config) => {
-            let (keys, values) = (config.key_heads * config.key_width, config.value_heads * config.value_width);
-            CacheLayer { state: [(2 * keys + values) * config.kernel, config.key_width * values], ..growing(0, None) }
-        }
     }
 }
 
@@ -255,104 +237,4 @@ impl Head {
             Some(limit) => b.apply(Op::Softcap { limit }, &[&logits]),
         }
     }
-}
-
-impl Layer {
-    fn new(builder: &mut Builder, index: usize, config: &DecoderConfig) -> Self {
-        let (names, width, norm) = (&config.family.names, config.width, config.norm);
-        let layer = &config.layers[index];
-        builder.module(index.to_string(), names.layer, |builder, module| {
-            builder.setting("hidden_size", width);
-            builder.setting("layer_idx", index);
-            let attention = match layer.attention {
-                AttentionConfig::Grouped(part) => {
-                    Attention::Grouped(GroupedAttention::new(builder, names, width, part, norm, index))
-                }
-                AttentionConfig::Latent(part) => {
-                    Attention::Latent(Box::new(LatentAttention::new(builder, names, width, part, norm, index)))
-                }
-                AttentionConfig::Delta(part) => Attention::Delta(GatedDelta::new(builder, names, width, part, norm)),
-            };
-            let feed_forward = match &layer.feed_forward {
-                FeedForwardConfig::Gated(part) => {
-                    let projections = ["gate_proj", "up_proj", "down_proj"];
-                    let names = GatedMlpNames { module: names.mlp_module, class: names.mlp, projections };
-                    FeedForward::Gated(GatedMlp::new(builder, names, width, *part))
-                }
-                FeedForwardConfig::Plain(part) => {
-                    FeedForward::Plain(PlainMlp::of_decoder(builder, names, width, *part))
-                }
-                FeedForwardConfig::Mixture(part) => {
-                    FeedForward::Mixture(Box::new(MixtureOfExperts::new(builder, names, width, part)))
-                }
-            };
-            let (before, after, parallel) = match norm.placement {
-                NormPlacement::Before => ([true; 2], false, false),
-                NormPlacement::Around => ([true; 2], true, false),
-                NormPlacement::After => ([false; 2], true, false),
-                NormPlacement::Parallel { both } => ([true, both], false, true),
-            };
-            let wanted = [before[0], after, before[1], after];
-            let mut named =
-                |at: usize| wanted[at].then(|| Norm::new(builder, names.layer_norms[at], names.norm, width, norm));
-            let norms = Norms {
-                before_attention: named(0),
-                after_attention: named(1),
-                before_feed_forward: named(2),
-                after_feed_forward: named(3),
-                parallel,
-            };
-            Self { module, attention, feed_forward, norms, residual_scale: config.residual_scale }
-        })
-    }
-
-    fn forward<B: Backend>(&self, b: &mut B, x: &B::Tensor, offset: u64) -> Result<B::Tensor, NetworkError> {
-        b.scope(self.module, &[x], |b| {
-            let given = normed(b, &self.norms.before_attention, x)?;
-            let mixed = match &self.attention {
-                Attention::Grouped(attention) => attention.forward(b, &given, offset)?,
-                Attention::Latent(attention) => attention.forward(b, &given, offset)?,
-                Attention::Delta(attention) => attention.forward(b, &given)?,
-            };
-            if self.norms.parallel {
-                let given = match &self.norms.before_feed_forward {
-                    None => given,
-                    Some(norm) => norm.forward(b, x)?,
-                };
-                let inner = self.feed(b, &given)?;
-                let x = self.added(b, x, mixed)?;
-                return self.added(b, &x, inner);
-            }
-            drop(given);
-            let mixed = normed(b, &self.norms.after_attention, &mixed)?;
-            let x = self.added(b, x, mixed)?;
-            let given = normed(b, &self.norms.before_feed_forward, &x)?;
-            let inner = self.feed(b, &given)?;
-            let inner = normed(b, &self.norms.after_feed_forward, &inner)?;
-            self.added(b, &x, inner)
-        })
-    }
-
-    fn feed<B: Backend>(&self, b: &mut B, x: &B::Tensor) -> Result<B::Tensor, NetworkError> {
-        match &self.feed_forward {
-            FeedForward::Gated(mlp) => mlp.forward(b, x),
-            FeedForward::Plain(mlp) => mlp.forward(b, x),
-            FeedForward::Mixture(mixture) => mixture.forward(b, x),
-        }
-    }
-
-    /// `x` and what a part of the layer gives, which is scaled first where the family scales it.
-    fn added<B: Backend>(&self, b: &mut B, x: &B::Tensor, part: B::Tensor) -> Result<B::Tensor, NetworkError> {
-        match self.residual_scale {
-            None => b.add(x, &part),
-            Some(factor) => {
-                let part = b.apply(Op::Scale { factor }, &[&part])?;
-                b.add(x, &part)
-            }
-        }
-    }
-}
-
-fn normed<B: Backend>(b: &mut B, norm: &Option<Norm>, x: &B::Tensor) -> Result<B::Tensor, NetworkError> {
-    norm.as_ref().map_or_else(|| Ok(x.clone()), |norm| norm.forward(b, x))
 }

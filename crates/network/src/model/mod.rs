@@ -2,7 +2,9 @@
 
 mod clip;
 pub mod decoder;
+mod decoder_layer;
 pub mod deepseek_ocr;
+pub mod encoder;
 mod patch_tower;
 mod sam;
 pub mod shallow_resnet;
@@ -23,6 +25,8 @@ pub enum Model {
     Language(Box<decoder::LanguageModel>),
     /// A vision encoder in front of a decoder.
     VisionLanguage(Box<vision_language::VisionLanguage>),
+    /// An encoder of text.
+    Encoder(Box<encoder::Encoder>),
     /// A small convolutional network for trying out tools.
     ShallowResnet(Box<shallow_resnet::ShallowResnet>),
 }
@@ -64,6 +68,7 @@ impl Model {
             ModelConfig::VisionLanguage(config) => {
                 Self::VisionLanguage(Box::new(vision_language::VisionLanguage::new(config)))
             }
+            ModelConfig::Encoder(config) => Self::Encoder(Box::new(encoder::Encoder::new(config))),
             ModelConfig::ShallowResnet(config) => {
                 Self::ShallowResnet(Box::new(shallow_resnet::ShallowResnet::new(config)))
             }
@@ -76,6 +81,7 @@ impl Model {
             Self::DeepseekOcr(model) => model.blueprint(),
             Self::Language(model) => model.blueprint(),
             Self::VisionLanguage(model) => model.blueprint(),
+            Self::Encoder(model) => model.blueprint(),
             Self::ShallowResnet(model) => model.blueprint(),
         }
     }
@@ -86,6 +92,7 @@ impl Model {
             Self::DeepseekOcr(model) => model.forward(b, prompt),
             Self::Language(model) => model.forward(b, prompt),
             Self::VisionLanguage(model) => model.forward(b, prompt),
+            Self::Encoder(model) => model.forward(b, prompt),
             Self::ShallowResnet(model) => model.forward(b, prompt),
         }
     }
@@ -96,7 +103,7 @@ impl Model {
             Self::DeepseekOcr(model) => Some(model.cache()),
             Self::Language(model) => Some(model.cache()),
             Self::VisionLanguage(model) => Some(model.cache()),
-            Self::ShallowResnet(_) => None,
+            Self::Encoder(_) | Self::ShallowResnet(_) => None,
         }
     }
 
@@ -115,7 +122,7 @@ impl Model {
     pub fn resized(&self, pixels: [u64; 2]) -> Option<ImageWorkload> {
         match self {
             Self::VisionLanguage(model) => Some(model.resized(pixels)),
-            Self::DeepseekOcr(_) | Self::Language(_) | Self::ShallowResnet(_) => None,
+            Self::DeepseekOcr(_) | Self::Language(_) | Self::Encoder(_) | Self::ShallowResnet(_) => None,
         }
     }
 
@@ -123,7 +130,7 @@ impl Model {
     pub fn image_shape(&self, image: &ImageWorkload, pages: u64) -> Shape {
         match self {
             Self::VisionLanguage(model) => model.image_shape(image, pages),
-            Self::DeepseekOcr(_) | Self::Language(_) | Self::ShallowResnet(_) => {
+            Self::DeepseekOcr(_) | Self::Language(_) | Self::Encoder(_) | Self::ShallowResnet(_) => {
                 [pages, 3, image.base_size, image.base_size].into()
             }
         }
@@ -133,7 +140,7 @@ impl Model {
     pub fn image_tokens(&self, base_size: u64, image_size: u64, crop_grid: [u64; 2]) -> Option<u64> {
         match self {
             Self::DeepseekOcr(_) => Some(deepseek_ocr::image_tokens(base_size, image_size, crop_grid)),
-            Self::Language(_) | Self::VisionLanguage(_) | Self::ShallowResnet(_) => None,
+            Self::Language(_) | Self::VisionLanguage(_) | Self::Encoder(_) | Self::ShallowResnet(_) => None,
         }
     }
 
@@ -141,7 +148,7 @@ impl Model {
     pub fn check_image(&self, image: &ImageWorkload) -> Result<(), NetworkError> {
         match self {
             Self::DeepseekOcr(model) => model.check_image(image),
-            Self::Language(_) | Self::VisionLanguage(_) | Self::ShallowResnet(_) => Ok(()),
+            Self::Language(_) | Self::VisionLanguage(_) | Self::Encoder(_) | Self::ShallowResnet(_) => Ok(()),
         }
     }
 
@@ -150,7 +157,7 @@ impl Model {
         match self {
             Self::DeepseekOcr(_) => &[Stage::Sam, Stage::Clip, Stage::Projector],
             Self::VisionLanguage(_) => &[Stage::Projector],
-            Self::Language(_) | Self::ShallowResnet(_) => &[],
+            Self::Language(_) | Self::Encoder(_) | Self::ShallowResnet(_) => &[],
         }
     }
 }
@@ -164,13 +171,54 @@ pub struct CacheLayout {
     pub dtype: Option<DType>,
 }
 
+/// What a layer keeps between passes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CacheKind {
+    /// Keys and values of every position.
+    Full,
+    /// Keys and values of a window.
+    Sliding,
+    /// Keys and values of one chunk of positions.
+    Chunked,
+    /// Keys of a window, and compressed entries of all positions.
+    Compressed,
+    /// A latent vector of every position.
+    Latent,
+    /// The state of linear attention.
+    Linear,
+    /// The state of a state-space layer.
+    StateSpace,
+    /// Nothing.
+    Absent,
+}
+
+impl CacheKind {
+    /// What reports call it; absent where there is nothing to report.
+    pub const fn name(self) -> Option<&'static str> {
+        match self {
+            Self::Full => Some("full"),
+            Self::Sliding => Some("sliding"),
+            Self::Chunked => Some("chunked"),
+            Self::Compressed => Some("compressed"),
+            Self::Latent => Some("latent"),
+            Self::Linear => Some("linear"),
+            Self::StateSpace => Some("state-space"),
+            Self::Absent => None,
+        }
+    }
+}
+
 /// What the cache keeps for one layer of one sequence.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CacheLayer {
+    /// What it is made of.
+    pub kind: CacheKind,
     /// Elements of one position: keys and values of all heads, or a latent vector and a rotated key.
     pub elements: u64,
     /// Positions it keeps at most; all where absent.
     pub window: Option<u64>,
+    /// Elements of one position that no window bounds: its part of a compressed entry.
+    pub entries: u64,
     /// Elements it keeps whatever the length: in the cache's element type, and in single precision.
     pub state: [u64; 2],
 }
@@ -178,7 +226,7 @@ pub struct CacheLayer {
 impl CacheLayout {
     /// Elements one more position adds in all layers, as long as no window is full.
     pub fn elements_per_token(&self) -> u64 {
-        self.layers.iter().map(|layer| layer.elements).sum()
+        self.layers.iter().map(|layer| layer.elements + layer.entries).sum()
     }
 
     /// Elements kept for a sequence of `positions`.
@@ -190,6 +238,7 @@ impl CacheLayout {
 impl CacheLayer {
     /// Elements kept for a sequence of `positions`.
     pub fn elements_at(&self, positions: u64) -> u64 {
-        self.elements.saturating_mul(self.window.map_or(positions, |window| positions.min(window)))
+        let near = self.elements.saturating_mul(self.window.map_or(positions, |window| positions.min(window)));
+        near.saturating_add(self.entries.saturating_mul(positions))
     }
 }

@@ -2,7 +2,7 @@
 
 use types::{ImageWorkload, Op, Shape};
 
-use super::decoder::{Decoder, Head, finish, sizes};
+use super::decoder::{Additions, Decoder, Head, finish, sizes};
 use super::patch_tower::{ImageFeatures, PatchTower};
 use super::square_tower::{Projector, SquareTower};
 use super::{CacheLayout, Images, Prompt};
@@ -121,7 +121,7 @@ impl VisionLanguage {
                 (Some(seen), Some(images)) => {
                     let embedded = b.apply(Op::ReplaceRows, &[&embedded, &seen.tokens, &images.mask])?;
                     let deep = (!seen.deep.is_empty()).then_some((seen.deep.as_slice(), &images.mask));
-                    self.decoder.forward_with(b, embedded, prompt.offset, deep)
+                    self.decoder.forward_with(b, embedded, prompt.offset, Additions { deep, ..Additions::none() })
                 }
                 _ => self.decoder.forward(b, embedded, prompt.offset),
             }

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use collect::tool::torch::{ModelLocation, ModelRequest, ResnetSizes, TransformerModel, locate};
 use network::Preset;
-use network::config::ModelConfig;
+use network::config::{ModelConfig, without_infinities};
 
 use super::TorchSettings;
 use crate::pipeline::model::{self, ConfigSource, LoadedModel, ModelSettings};
@@ -177,7 +177,7 @@ fn look(path: &Path) -> Result<(Feed, Option<u64>), ProfileError> {
     let file = if path.is_dir() { path.join("config.json") } else { path.to_owned() };
     let text = collect::document::read_text(&file)
         .map_err(|reason| ProfileError::Unreadable { path: file.clone(), reason })?;
-    let config: serde_json::Value = serde_json::from_str(&text)
+    let config: serde_json::Value = serde_json::from_str(&without_infinities(&text))
         .map_err(|reason| ProfileError::BadConfig { path: file.clone(), reason: reason.to_string() })?;
     let part = |name: &str| config.get(name).and_then(|part| part.get("vocab_size"));
     let vocabulary = config.get("vocab_size").or_else(|| part("text_config")).or_else(|| part("language_config"));
@@ -215,6 +215,8 @@ mod tests {
         let file = folder.path().join("config.json");
         std::fs::write(&file, r#"{"vision_config": {}, "text_config": {"vocab_size": 77}}"#).unwrap();
         assert_eq!(look(folder.path()).unwrap(), (Feed::Pages, Some(77)));
+        std::fs::write(&file, r#"{"time_step_limit": [0.0, Infinity], "vocab_size": 78}"#).unwrap();
+        assert_eq!(look(&file).unwrap(), (Feed::Prompts, Some(78)));
         std::fs::write(&file, "{").unwrap();
         assert!(look(&file).unwrap_err().to_string().contains("config.json"));
     }

@@ -105,7 +105,7 @@ fn softcap(fields: &Fields<'_>, name: &str, default: Option<f64>) -> Result<Opti
 }
 
 /// Rotary positions of layers that see everything, and of those that see a window.
-fn angles(fields: &Fields<'_>, head_width: u64) -> Result<[RotaryConfig; 2], ConfigProblem> {
+pub(super) fn angles(fields: &Fields<'_>, head_width: u64) -> Result<[RotaryConfig; 2], ConfigProblem> {
     if let Some(both) = fields.optional_object("rope_parameters")?
         && both.states("full_attention")
     {

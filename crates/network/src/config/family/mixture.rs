@@ -23,7 +23,7 @@ pub(super) fn mixture(
     let (name, experts) = experts;
     let per_token = match fields.uniform_size("num_experts_per_tok")? {
         Some(per_token) => per_token,
-        None => fields.size_of(&["moe_k", "moe_topk", "num_experts_per_tok"])?,
+        None => fields.size_of(&["moe_k", "moe_topk", "top_k_experts", "num_experts_per_tok"])?,
     };
     if per_token > experts {
         return Err(fields.wrong("num_experts_per_tok", per_token, format!("at most `{name}` ({experts})")));
@@ -31,6 +31,8 @@ pub(super) fn mixture(
     fields.at_most(name, experts, MOST_EXPERTS)?;
     Ok(MixtureConfig {
         expert: sizes.gated_of(inner),
+        gated: true,
+        latent: None,
         storage: ExpertStorage::Listed,
         routing: Routing { experts, per_token, normalise: true, scale: 1.0 },
         gate: PLAIN_GATE,

@@ -6,10 +6,14 @@ mod sizes;
 pub(super) mod classic;
 pub(super) mod deepseek;
 pub(crate) mod deepseek_ocr;
+pub(super) mod deepseek_v4;
 pub(super) mod dense;
 pub(super) mod gemma;
+pub(super) mod gemma3n;
+pub(super) mod gemma4;
 pub(super) mod gpt_oss;
 pub(super) mod llama;
+pub(super) mod llama4;
 pub(crate) mod llava;
 pub(super) mod mistral;
 pub(super) mod mixtral;
@@ -20,12 +24,18 @@ pub(super) mod qwen_next;
 pub(crate) mod qwen_vl;
 pub(super) mod seed_oss;
 pub(super) mod sparse;
+pub(super) mod state_space;
+
+pub(in crate::config) use sizes::activation_named;
 
 pub(crate) use super::names::{Definitions, Family, NORMS_AROUND, Names, names};
 
 /// Every family, for the descriptions of its classes.
 pub(crate) fn families() -> impl Iterator<Item = &'static &'static Family> {
-    FAMILIES.iter().chain(dense::FAMILIES).chain(sparse::FAMILIES).chain(classic::FAMILIES).chain(qwen_next::FAMILIES)
+    const LATER: &[&Family] = &[&llama4::FAMILY, &gemma4::FAMILY, &gemma3n::FAMILY, &deepseek_v4::FAMILY];
+    [FAMILIES, LATER, dense::FAMILIES, sparse::FAMILIES, classic::FAMILIES, qwen_next::FAMILIES, state_space::FAMILIES]
+        .into_iter()
+        .flatten()
 }
 
 /// Whether logits of this family, as an engine computes them from what is built here, were compared with transformers.

@@ -6,7 +6,7 @@ use super::Family;
 use crate::config::ConfigProblem;
 use crate::config::decoder::{
     AttentionConfig, DecoderConfig, FeedForwardConfig, GatedConfig, GroupedConfig, LayerConfig, NormConfig, NormKind,
-    NormPlacement, RotaryConfig,
+    NormPlacement, RotaryConfig, Values,
 };
 use crate::config::fields::{Fields, MOST_LAYERS};
 
@@ -141,6 +141,9 @@ impl Sizes {
             head_norms: None,
             rotary: Some(self.rotary),
             gated: false,
+            value_width: self.head_width,
+            values: Values::Own,
+            value_norm: false,
             scale: 1.0 / (self.head_width as f64).sqrt(),
             detail: AttentionDetail::default(),
         }
@@ -183,6 +186,10 @@ impl Sizes {
             head_bias: false,
             tied_embeddings: self.tied_embeddings,
             logit_softcap: None,
+            layer_scalar: false,
+            per_layer: None,
+            streams: None,
+            hyper: None,
             dtype: self.dtype,
             quantisation: None,
             part_of: None,
@@ -328,8 +335,9 @@ fn scaling(fields: &Fields<'_>, stated: &Fields<'_>) -> Result<RotaryScaling, Co
         }
         Some("dynamic") => RotaryScaling::Other("dynamic"),
         Some("longrope" | "su") => RotaryScaling::Other("longrope"),
+        Some("proportional") => RotaryScaling::Other("proportional"),
         Some(other) => {
-            let expected = "default, linear, llama3, yarn, dynamic, longrope or mrope";
+            let expected = "default, linear, llama3, yarn, dynamic, longrope, proportional or mrope";
             return Err(stated.wrong("rope_type", format!("\"{other}\""), expected));
         }
     })

@@ -2,7 +2,7 @@
 
 use super::dense::{ernie, grouped, scaled};
 use super::mixture::{PLAIN_GATE, mixture, shared};
-use super::sizes::Sizes;
+use super::sizes::{Sizes, WIDEST_HEAD};
 use super::{Definitions, Family, Names, names};
 use crate::config::ConfigProblem;
 use crate::config::decoder::{
@@ -93,8 +93,19 @@ pub(crate) const HUNYUAN: Family = Family {
     },
 };
 
+pub(crate) const MIMO: Family = Family {
+    home: "transformers.models.mimo_v2_flash.modeling_mimo_v2_flash",
+    names: Names { mixture: "MiMoV2FlashMoE", gate: "MiMoV2FlashTopkRouter", ..names!("MiMoV2Flash") },
+    definitions: Definitions {
+        attention: "y = o_proj(softmax(q k^T / sqrt(d), causal) v) with partly rotated q and k and narrower values; most layers \
+                    see a window of keys only, with sinks",
+        mixture: Definitions::COMMON.mixture,
+        ..SHARED
+    },
+};
+
 /// Every family of this file.
-pub(crate) const FAMILIES: &[&Family] = &[&OLMOE, &GLM4, &DOTS1, &MINIMAX, &PHI, &ERNIE, &GRANITE, &HUNYUAN];
+pub(crate) const FAMILIES: &[&Family] = &[&OLMOE, &GLM4, &DOTS1, &MINIMAX, &PHI, &ERNIE, &GRANITE, &HUNYUAN, &MIMO];
 
 pub(in crate::config) fn read_olmoe(fields: &Fields<'_>) -> Result<DecoderConfig, ConfigProblem> {
     let sizes = Sizes::read(fields)?;
@@ -238,4 +249,50 @@ pub(in crate::config) fn read_hunyuan(fields: &Fields<'_>) -> Result<DecoderConf
     let gate = GateConfig { single_precision: true, ..PLAIN_GATE };
     let mixture = MixtureConfig { gate, shared: always, ..mixture(fields, &sizes, experts, inner)? };
     Ok(everywhere(&sizes, &HUNYUAN, attention, mixture))
+}
+
+pub(in crate::config) fn read_mimo(fields: &Fields<'_>) -> Result<DecoderConfig, ConfigProblem> {
+    let mut sizes = Sizes::read_with(fields, 5_000_000.0)?.partial(fields, 0.334)?;
+    if let Some(epsilon) = fields.optional_number("layernorm_epsilon")? {
+        sizes.epsilon = epsilon;
+    }
+    let bias = fields.flag_or("attention_bias", false)?;
+    let value_width = fields.at_most("v_head_dim", fields.size_or("v_head_dim", 128)?, WIDEST_HEAD)?;
+    let attention = GroupedConfig { input_bias: bias, value_width, ..sizes.grouped() };
+    let listed = fields.optional_counts("hybrid_layer_pattern")?;
+    let sliding = match &listed {
+        Some(kinds) if !fields.states("layer_types") => each(fields, "hybrid_layer_pattern", &sizes, kinds)?,
+        _ => sizes.sliding(fields, |index| index != 0 && !(index + 1).is_multiple_of(6))?,
+    };
+    // The published window counts the keys before the query.
+    let window = match fields.optional_size("sliding_window_size")? {
+        Some(before) => before + 1,
+        None => fields.size_or("sliding_window", 129)?,
+    };
+    let mut near =
+        GroupedConfig { key_value_heads: 2 * attention.key_value_heads, ..attention.with_window(Some(window)) };
+    fields.divides(("num_attention_heads", near.heads), ("num_key_value_heads", near.key_value_heads))?;
+    near.detail.sinks = true;
+    if let Some(rotary) = &mut near.rotary {
+        rotary.theta = fields.number_or("swa_rope_theta", 10_000.0)?;
+    }
+    let mixture = MixtureConfig { shared: None, ..corrected(fields, &sizes)? };
+    let mixes = match fields.optional_counts("moe_layer_freq")? {
+        Some(kinds) => each(fields, "moe_layer_freq", &sizes, &kinds)?,
+        None => (0..sizes.layers).map(|index| index > 0).collect(),
+    };
+    Ok(sizes.decoder(&MIMO, |index| {
+        let attention = if sliding[index] { near } else { attention };
+        let feed_forward = if mixes[index] { FeedForwardConfig::Mixture(mixture) } else { sizes.gated() };
+        (AttentionConfig::Grouped(attention), feed_forward)
+    }))
+}
+
+/// A list of one flag for each layer.
+fn each(fields: &Fields<'_>, name: &str, sizes: &Sizes, flags: &[u64]) -> Result<Vec<bool>, ConfigProblem> {
+    if flags.len() as u64 != sizes.layers {
+        let expected = format!("{} entries, one for each layer", sizes.layers);
+        return Err(fields.wrong(name, format!("a list of {}", flags.len()), expected));
+    }
+    Ok(flags.iter().map(|flag| *flag != 0).collect())
 }

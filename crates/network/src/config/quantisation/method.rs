@@ -9,7 +9,8 @@ use super::{Group, Quantisation, SKIPPED, Scope, compressed, grouped, uniform};
 use crate::config::fields::{ConfigProblem, Fields};
 use crate::{Scale, Span, WeightFormat};
 
-pub(super) fn read(stated: &Fields<'_>, dtype: DType) -> Result<Quantisation, ConfigProblem> {
+/// Of a file that says outside of it how experts are kept, where it does.
+pub(super) fn read(stated: &Fields<'_>, dtype: DType, experts: Option<&str>) -> Result<Quantisation, ConfigProblem> {
     let in_bits = ["load_in_4bit", "load_in_8bit", "_load_in_4bit", "_load_in_8bit"];
     let method = match stated.optional_text("quant_method")? {
         None if stated.states("quant_algo") => "modelopt".to_owned(),
@@ -21,7 +22,7 @@ pub(super) fn read(stated: &Fields<'_>, dtype: DType) -> Result<Quantisation, Co
         Some(method) => method,
     };
     match method.as_str() {
-        "fp8" => fp8(stated),
+        "fp8" => fp8(stated, experts),
         "fbgemm_fp8" => fbgemm_fp8(stated),
         "awq" => awq(stated),
         "gptq" => gptq(stated),
@@ -37,13 +38,14 @@ pub(super) fn read(stated: &Fields<'_>, dtype: DType) -> Result<Quantisation, Co
 }
 
 /// Blocks with a single-precision scale each, as DeepSeek-V3 introduced them; one for the whole matrix without blocks.
-fn fp8(stated: &Fields<'_>) -> Result<Quantisation, ConfigProblem> {
-    if let Some(experts) = stated.optional_text("expert_dtype")?.filter(|experts| experts != "fp8") {
-        return Err(stated.wrong("expert_dtype", format!("\"{experts}\""), "\"fp8\", or nothing"));
-    }
+fn fp8(stated: &Fields<'_>, experts: Option<&str>) -> Result<Quantisation, ConfigProblem> {
+    let experts = expert_format(stated, experts)?;
+    // Powers of two in one byte, where experts are kept apart; earlier checkpoints say so too and write single precision.
+    let small = stated.optional_text("scale_fmt")?.is_some_and(|format| format == "ue8m0") && experts.is_some();
+    let bits = if small { 8 } else { 32 };
     let mut scales = match stated.optional_counts("weight_block_size")?.as_deref() {
         None => vec![Scale::matrix(32)],
-        Some([outputs, inputs]) if outputs * inputs > 0 => vec![Scale::block(*outputs, *inputs, 32)],
+        Some([outputs, inputs]) if outputs * inputs > 0 => vec![Scale::block(*outputs, *inputs, bits)],
         Some(other) => return Err(stated.wrong("weight_block_size", format!("{other:?}"), "two positive integers")),
     };
     match stated.optional_text("activation_scheme")?.as_deref() {
@@ -54,7 +56,39 @@ fn fp8(stated: &Fields<'_>) -> Result<Quantisation, ConfigProblem> {
         }
     }
     let format = WeightFormat { dtype: DType::Fp8, scales, activations: Some(DType::Fp8) };
-    Ok(uniform("fp8", format, Patterns::read(stated, &SKIPPED)?, Scope::AllButHead))
+    let mut skipped = Patterns::read(stated, &SKIPPED)?;
+    for name in NEVER_FP8 {
+        skipped.add(stated, "ignore", name)?;
+    }
+    let mut read = uniform("fp8", format, skipped, Scope::AllButHead);
+    if let Some(format) = experts {
+        let mut targets = Patterns::default();
+        targets.add(stated, "expert_dtype", "experts")?;
+        read.groups.insert(0, Group { targets: Some(targets), format: Arc::new(format) });
+    }
+    Ok(read)
+}
+
+/// Projections of DeepSeek-V4 that its checkpoints keep as they are, as its published class does.
+const NEVER_FP8: [&str; 5] =
+    ["compressor.kv_proj", "compressor.gate_proj", "indexer.kv_proj", "indexer.gate_proj", "scorer.weights_proj"];
+
+/// How experts are kept beside matrices in FP8, where that is another format.
+fn expert_format(stated: &Fields<'_>, experts: Option<&str>) -> Result<Option<WeightFormat>, ConfigProblem> {
+    match stated.optional_text("moe_quant_algo")?.as_deref() {
+        None => {}
+        Some("NVFP4") => return Ok(Some(nvfp4(group(stated, "group_size")?))),
+        Some(other) => return Err(stated.wrong("moe_quant_algo", format!("\"{other}\""), "\"NVFP4\", or nothing")),
+    }
+    let inside = stated.optional_text("expert_dtype")?;
+    match inside.as_deref().or(experts) {
+        None | Some("fp8") => Ok(None),
+        Some("fp4") => {
+            let scales = vec![Scale::block(1, 32, 8)];
+            Ok(Some(WeightFormat { dtype: DType::Fp4, scales, activations: Some(DType::Fp8) }))
+        }
+        Some(other) => Err(stated.wrong("expert_dtype", format!("\"{other}\""), "\"fp8\" or \"fp4\"")),
+    }
 }
 
 /// A single-precision scale for every row.
@@ -170,6 +204,10 @@ fn modelopt(stated: &Fields<'_>) -> Result<Quantisation, ConfigProblem> {
     let mut read = match stated.optional_text("quant_algo")?.as_deref() {
         Some("FP8") => uniform("modelopt", modelopt_fp8(), skipped, Scope::All),
         Some("NVFP4") => uniform("modelopt", nvfp4(group(stated, "group_size")?), skipped, Scope::All),
+        Some("MIXED_PRECISION") if !stated.states("config_groups") => {
+            let groups = layers(&stated.object("quantized_layers")?)?;
+            Quantisation { method: "modelopt".to_owned(), kv: None, groups, skipped, scope: Scope::All }
+        }
         Some("MIXED_PRECISION") => {
             let groups = stated.object("config_groups")?;
             let groups = groups.names().map(|name| mixed(&groups.object(name)?)).collect::<Result<Vec<_>, _>>()?;
@@ -204,6 +242,35 @@ fn nvfp4(group: Option<u64>) -> WeightFormat {
     WeightFormat { dtype: DType::Fp4, scales, activations: Some(DType::Fp4) }
 }
 
+/// Groups of a scheme that names every matrix it takes.
+fn layers(stated: &Fields<'_>) -> Result<Vec<Group>, ConfigProblem> {
+    let mut found: Vec<(WeightFormat, Patterns)> = Vec::new();
+    for name in stated.names() {
+        let one = stated.object(name)?;
+        let format = match one.optional_text("quant_algo")?.as_deref() {
+            Some("FP8") => modelopt_fp8(),
+            Some("NVFP4") => nvfp4(group(&one, "group_size")?),
+            // Matrices are turned back; there is no scale of activations.
+            Some("W4A16_NVFP4") => {
+                let inputs = group(&one, "group_size")?.unwrap_or(16);
+                let scales = vec![Scale::block(1, inputs, 8), Scale::matrix(32)];
+                WeightFormat { dtype: DType::Fp4, scales, activations: None }
+            }
+            other => {
+                let found = format!("\"{}\"", other.unwrap_or_default());
+                return Err(one.wrong("quant_algo", found, "\"FP8\", \"NVFP4\" or \"W4A16_NVFP4\""));
+            }
+        };
+        let at = found.iter().position(|(known, _)| *known == format).unwrap_or_else(|| {
+            found.push((format, Patterns::default()));
+            found.len() - 1
+        });
+        found[at].1.add(stated, name, name)?;
+    }
+    let groups = found.into_iter();
+    Ok(groups.map(|(format, targets)| Group { targets: Some(targets), format: Arc::new(format) }).collect())
+}
+
 /// One group of a mixed scheme: its modules by name, its format by the width of its floats.
 fn mixed(stated: &Fields<'_>) -> Result<Group, ConfigProblem> {
     let weights = stated.object("weights")?;
@@ -224,5 +291,60 @@ fn group(stated: &Fields<'_>, name: &str) -> Result<Option<u64>, ConfigProblem> 
         -1 => Ok(None),
         group @ 1.. => Ok(Some(group.unsigned_abs())),
         other => Err(stated.wrong(name, other, "a positive integer, or -1 for whole rows")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn read_json(value: &Value, experts: Option<&str>) -> Result<Quantisation, ConfigProblem> {
+        read(&Fields::new(value.as_object().unwrap()), DType::Bf16, experts)
+    }
+
+    #[test]
+    fn experts_of_deepseek_v4_are_kept_in_four_bits_beside_blocks_in_eight() {
+        let stated = json!({"quant_method": "fp8", "scale_fmt": "ue8m0", "weight_block_size": [128, 128]});
+        let read = read_json(&stated, Some("fp4")).unwrap();
+        let [experts, others] = &read.groups[..] else { panic!("two groups") };
+        let targets = experts.targets.as_ref().unwrap();
+        assert!(targets.matches("model.layers.3.mlp.experts.7.up_proj", "Linear"));
+        assert!(!targets.matches("model.layers.3.mlp.shared_experts.up_proj", "Linear"));
+        assert_eq!((experts.format.dtype, experts.format.scales[0]), (DType::Fp4, Scale::block(1, 32, 8)));
+        assert_eq!((others.format.dtype, others.format.scales[0]), (DType::Fp8, Scale::block(128, 128, 8)));
+        assert!(read.skipped.matches("model.layers.3.self_attn.compressor.indexer.kv_proj", "Linear"));
+        assert!(!read.skipped.matches("model.layers.3.self_attn.kv_proj", "Linear"));
+    }
+
+    #[test]
+    fn experts_in_eight_bits_are_like_all_others_and_other_widths_are_refused() {
+        let stated = json!({"quant_method": "fp8", "scale_fmt": "ue8m0", "weight_block_size": [128, 128]});
+        let read = read_json(&stated, None).unwrap();
+        assert_eq!((read.groups.len(), read.groups[0].format.scales[0]), (1, Scale::block(128, 128, 32)));
+        let problem = read_json(&stated, Some("int3")).unwrap_err().to_string();
+        assert!(problem.contains("expert_dtype") && problem.contains("int3"), "{problem}");
+    }
+
+    #[test]
+    fn a_scheme_may_name_every_matrix_it_takes() {
+        let layers = json!({
+            "backbone.layers.0.mixer.in_proj": {"quant_algo": "FP8"},
+            "backbone.layers.1.mixer.experts.0.up_proj": {"quant_algo": "W4A16_NVFP4", "group_size": 16},
+            "lm_head": {"quant_algo": "W4A16_NVFP4", "group_size": 16},
+        });
+        let stated = json!({"quant_method": "modelopt", "quantization": {
+            "quant_algo": "MIXED_PRECISION", "kv_cache_quant_algo": "FP8", "quantized_layers": layers,
+        }});
+        let read = read_json(&stated, None).unwrap();
+        assert_eq!((read.groups.len(), read.kv), (2, Some(DType::Fp8)));
+        let format = |path: &str| {
+            let suits = |group: &&Group| group.targets.as_ref().unwrap().matches(path, "Linear");
+            read.groups.iter().find(suits).map(|group| (group.format.dtype, group.format.activations))
+        };
+        assert_eq!(format("backbone.layers.0.mixer.in_proj"), Some((DType::Fp8, Some(DType::Fp8))));
+        assert_eq!(format("backbone.layers.1.mixer.experts.0.up_proj"), Some((DType::Fp4, None)));
+        assert_eq!(format("backbone.layers.1.mixer.experts.1.up_proj"), None);
     }
 }

@@ -59,12 +59,14 @@ const ROUTERS: [&str; 3] = ["gate", "router", "shared_expert_gate"];
 impl Quantisation {
     /// Reads `quantization_config` of a file whose other weights are in `dtype`.
     pub(super) fn read(fields: &Fields<'_>, dtype: DType) -> Result<Option<Self>, ConfigProblem> {
+        // DeepSeek-V4 says beside it how experts are kept.
+        let experts = fields.optional_text("expert_dtype")?;
         let mut places = vec![fields.clone()];
         places.extend(fields.optional_object("text_config")?);
         for place in places {
             for name in ["quantization_config", "compression_config"] {
                 if let Some(stated) = place.optional_object(name)? {
-                    return method::read(&stated, dtype).map(Some);
+                    return method::read(&stated, dtype, experts.as_deref()).map(Some);
                 }
             }
         }
@@ -75,7 +77,9 @@ impl Quantisation {
     pub(crate) fn format(&self, blueprint: &Blueprint, param: &ParamEntry) -> Option<Arc<WeightFormat>> {
         let module = blueprint.module(param.module);
         let stacked = param.shape.rank() == 3 && blueprint.decoder_layer(param.module).is_some();
-        let linear = matches!(module.class, "Linear" | "FalconLinear" | "Conv1D") && param.path.ends_with(".weight");
+        let is_linear =
+            matches!(module.class, "Linear" | "FalconLinear" | "Conv1D") || module.class.ends_with("GroupedLinear");
+        let linear = is_linear && param.path.ends_with(".weight");
         let head = module.name == "lm_head";
         let taken = match self.scope {
             Scope::All => linear || stacked,

@@ -1,0 +1,170 @@
+//! Encoders of text: BERT, RoBERTa and XLM-RoBERTa, as embedders, rerankers, classifiers and with their first head.
+
+use types::{ActivationKind, DType};
+
+use super::family::activation_named;
+use super::fields::{ConfigProblem, Fields};
+
+/// Sizes of an encoder.
+#[derive(Clone, Debug, PartialEq)]
+pub struct EncoderConfig {
+    /// Names of its classes and modules.
+    pub(crate) family: &'static EncoderFamily,
+    /// What stands behind the encoder.
+    pub head: EncoderHead,
+    /// Tokens it knows.
+    pub vocabulary: u64,
+    /// Width of the hidden states.
+    pub width: u64,
+    /// Layers.
+    pub layers: u64,
+    /// Attention heads.
+    pub heads: u64,
+    /// Inner width of the feed-forward.
+    pub inner: u64,
+    /// Its nonlinearity.
+    pub activation: ActivationKind,
+    /// Rows of the table of positions.
+    pub positions: u64,
+    /// Kinds of segments.
+    pub segments: u64,
+    /// Added to the variance in norms.
+    pub epsilon: f64,
+    /// Whether the head over tokens shares the table of embeddings.
+    pub tied_embeddings: bool,
+    /// Element type of the published weights.
+    pub dtype: DType,
+}
+
+/// What stands behind an encoder.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EncoderHead {
+    /// The pooled first position: an embedder.
+    Pooled,
+    /// As many scores of the whole text: a classifier or reranker.
+    Classes(u64),
+    /// As many scores of each token.
+    TokenClasses(u64),
+    /// Scores of all tokens at each position.
+    Tokens,
+}
+
+/// What encoders of one family are called.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct EncoderFamily {
+    /// Package that defines its classes.
+    pub(crate) home: &'static str,
+    /// Classes: encoder, for tokens, for classes, for classes of tokens.
+    pub(crate) classes: [&'static str; 4],
+    pub(crate) embeddings: &'static str,
+    pub(crate) encoder: &'static str,
+    pub(crate) layer: &'static str,
+    /// Attention, its core, its output.
+    pub(crate) attention: [&'static str; 3],
+    pub(crate) intermediate: &'static str,
+    pub(crate) output: &'static str,
+    pub(crate) pooler: &'static str,
+    /// Heads of RoBERTa: over classes, over tokens.
+    pub(crate) heads: [&'static str; 2],
+    /// Module of the encoder where a head stands beside it.
+    pub(crate) module: &'static str,
+    /// Row of the first position.
+    pub(crate) first_position: u64,
+    /// Whether heads are those of RoBERTa, which pool in the classifier itself.
+    pub(crate) roberta_heads: bool,
+}
+
+macro_rules! encoder_family {
+    ($prefix:literal, $package:literal, $module:literal, $first:literal, $roberta:literal) => {
+        EncoderFamily {
+            home: concat!("transformers.models.", $package, ".modeling_", $package),
+            classes: [
+                concat!($prefix, "Model"),
+                concat!($prefix, "ForMaskedLM"),
+                concat!($prefix, "ForSequenceClassification"),
+                concat!($prefix, "ForTokenClassification"),
+            ],
+            embeddings: concat!($prefix, "Embeddings"),
+            encoder: concat!($prefix, "Encoder"),
+            layer: concat!($prefix, "Layer"),
+            attention: [
+                concat!($prefix, "Attention"),
+                concat!($prefix, "SelfAttention"),
+                concat!($prefix, "SelfOutput"),
+            ],
+            intermediate: concat!($prefix, "Intermediate"),
+            output: concat!($prefix, "Output"),
+            pooler: concat!($prefix, "Pooler"),
+            heads: [concat!($prefix, "ClassificationHead"), concat!($prefix, "LMHead")],
+            module: $module,
+            first_position: $first,
+            roberta_heads: $roberta,
+        }
+    };
+}
+
+pub(crate) const BERT: EncoderFamily = encoder_family!("Bert", "bert", "bert", 0, false);
+pub(crate) const ROBERTA: EncoderFamily = encoder_family!("Roberta", "roberta", "roberta", 2, true);
+pub(crate) const XLM_ROBERTA: EncoderFamily = encoder_family!("XLMRoberta", "xlm_roberta", "roberta", 2, true);
+
+/// Every family of encoders.
+pub(crate) const FAMILIES: [&EncoderFamily; 3] = [&BERT, &ROBERTA, &XLM_ROBERTA];
+
+/// Most labels that are taken seriously.
+const MOST_LABELS: u64 = 1 << 20;
+
+impl EncoderConfig {
+    /// Class of the published model.
+    pub fn class(&self) -> &'static str {
+        let [encoder, tokens, classes, token_classes] = self.family.classes;
+        match self.head {
+            EncoderHead::Pooled => encoder,
+            EncoderHead::Tokens => tokens,
+            EncoderHead::Classes(_) => classes,
+            EncoderHead::TokenClasses(_) => token_classes,
+        }
+    }
+
+    /// Reads an encoder of `family`, whose class the file names.
+    pub(crate) fn read(fields: &Fields<'_>, family: &'static EncoderFamily) -> Result<Self, ConfigProblem> {
+        if fields.flag_or("is_decoder", false)? {
+            return Err(fields.wrong("is_decoder", true, "false: an encoder sees every position"));
+        }
+        let class = fields.text_list("architectures")?.into_iter().next();
+        let at = class.and_then(|class| family.classes.iter().position(|known| *known == class));
+        let head = match at {
+            None | Some(0) => EncoderHead::Pooled,
+            Some(1) => EncoderHead::Tokens,
+            Some(2) => EncoderHead::Classes(labels(fields)?),
+            Some(_) => EncoderHead::TokenClasses(labels(fields)?),
+        };
+        let (width, heads) = (fields.size_or("hidden_size", 768)?, fields.size_or("num_attention_heads", 12)?);
+        let layers = fields.size_or("num_hidden_layers", 12)?;
+        fields.at_most("num_hidden_layers", layers, super::fields::MOST_LAYERS)?;
+        fields.divides(("hidden_size", width), ("num_attention_heads", heads))?;
+        let activation = fields.optional_text("hidden_act")?.unwrap_or_else(|| "gelu".to_owned());
+        let known = activation_named(&activation);
+        Ok(Self {
+            family,
+            head,
+            vocabulary: fields.size_or("vocab_size", 30522)?,
+            width,
+            layers,
+            heads,
+            inner: fields.size_or("intermediate_size", 3072)?,
+            activation: known.ok_or_else(|| fields.wrong("hidden_act", activation, "gelu, relu or silu"))?,
+            positions: fields.size_or("max_position_embeddings", 512)?,
+            segments: fields.size_or("type_vocab_size", 2)?,
+            epsilon: fields.number_or("layer_norm_eps", 1e-12)?,
+            tied_embeddings: fields.flag_or("tie_word_embeddings", true)?,
+            dtype: fields.dtype()?.unwrap_or(DType::Fp32),
+        })
+    }
+}
+
+/// Labels of a classifier: as many as are named, or two.
+fn labels(fields: &Fields<'_>) -> Result<u64, ConfigProblem> {
+    let named = fields.optional_object("id2label")?.map(|labels| labels.names().count() as u64);
+    let stated = fields.size_or("num_labels", 2)?;
+    fields.at_most("num_labels", named.filter(|count| *count > 0).unwrap_or(stated), MOST_LABELS)
+}

@@ -1,0 +1,148 @@
+//! Gemma 4: heads of two widths, keys that are values too, layers that use the cache of an earlier one, embeddings of
+//! each layer, and experts beside a dense feed-forward.
+
+use types::ActivationKind;
+
+use super::mixture::mixture;
+use super::sizes::{Sizes, WIDEST_HEAD, rotary_of};
+use super::{Definitions, Family, NORMS_AROUND, Names, names};
+use crate::config::ConfigProblem;
+use crate::config::decoder::{
+    AttentionConfig, BesideConfig, DecoderConfig, FeedForwardConfig, GroupedConfig, HeadNorms, NormPlacement,
+    PerLayerConfig, RotaryConfig, Values,
+};
+use crate::config::fields::Fields;
+
+pub(crate) const FAMILY: Family = Family {
+    home: "transformers.models.gemma4.modeling_gemma4",
+    names: Names {
+        causal: "Gemma4ForCausalLM",
+        norm: "Gemma4RMSNorm",
+        bare_norm: "Gemma4RMSNorm",
+        expert: "Gemma4TextExperts",
+        embedding: "Gemma4TextScaledWordEmbedding",
+        gate: "Gemma4TextRouter",
+        gate_module: "router",
+        layer_norms: NORMS_AROUND,
+        ..names!("Gemma4Text")
+    },
+    definitions: Definitions {
+        layer: "h = x + post_attention_layernorm(self_attn(input_layernorm(x))); \
+                y = h + post_feedforward_layernorm(mlp(pre_feedforward_layernorm(h)), plus experts beside it where there are \
+                any), plus what the layer's own embeddings add, all times layer_scalar",
+        attention: "y = o_proj(softmax(q k^T, causal) v) with q, k and v normed head by head, q and k rotated; all but every \
+                    sixth layer see a window of keys only",
+        embedding: "y = table[ids] * sqrt(hidden_size)",
+        mlp: "y = down_proj(gelu(gate_proj(x)) * up_proj(x))",
+        gate: "scores = softmax(W (x / sqrt(mean(x^2) + eps) * scale)); the k best experts of each token",
+        ..Definitions::COMMON
+    },
+};
+
+pub(in crate::config) fn read(fields: &Fields<'_>) -> Result<DecoderConfig, ConfigProblem> {
+    let mut sizes = Sizes::read_inner(fields, 10_000.0, fields.size("intermediate_size")?)?;
+    sizes = sizes.head_width(head_width(fields, "head_dim", 256)?);
+    if !["hidden_activation", "hidden_act"].iter().any(|name| fields.states(name)) {
+        sizes.activation = ActivationKind::GeluTanh;
+    }
+    sizes.tied_embeddings = fields.flag_or("tie_word_embeddings", true)?;
+    if fields.optional_text("use_bidirectional_attention")?.is_some_and(|kind| kind == "all") {
+        return Err(fields.wrong(
+            "use_bidirectional_attention",
+            "\"all\"",
+            "\"vision\" or absent: a decoder is causal",
+        ));
+    }
+    let mut sliding = sizes.sliding(fields, |index| !(index + 1).is_multiple_of(6))?;
+    // The class sees to it that the last layer sees everything.
+    if let Some(last) = sliding.last_mut() {
+        *last = false;
+    }
+    let kinds = attention(fields, &sizes)?;
+    let sources = cache_sources(fields, &sliding, fields.count_or("num_kv_shared_layers", 0)?)?;
+    let doubled = fields.flag_or("use_double_wide_mlp", false)?;
+    let beside = match fields.flag_or("enable_moe_block", false)? {
+        false => None,
+        true => {
+            let inner = fields.size("moe_intermediate_size")?;
+            Some(mixture(fields, &sizes, ("num_experts", fields.size("num_experts")?), inner)?)
+        }
+    };
+    let mut decoder = sizes.decoder(&FAMILY, |index| {
+        let mut part = kinds[usize::from(sliding[index])];
+        let mut dense = sizes.gated_of(sizes.intermediate);
+        if let Some(source) = sources[index] {
+            part.values = Values::OfLayer(source);
+            dense.inner *= if doubled { 2 } else { 1 };
+        }
+        let feed_forward = match beside {
+            None => FeedForwardConfig::Gated(dense),
+            Some(mixture) => FeedForwardConfig::Beside(BesideConfig { dense, mixture }),
+        };
+        (AttentionConfig::Grouped(part), feed_forward)
+    });
+    decoder.norm.placement = NormPlacement::Around;
+    decoder.embedding_scale = Some((sizes.width as f64).sqrt());
+    decoder.logit_softcap = fields.optional_number("final_logit_softcapping")?;
+    decoder.layer_scalar = true;
+    decoder.per_layer = match fields.count_or("hidden_size_per_layer_input", 256)? {
+        0 => None,
+        width => Some(PerLayerConfig {
+            width: fields.at_most("hidden_size_per_layer_input", width, WIDEST_HEAD)?,
+            vocabulary: fields.size_or("vocab_size_per_layer_input", 262_144)?,
+        }),
+    };
+    Ok(decoder)
+}
+
+/// The layer whose keys and values each layer uses, where they are not its own: the last of its kind before the last
+/// `shared` layers.
+pub(super) fn cache_sources(
+    fields: &Fields<'_>,
+    sliding: &[bool],
+    shared: u64,
+) -> Result<Vec<Option<usize>>, ConfigProblem> {
+    let first = sliding.len().saturating_sub(usize::try_from(shared).unwrap_or(usize::MAX));
+    let mut sources = vec![None; sliding.len()];
+    for index in first..sliding.len() {
+        let earlier = (0..first).rev().find(|earlier| sliding[*earlier] == sliding[index]);
+        let expected = || format!("fewer, so that an earlier layer like layer {index} keeps its keys and values");
+        let source = earlier.ok_or_else(|| fields.wrong("num_kv_shared_layers", shared, expected()))?;
+        sources[index] = Some(source);
+    }
+    Ok(sources)
+}
+
+fn head_width(fields: &Fields<'_>, name: &str, default: u64) -> Result<u64, ConfigProblem> {
+    fields.at_most(name, fields.size_or(name, default)?, WIDEST_HEAD)
+}
+
+/// Attention of layers that see everything, and of those that see a window.
+fn attention(fields: &Fields<'_>, sizes: &Sizes) -> Result<[GroupedConfig; 2], ConfigProblem> {
+    let bias = fields.flag_or("attention_bias", false)?;
+    let near = GroupedConfig {
+        input_bias: bias,
+        output_bias: bias,
+        scale: 1.0,
+        head_norms: Some(HeadNorms::EachHead),
+        value_norm: true,
+        ..sizes.grouped()
+    };
+    let width = head_width(fields, "global_head_dim", 512)?;
+    let alike = fields.flag_or("attention_k_eq_v", false)?;
+    let mut far = GroupedConfig { head_width: width, value_width: width, ..near };
+    if alike {
+        far.values = Values::Keys;
+        far.key_value_heads = fields.size_or("num_global_key_value_heads", near.key_value_heads)?;
+        fields.divides(("num_attention_heads", far.heads), ("num_global_key_value_heads", far.key_value_heads))?;
+    }
+    let both = fields.optional_object("rope_parameters")?;
+    let angles = |kind: &str, theta: f64, width: u64| -> Result<RotaryConfig, ConfigProblem> {
+        let stated = both.as_ref().map(|both| both.optional_object(kind)).transpose()?.flatten();
+        rotary_of(fields, stated.as_ref(), theta, width)
+    };
+    far.rotary = Some(angles("full_attention", 1_000_000.0, width)?);
+    let window = fields.size_or("sliding_window", 512)?;
+    let near = GroupedConfig { rotary: Some(angles("sliding_attention", 10_000.0, near.head_width)?), ..near };
+    Ok([far, near.with_window(Some(window))])
+}

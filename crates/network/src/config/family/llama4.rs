@@ -1,0 +1,89 @@
+//! Llama 4: chunks instead of windows, layers without positions that see everything, one expert of many and a shared one.
+
+use types::RotaryLayout;
+
+use super::mixture::{PLAIN_GATE, mixture};
+use super::sizes::Sizes;
+use super::{Definitions, Family, Names, names};
+use crate::config::ConfigProblem;
+use crate::config::decoder::{
+    AttentionConfig, DecoderConfig, FeedForwardConfig, GateConfig, GroupedConfig, HeadNorms, MixtureConfig, ScoreKind,
+    SharedConfig,
+};
+use crate::config::fields::Fields;
+
+pub(crate) const FAMILY: Family = Family {
+    home: "transformers.models.llama4.modeling_llama4",
+    names: Names {
+        causal: "Llama4ForCausalLM",
+        mixture: "Llama4TextMoe",
+        mixture_module: "feed_forward",
+        gate: "Llama4Router",
+        gate_module: "router",
+        bare_norm: "Llama4TextL2Norm",
+        mlp_module: "feed_forward",
+        shared_module: "shared_expert",
+        ..names!("Llama4Text")
+    },
+    definitions: Definitions {
+        attention: "y = o_proj(softmax(q k^T / sqrt(d), causal) v), q and k rotated and normed over the keys of one chunk in \
+                    three of four layers; not rotated, over all keys, in the fourth",
+        mixture: "y = expert(sigmoid(score) * x) of the chosen experts, plus shared_expert(x), which every token passes through",
+        gate: "scores = x W^T; the k best experts of each token",
+        ..Definitions::COMMON
+    },
+};
+
+pub(in crate::config) fn read(fields: &Fields<'_>) -> Result<DecoderConfig, ConfigProblem> {
+    let mut sizes = Sizes::read_with(fields, 500_000.0)?;
+    sizes.rotary.form.layout = RotaryLayout::Interleaved;
+    let expert = sizes.intermediate;
+    sizes.intermediate = fields.size_or("intermediate_size_mlp", 16384)?;
+    let bias = fields.flag_or("attention_bias", false)?;
+    let attention = GroupedConfig { input_bias: bias, output_bias: bias, ..sizes.grouped() };
+    let chunked = chunked(fields, &sizes)?;
+    let normed = fields.flag_or("use_qk_norm", true)?.then_some(HeadNorms::Bare);
+    let chunk = match fields.states("attention_chunk_size") {
+        true => fields.optional_size("attention_chunk_size")?,
+        false => Some(8192),
+    };
+    let step = fields.size_or("interleave_moe_layer_step", 1)?;
+    let mixed = fields.optional_counts("moe_layers")?;
+    let experts = ("num_local_experts", fields.size_or("num_local_experts", 16)?);
+    let gate = GateConfig { scores: ScoreKind::Sigmoid, ..PLAIN_GATE };
+    let shared = Some(SharedConfig { count: None, inner: expert, gated: false });
+    let mut mixture = MixtureConfig { gate, shared, ..mixture(fields, &sizes, experts, expert)? };
+    mixture.routing.normalise = false;
+    Ok(sizes.decoder(&FAMILY, |index| {
+        let attention = match chunked[index] {
+            false => GroupedConfig { rotary: None, ..attention },
+            true => {
+                let mut attention = GroupedConfig { head_norms: normed, ..attention.with_window(chunk) };
+                attention.detail.chunked = chunk.is_some();
+                attention
+            }
+        };
+        let index = index as u64;
+        let mixes = match &mixed {
+            Some(layers) => layers.contains(&index),
+            None => (index + 1).is_multiple_of(step),
+        };
+        let feed_forward = if mixes { FeedForwardConfig::Mixture(mixture) } else { sizes.gated() };
+        (AttentionConfig::Grouped(attention), feed_forward)
+    }))
+}
+
+/// Which layers have positions, and see one chunk.
+fn chunked(fields: &Fields<'_>, sizes: &Sizes) -> Result<Vec<bool>, ConfigProblem> {
+    let listed = fields.optional_counts("no_rope_layers")?.filter(|list| !list.is_empty());
+    let every = fields.size_or("no_rope_layer_interval", 4)?;
+    let Some(listed) = listed else {
+        return sizes
+            .kinds(fields, ["full_attention", "chunked_attention"], |index| !(index + 1).is_multiple_of(every));
+    };
+    if listed.len() as u64 != sizes.layers {
+        let expected = format!("{} entries, one for each layer", sizes.layers);
+        return Err(fields.wrong("no_rope_layers", format!("a list of {}", listed.len()), expected));
+    }
+    Ok(listed.iter().map(|turned| *turned != 0).collect())
+}

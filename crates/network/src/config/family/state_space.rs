@@ -1,0 +1,391 @@
+//! State-space models and hybrids of them with attention: Mamba-2, Nemotron-H and Nemotron 3, Granite 4, Bamba, Jamba.
+
+use super::dense::scaled;
+use super::mixture::{PLAIN_GATE, mixture};
+use super::sizes::{Sizes, WIDEST_HEAD, activation_named};
+use super::sparse::corrected;
+use super::{Definitions, Family, Names, names};
+use crate::config::ConfigProblem;
+use crate::config::decoder::{
+    AttentionConfig, DecoderConfig, FeedForwardConfig, GatedConfig, GroupedConfig, LayerConfig, MixtureConfig,
+    PlainConfig, SharedConfig, StateSpaceConfig, StateSpaceKind,
+};
+use crate::config::fields::Fields;
+
+const ALONE: Definitions = Definitions {
+    layer: "y = x + mixer(norm(x)), the mixer being a state-space layer, attention, a feed-forward or experts",
+    attention: "y = o_proj(softmax(q k^T / sqrt(d), causal) v), without positions, over all cached keys and values",
+    mlp: "y = down_proj(relu(up_proj(x))^2)",
+    mixture: "y = fc2_latent_proj(sum over the chosen experts of score * expert(fc1_latent_proj(x))) + shared_experts(x), \
+              without the projections where experts work in the model's width",
+    gate: "scores = sigmoid(x W^T) in single precision; the k best experts of each token by score plus correction",
+    ..Definitions::COMMON
+};
+
+const HYBRID: Definitions = Definitions {
+    layer: "h = x + mixer(input_layernorm(x)); y = h + feed_forward(h, normed), the mixer being mamba in most layers and \
+            self_attn in the others",
+    ..Definitions::COMMON
+};
+
+/// Names of a model whose layers have one part each.
+const fn alone(names: Names) -> Names {
+    Names {
+        model_module: "backbone",
+        embedding_module: "embeddings",
+        final_norm: "norm_f",
+        layer_norms: ["norm", "", "norm", ""],
+        attention_module: "mixer",
+        mlp_module: "mixer",
+        mixture_module: "mixer",
+        state_space_module: "mixer",
+        shared_module: "shared_experts",
+        ..names
+    }
+}
+
+pub(crate) const NEMOTRON: Family = Family {
+    home: "transformers.models.nemotron_h.modeling_nemotron_h",
+    names: Names {
+        layer: "NemotronHBlock",
+        mixture: "NemotronHMoE",
+        gate: "NemotronHTopkRouter",
+        state_space: "NemotronHMamba2Mixer",
+        gated_norm: "NemotronHRMSNormGated",
+        ..alone(names!("NemotronH"))
+    },
+    definitions: ALONE,
+};
+
+pub(crate) const MAMBA2: Family = Family {
+    home: "transformers.models.mamba2.modeling_mamba2",
+    names: Names { layer: "Mamba2Block", gated_norm: "MambaRMSNormGated", ..alone(names!("Mamba2")) },
+    definitions: ALONE,
+};
+
+pub(crate) const GRANITE: Family = Family {
+    home: "transformers.models.granitemoehybrid.modeling_granitemoehybrid",
+    names: Names {
+        mixture: "GraniteMoeHybridMoE",
+        mixture_module: "block_sparse_moe",
+        gate_module: "router",
+        mlp_module: "shared_mlp",
+        mlp_modules: ["gate_proj", "up_proj", "output_linear"],
+        fused_mlp: "input_linear",
+        shared_module: "shared_mlp",
+        shared_beside: true,
+        state_space: "GraniteMoeHybridMambaLayer",
+        gated_norm: "GraniteMoeHybridRMSNormGated",
+        ..names!("GraniteMoeHybrid")
+    },
+    definitions: HYBRID,
+};
+
+pub(crate) const BAMBA: Family = Family {
+    home: "transformers.models.bamba.modeling_bamba",
+    names: Names {
+        final_norm: "final_layernorm",
+        layer_norms: ["input_layernorm", "", "pre_ff_layernorm", ""],
+        mlp_module: "feed_forward",
+        gated_norm: "BambaRMSNormGated",
+        ..names!("Bamba")
+    },
+    definitions: HYBRID,
+};
+
+pub(crate) const JAMBA: Family = Family {
+    home: "transformers.models.jamba.modeling_jamba",
+    names: Names {
+        layer: "JambaAttentionDecoderLayer",
+        state_space_layer: Some("JambaMambaDecoderLayer"),
+        final_norm: "final_layernorm",
+        layer_norms: ["input_layernorm", "", "pre_ff_layernorm", ""],
+        mlp_module: "feed_forward",
+        mixture_module: "feed_forward",
+        gate_module: "router",
+        state_space: "JambaMambaMixer",
+        ..names!("Jamba")
+    },
+    definitions: HYBRID,
+};
+
+/// Every family of this file.
+pub(crate) const FAMILIES: &[&Family] = &[&NEMOTRON, &MAMBA2, &GRANITE, &BAMBA, &JAMBA];
+
+/// What a layer is made of.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    StateSpace,
+    Attention,
+    Mlp,
+    Mixture,
+}
+
+pub(in crate::config) fn read_nemotron(fields: &Fields<'_>) -> Result<DecoderConfig, ConfigProblem> {
+    let kinds = nemotron_kinds(fields)?;
+    let width = fields.size("hidden_size")?;
+    let heads = fields.size("num_attention_heads")?;
+    let shape = [width, heads, fields.size_or("num_key_value_heads", 8)?, kinds.len() as u64];
+    let intermediate = fields.size_or("intermediate_size", 21504)?;
+    let epsilon = fields.number_or("layer_norm_epsilon", 1e-5)?;
+    let [width, heads, key_value_heads, layers] = shape;
+    let mut sizes = Sizes::stated(fields, [width, heads, key_value_heads, layers, intermediate], epsilon)?;
+    sizes = sizes.head_width(head_width(fields, "head_dim", 128)?);
+    sizes.mlp_bias = fields.flag_or("mlp_bias", false)?;
+    let activation = fields.optional_text("mlp_hidden_act")?.unwrap_or_else(|| "relu2".to_owned());
+    let known = activation_named(&activation);
+    sizes.activation = known.ok_or_else(|| fields.wrong("mlp_hidden_act", &activation, "relu2, silu or gelu"))?;
+    // The published class has no tied head, whatever the file says.
+    sizes.tied_embeddings = false;
+    let part = mamba2(fields, &NEMOTRON_FIELDS)?;
+    let attention = GroupedConfig { rotary: None, ..sizes.grouped() };
+    let experts = match kinds.contains(&Kind::Mixture) {
+        false => FeedForwardConfig::Absent,
+        true => {
+            let inner = fields.size_or("moe_shared_expert_intermediate_size", 7688)?;
+            let shared = Some(SharedConfig { count: None, inner, gated: false });
+            let latent = fields.optional_size("moe_latent_size")?;
+            FeedForwardConfig::Mixture(MixtureConfig { shared, latent, gated: false, ..corrected(fields, &sizes)? })
+        }
+    };
+    let plain = PlainConfig { inner: sizes.intermediate, activation: sizes.activation, bias: sizes.mlp_bias };
+    Ok(sizes.decoder(&NEMOTRON, |index| match kinds[index] {
+        Kind::StateSpace => (AttentionConfig::StateSpace(part), FeedForwardConfig::Absent),
+        Kind::Attention => (AttentionConfig::Grouped(attention), FeedForwardConfig::Absent),
+        Kind::Mlp => (AttentionConfig::Absent, FeedForwardConfig::Plain(plain)),
+        Kind::Mixture => (AttentionConfig::Absent, experts),
+    }))
+}
+
+/// Layers of a Nemotron, listed by newer files and written as a pattern by older ones.
+fn nemotron_kinds(fields: &Fields<'_>) -> Result<Vec<Kind>, ConfigProblem> {
+    if let Some(kinds) = listed(fields, &["layers_block_type", "layer_types"])? {
+        return Ok(kinds);
+    }
+    let pattern = fields.optional_text("hybrid_override_pattern")?.unwrap_or_default();
+    if pattern.is_empty() {
+        return Err(fields.wrong("layers_block_type", "absent", "a list of the kinds of all layers"));
+    }
+    let kind = |letter: char| match letter {
+        'M' => Ok(Kind::StateSpace),
+        '*' => Ok(Kind::Attention),
+        '-' => Ok(Kind::Mlp),
+        'E' => Ok(Kind::Mixture),
+        _ => Err(fields.wrong("hybrid_override_pattern", format!("`{letter}`"), "only M, *, - and E")),
+    };
+    pattern.chars().map(kind).collect()
+}
+
+/// Kinds of layers under the first of these names that is there.
+fn listed(fields: &Fields<'_>, names: &[&str]) -> Result<Option<Vec<Kind>>, ConfigProblem> {
+    for name in names {
+        let types = fields.text_list(name)?;
+        if types.is_empty() {
+            continue;
+        }
+        let kind = |text: &String| match text.as_str() {
+            "mamba" | "linear_attention" => Ok(Kind::StateSpace),
+            "attention" | "full_attention" => Ok(Kind::Attention),
+            "mlp" => Ok(Kind::Mlp),
+            "moe" => Ok(Kind::Mixture),
+            _ => Err(fields.wrong(name, format!("\"{text}\""), "mamba, attention, mlp or moe")),
+        };
+        return types.iter().map(kind).collect::<Result<Vec<_>, _>>().map(Some);
+    }
+    Ok(None)
+}
+
+/// Names and defaults of the fields of a Mamba-2 layer.
+struct Mamba2Fields {
+    heads: (&'static str, u64),
+    /// Without a default it is the width inside over the heads.
+    head_width: (&'static str, Option<u64>),
+    groups: (&'static str, u64),
+    state: (&'static str, u64),
+    kernel: (&'static str, u64),
+    chunk: (&'static str, u64),
+    bias: &'static str,
+    conv_bias: &'static str,
+}
+
+const NEMOTRON_FIELDS: Mamba2Fields = Mamba2Fields {
+    heads: ("mamba_num_heads", 128),
+    head_width: ("mamba_head_dim", Some(64)),
+    groups: ("n_groups", 8),
+    state: ("ssm_state_size", 128),
+    kernel: ("conv_kernel", 4),
+    chunk: ("chunk_size", 128),
+    bias: "use_bias",
+    conv_bias: "use_conv_bias",
+};
+
+const MAMBA2_FIELDS: Mamba2Fields = Mamba2Fields {
+    heads: ("num_heads", 128),
+    head_width: ("head_dim", Some(64)),
+    state: ("state_size", 128),
+    chunk: ("chunk_size", 256),
+    ..NEMOTRON_FIELDS
+};
+
+const HYBRID_FIELDS: Mamba2Fields = Mamba2Fields {
+    heads: ("mamba_n_heads", 128),
+    head_width: ("mamba_d_head", None),
+    groups: ("mamba_n_groups", 1),
+    state: ("mamba_d_state", 256),
+    kernel: ("mamba_d_conv", 4),
+    chunk: ("mamba_chunk_size", 256),
+    bias: "mamba_proj_bias",
+    conv_bias: "mamba_conv_bias",
+};
+
+fn head_width(fields: &Fields<'_>, name: &str, default: u64) -> Result<u64, ConfigProblem> {
+    fields.at_most(name, fields.size_or(name, default)?, WIDEST_HEAD)
+}
+
+fn mamba2(fields: &Fields<'_>, named: &Mamba2Fields) -> Result<StateSpaceConfig, ConfigProblem> {
+    let bounded = |(name, default): (&str, u64)| head_width(fields, name, default);
+    let heads = bounded(named.heads)?;
+    let (name, default) = named.head_width;
+    let stated = match fields.is_text(name) {
+        true => None,
+        false => fields.optional_size(name)?.or(default),
+    };
+    let each = match stated {
+        Some(width) => width,
+        None => fields.size_or("mamba_expand", 2)?.saturating_mul(fields.size("hidden_size")?) / heads,
+    };
+    let groups = bounded(named.groups)?;
+    fields.divides((named.heads.0, heads), (named.groups.0, groups))?;
+    Ok(StateSpaceConfig {
+        inner: heads.saturating_mul(fields.at_most(name, each, WIDEST_HEAD)?),
+        state: bounded(named.state)?,
+        kernel: fields.at_most(named.kernel.0, fields.size_or(named.kernel.0, named.kernel.1)?, 1 << 10)?,
+        bias: fields.flag_or(named.bias, false)?,
+        conv_bias: fields.flag_or(named.conv_bias, true)?,
+        kind: StateSpaceKind::Heads { heads, groups, chunk: bounded(named.chunk)?, normed: true },
+    })
+}
+
+pub(in crate::config) fn read_mamba2(fields: &Fields<'_>) -> Result<DecoderConfig, ConfigProblem> {
+    let part = mamba2(fields, &MAMBA2_FIELDS)?;
+    let (width, layers) = (fields.size("hidden_size")?, fields.layers("num_hidden_layers")?);
+    let epsilon = fields.number_or("layer_norm_epsilon", 1e-5)?;
+    let sizes = Sizes::stated(fields, [width, 1, 1, layers, part.inner], epsilon)?;
+    let mut decoder = sizes.decoder(&MAMBA2, |_| (AttentionConfig::StateSpace(part), FeedForwardConfig::Absent));
+    decoder.intermediate = None;
+    if let StateSpaceKind::Heads { heads, .. } = part.kind {
+        decoder.heads = heads;
+    }
+    Ok(decoder)
+}
+
+pub(in crate::config) fn read_granite(fields: &Fields<'_>) -> Result<DecoderConfig, ConfigProblem> {
+    let sizes = Sizes::read(fields)?;
+    let part = mamba2(fields, &HYBRID_FIELDS)?;
+    let bias = fields.flag_or("attention_bias", false)?;
+    let turned = fields.optional_text("position_embedding_type")?.is_some_and(|kind| kind == "rope");
+    let attention = GroupedConfig {
+        input_bias: bias,
+        output_bias: bias,
+        rotary: Some(sizes.rotary).filter(|_| turned),
+        ..sizes.grouped()
+    };
+    let kinds = hybrid_kinds(fields, &sizes, |_| Kind::StateSpace)?;
+    let always = fields.size_or("shared_intermediate_size", 1024)?;
+    let fused = |inner| GatedConfig { fused: true, bias: false, ..sizes.gated_of(inner) };
+    let feed_forward = match fields.count_or("num_local_experts", 8)? {
+        0 => FeedForwardConfig::Gated(fused(always)),
+        experts => FeedForwardConfig::Mixture(MixtureConfig {
+            expert: fused(sizes.intermediate),
+            shared: Some(SharedConfig { count: None, inner: always, gated: false }),
+            ..mixture(fields, &sizes, ("num_local_experts", experts), sizes.intermediate)?
+        }),
+    };
+    let mut decoder = hybrid(&sizes, &GRANITE, &kinds, (attention, part), |_| feed_forward);
+    decoder.intermediate = Some(always);
+    scaled(fields, decoder)
+}
+
+pub(in crate::config) fn read_bamba(fields: &Fields<'_>) -> Result<DecoderConfig, ConfigProblem> {
+    let sizes = Sizes::read(fields)?.partial(fields, 0.5)?;
+    let part = mamba2(fields, &HYBRID_FIELDS)?;
+    let bias = fields.flag_or("attention_bias", false)?;
+    let attention = GroupedConfig { input_bias: bias, output_bias: bias, ..sizes.grouped() };
+    let attends = fields.optional_counts("attn_layer_indices")?.unwrap_or_default();
+    let rule = |index| if attends.contains(&index) { Kind::Attention } else { Kind::StateSpace };
+    let kinds: Vec<_> = (0..sizes.layers).map(rule).collect();
+    Ok(hybrid(&sizes, &BAMBA, &kinds, (attention, part), |_| sizes.gated()))
+}
+
+pub(in crate::config) fn read_jamba(fields: &Fields<'_>) -> Result<DecoderConfig, ConfigProblem> {
+    let sizes = Sizes::read(fields)?;
+    let bounded = |name: &str, default: u64| head_width(fields, name, default);
+    let rank = match fields.is_text("mamba_dt_rank") || !fields.states("mamba_dt_rank") {
+        true => sizes.width.div_ceil(16),
+        false => bounded("mamba_dt_rank", 256)?,
+    };
+    let part = StateSpaceConfig {
+        inner: bounded("mamba_expand", 2)?.saturating_mul(sizes.width),
+        state: bounded("mamba_d_state", 16)?,
+        kernel: fields.at_most("mamba_d_conv", fields.size_or("mamba_d_conv", 4)?, 1 << 10)?,
+        bias: fields.flag_or("mamba_proj_bias", false)?,
+        conv_bias: fields.flag_or("mamba_conv_bias", true)?,
+        kind: StateSpaceKind::Channels { rank },
+    };
+    let attention = GroupedConfig { rotary: None, ..sizes.grouped() };
+    let every = |kind: &str, [period, offset]: [u64; 2]| {
+        let named = (format!("{kind}_layer_period"), format!("{kind}_layer_offset"));
+        Ok([fields.size_or(&named.0, period)?, fields.count_or(&named.1, offset)?])
+    };
+    let [period, offset] = every("attn", [8, 4])?;
+    let rule = |index: u64| if index % period == offset { Kind::Attention } else { Kind::StateSpace };
+    let kinds: Vec<_> = (0..sizes.layers).map(rule).collect();
+    let experts = fields.size_or("num_experts", 16)?;
+    let mut gate = mixture(fields, &sizes, ("num_experts", experts), sizes.intermediate)?;
+    gate.gate = PLAIN_GATE;
+    gate.routing.normalise = false;
+    let [period, offset] = every("expert", [2, 1])?;
+    Ok(hybrid(&sizes, &JAMBA, &kinds, (attention, part), |index| match index % period == offset && experts > 1 {
+        true => FeedForwardConfig::Mixture(gate),
+        false => sizes.gated(),
+    }))
+}
+
+/// Kinds of the layers of a hybrid, or the family's rule where the file lists none.
+fn hybrid_kinds(fields: &Fields<'_>, sizes: &Sizes, rule: impl Fn(u64) -> Kind) -> Result<Vec<Kind>, ConfigProblem> {
+    let names = ["layer_types", "layers_block_type"];
+    let kinds = match listed(fields, &names)? {
+        Some(kinds) => kinds,
+        None => return Ok((0..sizes.layers).map(rule).collect()),
+    };
+    if kinds.len() as u64 != sizes.layers {
+        let expected = format!("{} entries, one for each layer", sizes.layers);
+        return Err(fields.wrong(names[0], format!("a list of {}", kinds.len()), expected));
+    }
+    match kinds.iter().any(|kind| matches!(kind, Kind::Mlp | Kind::Mixture)) {
+        true => Err(fields.wrong(names[0], "a layer without attention or state", "mamba or attention")),
+        false => Ok(kinds),
+    }
+}
+
+fn hybrid(
+    sizes: &Sizes,
+    family: &'static Family,
+    kinds: &[Kind],
+    (attention, part): (GroupedConfig, StateSpaceConfig),
+    feed_forward: impl Fn(u64) -> FeedForwardConfig,
+) -> DecoderConfig {
+    let mut decoder = sizes.uniform(family, AttentionConfig::Absent);
+    decoder.layers = kinds
+        .iter()
+        .zip(0..)
+        .map(|(kind, index)| LayerConfig {
+            attention: match kind {
+                Kind::Attention => AttentionConfig::Grouped(attention),
+                _ => AttentionConfig::StateSpace(part),
+            },
+            feed_forward: feed_forward(index),
+        })
+        .collect();
+    decoder
+}
