@@ -12,6 +12,7 @@ pub mod import;
 pub mod page;
 pub mod predict;
 pub mod profile;
+pub mod query;
 pub mod regions;
 pub mod runs;
 pub mod show;
