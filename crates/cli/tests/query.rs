@@ -122,6 +122,18 @@ fn an_engine_that_dies_is_told_with_its_last_words() {
 }
 
 #[test]
+fn an_engine_that_does_not_answer_in_time_is_ended() {
+    let scratch = with_file();
+    let python = scratch.path("python3");
+    let answer = r#"{"version":"3.11","executable":"x","duckdb":"1.4.0","folders":[]}"#;
+    std::fs::write(&python, format!("#!/bin/sh\n[ \"$1\" = -c ] && echo '{answer}' && exit\nsleep 600\n")).unwrap();
+    std::fs::set_permissions(&python, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let output = query(&scratch, &["tables", "SELECT 1", "--timeout", "1", "--python", python.to_str().unwrap()]);
+    assert_eq!(output.code, 1);
+    assert!(output.stderr.contains("error: the query was not answered in 1 s"), "{}", output.stderr);
+}
+
+#[test]
 fn what_values_say_does_not_reach_the_terminal_as_a_command() {
     let script = r#"printf '%s\n' '{"event":"columns","names":["a"],"types":["VARCHAR"]}' \
         '{"event":"rows","rows":[["\u001b[2Jx\u009b31m"]]}' '{"event":"done","rows":1,"more":false}' >&3"#;
@@ -193,6 +205,27 @@ fn the_interval_views_find_what_the_script_knows() {
         for row in rows(&scratch, &python, engine, busy) {
             assert_eq!(row["ns"], facts["ranks"][row["rank"].to_string()]["busy_ns"], "{engine}");
         }
+    }
+}
+
+#[test]
+fn an_imported_trace_is_answered_as_its_metrics_say() {
+    let Some((python, engines)) = live() else { return };
+    let scratch = Scratch::new();
+    let trace = concat!(env!("CARGO_MANIFEST_DIR"), "/../ingest/tests/fixtures/torch/dsocr-h200.json.gz");
+    let imported = Output::of(scratch.command(&["import", trace, "--tables", "tables", "--out", "run"]));
+    assert_eq!(imported.code, 0, "{}", imported.stderr);
+    let metrics = scratch.json("run", "metrics.json");
+    let kernel_time: i64 =
+        metrics["kernels"].as_array().unwrap().iter().filter_map(|row| row["total_ns"].as_i64()).sum();
+    for engine in engines {
+        let found = rows(&scratch, &python, engine, "device-time");
+        assert_eq!((found.len(), &found[0]["rank"]), (1, &Value::Null), "{engine}");
+        for key in ["span_ns", "busy_ns", "idle_ns", "compute_ns", "communication_exposed_ns", "copies_exposed_ns"] {
+            assert_eq!(found[0][key], metrics["device_time"][0][key], "{engine}: {key}");
+        }
+        let families = rows(&scratch, &python, engine, "families");
+        assert_eq!(families.iter().filter_map(|row| row["total_ns"].as_i64()).sum::<i64>(), kernel_time, "{engine}");
     }
 }
 

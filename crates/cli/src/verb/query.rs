@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use flow::query::{self, AnswerPart, QUESTIONS, Query, QueryEngine, QueryError, QueryOutcome, VIEWS};
 use flow::{StopRequest, Table, csv_line, json_row, rows_table};
@@ -14,6 +15,9 @@ use crate::error::CliError;
 
 /// Rows of a table on the terminal; other formats have all.
 const TABLE_ROWS: u64 = 1_000;
+
+/// How long a cluster may take where nobody says: one that lost an executor may never answer.
+const CLUSTER_SECONDS: u64 = 600;
 
 /// Query the tables of one run or many with SQL
 #[derive(Debug, clap::Args)]
@@ -37,6 +41,9 @@ pub(crate) struct Arguments {
     /// Memory the engine may use before it spills to TMPDIR
     #[arg(long, value_name = "SIZE", default_value = "2GB", value_parser = size)]
     memory: Bytes,
+    /// Seconds a query may take [default: no limit; 600 on a cluster]
+    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
+    timeout: Option<u64>,
     /// Python that has the engine [default: LLM_PERF_PYTHON, else the first on PATH that has one]
     #[arg(long, value_name = "PROGRAM")]
     python: Option<String>,
@@ -67,11 +74,13 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<Exit, CliE
         return list(&arguments.words, context);
     }
     let format = format(arguments)?;
+    let on_a_cluster = matches!(arguments.engine, QueryEngine::Ballista { .. }).then_some(CLUSTER_SECONDS);
     let question = Query {
         limit: (format == FormatName::Table).then_some(TABLE_ROWS),
         engine: arguments.engine.clone(),
         python: arguments.python.clone(),
         memory: arguments.memory,
+        time: arguments.timeout.or(on_a_cluster).map(Duration::from_secs),
         ..asked(&arguments.words)?
     };
     if let Some(out) = &arguments.out {
@@ -145,6 +154,7 @@ fn asked(words: &[String]) -> Result<Query, CliError> {
             python: None,
             memory: Bytes::new(0),
             limit: None,
+            time: None,
         }),
         Ok(_) => Err(CliError::usage("no folder is named").hint("llm-perf query DIR... 'SQL'")),
         Err(folder) => Err(CliError::usage(format!("`{folder}` is a folder, and nothing is asked of it"))

@@ -1,6 +1,7 @@
 //! Why a query has no answer.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use collect::process::Ending;
 use collect::tool::query::{QueryFailure, QueryFailureKind};
@@ -62,6 +63,14 @@ pub enum QueryError {
         /// Its last lines.
         output: Vec<String>,
     },
+    /// It took too long.
+    #[error("the query was not answered in {} s", limit.as_secs())]
+    OutOfTime {
+        /// How long it was given.
+        limit: Duration,
+        /// Whether a cluster had it.
+        cluster: bool,
+    },
     /// The user had enough.
     #[error("the query was stopped")]
     Stopped,
@@ -98,7 +107,9 @@ impl Failure for QueryError {
                 QueryFailureKind::Statement | QueryFailureKind::Sql => Exit::Usage,
                 _ => Exit::Failed,
             },
-            Self::Io { .. } | Self::Taker(_) | Self::Died { .. } | Self::Stopped => Exit::Failed,
+            Self::Io { .. } | Self::Taker(_) | Self::Died { .. } | Self::OutOfTime { .. } | Self::Stopped => {
+                Exit::Failed
+            }
         }
     }
 
@@ -124,6 +135,11 @@ impl Failure for QueryError {
                 .to_owned(),
             ),
             Self::Died { .. } => Some("a file may be damaged, or memory ran out: --memory sets what the engine may use".to_owned()),
+            Self::OutOfTime { cluster: true, .. } => Some(
+                "tasks of an executor that died may never be answered: is each still up? --timeout gives a query more time"
+                    .to_owned(),
+            ),
+            Self::OutOfTime { .. } => Some("--timeout gives it more time".to_owned()),
             Self::Io { .. } | Self::Taker(_) | Self::Stopped => None,
         }
     }

@@ -10,7 +10,7 @@ mod statement;
 
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{RecvTimeoutError, sync_channel};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use collect::process::{Interrupt, Limits, Process};
 use collect::tool::query::{
@@ -56,6 +56,8 @@ pub struct Query {
     pub memory: Bytes,
     /// Most rows; absent: all.
     pub limit: Option<u64>,
+    /// How long it may take; absent: as long as it takes.
+    pub time: Option<Duration>,
 }
 
 /// A part of an answer: the columns first, then rows.
@@ -200,6 +202,8 @@ fn run(
     let name = prepared.python.engine.name();
     let mut engine = name.to_owned();
     let mut end: Option<Result<QueryOutcome, QueryError>> = None;
+    let started = Instant::now();
+    let late = || prepared.query.time.filter(|most| started.elapsed() >= *most);
     loop {
         let event = match receiver.recv_timeout(PAUSE) {
             Ok(line) => serde_json::from_str::<QueryEvent>(&line).ok(),
@@ -225,7 +229,11 @@ fn run(
         };
         let given_up = match taken {
             Err(reason) => Some(QueryError::Taker(reason)),
-            Ok(()) => stop().then_some(QueryError::Stopped),
+            Ok(()) if stop() => Some(QueryError::Stopped),
+            Ok(()) => late().map(|limit| QueryError::OutOfTime {
+                limit,
+                cluster: matches!(prepared.python.engine, QueryEngine::Ballista { .. }),
+            }),
         };
         if let Some(why) = given_up {
             process.kill();
