@@ -44,6 +44,7 @@ verbs! {
     compare => Compare,
     fleet => Fleet,
     whatif => Whatif,
+    query => Query,
     export => Export,
     pack => Pack,
     unpack => Unpack,

@@ -190,6 +190,17 @@ pub enum CollectError {
         asked: Vec<String>,
     },
 
+    /// No interpreter has the engine that runs SQL.
+    #[error("no Python interpreter here has {engine}; tried: {}", asked.join(", "))]
+    NoQueryEngine {
+        /// The package, or packages, one of which would do.
+        engine: &'static str,
+        /// What to install.
+        install: &'static str,
+        /// Those that were asked.
+        asked: Vec<String>,
+    },
+
     /// The processor could not be measured.
     #[error("cannot measure this processor: {what}: {reason}")]
     Calibration {
@@ -298,6 +309,9 @@ impl Failure for CollectError {
             Self::NoPython { .. } | Self::NoTorch { .. } => {
                 Some("name the interpreter your models run with: --python PATH, or set LLM_PERF_PYTHON".to_owned())
             }
+            Self::NoQueryEngine { install, .. } => Some(format!(
+                "`pip install {install}`, or name an interpreter that has it: --python PATH, or set LLM_PERF_PYTHON"
+            )),
             Self::NoDataFolder | Self::NotKept { .. } => {
                 Some("set LLM_PERF_DATA_DIR to a folder you may write to".to_owned())
             }

@@ -16,9 +16,9 @@ pub use collect::tool::inject;
 pub use collect::{command_line, keep_arguments};
 pub use meter::WorkloadSettings;
 pub use pipeline::{hardware, machine as environment, model, target};
-pub use report::{ReportError, Table, grouped, harmless, printable};
+pub use report::{ReportError, Table, csv_line, grouped, harmless, json_row, printable, rows_table};
 pub use verb::profile::{command, torch};
 pub use verb::{
-    analyze, calibrate, compare, deep, doctor, export, fleet, import, pack, page, predict, profile, regions, runs,
-    show, sweep, unpack, validate, whatif, workload,
+    analyze, calibrate, compare, deep, doctor, export, fleet, import, pack, page, predict, profile, query, regions,
+    runs, show, sweep, unpack, validate, whatif, workload,
 };

@@ -16,6 +16,7 @@ mod number;
 mod page;
 pub mod profile;
 pub mod regions;
+mod rows;
 mod rule;
 mod schema;
 pub mod sweep;
@@ -27,6 +28,7 @@ mod yaml;
 
 pub use error::ReportError;
 pub use number::grouped;
+pub use rows::{csv_line, json_row, rows_table};
 pub use schema::find_schema;
 pub use table::{Table, harmless, printable};
 pub use validate::{Validation, validate};

@@ -145,7 +145,7 @@ pub fn harmless(text: &str) -> Cow<'_, str> {
 
 /// Whether a terminal would do something else than show the character: control characters, and those that turn the direction
 /// of what follows, so that a name reads as another.
-fn is_command(c: char) -> bool {
+pub(crate) fn is_command(c: char) -> bool {
     let turns = matches!(c, '\u{200e}' | '\u{200f}' | '\u{061c}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
     turns || (c.is_control() && !matches!(c, '\n' | '\t'))
 }

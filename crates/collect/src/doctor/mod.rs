@@ -18,6 +18,7 @@ mod nsight;
 mod output;
 mod probe;
 mod python;
+mod query;
 #[cfg(test)]
 mod sample;
 
@@ -57,7 +58,7 @@ struct Entry {
 }
 
 /// Every check, in the order they are shown: what every run needs, what a GPU run needs, what makes numbers better.
-const CHECKS: [Entry; 14] = [
+const CHECKS: [Entry; 15] = [
     Entry { id: "output", title: "output folder", required: true, examine: output::examine },
     Entry { id: "driver", title: "NVIDIA driver", required: false, examine: driver::examine },
     Entry { id: "gpu", title: "GPU visible", required: false, examine: gpu::examine },
@@ -68,6 +69,7 @@ const CHECKS: [Entry; 14] = [
     Entry { id: "ncu", title: "Nsight Compute", required: false, examine: nsight::examine_ncu },
     Entry { id: "counters", title: "GPU counters", required: false, examine: counters::examine },
     Entry { id: "python", title: "Python with torch", required: false, examine: python::examine },
+    Entry { id: "query", title: "SQL engine", required: false, examine: query::examine },
     Entry { id: "calibration", title: "CPU rates", required: false, examine: calibration::examine },
     Entry { id: "governor", title: "CPU governor", required: false, examine: governor::examine },
     Entry { id: "load", title: "CPU load", required: false, examine: load::examine },

@@ -72,6 +72,7 @@ pub(super) fn processor_only() -> Probe {
             cupti_interface: None,
             cupti_major: None,
             nsys_lacks_importer: false,
+            query_engines: vec!["duckdb 1.4.1".to_owned()],
         },
         counters: CounterFacts::default(),
         output: OutputFacts {
@@ -130,6 +131,7 @@ pub(super) fn neglected() -> Probe {
     environment.operating_system.container = Some("docker".into());
     environment.cpu.governor = Some("powersave".into());
     probe.capture.cupti_interface = None;
+    probe.capture.query_engines.clear();
     probe.counters.restricted = Some(true);
     probe.output.free = Some(Bytes::new(900_000_000));
     probe.collector = Err("failed to map segment from shared object: Operation not permitted".into());

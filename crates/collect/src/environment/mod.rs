@@ -60,6 +60,8 @@ pub struct EnvironmentFacts {
     pub cupti_major: Option<u32>,
     /// Whether the nsys that was found is the copy inside Nsight Compute and lacks the library it makes reports with.
     pub nsys_lacks_importer: bool,
+    /// The engines for SQL that the interpreter has, with their versions.
+    pub query_engines: Vec<String>,
 }
 
 /// The processor, for callers that need nothing else.
@@ -139,6 +141,7 @@ fn capture_in(
         notes.push(format!("CUPTI was found but does not load: {reason}"));
     }
 
+    let query_engines = python.as_ref().map(query_engines).unwrap_or_default();
     let nsys_lacks_importer = nsys.as_ref().is_some_and(|nsys| tool::nsys::lacks_importer(places, nsys));
     let kernel_driver = file::text("/proc/driver/nvidia/version").and_then(|text| gpu::read_kernel_driver(&text));
     let home = std::env::var_os("HOME").map(PathBuf::from);
@@ -179,6 +182,7 @@ fn capture_in(
         cupti_major: cupti.as_ref().and_then(|cupti| cupti.major),
         cupti_interface: cupti.map(|cupti| cupti.interface),
         nsys_lacks_importer,
+        query_engines,
     }
 }
 
@@ -194,6 +198,14 @@ fn frameworks(python: Python, tilde: impl Fn(&Path) -> String) -> FrameworkVersi
         torch: python.torch,
         transformers: python.transformers,
     }
+}
+
+fn query_engines(python: &Python) -> Vec<String> {
+    let named = [("duckdb", &python.duckdb), ("datafusion", &python.datafusion), ("ballista", &python.ballista)];
+    named
+        .into_iter()
+        .filter_map(|(name, version)| version.as_ref().map(|version| format!("{name} {version}")))
+        .collect()
 }
 
 /// Puts a question to a thread of its own.

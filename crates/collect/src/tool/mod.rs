@@ -9,6 +9,7 @@ pub mod inject;
 pub mod ncu;
 pub mod nsys;
 pub(crate) mod python;
+pub mod query;
 pub(crate) mod requirements;
 pub(crate) mod toolkit;
 pub mod torch;

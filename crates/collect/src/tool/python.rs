@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 
-use super::{Places, ask};
+use super::{Places, ask, is_program};
 use crate::Command;
 
 /// An interpreter and what it could import.
@@ -23,8 +23,26 @@ pub(crate) struct Python {
     pub(crate) transformers: Option<String>,
     /// Version of the package that holds CUPTI.
     pub(crate) cupti: Option<String>,
+    /// Version of DuckDB.
+    #[serde(default)]
+    pub(crate) duckdb: Option<String>,
+    /// Version of DataFusion.
+    #[serde(default)]
+    pub(crate) datafusion: Option<String>,
+    /// Version of Ballista.
+    #[serde(default)]
+    pub(crate) ballista: Option<String>,
     /// Folders it imports from.
     pub(crate) folders: Vec<PathBuf>,
+}
+
+/// Why there is no interpreter to use.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum NoInterpreter {
+    /// There is none, or not the one that was named.
+    Absent(Option<String>),
+    /// None of these has what is needed.
+    Lacking(Vec<String>),
 }
 
 /// Asks for everything at once and prints it as JSON. The current folder is taken off the search path first, so that a
@@ -51,6 +69,9 @@ print(json.dumps({
     "torch_folder": torch and os.path.dirname(torch),
     "transformers": version("transformers"),
     "cupti": version("nvidia-cuda-cupti", "nvidia-cuda-cupti-cu13", "nvidia-cuda-cupti-cu12"),
+    "duckdb": version("duckdb"),
+    "datafusion": version("datafusion"),
+    "ballista": version("ballista"),
     "folders": sys.path,
 }))
 "#;
@@ -60,6 +81,36 @@ pub(crate) fn find(places: &Places) -> Option<Result<Python, String>> {
     let program = places.python.clone().or_else(|| places.on_path("python3"))?;
     let read = ask(Command::new(&program, ["-c", SCRIPT]), places.limit).and_then(|text| read(&text));
     Some(read.map_err(|reason| format!("{} did not report what it can import: {reason}", program.display())))
+}
+
+/// The interpreter that has what is needed: the one that is named, else `LLM_PERF_PYTHON`, else the first on `PATH`.
+pub(crate) fn search(
+    places: &Places,
+    named: Option<&str>,
+    has: impl Fn(&Python) -> bool,
+) -> Result<(PathBuf, Python), NoInterpreter> {
+    let having = |program: PathBuf| match find(&Places { python: Some(program.clone()), ..places.clone() }) {
+        Some(Ok(python)) if has(&python) => Ok((program, python)),
+        Some(Err(reason)) => Err(NoInterpreter::Lacking(vec![reason])),
+        _ => Err(NoInterpreter::Lacking(vec![program.display().to_string()])),
+    };
+    if let Some(named) = named {
+        let found = if named.contains('/') { Some(PathBuf::from(named)) } else { places.on_path(named) };
+        let found = found.filter(|path| is_program(path));
+        return having(found.ok_or_else(|| NoInterpreter::Absent(Some(named.to_owned())))?);
+    }
+    if let Some(program) = &places.python {
+        return having(program.clone());
+    }
+    let mut asked = Vec::new();
+    let names = places.path.iter().flat_map(|folder| ["python3", "python"].map(|name| folder.join(name)));
+    for program in names.filter(|program| is_program(program)) {
+        match having(program) {
+            Err(NoInterpreter::Lacking(one)) => asked.extend(one),
+            found => return found,
+        }
+    }
+    Err(if asked.is_empty() { NoInterpreter::Absent(None) } else { NoInterpreter::Lacking(asked) })
 }
 
 /// The description, from the last line: whatever the user's start-up files print comes before it.

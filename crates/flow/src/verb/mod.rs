@@ -13,6 +13,7 @@ pub mod pack;
 pub mod page;
 pub mod predict;
 pub mod profile;
+pub mod query;
 pub mod regions;
 pub mod runs;
 pub mod show;

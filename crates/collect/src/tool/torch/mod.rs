@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::Places;
-use super::python;
+use super::python::{self, NoInterpreter, Python};
 use crate::{CollectError, Command};
 
 pub use event::{
@@ -44,41 +44,11 @@ pub fn interpreter(named: Option<&str>) -> Result<PathBuf, CollectError> {
 }
 
 fn find(places: &Places, named: Option<&str>) -> Result<PathBuf, CollectError> {
-    if let Some(named) = named {
-        let found = if named.contains('/') { Some(PathBuf::from(named)) } else { places.on_path(named) };
-        let found = found.filter(|path| super::is_program(path));
-        let program = found.ok_or_else(|| CollectError::NoPython { named: Some(named.to_owned()) })?;
-        return with_torch(places, program);
-    }
-    if let Some(program) = &places.python {
-        return with_torch(places, program.clone());
-    }
-    let mut asked = Vec::new();
-    for folder in &places.path {
-        for name in ["python3", "python"] {
-            let program = folder.join(name);
-            if !super::is_program(&program) {
-                continue;
-            }
-            match with_torch(places, program) {
-                Err(CollectError::NoTorch { asked: one }) => asked.extend(one),
-                found => return found,
-            }
-        }
-    }
-    match asked.is_empty() {
-        true => Err(CollectError::NoPython { named: None }),
-        false => Err(CollectError::NoTorch { asked }),
-    }
-}
-
-/// The program, if it has torch.
-fn with_torch(places: &Places, program: PathBuf) -> Result<PathBuf, CollectError> {
-    let places = Places { python: Some(program.clone()), ..places.clone() };
-    match python::find(&places) {
-        Some(Ok(python)) if python.torch.is_some() || python.torch_folder.is_some() => Ok(program),
-        Some(Err(reason)) => Err(CollectError::NoTorch { asked: vec![reason] }),
-        _ => Err(CollectError::NoTorch { asked: vec![program.display().to_string()] }),
+    let has_torch = |python: &Python| python.torch.is_some() || python.torch_folder.is_some();
+    match python::search(places, named, has_torch) {
+        Ok((program, _)) => Ok(program),
+        Err(NoInterpreter::Absent(named)) => Err(CollectError::NoPython { named }),
+        Err(NoInterpreter::Lacking(asked)) => Err(CollectError::NoTorch { asked }),
     }
 }
 

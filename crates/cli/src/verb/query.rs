@@ -1,0 +1,329 @@
+//! `llm-perf query`: SQL over the tables of runs.
+
+use std::fmt::Write as _;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use flow::query::{self, AnswerPart, QUESTIONS, Query, QueryEngine, QueryError, QueryOutcome, VIEWS};
+use flow::{StopRequest, Table, csv_line, json_row, rows_table};
+use serde_json::Value;
+use types::{Bytes, Exit};
+
+use crate::context::Context;
+use crate::error::CliError;
+
+/// Rows of a table on the terminal; other formats have all.
+const TABLE_ROWS: u64 = 1_000;
+
+/// How long a cluster may take where nobody says: one that lost an executor may never answer.
+const CLUSTER_SECONDS: u64 = 600;
+
+/// Query the tables of one run or many with SQL
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Arguments {
+    /// Folders with tables, then the statement or the name of a ready question
+    #[arg(value_name = "DIR... SQL|QUESTION", required_unless_present = "list")]
+    words: Vec<String>,
+    /// List ready questions, tables and views; print the SQL of those named
+    #[arg(long)]
+    list: bool,
+    /// Form of the answer [default: by the name of FILE, else table]
+    #[arg(long, value_enum)]
+    format: Option<FormatName>,
+    /// Write the answer to a file
+    #[arg(long, value_name = "FILE")]
+    out: Option<PathBuf>,
+    /// auto, duckdb, datafusion, or ballista://HOST:PORT for a cluster
+    #[arg(long, default_value = "auto", value_parser = engine)]
+    engine: QueryEngine,
+    /// Memory the engine may use before it spills to TMPDIR
+    #[arg(long, value_name = "SIZE", default_value = "2GB", value_parser = size)]
+    memory: Bytes,
+    /// Seconds a query may take [default: no limit; 600 on a cluster]
+    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
+    timeout: Option<u64>,
+    /// Python that has the engine [default: LLM_PERF_PYTHON, else the first on PATH that has one]
+    #[arg(long, value_name = "PROGRAM")]
+    python: Option<String>,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  llm-perf query --list
+  llm-perf query tables/ top-kernels
+  llm-perf query tables/ 'SELECT rank, SUM(duration_ns) AS ns FROM kernels GROUP BY rank ORDER BY ns DESC'
+  llm-perf query tables/job=a tables/job=b steps-by-rank --out steps.csv
+  llm-perf query /shared/tables stragglers --engine ballista://head:50050
+
+The engine is one that your Python has: `pip install duckdb`. The statement is one SELECT over the
+tables of `import --tables` and the views of `--list`; it can read nothing but the folders named.";
+
+/// A form of an answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum FormatName {
+    Table,
+    Csv,
+    Json,
+    Parquet,
+}
+
+pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<Exit, CliError> {
+    if arguments.list {
+        return list(&arguments.words, context);
+    }
+    let format = format(arguments)?;
+    let on_a_cluster = matches!(arguments.engine, QueryEngine::Ballista { .. }).then_some(CLUSTER_SECONDS);
+    let question = Query {
+        limit: (format == FormatName::Table).then_some(TABLE_ROWS),
+        engine: arguments.engine.clone(),
+        python: arguments.python.clone(),
+        memory: arguments.memory,
+        time: arguments.timeout.or(on_a_cluster).map(Duration::from_secs),
+        ..asked(&arguments.words)?
+    };
+    if let Some(out) = &arguments.out {
+        query::free(out)?;
+    }
+    let stop = StopRequest::catch();
+    let stopped = || stop.is_set();
+    let outcome = match (&arguments.out, format) {
+        (Some(out), FormatName::Parquet) => query::query_to_parquet(&question, out, &stopped)?,
+        (Some(out), _) => {
+            let mut outcome = None;
+            query::put(out, |file| {
+                let mut buffered = io::BufWriter::new(file);
+                outcome = Some(answer(&question, format, &stopped, &mut buffered)?);
+                buffered.flush().map_err(QueryError::Taker)
+            })?;
+            outcome.ok_or_else(|| CliError::failed("the query has no answer"))?
+        }
+        (None, _) => {
+            let mut ended = None;
+            context.messages.data(|out| {
+                let result = answer(&question, format, &stopped, out);
+                // A reader that has had enough ends the query, and is no failure.
+                if let Err(QueryError::Taker(reason)) = result {
+                    return Err(reason);
+                }
+                ended = Some(result);
+                Ok(())
+            })?;
+            match ended {
+                Some(result) => result?,
+                None => return Ok(Exit::Done),
+            }
+        }
+    };
+    finish(&outcome, arguments.out.as_deref(), context);
+    Ok(Exit::Done)
+}
+
+fn finish(outcome: &QueryOutcome, out: Option<&Path>, context: &Context) {
+    let rows = if outcome.rows == 1 { "1 row".to_owned() } else { format!("{} rows", flow::grouped(outcome.rows)) };
+    if outcome.more {
+        context.messages.warning(format!("only the first {rows} are shown; `--format csv` has all"));
+    }
+    let place = out.map(|out| format!(": {}", out.display())).unwrap_or_default();
+    context.messages.note(format!("{rows} by {}{place}", outcome.engine));
+}
+
+/// What is asked, by the last word; the others are folders.
+fn asked(words: &[String]) -> Result<Query, CliError> {
+    let Some((last, folders)) = words.split_last() else { return Err(CliError::usage("there is nothing to ask")) };
+    let sql = match query::is_name(last) {
+        true => query::find(last).map(|question| question.sql.to_owned()),
+        false => Ok(last.clone()),
+    };
+    let is_folder = Path::new(last).is_dir();
+    let sql = match sql {
+        Ok(_) if is_folder && !folders.is_empty() && !query::is_name(last) => Err(last.as_str()),
+        Ok(sql) => Ok(sql),
+        Err(_) if is_folder => Err(last.as_str()),
+        Err(nearest) => {
+            return Err(CliError::usage(format!("there is no question `{last}`"))
+                .hint(format!("nearest is `{nearest}`; `llm-perf query --list` lists all")));
+        }
+    };
+    match sql {
+        Ok(sql) if !folders.is_empty() => Ok(Query {
+            paths: folders.iter().map(PathBuf::from).collect(),
+            sql,
+            engine: QueryEngine::Auto,
+            python: None,
+            memory: Bytes::new(0),
+            limit: None,
+            time: None,
+        }),
+        Ok(_) => Err(CliError::usage("no folder is named").hint("llm-perf query DIR... 'SQL'")),
+        Err(folder) => Err(CliError::usage(format!("`{folder}` is a folder, and nothing is asked of it"))
+            .hint(format!("llm-perf query {folder} top-kernels; `llm-perf query --list` lists all questions"))),
+    }
+}
+
+fn format(arguments: &Arguments) -> Result<FormatName, CliError> {
+    let ending = arguments.out.as_deref().and_then(Path::extension).and_then(|ending| ending.to_str());
+    let by_name = match ending {
+        Some("csv") => FormatName::Csv,
+        Some("json") => FormatName::Json,
+        Some("parquet") => FormatName::Parquet,
+        _ => FormatName::Table,
+    };
+    let format = arguments.format.unwrap_or(by_name);
+    if format == FormatName::Parquet && arguments.out.is_none() {
+        return Err(CliError::usage("Parquet is not printed").hint("--out FILE names the file to write"));
+    }
+    Ok(format)
+}
+
+/// Writes the answer as it comes; a table when it is whole.
+fn answer(
+    question: &Query,
+    format: FormatName,
+    stop: &dyn Fn() -> bool,
+    out: &mut dyn Write,
+) -> Result<QueryOutcome, QueryError> {
+    let mut names = Vec::new();
+    let mut table: Vec<Vec<Value>> = Vec::new();
+    let mut is_first = true;
+    let outcome = query::query(question, stop, &mut |part| {
+        match part {
+            AnswerPart::Columns(columns) => {
+                names = columns;
+                let heads: Vec<Value> = names.iter().map(|name| Value::from(name.as_str())).collect();
+                match format {
+                    FormatName::Csv => out.write_all(csv_line(&heads).as_bytes())?,
+                    FormatName::Json => out.write_all(b"[")?,
+                    FormatName::Table | FormatName::Parquet => {}
+                }
+            }
+            AnswerPart::Rows(rows) if format == FormatName::Table => table.extend(rows),
+            AnswerPart::Rows(rows) => {
+                for row in &rows {
+                    match format {
+                        FormatName::Csv => out.write_all(csv_line(row).as_bytes())?,
+                        _ => {
+                            let separator = if is_first { "\n" } else { ",\n" };
+                            write!(out, "{separator}{}", json_row(&names, row))?;
+                        }
+                    }
+                    is_first = false;
+                }
+            }
+        }
+        Ok(())
+    })?;
+    let end = match format {
+        FormatName::Json => out.write_all(if is_first { b"]\n" } else { b"\n]\n" }),
+        FormatName::Table => write!(out, "{}", rows_table(&names, &table)),
+        FormatName::Csv | FormatName::Parquet => Ok(()),
+    };
+    end.map_err(QueryError::Taker)?;
+    Ok(outcome)
+}
+
+/// The questions, tables and views, or the SQL of those that are named.
+fn list(names: &[String], context: &Context) -> Result<Exit, CliError> {
+    if names.is_empty() {
+        return context.messages.print(&listing()).map(|()| Exit::Done);
+    }
+    let mut text = String::new();
+    for name in names {
+        let view = VIEWS.iter().find(|view| view.name == name);
+        let found = view.map_or_else(|| query::find(name), Ok).map_err(|nearest| {
+            CliError::usage(format!("there is no question or view `{name}`")).hint(format!("nearest is `{nearest}`"))
+        })?;
+        text += found.sql;
+    }
+    context.messages.print(&text).map(|()| Exit::Done)
+}
+
+fn listing() -> String {
+    let table = |rows: Vec<(&str, String)>| {
+        let mut table = Table::new("|");
+        rows.into_iter().for_each(|(name, about)| table.row([format!("  {name}"), about]));
+        table.to_string()
+    };
+    let about = |questions: &[query::Question]| {
+        table(questions.iter().map(|one| (one.name, one.answers().to_owned())).collect())
+    };
+    let columns = |columns: &[&str]| {
+        let names: Vec<&str> = columns.iter().copied().filter(|name| *name != "job").collect();
+        format!("job, {}", names.join(", "))
+    };
+    let tables = query::tables();
+    let tables = table(tables.iter().map(|(name, of)| (*name, columns(of))).collect());
+    let mut text = String::new();
+    // Writing to a string cannot fail.
+    let _ = write!(text, "Questions (llm-perf query DIR NAME):\n{}\n", about(&QUESTIONS));
+    let _ = write!(text, "Views, to select from:\n{}\n", about(&VIEWS));
+    let _ = write!(text, "Tables, to select from:\n{tables}");
+    text
+}
+
+fn engine(text: &str) -> Result<QueryEngine, String> {
+    match text {
+        "auto" => Ok(QueryEngine::Auto),
+        "duckdb" => Ok(QueryEngine::DuckDb),
+        "datafusion" => Ok(QueryEngine::DataFusion),
+        _ => {
+            let scheduler = text.strip_prefix("ballista://").ok_or("expected auto, duckdb, datafusion or ballista://HOST:PORT")?;
+            let place = scheduler.rsplit_once(':').filter(|(host, port)| !host.is_empty() && port.parse::<u16>().is_ok());
+            match place.is_some() && !scheduler.contains(['/', '@', '?', '#']) {
+                true => Ok(QueryEngine::Ballista { scheduler: scheduler.to_owned() }),
+                false => Err("expected ballista://HOST:PORT, such as ballista://head:50050".to_owned()),
+            }
+        }
+    }
+}
+
+/// `2GB`, `512MiB`.
+fn size(text: &str) -> Result<Bytes, String> {
+    const UNITS: [(&str, u64); 6] =
+        [("GiB", 1 << 30), ("MiB", 1 << 20), ("GB", 1_000_000_000), ("MB", 1_000_000), ("TB", 1_000_000_000_000), ("B", 1)];
+    let wrong = || "expected a size such as 2GB or 512MiB".to_owned();
+    let (number, unit) = UNITS.iter().find_map(|(name, unit)| Some((text.strip_suffix(name)?, unit))).ok_or_else(wrong)?;
+    let number: f64 = number.trim().parse().map_err(|_| wrong())?;
+    let bytes = number * *unit as f64;
+    // Below this neither engine can read a row group.
+    match (64e6..1e16).contains(&bytes) {
+        true => Ok(Bytes::new(bytes as u64)),
+        false => Err("expected at least 64MB".to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn words(words: &[&str]) -> Vec<String> {
+        words.iter().map(|word| (*word).to_owned()).collect()
+    }
+
+    #[test]
+    fn the_last_word_is_what_is_asked() {
+        let asked_for = asked(&words(&["a", "b", "SELECT 1"])).unwrap();
+        assert_eq!((asked_for.paths.len(), asked_for.sql.as_str()), (2, "SELECT 1"));
+        assert!(asked(&words(&["a", "top-kernels"])).unwrap().sql.contains("FROM kernels"));
+        let error = asked(&words(&["a", "top-kernel"])).unwrap_err();
+        assert_eq!(error.message, "there is no question `top-kernel`");
+        assert_eq!(asked(&words(&["SELECT 1"])).unwrap_err().message, "no folder is named");
+        let folder = tempfile::tempdir().unwrap();
+        let error = asked(&words(&["a", folder.path().to_str().unwrap()])).unwrap_err();
+        assert!(error.message.ends_with("is a folder, and nothing is asked of it"), "{}", error.message);
+    }
+
+    #[test]
+    fn sizes_and_engines_are_read_or_refused() {
+        assert_eq!(size("2GB"), Ok(Bytes::new(2_000_000_000)));
+        assert_eq!(size("512MiB"), Ok(Bytes::new(512 << 20)));
+        for wrong in ["2", "GB", "-1GB", "nanGB", "1KB", "1e300GB"] {
+            assert!(size(wrong).is_err(), "{wrong}");
+        }
+        assert_eq!(engine("ballista://head:50050"), Ok(QueryEngine::Ballista { scheduler: "head:50050".to_owned() }));
+        for wrong in ["spark", "ballista://", "ballista://head", "ballista://a:1/x", "ballista://:1"] {
+            assert!(engine(wrong).is_err(), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,154 @@
+//! Why a query has no answer.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use collect::process::Ending;
+use collect::tool::query::{QueryFailure, QueryFailureKind};
+use types::{Bytes, Exit, Failure};
+
+use super::files::TableFilesError;
+use super::statement::StatementError;
+use crate::CollectError;
+
+/// An error of `query`, by cause.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum QueryError {
+    /// Not one SELECT.
+    #[error(transparent)]
+    Statement(#[from] StatementError),
+    /// The folders.
+    #[error(transparent)]
+    Files(#[from] TableFilesError),
+    /// The interpreter, or its process.
+    #[error(transparent)]
+    Collect(#[from] CollectError),
+    /// Something is in the way of the answer.
+    #[error("{} is there already", path.display())]
+    Exists {
+        /// The file.
+        path: PathBuf,
+    },
+    /// A file cannot be written.
+    #[error("cannot write {}: {reason}", path.display())]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        reason: std::io::Error,
+    },
+    /// Whoever takes the answer cannot.
+    #[error("cannot write the answer: {0}")]
+    Taker(std::io::Error),
+    /// The engine said why.
+    #[error("{}", in_words(failure, engine, *memory))]
+    Failed {
+        /// What it said.
+        failure: QueryFailure,
+        /// The engine.
+        engine: String,
+        /// What it might use.
+        memory: Bytes,
+        /// Its own words, line by line, where they are not the message.
+        said: Vec<String>,
+    },
+    /// The engine ended without a word.
+    #[error("{engine} {ending} before the query was answered")]
+    Died {
+        /// The engine.
+        engine: String,
+        /// How.
+        ending: Ending,
+        /// Its last lines.
+        output: Vec<String>,
+    },
+    /// It took too long.
+    #[error("the query was not answered in {} s", limit.as_secs())]
+    OutOfTime {
+        /// How long it was given.
+        limit: Duration,
+        /// Whether a cluster had it.
+        cluster: bool,
+    },
+    /// The user had enough.
+    #[error("the query was stopped")]
+    Stopped,
+}
+
+impl QueryError {
+    /// What an engine said, its words apart from ours.
+    pub(super) fn failed(failure: QueryFailure, engine: &str, memory: Bytes) -> Self {
+        let own = matches!(failure.kind, QueryFailureKind::Table | QueryFailureKind::Engine);
+        let said = if own { Vec::new() } else { failure.message.lines().map(str::to_owned).collect() };
+        Self::Failed { failure, engine: engine.to_owned(), memory, said }
+    }
+}
+
+fn in_words(failure: &QueryFailure, engine: &str, memory: Bytes) -> String {
+    match failure.kind {
+        QueryFailureKind::Table | QueryFailureKind::Engine => failure.message.clone(),
+        QueryFailureKind::Statement => "a query is one SELECT, and changes nothing".to_owned(),
+        QueryFailureKind::Sql => format!("{engine} refuses the statement"),
+        QueryFailureKind::Memory => format!("the query needs more than the {memory} it may use"),
+        QueryFailureKind::Cluster => "the cluster did not answer the query".to_owned(),
+        QueryFailureKind::EngineFailed => format!("{engine} failed"),
+    }
+}
+
+impl Failure for QueryError {
+    fn exit(&self) -> Exit {
+        match self {
+            Self::Statement(error) => error.exit(),
+            Self::Files(error) => error.exit(),
+            Self::Collect(error) => error.exit(),
+            Self::Exists { .. } => Exit::Usage,
+            Self::Failed { failure, .. } => match failure.kind {
+                QueryFailureKind::Statement | QueryFailureKind::Sql => Exit::Usage,
+                _ => Exit::Failed,
+            },
+            Self::Io { .. } | Self::Taker(_) | Self::Died { .. } | Self::OutOfTime { .. } | Self::Stopped => {
+                Exit::Failed
+            }
+        }
+    }
+
+    fn hint(&self) -> Option<String> {
+        match self {
+            Self::Statement(error) => error.hint(),
+            Self::Files(error) => error.hint(),
+            Self::Collect(error) => error.hint(),
+            Self::Exists { .. } => Some("nothing was overwritten; name another file with `--out FILE`".to_owned()),
+            Self::Failed { failure, .. } => Some(
+                match failure.kind {
+                    QueryFailureKind::Sql | QueryFailureKind::Statement => {
+                        "`llm-perf query --list` has ready questions, tables and views; `--list NAME` shows the SQL of one"
+                    }
+                    QueryFailureKind::Table => "make it again: `llm-perf import FILE --tables DIR`",
+                    QueryFailureKind::Memory => "--memory 8GB gives it more; what is sorted or grouped spills to TMPDIR first",
+                    QueryFailureKind::Cluster => {
+                        "is the scheduler up, has it executors, and do all of them see these folders under the same path?"
+                    }
+                    QueryFailureKind::Engine => "`pip install --upgrade duckdb`, or --engine datafusion",
+                    QueryFailureKind::EngineFailed => return None,
+                }
+                .to_owned(),
+            ),
+            Self::Died { .. } => Some("a file may be damaged, or memory ran out: --memory sets what the engine may use".to_owned()),
+            Self::OutOfTime { cluster: true, .. } => Some(
+                "tasks of an executor that died may never be answered: is each still up? --timeout gives a query more time"
+                    .to_owned(),
+            ),
+            Self::OutOfTime { .. } => Some("--timeout gives it more time".to_owned()),
+            Self::Io { .. } | Self::Taker(_) | Self::Stopped => None,
+        }
+    }
+
+    fn quoted(&self) -> &[String] {
+        match self {
+            Self::Failed { said, .. } => said,
+            Self::Died { output, .. } => output,
+            _ => &[],
+        }
+    }
+}

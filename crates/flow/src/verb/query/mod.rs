@@ -1,0 +1,293 @@
+//! `query`: one SELECT over the tables of runs, by an engine that the user's Python has.
+//!
+//! The engine runs in a process of its own that is told which files belong to which table and is kept to the folders named.
+//! Rows come back as they are found; how they are shown is left to whoever asked.
+
+mod error;
+mod files;
+mod question;
+mod statement;
+
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::{RecvTimeoutError, sync_channel};
+use std::time::{Duration, Instant};
+
+use collect::process::{Interrupt, Limits, Process};
+use collect::tool::query::{
+    DRIVER, PROTOCOL, QueryEvent, QueryPython, QueryRequest, TableRequest, command, interpreter,
+};
+use collect::{Command, Output};
+use serde_json::Value;
+use tables::{ColumnKind, SCHEMA, Table};
+use types::Bytes;
+
+pub use collect::tool::query::QueryEngine;
+pub use error::QueryError;
+pub use files::TableFilesError;
+pub use question::{QUESTIONS, Question, VIEWS, find, is_name};
+pub use statement::StatementError;
+
+use files::{TableFiles, table_files};
+
+/// How often it is asked whether the user wants to stop.
+const PAUSE: Duration = Duration::from_millis(100);
+
+/// Lines of an answer that wait to be taken, at most: a slow reader holds the engine back.
+const WAITING: usize = 16;
+
+/// Name of the folder that the engine spills into.
+const SPILL: &str = "spill";
+
+/// Bytes of the output of the process that are kept for a message.
+const OUTPUT_KEPT: usize = 1 << 16;
+
+/// What is asked.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Query {
+    /// Folders with tables.
+    pub paths: Vec<PathBuf>,
+    /// The statement.
+    pub sql: String,
+    /// What runs it.
+    pub engine: QueryEngine,
+    /// The interpreter; absent: the first that has the engine.
+    pub python: Option<String>,
+    /// What the engine may use before it spills.
+    pub memory: Bytes,
+    /// Most rows; absent: all.
+    pub limit: Option<u64>,
+    /// How long it may take; absent: as long as it takes.
+    pub time: Option<Duration>,
+}
+
+/// A part of an answer: the columns first, then rows.
+#[derive(Clone, Debug, PartialEq)]
+pub enum AnswerPart {
+    /// Names of the columns, no two alike.
+    Columns(Vec<String>),
+    /// Some rows.
+    Rows(Vec<Vec<Value>>),
+}
+
+/// How a query ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct QueryOutcome {
+    /// Rows of the answer.
+    pub rows: u64,
+    /// Whether there are more than were asked for.
+    pub more: bool,
+    /// The engine and its version.
+    pub engine: String,
+}
+
+/// Names of the columns of every table.
+pub fn tables() -> Vec<(&'static str, Vec<&'static str>)> {
+    let columns = |table: Table| table.columns().iter().map(|column| column.name).collect();
+    Table::ALL.into_iter().map(|table| (table.name(), columns(table))).collect()
+}
+
+/// Runs a query and hands its answer over, part by part.
+pub fn query(
+    query: &Query,
+    stop: &dyn Fn() -> bool,
+    take: &mut dyn FnMut(AnswerPart) -> std::io::Result<()>,
+) -> Result<QueryOutcome, QueryError> {
+    run(&Prepared::new(query)?, None, stop, take)
+}
+
+/// Runs a query and writes its answer as a Parquet file.
+pub fn query_to_parquet(query: &Query, out: &Path, stop: &dyn Fn() -> bool) -> Result<QueryOutcome, QueryError> {
+    let prepared = Prepared::new(query)?;
+    // The one folder that the engine may write to.
+    let written = prepared.folder.path().join(SPILL).join("answer.parquet");
+    let outcome = run(&prepared, Some(&written), stop, &mut |_| Ok(()))?;
+    put(out, |file| {
+        let copied = std::fs::File::open(&written).and_then(|mut answer| std::io::copy(&mut answer, file));
+        copied.map(|_| ()).map_err(QueryError::Taker)
+    })?;
+    Ok(outcome)
+}
+
+/// Writes a file that appears whole or not at all, and replaces none.
+pub fn put(path: &Path, write: impl FnOnce(&mut std::fs::File) -> Result<(), QueryError>) -> Result<(), QueryError> {
+    free(path)?;
+    let failed = |reason| QueryError::Io { path: path.to_owned(), reason };
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let mut file = tempfile::Builder::new().prefix(".llm-perf-query").tempfile_in(folder).map_err(failed)?;
+    write(file.as_file_mut())?;
+    file.persist_noclobber(path).map_err(|error| failed(error.error))?;
+    Ok(())
+}
+
+/// Whether a file may be written there.
+pub fn free(path: &Path) -> Result<(), QueryError> {
+    match path.symlink_metadata().is_ok() {
+        true => Err(QueryError::Exists { path: path.to_owned() }),
+        false => Ok(()),
+    }
+}
+
+/// Everything that can fail before the engine is started has not failed.
+struct Prepared<'a> {
+    query: &'a Query,
+    sql: &'a str,
+    files: TableFiles,
+    python: QueryPython,
+    /// Private to the user, and gone afterwards.
+    folder: tempfile::TempDir,
+}
+
+impl<'a> Prepared<'a> {
+    fn new(query: &'a Query) -> Result<Self, QueryError> {
+        let sql = statement::single_select(&query.sql)?;
+        let files = table_files(&query.paths)?;
+        let python = interpreter(query.python.as_deref(), &query.engine)?;
+        let folder = tempfile::tempdir().map_err(|reason| QueryError::Io { path: std::env::temp_dir(), reason })?;
+        Ok(Self { query, sql, files, python, folder })
+    }
+
+    /// The command, with its driver and its request on disk.
+    fn command(&self, parquet: Option<&Path>) -> Result<Command, QueryError> {
+        let [driver, request, temporary] =
+            ["query.py", "request.json", SPILL].map(|name| self.folder.path().join(name));
+        let failed = |path: &Path| {
+            let path = path.to_owned();
+            move |reason| QueryError::Io { path, reason }
+        };
+        std::fs::create_dir(&temporary).map_err(failed(&temporary))?;
+        let of_table = |table: Table| TableRequest {
+            name: table.name().to_owned(),
+            columns: table
+                .columns()
+                .iter()
+                .map(|column| (column.name.to_owned(), sql_type(column.kind).to_owned()))
+                .collect(),
+            files: self.files.files.get(table.name()).cloned().unwrap_or_default(),
+        };
+        let asked = QueryRequest {
+            protocol: PROTOCOL,
+            schema: SCHEMA.to_owned(),
+            engine: self.python.engine.name().to_owned(),
+            address: match &self.python.engine {
+                QueryEngine::Ballista { scheduler } => Some(format!("df://{scheduler}")),
+                _ => None,
+            },
+            memory_bytes: self.query.memory.get(),
+            temporary,
+            folders: self.files.folders.clone(),
+            tables: Table::ALL.into_iter().map(of_table).collect(),
+            views: VIEWS.iter().map(|view| (view.name.to_owned(), view.sql.to_owned())).collect(),
+            sql: self.sql.to_owned(),
+            limit: self.query.limit,
+            parquet: parquet.map(Path::to_owned),
+        };
+        let asked = serde_json::to_vec(&asked).map_err(|error| failed(&request)(error.into()))?;
+        std::fs::write(&driver, DRIVER).map_err(failed(&driver))?;
+        std::fs::write(&request, asked).map_err(failed(&request))?;
+        Ok(command(&self.python.program, &driver, &request)
+            .with_output(Output::Kept(OUTPUT_KEPT), Output::Kept(OUTPUT_KEPT)))
+    }
+}
+
+fn run(
+    prepared: &Prepared<'_>,
+    parquet: Option<&Path>,
+    stop: &dyn Fn() -> bool,
+    take: &mut dyn FnMut(AnswerPart) -> std::io::Result<()>,
+) -> Result<QueryOutcome, QueryError> {
+    let (process, lines) = Process::start_with_channel(&prepared.command(parquet)?)?;
+    let (sender, receiver) = sync_channel(WAITING);
+    // A thread of its own reads, so that a silent engine does not keep the user from stopping it.
+    let reader = std::thread::spawn(move || lines.map_while(|line| sender.send(line).ok()).count());
+    let name = prepared.python.engine.name();
+    let mut engine = name.to_owned();
+    let mut end: Option<Result<QueryOutcome, QueryError>> = None;
+    let started = Instant::now();
+    let late = || prepared.query.time.filter(|most| started.elapsed() >= *most);
+    loop {
+        let event = match receiver.recv_timeout(PAUSE) {
+            Ok(line) => serde_json::from_str::<QueryEvent>(&line).ok(),
+            Err(RecvTimeoutError::Disconnected) => break,
+            Err(RecvTimeoutError::Timeout) => None,
+        };
+        let taken = match event {
+            Some(QueryEvent::Hello { version, .. }) => {
+                engine = format!("{name} {version}");
+                Ok(())
+            }
+            Some(QueryEvent::Columns { names, .. }) => take(AnswerPart::Columns(distinct(names))),
+            Some(QueryEvent::Rows { rows }) => take(AnswerPart::Rows(rows)),
+            Some(QueryEvent::Failed(failure)) => {
+                end = Some(Err(QueryError::failed(failure, name, prepared.query.memory)));
+                Ok(())
+            }
+            Some(QueryEvent::Done { rows, more }) => {
+                end = Some(Ok(QueryOutcome { rows, more, engine: engine.clone() }));
+                Ok(())
+            }
+            None => Ok(()),
+        };
+        let given_up = match taken {
+            Err(reason) => Some(QueryError::Taker(reason)),
+            Ok(()) if stop() => Some(QueryError::Stopped),
+            Ok(()) => late().map(|limit| QueryError::OutOfTime {
+                limit,
+                cluster: matches!(prepared.python.engine, QueryEngine::Ballista { .. }),
+            }),
+        };
+        if let Some(why) = given_up {
+            process.kill();
+            end = Some(Err(why));
+            break;
+        }
+    }
+    drop(receiver);
+    let outcome = process.wait(&Limits::default(), Interrupt::Ignored)?;
+    let _ = reader.join();
+    end.unwrap_or_else(|| {
+        let output = outcome.last_lines(8).into_iter().map(str::to_owned).collect();
+        Err(QueryError::Died { engine, ending: outcome.ending, output })
+    })
+}
+
+/// A type as SQL names it.
+fn sql_type(kind: ColumnKind) -> &'static str {
+    match kind {
+        ColumnKind::Integer => "INTEGER",
+        ColumnKind::Long | ColumnKind::Time => "BIGINT",
+        ColumnKind::Text => "VARCHAR",
+        ColumnKind::Flag => "BOOLEAN",
+    }
+}
+
+/// The names, the second of two alike with a number behind it.
+fn distinct(names: Vec<String>) -> Vec<String> {
+    let mut given: Vec<String> = Vec::with_capacity(names.len());
+    for name in names {
+        let numbered = (2..).map(|number| format!("{name}_{number}"));
+        let free = std::iter::once(name.clone()).chain(numbered).find(|one| !given.contains(one));
+        given.push(free.unwrap_or(name));
+    }
+    given
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn columns_of_the_same_name_are_told_apart() {
+        let names = ["a", "b", "a", "a_2", "a"].map(str::to_owned).to_vec();
+        assert_eq!(distinct(names), ["a", "b", "a_2", "a_2_2", "a_3"]);
+    }
+
+    #[test]
+    fn a_file_that_is_there_is_not_replaced() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("answer.csv");
+        put(&path, |file| std::io::Write::write_all(file, b"1").map_err(QueryError::Taker)).unwrap();
+        let again = put(&path, |_| Ok(())).unwrap_err();
+        assert!(matches!(again, QueryError::Exists { .. }), "{again}");
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), "1");
+    }
+}

@@ -1,0 +1,11 @@
+-- Findings over all ranks: how many have each, and what acting on it would save them
+SELECT
+    job,
+    rule,
+    stage,
+    COUNT(*) AS ranks,
+    CAST(SUM(saves_ns) AS BIGINT) AS saves_ns,
+    MIN(advice) AS advice
+FROM findings
+GROUP BY job, rule, stage
+ORDER BY job, saves_ns DESC NULLS LAST, rule, stage NULLS LAST
