@@ -55,7 +55,7 @@ fn wrong_requests_are_refused_before_an_engine_is_looked_for() {
         (&["tables", "top-kernel"], "there is no question `top-kernel`"),
         (&["SELECT 1"], "no folder is named"),
         (&["tables"], "`tables` is a folder, and nothing is asked of it"),
-        (&["gone", "SELECT 1"], "cannot list gone: No such file or directory"),
+        (&["gone", "SELECT 1"], "there is no run `gone`"),
         (&["tables/job=x/rank=0/kernels.parquet", "SELECT 1"], "is a file, not a folder of tables"),
         (&["tables", "SELECT 1", "--format", "parquet"], "Parquet is not printed"),
         (&["tables", "SELECT 1", "--engine", "spark"], "expected auto, duckdb, datafusion or ballista://HOST:PORT"),
@@ -226,6 +226,15 @@ fn an_imported_trace_is_answered_as_its_metrics_say() {
         }
         let families = rows(&scratch, &python, engine, "families");
         assert_eq!(families.iter().filter_map(|row| row["total_ns"].as_i64()).sum::<i64>(), kernel_time, "{engine}");
+        // Asked of the run itself, for which tables are made, the answer is the same.
+        let python = python.to_str().unwrap();
+        let asked =
+            |of: &str| query(&scratch, &[of, "families", "--format", "csv", "--engine", engine, "--python", python]);
+        let (run, tables) = (asked("run"), asked("tables"));
+        let without_job = |text: &str| -> Vec<String> {
+            text.lines().filter_map(|line| Some(line.split_once(',')?.1.to_owned())).collect()
+        };
+        assert_eq!((run.code, without_job(&run.stdout)), (0, without_job(&tables.stdout)), "{engine}: {}", run.stderr);
     }
 }
 

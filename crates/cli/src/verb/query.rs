@@ -23,8 +23,8 @@ const CLUSTER_SECONDS: u64 = 600;
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
-    /// Folders with tables, then the statement or the name of a ready question
-    #[arg(value_name = "DIR... SQL|QUESTION", required_unless_present = "list")]
+    /// Runs (name, start of it, `latest` or folder) or folders with tables, then the statement or the name of a ready question
+    #[arg(value_name = "RUN|DIR... SQL|QUESTION", required_unless_present = "list")]
     words: Vec<String>,
     /// List ready questions, tables and views; print the SQL of those named
     #[arg(long)]
@@ -52,13 +52,15 @@ pub(crate) struct Arguments {
 const EXAMPLES: &str = "\
 Examples:
   llm-perf query --list
+  llm-perf query latest top-kernels
   llm-perf query tables/ top-kernels
   llm-perf query tables/ 'SELECT rank, SUM(duration_ns) AS ns FROM kernels GROUP BY rank ORDER BY ns DESC'
   llm-perf query tables/job=a tables/job=b steps-by-rank --out steps.csv
   llm-perf query /shared/tables stragglers --engine ballista://head:50050
 
 The engine is one that your Python has: `pip install duckdb`. The statement is one SELECT over the
-tables of `import --tables` and the views of `--list`; it can read nothing but the folders named.";
+tables of `import --tables` and the views of `--list`; it can read nothing but the folders named.
+Tables of a run are made for the query, from what it recorded or imported.";
 
 /// A form of an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]

@@ -13,8 +13,7 @@ use crate::CollectError;
 use crate::pipeline::error::ImportError;
 use crate::pipeline::provenance::NATIVE_TRACE;
 use crate::pipeline::recording::{Recording, RecordingError};
-use crate::pipeline::tables::{self, TablesRequest};
-use crate::pipeline::tables_error::TablesError;
+use crate::pipeline::run_tables::{self, RunTablesError};
 use crate::pipeline::trace;
 
 /// A format a timeline can be written in.
@@ -60,7 +59,7 @@ pub enum ExportError {
     Import(#[from] ImportError),
     /// Tables that cannot be written.
     #[error(transparent)]
-    Tables(#[from] TablesError),
+    Tables(#[from] RunTablesError),
     /// The run.
     #[error(transparent)]
     Collect(#[from] CollectError),
@@ -134,23 +133,13 @@ pub fn export(run: &StoredRun, format: ExportFormat, out: Option<&Path>) -> Resu
         ExportFormat::Firefox => report::export::firefox_json(&recorded()?, &id).map_err(unwritable)?.into_bytes(),
         ExportFormat::Collapsed => report::export::collapsed_stacks(&recorded()?).into_bytes(),
         ExportFormat::Parquet => {
-            write_tables(run, &id, &path)?;
+            run_tables::write(run, &path)?;
             return Ok(path);
         }
     };
     let failed = |error: std::io::Error| ExportError::Io { path: path.clone(), reason: error.to_string() };
     std::fs::write(&path, bytes).map_err(failed)?;
     Ok(path)
-}
-
-/// The tables of every rank of a run; the run is the job.
-fn write_tables(run: &StoredRun, id: &str, folder: &Path) -> Result<(), ExportError> {
-    let Recording { metrics, files } = Recording::of(run)?;
-    let placed = trace::placed(&files, metrics.run.model.as_deref())?;
-    let sources = metrics.conditions.trace.as_ref().map(|trace| trace.sources.as_slice()).unwrap_or_default();
-    let request = TablesRequest { folder: folder.to_owned(), job: id.to_owned() };
-    tables::write(&request, &placed, sources, &metrics)?;
-    Ok(())
 }
 
 /// The operators of our own engine, which were written down when they ran.

@@ -10,6 +10,7 @@ use types::{Bytes, Exit, Failure};
 use super::files::TableFilesError;
 use super::statement::StatementError;
 use crate::CollectError;
+use crate::pipeline::run_tables::RunTablesError;
 
 /// An error of `query`, by cause.
 #[derive(Debug, thiserror::Error)]
@@ -21,6 +22,9 @@ pub enum QueryError {
     /// The folders.
     #[error(transparent)]
     Files(#[from] TableFilesError),
+    /// A run whose tables cannot be made.
+    #[error(transparent)]
+    Run(#[from] RunTablesError),
     /// The interpreter, or its process.
     #[error(transparent)]
     Collect(#[from] CollectError),
@@ -101,6 +105,7 @@ impl Failure for QueryError {
         match self {
             Self::Statement(error) => error.exit(),
             Self::Files(error) => error.exit(),
+            Self::Run(error) => error.exit(),
             Self::Collect(error) => error.exit(),
             Self::Exists { .. } => Exit::Usage,
             Self::Failed { failure, .. } => match failure.kind {
@@ -117,6 +122,7 @@ impl Failure for QueryError {
         match self {
             Self::Statement(error) => error.hint(),
             Self::Files(error) => error.hint(),
+            Self::Run(error) => error.hint(),
             Self::Collect(error) => error.hint(),
             Self::Exists { .. } => Some("nothing was overwritten; name another file with `--out FILE`".to_owned()),
             Self::Failed { failure, .. } => Some(

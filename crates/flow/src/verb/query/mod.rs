@@ -13,6 +13,7 @@ use std::sync::mpsc::{RecvTimeoutError, sync_channel};
 use std::time::{Duration, Instant};
 
 use collect::process::{Interrupt, Limits, Process};
+use collect::run::{DEFAULT_ROOT, StoredRun};
 use collect::tool::query::{
     DRIVER, PROTOCOL, QueryEvent, QueryPython, QueryRequest, TableRequest, command, interpreter,
 };
@@ -27,6 +28,9 @@ pub use files::TableFilesError;
 pub use question::{QUESTIONS, Question, VIEWS, find, is_name};
 pub use statement::StatementError;
 
+use crate::pipeline::earlier::{self, RunPurpose};
+use crate::pipeline::run_tables;
+use crate::pipeline::table_files::RankFolders;
 use files::{TableFiles, table_files};
 
 /// How often it is asked whether the user wants to stop.
@@ -44,7 +48,7 @@ const OUTPUT_KEPT: usize = 1 << 16;
 /// What is asked.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Query {
-    /// Folders with tables.
+    /// Folders with tables, and runs.
     pub paths: Vec<PathBuf>,
     /// The statement.
     pub sql: String,
@@ -140,9 +144,11 @@ struct Prepared<'a> {
 impl<'a> Prepared<'a> {
     fn new(query: &'a Query) -> Result<Self, QueryError> {
         let sql = statement::single_select(&query.sql)?;
-        let files = table_files(&query.paths)?;
-        let python = interpreter(query.python.as_deref(), &query.engine)?;
         let folder = tempfile::tempdir().map_err(|reason| QueryError::Io { path: std::env::temp_dir(), reason })?;
+        let made = folder.path().join("tables");
+        let paths = query.paths.iter().map(|path| tables_of(path, &made)).collect::<Result<Vec<_>, _>>()?;
+        let files = table_files(&paths)?;
+        let python = interpreter(query.python.as_deref(), &query.engine)?;
         Ok(Self { query, sql, files, python, folder })
     }
 
@@ -187,6 +193,24 @@ impl<'a> Prepared<'a> {
         Ok(command(&self.python.program, &driver, &request)
             .with_output(Output::Kept(OUTPUT_KEPT), Output::Kept(OUTPUT_KEPT)))
     }
+}
+
+/// The folder to look into: the one that is named, or, where that is a run without tables of its own, one with the tables made of
+/// it.
+fn tables_of(path: &Path, made: &Path) -> Result<PathBuf, QueryError> {
+    let is_run = |folder: &Path| {
+        folder.join("manifest.json").is_file() && RankFolders::beneath(folder).is_ok_and(|ranks| ranks.0.is_empty())
+    };
+    let run = match path.to_str() {
+        _ if is_run(path) => StoredRun::open(path)?,
+        Some(name) if !path.exists() && path.components().count() == 1 => {
+            earlier::find(Path::new(DEFAULT_ROOT), name, RunPurpose::Export)?
+        }
+        _ => return Ok(path.to_owned()),
+    };
+    let folder = made.join(&run.manifest().run_id);
+    run_tables::write(&run, &folder)?;
+    Ok(folder)
 }
 
 fn run(
