@@ -293,7 +293,7 @@ fn no_folder_is_hidden_from_the_list_however_broken() {
     future: cannot read ROOT/future/manifest.json as a manifest: schema is llm-perf/manifest/2, this reads llm-perf/manifest/1; it was written by a newer llm-perf at line 1 column 33
     empty-manifest: cannot read ROOT/empty-manifest/manifest.json as a manifest: EOF while parsing a value at line 1 column 0
     cut: cannot read ROOT/cut/manifest.json as a manifest: EOF while parsing a string at line 3 column 14
-    array: cannot read ROOT/array/manifest.json as a manifest: invalid length 0, expected struct RunManifest with 14 elements at line 1 column 2
+    array: cannot read ROOT/array/manifest.json as a manifest: invalid length 0, expected struct RunManifest with 15 elements at line 1 column 2
     ");
 }
 
