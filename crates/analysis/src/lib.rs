@@ -48,7 +48,7 @@ mod tries;
 mod utilisation;
 pub mod view;
 
-pub use compare::{GateLimits, RunRecords, Sides, compare};
+pub use compare::{GateLimits, RunRecords, Sides, compare, try_sides};
 pub use counter::{LaunchCounters, ListedKernel, PageOverlap, USED_COUNTERS};
 pub use device::Mark;
 pub use device_time::device_times;

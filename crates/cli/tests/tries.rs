@@ -68,6 +68,23 @@ fn remedies_of_the_native_engine_take_turns_with_the_baseline() {
     assert!(output.stdout.contains("how to adopt") && output.stdout.contains("bf16-weights"), "{}", output.stdout);
     let validated = Output::of(scratch.command(&["validate", "run/metrics.json"]));
     assert_eq!(validated.code, 0, "{}{}", validated.stdout, validated.stderr);
+    // Its two sides can be opened as if they were runs.
+    let compared = Output::of(scratch.command(&["compare", "run", "--try", "batch-4", "--json"]));
+    assert_eq!(compared.code, 0, "{}", compared.stderr);
+    let compared: Value = serde_json::from_str(&compared.stdout).unwrap();
+    let names: Vec<_> = compared["stages"].as_array().unwrap().iter().map(|stage| stage["name"].clone()).collect();
+    assert_eq!(names, ["prefill", "decode"]);
+    let prefill = &compared["stages"][0];
+    let [base, with] = ["base", "with"].map(|side| prefill[side]["time_ns"].as_f64().unwrap());
+    assert!(with > base, "four sequences take longer than one: {prefill}");
+    assert!(compared["base"][0]["id"].as_str().unwrap().ends_with("(baseline)"), "{compared}");
+    let never = Output::of(scratch.command(&["compare", "run", "--try", "cuda-graph"]));
+    assert_eq!(never.code, 2);
+    assert!(
+        never.stderr.contains("did not try `cuda-graph`") && never.stderr.contains("it tried last-logits"),
+        "{}",
+        never.stderr
+    );
 }
 
 #[test]

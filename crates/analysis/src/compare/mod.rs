@@ -13,10 +13,13 @@ mod row;
 mod samples;
 mod stages;
 mod steps;
+mod tried;
 
 use std::collections::BTreeMap;
 
 use types::{Change, ComparedRun, Comparison, Environment, InputSet, Metrics, Replication, RunState, SchemaTag};
+
+pub use tried::try_sides;
 
 use crate::disturbed;
 use pairing::Pairing;

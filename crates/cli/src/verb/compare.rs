@@ -16,8 +16,11 @@ pub(crate) struct Arguments {
     #[arg(value_name = "A", required_unless_present = "base", conflicts_with_all = ["base", "with"])]
     first: Option<String>,
     /// The run that A is compared with
-    #[arg(value_name = "B", required_unless_present = "with")]
+    #[arg(value_name = "B", required_unless_present_any = ["with", "tried"])]
     second: Option<String>,
+    /// Compare the two sides of a remedy that A tried (see `profile --try`), such as cuda-graph
+    #[arg(long = "try", value_name = "REMEDY", requires = "first", conflicts_with = "second")]
+    tried: Option<String>,
     /// Runs of the first side: repetitions of the same thing
     #[arg(long, value_name = "RUN", num_args = 1.., requires = "with")]
     base: Vec<String>,
@@ -50,6 +53,7 @@ Examples:
   llm-perf compare results/before results/after
   llm-perf compare 20251115-034712 latest --fail-over 5%
   llm-perf compare before after --fail-over decode=5%,memory=2%
+  llm-perf compare latest --try cuda-graph
   llm-perf compare --base before-1 before-2 before-3 --with after-1 after-2 after-3
   llm-perf compare baseline/metrics.json latest --markdown --out comparison.md
   llm-perf compare before after --json | jq -r '.stages[] | \"\\(.name) \\(.verdict)\"'
@@ -67,7 +71,13 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<Exit, CliE
         None => several.to_vec(),
     };
     let (base, with) = (side(&arguments.first, &arguments.base), side(&arguments.second, &arguments.with));
-    let request = CompareRequest { root: arguments.root.clone(), base, with, fail_over: arguments.fail_over.clone() };
+    let request = CompareRequest {
+        root: arguments.root.clone(),
+        base,
+        with,
+        tried: arguments.tried.clone(),
+        fail_over: arguments.fail_over.clone(),
+    };
     let comparison = compare::compare(&request)?;
     if let Some(file) = &arguments.out {
         let page = compare::markdown(&comparison, arguments.top);

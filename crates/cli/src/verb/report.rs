@@ -84,6 +84,7 @@ fn of_comparison(arguments: &Arguments, with: &str) -> Result<(String, String), 
         root: arguments.root.clone(),
         base: side(&arguments.run),
         with: side(with),
+        tried: None,
         fail_over: None,
     };
     let comparison = compare::compare(&request)?;

@@ -22,6 +22,8 @@ pub struct CompareRequest {
     pub base: Vec<String>,
     /// Runs of the second side.
     pub with: Vec<String>,
+    /// A remedy that the one run of the first side tried: its baseline and it are the two sides.
+    pub tried: Option<String>,
     /// Most a side may be slower; no gate when absent.
     pub fail_over: Option<GateLimits>,
 }
@@ -42,6 +44,16 @@ pub enum CompareError {
         state: &'static str,
         /// Why.
         reasons: Vec<String>,
+    },
+    /// A run that did not try that.
+    #[error("{} did not try `{remedy}`", path.display())]
+    NotTried {
+        /// The run.
+        path: PathBuf,
+        /// The remedy.
+        remedy: String,
+        /// Those it tried.
+        tried: Vec<String>,
     },
     /// A run named twice on one side, which would count one measurement as two.
     #[error("{} is given twice on one side", path.display())]
@@ -81,7 +93,7 @@ impl Failure for CompareError {
     fn exit(&self) -> Exit {
         match self {
             Self::Collect(error) => error.exit(),
-            Self::Twice { .. } => Exit::Usage,
+            Self::Twice { .. } | Self::NotTried { .. } => Exit::Usage,
             _ => Exit::Failed,
         }
     }
@@ -92,6 +104,10 @@ impl Failure for CompareError {
             Self::NoMetrics { .. } => {
                 Some("`llm-perf profile` writes one; `llm-perf runs` lists the runs there are".to_owned())
             }
+            Self::NotTried { tried, .. } if tried.is_empty() => {
+                Some("it tried nothing: `llm-perf profile --try auto` does".to_owned())
+            }
+            Self::NotTried { tried, .. } => Some(format!("it tried {}", tried.join(", "))),
             Self::NotADocument { path, .. } => Some(format!("`llm-perf validate {}` tells more", path.display())),
             _ => None,
         }
@@ -101,6 +117,14 @@ impl Failure for CompareError {
 /// Reads the runs and compares them.
 pub fn compare(request: &CompareRequest) -> Result<Comparison, CompareError> {
     let base = side(&request.root, &request.base)?;
+    if let (Some(remedy), [run]) = (&request.tried, base.as_slice()) {
+        let Some([base, with]) = analysis::try_sides(run, remedy) else {
+            let tries = run.metrics.trials.tries.iter().filter(|one| !one.turns.is_empty());
+            let tried = tries.map(|one| one.remedy.to_string()).collect();
+            return Err(CompareError::NotTried { path: PathBuf::from(&run.path), remedy: remedy.clone(), tried });
+        };
+        return Ok(analysis::compare(Sides { base: &[base], with: &[with] }, request.fail_over.clone()));
+    }
     let with = side(&request.root, &request.with)?;
     Ok(analysis::compare(Sides { base: &base, with: &with }, request.fail_over.clone()))
 }
