@@ -1,9 +1,9 @@
 //! Many ranks of one job: what no single rank shows.
 //!
-//! In come the small tables of every rank ([`facts`]), out goes a [`types::FleetJob`]. Clocks are brought together by the ends of
-//! collectives that ranks share ([`clock`]); on that clock, calls of one collective are found on all of its ranks ([`meeting`]), which
-//! says who came last and how long the transfer itself took. [`pace`] holds kernels of ranks against each other, [`path`] says
-//! whose work the job waited for, and [`finding`] concludes. A rank that is not here may be the one that all wait for: of collectives
+//! In come the small tables of every rank (`facts`), out goes a [`types::FleetJob`]. Clocks are brought together by the ends of
+//! collectives that ranks share (`clock`); on that clock, calls of one collective are found on all of its ranks (`meeting`), which
+//! says who came last and how long the transfer itself took. `pace` holds kernels of ranks against each other, `path` says
+//! whose work the job waited for, and `finding` concludes. A rank that is not here may be the one that all wait for: of collectives
 //! that it takes part in, nothing is said but that they happened.
 
 mod clock;

@@ -1,4 +1,4 @@
-//! The rows of one rank: those of its timeline ([`timeline`]) and those of its metrics ([`metrics`]).
+//! The rows of one rank: those of its `timeline` and those of its `metrics`.
 
 mod metrics;
 mod timeline;
