@@ -19,6 +19,14 @@ pub enum RecordingError {
         /// What it has instead.
         reason: &'static str,
     },
+    /// A run of another kind.
+    #[error("{run} has no metrics: `{verb}` made it")]
+    NoMetrics {
+        /// The run.
+        run: String,
+        /// The verb.
+        verb: String,
+    },
     /// A source that is not what it was.
     #[error("{} {state} since {run} was made", path.display())]
     SourceGone {
@@ -42,7 +50,7 @@ pub enum RecordingError {
 impl Failure for RecordingError {
     fn exit(&self) -> Exit {
         match self {
-            Self::NoTimeline { .. } => Exit::Usage,
+            Self::NoTimeline { .. } | Self::NoMetrics { .. } => Exit::Usage,
             Self::SourceGone { .. } | Self::Unreadable { .. } => Exit::Failed,
         }
     }
@@ -53,6 +61,7 @@ impl Failure for RecordingError {
                 "runs with a timeline of a device come from `llm-perf profile -- COMMAND` on a GPU and from `llm-perf import`"
                     .to_owned(),
             ),
+            Self::NoMetrics { run, .. } => Some(format!("`llm-perf runs {run}` lists what it has")),
             Self::SourceGone { .. } => Some("put it back where it was, or import it again".to_owned()),
             Self::Unreadable { .. } => None,
         }
@@ -131,6 +140,10 @@ fn place(run: &StoredRun, source: &str, sha256: &str) -> PathBuf {
 /// What a run measured.
 pub(crate) fn metrics(run: &StoredRun) -> Result<Metrics, RecordingError> {
     let file = run.path().join("metrics.json");
+    if !run.has_file("metrics.json") && !file.exists() {
+        let manifest = run.manifest();
+        return Err(RecordingError::NoMetrics { run: manifest.run_id.clone(), verb: manifest.verb.clone() });
+    }
     let failed = |reason: String| RecordingError::Unreadable { path: file.clone(), reason };
     let text = std::fs::read_to_string(&file).map_err(|error| failed(error.to_string()))?;
     serde_json::from_str(&text).map_err(|error| failed(error.to_string()))
