@@ -34,6 +34,8 @@ const PLACES: &[(&str, &[&str], Kind)] = &[
     ("environment", &["gpus", "*", "uuid"], Kind::Device),
     ("environment", &["tools", "*", "path"], Kind::Path),
     ("environment", &["variables", "*"], Kind::Value),
+    ("fleet", &["jobs", "*", "job"], Kind::Input),
+    ("fleet", &["trends", "*", "subject"], Kind::Text),
     ("inputs", &["command", "arguments", "*"], Kind::Word),
     ("inputs", &["command", "folder"], Kind::Path),
     ("inputs", &["command", "program"], Kind::Word),

@@ -11,7 +11,7 @@ use collect::run::{MANIFEST, StoredRun, sha256};
 use report::html::MarkdownPage;
 use tempfile::TempDir;
 use types::{
-    AnalyticReport, Artifact, Bytes, Environment, InputSet, KernelReport, LeftOutFile, Metrics, Redaction,
+    AnalyticReport, Artifact, Bytes, Environment, Fleet, InputSet, KernelReport, LeftOutFile, Metrics, Redaction,
     RegionReport, RunManifest,
 };
 
@@ -61,7 +61,9 @@ impl RedactedRun {
     pub(super) fn of(run: &StoredRun) -> Result<Self, PackError> {
         let folder = TempDir::new().map_err(PackError::io("create a folder in", std::env::temp_dir()))?;
         let salt = chance().map_err(PackError::io("read", "/dev/urandom"))?;
-        let fates: Vec<(&Artifact, Fate)> = run.manifest().files.iter().map(|file| (file, fate(file))).collect();
+        let of_metrics = run.has_file("metrics.json");
+        let fates: Vec<(&Artifact, Fate)> =
+            run.manifest().files.iter().map(|file| (file, fate(file, of_metrics))).collect();
         let mut documents = BTreeMap::new();
         for (file, fate) in &fates {
             if let Some((kind, json)) = as_json(run, file, fate)? {
@@ -162,6 +164,10 @@ impl Copy<'_> {
             let pages = bundle::pages(&metrics, &environment, kernels.as_ref(), None);
             made.extend(pages.into_iter().map(|(page, text)| (page.file(), text)));
         }
+        if let Some(fleet) = self.read::<Fleet>("fleet.json") {
+            made.insert("report.md".to_owned(), report::fleet::markdown(&fleet));
+            made.insert("report.html".to_owned(), report::html::fleet_page(&fleet));
+        }
         if let Some(report) = self.read::<AnalyticReport>(analytic::REPORT) {
             let summary = report::analytic::summary_markdown(&analysis::view::analytic(&report));
             made.insert(analytic::SUMMARY.to_owned(), summary);
@@ -237,7 +243,8 @@ impl Copy<'_> {
 
 const REGIONS: &str = "ncu/regions/report.json";
 
-fn fate(file: &Artifact) -> Fate {
+/// A page of a run with metrics can be made of them at any time; others are made again here.
+fn fate(file: &Artifact, of_metrics: bool) -> Fate {
     let path = file.path.as_str();
     let is_page = MarkdownPage::ALL.iter().any(|page| *page != MarkdownPage::Assumptions && page.file() == path);
     let schema = file.document.as_deref().and_then(|name| name.strip_prefix("llm-perf/")?.split('/').next());
@@ -249,7 +256,8 @@ fn fate(file: &Artifact) -> Fate {
         None if path == "config.yaml" => Fate::Yaml("config"),
         None if path == "assumptions.md" => Fate::LeftOut(SETTINGS),
         None if path == "predictions.jsonl" => Fate::LeftOut(GENERATED),
-        None if path == "report.html" => Fate::LeftOut(REMADE),
+        None if path == "report.html" && of_metrics => Fate::LeftOut(REMADE),
+        None if path == "report.html" => Fate::Page,
         None if path == provenance::NATIVE_TRACE => Fate::Kept,
         None if in_folder("logs") => Fate::LeftOut(OUTPUT),
         None if in_folder("ncu/regions") && (path.ends_with(".md") || path.ends_with("/sections.txt")) => Fate::Page,
