@@ -5,10 +5,6 @@ use types::{Bytes, Nanos};
 
 use crate::{Table, TableColumns};
 
-/// Tables that a fleet is told from; all of them are small.
-pub const FLEET_TABLES: [Table; 6] =
-    [Table::Runs, Table::DeviceTime, Table::Idle, Table::Steps, Table::Collectives, Table::KernelSums];
-
 /// What the tables of one rank say; `find` gives a table, or `None` where it has no rows.
 pub fn rank_facts<E>(find: &mut dyn FnMut(Table) -> Result<Option<TableColumns>, E>) -> Result<RankFacts, E> {
     let mut facts = RankFacts::default();
@@ -19,6 +15,7 @@ pub fn rank_facts<E>(find: &mut dyn FnMut(Table) -> Result<Option<TableColumns>,
         facts.unix = runs.text(0, "clock") == Some("unix");
         facts.first = time(&runs, 0, "first_ns");
         facts.last = time(&runs, 0, "last_ns");
+        facts.lost = runs.integer(0, "lost_records").and_then(|count| u64::try_from(count).ok()).unwrap_or(0);
     }
     if let Some(devices) = find(Table::DeviceTime)? {
         let sum = |column: &str| (0..devices.rows()).map(|row| time(&devices, row, column)).sum();

@@ -14,7 +14,7 @@ mod writer;
 
 pub use cell::Cell;
 pub use error::TableError;
-pub use facts::{FLEET_TABLES, rank_facts};
+pub use facts::rank_facts;
 pub use reader::{TableColumns, read};
 pub use schema::{Column, ColumnKind, SCHEMA, Table, reference};
 pub use writer::TableWriter;

@@ -194,7 +194,7 @@ impl Table {
                         maybe("tool", Text, "tool that wrote the trace"),
                         column("format", Text, "format of the trace"),
                         column("source", Text, "the trace, as it was given"),
-                        column("sha256", Text, "SHA-256 of the trace as stored; empty where it has several files"),
+                        maybe("sha256", Text, "SHA-256 of the trace as stored; unknown where it has several files"),
                         column("clock", Text, "`unix`: times are since 1970; `trace`: they are relative to the trace"),
                         maybe("first_ns", Time, "start of the first device work"),
                         maybe("last_ns", Time, "end of the last device work"),
@@ -303,7 +303,8 @@ impl Table {
                         RANK,
                         column("stage", Text, "stage"),
                         maybe("input", Text, "input"),
-                        column("repeat", Integer, "repetition, from zero"),
+                        column("epoch", Integer, "pass over the inputs, from zero"),
+                        column("repeat", Integer, "repetition of the input within it, from zero"),
                         column("wall_ns", Long, "time"),
                         column("warmup", Flag, "a warm-up pass, in no statistic"),
                     ]

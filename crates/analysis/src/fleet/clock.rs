@@ -120,7 +120,7 @@ impl Offset {
 
 /// The offset of a rank whose neighbour is off by `base`.
 fn chain(base: Offset, found: Offset) -> Offset {
-    let here = Nanos::new(found.origin.get() + found.ns.get());
+    let here = found.origin + found.ns;
     Offset {
         ns: base.at(here) - here + found.ns,
         drift: found.drift + base.drift,

@@ -17,6 +17,8 @@ pub struct RankFacts {
     pub first: Nanos,
     /// End of its last.
     pub last: Nanos,
+    /// Records of its trace that were dropped or could not be read.
+    pub lost: u64,
     /// The spans of its devices, summed, as the parts below.
     pub span: Nanos,
     /// Busy.

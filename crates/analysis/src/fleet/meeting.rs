@@ -107,6 +107,9 @@ pub(super) fn meetings(ranks: &[RankFacts], clocks: &Clocks) -> Vec<Meeting> {
 /// together are in one.
 fn groups(of_ranks: &BTreeMap<usize, Vec<(Span, Nanos)>>, size: Option<u32>, tolerance: i64) -> Vec<Vec<usize>> {
     let all: Vec<usize> = of_ranks.keys().copied().collect();
+    if size.is_some_and(|size| size < 2) {
+        return Vec::new();
+    }
     let Some(size) = size.map(|size| size as usize).filter(|size| *size < all.len()) else {
         return if all.len() > 1 { vec![all] } else { Vec::new() };
     };

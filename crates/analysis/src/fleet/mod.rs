@@ -45,6 +45,7 @@ pub fn job(name: &str, mut ranks: Vec<RankFacts>) -> FleetJob {
     let collectives = collective_rows(&ranks, &meetings);
     let mut quality = missing_ranks(world_size, here.len(), missing.len());
     quality.extend(clocks.quality());
+    quality.extend(lost_records(&ranks));
     let findings = finding::findings(&finding::Scene {
         ranks: &ranks,
         rows: &rows,
@@ -122,8 +123,8 @@ fn collective_rows(ranks: &[RankFacts], meetings: &[Meeting]) -> Vec<FleetCollec
                     .then(|| BytesPerSecond::new(bytes.get() as f64 * crossing / time.as_seconds().get()))
             });
             let mean = |of: &dyn Fn(&Meeting) -> Nanos| {
-                let total: i64 = calls.iter().map(|call| of(call).get()).sum();
-                Nanos::new(total / members.len().max(1) as i64)
+                let total: Nanos = calls.iter().map(|call| of(call)).sum();
+                Nanos::new(total.get() / members.len().max(1) as i64)
             };
             FleetCollective {
                 name: kind.name.clone(),
@@ -156,6 +157,23 @@ fn missing_ranks(world_size: Option<u32>, here: usize, missing: usize) -> Vec<Qu
              it: import their traces with `--tables` too"
         ),
     }]
+}
+
+/// What is missing of the traces themselves.
+fn lost_records(ranks: &[RankFacts]) -> Option<QualityCounter> {
+    let value = ranks.iter().fold(0u64, |sum, rank| sum.saturating_add(rank.lost));
+    let touched = ranks.iter().filter(|rank| rank.lost > 0);
+    let named: Vec<_> = touched.map(|rank| rank.rank.map_or("-".to_owned(), |rank| rank.to_string())).collect();
+    (value > 0).then(|| QualityCounter {
+        counter: "records_lost".to_owned(),
+        value,
+        share: None,
+        severity: Severity::Warning,
+        remedy: format!(
+            "traces of ranks {} are not whole, or were not understood in part: their import says what is missing",
+            named.join(", ")
+        ),
+    })
 }
 
 #[cfg(test)]
@@ -236,6 +254,25 @@ mod tests {
         let finding = fleet.findings.iter().find(|finding| finding.rule == "slow-group").unwrap();
         assert_eq!(finding.ranks, [2, 3], "{finding:#?}");
         assert!(fleet.findings.iter().all(|finding| finding.rule != "straggling-rank"), "{:#?}", fleet.findings);
+    }
+
+    #[test]
+    fn groups_and_times_that_cannot_be_are_no_reason_to_end() {
+        for size in [0, 1] {
+            let mut ranks = facts(&Script::default());
+            for call in ranks.iter_mut().flat_map(|rank| &mut rank.collectives) {
+                (call.group_size, call.members) = (Some(size), None);
+            }
+            assert_eq!(job("odd", ranks).collectives, []);
+        }
+        let mut ranks = facts(&Script::default());
+        let largest = Nanos::new(types::timeline::Timeline::LARGEST_TIME);
+        for (place, rank) in ranks.iter_mut().enumerate() {
+            rank.first = rank.last;
+            rank.collectives[place].end = largest;
+            rank.collectives[place + 10].start = Nanos::ZERO - largest;
+        }
+        assert_eq!(job("odd", ranks).ranks.len(), 8);
     }
 
     #[test]

@@ -34,10 +34,14 @@ pub(super) fn critical_path(ranks: &[RankFacts], clocks: &Clocks, meetings: &[Me
     let mut now = last;
     while let Some((end, meeting)) = before(&held[rank], now) {
         let (late, arrival) = meeting.last();
-        let arrival = arrival.clamp(first, end);
+        // Clocks are not exact: nothing happens before the first work.
+        let (end, arrival) = (end.max(first), arrival.min(end).max(first));
         *parts.entry(Some(rank)).or_default() += now - end;
         *parts.entry(None).or_default() += end - arrival;
         (rank, now) = (meeting.ranks[late], arrival);
+        if now == first {
+            break;
+        }
     }
     *parts.entry(Some(rank)).or_default() += (now - first).max(Nanos::ZERO);
     let whole = parts.values().copied().sum::<Nanos>().get() as f64;

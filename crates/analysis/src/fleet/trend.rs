@@ -54,7 +54,7 @@ fn trend(subject: &str, quantity: &str, points: &[(&RunQuantities, f64)]) -> Tre
     for (number, (place, p_value)) in splits.iter().enumerate() {
         let (before, after) = (median(&values[from..*place]), median(&values[*place..bounds[number + 1]]));
         from = *place;
-        let (Some(before), Some(after)) = (before, after) else { continue };
+        let (Some(before), Some(after)) = (before.filter(|before| *before != 0.0), after) else { continue };
         changes.push(TrendChange {
             run: points[*place].0.run.clone(),
             before,

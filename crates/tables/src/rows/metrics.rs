@@ -39,6 +39,7 @@ impl RankRows<'_> {
                 self.rank(),
                 sample.stage.name().into(),
                 sample.input.as_deref().into(),
+                sample.epoch.into(),
                 sample.repeat.into(),
                 sample.wall_ns.into(),
                 sample.warmup.into(),

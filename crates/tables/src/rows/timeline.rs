@@ -27,7 +27,7 @@ impl RankRows<'_> {
         let kind =
             self.metrics.conditions.trace.as_ref().and_then(|trace| trace.kind.as_ref()).map(|kind| kind.kind.name());
         let paths: Vec<&str> = self.origin.sources.iter().map(|source| source.path.as_str()).collect();
-        let digest = if let [source] = self.origin.sources { source.sha256.as_str() } else { "" };
+        let digest = if let [source] = self.origin.sources { Some(source.sha256.as_str()) } else { None };
         let of_device = |ordinal: &u32| timeline.devices.iter().find(|one| one.id == types::DeviceId::cuda(*ordinal));
         let device = devices.first().and_then(of_device).map(|device| device.name.as_str());
         let lost = timeline.quality.iter().filter(|counter| counter.severity >= Severity::Warning);
@@ -142,7 +142,7 @@ impl RankRows<'_> {
                 named.short.as_str().into(),
                 named.family.name().into(),
                 (times.len() as u64).into(),
-                times.iter().sum::<i64>().into(),
+                times.iter().map(|time| Nanos::new(*time)).sum::<Nanos>().into(),
                 times.first().copied().into(),
                 times[(times.len() - 1) / 2].into(),
                 times.last().copied().into(),
