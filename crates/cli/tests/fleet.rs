@@ -94,7 +94,61 @@ fn tables_of_ranks_written_one_by_one_give_the_same_fleet() {
     assert_eq!(again["jobs"], at_once["jobs"]);
     let twice = Output::of(scratch.command(&["fleet", "tables", "fleet/tables", "--out", "twice"]));
     assert_eq!(twice.code, 2, "{}", twice.stderr);
-    assert!(twice.stderr.contains("of job is there twice"), "{}", twice.stderr);
+    assert!(twice.stderr.contains("of job `job`, rank 0"), "{}", twice.stderr);
+    // The same rank under another name is there twice, too.
+    let job = scratch.path("tables").join("job=job");
+    std::fs::create_dir(job.join("rank=8")).unwrap();
+    for entry in std::fs::read_dir(job.join("rank=7")).unwrap().flatten() {
+        std::fs::copy(entry.path(), job.join("rank=8").join(entry.file_name())).unwrap();
+    }
+    let twice = Output::of(scratch.command(&["fleet", "tables", "--out", "twice"]));
+    assert_eq!(twice.code, 2, "{}", twice.stderr);
+    assert!(twice.stderr.contains("rank 7 of job is there twice"), "{}", twice.stderr);
+}
+
+#[test]
+fn a_trace_that_is_cut_is_told_in_the_fleet() {
+    let scratch = Scratch::new();
+    made(&scratch, &[]);
+    let path = scratch.path("job").join("rank3.json");
+    let content = std::fs::read(&path).unwrap();
+    std::fs::write(&path, &content[..content.len() * 9 / 10]).unwrap();
+    let output = Output::of(scratch.command(&["fleet", "job", "--out", "fleet"]));
+    assert_eq!(output.code, 3, "{}", output.stderr);
+    assert!(output.stderr.contains("rank3.json: the list of events is not closed"), "{}", output.stderr);
+    let found = scratch.json("fleet", "fleet.json");
+    let quality = found["jobs"][0]["quality"].to_string();
+    assert!(quality.contains("records_lost") && quality.contains("traces of ranks 3 are not whole"), "{quality}");
+}
+
+#[test]
+fn a_fleet_is_no_run_with_metrics_and_its_redacted_copy_names_no_job() {
+    let scratch = Scratch::new();
+    made(&scratch, &[]);
+    std::fs::rename(scratch.path("job"), scratch.path("secret-project")).unwrap();
+    fleet(&scratch, &["secret-project"]);
+    for verb in ["show", "report"] {
+        let output = Output::of(scratch.command(&[verb, "./fleet"]));
+        assert_eq!(output.code, 2, "{}", output.stderr);
+        assert!(output.stderr.contains("has no metrics: `fleet` made it"), "{}", output.stderr);
+    }
+    for arguments in
+        [&["pack", "./fleet", "--redact", "--out", "f.llmperf"][..], &["unpack", "f.llmperf", "--out", "back"]]
+    {
+        let output = Output::of(scratch.command(arguments));
+        assert_eq!(output.code, 0, "{}", output.stderr);
+        assert!(
+            !format!("{}{}", output.stdout, output.stderr).contains("secret-project"),
+            "{}{}",
+            output.stdout,
+            output.stderr
+        );
+    }
+    for name in ["fleet.json", "report.md", "report.html", "manifest.json"] {
+        let text = scratch.text("back", name);
+        assert!(text.len() > 100 && !text.contains("secret-project"), "{name}: {text}");
+    }
+    assert!(scratch.text("back", "report.md").contains("8 of 8 ranks are here"));
 }
 
 #[test]

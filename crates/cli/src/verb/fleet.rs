@@ -42,7 +42,7 @@ bandwidth of each collective, a device or a group that is slower than its equals
 over ranks, and which ranks are missing. Nothing is said of what a missing rank may have caused.
 
 Exit codes:
-  0 done, 1 a file cannot be read, 2 wrong usage or nothing to read, 3 some traces could not be read";
+  0 done, 1 a file cannot be read, 2 wrong usage or nothing to read, 3 some traces could not be read, or not whole";
 
 pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<Exit, CliError> {
     let given = Overrides::default();

@@ -1,46 +1,296 @@
-//! The Parquet tables beneath some folders.
+//! The Parquet tables in folders: which file holds what of which job and rank.
+//!
+//! The layout is `job=NAME/rank=N/TABLE.parquet` at any depth. A file that lies elsewhere belongs to the job that its folder is
+//! named after. What is in the files is left to whoever reads them.
 
-use std::fs;
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use collect::tool::query::TableFile;
 use tables::Table;
+use types::{Exit, Failure};
 
-use super::tables_error::TablesError;
+use super::tables_error::NO_RANK;
 
-/// Folders within folders that are looked into.
-const DEEPEST: usize = 8;
+/// Folders below a named one that are looked into, at most: deeper ones are a mistake, or a circle of mounts.
+const DEEPEST: usize = 24;
 
-/// Folders of ranks, each with the name of its job; sorted.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct RankFolders(pub(crate) Vec<(String, PathBuf)>);
+/// Characters that engines read as patterns.
+const PATTERNS: [char; 5] = ['*', '?', '[', '{', '\\'];
 
-impl RankFolders {
-    /// All that are beneath a folder, or the folder itself.
-    pub(crate) fn beneath(folder: &Path) -> Result<Self, TablesError> {
-        let mut found = Vec::new();
-        look(folder, DEEPEST, &mut found)?;
-        found.sort();
-        Ok(Self(found))
+/// What was found.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct TableFiles {
+    /// The folders that were named, as the system knows them.
+    pub(crate) folders: Vec<PathBuf>,
+    /// Files by table.
+    pub(crate) files: BTreeMap<&'static str, Vec<TableFile>>,
+}
+
+/// Why there are no tables.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum TableFilesError {
+    /// Something cannot be read.
+    #[error("cannot list {}: {reason}", path.display())]
+    Unreadable {
+        /// The folder.
+        path: PathBuf,
+        /// What the system said.
+        reason: std::io::Error,
+    },
+    /// A file where a folder is expected.
+    #[error("{} is a file, not a folder of tables", path.display())]
+    NotAFolder {
+        /// The file.
+        path: PathBuf,
+    },
+    /// Nothing is there.
+    #[error("there is no table in {}", listed(paths))]
+    None {
+        /// The folders.
+        paths: Vec<PathBuf>,
+    },
+    /// Something that leads elsewhere.
+    #[error("{} is a link; only what lies in the named folders is read", path.display())]
+    Link {
+        /// The link.
+        path: PathBuf,
+    },
+    /// A rank that is no number.
+    #[error("{} names no rank; expected `rank=N`", path.display())]
+    Rank {
+        /// The folder.
+        path: PathBuf,
+    },
+    /// A path that engines would take for a pattern.
+    #[error("{} cannot be queried: its path contains one of {}", path.display(), PATTERNS.map(String::from).join(" "))]
+    Pattern {
+        /// The file.
+        path: PathBuf,
+    },
+    /// Two files for one place.
+    #[error("{} and {} are both `{table}` of job `{job}`, {rank}", first.display(), second.display())]
+    Twice {
+        /// One.
+        first: PathBuf,
+        /// The other.
+        second: PathBuf,
+        /// Their table.
+        table: &'static str,
+        /// Their job.
+        job: String,
+        /// Their rank, in words.
+        rank: String,
+    },
+}
+
+impl Failure for TableFilesError {
+    fn exit(&self) -> Exit {
+        match self {
+            Self::Unreadable { reason, .. } if reason.kind() != std::io::ErrorKind::NotFound => Exit::Failed,
+            _ => Exit::Usage,
+        }
+    }
+
+    fn hint(&self) -> Option<String> {
+        match self {
+            Self::Unreadable { .. } | Self::Rank { .. } => None,
+            Self::NotAFolder { path } => {
+                let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+                Some(format!("name the folder: {}", folder.unwrap_or(Path::new(".")).display()))
+            }
+            Self::None { .. } => Some(
+                "`llm-perf import FILE --tables DIR` and `llm-perf export RUN --format parquet` write tables"
+                    .to_owned(),
+            ),
+            Self::Link { .. } => Some("name the folder that it leads to".to_owned()),
+            Self::Pattern { .. } => Some("rename the folder".to_owned()),
+            Self::Twice { .. } => Some("name one of the folders, or give the jobs different names".to_owned()),
+        }
     }
 }
 
-fn look(folder: &Path, depth: usize, found: &mut Vec<(String, PathBuf)>) -> Result<(), TablesError> {
-    if folder.join(Table::Runs.file_name()).is_file() {
-        let job = folder.parent().and_then(Path::file_name).map(|name| name.to_string_lossy().into_owned());
-        let job = job.as_deref().and_then(|name| name.strip_prefix("job=")).unwrap_or("job").to_owned();
-        found.push((job, folder.to_owned()));
-        return Ok(());
-    }
-    if depth == 0 {
-        return Ok(());
-    }
-    let io = |reason| TablesError::Io { path: folder.to_owned(), reason };
-    for entry in fs::read_dir(folder).map_err(io)? {
-        let entry = entry.map_err(io)?;
-        let hidden = entry.file_name().to_string_lossy().starts_with('.');
-        if !hidden && entry.path().is_dir() {
-            look(&entry.path(), depth - 1, found)?;
+/// The tables of these folders.
+pub(crate) fn table_files(paths: &[PathBuf]) -> Result<TableFiles, TableFilesError> {
+    let mut found = TableFiles::default();
+    for path in paths {
+        let folder =
+            path.canonicalize().map_err(|reason| TableFilesError::Unreadable { path: path.clone(), reason })?;
+        if !folder.is_dir() {
+            return Err(TableFilesError::NotAFolder { path: path.clone() });
+        }
+        if !found.folders.contains(&folder) {
+            found.search(&folder, 0)?;
+            found.folders.push(folder);
         }
     }
-    Ok(())
+    if found.files.is_empty() {
+        return Err(TableFilesError::None { paths: paths.to_vec() });
+    }
+    found.refuse_doubles()?;
+    Ok(found)
+}
+
+impl TableFiles {
+    /// Folders of ranks, each with the name of its job.
+    pub(crate) fn ranks(&self) -> impl Iterator<Item = (&str, &Path)> {
+        let runs = self.files.get(Table::Runs.name()).into_iter().flatten();
+        runs.filter_map(|file| Some((file.job.as_str(), file.path.parent()?)))
+    }
+
+    fn search(&mut self, folder: &Path, depth: usize) -> Result<(), TableFilesError> {
+        let unreadable = |reason| TableFilesError::Unreadable { path: folder.to_owned(), reason };
+        let entries: Result<Vec<_>, _> = std::fs::read_dir(folder).map_err(unreadable)?.collect();
+        let mut paths: Vec<PathBuf> = entries.map_err(unreadable)?.iter().map(std::fs::DirEntry::path).collect();
+        paths.sort();
+        // A rank that is being written is hidden until it is whole.
+        for path in paths.into_iter().filter(|path| name(path).is_none_or(|name| !name.starts_with('.'))) {
+            let kind = path.symlink_metadata().map_err(unreadable)?.file_type();
+            let table = table_of(&path);
+            if kind.is_symlink() && (table.is_some() || path.is_dir()) {
+                return Err(TableFilesError::Link { path });
+            }
+            match table {
+                Some(table) if kind.is_file() => self.add(table, path)?,
+                _ if kind.is_dir() && depth < DEEPEST => self.search(&path, depth + 1)?,
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    fn add(&mut self, table: &'static str, path: PathBuf) -> Result<(), TableFilesError> {
+        if path.to_str().is_none_or(|text| text.contains(PATTERNS)) {
+            return Err(TableFilesError::Pattern { path });
+        }
+        let file = placed(path)?;
+        let files = self.files.entry(table).or_default();
+        // A folder may be named together with one above it.
+        if files.iter().all(|other| other.path != file.path) {
+            files.push(file);
+        }
+        Ok(())
+    }
+
+    /// What is there twice would be counted twice.
+    fn refuse_doubles(&self) -> Result<(), TableFilesError> {
+        for (table, files) in &self.files {
+            let mut seen: BTreeMap<(&str, Option<&str>), &Path> = BTreeMap::new();
+            for file in files {
+                let rank = file.path.parent().and_then(name).and_then(|name| name.strip_prefix("rank="));
+                if let Some(first) = seen.insert((&file.job, rank), &file.path) {
+                    return Err(TableFilesError::Twice {
+                        first: first.to_owned(),
+                        second: file.path.clone(),
+                        table,
+                        job: file.job.clone(),
+                        rank: rank.map_or_else(|| "no rank".to_owned(), |rank| format!("rank {rank}")),
+                    });
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The table that a file of this name holds.
+fn table_of(path: &Path) -> Option<&'static str> {
+    let stem = name(path)?.strip_suffix(".parquet")?;
+    Table::ALL.into_iter().map(Table::name).find(|table| *table == stem)
+}
+
+/// A file with its job, by the names of its folders.
+fn placed(path: PathBuf) -> Result<TableFile, TableFilesError> {
+    let rank_folder = path.parent().unwrap_or(Path::new("/"));
+    let job_folder = rank_folder.parent().unwrap_or(Path::new("/"));
+    let rank = name(rank_folder).and_then(|name| name.strip_prefix("rank="));
+    if rank.is_some_and(|rank| rank != NO_RANK && (rank.parse::<i32>().is_err() || rank.starts_with(['+', '-']))) {
+        return Err(TableFilesError::Rank { path: rank_folder.to_owned() });
+    }
+    let named = |folder: &Path| name(folder).map(|name| name.strip_prefix("job=").unwrap_or(name).to_owned());
+    let layout = rank.is_some() && name(job_folder).is_some_and(|name| name.starts_with("job="));
+    let job = named(if rank.is_some() { job_folder } else { rank_folder }).unwrap_or_default();
+    let root = layout.then(|| job_folder.parent().unwrap_or(Path::new("/")).to_owned());
+    Ok(TableFile { job, root, path })
+}
+
+fn name(path: &Path) -> Option<&str> {
+    path.file_name()?.to_str()
+}
+
+fn listed(paths: &[PathBuf]) -> String {
+    paths.iter().map(|path| path.display().to_string()).collect::<Vec<_>>().join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn folder(files: &[&str]) -> tempfile::TempDir {
+        let root = tempfile::tempdir().unwrap();
+        for file in files {
+            let path = root.path().join(file);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, "").unwrap();
+        }
+        root
+    }
+
+    fn found(root: &tempfile::TempDir) -> Result<TableFiles, TableFilesError> {
+        table_files(&[root.path().to_owned()])
+    }
+
+    #[test]
+    fn jobs_are_read_off_the_folders_and_other_files_are_left_alone() {
+        let root = folder(&[
+            "a/job=x/rank=0/kernels.parquet",
+            "a/job=x/rank=__HIVE_DEFAULT_PARTITION__/runs.parquet",
+            "b/steps.parquet",
+            "b/k.parquet",
+        ]);
+        let files = found(&root).unwrap();
+        let real = root.path().canonicalize().unwrap();
+        let kernels = &files.files["kernels"][0];
+        assert_eq!((kernels.job.as_str(), kernels.root.as_deref()), ("x", Some(real.join("a").as_path())));
+        let steps = &files.files["steps"][0];
+        assert_eq!((steps.job.as_str(), steps.root.as_deref()), ("b", None));
+        assert_eq!((files.files.len(), files.folders), (3, vec![real]));
+    }
+
+    #[test]
+    fn a_file_is_found_once_however_often_its_folder_is_named() {
+        let root = folder(&["job=x/rank=0/kernels.parquet"]);
+        let paths = [root.path().to_owned(), root.path().join("job=x"), root.path().to_owned()];
+        assert_eq!(table_files(&paths).unwrap().files["kernels"].len(), 1);
+    }
+
+    #[test]
+    fn one_job_and_rank_in_two_folders_is_refused() {
+        let root = folder(&["a/job=x/rank=0/kernels.parquet", "b/job=x/rank=0/kernels.parquet"]);
+        let error = found(&root).unwrap_err();
+        assert!(error.to_string().ends_with("are both `kernels` of job `x`, rank 0"), "{error}");
+        assert!(found(&folder(&["a/job=x/rank=0/kernels.parquet", "b/job=x/rank=1/kernels.parquet"])).is_ok());
+    }
+
+    #[test]
+    fn what_is_no_folder_of_tables_says_what_to_do() {
+        let empty = folder(&["notes.txt"]);
+        assert!(found(&empty).unwrap_err().hint().unwrap().contains("--tables"));
+        let file = empty.path().join("notes.txt");
+        assert!(matches!(table_files(std::slice::from_ref(&file)), Err(TableFilesError::NotAFolder { .. })));
+        let gone = table_files(&[empty.path().join("gone")]).unwrap_err();
+        assert_eq!(gone.exit(), Exit::Usage);
+        assert!(matches!(found(&folder(&["job=x/rank=two/kernels.parquet"])), Err(TableFilesError::Rank { .. })));
+        assert!(matches!(found(&folder(&["job=a[1]/rank=2/kernels.parquet"])), Err(TableFilesError::Pattern { .. })));
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn links_are_not_followed() {
+        let elsewhere = folder(&["kernels.parquet"]);
+        let root = folder(&["job=x/rank=0/steps.parquet"]);
+        std::os::unix::fs::symlink(elsewhere.path(), root.path().join("more")).unwrap();
+        assert!(matches!(found(&root), Err(TableFilesError::Link { .. })));
+    }
 }

@@ -11,11 +11,8 @@ use tables::rows::{RankOrigin, RankRows};
 use tables::{Table, TableError, TableWriter};
 use types::{Metrics, TraceSource};
 
-use super::tables_error::TablesError;
+use super::tables_error::{NO_RANK, TablesError};
 use super::trace::Placed;
-
-/// What every engine reads as "no value" in the name of a folder.
-const NO_RANK: &str = "__HIVE_DEFAULT_PARTITION__";
 
 /// Where tables go.
 #[derive(Clone, Debug)]

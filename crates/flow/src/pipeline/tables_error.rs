@@ -6,6 +6,9 @@ use std::path::PathBuf;
 use tables::TableError;
 use types::{Exit, Failure};
 
+/// What every engine reads as "no value" in the name of a folder.
+pub(crate) const NO_RANK: &str = "__HIVE_DEFAULT_PARTITION__";
+
 /// Why there are no tables.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]

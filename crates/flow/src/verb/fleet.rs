@@ -18,7 +18,7 @@ use crate::pipeline::recording::{self, RecordingError};
 use crate::pipeline::regions::RegionChoice;
 use crate::pipeline::run::{EndedRun, run};
 use crate::pipeline::subject::NamedSubject;
-use crate::pipeline::table_files::RankFolders;
+use crate::pipeline::table_files::{TableFiles, TableFilesError, table_files};
 use crate::pipeline::tables::{self, TablesRequest};
 use crate::pipeline::tables_error::TablesError;
 use crate::pipeline::trace::TraceFiles;
@@ -76,6 +76,9 @@ pub enum FleetError {
         /// The others.
         other: PathBuf,
     },
+    /// Folders of tables.
+    #[error(transparent)]
+    Files(#[from] TableFilesError),
     /// Tables.
     #[error(transparent)]
     Tables(#[from] TablesError),
@@ -94,6 +97,7 @@ impl Failure for FleetError {
     fn exit(&self) -> Exit {
         match self {
             Self::Nothing { .. } | Self::Twice { .. } => Exit::Usage,
+            Self::Files(error) => error.exit(),
             Self::Tables(error) => error.exit(),
             Self::Import(error) => error.exit(),
             Self::Recording(error) => error.exit(),
@@ -107,6 +111,7 @@ impl Failure for FleetError {
             Self::Twice { .. } => {
                 Some("two jobs need two names: `llm-perf import FILE --tables DIR --job NAME`".to_owned())
             }
+            Self::Files(error) => error.hint(),
             Self::Tables(error) => error.hint(),
             Self::Import(error) => error.hint(),
             Self::Recording(error) => error.hint(),
@@ -124,7 +129,7 @@ pub fn fleet(
     let found = found(request)?;
     let EndedRun { value: fleet, folder, missing } = run(run_request, |folder| {
         let (fleet, missing) = match found {
-            Found::Ranks(ranks) => (of_ranks(ranks, progress)?, Vec::new()),
+            Found::Ranks(files) => (of_ranks(&files, progress)?, Vec::new()),
             Found::Traces(files) => of_traces(folder, request, &files, progress)?,
             Found::Runs(runs) => of_runs(&runs, progress)?,
         };
@@ -143,7 +148,7 @@ pub fn terminal(fleet: &Fleet) -> String {
 }
 
 enum Found {
-    Ranks(RankFolders),
+    Ranks(TableFiles),
     Traces(Vec<PathBuf>),
     Runs(Vec<StoredRun>),
 }
@@ -162,29 +167,23 @@ fn found(request: &FleetRequest) -> Result<Found, FleetError> {
         }
         return Ok(Found::Runs(runs));
     }
-    let mut ranks = RankFolders::default();
-    let mut traces = Vec::new();
-    for folder in &request.folders {
-        let of_folder = RankFolders::beneath(folder)?;
-        if of_folder.0.is_empty() {
-            let before = traces.len();
-            look_for_traces(folder, &mut traces)?;
-            if traces.len() == before {
-                let what = "holds neither tables nor traces";
-                let hint = "write tables with `llm-perf import FILE --tables DIR`, one command for each rank";
-                return Err(FleetError::Nothing { folder: folder.clone(), what, hint });
+    match table_files(&request.folders) {
+        Ok(files) => Ok(Found::Ranks(files)),
+        // Not one of them holds a table.
+        Err(TableFilesError::None { .. }) => {
+            let mut traces = Vec::new();
+            for folder in &request.folders {
+                let before = traces.len();
+                look_for_traces(folder, &mut traces)?;
+                if traces.len() == before {
+                    let what = "holds neither tables nor traces";
+                    let hint = "write tables with `llm-perf import FILE --tables DIR`, one command for each rank";
+                    return Err(FleetError::Nothing { folder: folder.clone(), what, hint });
+                }
             }
+            Ok(Found::Traces(traces))
         }
-        ranks.0.extend(of_folder.0);
-    }
-    match (ranks.0.is_empty(), traces.is_empty()) {
-        (_, true) => Ok(Found::Ranks(ranks)),
-        (true, false) => Ok(Found::Traces(traces)),
-        (false, false) => Err(FleetError::Nothing {
-            folder: request.folders[0].clone(),
-            what: "and the others hold tables in part, and traces in part",
-            hint: "write tables of the traces first: `llm-perf import FILE --tables DIR`",
-        }),
+        Err(error) => Err(error.into()),
     }
 }
 
@@ -219,25 +218,26 @@ fn look_for_runs(folder: &Path, depth: usize, found: &mut Vec<StoredRun>) {
 }
 
 /// Reads the small tables of every rank.
-fn of_ranks(folders: RankFolders, progress: &mut dyn FnMut(&str)) -> Result<Fleet, FleetError> {
-    let mut jobs: BTreeMap<String, Vec<(PathBuf, RankFacts)>> = BTreeMap::new();
-    let count = folders.0.len();
-    for (number, (job, folder)) in folders.0.into_iter().enumerate() {
+fn of_ranks(files: &TableFiles, progress: &mut dyn FnMut(&str)) -> Result<Fleet, FleetError> {
+    let mut jobs: BTreeMap<&str, Vec<(&Path, RankFacts)>> = BTreeMap::new();
+    let count = files.ranks().count();
+    for (number, (job, folder)) in files.ranks().enumerate() {
         progress(&format!("reading rank {} of {count}", number + 1));
         let facts = ::tables::rank_facts(&mut |table| {
             let path = folder.join(table.file_name());
             path.is_file().then(|| tables::read(&path, table)).transpose()
         })?;
-        let ranks = jobs.entry(job.clone()).or_default();
+        let ranks = jobs.entry(job).or_default();
         let same = ranks.iter().find(|(_, other)| other.rank.is_some() && other.rank == facts.rank);
         if let (Some((one, _)), Some(rank)) = (same, facts.rank) {
-            return Err(FleetError::Twice { rank, job, one: one.clone(), other: folder });
+            let [one, other] = [*one, folder].map(Path::to_owned);
+            return Err(FleetError::Twice { rank, job: job.to_owned(), one, other });
         }
         ranks.push((folder, facts));
     }
     progress("comparing ranks");
-    let job = |(name, ranks): (String, Vec<(PathBuf, RankFacts)>)| {
-        analysis::fleet::job(&name, ranks.into_iter().map(|(_, facts)| facts).collect())
+    let job = |(name, ranks): (&str, Vec<(&Path, RankFacts)>)| {
+        analysis::fleet::job(name, ranks.into_iter().map(|(_, facts)| facts).collect())
     };
     Ok(Fleet { schema: SchemaTag::default(), jobs: jobs.into_iter().map(job).collect(), trends: Vec::new() })
 }
@@ -254,36 +254,36 @@ fn of_traces(
     let mut missing = Vec::new();
     let mut last = None;
     for file in files {
-        let mut one = || -> Result<(), FleetError> {
+        let mut one = || -> Result<Vec<String>, FleetError> {
             let opened = TraceFiles::open(std::slice::from_ref(file), progress)?;
             let traces = opened.read(request.subject.model_id().as_deref(), &request.regions, progress)?;
             let imported = imported::analyse(folder.id(), traces, &request.subject, named.as_ref(), &request.regions)?;
             let tables = TablesRequest::new(&place, None, file)?;
             tables::write(&tables, &imported.traces.placed, &imported.traces.sources, &imported.metrics)?;
-            Ok(())
+            Ok(imported.traces.missing)
         };
-        if let Err(error) = one() {
-            missing.push(format!("{}: {error}", file.display()));
-            last = Some(error);
-        }
-    }
-    let ranks = if place.is_dir() { RankFolders::beneath(&place)? } else { RankFolders::default() };
-    match last {
-        Some(error) if ranks.0.is_empty() => return Err(error),
-        _ => {}
-    }
-    for (_, rank) in &ranks.0 {
-        for table in ::tables::Table::ALL {
-            let path = rank.join(table.file_name());
-            if path.is_file()
-                && let Ok(inside) = path.strip_prefix(folder.path())
-            {
-                folder.adopt(&inside.to_string_lossy())?;
+        match one() {
+            Ok(parts) => missing.extend(parts),
+            Err(error) => {
+                missing.push(format!("{}: {error}", file.display()));
+                last = Some(error);
             }
         }
     }
+    let ranks = match (table_files(std::slice::from_ref(&place)), last) {
+        (Ok(files), _) => files,
+        (Err(_), Some(error)) => return Err(error),
+        (Err(error), None) => return Err(error.into()),
+    };
+    // The run folder may be named by a path that is not the one the system knows.
+    let root = std::fs::canonicalize(folder.path()).unwrap_or_else(|_| folder.path().to_owned());
+    for file in ranks.files.values().flatten() {
+        if let Ok(inside) = file.path.strip_prefix(&root) {
+            folder.adopt(&inside.to_string_lossy())?;
+        }
+    }
     folder.end_step("import")?;
-    Ok((of_ranks(ranks, progress)?, missing))
+    Ok((of_ranks(&ranks, progress)?, missing))
 }
 
 /// Quantities of every run, over time.

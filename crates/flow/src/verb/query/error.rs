@@ -7,10 +7,10 @@ use collect::process::Ending;
 use collect::tool::query::{QueryFailure, QueryFailureKind};
 use types::{Bytes, Exit, Failure};
 
-use super::files::TableFilesError;
 use super::statement::StatementError;
 use crate::CollectError;
 use crate::pipeline::run_tables::RunTablesError;
+use crate::pipeline::table_files::TableFilesError;
 
 /// An error of `query`, by cause.
 #[derive(Debug, thiserror::Error)]

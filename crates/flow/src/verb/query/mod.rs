@@ -4,7 +4,6 @@
 //! Rows come back as they are found; how they are shown is left to whoever asked.
 
 mod error;
-mod files;
 mod question;
 mod statement;
 
@@ -24,14 +23,13 @@ use types::Bytes;
 
 pub use collect::tool::query::QueryEngine;
 pub use error::QueryError;
-pub use files::TableFilesError;
 pub use question::{QUESTIONS, Question, VIEWS, find, is_name};
 pub use statement::StatementError;
 
 use crate::pipeline::earlier::{self, RunPurpose};
 use crate::pipeline::run_tables;
-use crate::pipeline::table_files::RankFolders;
-use files::{TableFiles, table_files};
+pub use crate::pipeline::table_files::TableFilesError;
+use crate::pipeline::table_files::{TableFiles, table_files};
 
 /// How often it is asked whether the user wants to stop.
 const PAUSE: Duration = Duration::from_millis(100);
@@ -144,11 +142,20 @@ struct Prepared<'a> {
 impl<'a> Prepared<'a> {
     fn new(query: &'a Query) -> Result<Self, QueryError> {
         let sql = statement::single_select(&query.sql)?;
-        let folder = tempfile::tempdir().map_err(|reason| QueryError::Io { path: std::env::temp_dir(), reason })?;
-        let made = folder.path().join("tables");
-        let paths = query.paths.iter().map(|path| tables_of(path, &made)).collect::<Result<Vec<_>, _>>()?;
-        let files = table_files(&paths)?;
+        let sources = query.paths.iter().map(|path| Source::of(path)).collect::<Result<Vec<_>, _>>()?;
+        let mut paths: Vec<PathBuf> = sources.iter().filter_map(Source::folder).collect();
+        if !paths.is_empty() {
+            table_files(&paths)?;
+        }
         let python = interpreter(query.python.as_deref(), &query.engine)?;
+        let folder = tempfile::tempdir().map_err(|reason| QueryError::Io { path: std::env::temp_dir(), reason })?;
+        // Making tables may take a while, so that everything else that can fail comes first.
+        for run in sources.iter().filter_map(Source::run) {
+            let made = folder.path().join("tables").join(&run.manifest().run_id);
+            run_tables::write(run, &made)?;
+            paths.push(made);
+        }
+        let files = table_files(&paths)?;
         Ok(Self { query, sql, files, python, folder })
     }
 
@@ -195,22 +202,36 @@ impl<'a> Prepared<'a> {
     }
 }
 
-/// The folder to look into: the one that is named, or, where that is a run without tables of its own, one with the tables made of
-/// it.
-fn tables_of(path: &Path, made: &Path) -> Result<PathBuf, QueryError> {
-    let is_run = |folder: &Path| {
-        folder.join("manifest.json").is_file() && RankFolders::beneath(folder).is_ok_and(|ranks| ranks.0.is_empty())
-    };
-    let run = match path.to_str() {
-        _ if is_run(path) => StoredRun::open(path)?,
-        Some(name) if !path.exists() && path.components().count() == 1 => {
-            earlier::find(Path::new(DEFAULT_ROOT), name, RunPurpose::Export)?
+/// What a path of a query names.
+enum Source {
+    /// A folder with tables.
+    Folder(PathBuf),
+    /// A run without tables of its own, for which they are made.
+    Run(Box<StoredRun>),
+}
+
+impl Source {
+    fn of(path: &Path) -> Result<Self, QueryError> {
+        let is_run = || {
+            path.join("manifest.json").is_file()
+                && matches!(table_files(&[path.to_owned()]), Err(TableFilesError::None { .. }))
+        };
+        match path.to_str() {
+            Some(name) if !path.exists() && path.components().count() == 1 => {
+                Ok(Self::Run(Box::new(earlier::find(Path::new(DEFAULT_ROOT), name, RunPurpose::Export)?)))
+            }
+            _ if is_run() => Ok(Self::Run(Box::new(StoredRun::open(path)?))),
+            _ => Ok(Self::Folder(path.to_owned())),
         }
-        _ => return Ok(path.to_owned()),
-    };
-    let folder = made.join(&run.manifest().run_id);
-    run_tables::write(&run, &folder)?;
-    Ok(folder)
+    }
+
+    fn folder(&self) -> Option<PathBuf> {
+        if let Self::Folder(path) = self { Some(path.clone()) } else { None }
+    }
+
+    fn run(&self) -> Option<&StoredRun> {
+        if let Self::Run(run) = self { Some(run) } else { None }
+    }
 }
 
 fn run(
