@@ -82,8 +82,14 @@ def table(header: list[str], rows: list[list[str]]) -> str:
 
 
 def provenance() -> str:
-    """Commit and machine, without anything that names the machine."""
+    """Commit and machine, without anything that names the machine.
+
+    Where there is neither git nor Rust, `LLM_PERF_BUILT_FROM` says what the program was built from.
+    """
     build = "debug build, " if "/debug/" in os.environ.get("LLM_PERF_PROGRAM", "") else ""
+    source = os.environ.get("LLM_PERF_BUILT_FROM")
+    if source:
+        return f"Commit `{source}`, {date()}. {processor()}{', ' + build.rstrip(', ') if build else ''}."
     return f"Commit {commit()}, {date()}. {processor()}, {build}{rust()}."
 
 
