@@ -35,6 +35,7 @@ fn troubles_are_found_and_nothing_else() {
         (vec![], vec![]),
         (vec!["straggler=5"], vec![("straggling-rank".to_owned(), json!([5]))]),
         (vec!["slow-pair=2"], vec![("slow-group".to_owned(), json!([2, 3]))]),
+        (vec!["hot=6"], vec![("uneven-exchange".to_owned(), json!([6]))]),
     ];
     for (troubles, expected) in expected {
         let scratch = Scratch::new();

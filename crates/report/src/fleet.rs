@@ -110,6 +110,7 @@ pub(crate) fn findings(job: &FleetJob) -> Vec<String> {
             "straggling-rank" => format!("rank {ranks} holds the others up"),
             "slow-device" => format!("the device of rank {ranks} is slower than the others"),
             "slow-group" => format!("communication between ranks {ranks} is slower than in groups like theirs"),
+            "uneven-exchange" => format!("rank {ranks} exchanges more than the others"),
             "uneven-compute" => format!("rank {ranks} has more to compute than the others"),
             other => format!("{other}: ranks {ranks}"),
         };
@@ -143,7 +144,7 @@ fn part(time: Nanos, whole: Nanos) -> String {
 fn ranks(job: &FleetJob, most: usize) -> Table {
     let mut table = Table::new(
         ">rank|device|>span|>compute|>communication, exposed|>copies, exposed|>idle|>step, median|>last to arrive|>waited|>waited for|\
-         >kernels against usual|>clock",
+         >exchanged|>kernels against usual|>clock",
     );
     for row in shown(&job.ranks, most) {
         let idle: Nanos = row.idle.iter().map(|part| part.ns).sum();
@@ -159,6 +160,7 @@ fn ranks(job: &FleetJob, most: usize) -> Table {
             row.arrived_last.to_string(),
             row.waited_ns.to_string(),
             row.waited_for_ns.to_string(),
+            row.exchanged_bytes.map_or("-".to_owned(), |bytes| bytes.to_string()),
             row.kernel_pace.map_or("-".to_owned(), |pace| format!("{pace:.2}x")),
             clock(row),
         ]);

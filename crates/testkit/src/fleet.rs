@@ -2,7 +2,8 @@
 //!
 //! Every step, each rank launches its kernels, meets its neighbour in an all-reduce of 1 MiB (ranks 2n and 2n + 1) and then all ranks
 //! in one of 64 MiB. Troubles are `straggler` (a rank with a third more kernels), `slow-device` (kernels that take 1.3 times as long),
-//! `slow-pair` (the pair with that rank transfers at half the rate), or `missing` (no trace). Every rank has a clock of its own, off by
+//! `slow-pair` (the pair with that rank transfers at half the rate), `hot` (all ranks meet in one more all-to-all each step, in which
+//! the message of that one is twice as large), or `missing` (no trace). Every rank has a clock of its own, off by
 //! up to a second and drifting by up to 20 parts in a million.
 
 use std::fmt::Write as _;
@@ -23,8 +24,22 @@ struct Troubles {
     straggler: Option<usize>,
     slow_device: Option<usize>,
     slow_pair: Option<usize>,
+    hot: Option<usize>,
     missing: Vec<usize>,
 }
+
+/// A collective as it is called.
+struct Called<'a> {
+    name: &'a str,
+    kernel: &'a str,
+    purpose: &'a str,
+    members: &'a [usize],
+    elements: u64,
+}
+
+const ALL_REDUCE: [&str; 2] =
+    ["allreduce", "ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevKernelArgsStorage<4096ul>)"];
+const ALL_TO_ALL: [&str; 2] = ["all_to_allv", "ncclDevKernel_SendRecv(ncclDevKernelArgsStorage<4096ul>)"];
 
 struct Rank {
     file: BufWriter<std::fs::File>,
@@ -47,6 +62,7 @@ pub fn write(
             "straggler" => troubles.straggler = Some(rank),
             "slow-device" => troubles.slow_device = Some(rank),
             "slow-pair" => troubles.slow_pair = Some(rank / 2),
+            "hot" => troubles.hot = Some(rank),
             "missing" => troubles.missing.push(rank),
             other => return Err(format!("no trouble is called {other}").into()),
         }
@@ -90,15 +106,30 @@ pub fn write(
             let last = arrivals[members[0]].max(arrivals[members[1]]);
             for rank in members {
                 let end = last + PAIR_TRANSFER * slow + 600.0 * random.unit();
-                all[rank].collective(rank, &members, 1 << 18, arrivals[rank], end)?;
+                let [name, kernel] = ALL_REDUCE;
+                let called = Called { name, kernel, purpose: "tensor", members: &members, elements: 1 << 18 };
+                all[rank].collective(rank, &called, arrivals[rank], end)?;
                 arrivals[rank] = end + 1_000.0 + 4_000.0 * random.unit();
             }
         }
         let members: Vec<usize> = (0..ranks).collect();
+        if let Some(hot) = troubles.hot {
+            let last = arrivals.iter().copied().fold(0.0, f64::max);
+            for (rank, own) in all.iter_mut().enumerate() {
+                let [name, kernel] = ALL_TO_ALL;
+                let elements = (1 << 18) * (1 + u64::from(rank == hot)) + rank as u64;
+                let called = Called { name, kernel, purpose: "experts", members: &members, elements };
+                let end = last + PAIR_TRANSFER + 600.0 * random.unit();
+                own.collective(rank, &called, arrivals[rank], end)?;
+                arrivals[rank] = end + 1_000.0 + 4_000.0 * random.unit();
+            }
+        }
         let last = arrivals.iter().copied().fold(0.0, f64::max);
         for (rank, own) in all.iter_mut().enumerate() {
             let end = last + TRANSFER + 600.0 * random.unit();
-            own.collective(rank, &members, 1 << 24, arrivals[rank], end)?;
+            let [name, kernel] = ALL_REDUCE;
+            let called = Called { name, kernel, purpose: "default_pg", members: &members, elements: 1 << 24 };
+            own.collective(rank, &called, arrivals[rank], end)?;
             now[rank] = end + 5_000.0;
             let (start, end) = (own.seen(begin[rank]), own.seen(now[rank]));
             write!(
@@ -147,15 +178,9 @@ impl Rank {
         )
     }
 
-    /// An all-reduce of so many floats, with the operator that called it.
-    fn collective(
-        &mut self,
-        rank: usize,
-        members: &[usize],
-        elements: u64,
-        start: f64,
-        end: f64,
-    ) -> std::io::Result<()> {
+    /// A collective of so many floats, with the operator that called it.
+    fn collective(&mut self, rank: usize, called: &Called<'_>, start: f64, end: f64) -> std::io::Result<()> {
+        let Called { name, kernel, purpose, members, elements } = *called;
         let mut list = String::new();
         for (place, member) in members.iter().enumerate() {
             let _ = write!(list, "{}{member}", if place > 0 { ", " } else { "" });
@@ -165,20 +190,12 @@ impl Rank {
         write!(
             self.file,
             ",\n{{\"ph\":\"X\",\"cat\":\"cpu_op\",\"name\":\"record_param_comms\",\"pid\":{rank},\"tid\":1,\"ts\":{:.3},\"dur\":3.000,\
-             \"args\":{{\"External id\":{number},\"Collective name\":\"allreduce\",\"dtype\":\"Float\",\"In msg nelems\":{elements},\
-             \"Out msg nelems\":{elements},\"Group size\":{size},\"Process Group Name\":\"{}\",\"Process Group Description\":\"{}\",\
+             \"args\":{{\"External id\":{number},\"Collective name\":\"{name}\",\"dtype\":\"Float\",\"In msg nelems\":{elements},\
+             \"Out msg nelems\":{elements},\"Group size\":{size},\"Process Group Name\":\"{}\",\"Process Group Description\":\"{purpose}\",\
              \"Process Group Ranks\":\"[{list}]\"}}}}",
             called - 0.5,
-            members[0],
-            if size == 2 { "tensor" } else { "default_pg" }
+            members[0]
         )?;
-        self.kernel(
-            rank,
-            "ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevKernelArgsStorage<4096ul>)",
-            start,
-            end - start,
-            start - 3_000.0,
-            "",
-        )
+        self.kernel(rank, kernel, start, end - start, start - 3_000.0, "")
     }
 }

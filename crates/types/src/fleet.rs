@@ -113,6 +113,10 @@ pub struct FleetRank {
     pub waited_ns: Nanos,
     /// How long the others waited for it, on average over them.
     pub waited_for_ns: Nanos,
+    /// Its messages in all-to-alls whose ranks are all here: what it hands in, or gets where that is more. Tokens for its experts,
+    /// rows of its tables. Absent without such a call.
+    #[serde(default)]
+    pub exchanged_bytes: Option<Bytes>,
     /// Its kernels against the median of all ranks, 1.1 being a tenth slower; absent with fewer than three ranks.
     pub kernel_pace: Option<f64>,
 }
@@ -185,7 +189,7 @@ pub struct FleetPathPart {
 /// Something that stands out among the ranks.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct FleetFinding {
-    /// Stable rule id: `straggling-rank`, `slow-device`, `slow-group`, `uneven-compute`.
+    /// Stable rule id: `straggling-rank`, `slow-device`, `slow-group`, `uneven-exchange`, `uneven-compute`.
     pub rule: String,
     /// Ranks it concerns.
     pub ranks: Vec<u32>,

@@ -9,6 +9,7 @@ use std::collections::HashSet;
 use types::{ClockBasis, Nanos, QualityCounter, Severity};
 
 use super::facts::{CollectiveFact, RankFacts};
+use crate::operators::is_exchange;
 use crate::statistics::{median, percentile};
 
 /// Fewest collectives that show an offset.
@@ -142,7 +143,8 @@ type Group<'a> = (Option<&'a str>, Option<u32>, Option<&'a str>);
 
 impl Call<'_> {
     fn is_like(&self, other: &Call<'_>) -> bool {
-        self.name == other.name && self.bytes == other.bytes && self.group == other.group
+        let bytes = self.bytes == other.bytes || is_exchange(self.name);
+        self.name == other.name && bytes && self.group == other.group
     }
 }
 

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use types::{FleetFinding, FleetRank, IdleCause, Nanos};
 
 use super::clock::Clocks;
+use super::exchange;
 use super::facts::RankFacts;
 use super::meeting::Meeting;
 use super::pace::Pace;
@@ -25,6 +26,8 @@ const NEARLY_ALL: f64 = 0.8;
 const FEWEST_GROUPS: usize = 3;
 const FEWEST_TRANSFERS: usize = 5;
 const SLOW_GROUP: f64 = 1.25;
+/// An exchange is uneven where a rank has this many times the messages of the mean rank.
+const UNEVEN_EXCHANGE: f64 = 1.25;
 /// Compute is uneven beyond this multiple of the median.
 const UNEVEN: f64 = 1.1;
 
@@ -43,6 +46,7 @@ pub(super) fn findings(scene: &Scene<'_>) -> Vec<FleetFinding> {
     let late: BTreeSet<u32> = found.iter().flat_map(|finding| finding.ranks.iter().copied()).collect();
     found.extend(slow_devices(scene));
     found.extend(slow_groups(scene));
+    found.extend(uneven_exchange(scene));
     let known: BTreeSet<u32> = found.iter().flat_map(|finding| finding.ranks.iter().copied()).chain(late).collect();
     found.extend(uneven_compute(scene).filter(|finding| finding.ranks.iter().all(|rank| !known.contains(rank))));
     found.sort_by_key(|finding| std::cmp::Reverse(finding.costs_ns));
@@ -217,6 +221,30 @@ fn slow_groups(scene: &Scene<'_>) -> Vec<FleetFinding> {
         }
     }
     found.into_values().collect()
+}
+
+/// The rank with the largest messages in all-to-alls. What that costs shows where the others wait for it, which is another finding.
+fn uneven_exchange(scene: &Scene<'_>) -> Option<FleetFinding> {
+    let of_ranks = exchange::by_rank(scene.ranks.len(), scene.meetings);
+    let largest = of_ranks
+        .iter()
+        .enumerate()
+        .filter_map(|(place, sum)| sum.and_then(|sum| Some((place, sum, sum.against_mean()?))))
+        .filter(|(_, sum, factor)| sum.calls >= FEWEST && *factor >= UNEVEN_EXCHANGE)
+        .max_by(|one, other| one.2.total_cmp(&other.2));
+    let (place, sum, factor) = largest?;
+    Some(FleetFinding {
+        rule: "uneven-exchange".to_owned(),
+        ranks: vec![scene.ranks[place].rank?],
+        costs_ns: None,
+        evidence: vec![format!(
+            "in {} all-to-alls its messages are {} together, {factor:.2} times those of the mean rank",
+            sum.calls, sum.bytes
+        )],
+        advice: "balance what is exchanged: tokens over experts (capacity, copies of the experts most asked for), or rows over \
+                 embedding tables"
+            .to_owned(),
+    })
 }
 
 /// A rank that computes much longer than the median.

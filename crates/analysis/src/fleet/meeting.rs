@@ -6,6 +6,7 @@ use types::{Bytes, ClockBasis, Nanos};
 
 use super::clock::Clocks;
 use super::facts::RankFacts;
+use crate::operators::is_exchange;
 use crate::time::Span;
 
 /// How far ends of one call may be apart: a share of its length, within these bounds.
@@ -17,6 +18,7 @@ const END_BOUNDS: [i64; 2] = [20_000, 5_000_000];
 pub(super) struct Kind {
     pub(super) name: String,
     pub(super) dtype: Option<String>,
+    /// Of one rank; absent where each has a message of its own size.
     pub(super) bytes: Option<Bytes>,
     pub(super) group: Option<String>,
     pub(super) group_size: Option<u32>,
@@ -35,7 +37,19 @@ pub(super) struct Meeting {
     pub(super) spans: Vec<Span>,
     /// On each of them: no other kernel ran.
     pub(super) exposed: Vec<Nanos>,
+    /// Of each of them: its message.
+    pub(super) bytes: Vec<Option<Bytes>>,
 }
+
+/// A call on one rank.
+#[derive(Clone, Copy)]
+struct Call {
+    span: Span,
+    exposed: Nanos,
+    bytes: Option<Bytes>,
+}
+
+type OfRanks = BTreeMap<usize, Vec<Call>>;
 
 impl Meeting {
     /// The arrival of the last rank, and its place among the ranks of the meeting.
@@ -71,27 +85,27 @@ pub(super) fn meetings(ranks: &[RankFacts], clocks: &Clocks) -> Vec<Meeting> {
         return Vec::new();
     }
     let tolerance = clocks.uncertainty().unwrap_or_default().get().saturating_mul(3);
-    let mut kinds: BTreeMap<Kind, BTreeMap<usize, Vec<(Span, Nanos)>>> = BTreeMap::new();
+    let mut kinds: BTreeMap<Kind, OfRanks> = BTreeMap::new();
     for (place, rank) in ranks.iter().enumerate() {
         for call in &rank.collectives {
             let (Some(start), Some(end)) = (clocks.at(place, call.start), clocks.at(place, call.end)) else { continue };
             let kind = Kind {
                 name: call.name.clone(),
                 dtype: call.dtype.clone(),
-                bytes: call.bytes,
+                bytes: call.bytes.filter(|_| !is_exchange(&call.name)),
                 group: call.group.clone(),
                 group_size: call.group_size,
                 members: call.members.clone(),
             };
             let calls = kinds.entry(kind).or_default().entry(place).or_default();
-            calls.push((Span::new(start, end.max(start)), call.exposed));
+            calls.push(Call { span: Span::new(start, end.max(start)), exposed: call.exposed, bytes: call.bytes });
         }
     }
     let world = ranks.iter().filter_map(|rank| rank.world_size).max();
     let mut found = Vec::new();
     for (kind, mut of_ranks) in kinds {
         for calls in of_ranks.values_mut() {
-            calls.sort_by_key(|(span, _)| span.end);
+            calls.sort_by_key(|call| call.span.end);
         }
         for members in groups(&of_ranks, kind.group_size, tolerance) {
             let size = kind.group_size.or(world);
@@ -105,7 +119,7 @@ pub(super) fn meetings(ranks: &[RankFacts], clocks: &Clocks) -> Vec<Meeting> {
 
 /// Which ranks are in one group. Groups of one name and size may be many, as those of tensor parallelism are: ranks whose calls end
 /// together are in one.
-fn groups(of_ranks: &BTreeMap<usize, Vec<(Span, Nanos)>>, size: Option<u32>, tolerance: i64) -> Vec<Vec<usize>> {
+fn groups(of_ranks: &OfRanks, size: Option<u32>, tolerance: i64) -> Vec<Vec<usize>> {
     let all: Vec<usize> = of_ranks.keys().copied().collect();
     if size.is_some_and(|size| size < 2) {
         return Vec::new();
@@ -138,12 +152,12 @@ fn groups(of_ranks: &BTreeMap<usize, Vec<(Span, Nanos)>>, size: Option<u32>, tol
 }
 
 /// Places of the calls of two ranks that end together, each at most once and in order.
-fn pairs(first: &[(Span, Nanos)], second: &[(Span, Nanos)], tolerance: i64) -> Vec<(usize, usize)> {
+fn pairs(first: &[Call], second: &[Call], tolerance: i64) -> Vec<(usize, usize)> {
     let mut pairs = Vec::new();
     let mut from = 0;
-    for (place, (span, _)) in first.iter().enumerate() {
+    for (place, Call { span, .. }) in first.iter().enumerate() {
         while from < second.len() {
-            let other = second[from].0;
+            let other = second[from].span;
             let longer = span.length().max(other.length()).get() as f64;
             let within = ((longer * END_SHARE) as i64).clamp(END_BOUNDS[0], END_BOUNDS[1]).max(tolerance);
             let apart = (other.end - span.end).get();
@@ -161,23 +175,23 @@ fn pairs(first: &[(Span, Nanos)], second: &[(Span, Nanos)], tolerance: i64) -> V
 }
 
 /// Calls that every member took part in.
-fn of_members(
-    kind: &Kind,
-    members: &[usize],
-    whole: bool,
-    of_ranks: &BTreeMap<usize, Vec<(Span, Nanos)>>,
-    tolerance: i64,
-) -> Vec<Meeting> {
+fn of_members(kind: &Kind, members: &[usize], whole: bool, of_ranks: &OfRanks, tolerance: i64) -> Vec<Meeting> {
     let [first, others @ ..] = members else { return Vec::new() };
     let matched: Vec<BTreeMap<usize, usize>> =
         others.iter().map(|other| pairs(&of_ranks[first], &of_ranks[other], tolerance).into_iter().collect()).collect();
-    let meeting = |(place, call): (usize, &(Span, Nanos))| {
+    let meeting = |(place, call): (usize, &Call)| {
         let mut calls = vec![*call];
         for (other, pairs) in others.iter().zip(&matched) {
             calls.push(of_ranks[other][*pairs.get(&place)?]);
         }
-        let (spans, exposed) = calls.into_iter().unzip();
-        Some(Meeting { kind: kind.clone(), ranks: members.to_vec(), whole, spans, exposed })
+        Some(Meeting {
+            kind: kind.clone(),
+            ranks: members.to_vec(),
+            whole,
+            spans: calls.iter().map(|call| call.span).collect(),
+            exposed: calls.iter().map(|call| call.exposed).collect(),
+            bytes: calls.iter().map(|call| call.bytes).collect(),
+        })
     };
     of_ranks[first].iter().enumerate().filter_map(meeting).collect()
 }

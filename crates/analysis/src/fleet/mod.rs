@@ -7,6 +7,7 @@
 //! that it takes part in, nothing is said but that they happened.
 
 mod clock;
+mod exchange;
 mod facts;
 mod finding;
 mod meeting;
@@ -78,6 +79,7 @@ fn rank_rows(
     paces: &[Option<pace::Pace>],
 ) -> Vec<FleetRank> {
     let waits = meeting::Waits::new(ranks.len(), meetings, clocks);
+    let exchanged = exchange::by_rank(ranks.len(), meetings);
     let row = |(place, facts): (usize, &RankFacts)| {
         let mut idle: Vec<_> =
             facts.idle.iter().map(|(cause, ns)| FleetIdle { cause: cause.clone(), ns: *ns }).collect();
@@ -99,6 +101,7 @@ fn rank_rows(
             arrived_last: waits.last[place],
             waited_ns: waits.waited[place],
             waited_for_ns: waits.waited_for[place],
+            exchanged_bytes: exchanged[place].map(|sum| sum.bytes),
             kernel_pace: paces[place].as_ref().map(|pace| pace.factor),
         }
     };
@@ -117,8 +120,10 @@ fn collective_rows(ranks: &[RankFacts], meetings: &[Meeting]) -> Vec<FleetCollec
             let whole = calls.iter().all(|call| call.whole);
             let transfers: Vec<f64> = calls.iter().map(|call| call.transfer().get() as f64).collect();
             let transfer = whole.then(|| median(&transfers)).flatten().map(|ns| Nanos::new(ns.round() as i64));
+            let mut sizes = calls.iter().flat_map(|call| call.bytes.iter().copied());
+            let size = sizes.next().flatten().filter(|size| sizes.all(|other| other == Some(*size)));
             let crossing = kind.group_size.and_then(|size| crossing_share(&kind.name, size));
-            let bus = transfer.zip(kind.bytes).zip(crossing).and_then(|((time, bytes), crossing)| {
+            let bus = transfer.zip(size).zip(crossing).and_then(|((time, bytes), crossing)| {
                 (time > Nanos::ZERO && bytes.get() > 0)
                     .then(|| BytesPerSecond::new(bytes.get() as f64 * crossing / time.as_seconds().get()))
             });
@@ -129,7 +134,7 @@ fn collective_rows(ranks: &[RankFacts], meetings: &[Meeting]) -> Vec<FleetCollec
             FleetCollective {
                 name: kind.name.clone(),
                 dtype: kind.dtype.clone(),
-                bytes: kind.bytes,
+                bytes: size,
                 process_group: kind.group.clone(),
                 group_size: kind.group_size,
                 ranks: members.iter().filter_map(|place| ranks[*place].rank).collect(),
@@ -254,6 +259,27 @@ mod tests {
         let finding = fleet.findings.iter().find(|finding| finding.rule == "slow-group").unwrap();
         assert_eq!(finding.ranks, [2, 3], "{finding:#?}");
         assert!(fleet.findings.iter().all(|finding| finding.rule != "straggling-rank"), "{:#?}", fleet.findings);
+    }
+
+    #[test]
+    fn a_rank_with_more_tokens_for_its_experts_is_named() {
+        let fleet = job("train", facts(&Script { hot: Some((6, 1.8)), ..Script::default() }));
+        let [finding] = fleet.findings.as_slice() else { panic!("{:#?}", fleet.findings) };
+        assert_eq!((finding.rule.as_str(), finding.ranks.as_slice()), ("uneven-exchange", &[6][..]));
+        assert!(
+            finding.evidence[0].starts_with("in 20 all-to-alls its messages are 37.7 MB together, 1.6"),
+            "{finding:?}"
+        );
+        let exchange = fleet.collectives.iter().find(|row| row.name == "all_to_allv").unwrap();
+        assert_eq!((exchange.calls, exchange.bytes, exchange.bus_bytes_per_second), (20, None, None), "sizes differ");
+        assert_eq!(fleet.ranks[6].exchanged_bytes.unwrap().get(), 20 * 1_887_436);
+
+        let even = job("train", facts(&Script { hot: Some((6, 1.1)), ..Script::default() }));
+        assert_eq!(even.findings, [], "a tenth more is no trouble");
+        let mut ranks = facts(&Script { hot: Some((6, 1.8)), ..Script::default() });
+        ranks.remove(4);
+        let cut = job("train", ranks);
+        assert_eq!((cut.findings.len(), cut.ranks[5].exchanged_bytes), (0, None), "the missing rank may have more");
     }
 
     #[test]

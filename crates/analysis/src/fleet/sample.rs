@@ -13,6 +13,8 @@ pub(super) struct Script {
     pub(super) slow_device: Option<(usize, f64)>,
     /// A pair of ranks (2n and 2n + 1) whose transfers take so many times as long.
     pub(super) slow_pair: Option<(usize, f64)>,
+    /// A rank whose messages in an all-to-all are so many times those of the others; without it there is none.
+    pub(super) hot: Option<(usize, f64)>,
     /// How far the clock of each rank is ahead.
     pub(super) clock: Vec<i64>,
     /// How much faster it runs.
@@ -52,6 +54,16 @@ pub(super) fn facts(script: &Script) -> Vec<RankFacts> {
                 let end = end + noise(1_000);
                 let group = ("pair", &[2 * pair, 2 * pair + 1][..], 1 << 20);
                 ranks[rank].collectives.push(call("allreduce", group, arrivals[rank], end));
+                arrivals[rank] = end + noise(5_000);
+            }
+        }
+        if let Some((hot, factor)) = script.hot {
+            let end = arrivals.iter().max().copied().unwrap_or(now) + PAIR_TRANSFER;
+            for (rank, facts) in ranks.iter_mut().enumerate() {
+                let bytes =
+                    if rank == hot { ((1 << 20) as f64 * factor) as u64 } else { (1 << 20) + noise(1 << 14) as u64 };
+                let end = end + noise(1_000);
+                facts.collectives.push(call("all_to_allv", ("experts", &all[..], bytes), arrivals[rank], end));
                 arrivals[rank] = end + noise(5_000);
             }
         }

@@ -176,6 +176,12 @@ pub(crate) fn crossing_share(name: &str, ranks: u32) -> Option<f64> {
     }
 }
 
+/// Whether every rank of it has a message of its own size: tokens for the experts of a rank, rows of its tables.
+pub(crate) fn is_exchange(name: &str) -> bool {
+    let name = name.trim_start_matches('_');
+    ["all_to_all", "alltoall"].iter().any(|start| name.starts_with(start))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

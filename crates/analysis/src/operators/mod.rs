@@ -9,5 +9,5 @@ pub(crate) mod shapes;
 mod stage_clock;
 pub(crate) mod traced;
 
-pub(crate) use collectives::crossing_share;
 pub use collectives::{CollectiveCall, collective_calls};
+pub(crate) use collectives::{crossing_share, is_exchange};

@@ -6,7 +6,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let [folder, ranks, steps, kernels, what @ ..] = arguments.as_slice() else {
         return Err(
-            "make-fleet DIR RANKS STEPS KERNELS [straggler=RANK] [slow-device=RANK] [slow-pair=RANK] [missing=RANK]"
+            "make-fleet DIR RANKS STEPS KERNELS [straggler=RANK] [slow-device=RANK] [slow-pair=RANK] [hot=RANK] \
+             [missing=RANK]"
                 .into(),
         );
     };
