@@ -207,8 +207,9 @@ fn idle(job: &FleetJob, most: usize) -> Table {
 }
 
 fn collectives(job: &FleetJob, most: usize) -> Table {
-    let mut table =
-        Table::new("collective|type|>bytes|group|ranks|>calls|>device time|>transfer|>bus bandwidth|>waiting");
+    let mut table = Table::new(
+        "collective|type|>bytes|group|ranks|>calls|>device time|>transfer|>bus bandwidth|>of the link|>waiting",
+    );
     for row in job.collectives.iter().take(most) {
         let known = |time: Option<Nanos>| time.map_or("-".to_owned(), |time| time.to_string());
         table.row([
@@ -221,6 +222,7 @@ fn collectives(job: &FleetJob, most: usize) -> Table {
             row.device_ns.to_string(),
             known(row.transfer_ns),
             row.bus_bytes_per_second.map_or("-".to_owned(), |rate| rate.to_string()),
+            percent(row.link_share),
             known(row.waited_ns),
         ]);
     }

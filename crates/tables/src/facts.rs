@@ -12,6 +12,7 @@ pub fn rank_facts<E>(find: &mut dyn FnMut(Table) -> Result<Option<TableColumns>,
         facts.rank = small(&runs, 0, "rank");
         facts.world_size = small(&runs, 0, "world_size");
         facts.device_name = text(&runs, 0, "device_name");
+        facts.machine_devices = small(&runs, 0, "devices_described");
         facts.unix = runs.text(0, "clock") == Some("unix");
         facts.first = time(&runs, 0, "first_ns");
         facts.last = time(&runs, 0, "last_ns");

@@ -191,6 +191,7 @@ impl Table {
                         maybe("model", Text, "model, where it was named"),
                         maybe("device_name", Text, "name of the first device"),
                         column("devices", Integer, "devices that did something"),
+                        column("devices_described", Integer, "devices of the machine that the trace describes"),
                         maybe("tool", Text, "tool that wrote the trace"),
                         column("format", Text, "format of the trace"),
                         column("source", Text, "the trace, as it was given"),

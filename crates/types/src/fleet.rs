@@ -151,6 +151,14 @@ pub struct FleetCollective {
     pub transfer_ns: Option<Nanos>,
     /// Bus bandwidth in that time, as `nccl-tests` defines it.
     pub bus_bytes_per_second: Option<BytesPerSecond>,
+    /// What all links of a device carry in one direction together, as the catalogue says; absent where it does not, and where the
+    /// group may reach beyond one machine: ranks are taken to fill machines in order.
+    #[serde(default)]
+    pub link_bytes_per_second: Option<BytesPerSecond>,
+    /// Bus bandwidth as a share of that.
+    #[serde(default)]
+    #[schemars(range(min = 0.0, max = 1.0))]
+    pub link_share: Option<f64>,
     /// How long ranks waited for the last, summed over calls, averaged over ranks; absent where ranks of the group are missing.
     pub waited_ns: Option<Nanos>,
     /// Time on the device, summed over calls, averaged over ranks.

@@ -1,6 +1,6 @@
 //! What the small tables of one rank say.
 
-use types::{Bytes, Nanos};
+use types::{Bytes, BytesPerSecond, Nanos};
 
 /// One rank.
 #[derive(Clone, Debug, Default)]
@@ -11,6 +11,10 @@ pub struct RankFacts {
     pub world_size: Option<u32>,
     /// Name of its device.
     pub device_name: Option<String>,
+    /// Devices of its machine, as the trace says.
+    pub machine_devices: Option<u32>,
+    /// What all links of its device carry in one direction together, where the catalogue says.
+    pub link: Option<BytesPerSecond>,
     /// Whether its times are since 1970.
     pub unix: bool,
     /// Start of its first device work.

@@ -127,6 +127,9 @@ fn collective_rows(ranks: &[RankFacts], meetings: &[Meeting]) -> Vec<FleetCollec
                 (time > Nanos::ZERO && bytes.get() > 0)
                     .then(|| BytesPerSecond::new(bytes.get() as f64 * crossing / time.as_seconds().get()))
             });
+            // In-network reduction sends less than the definition counts.
+            let link = link(ranks, members).filter(|_| whole);
+            let link_share = bus.zip(link).map(|(bus, link)| bus.get() / link.get()).filter(|share| *share <= 1.0);
             let mean = |of: &dyn Fn(&Meeting) -> Nanos| {
                 let total: Nanos = calls.iter().map(|call| of(call)).sum();
                 Nanos::new(total.get() / members.len().max(1) as i64)
@@ -141,6 +144,8 @@ fn collective_rows(ranks: &[RankFacts], meetings: &[Meeting]) -> Vec<FleetCollec
                 calls: calls.len() as u64,
                 transfer_ns: transfer,
                 bus_bytes_per_second: bus,
+                link_bytes_per_second: link.filter(|_| link_share.is_some()),
+                link_share,
                 waited_ns: whole.then(|| mean(&Meeting::waited)),
                 device_ns: mean(&Meeting::device_time),
             }
@@ -148,6 +153,18 @@ fn collective_rows(ranks: &[RankFacts], meetings: &[Meeting]) -> Vec<FleetCollec
         .collect();
     rows.sort_by_key(|row| std::cmp::Reverse(row.device_ns));
     rows
+}
+
+/// The links between ranks of one machine, which are those whose numbers fill it in order.
+fn link(ranks: &[RankFacts], members: &[usize]) -> Option<BytesPerSecond> {
+    let machine = |place: &usize| {
+        let facts = &ranks[*place];
+        Some((facts.rank?.checked_div(facts.machine_devices?)?, facts.machine_devices?))
+    };
+    let first = machine(members.first()?)?;
+    let together = members.iter().all(|place| machine(place) == Some(first));
+    let links: Option<Vec<BytesPerSecond>> = members.iter().map(|place| ranks[*place].link).collect();
+    links?.into_iter().filter(|_| together).min_by(|one, other| one.get().total_cmp(&other.get()))
 }
 
 fn missing_ranks(world_size: Option<u32>, here: usize, missing: usize) -> Vec<QualityCounter> {
@@ -259,6 +276,20 @@ mod tests {
         let finding = fleet.findings.iter().find(|finding| finding.rule == "slow-group").unwrap();
         assert_eq!(finding.ranks, [2, 3], "{finding:#?}");
         assert!(fleet.findings.iter().all(|finding| finding.rule != "straggling-rank"), "{:#?}", fleet.findings);
+    }
+
+    #[test]
+    fn bandwidth_stands_beside_the_link_only_within_a_machine() {
+        let mut ranks = facts(&Script::default());
+        for rank in &mut ranks {
+            (rank.machine_devices, rank.link) = (Some(4), Some(BytesPerSecond::new(100e9)));
+        }
+        let rows = job("train", ranks).collectives;
+        for row in &rows {
+            let (bus, share) = (row.bus_bytes_per_second.unwrap().get(), row.link_share);
+            assert_eq!(share, (row.group_size == Some(2)).then_some(bus / 100e9), "{row:#?}");
+        }
+        assert!(rows.len() == 5 && rows.iter().any(|row| row.group_size == Some(8)), "{rows:#?}");
     }
 
     #[test]

@@ -13,6 +13,7 @@ use types::{Environment, Exit, Failure, Fleet, Metrics, SchemaTag};
 use crate::CollectError;
 use crate::RunRequest;
 use crate::pipeline::error::ImportError;
+use crate::pipeline::hardware;
 use crate::pipeline::imported;
 use crate::pipeline::recording::{self, RecordingError};
 use crate::pipeline::regions::RegionChoice;
@@ -129,7 +130,7 @@ pub fn fleet(
     let found = found(request)?;
     let EndedRun { value: fleet, folder, missing } = run(run_request, |folder| {
         let (fleet, missing) = match found {
-            Found::Ranks(files) => (of_ranks(&files, progress)?, Vec::new()),
+            Found::Ranks(files) => (of_ranks(request, &files, progress)?, Vec::new()),
             Found::Traces(files) => of_traces(folder, request, &files, progress)?,
             Found::Runs(runs) => of_runs(&runs, progress)?,
         };
@@ -218,15 +219,18 @@ fn look_for_runs(folder: &Path, depth: usize, found: &mut Vec<StoredRun>) {
 }
 
 /// Reads the small tables of every rank.
-fn of_ranks(files: &TableFiles, progress: &mut dyn FnMut(&str)) -> Result<Fleet, FleetError> {
+fn of_ranks(request: &FleetRequest, files: &TableFiles, progress: &mut dyn FnMut(&str)) -> Result<Fleet, FleetError> {
+    let catalogue = hardware::catalogue(request.subject.config_dir.as_deref()).map_err(ImportError::from)?;
     let mut jobs: BTreeMap<&str, Vec<(&Path, RankFacts)>> = BTreeMap::new();
     let count = files.ranks().count();
     for (number, (job, folder)) in files.ranks().enumerate() {
         progress(&format!("reading rank {} of {count}", number + 1));
-        let facts = ::tables::rank_facts(&mut |table| {
+        let mut facts = ::tables::rank_facts(&mut |table| {
             let path = folder.join(table.file_name());
             path.is_file().then(|| tables::read(&path, table)).transpose()
         })?;
+        let device = facts.device_name.as_deref().and_then(|name| catalogue.find(name).ok());
+        facts.link = device.and_then(types::Hardware::link_bytes_per_second);
         let ranks = jobs.entry(job).or_default();
         let same = ranks.iter().find(|(_, other)| other.rank.is_some() && other.rank == facts.rank);
         if let (Some((one, _)), Some(rank)) = (same, facts.rank) {
@@ -283,7 +287,7 @@ fn of_traces(
         }
     }
     folder.end_step("import")?;
-    Ok((of_ranks(&ranks, progress)?, missing))
+    Ok((of_ranks(request, &ranks, progress)?, missing))
 }
 
 /// Quantities of every run, over time.

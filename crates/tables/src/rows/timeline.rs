@@ -40,6 +40,7 @@ impl RankRows<'_> {
             run.model.as_deref().into(),
             device.filter(|name| !name.is_empty()).into(),
             (devices.len() as u64).into(),
+            (timeline.devices.len() as u64).into(),
             timeline.tool.as_deref().into(),
             timeline.format.name().into(),
             paths.join(", ").as_str().into(),
@@ -153,20 +154,25 @@ impl RankRows<'_> {
 
     pub(super) fn host_ops(&self, sink: &mut Sink<'_>) -> Result<(), TableError> {
         let timeline = self.timeline;
-        let operators = timeline.operators.iter().map(|operator| {
-            let kind = match operator.kind {
-                OperatorKind::Framework => "operator",
-                OperatorKind::Python => "python",
-            };
-            (operator.start, operator.duration, operator.thread, kind, operator.name, None)
-        });
-        let calls = timeline.calls.iter().map(|call| {
-            let correlation = call.correlation.map(|number| number.0.get());
-            (call.start, call.duration, call.thread, "call", call.name, correlation)
-        });
-        let mut rows: Vec<_> = operators.chain(calls).collect();
-        rows.sort_by_key(|(start, duration, ..)| (*start, std::cmp::Reverse(*duration)));
-        for (start, duration, thread, kind, name, correlation) in rows {
+        let row = |place: usize| match timeline.operators.get(place) {
+            Some(operator) => {
+                let kind = match operator.kind {
+                    OperatorKind::Framework => "operator",
+                    OperatorKind::Python => "python",
+                };
+                (operator.start, operator.duration, operator.thread, kind, operator.name, None)
+            }
+            None => {
+                let call = &timeline.calls[place - timeline.operators.len()];
+                let correlation = call.correlation.map(|number| number.0.get());
+                (call.start, call.duration, call.thread, "call", call.name, correlation)
+            }
+        };
+        for place in sorted(timeline.operators.len() + timeline.calls.len(), |place| {
+            let (start, duration, ..) = row(place);
+            (start, std::cmp::Reverse(duration))
+        }) {
+            let (start, duration, thread, kind, name, correlation) = row(place as usize);
             let [process, thread] = self.thread(thread);
             let (start, name) = (self.at(start).into(), timeline.name(name).into());
             sink(&[self.rank(), process, thread, start, duration.into(), kind.into(), name, correlation.into()])?;
@@ -175,9 +181,9 @@ impl RankRows<'_> {
     }
 
     pub(super) fn ranges(&self, sink: &mut Sink<'_>) -> Result<(), TableError> {
-        let mut ranges: Vec<_> = self.timeline.ranges.iter().collect();
-        ranges.sort_by_key(|range| range.start);
-        for range in ranges {
+        let ranges = &self.timeline.ranges;
+        for place in sorted(ranges.len(), |place| ranges[place].start) {
+            let range = &ranges[place as usize];
             let [process, thread] = self.thread(range.thread);
             let end = range.end.map(|end| self.at(end)).into();
             let domain = range.domain.map(|domain| self.timeline.name(domain)).into();
@@ -236,12 +242,11 @@ impl RankRows<'_> {
     }
 
     /// Rows of some work by device and start.
-    fn ordered(&self, kind: impl Fn(WorkKind) -> bool) -> Vec<usize> {
-        let device = |row: usize| self.timeline.queues[self.timeline.work[row].queue.0 as usize].device;
-        let mut rows: Vec<usize> =
-            (0..self.timeline.work.len()).filter(|row| kind(self.timeline.work[*row].kind)).collect();
-        rows.sort_by_key(|row| (device(*row), self.timeline.work[*row].start));
-        rows
+    fn ordered(&self, kind: impl Fn(WorkKind) -> bool) -> impl Iterator<Item = usize> {
+        let work = &self.timeline.work;
+        let device = |row: usize| self.timeline.queues[work[row].queue.0 as usize].device;
+        let rows = sorted(work.len(), |row| (device(row), work[row].start));
+        rows.into_iter().map(|row| row as usize).filter(move |row| kind(work[*row].kind))
     }
 
     /// What names of kernels tell, once for each.
@@ -279,4 +284,11 @@ impl RankRows<'_> {
         let process = thread.process.filter(|process| i32::try_from(*process).is_ok());
         [process.into(), thread.thread.into()]
     }
+}
+
+/// Places below `count`, in the order of what they stand for.
+fn sorted<K: Ord>(count: usize, key: impl Fn(usize) -> K) -> Vec<u32> {
+    let mut places: Vec<u32> = (0..u32::try_from(count).unwrap_or(u32::MAX)).collect();
+    places.sort_by_key(|place| key(*place as usize));
+    places
 }
