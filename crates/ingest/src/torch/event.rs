@@ -49,27 +49,29 @@ pub(crate) struct Arguments<'a> {
 }
 
 impl<'a> Event<'a> {
-    /// Scans the event whose brace is at `at`, and gives back the place after it.
-    pub(crate) fn scan(bytes: &'a [u8], at: usize) -> Scan<(Self, usize)> {
-        let mut event = Self::default();
-        let end = members(bytes, at, |name, start| {
+    /// Scans the event whose brace is at `at` into this one, which is empty, and gives back the place after it.
+    #[inline]
+    pub(crate) fn scan(&mut self, bytes: &'a [u8], at: usize) -> Scan<usize> {
+        let mut has_arguments = false;
+        members(bytes, at, |name, start| {
             if name == b"args" && peek(bytes, start)? == b'{' {
-                event.arguments = Arguments::default();
+                if std::mem::replace(&mut has_arguments, true) {
+                    self.arguments = Arguments::default();
+                }
                 return members(bytes, start, |name, start| {
                     let end = value(bytes, start)?;
-                    if let Some(place) = event.arguments.place(name) {
+                    if let Some(place) = self.arguments.place(name) {
                         *place = &bytes[start..end];
                     }
                     Ok(end)
                 });
             }
             let end = value(bytes, start)?;
-            if let Some(place) = event.place(name) {
+            if let Some(place) = self.place(name) {
                 *place = &bytes[start..end];
             }
             Ok(end)
-        })?;
-        Ok((event, end))
+        })
     }
 
     fn place(&mut self, name: &[u8]) -> Option<&mut &'a [u8]> {
@@ -161,7 +163,8 @@ mod tests {
     fn fields_are_found_in_any_order_and_the_last_of_a_name_counts() {
         let json =
             br#"{ "x":{"ph":"B"},"args" : {"Input Dims":[[1,2],[]],"ts":9},"\u0074s":1.5, "ph":"i","ph":"X"}tail"#;
-        let (event, end) = Event::scan(json, 0).unwrap();
+        let mut event = Event::default();
+        let end = event.scan(json, 0).unwrap();
         assert_eq!(&json[end..], b"tail");
         assert_eq!((event.time, event.phase()), (&b"1.5"[..], Some(b'X')));
         assert_eq!(event.arguments.shapes, b"[[1,2],[]]");
@@ -172,15 +175,15 @@ mod tests {
     fn an_event_cut_anywhere_asks_for_more() {
         let json = br#"{"ph": "X", "name": "a \" b", "args": {"grid": [1, 2, 3], "y": {}}, "ts": 12}"#;
         for length in 1..json.len() {
-            assert_eq!(Event::scan(&json[..length], 0).unwrap_err(), Stop::More, "{length} bytes");
+            assert_eq!(Event::default().scan(&json[..length], 0).unwrap_err(), Stop::More, "{length} bytes");
         }
-        assert!(Event::scan(json, 0).is_ok());
+        assert!(Event::default().scan(json, 0).is_ok());
     }
 
     #[test]
     fn a_missing_comma_is_found_where_it_is_missing() {
-        assert_eq!(Event::scan(br#"{"a": 1 "b": 2}"#, 0).unwrap_err(), Stop::Bad(8));
-        assert_eq!(Event::scan(br#"{"a": 1, }"#, 0).unwrap_err(), Stop::Bad(9));
-        assert_eq!(Event::scan(br#"{"args": {1: 2}}"#, 0).unwrap_err(), Stop::Bad(10));
+        assert_eq!(Event::default().scan(br#"{"a": 1 "b": 2}"#, 0).unwrap_err(), Stop::Bad(8));
+        assert_eq!(Event::default().scan(br#"{"a": 1, }"#, 0).unwrap_err(), Stop::Bad(9));
+        assert_eq!(Event::default().scan(br#"{"args": {1: 2}}"#, 0).unwrap_err(), Stop::Bad(10));
     }
 }

@@ -77,7 +77,8 @@ pub(crate) fn scan(
 #[inline]
 fn element(bytes: &[u8], at: usize, part: &mut Part) -> Scan<usize> {
     if peek(bytes, at)? == b'{' {
-        let (event, end) = Event::scan(bytes, at)?;
+        let mut event = Event::default();
+        let end = event.scan(bytes, at)?;
         part.add(&event);
         Ok(end)
     } else {

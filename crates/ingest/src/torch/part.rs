@@ -32,11 +32,19 @@ pub(crate) struct Part {
     thread_keys: Vec<Box<[u8]>>,
     threads: HashMap<Box<[u8]>, ThreadId>,
     queues: HashMap<DeviceQueue, QueueId>,
-    names: HashMap<Box<[u8]>, NameId>,
+    names: HashMap<Box<[u8]>, Named>,
     signatures: HashMap<Box<[u8]>, Option<SignatureId>>,
     /// For keys of several tokens.
     scratch: Vec<u8>,
     latest_thread: Option<ThreadId>,
+}
+
+/// What a name was found to be.
+#[derive(Clone, Copy)]
+struct Named {
+    id: NameId,
+    /// Whether the work of an operator of this name depends on arguments that are no tensors.
+    takes_values: bool,
 }
 
 /// An event that is kept, or why it is skipped.
@@ -104,12 +112,12 @@ impl Part {
 
     fn add_operator(&mut self, event: &Event<'_>, kind: OperatorKind) -> EventResult<()> {
         let (start, duration) = span(event)?;
-        let name = self.name(event)?;
+        let Named { id: name, takes_values } = self.name(event)?;
         let operator = HostOperator {
             kind,
             name,
             thread: self.thread(event),
-            signature: self.signature(event),
+            signature: self.signature(event, takes_values),
             start,
             duration,
             call: operator_call(&event.arguments),
@@ -120,7 +128,7 @@ impl Part {
 
     fn add_range(&mut self, event: &Event<'_>) -> EventResult<()> {
         let (start, duration) = span(event)?;
-        let name = self.name(event)?;
+        let name = self.name(event)?.id;
         let thread = self.thread(event);
         let end = Some(start + duration);
         if let Some(signature) = self.annotated_collective(event) {
@@ -134,7 +142,7 @@ impl Part {
 
     fn add_call(&mut self, event: &Event<'_>) -> EventResult<()> {
         let (start, duration) = span(event)?;
-        let name = self.name(event)?;
+        let name = self.name(event)?.id;
         let thread = self.thread(event);
         let correlation = whole(event.arguments.correlation).and_then(Correlation::new);
         self.timeline.calls.push(HostCall { name, thread, start, duration, correlation });
@@ -150,7 +158,7 @@ impl Part {
             _ => WorkKind::Fill,
         };
         let queue = self.queue(event)?;
-        let name = self.name(event)?;
+        let name = self.name(event)?.id;
         let launch = launch_shape(arguments).filter(|_| kind == WorkKind::Kernel);
         let work = DeviceWork {
             kind,
@@ -181,16 +189,17 @@ impl Part {
         Ok(MemoryEvent { time, thread: self.thread(event), bytes, device, allocated, reserved })
     }
 
-    fn name(&mut self, event: &Event<'_>) -> EventResult<NameId> {
+    fn name(&mut self, event: &Event<'_>) -> EventResult<Named> {
         if let Some(name) = self.names.get(event.name) {
             return Ok(*name);
         }
         if !event.name.starts_with(b"\"") {
             return Err(Fault::Incomplete);
         }
-        let name = self.timeline.names.place(&*text(event.name));
-        self.names.insert(event.name.into(), name);
-        Ok(name)
+        let id = self.timeline.names.place(&*text(event.name));
+        let named = Named { id, takes_values: depends_on_values(event.name) };
+        self.names.insert(event.name.into(), named);
+        Ok(named)
     }
 
     /// The thread of an event. One without a number is still a thread of its own, told apart by its label.
@@ -245,10 +254,10 @@ impl Part {
         place
     }
 
-    fn signature(&mut self, event: &Event<'_>) -> Option<SignatureId> {
+    fn signature(&mut self, event: &Event<'_>, takes_values: bool) -> Option<SignatureId> {
         let arguments = &event.arguments;
         // Of all operators these would make too many signatures: a value may differ in every call.
-        let values = if depends_on_values(event.name) { arguments.values } else { &[] };
+        let values = if takes_values { arguments.values } else { &[] };
         let tokens = [arguments.shapes, arguments.types, arguments.strides, values];
         let Arguments { collective: called, input_elements, output_elements, .. } = *arguments;
         let Arguments { group_size, group, members, element_type, .. } = *arguments;
