@@ -76,10 +76,12 @@ def measure(llm_perf: str, pairs: int, workers: int) -> list[str]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--pairs", type=int, default=40)
-    pairs = parser.parse_args().pairs
-    llm_perf = program()
-    load = os.getloadavg()[0]
-    rows = [measure(llm_perf, pairs, 0), measure(llm_perf, pairs, os.cpu_count() or 1)]
+    parser.add_argument("--beside", choices=["nothing", "load"], help="only one of the two rows, printed and not written")
+    arguments = parser.parse_args()
+    pairs, llm_perf, load = arguments.pairs, program(), os.getloadavg()[0]
+    processors = len(os.sched_getaffinity(0))
+    workers = {"nothing": [0], "load": [processors]}.get(arguments.beside, [0, processors])
+    rows = [measure(llm_perf, pairs, count) for count in workers]
     header = [
         "beside it", "pairs", "A/A: false verdicts", "A/A: gate failed", "A/A: gate undecided", "of which for a busy machine",
         "+5%: seen", "+5%: gate undecided",
@@ -88,7 +90,10 @@ def main() -> None:
         f"{provenance()}\nLoad average before the first run: {load:.2f}. Each run is {RUNS} runs of a Python loop; the gate is "
         f"`--fail-over command=3%`. `benches/aa.py --pairs {pairs}`\n"
     )
-    write_section("aa", f"{text}\n{table(header, rows)}")
+    if arguments.beside:
+        print(f"{text}\n{table(header, rows)}")
+    else:
+        write_section("aa", f"{text}\n{table(header, rows)}")
 
 
 if __name__ == "__main__":

@@ -104,8 +104,8 @@ def main() -> None:
         "outside the runs, hyperfine, ms", "llm-perf, ms",
     ]
     text = (
-        f"{provenance()}\n{version}. Medians of {2 * RUNS} runs ± standard deviation, taking turns. A process that does "
-        f"nothing takes {cost * 1e3:.2f} ms by llm-perf's own account, which is in its times. The last two columns are the time of the whole "
+        f"{provenance()}\n{version}. Medians of {2 * RUNS} runs ± standard deviation, taking turns. Starting a "
+        f"process takes {cost * 1e3:.2f} ms by llm-perf's own account, which is in its times. The last two columns are the time of the whole "
         f"call beyond its timed runs, warm-up included, for each run. Load average before the first run: {load:.2f} on "
         f"{os.cpu_count()} processors. `benches/commands.py --runs {RUNS}`\n"
     )

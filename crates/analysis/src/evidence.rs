@@ -122,8 +122,6 @@ pub struct CommandRuns {
     pub command: String,
     /// Its runs, in order.
     pub runs: Vec<CommandRun>,
-    /// What starting a process costs.
-    pub start_cost: Option<Nanos>,
 }
 
 /// One remedy, or several together, as they ran.

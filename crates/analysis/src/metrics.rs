@@ -30,7 +30,7 @@ use crate::replay::{Basis, Replays};
 use crate::run_kind::run_kind;
 use crate::scope::Scope;
 use crate::stages::{self, StageSources, throughput};
-use crate::statistics::{describe, outliers, share};
+use crate::statistics::{describe, median, outliers, share};
 use crate::steps;
 use crate::subject::Subject;
 use crate::timings::{Timings, rounded};
@@ -347,12 +347,13 @@ fn traced_pass(trace: &Trace<'_>) -> TracedPass {
 fn command_facts(command: &CommandRuns) -> CommandFacts {
     let times = command.milliseconds();
     let mut apart = outliers(&times).into_iter();
+    let starts: Vec<f64> = command.runs.iter().filter_map(|run| Some(run.start_ns?.get() as f64)).collect();
     let run = |run: &CommandRun| CommandRun { outlier: run.counts() && apart.next() == Some(true), ..run.clone() };
     CommandFacts {
         command: command.command.clone(),
         wall_ms: describe(&times),
         runs: command.runs.iter().map(run).collect(),
-        start_cost_ns: command.start_cost,
+        start_cost_ns: median(&starts).map(|ns| Nanos::new(ns.round() as i64)),
     }
 }
 

@@ -14,7 +14,7 @@ pub struct CommandFacts {
     pub runs: Vec<CommandRun>,
     /// Milliseconds of a run, warm-up left out; absent where no run ended well.
     pub wall_ms: Option<Statistics>,
-    /// What a process that does nothing takes here, which is in every time; absent where it was not measured.
+    /// What starting it took, the median of its runs, which is in every time; absent where it was not measured.
     #[serde(default)]
     pub start_cost_ns: Option<Nanos>,
 }
@@ -24,8 +24,11 @@ pub struct CommandFacts {
 pub struct CommandRun {
     /// Whether it warmed up and is left out of the aggregates.
     pub warmup: bool,
-    /// From the moment the new process became the command to its end.
+    /// From the moment it was asked for to its end.
     pub wall_ns: Nanos,
+    /// Of that, until the new process was the command; absent where it was not measured.
+    #[serde(default)]
+    pub start_ns: Option<Nanos>,
     /// Processor time in programs, of the command and what it waited for.
     pub user_ns: Nanos,
     /// Processor time in the system.

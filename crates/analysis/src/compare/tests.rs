@@ -430,6 +430,7 @@ fn of_command(path: &str, times: &[f64], megabytes: u64, disturbed: bool) -> Run
     let one = |time: &f64| types::CommandRun {
         warmup: false,
         wall_ns: Nanos::new((time * 1e6) as i64),
+        start_ns: None,
         user_ns: Nanos::new((time * 5e5) as i64),
         system_ns: Nanos::ZERO,
         peak_memory_bytes: Some(types::Bytes::new(megabytes << 20)),

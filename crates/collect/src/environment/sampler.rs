@@ -2,8 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use types::{Bytes, DeviceId, DeviceUse};
@@ -15,11 +14,28 @@ use crate::tool::Places;
 /// shows nothing new.
 const INTERVAL: Duration = Duration::from_millis(100);
 
-/// Asks in a thread of its own until it is finished.
+/// How long a driver may take to answer at all before what is measured starts without it.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// Asks in a thread of its own, which is there before what is measured starts, so that it takes nothing from it.
 #[derive(Debug)]
-pub struct GpuSampler {
-    stop: Arc<AtomicBool>,
-    found: Arc<Mutex<Vec<Sums>>>,
+pub struct GpuSampler(Arc<Shared>);
+
+#[derive(Debug, Default)]
+struct Shared {
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    /// The driver has answered, or there is none.
+    is_ready: bool,
+    /// How often somebody began to watch.
+    watches: u64,
+    /// What was seen since; absent while nobody watches.
+    found: Option<Vec<Sums>>,
+    is_over: bool,
 }
 
 /// Sums over the answers of one device.
@@ -48,32 +64,67 @@ struct Series {
 }
 
 impl GpuSampler {
-    /// Starts to ask. A machine without GPUs answers nothing, and costs nothing further.
+    /// Finds the driver. A machine without GPUs answers nothing, and costs nothing further.
     pub fn start() -> Self {
-        let sampler = Self { stop: Arc::default(), found: Arc::default() };
-        let (stop, found) = (Arc::clone(&sampler.stop), Arc::clone(&sampler.found));
-        let folders: Vec<PathBuf> = Places::of_this_machine().libraries;
+        let shared = Arc::<Shared>::default();
+        let (asking, folders) = (Arc::clone(&shared), Places::of_this_machine().libraries);
         // Not joined: a driver that hangs must not keep the run from ending.
-        std::thread::spawn(move || {
-            let Some(mut ask) = gpu::questions(&folders) else { return };
-            while !stop.load(Ordering::Relaxed) {
-                let answers = ask();
-                let mut found = found.lock().unwrap_or_else(PoisonError::into_inner);
-                let devices = found.len().max(answers.len());
-                found.resize(devices, Sums::default());
-                found.iter_mut().zip(answers).for_each(|(sums, answer)| sums.take(answer));
-                drop(found);
-                std::thread::sleep(INTERVAL);
-            }
-        });
-        sampler
+        std::thread::spawn(move || asking.ask(&folders));
+        let waiting = shared.changed.wait_timeout_while(shared.state(), PATIENCE, |state| !state.is_ready);
+        drop(waiting.unwrap_or_else(PoisonError::into_inner));
+        Self(shared)
+    }
+
+    /// Begins to ask.
+    pub fn watch(&self) {
+        let mut state = self.0.state();
+        state.watches += 1;
+        state.found = Some(Vec::new());
+        self.0.changed.notify_all();
     }
 
     /// Ends the questions and gives back what was seen, device by device.
-    pub fn finish(self) -> Vec<DeviceUse> {
-        self.stop.store(true, Ordering::Relaxed);
-        let found = self.found.lock().unwrap_or_else(PoisonError::into_inner);
-        (0u32..).zip(found.iter()).map(|(index, sums)| sums.summary(DeviceId::cuda(index))).collect()
+    pub fn finish(&self) -> Vec<DeviceUse> {
+        let found = self.0.state().found.take().unwrap_or_default();
+        (0u32..).zip(&found).map(|(index, sums)| sums.summary(DeviceId::cuda(index))).collect()
+    }
+}
+
+impl Drop for GpuSampler {
+    fn drop(&mut self) {
+        self.0.state().is_over = true;
+        self.0.changed.notify_all();
+    }
+}
+
+impl Shared {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn ask(&self, folders: &[PathBuf]) {
+        let questions = gpu::questions(folders);
+        self.state().is_ready = true;
+        self.changed.notify_all();
+        let Some(mut ask) = questions else { return };
+        loop {
+            let idle = |state: &mut State| state.found.is_none() && !state.is_over;
+            let state = self.changed.wait_while(self.state(), idle).unwrap_or_else(PoisonError::into_inner);
+            let watch = state.watches;
+            if state.is_over {
+                return;
+            }
+            drop(state);
+            let answers = ask();
+            let mut state = self.state();
+            let is_same = watch == state.watches;
+            if let Some(found) = state.found.as_mut().filter(|_| is_same) {
+                found.resize(found.len().max(answers.len()), Sums::default());
+                found.iter_mut().zip(answers).for_each(|(sums, answer)| sums.take(answer));
+            }
+            let same = |state: &mut State| state.watches == watch && !state.is_over;
+            drop(self.changed.wait_timeout_while(state, INTERVAL, same));
+        }
     }
 }
 

@@ -53,6 +53,11 @@ impl Family {
         family
     }
 
+    /// Whether what runs ends with us, however we end.
+    pub(super) fn is_guarded(&self) -> bool {
+        self.guard.is_some() && self.own.len() < Guard::MOST
+    }
+
     /// A process was started.
     pub(super) fn add(&mut self, id: libc::pid_t) {
         self.own.insert(id);

@@ -1,14 +1,11 @@
 //! A process that outlives this one by a moment: where this program is killed, it ends the groups that still run.
 //!
-//! `PR_SET_PDEATHSIG` ends the program that was started, and not what that one has started. The guard holds the end of a pipe
+//! `PR_SET_PDEATHSIG` would end the program that was started, and not what that one has started. The guard holds the end of a pipe
 //! whose other end is ours alone, so that it sees our death however it comes. There is one for all groups, forked before the
 //! first of them, so that it takes no time from any.
 
 use std::io::{PipeWriter, Write};
 use std::os::fd::AsRawFd;
-
-/// Groups that are guarded at a time; further ones have `PR_SET_PDEATHSIG` alone.
-const MOST: usize = 64;
 
 /// A guard that waits.
 #[derive(Debug)]
@@ -18,6 +15,9 @@ pub(super) struct Guard {
 }
 
 impl Guard {
+    /// Groups that are guarded at a time; further ones have `PR_SET_PDEATHSIG` alone.
+    pub(super) const MOST: usize = 64;
+
     /// Starts it. Absent where the system allows no further process.
     pub(super) fn start() -> Option<Self> {
         let (reader, pipe) = std::io::pipe().ok()?;
@@ -48,7 +48,7 @@ impl Guard {
 
 /// The new process: keeps a list of groups until our end, and ends those that are left.
 fn guard(reader: libc::c_int) -> ! {
-    let mut groups: [libc::pid_t; MOST] = [0; MOST];
+    let mut groups: [libc::pid_t; Guard::MOST] = [0; Guard::MOST];
     // SAFETY: plain system calls on numbers and on a local. Everything but the pipe is let go of, so that nobody waits for
     // the end of a stream that only a guard holds open.
     unsafe {

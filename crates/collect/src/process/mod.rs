@@ -36,7 +36,6 @@ use family::{Family, signal_group};
 use interrupt::ForwardedSignals;
 use limits::Watch;
 use stream::Stream;
-use usage::StartNote;
 
 /// A process that runs.
 #[derive(Debug)]
@@ -44,10 +43,10 @@ pub struct Process {
     id: libc::pid_t,
     program: PathBuf,
     started: Instant,
-    /// When it became the program, by the clock of its end.
-    began: Nanos,
+    /// When it was asked for and when it was the program, by the clock of its end.
+    began: [Nanos; 2],
     exit: ExitWatch,
-    memory_at_fork: Option<u64>,
+    own_memory: u64,
     stdout: Stream,
     stderr: Stream,
 }
@@ -72,30 +71,16 @@ pub struct ProcessOutcome {
 impl Process {
     /// Starts it.
     pub fn start(command: &Command) -> Result<Self, CollectError> {
-        Self::spawn(command, None, false)
+        Self::spawn(command, None)
     }
 
     /// Starts it with a channel: a pipe of its own, whose number a variable tells it.
     pub fn start_with_channel(command: &Command) -> Result<(Self, Lines), CollectError> {
         let (lines, writer) = Lines::open().map_err(|reason| failed(command, reason))?;
-        Ok((Self::spawn(command, Some(writer), false)?, lines))
+        Ok((Self::spawn(command, Some(writer))?, lines))
     }
 
-    /// What is part of every wall time on this machine and not of the program: the median of processes that end when they
-    /// would become one.
-    pub fn start_cost() -> Option<Nanos> {
-        const TIMES: usize = 9;
-        let command = Command::new("/proc/self/exe", [""; 0]);
-        let cost = || {
-            let process = Self::spawn(&command, None, true).ok()?;
-            Some(process.wait(&Limits::default(), Interrupt::Ignored).ok()?.usage.wall)
-        };
-        let mut costs: Vec<Nanos> = (0..TIMES).map_while(|_| cost()).collect();
-        costs.sort();
-        costs.get(costs.len() / 2).copied()
-    }
-
-    fn spawn(command: &Command, channel: Option<OwnedFd>, ends_at_once: bool) -> Result<Self, CollectError> {
+    fn spawn(command: &Command, channel: Option<OwnedFd>) -> Result<Self, CollectError> {
         let Command { program, arguments, environment, folder, stdout, stderr } = command;
         let mut starting = std::process::Command::new(program);
         starting.args(arguments).envs(environment.iter().map(|(name, value)| (name, value)));
@@ -104,39 +89,38 @@ impl Process {
         if let Some(folder) = folder {
             starting.current_dir(folder);
         }
-        let note = StartNote::new().map_err(|reason| failed(command, reason))?;
-        let place = note.place();
-        let us = std::process::id();
         let number = channel.as_ref().map(AsRawFd::as_raw_fd);
         if let Some(number) = number {
             starting.env(channel::CHANNEL_VARIABLE, number.to_string());
         }
-        // SAFETY: between fork and exec only system calls are made, all of which are safe there; `channel` and `note`
-        // outlive the spawn.
-        unsafe {
-            starting.pre_exec(move || {
-                end_with_parent(us)?;
-                place.write();
-                if ends_at_once {
-                    libc::_exit(0);
-                }
-                match number.map(|number| libc::fcntl(number, libc::F_SETFD, 0)) {
-                    Some(-1) => Err(std::io::Error::last_os_error()),
-                    _ => Ok(()),
-                }
-            });
-        }
         let mut family = Family::lock();
-        let (started, before) = (Instant::now(), monotonic());
+        // Without anything to do in between, the system makes a process of the program straight away. A copy of this process, which
+        // `pre_exec` needs, takes time in proportion to its memory, and the program would seem slower by that.
+        if number.is_some() || !family.is_guarded() {
+            let us = std::process::id();
+            // SAFETY: between fork and exec only system calls are made, all of which are safe there; `channel` outlives the
+            // spawn.
+            unsafe {
+                starting.pre_exec(move || {
+                    end_with_parent(us)?;
+                    match number.map(|number| libc::fcntl(number, libc::F_SETFD, 0)) {
+                        Some(-1) => Err(std::io::Error::last_os_error()),
+                        _ => Ok(()),
+                    }
+                });
+            }
+        }
+        let own_memory = usage::own_peak();
+        let (started, asked) = (Instant::now(), monotonic());
         let mut child = starting.spawn().map_err(|reason| failed(command, reason))?;
+        let began = [asked, monotonic()];
         let id = libc::pid_t::try_from(child.id()).map_err(|_| failed(command, std::io::ErrorKind::Other.into()))?;
         let exit = ExitWatch::of(id);
         family.add(id);
         drop(family);
         let stdout = Stream::of(stdout, child.stdout.take());
         let stderr = Stream::of(stderr, child.stderr.take());
-        let began = note.began().unwrap_or(before);
-        Ok(Self { id, program: program.clone(), started, began, exit, memory_at_fork: note.memory(), stdout, stderr })
+        Ok(Self { id, program: program.clone(), started, began, exit, own_memory, stdout, stderr })
     }
 
     /// Whether it has ended.
@@ -190,7 +174,8 @@ impl Process {
         if !ending.is_success() {
             self.kill();
         }
-        let usage = usage::collect(self.id, exit.at - self.began, self.memory_at_fork);
+        let [asked, began] = self.began;
+        let usage = usage::collect(self.id, [exit.at - asked, began - asked], self.own_memory);
         let left_running = Family::lock().remove(self.id, ending.is_success());
         let usage = usage.map_err(|reason| CollectError::Start { program: self.program.clone(), reason })?;
         let process = self.id();
@@ -357,9 +342,9 @@ mod tests {
     }
 
     #[test]
-    fn starting_a_process_costs_something_and_not_much() {
-        let cost = Process::start_cost().unwrap();
-        assert!(cost > Nanos::ZERO && cost < Nanos::new(1_000_000_000), "{cost}");
+    fn starting_a_process_takes_part_of_its_time() {
+        let usage = unlimited("exit 0").usage;
+        assert!(usage.start > Nanos::ZERO && usage.start <= usage.wall, "{usage:?}");
     }
 
     #[test]

@@ -161,7 +161,7 @@ fn notes(run: &RunView<'_>) -> Vec<String> {
     let mut notes = Vec::new();
     let runs = || run.commands.iter().flat_map(|command| &command.facts.runs);
     if let Some(cost) = run.commands.first().and_then(|command| command.facts.start_cost_ns) {
-        notes.push(format!("a process that does nothing takes {cost} here, which is in every time"));
+        notes.push(format!("starting it takes {cost}, which is in every time"));
     }
     let outliers = runs().filter(|run| run.outlier).count() as u64;
     if outliers > 0 {

@@ -76,6 +76,7 @@ pub(crate) fn run(
     stop: &dyn Fn() -> bool,
 ) -> Result<(Session, Ending), ProfileError> {
     let sampler = GpuSampler::start();
+    sampler.watch();
     let (process, lines) = Process::start_with_channel(command)?;
     let (sender, receiver) = channel();
     // A thread of its own reads, so that a silent driver does not keep the user from stopping it.

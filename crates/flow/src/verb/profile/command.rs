@@ -9,7 +9,6 @@ mod watching;
 
 use analysis::{CommandRuns, Evidence, Subject};
 use collect::Command;
-use collect::process::Process;
 use collect::run::RunFolder;
 use regex::bytes::Regex;
 use report::profile::{Assumptions, Setting};
@@ -89,10 +88,9 @@ fn fill(
     folder.write_json("env.json", environment)?;
     folder.end_step("prepare")?;
 
-    let start_cost = Process::start_cost();
     let turns::Turns { runs, mut missing } = turns::take(folder, request, progress, stop)?;
     folder.end_step("measure")?;
-    let of_target = |(target, runs): (&Target, _)| CommandRuns { command: target.description(), runs, start_cost };
+    let of_target = |(target, runs): (&Target, _)| CommandRuns { command: target.description(), runs };
     let mut commands = request.targets.iter().zip(runs).map(of_target);
     let command = commands.next();
     let beside: Vec<CommandRuns> = commands.collect();

@@ -6,7 +6,7 @@ use collect::tool::inject::{InjectSettings, Injection};
 use types::{Collector, Environment, Metrics, Nanos, QualityCounter, RunHeader, Severity};
 
 use super::CommandRequest;
-use super::turns::run_once;
+use super::turns::Runner;
 use crate::pipeline::progress::Progress;
 use crate::pipeline::subject::{ResolvedSubject, TracedRun, WorkloadSource, resolve};
 use crate::pipeline::target::TargetError;
@@ -57,7 +57,7 @@ pub(super) fn pass(
     let Some(target) = request.targets.first() else {
         return Err(ProfileError::Target(TargetError::Empty));
     };
-    let ran = run_once(folder, request, target, "recorded", &injection.variables(), progress, stop);
+    let ran = Runner::new(request).run(folder, target, "recorded", &injection.variables(), progress, stop);
     let files = injection.gather()?;
     let ran = ran?;
     let (finished, mut missing) = (ran.watched.outcome, ran.watched.missing);

@@ -36,6 +36,7 @@ pub(super) fn take(
     let rounds = request.warmup_rounds + request.repeats;
     let total = rounds as usize * request.targets.len();
     let mut turns = Turns { runs: request.targets.iter().map(|_| Vec::new()).collect(), missing: Vec::new() };
+    let runner = Runner::new(request);
     let mut done = 0;
     for round in 0..rounds {
         for (index, target) in request.targets.iter().enumerate() {
@@ -48,7 +49,7 @@ pub(super) fn take(
             };
             turns.missing.extend(aside(folder, request.prepare.as_deref(), &name, "prepare", stop)?);
             if turns.missing.is_empty() {
-                let ran = run_once(folder, request, target, &name, &[], progress, stop)?;
+                let ran = runner.run(folder, target, &name, &[], progress, stop)?;
                 turns.runs[index].push(ran.run(warmup));
                 turns.missing.extend(ran.missing(&name));
                 turns.missing.extend(aside(folder, request.cleanup.as_deref(), &name, "cleanup", stop)?);
@@ -87,40 +88,52 @@ pub(super) struct Turn {
     disturbance: Disturbance,
 }
 
-/// One run, to its end.
-pub(super) fn run_once(
-    folder: &mut RunFolder,
-    request: &CommandRequest,
-    target: &Target,
-    name: &str,
-    variables: &[(OsString, OsString)],
-    progress: &mut dyn FnMut(Progress<'_>),
-    stop: &dyn Fn() -> bool,
-) -> Result<Turn, ProfileError> {
-    let Some(command) = Command::of_words(target.argv()) else {
-        return Err(ProfileError::Target(TargetError::Empty));
-    };
-    let command = command.with_variables(target.environment().iter().chain(variables).cloned());
-    let logs = [process::stdout_log(name), process::stderr_log(name)];
-    let watched = logs.into_iter().map(|log| folder.path().join(log)).collect();
-    let limits = Limits { time: request.end.after, size: Some(MOST_OUTPUT), watched, ..Limits::default() };
-    let watcher = Watcher::new(folder, name, &request.end)?;
-    let sampler = GpuSampler::start();
-    let before = MachineReading::now();
-    let watched = watcher.run(folder, name, command, &limits, progress, stop);
-    let after = MachineReading::now();
-    let devices = sampler.finish();
-    let watched = watched?;
-    let Usage { user, system, switches_involuntary, first_thread, .. } = watched.outcome.usage;
-    let own = OwnTimes {
-        cpu: user + system,
-        waited: first_thread.map(|[_, waited]| waited),
-        cpu_of_waiting: first_thread.map(|[ran, _]| ran),
-        switches: Some(switches_involuntary),
-    };
-    let mut disturbance = after.since(&before, own);
-    disturbance.causes.extend(devices.iter().flat_map(disturbance::of_device));
-    Ok(Turn { watched, devices, disturbance })
+/// Runs commands and watches them.
+pub(super) struct Runner<'a> {
+    request: &'a CommandRequest,
+    sampler: GpuSampler,
+}
+
+impl<'a> Runner<'a> {
+    pub(super) fn new(request: &'a CommandRequest) -> Self {
+        Self { request, sampler: GpuSampler::start() }
+    }
+
+    /// One run, to its end.
+    pub(super) fn run(
+        &self,
+        folder: &mut RunFolder,
+        target: &Target,
+        name: &str,
+        variables: &[(OsString, OsString)],
+        progress: &mut dyn FnMut(Progress<'_>),
+        stop: &dyn Fn() -> bool,
+    ) -> Result<Turn, ProfileError> {
+        let Some(command) = Command::of_words(target.argv()) else {
+            return Err(ProfileError::Target(TargetError::Empty));
+        };
+        let command = command.with_variables(target.environment().iter().chain(variables).cloned());
+        let logs = [process::stdout_log(name), process::stderr_log(name)];
+        let watched = logs.into_iter().map(|log| folder.path().join(log)).collect();
+        let limits = Limits { time: self.request.end.after, size: Some(MOST_OUTPUT), watched, ..Limits::default() };
+        let watcher = Watcher::new(folder, name, &self.request.end)?;
+        self.sampler.watch();
+        let before = MachineReading::now();
+        let watched = watcher.run(folder, name, command, &limits, progress, stop);
+        let after = MachineReading::now();
+        let devices = self.sampler.finish();
+        let watched = watched?;
+        let Usage { user, system, switches_involuntary, first_thread, .. } = watched.outcome.usage;
+        let own = OwnTimes {
+            cpu: user + system,
+            waited: first_thread.map(|[_, waited]| waited),
+            cpu_of_waiting: first_thread.map(|[ran, _]| ran),
+            switches: Some(switches_involuntary),
+        };
+        let mut disturbance = after.since(&before, own);
+        disturbance.causes.extend(devices.iter().flat_map(disturbance::of_device));
+        Ok(Turn { watched, devices, disturbance })
+    }
 }
 
 impl Turn {
@@ -129,6 +142,7 @@ impl Turn {
         CommandRun {
             warmup,
             wall_ns: usage.wall,
+            start_ns: Some(usage.start),
             user_ns: usage.user,
             system_ns: usage.system,
             peak_memory_bytes: match usage.peak_memory {
