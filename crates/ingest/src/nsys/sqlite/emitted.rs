@@ -50,9 +50,12 @@ enum Field<'a> {
 /// The last field of a text, and what stands before it.
 fn last_field(text: &[u8]) -> Option<(&[u8], Field<'_>)> {
     let is_list = text.last() == Some(&b']');
+    // Every mark ends with an equals sign, a space and a bracket; there are few of those in a text.
     let cut = |mark: &[u8]| {
-        let at = memchr::memmem::rfind(text, mark)?;
-        Some((&text[..at], &text[at + mark.len()..]))
+        memchr::memrchr_iter(b'=', text).find_map(|equals| {
+            let (before, inside) = text.split_at_checked(equals + 3)?;
+            Some((before.strip_suffix(mark)?, inside))
+        })
     };
     if is_list {
         // Lists are the last of their kind, so the mark that stands last opens the list that ends the text.
