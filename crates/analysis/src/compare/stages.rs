@@ -72,10 +72,13 @@ pub(super) fn tested(strata: &[Stratum], sides: Sides<'_>, family: usize) -> Row
         (Some(interval), Some(test)) if test.smallest_p_value * family as f64 > SIGNIFICANCE => {
             Evidence::Untested { interval: Some(interval), reason: too_few(strata, family) }
         }
-        (Some(interval), Some(test)) => match unsteady(strata, sides, row.log_ratio) {
-            Some(reason) => Evidence::Untested { interval: Some(interval), reason },
-            None => Evidence::Tested { interval, p_value: test.p_value },
-        },
+        (Some(interval), Some(test)) => {
+            let alike = || alike(strata, row.log_ratio).filter(|_| test.p_value <= SIGNIFICANCE);
+            match unsteady(strata, sides, row.log_ratio).or_else(alike) {
+                Some(reason) => Evidence::Untested { interval: Some(interval), reason },
+                None => Evidence::Tested { interval, p_value: test.p_value },
+            }
+        }
     };
     Row { evidence, ..row }
 }
@@ -103,6 +106,19 @@ fn unsteady(strata: &[Stratum], sides: Sides<'_>, log_ratio: Option<f64>) -> Opt
     (change > 0.0 && change < BEYOND_HALVES * apart).then(|| {
         let percent = apart.exp_m1() * 100.0;
         format!("the halves of one run differ by {percent:.1}% among themselves; several runs per side would tell")
+    })
+}
+
+/// Why a change that ranks show may be chance after all: repeats that follow each other are alike.
+fn alike(strata: &[Stratum], log_ratio: Option<f64>) -> Option<String> {
+    let limit = statistics::serial_limit(strata)?;
+    (log_ratio?.abs() < limit.log_ratio).then(|| {
+        format!(
+            "repeats that follow each other are alike (correlation {:.1}), so that changes below {:.1}% may be chance; several runs per \
+             side would tell",
+            limit.correlation,
+            limit.log_ratio.exp_m1() * 100.0
+        )
     })
 }
 
