@@ -62,7 +62,7 @@ fn fuzz(name: &str, bounds: &Bounds, mutations: &[Mutation<'_>], check: impl Fn(
     let times = std::env::var("LLM_PERF_FUZZ").ok().and_then(|text| text.parse().ok()).unwrap_or(1);
     let (mut read, mut total, mut processor, mut steepest, mut most) = (0, 0, Duration::ZERO, 0, 0);
     for number in 0..bounds.inputs * times {
-        let mut random = Random::new(number.wrapping_mul(0x1000_0001_b3) ^ name.len() as u64);
+        let mut random = Random::new(number.wrapping_mul(0x0010_0000_01b3) ^ name.len() as u64);
         let input = random.one_of(mutations)(&mut random);
         let (outcome, cost) = measured(|| catch_unwind(AssertUnwindSafe(|| check(&input))));
         let (memory, time) = (
@@ -125,7 +125,7 @@ fn torch_profiler_traces() {
     // The first byte says how large the chunks are that the trace is read in.
     let structured = |random: &mut Random| [vec![random.number() as u8], one_of_json(&traces)(random)].concat();
     // Chunks of a few bytes, each with its own tables, and two threads at once: more than a trace that is read as it should be.
-    let bounds = Bounds { memory_per_byte: 300, ..Bounds::default() };
+    let bounds = Bounds { memory_per_byte: 1000, ..Bounds::default() };
     fuzz("torch", &bounds, &[&structured, &structured, &one_of(&texts, bytes::mutated)], body::torch::check);
 }
 
