@@ -8,7 +8,8 @@
 Every round does the same, so that memory may not grow and the file must grow by the same number of bytes for each kernel: bursts at
 full speed, ranges with names never used before (more in eight minutes than the collector's table of texts holds), threads
 that end (more than it has logs for), a CUDA graph captured anew and replayed, copies, and a pause. Each operation is one kernel, so that the
-number recorded is known exactly.
+number recorded is known exactly. WITHOUT in the environment leaves a part out, to find whose memory grows: threads, names, bursts or
+graphs, several with commas between.
 """
 
 import glob
@@ -19,7 +20,12 @@ import threading
 import time
 
 ROUND = 0.25  # seconds
+WITHOUT = os.environ.get("WITHOUT", "").split(",")
 RANGES, BURST, THREADS, IN_THREAD, IN_GRAPH, REPLAYS = 30, 1200, 2, 20, 10, 3
+if "bursts" in WITHOUT:
+    BURST = RANGES
+if "threads" in WITHOUT:
+    THREADS = 0
 ROW = 5.0  # seconds between rows
 # Until the first quarter is over, libraries load and pools fill; memory is compared from there. The collector's own memory is bounded
 # by 48 MiB for records and half a mebibyte a thread, all of it touched within seconds at this pace.
@@ -73,7 +79,7 @@ def run(minutes, path):
         while time.monotonic() - began < minutes * 60:
             start = time.monotonic()
             for place in range(RANGES):
-                nvtx.range_push(f"request {number * RANGES + place}")
+                nvtx.range_push("request" if "names" in WITHOUT else f"request {number * RANGES + place}")
                 for _ in range(BURST // RANGES):
                     x.add_(1.0)
                 nvtx.range_pop()
@@ -84,7 +90,7 @@ def run(minutes, path):
                 thread.join()
             host.copy_(x, non_blocking=True)
             kernels += BURST + THREADS * IN_THREAD
-            if number % 20 == 0:
+            if number % 20 == 0 and "graphs" not in WITHOUT:
                 torch.cuda.synchronize()
                 graph = torch.cuda.CUDAGraph()
                 with torch.cuda.graph(graph):
@@ -141,6 +147,9 @@ def check(rows, plain, metrics):
           f"without a collector {plain_first / 2**20:.1f} and {plain_most / 2**20:.1f} MiB",
           most - first <= plain_most - plain_first + MEMORY_BYTES)
     settled = [row for row in rows if row["seconds"] >= SETTLED * last["seconds"]]
+    rounds = settled[-1]["rounds"] - settled[0]["rounds"]
+    print(f"     {(settled[-1]['resident'] - settled[0]['resident']) / 1024 / max(rounds, 1):.1f} KiB a round of {BURST} kernels in {RANGES} "
+          f"ranges and {THREADS} threads, without {','.join(WITHOUT) or 'nothing'}")
 
     def cost(part):
         return (part[-1]["written"] - part[0]["written"]) / (part[-1]["kernels"] - part[0]["kernels"])
