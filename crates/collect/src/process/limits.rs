@@ -13,6 +13,9 @@ const TICK: Duration = Duration::from_millis(20);
 /// The end of a process is waited for, and nothing else is: this long at a time.
 const LONG: Duration = Duration::from_secs(3600);
 
+/// Most bytes of a log. Nobody reads more, and a program that prints without end would fill the disk.
+pub const MOST_LOG: Bytes = Bytes::new(64 << 20);
+
 /// What a process may use.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Limits {
@@ -40,7 +43,7 @@ impl Default for Limits {
             size: None,
             watched: Vec::new(),
             watched_like: None,
-            log: Some(super::MOST_LOG),
+            log: Some(MOST_LOG),
             grace: Duration::from_secs(5),
         }
     }

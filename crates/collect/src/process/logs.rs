@@ -12,9 +12,6 @@ use super::{Interrupt, Limits, Process, ProcessOutcome};
 use crate::run::RunFolder;
 use crate::{CollectError, Command, Output};
 
-/// Most bytes of a log. Nobody reads more, and a program that prints without end would fill the disk.
-pub const MOST_LOG: Bytes = Bytes::new(64 << 20);
-
 /// Runs `command` to its end. `logs/NAME.argv`, `logs/NAME.stdout` and `logs/NAME.stderr` keep what was typed and what came
 /// back.
 pub fn run(
