@@ -3,7 +3,9 @@
 # SHA-256 of the archive beside it. The same commit and compiler give the same archive.
 #
 #   tools/release.sh                        into target/dist, for this machine
-#   TARGET=aarch64-unknown-linux-gnu tools/release.sh    needs `rustup target add` and a linker for it; pages come from HOST
+#   TARGET=aarch64-unknown-linux-gnu tools/release.sh    needs `rustup target add` and a C compiler for it (Debian:
+#                                           gcc-aarch64-linux-gnu); the collector is compiled too. Pages come from a program for
+#                                           this machine: release that first, or name one with HOST_PROGRAM
 #   PROFILE=dev tools/release.sh            a quick trial
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -21,6 +23,15 @@ built() {
     [[ -n $1 ]] && folder=target/$1
     if [[ $profile == dev ]]; then echo "$folder/debug/llm-perf"; else echo "$folder/$profile/llm-perf"; fi
 }
+
+# The compiler of Debian and its like for another machine: it links the program and the collector, and compiles what is written in C.
+tools=${target%%-*}-linux-gnu
+if [[ $target != "$host" && $target == *-unknown-linux-gnu ]] && command -v "$tools-gcc" >/dev/null; then
+    upper=$(tr 'a-z-' 'A-Z_' <<<"$target")
+    linker=CARGO_TARGET_${upper}_LINKER
+    export "$linker=${!linker:-$tools-gcc}"
+    STRIP=${STRIP:-$tools-strip}
+fi
 
 # Without --target cargo keeps one build for itself and for the host, which a machine that builds for itself wants.
 if [[ $target == "$host" ]]; then

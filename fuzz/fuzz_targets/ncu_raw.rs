@@ -1,34 +1,9 @@
-//! A raw page of Nsight Compute: any bytes are read or refused, numbers are finite, and the size of the reader's buffer
-//! changes nothing.
+//! Its claims are in `bodies/ncu_raw.rs`.
 #![no_main]
 
-use std::io::BufReader;
+#[path = "../bodies/ncu_raw.rs"]
+mod body;
 
-use ingest::IngestError;
-use ingest::ncu::{NcuFile, read, sniff};
-use libfuzzer_sys::fuzz_target;
-
-/// All that was read, without the index of counters, whose order is not fixed.
-fn shown(file: &Result<NcuFile, IngestError>) -> String {
-    match file {
-        Ok(NcuFile::Raw(page)) => {
-            format!("{:?} {:?} {:?} {:?}", page.table.work, page.table.columns(), page.messages, page.quality)
-        }
-        other => format!("{other:?}"),
-    }
-}
-
-fuzz_target!(|bytes: &[u8]| {
-    let whole = read(bytes, "page.csv");
-    let piecewise = read(BufReader::with_capacity(7, bytes), "page.csv");
-    assert_eq!(shown(&whole), shown(&piecewise));
-    let _ = sniff(bytes);
-    if let Ok(NcuFile::Raw(page)) = whole {
-        let lines = bytes.iter().filter(|byte| **byte == b'\n').count() + 1;
-        assert!(page.table.work.len() <= lines);
-        for column in page.table.columns() {
-            let numbers = (0..page.table.work.len()).filter_map(|row| column.number(row));
-            assert!(numbers.into_iter().all(f64::is_finite));
-        }
-    }
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
+    body::check(bytes);
 });

@@ -5,6 +5,8 @@
 //! Result<Exit, CliError>`, then add its line here. Help is listed in table order.
 
 pub(crate) mod command_line;
+#[cfg(test)]
+mod shown_commands;
 
 use types::Exit;
 

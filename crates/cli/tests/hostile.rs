@@ -153,28 +153,6 @@ fn what_a_file_says_cannot_command_the_terminal() {
 }
 
 #[test]
-fn what_has_no_end_is_refused_by_name() {
-    let scratch = Scratch::new();
-    std::os::unix::fs::symlink("/dev/zero", scratch.path("endless.json")).unwrap();
-    for arguments in [&["import", "endless.json"][..], &["analyze", "--model", "endless.json"]] {
-        let output = Output::of(scratch.command(arguments));
-        assert!([1, 2].contains(&output.code), "{}", output.stderr);
-        assert!(output.stderr.contains("endless.json"), "{}", output.stderr);
-        assert!(output.stderr.contains("device") || output.stderr.contains("more than"), "{}", output.stderr);
-    }
-}
-
-#[test]
-fn a_temporary_folder_that_cannot_be_written_is_named_and_not_the_trace() {
-    let scratch = Scratch::new();
-    let mut command = scratch.command(&["import", "-"]);
-    command.env("TMPDIR", scratch.path("not-there"));
-    let output = Output::of(command);
-    assert_eq!(output.code, 1, "{}", output.stderr);
-    assert!(output.stderr.contains("not-there") && output.stderr.contains("set TMPDIR"), "{}", output.stderr);
-}
-
-#[test]
 fn secrets_on_the_command_line_are_in_no_file_of_the_run_and_the_run_is_private() {
     let scratch = Scratch::new();
     let secrets = [
@@ -241,48 +219,6 @@ fn a_kernel_named_like_a_formula_is_text_in_a_spreadsheet() {
     }
 }
 
-/// A named pipe, and a shell that writes to it whatever the command prints.
-fn pipe(scratch: &Scratch, name: &str, command: &str) -> std::process::Child {
-    let path = scratch.path(name);
-    assert!(std::process::Command::new("mkfifo").arg(&path).status().unwrap().success());
-    let shell = format!("exec {command} > '{}'", path.display());
-    std::process::Command::new("sh").args(["-c", &shell]).stderr(std::process::Stdio::null()).spawn().unwrap()
-}
-
-#[test]
-fn a_pipe_is_read_like_a_file_to_its_end_and_refused_where_it_has_none() {
-    let scratch = Scratch::new();
-    let trace = Path::new(env!("CARGO_MANIFEST_DIR")).join("../ingest/tests/fixtures/torch/small.json");
-    let mut writer = pipe(&scratch, "trace.json", &format!("cat '{}'", trace.display()));
-    let output = Output::of(scratch.command(&["import", "trace.json", "--out", "piped"]));
-    assert_eq!(output.code, 0, "{}", output.stderr);
-    assert!(writer.wait().unwrap().success());
-    fs::copy(&trace, scratch.path("plain.json")).unwrap();
-    assert_eq!(Output::of(scratch.command(&["import", "plain.json", "--out", "plain"])).code, 0);
-    let totals = |run: &str| scratch.json(run, "metrics.json")["totals"].clone();
-    assert_eq!(totals("piped"), totals("plain"));
-
-    let mut writer = pipe(&scratch, "config.json", "cat /dev/zero");
-    let output = Output::of(scratch.command(&["analyze", "--model", "config.json"]));
-    assert!([1, 2].contains(&output.code), "{}", output.stderr);
-    assert!(output.stderr.contains("config.json") && output.stderr.contains("more than"), "{}", output.stderr);
-    // The writer's pipe is broken now.
-    assert!(!writer.wait().unwrap().success());
-}
-
-#[test]
-fn a_pipe_in_place_of_a_manifest_is_refused_and_not_waited_for() {
-    let scratch = Scratch::new();
-    fs::create_dir(scratch.path("run")).unwrap();
-    let manifest = scratch.path("run/manifest.json");
-    assert!(std::process::Command::new("mkfifo").arg(&manifest).status().unwrap().success());
-    for verb in [&["show", "./run"][..], &["compare", "./run", "./run"], &["pack", "./run"], &["report", "./run"]] {
-        let output = Output::of(scratch.command(verb));
-        assert_eq!(output.code, 1, "{verb:?}: {}", output.stderr);
-        assert!(output.stderr.contains("manifest.json is a device or pipe"), "{verb:?}: {}", output.stderr);
-    }
-}
-
 #[test]
 fn negative_times_of_nsight_compute_are_counted_and_in_no_report() {
     let scratch = Scratch::new();
@@ -334,4 +270,90 @@ fn negative_times_of_nsys_stats_are_counted_and_in_no_report() {
         metrics["quality"].as_array().unwrap().iter().find(|one| one["counter"] == "nsys_stats_rows_unreadable");
     assert_eq!(unreadable.unwrap()["value"], 1);
     assert!(!metrics.to_string().contains("_ns\":-"), "{metrics}");
+}
+
+#[test]
+fn shares_far_above_a_peak_are_counted_and_in_no_report() {
+    let scratch = Scratch::new();
+    changed_page(&scratch, "raw.csv", |text| {
+        let names: Vec<String> = text.lines().next().unwrap().split("\",\"").map(str::to_owned).collect();
+        let is_share =
+            |name: &str| name.contains("throughput.avg.pct_of_peak") || name.contains("warps_active.avg.pct");
+        let columns: Vec<usize> = (0..names.len()).filter(|place| is_share(&names[*place])).collect();
+        assert!(!columns.is_empty(), "the fixture has no share of a peak");
+        let raised = |line: &str| {
+            let mut cells: Vec<String> = line.split("\",\"").map(str::to_owned).collect();
+            for column in &columns {
+                cells[*column] = "900".to_owned();
+            }
+            cells.join("\",\"")
+        };
+        text.lines()
+            .enumerate()
+            .map(|(place, line)| if place > 1 { raised(line) } else { line.to_owned() } + "\n")
+            .collect()
+    });
+    for verb in [&["regions", "--from", "raw.csv", "--out", "regions"][..], &["import", "raw.csv", "--out", "import"]] {
+        let output = Output::of(scratch.command(verb));
+        assert!([0, 3].contains(&output.code), "{verb:?}: {}", output.stderr);
+        let run = verb[verb.len() - 1];
+        let counters = scratch.json(run, "metrics.json")["quality"].as_array().unwrap().clone();
+        assert!(counters.iter().any(|one| one["counter"] == "ncu_numbers_impossible"), "{verb:?}: {counters:?}");
+        for file in
+            files(&scratch.path(run)).iter().filter(|file| file.extension().is_some_and(|ending| ending == "md"))
+        {
+            let text = fs::read_to_string(file).unwrap();
+            assert!(!text.contains("900%") && !text.contains("900.0%"), "{}: {text}", file.display());
+        }
+    }
+}
+
+#[test]
+fn a_device_is_never_busier_than_the_time_around_it() {
+    let scratch = Scratch::new();
+    // A range of one microsecond, and kernels that nothing launched ten times as long beside it on as many streams.
+    let mut events = vec![range("decode", 0, 1), range("prefill", 0, 1)];
+    for stream in 0..10 {
+        let mut kernel = launched(stream, 0, "k")[1].clone();
+        kernel["args"] = json!({"device": 0, "stream": stream});
+        kernel["dur"] = json!(10);
+        events.push(kernel);
+    }
+    let output = import(&scratch, &events);
+    assert!([0, 3].contains(&output.code), "{}", output.stderr);
+    let metrics = scratch.json("run", "metrics.json");
+    let (busy, wall) = (metrics["totals"]["gpu_busy_ns"].as_i64(), metrics["totals"]["wall_ns"].as_i64());
+    assert!(busy.zip(wall).is_none_or(|(busy, wall)| busy <= wall), "{}", metrics["totals"]);
+    for stage in metrics["stages"].as_array().unwrap() {
+        let (busy, wall) = (stage["gpu_busy_ns"].as_i64(), stage["wall_ns"].as_i64());
+        assert!(busy.zip(wall).is_none_or(|(busy, wall)| busy <= wall), "{stage}");
+    }
+    let report = scratch.text("run", "report.md");
+    let shares = report
+        .split_whitespace()
+        .filter_map(|word| word.trim_matches(['(', ')', ',', '.']).strip_suffix('%')?.parse().ok());
+    let above: Vec<f64> = shares.filter(|share: &f64| *share > 100.0).collect();
+    assert!(above.is_empty(), "{above:?}: {report}");
+}
+
+#[test]
+fn names_of_kernels_command_neither_terminal_nor_spreadsheet() {
+    let scratch = Scratch::new();
+    let name = "\u{1b}]0;owned\u{7}\u{202e}=cmd|'/c calc'!A0";
+    let events: Vec<Value> = (0..3).flat_map(|place| launched(place, place * 20, name)).collect();
+    let output = import(&scratch, &events);
+    assert_eq!(output.code, 0, "{}", output.stderr);
+    let shown = Output::of(scratch.command(&["show", "./run"]));
+    for said in [output.stdout, output.stderr, shown.stdout, shown.stderr, scratch.text("run", "kernels.md")] {
+        assert!(!said.contains(['\u{1b}', '\u{7}', '\u{202e}']), "{said:?}");
+    }
+    changed_page(&scratch, "raw.csv", |text| text.replace("void vectorized_elementwise_kernel", "\u{1b}[31m\u{202e}x"));
+    assert_eq!(Output::of(scratch.command(&["regions", "--from", "raw.csv", "--out", "regions"])).code, 0);
+    let tables: Vec<PathBuf> =
+        files(&scratch.path("regions")).into_iter().filter(|file| file.ends_with("kernels.csv")).collect();
+    assert!(!tables.is_empty());
+    for table in tables {
+        let text = fs::read_to_string(&table).unwrap();
+        assert!(!text.contains(['\u{1b}', '\u{202e}']), "{}: {text:?}", table.display());
+    }
 }

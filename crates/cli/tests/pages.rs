@@ -1,11 +1,8 @@
-//! The pages of the documentation: links lead somewhere, and commands that are shown exist.
-
-mod support;
+//! The pages of the documentation: links and names of files lead somewhere, and the book has all pages. The commands on them are
+//! read by `src/verb/shown_commands.rs`.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-
-use support::llm_perf;
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
@@ -46,54 +43,59 @@ fn every_link_to_a_file_of_the_repository_leads_to_one() {
     assert!(checked > 50, "{checked}");
 }
 
-/// Commands in blocks and in the running text: a line of a block or a span that starts with the name of the program.
-fn commands(text: &str) -> Vec<String> {
-    let mut found = Vec::new();
-    let mut in_fence = false;
-    let mut prose = String::new();
-    for line in text.lines() {
-        if line.trim_start().starts_with("```") {
-            in_fence = !in_fence;
-        } else if in_fence || line.starts_with("    ") {
-            let line = line.trim_start().trim_start_matches("$ ");
-            found.extend(line.starts_with("llm-perf ").then(|| line.to_owned()));
-        } else {
-            prose += line;
-            prose.push('\n');
-        }
-    }
-    let spans = prose.split('`').skip(1).step_by(2);
-    found.extend(spans.filter(|span| span.starts_with("llm-perf ") && !span.contains('\n')).map(str::to_owned));
-    found
+/// The name that a heading has in links, as GitHub and mdBook make it.
+fn anchor(heading: &str) -> String {
+    let text: String = heading.trim_start_matches('#').trim().to_lowercase().replace(' ', "-");
+    text.chars().filter(|c| c.is_alphanumeric() || matches!(c, '-' | '_')).collect()
 }
 
 #[test]
-fn every_command_that_is_shown_has_its_verb_and_its_options() {
-    let help = |arguments: &[&str]| {
-        let output = llm_perf().args(arguments).arg("--help").output().unwrap();
-        output.status.success().then(|| String::from_utf8(output.stdout).unwrap())
-    };
-    let mut known: BTreeMap<String, Option<String>> = BTreeMap::new();
+fn every_link_to_a_heading_leads_to_one() {
+    let pages = pages();
     let mut checked = 0;
-    for (page, text) in pages() {
-        for command in commands(&text) {
-            // What is quoted is the command line of another program.
-            let unquoted: String = command.split('\'').step_by(2).collect();
-            let own = unquoted.split(" -- ").next().unwrap_or_default();
-            let own = own.split([';', '|', '&', '>', '#']).next().unwrap_or_default();
-            let words: Vec<&str> = own.split_whitespace().skip(1).collect();
-            let Some(verb) = words.iter().find(|word| word.chars().all(|c| c.is_ascii_lowercase())) else { continue };
-            let shown = known.entry((*verb).to_owned()).or_insert_with(|| help(&[verb]));
-            let shown =
-                shown.as_ref().unwrap_or_else(|| panic!("{}: there is no verb {verb}: {command}", page.display()));
-            for option in words.iter().filter(|word| word.starts_with("--") && word.len() > 2) {
-                let name = option.split(['=', '`', ',', '.', ':', ')']).next().unwrap_or_default();
-                assert!(shown.contains(name), "{}: {verb} has no {name}: {command}", page.display());
-                checked += 1;
-            }
+    for (page, text) in &pages {
+        for link in text.split("](").skip(1).filter_map(|rest| rest.split(')').next()) {
+            let Some((target, wanted)) = link.split_once('#').filter(|_| !link.contains("://")) else { continue };
+            let place = if target.is_empty() { page.clone() } else { page.parent().unwrap().join(target) };
+            let place = place.canonicalize().unwrap_or_else(|error| panic!("{}: {link}: {error}", page.display()));
+            let text = std::fs::read_to_string(place).unwrap();
+            let is_there = text.lines().filter(|line| line.starts_with('#')).any(|line| anchor(line) == wanted);
+            assert!(is_there, "{}: there is no heading for {link}", page.display());
+            checked += 1;
         }
     }
-    assert!(checked > 50 && known.len() > 12, "{checked} options of {} verbs", known.len());
+    assert!(checked > 5, "{checked}");
+}
+
+#[test]
+fn every_script_and_fixture_that_is_named_is_there() {
+    let folders = ["tests/live/", "benches/", "tools/", "crates/", "fuzz/", "assets/", "conf/", "python/"];
+    let mut checked = 0;
+    for (page, text) in pages() {
+        // What was once there is told in the changes.
+        if page.ends_with("CHANGELOG.md") {
+            continue;
+        }
+        let is_apart = |c: char| {
+            c.is_whitespace() || matches!(c, '`' | '(' | ')' | '"' | '\'' | ',' | ';' | '|' | '=' | '<' | '>')
+        };
+        for word in text.split(is_apart).filter(|word| folders.iter().any(|folder| word.starts_with(folder))) {
+            // Behind a colon there is a line.
+            let path = word.split(':').next().unwrap_or_default().trim_end_matches(['.', '/']);
+            // Places to fill in: crates/meter/hardware/ID.yaml, fuzz/corpus/TARGET, src/NAME.rs, patterns.
+            let last = path.rsplit('/').next().unwrap_or_default();
+            let is_pattern = path.contains(['*', '{', '$', '#']) || last.starts_with(|c: char| c.is_ascii_uppercase());
+            if is_pattern && last != "README.md" && last != "Cargo.toml"
+                || path.contains("/corpus/")
+                || path.contains("/artifacts/")
+            {
+                continue;
+            }
+            assert!(root().join(path).exists(), "{}: {path}", page.display());
+            checked += 1;
+        }
+    }
+    assert!(checked > 50, "{checked}");
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Every way to end `llm-perf profile -- COMMAND`: whatever happens, no process of it stays, and what was measured is kept.
+//! Every way to end `llm-perf profile -- COMMAND`, and what else starts programs: whatever happens, no process of it stays, and what was measured is kept.
 
 #![cfg(target_os = "linux")]
 
@@ -24,11 +24,15 @@ echo $$ >>pids; echo >ready
 sleep 615";
 
 fn start(scratch: &Scratch, arguments: &[&str], script: &str) -> Child {
-    let arguments = [&["profile", "--out", "run"], arguments, &["--", "sh", "-c", script]].concat();
-    let program = scratch.command(&arguments);
+    start_any(scratch, &[&["profile", "--out", "run"], arguments, &["--", "sh", "-c", script]].concat(), &[])
+}
+
+fn start_any(scratch: &Scratch, arguments: &[&str], variables: &[(&str, String)]) -> Child {
+    let program = scratch.command(arguments);
     // Whoever runs the tests, such as a shell in the background, may ignore signals, and would hand that on.
     let mut command = std::process::Command::new("env");
     command.arg("--default-signal=HUP,QUIT,ABRT").arg(program.get_program()).args(program.get_args());
+    command.envs(variables.iter().map(|(name, value)| (name, value)));
     scratch.at_home(command).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
 }
 
@@ -198,4 +202,43 @@ fn a_model_that_is_stopped_keeps_the_inferences_that_were_measured() {
     assert!(measured > 0 && metrics["throughput"]["ttft_ns"].is_i64(), "{measured}");
     assert!(!metrics["disturbance"].as_array().unwrap().is_empty());
     assert_eq!(Output::of(scratch.command(&["validate", "run/metrics.json"])).code, 0);
+}
+
+/// A tool that says who it is when it is asked, and never ends otherwise.
+fn endless_tool(scratch: &Scratch, name: &str, asked: &str) -> String {
+    use std::os::unix::fs::PermissionsExt;
+    let (bin, home) = (scratch.path("bin"), scratch.path(""));
+    std::fs::create_dir_all(&bin).unwrap();
+    let work = "sleep 618 & echo $! >>pids; echo $$ >>pids; echo >ready; sleep 619";
+    let script = format!("#!/bin/sh\n{asked}\ncd '{}'\n{work}\n", home.display());
+    std::fs::write(bin.join(name), script).unwrap();
+    std::fs::set_permissions(bin.join(name), std::fs::Permissions::from_mode(0o755)).unwrap();
+    bin.display().to_string()
+}
+
+#[test]
+fn profilers_and_the_torch_driver_end_with_us_whatever_ends_us() {
+    let version = "Version 2025.3.1.0 (build 36398880) (public-release)";
+    let ncu = format!("case \"$*\" in *--version*) echo '{version}'; exit 0;; esac");
+    let facts = r#"{"version":"3.11.7","executable":"python3","torch":"2.11.0","torch_folder":null,"transformers":null,"cupti":null,"folders":[]}"#;
+    let python = format!("if [ \"$1\" = -c ]; then echo '{facts}'; exit 0; fi");
+    for signal in ["-TERM", "-HUP", "-KILL"] {
+        let scratch = Scratch::new();
+        let bin = endless_tool(&scratch, "ncu", &ncu);
+        let path = format!("{bin}:{}", std::env::var("PATH").unwrap_or_default());
+        let mut child = start_any(&scratch, &["regions", "--out", "run", "--", "true"], &[("PATH", path)]);
+        wait_for("waited for ncu", || scratch.path("ready").exists());
+        send(signal, child.id());
+        assert!(!child.wait().unwrap().success(), "{signal}");
+        assert_all_gone(&scratch);
+
+        let scratch = Scratch::new();
+        let bin = endless_tool(&scratch, "python3", &python);
+        let arguments = ["profile", "--engine", "torch", "--model", "decoder-tiny", "--out", "run", "infer.seq_len=32"];
+        let mut child = start_any(&scratch, &arguments, &[("LLM_PERF_PYTHON", format!("{bin}/python3"))]);
+        wait_for("waited for the driver", || scratch.path("ready").exists());
+        send(signal, child.id());
+        assert!(!child.wait().unwrap().success(), "{signal}");
+        assert_all_gone(&scratch);
+    }
 }

@@ -189,7 +189,12 @@ impl Groups {
             None => return Err(unreadable("there is no such file".into())),
             Some(Location::Embedded(text)) => (*text).to_owned(),
             Some(Location::Folder(file)) => {
-                // A device or a pipe has no size that could be asked for.
+                let found = fs::metadata(file).map_err(|error| unreadable(error.to_string()))?;
+                if !found.is_file() {
+                    // Opening a pipe waits for a writer, and reading a device may never end.
+                    return Err(unreadable("it is a device or pipe, not a file".to_owned()));
+                }
+                // What lies in some folders says that it is empty, and has no end either.
                 let mut text = String::new();
                 let opened = fs::File::open(file).map_err(|error| unreadable(error.to_string()))?;
                 let read = opened.take(LARGEST_FILE + 1).read_to_string(&mut text);

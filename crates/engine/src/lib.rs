@@ -7,6 +7,7 @@ mod backend;
 mod cache;
 mod cubic;
 mod error;
+mod file;
 mod heap;
 pub mod image;
 mod input_error;

@@ -2,7 +2,6 @@
 //!
 //! Where an image stands in the text, and the token that starts it, is left to `prompt`.
 
-use std::io::Read as _;
 use std::path::Path;
 
 use network::config::without_infinities;
@@ -53,14 +52,7 @@ const LANGUAGE_PARTS: [&str; 2] = ["language_config", "text_config"];
 const LARGEST_FILE: u64 = 1 << 30;
 
 fn read(path: &Path) -> Result<Vec<u8>, InputError> {
-    let unreadable = |reason| InputError::Unreadable { path: path.into(), reason };
-    let mut bytes = Vec::new();
-    let opened = std::fs::File::open(path).map_err(unreadable)?;
-    opened.take(LARGEST_FILE + 1).read_to_end(&mut bytes).map_err(unreadable)?;
-    match bytes.len() as u64 > LARGEST_FILE {
-        true => Err(unreadable(std::io::Error::other(format!("it has more than {LARGEST_FILE} bytes")))),
-        false => Ok(bytes),
-    }
+    crate::file::read(path, LARGEST_FILE).map_err(|reason| InputError::Unreadable { path: path.into(), reason })
 }
 
 impl SpecialIds {

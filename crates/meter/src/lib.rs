@@ -3,6 +3,29 @@
 //! A [`Meter`] is a backend whose tensors are shapes. Running a network on it gives a record of every operation with its
 //! price: FLOPs and bytes, each term with the formula it comes from. [`predict`] does that for a whole workload, and a
 //! [`Roofline`] turns the prices into roofline times. [`summarise`] lays both out by stage and module.
+//!
+//! ```
+//! // `network` is the crate `llm-perf-network`.
+//! use llm_perf_meter::hardware::Catalogue;
+//! use llm_perf_meter::{Estimator, Roofline, WorkloadSettings};
+//! use network::{Model, Preset};
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let config = Preset::find("llama-3-8b").unwrap().config()?;
+//! let model = Model::new(&config);
+//! let workload = WorkloadSettings::of_text(512, 64).resolve(&model, config.dtype())?;
+//! let estimate = Estimator::new(&model, &workload)?.estimate(&workload)?;
+//!
+//! let catalogue = Catalogue::built_in()?;
+//! let roofline = Roofline::new(catalogue.find("h200").unwrap(), estimate.matrix_dtypes(), None)?;
+//! let times = estimate.times(&roofline);
+//! // A token of one sequence reads all weights, and computes little with them.
+//! assert_eq!(times.decode.unwrap().bound().name(), "memory");
+//! // 8.03 billion parameters in bf16.
+//! assert_eq!(estimate.footprint().weights.to_string(), "16.1 GB");
+//! # Ok(())
+//! # }
+//! ```
 
 mod affine;
 mod arena;

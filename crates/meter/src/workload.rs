@@ -103,6 +103,33 @@ pub enum WorkloadError {
 }
 
 impl WorkloadSettings {
+    /// One request of text: so many prompt tokens, so many generated, with flash attention and the logits of the last position, as
+    /// serving engines compute them.
+    pub fn of_text(prompt_tokens: u64, new_tokens: u64) -> Self {
+        Self {
+            profile_id: format!("text-{prompt_tokens}-{new_tokens}"),
+            description: String::new(),
+            doc_kind: PageKind::Unknown,
+            num_pages: 1,
+            batch: 1,
+            dtype: None,
+            attention: AttentionKind::Flash,
+            logits: LogitsKind::Last,
+            routing: RoutingKind::Balanced,
+            base_size: None,
+            image_size: None,
+            crop_mode: None,
+            crop_grid: None,
+            image_pixels: None,
+            text_tokens: Some(prompt_tokens),
+            seq_len: None,
+            max_new_tokens: Some(new_tokens),
+            decode_steps: None,
+            quantisation: Quantisation::default(),
+            parallel: Parallel::default(),
+        }
+    }
+
     /// Derives what is open and checks what is given, for `model` whose weights are published as `published`.
     pub fn resolve(&self, model: &Model, published: DType) -> Result<Workload, WorkloadError> {
         let range = |key: &'static str, found: u64, allowed: std::ops::RangeInclusive<u64>| {

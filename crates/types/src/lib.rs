@@ -2,6 +2,20 @@
 //!
 //! Every other crate agrees on these and on nothing else. There is no input or output here, no clock and no formula;
 //! JSON Schemas come from these types, so a document that validates is a document these types can read.
+//!
+//! ```
+//! use llm_perf_types::{Bytes, Nanos, documents};
+//!
+//! // Units are types: they print themselves, and do not add up to nonsense.
+//! let step = Nanos::new(1_500_000) + Nanos::new(250_000);
+//! assert_eq!(step.to_string(), "1.75 ms");
+//! assert_eq!(Bytes::new(16_060_000_000).to_string(), "16.1 GB");
+//!
+//! // Every document has a name with a version, and a schema.
+//! let metrics = documents::find("metrics").unwrap();
+//! assert_eq!(metrics.name.to_string(), "llm-perf/metrics/1");
+//! assert!(metrics.schema().get("properties").is_some());
+//! ```
 
 mod analytic;
 mod bundle;

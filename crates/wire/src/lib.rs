@@ -9,6 +9,21 @@
 //! knows; only a change of what is already there needs a new [`VERSION`].
 //!
 //! No standard library, no allocation and no file here: the writer is linked into other people's processes.
+//!
+//! ```
+//! use llm_perf_wire::{BlockWriter, Piece, Record, header, open};
+//!
+//! let mut memory = [0; 1024];
+//! let mut block = BlockWriter::new(&mut memory);
+//! assert!(block.push(&Record::Process { process: 42, parent: 1, name: b"python3" }));
+//! let file = [&header(), block.finish()].concat();
+//!
+//! let Some(Piece::Block(mut records)) = open(&file).unwrap().next() else { panic!("a whole block") };
+//! assert!(matches!(records.next(), Some(Record::Process { process: 42, .. })));
+//! // A file that was cut gives what came before, and says where.
+//! let Some(Piece::Damaged(damage)) = open(&file[..file.len() - 1]).unwrap().next() else { panic!("a torn block") };
+//! assert!(damage.torn);
+//! ```
 #![no_std]
 
 #[cfg(test)]
@@ -22,6 +37,7 @@ mod record;
 
 pub use block::BlockWriter;
 pub use file::{Damage, OpenError, Piece, Pieces, Records, open};
+pub use number::checksum;
 pub use record::{Counter, Name, Place, Record, Shape, Span};
 
 /// First bytes of a file.

@@ -111,8 +111,8 @@ impl<'a> Input<'a> {
     }
 }
 
-/// FNV-1a over the bytes, folded to 32 bits: finds torn and overwritten blocks, and needs no table.
-pub(crate) fn checksum(bytes: &[u8]) -> u32 {
+/// Checksum of the records of a block: FNV-1a over the bytes, folded to 32 bits: finds torn and overwritten blocks, and needs no table.
+pub fn checksum(bytes: &[u8]) -> u32 {
     let mix = |sum: u64, byte: &u8| (sum ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3);
     let sum = bytes.iter().fold(0xcbf2_9ce4_8422_2325, mix);
     (sum ^ (sum >> 32)) as u32

@@ -161,7 +161,7 @@ fn earlier(selector: &str, given: &Overrides, context: &Context) -> Result<(Reso
     }
     let read = |name: &str| {
         let file = run.path().join(name);
-        std::fs::read_to_string(&file)
+        run.read_text(name)
             .map_err(|error| CliError::usage(format!("cannot read {}: {error}", file.display())))
             .map(|text| (file.display().to_string(), text))
     };

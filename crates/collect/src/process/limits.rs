@@ -13,6 +13,9 @@ const TICK: Duration = Duration::from_millis(20);
 /// The end of a process is waited for, and nothing else is: this long at a time.
 const LONG: Duration = Duration::from_secs(3600);
 
+/// Most bytes of a log. Nobody reads more, and a program that prints without end would fill the disk.
+pub const MOST_LOG: Bytes = Bytes::new(64 << 20);
+
 /// What a process may use.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Limits {
@@ -25,15 +28,24 @@ pub struct Limits {
     /// Files of tools that name them themselves: everything beside this path whose name starts as this path's does, and
     /// that was not there before.
     pub watched_like: Option<PathBuf>,
+    /// Most bytes that are kept of each of its logs: the beginning and the end. All, where absent, for a tool whose output is its result.
+    pub log: Option<Bytes>,
     /// How long it may take to end after it was asked to, before it is killed; zero: it is not asked. A profiler needs the
     /// time to write down what it has.
     pub grace: Duration,
 }
 
 impl Default for Limits {
-    /// None, and five seconds to end.
+    /// None but for logs, and five seconds to end.
     fn default() -> Self {
-        Self { time: None, size: None, watched: Vec::new(), watched_like: None, grace: Duration::from_secs(5) }
+        Self {
+            time: None,
+            size: None,
+            watched: Vec::new(),
+            watched_like: None,
+            log: Some(MOST_LOG),
+            grace: Duration::from_secs(5),
+        }
     }
 }
 

@@ -1,6 +1,11 @@
 //! Processes of a run: what was typed and what came back is kept in `logs/` of its folder, whatever happens.
 
+use std::fs::OpenOptions;
+use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::path::Path;
+
 use serde::de::DeserializeOwned;
+use types::Bytes;
 
 use super::channel::ANSWER_VARIABLE;
 use super::{Interrupt, Limits, Process, ProcessOutcome};
@@ -18,7 +23,7 @@ pub fn run(
 ) -> Result<ProcessOutcome, CollectError> {
     let command = folder.log_command(name, command)?;
     let finished = Process::start(&command).and_then(|process| process.wait(limits, interrupt));
-    folder.adopt_logs(name)?;
+    folder.adopt_logs(name, limits.log)?;
     finished
 }
 
@@ -68,19 +73,39 @@ impl RunFolder {
         Ok(command.with_output(Output::File(stdout), Output::File(stderr)))
     }
 
-    /// Takes in what the program wrote.
-    pub fn adopt_logs(&mut self, name: &str) -> Result<(), CollectError> {
-        self.adopt(&stdout_log(name))?;
-        self.adopt(&stderr_log(name))
+    /// Takes in what the program wrote, cut to its beginning and its end where one of the two has more than `most`.
+    pub fn adopt_logs(&mut self, name: &str, most: Option<Bytes>) -> Result<(), CollectError> {
+        for log in [stdout_log(name), stderr_log(name)] {
+            let path = self.path().join(&log);
+            if let Some(most) = most {
+                cut(&path, most.get()).map_err(CollectError::io("cut", &path))?;
+            }
+            self.adopt(&log)?;
+        }
+        Ok(())
     }
+}
+
+/// Takes out the middle of a file that has more than `most` bytes, and says so there.
+fn cut(path: &Path, most: u64) -> io::Result<()> {
+    // A link is refused by whoever takes the file in.
+    let length = std::fs::symlink_metadata(path).map_or(0, |found| if found.is_file() { found.len() } else { 0 });
+    if length <= most {
+        return Ok(());
+    }
+    let half = most / 2;
+    let mut file = OpenOptions::new().read(true).write(true).open(path)?;
+    file.seek(SeekFrom::Start(length - half))?;
+    let mut end = Vec::new();
+    Read::by_ref(&mut file).take(half).read_to_end(&mut end)?;
+    file.set_len(half)?;
+    file.seek(SeekFrom::Start(half))?;
+    write!(file, "\n[llm-perf left out {} bytes here]\n", length - 2 * half)?;
+    file.write_all(&end)
 }
 
 #[cfg(test)]
 mod tests {
-    use std::path::Path;
-
-    use types::Bytes;
-
     use super::*;
     use crate::process::Ending;
     use crate::run::RunRequest;
@@ -130,6 +155,19 @@ mod tests {
         });
         assert!(matches!(finished.ending, Ending::TooLarge(size) if size > Bytes::new(4096)), "{:?}", finished.ending);
         assert!(std::fs::read_to_string(root.path().join("run/trace")).unwrap().ends_with("end\n"));
+    }
+
+    #[test]
+    fn of_output_without_end_the_beginning_and_the_end_are_kept() {
+        let script = "printf begin; head -c 100000 /dev/zero; printf end; printf short >&2";
+        let (_, folder, _root) = shell(script, |_| Limits { log: Some(Bytes::new(1000)), ..Limits::default() });
+        let log = std::fs::read(folder.path().join(stdout_log("pass"))).unwrap();
+        let text = String::from_utf8_lossy(&log);
+        assert!(text.starts_with("begin") && text.ends_with("end") && log.len() < 1100, "{}", log.len());
+        assert!(text.contains("\n[llm-perf left out 99008 bytes here]\n"), "{text:?}");
+        assert_eq!(std::fs::read(folder.path().join(stderr_log("pass"))).unwrap(), b"short");
+        let (_, folder, _root) = shell(script, |_| Limits { log: None, ..Limits::default() });
+        assert_eq!(folder.path().join(stdout_log("pass")).metadata().unwrap().len(), 100_008);
     }
 
     #[test]

@@ -55,7 +55,7 @@ fn hexadecimal(bytes: &[u8]) -> String {
 
 /// Size and SHA-256 of a file.
 pub fn digest(path: &Path) -> io::Result<(Bytes, String)> {
-    let Digest { bytes, sha256 } = Digest::of(File::open(path)?)?;
+    let Digest { bytes, sha256 } = Digest::of(crate::document::open(path)?)?;
     Ok((bytes, sha256))
 }
 

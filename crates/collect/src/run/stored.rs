@@ -52,6 +52,16 @@ impl StoredRun {
         &self.path
     }
 
+    /// The bytes of one of its files. A run may come from anywhere, and the file may be a pipe.
+    pub fn read(&self, name: &str) -> std::io::Result<Vec<u8>> {
+        crate::document::read(&self.path.join(name))
+    }
+
+    /// The text of one of its files.
+    pub fn read_text(&self, name: &str) -> std::io::Result<String> {
+        crate::document::read_text(&self.path.join(name))
+    }
+
     /// What the run says of itself.
     pub fn manifest(&self) -> &RunManifest {
         &self.manifest

@@ -1,7 +1,6 @@
 //! Parameters from safetensors files, memory-mapped.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::fs::File;
 use std::path::{Path, PathBuf};
 
 use candle_core::{DType as CandleType, Device, Tensor};
@@ -11,11 +10,13 @@ use safetensors::tensor::TensorView;
 use safetensors::{Dtype, SafeTensors};
 use types::DType;
 
-use crate::EngineError;
 use crate::op::candle_type;
+use crate::{EngineError, file};
 
 const SINGLE: &str = "model.safetensors";
 const INDEX: &str = "model.safetensors.index.json";
+/// Most bytes of an index; that of DeepSeek-V3, with 163 files, has a thirtieth of it.
+const LARGEST_INDEX: u64 = 256 << 20;
 
 /// Every parameter of the blueprint, and the names the network has no use for.
 pub(super) fn tensors(
@@ -94,11 +95,11 @@ fn files(path: &Path) -> Result<Vec<PathBuf>, EngineError> {
 
 /// The files an index names, each once, beside the index.
 fn shards(index: &Path) -> Result<Vec<PathBuf>, EngineError> {
-    let text =
-        std::fs::read_to_string(index).map_err(|reason| EngineError::Unreadable { path: index.to_owned(), reason })?;
+    let unreadable = |reason| EngineError::Unreadable { path: index.to_owned(), reason };
+    let text = file::read(index, LARGEST_INDEX).map_err(unreadable)?;
     let wrong = |reason: String| EngineError::NotACheckpoint { path: index.to_owned(), reason };
     let document: serde_json::Value =
-        serde_json::from_str(&text).map_err(|error| wrong(format!("not valid JSON: {error}")))?;
+        serde_json::from_slice(&text).map_err(|error| wrong(format!("not valid JSON: {error}")))?;
     let map = document
         .get("weight_map")
         .and_then(|map| serde_json::from_value::<BTreeMap<String, String>>(map.clone()).ok())
@@ -124,7 +125,7 @@ fn shards(index: &Path) -> Result<Vec<PathBuf>, EngineError> {
 
 fn map(path: &Path) -> Result<Mmap, EngineError> {
     let unreadable = |reason| EngineError::Unreadable { path: path.to_owned(), reason };
-    let file = File::open(path).map_err(unreadable)?;
+    let file = file::open(path).map_err(unreadable)?;
     // SAFETY: the map is read while weights are copied out of it and dropped before this module returns. Another process
     // that truncates the file meanwhile can end this one with a bus error, which no reader of mapped files can prevent.
     unsafe { Mmap::map(&file) }.map_err(unreadable)

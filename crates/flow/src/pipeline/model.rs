@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use collect::document;
 pub use network::CacheLayout;
 use network::config::{ConfigError, ModelConfig, without_infinities};
 use network::{Model, PRESETS, Preset};
@@ -179,7 +180,7 @@ const LARGEST_CONFIG: u64 = 16 << 20;
 fn read(path: &Path) -> Result<ModelConfig, ModelError> {
     let unreadable = |reason| ModelError::Unreadable { path: path.to_owned(), reason };
     let file = if path.is_dir() { path.join("config.json") } else { path.to_owned() };
-    let bytes = std::fs::File::open(&file).and_then(|opened| collect::document::read_from(opened, LARGEST_CONFIG));
+    let bytes = document::open(&file).and_then(|opened| document::read_from(opened, LARGEST_CONFIG));
     let text =
         String::from_utf8(bytes.map_err(unreadable)?).map_err(|error| unreadable(std::io::Error::other(error)))?;
     let text = with_quantisation(&file, &text).unwrap_or(text);
@@ -189,7 +190,7 @@ fn read(path: &Path) -> Result<ModelConfig, ModelError> {
 /// The configuration with what `hf_quant_config.json` beside it says: ModelOpt writes that file instead of a
 /// `quantization_config`. Absent where there is no such file, or nothing to add.
 fn with_quantisation(file: &Path, text: &str) -> Option<String> {
-    let beside = std::fs::read_to_string(file.with_file_name("hf_quant_config.json")).ok()?;
+    let beside = document::read_text(&file.with_file_name("hf_quant_config.json")).ok()?;
     let mut config: serde_json::Value = serde_json::from_str(&without_infinities(text)).ok()?;
     let mut stated: serde_json::Value = serde_json::from_str(&beside).ok()?;
     stated.as_object_mut()?.insert("quant_method".to_owned(), "modelopt".into());

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use collect::run::{SOURCES, StoredRun, digest, sha256};
+use collect::run::{SOURCES, StoredRun, digest};
 use types::{Bytes, Exit, Failure, InputFile, InputRole, InputSet, Metrics};
 
 use super::provenance::INPUTS;
@@ -111,7 +111,7 @@ pub(crate) fn sources(run: &StoredRun) -> Vec<Source> {
 
 /// What a run was given.
 fn inputs(run: &StoredRun) -> Option<InputSet> {
-    let text = std::fs::read_to_string(run.path().join(INPUTS)).ok()?;
+    let text = run.read_text(INPUTS).ok()?;
     serde_saphyr::from_str(&text).ok()
 }
 
@@ -145,7 +145,7 @@ pub(crate) fn metrics(run: &StoredRun) -> Result<Metrics, RecordingError> {
         return Err(RecordingError::NoMetrics { run: manifest.run_id.clone(), verb: manifest.verb.clone() });
     }
     let failed = |reason: String| RecordingError::Unreadable { path: file.clone(), reason };
-    let text = std::fs::read_to_string(&file).map_err(|error| failed(error.to_string()))?;
+    let text = run.read_text("metrics.json").map_err(|error| failed(error.to_string()))?;
     serde_json::from_str(&text).map_err(|error| failed(error.to_string()))
 }
 
@@ -159,8 +159,8 @@ pub(crate) fn files(run: &StoredRun, metrics: &Metrics) -> Result<Vec<PathBuf>, 
     for source in &trace.sources {
         let path = place(run, &source.path, &source.sha256);
         let gone = |state| RecordingError::SourceGone { path: path.clone(), state, run: id() };
-        let bytes = std::fs::read(&path).map_err(|_| gone("is gone"))?;
-        if sha256(&bytes) != source.sha256 {
+        let (_, sha256) = digest(&path).map_err(|_| gone("is gone"))?;
+        if sha256 != source.sha256 {
             return Err(gone("has changed"));
         }
         files.push(path);

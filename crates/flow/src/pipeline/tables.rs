@@ -7,6 +7,7 @@ use std::fs::{self, File};
 use std::io::{self, BufWriter};
 use std::path::{Path, PathBuf};
 
+use collect::document;
 use tables::rows::{RankOrigin, RankRows};
 use tables::{Table, TableError, TableWriter};
 use types::{Metrics, TraceSource};
@@ -130,8 +131,12 @@ fn origin(folder: &Path) -> Result<(String, String), TablesError> {
     Ok((text("source"), text("sha256")))
 }
 
+/// Most bytes of a table that is read into memory; one row for each of a hundred million kernels is a tenth of it.
+const LARGEST_TABLE: u64 = 32 << 30;
+
 /// Reads a table.
 pub(crate) fn read(path: &Path, table: Table) -> Result<tables::TableColumns, TablesError> {
-    let content = fs::read(path).map_err(|reason| TablesError::Io { path: path.to_owned(), reason })?;
+    let content = document::open(path).and_then(|file| document::read_from(file, LARGEST_TABLE));
+    let content = content.map_err(|reason| TablesError::Io { path: path.to_owned(), reason })?;
     tables::read(table, content).map_err(|error| TablesError::Table { path: path.to_owned(), error })
 }

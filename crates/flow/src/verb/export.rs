@@ -150,7 +150,8 @@ fn native(run: &StoredRun, id: &str, format: ExportFormat) -> Result<Vec<u8>, Ex
     }
     let path = run.path().join(NATIVE_TRACE);
     let changed = || RecordingError::SourceGone { path: path.clone(), state: "has changed", run: id.to_owned() };
-    let packed = std::fs::read(&path)
+    let packed = run
+        .read(NATIVE_TRACE)
         .map_err(|error| RecordingError::Unreadable { path: path.clone(), reason: error.to_string() })?;
     if run.manifest().files.iter().all(|file| file.path != NATIVE_TRACE || file.sha256 != sha256(&packed)) {
         return Err(changed().into());

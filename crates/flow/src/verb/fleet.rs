@@ -327,7 +327,7 @@ fn of_run(run: &StoredRun, metrics: &Metrics) -> RunQuantities {
     let subject = [Some(manifest.verb.clone()), what, device].into_iter().flatten().collect::<Vec<_>>().join(", ");
     let mut facts = BTreeMap::from([("llm-perf".to_owned(), manifest.tool_version.clone())]);
     let environment: Option<Environment> =
-        std::fs::read(run.path().join("env.json")).ok().and_then(|text| serde_json::from_slice(&text).ok());
+        run.read("env.json").ok().and_then(|text| serde_json::from_slice(&text).ok());
     if let Some(environment) = environment {
         let tools = &environment.tools;
         let known = [
@@ -341,7 +341,7 @@ fn of_run(run: &StoredRun, metrics: &Metrics) -> RunQuantities {
         ];
         facts.extend(known.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))));
     }
-    if let Ok(config) = std::fs::read(run.path().join("config.yaml")) {
+    if let Ok(config) = run.read("config.yaml") {
         facts.insert("config.yaml".to_owned(), collect::run::sha256(&config)[..12].to_owned());
     }
     RunQuantities { run: manifest.run_id.clone(), started_at: manifest.started_at.clone(), subject, quantities, facts }

@@ -68,7 +68,7 @@ pub struct RunPage {
 /// The page of a run. With `full`, its timeline holds every event, however many there are.
 pub fn of_run(run: &StoredRun, full: bool) -> Result<RunPage, PageError> {
     let metrics = recording::metrics(run)?;
-    let text = |page: MarkdownPage| Some((page, std::fs::read_to_string(run.path().join(page.file())).ok()?));
+    let text = |page: MarkdownPage| Some((page, run.read_text(&page.file()).ok()?));
     let pages: Vec<_> = MarkdownPage::ALL.into_iter().filter_map(text).collect();
     let most = if full { usize::MAX } else { report::html::MOST_EVENTS };
     let lanes = timeline(run, &metrics).and_then(|timeline| {
@@ -114,7 +114,7 @@ pub fn write(path: &Path, html: &str) -> Result<(), PageError> {
 
 /// The analytic model beside the run; a run has one where its model is known.
 fn modelled(run: &StoredRun) -> Option<AnalyticReport> {
-    let text = std::fs::read_to_string(run.path().join(analytic::REPORT)).ok()?;
+    let text = run.read_text(analytic::REPORT).ok()?;
     serde_json::from_str(&text).ok()
 }
 

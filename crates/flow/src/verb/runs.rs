@@ -79,7 +79,7 @@ pub fn beyond(root: &Path, keep: usize) -> Result<Vec<StoredRun>, CollectError> 
 
 /// The inputs that a run recorded.
 pub fn recorded_inputs(run: &StoredRun) -> Result<InputSet, String> {
-    let text = std::fs::read_to_string(run.path().join(INPUTS)).map_err(|error| error.to_string())?;
+    let text = run.read_text(INPUTS).map_err(|error| error.to_string())?;
     serde_saphyr::from_str(&text).map_err(|error| error.to_string())
 }
 

@@ -2,7 +2,6 @@
 
 use std::fs::File;
 use std::io::{self, Read, Seek, Write};
-use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 
 use collect::run::sha256;
@@ -34,16 +33,10 @@ impl Source {
         let file = if name == STANDARD_INPUT {
             spooled(io::stdin().lock()).map_err(|error| error.about(path))?
         } else {
-            let file = File::open(path).map_err(unreadable)?;
-            let found = file.metadata().map_err(unreadable)?;
-            if found.is_dir() {
-                return Err(unreadable(io::Error::from(io::ErrorKind::IsADirectory)));
-            }
-            if found.file_type().is_char_device() || found.file_type().is_block_device() {
-                return Err(unreadable(io::Error::new(io::ErrorKind::InvalidInput, "it is a device, not a file")));
-            }
-            // Pipes and the like have no length and cannot be mapped.
-            if found.is_file() { file } else { spooled(file).map_err(|error| error.about(path))? }
+            let file = collect::document::open(path).map_err(unreadable)?;
+            // A pipe has no length and cannot be mapped.
+            let is_file = file.metadata().map_err(unreadable)?.is_file();
+            if is_file { file } else { spooled(file).map_err(|error| error.about(path))? }
         };
         let map = mapped(&file).map_err(unreadable)?;
         let stored = map.as_deref().unwrap_or_default();

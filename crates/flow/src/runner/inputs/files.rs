@@ -98,7 +98,7 @@ fn on_disk(settings: &DatasetSettings) -> Result<Vec<DatasetFile>, ProfileError>
 }
 
 fn read(path: &Path) -> std::io::Result<Vec<u8>> {
-    collect::document::read_from(std::fs::File::open(path)?, LARGEST_FILE)
+    collect::document::read_from(collect::document::open(path)?, LARGEST_FILE)
 }
 
 /// Files under `root`, relative to it.

@@ -41,7 +41,7 @@ pub(super) fn prepare(
 
 /// Passes that a run which goes on has made before.
 pub(super) fn earlier_passes(folder: &RunFolder) -> Vec<PassRecord> {
-    let text = std::fs::read(folder.path().join("kernels.json")).unwrap_or_default();
+    let text = collect::document::read(&folder.path().join("kernels.json")).unwrap_or_default();
     serde_json::from_slice::<KernelReport>(&text).map(|report| report.passes).unwrap_or_default()
 }
 

@@ -131,7 +131,8 @@ pub(super) fn count(
     progress("printing counters");
     let print = ncu::print_page(&tool.path, &capture.report_file(), Page::Raw);
     let printed = format!("{name}-page");
-    process::run(folder, &printed, print, &limited(request), Interrupt::Forwarded)?;
+    let limits = Limits { log: None, ..limited(request) };
+    process::run(folder, &printed, print, &limits, Interrupt::Forwarded)?;
     let page = std::fs::read(folder.path().join(process::stdout_log(&printed))).unwrap_or_default();
     folder.write_file(&format!("{file}.csv"), &page)?;
     record.bytes = Bytes::new(size_of(&report) + page.len() as u64);

@@ -65,7 +65,7 @@ pub fn stored_plan(run: &StoredRun) -> Result<DeepPlan, DeepError> {
     if run.manifest().verb != "deep" {
         return Err(refuse(format!("it was made by `{}`", run.manifest().verb)));
     }
-    let text = std::fs::read(run.path().join("plan.json")).map_err(|error| refuse(format!("plan.json: {error}")))?;
+    let text = run.read("plan.json").map_err(|error| refuse(format!("plan.json: {error}")))?;
     let plan: DeepPlan = serde_json::from_slice(&text).map_err(|error| refuse(format!("plan.json: {error}")))?;
     match plan.arguments.iter().any(|word| word.contains(collect::MASK)) {
         true => {

@@ -221,7 +221,8 @@ fn tables(
     }
     let prefix = folder.path().join("nsys/stats");
     let command = nsys::statistics(&nsys.path, database, reports, &prefix);
-    let finished = process::run(folder, "timeline-stats", command, &limited(request), Interrupt::Forwarded)?;
+    let limits = Limits { log: None, ..limited(request) };
+    let finished = process::run(folder, "timeline-stats", command, &limits, Interrupt::Forwarded)?;
     let mut made = 0;
     for report in reports {
         let file = nsys::statistics_file(&prefix, report);

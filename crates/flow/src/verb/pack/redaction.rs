@@ -120,8 +120,7 @@ impl Copy<'_> {
         fate: &Fate,
         documents: &BTreeMap<&str, (String, String)>,
     ) -> Result<(), PackError> {
-        let bytes =
-            || std::fs::read(run.path().join(&file.path)).map_err(PackError::io("read", run.path().join(&file.path)));
+        let bytes = || run.read(&file.path).map_err(PackError::io("read", run.path().join(&file.path)));
         match fate {
             Fate::Page => {}
             Fate::LeftOut(reason) => self.leave_out(file, reason),
@@ -270,8 +269,7 @@ fn fate(file: &Artifact, of_metrics: bool) -> Fate {
 
 /// A document as JSON, with its kind; none for what is no document.
 fn as_json(run: &StoredRun, file: &Artifact, fate: &Fate) -> Result<Option<(String, String)>, PackError> {
-    let path = run.path().join(&file.path);
-    let text = || std::fs::read_to_string(&path).map_err(PackError::io("read", &path));
+    let text = || run.read_text(&file.path).map_err(PackError::io("read", run.path().join(&file.path)));
     Ok(match fate {
         Fate::Json(kind) => Some((kind.clone(), text()?)),
         Fate::Yaml(kind) => {

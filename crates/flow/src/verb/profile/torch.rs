@@ -117,7 +117,7 @@ fn fill(
 
     progress(Progress::Doing("starting Python"));
     let ran = session::run(&command, progress, stop);
-    folder.adopt_logs("torch")?;
+    folder.adopt_logs("torch", Some(collect::process::MOST_LOG))?;
     let (session, ending) = ran?;
     folder.write_file("logs/torch-events.jsonl", session.lines.as_bytes())?;
     let trouble = session.trouble(ending);

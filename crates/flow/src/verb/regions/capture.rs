@@ -1,7 +1,6 @@
 //! Runs the profiler and reads what it counted.
 
 use std::ffi::OsString;
-use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 
@@ -132,7 +131,8 @@ impl Profiler<'_> {
         let name = format!("{}-{kind}", step.name);
         // Numbers in another language's form would be off by a thousand.
         let command = print_page(self.program, report, page).with_variable("LC_ALL", "C");
-        let finished = process::run(folder, &name, command, &Limits::default(), Interrupt::Forwarded)?;
+        let limits = Limits { log: None, ..Limits::default() };
+        let finished = process::run(folder, &name, command, &limits, Interrupt::Forwarded)?;
         // The page itself holds the profiler's advice, which is no complaint.
         refuse(&finished, &name, Complaint::of_ncu(&finished.stderr), finished.succeeded())?;
         let log = process::stdout_log(&name);
@@ -143,7 +143,7 @@ impl Profiler<'_> {
 /// A file of pages, opened where it is, unpacked where it is packed.
 pub(super) fn read(path: &Path, name: &str, wanted: &Wanted) -> Result<NcuFile, RegionsError> {
     let unreadable = |reason| RegionsError::Unreadable { path: PathBuf::from(name), reason };
-    let mut file = BufReader::new(File::open(path).map_err(unreadable)?);
+    let mut file = BufReader::new(collect::document::open(path).map_err(unreadable)?);
     let head = file.fill_buf().map_err(unreadable)?;
     match Compression::of(head) {
         Some(compression) => {

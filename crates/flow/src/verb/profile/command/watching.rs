@@ -130,7 +130,7 @@ impl<'a> Watcher<'a> {
                 request.kill();
             }
             let ending = request.wait(&Limits::default(), Interrupt::Ignored)?.ending;
-            folder.adopt_logs(&format!("{name}-request"))?;
+            folder.adopt_logs(&format!("{name}-request"), Some(process::MOST_LOG))?;
             if !ending.is_success() {
                 missing.push(format!("the request {ending}; see logs/{name}-request.stderr"));
             }

@@ -1,0 +1,30 @@
+//! What must hold for any input: written once, in the files that the targets of cargo-fuzz include too.
+
+#[path = "../../../../fuzz/bodies/bundle.rs"]
+pub(crate) mod bundle;
+#[path = "../../../../fuzz/bodies/checkpoint.rs"]
+pub(crate) mod checkpoint;
+#[path = "../../../../fuzz/bodies/config.rs"]
+pub(crate) mod config;
+#[path = "../../../../fuzz/bodies/detect.rs"]
+pub(crate) mod detect;
+#[path = "../../../../fuzz/bodies/import.rs"]
+pub(crate) mod import;
+#[path = "../../../../fuzz/bodies/model_config.rs"]
+pub(crate) mod model_config;
+#[path = "../../../../fuzz/bodies/ncu_details.rs"]
+pub(crate) mod ncu_details;
+#[path = "../../../../fuzz/bodies/ncu_raw.rs"]
+pub(crate) mod ncu_raw;
+#[path = "../../../../fuzz/bodies/nsys_sqlite.rs"]
+pub(crate) mod nsys_sqlite;
+#[path = "../../../../fuzz/bodies/nsys_stats.rs"]
+pub(crate) mod nsys_stats;
+#[path = "../../../../fuzz/bodies/picture.rs"]
+pub(crate) mod picture;
+#[path = "../../../../fuzz/bodies/torch.rs"]
+pub(crate) mod torch;
+#[path = "../../../../fuzz/bodies/torchinfo.rs"]
+pub(crate) mod torchinfo;
+#[path = "../../../../fuzz/bodies/wire.rs"]
+pub(crate) mod wire;
