@@ -13,7 +13,7 @@ pub fn rehearse(model: &Model) -> Result<(), EngineError> {
     if matches!(model, Model::VisionLanguage(_)) {
         return Err(refused("prompts with images are supported for DeepSeek-OCR only".to_owned()));
     }
-    if matches!(model, Model::Encoder(_)) {
+    if matches!(model, Model::Encoder(_) | Model::ModernEncoder(_)) {
         return Err(refused("encoders can only be modelled".to_owned()));
     }
     let Model::Language(language) = model else { return Ok(()) };

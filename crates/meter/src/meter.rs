@@ -137,13 +137,15 @@ impl<'a> Meter<'a> {
             let Some(stored) = tensor.stored else { continue };
             let Some((scales, weights)) = stored.scales else { continue };
             let elements = piece.shape.elements();
-            price.terms.push(Term {
-                quantity: Quantity::Weights,
-                // S bytes of scales for all W weights, of which this device reads N.
-                formula: "S * N / W",
-                symbols: Symbols::new([("S", scales.into()), ("N", elements.into()), ("W", weights.into())]),
-                value: stored.scale_bytes(elements).get().into(),
-            });
+            if scales > 0 {
+                price.terms.push(Term {
+                    quantity: Quantity::Weights,
+                    // S bytes of scales for all W weights, of which this device reads N.
+                    formula: "S * N / W",
+                    symbols: Symbols::new([("S", scales.into()), ("N", elements.into()), ("W", weights.into())]),
+                    value: stored.scale_bytes(elements).get().into(),
+                });
+            }
             if let Some(dtype) = stored.activations {
                 price.matrix_dtype = dtype;
             }

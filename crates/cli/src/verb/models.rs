@@ -58,7 +58,8 @@ struct ModelRow {
 /// Layers that keep the same kind of cache.
 #[derive(Clone, Serialize)]
 struct Cache {
-    /// `full`, `sliding`, `chunked`, `compressed`, `latent`, `linear` or `state-space`.
+    /// `full`, `sliding`, `chunked`, `compressed`, `latent`, `linear`, `state-space`, `hybrid` or
+    /// `convolution`.
     kind: &'static str,
     layers: u64,
     /// Of one more position, while no window is full.

@@ -167,7 +167,7 @@ impl LoadedModel {
             Model::DeepseekOcr(_) => "dsocr-standard-v1",
             Model::VisionLanguage(_) => "vlm-standard-v1",
             Model::Language(_) => "llm-standard-v1",
-            Model::Encoder(_) => "encoder-standard-v1",
+            Model::Encoder(_) | Model::ModernEncoder(_) => "encoder-standard-v1",
             Model::ShallowResnet(_) => "image-standard-v1",
         }
     }
