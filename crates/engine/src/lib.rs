@@ -14,6 +14,7 @@ mod kernel;
 pub mod nvtx;
 mod op;
 pub mod prompt;
+mod recurrence;
 mod rehearsal;
 mod sampling;
 mod session;

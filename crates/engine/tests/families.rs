@@ -68,6 +68,11 @@ families! {
     logits_of_gemma2_equal_transformers: "gemma2",
     logits_of_gemma3_equal_transformers: "gemma3",
     logits_of_gpt_oss_equal_transformers: "gpt-oss",
+    logits_of_mamba2_equal_transformers: "mamba2",
+    logits_of_bamba_equal_transformers: "bamba",
+    logits_of_lfm2_equal_transformers: "lfm2",
+    logits_of_qwen3_5_equal_transformers: "qwen3.5",
+    logits_of_qwen3_5_moe_equal_transformers: "qwen3.5-moe",
 }
 
 #[test]
@@ -80,6 +85,17 @@ fn what_can_only_be_modelled_is_refused_by_name_before_weights_are_loaded() {
     };
     let phi = refusal("phi-3.5-mini");
     assert!(phi.contains("does not support Phi3ForCausalLM: rotary scaling `longrope` can only be modelled"), "{phi}");
+    for (name, part) in [
+        ("qwen3.5-27b", "prompts with images"),
+        ("deepseek-v3.2", "sparse attention with an indexer can only be modelled"),
+        ("deepseek-v4-flash", "compressed attention can only be modelled"),
+        ("deepseek-v4-flash", "hyper-connections can only be modelled"),
+        ("llama-4-scout", "chunked attention can only be modelled"),
+        ("nemotron-3-nano", "its logits have not been compared with transformers"),
+    ] {
+        let text = refusal(name);
+        assert!(text.contains(part), "{name}: {text}");
+    }
     let qwen = refusal("qwen2.5-vl-7b");
     assert!(qwen.contains("does not support Qwen2_5_VLForConditionalGeneration"), "{qwen}");
     assert!(qwen.contains("--engine torch"), "{qwen}");
