@@ -2,7 +2,8 @@
 
 use super::fields::Fields;
 use super::{
-    ConfigProblem, ModelConfig, decoder, deepseek_ocr, encoder, family, missing, modern_encoder, shallow_resnet, vision,
+    ConfigProblem, ModelConfig, decoder, deepseek_ocr, encoder, family, missing, modern_encoder, read_named,
+    shallow_resnet, vision,
 };
 
 /// One architecture: the names it goes by and how its configuration is read.
@@ -188,19 +189,6 @@ pub fn families() -> impl Iterator<Item = &'static str> {
     rows.filter(move |(at, row)| is_first(*at, row.model_type)).map(|(_, row)| row.model_type)
 }
 
-/// Reads a part of a file by its own `model_type`, or that of `default` where it has none.
-pub(super) fn read_named(fields: &Fields<'_>, default: &str) -> Result<ModelConfig, ConfigProblem> {
-    let kind = fields.optional_text("model_type")?.unwrap_or_else(|| default.to_owned());
-    let found = ARCHITECTURES.iter().find(|known| known.is_family(&kind));
-    let known = || ARCHITECTURES.iter().map(|known| known.model_type);
-    let architecture = found.ok_or_else(|| {
-        fields.wrong("model_type", format!("\"{kind}\""), {
-            format!("a supported family; the nearest is `{}`", nearest(&kind, known()))
-        })
-    })?;
-    (architecture.read)(fields)
-}
-
 /// Decoders that have a name of their own, and the parts and fields of another family.
 const OTHER_NAMES: [(&str, &str); 5] = [
     ("kimi_k2", "deepseek_v3"),
@@ -212,7 +200,7 @@ const OTHER_NAMES: [(&str, &str); 5] = [
 
 impl Architecture {
     /// Whether files of that `model_type` are read so.
-    fn is_family(&self, kind: &str) -> bool {
+    pub(super) fn is_family(&self, kind: &str) -> bool {
         self.model_type == kind || OTHER_NAMES.contains(&(kind, self.model_type))
     }
 
@@ -249,7 +237,7 @@ impl Architecture {
 }
 
 /// The known name most like `asked`.
-fn nearest<'a>(asked: &str, known: impl Iterator<Item = &'a str>) -> &'a str {
+pub(super) fn nearest<'a>(asked: &str, known: impl Iterator<Item = &'a str>) -> &'a str {
     known
         .max_by(|a, b| {
             let likeness = |name: &str| strsim::jaro_winkler(&asked.to_lowercase(), &name.to_lowercase());

@@ -19,7 +19,7 @@ pub mod vision;
 use serde_json::Value;
 use types::DType;
 
-use architecture::{ARCHITECTURES, Architecture, read_named, text_only};
+use architecture::{ARCHITECTURES, Architecture, nearest, text_only};
 pub use architecture::{families, supported};
 pub(crate) use family::Names;
 use fields::Fields;
@@ -41,6 +41,19 @@ pub enum ModelConfig {
     ModernEncoder(Box<modern_encoder::ModernEncoderConfig>),
     /// A small convolutional network.
     ShallowResnet(shallow_resnet::ShallowResnetConfig),
+}
+
+/// Reads a part of a file by its own `model_type`, or that of `default` where it has none.
+fn read_named(fields: &Fields<'_>, default: &str) -> Result<ModelConfig, ConfigProblem> {
+    let kind = fields.optional_text("model_type")?.unwrap_or_else(|| default.to_owned());
+    let found = ARCHITECTURES.iter().find(|known| known.is_family(&kind));
+    let known = || ARCHITECTURES.iter().map(|known| known.model_type);
+    let architecture = found.ok_or_else(|| {
+        fields.wrong("model_type", format!("\"{kind}\""), {
+            format!("a supported family; the nearest is `{}`", nearest(&kind, known()))
+        })
+    })?;
+    (architecture.read)(fields)
 }
 
 /// Most experts of all layers together: a network is built expert by expert. Four times those of Kimi-K2.
