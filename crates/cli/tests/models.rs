@@ -126,6 +126,14 @@ fn a_gguf_file_is_a_model_and_its_weights_take_the_bytes_of_its_tensors() {
     assert_eq!(report["model"]["dtype"], "fp16");
     let how = report["model"]["quantisation"].as_str().unwrap();
     assert_eq!(how, "gguf: 11 tensors in Q4_K, 5 tensors in Q6_K, 5 tensors in F32");
+    // One token reads one row of the table of embeddings: 256 weights in Q6_K, 210 bytes.
+    let token = ["analyze", "--json", "--model", &file, "workload.seq_len=1", "workload.decode_steps=0"];
+    let (code, stdout, stderr) = run(&token);
+    assert_eq!(code, 0, "{stderr}");
+    let report: Value = serde_json::from_str(&stdout).unwrap();
+    let modules = report["module_metrics"].as_array().unwrap();
+    let table = modules.iter().find(|module| module["module_id"] == "model.embed_tokens").unwrap();
+    assert_eq!(table["bytes"]["weights"], 210, "{table}");
     // Sixteen bits override the file.
     let plain = ["analyze", "--json", "--model", &file, "workload.quantisation.weights=bf16"];
     let (code, stdout, stderr) = run(&plain);

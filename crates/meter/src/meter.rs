@@ -136,7 +136,11 @@ impl<'a> Meter<'a> {
         for (tensor, piece) in inputs.iter().zip(pieces).filter(|(tensor, _)| tensor.spec.role == Role::Weight) {
             let Some(stored) = tensor.stored else { continue };
             let Some((scales, weights)) = stored.scales else { continue };
-            let elements = piece.shape.elements();
+            let elements = match op {
+                // A row for each token, as many as there are.
+                Op::Embedding => pieces[0].shape.elements().saturating_mul(piece.shape.last()),
+                _ => piece.shape.elements(),
+            };
             if scales > 0 {
                 price.terms.push(Term {
                     quantity: Quantity::Weights,
