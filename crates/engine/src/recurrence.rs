@@ -69,7 +69,7 @@ fn causal_conv(state: &mut Vec<f32>, inputs: &[&Tensor]) -> Result<Tensor> {
 fn state_space(state: &mut Vec<f32>, inputs: &[&Tensor]) -> Result<Tensor> {
     let (batch, length, heads, width) = inputs[0].dims4()?;
     let (_, _, groups, size) = inputs[1].dims4()?;
-    if groups == 0 || heads % groups != 0 {
+    if groups == 0 || !heads.is_multiple_of(groups) {
         candle_core::bail!("{heads} heads in {groups} groups");
     }
     let [x, to, from, steps] = [floats(inputs[0])?, floats(inputs[1])?, floats(inputs[2])?, floats(inputs[3])?];
@@ -116,7 +116,7 @@ const LENGTH_EPSILON: f32 = 1e-6;
 fn gated_delta(state: &mut Vec<f32>, inputs: &[&Tensor]) -> Result<Tensor> {
     let (batch, length, groups, width) = inputs[0].dims4()?;
     let (_, _, heads, values) = inputs[2].dims4()?;
-    if groups == 0 || heads % groups != 0 {
+    if groups == 0 || !heads.is_multiple_of(groups) {
         candle_core::bail!("{heads} heads in {groups} groups");
     }
     let [q, k, v, steps] = [floats(inputs[0])?, floats(inputs[1])?, floats(inputs[2])?, floats(inputs[3])?];
