@@ -180,22 +180,10 @@ pub const PRESETS: &[Preset] = &[
         config: include_str!("../presets/qwen3.5-35b-a3b.json"),
     },
     Preset {
-        name: "deepseek-v3.2",
-        about: "DeepSeek-V3.2: DeepSeek-V3 with sparse attention, 2048 positions chosen by an indexer",
-        source: "deepseek-ai/DeepSeek-V3.2, 2025",
-        config: include_str!("../presets/deepseek-v3.2.json"),
-    },
-    Preset {
         name: "deepseek-v4-flash",
         about: "DeepSeek-V4-Flash: a window and compressed entries, hyper-connections, experts in fp4",
         source: "deepseek-ai/DeepSeek-V4-Flash, 2026",
         config: include_str!("../presets/deepseek-v4-flash.json"),
-    },
-    Preset {
-        name: "glm-5",
-        about: "GLM-5: latent and sparse attention, eight of 256 experts in 78 layers",
-        source: "zai-org/GLM-5, 2026",
-        config: include_str!("../presets/glm-5.json"),
     },
     Preset {
         name: "minimax-m2.5",
