@@ -86,7 +86,7 @@ pub enum ModelError {
     Config(#[from] ConfigError),
     /// A GGUF file that is damaged, of a model that is not known, or that contradicts itself.
     #[error(transparent)]
-    Gguf(#[from] gguf::GgufError),
+    Gguf(Box<gguf::GgufError>),
     /// `model.dtype` is no element type.
     #[error("model.dtype: {0}")]
     DType(#[from] UnknownDType),
@@ -186,7 +186,7 @@ fn read(path: &Path) -> Result<ModelConfig, ModelError> {
     let unreadable = |reason| ModelError::Unreadable { path: path.to_owned(), reason };
     let file = if path.is_dir() { path.join("config.json") } else { path.to_owned() };
     if gguf::is_file(&file) {
-        return Ok(gguf::read(&file)?);
+        return gguf::read(&file).map_err(|error| ModelError::Gguf(Box::new(error)));
     }
     let bytes = std::fs::File::open(&file).and_then(|opened| collect::document::read_from(opened, LARGEST_CONFIG));
     let text =
