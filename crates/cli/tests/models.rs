@@ -51,6 +51,11 @@ fn the_list_names_families_and_a_file_is_as_good_as_a_name() {
     for family in ["llama", "qwen3_moe", "deepseek_v2", "gpt_oss", "qwen2_5_vl", "llava"] {
         assert!(stdout.contains(family), "{family}: {stdout}");
     }
+    for (name, source) in [("qwen3.5-27b", "Qwen/Qwen3.5-27B, 2026"), ("llama-3.1-8b", "meta-llama/Llama-3.1-8B, 2024")]
+    {
+        assert!(stdout.lines().any(|line| line.starts_with(name) && line.contains(source)), "{name}: {stdout}");
+        assert_eq!(row(name)["source"], source);
+    }
     let folder = TempDir::new().unwrap();
     let config = include_str!("../../network/presets/qwen3-8b.json");
     std::fs::write(folder.path().join("config.json"), config).unwrap();
@@ -103,4 +108,60 @@ fn a_file_that_is_not_there_is_no_misspelt_name() {
         assert_eq!(code, 2, "{stderr}");
         assert!(stderr.contains(&format!("cannot read {file}")), "{stderr}");
     }
+}
+
+fn gguf(name: &str) -> String {
+    format!("{}/../ingest/tests/fixtures/gguf/{name}", env!("CARGO_MANIFEST_DIR"))
+}
+
+#[test]
+fn a_gguf_file_is_a_model_and_its_weights_take_the_bytes_of_its_tensors() {
+    let file = gguf("tiny-llama-q4_k.gguf");
+    let model = row(&file);
+    assert_eq!((&model["family"], &model["parameters"]), (&"llama".into(), &1_443_072_u64.into()));
+    let (code, stdout, stderr) = run(&["analyze", "--json", "--model", &file, "--hardware", "rtx-4090"]);
+    assert_eq!(code, 0, "{stderr}");
+    let report: Value = serde_json::from_str(&stdout).unwrap();
+    assert_eq!(report["memory"]["weights_bytes"], 934_400, "{}", report["memory"]);
+    assert_eq!(report["model"]["dtype"], "fp16");
+    let how = report["model"]["quantisation"].as_str().unwrap();
+    assert_eq!(how, "gguf: 11 tensors in Q4_K, 5 tensors in Q6_K, 5 tensors in F32");
+    // One token reads one row of the table of embeddings: 256 weights in Q6_K, 210 bytes.
+    let token = ["analyze", "--json", "--model", &file, "workload.seq_len=1", "workload.decode_steps=0"];
+    let (code, stdout, stderr) = run(&token);
+    assert_eq!(code, 0, "{stderr}");
+    let report: Value = serde_json::from_str(&stdout).unwrap();
+    let modules = report["module_metrics"].as_array().unwrap();
+    let table = modules.iter().find(|module| module["module_id"] == "model.embed_tokens").unwrap();
+    assert_eq!(table["bytes"]["weights"], 210, "{table}");
+    // Sixteen bits override the file.
+    let plain = ["analyze", "--json", "--model", &file, "workload.quantisation.weights=bf16"];
+    let (code, stdout, stderr) = run(&plain);
+    assert_eq!(code, 0, "{stderr}");
+    let report: Value = serde_json::from_str(&stdout).unwrap();
+    assert_eq!(report["memory"]["weights_bytes"], 2 * 1_443_072, "{}", report["memory"]);
+}
+
+#[test]
+fn a_gguf_file_that_is_damaged_or_unknown_names_file_place_and_fix() {
+    let folder = TempDir::new().unwrap();
+    let whole = std::fs::read(gguf("tiny-llama-q4_k.gguf")).unwrap();
+    std::fs::write(folder.path().join("cut.gguf"), &whole[..whole.len() / 2]).unwrap();
+    let (code, stdout, stderr) = run_in(folder.path(), &["analyze", "--model", "cut.gguf"]);
+    assert_eq!((code, stdout.as_str()), (2, ""), "{stderr}");
+    assert!(
+        stderr.contains("cut.gguf is damaged at byte ") && stderr.contains("hint: check that the file"),
+        "{stderr}"
+    );
+
+    let at = whole.windows(5).position(|bytes| bytes == b"llama").unwrap();
+    let mut other = whole.clone();
+    other[at..at + 5].copy_from_slice(b"rwkv7");
+    std::fs::write(folder.path().join("other.gguf"), other).unwrap();
+    let (code, _, stderr) = run_in(folder.path(), &["models", "other.gguf"]);
+    assert_eq!(code, 2, "{stderr}");
+    assert!(stderr.contains("other.gguf: architecture `rwkv7` is not supported; known are llama"), "{stderr}");
+    let (code, _, stderr) = run_in(folder.path(), &["models", "absent.gguf"]);
+    assert_eq!(code, 2, "{stderr}");
+    assert!(stderr.contains("cannot read absent.gguf"), "{stderr}");
 }

@@ -10,6 +10,7 @@ use types::{Bytes, DType, Nanos, Op, Role, Spec};
 use crate::cache::Cache;
 use crate::nvtx;
 use crate::op;
+use crate::recurrence::{States, keeps_state};
 use crate::trace::{OpTrace, RangeTime, Trace, since};
 use crate::{EngineError, Weights};
 
@@ -26,6 +27,7 @@ pub struct Engine<'a> {
     blueprint: &'a Blueprint,
     weights: &'a Weights,
     cache: Cache,
+    states: States,
     tracing: bool,
     zero: Instant,
     open: Vec<(Module, Option<(Nanos, nvtx::Range)>)>,
@@ -65,6 +67,7 @@ impl<'a> Engine<'a> {
             blueprint,
             weights,
             cache: Cache::new(capacity),
+            states: States::default(),
             tracing: false,
             zero,
             open: Vec::new(),
@@ -156,8 +159,14 @@ impl Backend for Engine<'_> {
         let spec = computed(infer(op, &specs)?);
         let start = self.tracing.then(|| since(self.zero));
         let tensors: Vec<&Tensor> = inputs.iter().map(|value| &value.tensor).collect();
-        let tensor = op::compute(op, &tensors, spec)
-            .map_err(|source| NetworkError::from(EngineError::Compute { op: op.name(), source }))?;
+        let made = match keeps_state(&op) {
+            true => {
+                let module = self.module();
+                self.states.compute(module, &op, &tensors)
+            }
+            false => op::compute(op, &tensors, spec),
+        };
+        let tensor = made.map_err(|source| NetworkError::from(EngineError::Compute { op: op.name(), source }))?;
         debug_assert_eq!(
             tensor.dims().iter().map(|size| *size as u64).collect::<Vec<_>>(),
             spec.shape.dims(),

@@ -15,6 +15,7 @@ mod kernel;
 pub mod nvtx;
 mod op;
 pub mod prompt;
+mod recurrence;
 mod rehearsal;
 mod sampling;
 mod session;

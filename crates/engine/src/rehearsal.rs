@@ -13,26 +13,37 @@ pub fn rehearse(model: &Model) -> Result<(), EngineError> {
     if matches!(model, Model::VisionLanguage(_)) {
         return Err(refused("prompts with images are supported for DeepSeek-OCR only".to_owned()));
     }
-    if matches!(model, Model::Encoder(_)) {
+    if matches!(model, Model::Encoder(_) | Model::ModernEncoder(_)) {
         return Err(refused("encoders can only be modelled".to_owned()));
     }
     let Model::Language(language) = model else { return Ok(()) };
-    let mut rehearsal = Rehearsal { blueprint: model.blueprint(), refusal: None };
+    let mut rehearsal = Rehearsal { blueprint: model.blueprint(), refusals: Vec::new() };
     let input = Spec::activation([1, 1], DType::Int64);
     let prompt = Prompt { input, offset: 0, images: None, last_logits_only: true };
     model.forward(&mut rehearsal, &prompt)?;
-    match rehearsal.refusal {
-        Some(why) => Err(refused(why)),
-        None if !language.is_computed() => {
+    if !rehearsal.refusals.is_empty() {
+        return Err(refused(rehearsal.refusals.join("; ")));
+    }
+    match language.is_computed() {
+        true => Ok(()),
+        false => {
             Err(refused("its logits have not been compared with transformers, so it can only be modelled".to_owned()))
         }
-        None => Ok(()),
     }
 }
 
 struct Rehearsal<'a> {
     blueprint: &'a Blueprint,
-    refusal: Option<String>,
+    /// Parts that can only be modelled, each once.
+    refusals: Vec<String>,
+}
+
+impl Rehearsal<'_> {
+    fn refuse(&mut self, why: String) {
+        if !self.refusals.contains(&why) {
+            self.refusals.push(why);
+        }
+    }
 }
 
 impl Backend for Rehearsal<'_> {
@@ -47,8 +58,8 @@ impl Backend for Rehearsal<'_> {
     }
 
     fn apply(&mut self, op: Op, inputs: &[&Spec]) -> Result<Spec, NetworkError> {
-        if self.refusal.is_none() {
-            self.refusal = op::refusal(&op);
+        if let Some(why) = op::refusal(&op) {
+            self.refuse(why);
         }
         let inputs: Vec<Spec> = inputs.iter().map(|spec| **spec).collect();
         Ok(infer(op, &inputs)?)
@@ -75,7 +86,7 @@ impl Backend for Rehearsal<'_> {
         widths: [u64; 2],
         _window: Option<u64>,
     ) -> Result<(Spec, Spec), NetworkError> {
-        self.refusal.get_or_insert_with(|| "layers that share a KV cache can only be modelled".to_owned());
+        self.refuse("layers that share a KV cache can only be modelled".to_owned());
         let kept = |width| Spec { shape: [batch, heads, length, width].into(), dtype: DType::Fp32, role: Role::Cache };
         Ok((kept(widths[0]), kept(widths[1])))
     }

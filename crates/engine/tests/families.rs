@@ -68,18 +68,39 @@ families! {
     logits_of_gemma2_equal_transformers: "gemma2",
     logits_of_gemma3_equal_transformers: "gemma3",
     logits_of_gpt_oss_equal_transformers: "gpt-oss",
+    logits_of_mamba2_equal_transformers: "mamba2",
+    logits_of_bamba_equal_transformers: "bamba",
+    logits_of_lfm2_equal_transformers: "lfm2",
+    logits_of_qwen3_5_equal_transformers: "qwen3.5",
+    logits_of_qwen3_5_moe_equal_transformers: "qwen3.5-moe",
 }
 
 #[test]
 fn what_can_only_be_modelled_is_refused_by_name_before_weights_are_loaded() {
-    let refusal = |name: &str| {
-        let model = Model::new(&Preset::find(name).unwrap().config().unwrap());
+    let refused = |config: &ModelConfig| {
+        let model = Model::new(config);
         // There is no such checkpoint: it must not matter.
         let nowhere = Checkpoint::Safetensors("no/such/folder".into());
         Session::load(model, &nowhere, DType::Fp32).unwrap_err().to_string()
     };
+    let refusal = |name: &str| refused(&Preset::find(name).unwrap().config().unwrap());
+    let cases = include_str!("../../meter/tests/fixtures/transformers.json");
+    let cases: serde_json::Value = serde_json::from_str(cases).unwrap();
+    let sparse = cases["cases"]["deepseek-v3.2"]["config"].to_string();
+    let sparse = refused(&ModelConfig::from_json("deepseek-v3.2", &sparse).unwrap());
+    assert!(sparse.contains("sparse attention with an indexer can only be modelled"), "{sparse}");
     let phi = refusal("phi-3.5-mini");
     assert!(phi.contains("does not support Phi3ForCausalLM: rotary scaling `longrope` can only be modelled"), "{phi}");
+    for (name, part) in [
+        ("qwen3.5-27b", "prompts with images"),
+        ("deepseek-v4-flash", "compressed attention can only be modelled"),
+        ("deepseek-v4-flash", "hyper-connections can only be modelled"),
+        ("llama-4-scout", "chunked attention can only be modelled"),
+        ("nemotron-3-nano", "its logits have not been compared with transformers"),
+    ] {
+        let text = refusal(name);
+        assert!(text.contains(part), "{name}: {text}");
+    }
     let qwen = refusal("qwen2.5-vl-7b");
     assert!(qwen.contains("does not support Qwen2_5_VLForConditionalGeneration"), "{qwen}");
     assert!(qwen.contains("--engine torch"), "{qwen}");

@@ -125,6 +125,19 @@ pub enum IngestError {
         reason: String,
     },
 
+    /// The right format with something in it that is not known.
+    #[error("{file}: {place}: {reason}")]
+    Refused {
+        /// The file.
+        file: String,
+        /// Where.
+        place: String,
+        /// What is not known.
+        reason: String,
+        /// What to do.
+        fix: &'static str,
+    },
+
     /// A file that ends too early or contradicts its own format, so that nothing of it can be used.
     #[error("{file} is damaged at {place}: {reason}")]
     Damaged {
@@ -188,6 +201,7 @@ impl Failure for IngestError {
             Self::Unsupported { .. } => {
                 "export the trace again with the profiler that recorded it, and do not open it for writing"
             }
+            Self::Refused { fix, .. } => fix,
             Self::NoTables { .. } | Self::MissingColumn { .. } => {
                 "record with `--trace cuda,nvtx` and export all tables"
             }

@@ -33,6 +33,7 @@ mod decimal;
 mod demangle;
 pub mod detect;
 mod error;
+pub mod gguf;
 mod json;
 pub mod ncu;
 pub mod nsys;

@@ -136,14 +136,20 @@ impl<'a> Meter<'a> {
         for (tensor, piece) in inputs.iter().zip(pieces).filter(|(tensor, _)| tensor.spec.role == Role::Weight) {
             let Some(stored) = tensor.stored else { continue };
             let Some((scales, weights)) = stored.scales else { continue };
-            let elements = piece.shape.elements();
-            price.terms.push(Term {
-                quantity: Quantity::Weights,
-                // S bytes of scales for all W weights, of which this device reads N.
-                formula: "S * N / W",
-                symbols: Symbols::new([("S", scales.into()), ("N", elements.into()), ("W", weights.into())]),
-                value: stored.scale_bytes(elements).get().into(),
-            });
+            let elements = match op {
+                // A row for each token, as many as there are.
+                Op::Embedding => pieces[0].shape.elements().saturating_mul(piece.shape.last()),
+                _ => piece.shape.elements(),
+            };
+            if scales > 0 {
+                price.terms.push(Term {
+                    quantity: Quantity::Weights,
+                    // S bytes of scales for all W weights, of which this device reads N.
+                    formula: "S * N / W",
+                    symbols: Symbols::new([("S", scales.into()), ("N", elements.into()), ("W", weights.into())]),
+                    value: stored.scale_bytes(elements).get().into(),
+                });
+            }
             if let Some(dtype) = stored.activations {
                 price.matrix_dtype = dtype;
             }

@@ -65,7 +65,8 @@ pub(crate) fn layout(blueprint: &Blueprint, param: Param, parallel: &Parallel) -
         let shared = VOCABULARY.contains(&module.name.as_str()) && blueprint.stage_of(entry.module).is_none();
         return if shared { Layout::cut(0, parallel.tensor) } else { Layout::WHOLE };
     }
-    if entry.path.contains(".linear_attn.") || in_state_space(blueprint, entry.module) {
+    let mixes = [".linear_attn.", ".conv."].iter().any(|name| entry.path.contains(name));
+    if mixes || in_state_space(blueprint, entry.module) {
         return Layout::WHOLE;
     }
     if own == "sinks" {

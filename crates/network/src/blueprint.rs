@@ -145,11 +145,9 @@ impl Blueprint {
         around.filter(repeated).last()
     }
 
-    /// The same modules, with every matrix kept as `format` says; absent is in the model's own element type.
+    /// The same modules, with every parameter kept as `format` says; absent is in the model's own element type.
     pub(crate) fn stored(mut self, format: impl Fn(&Self, &ParamEntry) -> Option<Arc<WeightFormat>>) -> Self {
-        let is_matrix = |param: &ParamEntry| param.dtype.is_none() && !param.buffer && param.shape.rank() >= 2;
-        let formats = self.params.iter().map(|param| is_matrix(param).then(|| format(&self, param)).flatten());
-        let formats: Vec<_> = formats.collect();
+        let formats: Vec<_> = self.params.iter().map(|param| format(&self, param)).collect();
         for (param, format) in self.params.iter_mut().zip(formats) {
             param.format = format;
         }

@@ -31,6 +31,7 @@ const LLAMA: &str = "transformers.models.llama.modeling_llama";
 const CLIP: &str = "transformers.models.clip.modeling_clip";
 const SIGLIP: &str = "transformers.models.siglip.modeling_siglip";
 const BERT: &str = "transformers.models.bert.modeling_bert";
+const MODERN: &str = "transformers.models.modernbert.modeling_modernbert";
 const LLAVA: &str = "transformers.models.llava.modeling_llava";
 const TRANSFORMERS: &str = "transformers.activations";
 const OURS: &str = "shallow_resnet";
@@ -108,6 +109,23 @@ const CLASSES: &[Class] = &[
     class("BertOnlyMLMHead", BERT, "predictions(x)"),
     class("BertLMPredictionHead", BERT, "y = transform(x) W^T + bias, W being the table of tokens"),
     class("BertPredictionHeadTransform", BERT, "y = LayerNorm(gelu(dense(x)))"),
+    class("ModernBertModel", MODERN, "final_norm(all layers(embeddings(tokens)))"),
+    class("ModernBertForMaskedLM", MODERN, "scores of all tokens at each position"),
+    class(
+        "ModernBertForSequenceClassification",
+        MODERN,
+        "scores of the whole text, from its first position or the mean",
+    ),
+    class("ModernBertForTokenClassification", MODERN, "scores of each token"),
+    class("ModernBertEmbeddings", MODERN, "y = norm(table[ids])"),
+    class("ModernBertEncoderLayer", MODERN, "h = x + attn(attn_norm(x)); y = h + mlp(mlp_norm(h))"),
+    class(
+        "ModernBertAttention",
+        MODERN,
+        "y = Wo(softmax(q k^T / sqrt(d)) v) with rotated q and k from Wqkv(x), over all positions or a window around each",
+    ),
+    class("ModernBertMLP", MODERN, "input, gate = Wi(x); y = Wo(gelu(input) * gate)"),
+    class("ModernBertPredictionHead", MODERN, "y = norm(gelu(dense(x)))"),
     class("FalconLinear", "transformers.models.falcon.modeling_falcon", "y = x W^T + bias"),
     class(
         "OPTLearnedPositionalEmbedding",
@@ -190,6 +208,15 @@ fn of_family(family: &Family) -> Vec<Class> {
     classes.push(class(names.grouped_linear, home, "y = x W^T, each group of heads with a part of W of its own"));
     let space = "y = out_proj(norm(state-space scan over conv1d of parts of in_proj(x)) * silu(gate))";
     classes.push(class(names.state_space, home, space));
+    let [cross_layer, cross] = names.cross;
+    classes.push(class(
+        cross_layer,
+        home,
+        "h = x + tanh(gate) * cross_attn(input_layernorm(x)); y = h + tanh(gate) * mlp(norm(h))",
+    ));
+    classes.push(class(cross, home, "y = o_proj(softmax(q k^T / sqrt(d)) v), k and v from the features of a picture"));
+    let short = "y = out_proj(c * conv(b * x)) with b, c, x from in_proj(x)";
+    classes.push(class(names.short_conv, home, short));
     classes.extend(names.state_space_layer.map(|name| class(name, home, definitions.layer)));
     classes.push(class(names.gated_norm, home, "y = x / sqrt(mean(x^2) + eps) * weight, then times silu(gate)"));
     classes.extend(names.rotary.map(|name| class(name, home, "rotates queries and keys by their position")));
@@ -266,6 +293,8 @@ impl Class {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use super::*;
     use crate::{Model, PRESETS};
 
@@ -273,9 +302,10 @@ mod tests {
     fn every_class_of_every_network_is_described_once() {
         for preset in PRESETS {
             let model = Model::new(&preset.config().unwrap());
-            for (_, entry) in model.blueprint().modules() {
-                let found = classes().iter().filter(|class| class.name == entry.class).count();
-                assert_eq!(found, 1, "{} of {}", entry.class, preset.name);
+            let names: BTreeSet<_> = model.blueprint().modules().map(|(_, entry)| entry.class).collect();
+            for name in names {
+                let found = classes().iter().filter(|class| class.name == name).count();
+                assert_eq!(found, 1, "{name} of {}", preset.name);
             }
         }
     }

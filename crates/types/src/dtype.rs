@@ -32,6 +32,10 @@ pub enum DType {
     Int8,
     /// Four-bit integer, two to a byte.
     Int4,
+    /// Two-bit integer, four to a byte, as low-bit GGUF files keep them.
+    Int2,
+    /// One-bit integer, eight to a byte.
+    Int1,
     /// Unsigned byte.
     Uint8,
     /// Truth value, one byte each.
@@ -45,7 +49,7 @@ pub struct UnknownDType(pub String);
 
 impl DType {
     /// Every element type, widest float first.
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 15] = [
         Self::Fp64,
         Self::Fp32,
         Self::Tf32,
@@ -57,6 +61,8 @@ impl DType {
         Self::Int32,
         Self::Int8,
         Self::Int4,
+        Self::Int2,
+        Self::Int1,
         Self::Uint8,
         Self::Bool,
     ];
@@ -69,6 +75,8 @@ impl DType {
             Self::Fp16 | Self::Bf16 => 16,
             Self::Fp8 | Self::Int8 | Self::Uint8 | Self::Bool => 8,
             Self::Fp4 | Self::Int4 => 4,
+            Self::Int2 => 2,
+            Self::Int1 => 1,
         }
     }
 
@@ -86,6 +94,8 @@ impl DType {
             Self::Int32 => "int32",
             Self::Int8 => "int8",
             Self::Int4 => "int4",
+            Self::Int2 => "int2",
+            Self::Int1 => "int1",
             Self::Uint8 => "uint8",
             Self::Bool => "bool",
         }
@@ -123,6 +133,8 @@ impl FromStr for DType {
             "int32" | "i32" | "int" => Self::Int32,
             "int8" | "i8" => Self::Int8,
             "int4" | "i4" => Self::Int4,
+            "int2" => Self::Int2,
+            "int1" => Self::Int1,
             "uint8" | "u8" => Self::Uint8,
             "bool" => Self::Bool,
             _ => return Err(UnknownDType(text.to_owned())),

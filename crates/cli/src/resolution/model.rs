@@ -174,7 +174,7 @@ fn name_for_torch(overrides: &mut Overrides, model: &str) -> Result<Option<PathB
 
 /// Whether a model is named by a file: the text looks like a path or is one.
 fn is_path(model: &str) -> bool {
-    model.contains('/') || model.ends_with(".json") || Path::new(model).exists()
+    model.contains('/') || model.ends_with(".json") || model.ends_with(".gguf") || Path::new(model).exists()
 }
 
 /// What a model without a name is called: its folder where the file has the usual name, else the file.

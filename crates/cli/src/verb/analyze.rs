@@ -20,7 +20,7 @@ pub(crate) struct Arguments {
     /// Configuration overrides, such as workload.batch=4 or 'workload.crop_grid=[2,3]'
     #[arg(value_name = "OVERRIDE")]
     overrides: Vec<String>,
-    /// A built-in model, or the path of a config.json
+    /// A built-in model, or the path of a config.json or of a GGUF file
     #[arg(long, value_name = "NAME|FILE")]
     model: Option<String>,
     /// A workload profile [default: the standard one for the model]
@@ -55,6 +55,7 @@ Examples:
   llm-perf analyze --hardware h200,h100-sxm,rtx-4090
   llm-perf analyze --workload dsocr-gundam-2x3 workload.attention=flash workload.batch=8
   llm-perf analyze --model path/to/config.json workload.seq_len=4096
+  llm-perf analyze --model model-Q4_K_M.gguf --hardware rtx-4090
   llm-perf analyze --model llama-3-8b --json | jq .stages.decode
   llm-perf analyze --torchinfo torchinfo-unique-layers.json --out my-analysis
   llm-perf analyze --model llama-3-8b --measured latest workload.seq_len=512 workload.decode_steps=31

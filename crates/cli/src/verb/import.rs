@@ -17,7 +17,7 @@ pub(crate) struct Arguments {
     /// Files of one run, `-` for standard input, and configuration overrides such as workload.seq_len=286
     #[arg(value_name = "FILE|OVERRIDE", required = true)]
     files: Vec<String>,
-    /// The model that ran: a built-in one, or the path of a config.json
+    /// The model that ran: a built-in one, or the path of a config.json or of a GGUF file
     #[arg(long, value_name = "NAME|FILE")]
     model: Option<String>,
     /// The workload that ran [default: inferred from the shapes in the trace]

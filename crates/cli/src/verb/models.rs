@@ -15,7 +15,7 @@ use flow::{Table, grouped};
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
-    /// A built-in model, or the path of a config.json
+    /// A built-in model, or the path of a config.json or of a GGUF file
     name: Option<String>,
     /// Print JSON
     #[arg(long)]
@@ -27,15 +27,18 @@ Examples:
   llm-perf models
   llm-perf models deepseek-v3
   llm-perf models path/to/config.json
+  llm-perf models model-Q4_K_M.gguf
   llm-perf models --json
 
-Any config.json of a supported family works wherever a model is named: llm-perf analyze --model FILE";
+Any config.json of a supported family, and the GGUF file of most, works wherever a model is named: llm-perf analyze --model FILE";
 
 /// One model as JSON.
 #[derive(Serialize)]
 struct ModelRow {
     name: String,
     about: String,
+    /// Where the configuration was published; absent for a file.
+    source: Option<&'static str>,
     architecture: &'static str,
     family: &'static str,
     parameters: u64,
@@ -58,7 +61,8 @@ struct ModelRow {
 /// Layers that keep the same kind of cache.
 #[derive(Clone, Serialize)]
 struct Cache {
-    /// `full`, `sliding`, `chunked`, `compressed`, `latent`, `linear` or `state-space`.
+    /// `full`, `sliding`, `chunked`, `compressed`, `latent`, `linear`, `state-space`, `hybrid` or
+    /// `convolution`.
     kind: &'static str,
     layers: u64,
     /// Of one more position, while no window is full.
@@ -88,13 +92,14 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<Exit, CliE
 
 fn row(name: &str) -> Result<ModelRow, CliError> {
     let loaded = model::load(&resolution::model::settings(name))?;
-    let about = model::presets().iter().find(|preset| preset.name == name).map_or("", |preset| preset.about);
+    let preset = model::presets().iter().find(|preset| preset.name == name);
     let facts = loaded.config.facts();
     let parameters = loaded.network.blueprint().parameters_under("");
     let cache = loaded.network.cache();
     Ok(ModelRow {
         name: name.to_owned(),
-        about: about.to_owned(),
+        about: preset.map_or("", |preset| preset.about).to_owned(),
+        source: preset.map(|preset| preset.source),
         architecture: facts.class,
         family: loaded.config.family(),
         parameters,
@@ -152,11 +157,11 @@ fn parts(loaded: &LoadedModel) -> Vec<(String, u64)> {
 }
 
 fn overview(rows: &[ModelRow]) -> String {
-    let mut table = Table::new("NAME | FAMILY | >PARAMETERS | >ACTIVE | >KV/TOKEN | ABOUT");
+    let mut table = Table::new("NAME | FAMILY | >PARAMETERS | >ACTIVE | >KV/TOKEN | SOURCE | ABOUT");
     for row in rows {
         let (all, active) = (grouped(row.parameters), grouped(row.parameters_active));
         let cache = row.kv_bytes_per_token.map_or_else(|| "none".to_owned(), |bytes| format!("{} B", grouped(bytes.get())));
-        table.row([&row.name, row.family, &all, &active, &cache, &row.about]);
+        table.row([&row.name, row.family, &all, &active, &cache, row.source.unwrap_or_default(), &row.about]);
     }
     let families = model::families().collect::<Vec<_>>().join(", ");
     format!("{table}\nA config.json may be of any of these families (its model_type):\n  {families}\n")
@@ -165,6 +170,9 @@ fn overview(rows: &[ModelRow]) -> String {
 fn detail(row: &ModelRow) -> String {
     let mut text = format!("{}\n{}\n\n", row.name, row.about);
     let mut table = Table::new(" | >");
+    if let Some(source) = row.source {
+        table.row(["source", source]);
+    }
     table.row(["architecture", row.architecture]);
     table.row(["family", row.family]);
     table.row(["parameters", &grouped(row.parameters)]);

@@ -29,7 +29,8 @@ pub(crate) fn candle_type(dtype: DType) -> Option<CandleType> {
         DType::Bf16 => CandleType::BF16,
         DType::Int64 => CandleType::I64,
         DType::Uint8 | DType::Bool => CandleType::U8,
-        DType::Fp8 | DType::Fp4 | DType::Int32 | DType::Int8 | DType::Int4 => return None,
+        DType::Fp8 | DType::Fp4 | DType::Int32 => return None,
+        DType::Int8 | DType::Int4 | DType::Int2 | DType::Int1 => return None,
     })
 }
 
@@ -43,8 +44,7 @@ pub(crate) fn refusal(op: &Op) -> Option<String> {
             (RotaryLayout::Halves | RotaryLayout::Interleaved, _) => return None,
         },
         Op::LatentAttention { .. } => "attention with latent vectors",
-        Op::GatedDelta { .. } | Op::CausalConv => "linear attention",
-        Op::StateSpace { .. } | Op::SelectiveScan => "state-space layers",
+        Op::SelectiveScan => "state-space layers of the first generation",
         Op::Attention { detail, .. } if detail.chunked => "chunked attention",
         Op::CompressPositions { .. } | Op::AttendEntries { .. } | Op::IndexEntries { .. } => "compressed attention",
         Op::CollapseStreams | Op::MixStreams { .. } => "hyper-connections",

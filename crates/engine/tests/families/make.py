@@ -1,6 +1,6 @@
 """Small-width models of several families with random weights, and what transformers computes with them.
 
-    python make.py
+    python make.py [NAME ...]
 
 Needs torch, transformers and safetensors. Writes, for every model, `NAME/config.json`, `NAME/model.safetensors` under the
 names published checkpoints have, and `NAME/expected.safetensors`: token ids, logits of the whole prompt, and logits of
@@ -8,6 +8,7 @@ decode steps fed with the following ids.
 """
 
 import json
+import sys
 from pathlib import Path
 
 import torch
@@ -26,6 +27,15 @@ BASE = {
     "rms_norm_eps": 1e-05,
     "torch_dtype": "float32",
     "tie_word_embeddings": False,
+}
+DELTA = {
+    "head_dim": 16,
+    "layer_types": ["linear_attention", "full_attention"],
+    "linear_num_key_heads": 2,
+    "linear_num_value_heads": 4,
+    "linear_key_head_dim": 8,
+    "linear_value_head_dim": 10,
+    "linear_conv_kernel_dim": 4,
 }
 MODELS = {
     "llama": {
@@ -134,6 +144,58 @@ MODELS = {
         "query_pre_attn_scalar": 16,
         "tie_word_embeddings": True,
     },
+    "mamba2": {
+        "architectures": ["Mamba2ForCausalLM"],
+        "model_type": "mamba2",
+        "hidden_size": 32,
+        "num_hidden_layers": 2,
+        "num_heads": 8,
+        "head_dim": 8,
+        "state_size": 16,
+        "n_groups": 2,
+        "conv_kernel": 4,
+        "expand": 2,
+        # Less than the prompt, so that states pass from one chunk to the next.
+        "chunk_size": 4,
+        "vocab_size": 96,
+        "layer_norm_epsilon": 1e-05,
+        "torch_dtype": "float32",
+        "tie_word_embeddings": False,
+    },
+    "bamba": {
+        "architectures": ["BambaForCausalLM"],
+        "model_type": "bamba",
+        **BASE,
+        "mamba_n_heads": 8,
+        "mamba_d_head": 8,
+        "mamba_d_state": 16,
+        "mamba_n_groups": 1,
+        "mamba_d_conv": 4,
+        "mamba_expand": 2,
+        "mamba_chunk_size": 4,
+        "attn_layer_indices": [1],
+    },
+    "qwen3.5": {"architectures": ["Qwen3_5ForCausalLM"], "model_type": "qwen3_5_text", **BASE, **DELTA},
+    "qwen3.5-moe": {
+        "architectures": ["Qwen3_5MoeForCausalLM"],
+        "model_type": "qwen3_5_moe_text",
+        **BASE,
+        **DELTA,
+        "num_experts": 6,
+        "num_experts_per_tok": 2,
+        "moe_intermediate_size": 20,
+        "shared_expert_intermediate_size": 24,
+    },
+    "lfm2": {
+        "architectures": ["Lfm2ForCausalLM"],
+        "model_type": "lfm2",
+        **{key: value for key, value in BASE.items() if key != "rms_norm_eps"},
+        "norm_eps": 1e-05,
+        "num_hidden_layers": 3,
+        "block_auto_adjust_ff_dim": False,
+        "conv_L_cache": 3,
+        "layer_types": ["conv", "full_attention", "conv"],
+    },
     "gpt-oss": {
         "architectures": ["GptOssForCausalLM"],
         "model_type": "gpt_oss",
@@ -168,8 +230,10 @@ def published(kind: str, state: dict) -> dict:
     return {name: value.detach().clone().contiguous() for name, value in tensors.items()}
 
 
-def main() -> None:
+def main(names: list[str]) -> None:
     for name, config in MODELS.items():
+        if names and name not in names:
+            continue
         torch.manual_seed(7)
         settings = dict(config)
         kind = settings.pop("model_type")
@@ -183,9 +247,13 @@ def main() -> None:
         with torch.no_grad():
             result = model(ids[:, :PROMPT], use_cache=True)
             expected = {"ids": ids, "prefill_logits": result.logits}
-            rows, cache = [], result.past_key_values
+            # A model without attention has a name of its own for its cache.
+            held = "cache_params" if "cache_params" in result else "past_key_values"
+            rows, cache = [], result[held]
             for step in range(STEPS):
-                result = model(ids[:, PROMPT + step : PROMPT + step + 1], past_key_values=cache, use_cache=True)
+                # Bamba of transformers 5.22 starts at zero again where it is not told the position.
+                at = {"position_ids": torch.tensor([[PROMPT + step]])} if kind == "bamba" else {}
+                result = model(ids[:, PROMPT + step : PROMPT + step + 1], **{held: cache}, **at, use_cache=True)
                 rows.append(result.logits[0, 0])
             expected["decode_logits"] = torch.stack(rows)
         state = dict(model.state_dict())
@@ -200,4 +268,4 @@ def main() -> None:
         print(f"{name}: {size // 1024} KiB, logits up to {expected['prefill_logits'].abs().max():.2f}")
 
 
-main()
+main(sys.argv[1:])

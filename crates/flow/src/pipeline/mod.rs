@@ -12,6 +12,7 @@ pub(crate) mod devices;
 pub(crate) mod earlier;
 mod engine;
 pub(crate) mod error;
+pub(crate) mod gguf;
 pub mod hardware;
 pub(crate) mod imported;
 pub mod machine;

@@ -1,4 +1,4 @@
-//! Models: the built-in ones, and any configuration file.
+//! Models: the built-in ones, any configuration file, and any GGUF file.
 
 use std::path::{Path, PathBuf};
 
@@ -8,6 +8,8 @@ use network::config::{ConfigError, ModelConfig, without_infinities};
 use network::{Model, PRESETS, Preset};
 use serde::Deserialize;
 use types::{DType, Exit, Failure, UnknownDType};
+
+use super::gguf;
 
 /// The `model` part of a configuration, as far as building a network needs it.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
@@ -32,7 +34,7 @@ pub struct ModelSettings {
 pub enum ConfigSource {
     /// A configuration carried in the program.
     Builtin,
-    /// A `config.json`.
+    /// A `config.json` or a GGUF file.
     File,
 }
 
@@ -83,6 +85,9 @@ pub enum ModelError {
     /// What the file says is wrong.
     #[error(transparent)]
     Config(#[from] ConfigError),
+    /// A GGUF file that is damaged, of a model that is not known, or that contradicts itself.
+    #[error(transparent)]
+    Gguf(Box<gguf::GgufError>),
     /// `model.dtype` is no element type.
     #[error("model.dtype: {0}")]
     DType(#[from] UnknownDType),
@@ -96,9 +101,10 @@ impl Failure for ModelError {
     fn hint(&self) -> Option<String> {
         match self {
             Self::Unknown { nearest, .. } => Some(format!(
-                "nearest is `{nearest}`; `llm-perf models` lists all, and --model also takes the path of a config.json"
+                "nearest is `{nearest}`; `llm-perf models` lists all, and --model also takes the path of a config.json or of a GGUF file"
             )),
             Self::NoFile => Some("set it with model.config_path=FILE, or use --model FILE".to_owned()),
+            Self::Gguf(error) => error.fix(),
             Self::Config(_) | Self::Unreadable { .. } | Self::DType(_) => None,
         }
     }
@@ -168,7 +174,7 @@ impl LoadedModel {
             Model::DeepseekOcr(_) => "dsocr-standard-v1",
             Model::VisionLanguage(_) => "vlm-standard-v1",
             Model::Language(_) => "llm-standard-v1",
-            Model::Encoder(_) => "encoder-standard-v1",
+            Model::Encoder(_) | Model::ModernEncoder(_) => "encoder-standard-v1",
             Model::ShallowResnet(_) => "image-standard-v1",
         }
     }
@@ -180,6 +186,9 @@ const LARGEST_CONFIG: u64 = 16 << 20;
 fn read(path: &Path) -> Result<ModelConfig, ModelError> {
     let unreadable = |reason| ModelError::Unreadable { path: path.to_owned(), reason };
     let file = if path.is_dir() { path.join("config.json") } else { path.to_owned() };
+    if gguf::is_file(&file) {
+        return gguf::read(&file).map_err(|error| ModelError::Gguf(Box::new(error)));
+    }
     let bytes = document::open(&file).and_then(|opened| document::read_from(opened, LARGEST_CONFIG));
     let text =
         String::from_utf8(bytes.map_err(unreadable)?).map_err(|error| unreadable(std::io::Error::other(error)))?;

@@ -14,7 +14,7 @@ pub(super) const DERIVATION: Derivation = Derivation {
            read and written by softmax, read by the second matmul. Flash attention keeps scores on chip and, when \
            causal, skips pairs above the diagonal: P = S * (T - S) + S * (S + 1) / 2, and with a window of W keys those \
            before it: P less n * (n + 1) / 2 with n = T - W, or S * (T - W) less S * (S - 1) / 2 where every query has a \
-           full window. With chunks of W keys a query sees those of its own chunk: W * (W + 1) / 2 pairs for each whole one. A softcap takes three more per pair, a sink two per query. Grouped heads share keys and values, which \
+           full window. Without causality a window is around each query: P = T * T less n * (n + 1) with n = T - 1 - W / 2. With chunks of W keys a query sees those of its own chunk: W * (W + 1) / 2 pairs for each whole one. A softcap takes three more per pair, a sink two per query. Grouped heads share keys and values, which \
            are read once.",
     source: "Vaswani et al. 2017, section 3.2.1; Dao et al. 2022, FlashAttention, theorem 2; torch.utils.flop_counter \
              sdpa counts the full square",
@@ -37,6 +37,12 @@ fn pairs(S: u128, T: u128, window: Option<u64>, chunked: bool) -> u128 {
     causal - queries * (first.max(1) + last) / 2
 }
 
+/// Pairs inside a window of W keys around each of T positions, which is every pair but those further away on either side.
+fn pairs_around(T: u128, window: u64) -> u128 {
+    let n = T.saturating_sub(1 + u128::from(window) / 2);
+    T * T - n * (n + 1)
+}
+
 pub(super) fn terms(call: &Call<'_>, causal: bool, fused: bool, detail: AttentionDetail) -> Vec<Term> {
     let [q, k, v] = [&call.inputs[0], &call.inputs[1], &call.inputs[2]];
     let (B, H, S, D) = (dim(q, 0), dim(q, 1), dim(q, 2), dim(q, 3));
@@ -45,6 +51,11 @@ pub(super) fn terms(call: &Call<'_>, causal: bool, fused: bool, detail: Attentio
     let mut terms = Vec::with_capacity(12);
     if flash && causal && detail.window.is_some_and(|window| u128::from(window) < T) {
         let P = pairs(S, T, detail.window, detail.chunked);
+        terms.push(term!(FlopsMatrix, [B, H, P, D], 2 * B * H * P * D));
+        terms.push(term!(FlopsMatrix, [B, H, P, V], 2 * B * H * P * V));
+        terms.push(term!(FlopsVector, [B, H, P], 6 * B * H * P));
+    } else if let Some(window) = detail.window.filter(|window| flash && !causal && S == T && u128::from(*window) < T) {
+        let P = pairs_around(T, window);
         terms.push(term!(FlopsMatrix, [B, H, P, D], 2 * B * H * P * D));
         terms.push(term!(FlopsMatrix, [B, H, P, V], 2 * B * H * P * V));
         terms.push(term!(FlopsVector, [B, H, P], 6 * B * H * P));
@@ -99,6 +110,26 @@ mod tests {
         let flash = cost_of_kind(op, &[x, x, x], AttentionKind::Flash);
         assert_eq!(flash.flops_matrix, Flops::new(2 * 2 * 2 * 18 * 4));
         assert_eq!(cost(op, &[x, x, x]), cost(CAUSAL, &[x, x, x]), "eager computes the whole square");
+    }
+
+    #[test]
+    fn a_window_around_each_position_counts_every_pair_once() {
+        for (positions, side) in [(7_u128, 2_u128), (10, 4), (5, 1), (9, 3), (4, 3), (6, 0)] {
+            let sees = |p: u128| (p + side).min(positions - 1) - p.saturating_sub(side) + 1;
+            let counted: u128 = (0..positions).map(sees).sum();
+            let window = u64::try_from(2 * side + 1).unwrap();
+            assert_eq!(super::pairs_around(positions, window), counted, "{positions} {side}");
+        }
+        let detail = AttentionDetail { window: Some(3), ..PLAIN };
+        let op = Op::Attention { causal: false, scale: 1.0, fused: false, detail };
+        // Seven positions that see one on each side: 5 * 3 + 2 * 2 = 19 pairs of width 4, two matmuls, two heads.
+        let x = activation([1, 2, 7, 4]);
+        assert_eq!(cost_of_kind(op, &[x, x, x], AttentionKind::Flash).flops_matrix, Flops::new(2 * 2 * 2 * 19 * 4));
+        assert_eq!(
+            cost(op, &[x, x, x]).flops_matrix,
+            Flops::new(2 * 2 * 2 * 49 * 4),
+            "eager computes the whole square"
+        );
     }
 
     #[test]

@@ -13,10 +13,36 @@ pub enum AttentionConfig {
     Delta(DeltaConfig),
     /// A state of fixed size, of a state-space model.
     StateSpace(StateSpaceConfig),
+    /// Attention and a state-space layer side by side, both outputs added.
+    Hybrid(HybridConfig),
+    /// Attention to the features of a picture. Without one the layer is passed over.
+    Cross(GroupedConfig),
+    /// A gated convolution over a few positions.
+    ShortConv(ShortConvConfig),
     /// A window of positions, and compressed entries of those before it.
     Compressed(CompressedConfig),
     /// None: the layer is a feed-forward alone.
     Absent,
+}
+
+/// Attention and a state-space layer that are given the same input.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct HybridConfig {
+    /// Attention.
+    pub attention: GroupedConfig,
+    /// The state-space layer.
+    pub state_space: StateSpaceConfig,
+    /// Factors on the input of attention, on its output, and on that of the state-space layer.
+    pub scales: [f64; 3],
+}
+
+/// A convolution between two gates.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ShortConvConfig {
+    /// Its taps.
+    pub kernel: u64,
+    /// Biases of the convolution and of the projections into it and out of it.
+    pub bias: bool,
 }
 
 /// Attention over a window and over compressed entries.
@@ -79,8 +105,10 @@ pub struct StateSpaceConfig {
     pub state: u64,
     /// Taps of the convolution.
     pub kernel: u64,
-    /// Biases of the projections into it and out of it.
+    /// Bias of the projection into it.
     pub bias: bool,
+    /// Bias of the projection out of it.
+    pub output_bias: bool,
     /// Bias of the convolution.
     pub conv_bias: bool,
     /// Which decays it has.

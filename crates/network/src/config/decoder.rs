@@ -6,7 +6,8 @@ use types::DType;
 
 pub use super::attention::{
     AttentionConfig, CompressedConfig, Compression, DeltaConfig, DeltaProjections, EntryIndexerConfig, FusedOrder,
-    GroupedConfig, HeadNorms, IndexerConfig, LatentConfig, RotaryConfig, StateSpaceConfig, StateSpaceKind, Values,
+    GroupedConfig, HeadNorms, HybridConfig, IndexerConfig, LatentConfig, RotaryConfig, ShortConvConfig,
+    StateSpaceConfig, StateSpaceKind, Values,
 };
 pub use super::feed_forward::{
     BesideConfig, Correction, ExpertStorage, FeedForwardConfig, GateConfig, GatedConfig, GroupLimit, MixtureConfig,
@@ -22,6 +23,8 @@ pub struct DecoderConfig {
     pub(crate) family: &'static Family,
     /// Tokens it knows.
     pub vocabulary: u64,
+    /// Rows of the table of embeddings behind those, for tokens that it reads and never writes.
+    pub further_tokens: u64,
     /// Width of the hidden states.
     pub width: u64,
     /// Attention heads.
@@ -185,6 +188,7 @@ impl PartialEq for DecoderConfig {
             && (&self.layers, self.norm, self.dtype) == (&other.layers, other.norm, other.dtype)
             && (self.embedding_scale, self.tied_embeddings, self.logit_softcap)
                 == (other.embedding_scale, other.tied_embeddings, other.logit_softcap)
+            && self.further_tokens == other.further_tokens
             && (self.positions, self.residual_scale, self.logit_scale, self.head_bias)
                 == (other.positions, other.residual_scale, other.logit_scale, other.head_bias)
             && (self.layer_scalar, self.per_layer, self.streams, self.hyper)

@@ -163,7 +163,7 @@ impl EncoderConfig {
 }
 
 /// Labels of a classifier: as many as are named, or two.
-fn labels(fields: &Fields<'_>) -> Result<u64, ConfigProblem> {
+pub(super) fn labels(fields: &Fields<'_>) -> Result<u64, ConfigProblem> {
     let named = fields.optional_object("id2label")?.map(|labels| labels.names().count() as u64);
     let stated = fields.size_or("num_labels", 2)?;
     fields.at_most("num_labels", named.filter(|count| *count > 0).unwrap_or(stated), MOST_LABELS)

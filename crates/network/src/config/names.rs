@@ -46,6 +46,8 @@ pub(crate) struct Names {
     /// Attention, its projections to queries, keys, values and from all heads, and the one that makes all three.
     pub(crate) attention_module: &'static str,
     pub(crate) projections: [&'static str; 4],
+    /// Norms of queries and of keys.
+    pub(crate) head_norms: [&'static str; 2],
     pub(crate) fused_projection: &'static str,
     /// Norms of a layer: in front of attention, behind it, in front of the feed-forward, behind it.
     pub(crate) layer_norms: [&'static str; 4],
@@ -66,6 +68,10 @@ pub(crate) struct Names {
     pub(crate) state_space: &'static str,
     /// Class of a layer with one, where that is another than `layer`.
     pub(crate) state_space_layer: Option<&'static str>,
+    /// A layer that attends to a picture, and its attention.
+    pub(crate) cross: [&'static str; 2],
+    /// Gated convolution.
+    pub(crate) short_conv: &'static str,
     /// Parts of a layer that computes one of several streams.
     pub(crate) altup: &'static str,
     pub(crate) laurel: &'static str,
@@ -140,6 +146,7 @@ macro_rules! names {
             final_norm: "norm",
             attention_module: "self_attn",
             projections: ["q_proj", "k_proj", "v_proj", "o_proj"],
+            head_norms: ["q_norm", "k_norm"],
             fused_projection: "qkv_proj",
             layer_norms: $crate::config::names::NORMS_BEFORE,
             mlp_module: "mlp",
@@ -153,6 +160,8 @@ macro_rules! names {
             state_space_module: "mamba",
             state_space: concat!($prefix, "Mixer"),
             state_space_layer: None,
+            cross: [concat!($prefix, "CrossAttentionDecoderLayer"), concat!($prefix, "CrossAttention")],
+            short_conv: concat!($prefix, "ShortConv"),
             altup: concat!($prefix, "AltUp"),
             laurel: concat!($prefix, "LaurelBlock"),
             hyper: [concat!($prefix, "HyperConnection"), concat!($prefix, "HyperHead")],

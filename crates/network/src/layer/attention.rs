@@ -53,6 +53,7 @@ impl GroupedAttention {
     ) -> Self {
         let GroupedConfig { heads, key_value_heads, head_width, input_bias, output_bias, .. } = config;
         let [query, key, value, output] = names.projections;
+        let [query_norm, key_norm] = names.head_norms;
         builder.module(names.attention_module, names.attention, |builder, module| {
             builder.setting("hidden_size", width);
             builder.setting("num_heads", heads);
@@ -88,7 +89,8 @@ impl GroupedAttention {
                 Some(HeadNorms::Bare) => HeadNorm::Both(Norm::bare(builder, "qk_norm", names.bare_norm, norm)),
                 Some(_) => {
                     let mut head_norm = |name, width| Norm::new(builder, name, names.norm, width, norm);
-                    HeadNorm::Each(head_norm("q_norm", widths[0]), (!borrows).then(|| head_norm("k_norm", widths[1])))
+                    let query = head_norm(query_norm, widths[0]);
+                    HeadNorm::Each(query, (!borrows).then(|| head_norm(key_norm, widths[1])))
                 }
             };
             let value_norm =

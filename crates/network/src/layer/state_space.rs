@@ -40,7 +40,7 @@ impl StateSpace {
         config: StateSpaceConfig,
         norm: NormConfig,
     ) -> Self {
-        let StateSpaceConfig { inner, state, kernel, bias, conv_bias, kind } = config;
+        let StateSpaceConfig { inner, state, kernel, bias, output_bias, conv_bias, kind } = config;
         builder.module(names.state_space_module, names.state_space, |builder, module| {
             builder.setting("hidden_size", width);
             builder.setting("intermediate_size", inner);
@@ -63,7 +63,7 @@ impl StateSpace {
                     let conv = conv(builder);
                     let input = Linear::new(builder, "in_proj", width, inner + channels + heads, bias);
                     let norm = normed.then(|| Norm::new(builder, "norm", names.gated_norm, inner, norm));
-                    let output = Linear::new(builder, "out_proj", inner, width, bias);
+                    let output = Linear::new(builder, "out_proj", inner, width, output_bias);
                     Self { module, input, conv, scan: Scan::Heads { params, norm }, output, config }
                 }
                 StateSpaceKind::Channels { rank } => {
@@ -73,7 +73,7 @@ impl StateSpace {
                     let input = Linear::new(builder, "in_proj", width, 2 * inner, bias);
                     let selection = Linear::new(builder, "x_proj", inner, rank + 2 * state, false);
                     let steps = Linear::new(builder, "dt_proj", rank, inner, true);
-                    let output = Linear::new(builder, "out_proj", inner, width, bias);
+                    let output = Linear::new(builder, "out_proj", inner, width, output_bias);
                     let mut named = |name, width| Norm::new(builder, name, names.norm, width, norm);
                     let norms = [named("dt_layernorm", rank), named("b_layernorm", state), named("c_layernorm", state)];
                     Self {

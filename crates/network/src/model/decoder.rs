@@ -119,7 +119,7 @@ impl Decoder {
     /// Adds `embed_tokens`, `layers` and `norm` to the module under construction.
     pub(crate) fn new(builder: &mut Builder, config: &DecoderConfig) -> Self {
         let names = &config.family.names;
-        let sizes = [config.vocabulary, config.width];
+        let sizes = [config.vocabulary + config.further_tokens, config.width];
         let embedding =
             Embedding::scaled(builder, names.embedding_module, names.embedding, sizes, config.embedding_scale);
         let positions = config.positions.map(|positions| {
@@ -138,7 +138,7 @@ impl Decoder {
             config.hyper.map(|part| (HyperConnection::last(builder, names, config.width, part, config.norm), part));
         let norm = Norm::new(builder, names.final_norm, names.norm, config.width, config.norm);
         let cache = CacheLayout {
-            layers: config.layers.iter().map(kept).collect(),
+            layers: config.layers.iter().map(|layer| kept(layer, config.width)).collect(),
             dtype: config.quantisation.as_ref().and_then(|quantisation| quantisation.kv),
         };
         Self { embedding, positions, per_layer, streams, hyper, layers, norm, cache }

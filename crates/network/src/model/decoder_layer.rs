@@ -3,10 +3,11 @@
 use types::{ActivationKind, Op};
 
 use super::{CacheKind, CacheLayer};
+use crate::config::Names;
 use crate::config::decoder::{AttentionConfig, DecoderConfig, FeedForwardConfig, LayerConfig, NormPlacement, Values};
 use crate::layer::{
     AltUp, CompressedAttention, DenseBesideExperts, GatedDelta, GatedMlp, GatedMlpNames, GroupedAttention,
-    HyperConnection, LatentAttention, MixtureOfExperts, Norm, PerLayerInput, PlainMlp, StateSpace,
+    HyperConnection, LatentAttention, MixtureOfExperts, Norm, PerLayerInput, PlainMlp, ShortConv, StateSpace,
 };
 use crate::{Backend, Builder, Module, NetworkError, Ops, Param};
 
@@ -33,6 +34,11 @@ enum Attention {
     Delta(GatedDelta),
     Compressed(Box<CompressedAttention>),
     StateSpace(StateSpace),
+    /// Both, and factors on the input and output of the first and on the output of the second.
+    Hybrid(Box<(GroupedAttention, StateSpace)>, [f64; 3]),
+    ShortConv(ShortConv),
+    /// To a picture. There is none, so that its parameters are in memory and it is never run.
+    Cross,
     Absent,
 }
 
@@ -62,6 +68,7 @@ impl Layer {
         let layer = &config.layers[index];
         let class = match layer.attention {
             AttentionConfig::StateSpace(_) => names.state_space_layer.unwrap_or(names.layer),
+            AttentionConfig::Cross(_) => names.cross[0],
             _ => names.layer,
         };
         builder.module(index.to_string(), class, |builder, module| {
@@ -80,6 +87,20 @@ impl Layer {
                 }
                 AttentionConfig::StateSpace(part) => {
                     Attention::StateSpace(StateSpace::new(builder, names, width, part, norm))
+                }
+                AttentionConfig::Hybrid(part) => {
+                    let state_space = StateSpace::new(builder, names, width, part.state_space, norm);
+                    let attention = GroupedAttention::new(builder, names, width, part.attention, norm, index);
+                    Attention::Hybrid(Box::new((attention, state_space)), part.scales)
+                }
+                AttentionConfig::ShortConv(part) => Attention::ShortConv(ShortConv::new(builder, names, width, part)),
+                AttentionConfig::Cross(part) => {
+                    let names = Names { attention_module: "cross_attn", attention: names.cross[1], ..*names };
+                    GroupedAttention::new(builder, &names, width, part, norm, index);
+                    for gate in ["cross_attn_attn_gate", "cross_attn_mlp_gate"] {
+                        builder.param(gate, [1]);
+                    }
+                    Attention::Cross
                 }
                 AttentionConfig::Absent => Attention::Absent,
             };
@@ -151,6 +172,9 @@ impl Layer {
         own: Option<&B::Tensor>,
         offset: u64,
     ) -> Result<B::Tensor, NetworkError> {
+        if matches!(self.attention, Attention::Cross) {
+            return Ok(x.clone());
+        }
         b.scope(self.module, &[x], |b| {
             if let (Some(altup), Some(part), Some(own)) = (&self.altup, &self.own, own) {
                 return self.one_of_several(b, x, (altup, part, own), offset);
@@ -223,7 +247,17 @@ impl Layer {
             Attention::Delta(attention) => attention.forward(b, given),
             Attention::Compressed(attention) => attention.forward(b, given, offset),
             Attention::StateSpace(part) => part.forward(b, given),
-            Attention::Absent => Ok(given.clone()),
+            Attention::Hybrid(parts, [before, behind, beside]) => {
+                let (attention, state_space) = parts.as_ref();
+                let spaced = state_space.forward(b, given)?;
+                let spaced = scaled(b, spaced, *beside)?;
+                let given = scaled(b, given.clone(), *before)?;
+                let mixed = attention.forward(b, &given, offset)?;
+                let mixed = scaled(b, mixed, *behind)?;
+                b.add(&spaced, &mixed)
+            }
+            Attention::ShortConv(part) => part.forward(b, given),
+            Attention::Cross | Attention::Absent => Ok(given.clone()),
         }
     }
 
@@ -283,12 +317,17 @@ impl Layer {
     }
 }
 
+/// `x` times a factor; nothing is done where that is one.
+fn scaled<B: Backend>(b: &mut B, x: B::Tensor, factor: f64) -> Result<B::Tensor, NetworkError> {
+    if factor == 1.0 { Ok(x) } else { b.apply(Op::Scale { factor }, &[&x]) }
+}
+
 fn normed<B: Backend>(b: &mut B, norm: &Option<Norm>, x: &B::Tensor) -> Result<B::Tensor, NetworkError> {
     norm.as_ref().map_or_else(|| Ok(x.clone()), |norm| norm.forward(b, x))
 }
 
-/// What the cache keeps for a layer.
-pub(super) fn kept(layer: &LayerConfig) -> CacheLayer {
+/// What the cache keeps for a layer of a decoder of that width.
+pub(super) fn kept(layer: &LayerConfig, width: u64) -> CacheLayer {
     let growing = |kind, elements, window| CacheLayer { kind, elements, window, entries: 0, state: [0, 0] };
     match layer.attention {
         AttentionConfig::Grouped(config) => {
@@ -317,6 +356,16 @@ pub(super) fn kept(layer: &LayerConfig) -> CacheLayer {
             entries: config.entry_elements(),
             ..growing(CacheKind::Compressed, config.head_width, Some(config.window))
         },
-        AttentionConfig::Absent => growing(CacheKind::Absent, 0, None),
+        AttentionConfig::Hybrid(config) => {
+            let state = config.state_space;
+            let state = [state.channels() * state.kernel, state.inner * state.state];
+            let elements =
+                config.attention.key_value_heads * (config.attention.head_width + config.attention.value_width);
+            CacheLayer { state, ..growing(CacheKind::Hybrid, elements, None) }
+        }
+        AttentionConfig::ShortConv(config) => {
+            CacheLayer { state: [width * config.kernel, 0], ..growing(CacheKind::Convolution, 0, None) }
+        }
+        AttentionConfig::Cross(_) | AttentionConfig::Absent => growing(CacheKind::Absent, 0, None),
     }
 }

@@ -5,6 +5,7 @@ pub mod decoder;
 mod decoder_layer;
 pub mod deepseek_ocr;
 pub mod encoder;
+pub mod modern_encoder;
 mod patch_tower;
 mod sam;
 pub mod shallow_resnet;
@@ -27,6 +28,8 @@ pub enum Model {
     VisionLanguage(Box<vision_language::VisionLanguage>),
     /// An encoder of text.
     Encoder(Box<encoder::Encoder>),
+    /// An encoder of text with rotary positions.
+    ModernEncoder(Box<modern_encoder::ModernEncoder>),
     /// A small convolutional network for trying out tools.
     ShallowResnet(Box<shallow_resnet::ShallowResnet>),
 }
@@ -69,6 +72,9 @@ impl Model {
                 Self::VisionLanguage(Box::new(vision_language::VisionLanguage::new(config)))
             }
             ModelConfig::Encoder(config) => Self::Encoder(Box::new(encoder::Encoder::new(config))),
+            ModelConfig::ModernEncoder(config) => {
+                Self::ModernEncoder(Box::new(modern_encoder::ModernEncoder::new(config)))
+            }
             ModelConfig::ShallowResnet(config) => {
                 Self::ShallowResnet(Box::new(shallow_resnet::ShallowResnet::new(config)))
             }
@@ -82,6 +88,7 @@ impl Model {
             Self::Language(model) => model.blueprint(),
             Self::VisionLanguage(model) => model.blueprint(),
             Self::Encoder(model) => model.blueprint(),
+            Self::ModernEncoder(model) => model.blueprint(),
             Self::ShallowResnet(model) => model.blueprint(),
         }
     }
@@ -93,6 +100,7 @@ impl Model {
             Self::Language(model) => model.forward(b, prompt),
             Self::VisionLanguage(model) => model.forward(b, prompt),
             Self::Encoder(model) => model.forward(b, prompt),
+            Self::ModernEncoder(model) => model.forward(b, prompt),
             Self::ShallowResnet(model) => model.forward(b, prompt),
         }
     }
@@ -103,7 +111,7 @@ impl Model {
             Self::DeepseekOcr(model) => Some(model.cache()),
             Self::Language(model) => Some(model.cache()),
             Self::VisionLanguage(model) => Some(model.cache()),
-            Self::Encoder(_) | Self::ShallowResnet(_) => None,
+            Self::Encoder(_) | Self::ModernEncoder(_) | Self::ShallowResnet(_) => None,
         }
     }
 
@@ -122,7 +130,11 @@ impl Model {
     pub fn resized(&self, pixels: [u64; 2]) -> Option<ImageWorkload> {
         match self {
             Self::VisionLanguage(model) => Some(model.resized(pixels)),
-            Self::DeepseekOcr(_) | Self::Language(_) | Self::Encoder(_) | Self::ShallowResnet(_) => None,
+            Self::DeepseekOcr(_)
+            | Self::Language(_)
+            | Self::Encoder(_)
+            | Self::ModernEncoder(_)
+            | Self::ShallowResnet(_) => None,
         }
     }
 
@@ -130,9 +142,11 @@ impl Model {
     pub fn image_shape(&self, image: &ImageWorkload, pages: u64) -> Shape {
         match self {
             Self::VisionLanguage(model) => model.image_shape(image, pages),
-            Self::DeepseekOcr(_) | Self::Language(_) | Self::Encoder(_) | Self::ShallowResnet(_) => {
-                [pages, 3, image.base_size, image.base_size].into()
-            }
+            Self::DeepseekOcr(_)
+            | Self::Language(_)
+            | Self::Encoder(_)
+            | Self::ModernEncoder(_)
+            | Self::ShallowResnet(_) => [pages, 3, image.base_size, image.base_size].into(),
         }
     }
 
@@ -140,7 +154,11 @@ impl Model {
     pub fn image_tokens(&self, base_size: u64, image_size: u64, crop_grid: [u64; 2]) -> Option<u64> {
         match self {
             Self::DeepseekOcr(_) => Some(deepseek_ocr::image_tokens(base_size, image_size, crop_grid)),
-            Self::Language(_) | Self::VisionLanguage(_) | Self::Encoder(_) | Self::ShallowResnet(_) => None,
+            Self::Language(_)
+            | Self::VisionLanguage(_)
+            | Self::Encoder(_)
+            | Self::ModernEncoder(_)
+            | Self::ShallowResnet(_) => None,
         }
     }
 
@@ -148,7 +166,11 @@ impl Model {
     pub fn check_image(&self, image: &ImageWorkload) -> Result<(), NetworkError> {
         match self {
             Self::DeepseekOcr(model) => model.check_image(image),
-            Self::Language(_) | Self::VisionLanguage(_) | Self::Encoder(_) | Self::ShallowResnet(_) => Ok(()),
+            Self::Language(_)
+            | Self::VisionLanguage(_)
+            | Self::Encoder(_)
+            | Self::ModernEncoder(_)
+            | Self::ShallowResnet(_) => Ok(()),
         }
     }
 
@@ -157,7 +179,7 @@ impl Model {
         match self {
             Self::DeepseekOcr(_) => &[Stage::Sam, Stage::Clip, Stage::Projector],
             Self::VisionLanguage(_) => &[Stage::Projector],
-            Self::Language(_) | Self::Encoder(_) | Self::ShallowResnet(_) => &[],
+            Self::Language(_) | Self::Encoder(_) | Self::ModernEncoder(_) | Self::ShallowResnet(_) => &[],
         }
     }
 }
@@ -188,6 +210,10 @@ pub enum CacheKind {
     Linear,
     /// The state of a state-space layer.
     StateSpace,
+    /// Keys and values of every position, and the state of a state-space layer.
+    Hybrid,
+    /// The last few positions, in front of a convolution.
+    Convolution,
     /// Nothing.
     Absent,
 }
@@ -203,6 +229,8 @@ impl CacheKind {
             Self::Latent => Some("latent"),
             Self::Linear => Some("linear"),
             Self::StateSpace => Some("state-space"),
+            Self::Hybrid => Some("hybrid"),
+            Self::Convolution => Some("convolution"),
             Self::Absent => None,
         }
     }

@@ -8,6 +8,8 @@ pub(crate) mod checkpoint;
 pub(crate) mod config;
 #[path = "../../../../fuzz/bodies/detect.rs"]
 pub(crate) mod detect;
+#[path = "../../../../fuzz/bodies/gguf.rs"]
+pub(crate) mod gguf;
 #[path = "../../../../fuzz/bodies/import.rs"]
 pub(crate) mod import;
 #[path = "../../../../fuzz/bodies/model_config.rs"]

@@ -204,6 +204,16 @@ fn beginnings_of_any_file() {
 }
 
 #[test]
+fn headers_of_gguf_files() {
+    let seeds: Vec<Vec<u8>> = seeds::folder("crates/ingest/tests/fixtures/gguf")
+        .into_iter()
+        .filter(|file| file.starts_with(b"GGUF"))
+        .collect();
+    let bounds = Bounds { inputs: 1000, ..Bounds::default() };
+    fuzz("gguf", &bounds, &[&one_of(&seeds, bytes::mutated)], body::gguf::check);
+}
+
+#[test]
 fn torchinfo_snapshots() {
     let seeds = seeds::documents(&["crates/ingest/tests/fixtures/torchinfo-unique-layers.json"]);
     let bounds = Bounds { inputs: 300, ..Bounds::default() };

@@ -7,6 +7,7 @@ use network::Preset;
 use network::config::{ModelConfig, without_infinities};
 
 use super::TorchSettings;
+use crate::pipeline::gguf;
 use crate::pipeline::model::{self, ConfigSource, LoadedModel, ModelSettings};
 use crate::runner::error::ProfileError;
 use crate::runner::request::WeightSettings;
@@ -115,6 +116,11 @@ impl TorchModel {
                 let file = if path.is_dir() { path.join("config.json") } else { path.clone() };
                 if !file.is_file() {
                     return Err(ProfileError::NoConfig { path: path.clone() });
+                }
+                if gguf::is_file(&file) {
+                    let reason =
+                        "PyTorch runs models by their config.json; `analyze`, `models` and `import` read GGUF files";
+                    return Err(ProfileError::BadConfig { path: file, reason: reason.to_owned() });
                 }
                 TorchSource::Path(path.clone())
             }

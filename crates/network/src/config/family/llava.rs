@@ -54,6 +54,14 @@ pub(in crate::config) fn read(fields: &Fields<'_>) -> Result<VisionLanguageConfi
     Ok(VisionLanguageConfig { names, vision: VisionConfig::Square(tower), language, dtype })
 }
 
+/// Whether the file is of this class, with a vision encoder that is not known here.
+pub(in crate::config) fn has_unknown_tower(fields: &Fields<'_>) -> bool {
+    let is_llava = fields.optional_text("model_type").ok().flatten().is_some_and(|kind| kind == "llava");
+    let vision = fields.optional_object("vision_config").ok().flatten();
+    let kind = vision.and_then(|vision| vision.optional_text("model_type").ok().flatten());
+    is_llava && kind.is_some_and(|kind| !["clip_vision_model", "siglip_vision_model"].contains(&kind.as_str()))
+}
+
 fn tower(fields: &Fields<'_>) -> Result<SquareTowerConfig, ConfigProblem> {
     let vision = fields.object("vision_config")?;
     let kind = match vision.optional_text("model_type")?.as_deref() {

@@ -16,6 +16,7 @@ pub(super) mod llama;
 pub(super) mod llama4;
 pub(crate) mod llava;
 pub(super) mod mistral;
+pub(super) mod mixer;
 pub(super) mod mixtral;
 pub(super) mod phi;
 pub(super) mod qwen;
@@ -33,14 +34,16 @@ pub(crate) use super::names::{Definitions, Family, NORMS_AROUND, Names, names};
 /// Every family, for the descriptions of its classes.
 pub(crate) fn families() -> impl Iterator<Item = &'static &'static Family> {
     const LATER: &[&Family] = &[&llama4::FAMILY, &gemma4::FAMILY, &gemma3n::FAMILY, &deepseek_v4::FAMILY];
-    [FAMILIES, LATER, dense::FAMILIES, sparse::FAMILIES, classic::FAMILIES, qwen_next::FAMILIES, state_space::FAMILIES]
-        .into_iter()
-        .flatten()
+    const READERS: [&[&Family]; 5] =
+        [dense::FAMILIES, sparse::FAMILIES, classic::FAMILIES, qwen_next::FAMILIES, state_space::FAMILIES];
+    [FAMILIES, LATER, mixer::FAMILIES].into_iter().chain(READERS).flatten()
 }
 
 /// Whether logits of this family, as an engine computes them from what is built here, were compared with transformers.
 pub(crate) fn is_computed(family: &Family) -> bool {
-    FAMILIES.iter().any(|known| known.names.causal == family.names.causal)
+    const LATER: &[&Family] =
+        &[&state_space::MAMBA2, &state_space::BAMBA, &mixer::LFM2, &qwen_next::DENSE, &qwen_next::SPARSE];
+    FAMILIES.iter().chain(LATER).any(|known| known.names.causal == family.names.causal)
 }
 
 const FAMILIES: &[&Family] = &[

@@ -174,6 +174,7 @@ impl Sizes {
         DecoderConfig {
             family,
             vocabulary: self.vocabulary,
+            further_tokens: 0,
             width: self.width,
             heads: self.heads,
             intermediate: Some(self.intermediate),

@@ -196,7 +196,7 @@ fn listed(fields: &Fields<'_>, names: &[&str]) -> Result<Option<Vec<Kind>>, Conf
 }
 
 /// Names and defaults of the fields of a Mamba-2 layer.
-struct Mamba2Fields {
+pub(super) struct Mamba2Fields {
     heads: (&'static str, u64),
     /// Without a default it is the width inside over the heads.
     head_width: (&'static str, Option<u64>),
@@ -227,7 +227,7 @@ const MAMBA2_FIELDS: Mamba2Fields = Mamba2Fields {
     ..NEMOTRON_FIELDS
 };
 
-const HYBRID_FIELDS: Mamba2Fields = Mamba2Fields {
+pub(super) const HYBRID_FIELDS: Mamba2Fields = Mamba2Fields {
     heads: ("mamba_n_heads", 128),
     head_width: ("mamba_d_head", None),
     groups: ("mamba_n_groups", 1),
@@ -242,7 +242,7 @@ fn head_width(fields: &Fields<'_>, name: &str, default: u64) -> Result<u64, Conf
     fields.at_most(name, fields.size_or(name, default)?, WIDEST_HEAD)
 }
 
-fn mamba2(fields: &Fields<'_>, named: &Mamba2Fields) -> Result<StateSpaceConfig, ConfigProblem> {
+pub(super) fn mamba2(fields: &Fields<'_>, named: &Mamba2Fields) -> Result<StateSpaceConfig, ConfigProblem> {
     let bounded = |(name, default): (&str, u64)| head_width(fields, name, default);
     let heads = bounded(named.heads)?;
     let (name, default) = named.head_width;
@@ -261,6 +261,7 @@ fn mamba2(fields: &Fields<'_>, named: &Mamba2Fields) -> Result<StateSpaceConfig,
         state: bounded(named.state)?,
         kernel: fields.at_most(named.kernel.0, fields.size_or(named.kernel.0, named.kernel.1)?, 1 << 10)?,
         bias: fields.flag_or(named.bias, false)?,
+        output_bias: fields.flag_or(named.bias, false)?,
         conv_bias: fields.flag_or(named.conv_bias, true)?,
         kind: StateSpaceKind::Heads { heads, groups, chunk: bounded(named.chunk)?, normed: true },
     })
@@ -329,6 +330,7 @@ pub(in crate::config) fn read_jamba(fields: &Fields<'_>) -> Result<DecoderConfig
         state: bounded("mamba_d_state", 16)?,
         kernel: fields.at_most("mamba_d_conv", fields.size_or("mamba_d_conv", 4)?, 1 << 10)?,
         bias: fields.flag_or("mamba_proj_bias", false)?,
+        output_bias: fields.flag_or("mamba_proj_bias", false)?,
         conv_bias: fields.flag_or("mamba_conv_bias", true)?,
         kind: StateSpaceKind::Channels { rank },
     };

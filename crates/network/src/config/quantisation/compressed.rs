@@ -43,6 +43,7 @@ pub(super) fn read(stated: &Fields<'_>, dtype: DType) -> Result<Quantisation, Co
         groups: read,
         skipped: Patterns::read(stated, &SKIPPED)?,
         scope: Scope::All,
+        listed: None,
     })
 }
 

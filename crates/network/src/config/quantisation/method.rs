@@ -206,12 +206,12 @@ fn modelopt(stated: &Fields<'_>) -> Result<Quantisation, ConfigProblem> {
         Some("NVFP4") => uniform("modelopt", nvfp4(group(stated, "group_size")?), skipped, Scope::All),
         Some("MIXED_PRECISION") if !stated.states("config_groups") => {
             let groups = layers(&stated.object("quantized_layers")?)?;
-            Quantisation { method: "modelopt".to_owned(), kv: None, groups, skipped, scope: Scope::All }
+            Quantisation { method: "modelopt".to_owned(), kv: None, groups, skipped, scope: Scope::All, listed: None }
         }
         Some("MIXED_PRECISION") => {
             let groups = stated.object("config_groups")?;
             let groups = groups.names().map(|name| mixed(&groups.object(name)?)).collect::<Result<Vec<_>, _>>()?;
-            Quantisation { method: "modelopt".to_owned(), kv: None, groups, skipped, scope: Scope::All }
+            Quantisation { method: "modelopt".to_owned(), kv: None, groups, skipped, scope: Scope::All, listed: None }
         }
         other => {
             let found = format!("\"{}\"", other.unwrap_or_default());

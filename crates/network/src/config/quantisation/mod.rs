@@ -6,6 +6,7 @@ mod compressed;
 mod method;
 mod pattern;
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use types::DType;
@@ -24,6 +25,14 @@ pub struct Quantisation {
     groups: Vec<Group>,
     skipped: Patterns,
     scope: Scope,
+    listed: Option<Arc<Listed>>,
+}
+
+/// How each tensor is kept, by the path of the parameter, where a file says so for each.
+#[derive(Debug)]
+struct Listed {
+    formats: HashMap<String, Arc<WeightFormat>>,
+    summary: String,
 }
 
 /// Matrices that are kept alike.
@@ -73,8 +82,26 @@ impl Quantisation {
         Ok(None)
     }
 
+    /// A checkpoint that says for each tensor how it is kept; `summary` is what reports say of them.
+    pub fn of_tensors(method: &str, summary: String, formats: HashMap<String, Arc<WeightFormat>>) -> Self {
+        Self {
+            method: method.to_owned(),
+            kv: None,
+            groups: Vec::new(),
+            skipped: Patterns::default(),
+            scope: Scope::All,
+            listed: Some(Arc::new(Listed { formats, summary })),
+        }
+    }
+
     /// The format `param` is kept in; absent where it is in the model's own element type.
     pub(crate) fn format(&self, blueprint: &Blueprint, param: &ParamEntry) -> Option<Arc<WeightFormat>> {
+        if let Some(listed) = &self.listed {
+            return listed.formats.get(&param.path).map(Arc::clone);
+        }
+        if param.dtype.is_some() || param.buffer || param.shape.rank() < 2 {
+            return None;
+        }
         let module = blueprint.module(param.module);
         let stacked = param.shape.rank() == 3 && blueprint.decoder_layer(param.module).is_some();
         let is_linear =
@@ -106,6 +133,9 @@ impl Quantisation {
 
     /// What a report says of it.
     pub fn description(&self) -> String {
+        if let Some(listed) = &self.listed {
+            return format!("{}: {}", self.method, listed.summary);
+        }
         let group = |group: &Group| {
             let WeightFormat { dtype, scales, activations } = group.format.as_ref();
             let scales = match scales.first().map(|scale| (scale.span, scale.bits)) {
@@ -136,7 +166,7 @@ fn spanned(span: Span) -> String {
 /// One format for everything a method takes.
 fn uniform(method: &str, format: WeightFormat, skipped: Patterns, scope: Scope) -> Quantisation {
     let groups = vec![Group { targets: None, format: Arc::new(format) }];
-    Quantisation { method: method.to_owned(), kv: None, groups, skipped, scope }
+    Quantisation { method: method.to_owned(), kv: None, groups, skipped, scope, listed: None }
 }
 
 /// Scales and zero points of integers in groups of inputs; `None` is one group for the whole row.

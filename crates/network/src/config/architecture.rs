@@ -1,0 +1,247 @@
+//! The table of architectures: the names each goes by, and how its configuration is read.
+
+use super::fields::Fields;
+use super::{
+    ConfigProblem, ModelConfig, decoder, deepseek_ocr, encoder, family, missing, modern_encoder, read_named,
+    shallow_resnet, vision,
+};
+
+/// One architecture: the names it goes by and how its configuration is read.
+pub(super) struct Architecture {
+    /// Entry of `architectures`.
+    pub(super) name: &'static str,
+    /// `model_type`.
+    pub(super) model_type: &'static str,
+    pub(super) read: ReadConfig,
+}
+
+pub(super) const ARCHITECTURES: &[Architecture] = &[
+    Architecture {
+        name: "DeepseekOCRForCausalLM",
+        model_type: "deepseek_vl_v2",
+        read: |fields| {
+            deepseek_ocr::DeepseekOcrConfig::read(fields).map(|config| ModelConfig::DeepseekOcr(Box::new(config)))
+        },
+    },
+    decoder("LlamaForCausalLM", "llama", |fields| boxed(family::llama::read(fields))),
+    decoder("MistralForCausalLM", "mistral", |fields| boxed(family::mistral::read(fields))),
+    decoder("Qwen2ForCausalLM", "qwen2", |fields| boxed(family::qwen::read_qwen2(fields))),
+    decoder("Qwen3ForCausalLM", "qwen3", |fields| boxed(family::qwen::read_qwen3(fields))),
+    decoder("MixtralForCausalLM", "mixtral", |fields| boxed(family::mixtral::read(fields))),
+    decoder("Qwen2MoeForCausalLM", "qwen2_moe", |fields| boxed(family::qwen_moe::read_qwen2(fields))),
+    decoder("Qwen3MoeForCausalLM", "qwen3_moe", |fields| boxed(family::qwen_moe::read_qwen3(fields))),
+    decoder("DeepseekV2ForCausalLM", "deepseek_v2", |fields| boxed(family::deepseek::read_v2(fields))),
+    decoder("DeepseekV3ForCausalLM", "deepseek_v3", |fields| boxed(family::deepseek::read_v3(fields))),
+    decoder("DeepseekV32ForCausalLM", "deepseek_v32", |fields| boxed(family::deepseek::read_v32(fields))),
+    decoder("DeepseekV4ForCausalLM", "deepseek_v4", |fields| boxed(family::deepseek_v4::read(fields))),
+    decoder("GlmMoeDsaForCausalLM", "glm_moe_dsa", |fields| boxed(family::deepseek::read_glm(fields))),
+    decoder("Phi3ForCausalLM", "phi3", |fields| boxed(family::phi::read(fields))),
+    decoder("Gemma2ForCausalLM", "gemma2", |fields| boxed(family::gemma::read_gemma2(fields))),
+    decoder("Gemma3ForCausalLM", "gemma3_text", |fields| boxed(family::gemma::read_gemma3(fields))),
+    decoder("GptOssForCausalLM", "gpt_oss", |fields| boxed(family::gpt_oss::read(fields))),
+    decoder("SeedOssForCausalLM", "seed_oss", |fields| boxed(family::seed_oss::read(fields))),
+    decoder("GraniteForCausalLM", "granite", |fields| boxed(family::dense::read_granite(fields))),
+    decoder("Olmo2ForCausalLM", "olmo2", |fields| boxed(family::dense::read_olmo2(fields))),
+    decoder("Olmo3ForCausalLM", "olmo3", |fields| boxed(family::dense::read_olmo3(fields))),
+    decoder("Exaone4ForCausalLM", "exaone4", |fields| boxed(family::dense::read_exaone4(fields))),
+    decoder("SmolLM3ForCausalLM", "smollm3", |fields| boxed(family::dense::read_smollm3(fields))),
+    decoder("CohereForCausalLM", "cohere", |fields| boxed(family::dense::read_cohere(fields))),
+    decoder("Cohere2ForCausalLM", "cohere2", |fields| boxed(family::dense::read_cohere2(fields))),
+    decoder("Ernie4_5ForCausalLM", "ernie4_5", |fields| boxed(family::dense::read_ernie(fields))),
+    decoder("HunYuanDenseV1ForCausalLM", "hunyuan_v1_dense", |fields| boxed(family::dense::read_hunyuan(fields))),
+    decoder("GlmForCausalLM", "glm", |fields| boxed(family::dense::read_glm(fields))),
+    decoder("Glm4ForCausalLM", "glm4", |fields| boxed(family::dense::read_glm4(fields))),
+    decoder("MinistralForCausalLM", "ministral", |fields| boxed(family::dense::read_ministral(fields))),
+    decoder("Ministral3ForCausalLM", "ministral3", |fields| boxed(family::dense::read_ministral3(fields))),
+    decoder("ArceeForCausalLM", "arcee", |fields| boxed(family::dense::read_arcee(fields))),
+    decoder("NemotronForCausalLM", "nemotron", |fields| boxed(family::dense::read_nemotron(fields))),
+    decoder("GemmaForCausalLM", "gemma", |fields| boxed(family::dense::read_gemma(fields))),
+    decoder("CwmForCausalLM", "cwm", |fields| boxed(family::dense::read_cwm(fields))),
+    decoder("OlmoeForCausalLM", "olmoe", |fields| boxed(family::sparse::read_olmoe(fields))),
+    decoder("Glm4MoeForCausalLM", "glm4_moe", |fields| boxed(family::sparse::read_glm4(fields))),
+    decoder("Dots1ForCausalLM", "dots1", |fields| boxed(family::sparse::read_dots1(fields))),
+    decoder("MiniMaxM2ForCausalLM", "minimax_m2", |fields| boxed(family::sparse::read_minimax(fields))),
+    decoder("PhimoeForCausalLM", "phimoe", |fields| boxed(family::sparse::read_phi(fields))),
+    decoder("Ernie4_5_MoeForCausalLM", "ernie4_5_moe", |fields| boxed(family::sparse::read_ernie(fields))),
+    decoder("GraniteMoeForCausalLM", "granitemoe", |fields| boxed(family::sparse::read_granite(fields))),
+    decoder("HunYuanMoEV1ForCausalLM", "hunyuan_v1_moe", |fields| boxed(family::sparse::read_hunyuan(fields))),
+    decoder("MiMoV2FlashForCausalLM", "mimo_v2_flash", |fields| boxed(family::sparse::read_mimo(fields))),
+    decoder("Starcoder2ForCausalLM", "starcoder2", |fields| boxed(family::classic::read_starcoder2(fields))),
+    decoder("GPTNeoXForCausalLM", "gpt_neox", |fields| boxed(family::classic::read_neox(fields))),
+    decoder("FalconForCausalLM", "falcon", |fields| boxed(family::classic::read_falcon(fields))),
+    decoder("GPT2LMHeadModel", "gpt2", |fields| boxed(family::classic::read_gpt2(fields))),
+    decoder("OPTForCausalLM", "opt", |fields| boxed(family::classic::read_opt(fields))),
+    decoder("Qwen3NextForCausalLM", "qwen3_next", |fields| boxed(family::qwen_next::read_next(fields))),
+    decoder("Qwen3_5ForCausalLM", "qwen3_5_text", |fields| boxed(family::qwen_next::read_dense(fields))),
+    decoder("Qwen3_5MoeForCausalLM", "qwen3_5_moe_text", |fields| boxed(family::qwen_next::read_sparse(fields))),
+    decoder("Llama4ForCausalLM", "llama4_text", |fields| boxed(family::llama4::read(fields))),
+    decoder("Gemma3nForCausalLM", "gemma3n_text", |fields| boxed(family::gemma3n::read(fields))),
+    decoder("Gemma4ForCausalLM", "gemma4_text", |fields| boxed(family::gemma4::read(fields))),
+    decoder("NemotronHForCausalLM", "nemotron_h", |fields| boxed(family::state_space::read_nemotron(fields))),
+    decoder("Mamba2ForCausalLM", "mamba2", |fields| boxed(family::state_space::read_mamba2(fields))),
+    decoder("GraniteMoeHybridForCausalLM", "granitemoehybrid", |fields| {
+        boxed(family::state_space::read_granite(fields))
+    }),
+    decoder("BambaForCausalLM", "bamba", |fields| boxed(family::state_space::read_bamba(fields))),
+    decoder("FalconH1ForCausalLM", "falcon_h1", |fields| boxed(family::mixer::read_falcon_h1(fields))),
+    decoder("MllamaForCausalLM", "mllama_text_model", |fields| boxed(family::mixer::read_mllama(fields))),
+    decoder("Lfm2ForCausalLM", "lfm2", |fields| boxed(family::mixer::read_lfm2(fields))),
+    decoder("JambaForCausalLM", "jamba", |fields| boxed(family::state_space::read_jamba(fields))),
+    decoder("Qwen2VLForConditionalGeneration", "qwen2_vl", |fields| seeing(family::qwen_vl::read_2(fields))),
+    decoder("Qwen2_5_VLForConditionalGeneration", "qwen2_5_vl", |fields| seeing(family::qwen_vl::read_2_5(fields))),
+    decoder("Qwen3VLForConditionalGeneration", "qwen3_vl", |fields| seeing(family::qwen_vl::read_3(fields))),
+    decoder("Qwen3VLMoeForConditionalGeneration", "qwen3_vl_moe", |fields| seeing(family::qwen_vl::read_3_moe(fields))),
+    decoder("Qwen3_5ForConditionalGeneration", "qwen3_5", |fields| seeing(family::qwen_vl::read_3_5(fields))),
+    decoder("Qwen3_5MoeForConditionalGeneration", "qwen3_5_moe", |fields| {
+        seeing(family::qwen_vl::read_3_5_moe(fields))
+    }),
+    decoder("LlavaForConditionalGeneration", "llava", |fields| seeing(family::llava::read(fields))),
+    encoder("BertModel", "bert", |fields| encoding(fields, &encoder::BERT)),
+    encoder("BertForMaskedLM", "bert", |fields| encoding(fields, &encoder::BERT)),
+    encoder("BertForSequenceClassification", "bert", |fields| encoding(fields, &encoder::BERT)),
+    encoder("BertForTokenClassification", "bert", |fields| encoding(fields, &encoder::BERT)),
+    encoder("RobertaModel", "roberta", |fields| encoding(fields, &encoder::ROBERTA)),
+    encoder("RobertaForMaskedLM", "roberta", |fields| encoding(fields, &encoder::ROBERTA)),
+    encoder("RobertaForSequenceClassification", "roberta", |fields| encoding(fields, &encoder::ROBERTA)),
+    encoder("RobertaForTokenClassification", "roberta", |fields| encoding(fields, &encoder::ROBERTA)),
+    encoder("XLMRobertaModel", "xlm-roberta", |fields| encoding(fields, &encoder::XLM_ROBERTA)),
+    encoder("XLMRobertaForMaskedLM", "xlm-roberta", |fields| encoding(fields, &encoder::XLM_ROBERTA)),
+    encoder("XLMRobertaForSequenceClassification", "xlm-roberta", |fields| encoding(fields, &encoder::XLM_ROBERTA)),
+    encoder("XLMRobertaForTokenClassification", "xlm-roberta", |fields| encoding(fields, &encoder::XLM_ROBERTA)),
+    encoder("ModernBertModel", "modernbert", modern),
+    encoder("ModernBertForMaskedLM", "modernbert", modern),
+    encoder("ModernBertForSequenceClassification", "modernbert", modern),
+    encoder("ModernBertForTokenClassification", "modernbert", modern),
+    Architecture {
+        name: "ShallowResNet",
+        model_type: "shallow_resnet",
+        read: |fields| shallow_resnet::ShallowResnetConfig::read(fields).map(ModelConfig::ShallowResnet),
+    },
+];
+
+pub(super) type ReadConfig = fn(&Fields<'_>) -> Result<ModelConfig, ConfigProblem>;
+
+const fn decoder(name: &'static str, model_type: &'static str, read: ReadConfig) -> Architecture {
+    Architecture { name, model_type, read }
+}
+
+const fn encoder(name: &'static str, model_type: &'static str, read: ReadConfig) -> Architecture {
+    Architecture { name, model_type, read }
+}
+
+fn encoding(fields: &Fields<'_>, family: &'static encoder::EncoderFamily) -> Result<ModelConfig, ConfigProblem> {
+    encoder::EncoderConfig::read(fields, family).map(|config| ModelConfig::Encoder(Box::new(config)))
+}
+
+fn modern(fields: &Fields<'_>) -> Result<ModelConfig, ConfigProblem> {
+    modern_encoder::ModernEncoderConfig::read(fields).map(|config| ModelConfig::ModernEncoder(Box::new(config)))
+}
+
+fn boxed(config: Result<decoder::DecoderConfig, ConfigProblem>) -> Result<ModelConfig, ConfigProblem> {
+    config.map(|config| ModelConfig::Decoder(Box::new(config)))
+}
+
+fn seeing(config: Result<vision::VisionLanguageConfig, ConfigProblem>) -> Result<ModelConfig, ConfigProblem> {
+    config.map(|config| ModelConfig::VisionLanguage(Box::new(config)))
+}
+
+/// The decoder of a model whose other parts are not known, or the problem of the whole where that is not known either.
+pub(super) fn text_only(fields: &Fields<'_>, problem: ConfigProblem) -> Result<ModelConfig, ConfigProblem> {
+    let Some(text) = language_part(fields)? else { return Err(problem) };
+    let kind = text.optional_text("model_type")?;
+    if !kind.is_some_and(|kind| ARCHITECTURES.iter().any(|known| known.is_family(&kind))) {
+        return Err(problem);
+    }
+    let ModelConfig::Decoder(mut decoder) = read_named(&text, "")? else { return Err(problem) };
+    decoder.tied_embeddings = fields.flag_or("tie_word_embeddings", decoder.tied_embeddings)?;
+    decoder.dtype = fields.dtype()?.unwrap_or(decoder.dtype);
+    let whole = fields.text_list("architectures")?.into_iter().next();
+    decoder.part_of = match whole {
+        None => fields.optional_text("model_type")?,
+        whole => whole,
+    };
+    Ok(ModelConfig::Decoder(decoder))
+}
+
+/// The fields of the decoder in a file of several parts.
+fn language_part<'a>(fields: &Fields<'a>) -> Result<Option<Fields<'a>>, ConfigProblem> {
+    // A model that speaks has one that thinks in it.
+    let thinker = fields.optional_object("thinker_config")?;
+    for place in [Some(fields), thinker.as_ref()].into_iter().flatten() {
+        for name in ["text_config", "llm_config", "language_config"] {
+            if let Some(text) = place.optional_object(name)? {
+                return Ok(Some(text));
+            }
+        }
+    }
+    Ok(None)
+}
+
+/// Names of the architectures that can be read.
+pub fn supported() -> impl Iterator<Item = &'static str> {
+    ARCHITECTURES.iter().map(|architecture| architecture.name)
+}
+
+/// Families that can be read, by `model_type`.
+pub fn families() -> impl Iterator<Item = &'static str> {
+    let is_first = |at: usize, kind: &str| ARCHITECTURES[..at].iter().all(|earlier| earlier.model_type != kind);
+    let rows = ARCHITECTURES.iter().enumerate();
+    rows.filter(move |(at, row)| is_first(*at, row.model_type)).map(|(_, row)| row.model_type)
+}
+
+/// Decoders that have a name of their own, and the parts and fields of another family.
+const OTHER_NAMES: [(&str, &str); 5] = [
+    ("kimi_k2", "deepseek_v3"),
+    ("glm4v_text", "glm4"),
+    ("glm4v_moe_text", "glm4_moe"),
+    ("qwen2_5_omni_text", "qwen2"),
+    ("qwen3_omni_moe_text", "qwen3_moe"),
+];
+
+impl Architecture {
+    /// Whether files of that `model_type` are read so.
+    pub(super) fn is_family(&self, kind: &str) -> bool {
+        self.model_type == kind || OTHER_NAMES.contains(&(kind, self.model_type))
+    }
+
+    /// By `architectures`, which names one class; by `model_type`, which names a family, only where that is absent.
+    pub(super) fn of(fields: &Fields<'_>) -> Result<&'static Self, ConfigProblem> {
+        let named = fields.text_list("architectures")?;
+        let model_type = fields.optional_text("model_type")?;
+        if named.is_empty() && model_type.is_none() {
+            return Err(ConfigProblem::Missing { field: "architectures".into(), expected: "a list of one class name" });
+        }
+        let found = ARCHITECTURES.iter().find(|known| {
+            named.iter().any(|name| name == known.name)
+                || (named.is_empty() && model_type.as_deref().is_some_and(|kind| known.is_family(kind)))
+        });
+        found.ok_or_else(|| {
+            let class = named.into_iter().next();
+            let class_of =
+                |kind: &str| ARCHITECTURES.iter().find(|known| known.model_type == kind).map_or("", |known| known.name);
+            // A misspelt name is the name; any other is known by what the model is built of.
+            let spelt = match (&class, &model_type) {
+                (Some(class), _) => nearest(class, supported()),
+                (None, kind) => class_of(nearest(kind.as_deref().unwrap_or_default(), families())),
+            };
+            let is_misspelt = class.as_deref().is_some_and(|class| strsim::levenshtein(class, spelt) <= 2);
+            let nearest = missing::alike(fields).filter(|_| !is_misspelt).map_or(spelt, class_of);
+            ConfigProblem::UnknownArchitecture {
+                asked: class.or(model_type).unwrap_or_default(),
+                nearest: nearest.to_owned(),
+                missing: missing::parts(fields, nearest.ends_with("ForConditionalGeneration")),
+                known: families().collect::<Vec<_>>().join(", "),
+            }
+        })
+    }
+}
+
+/// The known name most like `asked`.
+pub(super) fn nearest<'a>(asked: &str, known: impl Iterator<Item = &'a str>) -> &'a str {
+    known
+        .max_by(|a, b| {
+            let likeness = |name: &str| strsim::jaro_winkler(&asked.to_lowercase(), &name.to_lowercase());
+            likeness(a).total_cmp(&likeness(b))
+        })
+        .unwrap_or_default()
+}
