@@ -16,10 +16,10 @@ import time
 
 COLUMNS = [
     "op", "dtype", "m", "n", "k", "experts", "batch", "length", "kv_length", "heads", "kv_heads", "head_dim", "kv_dtype",
-    "window", "bytes", "microseconds",
+    "window", "rows", "width", "bytes", "microseconds",
 ]
 # Shares of the time for each part; what one part leaves over goes to the next.
-SHARES = [("gemm", 0.45), ("attention", 0.37), ("ramps", 0.06), ("grouped", 0.12)]
+SHARES = [("gemm", 0.45), ("attention", 0.27), ("masked", 0.08), ("ramps", 0.1), ("grouped", 0.1)]
 # Landmarks whose times differ by more than this (as a median) between the beginning and the end make the points incomparable.
 # A device that warms up under a minute of GEMMs moves by a twentieth; its clock, kept beside them, by more from reading to reading.
 DRIFT = 0.1
@@ -237,6 +237,9 @@ def gemms(torch, meter, points, device, deadline, count):
         elif rng.random() < 0.3:
             m = max(1, (m // 64) * 64 + 1)
         n, k = rng.choice(WIDTHS), rng.choice(WIDTHS)
+        # Most weights of models are a few times as long as wide; the rest are vocabularies and projections.
+        if rng.random() < 0.6 and not n / 8 <= k <= 8 * n:
+            return None
         return (m, n, k) if m * n * k <= 2 ** 41 and n * k <= 2 ** 31 and m * n <= 2 ** 31 and m * k <= 2 ** 30 else None
 
     shapes = list(scattered(rng, draw, count, set()))
@@ -252,7 +255,8 @@ def gemms(torch, meter, points, device, deadline, count):
         until = begun + (deadline - begun) * sum(weights[: place + 1]) / sum(weights)
         size = {"bf16": 2, "fp16": 2, "tf32": 4}.get(dtype, 1)
         done = 0
-        for m, n, k in shapes:
+        # Twice as many of the first.
+        for m, n, k in shapes if place == 0 else shapes[: count // 2]:
             if time.monotonic() > until:
                 break
             if dtype == "int8" and m <= 16:
@@ -293,8 +297,6 @@ def attention(torch, meter, points, device, deadline, count):
         return ("g", batch, length, *heads) if batch * length * heads[1] * heads[2] <= most(rng, 2 ** 28) else None
 
     sdpa = torch.nn.functional.scaled_dot_product_attention
-    # cuDNN would build a plan for every shape, which takes longer than timing it.
-    torch.backends.cuda.enable_cudnn_sdp(False)
     grouped = "enable_gqa" in (sdpa.__doc__ or "")
     shapes, seen = [], set()
     for draw in (context, generation):
@@ -361,6 +363,105 @@ def ramps(torch, meter, points, device, deadline, quick):
         except Exception as error:
             points.skip("h2d", error)
     say("ramps done")
+
+
+def masked_attention(torch, meter, points, device, deadline, count):
+    """Attention under a mask, as models with a window ask for it: other kernels than without one."""
+    rng = random.Random(4)
+    layouts = [(4, 1, 256), (8, 1, 256), (32, 32, 128), (16, 16, 128), (40, 40, 128), (16, 16, 64), (12, 12, 64), (8, 8, 256)]
+
+    def draw(rng):
+        # Half of the caches end between blocks, as most do.
+        batch, kv_length = 2 ** rng.randint(0, 6), 2 ** rng.randint(5, 13) + rng.choice([0, 1])
+        length = 1 if rng.random() < 0.6 else kv_length
+        heads = rng.choice(layouts)
+        fits = batch * length <= 65536 and batch * kv_length * heads[1] * heads[2] <= 2 ** 27
+        fits = fits and batch * heads[0] * length * kv_length <= 2 ** 31
+        return (batch, length, kv_length, *heads) if fits else None
+
+    sdpa = torch.nn.functional.scaled_dot_product_attention
+    done = 0
+    for batch, length, kv_length, heads, kv_heads, width in scattered(rng, draw, count, set()):
+        if time.monotonic() > deadline:
+            break
+        try:
+            mask = torch.ones(batch, 1, length, kv_length, device=device, dtype=torch.bool).tril(kv_length - length)
+
+            def make():
+                q = torch.randn(batch, heads, length, width, device=device, dtype=torch.bfloat16)
+                keys = [torch.randn(batch, kv_heads, kv_length, width, device=device, dtype=torch.bfloat16) for _ in "kv"]
+                return q, *(one.expand(-1, heads, -1, -1) for one in keys)
+
+            one = 4 * batch * width * (heads * length + kv_heads * kv_length)
+            sets = [make() for _ in range(min(meter.copies(one), 8))]
+            guess = 10 + 4 * batch * heads * length * kv_length * width / 2e8 + one / 1e6
+            took = meter.time(lambda q, k, v: sdpa(q, k, v, attn_mask=mask), sets, guess)
+            points.add(took, op="masked_attention", dtype="bf16", batch=batch, length=length, kv_length=kv_length, heads=heads,
+                       kv_heads=kv_heads, head_dim=width)
+            done += 1
+        except Exception as error:
+            points.skip("masked_attention", error)
+    say("attention under a mask: %d shapes" % done)
+
+
+def kinds(torch, meter, points, device, deadline, quick):
+    """Kernels that move memory in other ways than from end to end: eager code is full of them, and they are slower."""
+    half = torch.bfloat16
+
+    def heads_of(elements):
+        heads = max(1, min(32, elements // 128))
+        return heads, max(1, elements // (heads * 128))
+
+    def strided(elements):
+        heads, length = heads_of(elements)
+        x = torch.ones(1, length, heads, 128, device=device, dtype=half).transpose(1, 2)
+        return x, torch.ones(1, 1, length, 128, device=device, dtype=half)
+
+    def cache(elements):
+        length = max(1, elements // 1024)
+        return [torch.ones(1, 8, rows, 128, device=device, dtype=half) for rows in (length, 1)],
+
+    # Name, bytes of an element read and written, operands, call.
+    ramps = [
+        ("cast", 6, lambda elements: (torch.ones(elements, device=device, dtype=half),), lambda x: x.float()),
+        ("strided", 4, strided, lambda x, y: x * y),
+        ("concatenate", 4, cache, lambda parts: torch.cat(parts, dim=-2)),
+    ]
+    for exponent in range(10, 29, 2 if quick else 1):
+        elements = 2 ** exponent
+        for name, size, make, call in ramps:
+            if time.monotonic() > deadline:
+                return
+            try:
+                sets = [make(elements) for _ in range(meter.copies(size * elements))]
+                took = meter.time(call, sets, 3 + size * elements / 2e6)
+                real = elements if name != "concatenate" else 1024 * (max(1, elements // 1024) + 1)
+                points.add(took, op=name, dtype="bf16", bytes=size * real)
+            except Exception as error:
+                points.skip(name, error)
+    rng = random.Random(5)
+    rows = [2 ** exponent for exponent in range(0, 17, 2)]
+    grid = [("reduce", count, width) for width in (64, 128, 256, 1024, 2048, 4096, 8192) for count in rows]
+    grid += [("select", count, width) for width in (8, 32, 64, 128, 256) for count in rows]
+    rng.shuffle(grid)
+    for name, count, width in grid[: len(grid) // 2] if quick else grid:
+        if time.monotonic() > deadline:
+            return
+        try:
+            if count * width > 2 ** 28:
+                continue
+            sets = [(torch.rand(count, width, device=device),) for _ in range(meter.copies(4 * count * width))]
+            call = (lambda x: x.mean(-1, keepdim=True)) if name == "reduce" else (lambda x: torch.topk(x, 4, dim=-1))
+            points.add(meter.time(call, sets, 4 + 4 * count * width / 1e6), op=name, dtype="fp32", rows=count, width=width)
+        except Exception as error:
+            points.skip(name, error)
+    say("kinds of kernels done")
+
+
+def memory(torch, meter, points, device, deadline, quick):
+    now = time.monotonic()
+    ramps(torch, meter, points, device, now + (deadline - now) / 2, quick)
+    kinds(torch, meter, points, device, deadline, quick)
 
 
 def grouped_gemms(torch, meter, points, device, deadline, count):
@@ -498,9 +599,10 @@ def main():
     end = time.monotonic() + request["seconds"]
     remaining = 1.0
     parts = {
-        "gemm": lambda until: gemms(torch, meter, points, device, until, 120 if quick else 320),
+        "gemm": lambda until: gemms(torch, meter, points, device, until, 240 if quick else 640),
         "attention": lambda until: attention(torch, meter, points, device, until, 200 if quick else 1000),
-        "ramps": lambda until: ramps(torch, meter, points, device, until, quick),
+        "masked": lambda until: masked_attention(torch, meter, points, device, until, 60 if quick else 200),
+        "ramps": lambda until: memory(torch, meter, points, device, until, quick),
         "grouped": lambda until: grouped_gemms(torch, meter, points, device, until, 60 if quick else 160),
     }
     for name, share in SHARES:
