@@ -2,7 +2,7 @@
 # Measures what forecasts of stages are held against. Needs a GPU, PyTorch and transformers, and no llm-perf: the rest is done anywhere.
 # Usage, from the repository's root: tests/live/h200_stages.sh points OUT
 #                                    tests/live/h200_stages.sh stages OUT [SECONDS] [MODEL...]
-# points: points.csv and facts.json of a calibration, held.csv of shapes it has not seen, plain.csv of attention without cuDNN.
+# points: points.csv and facts.json of a calibration, held.csv of shapes it has not seen.
 # stages: stages.json, prefills and decode steps of decoder models with the kernels they launch.
 set -u
 part=${1:-}
@@ -18,21 +18,9 @@ python=${LLM_PERF_PYTHON:-python3}
 mkdir -p "$out"
 out=$(realpath "$out")
 if [ "$part" = points ]; then
-    printf '{"device": "cuda:0", "seconds": 50, "points": "%s/points.csv", "facts": "%s/facts.json"}' "$out" "$out" >"$out/request.json"
+    printf '{"device": "cuda:0", "seconds": 45, "points": "%s/points.csv", "facts": "%s/facts.json"}' "$out" "$out" >"$out/request.json"
     timeout 180 "$python" "$meter" "$out/request.json" 2>&1 | tee "$out/points.txt"
     timeout 90 "$python" "$here/calibrate_held.py" "$meter" cuda:0 "$out/held.csv" 25 "$out/points.csv" 2>&1 | tee "$out/held.txt"
-    timeout 60 "$python" - "$meter" "$out/plain.csv" <<'PYTHON' 2>&1 | tee "$out/plain.txt"
-import importlib.util, sys, time
-import torch
-spec = importlib.util.spec_from_file_location("calibrate", sys.argv[1])
-calibrate = importlib.util.module_from_spec(spec)
-spec.loader.exec_module(calibrate)
-torch.set_grad_enabled(False)
-torch.backends.cuda.enable_cudnn_sdp(False)
-meter, points = calibrate.Meter(torch, "cuda:0"), calibrate.Points(sys.argv[2])
-calibrate.attention(torch, meter, points, "cuda:0", time.monotonic() + 18, 1000)
-points.file.close()
-PYTHON
 else
     timeout $((${1:-300} + 120)) "$python" "$here/forecast_stages.py" measure "$out/stages.json" "$@" 2>&1 | tee "$out/stages.txt"
 fi
