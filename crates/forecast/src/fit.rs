@@ -55,9 +55,10 @@ fn group(
     let residuals: Vec<f64> = works.iter().zip(&times).map(|(work, time)| (time / curve.at(work)).ln()).collect();
     let sites: Vec<u64> = points.iter().map(|(point, _)| site(family, &point.shape.sizes)).collect();
     let features: Vec<Vec<f64>> = works.into_iter().map(|work| work.features).collect();
-    let process = Process { features: &features, residuals: &residuals, sites: &sites };
+    let process = Process { features: &features, residuals: &residuals, sites: &sites, weights: &[] };
     let scales = process.scales();
     let errors = process.left_out(&scales);
+    let weights = process.weights(&scales);
     let mut relative: Vec<f64> = errors.iter().map(|(error, _)| (-error).exp_m1().abs()).collect();
     relative.sort_by(f64::total_cmp);
     let rows = points.iter().map(|(point, time)| point.shape.sizes.iter().copied().chain([*time]).collect());
@@ -74,6 +75,8 @@ fn group(
         left_out: LeftOut { points: relative.len() as u64, median: at(&relative, 0.5), p90: at(&relative, 0.9) },
         columns: family.columns().iter().map(|&name| name.to_owned()).collect(),
         points: rows.collect(),
+        run_points: Vec::new(),
+        weights,
     })
 }
 

@@ -132,7 +132,7 @@ pub use schema::{Document, SchemaName, SchemaNameError, SchemaTag};
 pub use stage::Stage;
 pub use statistics::{Statistics, Variance};
 pub use step::{RunKind, RunKindName, StepBasis, StepBatch, StepGroup, StepLabel, StepSummary, Steps};
-pub use sweep::{Sweep, SweepAxis, SweepDevice, SweepFigures, SweepPoint};
+pub use sweep::{Sweep, SweepAxis, SweepDevice, SweepFigures, SweepForecast, SweepPoint};
 pub use trace::{
     CopySummary, CounterSummary, QueueFacts, SetAside, StageBasis, StepFacts, TraceFacts, TraceSource, TracedPass,
     TracedWorkload, WorkCoverage,
