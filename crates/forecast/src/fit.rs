@@ -15,6 +15,10 @@ const NEEDED: usize = 24;
 /// Points below which a ramp of one size says nothing.
 const NEEDED_OF_RAMP: usize = 5;
 
+/// Points below which attention under a mask is taken from attention without one: a library may take half a second to get ready
+/// for each, so that a calibration has few.
+const NEEDED_OF_MASKS: usize = 8;
+
 /// Parts that predictions are sorted into by how sure they are; each gets its own width.
 const WIDTHS: usize = 4;
 
@@ -44,7 +48,11 @@ fn group(
     hardware: &Hardware,
 ) -> Result<CalibratedGroup, ForecastError> {
     let points = once_each(points);
-    let needed = if family.columns().len() == 1 { NEEDED_OF_RAMP } else { NEEDED };
+    let needed = match family {
+        Family::MaskedAttention => NEEDED_OF_MASKS,
+        family if family.columns().len() == 1 => NEEDED_OF_RAMP,
+        _ => NEEDED,
+    };
     if points.len() < needed {
         let group = format!("{} in {dtype}", family.name());
         return Err(ForecastError::TooFew { group, points: points.len(), needed });

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use meter::Message;
 use network::Module;
-use types::{Contribution, ExecutionMode, Nanos};
+use types::{Contribution, ExecutionMode, FamilyForecast, Nanos, Stage};
 
 use crate::ForecastError;
 use crate::call::Call;
@@ -46,6 +46,8 @@ pub(crate) struct PassOp<'a> {
 pub(crate) struct TimedOp {
     pub(crate) module: Module,
     pub(crate) name: &'static str,
+    /// Family of its kernels: `gemm`, `attention`, `communication` or `other`.
+    pub(crate) family: &'static str,
     /// What it adds, its waits included; microseconds.
     pub(crate) added: f64,
     pub(crate) device: f64,
@@ -55,6 +57,7 @@ pub(crate) struct TimedOp {
 struct Group<'a> {
     op: PassOp<'a>,
     name: &'static str,
+    family: &'static str,
     estimate: Estimate,
     key: Operation,
     count: f64,
@@ -99,7 +102,7 @@ impl PassForecast {
                 (kernel, group.op.repeats)
             })
             .collect();
-        let mut owners: Vec<_> = groups.iter().map(|group| (group.op.module, group.name)).collect();
+        let mut owners: Vec<_> = groups.iter().map(|group| (group.op.module, group.name, group.family)).collect();
         for message in messages {
             let sent = collective(message, framework.times.hardware);
             let (device_us, count) = (sent.microseconds, message.count as f64);
@@ -108,7 +111,7 @@ impl PassForecast {
             self.sent_widths[0] += (device_us - sent.low) * count * weight;
             self.sent_widths[1] += (sent.high - device_us) * count * weight;
             launched.push((Launched { device_us: device_us * count, host_us: host * count }, 1));
-            owners.push((Some(message.module), message.collective.name()));
+            owners.push((Some(message.module), message.collective.name(), "communication"));
         }
         if let Some((first, _)) = launched.first_mut().filter(|_| mode == ExecutionMode::Graph) {
             first.host_us = launch.cost.eager_us;
@@ -132,10 +135,10 @@ impl PassForecast {
             return Ok(());
         }
         let added = replay(launched.iter().map(|(kernel, _)| *kernel));
-        for ((added, (kernel, _)), (module, name)) in added.into_iter().zip(&launched).zip(owners) {
+        for ((added, (kernel, _)), (module, name, family)) in added.into_iter().zip(&launched).zip(owners) {
             self.total += added * weight;
             let device = kernel.device_us * weight;
-            self.ops.extend(module.map(|module| TimedOp { module, name, added: added * weight, device }));
+            self.ops.extend(module.map(|module| TimedOp { module, name, family, added: added * weight, device }));
         }
         Ok(())
     }
@@ -161,7 +164,8 @@ impl PassForecast {
                 let (estimate, key) = times.of(&kernels.shape)?;
                 let name = if kernels.shape.family.moves() { call.op.name() } else { kernels.shape.family.name() };
                 let compute_bound = kernels.shape.is_compute_bound(times.hardware)?;
-                groups.push(Group { op: *op, name, estimate, key, count: kernels.count, compute_bound });
+                let family = kernels.shape.family.kernels();
+                groups.push(Group { op: *op, name, family, estimate, key, count: kernels.count, compute_bound });
             }
             before_fuses = fusable;
         }
@@ -223,6 +227,20 @@ impl PassForecast {
     pub(crate) fn range(&self, extra: f64) -> [f64; 3] {
         let (total, [below, above]) = (self.total() + extra, self.widths());
         [total, (total - below).max(0.0), total + above]
+    }
+
+    /// Device time by family of kernels.
+    pub(crate) fn families(&self, stage: Stage) -> Vec<FamilyForecast> {
+        let mut sums: BTreeMap<&str, f64> = BTreeMap::new();
+        for op in &self.ops {
+            *sums.entry(op.family).or_default() += op.device;
+        }
+        let of = |(family, time): (&str, f64)| FamilyForecast {
+            stage: stage.name().to_owned(),
+            family: family.to_owned(),
+            device_ns: nanos(time),
+        };
+        sums.into_iter().map(of).collect()
     }
 
     /// Its largest parts.

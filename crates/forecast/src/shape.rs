@@ -137,6 +137,15 @@ impl Family {
         )
     }
 
+    /// What profilers call its kernels, coarsely enough for everybody's names: `gemm`, `attention` or `other`.
+    pub(crate) const fn kernels(self) -> &'static str {
+        match self {
+            Self::Gemm | Self::GroupedGemm => "gemm",
+            Self::ContextAttention | Self::GenerationAttention | Self::MaskedAttention => "attention",
+            _ => "other",
+        }
+    }
+
     /// Whether it only moves memory of the device: its time has a floor below which size makes no difference.
     pub(crate) const fn moves(self) -> bool {
         !self.multiplies() && self.in_memory()

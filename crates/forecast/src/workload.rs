@@ -48,7 +48,7 @@ pub fn forecast(report: &mut AnalyticReport, subject: &Subject<'_>) -> Result<()
     let times = Times::new(subject.hardware, subject.calibration)?;
     let measured = subject.calibration.and_then(|stored| stored.launch);
     let launch = Launches::new(measured, subject.hardware);
-    let mut modes = Vec::new();
+    let (mut modes, mut kernel_families) = (Vec::new(), Vec::new());
     let mut notes: Vec<String> = subject.note.map(str::to_owned).into_iter().collect();
     let (mut share, mut far) = (0.0, false);
     for mode in [ExecutionMode::Eager, ExecutionMode::Compiled, ExecutionMode::Graph] {
@@ -62,6 +62,8 @@ pub fn forecast(report: &mut AnalyticReport, subject: &Subject<'_>) -> Result<()
             share = if device > 0.0 { (prefill.calibrated + decode.calibrated) / device } else { 0.0 };
             far = prefill.far || decode.far;
             lay_beside(report, subject, &prefill, &decode);
+            kernel_families = prefill.families(Stage::Prefill);
+            kernel_families.extend(decode.families(Stage::Decode));
         }
         modes.push(summary(mode, &prefill, &decode, subject, launch.cost));
     }
@@ -81,6 +83,7 @@ pub fn forecast(report: &mut AnalyticReport, subject: &Subject<'_>) -> Result<()
         mode: USUAL,
         memory_bytes: report.memory.total_bytes,
         modes,
+        kernel_families,
         notes,
     });
     Ok(())

@@ -151,6 +151,17 @@ pub struct Contribution {
     pub share: f64,
 }
 
+/// Kernels of one family in one stage, as they are forecast.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct FamilyForecast {
+    /// `prefill` or `decode`.
+    pub stage: String,
+    /// `gemm`, `attention`, `communication` or `other`.
+    pub family: String,
+    /// Time of the kernels, all passes of the stage together.
+    pub device_ns: Nanos,
+}
+
 /// A forecast figure with its 90% interval.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ForecastRange {
@@ -206,6 +217,9 @@ pub struct Forecast {
     pub memory_bytes: Bytes,
     /// Every mode.
     pub modes: Vec<ModeForecast>,
+    /// Device time by family of kernels, in the mode above.
+    #[serde(default)]
+    pub kernel_families: Vec<FamilyForecast>,
     /// What a reader should know: shapes beyond the calibration, a calibration that does not apply.
     pub notes: Vec<String>,
 }

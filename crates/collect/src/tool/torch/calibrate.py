@@ -20,6 +20,8 @@ COLUMNS = [
 ]
 # Shares of the time for each part; what one part leaves over goes to the next.
 SHARES = [("gemm", 0.37), ("attention", 0.36), ("masked", 0.14), ("ramps", 0.07), ("grouped", 0.06)]
+# The same for ten seconds: enough attention for a curve, and masks from attention without one.
+QUICK_SHARES = [("gemm", 0.3), ("attention", 0.52), ("ramps", 0.1), ("grouped", 0.08)]
 # Landmarks whose times differ by more than this (as a median) between the beginning and the end make the points incomparable.
 # A device that warms up under a minute of GEMMs moves by a twentieth; its clock, kept beside them, by more from reading to reading.
 DRIFT = 0.1
@@ -607,11 +609,11 @@ def main():
     parts = {
         "gemm": lambda until: gemms(torch, meter, points, device, until, 240 if quick else 640),
         "attention": lambda until: attention(torch, meter, points, device, until, 200 if quick else 1000),
-        "masked": lambda until: masked_attention(torch, meter, points, device, until, 16 if quick else 32),
+        "masked": lambda until: masked_attention(torch, meter, points, device, until, 32),
         "ramps": lambda until: memory(torch, meter, points, device, until, quick),
         "grouped": lambda until: grouped_gemms(torch, meter, points, device, until, 60 if quick else 160),
     }
-    for name, share in SHARES:
+    for name, share in QUICK_SHARES if quick else SHARES:
         now = time.monotonic()
         say("measuring: %s" % name)
         parts[name](now + (end - now) * share / remaining)
