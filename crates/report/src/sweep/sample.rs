@@ -71,7 +71,7 @@ fn figures(batch: u64, slow: f64) -> SweepFigures {
         sequences_that_fit: Some(if slow < 2.0 { 2276 - 16 * batch } else { 0 }),
         prefill_sent_bytes: Bytes::ZERO,
         step_sent_bytes: Some(Bytes::ZERO),
-        forecast: (slow < 2.0).then(|| SweepForecast {
+        forecast: (slow < 2.0).then_some(SweepForecast {
             origin: Origin::Modelled,
             ttft_ms: ForecastRange { value: 9.0 * batch as f64, low: 8.0 * batch as f64, high: 12.0 * batch as f64 },
             time_per_output_token_ms: Some(ForecastRange { value: 3.0 * step, low: 2.5 * step, high: 4.0 * step }),
