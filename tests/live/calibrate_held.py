@@ -1,9 +1,10 @@
 """Times shapes a calibration has not seen: the program's own meter, other sizes and another seed.
 
 Usage: python calibrate_held.py CALIBRATE.PY DEVICE OUT.csv SECONDS CALIBRATION.json
-Groups that the calibration lacks are left out.
+Groups that the calibration lacks are left out; its points as CSV will do in its place.
 """
 
+import csv
 import importlib.util
 import json
 import random
@@ -20,7 +21,8 @@ device, out, seconds = sys.argv[2], sys.argv[3], float(sys.argv[4])
 torch.cuda.set_device(int(device.partition(":")[2] or 0))
 torch.set_grad_enabled(False)
 meter = calibrate.Meter(torch, device)
-known = {(group["op"], group["dtype"]) for group in json.load(open(sys.argv[5]))["groups"]}
+groups = csv.DictReader(open(sys.argv[5])) if sys.argv[5].endswith(".csv") else json.load(open(sys.argv[5]))["groups"]
+known = {(group["op"], group["dtype"]) for group in groups}
 
 
 class KnownPoints(calibrate.Points):
@@ -42,8 +44,9 @@ class Reseeded(random.Random):
 calibrate.random.Random = Reseeded
 begun = time.monotonic()
 calibrate.warm(torch, device, 2.0)
-calibrate.gemms(torch, meter, points, device, begun + 0.55 * seconds, 200)
-calibrate.attention(torch, meter, points, device, begun + 0.9 * seconds, 300)
+calibrate.gemms(torch, meter, points, device, begun + 0.5 * seconds, 400)
+calibrate.attention(torch, meter, points, device, begun + 0.8 * seconds, 300)
+calibrate.masked_attention(torch, meter, points, device, begun + 0.9 * seconds, 32)
 calibrate.grouped_gemms(torch, meter, points, device, begun + seconds, 60)
 points.file.close()
 print("%d held-out points; skipped: %s" % (points.count, points.skipped))

@@ -1,9 +1,12 @@
 #!/usr/bin/env python3
 """Forecasts of stages against times measured on a GPU: prefill and one decode step of decoder models with random weights.
 
-Usage: forecast_stages.py PROGRAM OUT.json [SECONDS] [MODEL...]
-PROGRAM is an llm-perf whose data folder (LLM_PERF_DATA_DIR) holds a calibration of this device. Device time is the sum of the
-kernels as torch.profiler records them, and wall time is measured without it; both are compared with the forecast of eager mode. Models: llama-3-8b qwen3-8b gemma-3-1b unless told. Stops after SECONDS (240) and says so.
+Usage: forecast_stages.py measure OUT.json [SECONDS] [MODEL...]
+       forecast_stages.py check PROGRAM OUT.json [MODEL...]
+`measure` needs a GPU, PyTorch and transformers; `check` only an llm-perf whose data folder (LLM_PERF_DATA_DIR) holds a calibration
+of that GPU, so that what was measured once can be held against any program. Device time is the sum of the kernels as torch.profiler
+records them, listed by operator and shape; wall time is measured without it. Both are compared with the forecast of eager mode.
+`measure` stops after SECONDS (300) and says what it left out.
 """
 
 import json
@@ -14,17 +17,17 @@ import sys
 import time
 from pathlib import Path
 
-import torch
-from torch.profiler import ProfilerActivity, profile
-from transformers import AutoConfig, AutoModelForCausalLM
-
 PRESETS = Path(__file__).resolve().parents[2] / "crates/network/presets"
 HARDWARE = os.environ.get("NAME", "h200")
+MODELS = ["llama-3-8b", "qwen3-8b", "gemma-3-1b"]
 GRID = [(batch, prompt) for prompt in (128, 1024, 8192) for batch in (1, 8, 64) if batch * prompt <= 65536]
 DEVICE = "cuda"
 
 
 def build(name):
+    import torch
+    from transformers import AutoConfig, AutoModelForCausalLM
+
     config = AutoConfig.from_pretrained(PRESETS / ("%s.json" % name))
     config._attn_implementation = "sdpa"
     torch.set_default_dtype(torch.bfloat16)
@@ -37,14 +40,31 @@ def build(name):
     return model.eval()
 
 
-def device_ms(work):
-    with profile(activities=[ProfilerActivity.CUDA]) as recorded:
+def device(work):
+    """Milliseconds of all kernels, and the kernels by the outermost operator that launched them and its shapes."""
+    import torch
+    from torch.profiler import ProfilerActivity, profile
+
+    with profile(activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA], record_shapes=True) as recorded:
         work()
         torch.cuda.synchronize()
-    return sum(event.device_time_total for event in recorded.key_averages() if event.device_type.name == "CUDA") / 1e3
+    whole = sum(event.device_time_total for event in recorded.key_averages() if event.device_type.name == "CUDA") / 1e3
+    sums = {}
+    for event in recorded.events():
+        for kernel in getattr(event, "kernels", None) or []:
+            outer = event
+            while outer.cpu_parent is not None and outer.cpu_parent.name.startswith("aten::"):
+                outer = outer.cpu_parent
+            key = (outer.name, json.dumps(outer.input_shapes), kernel.name[:160])
+            count, time_us = sums.get(key, (0, 0.0))
+            sums[key] = (count + 1, time_us + kernel.duration)
+    rows = [[*key, count, round(time_us, 3)] for key, (count, time_us) in sums.items()]
+    return whole, sorted(rows, key=lambda row: -row[-1])
 
 
 def wall_ms(work, rounds):
+    import torch
+
     times = []
     for _ in range(rounds):
         torch.cuda.synchronize()
@@ -55,8 +75,10 @@ def wall_ms(work, rounds):
     return statistics.median(times)
 
 
-def measure(model, batch, prompt):
-    """Milliseconds of prefill and of a decode step: device and wall."""
+def measure_one(model, batch, prompt):
+    """Prefill and a decode step."""
+    import torch
+
     ids = torch.randint(0, model.config.get_text_config().vocab_size, (batch, prompt), device=DEVICE)
     kept = {}
 
@@ -64,15 +86,52 @@ def measure(model, batch, prompt):
         kept["out"] = model(input_ids=ids, use_cache=True, logits_to_keep=1)
 
     prefill()
-    rounds = 3 if batch * prompt > 8192 else 5
-    found = {"prefill": [device_ms(prefill), wall_ms(prefill, rounds)]}
+    found = {"prefill": (*device(prefill), wall_ms(prefill, 2 if batch * prompt > 8192 else 5))}
     cache = kept["out"].past_key_values
     token = ids[:, -1:]
     # Each step makes the cache one longer: a handful does not change the time.
     step = lambda: model(input_ids=token, past_key_values=cache, use_cache=True)
     step()
-    found["decode"] = [device_ms(step), wall_ms(step, 7)]
-    return found
+    found["decode"] = (*device(step), wall_ms(step, 7))
+    return [
+        {"batch": batch, "prompt": prompt, "stage": stage, "device_ms": whole, "wall_ms": wall, "kernels": kernels}
+        for stage, (whole, kernels, wall) in found.items()
+    ]
+
+
+def measure(out, seconds, names):
+    import torch
+    import transformers
+
+    begun, rows, left = time.monotonic(), [], []
+    for name in names:
+        if time.monotonic() - begun > seconds:
+            left.append(name)
+            continue
+        with torch.no_grad():
+            try:
+                model = build(name)
+            except Exception as error:
+                left.append("%s: %s" % (name, str(error)[:200]))
+                continue
+            for batch, prompt in GRID:
+                if time.monotonic() - begun > seconds:
+                    left.append("%s at batch %d, prompt %d" % (name, batch, prompt))
+                    continue
+                try:
+                    rows += [{"model": name, **row} for row in measure_one(model, batch, prompt)]
+                except Exception as error:
+                    left.append("%s at batch %d, prompt %d: %s" % (name, batch, prompt, str(error)[:200]))
+                    torch.cuda.empty_cache()
+            del model
+            torch.cuda.empty_cache()
+        # What is there is kept, whatever comes after.
+        told = {"torch": torch.__version__, "transformers": transformers.__version__, "device": torch.cuda.get_device_name(),
+                "left_out": left, "rows": rows}
+        with open(out, "w") as file:
+            json.dump(told, file)
+        print("%s: %d rows after %.0f s" % (name, len(rows), time.monotonic() - begun), flush=True)
+    print("left out: %s" % (left or "nothing"))
 
 
 def forecast(program, name, batch, prompt):
@@ -81,52 +140,51 @@ def forecast(program, name, batch, prompt):
     report = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
     eager = next(mode for mode in report["forecast"]["modes"] if mode["mode"] == "eager")
     keys = {"prefill": ("prefill_device_ms", "ttft_ms"), "decode": ("decode_device_ms", "time_per_output_token_ms")}
-    return {stage: [eager[key] for key in pair] for stage, pair in keys.items()}, report
+    return {stage: [eager[key] for key in pair] for stage, pair in keys.items()}, report["stages"]
 
 
-def main():
-    program, out = sys.argv[1], sys.argv[2]
-    seconds = float(sys.argv[3]) if len(sys.argv) > 3 else 240
-    names = sys.argv[4:] or ["llama-3-8b", "qwen3-8b", "gemma-3-1b"]
-    begun, rows = time.monotonic(), []
-    for name in names:
-        with torch.no_grad():
-            model = build(name)
-            for batch, prompt in GRID:
-                if time.monotonic() - begun > seconds:
-                    print("stopped after %.0f s: %s at batch %d, prompt %d and what follows is left out" % (seconds, name, batch, prompt))
-                    break
-                try:
-                    measured = measure(model, batch, prompt)
-                except torch.OutOfMemoryError as error:
-                    print("%s, batch %d, prompt %d: %s" % (name, batch, prompt, str(error)[:120]))
-                    torch.cuda.empty_cache()
-                    continue
-                predicted, report = forecast(program, name, batch, prompt)
-                for stage in measured:
-                    for what, real, guess in zip(("device", "wall"), measured[stage], predicted[stage]):
-                        rows.append({"model": name, "batch": batch, "prompt": prompt, "stage": stage, "what": what,
-                                     "measured_ms": real, **guess})
-                for row in rows[-4:]:
-                    row["roofline_ms"] = report["stages"][row["stage"]]["time_ms"] / report["stages"][row["stage"]]["passes"]
-            del model
-            torch.cuda.empty_cache()
-    with open(out, "w") as file:
-        json.dump(rows, file, indent=1)
+def told(title, rows):
+    errors = sorted(abs(row["value"] / row["measured"] - 1) for row in rows)
+    inside = sum(row["low"] <= row["measured"] <= row["high"] for row in rows)
+    bare = statistics.median(row["measured"] / row["roofline"] for row in rows)
+    print("%s: %d points, median error %.1f%%, p90 %.1f%%, interval holds %d; measured %.2f times the roofline" % (
+        title, len(errors), 100 * statistics.median(errors), 100 * errors[int(0.9 * (len(errors) - 1))], inside, bare))
+
+
+def check(program, path, names):
+    with open(path) as file:
+        measured = json.load(file)["rows"]
+    known, rows = {}, []
+    for row in measured:
+        if names and row["model"] not in names:
+            continue
+        key = (row["model"], row["batch"], row["prompt"])
+        if key not in known:
+            known[key] = forecast(program, *key)
+        predicted, stages = known[key]
+        stage = stages[row["stage"]]
+        for what, guess in zip(("device", "wall"), predicted[row["stage"]]):
+            rows.append({**row, "what": what, "measured": row[what + "_ms"], **guess, "roofline": stage["time_ms"] / stage["passes"]})
     for row in rows:
-        print("%-12s batch %2d prompt %4d %-7s %-6s measured %9.3f ms, forecast %9.3f (%9.3f to %9.3f)  %+6.1f%%" % (
-            row["model"], row["batch"], row["prompt"], row["stage"], row["what"], row["measured_ms"], row["value"], row["low"],
-            row["high"], 100 * (row["value"] / row["measured_ms"] - 1)))
+        print("%-18s batch %2d prompt %4d %-7s %-6s measured %9.3f ms, forecast %9.3f (%9.3f to %9.3f)  %+6.1f%%" % (
+            row["model"], row["batch"], row["prompt"], row["stage"], row["what"], row["measured"], row["value"], row["low"],
+            row["high"], 100 * (row["value"] / row["measured"] - 1)))
     for what in ("device", "wall"):
         for stage in ("prefill", "decode"):
             some = [row for row in rows if row["what"] == what and row["stage"] == stage]
+            for name in sorted({row["model"] for row in some}):
+                told("%s, %s, %s" % (stage, what, name), [row for row in some if row["model"] == name])
             if some:
-                errors = sorted(abs(row["value"] / row["measured_ms"] - 1) for row in some)
-                inside = sum(row["low"] <= row["measured_ms"] <= row["high"] for row in some)
-                bare = statistics.median(row["measured_ms"] / row["roofline_ms"] for row in some)
-                print("%s, %s: %d points, median error %.1f%%, p90 %.1f%%, interval holds %d; measured %.2f times the roofline" % (
-                    stage, what, len(errors), 100 * statistics.median(errors), 100 * errors[int(0.9 * (len(errors) - 1))],
-                    inside, bare))
+                told("%s, %s" % (stage, what), some)
+
+
+def main():
+    if len(sys.argv) > 2 and sys.argv[1] == "measure":
+        measure(sys.argv[2], float(sys.argv[3]) if len(sys.argv) > 3 else 300, sys.argv[4:] or MODELS)
+    elif len(sys.argv) > 3 and sys.argv[1] == "check":
+        check(sys.argv[2], sys.argv[3], sys.argv[4:])
+    else:
+        sys.exit(__doc__)
 
 
 main()

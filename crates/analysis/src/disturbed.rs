@@ -29,7 +29,7 @@ pub(crate) fn causes(metrics: &Metrics) -> Vec<&str> {
 }
 
 /// That the run as a whole was disturbed, in words; absent where it was not, or nobody looked.
-pub(crate) fn verdict(metrics: &Metrics) -> Option<String> {
+pub fn verdict(metrics: &Metrics) -> Option<String> {
     let [disturbed, all] = share(metrics)?;
     (disturbed as f64 > FEW * all as f64)
         .then(|| format!("{disturbed} of {all} samples were disturbed ({})", causes(metrics).join("; ")))

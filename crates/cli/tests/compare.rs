@@ -187,6 +187,28 @@ fn markdown_is_printed_and_written() {
 }
 
 #[test]
+fn forecasts_are_compared_where_both_sides_have_them() {
+    let root = root();
+    let forecast = |run: &str, scale: i64| {
+        let folder = root.path().join(run).join("static_analysis/analytic_model");
+        fs::create_dir_all(&folder).unwrap();
+        let time =
+            |ns: i64| json!({"forecast_ns": ns, "forecast_low_ns": ns / 2, "forecast_high_ns": 2 * ns, "time_ms": 1.0});
+        let stages =
+            json!({"prefill": time(400_000_000), "decode": time(300_000_000 * scale), "vision": {"time_ms": 0.0}});
+        fs::write(folder.join("report.json"), json!({"stages": stages}).to_string()).unwrap();
+    };
+    forecast("before", 1);
+    assert_eq!(json(root.path(), &["before", "after"]).1.forecasts, [], "one side alone says nothing");
+    forecast("after", 2);
+    let (_, comparison) = json(root.path(), &["before", "after"]);
+    let changes: Vec<(&str, f64)> = comparison.forecasts.iter().map(|row| (row.stage.as_str(), row.change)).collect();
+    assert_eq!(changes, [("decode", 1.0), ("prefill", 0.0)]);
+    let text = transcript(root.path(), &["before", "after"]);
+    assert!(text.contains("forecast") && text.contains("600 ms"), "{text}");
+}
+
+#[test]
 fn runs_are_found_by_folder_and_by_file_too() {
     let root = root();
     let place = |path: &str| root.path().join(path).display().to_string();

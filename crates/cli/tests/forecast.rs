@@ -104,6 +104,128 @@ fn a_device_without_points_or_calibration_is_wrong_usage() {
     assert!(text(&output.stderr).contains("h200 is not calibrated"), "{}", text(&output.stderr));
 }
 
+/// Imports a capture of an H200 into the folder `name`.
+fn import(home: &Path, capture: &str, name: &str) {
+    let trace = Path::new(env!("CARGO_MANIFEST_DIR")).join("../ingest/tests/fixtures/torch").join(capture);
+    let output = llm_perf(home).arg("import").arg(trace).args(["--out", name]).output().unwrap();
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+}
+
+fn from(home: &Path, runs: &[&str]) -> Output {
+    llm_perf(home).args(["doctor", "--calibrate", "--json", "--from"]).args(runs).output().unwrap()
+}
+
+#[test]
+fn a_run_is_calibration_data() {
+    let home = tempfile::tempdir().unwrap();
+    import(home.path(), "dsocr-h200.json.gz", "captured");
+    let output = from(home.path(), &["./captured"]);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    let calibration: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let gemm = calibration["groups"].as_array().unwrap().iter().find(|group| group["op"] == "gemm").unwrap();
+    let points = gemm["points"].as_array().unwrap();
+    // DeepSeek-OCR loops over its experts, so that its prefill has GEMMs of many heights.
+    assert!(points.len() > 150, "{}", points.len());
+    assert_eq!(gemm["run_points"].as_array().unwrap().len(), points.len(), "all of them are from the run");
+    assert_eq!(calibration["runs"].as_array().unwrap().len(), 1);
+    assert_eq!(calibration["device"], "h200");
+    assert_eq!(calibration["driver"], Value::Null, "a trace does not say");
+    // The median of 8 launches of [1, 1280] x [1280, 6848] in the trace is 7.2 us.
+    let one = points.iter().find(|row| row[0] == 1.0 && row[1] == 6848.0 && row[2] == 1280.0).unwrap();
+    assert!((6.5..8.0).contains(&one[3].as_f64().unwrap()), "{one}");
+
+    let again = from(home.path(), &["./captured"]);
+    assert_eq!(again.status.code(), Some(0), "{}", text(&again.stderr));
+    assert!(text(&again.stderr).contains("is part of the calibration already"), "{}", text(&again.stderr));
+    let shapes = "dtype,m,n,k\nbf16,1,6848,1280\nbf16,100,1280,1280\n";
+    std::fs::write(home.path().join("shapes.csv"), shapes).unwrap();
+    let output = llm_perf(home.path()).args(["hardware", "h200", "--predict", "shapes.csv"]).output().unwrap();
+    assert!(text(&output.stdout).lines().nth(1).unwrap().ends_with("measured"), "{}", text(&output.stdout));
+}
+
+#[test]
+fn runs_join_the_points_that_were_measured_alone() {
+    let home = tempfile::tempdir().unwrap();
+    assert_eq!(calibrate(home.path(), &points()).status.code(), Some(0));
+    import(home.path(), "dsocr-h200.json.gz", "captured");
+    let output = from(home.path(), &["./captured"]);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    let calibration: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let gemm = calibration["groups"].as_array().unwrap().iter().find(|group| group["op"] == "gemm").unwrap();
+    let (all, recorded) = (gemm["points"].as_array().unwrap().len(), gemm["run_points"].as_array().unwrap().len());
+    assert_eq!(all - recorded, 30, "the points of the file are all there");
+    assert_eq!(calibration["files"], serde_json::json!(["points.csv"]));
+}
+
+/// Changes a document of a run.
+fn edit(home: &Path, file: &str, change: impl Fn(&mut Value)) {
+    let path = home.join(file);
+    let mut document: Value = serde_json::from_slice(&std::fs::read(&path).unwrap()).unwrap();
+    change(&mut document);
+    std::fs::write(path, document.to_string()).unwrap();
+}
+
+#[test]
+fn runs_that_say_nothing_about_the_device_are_refused() {
+    let home = tempfile::tempdir().unwrap();
+    let refused = |runs: &[&str], code: i32| {
+        let output = from(home.path(), runs);
+        assert_eq!(output.status.code(), Some(code), "{}", text(&output.stderr));
+        assert!(text(&output.stderr).contains("hint:"), "{}", text(&output.stderr));
+        text(&output.stderr).to_owned()
+    };
+    assert!(refused(&["./nothing"], 2).contains("nothing"));
+    import(home.path(), "two-ranks-h200-0.json.gz", "few");
+    let few = refused(&["./few"], 1);
+    assert!(few.contains("of its operators have shapes and device times"), "{few}");
+
+    import(home.path(), "dsocr-h200.json.gz", "captured");
+    import(home.path(), "dsocr-h200.json.gz", "other");
+    edit(home.path(), "other/metrics.json", |metrics| metrics["devices"][0]["hardware"] = "a100-sxm-80gb".into());
+    let other = refused(&["./captured", "./other"], 1);
+    assert!(other.contains("it ran on a100-sxm-80gb, and the first run is of h200"), "{other}");
+
+    edit(home.path(), "other/metrics.json", |metrics| {
+        metrics["devices"][0]["hardware"] = "h200".into();
+        metrics["disturbance"] = serde_json::json!([{
+            "input": null, "epoch": 0, "repeat": 0, "warmup": false, "causes": ["other programs took 60% of the processors"],
+        }]);
+    });
+    let disturbed = refused(&["./other"], 1);
+    assert!(disturbed.contains("1 of 1 samples were disturbed (other programs"), "{disturbed}");
+    assert!(!home.path().join("data/calibration/device-h200.json").exists());
+
+    assert_eq!(from(home.path(), &["./captured"]).status.code(), Some(0));
+    edit(home.path(), "data/calibration/device-h200.json", |stored| stored["driver"] = "570.86.15".into());
+    import(home.path(), "dsocr-h200.json.gz", "later");
+    let driver = refused(&["./later"], 1);
+    assert!(driver.contains("under an unknown driver, and the stored calibration is of driver 570.86.15"), "{driver}");
+}
+
+#[test]
+fn several_devices_have_a_forecast_with_what_they_send() {
+    let home = tempfile::tempdir().unwrap();
+    let forecast = |tensor: u64| {
+        let tensor = format!("workload.parallel.tensor={tensor}");
+        let arguments =
+            ["analyze", "--model", "llama-3-8b", "--hardware", "h200", "--json", "workload.batch=64", &tensor];
+        let output = llm_perf(home.path()).args(arguments).output().unwrap();
+        assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+        serde_json::from_slice::<Value>(&output.stdout).unwrap()["forecast"].clone()
+    };
+    let (one, four) = (forecast(1), forecast(4));
+    let ttft = |forecast: &Value| forecast["modes"][0]["ttft_ms"]["value"].as_f64().unwrap();
+    assert!(ttft(&four) < ttft(&one) && ttft(&four) > ttft(&one) / 4.0, "{} and {}", ttft(&one), ttft(&four));
+    let family = |forecast: &Value| {
+        let families = forecast["kernel_families"].as_array().unwrap().clone();
+        families.into_iter().find(|row| row["family"] == "communication" && row["stage"] == "prefill")
+    };
+    assert_eq!(family(&one), None);
+    assert!(family(&four).unwrap()["device_ns"].as_i64().unwrap() > 0);
+    assert_eq!(four["origin"], "assumed");
+    assert!(four["notes"].to_string().contains("links in the catalogue"), "{}", four["notes"]);
+}
+
 fn analyze(home: &Path) -> Value {
     let output = llm_perf(home).args(["analyze", "--hardware", "h200", "--json"]).output().unwrap();
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));

@@ -88,7 +88,34 @@ fn a_point_equals_the_single_analysis_of_its_settings() {
         assert_eq!(figures["total_bytes"], single["memory"]["total_bytes"]);
         assert_eq!(figures["sequences_that_fit"], alone["sequences_that_fit"]);
         assert_eq!(figures["fits"], alone["fits"]);
+        if device == "h200" {
+            // Layers that are alike are replayed as blocks, in whatever order their kinds come.
+            let eager = &single["forecast"]["modes"][0];
+            for key in ["ttft_ms", "time_per_output_token_ms"] {
+                let [quick, slow] =
+                    [&figures["forecast"][key]["value"], &eager[key]["value"]].map(|one| one.as_f64().unwrap());
+                assert!((quick / slow - 1.0).abs() < 0.005, "{key}: {quick} and {slow}");
+            }
+        }
     }
+}
+
+#[test]
+fn forecasts_stand_beside_the_roofline_and_hold_it() {
+    let sweep =
+        json(&["--model", "llama-3-8b", "--sweep", "workload.batch=1,64", "--sweep", "workload.parallel.tensor=1,4"]);
+    let basis = sweep["hardware"][0]["forecast_basis"].as_str().unwrap();
+    assert!(basis.contains("not calibrated"), "{basis}");
+    for point in sweep["points"].as_array().unwrap() {
+        let (figures, forecast) = (&point["figures"], &point["figures"]["forecast"]);
+        assert_eq!(forecast["origin"], "assumed");
+        for key in ["ttft_ms", "time_per_output_token_ms"] {
+            let [value, low, high] = ["value", "low", "high"].map(|end| forecast[key][end].as_f64().unwrap());
+            assert!(low <= value && value <= high && value > figures[key].as_f64().unwrap(), "{key}: {forecast}");
+        }
+    }
+    let text = run(&["--model", "llama-3-8b", "--sweep", "workload.batch=1,64"]).stdout;
+    assert!(text.contains("forecast") && text.contains("Forecast on h200 (eager, 90% interval)"), "{text}");
 }
 
 #[test]

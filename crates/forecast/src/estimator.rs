@@ -148,12 +148,24 @@ impl<'a> Group<'a> {
     }
 
     fn estimate(&self, shape: &OpShape, hardware: &Hardware) -> Result<Estimate, ForecastError> {
+        let below = |(size, [least, _]): (&f64, &[f64; 2])| least.is_finite() && size < least;
+        if self.family.moves() && shape.sizes.iter().zip(&self.range).any(below) {
+            // Kernels smaller than the smallest that was measured take as long.
+            let sizes = shape.sizes.iter().zip(&self.range).map(|(size, [least, _])| size.max(*least)).collect();
+            let smallest = self.estimate(&OpShape { sizes, ..shape.clone() }, hardware)?;
+            return Ok(Estimate { basis: Basis::Interpolated, ..smallest });
+        }
         if let Some(time) = self.exact.get(&bits(&shape.sizes)) {
             let noise = (NORMAL * self.stored.noise).exp();
             return Ok(Estimate { microseconds: *time, low: time / noise, high: time * noise, basis: Basis::Measured });
         }
         let work = shape.work(hardware)?;
-        let process = Process { features: &self.features, residuals: &self.residuals, sites: &self.sites };
+        let process = Process {
+            features: &self.features,
+            residuals: &self.residuals,
+            sites: &self.sites,
+            weights: &self.stored.weights,
+        };
         let (mean, deviation) =
             process.at(&work.features, Without::Nothing, &self.scales).unwrap_or((0.0, self.stored.spread.max(0.5)));
         let time = self.curve.at(&work) * mean.exp();

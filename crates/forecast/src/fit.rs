@@ -15,6 +15,10 @@ const NEEDED: usize = 24;
 /// Points below which a ramp of one size says nothing.
 const NEEDED_OF_RAMP: usize = 5;
 
+/// Points below which attention under a mask is taken from attention without one: a library may take half a second to get ready
+/// for each, so that a calibration has few.
+const NEEDED_OF_MASKS: usize = 8;
+
 /// Parts that predictions are sorted into by how sure they are; each gets its own width.
 const WIDTHS: usize = 4;
 
@@ -44,7 +48,11 @@ fn group(
     hardware: &Hardware,
 ) -> Result<CalibratedGroup, ForecastError> {
     let points = once_each(points);
-    let needed = if family.columns().len() == 1 { NEEDED_OF_RAMP } else { NEEDED };
+    let needed = match family {
+        Family::MaskedAttention => NEEDED_OF_MASKS,
+        family if family.columns().len() == 1 => NEEDED_OF_RAMP,
+        _ => NEEDED,
+    };
     if points.len() < needed {
         let group = format!("{} in {dtype}", family.name());
         return Err(ForecastError::TooFew { group, points: points.len(), needed });
@@ -55,9 +63,10 @@ fn group(
     let residuals: Vec<f64> = works.iter().zip(&times).map(|(work, time)| (time / curve.at(work)).ln()).collect();
     let sites: Vec<u64> = points.iter().map(|(point, _)| site(family, &point.shape.sizes)).collect();
     let features: Vec<Vec<f64>> = works.into_iter().map(|work| work.features).collect();
-    let process = Process { features: &features, residuals: &residuals, sites: &sites };
+    let process = Process { features: &features, residuals: &residuals, sites: &sites, weights: &[] };
     let scales = process.scales();
     let errors = process.left_out(&scales);
+    let weights = process.weights(&scales);
     let mut relative: Vec<f64> = errors.iter().map(|(error, _)| (-error).exp_m1().abs()).collect();
     relative.sort_by(f64::total_cmp);
     let rows = points.iter().map(|(point, time)| point.shape.sizes.iter().copied().chain([*time]).collect());
@@ -74,6 +83,8 @@ fn group(
         left_out: LeftOut { points: relative.len() as u64, median: at(&relative, 0.5), p90: at(&relative, 0.9) },
         columns: family.columns().iter().map(|&name| name.to_owned()).collect(),
         points: rows.collect(),
+        run_points: Vec::new(),
+        weights,
     })
 }
 

@@ -4,11 +4,17 @@
 //! any other shape with an interval, and [`forecast`] adds such times up over a metered workload. Values in, values out:
 //! files, clocks and devices belong to others.
 
+mod attention;
+mod call;
+mod collective;
 mod curve;
+mod eager;
 mod error;
 mod estimator;
 mod fit;
 mod kernels;
+mod launch;
+mod operators;
 mod pass;
 mod points;
 mod prior;
@@ -16,12 +22,15 @@ mod process;
 mod replay;
 mod search;
 mod shape;
+mod sums;
 mod times;
 mod workload;
 
 pub use error::ForecastError;
 pub use estimator::{Basis, Estimate, Estimator};
 pub use fit::fit;
+pub use operators::{measured_points, places, points_of_operators, run_keys};
 pub use points::{MeasuredPoint, Table, read_points, read_shapes};
 pub use shape::{Family, OpShape};
-pub use workload::{Subject, forecast};
+pub use sums::{Forecaster, QuickForecast};
+pub use workload::{Subject, basis, forecast};

@@ -137,8 +137,8 @@ impl<'a> Reader<'a> {
             };
             sizes.push(size);
         }
-        if let [_, _, heads, kv_heads, ..] = sizes[..]
-            && family.columns().contains(&"kv_heads")
+        let sized = |name: &str| family.columns().iter().position(|column| *column == name).map(|index| sizes[index]);
+        if let (Some(heads), Some(kv_heads)) = (sized("heads"), sized("kv_heads"))
             && kv_heads > heads
         {
             let reason = format!("{kv_heads} key-value heads are more than {heads} heads");
@@ -223,41 +223,47 @@ impl<'a> Reader<'a> {
     }
 
     fn possible(&self, line: u64, shape: &OpShape, time: f64, hardware: &Hardware) -> Result<(), ForecastError> {
-        let work = shape.work(hardware)?;
-        // The peaks of a processor were measured themselves: another run may pass them.
-        if hardware.nvml_names.is_empty() && hardware.compute_capability.is_none() {
-            return Ok(());
-        }
         let fix = "check the unit (microseconds, not milliseconds) and the device (--device); delete the row if both are right";
-        if let Some(peak) = hardware.matrix_peak(shape.dtype) {
-            let (rate, peak) = (shape.flops() / time * 1e6, peak.flops.get());
-            if rate > peak * ABOVE_PEAK {
-                let reason = format!(
-                    "{time} microseconds would be {:.0} TFLOP/s, and the {} peak of {} is {:.0}",
-                    rate / 1e12,
-                    shape.dtype,
-                    hardware.id,
-                    peak / 1e12
-                );
-                return Err(self.wrong(line, reason, fix));
-            }
+        match impossible(shape, time, hardware)? {
+            Some(reason) => Err(self.wrong(line, reason, fix)),
+            None => Ok(()),
         }
-        let cached = hardware.l2_bytes.map_or(f64::INFINITY, |bytes| CACHES * bytes.as_f64());
-        let (rate, peak) = (work.bytes / time * 1e6, hardware.bytes_per_second.get());
-        // What is read again from the cache makes the memory look faster; three times faster it cannot.
-        if shape.family.in_memory() && work.bytes > cached && rate > 3.0 * peak {
-            let reason = format!(
-                "{time} microseconds would be {:.1} TB/s, and the bandwidth of {} is {:.1}",
-                rate / 1e12,
-                hardware.id,
-                peak / 1e12
-            );
-            return Err(self.wrong(line, reason, fix));
-        }
-        Ok(())
     }
 
     fn wrong(&self, line: u64, reason: String, fix: &str) -> ForecastError {
         ForecastError::Row { file: self.file.to_owned(), line, reason, fix: fix.to_owned() }
     }
+}
+
+/// Why `shape` cannot take so many microseconds on `hardware`; `None` where it can.
+pub(crate) fn impossible(shape: &OpShape, time: f64, hardware: &Hardware) -> Result<Option<String>, ForecastError> {
+    let work = shape.work(hardware)?;
+    // The peaks of a processor were measured themselves: another run may pass them.
+    if hardware.nvml_names.is_empty() && hardware.compute_capability.is_none() {
+        return Ok(None);
+    }
+    if let Some(peak) = hardware.matrix_peak(shape.dtype) {
+        let (rate, peak) = (shape.flops() / time * 1e6, peak.flops.get());
+        if rate > peak * ABOVE_PEAK {
+            return Ok(Some(format!(
+                "{time} microseconds would be {:.0} TFLOP/s, and the {} peak of {} is {:.0}",
+                rate / 1e12,
+                shape.dtype,
+                hardware.id,
+                peak / 1e12
+            )));
+        }
+    }
+    let cached = hardware.l2_bytes.map_or(f64::INFINITY, |bytes| CACHES * bytes.as_f64());
+    let (rate, peak) = (work.bytes / time * 1e6, hardware.bytes_per_second.get());
+    // What is read again from the cache makes the memory look faster; three times faster it cannot.
+    let too_fast = shape.family.in_memory() && work.bytes > cached && rate > 3.0 * peak;
+    Ok(too_fast.then(|| {
+        format!(
+            "{time} microseconds would be {:.1} TB/s, and the bandwidth of {} is {:.1}",
+            rate / 1e12,
+            hardware.id,
+            peak / 1e12
+        )
+    }))
 }

@@ -1,12 +1,19 @@
 //! The part of a time that the curve leaves over, interpolated between points: a Gaussian process on the nearest of them.
 //!
-//! The covariance is Matern 3/2 over scaled features, with a constant. Using only neighbours keeps a prediction at tens of
-//! microseconds whatever the table's length (Vecchia's approximation).
+//! The covariance is Matern 3/2 over scaled features, with a constant. Points of a table of usual length have weights, worked
+//! out once, and the residual anywhere is their sum; of longer tables only neighbours are used (Vecchia's approximation), so
+//! that neither the fit nor a prediction takes long.
 
 use crate::search::descend;
 
-/// Points a prediction rests on.
+/// Points a prediction rests on where there are no weights.
 const NEIGHBOURS: usize = 96;
+
+/// Points that say how sure a prediction is: those beyond change little, and intervals are measured the same way.
+const NEAREST: usize = 24;
+
+/// Most points that get weights; more would take long to work out, and lie close enough for neighbours to suffice.
+const WEIGHTED: usize = 1500;
 
 /// Neighbours while scales are searched for, which is the longer work.
 const TRIAL_NEIGHBOURS: usize = 48;
@@ -48,11 +55,14 @@ pub(crate) struct Scales {
 }
 
 /// Points and their residuals.
+#[derive(Clone, Copy)]
 pub(crate) struct Process<'a> {
     /// Features, and which site each point belongs to.
     pub(crate) features: &'a [Vec<f64>],
     pub(crate) residuals: &'a [f64],
     pub(crate) sites: &'a [u64],
+    /// Of each point, from [`Process::weights`]; empty where there are none.
+    pub(crate) weights: &'a [f64],
 }
 
 /// Which points a prediction must not use.
@@ -155,10 +165,36 @@ impl Process<'_> {
         scales
     }
 
+    /// What each point adds to the residual elsewhere, times its covariance; empty where there are too many points.
+    pub(crate) fn weights(&self, scales: &Scales) -> Vec<f64> {
+        let size = self.residuals.len();
+        if size > WEIGHTED {
+            return Vec::new();
+        }
+        let all: Vec<usize> = (0..size).collect();
+        let mut matrix = self.covariances(&all, scales);
+        if factor(&mut matrix, size).is_none() {
+            return Vec::new();
+        }
+        let mut values = self.residuals.to_vec();
+        solve_lower(&matrix, size, &mut values);
+        solve_upper(&matrix, size, &mut values);
+        values
+    }
+
     /// Mean and standard deviation at `features`.
     pub(crate) fn at(&self, features: &[f64], without: Without, scales: &Scales) -> Option<(f64, f64)> {
-        let near = self.neighbours(features, without, scales, NEIGHBOURS);
-        self.given(features, &near, scales).map(|(mean, variance)| (mean, variance.sqrt()))
+        let near = self.neighbours(features, without, scales, NEAREST);
+        let (_, variance) = self.given(features, &near, scales)?;
+        let is_whole = matches!(without, Without::Nothing) && self.weights.len() == self.features.len();
+        let mean = if is_whole {
+            let weighted = self.features.iter().zip(self.weights);
+            weighted.map(|(point, weight)| weight * scales.covariance(features, point)).sum()
+        } else {
+            let near = self.neighbours(features, without, scales, NEIGHBOURS);
+            self.given(features, &near, scales)?.0
+        };
+        Some((mean, variance.sqrt()))
     }
 
     /// Error and standard deviation of points left out in turn, alone and with their sites.
@@ -264,6 +300,17 @@ fn solve_lower(matrix: &[f64], size: usize, values: &mut [f64]) {
     }
 }
 
+/// The same for the transposed factor.
+fn solve_upper(matrix: &[f64], size: usize, values: &mut [f64]) {
+    for row in (0..size).rev() {
+        values[row] /= matrix[row * size + row];
+        let solved = values[row];
+        for (value, entry) in values[..row].iter_mut().zip(&matrix[row * size..row * size + row]) {
+            *value -= entry * solved;
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -274,7 +321,7 @@ mod tests {
         let truth = |x: &[f64]| 0.2 * (x[0] / 3.0).sin() + 0.02 * x[1];
         let residuals: Vec<f64> = features.iter().map(|x| truth(x)).collect();
         let sites: Vec<u64> = (0..100).map(|index| index / 10).collect();
-        let process = Process { features: &features, residuals: &residuals, sites: &sites };
+        let process = Process { features: &features, residuals: &residuals, sites: &sites, weights: &[] };
         let scales = process.scales();
         let query = [4.5, 5.5];
         let (mean, deviation) = process.at(&query, Without::Nothing, &scales).unwrap();
@@ -284,8 +331,23 @@ mod tests {
     }
 
     #[test]
+    fn weights_say_what_all_points_together_say() {
+        let features: Vec<Vec<f64>> = (0..90).map(|i| vec![f64::from(i % 9), f64::from(i / 9)]).collect();
+        let residuals: Vec<f64> = features.iter().map(|x| 0.3 * x[0].sin() - 0.1 * x[1]).collect();
+        let sites = vec![0; features.len()];
+        let bare = Process { features: &features, residuals: &residuals, sites: &sites, weights: &[] };
+        let scales = Scales { scales: vec![3.0, 5.0], spread: 0.4, noise: 0.02 };
+        let weights = bare.weights(&scales);
+        let weighted = Process { weights: &weights, ..bare };
+        for query in [[0.5, 0.5], [4.2, 7.9], [12.0, 3.0]] {
+            let [one, other] = [&bare, &weighted].map(|process| process.at(&query, Without::Nothing, &scales).unwrap());
+            assert!((one.0 - other.0).abs() < 1e-6 && one.1 == other.1, "{one:?} {other:?}");
+        }
+    }
+
+    #[test]
     fn no_points_give_no_prediction() {
-        let process = Process { features: &[], residuals: &[], sites: &[] };
+        let process = Process { features: &[], residuals: &[], sites: &[], weights: &[] };
         let scales = Scales { scales: vec![1.0], spread: 1.0, noise: 0.1 };
         assert_eq!(process.at(&[0.0], Without::Nothing, &scales), None);
     }

@@ -15,8 +15,22 @@ pub enum Family {
     ContextAttention,
     /// Attention of one new position to the cache.
     GenerationAttention,
-    /// A kernel that reads and writes memory and does little else.
+    /// Attention of any positions to any others under a mask.
+    MaskedAttention,
+    /// A kernel that reads and writes memory from end to end and does little else.
     Elementwise,
+    /// The same into another element type.
+    Cast,
+    /// The same over a transposed or repeated operand.
+    Strided,
+    /// Tensors joined along a dimension, each from end to end.
+    Concatenate,
+    /// The same of parts of tensors, or of transposed ones.
+    ConcatenateStrided,
+    /// One number of every row.
+    Reduce,
+    /// The few largest numbers of every row.
+    Select,
     /// A copy within the device.
     Copy,
     /// A copy from the host to the device.
@@ -32,6 +46,14 @@ pub struct OpShape {
     pub dtype: DType,
     /// Sizes, in the order of [`Family::columns`].
     pub sizes: Vec<f64>,
+}
+
+/// Kernels of one shape.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Kernels {
+    pub(crate) shape: OpShape,
+    /// How many are launched, one behind the other.
+    pub(crate) count: f64,
 }
 
 /// The work of an operation on a device, and where it lies between others.
@@ -52,12 +74,19 @@ const TILE: f64 = 128.0;
 
 impl Family {
     /// Every family.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 14] = [
         Self::Gemm,
         Self::GroupedGemm,
         Self::ContextAttention,
         Self::GenerationAttention,
+        Self::MaskedAttention,
         Self::Elementwise,
+        Self::Cast,
+        Self::Strided,
+        Self::Concatenate,
+        Self::ConcatenateStrided,
+        Self::Reduce,
+        Self::Select,
         Self::Copy,
         Self::HostToDevice,
     ];
@@ -69,7 +98,14 @@ impl Family {
             Self::GroupedGemm => "grouped_gemm",
             Self::ContextAttention => "context_attention",
             Self::GenerationAttention => "generation_attention",
+            Self::MaskedAttention => "masked_attention",
             Self::Elementwise => "elementwise",
+            Self::Cast => "cast",
+            Self::Strided => "strided",
+            Self::Concatenate => "concatenate",
+            Self::ConcatenateStrided => "concatenate_strided",
+            Self::Reduce => "reduce",
+            Self::Select => "select",
             Self::Copy => "copy",
             Self::HostToDevice => "h2d",
         }
@@ -82,7 +118,9 @@ impl Family {
             Self::GroupedGemm => &["m", "n", "k", "experts"],
             Self::ContextAttention => &["batch", "length", "heads", "kv_heads", "head_dim", "kv_dtype", "window"],
             Self::GenerationAttention => &["batch", "kv_length", "heads", "kv_heads", "head_dim", "kv_dtype", "window"],
-            Self::Elementwise | Self::Copy | Self::HostToDevice => &["bytes"],
+            Self::MaskedAttention => &["batch", "length", "kv_length", "heads", "kv_heads", "head_dim"],
+            Self::Reduce | Self::Select => &["rows", "width"],
+            _ => &["bytes"],
         }
     }
 
@@ -93,7 +131,24 @@ impl Family {
 
     /// Whether its arithmetic runs on the matrix unit.
     const fn multiplies(self) -> bool {
-        !matches!(self, Self::Elementwise | Self::Copy | Self::HostToDevice)
+        matches!(
+            self,
+            Self::Gemm | Self::GroupedGemm | Self::ContextAttention | Self::GenerationAttention | Self::MaskedAttention
+        )
+    }
+
+    /// What profilers call its kernels, coarsely enough for everybody's names: `gemm`, `attention` or `other`.
+    pub(crate) const fn kernels(self) -> &'static str {
+        match self {
+            Self::Gemm | Self::GroupedGemm => "gemm",
+            Self::ContextAttention | Self::GenerationAttention | Self::MaskedAttention => "attention",
+            _ => "other",
+        }
+    }
+
+    /// Whether it only moves memory of the device: its time has a floor below which size makes no difference.
+    pub(crate) const fn moves(self) -> bool {
+        !self.multiplies() && self.in_memory()
     }
 
     /// Whether its traffic is that of the device's own memory.
@@ -106,7 +161,9 @@ impl Family {
         match self {
             Self::Gemm | Self::GroupedGemm => 1..3,
             Self::ContextAttention | Self::GenerationAttention => 2..5,
-            Self::Elementwise | Self::Copy | Self::HostToDevice => 0..1,
+            Self::MaskedAttention => 3..6,
+            Self::Reduce | Self::Select => 1..2,
+            _ => 0..1,
         }
     }
 }
@@ -119,7 +176,46 @@ impl OpShape {
 
     /// A memory-bound kernel.
     pub fn elementwise(dtype: DType, bytes: f64) -> Self {
-        Self { family: Family::Elementwise, dtype, sizes: vec![bytes.max(1.0)] }
+        Self::moving(Family::Elementwise, dtype, bytes)
+    }
+
+    /// A kernel of a family that is sized by its bytes.
+    pub(crate) fn moving(family: Family, dtype: DType, bytes: f64) -> Self {
+        Self { family, dtype, sizes: vec![bytes.max(1.0)] }
+    }
+
+    /// A kernel over rows, in single precision as frameworks do sums.
+    pub(crate) fn rows(family: Family, rows: f64, width: f64) -> Self {
+        Self { family, dtype: DType::Fp32, sizes: vec![rows.max(1.0), width.max(1.0)] }
+    }
+
+    /// The nearest thing that a calibration without this family may have.
+    pub(crate) fn stand_in(&self) -> Option<Self> {
+        let sizes = &self.sizes;
+        match self.family {
+            Family::Cast | Family::Strided | Family::Concatenate => {
+                Some(Self { family: Family::Elementwise, ..self.clone() })
+            }
+            Family::ConcatenateStrided => Some(Self { family: Family::Strided, ..self.clone() }),
+            Family::Reduce | Family::Select => Some(Self::elementwise(DType::Bf16, 4.0 * sizes[0] * sizes[1])),
+            Family::MaskedAttention => {
+                let [batch, queries, keys, heads, kv_heads, width] = std::array::from_fn(|index| sizes[index]);
+                // A mask does not spare work: every pair is computed, as causal attention over a longer prompt does.
+                let (family, length) = match queries > 1.0 {
+                    true => (Family::ContextAttention, (2.0 * queries * keys).sqrt().round()),
+                    false => (Family::GenerationAttention, keys),
+                };
+                let sizes = vec![batch, length, heads, kv_heads, width, self.dtype.bits() as f64, 0.0];
+                Some(Self { family, dtype: self.dtype, sizes })
+            }
+            _ => None,
+        }
+    }
+
+    /// What tells it from other shapes.
+    pub fn key(&self) -> Vec<u64> {
+        let sizes = self.sizes.iter().map(|size| size.to_bits());
+        [self.family as u64, self.dtype as u64].into_iter().chain(sizes).collect()
     }
 
     /// Operation and element type.
@@ -187,7 +283,20 @@ impl OpShape {
                 let features = [batch, length, heads, heads / kv_heads, width, length / seen, kv_bits, blocks, seen];
                 (4.0 * batch * heads * width * pairs, bytes, features.map(log).to_vec())
             }
-            Family::Elementwise | Family::Copy | Family::HostToDevice => (0.0, sizes[0], vec![log(sizes[0])]),
+            Family::MaskedAttention => {
+                let [batch, queries, keys, heads, kv_heads, width] = std::array::from_fn(|index| sizes[index]);
+                let blocks = |positions: f64| (positions / TILE).ceil() * TILE;
+                let pairs = if queries > 1.0 { blocks(queries) * blocks(keys) } else { keys };
+                // The mask is read and made into numbers too.
+                let bytes =
+                    element * batch * (2.0 * width * (heads * queries + kv_heads * keys) + 2.0 * queries * keys);
+                let features = [batch, queries, keys, heads, heads / kv_heads, width, batch * heads];
+                (4.0 * batch * heads * width * pairs, bytes, features.map(log).to_vec())
+            }
+            Family::Reduce | Family::Select => {
+                (0.0, element * sizes[0] * sizes[1], vec![log(sizes[0]), log(sizes[1]), log(sizes[0] * sizes[1])])
+            }
+            _ => (0.0, sizes[0], vec![log(sizes[0])]),
         };
         if self.family == Family::ContextAttention {
             // The longest block runs on one multiprocessor from its first key to its last.
@@ -221,7 +330,8 @@ impl OpShape {
                 let seen = if sizes[6] > 0.0 { sizes[1].min(sizes[6]) } else { sizes[1] };
                 4.0 * sizes[0] * sizes[2] * sizes[4] * seen
             }
-            Family::Elementwise | Family::Copy | Family::HostToDevice => 0.0,
+            Family::MaskedAttention => 4.0 * sizes[0] * sizes[3] * sizes[5] * sizes[1] * sizes[2],
+            _ => 0.0,
         }
     }
 }

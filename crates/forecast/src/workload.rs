@@ -10,7 +10,11 @@ use types::{
 };
 
 use crate::ForecastError;
-use crate::pass::{Framework, Launches, PassForecast, TimedOp, nanos};
+use crate::call::Call;
+use crate::eager::Experts;
+use crate::kernels::Style;
+use crate::launch::Launches;
+use crate::pass::{Framework, PassForecast, PassOp, TimedOp, nanos};
 use crate::times::Times;
 
 /// Mode of the forecasts beside stages and modules: what a framework does unless told otherwise.
@@ -18,6 +22,9 @@ const USUAL: ExecutionMode = ExecutionMode::Eager;
 
 /// Below this share of calibrated time a forecast is called assumed.
 const CALIBRATED: f64 = 0.8;
+
+/// Said of a model on several devices.
+const SENT: &str = "what devices send to each other was not measured: 80% of the links in the catalogue, and the latencies NCCL assumes";
 
 /// What a forecast is about.
 #[derive(Clone, Copy)]
@@ -41,11 +48,13 @@ pub fn forecast(report: &mut AnalyticReport, subject: &Subject<'_>) -> Result<()
     let times = Times::new(subject.hardware, subject.calibration)?;
     let measured = subject.calibration.and_then(|stored| stored.launch);
     let launch = Launches::new(measured, subject.hardware);
-    let mut modes = Vec::new();
+    let (mut modes, mut kernel_families) = (Vec::new(), Vec::new());
     let mut notes: Vec<String> = subject.note.map(str::to_owned).into_iter().collect();
     let (mut share, mut far) = (0.0, false);
     for mode in [ExecutionMode::Eager, ExecutionMode::Compiled, ExecutionMode::Graph] {
-        let framework = Framework { times: &times, mode, attention: subject.workload.attention, launch };
+        let style =
+            Style { mode, attention: subject.workload.attention, experts: experts(subject.model, subject.hardware) };
+        let framework = Framework { times: &times, style, launch };
         let prefill = prefill(subject, &framework)?;
         let decode = decode(subject, &framework)?;
         if mode == USUAL {
@@ -53,47 +62,71 @@ pub fn forecast(report: &mut AnalyticReport, subject: &Subject<'_>) -> Result<()
             share = if device > 0.0 { (prefill.calibrated + decode.calibrated) / device } else { 0.0 };
             far = prefill.far || decode.far;
             lay_beside(report, subject, &prefill, &decode);
+            kernel_families = prefill.families(Stage::Prefill);
+            kernel_families.extend(decode.families(Stage::Decode));
         }
         modes.push(summary(mode, &prefill, &decode, subject, launch.cost));
     }
     if measured.is_none() {
         notes.push("the cost of launches was not measured: it is assumed".to_owned());
     }
+    if !subject.prediction.prefill.messages.is_empty() {
+        notes.push(SENT.to_owned());
+    }
     if far {
         notes.push("some shapes lie more than two octaves outside those measured".to_owned());
     }
-    let is_calibrated = share >= CALIBRATED && measured.is_some();
     report.forecast = Some(Forecast {
-        origin: if is_calibrated { Origin::Modelled } else { Origin::Assumed },
-        basis: basis(subject.calibration, share),
+        origin: origin(share, measured.is_some()),
+        basis: basis_of_share(subject.calibration, share),
         calibrated_share: share,
         mode: USUAL,
         memory_bytes: report.memory.total_bytes,
         modes,
+        kernel_families,
         notes,
     });
     Ok(())
 }
 
-fn basis(calibration: Option<&DeviceCalibration>, share: f64) -> String {
+/// How published code runs the experts of `model`. DeepSeek-OCR comes with its own, which loops; so does a processor.
+pub(crate) fn experts(model: &Model, hardware: &Hardware) -> Experts {
+    let is_gpu = !hardware.nvml_names.is_empty() || hardware.compute_capability.is_some();
+    if matches!(model, Model::DeepseekOcr(_)) || !is_gpu { Experts::Looped } else { Experts::Grouped }
+}
+
+/// What forecasts rest on.
+pub fn basis(calibration: Option<&DeviceCalibration>) -> String {
     match calibration {
         None => "70% of the matrix peak, 80% of the bandwidth; not calibrated".to_owned(),
         Some(stored) => {
             let points: usize = stored.groups.iter().map(|group| group.points.len()).sum();
-            format!(
-                "calibration of {} ({points} points, {}), which covers {:.0}% of the device time",
-                stored.device,
-                stored.measured_at.get(..10).unwrap_or(&stored.measured_at),
-                share * 100.0
-            )
+            let day = stored.measured_at.get(..10).unwrap_or(&stored.measured_at);
+            format!("calibration of {} ({points} points, {day})", stored.device)
         }
     }
 }
 
+/// The same with the share of the device time that it covers.
+fn basis_of_share(calibration: Option<&DeviceCalibration>, share: f64) -> String {
+    let covers = calibration.map(|_| format!(", which covers {:.0}% of the device time", share * 100.0));
+    basis(calibration) + &covers.unwrap_or_default()
+}
+
+/// How a forecast was obtained, by the share of the device time that is calibrated.
+pub(crate) fn origin(share: f64, launches_measured: bool) -> Origin {
+    if share >= CALIBRATED && launches_measured { Origin::Modelled } else { Origin::Assumed }
+}
+
+fn recorded(record: &OpRecord) -> PassOp<'_> {
+    PassOp { call: Call::from(record), module: Some(record.module), repeats: 1 }
+}
+
 fn prefill(subject: &Subject<'_>, framework: &Framework<'_>) -> Result<PassForecast, ForecastError> {
     let mut sum = PassForecast::default();
-    let records: Vec<&OpRecord> = subject.prediction.prefill.ops.iter().collect();
-    sum.add(&records, 0, 1.0, framework)?;
+    let pass = &subject.prediction.prefill;
+    let ops: Vec<PassOp<'_>> = pass.ops.iter().map(recorded).collect();
+    sum.add(&ops, &pass.messages, 0, 1.0, framework)?;
     Ok(sum)
 }
 
@@ -101,16 +134,20 @@ fn prefill(subject: &Subject<'_>, framework: &Framework<'_>) -> Result<PassForec
 fn decode(subject: &Subject<'_>, framework: &Framework<'_>) -> Result<PassForecast, ForecastError> {
     let mut sum = PassForecast::default();
     let Some(decode) = &subject.prediction.decode else { return Ok(sum) };
-    let records: Vec<&OpRecord> = decode.ops.iter().map(|op| &op.record).collect();
-    let (steps, last) = (decode.steps as f64, decode.steps.saturating_sub(1));
-    let parts: &[(u64, f64)] = match last {
-        0 => &[(0, 1.0)],
-        _ => &[(0, 1.0 / 6.0), (last / 2, 4.0 / 6.0), (last, 1.0 / 6.0)],
-    };
-    for (step, weight) in parts {
-        sum.add(&records, *step, weight * steps, framework)?;
+    let ops: Vec<PassOp<'_>> = decode.ops.iter().map(|op| recorded(&op.record)).collect();
+    for (step, weight) in steps(decode.steps) {
+        sum.add(&ops, &decode.first.messages, step, weight, framework)?;
     }
     Ok(sum)
+}
+
+/// Steps that stand for all of them, and for how many each.
+pub(crate) fn steps(count: u64) -> Vec<(u64, f64)> {
+    let (all, last) = (count as f64, count.saturating_sub(1));
+    match last {
+        0 => vec![(0, all)],
+        _ => vec![(0, all / 6.0), (last / 2, all * 4.0 / 6.0), (last, all / 6.0)],
+    }
 }
 
 fn time([value, low, high]: [f64; 3]) -> ForecastTime {
@@ -119,6 +156,12 @@ fn time([value, low, high]: [f64; 3]) -> ForecastTime {
         forecast_low_ns: Some(nanos(low)),
         forecast_high_ns: Some(nanos(high)),
     }
+}
+
+/// From microseconds.
+pub(crate) fn milliseconds(time: [f64; 3]) -> ForecastRange {
+    let [value, low, high] = time.map(|time| time / 1e3);
+    ForecastRange { value, low, high }
 }
 
 fn summary(
@@ -132,22 +175,21 @@ fn summary(
     // The host looks at the token of each pass before it starts the next.
     let first = prefill.range(launch.synchronise_us);
     let rest = decode.range(launch.synchronise_us * steps);
-    let range = |[value, low, high]: [f64; 3]| ForecastRange { value, low, high };
-    let per_step = (steps > 0.0).then(|| range(rest.map(|time| time / steps / 1e3)));
+    let per_step = (steps > 0.0).then(|| milliseconds(rest.map(|time| time / steps)));
     let batch = subject.workload.batch as f64;
     let rate = |time: f64| if time > 0.0 { batch / (time / 1e3) } else { 0.0 };
     ModeForecast {
         mode,
         total: time([0, 1, 2].map(|index| first[index] + rest[index])),
-        ttft_ms: range(first.map(|time| time / 1e3)),
+        ttft_ms: milliseconds(first),
         time_per_output_token_ms: per_step,
         decode_tokens_per_second: per_step.map(|time| ForecastRange {
             value: rate(time.value),
             low: rate(time.high),
             high: rate(time.low),
         }),
-        prefill_device_ms: range(prefill.device_range().map(|time| time / 1e3)),
-        decode_device_ms: (steps > 0.0).then(|| range(decode.device_range().map(|time| time / steps / 1e3))),
+        prefill_device_ms: milliseconds(prefill.device_range()),
+        decode_device_ms: (steps > 0.0).then(|| milliseconds(decode.device_range().map(|time| time / steps))),
         launch_gaps_ns: nanos(prefill.gaps() + decode.gaps()),
         kernels: (prefill.kernels + decode.kernels).round() as u64,
         prefill_contributions: prefill.contributions(),

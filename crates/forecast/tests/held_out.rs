@@ -47,6 +47,7 @@ fn calibration(groups: Vec<types::CalibratedGroup>) -> DeviceCalibration {
         measured_at: String::new(),
         tool_version: String::new(),
         files: vec![],
+        runs: vec![],
         launch: None,
         sustained: None,
         groups,

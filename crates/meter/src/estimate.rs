@@ -43,6 +43,8 @@ type LawKey = (SharingKey, u64, AttentionKind);
 struct DecodeLaw {
     /// Step `n` is behind `n + 1` positions.
     rows: Vec<DecodeRow>,
+    /// Operations of the first of them.
+    first: Vec<TallyRow>,
     messages: Vec<Message>,
 }
 
@@ -51,6 +53,7 @@ struct DecodeLaw {
 pub struct Estimate {
     prefill: Vec<TallyRow>,
     decode: Option<Vec<DecodeRow>>,
+    law: Option<Arc<DecodeLaw>>,
     steps: u64,
     prefill_messages: Vec<Message>,
     /// Of one decode step; all send the same.
@@ -119,7 +122,8 @@ impl<'a> Estimator<'a> {
             decode_step(self.model, workload, Meter::tallying(blueprint, settings, sharing, Tally::new(&self.kinds)))
         };
         let (first, second, last) = (step(1)?, step(2)?, step(FAR)?);
-        let law = Arc::new(DecodeLaw { rows: rows(&first, &second, &last, FAR)?, messages: first.messages });
+        let rows = rows(&first, &second, &last, FAR)?;
+        let law = Arc::new(DecodeLaw { rows, first: first.tallied, messages: first.messages });
         if let Ok(mut laws) = self.laws.write() {
             if laws.len() >= MOST_LAWS {
                 laws.clear();
@@ -139,6 +143,7 @@ impl<'a> Estimator<'a> {
         let first = prefill(self.model, workload, meter(0))?;
         let mut activations = first.peak_activations;
         let mut step_messages = Vec::new();
+        let mut used = None;
         let decode = match self.model.cache() {
             Some(_) if workload.decode_steps > 0 => {
                 let law = self.law(workload, &sharing)?;
@@ -147,13 +152,16 @@ impl<'a> Estimator<'a> {
                 activations = activations.max(last.peak_activations);
                 step_messages.clone_from(&law.messages);
                 let behind = workload.seq_len.saturating_sub(1);
-                Some(law.rows.iter().map(|row| DecodeRow { cost: row.cost.after(behind), ..*row }).collect())
+                let rows = law.rows.iter().map(|row| DecodeRow { cost: row.cost.after(behind), ..*row }).collect();
+                used = Some(law);
+                Some(rows)
             }
             _ => None,
         };
         let estimate = Estimate {
             prefill: first.tallied,
             decode,
+            law: used,
             steps: workload.decode_steps,
             prefill_messages: first.messages,
             step_messages,
@@ -178,6 +186,22 @@ impl Estimate {
     /// Operations and traffic of all decode steps.
     pub fn decode_cost(&self) -> Cost {
         self.decode.iter().flatten().map(|row| row.cost.total(self.steps) * row.count).sum()
+    }
+
+    /// Operations of prefill; those of one layer follow each other and have its count.
+    pub fn prefill_rows(&self) -> &[TallyRow] {
+        &self.prefill
+    }
+
+    /// Operations of a decode step behind one position, and what each costs at the first step of this workload.
+    pub fn step_rows(&self) -> impl Iterator<Item = (&TallyRow, Cost)> {
+        let rows = self.law.iter().flat_map(|law| &law.first);
+        rows.zip(self.decode.iter().flatten()).map(|(row, at)| (row, at.cost.first))
+    }
+
+    /// Decode steps.
+    pub fn steps(&self) -> u64 {
+        self.steps
     }
 
     /// What each device sends during prefill.
@@ -231,7 +255,7 @@ impl Estimate {
 
 /// Rows of all steps from those of the first, the second and the last.
 fn rows(one: &Pass, two: &Pass, last: &Pass, steps: u64) -> Result<Vec<DecodeRow>, MeterError> {
-    let costs = |pass: &Pass| pass.tallied.iter().map(|row| (row.op, row.cost)).collect::<Vec<_>>();
+    let costs = |pass: &Pass| pass.tallied.iter().map(|row| (row.op.name(), row.cost)).collect::<Vec<_>>();
     let lines = lines([costs(one), costs(two), costs(last)], steps)?;
     let rows = one.tallied.iter().zip(lines);
     Ok(rows.map(|(row, cost)| DecodeRow { cost, dtype: row.dtype, count: row.count }).collect())

@@ -60,7 +60,7 @@ pub use estimate::{Estimate, Estimator, StageTimes};
 pub use memory::Footprint;
 pub use message::{Collective, Message};
 pub use meter::{Meter, MeterSettings};
-pub use pass::{ModuleCall, OpRecord, Pass};
+pub use pass::{ModuleCall, OpRecord, Pass, TallyRow};
 pub use predict::{DecodeOp, DecodePass, Prediction, predict};
 pub use roofline::{Bound, OpTime, Roofline, RooflineError};
 pub use shard::UnevenSplit;

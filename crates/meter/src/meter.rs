@@ -9,7 +9,7 @@ use types::{AttentionKind, Bytes, DType, Op, Role, Shape, Spec};
 use crate::arena::Arena;
 use crate::layout::{Layout, Step, step};
 use crate::message::{Collective, Message};
-use crate::pass::{ModuleCall, OpRecord, Pass};
+use crate::pass::{ModuleCall, OpRecord, Pass, TallyRow};
 use crate::price::{Price, price, read};
 use crate::shape_tensor::{ShapeTensor, pieces};
 use crate::sharing::Sharing;
@@ -204,7 +204,10 @@ impl Backend for Meter<'_> {
         }
         self.arena.touch((local.bytes() + Bytes::new(price.scratch())).get());
         match &mut self.tally {
-            Some(tally) => tally.add(op, cost, price.matrix_dtype),
+            Some(tally) => {
+                let (spread, dtype) = (self.spread, price.matrix_dtype);
+                tally.add(TallyRow { op, inputs: pieces, output: local, spread, cost, dtype, count: 1 });
+            }
             None => {
                 let (module, spread) = (self.module(), self.spread);
                 self.pass.ops.push(OpRecord { module, op, inputs: pieces, output: local, price, spread, cost });

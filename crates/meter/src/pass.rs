@@ -40,13 +40,22 @@ pub struct ModuleCall {
 }
 
 /// An operation of one layer, and how many layers do it.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct TallyRow {
-    pub(crate) op: &'static str,
-    pub(crate) cost: Cost,
+#[derive(Clone, Debug, PartialEq)]
+pub struct TallyRow {
+    /// What was done.
+    pub op: Op,
+    /// On what.
+    pub inputs: Vec<Spec>,
+    /// To what.
+    pub output: Spec,
+    /// Set inside experts.
+    pub spread: Option<Spread>,
+    /// Operations and traffic.
+    pub cost: Cost,
     /// Element type of its matrix work.
-    pub(crate) dtype: DType,
-    pub(crate) count: u64,
+    pub dtype: DType,
+    /// Layers that do it.
+    pub count: u64,
 }
 
 /// One metered forward pass.

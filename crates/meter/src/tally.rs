@@ -5,7 +5,7 @@
 use std::ops::Range;
 
 use network::Module;
-use types::{Bytes, Cost, DType, Op, Spec};
+use types::{Bytes, Spec};
 
 use crate::arena::Allocation;
 use crate::layer_kinds::{Kind, LayerKinds};
@@ -66,8 +66,8 @@ impl<'a> Tally<'a> {
         self.rows
     }
 
-    pub(crate) fn add(&mut self, op: Op, cost: Cost, dtype: DType) {
-        self.rows.push(TallyRow { op: op.name(), cost, dtype, count: 1 });
+    pub(crate) fn add(&mut self, row: TallyRow) {
+        self.rows.push(row);
     }
 
     /// Counts `module` once more where one like it already ran on such inputs.

@@ -336,6 +336,39 @@ pub struct ModuleMetrics {
     pub forecast: ForecastTime,
 }
 
+/// What of a workload is compared with a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum PartKind {
+    /// A stage: wall time without a profiler.
+    Stage,
+    /// A module, its parts included: time in the profiled pass, waits for launches included.
+    Module,
+    /// Kernels of a family in one stage: device time in the profiled pass.
+    KernelFamily,
+}
+
+/// A part of the workload: what a run measured of it beside what was predicted.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct MeasuredPart {
+    /// What it is.
+    pub kind: PartKind,
+    /// Its name: of the stage, the module or the family.
+    pub name: String,
+    /// Stage of a kernel family.
+    pub stage: Option<String>,
+    /// What the run measured.
+    pub measured_ms: f64,
+    /// Roofline time; absent for kernel families.
+    pub roofline_ms: Option<f64>,
+    /// The likely time in eager mode; absent where nothing was forecast.
+    pub forecast_ms: Option<f64>,
+    /// Roofline over measured; absent where it exceeds 1, because then what ran is not what is modelled.
+    pub predicted_vs_measured_ratio: Option<f64>,
+    /// Forecast over measured.
+    pub forecast_vs_measured_ratio: Option<f64>,
+}
+
 /// Roofline times on one device.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct DevicePrediction {
@@ -471,6 +504,9 @@ pub struct AnalyticReport {
     /// Forecast over measured.
     #[serde(default)]
     pub forecast_vs_measured_ratio: Option<f64>,
+    /// The same of stages, modules and kernel families, as far as the run measured them.
+    #[serde(default)]
+    pub measured_parts: Vec<MeasuredPart>,
     /// What is taken as given.
     pub assumptions: Vec<Assumption>,
     /// What a reader should know.

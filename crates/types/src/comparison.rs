@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::schema::{Document, SchemaName, SchemaTag};
-use crate::{Bytes, DeviceId, Nanos, RunState, Severity, Stage};
+use crate::{Bytes, DeviceId, ForecastRange, Nanos, RunState, Severity, Stage};
 
 /// One run of a side.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -22,6 +22,19 @@ pub struct ComparedRun {
     pub state: Option<RunState>,
     /// Why it is partial or failed.
     pub reasons: Vec<String>,
+}
+
+/// What was forecast of one stage on both sides.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ForecastChange {
+    /// The stage.
+    pub stage: String,
+    /// Milliseconds forecast for the first side.
+    pub base: ForecastRange,
+    /// Milliseconds forecast for the second side.
+    pub with: ForecastRange,
+    /// How much longer the second side should take, as a share of the first.
+    pub change: f64,
 }
 
 /// Something the two sides, or the runs of one side, do not share.
@@ -197,6 +210,9 @@ pub struct Comparison {
     pub kernels: Vec<Change>,
     /// Modules, the largest change in time first.
     pub modules: Vec<Change>,
+    /// Forecasts of stages, where both sides have them.
+    #[serde(default)]
+    pub forecasts: Vec<ForecastChange>,
     /// The gate; absent without `--fail-over`.
     pub gate: Option<Gate>,
     /// What a reader must know to read the numbers right.

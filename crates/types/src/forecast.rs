@@ -29,6 +29,9 @@ pub struct DeviceCalibration {
     pub tool_version: String,
     /// Files the points came from; empty for points measured here.
     pub files: Vec<String>,
+    /// Runs whose operators are among the points.
+    #[serde(default)]
+    pub runs: Vec<String>,
     /// What starting a kernel costs; absent where it was not measured.
     pub launch: Option<LaunchCost>,
     /// How many times as long a large GEMM takes after a second of nothing else as in a burst, because the device reaches
@@ -58,7 +61,7 @@ pub struct LaunchCost {
 /// interpolated between the points.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CalibratedGroup {
-    /// `gemm`, `grouped_gemm`, `context_attention`, `generation_attention`, `elementwise`, `copy` or `h2d`.
+    /// As the column `op` of points names it: `gemm`, `context_attention`, `elementwise`, ...
     pub op: String,
     /// Element type of the arithmetic.
     pub dtype: DType,
@@ -82,6 +85,12 @@ pub struct CalibratedGroup {
     pub columns: Vec<String>,
     /// Sizes and microseconds of every point.
     pub points: Vec<Vec<f64>>,
+    /// Places in `points` of those that a run recorded; the others were measured alone.
+    #[serde(default)]
+    pub run_points: Vec<u64>,
+    /// Weight of every point in the residual of other shapes; empty where estimates use neighbouring points only.
+    #[serde(default)]
+    pub weights: Vec<f64>,
 }
 
 /// How wide a 90% interval is where the curve is as sure as this.
@@ -142,6 +151,17 @@ pub struct Contribution {
     pub share: f64,
 }
 
+/// Kernels of one family in one stage, as they are forecast.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct FamilyForecast {
+    /// `prefill` or `decode`.
+    pub stage: String,
+    /// `gemm`, `attention`, `communication` or `other`.
+    pub family: String,
+    /// Time of the kernels, all passes of the stage together.
+    pub device_ns: Nanos,
+}
+
 /// A forecast figure with its 90% interval.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ForecastRange {
@@ -197,6 +217,9 @@ pub struct Forecast {
     pub memory_bytes: Bytes,
     /// Every mode.
     pub modes: Vec<ModeForecast>,
+    /// Device time by family of kernels, in the mode above.
+    #[serde(default)]
+    pub kernel_families: Vec<FamilyForecast>,
     /// What a reader should know: shapes beyond the calibration, a calibration that does not apply.
     pub notes: Vec<String>,
 }

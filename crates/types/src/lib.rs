@@ -75,9 +75,9 @@ pub mod view;
 mod workload;
 
 pub use analytic::{
-    AnalyticReport, Assumption, Coverage, DevicePrediction, DeviceUsed, Exchange, MemoryNeed, ModelSpec, ModuleMetrics,
-    ModuleNode, ModuleStage, OperatorCategory, OperatorShare, ParameterCounts, RateUsed, RepetitionKind, StageCost,
-    TargetOperator, TargetOperatorList, WorkloadProfile,
+    AnalyticReport, Assumption, Coverage, DevicePrediction, DeviceUsed, Exchange, MeasuredPart, MemoryNeed, ModelSpec,
+    ModuleMetrics, ModuleNode, ModuleStage, OperatorCategory, OperatorShare, ParameterCounts, PartKind, RateUsed,
+    RepetitionKind, StageCost, TargetOperator, TargetOperatorList, WorkloadProfile,
 };
 pub use bundle::{BundleFile, BundleIndex, LeftOutFile, Redaction};
 pub use capture::{Collector, KernelNameBase, RegionStyle, ReplayMode, range_expression};
@@ -85,8 +85,8 @@ pub use clock::{Clock, ClockId, ClockKind};
 pub use collective::CollectiveSummary;
 pub use command::{CommandFacts, CommandRun, DeviceUse};
 pub use comparison::{
-    Change, ChangeInterval, ChangeVerdict, ComparedRun, Comparison, Difference, Gate, GateOutcome, Measured,
-    Replication,
+    Change, ChangeInterval, ChangeVerdict, ComparedRun, Comparison, Difference, ForecastChange, Gate, GateOutcome,
+    Measured, Replication,
 };
 pub use cost::{Cost, Traffic};
 pub use deep_plan::{DeepPlan, PlannedPass};
@@ -108,8 +108,8 @@ pub use fleet::{
 };
 pub use flop_check::FlopCheck;
 pub use forecast::{
-    CalibratedGroup, Contribution, DeviceCalibration, ExecutionMode, Forecast, ForecastRange, ForecastTime,
-    IntervalWidth, LaunchCost, LeftOut, ModeForecast,
+    CalibratedGroup, Contribution, DeviceCalibration, ExecutionMode, FamilyForecast, Forecast, ForecastRange,
+    ForecastTime, IntervalWidth, LaunchCost, LeftOut, ModeForecast,
 };
 pub use hardware::{
     CalibratedRate, Calibration, ComputeUnit, Hardware, HardwareListing, NumberSource, Peak, Source, Sourced,
@@ -146,7 +146,7 @@ pub use schema::{Document, SchemaName, SchemaNameError, SchemaTag};
 pub use stage::Stage;
 pub use statistics::{Statistics, Variance};
 pub use step::{RunKind, RunKindName, StepBasis, StepBatch, StepGroup, StepLabel, StepSummary, Steps};
-pub use sweep::{Sweep, SweepAxis, SweepDevice, SweepFigures, SweepPoint};
+pub use sweep::{Sweep, SweepAxis, SweepDevice, SweepFigures, SweepForecast, SweepPoint};
 pub use trace::{
     CopySummary, CounterSummary, QueueFacts, SetAside, StageBasis, StepFacts, TraceFacts, TraceSource, TracedPass,
     TracedWorkload, WorkCoverage,

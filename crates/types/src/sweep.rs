@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::schema::{Document, SchemaName, SchemaTag};
-use crate::{Assumption, Bytes, BytesPerSecond, ModelSpec, Origin};
+use crate::{Assumption, Bytes, BytesPerSecond, ForecastRange, ModelSpec, Origin};
 
 /// One setting that takes several values.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -31,6 +31,20 @@ pub struct SweepDevice {
     pub bytes_per_second: BytesPerSecond,
     /// Bandwidth to other devices, both directions together; absent where the catalogue does not say.
     pub interconnect_bytes_per_second: Option<BytesPerSecond>,
+    /// What forecasts on it rest on: its calibration, or assumptions.
+    #[serde(default)]
+    pub forecast_basis: Option<String>,
+}
+
+/// What is likely at one point in eager mode, with 90% intervals.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct SweepForecast {
+    /// `modelled` where most of the time and the launches come from a calibration, else `assumed`.
+    pub origin: Origin,
+    /// Time to the first token, milliseconds.
+    pub ttft_ms: ForecastRange,
+    /// Mean time of a decode step, milliseconds; absent without decode.
+    pub time_per_output_token_ms: Option<ForecastRange>,
 }
 
 /// Figures of one point. Bytes are those of the device that holds most.
@@ -68,6 +82,9 @@ pub struct SweepFigures {
     pub prefill_sent_bytes: Bytes,
     /// Bytes each device sends to others in a decode step, on average; absent without decode.
     pub step_sent_bytes: Option<Bytes>,
+    /// What is likely; absent where it cannot be told.
+    #[serde(default)]
+    pub forecast: Option<SweepForecast>,
 }
 
 /// One point.

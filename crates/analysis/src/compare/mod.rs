@@ -17,7 +17,10 @@ mod tried;
 
 use std::collections::BTreeMap;
 
-use types::{Change, ComparedRun, Comparison, Environment, InputSet, Metrics, Replication, RunState, SchemaTag};
+use types::{
+    Change, ComparedRun, Comparison, Environment, ForecastChange, ForecastRange, ForecastTime, InputSet, Metrics,
+    Replication, RunState, SchemaTag,
+};
 
 pub use tried::try_sides;
 
@@ -45,6 +48,8 @@ pub struct RunRecords {
     pub environment: Option<Environment>,
     /// What it ran on; absent when not known.
     pub inputs: Option<InputSet>,
+    /// What its analytic model forecasts of each stage; empty without one.
+    pub forecasts: BTreeMap<String, ForecastTime>,
 }
 
 /// Two sides with at least one run each.
@@ -121,7 +126,27 @@ pub fn compare(sides: Sides<'_>, fail_over: Option<GateLimits>) -> Comparison {
         operators,
         kernels,
         modules,
+        forecasts: forecasts(sides),
     }
+}
+
+/// Forecasts of the stages that both sides have, from the first run of each that has any.
+fn forecasts(sides: Sides<'_>) -> Vec<ForecastChange> {
+    let of = |runs: &[RunRecords]| runs.iter().map(|run| run.forecasts.clone()).find(|one| !one.is_empty());
+    let (Some(base), Some(with)) = (of(sides.base), of(sides.with)) else { return Vec::new() };
+    let range = |time: ForecastTime| {
+        let of = |time: Option<types::Nanos>| time.map(types::Nanos::as_millis);
+        Some(ForecastRange {
+            value: of(time.forecast_ns)?,
+            low: of(time.forecast_low_ns)?,
+            high: of(time.forecast_high_ns)?,
+        })
+    };
+    let change = |(stage, time): (String, ForecastTime)| {
+        let (base, with) = (range(time)?, range(*with.get(&stage)?)?);
+        (base.value > 0.0).then(|| ForecastChange { change: with.value / base.value - 1.0, stage, base, with })
+    };
+    base.into_iter().filter_map(change).collect()
 }
 
 fn compared(run: &RunRecords) -> ComparedRun {

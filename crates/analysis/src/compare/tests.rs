@@ -21,6 +21,7 @@ fn run(path: &str, samples: Vec<Sample>) -> RunRecords {
         metrics: Case { samples, inputs, operators, ..case() }.metrics(),
         environment: None,
         inputs: None,
+        forecasts: Default::default(),
     }
 }
 

@@ -26,6 +26,9 @@ pub(crate) struct Arguments {
     /// Calibrate --device from a CSV of measured operations, compressed or not; may be repeated
     #[arg(long, value_name = "FILE", requires = "calibrate")]
     points: Vec<PathBuf>,
+    /// Add what runs recorded to the calibration of their device: operators with shapes and device times; several may be given
+    #[arg(long, value_name = "RUN", requires = "calibrate", num_args = 1.., conflicts_with_all = ["points", "device", "quick"])]
+    from: Vec<String>,
     /// Measure for ten seconds instead of fifty
     #[arg(long, requires = "calibrate")]
     quick: bool,
@@ -49,16 +52,17 @@ Examples:
   llm-perf doctor --calibrate            also measure this CPU
   llm-perf doctor --calibrate --device cuda:0
   llm-perf doctor --calibrate --device h200 --points gemm.csv --points attention.csv
+  llm-perf doctor --calibrate --from latest     what the latest run recorded
   llm-perf doctor --json | jq '.checks[] | select(.verdict != \"ok\")'
 
 The exit code is 0 if the default command can run here, and 1 if it cannot. LLM_PERF_PYTHON names the
 Python interpreter to check, LLM_PERF_DATA_DIR the folder that measured rates are stored in. Points are rows of
 op,dtype,...,microseconds with the sizes of the operation: m,n,k of a gemm (and experts of a grouped_gemm);
 batch,length,heads,kv_heads,head_dim,kv_dtype,window of context_attention; the same with kv_length of
-generation_attention; bytes of elementwise, copy and h2d. `llm-perf hardware NAME --predict FILE` uses them.";
+generation_attention; bytes of elementwise, copy and h2d; docs/concepts/forecast.md has the rest. `llm-perf hardware NAME --predict FILE` uses them.";
 
 pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<Exit, CliError> {
-    if arguments.device != CPU || !arguments.points.is_empty() {
+    if arguments.device != CPU || !arguments.points.is_empty() || !arguments.from.is_empty() {
         return calibrate_device(arguments, context);
     }
     let request = Request {
@@ -78,13 +82,15 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<Exit, CliE
 /// Calibrates a device other than this processor; the machine is not examined.
 fn calibrate_device(arguments: &Arguments, context: &Context) -> Result<Exit, CliError> {
     let measures = arguments.device.starts_with("cuda");
-    if arguments.points.is_empty() && !measures {
+    if arguments.points.is_empty() && arguments.from.is_empty() && !measures {
         let message = format!("--device {} needs --points: only cuda:N and this CPU can be measured", arguments.device);
         return Err(CliError::usage(message).hint("cuda:0 measures the first GPU of this machine"));
     }
     let request = CalibrateRequest {
         device: arguments.device.clone(),
         points: arguments.points.clone(),
+        from: arguments.from.clone(),
+        root: arguments.out_root.clone(),
         quick: arguments.quick,
         python: arguments.python.clone(),
         config_dir: context.config_dir.clone(),
@@ -109,7 +115,7 @@ fn curves(calibration: &DeviceCalibration) -> String {
             group.dtype.to_string(),
             group.points.len().to_string(),
             format!("{:.2}", group.floor_us),
-            if matches!(group.op.as_str(), "elementwise" | "copy" | "h2d") { "-".to_owned() } else { share(group.compute_efficiency) },
+            if matches!(group.columns.len(), 1 | 2) { "-".to_owned() } else { share(group.compute_efficiency) },
             share(group.memory_efficiency),
             format!("{:.1}%", group.left_out.median * 100.0),
             format!("{:.1}%", group.left_out.p90 * 100.0),

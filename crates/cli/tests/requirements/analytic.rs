@@ -98,6 +98,10 @@ fn modules(bundles: &Bundles) -> Result<(), String> {
             filled && measured["predicted_vs_measured_ratio"].is_f64(),
             &format!("predicted beside measured in `{run}`"),
         )?;
+        let parts = list(&measured["measured_parts"]);
+        let is =
+            |kind: &str| parts.iter().any(|part| part["kind"] == kind && part["forecast_vs_measured_ratio"].is_f64());
+        need(is("stage"), &format!("stages beside their forecasts in `{run}`"))?;
     }
     Ok(())
 }

@@ -152,9 +152,7 @@ pub(crate) fn lay_out(
     let mut report = summarise(&subject, &rooflines[0], &rooflines);
     report.model.hf_revision = about.revision.map(str::to_owned);
     report.model.notes = about.notes.to_owned();
-    if workload.parallel.is_single() {
-        forecast_beside(&mut report, &subject, &devices[0])?;
-    }
+    forecast_beside(&mut report, &subject, &devices[0])?;
     Ok(Analysis { report, pages: layer_pages(&subject, &rooflines[0]) })
 }
 

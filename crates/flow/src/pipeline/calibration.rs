@@ -57,6 +57,16 @@ pub enum CalibrationError {
         /// Its last words.
         output: Vec<String>,
     },
+    /// A run that points cannot be taken from.
+    #[error("run {run} cannot be calibrated from: {reason}")]
+    UnfitRun {
+        /// Its id.
+        run: String,
+        /// Why.
+        reason: String,
+        /// What to do about it.
+        fix: String,
+    },
     /// Too little was measured.
     #[error("{points} points of {device} were measured, too few for a curve of its GEMMs; nothing was stored")]
     NoGemm {
@@ -86,9 +96,11 @@ impl Failure for CalibrationError {
             Self::Points(error) => error.exit(),
             Self::Collect(error) => error.exit(),
             Self::Unreadable { .. } | Self::NotCalibrated { .. } => Exit::Usage,
-            Self::DoesNotApply { .. } | Self::Failed { .. } | Self::NoGemm { .. } | Self::RatesMoved { .. } => {
-                Exit::Failed
-            }
+            Self::DoesNotApply { .. }
+            | Self::UnfitRun { .. }
+            | Self::Failed { .. }
+            | Self::NoGemm { .. }
+            | Self::RatesMoved { .. } => Exit::Failed,
         }
     }
 
@@ -104,6 +116,7 @@ impl Failure for CalibrationError {
             Self::DoesNotApply { .. } => {
                 Some("calibrate again: `llm-perf doctor --calibrate --device cuda:0`".to_owned())
             }
+            Self::UnfitRun { fix, .. } => Some(fix.clone()),
             Self::NoGemm { .. } => Some("try again without `--quick`, when nothing else runs".to_owned()),
             Self::RatesMoved { .. } => Some(
                 "wait until nothing else runs and the device has cooled down, or lock its clocks: `nvidia-smi -lgc`"
@@ -187,6 +200,7 @@ mod tests {
             measured_at: String::new(),
             tool_version: String::new(),
             files: vec![],
+            runs: vec![],
             launch: None,
             sustained: None,
             groups: vec![],

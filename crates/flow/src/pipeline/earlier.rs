@@ -23,6 +23,8 @@ pub enum RunPurpose {
     Replay,
     /// To lay it beside a prediction or another run.
     Compare,
+    /// To learn the times of operators from it.
+    Calibrate,
 }
 
 impl RunPurpose {
@@ -40,6 +42,9 @@ impl RunPurpose {
                     run.manifest().verb == "deep" && run.has_file("plan.json") && is_open
                 },
             },
+            Self::Calibrate => {
+                Fitness { wanted: "recorded operators of a device", fits: |run| run.has_file("metrics.json") }
+            }
             Self::Compare => Fitness { wanted: "has metrics", fits: |run| run.has_file("metrics.json") },
             Self::Export => Fitness { wanted: "recorded or imported a timeline", fits: has_timeline },
             Self::Replay => Fitness {

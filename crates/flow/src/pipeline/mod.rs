@@ -25,6 +25,7 @@ pub(crate) mod provenance;
 pub(crate) mod recording;
 pub(crate) mod regions;
 pub(crate) mod run;
+pub(crate) mod run_points;
 pub(crate) mod run_tables;
 pub(crate) mod subject;
 pub(crate) mod table_files;

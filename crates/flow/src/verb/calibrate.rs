@@ -1,6 +1,6 @@
 //! `doctor --calibrate --device`: times of single operations on a device, measured or read, fitted and kept.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -16,6 +16,7 @@ pub use crate::pipeline::calibration::CalibrationError;
 
 use crate::pipeline::calibration::{THREADS, read_text};
 use crate::pipeline::hardware;
+use crate::pipeline::run_points::{self, RunPoints};
 
 /// What to calibrate.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -24,6 +25,10 @@ pub struct CalibrateRequest {
     pub device: String,
     /// Tables of measured points.
     pub points: Vec<PathBuf>,
+    /// Runs whose operators are points.
+    pub from: Vec<String>,
+    /// Folder that holds runs, for those given by name.
+    pub root: PathBuf,
     /// Measure for ten seconds, not forty-five.
     pub quick: bool,
     /// The interpreter to measure with.
@@ -73,6 +78,9 @@ pub fn calibrate(
     let store = Store::of_this_user()?;
     store.prepare()?;
     let config_dir = request.config_dir.as_deref();
+    if !request.from.is_empty() {
+        return from_runs(request, &store, progress);
+    }
     let measures = request.device.starts_with("cuda");
     let (device, points, facts) = match measures {
         true => measure(request, config_dir, progress)?,
@@ -100,6 +108,7 @@ pub fn calibrate(
         measured_at: environment::now(),
         tool_version: env!("CARGO_PKG_VERSION").to_owned(),
         files: request.points.iter().map(|path| path.display().to_string()).collect(),
+        runs: Vec::new(),
         launch: facts.as_ref().and_then(|facts| facts.launch),
         sustained: facts.as_ref().and_then(|facts| facts.sustained),
         groups,
@@ -108,6 +117,100 @@ pub fn calibrate(
         if device.id == hardware::PROCESSOR { of_this_processor(calibration, &device) } else { calibration };
     let path = store.write_device(&calibration)?;
     Ok(StoredCalibration { calibration, path, notes })
+}
+
+/// Adds what runs recorded to the stored calibration of their device, or makes one of it.
+fn from_runs(
+    request: &CalibrateRequest,
+    store: &Store,
+    progress: &mut dyn FnMut(&str),
+) -> Result<StoredCalibration, CalibrationError> {
+    let mut read = Vec::new();
+    for selector in &request.from {
+        progress(&format!("reading {selector}"));
+        read.push(run_points::read(&request.root, selector, request.config_dir.as_deref())?);
+    }
+    let first = &read[0];
+    let (device, driver) = (&first.device, &first.driver);
+    let stored = store.read_device(&device.id)?;
+    for run in &read {
+        together(run, device, driver.as_deref(), "the first run")?;
+        if let Some(stored) = &stored {
+            together(run, device, stored.driver.as_deref(), "the stored calibration")?;
+        }
+    }
+    let mut notes: Vec<String> = Vec::new();
+    let known: BTreeSet<&String> = stored.iter().flat_map(|stored| &stored.runs).collect();
+    let mut points: Vec<MeasuredPoint> = stored.iter().flat_map(forecast::measured_points).collect();
+    let measured: HashSet<Vec<u64>> = points.iter().map(|point| point.shape.key()).collect();
+    let (mut added, mut runs) = (HashSet::new(), Vec::new());
+    for run in &read {
+        if known.contains(&run.run) {
+            notes.push(format!("run {} is part of the calibration already", run.run));
+            continue;
+        }
+        // What was timed alone is better known than what ran between other kernels.
+        let fresh = run.points.iter().filter(|point| !measured.contains(&point.shape.key()));
+        let before = points.len();
+        points.extend(fresh.cloned());
+        added.extend(points[before..].iter().map(|point| point.shape.key()));
+        notes.push(format!("run {}: {} points of {}", run.run, points.len() - before, run.device_name));
+        if run.impossible > 0 {
+            notes.push(format!(
+                "run {}: {} operators were faster than the device can be and are left out",
+                run.run, run.impossible
+            ));
+        }
+        runs.push(run.run.clone());
+    }
+    progress(&format!("fitting {} points", points.len()));
+    let (mut groups, left_out) = fit_what_can_be(&points, device, true)?;
+    notes.extend(left_out);
+    let earlier: HashSet<Vec<u64>> = stored.iter().flat_map(forecast::run_keys).collect();
+    for group in &mut groups {
+        group.run_points = forecast::places(group, |key| added.contains(key) || earlier.contains(key));
+    }
+    let base = stored.unwrap_or_else(|| DeviceCalibration {
+        schema: SchemaTag::new(),
+        device: device.id.clone(),
+        device_name: Some(first.device_name.clone()),
+        driver: driver.clone(),
+        clocks_mhz: None,
+        libraries: first.libraries.clone(),
+        measured_at: String::new(),
+        tool_version: String::new(),
+        files: Vec::new(),
+        runs: Vec::new(),
+        launch: None,
+        sustained: None,
+        groups: Vec::new(),
+    });
+    let calibration = DeviceCalibration {
+        measured_at: environment::now(),
+        tool_version: env!("CARGO_PKG_VERSION").to_owned(),
+        runs: base.runs.iter().cloned().chain(runs).collect(),
+        groups,
+        ..base
+    };
+    let path = store.write_device(&calibration)?;
+    Ok(StoredCalibration { calibration, path, notes })
+}
+
+/// Refuses points of another device or driver than `of` is of.
+fn together(run: &RunPoints, device: &Hardware, driver: Option<&str>, of: &str) -> Result<(), CalibrationError> {
+    let unfit =
+        |reason: String, fix: &str| CalibrationError::UnfitRun { run: run.run.clone(), reason, fix: fix.to_owned() };
+    if run.device.id != device.id {
+        let reason = format!("it ran on {}, and {of} is of {}", run.device.id, device.id);
+        return Err(unfit(reason, "give each device a command of its own"));
+    }
+    let said =
+        |driver: Option<&str>| driver.map_or("an unknown driver".to_owned(), |driver| format!("driver {driver}"));
+    if run.driver.as_deref() != driver {
+        let reason = format!("it ran under {}, and {of} is of {}", said(run.driver.as_deref()), said(driver));
+        return Err(unfit(reason, "points of two drivers are no curve: calibrate under one, or set LLM_PERF_DATA_DIR"));
+    }
+    Ok(())
 }
 
 /// The same, said to be of this processor: its name and threads decide whether it applies.

@@ -1,6 +1,6 @@
 //! `compare`: two sides of runs read from their folders and laid beside each other.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -8,9 +8,10 @@ pub use analysis::GateLimits;
 use analysis::{RunRecords, Sides};
 use collect::run::StoredRun;
 use serde::de::DeserializeOwned;
-use types::{Comparison, Exit, Failure, Metrics, RunState};
+use types::{Comparison, Exit, Failure, ForecastTime, Metrics, RunState};
 
 use crate::CollectError;
+use crate::pipeline::analytic::REPORT;
 use crate::pipeline::earlier::{self, RunPurpose};
 
 /// What to compare.
@@ -138,6 +139,7 @@ pub fn stages(first: &Metrics, second: &Metrics) -> String {
         metrics: metrics.clone(),
         environment: None,
         inputs: None,
+        forecasts: BTreeMap::new(),
     };
     let (base, with) = ([run(first)], [run(second)]);
     let comparison = analysis::compare(Sides { base: &base, with: &with }, None);
@@ -204,7 +206,21 @@ fn records(metrics: &Path, folder: &Path, run: Option<&StoredRun>) -> Result<Run
         metrics: json(metrics, "metrics")?,
         environment: environment.exists().then(|| json(&environment, "environment")).transpose()?,
         inputs: inputs.exists().then(|| yaml(&inputs, "list of inputs")).transpose()?,
+        forecasts: forecasts(&folder.join(REPORT))?,
     })
+}
+
+/// What the analytic model of a run forecasts of its stages.
+fn forecasts(report: &Path) -> Result<BTreeMap<String, ForecastTime>, CompareError> {
+    #[derive(serde::Deserialize)]
+    struct Stages {
+        stages: BTreeMap<String, ForecastTime>,
+    }
+    if !report.exists() {
+        return Ok(BTreeMap::new());
+    }
+    let Stages { stages } = json(report, "analytic report")?;
+    Ok(stages.into_iter().filter(|(_, time)| time.forecast_ns.is_some_and(|time| time.get() > 0)).collect())
 }
 
 fn json<T: DeserializeOwned>(path: &Path, expected: &'static str) -> Result<T, CompareError> {

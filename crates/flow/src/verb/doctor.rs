@@ -61,6 +61,7 @@ fn keep_points(store: &Store, rates: &Calibration, progress: &mut dyn FnMut(&str
         measured_at: rates.measured_at.clone(),
         tool_version: rates.tool_version.clone(),
         files: Vec::new(),
+        runs: Vec::new(),
         launch: Some(NO_LAUNCH),
         sustained: None,
         groups,

@@ -77,6 +77,7 @@ pub fn summarise(subject: &Subject<'_>, first: &Roofline<'_>, rooflines: &[Roofl
         measured_total_time_ms: None,
         predicted_vs_measured_ratio: None,
         forecast_vs_measured_ratio: None,
+        measured_parts: Vec::new(),
         assumptions: assumptions(subject, first),
         notes: vec![
             "Times are roofline times, not a forecast: real kernels reach only part of each peak, and launches, \

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use types::{AnalyticReport, Contribution, ExecutionMode, ForecastRange, ForecastTime, ModeForecast};
+use types::{AnalyticReport, Contribution, ExecutionMode, ForecastRange, ForecastTime, ModeForecast, PartKind};
 
 use crate::markdown::prose;
 use crate::number::{grouped, known, milliseconds, percent, tokens_per_second};
@@ -61,6 +61,38 @@ pub(super) fn section(page: &mut Page, report: &AnalyticReport) {
         page.paragraph(&prose(note));
     }
 }
+
+/// What a run measured beside what was predicted; nothing without a run.
+pub(super) fn measured(page: &mut Page, report: &AnalyticReport) {
+    if report.measured_parts.is_empty() {
+        return;
+    }
+    page.heading("Predicted and measured");
+    page.paragraph(
+        "Stages by their wall time without a profiler; modules and kernel families by the profiled pass, families by device time \
+         alone. Ratios are roofline and forecast over measured.",
+    );
+    let mut table = Table::new("part | >measured | >roofline | >ratio | >forecast | >ratio");
+    let ratio = |ratio: Option<f64>| known(ratio.map(|ratio| format!("{ratio:.2}")));
+    for part in report.measured_parts.iter().take(MOST_PARTS) {
+        let name = match (&part.kind, &part.stage) {
+            (PartKind::KernelFamily, Some(stage)) => format!("{stage}: {} kernels", part.name),
+            _ => part.name.clone(),
+        };
+        table.row([
+            prose(&name),
+            milliseconds(part.measured_ms),
+            known(part.roofline_ms.map(milliseconds)),
+            ratio(part.predicted_vs_measured_ratio),
+            known(part.forecast_ms.map(milliseconds)),
+            ratio(part.forecast_vs_measured_ratio),
+        ]);
+    }
+    page.table(&table);
+}
+
+/// Rows of predicted and measured parts on the page; the report has all.
+const MOST_PARTS: usize = 60;
 
 fn name(mode: ExecutionMode) -> &'static str {
     match mode {

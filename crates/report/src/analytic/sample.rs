@@ -109,6 +109,7 @@ pub(crate) fn report() -> AnalyticReport {
         measured_total_time_ms: None,
         predicted_vs_measured_ratio: None,
         forecast_vs_measured_ratio: None,
+        measured_parts: Vec::new(),
         forecast_total: types::ForecastTime::default(),
         forecast: None,
         assumptions: vec![Assumption {

@@ -27,6 +27,7 @@ pub fn summary_markdown(view: &AnalyticView<'_>) -> String {
         meaning(report)
     ));
     likely::section(&mut page, report);
+    likely::measured(&mut page, report);
     stages(&mut page, view);
     modules(&mut page, view);
     categories(&mut page, view);

@@ -46,6 +46,11 @@ pub fn markdown(view: &ComparisonView<'_>, most_rows: usize) -> String {
     for (head, changes) in parts {
         part(&mut page, head, changes, most_rows);
     }
+    if !comparison.forecasts.is_empty() {
+        page.heading("Forecasts");
+        page.paragraph("What the analytic model of each side forecasts in eager mode, with 90% intervals; nothing here was measured.");
+        page.table(&super::terminal::forecasts(comparison));
+    }
     page.heading("How to read this");
     let last = format!(
         "Change is how much longer the second side takes. A verdict is corrected for the number of rows in its table: the chance \

@@ -83,6 +83,7 @@ fn run(name: &str, longer: f64, decode_longer: f64) -> RunRecords {
         metrics,
         environment: Some(environment("0.1.0")),
         inputs: None,
+        forecasts: Default::default(),
     }
 }
 

@@ -1,10 +1,11 @@
 //! What `llm-perf compare` prints: at most a hundred columns.
 
 use types::view::{ChangesView, ComparisonView};
-use types::{ComparedRun, Comparison, GateOutcome, RunState};
+use types::{ComparedRun, Comparison, ForecastRange, GateOutcome, RunState};
 
 use super::phrase::{self, amount, calls, change, interval, per_call, values, verdict, wrapped};
 use super::stages::timed_terminal;
+use crate::number::milliseconds;
 use crate::table::{Table, printable, shortened};
 
 /// Widest name of an operator, kernel or module, beside a verdict and without one.
@@ -33,6 +34,9 @@ pub fn terminal(view: &ComparisonView<'_>, most_rows: usize) -> String {
     for (noun, changes) in parts {
         text += &part(noun, changes, most_rows);
     }
+    if !comparison.forecasts.is_empty() {
+        text += &format!("\n{}", forecasts(comparison));
+    }
     text.push('\n');
     for line in phrase::notes(view) {
         text += &wrapped(&format!("note: {line}"), "      ");
@@ -48,6 +52,18 @@ pub fn terminal(view: &ComparisonView<'_>, most_rows: usize) -> String {
     }
     text += &(printable(&phrase::summary(view)).into_owned() + "\n");
     text
+}
+
+/// What was forecast of the stages of both sides.
+pub(super) fn forecasts(comparison: &Comparison) -> Table {
+    let mut table = Table::new("forecast | >base | >with | >change");
+    let time = |range: ForecastRange| {
+        format!("{} ({} to {})", milliseconds(range.value), milliseconds(range.low), milliseconds(range.high))
+    };
+    for row in &comparison.forecasts {
+        table.row([row.stage.clone(), time(row.base), time(row.with), change(Some(row.change))]);
+    }
+    table
 }
 
 fn side(name: &str, runs: &[ComparedRun]) -> String {

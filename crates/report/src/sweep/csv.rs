@@ -5,7 +5,7 @@ use std::fmt::Write;
 
 use crate::table::harmless;
 use serde_json::Value;
-use types::{Sweep, SweepFigures, SweepPoint};
+use types::{ForecastRange, Sweep, SweepFigures, SweepPoint};
 
 /// A column of figures: its name and what stands in it.
 type Figure = (&'static str, fn(&SweepFigures) -> String);
@@ -28,7 +28,22 @@ const FIGURES: &[Figure] = &[
     ("sequences_that_fit", |f| optional(f.sequences_that_fit)),
     ("prefill_sent_bytes", |f| f.prefill_sent_bytes.get().to_string()),
     ("step_sent_bytes", |f| optional(f.step_sent_bytes.map(|bytes| bytes.get()))),
+    ("forecast_ttft_ms", |f| optional(first(f).map(|range| range.value))),
+    ("forecast_ttft_low_ms", |f| optional(first(f).map(|range| range.low))),
+    ("forecast_ttft_high_ms", |f| optional(first(f).map(|range| range.high))),
+    ("forecast_time_per_output_token_ms", |f| optional(each(f).map(|range| range.value))),
+    ("forecast_time_per_output_token_low_ms", |f| optional(each(f).map(|range| range.low))),
+    ("forecast_time_per_output_token_high_ms", |f| optional(each(f).map(|range| range.high))),
+    ("forecast_origin", |f| optional(f.forecast.map(|forecast| forecast.origin))),
 ];
+
+fn first(figures: &SweepFigures) -> Option<ForecastRange> {
+    Some(figures.forecast?.ttft_ms)
+}
+
+fn each(figures: &SweepFigures) -> Option<ForecastRange> {
+    figures.forecast?.time_per_output_token_ms
+}
 
 /// The sweep as CSV with a head line. What is unknown is empty.
 pub fn csv(sweep: &Sweep) -> String {

@@ -3,7 +3,7 @@
 use types::view::SweepView;
 
 use super::table::table;
-use super::terminal::{axes, best};
+use super::terminal::{axes, bases, best};
 use crate::analytic::assumption;
 use crate::markdown::{link, prose};
 use crate::number::{count, grouped};
@@ -23,8 +23,9 @@ pub fn markdown(view: &SweepView<'_>, csv: &str, chart: &str) -> String {
     }
     page.paragraph(
         "Every number here is modelled from the configuration. Times are roofline times at the peak rates of a device, operation \
-         by operation; a real run takes longer.",
+         by operation; a real run takes longer, and the forecast beside each says how much longer is likely.",
     );
+    page.list(bases(view.sweep).iter().map(|basis| prose(basis)));
     page.list(best(view).iter().map(|(_, text)| prose(text)));
     page.paragraph(&format!("![Times and rates along the first axis]({chart})"));
     page.table(&table(sweep, sweep.points.iter().take(LINES)));

@@ -2,7 +2,8 @@
 
 use serde_json::{Value, json};
 use types::{
-    Assumption, Bytes, BytesPerSecond, Origin, SchemaTag, Sweep, SweepAxis, SweepDevice, SweepFigures, SweepPoint,
+    Assumption, Bytes, BytesPerSecond, ForecastRange, Origin, SchemaTag, Sweep, SweepAxis, SweepDevice, SweepFigures,
+    SweepForecast, SweepPoint,
 };
 
 /// Three batches, two kinds of attention, two devices; the smaller device has no rate for flash attention.
@@ -13,6 +14,7 @@ pub(crate) fn sweep() -> Sweep {
         memory_bytes: Bytes::new(memory),
         bytes_per_second: BytesPerSecond::new(1e12),
         interconnect_bytes_per_second: None,
+        forecast_basis: (id == "h200").then(|| "calibration of h200 (2712 points, 2026-11-17)".to_owned()),
     };
     let mut points = Vec::new();
     for attention in ["eager", "flash"] {
@@ -69,5 +71,10 @@ fn figures(batch: u64, slow: f64) -> SweepFigures {
         sequences_that_fit: Some(if slow < 2.0 { 2276 - 16 * batch } else { 0 }),
         prefill_sent_bytes: Bytes::ZERO,
         step_sent_bytes: Some(Bytes::ZERO),
+        forecast: (slow < 2.0).then_some(SweepForecast {
+            origin: Origin::Modelled,
+            ttft_ms: ForecastRange { value: 9.0 * batch as f64, low: 8.0 * batch as f64, high: 12.0 * batch as f64 },
+            time_per_output_token_ms: Some(ForecastRange { value: 3.0 * step, low: 2.5 * step, high: 4.0 * step }),
+        }),
     }
 }

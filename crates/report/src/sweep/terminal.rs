@@ -42,7 +42,19 @@ pub fn terminal(view: &SweepView<'_>) -> String {
         text += &runs;
     }
     text += "\nModelled, nothing measured: times are roofline times at the devices' peak rates.\n";
+    for basis in bases(sweep) {
+        let _ = writeln!(text, "{basis}");
+    }
     text
+}
+
+/// What the forecasts rest on, device by device.
+pub(super) fn bases(sweep: &Sweep) -> Vec<String> {
+    let of = |device: &types::SweepDevice| {
+        let basis = device.forecast_basis.as_ref()?;
+        Some(format!("Forecast on {} (eager, 90% interval): {}.", device.id, printable(basis)))
+    };
+    sweep.hardware.iter().filter_map(of).collect()
 }
 
 /// What varies, on one line.

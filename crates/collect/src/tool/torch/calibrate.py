@@ -2,8 +2,8 @@
 
 Usage: python calibrate.py REQUEST.json
 REQUEST.json: {"device": "cuda:0", "seconds": 50, "points": FILE.csv, "facts": FILE.json}. Points go to the first file as
-`op,dtype,...,microseconds`, what they were measured on to the second. Operations run from CUDA graphs over rotated buffers,
-so that neither launches nor a warm L2 cache count. Progress leaves as lines on standard output.
+`op,dtype,...,microseconds`, what they were measured on to the second. Operations run from CUDA graphs, so that launches do not
+count, and over rotated buffers where a model would read from memory: weights and caches. Progress leaves as lines on standard output.
 """
 
 import json
@@ -16,10 +16,12 @@ import time
 
 COLUMNS = [
     "op", "dtype", "m", "n", "k", "experts", "batch", "length", "kv_length", "heads", "kv_heads", "head_dim", "kv_dtype",
-    "window", "bytes", "microseconds",
+    "window", "rows", "width", "bytes", "microseconds",
 ]
 # Shares of the time for each part; what one part leaves over goes to the next.
-SHARES = [("gemm", 0.45), ("attention", 0.37), ("ramps", 0.06), ("grouped", 0.12)]
+SHARES = [("gemm", 0.37), ("attention", 0.36), ("masked", 0.14), ("ramps", 0.07), ("grouped", 0.06)]
+# The same for ten seconds: enough attention for a curve, and masks from attention without one.
+QUICK_SHARES = [("gemm", 0.3), ("attention", 0.52), ("ramps", 0.1), ("grouped", 0.08)]
 # Landmarks whose times differ by more than this (as a median) between the beginning and the end make the points incomparable.
 # A device that warms up under a minute of GEMMs moves by a twentieth; its clock, kept beside them, by more from reading to reading.
 DRIFT = 0.1
@@ -59,7 +61,7 @@ class Meter:
     def time(self, call, sets, guess_us):
         """The least of three replays: everything that disturbs makes a time longer."""
         torch = self.torch
-        calls = max(2, min(4 * len(sets), int(1500 / max(guess_us, 1.0)) or 1))
+        calls = max(2, min(max(4 * len(sets), 16), int(1500 / max(guess_us, 1.0)) or 1))
         calls = max(2, min(calls, 64))
         # The operands were made on another stream.
         torch.cuda.synchronize(self.device)
@@ -237,6 +239,9 @@ def gemms(torch, meter, points, device, deadline, count):
         elif rng.random() < 0.3:
             m = max(1, (m // 64) * 64 + 1)
         n, k = rng.choice(WIDTHS), rng.choice(WIDTHS)
+        # Most weights of models are a few times as long as wide; the rest are vocabularies and projections.
+        if rng.random() < 0.6 and not n / 8 <= k <= 8 * n:
+            return None
         return (m, n, k) if m * n * k <= 2 ** 41 and n * k <= 2 ** 31 and m * n <= 2 ** 31 and m * k <= 2 ** 30 else None
 
     shapes = list(scattered(rng, draw, count, set()))
@@ -252,7 +257,8 @@ def gemms(torch, meter, points, device, deadline, count):
         until = begun + (deadline - begun) * sum(weights[: place + 1]) / sum(weights)
         size = {"bf16": 2, "fp16": 2, "tf32": 4}.get(dtype, 1)
         done = 0
-        for m, n, k in shapes:
+        # Twice as many of the first.
+        for m, n, k in shapes if place == 0 else shapes[: count // 2]:
             if time.monotonic() > until:
                 break
             if dtype == "int8" and m <= 16:
@@ -293,8 +299,6 @@ def attention(torch, meter, points, device, deadline, count):
         return ("g", batch, length, *heads) if batch * length * heads[1] * heads[2] <= most(rng, 2 ** 28) else None
 
     sdpa = torch.nn.functional.scaled_dot_product_attention
-    # cuDNN would build a plan for every shape, which takes longer than timing it.
-    torch.backends.cuda.enable_cudnn_sdp(False)
     grouped = "enable_gqa" in (sdpa.__doc__ or "")
     shapes, seen = [], set()
     for draw in (context, generation):
@@ -340,7 +344,8 @@ def ramps(torch, meter, points, device, deadline, quick):
             sets = []
             for _ in range(min(meter.copies(6 * elements), 24)):
                 sets.append(tuple(torch.ones(elements, device=device, dtype=torch.bfloat16) for _ in range(3)))
-            took = meter.time(lambda a, b, c: torch.add(a, b, out=c), sets, 3 + 6 * elements / 3e6)
+            # What elementwise kernels read in a model, the kernel before has just written: it may lie in the cache.
+            took = meter.time(lambda a, b, c: torch.add(a, b, out=c), sets[:1], 3 + 6 * elements / 3e6)
             points.add(took, op="elementwise", dtype="bf16", bytes=6 * elements)
             took = meter.time(lambda a, b, c: c.copy_(a), sets, 3 + 4 * elements / 3e6)
             points.add(took, op="copy", dtype="bf16", bytes=4 * elements)
@@ -361,6 +366,110 @@ def ramps(torch, meter, points, device, deadline, quick):
         except Exception as error:
             points.skip("h2d", error)
     say("ramps done")
+
+
+def masked_attention(torch, meter, points, device, deadline, count):
+    """Attention under a mask, as models with a window ask for it: other kernels than without one. A plan for a mask takes cuDNN
+    half a second to make, so the few shapes are spread by hand: the corners of batch and length first."""
+    rng = random.Random(4)
+    layouts = [(4, 1, 256), (32, 32, 128), (16, 16, 64), (8, 8, 256), (8, 1, 256), (40, 40, 128), (12, 12, 64), (16, 16, 128)]
+    corners = [(1, 1, 512), (8, 1, 4096), (2, 2048, 2048), (64, 1, 512), (1, 512, 512), (64, 1, 2048), (1, 4096, 4096), (8, 512, 512),
+               (1, 1, 4096), (16, 1, 1024), (4, 1024, 1024), (32, 1, 128), (1, 8192, 8192), (8, 1, 512), (16, 256, 256), (2, 1, 8192)]
+    shapes = []
+    for turn in range(count):
+        batch, length, kv_length = corners[turn % len(corners)]
+        # The second time around, between the blocks of the first.
+        kv_length = kv_length if turn < len(corners) else int(kv_length * rng.uniform(0.6, 1.4)) | 1
+        shapes.append((batch, length if length == 1 else kv_length, kv_length, *layouts[(turn + rng.randrange(2)) % len(layouts)]))
+    sdpa = torch.nn.functional.scaled_dot_product_attention
+    done = 0
+    for batch, length, kv_length, heads, kv_heads, width in shapes:
+        if time.monotonic() > deadline:
+            break
+        try:
+            mask = torch.ones(batch, 1, length, kv_length, device=device, dtype=torch.bool).tril(kv_length - length)
+
+            def make():
+                q = torch.randn(batch, heads, length, width, device=device, dtype=torch.bfloat16)
+                keys = [torch.randn(batch, kv_heads, kv_length, width, device=device, dtype=torch.bfloat16) for _ in "kv"]
+                return q, *(one.expand(-1, heads, -1, -1) for one in keys)
+
+            one = 4 * batch * width * (heads * length + kv_heads * kv_length)
+            sets = [make() for _ in range(min(meter.copies(one), 8))]
+            guess = 10 + 4 * batch * heads * length * kv_length * width / 2e8 + one / 1e6
+            took = meter.time(lambda q, k, v: sdpa(q, k, v, attn_mask=mask), sets, guess)
+            points.add(took, op="masked_attention", dtype="bf16", batch=batch, length=length, kv_length=kv_length, heads=heads,
+                       kv_heads=kv_heads, head_dim=width)
+            done += 1
+        except Exception as error:
+            points.skip("masked_attention", error)
+    say("attention under a mask: %d shapes" % done)
+
+
+def kinds(torch, meter, points, device, deadline, quick):
+    """Kernels that move memory in other ways than from end to end: eager code is full of them, and they are slower."""
+    half = torch.bfloat16
+
+    def heads_of(elements):
+        heads = max(1, min(32, elements // 128))
+        return heads, max(1, elements // (heads * 128))
+
+    def strided(elements):
+        heads, length = heads_of(elements)
+        x = torch.ones(1, length, heads, 128, device=device, dtype=half).transpose(1, 2)
+        return x, torch.ones(1, 1, length, 128, device=device, dtype=half)
+
+    def halves(elements):
+        x, _ = strided(elements)
+        return x[..., 64:], x[..., :64]
+
+    def cache(elements):
+        length = max(1, elements // 1024)
+        return [torch.ones(1, 8, rows, 128, device=device, dtype=half) for rows in (length, 1)],
+
+    # Name, bytes of an element read and written, operands, call.
+    ramps = [
+        ("cast", 6, lambda elements: (torch.ones(elements, device=device, dtype=half),), lambda x: x.float()),
+        ("strided", 4, strided, lambda x, y: x * y),
+        ("concatenate", 4, cache, lambda parts: torch.cat(parts, dim=-2)),
+        ("concatenate_strided", 4, halves, lambda a, b: torch.cat((a, b), dim=-1)),
+    ]
+    for exponent in range(10, 29, 2 if quick else 1):
+        elements = 2 ** exponent
+        for name, size, make, call in ramps:
+            if time.monotonic() > deadline:
+                return
+            try:
+                # Only caches come from far; the rest was just written.
+                sets = [make(elements) for _ in range(meter.copies(size * elements) if name == "concatenate" else 1)]
+                took = meter.time(call, sets, 3 + size * elements / 2e6)
+                real = elements if name != "concatenate" else 1024 * (max(1, elements // 1024) + 1)
+                points.add(took, op=name, dtype="bf16", bytes=size * real)
+            except Exception as error:
+                points.skip(name, error)
+    rng = random.Random(5)
+    rows = [2 ** exponent for exponent in range(0, 17, 2)]
+    grid = [("reduce", count, width) for width in (64, 128, 256, 1024, 2048, 4096, 8192) for count in rows]
+    grid += [("select", count, width) for width in (8, 32, 64, 128, 256) for count in rows]
+    rng.shuffle(grid)
+    for name, count, width in grid[: len(grid) // 2] if quick else grid:
+        if time.monotonic() > deadline:
+            return
+        try:
+            if count * width > 2 ** 28:
+                continue
+            sets = [(torch.rand(count, width, device=device),)]
+            call = (lambda x: x.mean(-1, keepdim=True)) if name == "reduce" else (lambda x: torch.topk(x, 4, dim=-1))
+            points.add(meter.time(call, sets, 4 + 4 * count * width / 1e6), op=name, dtype="fp32", rows=count, width=width)
+        except Exception as error:
+            points.skip(name, error)
+    say("kinds of kernels done")
+
+
+def memory(torch, meter, points, device, deadline, quick):
+    now = time.monotonic()
+    ramps(torch, meter, points, device, now + (deadline - now) / 2, quick)
+    kinds(torch, meter, points, device, deadline, quick)
 
 
 def grouped_gemms(torch, meter, points, device, deadline, count):
@@ -498,12 +607,13 @@ def main():
     end = time.monotonic() + request["seconds"]
     remaining = 1.0
     parts = {
-        "gemm": lambda until: gemms(torch, meter, points, device, until, 120 if quick else 320),
+        "gemm": lambda until: gemms(torch, meter, points, device, until, 240 if quick else 640),
         "attention": lambda until: attention(torch, meter, points, device, until, 200 if quick else 1000),
-        "ramps": lambda until: ramps(torch, meter, points, device, until, quick),
+        "masked": lambda until: masked_attention(torch, meter, points, device, until, 32),
+        "ramps": lambda until: memory(torch, meter, points, device, until, quick),
         "grouped": lambda until: grouped_gemms(torch, meter, points, device, until, 60 if quick else 160),
     }
-    for name, share in SHARES:
+    for name, share in QUICK_SHARES if quick else SHARES:
         now = time.monotonic()
         say("measuring: %s" % name)
         parts[name](now + (end - now) * share / remaining)

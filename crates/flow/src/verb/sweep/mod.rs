@@ -8,15 +8,18 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use collect::run::{RunFolder, RunRequest};
+use forecast::{ForecastError, Forecaster};
 use meter::{Estimate, Estimator, Message, MeterError, Roofline, WorkloadSettings, basic_assumptions, model_spec};
 use network::Model;
 use rayon::prelude::*;
 use serde_json::{Map, Value};
 use types::{
-    Bytes, Hardware, Origin, SchemaTag, Seconds, Sweep, SweepAxis, SweepDevice, SweepFigures, SweepPoint, Workload,
+    Bytes, DeviceCalibration, Hardware, Origin, SchemaTag, Seconds, Sweep, SweepAxis, SweepDevice, SweepFigures,
+    SweepForecast, SweepPoint, Workload,
 };
 
-use crate::pipeline::analytic::{self, DEFAULT_DEVICE};
+use crate::pipeline::analytic::{self, AnalyzeError, DEFAULT_DEVICE};
+use crate::pipeline::calibration::stored;
 use crate::pipeline::hardware;
 use crate::pipeline::model::LoadedModel;
 use crate::pipeline::run::{EndedRun, run};
@@ -56,8 +59,16 @@ pub struct Plan<'a> {
     model: &'a LoadedModel,
     settings: &'a SweepSettings,
     grid: Grid,
-    devices: Vec<Hardware>,
+    devices: Vec<Device>,
     launch: Option<Seconds>,
+}
+
+/// A device and what forecasts on it rest on.
+#[derive(Debug)]
+struct Device {
+    hardware: Hardware,
+    calibration: Option<DeviceCalibration>,
+    basis: String,
 }
 
 /// What a run tells and asks while it runs, from several threads.
@@ -75,8 +86,10 @@ pub fn plan<'a>(model: &'a LoadedModel, settings: &'a SweepSettings) -> Result<P
         [] => &[DEFAULT_DEVICE.to_owned()][..],
         names => names,
     };
-    let devices: Vec<Hardware> =
-        names.iter().map(|name| hardware::find(settings.config_dir.as_deref(), name)).collect::<Result<_, _>>()?;
+    let devices: Vec<Device> = names
+        .iter()
+        .map(|name| hardware::find(settings.config_dir.as_deref(), name).map(Device::new))
+        .collect::<Result<_, _>>()?;
     let grid = Grid::new(&settings.workload, &settings.axes, devices.len() as u64)?;
     Ok(Plan { model, settings, grid, devices, launch })
 }
@@ -93,6 +106,9 @@ impl Plan<'_> {
     pub fn run(&self, watch: &Watch<'_>) -> Result<Sweep, SweepError> {
         let stopped = AtomicBool::new(false);
         let estimator = OnceLock::new();
+        let forecasters =
+            self.devices.iter().map(|device| device.forecaster(&self.model.network)).collect::<Result<Vec<_>, _>>();
+        let forecasters = forecasters.map_err(AnalyzeError::from)?;
         let numbers: Vec<u64> = (0..self.grid.workloads()).collect();
         let points: Vec<SweepPoint> = numbers
             .into_par_iter()
@@ -101,7 +117,7 @@ impl Plan<'_> {
                     stopped.store(true, Ordering::Relaxed);
                     return Vec::new();
                 }
-                let points = self.points_of(number, &estimator);
+                let points = self.points_of(number, &estimator, &forecasters);
                 (watch.done)(points.len() as u64);
                 points
             })
@@ -133,13 +149,20 @@ impl Plan<'_> {
     }
 
     /// The points of one workload, device by device.
-    fn points_of<'m>(&'m self, number: u64, estimator: &OnceLock<Estimator<'m>>) -> Vec<SweepPoint> {
+    fn points_of<'m>(
+        &'m self,
+        number: u64,
+        estimator: &OnceLock<Estimator<'m>>,
+        forecasters: &[Forecaster<'_>],
+    ) -> Vec<SweepPoint> {
         let settings = self.grid.settings(number);
         let estimated = self.grid.workload(number).and_then(|workload| self.estimate(&workload, estimator));
         let first = number * self.devices.len() as u64;
-        let points = self.devices.iter().zip(first..).map(|(hardware, point)| {
+        let points = self.devices.iter().zip(forecasters).zip(first..).map(|((device, forecaster), point)| {
+            let hardware = &device.hardware;
             let figures = match &estimated {
-                Ok((workload, estimate)) => figures(workload, estimate, hardware, self.launch),
+                Ok((workload, estimate)) => figures(workload, estimate, hardware, self.launch)
+                    .map(|figures| SweepFigures { forecast: likely(forecaster, workload, estimate), ..figures }),
                 Err(error) => Err(error.clone()),
             };
             let (figures, error) = match figures {
@@ -204,16 +227,46 @@ fn figures(
         sequences_that_fit: footprint.sequences(hardware.memory_bytes),
         prefill_sent_bytes: sent(estimate.prefill_messages()),
         step_sent_bytes: times.decode.map(|_| sent(estimate.step_messages())),
+        forecast: None,
     })
 }
 
-fn device(hardware: &Hardware) -> SweepDevice {
+/// The forecast of a point; absent where the device lacks a rate it needs, which the roofline told.
+fn likely(forecaster: &Forecaster<'_>, workload: &Workload, estimate: &Estimate) -> Option<SweepForecast> {
+    let quick = forecaster.forecast(workload, estimate).ok()?;
+    Some(SweepForecast {
+        origin: quick.origin,
+        ttft_ms: quick.ttft_ms,
+        time_per_output_token_ms: quick.time_per_output_token_ms,
+    })
+}
+
+impl Device {
+    fn new(hardware: Hardware) -> Self {
+        let (calibration, basis) = match stored(&hardware) {
+            Ok(calibration) => {
+                let basis = forecast::basis(calibration.as_ref());
+                (calibration, basis)
+            }
+            // A calibration that cannot be used is told, and the prior stands in.
+            Err(error) => (None, format!("{}; {error}", forecast::basis(None))),
+        };
+        Self { hardware, calibration, basis }
+    }
+
+    fn forecaster(&self, model: &Model) -> Result<Forecaster<'_>, ForecastError> {
+        Forecaster::new(model, &self.hardware, self.calibration.as_ref())
+    }
+}
+
+fn device(Device { hardware, basis, .. }: &Device) -> SweepDevice {
     SweepDevice {
         id: hardware.id.clone(),
         name: hardware.name.clone(),
         memory_bytes: hardware.memory_bytes,
         bytes_per_second: hardware.bytes_per_second,
         interconnect_bytes_per_second: hardware.interconnect_bytes_per_second,
+        forecast_basis: Some(basis.clone()),
     }
 }
 
@@ -225,7 +278,7 @@ pub fn keep(
     watch: &Watch<'_>,
 ) -> Result<(PathBuf, Sweep, Vec<String>), SweepError> {
     let device = match plan.devices.as_slice() {
-        [one] => Some(one.id.clone()),
+        [one] => Some(one.hardware.id.clone()),
         _ => None,
     };
     let request = RunRequest { model: Some(plan.model.id.clone()), device, ..request };
