@@ -104,6 +104,12 @@ impl Browser {
         self.post("execute/sync", &json!({ "script": format!("return ({expression});"), "args": [] }))
     }
 
+    /// What a script hands to its last argument, a function, as soon as it has it.
+    pub(crate) fn answer(&self, script: &str) -> Value {
+        self.post("timeouts", &json!({ "script": PATIENCE.as_millis() as u64 }));
+        self.post("execute/async", &json!({ "script": script, "args": [] }))
+    }
+
     /// Waits until an expression is true.
     pub(crate) fn wait(&self, expression: &str) {
         let started = Instant::now();

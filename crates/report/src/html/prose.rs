@@ -15,6 +15,8 @@ pub(super) fn html(markdown: &str, prefix: &str) -> String {
         text: String::new(),
         prefix,
         headings: 0,
+        heading: String::new(),
+        in_heading: false,
         alignments: Vec::new(),
         cell: 0,
         in_head: false,
@@ -28,6 +30,9 @@ struct Body<'a> {
     text: String,
     prefix: &'a str,
     headings: usize,
+    /// The words of the last heading, which name the tables below it.
+    heading: String,
+    in_heading: bool,
     alignments: Vec<Alignment>,
     /// Column of the next cell.
     cell: usize,
@@ -45,12 +50,25 @@ impl Body<'_> {
             _ if self.quiet => {}
             Event::Start(tag) => self.start(&tag),
             Event::End(tag) => self.end(tag),
-            Event::Text(text) | Event::Html(text) | Event::InlineHtml(text) => self.text += &escape(&text),
-            Event::Code(text) => self.text += &format!("<code>{}</code>", escape(&text)),
+            Event::Text(text) | Event::Html(text) | Event::InlineHtml(text) => {
+                self.name(&text);
+                self.text += &escape(&text);
+            }
+            Event::Code(text) => {
+                self.name(&text);
+                self.text += &format!("<code>{}</code>", escape(&text));
+            }
             Event::SoftBreak => self.text.push(' '),
             Event::HardBreak => self.text += "<br>",
             Event::Rule => self.text += "<hr>\n",
             _ => {}
+        }
+    }
+
+    /// Keeps the words of a heading.
+    fn name(&mut self, text: &str) {
+        if self.in_heading {
+            self.heading += text;
         }
     }
 
@@ -59,6 +77,7 @@ impl Body<'_> {
             Tag::Paragraph => self.text += "<p>",
             Tag::Heading { level, .. } => {
                 self.headings += 1;
+                (self.heading, self.in_heading) = (String::new(), true);
                 let _ = write!(self.text, "<{} id=\"{}-{}\">", element(*level), self.prefix, self.headings);
             }
             Tag::List(_) => self.text += "<ul>\n",
@@ -68,7 +87,12 @@ impl Body<'_> {
             Tag::Emphasis => self.text += "<em>",
             Tag::Table(alignments) => {
                 self.alignments.clone_from(alignments);
-                self.text += "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"table\"><table>\n";
+                let label = if self.heading.is_empty() { "table" } else { &escape(&self.heading) };
+                // A group, not a region: a page has dozens of tables, too many to be landmarks.
+                let _ = writeln!(
+                    self.text,
+                    "<div class=\"scroll\" tabindex=\"0\" role=\"group\" aria-label=\"{label}\"><table>"
+                );
             }
             Tag::TableHead => {
                 (self.cell, self.in_head) = (0, true);
@@ -95,8 +119,10 @@ impl Body<'_> {
     fn end(&mut self, tag: TagEnd) {
         let text = match tag {
             TagEnd::Paragraph => "</p>\n",
-            TagEnd::Heading(HeadingLevel::H2) => "</h3>\n",
-            TagEnd::Heading(_) => "</h4>\n",
+            TagEnd::Heading(level) => {
+                self.in_heading = false;
+                if level == HeadingLevel::H2 { "</h3>\n" } else { "</h4>\n" }
+            }
             TagEnd::List(_) => "</ul>\n",
             TagEnd::Item => "</li>\n",
             TagEnd::CodeBlock => "</pre>\n",
@@ -136,6 +162,7 @@ mod tests {
         assert!(shown.contains("<h3 id=\"r-1\">Part</h3>"), "{shown}");
         assert!(shown.contains("<strong>So</strong> it is <code>a&lt;b&gt;</code>"), "{shown}");
         assert!(shown.contains("<td class=\"n\">5 ms</td>"), "{shown}");
+        assert!(shown.contains("role=\"group\" aria-label=\"Part\""), "a table is named by its heading: {shown}");
     }
 
     #[test]
