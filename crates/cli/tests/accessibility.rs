@@ -68,10 +68,12 @@ fn no_page_has_anything_that_axe_core_objects_to() {
     let Some(browser) = browser() else { return };
     let scratch = Scratch::new();
     for page in pages(&scratch) {
-        for scheme in ["light", "dark"] {
+        for (scheme, width) in [("light", 1280), ("dark", 1280), ("light", 390)] {
             browser.emulate("screen", scheme);
+            browser.resize(width);
             browser.open(&page);
-            assert_eq!(violations(&browser, &axe), Vec::<String>::new(), "{} in {scheme}", page.display());
+            let found = violations(&browser, &axe);
+            assert_eq!(found, Vec::<String>::new(), "{} in {scheme}, {width} wide", page.display());
         }
     }
     // It does object where there is reason to.
