@@ -60,7 +60,7 @@ fn two_hundred_thousand_kernels_with_endless_names_are_drawn() {
     let long = format!("{HARM}{}", "x".repeat(10_000));
     let launched = |number: u64| {
         // The endless name has most of the time, so that it is at the top of every table.
-        let is_long = number % 1_000 == 0;
+        let is_long = number.is_multiple_of(1_000);
         let (name, length) = if is_long { (long.clone(), 9) } else { (format!("kernel<{}>", number % 500), 4) };
         // Not as regular as a clock, which would pack too well.
         let start = number * 10 + number * number % 3;
