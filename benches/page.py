@@ -9,17 +9,14 @@ and makes the trace with `make_kineto.py` in the folder it is given, where it is
 """
 
 import argparse
-import json
-import shutil
 import statistics
 import subprocess
 import sys
 import tempfile
-import time
-import urllib.request
 from pathlib import Path
 
 from benchmark import ROOT, program, provenance, run, table, write_section
+from browser import Browser
 
 MEGABYTES = 450
 FRAMES = 60
@@ -42,49 +39,23 @@ requestAnimationFrame(step);
 """ % FRAMES
 
 
-class Browser:
-    """A browser without a window, over the WebDriver protocol."""
-
-    def __init__(self) -> None:
-        driver, binary = shutil.which("chromedriver"), shutil.which("chromium")
-        if not driver or not binary:
-            sys.exit("error: there is no chromedriver and no chromium\nhint: Debian has them in chromium-driver")
-        self.driver = subprocess.Popen([driver, "--port=0"], stdout=subprocess.PIPE, text=True)
-        line = next(line for line in self.driver.stdout if "successfully on port" in line)
-        self.address = f"http://127.0.0.1:{line.split()[-1].rstrip('.')}/session"
-        options = {"binary": binary, "args": ["--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage",
-                                               "--window-size=1280,900"]}
-        wanted = {"capabilities": {"alwaysMatch": {"browserName": "chrome", "goog:chromeOptions": options}}}
-        self.address += "/" + self.post("", wanted)["sessionId"]
-
-    def post(self, path: str, body: dict):
-        request = urllib.request.Request(self.address + path, json.dumps(body).encode(), {"Content-Type": "application/json"})
-        with urllib.request.urlopen(request) as answer:
-            return json.load(answer)["value"]
-
-    def measure(self, page: Path) -> tuple[float, list[float]]:
-        """Milliseconds from opening to the first drawing of the timeline, and between frames while it is moved."""
-        self.post("/url", {"url": f"file://{page}"})
-        asked = {"script": "return document.querySelector('#timeline canvas').dataset.ready", "args": []}
-        while not (ready := self.post("/execute/sync", asked)):
-            time.sleep(0.02)
-        return float(ready), self.post("/execute/async", {"script": PAN, "args": []})
-
-    def close(self) -> None:
-        urllib.request.urlopen(urllib.request.Request(self.address, method="DELETE"))
-        self.driver.terminate()
-        self.driver.wait()
+def measure(browser: Browser, page: Path) -> tuple[float, list[float]]:
+    """Milliseconds from opening to the first drawing of the timeline, and between frames while it is moved."""
+    browser.open(page)
+    ready = browser.run("return document.querySelector('#timeline canvas').dataset.ready")
+    return float(ready), browser.post("/execute/async", {"script": PAN, "args": []})
 
 
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("folder", type=Path)
     parser.add_argument("--program", type=Path)
+    parser.add_argument("--megabytes", type=int, default=MEGABYTES, help="size of the trace; the section is for the default")
     arguments = parser.parse_args()
     llm_perf = str(arguments.program.resolve()) if arguments.program else program()
-    trace = arguments.folder.resolve() / f"kineto-{MEGABYTES}.json"
+    trace = arguments.folder.resolve() / f"kineto-{arguments.megabytes}.json"
     if not trace.is_file():
-        make = [sys.executable, ROOT / "benches" / "make_kineto.py", trace, "--megabytes", str(MEGABYTES)]
+        make = [sys.executable, ROOT / "benches" / "make_kineto.py", trace, "--megabytes", str(arguments.megabytes)]
         subprocess.run(make, check=True)
     browser = Browser()
     rows = []
@@ -94,9 +65,8 @@ def main() -> None:
         for name, options in [("`report RUN`", []), ("`report RUN --full`", ["--full"])]:
             page = Path(scratch) / "page.html"
             made = run([llm_perf, "report", str(folder), "--out", str(page), *options])
-            opened = [browser.measure(page) for _ in range(5)]
-            about = browser.post("/execute/sync", {
-                "script": "return document.querySelector('#timeline .about').textContent", "args": []})
+            opened = [measure(browser, page) for _ in range(5)]
+            about = browser.run("return document.querySelector('#timeline .about').textContent")
             print(about)
             frames = sorted(time for _, times in opened for time in times)
             rows.append([
@@ -112,7 +82,10 @@ def main() -> None:
     header = ["page", "events", "MB", "CPU time to make it, s", "opened to drawn, ms", "frame p50, ms", "frame p99, ms"]
     built = f" Made by `{arguments.program}`, which is no release build." if arguments.program else ""
     text = f"{provenance()}\n5 openings each, {FRAMES} frames of each while the view is moved.{built} `benches/page.py FOLDER`\n"
-    write_section("page", f"{text}\n{table(header, rows)}")
+    if arguments.megabytes == MEGABYTES:
+        write_section("page", f"{text}\n{table(header, rows)}")
+    else:
+        print(table(header, rows))
 
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
 //! `report` and `show`: the page in a browser, where there is one, and the same run in a terminal.
 
 #[path = "support/browser.rs"]
+#[allow(dead_code, reason = "each test file takes what it needs")]
 mod browser;
 #[path = "support/scratch.rs"]
 #[allow(dead_code, reason = "an import needs less of it than a profile")]
@@ -9,7 +10,7 @@ mod support;
 
 use std::path::{Path, PathBuf};
 
-use browser::{Browser, browser};
+use browser::{Browser, browser, firefox};
 use scratch::{Output, Scratch};
 use serde_json::{Value, json};
 
@@ -43,6 +44,28 @@ fn number(value: &Value) -> i64 {
     value.as_f64().unwrap_or_else(|| panic!("{value} is no number")).round() as i64
 }
 
+const CANVAS: &str = "document.querySelector('#timeline canvas')";
+
+/// Everything selected is what the metrics say the device was busy and idle for.
+fn assert_sums(browser: &Browser, metrics: &Value) {
+    browser.value(&format!("{CANVAS}.scrollIntoView({{ behavior: 'instant', block: 'start' }})"));
+    let place =
+        browser.value(&format!("(({{ left, right, top }}) => [left, right, top])({CANVAS}.getBoundingClientRect())"));
+    let [left, right, top] = [0, 1, 2].map(|index| number(&place[index]));
+    browser.drag([left + 5, top + 40], [right + 10, top + 40]);
+    let sums = browser.value("document.querySelector('#timeline .sum').dataset.ns");
+    let sums: Value = serde_json::from_str(sums.as_str().unwrap()).unwrap();
+    let lane = |name: &str| {
+        let lanes = sums.as_array().unwrap();
+        lanes.iter().find(|one| one["lane"].as_str().unwrap().contains(name)).unwrap_or_else(|| panic!("{sums}"))
+    };
+    let time = &metrics["device_time"][0];
+    assert_eq!(number(&lane("stream")["ns"]), number(&time["busy_ns"]));
+    assert_eq!(number(&lane("idle")["ns"]), number(&time["idle_ns"]));
+    let copies: i64 = time["copies"].as_array().unwrap().iter().map(|one| number(&one["calls"])).sum();
+    assert_eq!(number(&lane("stream")["events"]), number(&metrics["totals"]["kernel_count"]) + copies);
+}
+
 #[test]
 fn a_page_made_again_is_the_page_of_the_run() {
     let scratch = imported(&fixture("torch/small.json"));
@@ -50,6 +73,19 @@ fn a_page_made_again_is_the_page_of_the_run() {
     assert_eq!(again, scratch.text("run", "report.html"));
     let verified = Output::of(scratch.command(&["runs", "./run", "--verify"]));
     assert_eq!(verified.code, 0, "the run stays as it is: {}", verified.stdout);
+}
+
+#[test]
+fn the_page_of_a_run_of_our_own_has_its_forecast_at_once() {
+    let scratch = Scratch::new();
+    let small = ["infer.base_size=64", "infer.image_size=64", "infer.max_tiles=2", "infer.max_new_tokens=4"];
+    let smoke = "dataset/sampling@dataset.sampling=sampling.smoke";
+    let output = scratch.profile(&[&[smoke], &small[..]].concat(), &["--out", "run"]);
+    assert_eq!(output.code, 0, "{}", output.stderr);
+    let written = scratch.text("run", "report.html");
+    assert!(written.contains("<section id=\"forecast\"") && written.contains("<section id=\"treemap\""));
+    assert!(written.contains("of the roof at"), "points of the roofline say what they are");
+    assert_eq!(std::fs::read_to_string(page(&scratch, &["run"])).unwrap(), written);
 }
 
 #[test]
@@ -125,29 +161,45 @@ fn a_real_capture_can_be_sorted_filtered_zoomed_and_summed() {
     assert!(!left.is_empty() && left.len() < calls.len());
     assert!(left.iter().all(|row| row.as_str().unwrap().to_lowercase().contains("gemm")), "{left:?}");
 
-    // Everything selected is what metrics.json says the device was busy for.
-    let canvas = "document.querySelector('#timeline canvas')";
-    browser.value(&format!("{canvas}.scrollIntoView({{ behavior: 'instant', block: 'start' }})"));
-    let place =
-        browser.value(&format!("(({{ left, right, top }}) => [left, right, top])({canvas}.getBoundingClientRect())"));
-    let [left, right, top] = [0, 1, 2].map(|index| number(&place[index]));
-    browser.drag([left + 5, top + 40], [right + 10, top + 40]);
-    let sums: Value =
-        serde_json::from_str(browser.value("document.querySelector('#timeline .sum').dataset.ns").as_str().unwrap())
-            .unwrap();
-    let stream = sums.as_array().unwrap().iter().find(|one| one["lane"].as_str().unwrap().contains("stream")).unwrap();
-    let metrics = scratch.json("run", "metrics.json");
-    assert_eq!(number(&stream["ns"]), metrics["device_time"][0]["busy_ns"].as_i64().unwrap());
-    let copies: i64 =
-        metrics["device_time"][0]["copies"].as_array().unwrap().iter().map(|one| number(&one["calls"])).sum();
-    assert_eq!(number(&stream["events"]), metrics["totals"]["kernel_count"].as_i64().unwrap() + copies);
+    assert_sums(&browser, &scratch.json("run", "metrics.json"));
 
     // Zooming in halves what is seen.
+    let canvas = CANVAS;
     let seen = || number(&browser.value(&format!("{canvas}.dataset.to - {canvas}.dataset.from")));
     let whole = seen();
     browser.value(&format!("{canvas}.dispatchEvent(new KeyboardEvent('keydown', {{ key: '+' }}))"));
     browser.wait(&format!("{canvas}.dataset.to - {canvas}.dataset.from < {whole}"));
     assert!((seen() - whole / 2).abs() <= 1, "{} of {whole}", seen());
+    assert_quiet(&browser);
+}
+
+#[test]
+fn firefox_draws_the_page_and_sums_the_same() {
+    let Some(browser) = firefox() else { return };
+    let scratch = imported(&fixture("torch/dsocr-h200.json.gz"));
+    browser.open(&page(&scratch, &["run"]));
+    assert_sums(&browser, &scratch.json("run", "metrics.json"));
+    let drawn = format!(
+        "[...{CANVAS}.getContext('2d').getImageData(0, 0, {CANVAS}.width, {CANVAS}.height).data].some((one) => one > 0)"
+    );
+    assert_eq!(browser.value(&drawn), json!(true));
+    assert_eq!(browser.complaints(), Vec::<String>::new());
+}
+
+#[test]
+fn every_number_of_the_first_screen_leads_to_a_part_of_the_page() {
+    let Some(browser) = browser() else { return };
+    let scratch = imported(&fixture("torch/dsocr-h200.json.gz"));
+    browser.open(&page(&scratch, &["run"]));
+    let without = "[...document.querySelectorAll('.numbers dd:first-of-type, .answers dt')].filter((one) => !one.querySelector('a')).length";
+    assert_eq!(browser.value(without), json!(0));
+    let nowhere = "[...document.querySelectorAll('a')].filter((one) => !document.querySelector(one.getAttribute('href'))).map((one) => one.href)";
+    assert_eq!(browser.value(nowhere), json!([]));
+    // A part that is closed opens.
+    browser.value("location.hash = '#kernels'");
+    browser.wait("document.querySelector('#kernels details').open");
+    let top = "document.querySelector('#kernels').getBoundingClientRect().top";
+    browser.wait(&format!("Math.abs({top}) < 300"));
     assert_quiet(&browser);
 }
 

@@ -1,7 +1,8 @@
-//! A browser without a window, driven over the WebDriver protocol: a few requests of plain HTTP to `chromedriver`.
+//! A browser without a window, driven over the WebDriver protocol: a few requests of plain HTTP to `chromedriver` or
+//! `geckodriver`.
 
 use std::io::{BufRead, BufReader, Read, Write};
-use std::net::TcpStream;
+use std::net::{TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -16,7 +17,8 @@ pub(crate) struct Browser {
     driver: Child,
     port: u16,
     session: String,
-    _profile: TempDir,
+    /// The folder of Chromium's profile; Firefox makes its own.
+    profile: Option<TempDir>,
 }
 
 /// Where `LLM_PERF_TEST_BROWSER` is set, as CI does once it has installed one, a missing browser fails the test.
@@ -27,7 +29,19 @@ pub(crate) fn browser() -> Option<Browser> {
         eprintln!("NOT CHECKED: chromedriver and chromium are not on PATH (Debian: chromium-driver)");
         return None;
     };
-    Some(Browser::start(&driver, &binary))
+    Some(Browser::chromium(&driver, &binary))
+}
+
+/// Firefox, where it is there; no environment variable asks for it.
+pub(crate) fn firefox() -> Option<Browser> {
+    let found = program(&["geckodriver"]).zip(program(&["firefox-esr", "firefox"]));
+    let Some((driver, binary)) = found else {
+        eprintln!(
+            "NOT CHECKED: geckodriver and firefox are not on PATH (Debian: firefox-esr; cargo install geckodriver)"
+        );
+        return None;
+    };
+    Some(Browser::firefox(&driver, &binary))
 }
 
 fn program(names: &[&str]) -> Option<PathBuf> {
@@ -37,7 +51,7 @@ fn program(names: &[&str]) -> Option<PathBuf> {
 }
 
 impl Browser {
-    fn start(driver: &Path, binary: &Path) -> Self {
+    fn chromium(driver: &Path, binary: &Path) -> Self {
         let profile = TempDir::new().unwrap();
         let mut driver = Command::new(driver).arg("--port=0").stdout(Stdio::piped()).spawn().unwrap();
         let lines = BufReader::new(driver.stdout.take().unwrap()).lines();
@@ -45,14 +59,34 @@ impl Browser {
             .map_while(Result::ok)
             .find_map(|line| line.split("successfully on port ").nth(1)?.trim_end_matches('.').parse().ok())
             .expect("chromedriver says which port it listens on");
-        let mut browser = Self { driver, port, session: String::new(), _profile: profile };
-        let folder = format!("--user-data-dir={}", browser._profile.path().display());
+        let folder = format!("--user-data-dir={}", profile.path().display());
         let plain =
             ["--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--window-size=1280,900"];
         let arguments: Vec<&str> = plain.into_iter().chain([folder.as_str()]).collect();
         let options = json!({ "binary": binary, "args": arguments });
         let logs = json!({ "browser": "ALL", "performance": "ALL" });
         let wanted = json!({ "browserName": "chrome", "goog:chromeOptions": options, "goog:loggingPrefs": logs });
+        Self { driver, port, session: String::new(), profile: Some(profile) }.opened(&wanted)
+    }
+
+    fn firefox(driver: &Path, binary: &Path) -> Self {
+        let port = TcpListener::bind(("127.0.0.1", 0)).unwrap().local_addr().unwrap().port();
+        // The console of the browser is read in its own context, which takes this permission.
+        let arguments = ["--allow-system-access", "--log", "fatal", "--port", &port.to_string()];
+        let driver = Command::new(driver).args(arguments).stdout(Stdio::null()).spawn().unwrap();
+        let started = Instant::now();
+        while TcpStream::connect(("127.0.0.1", port)).is_err() {
+            assert!(started.elapsed() < PATIENCE, "geckodriver never listened on port {port}");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        let options = json!({ "binary": binary, "args": ["-headless", "-width", "1280", "-height", "900"] });
+        let wanted = json!({ "browserName": "firefox", "moz:firefoxOptions": options });
+        Self { driver, port, session: String::new(), profile: None }.opened(&wanted)
+    }
+
+    /// With a session of its own.
+    fn opened(self, wanted: &Value) -> Self {
+        let mut browser = self;
         let session = browser.request("POST", "/session", &json!({ "capabilities": { "alwaysMatch": wanted } }));
         browser.session = session["sessionId"].as_str().expect("a session").to_owned();
         browser
@@ -104,6 +138,12 @@ impl Browser {
         self.post("execute/sync", &json!({ "script": format!("return ({expression});"), "args": [] }))
     }
 
+    /// What a script hands to its last argument, a function, as soon as it has it.
+    pub(crate) fn answer(&self, script: &str) -> Value {
+        self.post("timeouts", &json!({ "script": PATIENCE.as_millis() as u64 }));
+        self.post("execute/async", &json!({ "script": script, "args": [] }))
+    }
+
     /// Waits until an expression is true.
     pub(crate) fn wait(&self, expression: &str) {
         let started = Instant::now();
@@ -142,6 +182,13 @@ impl Browser {
 
     /// What the page complained of since the last time: errors, and what its policy forbids.
     pub(crate) fn complaints(&self) -> Vec<String> {
+        if self.profile.is_none() {
+            self.post("moz/context", &json!({ "context": "chrome" }));
+            let own = "Services.console.getMessageArray().map(String).filter((one) => one.includes('file://'))";
+            let found = self.value(own);
+            self.post("moz/context", &json!({ "context": "content" }));
+            return found.as_array().unwrap().iter().map(Value::to_string).collect();
+        }
         let entries = self.post("se/log", &json!({ "type": "browser" }));
         entries.as_array().unwrap().iter().map(Value::to_string).collect()
     }
@@ -164,8 +211,9 @@ impl Drop for Browser {
     fn drop(&mut self) {
         // A failing test ends here too, and must not fail twice.
         if let Ok(mut stream) = TcpStream::connect(("127.0.0.1", self.port)) {
-            let path = format!("/session/{}", self.session);
-            let _ = write!(stream, "DELETE {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 0\r\n\r\n");
+            let (session, port) = (&self.session, self.port);
+            let host = format!("Host: 127.0.0.1:{port}\r\nContent-Length: 0");
+            let _ = write!(stream, "DELETE /session/{session} HTTP/1.1\r\n{host}\r\n\r\n");
             let _ = stream.set_read_timeout(Some(Duration::from_secs(10)));
             let _ = stream.read(&mut [0; 512]);
         }

@@ -1,6 +1,6 @@
 //! The analytic model of a workload on devices, and the files it becomes.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use collect::run::RunFolder;
 use meter::{
@@ -194,6 +194,11 @@ pub(crate) fn write_traced(
         Ok(analysis) => write(folder, &analysis.beside(metrics)),
         Err(_) => Ok(()),
     }
+}
+
+/// The report of a run folder; a run has one where its model is known.
+pub(crate) fn read(folder: &Path) -> Option<AnalyticReport> {
+    serde_json::from_str(&std::fs::read_to_string(folder.join(REPORT)).ok()?).ok()
 }
 
 /// Writes the report and its pages; the step is for the caller to end.

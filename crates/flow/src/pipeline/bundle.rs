@@ -6,6 +6,7 @@ use report::profile::Assumptions;
 use types::timeline::Timeline;
 use types::{Environment, KernelReport, Metrics};
 
+use super::analytic;
 use crate::CollectError;
 
 /// What the pages are made of.
@@ -21,7 +22,7 @@ pub(crate) struct Bundle<'a> {
     pub(crate) timeline: Option<&'a Timeline>,
 }
 
-/// Writes every page the run has something for.
+/// Writes every page the run has something for. The analytic model is there before, and is on the page beside what was measured.
 pub(crate) fn write(folder: &mut RunFolder, bundle: &Bundle<'_>) -> Result<(), CollectError> {
     let Bundle { metrics, environment, assumptions, kernels, operator_rows, timeline } = bundle;
     let mut pages = self::pages(metrics, environment, *kernels, *operator_rows);
@@ -35,7 +36,8 @@ pub(crate) fn write(folder: &mut RunFolder, bundle: &Bundle<'_>) -> Result<(), C
         true => "`llm-perf report` draws that of a run with one recording",
         false => "nothing was recorded",
     });
-    let page = RunPage { run: &analysis::view::run(metrics), modelled: None, pages: &pages, lanes };
+    let modelled = analytic::read(folder.path());
+    let page = RunPage { run: &analysis::view::run(metrics), modelled: modelled.as_ref(), pages: &pages, lanes };
     folder.write_file("report.html", report::html::run_page(&page).as_bytes())
 }
 

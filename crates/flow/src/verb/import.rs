@@ -100,8 +100,8 @@ fn fill(
         operator_rows: None,
         timeline: traces.timeline(),
     };
-    bundle::write(folder, &bundle)?;
     analytic::write_traced(folder, &metrics, request.subject.model.as_ref(), hardware.as_ref()).map_err(Box::new)?;
+    bundle::write(folder, &bundle)?;
     folder.end_step("report")?;
     Ok((metrics, traces.missing))
 }

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use collect::run::StoredRun;
 use report::html::MarkdownPage;
 use types::timeline::Timeline;
-use types::{AnalyticReport, Comparison, Exit, Failure, Metrics};
+use types::{Comparison, Exit, Failure, Metrics};
 
 use crate::CollectError;
 use crate::pipeline::analytic;
@@ -74,7 +74,7 @@ pub fn of_run(run: &StoredRun, full: bool) -> Result<RunPage, PageError> {
     let lanes = timeline(run, &metrics).and_then(|timeline| {
         report::html::lanes(&timeline, most).ok_or_else(|| "the timeline of this run is empty".to_owned())
     });
-    let modelled = modelled(run);
+    let modelled = analytic::read(run.path());
     let html = report::html::run_page(&report::html::RunPage {
         run: &analysis::view::run(&metrics),
         modelled: modelled.as_ref(),
@@ -87,7 +87,7 @@ pub fn of_run(run: &StoredRun, full: bool) -> Result<RunPage, PageError> {
 /// Writes the pictures of a run that stay as they are to a folder, as SVG files; their names.
 pub fn write_charts(run: &StoredRun, folder: &Path) -> Result<Vec<PathBuf>, PageError> {
     let metrics = recording::metrics(run)?;
-    let modelled = modelled(run);
+    let modelled = analytic::read(run.path());
     let failed = |path: &Path| {
         let path = path.to_owned();
         move |reason| PageError::Unwritable { path, reason }
@@ -110,12 +110,6 @@ pub fn of_comparison(comparison: &Comparison) -> String {
 /// Writes the page.
 pub fn write(path: &Path, html: &str) -> Result<(), PageError> {
     std::fs::write(path, html).map_err(|reason| PageError::Unwritable { path: path.to_owned(), reason })
-}
-
-/// The analytic model beside the run; a run has one where its model is known.
-fn modelled(run: &StoredRun) -> Option<AnalyticReport> {
-    let text = run.read_text(analytic::REPORT).ok()?;
-    serde_json::from_str(&text).ok()
 }
 
 fn timeline(run: &StoredRun, metrics: &Metrics) -> Result<Timeline, String> {

@@ -140,7 +140,10 @@ pub(super) fn conclusions(view: &ComparisonView<'_>) -> Vec<String> {
     }
     match (view.stages.changed.as_slice(), view.stages.tested) {
         ([], true) => vec!["no evidence of change in any stage".to_owned()],
-        ([], false) => vec!["no stage could be tested for a change".to_owned()],
+        ([], false) => {
+            let none = "no stage could be tested for a change".to_owned();
+            std::iter::once(none).chain(view.steps.changed.iter().map(line)).collect()
+        }
         (changed, _) => changed.iter().map(line).collect(),
     }
 }

@@ -16,6 +16,9 @@ const LEGEND: f64 = 20.0;
 /// Width of a character of the small text, on average.
 const CHARACTER: f64 = 6.6;
 
+/// Devices drawn; the section on ranks has more of them.
+const DEVICES: usize = 8;
+
 /// A part of a bar.
 struct Part {
     name: String,
@@ -45,26 +48,31 @@ pub(super) fn stage_bars(run: &RunView<'_>) -> Option<String> {
     if whole <= Nanos::ZERO {
         return None;
     }
-    let mut bars = vec![Bar { name: "run".to_owned(), whole, parts: top }];
+    let mut bars = vec![Bar { name: "all stages".to_owned(), whole, parts: top }];
     for parent in run.stages.iter().map(|view| view.stage.name) {
         let inside = run.stages.iter().filter(|view| view.stage.parent == Some(parent));
-        let parts: Vec<Part> = inside
+        let mut parts: Vec<Part> = inside
             .filter_map(|view| Some((view.stage.name, view.stage.wall_ns?)))
             .enumerate()
             .map(|(index, (name, time))| Part { name: name.to_string(), time, class: shade(index + 2) })
             .collect();
         let (sum, around) = (parts.iter().map(|part| part.time).sum::<Nanos>(), wall(parent));
         if let Some(around) = around.filter(|around| sum > Nanos::ZERO && sum <= *around) {
+            if around > sum {
+                parts.push(Part { name: format!("rest of {parent}"), time: around - sum, class: "c-rest" });
+            }
             bars.push(Bar { name: format!("inside {parent}"), whole: around, parts });
         }
     }
     Some(draw("Stages of the run", &bars))
 }
 
-/// How the time of each device divides. Absent without device work.
-pub(super) fn device_bars(run: &RunView<'_>) -> Option<String> {
-    let bars: Vec<Bar> = run.device_time.iter().take(16).map(device_bar).collect();
-    (!bars.is_empty()).then(|| draw("Time of each device", &bars))
+/// How the time of each device divides, with a caption where there are more than are drawn. Absent without device work.
+pub(super) fn device_bars(run: &RunView<'_>) -> Option<(String, String)> {
+    let all = run.device_time.len();
+    let bars: Vec<Bar> = run.device_time.iter().take(DEVICES).map(device_bar).collect();
+    let caption = if all > DEVICES { format!("the first {DEVICES} of {all} devices") } else { String::new() };
+    (!bars.is_empty()).then(|| (caption, draw("Time of each device", &bars)))
 }
 
 fn device_bar(view: &DeviceTimeView<'_>) -> Bar {
@@ -82,7 +90,7 @@ fn device_bar(view: &DeviceTimeView<'_>) -> Bar {
     Bar { name: format!("{rank}{}", time.device), whole: time.span_ns, parts }
 }
 
-fn shade(index: usize) -> &'static str {
+pub(super) fn shade(index: usize) -> &'static str {
     ["c-0", "c-1", "c-2", "c-3", "c-4", "c-5"][index % 6]
 }
 
@@ -122,9 +130,10 @@ fn draw(title: &str, bars: &[Bar]) -> String {
             if part.name.chars().count() as f64 * CHARACTER + 8.0 < width {
                 let _ = write!(
                     svg,
-                    "<text x=\"{:.1}\" y=\"{:.1}\" class=\"on\">{}</text>",
+                    "<text x=\"{:.1}\" y=\"{:.1}\" class=\"{}\">{}</text>",
                     left + 5.0,
                     y + 15.5,
+                    if part.class == "c-rest" { "m" } else { "on" },
                     escape(&part.name)
                 );
             }

@@ -7,11 +7,13 @@ use crate::escape::escape;
 
 const ROW: f64 = 30.0;
 const BAR: f64 = 16.0;
-/// Room for names on the left, and for figures on the right.
-const LEFT: f64 = 300.0;
+/// Room for figures on the right.
 const RIGHT: f64 = 190.0;
+/// Width of a character of a name, on average, and the least room for names.
+const CHARACTER: f64 = 6.1;
+const LEAST_ROOM: f64 = 70.0;
 /// Names longer than this are cut; the whole is in the hint.
-const NAME: usize = 42;
+const NAME: usize = 58;
 const HEIGHT: f64 = 240.0;
 const AXIS: f64 = 76.0;
 const BOTTOM: f64 = 30.0;
@@ -46,8 +48,9 @@ pub(super) fn rows(title: &str, rows: &[Row]) -> String {
     let ends: Vec<f64> = ends.filter(|end| end.is_finite()).collect();
     let low = ends.iter().copied().fold(0.0, f64::min);
     let high = ends.iter().copied().fold(0.0, f64::max);
-    let scale = (WIDTH - LEFT - RIGHT) / (high - low).max(f64::MIN_POSITIVE);
-    let x = |value: f64| LEFT + (value.clamp(low, high) - low) * scale;
+    let left = room(rows.iter().map(|row| row.name.as_str()));
+    let scale = (WIDTH - left - RIGHT) / (high - low).max(f64::MIN_POSITIVE);
+    let x = |value: f64| left + (value.clamp(low, high) - low) * scale;
     let height = ROW * rows.len() as f64;
     let mut svg = start(title, height);
     // Writing to a string cannot fail.
@@ -60,7 +63,7 @@ pub(super) fn rows(title: &str, rows: &[Row]) -> String {
         let _ = writeln!(
             svg,
             "<text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"end\" class=\"t\">{}<title>{}</title></text>",
-            LEFT - 8.0,
+            left - 8.0,
             top + 12.5,
             escape(&clipped(&row.name)),
             escape(&row.name)
@@ -208,6 +211,12 @@ fn thinned(points: &[(f64, f64)]) -> Vec<(f64, f64)> {
     }
     let highest = |stretch: &[(f64, f64)]| stretch.iter().copied().max_by(|a, b| a.1.total_cmp(&b.1));
     points.chunks(points.len().div_ceil(POINTS)).filter_map(highest).collect()
+}
+
+/// The room on the left that these names need.
+pub(super) fn room<'a>(names: impl Iterator<Item = &'a str>) -> f64 {
+    let longest = names.map(|name| name.chars().count().min(NAME)).max().unwrap_or_default();
+    (longest as f64 * CHARACTER + 14.0).max(LEAST_ROOM)
 }
 
 /// A name that fits the room on the left.

@@ -14,7 +14,7 @@ const CHANGES: usize = 12;
 
 /// The page, with so many rows in each table of changes.
 pub fn comparison_page(view: &ComparisonView<'_>, most_rows: usize) -> String {
-    let side = |runs: &[ComparedRun]| runs.iter().map(|run| run.id.as_str()).collect::<Vec<_>>().join(", ");
+    let side = |runs: &[ComparedRun]| runs.iter().map(name).collect::<Vec<_>>().join(", ");
     let title = format!("{} compared with {}", side(&view.comparison.base), side(&view.comparison.with));
     let parts = [
         ("stages", "Stages", &view.stages),
@@ -27,17 +27,22 @@ pub fn comparison_page(view: &ComparisonView<'_>, most_rows: usize) -> String {
     let mut sections: Vec<Section> = parts
         .into_iter()
         .filter_map(|(id, title, changes)| {
-            let body = format!("<figure>{}</figure>\n", changed_bars(title, changes)?);
-            Some(Section { id, title: title.to_owned(), body, open: true })
+            Some(Section::new(id, title, shell::figure("", &changed_bars(title, changes)?)))
         })
         .collect();
     let body = prose::html(&compare::markdown(view, most_rows), "comparison");
-    sections.push(Section { id: "comparison", title: "Figures".to_owned(), body, open: true });
+    sections.push(Section::new("comparison", "Figures", body));
     let conclusions = compare::conclusions_markdown(view);
     let key = "<p class=\"m\">In each row the upper bar is the first side and the lower bar the second: green where it is faster \
                beyond doubt, red where it is slower beyond doubt, blue where neither is shown.</p>\n";
     let top = format!("<div class=\"verdict\">{}</div>\n{key}", prose::html(&conclusions, "v"));
     shell::document(&title, &top, &sections, &[])
+}
+
+/// What a user calls a run: its folder.
+fn name(run: &ComparedRun) -> &str {
+    let folder = run.path.trim_end_matches("/metrics.json").rsplit('/').next();
+    folder.filter(|folder| !folder.is_empty() && *folder != "metrics.json").unwrap_or(&run.id)
 }
 
 /// Both sides of each change, one above the other. Absent where neither side has a time.

@@ -23,14 +23,14 @@ pub fn fleet_page(found: &Fleet) -> String {
             let title = format!("Device time of {}", job.job);
             let key = "<p class=\"m\">Blue: compute. Violet: communication and nothing else. Brown: copies and nothing else. Grey: \
                        idle.</p>\n";
-            let body = format!("{key}<figure>{}</figure>\n", rows("device time of each rank", &device_time(job)));
-            sections.push(Section { id: "device-time", title, body, open: true });
+            let body = key.to_owned() + &shell::figure("", &rows("device time of each rank", &device_time(job)));
+            sections.push(Section::new("device-time", &title, body));
         }
         if job.ranks.iter().any(|rank| rank.waited_ns > Nanos::ZERO) {
             let title = format!("Waiting in {}", job.job);
             let key = "<p class=\"m\">Violet: the rank waits for the last one in collectives. Orange: the others wait for it.</p>\n";
-            let body = format!("{key}<figure>{}</figure>\n", rows("waiting for the last rank", &waiting(job)));
-            sections.push(Section { id: "waiting", title, body, open: true });
+            let body = key.to_owned() + &shell::figure("", &rows("waiting for the last rank", &waiting(job)));
+            sections.push(Section::new("waiting", &title, body));
         }
     }
     let changed: Vec<_> = found.trends.iter().flat_map(fleet::changes).collect();
@@ -40,11 +40,11 @@ pub fn fleet_page(found: &Fleet) -> String {
             false => changed.iter().map(|change| format!("- {change}\n")).collect(),
         };
         top += &format!("<div class=\"verdict\">{}</div>\n", prose::html(&said, "t"));
-        let body = found.trends.iter().map(|trend| format!("<figure>{}</figure>\n", series(trend))).collect();
-        sections.push(Section { id: "trends", title: "Runs over time".to_owned(), body, open: true });
+        let body = found.trends.iter().map(|trend| shell::figure("", &series(trend))).collect();
+        sections.push(Section::new("trends", "Runs over time", body));
     }
     let body = prose::html(&fleet::markdown(found), "fleet");
-    sections.push(Section { id: "fleet", title: "Figures".to_owned(), body, open: true });
+    sections.push(Section::new("fleet", "Figures", body));
     shell::document("Fleet", &top, &sections, &[])
 }
 

@@ -1,13 +1,16 @@
-//! Lanes of the timeline that the page draws: streams of devices, ranges, operators and calls of threads.
+//! Lanes of the timeline that the page draws: streams of devices, when a device was idle, ranges, operators and calls of threads.
 //!
 //! Where there are more events than a page should hold, neighbours too short to be seen apart are put together, and the page
 //! says so.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use types::timeline::{NameId, OperatorKind, ThreadId, Timeline, WorkKind};
 
 use super::columns::{Event, Lane, Lanes};
+
+/// What a device does when it does nothing.
+const IDLE: &str = "idle";
 
 /// Events up to which every one is kept.
 pub const MOST_EVENTS: usize = 150_000;
@@ -16,12 +19,17 @@ pub const MOST_EVENTS: usize = 150_000;
 pub fn lanes(timeline: &Timeline, most: usize) -> Option<String> {
     let mut names = Names::default();
     let mut found = collect(timeline, &mut names);
+    found.extend(idle(timeline, names.order.len() as u32));
+    // What the device did first, then ranges, then the host.
+    found.sort_by_key(|lane| {
+        ["kernels", "copies", "idle", "ranges", "operators", "calls"].iter().position(|kind| *kind == lane.kind)
+    });
     let first = found.iter().flat_map(|lane| &lane.events).map(|event| event.start).min()?;
     let last = found.iter().flat_map(|lane| &lane.events).map(|event| event.start + event.length).max()?;
     for event in found.iter_mut().flat_map(|lane| &mut lane.events) {
         event.start -= first;
     }
-    let events: usize = found.iter().map(|lane| lane.events.len()).sum();
+    let events: usize = found.iter().filter(|lane| lane.kind != IDLE).map(|lane| lane.events.len()).sum();
     let mut resolution = (last - first) / 20_000;
     while found.iter().map(|lane| lane.events.len()).sum::<usize>() > most {
         for lane in &mut found {
@@ -31,7 +39,7 @@ pub fn lanes(timeline: &Timeline, most: usize) -> Option<String> {
     }
     let lanes = Lanes {
         span: last - first,
-        names: names.order.iter().map(|name| timeline.names.get(*name)).collect(),
+        names: names.order.iter().map(|name| timeline.names.get(*name)).chain([IDLE]).collect(),
         lanes: found,
         events,
     };
@@ -65,12 +73,11 @@ fn collect(timeline: &Timeline, names: &mut Names) -> Vec<Lane> {
             *only_copies &= !matches!(work.kind, WorkKind::Kernel | WorkKind::Graph);
         }
     }
-    let rank = |rank: Option<u32>| rank.map(|rank| format!("rank {rank}, ")).unwrap_or_default();
     let mut lanes: Vec<Lane> = Vec::new();
     for (queue, (events, only_copies)) in timeline.queues.iter().zip(queues) {
         let stream = queue.stream.map_or("stream unknown".to_owned(), |stream| format!("stream {stream}"));
         let kind = if only_copies { "copies" } else { "kernels" };
-        let name = format!("{}device {}, {stream}", rank(queue.rank), queue.device);
+        let name = format!("{}device {}, {stream}", of_rank(queue.rank), queue.device);
         lanes.push(Lane { name, kind, events: nested(events) });
     }
     let mut threads = vec![[const { Vec::new() }; 3]; timeline.threads.len()];
@@ -94,16 +101,40 @@ fn collect(timeline: &Timeline, names: &mut Names) -> Vec<Lane> {
         let who = thread.thread.map_or("thread unknown".to_owned(), |thread| format!("thread {thread}"));
         let kinds = [("ranges", "ranges"), ("operators", "operators"), ("CUDA calls", "calls")];
         for ((what, kind), events) in kinds.into_iter().zip(events) {
-            let name = format!("{}{who}: {what}", rank(thread.rank));
+            let name = format!("{}{who}: {what}", of_rank(thread.rank));
             lanes.push(Lane { name, kind, events: nested(events) });
         }
     }
     lanes.retain(|lane| !lane.events.is_empty());
-    // What the device did first, then ranges, then the host.
-    lanes.sort_by_key(|lane| {
-        ["kernels", "copies", "ranges", "operators", "calls"].iter().position(|kind| *kind == lane.kind)
-    });
     lanes
+}
+
+/// The time in which no stream of a device had any work, from its first to its last.
+fn idle(timeline: &Timeline, name: u32) -> Vec<Lane> {
+    let mut devices: BTreeMap<(Option<u32>, u32), Vec<(i64, i64)>> = BTreeMap::new();
+    for work in &timeline.work {
+        if let Some(queue) = timeline.queues.get(work.queue.0 as usize) {
+            let (start, length) = (work.start.get(), work.duration.get().max(0));
+            devices.entry((queue.rank, queue.device)).or_default().push((start, start + length));
+        }
+    }
+    let lane = |((rank, device), mut spans): ((Option<u32>, u32), Vec<(i64, i64)>)| {
+        spans.sort_unstable();
+        let mut events = Vec::new();
+        let mut busy_until = spans.first().map_or(0, |span| span.0);
+        for (start, end) in spans {
+            if start > busy_until {
+                events.push(Event { start: busy_until, length: start - busy_until, name, depth: 0, count: 1 });
+            }
+            busy_until = busy_until.max(end);
+        }
+        Lane { name: format!("{}device {device}: idle", of_rank(rank)), kind: "idle", events }
+    };
+    devices.into_iter().map(lane).filter(|lane| !lane.events.is_empty()).collect()
+}
+
+fn of_rank(rank: Option<u32>) -> String {
+    rank.map(|rank| format!("rank {rank}, ")).unwrap_or_default()
 }
 
 /// Events by start, with how many of the others they lie in.

@@ -2,6 +2,7 @@
 //!
 //! Pictures come first; the words and tables below are those of the Markdown pages beside it.
 
+mod answers;
 mod bars;
 mod chart;
 mod columns;
@@ -11,19 +12,21 @@ mod flame;
 mod fleet;
 mod forecast;
 mod lanes;
+mod origin;
 mod prose;
 mod ranks;
 mod roofline;
 mod series;
 mod shell;
 mod summary;
+mod treemap;
 mod tries;
 mod waterfall;
 
 use types::AnalyticReport;
 use types::view::RunView;
 
-use crate::escape::escape;
+use crate::markdown::sentence;
 
 pub use comparison::comparison_page;
 pub use fleet::fleet_page;
@@ -86,7 +89,8 @@ pub fn pictures(run: &RunView<'_>, modelled: Option<&AnalyticReport>) -> Vec<Pic
     };
     let one = |drawn: Option<String>| drawn.map(|svg| (String::new(), svg)).into_iter().collect();
     add("stages", "Stages", one(bars::stage_bars(run)));
-    add("device-time", "Device time", one(bars::device_bars(run)));
+    add("device-time", "Device time", bars::device_bars(run).into_iter().collect());
+    add("treemap", "Treemap of time", treemap::treemaps(run));
     let falls = waterfall::waterfalls(run).into_iter().map(|(stage, svg)| (stage.to_string(), svg)).collect();
     add("lost-time", "From roofline to measured", falls);
     add("roofline", "Roofline", one(roofline::roofline(run)));
@@ -144,17 +148,10 @@ pub fn run_page(page: &RunPage<'_>) -> String {
     let RunPage { run, modelled, pages, lanes } = *page;
     let mut sections: Vec<Section> = Vec::new();
     for picture in pictures(run, modelled) {
-        let caption = match picture.caption.is_empty() {
-            true => String::new(),
-            false => format!("<figcaption>{}</figcaption>", escape(&picture.caption)),
-        };
-        let figure = format!("<figure>{caption}{}</figure>\n", picture.svg);
+        let figure = shell::figure(&picture.caption, &picture.svg);
         match sections.last_mut().filter(|last| last.id == picture.id) {
             Some(section) => section.body += &figure,
-            None => {
-                let title = picture.title.to_owned();
-                sections.push(Section { id: picture.id, title, body: figure, open: true });
-            }
+            None => sections.push(Section::new(picture.id, picture.title, figure)),
         }
     }
     let flame = flame::flame(run);
@@ -167,17 +164,25 @@ pub fn run_page(page: &RunPage<'_>) -> String {
         data.push(("frames", flame));
         sections.push(canvas("flame", "Flame graph", "frames", "of time by module or range, longest first"));
     }
+    let pictures = sections.len();
     sections.extend(pages.iter().map(|(page, text)| Section {
-        id: page.id(),
-        title: page.title().to_owned(),
-        body: prose::html(text, page.id()),
         open: *page == MarkdownPage::Report,
+        ..Section::new(page.id(), page.title(), prose::html(text, page.id()))
     }));
+    let has = |anchor: &str| {
+        let attribute = format!("id=\"{anchor}\"");
+        sections.iter().any(|section| section.id == anchor || section.body.contains(&attribute))
+    };
+    let find = |anchors: &[&'static str]| anchors.iter().copied().find(|anchor| has(anchor));
     let missing = match lanes {
         Ok(_) => String::new(),
-        Err(reason) => format!("<p class=\"m\">This page has no timeline: {}.</p>\n", escape(reason)),
+        Err(reason) => prose::html(&format!("This page has no timeline: {}.", sentence(reason)), "t"),
     };
-    let top = summary::html(run) + &missing;
+    let top = summary::html(run, find) + &missing;
+    let sources: Vec<String> = sections[..pictures].iter().map(|section| origin::html(section.id, find)).collect();
+    for (section, source) in sections.iter_mut().zip(sources) {
+        section.body += &source;
+    }
     shell::document(&summary::title(run), &top, &sections, &data)
 }
 
@@ -191,7 +196,7 @@ fn canvas(id: &'static str, title: &str, data: &str, of: &str) -> Section {
          arrow keys to move; Escape for the whole. <span class=\"about\"></span></p><noscript>This needs scripts.</noscript></div>\n",
         title.to_lowercase()
     );
-    Section { id, title: title.to_owned(), body, open: true }
+    Section::new(id, title, body)
 }
 
 #[cfg(test)]
@@ -211,7 +216,8 @@ mod tests {
     fn the_first_screen_answers_and_the_pictures_add_up() {
         let page = page(|_| {});
         assert!(page.contains("<dt>time to first token</dt>"), "{page}");
-        assert!(page.contains("<strong>First: "), "{page}");
+        assert!(page.contains("What to do first?</a>") && page.contains("Estimated saving: "), "{page}");
+        assert!(page.contains("<a href=\"#report-aggregates\">"), "a number leads to its table: {page}");
         assert!(
             page.contains("aria-label=\"Stages of the run\"") && page.contains("aria-label=\"roofline\""),
             "{page}"

@@ -53,7 +53,10 @@
   addEventListener("beforeprint", openAll);
   const openTarget = () => {
     const target = location.hash ? byId(decodeURIComponent(location.hash.slice(1))) : null;
-    target?.closest("section")?.querySelector("details")?.setAttribute("open", "");
+    const details = target?.closest("section")?.querySelector("details");
+    if (!details || details.open) return;
+    details.open = true;
+    target.scrollIntoView();
   };
   addEventListener("hashchange", openTarget);
   openTarget();
@@ -105,7 +108,7 @@
     const width = () => canvas.clientWidth - label;
     const x = (ns) => label + ((ns - range.from) / (range.to - range.from)) * width();
     const ns = (px) => range.from + ((px - label) / width()) * (range.to - range.from);
-    const hues = { kernels: 207, copies: 32, ranges: 270, operators: 150, calls: 345, frames: 24 };
+    const hues = { kernels: 207, copies: 32, idle: 215, ranges: 270, operators: 150, calls: 345, frames: 24 };
     const matches = data.names.map(() => true);
     const hash = data.names.map((name) => [...name].reduce((all, c) => (all * 31 + c.charCodeAt(0)) >>> 0, 7) % 30);
 
@@ -153,7 +156,7 @@
           drawnTo[level] = Math.max(right, left + 0.7);
           const name = lane.names[index];
           const light = matches[name] ? (dark ? 58 : 42) : dark ? 24 : 86;
-          context.fillStyle = `hsl(${hues[lane.kind] + hash[name] - 15} ${matches[name] ? 55 : 12}% ${light}%)`;
+          context.fillStyle = `hsl(${hues[lane.kind] + hash[name] - 15} ${matches[name] && lane.kind !== "idle" ? 55 : 12}% ${light}%)`;
           context.fillRect(left, lane.top + level * row, Math.max(right - left - (isFlame ? 1 : 0), 0.7), row - 2);
           if (right - left > 46 && matches[name]) {
             context.fillStyle = dark ? "#000" : "#fff";

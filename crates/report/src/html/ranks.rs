@@ -2,16 +2,18 @@
 
 use std::collections::BTreeMap;
 
-use types::Stage;
-use types::view::RunView;
+use types::view::{DeviceTimeView, RunView};
+use types::{Nanos, Stage};
 
 use super::chart::{Bar, Row, rows};
 use crate::number::{milliseconds, percent};
 
+/// Devices drawn.
+const DEVICES: usize = 128;
 /// Ranks drawn for each stage.
 const RANKS: usize = 64;
 
-/// The stages of each rank, and how long each waited for the others. Empty for a run of one rank.
+/// The stages of each rank, how long each waited for the others, and the time of each device. Empty for a run of one rank.
 pub(super) fn rank_charts(run: &RunView<'_>) -> Vec<(String, String)> {
     let times = &run.metrics.times;
     let mut stages: BTreeMap<Stage, Vec<Row>> = BTreeMap::new();
@@ -51,5 +53,36 @@ pub(super) fn rank_charts(run: &RunView<'_>) -> Vec<(String, String)> {
         ("waiting for the last rank in collectives".to_owned(), rows("waits of each rank", &found))
     });
     drawn.extend(waits);
+    drawn.extend(devices(run));
     drawn
+}
+
+/// Each device as one bar of its parts. Absent for a single device.
+fn devices(run: &RunView<'_>) -> Option<(String, String)> {
+    let all = run.device_time.len();
+    let row = |view: &DeviceTimeView<'_>| {
+        let time = view.time;
+        let parts = [
+            ("compute", "c-compute", time.compute_ns),
+            ("exposed communication", "c-communication", time.communication_exposed_ns),
+            ("exposed copies", "c-copies", time.copies_exposed_ns),
+            ("idle", "c-idle", time.idle_ns),
+        ];
+        let mut from = 0.0;
+        let bar = |(part, class, time): (&str, _, Nanos)| {
+            let start = from;
+            from += time.get() as f64;
+            Bar { from: start, to: from, class, hint: format!("{part}: {time}"), interval: None }
+        };
+        let rank = time.rank.map(|rank| format!("rank {rank}, ")).unwrap_or_default();
+        Row {
+            name: format!("{rank}{}", time.device),
+            bars: parts.map(bar).into(),
+            figure: format!("{}, busy {}", time.span_ns, percent(view.busy)),
+        }
+    };
+    let found: Vec<Row> = run.device_time.iter().take(DEVICES).map(row).collect();
+    let cut = if all > DEVICES { format!("; the first {DEVICES} of {all}") } else { String::new() };
+    let key = "blue compute, violet exposed communication, brown exposed copies, grey idle";
+    (all > 1).then(|| (format!("device time: {key}{cut}"), rows("time of each device", &found)))
 }

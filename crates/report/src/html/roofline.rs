@@ -11,10 +11,16 @@ use crate::number::percent;
 const HEIGHT: f64 = 400.0;
 const LEFT: f64 = 96.0;
 const BOTTOM: f64 = 44.0;
-const TOP: f64 = 14.0;
+const TOP: f64 = 26.0;
 const RIGHT: f64 = 20.0;
 /// Operators drawn, those with most time first.
 const OPERATORS: usize = 60;
+
+/// Operators below this share of the time only stretch the axes.
+const LEAST_SHARE: f64 = 0.0005;
+/// Width of a character and height of a line of a label.
+const CHARACTER: f64 = 6.4;
+const LINE: f64 = 13.0;
 
 /// A point beneath the roof.
 struct Point {
@@ -32,8 +38,9 @@ struct Point {
 pub(super) fn roofline(run: &RunView<'_>) -> Option<String> {
     let peak = run.metrics.utilisation.peak.as_ref()?;
     let (flops, bandwidth) = (peak.flops.get(), peak.bytes_per_second.get());
-    let mut points = stages(run, flops);
-    points.extend(operators(run));
+    // Stages are drawn last, so that no operator hides one.
+    let mut points = operators(run);
+    points.extend(stages(run, flops));
     // What lies above the roof cannot be true; a finding says so.
     points.retain(|point| {
         let roof = flops.min(point.intensity * bandwidth);
@@ -95,7 +102,6 @@ pub(super) fn roofline(run: &RunView<'_>) -> Option<String> {
         f64::midpoint(LEFT, WIDTH - RIGHT),
         HEIGHT - 8.0
     );
-    let mut labels: Vec<(f64, f64)> = Vec::new();
     for point in &points {
         let roof = flops.min(point.intensity * bandwidth);
         let hint = format!(
@@ -111,20 +117,57 @@ pub(super) fn roofline(run: &RunView<'_>) -> Option<String> {
             "<circle cx=\"{:.1}\" cy=\"{:.1}\" r=\"{:.1}\" class=\"{class}\"><title>{}</title></circle>",
             x(point.intensity),
             y(point.rate),
-            3.0 + 9.0 * point.weight.clamp(0.0, 1.0).sqrt(),
+            radius(point),
             escape(&hint)
         );
-        if point.is_stage {
-            // Stages lie close together; a label moves down until it covers none.
-            let (across, mut down) = (x(point.intensity) + 14.0, y(point.rate) + 4.0);
-            while labels.iter().any(|(other, at)| (other - across).abs() < 70.0 && (at - down).abs() < 13.0) {
-                down += 13.0;
-            }
-            labels.push((across, down));
-            let _ = writeln!(svg, "<text x=\"{across:.1}\" y=\"{down:.1}\" class=\"t\">{}</text>", escape(&point.name));
-        }
     }
-    Some(svg + "</svg>\n")
+    let named: Vec<(&str, [f64; 3])> = points
+        .iter()
+        .filter(|point| point.is_stage)
+        .map(|point| (point.name.as_str(), [x(point.intensity), y(point.rate), radius(point)]))
+        .collect();
+    Some(svg + &labels(&named) + "</svg>\n")
+}
+
+fn radius(point: &Point) -> f64 {
+    3.0 + 9.0 * point.weight.clamp(0.0, 1.0).sqrt()
+}
+
+/// The names of points, given with their centre and radius: beside each where that is free, else further out at the end of a line.
+fn labels(points: &[(&str, [f64; 3])]) -> String {
+    // Left, top, right and bottom of what must not be covered.
+    let mut taken: Vec<[f64; 4]> = points.iter().map(|(_, [x, y, r])| [x - r, y - r, x + r, y + r]).collect();
+    let mut text = String::new();
+    for (name, [x, y, r]) in points {
+        let wide = name.chars().count() as f64 * CHARACTER;
+        let beside = |far: f64| {
+            [
+                (x + r + far, y - LINE / 2.0),
+                (x - r - far - wide, y - LINE / 2.0),
+                (x - wide / 2.0, y - r - far - LINE),
+                (x - wide / 2.0, y + r + far),
+                (x + r + far, y + r + far),
+                (x - r - far - wide, y + r + far),
+            ]
+        };
+        let free = |(left, top): &(f64, f64)| {
+            let own = [*left, *top, left + wide, top + LINE];
+            let inside = own[0] >= LEFT && own[1] >= TOP && own[2] <= WIDTH && own[3] <= HEIGHT - BOTTOM;
+            inside
+                && taken
+                    .iter()
+                    .all(|other| own[2] <= other[0] || other[2] <= own[0] || own[3] <= other[1] || other[3] <= own[1])
+        };
+        let places = [4.0, 16.0, 30.0, 46.0, 64.0].into_iter().flat_map(|far| beside(far).map(|place| (far, place)));
+        let Some((far, (left, top))) = places.into_iter().find(|(_, place)| free(place)) else { continue };
+        taken.push([left, top, left + wide, top + LINE]);
+        if far > 4.0 {
+            let end = (x.clamp(left, left + wide), y.clamp(top, top + LINE));
+            let _ = write!(text, "<path d=\"M{x:.1} {y:.1}L{:.1} {:.1}\" class=\"whisker\"/>", end.0, end.1);
+        }
+        let _ = writeln!(text, "<text x=\"{left:.1}\" y=\"{:.1}\" class=\"t\">{}</text>", top + 10.0, escape(name));
+    }
+    text
 }
 
 fn stages(run: &RunView<'_>, peak: f64) -> Vec<Point> {
@@ -154,7 +197,8 @@ fn operators(run: &RunView<'_>) -> Vec<Point> {
             is_stage: false,
         })
     };
-    run.operators.by_shape.iter().filter_map(point).take(OPERATORS).collect()
+    let worth = |point: &Point| point.weight >= LEAST_SHARE;
+    run.operators.by_shape.iter().filter_map(point).filter(worth).take(OPERATORS).collect()
 }
 
 /// Whole powers of ten around the values.
@@ -170,5 +214,30 @@ fn tick(power: i32) -> String {
     match usize::try_from(power.div_euclid(3)).ok().and_then(|index| prefixes.get(index)) {
         Some(prefix) => format!("{} {prefix}", 10i32.pow(power.rem_euclid(3).unsigned_abs())),
         None => format!("1e{power} "),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_points_that_lie_close_together_do_not_cover_each_other() {
+        let points = ["prefill", "vision", "sam", "clip"].map(|name| (name, [500.0, 200.0, 6.0]));
+        let text = labels(&points);
+        let at = |text: &str, name: &str| -> f64 {
+            text.split(&format!("{name}=\"")).nth(1).unwrap().split('"').next().unwrap().parse().unwrap()
+        };
+        let placed: Vec<(f64, f64)> = text
+            .lines()
+            .map(|line| line.split("<text ").nth(1).unwrap())
+            .map(|one| (at(one, "x"), at(one, "y")))
+            .collect();
+        assert_eq!(placed.len(), 4, "{text}");
+        for (index, one) in placed.iter().enumerate() {
+            let apart =
+                |other: &(f64, f64)| (one.0 - other.0).abs() >= 3.0 * CHARACTER || (one.1 - other.1).abs() >= LINE;
+            assert!(placed[index + 1..].iter().all(apart), "{placed:?}");
+        }
     }
 }

@@ -17,6 +17,23 @@ pub(super) struct Section {
     pub(super) open: bool,
 }
 
+impl Section {
+    /// One that is shown at once.
+    pub(super) fn new(id: &'static str, title: &str, body: String) -> Self {
+        Self { id, title: title.to_owned(), body, open: true }
+    }
+}
+
+/// A picture, with a line above it where a section has several. On a phone it is wider than the page, so that keys must be able to
+/// move it.
+pub(super) fn figure(caption: &str, svg: &str) -> String {
+    let caption = match caption.is_empty() {
+        true => String::new(),
+        false => format!("<figcaption>{}</figcaption>", escape(caption)),
+    };
+    format!("<figure tabindex=\"0\">{caption}{svg}</figure>\n")
+}
+
 /// The whole file. It asks for nothing: no font, no picture, no address.
 pub(super) fn document(title: &str, top: &str, sections: &[Section], data: &[(&str, &str)]) -> String {
     let hash = |text: &str| BASE64_STANDARD.encode(Sha256::digest(text.as_bytes()));

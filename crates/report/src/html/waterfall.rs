@@ -6,7 +6,7 @@ use types::view::RunView;
 use types::{Nanos, Stage};
 
 use super::bars::WIDTH;
-use super::chart::clipped;
+use super::chart::{clipped, room};
 use crate::escape::escape;
 use crate::number::percent;
 
@@ -14,8 +14,7 @@ use crate::number::percent;
 const CAUSES: usize = 10;
 const ROW: f64 = 26.0;
 const BAR: f64 = 16.0;
-/// Room for names on the left, and for figures on the right.
-const LEFT: f64 = 300.0;
+/// Room for figures on the right.
 const RIGHT: f64 = 150.0;
 
 /// A step of the waterfall.
@@ -73,12 +72,13 @@ fn draw(stage: Stage, wall: Nanos, steps: &[Step]) -> String {
     let height = ROW * steps.len() as f64 + 8.0;
     let mut svg = format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {height:.0}\" role=\"img\" \
-         aria-label=\"{stage} from roofline to measured\" font-family=\"sans-serif\" font-size=\"13\">\n"
+         aria-label=\"{stage} from roofline to measured\" font-family=\"sans-serif\" font-size=\"12\">\n"
     );
-    let scale = (WIDTH - LEFT - RIGHT) / wall.get().max(1) as f64;
+    let left = room(steps.iter().map(|step| step.name.as_str()));
+    let scale = (WIDTH - left - RIGHT) / wall.get().max(1) as f64;
     for (index, step) in steps.iter().enumerate() {
         let y = ROW * index as f64 + 6.0;
-        let x = LEFT + step.from.get() as f64 * scale;
+        let x = left + step.from.get() as f64 * scale;
         let width = (step.time.get() as f64 * scale).max(1.0);
         let share = percent(Some(step.time.get() as f64 / wall.get().max(1) as f64));
         // Writing to a string cannot fail.
@@ -87,7 +87,7 @@ fn draw(stage: Stage, wall: Nanos, steps: &[Step]) -> String {
             "<text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"end\" class=\"t\">{}</text>\
              <rect x=\"{x:.2}\" y=\"{y:.1}\" width=\"{width:.2}\" height=\"{BAR}\" class=\"{}\"><title>{}: {}</title></rect>\
              <text x=\"{:.1}\" y=\"{:.1}\" class=\"m\">{} ({share})</text>",
-            LEFT - 8.0,
+            left - 8.0,
             y + 12.5,
             escape(&clipped(&step.name)),
             step.class,

@@ -30,8 +30,10 @@ pub(super) fn headline(run: &RunView<'_>) -> String {
         Some(text) => text,
         None => format!("**The device was busy {busy} of {wall} ({}).**", percent(run.busy_share)),
     };
-    for step in steps::engine_steps(run) {
-        text += &format!(" {step}");
+    // A serving engine is recorded for longer than its steps take, so that what the device did around them comes second.
+    let steps = steps::engine_steps(run).join(" ");
+    if !steps.is_empty() {
+        text = format!("**{steps}** The whole recording: {}", text.replace("**", ""));
     }
     if let Some(launches) = totals.launches_per_token {
         text += &format!(" Each decode step took {} launches.", decimal(launches.round()));

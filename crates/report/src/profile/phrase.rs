@@ -3,7 +3,7 @@
 use types::view::{FindingView, RunView, Saving, SavingBasis};
 use types::{Environment, EstimatedSaving, Metrics, SetAside, Stage, StageSummary, TraceFacts};
 
-use crate::markdown::{code, prose};
+use crate::markdown::{code, prose, sentence};
 use crate::number::{count, percent};
 
 /// The model, or that it is unknown.
@@ -62,6 +62,17 @@ pub(crate) fn mfu(metrics: &Metrics) -> Option<String> {
     let of = |name: Stage| Some(format!("{name} {}", percent(stage(metrics, name)?.mfu)));
     let stages: Vec<_> = [Stage::Prefill, Stage::Decode].into_iter().filter_map(of).collect();
     (!stages.is_empty()).then(|| stages.join(", "))
+}
+
+/// Why the utilisation of the device is unknown, and what would tell it.
+pub(crate) fn no_utilisation(run: &RunView<'_>) -> String {
+    match (run.utilisation_missing, &run.metrics.run.model) {
+        (Some(counter), _) => format!("The utilisation of the device is unknown: {}.", sentence(&counter.remedy)),
+        (None, None) => {
+            "The utilisation of the device is unknown: no model is named whose work could be modelled.".to_owned()
+        }
+        (None, Some(_)) => "The peak rates of this device are unknown, so its utilisation is unknown too.".to_owned(),
+    }
 }
 
 /// Nested stages further to the right.

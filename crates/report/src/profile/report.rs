@@ -10,7 +10,8 @@ use super::imported;
 use super::lost;
 use super::memory;
 use super::phrase::{
-    device, environment, extent, imported_facts, model, nested, overhead, place, replayed, saving, stage,
+    device, environment, extent, imported_facts, model, nested, no_utilisation, overhead, place, replayed, saving,
+    stage,
 };
 use super::recorded;
 use super::steps;
@@ -38,7 +39,7 @@ pub fn report_markdown(run: &RunView<'_>, environment: &Environment) -> String {
     page.paragraph(&method(metrics));
     stages(&mut page, run);
     recorded::ranks(&mut page, run);
-    utilisation(&mut page, metrics);
+    utilisation(&mut page, run);
     recorded::flop_checks(&mut page, run);
     recorded::device(&mut page, run);
     device_time::section(&mut page, run);
@@ -75,7 +76,7 @@ fn imported_sections(page: &mut Page, run: &RunView<'_>, facts: &TraceFacts, env
     lost::lost_time(page, run);
     imported::stages(page, run, facts);
     recorded::ranks(page, run);
-    utilisation(page, run.metrics);
+    utilisation(page, run);
     lost::modules(page, run);
     imported::top_operators(page, run);
     imported::top_kernels(page, run);
@@ -172,7 +173,8 @@ fn aggregates(page: &mut Page, metrics: &Metrics) {
     page.table(&table);
 }
 
-fn utilisation(page: &mut Page, metrics: &Metrics) {
+fn utilisation(page: &mut Page, run: &RunView<'_>) {
+    let metrics = run.metrics;
     page.heading("MFU and MBU (modelled work over measured time)");
     match &metrics.utilisation.peak {
         Some(peak) => page.paragraph(&format!(
@@ -183,7 +185,7 @@ fn utilisation(page: &mut Page, metrics: &Metrics) {
             peak.bytes_per_second,
             prose(&peak.source)
         )),
-        None => page.paragraph("The peak rates of this device are unknown, so its utilisation is unknown too."),
+        None => page.paragraph(&no_utilisation(run)),
     }
     let mut table = Table::new("stage | >matrix work | >bytes | >MFU | >MBU");
     for (name, work) in &metrics.utilisation.work_per_stage {

@@ -8,7 +8,7 @@ use types::{Environment, Stage};
 use super::device_time;
 use super::imported;
 use super::lost;
-use super::phrase::{device, environment, extent, imported_facts, model, nested, saving, stage};
+use super::phrase::{device, environment, extent, imported_facts, model, nested, no_utilisation, saving, stage};
 use super::steps;
 use crate::markdown::{code, prose, sentence};
 use crate::number::{UNKNOWN, grouped, known, milliseconds, percent, tokens_per_second};
@@ -85,10 +85,7 @@ fn utilisation(page: &mut Page, run: &RunView<'_>) {
     page.heading("MFU");
     let metrics = run.metrics;
     let Some(peak) = &metrics.utilisation.peak else {
-        return page.paragraph(&match run.utilisation_missing {
-            Some(counter) => format!("The utilisation of the device is unknown: {}.", prose(&counter.remedy)),
-            None => "The peak rates of this device are unknown, so its utilisation is unknown too.".to_owned(),
-        });
+        return page.paragraph(&no_utilisation(run));
     };
     page.paragraph(&format!(
         "MFU is the share of peak FLOP/s ({} in {}, {}) that the model's own work reaches; MBU is the same for memory bandwidth \

@@ -69,11 +69,11 @@ pub(super) fn write(
     ]);
     assumptions.repeat_command = Some(repeated(&request.arguments));
     let operator_rows = request.operator_rows.map(|rows| rows as usize);
+    let written = analytic::write_traced(folder, metrics, request.subject.model.as_ref(), *hardware);
     bundle::write(
         folder,
         &Bundle { metrics, environment, assumptions, kernels: Some(kernels), operator_rows, timeline: *timeline },
     )?;
-    let written = analytic::write_traced(folder, metrics, request.subject.model.as_ref(), *hardware);
     written.map_err(|error| DeepError::Preset { key: "static_analysis".to_owned(), reason: error.to_string() })
 }
 

@@ -125,10 +125,6 @@ fn fill(
         profiling,
         operator_rows: None,
     };
-    write(folder, &files)?;
-    if request.keep_predictions {
-        write_predictions(folder, &texts)?;
-    }
     if let Some(workload) = &workload {
         if kept != COMPUTED {
             let apart = if notes.is_empty() { "" } else { "; " };
@@ -144,6 +140,10 @@ fn fill(
         let devices = std::slice::from_ref(&processor);
         let model = analytic::lay_out(about, network, workload, devices, None, &request.tool_version)?;
         analytic::write(folder, &model.beside(&metrics))?;
+    }
+    write(folder, &files)?;
+    if request.keep_predictions {
+        write_predictions(folder, &texts)?;
     }
     folder.end_step("report")?;
     Ok((metrics, set, missing))

@@ -160,10 +160,6 @@ fn fill(
         profiling: torch_evidence::assumptions(&run),
         operator_rows: Some(wanted.top_k as usize),
     };
-    write(folder, &files)?;
-    if request.profile.keep_predictions {
-        write_predictions(folder, &torch_evidence::texts(&run)?)?;
-    }
     if let (Ok(known), Some(workload), Some(hardware)) = (&model.known, &processed.workload, &processed.hardware) {
         let devices = std::slice::from_ref(hardware);
         let version = &request.profile.tool_version;
@@ -171,6 +167,10 @@ fn fill(
         if let Ok(analysis) = analytic::lay_out(known.about(), &known.network, workload, devices, None, version) {
             analytic::write(folder, &analysis.beside(&metrics))?;
         }
+    }
+    write(folder, &files)?;
+    if request.profile.keep_predictions {
+        write_predictions(folder, &torch_evidence::texts(&run)?)?;
     }
     folder.end_step("report")?;
     Ok((metrics, set, missing))

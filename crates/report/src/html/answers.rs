@@ -1,0 +1,228 @@
+//! The four questions of the first screen: where the time goes, how far that is from the hardware, why, and what to do first.
+//!
+//! Each answer leads to the part of the page that it is taken from. What a run does not tell is said to be unknown, with what
+//! would tell it.
+
+use std::fmt::Write;
+
+use types::view::{DeviceTimeView, LostTimeView, RunView, StageView};
+
+use super::prose;
+use crate::markdown::{code, prose as plain, sentence};
+use crate::number::percent;
+use crate::profile::{imported_facts, no_utilisation, saving};
+
+/// A part of the whole that is worth a word.
+const WORTH_NAMING: f64 = 0.05;
+/// Parts named of each kind.
+const NAMED: usize = 3;
+
+/// A question, its answer as Markdown, and where there is more: the first of these anchors that the page has.
+pub(super) struct Answer {
+    question: &'static str,
+    text: String,
+    more: &'static [&'static str],
+}
+
+/// The answers as a list. `find` picks the anchor that the page has.
+pub(super) fn html(run: &RunView<'_>, find: impl Fn(&[&'static str]) -> Option<&'static str>) -> String {
+    let mut list = "<dl class=\"answers\">\n".to_owned();
+    for Answer { question, text, more } in answers(run) {
+        let question = match find(more) {
+            Some(anchor) => format!("<a href=\"#{anchor}\">{question}</a>"),
+            None => question.to_owned(),
+        };
+        // Writing to a string cannot fail.
+        let _ = writeln!(list, "<div><dt>{question}</dt><dd>{}</dd></div>", prose::html(&text, "a"));
+    }
+    list + "</dl>\n"
+}
+
+fn answers(run: &RunView<'_>) -> Vec<Answer> {
+    vec![
+        Answer {
+            question: "Where does the time go?",
+            text: time(run),
+            more: &["stages", "device-time", "treemap", "report"],
+        },
+        Answer {
+            question: "How far is that from the hardware?",
+            text: hardware(run),
+            more: &["lost-time", "roofline", "report-mfu-and-mbu", "report-device-time", "report"],
+        },
+        Answer { question: "Why?", text: why(run), more: &["critical-path", "report-lost-time", "report"] },
+        Answer { question: "What to do first?", text: first_step(run), more: &["report-findings"] },
+    ]
+}
+
+fn time(run: &RunView<'_>) -> String {
+    let mut said = Vec::new();
+    let top = run.stages.iter().filter(|view| view.stage.parent.is_none());
+    let stages: Vec<String> = top.filter_map(|view| stage(run, view)).collect();
+    if !stages.is_empty() {
+        said.push(format!("{}.", stages.join(", ")));
+    }
+    if said.is_empty() {
+        let parts = [
+            ("compute", mean(run, |device| device.compute)),
+            ("communication alone", mean(run, |device| device.communication_exposed)),
+            ("copies alone", mean(run, |device| device.copies_exposed)),
+            ("idle", mean(run, |device| device.idle)),
+        ];
+        let parts: Vec<String> = parts
+            .into_iter()
+            .filter(|(_, share)| share.is_some_and(|share| share >= WORTH_NAMING))
+            .map(|(what, share)| format!("{what} {}", percent(share)))
+            .collect();
+        if !parts.is_empty() {
+            said.push(format!("Device time: {}.", parts.join(", ")));
+        }
+    }
+    let families = run.kernels.families.iter().filter(|family| family.share.is_some_and(|share| share >= WORTH_NAMING));
+    let families: Vec<String> =
+        families.take(NAMED).map(|family| format!("{} {}", plain(family.family), percent(family.share))).collect();
+    if !families.is_empty() {
+        // The share of a family is of the kernels' time, which may be little of the device's.
+        said.push(format!("Inside kernels (total {}): {}.", run.kernels.total_ns, families.join(", ")));
+    } else if let Some(centre) = run.cost_centres.rows.first() {
+        let stage = centre.stage.map(|stage| format!(" in {stage}")).unwrap_or_default();
+        let (kind, whole) = (run.cost_centres.kind, run.cost_centres.whole);
+        said.push(format!("Largest {kind}: {}{stage}, {} of {whole}.", code(centre.name), percent(centre.share)));
+    }
+    match (said.is_empty(), run.commands.is_empty()) {
+        (false, _) => said.join(" "),
+        (true, false) => "Unknown: the command was timed as a whole, and nothing inside it was recorded.".to_owned(),
+        (true, true) => "Unknown: neither stages nor device work were recorded.".to_owned(),
+    }
+}
+
+/// The mean over the devices; absent where one of them does not know it, or there is none.
+fn mean(run: &RunView<'_>, share: impl Fn(&DeviceTimeView<'_>) -> Option<f64>) -> Option<f64> {
+    let shares: Vec<f64> = run.device_time.iter().map(share).collect::<Option<_>>()?;
+    (!shares.is_empty()).then(|| shares.iter().sum::<f64>() / shares.len() as f64)
+}
+
+/// `prefill 592 ms (86.0% of the run, of which vision 457 ms)`.
+fn stage(run: &RunView<'_>, view: &StageView<'_>) -> Option<String> {
+    let whole = view.stage.wall_ns?;
+    let inside = run.stages.iter().filter(|other| other.stage.parent == Some(view.stage.name));
+    let longest =
+        inside.filter_map(|other| Some((other.stage.name, other.stage.wall_ns?))).max_by_key(|(_, wall)| *wall);
+    let of_it = longest.map(|(name, wall)| format!(", of which {name} {wall}")).unwrap_or_default();
+    let of = if imported_facts(run.metrics).is_some() { "recording" } else { "run" };
+    Some(format!("{} {whole} ({} of the {of}{of_it})", view.stage.name, percent(view.run_share)))
+}
+
+fn hardware(run: &RunView<'_>) -> String {
+    let top = run.stages.iter().filter(|view| view.stage.parent.is_none());
+    let reached = |view: &StageView<'_>| {
+        let (least, wall, share) = (view.stage.speed_of_light_ns?, view.stage.wall_ns?, view.efficiency?);
+        Some(format!("{least} of {wall} in {} ({})", view.stage.name, percent(Some(share))))
+    };
+    let reached: Vec<String> = top.filter_map(reached).collect();
+    let mut text = match reached.is_empty() {
+        true => String::new(),
+        false => format!("Roofline time is {}.", reached.join(", ")),
+    };
+    match &run.metrics.utilisation.peak {
+        Some(peak) => {
+            let (dtype, source) = (peak.dtype, plain(&peak.source));
+            text += &format!(" Peak: {} in {dtype}, {} ({source}).", peak.flops, peak.bytes_per_second);
+        }
+        None => {
+            // Of a serving engine, the time around its steps says nothing about them.
+            let top = run.stages.iter().filter(|view| view.stage.parent.is_none());
+            let busy =
+                |view: &StageView<'_>| Some(format!("{} of {}", percent(Some(view.busy_share?)), view.stage.name));
+            let busy: Vec<String> = top.filter_map(busy).collect();
+            match (busy.as_slice(), run.busy_share) {
+                ([], None) => {}
+                ([], Some(share)) => text += &format!("The device is busy {} of the time. ", percent(Some(share))),
+                (stages, _) => text += &format!("The device is busy {}. ", stages.join(", ")),
+            }
+            text += &no_utilisation(run);
+        }
+    }
+    text
+}
+
+fn why(run: &RunView<'_>) -> String {
+    let mut said = Vec::new();
+    let path = run.metrics.conclusions.critical_path.iter().filter(|part| part.share >= WORTH_NAMING);
+    let path: Vec<String> =
+        path.take(NAMED).map(|part| format!("{} {}", plain(&part.cause), percent(Some(part.share)))).collect();
+    if !path.is_empty() {
+        said.push(format!("What sets the time (critical path): {}.", path.join(", ")));
+    }
+    let causes = run.lost_time.iter().filter(|view| view.lost.share.is_some_and(|share| share >= WORTH_NAMING));
+    let causes: Vec<String> = causes.take(NAMED - 1).map(cause).collect();
+    if !causes.is_empty() {
+        said.push(format!("Largest losses: {}.", causes.join("; ")));
+    }
+    match said.is_empty() {
+        true => "Unknown: no cause takes 5% of the time, or none was recorded.".to_owned(),
+        false => said.join(" "),
+    }
+}
+
+fn cause(view: &LostTimeView<'_>) -> String {
+    let lost = view.lost;
+    let stage = lost.stage.map(|stage| format!(" in {stage}")).unwrap_or_default();
+    let rules = match lost.rules.is_empty() {
+        true => String::new(),
+        false => format!(" (see {})", lost.rules.iter().map(|rule| plain(rule)).collect::<Vec<_>>().join(", ")),
+    };
+    let of = if lost.stage.is_some() { "time in stages" } else { "device time" };
+    format!("{}, {}{stage}, {} of the {of}{rules}", plain(&lost.cause), lost.lost_ns, percent(lost.share))
+}
+
+fn first_step(run: &RunView<'_>) -> String {
+    let Some(view) = run.largest_savings.first().or_else(|| run.findings.first()) else {
+        return "No rule found enough evidence to advise anything.".to_owned();
+    };
+    let finding = view.finding;
+    let evidence = finding.evidence.first().map(|text| capital(&sentence(text)) + ". ").unwrap_or_default();
+    let place = finding.stage.map(|stage| format!(" ({stage})")).unwrap_or_default();
+    let saves = view.saving.as_ref().map(|found| format!(" Estimated saving: {}.", saving(found))).unwrap_or_default();
+    format!("**{}{place}.** {evidence}{}{saves}", plain(&finding.rule), sentence(&finding.advice))
+}
+
+/// The text with a capital first; a name at its start stays as it is.
+fn capital(text: &str) -> String {
+    let mut characters = text.chars();
+    characters.next().map(|first| first.to_uppercase().chain(characters).collect()).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::profile::sample;
+
+    fn texts(metrics: &types::Metrics) -> Vec<String> {
+        answers(&analysis::view::run(metrics)).into_iter().map(|answer| answer.text).collect()
+    }
+
+    #[test]
+    fn every_question_is_answered_from_the_numbers_of_the_run() {
+        insta::assert_snapshot!(texts(&sample::metrics()).join("\n\n"));
+    }
+
+    #[test]
+    fn what_a_run_does_not_tell_is_said_to_be_unknown() {
+        let said = texts(&sample::empty());
+        assert!(said[0].starts_with("Unknown:") && said[2].starts_with("Unknown:"), "{said:?}");
+        assert!(said[1].contains("unknown"), "{said:?}");
+        let said = texts(&sample::without_peak());
+        assert!(!said[1].contains("Peak") && said[1].contains("unknown"), "{said:?}");
+    }
+
+    #[test]
+    fn a_question_leads_to_a_part_that_the_page_has() {
+        let metrics = sample::metrics();
+        let list = html(&analysis::view::run(&metrics), |anchors| {
+            anchors.iter().copied().find(|one| *one == "report-findings")
+        });
+        assert_eq!(list.matches("href=").count(), 1);
+        assert!(list.contains("<a href=\"#report-findings\">What to do first?</a>"), "{list}");
+    }
+}
