@@ -29,7 +29,7 @@ if "threads" in WITHOUT:
 ROW = 5.0  # seconds between rows
 # Until the first quarter is over, libraries load and pools fill; memory is compared from there. The collector's own memory is bounded
 # by 48 MiB for records and half a mebibyte a thread, all of it touched within seconds at this pace.
-SETTLED, MEMORY_BYTES, GROWTH_SHARE = 0.25, 32 << 20, 0.10
+SETTLED, MEMORY_BYTES, GROWTH_SHARE, MOST_KEPT = 0.25, 32 << 20, 0.10, 64
 # Kernels PyTorch launches by itself around a captured graph: its random state is filled at capture and at each replay.
 AROUND_GRAPH, AROUND_START = 20, 10
 # Every counter that says something of the recording was lost.
@@ -143,9 +143,11 @@ def check(rows, plain, metrics):
             print(f"{after['seconds'] / 60:6.1f}  {made:7}  {after['resident'] / 2**20:12.1f}  {after['written'] / 2**20:8.1f}  "
                   f"{(after['written'] - before['written']) / made:14.2f}")
     (first, most), (plain_first, plain_most) = grown(rows), grown(plain)
-    claim(f"memory does not grow: {first / 2**20:.1f} MiB after a quarter of the time, {most / 2**20:.1f} MiB at most afterwards; "
+    # CUPTI was seen to keep 36 bytes for every kernel of a program that captures graphs.
+    kept = MOST_KEPT * (last["kernels"] - next(row for row in rows if row["resident"] == first)["kernels"])
+    claim(f"memory grows by at most {MOST_KEPT} bytes a kernel: {first / 2**20:.1f} MiB after a quarter of the time, {most / 2**20:.1f} MiB at most afterwards; "
           f"without a collector {plain_first / 2**20:.1f} and {plain_most / 2**20:.1f} MiB",
-          most - first <= plain_most - plain_first + MEMORY_BYTES)
+          most - first <= plain_most - plain_first + MEMORY_BYTES + kept)
     settled = [row for row in rows if row["seconds"] >= SETTLED * last["seconds"]]
     rounds = settled[-1]["rounds"] - settled[0]["rounds"]
     print(f"     {(settled[-1]['resident'] - settled[0]['resident']) / 1024 / max(rounds, 1):.1f} KiB a round of {BURST} kernels in {RANGES} "
