@@ -109,16 +109,21 @@ fn collect(timeline: &Timeline, names: &mut Names) -> Vec<Lane> {
     lanes
 }
 
+/// A rank and its device.
+type RankDevice = (Option<u32>, u32);
+/// Start and end.
+type Span = (i64, i64);
+
 /// The time in which no stream of a device had any work, from its first to its last.
 fn idle(timeline: &Timeline, name: u32) -> Vec<Lane> {
-    let mut devices: BTreeMap<(Option<u32>, u32), Vec<(i64, i64)>> = BTreeMap::new();
+    let mut devices: BTreeMap<RankDevice, Vec<Span>> = BTreeMap::new();
     for work in &timeline.work {
         if let Some(queue) = timeline.queues.get(work.queue.0 as usize) {
             let (start, length) = (work.start.get(), work.duration.get().max(0));
             devices.entry((queue.rank, queue.device)).or_default().push((start, start + length));
         }
     }
-    let lane = |((rank, device), mut spans): ((Option<u32>, u32), Vec<(i64, i64)>)| {
+    let lane = |((rank, device), mut spans): (RankDevice, Vec<Span>)| {
         spans.sort_unstable();
         let mut events = Vec::new();
         let mut busy_until = spans.first().map_or(0, |span| span.0);
