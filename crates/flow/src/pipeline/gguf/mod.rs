@@ -7,6 +7,7 @@ use std::fs::File;
 use std::io::{BufReader, Read};
 use std::path::{Path, PathBuf};
 
+use collect::document;
 use ingest::IngestError;
 use ingest::gguf::{GgufHeader, is_gguf};
 use network::Model;
@@ -62,11 +63,11 @@ impl GgufError {
     }
 }
 
-/// Whether `file` starts as a GGUF file does.
+/// Whether `file` starts as a GGUF file does. What can be read once only is none: it would lack its start afterwards.
 pub(crate) fn is_file(file: &Path) -> bool {
     let mut start = Vec::new();
-    let read = File::open(file).and_then(|opened| opened.take(4).read_to_end(&mut start));
-    read.is_ok() && is_gguf(&start)
+    let mut read = || File::open(file).and_then(|opened| opened.take(4).read_to_end(&mut start));
+    file.is_file() && read().is_ok() && is_gguf(&start)
 }
 
 /// The model that `path` describes, with the other files of it where it is one of several.
@@ -84,7 +85,7 @@ pub(super) fn read(path: &Path) -> Result<ModelConfig, GgufError> {
 
 fn header(path: &Path) -> Result<GgufHeader, GgufError> {
     let unreadable = |reason| GgufError::Unreadable { path: path.to_owned(), reason };
-    let opened = File::open(path).map_err(unreadable)?;
+    let opened = document::open(path).map_err(unreadable)?;
     let size = opened.metadata().map_err(unreadable)?.len();
     Ok(ingest::gguf::read(BufReader::new(opened), size, &path.display().to_string())?)
 }
