@@ -41,13 +41,24 @@ struct Rect {
 pub(super) fn treemaps(run: &RunView<'_>) -> Vec<(String, String)> {
     let kernels = run.kernels.of_stages.iter().map(|view| view.kernel);
     let kernels = kernels.map(|kernel| (kernel.family.clone(), kernel.short_name.clone(), kernel.total_ns));
-    let modules = run.module_kinds.iter().filter_map(|module| {
-        let name = if module.path.is_empty() { &module.class } else { &module.path };
-        Some((module.stage.to_string(), name.clone(), module.exclusive_ns?))
+    // A run of our own has its modules one by one.
+    let modules = match run.module_kinds.is_empty() {
+        true => run.metrics.breakdown.modules.iter().collect(),
+        false => run.module_kinds.clone(),
+    };
+    let modules = modules.into_iter().filter_map(|module| {
+        let name = if module.path.is_empty() { module.class.clone() } else { all_layers(&module.path) };
+        Some((module.stage.to_string(), name, module.exclusive_ns?))
     });
     let drawn = [("kernels by family", groups(kernels)), ("self time of modules by stage", groups(modules))];
     let drawn = drawn.into_iter().filter(|(_, groups)| groups.iter().map(|group| group.parts.len()).sum::<usize>() > 1);
     drawn.map(|(what, groups)| (what.to_owned(), draw(what, &groups))).collect()
+}
+
+/// The path with every number as a star, so that layers are one.
+fn all_layers(path: &str) -> String {
+    let star = |word| if str::parse::<u32>(word).is_ok() { "*" } else { word };
+    path.split('.').map(star).collect::<Vec<_>>().join(".")
 }
 
 /// The longest first, at both levels; what is too small to be drawn is put together.
@@ -201,6 +212,12 @@ mod tests {
             assert!((place.width * place.height - value * 10_000.0).abs() < 1e-6, "{place:?}");
             assert!(place.x + place.width <= 600.0 + 1e-6 && place.y + place.height <= 400.0 + 1e-6, "{place:?}");
         }
+    }
+
+    #[test]
+    fn layers_are_one() {
+        assert_eq!(all_layers("model.layers.11.mlp.experts.3"), "model.layers.*.mlp.experts.*");
+        assert_eq!(all_layers("head"), "head");
     }
 
     #[test]
