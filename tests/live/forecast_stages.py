@@ -75,62 +75,75 @@ def wall_ms(work, rounds):
     return statistics.median(times)
 
 
-def measure_one(model, batch, prompt):
-    """Prefill and a decode step."""
+#: Passes of each stage that are timed.
+ROUNDS = {"prefill": 5, "decode": 7}
+
+
+def stages(model, batch, prompt):
+    """A prefill and a decode step. The steps were done before at the same lengths: cuDNN plans attention for every length it has not
+    seen, which takes the host tens of milliseconds and is nothing that repeats."""
     import torch
 
     ids = torch.randint(0, model.config.get_text_config().vocab_size, (batch, prompt), device=DEVICE)
     kept = {}
 
     def prefill():
-        kept["out"] = model(input_ids=ids, use_cache=True, logits_to_keep=1)
+        kept["cache"] = model(input_ids=ids, use_cache=True, logits_to_keep=1).past_key_values
+
+    def step():
+        model(input_ids=ids[:, -1:], past_key_values=kept["cache"], use_cache=True)
 
     prefill()
-    found = {"prefill": (*device(prefill), wall_ms(prefill, 2 if batch * prompt > 8192 else 5))}
-    cache = kept["out"].past_key_values
-    token = ids[:, -1:]
-    # Each step makes the cache one longer: a handful does not change the time.
-    step = lambda: model(input_ids=token, past_key_values=cache, use_cache=True)
-    step()
-    found["decode"] = (*device(step), wall_ms(step, 7))
-    return [
-        {"batch": batch, "prompt": prompt, "stage": stage, "device_ms": whole, "wall_ms": wall, "kernels": kernels}
-        for stage, (whole, kernels, wall) in found.items()
-    ]
+    yield "prefill", prefill
+    for _ in range(ROUNDS["decode"]):
+        step()
+    prefill()
+    yield "decode", step
+
+
+def walls(model, batch, prompt):
+    few = {"prefill": 2} if batch * prompt > 8192 else {}
+    return {stage: {"wall_ms": wall_ms(work, {**ROUNDS, **few}[stage])} for stage, work in stages(model, batch, prompt)}
+
+
+def kernels(model, batch, prompt):
+    return {stage: dict(zip(("device_ms", "kernels"), device(work))) for stage, work in stages(model, batch, prompt)}
 
 
 def measure(out, seconds, names):
+    """Wall times of all models first, so that nothing the profiler leaves in the process is in them."""
     import torch
     import transformers
 
-    begun, rows, left = time.monotonic(), [], []
-    for name in names:
-        if time.monotonic() - begun > seconds:
-            left.append(name)
-            continue
-        with torch.no_grad():
-            try:
-                model = build(name)
-            except Exception as error:
-                left.append("%s: %s" % (name, str(error)[:200]))
-                continue
-            for batch, prompt in GRID:
-                if time.monotonic() - begun > seconds:
-                    left.append("%s at batch %d, prompt %d" % (name, batch, prompt))
-                    continue
+    begun, rows, left = time.monotonic(), {}, []
+    for part, share in ((walls, 0.5), (kernels, 1.0)):
+        for name in names:
+            with torch.no_grad():
                 try:
-                    rows += [{"model": name, **row} for row in measure_one(model, batch, prompt)]
+                    model = build(name)
                 except Exception as error:
-                    left.append("%s at batch %d, prompt %d: %s" % (name, batch, prompt, str(error)[:200]))
-                    torch.cuda.empty_cache()
-            del model
-            torch.cuda.empty_cache()
-        # What is there is kept, whatever comes after.
-        told = {"torch": torch.__version__, "transformers": transformers.__version__, "device": torch.cuda.get_device_name(),
-                "left_out": left, "rows": rows}
-        with open(out, "w") as file:
-            json.dump(told, file)
-        print("%s: %d rows after %.0f s" % (name, len(rows), time.monotonic() - begun), flush=True)
+                    left.append("%s: %s" % (name, str(error)[:200]))
+                    continue
+                for batch, prompt in GRID:
+                    place = "%s of %s at batch %d, prompt %d" % (part.__name__, name, batch, prompt)
+                    if time.monotonic() - begun > seconds * share:
+                        left.append(place)
+                        continue
+                    try:
+                        for stage, values in part(model, batch, prompt).items():
+                            rows.setdefault((name, batch, prompt, stage), {}).update(values)
+                    except Exception as error:
+                        left.append("%s: %s" % (place, str(error)[:200]))
+                        torch.cuda.empty_cache()
+                del model
+                torch.cuda.empty_cache()
+            # What is there is kept, whatever comes after.
+            keys = ("model", "batch", "prompt", "stage")
+            told = {"torch": torch.__version__, "transformers": transformers.__version__, "device": torch.cuda.get_device_name(),
+                    "left_out": left, "rows": [{**dict(zip(keys, key)), **row} for key, row in rows.items()]}
+            with open(out, "w") as file:
+                json.dump(told, file)
+            print("%s of %s: %d rows after %.0f s" % (part.__name__, name, len(rows), time.monotonic() - begun), flush=True)
     print("left out: %s" % (left or "nothing"))
 
 
@@ -164,6 +177,8 @@ def check(program, path, names):
         predicted, stages = known[key]
         stage = stages[row["stage"]]
         for what, guess in zip(("device", "wall"), predicted[row["stage"]]):
+            if what + "_ms" not in row:
+                continue
             rows.append({**row, "what": what, "measured": row[what + "_ms"], **guess, "roofline": stage["time_ms"] / stage["passes"]})
     for row in rows:
         print("%-18s batch %2d prompt %4d %-7s %-6s measured %9.3f ms, forecast %9.3f (%9.3f to %9.3f)  %+6.1f%%" % (

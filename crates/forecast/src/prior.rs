@@ -17,9 +17,9 @@ const FLOOR_US: f64 = 2.5;
 /// How far either way an assumed time may be off.
 const FACTOR: f64 = 2.0;
 
-/// Launches where they were not measured. On the host of an H200, decoders in eager PyTorch took 15 to 30 microseconds for
+/// Launches where they were not measured. On the host of an H200, decoders in eager PyTorch took 14 to 25 microseconds for
 /// a kernel, most of it Python around the launch.
-pub(crate) const LAUNCH: LaunchCost = LaunchCost { eager_us: 16.0, graph_us: 1.2, synchronise_us: 5.0 };
+pub(crate) const LAUNCH: LaunchCost = LaunchCost { eager_us: 16.0, graph_us: 1.2, synchronise_us: 5.0, plan_us: None };
 
 /// The assumed time of `shape`.
 pub(crate) fn assume(shape: &OpShape, hardware: &Hardware) -> Result<Estimate, ForecastError> {

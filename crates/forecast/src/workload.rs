@@ -70,6 +70,12 @@ pub fn forecast(report: &mut AnalyticReport, subject: &Subject<'_>) -> Result<()
     if measured.is_none() {
         notes.push("the cost of launches was not measured: it is assumed".to_owned());
     }
+    if let Some(plan) = measured.and_then(|cost| cost.plan_us) {
+        notes.push(format!(
+            "lengths are taken to have been seen before: the first time, attention over each costs the host {:.0} ms more in eager mode",
+            plan / 1e3
+        ));
+    }
     if !subject.prediction.prefill.messages.is_empty() {
         notes.push(SENT.to_owned());
     }

@@ -55,6 +55,10 @@ pub struct LaunchCost {
     pub graph_us: f64,
     /// Host time from a finished kernel to the host knowing, microseconds.
     pub synchronise_us: f64,
+    /// Host time to plan attention over a length that was not seen before, microseconds; absent where nothing is planned, or
+    /// where that was not measured.
+    #[serde(default)]
+    pub plan_us: Option<f64>,
 }
 
 /// The curve of one operation in one element type: `floor + max(compute / e, memory / e)`, times a residual that is

@@ -36,7 +36,7 @@ pub fn examine(request: &Request, progress: &mut dyn FnMut(&str)) -> Result<Diag
 }
 
 /// A call of an operator costs a processor no launch: its time is in the operation's own.
-const NO_LAUNCH: LaunchCost = LaunchCost { eager_us: 0.0, graph_us: 0.0, synchronise_us: 0.0 };
+const NO_LAUNCH: LaunchCost = LaunchCost { eager_us: 0.0, graph_us: 0.0, synchronise_us: 0.0, plan_us: None };
 
 /// Measures single operations too and keeps what is fitted to them, for forecasts.
 fn keep_points(store: &Store, rates: &Calibration, progress: &mut dyn FnMut(&str)) -> Result<(), DeviceError> {

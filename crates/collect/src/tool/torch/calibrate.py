@@ -61,8 +61,8 @@ class Meter:
     def time(self, call, sets, guess_us):
         """The least of three replays: everything that disturbs makes a time longer."""
         torch = self.torch
-        calls = max(2, min(max(4 * len(sets), 16), int(1500 / max(guess_us, 1.0)) or 1))
-        calls = max(2, min(calls, 64))
+        # As many for one set of operands as for many: starting a graph takes a dozen microseconds, which the calls share.
+        calls = max(2, min(int(1500 / max(guess_us, 1.0)), 64))
         # The operands were made on another stream.
         torch.cuda.synchronize(self.device)
         with torch.cuda.stream(self.stream):
@@ -511,35 +511,63 @@ def grouped_gemms(torch, meter, points, device, deadline, count):
 
 def decoder_launch(torch, device):
     """Host microseconds for a kernel of a small decoder in eager transformers, per layer so that what surrounds the layers
-    does not count; None without transformers."""
+    does not count; None without transformers. The fastest of several steps: a shared host is slower for seconds at a time."""
     try:
         from transformers import LlamaConfig, LlamaForCausalLM
     except ImportError:
         return None
-    found = []
+    steps = {}
     for layers in (2, 12):
         config = LlamaConfig(hidden_size=256, intermediate_size=512, num_hidden_layers=layers, num_attention_heads=4,
                              num_key_value_heads=2, vocab_size=512)
         model = LlamaForCausalLM(config).to(device, torch.bfloat16).eval()
-        out = model(input_ids=torch.zeros(1, 16, dtype=torch.long, device=device), use_cache=True)
+        cache = model(input_ids=torch.zeros(1, 16, dtype=torch.long, device=device), use_cache=True).past_key_values
         token = torch.zeros(1, 1, dtype=torch.long, device=device)
-        times = []
-        for _ in range(25):
+
+        def step(model=model, cache=cache):
+            # Always at the same length, for plan_cost().
+            cache.crop(-1)
+            model(input_ids=token, past_key_values=cache, use_cache=True)
+
+        steps[layers] = step
+    times = {layers: [] for layers in steps}
+    for _ in range(25):
+        for layers, step in steps.items():
             torch.cuda.synchronize(device)
             begun = time.perf_counter()
-            model(input_ids=token, past_key_values=out.past_key_values, use_cache=True)
-            times.append((time.perf_counter() - begun) * 1e6)
+            step()
+            times[layers].append((time.perf_counter() - begun) * 1e6)
+    found = []
+    for layers, step in steps.items():
         with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CUDA]) as recorded:
-            model(input_ids=token, past_key_values=out.past_key_values, use_cache=True)
+            step()
             torch.cuda.synchronize(device)
         kernels = sum(1 for event in recorded.events() if event.device_type.name == "CUDA")
-        found.append((statistics.median(times[5:]), kernels))
+        found.append((min(times[layers]), kernels))
     (short, few), (long, many) = found
     return (long - short) / (many - few) if many > few and long > short else None
 
 
+def plan_cost(torch, device):
+    """Host microseconds to plan attention over a cache of a length that was not seen before, as cuDNN does; None where nothing
+    is planned."""
+    attention = torch.nn.functional.scaled_dot_product_attention
+    query = torch.ones(1, 8, 1, 128, device=device, dtype=torch.bfloat16)
+    found = math.inf
+    for length in (131, 137, 139):
+        cache = torch.ones(1, 8, length, 128, device=device, dtype=torch.bfloat16)
+        times = []
+        for _ in range(4):
+            torch.cuda.synchronize(device)
+            begun = time.perf_counter()
+            attention(query, cache, cache)
+            times.append((time.perf_counter() - begun) * 1e6)
+        found = min(found, times[0] - min(times))
+    return found if found > 1000 else None
+
+
 def launches(torch, meter, device):
-    """Host time of an eager operator call, gap between kernels of a graph, and the time to notice an end."""
+    """Host time of an eager operator call, gap between kernels of a graph, the time to notice an end, and to plan attention."""
     x = torch.ones(64, device=device)
     # Modules as models call them: four kernels, with what Python does around each.
     linear = torch.nn.Linear(64, 64, bias=False, device=device, dtype=torch.bfloat16)
@@ -579,7 +607,7 @@ def launches(torch, meter, device):
             meter.end.record(meter.stream)
             meter.end.synchronize()
             best = min(best, meter.start.elapsed_time(meter.end) * 1e3 / 400)
-    return {"eager_us": eager, "graph_us": best, "synchronise_us": waited - call}
+    return {"eager_us": eager, "graph_us": best, "synchronise_us": waited - call, "plan_us": plan_cost(torch, device)}
 
 
 def main():
