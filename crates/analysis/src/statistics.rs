@@ -2,8 +2,8 @@
 //! here knows where they come from, and nothing gives NaN; what is not defined is absent.
 //!
 //! This file describes one set of samples, and `outliers` flags some of them. Two sets are compared input by input
-//! (`strata`, with an interval by resampling from `random`, `rank_test` for whether they differ, and `serial` for how much repeats that
-//! follow each other say) or run by run
+//! (`strata`, with an interval by resampling from `random`, `rank_test` for whether they differ, `serial` for how much repeats that
+//! follow each other say, and `overlap` for how far sides reach into each other) or run by run
 //! (`student_test`); both rest on `distribution`. `family` corrects for many tests at once.
 //!
 //! `docs/concepts/statistics.md` has every formula, with the reasons for choosing it.
@@ -11,6 +11,7 @@
 mod distribution;
 mod family;
 mod outliers;
+mod overlap;
 mod rank_test;
 mod serial;
 mod strata;
@@ -20,6 +21,7 @@ use types::Statistics;
 
 pub use family::holm;
 pub use outliers::{outliers, warm_up};
+pub use overlap::overlap;
 pub use rank_test::{RankTest, rank_test};
 pub use serial::{SerialLimit, serial_limit};
 pub use strata::{LogInterval, Stratum, log_ratio, log_ratio_interval};

@@ -12,6 +12,12 @@ use crate::{Family, ForecastError, OpShape};
 /// Octaves outside the sizes measured beyond which an estimate is marked.
 const FAR: f64 = 2.0;
 
+/// Points below which a process does not know how sure it is; what it errs by on points left out is the least width then.
+const FEW: usize = 48;
+
+/// By how much a measurement differs from the next one of the same shape, at least; a standard deviation.
+const REPEATED: f64 = 0.006;
+
 /// Standard deviations of a normal 90% interval.
 const NORMAL: f64 = 1.645;
 
@@ -156,7 +162,7 @@ impl<'a> Group<'a> {
             return Ok(Estimate { basis: Basis::Interpolated, ..smallest });
         }
         if let Some(time) = self.exact.get(&bits(&shape.sizes)) {
-            let noise = (NORMAL * self.stored.noise).exp();
+            let noise = (NORMAL * self.stored.noise.max(REPEATED)).exp();
             return Ok(Estimate { microseconds: *time, low: time / noise, high: time * noise, basis: Basis::Measured });
         }
         let work = shape.work(hardware)?;
@@ -171,7 +177,9 @@ impl<'a> Group<'a> {
         let time = self.curve.at(&work) * mean.exp();
         let intervals = &self.stored.intervals;
         let interval = intervals.iter().find(|interval| deviation <= interval.up_to).or(intervals.last());
-        let width = (interval.map_or(NORMAL, |interval| interval.factor) * deviation).exp();
+        let width = interval.map_or(NORMAL, |interval| interval.factor) * deviation;
+        let least = if self.stored.points.len() < FEW { self.stored.left_out.p90.ln_1p() } else { 0.0 };
+        let width = width.max(least).exp();
         let outside = |(size, [least, most]): (&f64, &[f64; 2])| {
             // A window of zero is none at all; there is no octave below it.
             let (size, least, most) = (size.max(1.0), least.max(1.0), most.max(1.0));

@@ -73,8 +73,9 @@ pub(super) fn tested(strata: &[Stratum], sides: Sides<'_>, family: usize) -> Row
             Evidence::Untested { interval: Some(interval), reason: too_few(strata, family) }
         }
         (Some(interval), Some(test)) => {
-            let alike = || alike(strata, row.log_ratio).filter(|_| test.p_value <= SIGNIFICANCE);
-            match unsteady(strata, sides, row.log_ratio).or_else(alike) {
+            let doubtful = || alike(strata, row.log_ratio).or_else(|| mixed(strata));
+            let doubt = || (test.p_value <= SIGNIFICANCE).then(doubtful).flatten();
+            match unsteady(strata, sides, row.log_ratio).or_else(doubt) {
                 Some(reason) => Evidence::Untested { interval: Some(interval), reason },
                 None => Evidence::Tested { interval, p_value: test.p_value },
             }
@@ -120,6 +121,18 @@ fn alike(strata: &[Stratum], log_ratio: Option<f64>) -> Option<String> {
             limit.log_ratio.exp_m1() * 100.0
         )
     })
+}
+
+/// Repeats of one side that may lie where the other side's are before a change is in doubt.
+const MIXED: f64 = 0.05;
+
+/// Why a change that ranks show may be the machine's: one side has repeats like the other's.
+fn mixed(strata: &[Stratum]) -> Option<String> {
+    let share = statistics::overlap(strata).filter(|share| *share > MIXED)?;
+    Some(format!(
+        "{:.0}% of the repeats of one side are like the other's, as on a machine that changes its speed; several runs per side would tell",
+        100.0 * share
+    ))
 }
 
 /// Stages of an imported trace may have a time and no samples, and runs may have no input in common.
