@@ -1,5 +1,7 @@
 //! The key-value cache: one preallocated pair of tensors a layer.
 
+use std::collections::HashMap;
+
 use candle_core::Tensor;
 
 use crate::EngineError;
@@ -8,6 +10,8 @@ use crate::EngineError;
 #[derive(Debug, Default)]
 pub(crate) struct Cache {
     layers: Vec<Option<[Tensor; 2]>>,
+    /// Keys and values of the source, by layer.
+    sources: HashMap<usize, [Tensor; 2]>,
     capacity: usize,
     length: usize,
 }
@@ -15,7 +19,7 @@ pub(crate) struct Cache {
 impl Cache {
     /// Room for `capacity` positions; memory is taken when a layer first writes.
     pub(crate) fn new(capacity: usize) -> Self {
-        Self { layers: Vec::new(), capacity, length: 0 }
+        Self { layers: Vec::new(), sources: HashMap::new(), capacity, length: 0 }
     }
 
     /// Positions written.
@@ -26,6 +30,16 @@ impl Cache {
     /// Counts `positions` that every layer has written.
     pub(crate) fn advance(&mut self, positions: usize) {
         self.length += positions;
+    }
+
+    /// Keeps keys and values of the source for `layer`.
+    pub(crate) fn keep_source(&mut self, layer: usize, kept: [Tensor; 2]) {
+        self.sources.insert(layer, kept);
+    }
+
+    /// Keys and values of the source, where `layer` has kept any.
+    pub(crate) fn source(&self, layer: usize) -> Option<&[Tensor; 2]> {
+        self.sources.get(&layer)
     }
 
     /// Writes keys and values `[B, G, S, D]` behind what `layer` holds and gives back all that the new positions see. A

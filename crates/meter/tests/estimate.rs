@@ -21,7 +21,7 @@ fn settings(model: &Model) -> WorkloadSettings {
         crop_mode: None,
         crop_grid: Some([2, 1]),
         image_pixels: None,
-        text_tokens: Some(if model.takes_tokens() { 37 } else { 0 }),
+        text_tokens: Some(if model.takes_tokens() { model.prompt_length().unwrap_or(37) } else { 0 }),
         seq_len: None,
         max_new_tokens: None,
         decode_steps: Some(if model.takes_tokens() { 5 } else { 0 }),

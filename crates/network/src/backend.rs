@@ -66,6 +66,24 @@ pub trait Backend: Sized {
         Err(NetworkError::Prompt(format!("the cache of layer {layer} cannot be shared here")))
     }
 
+    /// Keeps keys and values of a source, which is what cross-attention of a decoder layer sees: an encoder's output, or a
+    /// picture. They are made once, at prefill, and every later pass finds them with [`Backend::source`].
+    fn keep_source(
+        &mut self,
+        layer: usize,
+        keys: Self::Tensor,
+        values: Self::Tensor,
+    ) -> Result<(Self::Tensor, Self::Tensor), NetworkError>;
+
+    /// Keys and values of the source that an earlier pass has kept for `layer`, `[batch, heads]` of these widths; absent
+    /// where there was no source.
+    fn source(
+        &mut self,
+        layer: usize,
+        each: [u64; 2],
+        widths: [u64; 2],
+    ) -> Result<Option<(Self::Tensor, Self::Tensor)>, NetworkError>;
+
     /// How attention is computed where the network leaves the choice.
     fn attention(&self) -> AttentionKind {
         AttentionKind::Eager

@@ -64,6 +64,19 @@ pub fn infer(op: Op, inputs: &[Spec]) -> Result<Spec, ShapeError> {
             let shape = [x[0], weight[0], side(x[2], weight[2])?, side(x[3], weight[3])?];
             Ok(activation(shape.into(), inputs[0].dtype))
         }
+        Op::Conv1d { stride, padding } => {
+            count(2..=3)?;
+            rank(0, 3)?;
+            rank(1, 3)?;
+            let (x, weight) = (inputs[0].shape, inputs[1].shape);
+            let (x, weight) = (x.dims(), weight.dims());
+            equal("input channels and weight channels", x[1], weight[1])?;
+            let span = (x[2] + 2 * padding).checked_sub(weight[2]).filter(|_| stride > 0);
+            let span = span.ok_or_else(|| {
+                fail(format!("a kernel of {} does not fit {} with padding {padding}", weight[2], x[2]))
+            })?;
+            Ok(activation([x[0], weight[0], span / stride + 1].into(), inputs[0].dtype))
+        }
         Op::RmsNorm { .. } if inputs.len() == 1 => Ok(same(inputs)),
         Op::LayerNorm { .. } | Op::RmsNorm { .. } => {
             count(2..=3)?;
@@ -326,6 +339,14 @@ pub fn infer(op: Op, inputs: &[Spec]) -> Result<Spec, ShapeError> {
             rank(0, 2)?;
             equal("table rows and 2 * max(queries, keys) - 1", inputs[0].shape.dims()[0], 2 * queries.max(keys) - 1)?;
             Ok(activation([queries, keys, inputs[0].shape.last()].into(), inputs[0].dtype))
+        }
+        Op::DistanceBias { queries, keys, .. } => {
+            count(1..=1)?;
+            rank(0, 2)?;
+            if queries > keys {
+                return Err(fail(format!("{queries} queries cannot end at key {keys}")));
+            }
+            Ok(activation([1, inputs[0].shape.last(), queries, keys].into(), inputs[0].dtype))
         }
         Op::GlobalAveragePool => {
             count(1..=1)?;

@@ -93,6 +93,13 @@ pub enum Op {
         /// Zeros added on every side.
         padding: u64,
     },
+    /// `x [N, C, X]`, `weight [O, C, k]`, optional `bias [O]`.
+    Conv1d {
+        /// Step between outputs.
+        stride: u64,
+        /// Zeros added on both sides.
+        padding: u64,
+    },
     /// Over the last dimension: `x`, `weight`, `bias`.
     LayerNorm {
         /// Added to the variance.
@@ -279,6 +286,18 @@ pub enum Op {
         /// Key positions.
         keys: u64,
     },
+    /// Scores of a `table [L, H]` for every query and key by how far they are apart, the last query being at the last key:
+    /// `[1, H, queries, keys]`. Near distances have a row each, those further away share rows.
+    DistanceBias {
+        /// Query positions.
+        queries: u64,
+        /// Key positions.
+        keys: u64,
+        /// From which distance on all share the last row.
+        furthest: u64,
+        /// Whether keys behind the query have rows of their own; otherwise they are never seen.
+        both_ways: bool,
+    },
     /// Mean over `Y` and `X` of `[N, C, Y, X]`.
     GlobalAveragePool,
     /// Changes the element type.
@@ -380,6 +399,7 @@ impl Op {
             Self::Linear => "linear",
             Self::MatMulTransposed => "matmul",
             Self::Conv2d { .. } => "conv2d",
+            Self::Conv1d { .. } => "conv1d",
             Self::LayerNorm { .. } => "layer_norm",
             Self::ChannelNorm { .. } => "channel_norm",
             Self::BatchNorm { .. } => "batch_norm",
@@ -422,6 +442,7 @@ impl Op {
             Self::Pad { .. } => "pad",
             Self::Interpolate { .. } => "interpolate",
             Self::RelativePositions { .. } => "relative_positions",
+            Self::DistanceBias { .. } => "distance_bias",
             Self::GlobalAveragePool => "global_average_pool",
             Self::Cast(_) => "cast",
             Self::ReplaceRows => "replace_rows",

@@ -6,6 +6,7 @@
 
 mod attention;
 mod conv2d;
+mod distance_bias;
 mod floats;
 mod interpolate;
 mod layout;
@@ -112,6 +113,16 @@ fn rare(op: Op, inputs: &[&Tensor]) -> Result<Tensor> {
         Op::Concat { dim } => layout::concat(inputs, dim as usize),
         Op::Interpolate { kind, size } => interpolate::interpolate(inputs[0], kind, size),
         Op::RelativePositions { queries, keys } => layout::relative_positions(inputs[0], queries, keys),
+        Op::DistanceBias { queries, keys, furthest, both_ways } => {
+            distance_bias::scores(inputs[0], [queries, keys], furthest, both_ways)
+        }
+        Op::Conv1d { stride, padding } => {
+            let made = inputs[0].contiguous()?.conv1d(inputs[1], padding as usize, stride as usize, 1, 1)?;
+            match inputs.get(2) {
+                None => Ok(made),
+                Some(bias) => made.broadcast_add(&bias.reshape((1, (), 1))?),
+            }
+        }
         Op::GlobalAveragePool => inputs[0].mean((2, 3)),
         Op::Cast(dtype) => match candle_type(dtype) {
             Some(dtype) => inputs[0].to_dtype(dtype),

@@ -328,7 +328,7 @@ fn normed<B: Backend>(b: &mut B, norm: &Option<Norm>, x: &B::Tensor) -> Result<B
 
 /// What the cache keeps for a layer of a decoder of that width.
 pub(super) fn kept(layer: &LayerConfig, width: u64) -> CacheLayer {
-    let growing = |kind, elements, window| CacheLayer { kind, elements, window, entries: 0, state: [0, 0] };
+    let growing = |kind, elements, window| CacheLayer { kind, elements, window, entries: 0, source: 0, state: [0, 0] };
     match layer.attention {
         AttentionConfig::Grouped(config) => {
             let kind = match (config.values, config.detail.window) {
