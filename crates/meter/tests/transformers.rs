@@ -121,10 +121,15 @@ fn states_keep_as_many_elements_as_transformers_allocates() {
 #[test]
 fn decode_steps_of_every_kind_of_cache_are_summed_past_windows_chunks_and_chosen_entries() {
     let reference: Value = serde_json::from_str(include_str!("fixtures/transformers.json")).unwrap();
-    // A step sees 512 entries of four positions in DeepSeek-V4: the last of these steps are past them.
-    for (name, prompt) in
-        [("deepseek-v4-flash", 1990), ("nemotron-3-nano", 100), ("llama-4-chunks", 10), ("gemma-3n-e4b", 500)]
-    {
+    // A step sees 512 entries of four positions in DeepSeek-V4, and 2,048 positions in DeepSeek-V3.2: the last of these steps
+    // are past them.
+    for (name, prompt) in [
+        ("deepseek-v4-flash", 1990),
+        ("deepseek-v3.2", 2000),
+        ("nemotron-3-nano", 100),
+        ("llama-4-chunks", 10),
+        ("gemma-3n-e4b", 500),
+    ] {
         let config = ModelConfig::from_json(name, &reference["cases"][name]["config"].to_string()).unwrap();
         let model = Model::new(&config);
         for attention in [AttentionKind::Eager, AttentionKind::Flash] {

@@ -136,7 +136,7 @@ pub fn infer(op: Op, inputs: &[Spec]) -> Result<Spec, ShapeError> {
             let (q, k) = (q.dims(), k.dims());
             equal("width of queries and keys", q[3], k[3])?;
             equal("weights and heads", inputs[2].shape.last(), q[1])?;
-            Ok(activation([q[0], q[2], keep.min(k[2])].into(), DType::Int64))
+            Ok(activation([q[0], q[2], keep].into(), DType::Int64))
         }
         Op::GatedDelta { .. } => {
             count(7..=7)?;
