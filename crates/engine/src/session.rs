@@ -214,7 +214,7 @@ impl Generation<'_> {
     }
 
     fn forward(&mut self, prompt: Prompt<Value>, positions: usize) -> Result<Forward, EngineError> {
-        let (wanted, most) = (self.engine.cached() + positions, self.session.model.most_tokens());
+        let (wanted, most) = (self.engine.cached() + positions, self.session.model.exact_tokens());
         if let Some(most) = most.and_then(|most| usize::try_from(most).ok()).filter(|most| wanted > *most) {
             return Err(EngineError::CacheFull { wanted, capacity: most });
         }

@@ -89,6 +89,10 @@ families! {
     logits_of_mt5_equal_transformers: "mt5",
     logits_of_umt5_equal_transformers: "umt5",
     logits_of_whisper_equal_transformers: "whisper",
+    logits_of_llama4_equal_transformers: "llama4",
+    logits_of_deepseek_v3_2_equal_transformers: "deepseek-v3.2",
+    logits_of_glm_with_an_indexer_equal_transformers: "glm-dsa",
+    logits_of_mllama_with_a_picture_equal_transformers: "mllama",
 }
 
 #[test]
@@ -102,16 +106,18 @@ fn what_can_only_be_modelled_is_refused_by_name_before_weights_are_loaded() {
     let refusal = |name: &str| refused(&Preset::find(name).unwrap().config().unwrap());
     let cases = include_str!("../../meter/tests/fixtures/transformers.json");
     let cases: serde_json::Value = serde_json::from_str(cases).unwrap();
-    let sparse = cases["cases"]["deepseek-v3.2"]["config"].to_string();
-    let sparse = refused(&ModelConfig::from_json("deepseek-v3.2", &sparse).unwrap());
-    assert!(sparse.contains("sparse attention with an indexer can only be modelled"), "{sparse}");
+    let mut shared = cases["cases"]["glm-5"]["config"].clone();
+    let layers = shared["num_hidden_layers"].as_u64().unwrap() as usize;
+    shared["indexer_types"] = (0..layers).map(|layer| if layer % 2 == 0 { "full" } else { "shared" }).collect();
+    let shared = refused(&ModelConfig::from_json("glm-5", &shared.to_string()).unwrap());
+    let part = "sparse attention to positions that another layer has chosen can only be modelled";
+    assert!(shared.contains(part), "{shared}");
     let phi = refusal("phi-3.5-mini");
     assert!(phi.contains("does not support Phi3ForCausalLM: rotary scaling `longrope` can only be modelled"), "{phi}");
     for (name, part) in [
         ("qwen3.5-27b", "prompts with images"),
         ("deepseek-v4-flash", "compressed attention can only be modelled"),
         ("deepseek-v4-flash", "hyper-connections can only be modelled"),
-        ("llama-4-scout", "chunked attention can only be modelled"),
         ("nemotron-3-nano", "its logits have not been compared with transformers"),
     ] {
         let text = refusal(name);

@@ -15,6 +15,8 @@ pub struct Routing {
     pub normalise: bool,
     /// Factor on the combined output.
     pub scale: f64,
+    /// Whether scores multiply what experts are given, instead of what they give.
+    pub scores_inputs: bool,
 }
 
 /// One reading of a network: run it, meter it, or anything else that can be said operation by operation.

@@ -1,6 +1,6 @@
 //! Which output follows from which inputs: shape inference, one rule per operation.
 
-use types::{DType, InterpolationKind, Op, Role, Shape, Spec};
+use types::{Chosen, DType, InterpolationKind, Op, Role, Shape, Spec};
 
 use crate::ShapeError;
 
@@ -90,7 +90,8 @@ pub fn infer(op: Op, inputs: &[Spec]) -> Result<Spec, ShapeError> {
             Ok(same(inputs))
         }
         Op::Attention { causal, detail, .. } => {
-            count(if detail.sinks { 4..=4 } else { 3..=4 })?;
+            let last = detail.sinks || detail.chosen == Chosen::Here;
+            count(if last { 4..=4 } else { 3..=4 })?;
             (0..3).try_for_each(|index| rank(index, 4))?;
             let (q, k, v) = (inputs[0].shape, inputs[1].shape, inputs[2].shape);
             let (q, k, v) = (q.dims(), k.dims(), v.dims());
@@ -106,6 +107,11 @@ pub fn infer(op: Op, inputs: &[Spec]) -> Result<Spec, ShapeError> {
             }
             if detail.sinks {
                 equal("sinks and query heads", inputs[3].shape.elements(), q[1])?;
+            } else if detail.chosen == Chosen::Here {
+                let chosen = inputs[3].shape;
+                if chosen.rank() != 3 || chosen.dims()[..2] != [q[0], q[2]] {
+                    return Err(fail("chosen keys must be [batch, queries, keys]".into()));
+                }
             } else if let Some(bias) = inputs.get(3)
                 && bias.shape != Shape::from([q[0], q[1], q[2], k[2]])
             {

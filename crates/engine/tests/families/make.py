@@ -343,6 +343,8 @@ WITHOUT_AUTO = {"mllama_text_model"}
 # Features of a picture that cross-attention sees.
 FEATURES = {"mllama_text_model": 9}
 
+# Checkpoints that keep experts in one tensor themselves.
+STACKED = {"gpt_oss", "llama4_text"}
 EXPERTS = {"mixtral": ("block_sparse_moe", "w1", "w3", "w2")}
 
 
@@ -351,7 +353,7 @@ def published(kind: str, state: dict) -> dict:
     block, gate, up, down = EXPERTS.get(kind, ("mlp", "gate_proj", "up_proj", "down_proj"))
     tensors = {}
     for name, value in state.items():
-        if kind == "gpt_oss" or ".experts." not in name:
+        if kind in STACKED or ".experts." not in name:
             tensors[name.replace(".mlp.gate.", f".{block}.gate.")] = value
             continue
         layer = name.split(".mlp.experts.")[0]

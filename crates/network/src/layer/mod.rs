@@ -23,7 +23,7 @@ mod state_space;
 mod vision_attention;
 
 pub(crate) use altup::{AltUp, Streams};
-pub(crate) use attention::GroupedAttention;
+pub(crate) use attention::{GroupedAttention, Source};
 pub(crate) use beside::DenseBesideExperts;
 pub(crate) use compressed::CompressedAttention;
 pub(crate) use conv::{Conv1d, Conv2d, Conv2dSettings};

@@ -170,6 +170,14 @@ impl Model {
         }
     }
 
+    /// Most tokens whose logits are those of the published model, where there is a bound.
+    pub fn exact_tokens(&self) -> Option<u64> {
+        match self {
+            Self::Language(model) => model.exact_positions(),
+            _ => self.most_tokens(),
+        }
+    }
+
     /// The token a decoder starts from, where its prompt is an encoder's.
     pub fn start_token(&self) -> Option<u64> {
         match self {
