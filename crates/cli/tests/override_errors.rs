@@ -78,7 +78,7 @@ fn unknown_option() {
       | workload=dsocr-standart-v1
       |          ^^^^^^^^^^^^^^^^^
     hint: did you mean `dsocr-standard-v1`?
-    hint: options of workload: dsocr-base-1024, dsocr-gundam-2x3, dsocr-standard-v1, encoder-standard-v1, image-standard-v1, llm-standard-v1, vlm-standard-v1
+    hint: options of workload: audio-standard-v1, dsocr-base-1024, dsocr-gundam-2x3, dsocr-standard-v1, encoder-standard-v1, image-standard-v1, llm-standard-v1, vlm-standard-v1
     ");
 }
 

@@ -216,6 +216,32 @@ impl Backend for Engine<'_> {
         Ok((all_keys, all_values))
     }
 
+    fn keep_source(&mut self, layer: usize, keys: Value, values: Value) -> Result<(Value, Value), NetworkError> {
+        let start = self.tracing.then(|| since(self.zero));
+        let laid_out = |value: &Value| {
+            let tensor =
+                value.tensor.contiguous().map_err(|source| EngineError::Compute { op: "cache_append", source })?;
+            Value::new(tensor, value.spec.dtype, Role::Cache)
+        };
+        let (kept_keys, kept_values) = (laid_out(&keys)?, laid_out(&values)?);
+        self.cache.keep_source(layer, [kept_keys.tensor.clone(), kept_values.tensor.clone()]);
+        if let Some(start) = start {
+            self.record(Op::CacheAppend, &[&keys, &values], kept_keys.spec, start);
+        }
+        Ok((kept_keys, kept_values))
+    }
+
+    fn source(
+        &mut self,
+        layer: usize,
+        _each: [u64; 2],
+        _widths: [u64; 2],
+    ) -> Result<Option<(Value, Value)>, NetworkError> {
+        let Some([keys, values]) = self.cache.source(layer) else { return Ok(None) };
+        let kept = |tensor: &Tensor| Value::new(tensor.clone(), DType::Fp32, Role::Cache);
+        Ok(Some((kept(keys)?, kept(values)?)))
+    }
+
     fn experts(
         &mut self,
         routing: Routing,

@@ -29,7 +29,7 @@ pub use error::EngineError;
 pub use input_error::InputError;
 pub use rehearsal::rehearse;
 pub use sampling::{Sampler, SamplingSettings};
-pub use session::{Forward, Generation, ImageBatch, PageImages, PromptData, Session};
+pub use session::{Features, Forward, Generation, ImageBatch, PageImages, PromptData, Session};
 pub use threads::Threads;
 pub use tokenizer::{IMAGE_MARK, SpecialIds, Tokenizer};
 pub use trace::{OpTrace, RangeTime, Trace};

@@ -32,7 +32,7 @@ pub fn build(tokenizer: &Tokenizer, text: &str, page: Option<PageImages>) -> Res
         }
     }
     let image_mask = (0..ids.len()).map(|index| places.contains(&index)).collect();
-    Ok(PromptData { ids, image_mask, images: page })
+    Ok(PromptData { ids, image_mask, images: page, source: None })
 }
 
 /// Tokens the page takes.
@@ -87,7 +87,10 @@ mod tests {
     #[test]
     fn a_text_alone_has_no_image_tokens() {
         let prompt = build(&tokenizer(), "Hi", None).unwrap();
-        assert_eq!(prompt, PromptData { ids: vec![0, 3 + 72, 3 + 105], image_mask: vec![false; 3], images: None });
+        assert_eq!(
+            prompt,
+            PromptData { ids: vec![0, 3 + 72, 3 + 105], image_mask: vec![false; 3], images: None, source: None }
+        );
     }
 
     #[test]

@@ -16,15 +16,20 @@ pub fn rehearse(model: &Model) -> Result<(), EngineError> {
     if matches!(model, Model::Encoder(_) | Model::ModernEncoder(_)) {
         return Err(refused("encoders can only be modelled".to_owned()));
     }
-    let Model::Language(language) = model else { return Ok(()) };
+    let is_computed = match model {
+        Model::Language(language) => language.is_computed(),
+        Model::T5(_) | Model::Whisper(_) => true,
+        _ => return Ok(()),
+    };
     let mut rehearsal = Rehearsal { blueprint: model.blueprint(), refusals: Vec::new() };
     let input = Spec::activation([1, 1], DType::Int64);
-    let prompt = Prompt { input, offset: 0, images: None, last_logits_only: true };
+    let source = model.source(1, model.prompt_length().unwrap_or(1), DType::Fp32);
+    let prompt = Prompt { input, offset: 0, images: None, source, last_logits_only: true };
     model.forward(&mut rehearsal, &prompt)?;
     if !rehearsal.refusals.is_empty() {
         return Err(refused(rehearsal.refusals.join("; ")));
     }
-    match language.is_computed() {
+    match is_computed {
         true => Ok(()),
         false => {
             Err(refused("its logits have not been compared with transformers, so it can only be modelled".to_owned()))
@@ -89,6 +94,23 @@ impl Backend for Rehearsal<'_> {
         self.refuse("layers that share a KV cache can only be modelled".to_owned());
         let kept = |width| Spec { shape: [batch, heads, length, width].into(), dtype: DType::Fp32, role: Role::Cache };
         Ok((kept(widths[0]), kept(widths[1])))
+    }
+
+    fn keep_source(&mut self, _layer: usize, keys: Spec, values: Spec) -> Result<(Spec, Spec), NetworkError> {
+        Ok((keys, values))
+    }
+
+    fn source(
+        &mut self,
+        _layer: usize,
+        [batch, heads]: [u64; 2],
+        widths: [u64; 2],
+    ) -> Result<Option<(Spec, Spec)>, NetworkError> {
+        let [keys, values] = widths.map(|width| {
+            let shape = [batch, heads, 1, width].into();
+            Spec { shape, dtype: DType::Fp32, role: Role::Cache }
+        });
+        Ok(Some((keys, values)))
     }
 
     fn experts(

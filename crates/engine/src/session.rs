@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Instant;
 
 use candle_core::{D, DType as CandleType, Device, Tensor};
-use network::{Images, Model, Module, Prompt};
+use network::{Images, Model, Module, NetworkError, Prompt};
 use types::{DType, Nanos, Role};
 
 use crate::heap;
@@ -45,6 +45,17 @@ pub struct PromptData {
     pub image_mask: Vec<bool>,
     /// The images.
     pub images: Option<PageImages>,
+    /// Features that an encoder of sound or cross-attention to a picture is given.
+    pub source: Option<Features>,
+}
+
+/// Features of one sequence, one row behind the other.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Features {
+    /// Rows and columns.
+    pub dims: [usize; 2],
+    /// Values.
+    pub values: Vec<f32>,
 }
 
 /// The outcome of one forward pass.
@@ -151,7 +162,6 @@ impl Generation<'_> {
     /// Runs the prompt.
     pub fn prefill(&mut self, prompt: &PromptData, last_logits_only: bool) -> Result<Forward, EngineError> {
         let _range = nvtx::Range::push("prefill");
-        let ids = self.ids(&prompt.ids)?;
         let images = match &prompt.images {
             None => None,
             Some(images) => {
@@ -168,7 +178,24 @@ impl Generation<'_> {
                 })
             }
         };
-        self.forward(Prompt { input: ids, offset: 0, images, last_logits_only }, prompt.ids.len())
+        let features = prompt.source.as_ref().map(|features| self.features(features)).transpose()?;
+        let Some(start) = self.session.model.start_token() else {
+            let input = self.ids(&prompt.ids)?;
+            let prompt_data = Prompt { input, offset: 0, images, source: features, last_logits_only };
+            return self.forward(prompt_data, prompt.ids.len());
+        };
+        // The prompt is the encoder's; the decoder starts from one token.
+        let reads_tokens = self.session.model.source(1, 1, DType::Fp32).is_some_and(|spec| spec.dtype == DType::Int64);
+        let source = match (reads_tokens, features) {
+            (true, _) => self.ids(&prompt.ids)?,
+            (false, Some(features)) => features,
+            (false, None) => {
+                let why = "an encoder of sound needs features in its prompt, not tokens".to_owned();
+                return Err(EngineError::Network(NetworkError::Prompt(why)));
+            }
+        };
+        let input = self.ids(&[i64::try_from(start).unwrap_or_default()])?;
+        self.forward(Prompt { input, offset: 0, images: None, source: Some(source), last_logits_only }, 1)
     }
 
     /// Runs one more token.
@@ -176,17 +203,21 @@ impl Generation<'_> {
         let _range = nvtx::Range::push("decode_step");
         let input = self.ids(&[token])?;
         let offset = self.engine.cached() as u64;
-        self.forward(Prompt { input, offset, images: None, last_logits_only: true }, 1)
+        self.forward(Prompt { input, offset, images: None, source: None, last_logits_only: true }, 1)
     }
 
     /// Runs images through a network that takes nothing else.
     pub fn classify(&mut self, images: &ImageBatch) -> Result<Forward, EngineError> {
         let _range = nvtx::Range::push("prefill");
         let input = self.images(images, 1)?;
-        self.forward(Prompt { input, offset: 0, images: None, last_logits_only: false }, 0)
+        self.forward(Prompt { input, offset: 0, images: None, source: None, last_logits_only: false }, 0)
     }
 
     fn forward(&mut self, prompt: Prompt<Value>, positions: usize) -> Result<Forward, EngineError> {
+        let (wanted, most) = (self.engine.cached() + positions, self.session.model.exact_tokens());
+        if let Some(most) = most.and_then(|most| usize::try_from(most).ok()).filter(|most| wanted > *most) {
+            return Err(EngineError::CacheFull { wanted, capacity: most });
+        }
         let start = self.session.now();
         let logits = self.session.model.forward(&mut self.engine, &prompt)?;
         let duration = self.session.now() - start;
@@ -197,6 +228,11 @@ impl Generation<'_> {
     fn ids(&self, ids: &[i64]) -> Result<Value, EngineError> {
         let ids = tensor(Tensor::from_vec(ids.repeat(self.batch), (self.batch, ids.len()), &Device::Cpu))?;
         Value::new(ids, DType::Int64, Role::Activation)
+    }
+
+    fn features(&self, Features { dims, values }: &Features) -> Result<Value, EngineError> {
+        let made = Tensor::from_vec(values.repeat(self.batch), (self.batch, dims[0], dims[1]), &Device::Cpu);
+        Value::new(tensor(made)?, DType::Fp32, Role::Activation)
     }
 
     fn images(&self, images: &ImageBatch, times: usize) -> Result<Value, EngineError> {

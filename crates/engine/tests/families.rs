@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use candle_core::{DType as CandleType, Device, Tensor};
-use llm_perf_engine::{Checkpoint, PromptData, Session};
+use llm_perf_engine::{Checkpoint, Features, PromptData, Session};
 use network::config::ModelConfig;
 use network::{Model, Preset};
 use types::DType;
@@ -33,9 +33,20 @@ fn differences(name: &str) -> [f32; 2] {
     let expected = candle_core::safetensors::load(folder(name).join("expected.safetensors"), &Device::Cpu).unwrap();
     let ids = expected["ids"].flatten_all().unwrap().to_dtype(CandleType::I64).unwrap().to_vec1::<i64>().unwrap();
     let length = expected["prefill_logits"].dim(1).unwrap();
-    let (prompt, rest) = ids.split_at(length);
+    let (mut prompt, rest) = (ids[..length].to_vec(), &ids[length..]);
+    let given = expected.get("source").map(|source| source.squeeze(0).unwrap());
+    let is_features = |tensor: &Tensor| tensor.dtype() == CandleType::F32;
+    let source = given.as_ref().filter(|given| is_features(given)).map(|given| {
+        let dims = given.dims2().unwrap();
+        Features { dims: [dims.0, dims.1], values: given.flatten_all().unwrap().to_vec1().unwrap() }
+    });
+    if let Some(start) = session.model().start_token() {
+        // The decoder starts from its token; the prompt is the encoder's.
+        assert_eq!(prompt, [start as i64], "{name}");
+        prompt = given.filter(|given| !is_features(given)).map_or(Vec::new(), |given| given.to_vec1().unwrap());
+    }
     let mut run = session.start(ids.len());
-    let prompt = PromptData { ids: prompt.to_vec(), image_mask: vec![false; length], images: None };
+    let prompt = PromptData { image_mask: vec![false; prompt.len()], ids: prompt, images: None, source };
     let prefill = run.prefill(&prompt, false).unwrap();
     let prefill = worst(&prefill.logits, &expected["prefill_logits"]);
     let mut decode = 0f32;
@@ -73,6 +84,15 @@ families! {
     logits_of_lfm2_equal_transformers: "lfm2",
     logits_of_qwen3_5_equal_transformers: "qwen3.5",
     logits_of_qwen3_5_moe_equal_transformers: "qwen3.5-moe",
+    logits_of_t5_equal_transformers: "t5",
+    logits_of_flan_t5_equal_transformers: "flan-t5",
+    logits_of_mt5_equal_transformers: "mt5",
+    logits_of_umt5_equal_transformers: "umt5",
+    logits_of_whisper_equal_transformers: "whisper",
+    logits_of_llama4_equal_transformers: "llama4",
+    logits_of_deepseek_v3_2_equal_transformers: "deepseek-v3.2",
+    logits_of_glm_with_an_indexer_equal_transformers: "glm-dsa",
+    logits_of_mllama_with_a_picture_equal_transformers: "mllama",
 }
 
 #[test]
@@ -86,16 +106,18 @@ fn what_can_only_be_modelled_is_refused_by_name_before_weights_are_loaded() {
     let refusal = |name: &str| refused(&Preset::find(name).unwrap().config().unwrap());
     let cases = include_str!("../../meter/tests/fixtures/transformers.json");
     let cases: serde_json::Value = serde_json::from_str(cases).unwrap();
-    let sparse = cases["cases"]["deepseek-v3.2"]["config"].to_string();
-    let sparse = refused(&ModelConfig::from_json("deepseek-v3.2", &sparse).unwrap());
-    assert!(sparse.contains("sparse attention with an indexer can only be modelled"), "{sparse}");
+    let mut shared = cases["cases"]["glm-5"]["config"].clone();
+    let layers = shared["num_hidden_layers"].as_u64().unwrap() as usize;
+    shared["indexer_types"] = (0..layers).map(|layer| if layer % 2 == 0 { "full" } else { "shared" }).collect();
+    let shared = refused(&ModelConfig::from_json("glm-5", &shared.to_string()).unwrap());
+    let part = "sparse attention to positions that another layer has chosen can only be modelled";
+    assert!(shared.contains(part), "{shared}");
     let phi = refusal("phi-3.5-mini");
     assert!(phi.contains("does not support Phi3ForCausalLM: rotary scaling `longrope` can only be modelled"), "{phi}");
     for (name, part) in [
         ("qwen3.5-27b", "prompts with images"),
         ("deepseek-v4-flash", "compressed attention can only be modelled"),
         ("deepseek-v4-flash", "hyper-connections can only be modelled"),
-        ("llama-4-scout", "chunked attention can only be modelled"),
         ("nemotron-3-nano", "its logits have not been compared with transformers"),
     ] {
         let text = refusal(name);
@@ -104,4 +126,20 @@ fn what_can_only_be_modelled_is_refused_by_name_before_weights_are_loaded() {
     let qwen = refusal("qwen2.5-vl-7b");
     assert!(qwen.contains("does not support Qwen2_5_VLForConditionalGeneration"), "{qwen}");
     assert!(qwen.contains("--engine torch"), "{qwen}");
+}
+
+#[test]
+fn an_encoder_of_sound_needs_features_and_its_decoder_ends_with_its_positions() {
+    let session = session("whisper");
+    let mut run = session.start(100);
+    let tokens = PromptData { ids: vec![1, 2], image_mask: vec![false; 2], images: None, source: None };
+    let error = run.prefill(&tokens, false).unwrap_err().to_string();
+    assert!(error.contains("needs features in its prompt"), "{error}");
+    let short = Features { dims: [10, 20], values: vec![0.0; 200] };
+    let error = run.prefill(&PromptData { source: Some(short), ..tokens.clone() }, false).unwrap_err().to_string();
+    assert!(error.contains("10 positions of sound; this encoder takes 14"), "{error}");
+    let source = Some(Features { dims: [10, 28], values: vec![0.0; 280] });
+    run.prefill(&PromptData { source, ..tokens }, false).unwrap();
+    (1..8).for_each(|_| drop(run.step(5).unwrap()));
+    assert_eq!(run.step(5).unwrap_err().to_string(), "9 positions do not fit the KV cache of 8");
 }

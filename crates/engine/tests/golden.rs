@@ -66,6 +66,7 @@ impl Golden {
                 tiles: (grid != [1, 1]).then(|| images("crops")),
                 crop_grid: grid,
             }),
+            source: None,
         }
     }
 }

@@ -65,6 +65,7 @@ fn prompt(workload: &Workload) -> PromptData {
             tiles: (tiles > 1).then(|| images(tiles, TILE)),
             crop_grid: image.crop_grid,
         }),
+        source: None,
     }
 }
 

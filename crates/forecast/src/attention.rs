@@ -47,7 +47,8 @@ pub(crate) fn attention(call: &Call<'_>, more: u64, kind: AttentionKind, mode: E
         }
         _ => return Vec::new(),
     };
-    let (queries, keys) = (dim(0, 2), dim(1, 2) + more);
+    // Cross-attention sees a source, which does not grow.
+    let (queries, keys) = (dim(0, 2), dim(1, 2) + if causal { more } else { 0 });
     // PyTorch leaves a mask away only where no key is outside the window.
     let window = detail.window.filter(|window| *window <= keys);
     let held = if queries == 1 { window.unwrap_or(keys) } else { keys };
@@ -57,7 +58,7 @@ pub(crate) fn attention(call: &Call<'_>, more: u64, kind: AttentionKind, mode: E
     let moving =
         |family: Family, count: f64, bytes: f64| Kernels { shape: OpShape::moving(family, dtype, bytes), count };
     let mut launched = Vec::new();
-    if mode == ExecutionMode::Eager && queries < keys {
+    if mode == ExecutionMode::Eager && causal && queries < keys {
         // Eager caches grow by concatenation: keys and values are each read and written whole. A full window has lost its
         // first position, so that what is left of it is a part of a tensor.
         let family = if window.is_some() { Family::ConcatenateStrided } else { Family::Concatenate };

@@ -12,6 +12,9 @@ use crate::{Family, OpShape};
 /// Bytes of an element in single precision, which sums are made in.
 const SINGLE: f64 = 4.0;
 
+/// Kernels from positions to rows of a table of distances, in `compute_bias` of T5.
+const DISTANCES: f64 = 20.0;
+
 /// Kernels before the first layer: positions, angles of the rotation and their cosines, and what decides on a mask.
 const BEFORE_LAYERS: f64 = 12.0;
 
@@ -115,6 +118,11 @@ pub(crate) fn eager(call: &Call<'_>, experts: Experts) -> Vec<Kernels> {
         Op::Copy => vec![strided(elements)],
         Op::Concat { .. } => vec![of(Family::Concatenate, 1.0, bytes)],
         Op::RelativePositions { .. } => vec![of(Family::Elementwise, 3.0, bytes)],
+        // Distances, their logarithms and their rows are whole numbers of eight bytes, then the rows are looked up.
+        Op::DistanceBias { queries, keys, .. } => {
+            let positions = 16.0 * (queries * keys) as f64;
+            vec![of(Family::Elementwise, DISTANCES, positions), of(Family::Strided, 1.0, bytes)]
+        }
         _ => vec![of(Family::Elementwise, 1.0, bytes)],
     }
 }

@@ -24,6 +24,7 @@ pub(crate) fn fuses(op: &Op) -> bool {
         op,
         Op::Linear
             | Op::MatMulTransposed
+            | Op::Conv1d { .. }
             | Op::Conv2d { .. }
             | Op::Attention { .. }
             | Op::LatentAttention { .. }
@@ -60,11 +61,12 @@ pub(crate) fn kernels(
                 None => one(OpShape::gemm(dtype, [m, n, k])),
             }
         }
-        Op::Conv2d { .. } => {
+        Op::Conv1d { .. } | Op::Conv2d { .. } => {
             // As the GEMM it is computed by: outputs times channels times window.
             let channels = call.dim(1, 0);
             let m = (call.output.shape.elements() / channels).max(1);
-            one(OpShape::gemm(dtype, [m, channels, call.dim(1, 1) * call.dim(1, 2) * call.dim(1, 3)]))
+            let taps = call.inputs.get(1).map_or(1, |weight| weight.shape.elements() / channels.max(1));
+            one(OpShape::gemm(dtype, [m, channels, taps]))
         }
         Op::Attention { .. } | Op::LatentAttention { .. } => attention::attention(call, more, kind, mode),
         // Caches of a fixed size, which a graph needs, are written in place.

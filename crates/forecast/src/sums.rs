@@ -59,7 +59,7 @@ impl<'a> Forecaster<'a> {
         let count = if ops.is_empty() { 0 } else { estimate.steps() };
         for (step, weight) in steps(count).into_iter().filter(|_| count > 0) {
             // Rows are of a step behind one position.
-            let more = workload.seq_len.saturating_sub(1) + step;
+            let more = estimate.prefilled().saturating_sub(1) + step;
             decode.add(&ops, estimate.step_messages(), more, weight, &framework)?;
         }
         let device = prefill.device + decode.device;

@@ -58,8 +58,8 @@ impl Category {
     pub const fn of(op: &Op) -> Self {
         match op {
             Op::Linear => Self::Linear,
-            Op::MatMulTransposed | Op::RelativePositions { .. } => Self::PositionBias,
-            Op::Conv2d { .. } | Op::CausalConv => Self::Convolution,
+            Op::MatMulTransposed | Op::RelativePositions { .. } | Op::DistanceBias { .. } => Self::PositionBias,
+            Op::Conv1d { .. } | Op::Conv2d { .. } | Op::CausalConv => Self::Convolution,
             Op::LayerNorm { .. } | Op::ChannelNorm { .. } | Op::BatchNorm { .. } | Op::RmsNorm { .. } => {
                 Self::Normalisation
             }
@@ -138,7 +138,7 @@ impl Category {
     pub const fn description(self) -> &'static str {
         match self {
             Self::Linear => "GEMMs with a weight matrix, biases included.",
-            Self::Convolution => "Two-dimensional convolutions, biases included.",
+            Self::Convolution => "Convolutions over images and sequences, biases included.",
             Self::Attention => "Scores, softmax and weighted sum of one attention call.",
             Self::PositionBias => "Gathering relative-position rows and multiplying queries by them.",
             Self::Normalisation => "Layer, channel, batch and root-mean-square norms.",
@@ -158,7 +158,7 @@ impl Category {
     pub const fn match_classes(self) -> &'static [&'static str] {
         match self {
             Self::Linear => &["Linear", "MlpProjector", "DeepseekV2MLP", "MLPBlock", "NoTPFeedForward", "LlamaMLP"],
-            Self::Convolution => &["Conv2d", "PatchEmbed"],
+            Self::Convolution => &["Conv1d", "Conv2d", "PatchEmbed"],
             Self::Attention => &["Attention", "NoTPAttention", "LlamaAttention", "LlamaFlashAttention2"],
             Self::Normalisation => &["LayerNorm", "LayerNorm2d", "DeepseekV2RMSNorm", "LlamaRMSNorm", "BatchNorm2d"],
             Self::Activation => &["GELU", "SiLU", "ReLU"],

@@ -35,8 +35,9 @@ pub struct Estimator<'a> {
     laws: RwLock<HashMap<LawKey, Arc<DecodeLaw>>>,
 }
 
-/// What of a workload a decode step depends on, apart from the cached positions.
-type LawKey = (SharingKey, u64, AttentionKind);
+/// What of a workload a decode step depends on, apart from the cached positions: how the model lies, the batch, the kind of
+/// attention, and positions of the source.
+type LawKey = (SharingKey, u64, AttentionKind, u64);
 
 /// What a decode step costs behind any number of positions.
 #[derive(Debug)]
@@ -55,6 +56,7 @@ pub struct Estimate {
     decode: Option<Vec<DecodeRow>>,
     law: Option<Arc<DecodeLaw>>,
     steps: u64,
+    prefilled: u64,
     prefill_messages: Vec<Message>,
     /// Of one decode step; all send the same.
     step_messages: Vec<Message>,
@@ -86,9 +88,9 @@ impl<'a> Estimator<'a> {
             &Workload { quantisation: Quantisation::default(), parallel: Parallel::default(), ..workload.clone() };
         let sharing = Sharing::new(model, workload)?;
         let full = |settings: MeterSettings| Meter::new(model.blueprint(), settings, &sharing);
-        let near = prefill(model, workload, full(settings(workload, 0)))?;
+        let near = prefill(model, workload, full(settings(model, workload, 0)))?;
         let far = match model.cache() {
-            Some(_) => decode_step(model, workload, full(settings(workload, FAR)))?,
+            Some(_) => decode_step(model, workload, full(settings(model, workload, FAR)))?,
             None => Pass::default(),
         };
         let kinds = LayerKinds::new(model.blueprint(), &[&near, &far]);
@@ -113,12 +115,13 @@ impl<'a> Estimator<'a> {
 
     /// The decode law of `workload`; worked out once for all prompts and lengths.
     fn law(&self, workload: &Workload, sharing: &Sharing) -> Result<Arc<DecodeLaw>, MeterError> {
-        let key = (SharingKey::new(workload), workload.batch, workload.attention);
+        let source = self.model.prefilled(workload.seq_len).source;
+        let key = (SharingKey::new(workload), workload.batch, workload.attention, source);
         if let Some(law) = self.laws.read().ok().and_then(|laws| laws.get(&key).map(Arc::clone)) {
             return Ok(law);
         }
         let step = |cached: u64| {
-            let (blueprint, settings) = (self.model.blueprint(), settings(workload, cached));
+            let (blueprint, settings) = (self.model.blueprint(), settings(self.model, workload, cached));
             decode_step(self.model, workload, Meter::tallying(blueprint, settings, sharing, Tally::new(&self.kinds)))
         };
         let (first, second, last) = (step(1)?, step(2)?, step(FAR)?);
@@ -137,21 +140,22 @@ impl<'a> Estimator<'a> {
     pub fn estimate(&self, workload: &Workload) -> Result<Estimate, MeterError> {
         let sharing = self.sharing(workload)?;
         let meter = |cached: u64| {
-            let settings = settings(workload, cached);
+            let settings = settings(self.model, workload, cached);
             Meter::tallying(self.model.blueprint(), settings, &sharing, Tally::new(&self.kinds))
         };
         let first = prefill(self.model, workload, meter(0))?;
+        let prefilled = self.model.prefilled(workload.seq_len).own;
         let mut activations = first.peak_activations;
         let mut step_messages = Vec::new();
         let mut used = None;
         let decode = match self.model.cache() {
             Some(_) if workload.decode_steps > 0 => {
                 let law = self.law(workload, &sharing)?;
-                let last = decode_step(self.model, workload, meter(workload.seq_len + workload.decode_steps - 1))?;
+                let last = decode_step(self.model, workload, meter(prefilled + workload.decode_steps - 1))?;
                 // What is live grows with what is cached.
                 activations = activations.max(last.peak_activations);
                 step_messages.clone_from(&law.messages);
-                let behind = workload.seq_len.saturating_sub(1);
+                let behind = prefilled.saturating_sub(1);
                 let rows = law.rows.iter().map(|row| DecodeRow { cost: row.cost.after(behind), ..*row }).collect();
                 used = Some(law);
                 Some(rows)
@@ -163,6 +167,7 @@ impl<'a> Estimator<'a> {
             decode,
             law: used,
             steps: workload.decode_steps,
+            prefilled,
             prefill_messages: first.messages,
             step_messages,
             footprint: Footprint::new(self.model, workload, &sharing, activations),
@@ -197,6 +202,11 @@ impl Estimate {
     pub fn step_rows(&self) -> impl Iterator<Item = (&TallyRow, Cost)> {
         let rows = self.law.iter().flat_map(|law| &law.first);
         rows.zip(self.decode.iter().flatten()).map(|(row, at)| (row, at.cost.first))
+    }
+
+    /// Positions of a sequence that its cache holds behind prefill.
+    pub fn prefilled(&self) -> u64 {
+        self.prefilled
     }
 
     /// Decode steps.

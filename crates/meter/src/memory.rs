@@ -25,7 +25,7 @@ pub struct Footprint {
 impl Footprint {
     /// Memory of `workload` on the device that holds most, whose passes hold `activations` at most.
     pub(crate) fn new(model: &Model, workload: &Workload, sharing: &Sharing, activations: Bytes) -> Self {
-        let positions = workload.seq_len + workload.decode_steps;
+        let positions = model.prefilled(workload.seq_len).and(workload.decode_steps);
         let cache = model.cache();
         // The pipeline stage whose layers keep most.
         let most = |elements: &dyn Fn(&CacheLayer) -> u64| {

@@ -27,6 +27,8 @@ pub struct MeterSettings {
     pub attention: AttentionKind,
     /// Positions the cache holds before this pass.
     pub cached: u64,
+    /// Positions of the source that an earlier pass has kept; zero without one.
+    pub source: u64,
 }
 
 /// The backend.
@@ -128,6 +130,20 @@ impl<'a> Meter<'a> {
                 }
             }
         }
+    }
+
+    /// Keys and values of these widths that the cache holds for `[batch, heads, positions]`.
+    fn held(&self, [batch, heads, positions]: [u64; 3], widths: [u64; 2]) -> (ShapeTensor, ShapeTensor) {
+        let parallel = self.sharing.parallel();
+        let ways = (!parallel.is_single()).then(|| heads.min(parallel.tensor));
+        let stored = self.sharing.quantisation().kv.map(Storage::plain);
+        let [keys, values] = widths.map(|width| {
+            let shape = [batch, heads, positions, width].into();
+            let spec = Spec { shape, dtype: self.settings.dtype, role: Role::Cache };
+            let layout = ways.map(|ways| Rc::new(Cell::new(Layout::cut(1, ways))));
+            ShapeTensor { spec, storage: None, layout, stored }
+        });
+        (keys, values)
     }
 
     /// Terms of scales, and the peak that applies, where weights are quantised; the cache's own type where it has one.
@@ -313,20 +329,32 @@ impl Backend for Meter<'_> {
         window: Option<u64>,
     ) -> Result<(ShapeTensor, ShapeTensor), NetworkError> {
         let positions = seen(length + self.settings.cached, length, window);
-        let parallel = self.sharing.parallel();
-        let ways = (!parallel.is_single()).then(|| heads.min(parallel.tensor));
+        Ok(self.held([batch, heads, positions], widths))
+    }
+
+    fn keep_source(
+        &mut self,
+        _layer: usize,
+        keys: ShapeTensor,
+        values: ShapeTensor,
+    ) -> Result<(ShapeTensor, ShapeTensor), NetworkError> {
+        self.apply(Op::CacheAppend, &[&keys, &values])?;
         let stored = self.sharing.quantisation().kv.map(Storage::plain);
-        let kept = |width: u64| {
-            let shape = [batch, heads, positions, width].into();
-            let spec = Spec { shape, dtype: self.settings.dtype, role: Role::Cache };
-            ShapeTensor {
-                spec,
-                storage: None,
-                layout: ways.map(|ways| Rc::new(Cell::new(Layout::cut(1, ways)))),
-                stored,
-            }
+        let kept = |tensor: ShapeTensor| {
+            let spec = Spec { role: Role::Cache, ..tensor.spec };
+            ShapeTensor { spec, storage: None, layout: tensor.layout, stored }
         };
-        Ok((kept(widths[0]), kept(widths[1])))
+        Ok((kept(keys), kept(values)))
+    }
+
+    fn source(
+        &mut self,
+        _layer: usize,
+        [batch, heads]: [u64; 2],
+        widths: [u64; 2],
+    ) -> Result<Option<(ShapeTensor, ShapeTensor)>, NetworkError> {
+        let positions = self.settings.source;
+        Ok((positions > 0).then(|| self.held([batch, heads, positions], widths)))
     }
 
     fn attention(&self) -> AttentionKind {

@@ -52,7 +52,7 @@ pub struct Prediction {
 /// Meters `workload` on `model`. Where devices share it, every number is that of one device.
 pub fn predict(model: &Model, workload: &Workload) -> Result<Prediction, MeterError> {
     let sharing = Sharing::new(model, workload)?;
-    let prefill = prefill(model, workload, Meter::new(model.blueprint(), settings(workload, 0), &sharing))?;
+    let prefill = prefill(model, workload, Meter::new(model.blueprint(), settings(model, workload, 0), &sharing))?;
     let decode = match model.cache() {
         Some(_) if workload.decode_steps > 0 => Some(decode(model, workload, &sharing)?),
         _ => None,
@@ -100,7 +100,18 @@ pub(crate) fn prefill(model: &Model, workload: &Workload, meter: Meter<'_>) -> R
         (Model::ShallowResnet(network), _) => {
             let [channels, side] = network.input();
             let image = Spec::activation([shared_batch(workload), channels, side, side], workload.dtype);
-            Prompt { input: meter.input(image), offset: 0, images: None, last_logits_only: false }
+            Prompt { input: meter.input(image), offset: 0, images: None, source: None, last_logits_only: false }
+        }
+        (_, None) if model.has_encoder() => {
+            let batch = shared_batch(workload);
+            let source = model.source(batch, workload.seq_len, workload.dtype);
+            Prompt {
+                input: meter.input(Spec::activation([batch, 1], DType::Int64)),
+                offset: 0,
+                images: None,
+                source: source.map(|source| meter.input(source)),
+                last_logits_only: false,
+            }
         }
         (_, image) => {
             let (batch, length) = (shared_batch(workload), workload.seq_len);
@@ -121,6 +132,7 @@ pub(crate) fn prefill(model: &Model, workload: &Workload, meter: Meter<'_>) -> R
                 input: meter.input(Spec::activation([batch, length], DType::Int64)),
                 offset: 0,
                 images,
+                source: None,
                 last_logits_only: workload.logits == LogitsKind::Last,
             }
         }
@@ -132,12 +144,13 @@ pub(crate) fn prefill(model: &Model, workload: &Workload, meter: Meter<'_>) -> R
 pub(crate) fn decode_step(model: &Model, workload: &Workload, meter: Meter<'_>) -> Result<Pass, MeterError> {
     let offset = meter.cached();
     let input = meter.input(Spec::activation([shared_batch(workload), 1], DType::Int64));
-    run(meter, model, Prompt { input, offset, images: None, last_logits_only: false }, "decode")
+    run(meter, model, Prompt { input, offset, images: None, source: None, last_logits_only: false }, "decode")
 }
 
 fn decode(model: &Model, workload: &Workload, sharing: &Sharing) -> Result<DecodePass, MeterError> {
+    let behind = model.prefilled(workload.seq_len).own;
     let step = |index: u64| {
-        let meter = Meter::new(model.blueprint(), settings(workload, workload.seq_len + index), sharing);
+        let meter = Meter::new(model.blueprint(), settings(model, workload, behind + index), sharing);
         decode_step(model, workload, meter)
     };
     // The steps whose costs tell those of all others. The second may lie past the last.
@@ -146,7 +159,7 @@ fn decode(model: &Model, workload: &Workload, sharing: &Sharing) -> Result<Decod
     let costs = lines([costs(&first), costs(&second), costs(&last)], workload.decode_steps)?;
     let ops = first.ops.iter().zip(costs).map(|(record, cost)| DecodeOp { record: record.clone(), cost }).collect();
     let peak_activations = first.peak_activations.max(last.peak_activations);
-    Ok(DecodePass { steps: workload.decode_steps, first_length: workload.seq_len + 1, ops, first, peak_activations })
+    Ok(DecodePass { steps: workload.decode_steps, first_length: behind + 1, ops, first, peak_activations })
 }
 
 /// What each operation costs at every step, given its name and cost at the telling ones.
@@ -181,6 +194,7 @@ fn shared_batch(workload: &Workload) -> u64 {
 }
 
 /// How a pass of `workload` behind `cached` positions is metered.
-pub(crate) fn settings(workload: &Workload, cached: u64) -> MeterSettings {
-    MeterSettings { dtype: workload.dtype, attention: workload.attention, cached }
+pub(crate) fn settings(model: &Model, workload: &Workload, cached: u64) -> MeterSettings {
+    let source = model.prefilled(workload.seq_len).source;
+    MeterSettings { dtype: workload.dtype, attention: workload.attention, cached, source }
 }

@@ -206,10 +206,15 @@ pub(crate) fn check(model: &Model, workload: &Workload) -> Result<(), UnevenSpli
     }
     let blueprint = model.blueprint();
     let layers = layers(blueprint);
-    if layers.is_empty() || model.cache().is_none() {
+    let alone = match (layers.is_empty() || model.cache().is_none(), model.has_encoder()) {
+        (true, _) => Some("1, because this network has no decoder layers"),
+        (_, true) => Some("1, because a model with an encoder and a decoder is modelled on one device"),
+        _ => None,
+    };
+    if let Some(expected) = alone {
         let key = [("tensor", tensor), ("expert", expert), ("pipeline", pipeline)].into_iter().find(|(_, n)| *n > 1);
         let (key, found) = key.unwrap_or(("tensor", tensor));
-        return uneven(key, found, "1, because this network has no decoder layers".to_owned());
+        return uneven(key, found, expected.to_owned());
     }
     if !(layers.len() as u64).is_multiple_of(pipeline) {
         return uneven("pipeline", pipeline, format!("a divisor of the {} layers", layers.len()));

@@ -161,8 +161,9 @@ impl WorkloadSettings {
         let (text_tokens, seq_len) = self.prompt(image_tokens)?;
         let (max_new_tokens, decode_steps) = self.generation()?;
         if model.takes_tokens() {
-            range("seq_len", seq_len, 1..=MOST_TOKENS)?;
-            range("max_new_tokens", max_new_tokens, 1..=MOST_TOKENS)?;
+            let lengths = model.prompt_length().map_or(1..=MOST_TOKENS, |only| only..=only);
+            range("seq_len", seq_len, lengths)?;
+            range("max_new_tokens", max_new_tokens, 1..=model.most_tokens().unwrap_or(MOST_TOKENS))?;
             if model.cache().is_none() {
                 // An encoder reads its text once.
                 range("decode_steps", decode_steps, 0..=0)?;

@@ -76,3 +76,26 @@ fn a_narrow_cache_fits_twice_as_many() {
         (footprint("qwen3-8b", 900, 100, Quantisation::default()), footprint("qwen3-8b", 900, 100, narrow));
     assert!(narrow.sequences(h200).unwrap().abs_diff(2 * plain.sequences(h200).unwrap()) <= 1);
 }
+
+#[test]
+fn an_encoder_and_a_decoder_keep_the_prompt_once_and_what_is_written() {
+    // Whisper large-v3 turbo: 4 decoder layers, keys and values of 1,280 in two bytes, of 1,500 positions of sound and of the
+    // token that the decoder starts from and those of 9 steps.
+    let whisper = footprint("whisper-large-v3-turbo", 1_500, 9, Quantisation::default());
+    let position = 4 * 2 * 1_280 * 2;
+    assert_eq!(whisper.kv_per_token, Some(Bytes::new(position)));
+    assert_eq!(whisper.kv_per_sequence, Some(Bytes::new(position * (1_500 + 1 + 9))));
+}
+
+#[test]
+fn sound_of_another_length_more_tokens_than_positions_and_several_devices_are_refused() {
+    let model = Model::new(&Preset::find("whisper-large-v3-turbo").unwrap().config().unwrap());
+    let refused =
+        |prompt, new| WorkloadSettings::of_text(prompt, new).resolve(&model, DType::Fp16).unwrap_err().to_string();
+    assert_eq!(refused(1_000, 10), "workload.seq_len is 1000; this model expects 1500");
+    assert_eq!(refused(1_500, 449), "workload.max_new_tokens is 449; this model expects 1 to 448");
+    let two = Parallel { tensor: 2, ..Parallel::default() };
+    let shared = WorkloadSettings { parallel: two, ..WorkloadSettings::of_text(1_500, 10) };
+    let shared = predict(&model, &shared.resolve(&model, DType::Fp16).unwrap()).unwrap_err().to_string();
+    assert!(shared.contains("workload.parallel.tensor is 2; this model expects 1, because a model with"), "{shared}");
+}

@@ -2,6 +2,7 @@
 
 use llm_perf_meter::hardware::Catalogue;
 use llm_perf_meter::{Estimator, Roofline, Subject, WorkloadSettings, matrix_dtypes, predict, summarise};
+use network::config::ModelConfig;
 use network::{Model, PRESETS, Preset};
 use types::{AttentionKind, DType, LogitsKind, PageKind, Parallel, Quantisation, RoutingKind};
 
@@ -21,7 +22,7 @@ fn settings(model: &Model) -> WorkloadSettings {
         crop_mode: None,
         crop_grid: Some([2, 1]),
         image_pixels: None,
-        text_tokens: Some(if model.takes_tokens() { 37 } else { 0 }),
+        text_tokens: Some(if model.takes_tokens() { model.prompt_length().unwrap_or(37) } else { 0 }),
         seq_len: None,
         max_new_tokens: None,
         decode_steps: Some(if model.takes_tokens() { 5 } else { 0 }),
@@ -32,7 +33,10 @@ fn settings(model: &Model) -> WorkloadSettings {
 
 /// Checks the estimate of `settings` against the prediction.
 fn check(name: &str, settings: &WorkloadSettings) {
-    let config = Preset::find(name).unwrap().config().unwrap();
+    check_config(name, Preset::find(name).unwrap().config().unwrap(), settings);
+}
+
+fn check_config(name: &str, config: ModelConfig, settings: &WorkloadSettings) {
     let model = Model::new(&config);
     let first = self::settings(&model).resolve(&model, DType::Bf16).unwrap();
     let workload = settings.resolve(&model, DType::Bf16).unwrap();
@@ -129,12 +133,31 @@ fn it_does_for_long_prompts_and_many_steps_past_any_window() {
                 batch: 3,
                 attention: AttentionKind::Flash,
                 logits: LogitsKind::Last,
-                text_tokens: Some(3_000),
-                decode_steps: Some(4_000),
+                text_tokens: Some(model.prompt_length().unwrap_or(3_000)),
+                decode_steps: Some(model.most_tokens().map_or(4_000, |most| most - 1)),
                 crop_grid: Some([1, 1]),
                 ..settings(&model)
             };
             check(preset.name, &long);
+        }
+    }
+}
+
+#[test]
+fn an_estimate_of_sparse_attention_equals_the_prediction_before_and_behind_what_it_keeps() {
+    let reference: serde_json::Value = serde_json::from_str(include_str!("fixtures/transformers.json")).unwrap();
+    for name in ["deepseek-v3.2", "glm-5"] {
+        let mut config = reference["cases"][name]["config"].clone();
+        config["num_hidden_layers"] = 5.into();
+        config["mlp_layer_types"] = serde_json::Value::Null;
+        let config = || ModelConfig::from_json(name, &config.to_string()).unwrap();
+        // 2,048 positions are kept.
+        for (prompt, steps) in [(100, 30), (2000, 100), (4000, 20)] {
+            for attention in [AttentionKind::Eager, AttentionKind::Flash] {
+                let all = settings(&Model::new(&config()));
+                let (text_tokens, decode_steps) = (Some(prompt), Some(steps));
+                check_config(name, config(), &WorkloadSettings { text_tokens, decode_steps, attention, ..all });
+            }
         }
     }
 }

@@ -88,7 +88,7 @@ fn a_decode_step_reads_what_the_cache_keeps_once_in_either_form_of_attention() {
     for (name, case) in cases().into_iter().filter(|(_, case)| case.get("picture").is_none()) {
         let model = model(&name, &case);
         let prompt = case["prompt"].as_u64().unwrap();
-        let kept = DType::Fp32.bytes_for(model.cache().unwrap().elements(prompt + 1));
+        let kept = DType::Fp32.bytes_for(model.cache().unwrap().elements(model.prefilled(prompt).and(1)));
         for attention in [AttentionKind::Eager, AttentionKind::Flash] {
             let step = predict(&model, &workload(prompt, attention)).unwrap().decode.unwrap();
             assert_eq!(step.total().bytes.kv_read, kept, "{name} {attention:?}");

@@ -15,6 +15,8 @@ pub struct Routing {
     pub normalise: bool,
     /// Factor on the combined output.
     pub scale: f64,
+    /// Whether scores multiply what experts are given, instead of what they give.
+    pub scores_inputs: bool,
 }
 
 /// One reading of a network: run it, meter it, or anything else that can be said operation by operation.
@@ -65,6 +67,24 @@ pub trait Backend: Sized {
         let _ = (each, widths, window);
         Err(NetworkError::Prompt(format!("the cache of layer {layer} cannot be shared here")))
     }
+
+    /// Keeps keys and values of a source, which is what cross-attention of a decoder layer sees: an encoder's output, or a
+    /// picture. They are made once, at prefill, and every later pass finds them with [`Backend::source`].
+    fn keep_source(
+        &mut self,
+        layer: usize,
+        keys: Self::Tensor,
+        values: Self::Tensor,
+    ) -> Result<(Self::Tensor, Self::Tensor), NetworkError>;
+
+    /// Keys and values of the source that an earlier pass has kept for `layer`, `[batch, heads]` of these widths; absent
+    /// where there was no source.
+    fn source(
+        &mut self,
+        layer: usize,
+        each: [u64; 2],
+        widths: [u64; 2],
+    ) -> Result<Option<(Self::Tensor, Self::Tensor)>, NetworkError>;
 
     /// How attention is computed where the network leaves the choice.
     fn attention(&self) -> AttentionKind {

@@ -4,6 +4,7 @@ use std::sync::LazyLock;
 
 use crate::config::encoder::{self, EncoderFamily};
 use crate::config::family::{Definitions, Family, families, llava, qwen_vl};
+use crate::config::t5::{self, T5Family};
 use crate::config::vision::{PatchTowerNames, VisionLanguageNames};
 
 /// One class.
@@ -32,6 +33,7 @@ const CLIP: &str = "transformers.models.clip.modeling_clip";
 const SIGLIP: &str = "transformers.models.siglip.modeling_siglip";
 const BERT: &str = "transformers.models.bert.modeling_bert";
 const MODERN: &str = "transformers.models.modernbert.modeling_modernbert";
+const WHISPER: &str = "transformers.models.whisper.modeling_whisper";
 const LLAVA: &str = "transformers.models.llava.modeling_llava";
 const TRANSFORMERS: &str = "transformers.activations";
 const OURS: &str = "shallow_resnet";
@@ -126,6 +128,27 @@ const CLASSES: &[Class] = &[
     ),
     class("ModernBertMLP", MODERN, "input, gate = Wi(x); y = Wo(gelu(input) * gate)"),
     class("ModernBertPredictionHead", MODERN, "y = norm(gelu(dense(x)))"),
+    class("WhisperForConditionalGeneration", WHISPER, "logits = proj_out(model(frames, tokens))"),
+    class("WhisperModel", WHISPER, "decoder(tokens, encoder(frames)); the encoder runs once"),
+    class("WhisperEncoder", WHISPER, "layer_norm(all layers(gelu(conv2(gelu(conv1(frames)))) + positions))"),
+    class("WhisperDecoder", WHISPER, "layer_norm(all layers(table[ids] + positions))"),
+    class("WhisperPositionalEmbedding", WHISPER, "y = table[positions]"),
+    class(
+        "WhisperEncoderLayer",
+        WHISPER,
+        "h = x + self_attn(self_attn_layer_norm(x)); y = h + fc2(gelu(fc1(final_layer_norm(h))))",
+    ),
+    class(
+        "WhisperDecoderLayer",
+        WHISPER,
+        "h = x + self_attn(self_attn_layer_norm(x)); h = h + encoder_attn(encoder_attn_layer_norm(h), encoder's output); \
+         y = h + fc2(gelu(fc1(final_layer_norm(h))))",
+    ),
+    class(
+        "WhisperAttention",
+        WHISPER,
+        "y = out_proj(softmax(q k^T / sqrt(d)) v), k and v from x and earlier positions, or from the encoder's output",
+    ),
     class("FalconLinear", "transformers.models.falcon.modeling_falcon", "y = x W^T + bias"),
     class(
         "OPTLearnedPositionalEmbedding",
@@ -159,7 +182,9 @@ pub fn classes() -> &'static [Class] {
         let seeing = qwen_vl::WHOLE.iter().chain(&llava::WHOLE).flat_map(|names| of_seeing(names));
         let towers = qwen_vl::TOWERS.iter().zip(&qwen_vl::WHOLE).flat_map(|(tower, whole)| of_tower(tower, whole.home));
         let encoders = encoder::FAMILIES.iter().flat_map(|family| of_encoder(family));
-        for class in families().flat_map(|family| of_family(family)).chain(seeing).chain(towers).chain(encoders) {
+        let both = t5::FAMILIES.iter().flat_map(|family| of_t5(family));
+        let families = families().flat_map(|family| of_family(family));
+        for class in families.chain(seeing).chain(towers).chain(encoders).chain(both) {
             if all.iter().all(|known| known.name != class.name) {
                 all.push(class);
             }
@@ -244,6 +269,26 @@ fn of_encoder(family: &EncoderFamily) -> Vec<Class> {
         (family.pooler, "y = tanh(dense(x)) of the first position"),
         (family.heads[0], "y = out_proj(tanh(dense(x))) of the first position"),
         (family.heads[1], "y = layer_norm(gelu(dense(x))) W^T + bias, W being the table of tokens"),
+    ]
+    .map(|(name, definition)| class(name, family.home, definition))
+    .to_vec()
+}
+
+/// The classes of a family with an encoder and a decoder of text.
+fn of_t5(family: &T5Family) -> Vec<Class> {
+    let [itself, source, feed_forward] = family.parts;
+    let [plain, gated] = family.dense;
+    [
+        (family.conditional, "logits = lm_head(decoder(tokens, encoder(prompt))); the encoder runs once"),
+        (family.stack, "final_layer_norm(all blocks(shared[ids]))"),
+        (family.block, "attention to itself, in a decoder to the encoder's output, then the feed-forward"),
+        (itself, "y = x + SelfAttention(layer_norm(x))"),
+        (source, "y = x + EncDecAttention(layer_norm(x), encoder's output)"),
+        (feed_forward, "y = x + DenseReluDense(layer_norm(x))"),
+        (family.attention, "y = o(softmax(q k^T + a score of the distance) v)"),
+        (plain, "y = wo(activation(wi(x)))"),
+        (gated, "y = wo(activation(wi_0(x)) * wi_1(x))"),
+        (family.norm, "y = x / sqrt(mean(x^2) + eps) * weight"),
     ]
     .map(|(name, definition)| class(name, family.home, definition))
     .to_vec()

@@ -40,8 +40,8 @@ pub use blueprint::{Blueprint, Builder, Module, ModuleEntry, Param, ParamEntry, 
 pub use class::{Class, classes};
 pub use error::{NetworkError, ShapeError};
 pub use model::{
-    CacheKind, CacheLayer, CacheLayout, Images, Model, Prompt, decoder, deepseek_ocr, encoder, modern_encoder,
-    shallow_resnet, vision_language,
+    CacheKind, CacheLayer, CacheLayout, Images, Model, Positions, Prompt, decoder, deepseek_ocr, encoder,
+    modern_encoder, shallow_resnet, t5, vision_language, whisper,
 };
 pub use preset::{PRESETS, Preset};
 pub use shape::infer;

@@ -42,6 +42,18 @@ pub const PRESETS: &[Preset] = &[
         config: include_str!("../presets/decoder-tiny.json"),
     },
     Preset {
+        name: "flan-t5-xxl",
+        about: "Flan-T5 XXL: an encoder of text and a decoder that attends to it, 11B",
+        source: "google/flan-t5-xxl, 2022",
+        config: include_str!("../presets/flan-t5-xxl.json"),
+    },
+    Preset {
+        name: "whisper-large-v3-turbo",
+        about: "Whisper large-v3 turbo: an encoder of thirty seconds of sound and a short decoder",
+        source: "openai/whisper-large-v3-turbo, 2024",
+        config: include_str!("../presets/whisper-large-v3-turbo.json"),
+    },
+    Preset {
         name: "llama-2-7b",
         about: "Llama 2 7B: a dense decoder with multi-head attention",
         source: "meta-llama/Llama-2-7b-hf, 2023",

@@ -1,6 +1,6 @@
 //! Which output follows from which inputs: shape inference, one rule per operation.
 
-use types::{DType, InterpolationKind, Op, Role, Shape, Spec};
+use types::{Chosen, DType, InterpolationKind, Op, Role, Shape, Spec};
 
 use crate::ShapeError;
 
@@ -64,6 +64,19 @@ pub fn infer(op: Op, inputs: &[Spec]) -> Result<Spec, ShapeError> {
             let shape = [x[0], weight[0], side(x[2], weight[2])?, side(x[3], weight[3])?];
             Ok(activation(shape.into(), inputs[0].dtype))
         }
+        Op::Conv1d { stride, padding } => {
+            count(2..=3)?;
+            rank(0, 3)?;
+            rank(1, 3)?;
+            let (x, weight) = (inputs[0].shape, inputs[1].shape);
+            let (x, weight) = (x.dims(), weight.dims());
+            equal("input channels and weight channels", x[1], weight[1])?;
+            let span = (x[2] + 2 * padding).checked_sub(weight[2]).filter(|_| stride > 0);
+            let span = span.ok_or_else(|| {
+                fail(format!("a kernel of {} does not fit {} with padding {padding}", weight[2], x[2]))
+            })?;
+            Ok(activation([x[0], weight[0], span / stride + 1].into(), inputs[0].dtype))
+        }
         Op::RmsNorm { .. } if inputs.len() == 1 => Ok(same(inputs)),
         Op::LayerNorm { .. } | Op::RmsNorm { .. } => {
             count(2..=3)?;
@@ -77,7 +90,8 @@ pub fn infer(op: Op, inputs: &[Spec]) -> Result<Spec, ShapeError> {
             Ok(same(inputs))
         }
         Op::Attention { causal, detail, .. } => {
-            count(if detail.sinks { 4..=4 } else { 3..=4 })?;
+            let last = detail.sinks || detail.chosen == Chosen::Here;
+            count(if last { 4..=4 } else { 3..=4 })?;
             (0..3).try_for_each(|index| rank(index, 4))?;
             let (q, k, v) = (inputs[0].shape, inputs[1].shape, inputs[2].shape);
             let (q, k, v) = (q.dims(), k.dims(), v.dims());
@@ -93,6 +107,11 @@ pub fn infer(op: Op, inputs: &[Spec]) -> Result<Spec, ShapeError> {
             }
             if detail.sinks {
                 equal("sinks and query heads", inputs[3].shape.elements(), q[1])?;
+            } else if detail.chosen == Chosen::Here {
+                let chosen = inputs[3].shape;
+                if chosen.rank() != 3 || chosen.dims()[..2] != [q[0], q[2]] {
+                    return Err(fail("chosen keys must be [batch, queries, keys]".into()));
+                }
             } else if let Some(bias) = inputs.get(3)
                 && bias.shape != Shape::from([q[0], q[1], q[2], k[2]])
             {
@@ -123,7 +142,7 @@ pub fn infer(op: Op, inputs: &[Spec]) -> Result<Spec, ShapeError> {
             let (q, k) = (q.dims(), k.dims());
             equal("width of queries and keys", q[3], k[3])?;
             equal("weights and heads", inputs[2].shape.last(), q[1])?;
-            Ok(activation([q[0], q[2], keep.min(k[2])].into(), DType::Int64))
+            Ok(activation([q[0], q[2], keep].into(), DType::Int64))
         }
         Op::GatedDelta { .. } => {
             count(7..=7)?;
@@ -326,6 +345,14 @@ pub fn infer(op: Op, inputs: &[Spec]) -> Result<Spec, ShapeError> {
             rank(0, 2)?;
             equal("table rows and 2 * max(queries, keys) - 1", inputs[0].shape.dims()[0], 2 * queries.max(keys) - 1)?;
             Ok(activation([queries, keys, inputs[0].shape.last()].into(), inputs[0].dtype))
+        }
+        Op::DistanceBias { queries, keys, .. } => {
+            count(1..=1)?;
+            rank(0, 2)?;
+            if queries > keys {
+                return Err(fail(format!("{queries} queries cannot end at key {keys}")));
+            }
+            Ok(activation([1, inputs[0].shape.last(), queries, keys].into(), inputs[0].dtype))
         }
         Op::GlobalAveragePool => {
             count(1..=1)?;

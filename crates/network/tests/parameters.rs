@@ -16,9 +16,9 @@ fn parameters_equal_those_transformers_counts() {
         let model = Model::new(&preset.config().unwrap());
         let under = |path: &str| model.blueprint().parameters_under(path);
         assert_eq!(under(""), wanted["total"].as_u64().unwrap(), "{}", preset.name);
-        for (key, suffix) in [("layer_0", "layers.0"), ("layer_1", "layers.1")] {
-            let is_decoder =
-                |path: &str| path.ends_with(suffix) && !path.contains("vision") && !path.contains("visual");
+        for (key, suffixes) in [("layer_0", ["layers.0", "block.0"]), ("layer_1", ["layers.1", "block.1"])] {
+            let is_layer = |path: &str| suffixes.iter().any(|suffix| path.ends_with(suffix));
+            let is_decoder = |path: &str| is_layer(path) && !path.contains("vision") && !path.contains("visual");
             let path = model.blueprint().modules().find(|(_, entry)| is_decoder(&entry.path)).unwrap().1.path.clone();
             assert_eq!(under(&path), wanted[key].as_u64().unwrap(), "{} {path}", preset.name);
         }

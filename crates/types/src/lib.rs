@@ -124,7 +124,7 @@ pub use metrics::{
     Aggregates, Breakdown, Conclusions, Conditions, Metrics, ModuleSummary, Overhead, PeakUsed, PlacedBy, RunHeader,
     Sample, StageSummary, Times, Totals, Utilisation, Work,
 };
-pub use op::{ActivationKind, AttentionDetail, InterpolationKind, Op, Role, Shape, Spec};
+pub use op::{ActivationKind, AttentionDetail, Chosen, InterpolationKind, Op, Role, Shape, Spec};
 pub use operator::{ClassGroup, OperatorGroups, OperatorPlace, OperatorRecord, OperatorSummary, ShapeGroup};
 pub use origin::Origin;
 pub use peak_memory::PeakMemory;

@@ -59,12 +59,27 @@ pub enum ActivationKind {
 pub struct AttentionDetail {
     /// Keys a query sees at most, its own included; all where absent.
     pub window: Option<u64>,
-    /// Whether positions are cut into chunks of that many keys, and a query sees those of its own chunk only.
-    pub chunked: bool,
+    /// Set where positions are cut into chunks of that many keys, and a query sees those of its own chunk only: positions in
+    /// front of the first query.
+    pub chunked: Option<u64>,
     /// Scores `s` become `limit * tanh(s / limit)`.
     pub softcap: Option<f64>,
     /// The last input is a `sink [H]`: a score of each head that takes part in the softmax and has no value.
     pub sinks: bool,
+    /// Who chooses the keys that a query sees; the window is how many at most.
+    pub chosen: Chosen,
+}
+
+/// Who chooses the keys that a query sees.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Chosen {
+    /// Nobody: it sees those before it.
+    #[default]
+    Nobody,
+    /// The last input, `[B, S, keep]`; what is below zero is no key.
+    Here,
+    /// Another layer, whose choice is not known here.
+    Elsewhere,
 }
 
 /// How a tensor is resampled.
@@ -93,6 +108,13 @@ pub enum Op {
         /// Zeros added on every side.
         padding: u64,
     },
+    /// `x [N, C, X]`, `weight [O, C, k]`, optional `bias [O]`.
+    Conv1d {
+        /// Step between outputs.
+        stride: u64,
+        /// Zeros added on both sides.
+        padding: u64,
+    },
     /// Over the last dimension: `x`, `weight`, `bias`.
     LayerNorm {
         /// Added to the variance.
@@ -115,8 +137,8 @@ pub enum Op {
         /// Whether the factor is one more than the weight.
         unit_offset: bool,
     },
-    /// `q [B, H, S, D]`, `k [B, G, T, D]`, `v [B, G, T, V]`, optional `bias [B, H, S, T]` or `sink [H]` to
-    /// `[B, H, S, V]`.
+    /// `q [B, H, S, D]`, `k [B, G, T, D]`, `v [B, G, T, V]`, optional `bias [B, H, S, T]`, `sink [H]` or
+    /// chosen keys `[B, S, keep]` to `[B, H, S, V]`.
     Attention {
         /// Whether a position sees only itself and earlier ones; the last query is aligned with the last key.
         causal: bool,
@@ -135,10 +157,10 @@ pub enum Op {
         /// Factor on the scores.
         scale: f64,
     },
-    /// `q [B, H, S, D]`, `k [B, 1, T, D]`, `weights [B, S, H]` to the positions that sparse attention sees, `[B, S, keep]`
-    /// at most.
+    /// `q [B, H, S, D]`, `k [B, 1, T, D]`, `weights [B, S, H]` to the positions that sparse attention sees, `[B, S, keep]`,
+    /// the last query being at the last key. A query with fewer keys has `-1` in the other places.
     IndexPositions {
-        /// Most positions of a query.
+        /// Positions of a query.
         keep: u64,
     },
     /// Linear attention by the gated delta rule: `q` and `k [B, S, G, K]`, `v [B, S, H, V]`, steps and decays `[B, S, H]`,
@@ -279,6 +301,18 @@ pub enum Op {
         /// Key positions.
         keys: u64,
     },
+    /// Scores of a `table [L, H]` for every query and key by how far they are apart, the last query being at the last key:
+    /// `[1, H, queries, keys]`. Near distances have a row each, those further away share rows.
+    DistanceBias {
+        /// Query positions.
+        queries: u64,
+        /// Key positions.
+        keys: u64,
+        /// From which distance on all share the last row.
+        furthest: u64,
+        /// Whether keys behind the query have rows of their own; otherwise they are never seen.
+        both_ways: bool,
+    },
     /// Mean over `Y` and `X` of `[N, C, Y, X]`.
     GlobalAveragePool,
     /// Changes the element type.
@@ -380,6 +414,7 @@ impl Op {
             Self::Linear => "linear",
             Self::MatMulTransposed => "matmul",
             Self::Conv2d { .. } => "conv2d",
+            Self::Conv1d { .. } => "conv1d",
             Self::LayerNorm { .. } => "layer_norm",
             Self::ChannelNorm { .. } => "channel_norm",
             Self::BatchNorm { .. } => "batch_norm",
@@ -422,6 +457,7 @@ impl Op {
             Self::Pad { .. } => "pad",
             Self::Interpolate { .. } => "interpolate",
             Self::RelativePositions { .. } => "relative_positions",
+            Self::DistanceBias { .. } => "distance_bias",
             Self::GlobalAveragePool => "global_average_pool",
             Self::Cast(_) => "cast",
             Self::ReplaceRows => "replace_rows",

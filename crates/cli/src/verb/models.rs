@@ -61,14 +61,16 @@ struct ModelRow {
 /// Layers that keep the same kind of cache.
 #[derive(Clone, Serialize)]
 struct Cache {
-    /// `full`, `sliding`, `chunked`, `compressed`, `latent`, `linear`, `state-space`, `hybrid` or
-    /// `convolution`.
+    /// `full`, `sliding`, `chunked`, `compressed`, `latent`, `linear`, `state-space`, `hybrid`,
+    /// `convolution`, `cross`.
     kind: &'static str,
     layers: u64,
     /// Of one more position, while no window is full.
     bytes_per_token: types::Bytes,
     /// Of a sequence, whatever its length.
     bytes_per_sequence: types::Bytes,
+    /// Of one position of what an encoder reads.
+    bytes_per_source_position: types::Bytes,
 }
 
 /// Layers that see a window of positions.
@@ -123,14 +125,22 @@ fn caches(cache: &CacheLayout, dtype: DType) -> Vec<Cache> {
     for layer in &cache.layers {
         let Some(kind) = layer.kind.name() else { continue };
         let growing = dtype.bytes_for(layer.elements + layer.entries);
+        let source = dtype.bytes_for(layer.source);
         let fixed = dtype.bytes_for(layer.state[0]) + DType::Fp32.bytes_for(layer.state[1]);
         match found.iter_mut().find(|cache| cache.kind == kind) {
             Some(cache) => {
                 cache.layers += 1;
                 cache.bytes_per_token += growing;
                 cache.bytes_per_sequence += fixed;
+                cache.bytes_per_source_position += source;
             }
-            None => found.push(Cache { kind, layers: 1, bytes_per_token: growing, bytes_per_sequence: fixed }),
+            None => found.push(Cache {
+                kind,
+                layers: 1,
+                bytes_per_token: growing,
+                bytes_per_sequence: fixed,
+                bytes_per_source_position: source,
+            }),
         }
     }
     found
@@ -191,6 +201,10 @@ fn detail(row: &ModelRow) -> String {
     for cache in row.caches.iter().filter(|cache| cache.bytes_per_sequence > types::Bytes::ZERO) {
         let state = format!("{} B per sequence", grouped(cache.bytes_per_sequence.get()));
         table.row([&format!("state of {} {} layers", cache.layers, cache.kind), &state]);
+    }
+    for cache in row.caches.iter().filter(|cache| cache.bytes_per_source_position > types::Bytes::ZERO) {
+        let each = format!("{} B per position of the encoder", grouped(cache.bytes_per_source_position.get()));
+        table.row([&format!("KV cache of {} {} layers", cache.layers, cache.kind), &each]);
     }
     let _ = writeln!(text, "{table}");
     let mut table = Table::new("MODULE | >PARAMETERS");

@@ -3,37 +3,48 @@
 use std::borrow::Cow;
 
 use candle_core::{Device, Result, Tensor};
-use types::AttentionDetail;
+use types::{AttentionDetail, Chosen};
 
 use super::floats::TensorData;
 use crate::kernel::attention::Attention;
-use crate::kernel::detailed_attention::DetailedAttention;
+use crate::kernel::detailed_attention::{DetailedAttention, Hidden};
 
-/// `q [B, H, S, D]`, `k` and `v [B, G, T, D]`, optional `bias [B, H, S, T]` or `sink [H]`.
+/// `q [B, H, S, D]`, `k` and `v [B, G, T, D]`, optional `bias [B, H, S, T]`, `sink [H]` or chosen keys `[B, S, keep]`.
 pub(super) fn attention(inputs: &[&Tensor], causal: bool, scale: f64, detail: AttentionDetail) -> Result<Tensor> {
     let (batch, heads, queries, _) = inputs[0].dims4()?;
     let width = inputs[2].dim(3)?;
     let held: Vec<TensorData<'_>> = inputs.iter().map(|input| TensorData::new(input)).collect();
     let [q, k, v] = [held[0].floats()?.rows(), held[1].floats()?.rows(), held[2].floats()?.rows()];
-    let last: Option<Cow<'_, [f32]>> = held.get(3).map(|last| last.in_order()).transpose()?;
+    let numbers = held.get(3).filter(|_| detail.chosen != Chosen::Here);
+    let last: Option<Cow<'_, [f32]>> = numbers.map(|last| last.in_order()).transpose()?;
     let plain = Attention {
         queries: q.view(),
         keys: k.view(),
         values: v.view(),
-        bias: last.as_deref().filter(|_| !detail.sinks),
+        bias: last.as_deref().filter(|_| !detail.sinks && detail.chosen != Chosen::Here),
         causal,
         scale: scale as f32,
     };
-    // The cache gives no more keys than a single query sees; only several need a window of their own each.
-    let window = detail.window.map(|window| window as usize).filter(|window| *window < inputs[1].dims()[2]);
+    let window = detail.window.map(|window| window as usize);
+    let chosen = match detail.chosen {
+        Chosen::Here => Some(inputs[3].flatten_all()?.to_vec1::<i64>()?),
+        Chosen::Nobody | Chosen::Elsewhere => None,
+    };
+    let hidden = match (&chosen, detail.chunked, window) {
+        (Some(chosen), _, Some(keep)) => Hidden::AllBut { chosen, keep },
+        (_, Some(before), Some(chunk)) => Hidden::OtherChunks { before: before as usize, chunk },
+        // The cache gives no more keys than a single query sees; only several need a window of their own each.
+        (_, _, Some(window)) if window < inputs[1].dims()[2] => Hidden::BeforeWindow(window),
+        _ => Hidden::Nothing,
+    };
     let sinks = last.as_deref().filter(|_| detail.sinks);
     let softcap = detail.softcap.map(|limit| limit as f32);
-    let mixed = if window.is_none() && softcap.is_none() && sinks.is_none() {
+    let mixed = if matches!(hidden, Hidden::Nothing) && softcap.is_none() && sinks.is_none() {
         plain.run()
     } else if plain.bias.is_some() {
         candle_core::bail!("attention with a bias and a window, softcap or sinks at the same time is not supported");
     } else {
-        DetailedAttention { plain, window, softcap, sinks }.run()
+        DetailedAttention { plain, hidden, softcap, sinks }.run()
     };
     Tensor::from_vec(mixed, (batch, heads, queries, width), &Device::Cpu)
 }

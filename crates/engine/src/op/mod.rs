@@ -6,7 +6,9 @@
 
 mod attention;
 mod conv2d;
+mod distance_bias;
 mod floats;
+mod index_positions;
 mod interpolate;
 mod layout;
 mod norm;
@@ -14,7 +16,7 @@ mod rotary;
 pub(crate) mod routing;
 
 use candle_core::{D, DType as CandleType, Device, Result, Tensor};
-use types::{ActivationKind, DType, InterpolationKind, Op, RotaryLayout, RotaryScaling, Spec};
+use types::{ActivationKind, Chosen, DType, InterpolationKind, Op, RotaryLayout, RotaryScaling, Spec};
 
 use self::floats::TensorData;
 use crate::kernel::runs::View;
@@ -45,10 +47,11 @@ pub(crate) fn refusal(op: &Op) -> Option<String> {
         },
         Op::LatentAttention { .. } => "attention with latent vectors",
         Op::SelectiveScan => "state-space layers of the first generation",
-        Op::Attention { detail, .. } if detail.chunked => "chunked attention",
+        Op::Attention { detail, .. } if detail.chosen == Chosen::Elsewhere => {
+            "sparse attention to positions that another layer has chosen"
+        }
         Op::CompressPositions { .. } | Op::AttendEntries { .. } | Op::IndexEntries { .. } => "compressed attention",
         Op::CollapseStreams | Op::MixStreams { .. } => "hyper-connections",
-        Op::IndexPositions { .. } => "sparse attention with an indexer",
         Op::AddRows => "features for the first decoder layers",
         Op::Interpolate { kind: InterpolationKind::Bilinear, .. } => "bilinear position tables",
         _ => return None,
@@ -112,6 +115,17 @@ fn rare(op: Op, inputs: &[&Tensor]) -> Result<Tensor> {
         Op::Concat { dim } => layout::concat(inputs, dim as usize),
         Op::Interpolate { kind, size } => interpolate::interpolate(inputs[0], kind, size),
         Op::RelativePositions { queries, keys } => layout::relative_positions(inputs[0], queries, keys),
+        Op::DistanceBias { queries, keys, furthest, both_ways } => {
+            distance_bias::scores(inputs[0], [queries, keys], furthest, both_ways)
+        }
+        Op::Conv1d { stride, padding } => {
+            let made = inputs[0].contiguous()?.conv1d(inputs[1], padding as usize, stride as usize, 1, 1)?;
+            match inputs.get(2) {
+                None => Ok(made),
+                Some(bias) => made.broadcast_add(&bias.reshape((1, (), 1))?),
+            }
+        }
+        Op::IndexPositions { keep } => index_positions::chosen(inputs, keep as usize),
         Op::GlobalAveragePool => inputs[0].mean((2, 3)),
         Op::Cast(dtype) => match candle_type(dtype) {
             Some(dtype) => inputs[0].to_dtype(dtype),

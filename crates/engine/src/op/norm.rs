@@ -1,6 +1,6 @@
 //! Normalisations.
 
-use candle_core::{Device, Result, Tensor};
+use candle_core::{D, Device, Result, Tensor};
 
 use super::floats::TensorData;
 use crate::kernel::norm;
@@ -15,12 +15,15 @@ pub(super) fn layer_norm(inputs: &[&Tensor], epsilon: f64) -> Result<Tensor> {
     Tensor::from_vec(y, inputs[0].dims(), &Device::Cpu)
 }
 
-/// With a unit offset the factor is one more than the weight.
+/// With a unit offset the factor is one more than the weight, without a weight it is one.
 pub(super) fn rms_norm(inputs: &[&Tensor], epsilon: f64, unit_offset: bool) -> Result<Tensor> {
-    let [x, weight] = [0, 1].map(|index| TensorData::new(inputs[index]));
-    let mut weight = weight.in_order()?;
+    let x = TensorData::new(inputs[0]);
+    let mut weight = match inputs.get(1) {
+        Some(weight) => TensorData::new(weight).in_order()?.into_owned(),
+        None => vec![1.0; inputs[0].dim(D::Minus1)?],
+    };
     if unit_offset {
-        weight.to_mut().iter_mut().for_each(|weight| *weight += 1.0);
+        weight.iter_mut().for_each(|weight| *weight += 1.0);
     }
     Tensor::from_vec(norm::rms_norm(&x.in_order()?, &weight, epsilon as f32), inputs[0].dims(), &Device::Cpu)
 }

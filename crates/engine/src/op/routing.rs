@@ -13,6 +13,8 @@ pub(crate) struct Plan {
     weights: Tensor,
     groups: Vec<Group>,
     per_token: usize,
+    /// Whether rows are weighted on their way to the experts, instead of back.
+    scores_inputs: bool,
 }
 
 /// The rows of one expert.
@@ -59,7 +61,8 @@ impl Plan {
             next[*expert] += 1;
         }
         let device = scores.device();
-        Ok(Self { tokens: Tensor::new(tokens, device)?, rows: Tensor::new(rows, device)?, weights, groups, per_token })
+        let (tokens, rows) = (Tensor::new(tokens, device)?, Tensor::new(rows, device)?);
+        Ok(Self { tokens, rows, weights, groups, per_token, scores_inputs: routing.scores_inputs })
     }
 
     /// Experts that got rows, in order.
@@ -69,13 +72,28 @@ impl Plan {
 
     /// `x [T, O]` to `[T * k, O]`, rows of one expert together.
     pub(crate) fn dispatch(&self, x: &Tensor) -> Result<Tensor> {
-        x.contiguous()?.index_select(&self.tokens, 0)
+        let rows = x.contiguous()?.index_select(&self.tokens, 0)?;
+        if !self.scores_inputs {
+            return Ok(rows);
+        }
+        // The weight of each row, in the order of the rows.
+        let places: Vec<u32> = self.rows.to_vec1()?;
+        let mut order = vec![0u32; places.len()];
+        for (place, row) in places.iter().enumerate() {
+            order[*row as usize] = place as u32;
+        }
+        let weights = self.weights.to_dtype(rows.dtype())?.flatten_all()?;
+        let weights = weights.index_select(&Tensor::new(order, rows.device())?, 0)?;
+        rows.broadcast_mul(&weights.unsqueeze(D::Minus1)?)
     }
 
     /// What came back, `[T * k, O]`, to `[T, O]`.
     pub(crate) fn combine(&self, outputs: &Tensor) -> Result<Tensor> {
         let width = outputs.dim(1)?;
         let by_token = outputs.index_select(&self.rows, 0)?.reshape(((), self.per_token, width))?;
+        if self.scores_inputs {
+            return by_token.sum(1);
+        }
         let weights = self.weights.to_dtype(outputs.dtype())?.unsqueeze(D::Minus1)?;
         by_token.broadcast_mul(&weights)?.sum(1)
     }
@@ -121,7 +139,7 @@ mod tests {
     fn rows_go_to_their_experts_and_come_back_weighted() {
         let scores = Tensor::new(&[[0.1f32, 0.6, 0.3], [0.5, 0.2, 0.3]], &Device::Cpu).unwrap();
         let indices = Tensor::new(&[[1i64, 2], [0, 2]], &Device::Cpu).unwrap();
-        let routing = Routing { experts: 3, per_token: 2, normalise: false, scale: 1.0 };
+        let routing = Routing { experts: 3, per_token: 2, normalise: false, scale: 1.0, scores_inputs: false };
         let plan = Plan::new(routing, &scores, &indices).unwrap();
         let sizes: Vec<_> = plan.groups().iter().map(|group| (group.expert, group.rows)).collect();
         assert_eq!(sizes, [(0, 1), (1, 1), (2, 2)]);

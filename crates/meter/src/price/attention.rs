@@ -1,7 +1,7 @@
 //! Scaled dot-product attention, eager or flash.
 #![allow(non_snake_case, reason = "symbols are written as in the literature")]
 
-use types::{AttentionDetail, AttentionKind};
+use types::{AttentionDetail, AttentionKind, Chosen};
 
 use super::{Call, Derivation, dim, read, write};
 use crate::term::{Term, term};
@@ -50,7 +50,7 @@ pub(super) fn terms(call: &Call<'_>, causal: bool, fused: bool, detail: Attentio
     let flash = fused || call.attention == AttentionKind::Flash;
     let mut terms = Vec::with_capacity(12);
     if flash && causal && detail.window.is_some_and(|window| u128::from(window) < T) {
-        let P = pairs(S, T, detail.window, detail.chunked);
+        let P = pairs(S, T, detail.window, detail.chunked.is_some());
         terms.push(term!(FlopsMatrix, [B, H, P, D], 2 * B * H * P * D));
         terms.push(term!(FlopsMatrix, [B, H, P, V], 2 * B * H * P * V));
         terms.push(term!(FlopsVector, [B, H, P], 6 * B * H * P));
@@ -69,12 +69,12 @@ pub(super) fn terms(call: &Call<'_>, causal: bool, fused: bool, detail: Attentio
         terms.push(term!(FlopsVector, [B, H, S, T], 6 * B * H * S * T));
     }
     if detail.softcap.is_some() {
-        let P = if flash && causal { pairs(S, T, detail.window, detail.chunked) } else { S * T };
+        let P = if flash && causal { pairs(S, T, detail.window, detail.chunked.is_some()) } else { S * T };
         terms.push(term!(FlopsVector, [B, H, P], 3 * B * H * P));
     }
     if detail.sinks {
         terms.push(term!(FlopsVector, [B, H, S], 2 * B * H * S));
-    } else if call.inputs.len() > 3 {
+    } else if call.inputs.len() > 3 && detail.chosen != Chosen::Here {
         terms.push(term!(FlopsVector, [B, H, S, T], B * H * S * T));
     }
     terms.extend(call.inputs.iter().map(read));
@@ -90,11 +90,12 @@ pub(super) fn terms(call: &Call<'_>, causal: bool, fused: bool, detail: Attentio
 
 #[cfg(test)]
 mod tests {
-    use types::{AttentionDetail, AttentionKind, Bytes, Flops, Op};
+    use types::{AttentionDetail, AttentionKind, Bytes, Chosen, Flops, Op};
 
     use crate::price::sample::{activation, cached, cost, cost_of_kind};
 
-    const PLAIN: AttentionDetail = AttentionDetail { window: None, chunked: false, softcap: None, sinks: false };
+    const PLAIN: AttentionDetail =
+        AttentionDetail { window: None, chunked: None, softcap: None, sinks: false, chosen: Chosen::Nobody };
     const CAUSAL: Op = Op::Attention { causal: true, scale: 1.0, fused: false, detail: PLAIN };
 
     #[test]

@@ -8,7 +8,9 @@ mod activation;
 mod attention;
 mod cache;
 mod compressed;
+mod conv1d;
 mod conv2d;
+mod distance_bias;
 mod elementwise;
 mod embedding;
 mod indexer;
@@ -84,6 +86,7 @@ pub fn price(op: Op, inputs: &[Spec], output: Spec, attention: AttentionKind) ->
         Op::Linear => linear::terms(&call),
         Op::MatMulTransposed => matmul::terms(&call),
         Op::Conv2d { .. } => conv2d::terms(&call),
+        Op::Conv1d { .. } => conv1d::terms(&call),
         Op::LayerNorm { .. } | Op::ChannelNorm { .. } => norm::layer_norm(&call),
         Op::BatchNorm { .. } => norm::batch_norm(&call),
         Op::RmsNorm { .. } => norm::rms_norm(&call),
@@ -115,6 +118,7 @@ pub fn price(op: Op, inputs: &[Spec], output: Spec, attention: AttentionKind) ->
         Op::Copy | Op::Concat { .. } | Op::Pad { .. } | Op::Cast(_) => layout::terms(&call),
         Op::Interpolate { kind, .. } => interpolate::terms(&call, kind),
         Op::RelativePositions { .. } => relative_positions::terms(&call),
+        Op::DistanceBias { .. } => distance_bias::terms(&call),
         Op::GlobalAveragePool => pool::terms(&call),
         Op::Dispatch { per_token } => routing::dispatch(&call, per_token),
         Op::Combine { per_token } => routing::combine(&call, per_token),
@@ -131,6 +135,7 @@ pub fn derivation(op: &Op) -> Derivation {
         Op::Linear => linear::DERIVATION,
         Op::MatMulTransposed => matmul::DERIVATION,
         Op::Conv2d { .. } => conv2d::DERIVATION,
+        Op::Conv1d { .. } => conv1d::DERIVATION,
         Op::LayerNorm { .. } | Op::ChannelNorm { .. } => norm::LAYER_NORM,
         Op::BatchNorm { .. } => norm::BATCH_NORM,
         Op::RmsNorm { .. } => norm::RMS_NORM,
@@ -162,6 +167,7 @@ pub fn derivation(op: &Op) -> Derivation {
         Op::Copy | Op::Concat { .. } | Op::Pad { .. } | Op::Cast(_) => layout::COPY,
         Op::Interpolate { .. } => interpolate::DERIVATION,
         Op::RelativePositions { .. } => relative_positions::DERIVATION,
+        Op::DistanceBias { .. } => distance_bias::DERIVATION,
         Op::GlobalAveragePool => pool::DERIVATION,
         Op::Dispatch { .. } => routing::DISPATCH,
         Op::Combine { .. } => routing::COMBINE,

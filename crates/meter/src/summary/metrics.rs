@@ -47,7 +47,7 @@ impl Metrics {
             sums[tree.representative(entry.module).index()].weights += bytes;
         }
         let caching: Vec<_> = timed.prefill.iter().filter(|op| op.caches).map(|op| op.module).collect();
-        let positions = subject.workload.seq_len + subject.workload.decode_steps;
+        let positions = subject.model.prefilled(subject.workload.seq_len).and(subject.workload.decode_steps);
         let layers = subject.model.cache().map(|cache| cache.layers.as_slice()).unwrap_or_default();
         for (module, layer) in caching.iter().zip(layers) {
             sums[module.index()].cache += subject.prediction.footprint.kv_of_layer(layer.elements_at(positions));

@@ -3,7 +3,7 @@
 use super::fields::Fields;
 use super::{
     ConfigProblem, ModelConfig, decoder, deepseek_ocr, encoder, family, missing, modern_encoder, read_named,
-    shallow_resnet, vision,
+    shallow_resnet, t5, vision, whisper,
 };
 
 /// One architecture: the names it goes by and how its configuration is read.
@@ -112,6 +112,12 @@ pub(super) const ARCHITECTURES: &[Architecture] = &[
     encoder("ModernBertForMaskedLM", "modernbert", modern),
     encoder("ModernBertForSequenceClassification", "modernbert", modern),
     encoder("ModernBertForTokenClassification", "modernbert", modern),
+    encoder("T5ForConditionalGeneration", "t5", |fields| both(fields, &t5::T5)),
+    encoder("MT5ForConditionalGeneration", "mt5", |fields| both(fields, &t5::MT5)),
+    encoder("UMT5ForConditionalGeneration", "umt5", |fields| both(fields, &t5::UMT5)),
+    encoder(whisper::CLASS, "whisper", |fields| {
+        whisper::WhisperConfig::read(fields).map(|config| ModelConfig::Whisper(Box::new(config)))
+    }),
     Architecture {
         name: "ShallowResNet",
         model_type: "shallow_resnet",
@@ -135,6 +141,10 @@ fn encoding(fields: &Fields<'_>, family: &'static encoder::EncoderFamily) -> Res
 
 fn modern(fields: &Fields<'_>) -> Result<ModelConfig, ConfigProblem> {
     modern_encoder::ModernEncoderConfig::read(fields).map(|config| ModelConfig::ModernEncoder(Box::new(config)))
+}
+
+fn both(fields: &Fields<'_>, family: &'static t5::T5Family) -> Result<ModelConfig, ConfigProblem> {
+    t5::T5Config::read(fields, family).map(|config| ModelConfig::T5(Box::new(config)))
 }
 
 fn boxed(config: Result<decoder::DecoderConfig, ConfigProblem>) -> Result<ModelConfig, ConfigProblem> {

@@ -25,6 +25,8 @@ pub struct DecoderConfig {
     pub vocabulary: u64,
     /// Rows of the table of embeddings behind those, for tokens that it reads and never writes.
     pub further_tokens: u64,
+    /// Positions behind which published code does what is not built here, which changes logits and no cost.
+    pub exact_positions: Option<u64>,
     /// Width of the hidden states.
     pub width: u64,
     /// Attention heads.
@@ -165,7 +167,7 @@ impl DecoderConfig {
             FeedForwardConfig::Mixture(mixture) | FeedForwardConfig::Beside(BesideConfig { mixture, .. }) => {
                 let (width, inner) = (mixture.latent.unwrap_or(self.width), mixture.expert.inner);
                 let matrices = ((if mixture.gated { 3 } else { 2 }) * width).saturating_mul(inner);
-                let biased = mixture.expert.bias || mixture.storage != ExpertStorage::Listed;
+                let biased = mixture.expert.bias || matches!(mixture.storage, ExpertStorage::Stacked { .. });
                 let each = matrices.saturating_add(if biased { 2 * inner + width } else { 0 });
                 (mixture.routing.experts - mixture.routing.per_token).saturating_mul(each)
             }
@@ -189,6 +191,7 @@ impl PartialEq for DecoderConfig {
             && (self.embedding_scale, self.tied_embeddings, self.logit_softcap)
                 == (other.embedding_scale, other.tied_embeddings, other.logit_softcap)
             && self.further_tokens == other.further_tokens
+            && self.exact_positions == other.exact_positions
             && (self.positions, self.residual_scale, self.logit_scale, self.head_bias)
                 == (other.positions, other.residual_scale, other.logit_scale, other.head_bias)
             && (self.layer_scalar, self.per_layer, self.streams, self.hyper)

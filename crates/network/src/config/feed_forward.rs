@@ -76,6 +76,8 @@ pub struct BesideConfig {
 pub enum ExpertStorage {
     /// Each a module of its own.
     Listed,
+    /// One tensor for all, gate values in front of up values.
+    Halves,
     /// One tensor for all, with biases, gate and up values alternating and clamped.
     Stacked {
         /// Bound on gate and up.

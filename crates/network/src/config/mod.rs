@@ -14,7 +14,9 @@ mod names;
 mod python_json;
 pub mod quantisation;
 pub mod shallow_resnet;
+pub mod t5;
 pub mod vision;
+pub mod whisper;
 
 use serde_json::Value;
 use types::DType;
@@ -39,6 +41,10 @@ pub enum ModelConfig {
     Encoder(Box<encoder::EncoderConfig>),
     /// An encoder of text with rotary positions.
     ModernEncoder(Box<modern_encoder::ModernEncoderConfig>),
+    /// An encoder of text and a decoder.
+    T5(Box<t5::T5Config>),
+    /// An encoder of sound and a decoder.
+    Whisper(Box<whisper::WhisperConfig>),
     /// A small convolutional network.
     ShallowResnet(shallow_resnet::ShallowResnetConfig),
 }
@@ -116,7 +122,7 @@ impl ModelConfig {
             Self::DeepseekOcr(config) => Some(&mut config.language),
             Self::Decoder(config) => Some(config),
             Self::VisionLanguage(config) => Some(&mut config.language),
-            Self::Encoder(_) | Self::ModernEncoder(_) | Self::ShallowResnet(_) => None,
+            Self::Encoder(_) | Self::ModernEncoder(_) | Self::T5(_) | Self::Whisper(_) | Self::ShallowResnet(_) => None,
         }
     }
 
@@ -150,6 +156,24 @@ impl ModelConfig {
                 vision_backbone: None,
                 mixes_experts: false,
             },
+            Self::T5(config) => Facts {
+                class: config.class(),
+                width: config.width,
+                intermediate: Some(config.inner),
+                layers: config.encoder_layers + config.decoder_layers,
+                heads: Some(config.heads),
+                vision_backbone: None,
+                mixes_experts: false,
+            },
+            Self::Whisper(config) => Facts {
+                class: whisper::CLASS,
+                width: config.width,
+                intermediate: Some(config.decoder.inner),
+                layers: config.encoder.layers + config.decoder.layers,
+                heads: Some(config.decoder.heads),
+                vision_backbone: None,
+                mixes_experts: false,
+            },
             Self::ShallowResnet(config) => Facts {
                 class: "ShallowResNet",
                 width: config.channels,
@@ -168,7 +192,7 @@ impl ModelConfig {
             Self::DeepseekOcr(config) => Some(&config.language),
             Self::Decoder(config) => Some(config),
             Self::VisionLanguage(config) => Some(&config.language),
-            Self::Encoder(_) | Self::ModernEncoder(_) | Self::ShallowResnet(_) => None,
+            Self::Encoder(_) | Self::ModernEncoder(_) | Self::T5(_) | Self::Whisper(_) | Self::ShallowResnet(_) => None,
         }
     }
 
@@ -191,6 +215,8 @@ impl ModelConfig {
             Self::VisionLanguage(config) => Some(config.language.vocabulary),
             Self::Encoder(config) => Some(config.vocabulary),
             Self::ModernEncoder(config) => Some(config.vocabulary),
+            Self::T5(config) => Some(config.vocabulary),
+            Self::Whisper(config) => Some(config.vocabulary),
             Self::ShallowResnet(_) => None,
         }
     }
@@ -203,6 +229,8 @@ impl ModelConfig {
             Self::VisionLanguage(config) => config.dtype,
             Self::Encoder(config) => config.dtype,
             Self::ModernEncoder(config) => config.dtype,
+            Self::T5(config) => config.dtype,
+            Self::Whisper(config) => config.dtype,
             Self::ShallowResnet(config) => config.dtype,
         }
     }
@@ -217,7 +245,7 @@ pub struct Facts {
     pub width: u64,
     /// Inner width of a dense feed-forward.
     pub intermediate: Option<u64>,
-    /// Decoder layers, or blocks.
+    /// Layers of encoder and decoder, or blocks.
     pub layers: u64,
     /// Attention heads.
     pub heads: Option<u64>,

@@ -1,6 +1,6 @@
 //! Attention with heads that share keys and values in groups: projections, norms, rotary positions, cache.
 
-use types::{ActivationKind, Op};
+use types::{ActivationKind, AttentionDetail, Op};
 
 use super::{Linear, Norm, Rotary};
 use crate::config::Names;
@@ -29,6 +29,15 @@ enum Inputs {
         value: Option<Linear>,
     },
     Fused(Linear),
+}
+
+/// What cross-attention sees.
+#[derive(Debug)]
+pub(crate) enum Source<'a, T> {
+    /// Features, at prefill.
+    Given(&'a T),
+    /// Their keys and values, from then on.
+    Held(T, T),
 }
 
 /// Norms of queries and keys.
@@ -127,6 +136,7 @@ impl GroupedAttention {
                 }
                 (None, _) => return Err(NetworkError::Prompt("attention without keys".into())),
             };
+            let detail = AttentionDetail { chunked: detail.chunked.map(|_| offset), ..detail };
             let op = Op::Attention { causal: true, scale, fused: false, detail };
             let mixed = match self.sinks {
                 None => b.apply(op, &[&query, &keys, &values])?,
@@ -143,6 +153,60 @@ impl GroupedAttention {
             }
             self.output.forward(b, &mixed)
         })
+    }
+
+    /// Attention of `x [B, S, O]` to a source, without positions of its own.
+    pub(crate) fn cross<B: Backend>(
+        &self,
+        b: &mut B,
+        x: &B::Tensor,
+        source: Source<'_, B::Tensor>,
+    ) -> Result<B::Tensor, NetworkError> {
+        let GroupedConfig { heads, key_value_heads, head_width, value_width, scale, detail, .. } = self.config;
+        let mut inputs = vec![x];
+        if let Source::Given(source) = &source {
+            inputs.push(source);
+        }
+        b.scope(self.module, &inputs, |b| {
+            let Inputs::Apart { query, key: Some(key), value: Some(value) } = &self.inputs else {
+                return Err(NetworkError::Prompt("cross-attention without keys".into()));
+            };
+            let [batch, length] = [b.shape(x).dims()[0], b.shape(x).dims()[1]];
+            let split = |b: &mut B, projection: &Linear, x: &B::Tensor, heads: u64, width: u64| {
+                let [batch, length] = [b.shape(x).dims()[0], b.shape(x).dims()[1]];
+                let projected = projection.forward(b, x)?;
+                let split = b.reshape(&projected, [batch, length, heads, width])?;
+                b.permute(&split, [0, 2, 1, 3])
+            };
+            let query = split(b, query, x, heads, head_width)?;
+            let (query, _) = self.norm(b, query, None)?;
+            let (keys, values) = match source {
+                Source::Held(keys, values) => (keys, values),
+                Source::Given(source) => {
+                    let mut key = split(b, key, source, key_value_heads, head_width)?;
+                    if let HeadNorm::Each(_, Some(norm)) = &self.norms {
+                        key = norm.forward(b, &key)?;
+                    }
+                    let value = split(b, value, source, key_value_heads, value_width)?;
+                    b.keep_source(self.layer, key, value)?
+                }
+            };
+            let op = Op::Attention { causal: false, scale, fused: false, detail };
+            let mixed = b.apply(op, &[&query, &keys, &values])?;
+            let mixed = b.permute_copy(&mixed, [0, 2, 1, 3])?;
+            let mixed = b.reshape(&mixed, [batch, length, heads * value_width])?;
+            self.output.forward(b, &mixed)
+        })
+    }
+
+    /// The source that an earlier pass has kept, where there was one.
+    pub(crate) fn held<B: Backend>(
+        &self,
+        b: &mut B,
+        batch: u64,
+    ) -> Result<Option<(B::Tensor, B::Tensor)>, NetworkError> {
+        let GroupedConfig { key_value_heads, head_width, value_width, .. } = self.config;
+        b.source(self.layer, [batch, key_value_heads], [head_width, value_width])
     }
 
     /// Queries, and keys where the layer has any, normed.

@@ -1,4 +1,4 @@
-//! `Conv2d`: a two-dimensional convolution.
+//! `Conv2d` and `Conv1d`: convolutions over images and sequences.
 
 use types::Op;
 
@@ -58,6 +58,43 @@ impl Conv2d {
                     b.apply(self.op, &[x, &weight, &bias])
                 }
             }
+        })
+    }
+}
+
+/// A convolution with a bias over a sequence.
+#[derive(Clone, Debug)]
+pub(crate) struct Conv1d {
+    module: Module,
+    weight: Param,
+    bias: Param,
+    op: Op,
+}
+
+impl Conv1d {
+    /// One of three taps that keeps the length, divided by `stride`.
+    pub(crate) fn new(builder: &mut Builder, name: &str, [inputs, outputs]: [u64; 2], stride: u64) -> Self {
+        let (kernel, padding) = (3, 1);
+        builder.module(name, "Conv1d", |builder, module| {
+            builder.setting("in_channels", inputs);
+            builder.setting("out_channels", outputs);
+            builder.setting("kernel_size", kernel);
+            builder.setting("stride", stride);
+            builder.setting("padding", padding);
+            Self {
+                module,
+                weight: builder.param("weight", [outputs, inputs, kernel]),
+                bias: builder.param("bias", [outputs]),
+                op: Op::Conv1d { stride, padding },
+            }
+        })
+    }
+
+    /// `x [B, I, S]`.
+    pub(crate) fn forward<B: Backend>(&self, b: &mut B, x: &B::Tensor) -> Result<B::Tensor, NetworkError> {
+        b.scope(self.module, &[x], |b| {
+            let (weight, bias) = (b.param(self.weight)?, b.param(self.bias)?);
+            b.apply(self.op, &[x, &weight, &bias])
         })
     }
 }

@@ -39,6 +39,14 @@ impl Embedding {
         b.param(self.weight)
     }
 
+    /// What `op` makes of the whole table.
+    pub(crate) fn applied<B: Backend>(&self, b: &mut B, op: Op) -> Result<B::Tensor, NetworkError> {
+        b.scope(self.module, &[], |b| {
+            let table = b.param(self.weight)?;
+            b.apply(op, &[&table])
+        })
+    }
+
     pub(crate) fn forward<B: Backend>(&self, b: &mut B, ids: &B::Tensor) -> Result<B::Tensor, NetworkError> {
         b.scope(self.module, &[ids], |b| {
             let table = b.param(self.weight)?;

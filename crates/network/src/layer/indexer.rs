@@ -7,6 +7,9 @@ use crate::config::Names;
 use crate::config::decoder::{IndexerConfig, RotaryConfig};
 use crate::{Backend, Builder, Module, NetworkError, Ops};
 
+/// Its part of the cache lies beside that of its layer.
+const BESIDE: usize = 1 << 20;
+
 #[derive(Clone, Debug)]
 pub(crate) struct Indexer {
     module: Module,
@@ -68,7 +71,7 @@ impl Indexer {
             let key = self.rotary.forward(b, &key, offset)?;
             // Keys only: there are no values to keep.
             let nothing = b.slice(&key, 3, 0, 0)?;
-            let (keys, _) = b.cache(self.layer, key, nothing, None)?;
+            let (keys, _) = b.cache(BESIDE + self.layer, key, nothing, None)?;
             let weights = self.weights.forward(b, x)?;
             b.apply(Op::IndexPositions { keep }, &[&query, &keys, &weights])
         })

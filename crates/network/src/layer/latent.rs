@@ -1,6 +1,6 @@
 //! Multi-head latent attention: the cache holds one latent vector and one rotated key a position, for all heads.
 
-use types::{AttentionDetail, AttentionKind, Op};
+use types::{AttentionDetail, AttentionKind, Chosen, Op};
 
 use super::{Indexer, Linear, Norm, Rotary};
 use crate::config::Names;
@@ -81,13 +81,14 @@ impl LatentAttention {
         let LatentConfig { heads, latent, plain_width, rotary_width, value_width, .. } = self.config;
         b.scope(self.module, &[x], |b| {
             let [batch, length] = [b.shape(x).dims()[0], b.shape(x).dims()[1]];
+            let mut chosen = None;
             let query = match &self.query {
                 Query::Direct(project) => project.forward(b, x)?,
                 Query::Squeezed { first, norm, second } => {
                     let squeezed = first.forward(b, x)?;
                     let squeezed = norm.forward(b, &squeezed)?;
                     if let (Some(indexer), Some(keep)) = (&self.indexer, self.config.keep) {
-                        indexer.forward(b, [x, &squeezed], offset, keep)?;
+                        chosen = Some(indexer.forward(b, [x, &squeezed], offset, keep)?);
                     }
                     second.forward(b, &squeezed)?
                 }
@@ -115,7 +116,7 @@ impl LatentAttention {
                 };
                 self.absorbed(b, [&plain, &turned], [&latents, &keys])?
             } else {
-                self.expanded(b, [&plain, &turned], [&latents, &keys])?
+                self.expanded(b, [&plain, &turned], [&latents, &keys], chosen.as_ref())?
             };
             let mixed = b.permute_copy(&mixed, [0, 2, 1, 3])?;
             let mixed = b.reshape(&mixed, [batch, length, heads * value_width])?;
@@ -129,6 +130,7 @@ impl LatentAttention {
         b: &mut B,
         [plain, turned]: [&B::Tensor; 2],
         [latents, keys]: [&B::Tensor; 2],
+        chosen: Option<&B::Tensor>,
     ) -> Result<B::Tensor, NetworkError> {
         let LatentConfig { heads, latent, plain_width, value_width, scale, .. } = self.config;
         let [batch, positions] = [b.shape(latents).dims()[0], b.shape(latents).dims()[2]];
@@ -142,9 +144,17 @@ impl LatentAttention {
         // The rotated part is one for all heads.
         let keys = b.concat(3, &[&plain_keys, keys])?;
         // A query that sees some positions has as many pairs as one that sees a window of so many.
-        let detail = AttentionDetail { window: self.config.keep, ..AttentionDetail::default() };
+        let by = match (self.config.keep, chosen) {
+            (None, _) => Chosen::Nobody,
+            (Some(_), Some(_)) => Chosen::Here,
+            (Some(_), None) => Chosen::Elsewhere,
+        };
+        let detail = AttentionDetail { window: self.config.keep, chosen: by, ..AttentionDetail::default() };
         let op = Op::Attention { causal: true, scale, fused: false, detail };
-        b.apply(op, &[&query, &keys, &values])
+        match chosen {
+            None => b.apply(op, &[&query, &keys, &values]),
+            Some(chosen) => b.apply(op, &[&query, &keys, &values, chosen]),
+        }
     }
 
     /// The expanding matrix is applied to the query and to the result instead: the cache is read as it is, once.

@@ -2,7 +2,7 @@
 
 use types::{ActivationKind, DType, Op};
 
-use super::stacked::StackedExperts;
+use super::stacked::{StackedExperts, StackedGate};
 use super::{GatedMlp, GatedMlpNames, Linear, PlainMlp};
 use crate::config::Names;
 use crate::config::decoder::{
@@ -74,7 +74,13 @@ impl MixtureOfExperts {
                 }
                 ExpertStorage::Stacked { limit, alpha } => {
                     let sizes = [routing.experts, width, expert.inner];
-                    Experts::Stacked(StackedExperts::new(builder, names.experts, sizes, [limit, alpha]))
+                    let gate = StackedGate::Alternating { limit, alpha };
+                    Experts::Stacked(StackedExperts::new(builder, names.experts, sizes, gate))
+                }
+                ExpertStorage::Halves => {
+                    let sizes = [routing.experts, width, expert.inner];
+                    let gate = StackedGate::Halves(expert.activation);
+                    Experts::Stacked(StackedExperts::new(builder, names.experts, sizes, gate))
                 }
             };
             let gate = Gate::new(builder, names, width, routing, config.gate);

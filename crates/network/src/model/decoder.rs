@@ -17,6 +17,7 @@ pub struct LanguageModel {
     decoder: Decoder,
     head: Head,
     computed: bool,
+    exact_positions: Option<u64>,
 }
 
 /// Everything between token ids and final norm.
@@ -53,7 +54,8 @@ impl LanguageModel {
             (module, Decoder::new(builder, config))
         });
         let head = Head::new(&mut builder, config);
-        Self { blueprint: finish(builder, config), model, decoder, head, computed: is_computed(config.family) }
+        let (computed, exact_positions) = (is_computed(config.family), config.exact_positions);
+        Self { blueprint: finish(builder, config), model, decoder, head, computed, exact_positions }
     }
 
     /// Its modules and parameters.
@@ -71,13 +73,18 @@ impl LanguageModel {
         self.computed
     }
 
+    /// Positions behind which it is not built here as published; costs are the same there, logits are not.
+    pub fn exact_positions(&self) -> Option<u64> {
+        self.exact_positions
+    }
+
     /// Logits `[B, S, V]`, or of the last position.
     pub fn forward<B: Backend>(&self, b: &mut B, prompt: &Prompt<B::Tensor>) -> Result<B::Tensor, NetworkError> {
         let hidden = b.scope(self.model, &[&prompt.input], |b| {
             let embedded = self.decoder.embed(b, &prompt.input, prompt.offset)?;
             let per_layer = self.decoder.per_layer.as_ref();
             let own = per_layer.map(|per_layer| per_layer.forward(b, &prompt.input, &embedded)).transpose()?;
-            let more = Additions { own: own.as_ref(), ..Additions::none() };
+            let more = Additions { own: own.as_ref(), source: prompt.source.as_ref(), ..Additions::none() };
             self.decoder.forward_with(b, embedded, prompt.offset, more)
         })?;
         self.head.forward(b, &self.decoder, &hidden, prompt.last_logits_only)
@@ -90,11 +97,13 @@ pub(crate) struct Additions<'a, T> {
     pub(crate) deep: Option<(&'a [T], &'a T)>,
     /// Embeddings of each layer, `[B, S, layers, width]`.
     pub(crate) own: Option<&'a T>,
+    /// What cross-attention sees, `[B, T, O]`, at prefill.
+    pub(crate) source: Option<&'a T>,
 }
 
 impl<T> Additions<'_, T> {
     pub(crate) const fn none() -> Self {
-        Self { deep: None, own: None }
+        Self { deep: None, own: None, source: None }
     }
 }
 
@@ -186,7 +195,7 @@ impl Decoder {
         };
         for (index, layer) in self.layers.iter().enumerate() {
             let own = more.own.map(|own| b.slice(own, 2, index as u64, 1)).transpose()?;
-            x = layer.forward(b, &x, own.as_ref(), offset)?;
+            x = layer.forward(b, &x, (own.as_ref(), more.source), offset)?;
             if let Some((features, mask)) = more.deep
                 && let Some(rows) = features.get(index)
             {

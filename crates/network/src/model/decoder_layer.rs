@@ -7,7 +7,7 @@ use crate::config::Names;
 use crate::config::decoder::{AttentionConfig, DecoderConfig, FeedForwardConfig, LayerConfig, NormPlacement, Values};
 use crate::layer::{
     AltUp, CompressedAttention, DenseBesideExperts, GatedDelta, GatedMlp, GatedMlpNames, GroupedAttention,
-    HyperConnection, LatentAttention, MixtureOfExperts, Norm, PerLayerInput, PlainMlp, ShortConv, StateSpace,
+    HyperConnection, LatentAttention, MixtureOfExperts, Norm, PerLayerInput, PlainMlp, ShortConv, Source, StateSpace,
 };
 use crate::{Backend, Builder, Module, NetworkError, Ops, Param};
 
@@ -37,8 +37,8 @@ enum Attention {
     /// Both, and factors on the input and output of the first and on the output of the second.
     Hybrid(Box<(GroupedAttention, StateSpace)>, [f64; 3]),
     ShortConv(ShortConv),
-    /// To a picture. There is none, so that its parameters are in memory and it is never run.
-    Cross,
+    /// To a picture, and factors on what it gives and on what the feed-forward gives. Without a picture the layer is not run.
+    Cross(Box<GroupedAttention>, [Param; 2]),
     Absent,
 }
 
@@ -96,11 +96,9 @@ impl Layer {
                 AttentionConfig::ShortConv(part) => Attention::ShortConv(ShortConv::new(builder, names, width, part)),
                 AttentionConfig::Cross(part) => {
                     let names = Names { attention_module: "cross_attn", attention: names.cross[1], ..*names };
-                    GroupedAttention::new(builder, &names, width, part, norm, index);
-                    for gate in ["cross_attn_attn_gate", "cross_attn_mlp_gate"] {
-                        builder.param(gate, [1]);
-                    }
-                    Attention::Cross
+                    let attention = GroupedAttention::new(builder, &names, width, part, norm, index);
+                    let gates = ["cross_attn_attn_gate", "cross_attn_mlp_gate"].map(|gate| builder.param(gate, [1]));
+                    Attention::Cross(Box::new(attention), gates)
                 }
                 AttentionConfig::Absent => Attention::Absent,
             };
@@ -164,16 +162,16 @@ impl Layer {
         })
     }
 
-    /// `x [B, S, O]` and the layer's own embeddings `[B, S, 1, width]`, where there are any.
+    /// `x [B, S, O]`, the layer's own embeddings `[B, S, 1, width]` and what cross-attention sees, where there are any.
     pub(super) fn forward<B: Backend>(
         &self,
         b: &mut B,
         x: &B::Tensor,
-        own: Option<&B::Tensor>,
+        (own, source): (Option<&B::Tensor>, Option<&B::Tensor>),
         offset: u64,
     ) -> Result<B::Tensor, NetworkError> {
-        if matches!(self.attention, Attention::Cross) {
-            return Ok(x.clone());
+        if let Attention::Cross(attention, gates) = &self.attention {
+            return self.cross(b, x, source, (attention, *gates));
         }
         b.scope(self.module, &[x], |b| {
             if let (Some(altup), Some(part), Some(own)) = (&self.altup, &self.own, own) {
@@ -193,6 +191,34 @@ impl Layer {
                     b.multiply(&x, &scalar)
                 }
             }
+        })
+    }
+
+    /// Attention to the source that is given or was kept; nothing where there is none.
+    fn cross<B: Backend>(
+        &self,
+        b: &mut B,
+        x: &B::Tensor,
+        source: Option<&B::Tensor>,
+        (attention, gates): (&GroupedAttention, [Param; 2]),
+    ) -> Result<B::Tensor, NetworkError> {
+        let batch = b.shape(x).dims()[0];
+        let held = match source {
+            Some(source) => Some(Source::Given(source)),
+            None => attention.held(b, batch)?.map(|(keys, values)| Source::Held(keys, values)),
+        };
+        let Some(held) = held else { return Ok(x.clone()) };
+        let mut inputs = vec![x];
+        inputs.extend(source);
+        b.scope(self.module, &inputs, |b| {
+            let given = normed(b, &self.norms.before_attention, x)?;
+            let mixed = attention.cross(b, &given, held)?;
+            let mixed = gated(b, &mixed, gates[0])?;
+            let x = b.add(x, &mixed)?;
+            let given = normed(b, &self.norms.before_feed_forward, &x)?;
+            let inner = self.feed(b, &given, &x)?;
+            let inner = gated(b, &inner, gates[1])?;
+            b.add(&x, &inner)
         })
     }
 
@@ -257,7 +283,8 @@ impl Layer {
                 b.add(&spaced, &mixed)
             }
             Attention::ShortConv(part) => part.forward(b, given),
-            Attention::Cross | Attention::Absent => Ok(given.clone()),
+            // Done by the layer itself.
+            Attention::Cross(..) | Attention::Absent => Ok(given.clone()),
         }
     }
 
@@ -322,19 +349,27 @@ fn scaled<B: Backend>(b: &mut B, x: B::Tensor, factor: f64) -> Result<B::Tensor,
     if factor == 1.0 { Ok(x) } else { b.apply(Op::Scale { factor }, &[&x]) }
 }
 
+/// `x` times the hyperbolic tangent of a gate.
+fn gated<B: Backend>(b: &mut B, x: &B::Tensor, gate: Param) -> Result<B::Tensor, NetworkError> {
+    let gate = b.param(gate)?;
+    // tanh, as a cap of one.
+    let gate = b.apply(Op::Softcap { limit: 1.0 }, &[&gate])?;
+    b.multiply(x, &gate)
+}
+
 fn normed<B: Backend>(b: &mut B, norm: &Option<Norm>, x: &B::Tensor) -> Result<B::Tensor, NetworkError> {
     norm.as_ref().map_or_else(|| Ok(x.clone()), |norm| norm.forward(b, x))
 }
 
 /// What the cache keeps for a layer of a decoder of that width.
 pub(super) fn kept(layer: &LayerConfig, width: u64) -> CacheLayer {
-    let growing = |kind, elements, window| CacheLayer { kind, elements, window, entries: 0, state: [0, 0] };
+    let growing = |kind, elements, window| CacheLayer { kind, elements, window, entries: 0, source: 0, state: [0, 0] };
     match layer.attention {
         AttentionConfig::Grouped(config) => {
             let kind = match (config.values, config.detail.window) {
                 (Values::OfLayer(_), _) => return growing(CacheKind::Absent, 0, None),
                 (_, None) => CacheKind::Full,
-                (_, Some(_)) if config.detail.chunked => CacheKind::Chunked,
+                (_, Some(_)) if config.detail.chunked.is_some() => CacheKind::Chunked,
                 (_, Some(_)) => CacheKind::Sliding,
             };
             growing(kind, config.key_value_heads * (config.head_width + config.value_width), config.detail.window)

@@ -10,9 +10,11 @@ mod patch_tower;
 mod sam;
 pub mod shallow_resnet;
 mod square_tower;
+pub mod t5;
 pub mod vision_language;
+pub mod whisper;
 
-use types::{DType, ImageWorkload, Shape, Stage};
+use types::{DType, ImageWorkload, Shape, Spec, Stage};
 
 use crate::config::ModelConfig;
 use crate::{Backend, Blueprint, NetworkError};
@@ -30,6 +32,10 @@ pub enum Model {
     Encoder(Box<encoder::Encoder>),
     /// An encoder of text with rotary positions.
     ModernEncoder(Box<modern_encoder::ModernEncoder>),
+    /// An encoder of text and a decoder.
+    T5(Box<t5::T5>),
+    /// An encoder of sound and a decoder.
+    Whisper(Box<whisper::Whisper>),
     /// A small convolutional network for trying out tools.
     ShallowResnet(Box<shallow_resnet::ShallowResnet>),
 }
@@ -43,6 +49,8 @@ pub struct Prompt<T> {
     pub offset: u64,
     /// Images, at prefill of a vision-language network.
     pub images: Option<Images<T>>,
+    /// What an encoder is given, or what cross-attention sees of a picture, at prefill of a network with either.
+    pub source: Option<T>,
     /// Whether logits are wanted for the last position only.
     pub last_logits_only: bool,
 }
@@ -75,6 +83,8 @@ impl Model {
             ModelConfig::ModernEncoder(config) => {
                 Self::ModernEncoder(Box::new(modern_encoder::ModernEncoder::new(config)))
             }
+            ModelConfig::T5(config) => Self::T5(Box::new(t5::T5::new(config))),
+            ModelConfig::Whisper(config) => Self::Whisper(Box::new(whisper::Whisper::new(config))),
             ModelConfig::ShallowResnet(config) => {
                 Self::ShallowResnet(Box::new(shallow_resnet::ShallowResnet::new(config)))
             }
@@ -89,6 +99,8 @@ impl Model {
             Self::VisionLanguage(model) => model.blueprint(),
             Self::Encoder(model) => model.blueprint(),
             Self::ModernEncoder(model) => model.blueprint(),
+            Self::T5(model) => model.blueprint(),
+            Self::Whisper(model) => model.blueprint(),
             Self::ShallowResnet(model) => model.blueprint(),
         }
     }
@@ -101,6 +113,8 @@ impl Model {
             Self::VisionLanguage(model) => model.forward(b, prompt),
             Self::Encoder(model) => model.forward(b, prompt),
             Self::ModernEncoder(model) => model.forward(b, prompt),
+            Self::T5(model) => model.forward(b, prompt),
+            Self::Whisper(model) => model.forward(b, prompt),
             Self::ShallowResnet(model) => model.forward(b, prompt),
         }
     }
@@ -111,7 +125,65 @@ impl Model {
             Self::DeepseekOcr(model) => Some(model.cache()),
             Self::Language(model) => Some(model.cache()),
             Self::VisionLanguage(model) => Some(model.cache()),
+            Self::T5(model) => Some(model.cache()),
+            Self::Whisper(model) => Some(model.cache()),
             Self::Encoder(_) | Self::ModernEncoder(_) | Self::ShallowResnet(_) => None,
+        }
+    }
+
+    /// Positions that caches hold behind the prefill of a prompt of so many tokens. Where there is an encoder, the prompt is
+    /// its, and the decoder has started from one token.
+    pub fn prefilled(&self, prompt: u64) -> Positions {
+        match self.has_encoder() {
+            true => Positions { own: 1, source: prompt },
+            false => Positions { own: prompt, source: 0 },
+        }
+    }
+
+    /// Whether a decoder attends to what an encoder makes of the prompt.
+    pub fn has_encoder(&self) -> bool {
+        matches!(self, Self::T5(_) | Self::Whisper(_))
+    }
+
+    /// What its encoder is given for a prompt of `positions`, the activations being `dtype`; absent without an encoder.
+    pub fn source(&self, batch: u64, positions: u64, dtype: DType) -> Option<Spec> {
+        match self {
+            Self::T5(_) => Some(Spec::activation([batch, positions], DType::Int64)),
+            Self::Whisper(model) => Some(Spec::activation([batch, model.config().frequencies, 2 * positions], dtype)),
+            _ => None,
+        }
+    }
+
+    /// The length of every prompt, where there is only one.
+    pub fn prompt_length(&self) -> Option<u64> {
+        match self {
+            Self::Whisper(model) => Some(model.config().source_positions),
+            _ => None,
+        }
+    }
+
+    /// Most tokens of the decoder, where a table of positions bounds them and nothing goes on behind it.
+    pub fn most_tokens(&self) -> Option<u64> {
+        match self {
+            Self::Whisper(model) => Some(model.config().positions),
+            _ => None,
+        }
+    }
+
+    /// Most tokens whose logits are those of the published model, where there is a bound.
+    pub fn exact_tokens(&self) -> Option<u64> {
+        match self {
+            Self::Language(model) => model.exact_positions(),
+            _ => self.most_tokens(),
+        }
+    }
+
+    /// The token a decoder starts from, where its prompt is an encoder's.
+    pub fn start_token(&self) -> Option<u64> {
+        match self {
+            Self::T5(model) => Some(model.start_token()),
+            Self::Whisper(model) => Some(model.config().start_token),
+            _ => None,
         }
     }
 
@@ -134,6 +206,8 @@ impl Model {
             | Self::Language(_)
             | Self::Encoder(_)
             | Self::ModernEncoder(_)
+            | Self::T5(_)
+            | Self::Whisper(_)
             | Self::ShallowResnet(_) => None,
         }
     }
@@ -146,6 +220,8 @@ impl Model {
             | Self::Language(_)
             | Self::Encoder(_)
             | Self::ModernEncoder(_)
+            | Self::T5(_)
+            | Self::Whisper(_)
             | Self::ShallowResnet(_) => [pages, 3, image.base_size, image.base_size].into(),
         }
     }
@@ -158,6 +234,8 @@ impl Model {
             | Self::VisionLanguage(_)
             | Self::Encoder(_)
             | Self::ModernEncoder(_)
+            | Self::T5(_)
+            | Self::Whisper(_)
             | Self::ShallowResnet(_) => None,
         }
     }
@@ -170,6 +248,8 @@ impl Model {
             | Self::VisionLanguage(_)
             | Self::Encoder(_)
             | Self::ModernEncoder(_)
+            | Self::T5(_)
+            | Self::Whisper(_)
             | Self::ShallowResnet(_) => Ok(()),
         }
     }
@@ -179,15 +259,36 @@ impl Model {
         match self {
             Self::DeepseekOcr(_) => &[Stage::Sam, Stage::Clip, Stage::Projector],
             Self::VisionLanguage(_) => &[Stage::Projector],
-            Self::Language(_) | Self::Encoder(_) | Self::ModernEncoder(_) | Self::ShallowResnet(_) => &[],
+            Self::Language(_)
+            | Self::Encoder(_)
+            | Self::ModernEncoder(_)
+            | Self::T5(_)
+            | Self::Whisper(_)
+            | Self::ShallowResnet(_) => &[],
         }
+    }
+}
+
+/// How many positions caches hold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Positions {
+    /// Of the sequence itself.
+    pub own: u64,
+    /// Of the source that cross-attention sees.
+    pub source: u64,
+}
+
+impl Positions {
+    /// So many more of the sequence itself.
+    pub fn and(self, more: u64) -> Self {
+        Self { own: self.own.saturating_add(more), ..self }
     }
 }
 
 /// What the cache keeps, layer by layer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CacheLayout {
-    /// Decoder layers, in order.
+    /// Decoder layers, in order; those that also see a source are two, one behind the other.
     pub layers: Vec<CacheLayer>,
     /// Element type, where the checkpoint sets one of its own.
     pub dtype: Option<DType>,
@@ -214,6 +315,8 @@ pub enum CacheKind {
     Hybrid,
     /// The last few positions, in front of a convolution.
     Convolution,
+    /// Keys and values of every position of the source.
+    Cross,
     /// Nothing.
     Absent,
 }
@@ -231,6 +334,7 @@ impl CacheKind {
             Self::StateSpace => Some("state-space"),
             Self::Hybrid => Some("hybrid"),
             Self::Convolution => Some("convolution"),
+            Self::Cross => Some("cross"),
             Self::Absent => None,
         }
     }
@@ -247,26 +351,36 @@ pub struct CacheLayer {
     pub window: Option<u64>,
     /// Elements of one position that no window bounds: its part of a compressed entry.
     pub entries: u64,
+    /// Elements of one position of the source.
+    pub source: u64,
     /// Elements it keeps whatever the length: in the cache's element type, and in single precision.
     pub state: [u64; 2],
 }
 
 impl CacheLayout {
+    /// That of a decoder whose layers each keep `elements` of a position of their own, and as many of one of the source.
+    pub(crate) fn of_both(layers: u64, elements: u64) -> Self {
+        let own = CacheLayer { kind: CacheKind::Full, elements, window: None, entries: 0, source: 0, state: [0, 0] };
+        let cross = CacheLayer { kind: CacheKind::Cross, elements: 0, source: elements, ..own };
+        Self { layers: (0..layers).flat_map(|_| [own, cross]).collect(), dtype: None }
+    }
+
     /// Elements one more position adds in all layers, as long as no window is full.
     pub fn elements_per_token(&self) -> u64 {
         self.layers.iter().map(|layer| layer.elements + layer.entries).sum()
     }
 
     /// Elements kept for a sequence of `positions`.
-    pub fn elements(&self, positions: u64) -> u64 {
+    pub fn elements(&self, positions: Positions) -> u64 {
         self.layers.iter().fold(0, |sum: u64, layer| sum.saturating_add(layer.elements_at(positions)))
     }
 }
 
 impl CacheLayer {
     /// Elements kept for a sequence of `positions`.
-    pub fn elements_at(&self, positions: u64) -> u64 {
-        let near = self.elements.saturating_mul(self.window.map_or(positions, |window| positions.min(window)));
-        near.saturating_add(self.entries.saturating_mul(positions))
+    pub fn elements_at(&self, Positions { own, source }: Positions) -> u64 {
+        let near = self.elements.saturating_mul(self.window.map_or(own, |window| own.min(window)));
+        let all = near.saturating_add(self.entries.saturating_mul(own));
+        all.saturating_add(self.source.saturating_mul(source))
     }
 }

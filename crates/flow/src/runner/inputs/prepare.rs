@@ -32,7 +32,7 @@ pub(crate) fn prepare(
     tokenizer: Option<&Tokenizer>,
     vocabulary: u64,
 ) -> Result<PreparedInput, ProfileError> {
-    let text_only = |ids: Vec<i64>| PromptData { image_mask: vec![false; ids.len()], ids, images: None };
+    let text_only = |ids: Vec<i64>| PromptData { image_mask: vec![false; ids.len()], ids, images: None, source: None };
     let batch = infer.batch().into();
     match (&mut input.content, infer, tokenizer) {
         (Content::Image { file, .. }, InferSettings::Pages(settings, _), Some(tokenizer)) => {

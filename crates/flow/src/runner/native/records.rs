@@ -181,7 +181,7 @@ mod tests {
             image_tokens: 0,
             generated_tokens: generated,
         };
-        let data = PromptData { ids: Vec::new(), image_mask: Vec::new(), images: None };
+        let data = PromptData { ids: Vec::new(), image_mask: Vec::new(), images: None, source: None };
         PreparedInput { facts, kind: PageKind::Unknown, sides: None, fed: ModelInput::Prompt(data) }
     }
 

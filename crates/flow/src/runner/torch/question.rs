@@ -128,7 +128,7 @@ fn given_input(
 ) -> Result<InputRequest, ProfileError> {
     let name = input.facts.name.clone();
     match (&input.fed, infer) {
-        (ModelInput::Prompt(PromptData { ids, image_mask, images }), _) => {
+        (ModelInput::Prompt(PromptData { ids, image_mask, images, .. }), _) => {
             let view =
                 |kind: &str, pictures: &ImageBatch| keep(&scratch.join(format!("{number}-{kind}.f32")), pictures);
             let page = match images {

@@ -45,6 +45,10 @@ pub fn profile(
 ) -> Result<Profile, ProfileError> {
     check(&model, request)?;
     engine::rehearse(&model.network)?;
+    if let Model::Whisper(_) = model.network {
+        let why = "inputs of sound can only be modelled".to_owned();
+        return Err(engine::EngineError::NotComputed { class: model.config.facts().class, why }.into());
+    }
     request.infer.fit(&mut model);
     let mut inputs = inputs::find(&request.dataset, &request.infer)?;
     inputs.usable()?;

@@ -171,6 +171,7 @@ fn read(
 ) -> Result<DecoderConfig, ConfigProblem> {
     let sizes = Sizes::read(fields)?;
     let first = fields.count_or("first_k_dense_replace", defaults[0])?;
+    let mixes = sizes.listed(fields, "mlp_layer_types", ["dense", "sparse"], |index| index >= first)?;
     let inner = fields.size("moe_intermediate_size")?;
     let experts = ("n_routed_experts", fields.size("n_routed_experts")?);
     let mut mixture = MixtureConfig {
@@ -183,8 +184,7 @@ fn read(
     mixture.routing.scale = fields.number_or("routed_scaling_factor", 1.0)?;
     let attention = AttentionConfig::Latent(latent(fields, &sizes)?);
     Ok(sizes.decoder(family, |index| {
-        let dense = (index as u64) < first;
-        (attention, if dense { sizes.gated() } else { FeedForwardConfig::Mixture(mixture) })
+        (attention, if mixes[index] { FeedForwardConfig::Mixture(mixture) } else { sizes.gated() })
     }))
 }
 

@@ -7,8 +7,8 @@ use super::sizes::Sizes;
 use super::{Definitions, Family, Names, names};
 use crate::config::ConfigProblem;
 use crate::config::decoder::{
-    AttentionConfig, DecoderConfig, FeedForwardConfig, GateConfig, GroupedConfig, HeadNorms, MixtureConfig, ScoreKind,
-    SharedConfig,
+    AttentionConfig, DecoderConfig, ExpertStorage, FeedForwardConfig, GateConfig, GroupedConfig, HeadNorms,
+    MixtureConfig, ScoreKind, SharedConfig,
 };
 use crate::config::fields::Fields;
 
@@ -23,6 +23,7 @@ pub(crate) const FAMILY: Family = Family {
         bare_norm: "Llama4TextL2Norm",
         mlp_module: "feed_forward",
         shared_module: "shared_expert",
+        experts: "Llama4TextExperts",
         ..names!("Llama4Text")
     },
     definitions: Definitions {
@@ -52,14 +53,16 @@ pub(in crate::config) fn read(fields: &Fields<'_>) -> Result<DecoderConfig, Conf
     let experts = ("num_local_experts", fields.size_or("num_local_experts", 16)?);
     let gate = GateConfig { scores: ScoreKind::Sigmoid, ..PLAIN_GATE };
     let shared = Some(SharedConfig { count: None, inner: expert, gated: false });
-    let mut mixture = MixtureConfig { gate, shared, ..mixture(fields, &sizes, experts, expert)? };
+    let storage = ExpertStorage::Halves;
+    let mut mixture = MixtureConfig { gate, shared, storage, ..mixture(fields, &sizes, experts, expert)? };
     mixture.routing.normalise = false;
-    Ok(sizes.decoder(&FAMILY, |index| {
+    mixture.routing.scores_inputs = true;
+    let mut decoder = sizes.decoder(&FAMILY, |index| {
         let attention = match chunked[index] {
             false => GroupedConfig { rotary: None, ..attention },
             true => {
                 let mut attention = GroupedConfig { head_norms: normed, ..attention.with_window(chunk) };
-                attention.detail.chunked = chunk.is_some();
+                attention.detail.chunked = chunk.map(|_| 0);
                 attention
             }
         };
@@ -70,7 +73,12 @@ pub(in crate::config) fn read(fields: &Fields<'_>) -> Result<DecoderConfig, Conf
         };
         let feed_forward = if mixes { FeedForwardConfig::Mixture(mixture) } else { sizes.gated() };
         (AttentionConfig::Grouped(attention), feed_forward)
-    }))
+    });
+    // Queries of layers without positions are scaled from this position on; older files have a number for the choice.
+    let tuned = !matches!(fields.flag_or("attn_temperature_tuning", true), Ok(false));
+    let floor = fields.size_or("floor_scale", 8192)?;
+    decoder.exact_positions = tuned.then(|| floor - 1);
+    Ok(decoder)
 }
 
 /// Which layers have positions, and see one chunk.

@@ -34,7 +34,7 @@ pub(super) fn mixture(
         gated: true,
         latent: None,
         storage: ExpertStorage::Listed,
-        routing: Routing { experts, per_token, normalise: true, scale: 1.0 },
+        routing: Routing { experts, per_token, normalise: true, scale: 1.0, scores_inputs: false },
         gate: PLAIN_GATE,
         shared: None,
     })

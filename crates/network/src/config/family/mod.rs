@@ -41,8 +41,15 @@ pub(crate) fn families() -> impl Iterator<Item = &'static &'static Family> {
 
 /// Whether logits of this family, as an engine computes them from what is built here, were compared with transformers.
 pub(crate) fn is_computed(family: &Family) -> bool {
-    const LATER: &[&Family] =
-        &[&state_space::MAMBA2, &state_space::BAMBA, &mixer::LFM2, &qwen_next::DENSE, &qwen_next::SPARSE];
+    const LATER: &[&Family] = &[
+        &state_space::MAMBA2,
+        &state_space::BAMBA,
+        &mixer::LFM2,
+        &mixer::MLLAMA,
+        &qwen_next::DENSE,
+        &qwen_next::SPARSE,
+        &llama4::FAMILY,
+    ];
     FAMILIES.iter().chain(LATER).any(|known| known.names.causal == family.names.causal)
 }
 

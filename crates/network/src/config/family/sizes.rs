@@ -175,6 +175,7 @@ impl Sizes {
             family,
             vocabulary: self.vocabulary,
             further_tokens: 0,
+            exact_positions: None,
             width: self.width,
             heads: self.heads,
             intermediate: Some(self.intermediate),
@@ -209,19 +210,30 @@ impl Sizes {
         kinds: [&str; 2],
         rule: impl Fn(u64) -> bool,
     ) -> Result<Vec<bool>, ConfigProblem> {
-        let types = fields.text_list("layer_types")?;
+        self.listed(fields, "layer_types", kinds, rule)
+    }
+
+    /// The same of the list under `name`.
+    pub(super) fn listed(
+        &self,
+        fields: &Fields<'_>,
+        name: &str,
+        kinds: [&str; 2],
+        rule: impl Fn(u64) -> bool,
+    ) -> Result<Vec<bool>, ConfigProblem> {
+        let types = fields.text_list(name)?;
         if types.is_empty() {
             return Ok((0..self.layers).map(rule).collect());
         }
         if types.len() as u64 != self.layers {
             let expected = format!("{} entries, one for each layer", self.layers);
-            return Err(fields.wrong("layer_types", format!("a list of {}", types.len()), expected));
+            return Err(fields.wrong(name, format!("a list of {}", types.len()), expected));
         }
         let [first, second] = kinds;
         let kind = |text: &String| match text.as_str() {
             text if text == second => Ok(true),
             text if text == first => Ok(false),
-            _ => Err(fields.wrong("layer_types", format!("\"{text}\""), format!("`{first}` or `{second}`"))),
+            _ => Err(fields.wrong(name, format!("\"{text}\""), format!("`{first}` or `{second}`"))),
         };
         types.iter().map(kind).collect()
     }
