@@ -12,6 +12,7 @@ mod flame;
 mod fleet;
 mod forecast;
 mod lanes;
+mod lettering;
 mod origin;
 mod prose;
 mod ranks;
