@@ -62,6 +62,13 @@ fn assert_sums(browser: &Browser, metrics: &Value) {
     let time = &metrics["device_time"][0];
     assert_eq!(number(&lane("stream")["ns"]), number(&time["busy_ns"]));
     assert_eq!(number(&lane("idle")["ns"]), number(&time["idle_ns"]));
+    // Every cause has the time that the metrics give it, and no other is named.
+    let causes = lane("idle")["causes"].as_object().unwrap();
+    let idle = time["idle"].as_array().unwrap();
+    assert_eq!(causes.len(), idle.len(), "{causes:?}");
+    let mut drawn: Vec<i64> = causes.values().map(number).collect();
+    drawn.sort_unstable_by_key(|ns| std::cmp::Reverse(*ns));
+    assert_eq!(drawn, idle.iter().map(|one| number(&one["ns"])).collect::<Vec<_>>(), "{causes:?}");
     let copies: i64 = time["copies"].as_array().unwrap().iter().map(|one| number(&one["calls"])).sum();
     assert_eq!(number(&lane("stream")["events"]), number(&metrics["totals"]["kernel_count"]) + copies);
 }

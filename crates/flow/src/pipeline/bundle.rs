@@ -3,10 +3,10 @@
 use collect::run::RunFolder;
 use report::html::{MarkdownPage, RunPage};
 use report::profile::Assumptions;
-use types::timeline::Timeline;
 use types::{Environment, KernelReport, Metrics};
 
 use super::analytic;
+use super::trace::Placed;
 use crate::CollectError;
 
 /// What the pages are made of.
@@ -19,7 +19,7 @@ pub(crate) struct Bundle<'a> {
     /// Rows of each table of operators, where the user says how many.
     pub(crate) operator_rows: Option<usize>,
     /// What was recorded, where that is one timeline.
-    pub(crate) timeline: Option<&'a Timeline>,
+    pub(crate) timeline: Option<&'a Placed>,
 }
 
 /// Writes every page the run has something for. The analytic model is there before, and is on the page beside what was measured.
@@ -31,7 +31,7 @@ pub(crate) fn write(folder: &mut RunFolder, bundle: &Bundle<'_>) -> Result<(), C
         folder.write_file(&page.file(), text.as_bytes())?;
     }
     let has_trace = metrics.conditions.trace.is_some();
-    let lanes = timeline.and_then(|timeline| report::html::lanes(timeline, report::html::MOST_EVENTS));
+    let lanes = timeline.and_then(|timeline| timeline.lanes(report::html::MOST_EVENTS));
     let lanes = lanes.as_deref().ok_or(match has_trace {
         true => "`llm-perf report` draws that of a run with one recording",
         false => "nothing was recorded",

@@ -7,13 +7,12 @@ use std::path::{Path, PathBuf};
 
 use collect::run::StoredRun;
 use report::html::MarkdownPage;
-use types::timeline::Timeline;
 use types::{Comparison, Exit, Failure, Metrics};
 
 use crate::CollectError;
 use crate::pipeline::analytic;
 use crate::pipeline::recording::{self, RecordingError};
-use crate::pipeline::trace;
+use crate::pipeline::trace::{self, Placed};
 
 /// Rows of each table of changes in the page of a comparison.
 const CHANGES: usize = 50;
@@ -71,9 +70,8 @@ pub fn of_run(run: &StoredRun, full: bool) -> Result<RunPage, PageError> {
     let text = |page: MarkdownPage| Some((page, run.read_text(&page.file()).ok()?));
     let pages: Vec<_> = MarkdownPage::ALL.into_iter().filter_map(text).collect();
     let most = if full { usize::MAX } else { report::html::MOST_EVENTS };
-    let lanes = timeline(run, &metrics).and_then(|timeline| {
-        report::html::lanes(&timeline, most).ok_or_else(|| "the timeline of this run is empty".to_owned())
-    });
+    let lanes = timeline(run, &metrics)
+        .and_then(|timeline| timeline.lanes(most).ok_or_else(|| "the timeline of this run is empty".to_owned()));
     let modelled = analytic::read(run.path());
     let html = report::html::run_page(&report::html::RunPage {
         run: &analysis::view::run(&metrics),
@@ -112,12 +110,12 @@ pub fn write(path: &Path, html: &str) -> Result<(), PageError> {
     std::fs::write(path, html).map_err(|reason| PageError::Unwritable { path: path.to_owned(), reason })
 }
 
-fn timeline(run: &StoredRun, metrics: &Metrics) -> Result<Timeline, String> {
+fn timeline(run: &StoredRun, metrics: &Metrics) -> Result<Placed, String> {
     let files = recording::files(run, metrics).map_err(|error| match error {
         RecordingError::NoTimeline { reason, .. } => reason.to_owned(),
         other => other.to_string(),
     })?;
-    let mut timelines = trace::timelines(&files).map_err(|error| error.to_string())?;
+    let mut timelines = trace::placed(&files, metrics.run.model.as_deref()).map_err(|error| error.to_string())?;
     match (timelines.pop(), timelines.is_empty()) {
         (Some(only), true) => Ok(only),
         (None, _) => Err("the sources of this run hold sums and counters only".to_owned()),
