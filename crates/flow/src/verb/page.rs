@@ -10,8 +10,9 @@ use report::html::MarkdownPage;
 use types::{Comparison, Exit, Failure, Metrics};
 
 use crate::CollectError;
-use crate::pipeline::analytic;
+use crate::pipeline::documents::RunDocuments;
 use crate::pipeline::recording::{self, RecordingError};
+use crate::pipeline::thumbnails;
 use crate::pipeline::trace::{self, Placed};
 
 /// Rows of each table of changes in the page of a comparison.
@@ -72,10 +73,11 @@ pub fn of_run(run: &StoredRun, full: bool) -> Result<RunPage, PageError> {
     let most = if full { usize::MAX } else { report::html::MOST_EVENTS };
     let lanes = timeline(run, &metrics)
         .and_then(|timeline| timeline.lanes(most).ok_or_else(|| "the timeline of this run is empty".to_owned()));
-    let modelled = analytic::read(run.path());
+    let documents = RunDocuments::read(run.path());
     let html = report::html::run_page(&report::html::RunPage {
         run: &analysis::view::run(&metrics),
-        modelled: modelled.as_ref(),
+        documents: documents.shown(),
+        thumbnails: &thumbnails::read(run.path()),
         pages: &pages,
         lanes: lanes.as_deref().map_err(String::as_str),
     });
@@ -85,14 +87,14 @@ pub fn of_run(run: &StoredRun, full: bool) -> Result<RunPage, PageError> {
 /// Writes the pictures of a run that stay as they are to a folder, as SVG files; their names.
 pub fn write_charts(run: &StoredRun, folder: &Path) -> Result<Vec<PathBuf>, PageError> {
     let metrics = recording::metrics(run)?;
-    let modelled = analytic::read(run.path());
+    let documents = RunDocuments::read(run.path());
     let failed = |path: &Path| {
         let path = path.to_owned();
         move |reason| PageError::Unwritable { path, reason }
     };
     std::fs::create_dir_all(folder).map_err(failed(folder))?;
     let mut files = Vec::new();
-    for picture in report::html::pictures(&analysis::view::run(&metrics), modelled.as_ref()) {
+    for picture in report::html::pictures(&analysis::view::run(&metrics), &documents.shown()) {
         let path = folder.join(picture.file_name());
         std::fs::write(&path, picture.file()).map_err(failed(&path))?;
         files.push(path);

@@ -9,7 +9,8 @@ struct Origin {
     table: &'static [&'static str],
 }
 
-const ORIGINS: [Origin; 12] = [
+const ORIGINS: [Origin; 13] = [
+    Origin { section: "inputs", keys: &["images"], how: "as they were given", table: &["report-inputs"] },
     Origin { section: "stages", keys: &["stages"], how: "measured", table: &["report-per-stage-timings"] },
     Origin { section: "device-time", keys: &["device_time"], how: "measured", table: &["report-device-time"] },
     Origin {
@@ -26,8 +27,8 @@ const ORIGINS: [Origin; 12] = [
     },
     Origin {
         section: "roofline",
-        keys: &["peak", "work_per_stage", "operator_groups"],
-        how: "modelled work over measured time; `peak` says where the rates are from",
+        keys: &["peaks", "work_per_stage", "modules", "operator_groups"],
+        how: "modelled work over measured time; work of kernels and regions is counted",
         table: &["report-mfu-and-mbu", "operators"],
     },
     Origin {
@@ -84,7 +85,7 @@ mod tests {
     #[test]
     fn keys_are_keys_of_the_document() {
         let metrics = serde_json::to_value(crate::profile::sample::metrics()).unwrap();
-        for origin in ORIGINS.iter().filter(|origin| origin.section != "forecast") {
+        for origin in ORIGINS.iter().filter(|origin| !["forecast", "inputs"].contains(&origin.section)) {
             for key in origin.keys {
                 // A list that is empty may be left out of the document.
                 let known = ["device_memory"].contains(key) || metrics.get(key).is_some();
@@ -102,3 +103,4 @@ mod tests {
         assert_eq!(html("timeline", |_| None), "");
     }
 }
+        "inputs" => "inputs.yaml",

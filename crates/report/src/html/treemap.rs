@@ -10,6 +10,7 @@ use super::bars::{WIDTH, shade};
 use super::lettering::{fitted, width};
 use crate::escape::escape;
 use crate::number::percent;
+use crate::profile::profiled_pass;
 
 const HEIGHT: f64 = 340.0;
 /// Height of the line with a group's name.
@@ -52,7 +53,8 @@ pub(super) fn treemaps(run: &RunView<'_>) -> Vec<(String, String)> {
     });
     let drawn = [("kernels by family", groups(kernels)), ("self time of modules by stage", groups(modules))];
     let drawn = drawn.into_iter().filter(|(_, groups)| groups.iter().map(|group| group.parts.len()).sum::<usize>() > 1);
-    drawn.map(|(what, groups)| (what.to_owned(), draw(what, &groups))).collect()
+    let pass = profiled_pass(run.metrics).map(|pass| format!(", {pass}")).unwrap_or_default();
+    drawn.map(|(what, groups)| (what.to_owned(), draw(&format!("{what}{pass}"), &groups))).collect()
 }
 
 /// The path with every number as a star, so that layers are one.

@@ -191,3 +191,14 @@ pub(crate) fn overhead(metrics: &Metrics) -> String {
     let what = if metrics.conditions.command.is_some() { "the command" } else { "the same inputs" };
     format!("With the profiler, {what} took {size} {word} ({with} instead of {without}).")
 }
+
+/// What the breakdown of a run is of where plain runs were timed too: the pass that was profiled, and how much longer that took.
+pub(crate) fn profiled_pass(metrics: &Metrics) -> Option<String> {
+    if imported_facts(metrics).is_some() {
+        return None;
+    }
+    Some(match metrics.times.overhead.share {
+        Some(share) => format!("in the profiled pass, which took {:.2} times as long as a plain run", 1.0 + share),
+        None => "in the profiled pass".to_owned(),
+    })
+}
