@@ -40,7 +40,7 @@ pub(crate) fn write(folder: &mut RunFolder, bundle: &Bundle<'_>) -> Result<(), C
     let has_trace = metrics.conditions.trace.is_some();
     let lanes = timeline.and_then(|timeline| timeline.lanes(report::html::MOST_EVENTS));
     let lanes = lanes.as_deref().ok_or(match has_trace {
-        true => "`llm-perf report` draws that of a run with one recording",
+        true => "`llm-perf report RUN` draws it where the run has a single recording",
         false => "nothing was recorded",
     });
     let thumbnails = thumbnails::read(folder.path());

@@ -172,11 +172,8 @@ pub fn run_page(page: &RunPage<'_>) -> String {
         open: *page == MarkdownPage::Report,
         ..Section::new(page.id(), page.title(), prose::html(text, page.id()))
     }));
-    let has = |anchor: &str| {
-        let attribute = format!("id=\"{anchor}\"");
-        sections.iter().any(|section| section.id == anchor || section.body.contains(&attribute))
-    };
-    let find = |anchors: &[&'static str]| anchors.iter().copied().find(|anchor| has(anchor));
+    let anchors = anchors(&sections);
+    let find = |wanted: &[&'static str]| wanted.iter().copied().find(|anchor| anchors.contains(*anchor));
     let missing = match lanes {
         Ok(_) => String::new(),
         Err(reason) => prose::html(&format!("This page has no timeline: {}.", sentence(reason)), "t"),
@@ -190,6 +187,13 @@ pub fn run_page(page: &RunPage<'_>) -> String {
         section.body = origin::with_sources(&section.body, find);
     }
     shell::document(&summary::title(run), &top, &sections, &data)
+}
+
+/// Every place of the page that a link can lead to.
+fn anchors(sections: &[Section]) -> BTreeSet<String> {
+    let inside = sections.iter().flat_map(|section| section.body.split(" id=\"").skip(1));
+    let inside = inside.filter_map(|rest| rest.split('"').next()).map(str::to_owned);
+    sections.iter().map(|section| section.id.to_owned()).chain(inside).collect()
 }
 
 /// A section that the script draws into.
@@ -240,10 +244,6 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_asked_for_and_no_name_gets_out_of_its_place() {
-        let hostile = "</title><script>alert(1)</script><img src=x onerror=alert(1)>\"'`|";
-        let page = page(|metrics| {
-    #[test]
     fn every_element_type_has_its_roof_with_its_source() {
         let page = page(|metrics| {
             let peak = metrics.utilisation.peak.clone().unwrap();
@@ -262,6 +262,10 @@ mod tests {
         }
     }
 
+    #[test]
+    fn nothing_is_asked_for_and_no_name_gets_out_of_its_place() {
+        let hostile = "</title><script>alert(1)</script><img src=x onerror=alert(1)>\"'`|";
+        let page = page(|metrics| {
             metrics.run.model = Some(hostile.to_owned());
             for operator in &mut metrics.breakdown.operators {
                 operator.name = hostile.repeat(100);

@@ -112,7 +112,9 @@ pub(crate) fn replayed(saving: &EstimatedSaving) -> Option<String> {
         None => "not tried".to_owned(),
         Some(tried) => format!("tried as {}: saved {}", prose(&tried.remedy), tried.saved_ns),
     };
-    Some(format!("predicted by replay: between {low} and {high}, if {}; {tried}", prose(assumes)))
+    let (low, high) = (low.to_string(), high.to_string());
+    let saved = if low == high { low } else { format!("between {low} and {high}") };
+    Some(format!("predicted by replay: {saved}, if {}; {tried}", prose(assumes)))
 }
 
 /// One line with the numbers of findings and warnings; none where there are none.
