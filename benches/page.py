@@ -5,10 +5,11 @@ chromedriver and chromium, and
     cargo build --release
 
 and makes the trace with `make_kineto.py` in the folder it is given, where it is not there yet. Another program is measured with
-`--program PATH`, and the section says so.
+`--program PATH` or `LLM_PERF_PROGRAM=PATH`, and the section says so.
 """
 
 import argparse
+import os
 import statistics
 import subprocess
 import sys
@@ -80,7 +81,8 @@ def main() -> None:
         rows = [[row[0], about.split()[0], *row[1:]] for row in rows]
     browser.close()
     header = ["page", "events", "MB", "CPU time to make it, s", "opened to drawn, ms", "frame p50, ms", "frame p99, ms"]
-    built = f" Made by `{arguments.program}`, which is no release build." if arguments.program else ""
+    other = arguments.program or os.environ.get("LLM_PERF_PROGRAM")
+    built = f" Made by `{other}`, which may be no release build." if other else ""
     text = f"{provenance()}\n5 openings each, {FRAMES} frames of each while the view is moved.{built} `benches/page.py FOLDER`\n"
     if arguments.megabytes == MEGABYTES:
         write_section("page", f"{text}\n{table(header, rows)}")

@@ -6,7 +6,8 @@
 
 use std::collections::BTreeMap;
 
-use types::timeline::{DeviceWork, Timeline, WorkKind};
+use types::timeline::{DeviceWork, HostCall, Timeline, WorkKind};
+use types::view::IdleStretch;
 use types::{Bytes, CopyTime, DeviceTime, IdleCause, IdlePlace, IdleTime, Nanos};
 
 use crate::attribution::Attribution;
@@ -24,6 +25,29 @@ pub fn device_times(timelines: &[PlacedTimeline<'_>]) -> Vec<DeviceTime> {
         rows.into_iter().filter_map(|(ordinal, rows)| of_device(placed, ordinal, &rows)).collect::<Vec<_>>()
     };
     timelines.iter().flat_map(of_timeline).collect()
+}
+
+/// Every stretch in which a device of a timeline was idle, with its cause: by device, then by start. Those of one device and cause
+/// are what [`device_times`] sums up.
+pub fn idle_stretches(timeline: &Timeline, attribution: &Attribution) -> Vec<IdleStretch> {
+    let communicates = communicates(timeline);
+    let mut stretches = Vec::new();
+    for (device, rows) in rows_by_device(timeline) {
+        let Some(activity) = Activity::new(timeline, attribution, &rows, &communicates) else { continue };
+        let rows = activity.rows(timeline, &rows);
+        let host = Host::new(timeline, &attribution.launch, &rows);
+        for gap in activity.busy.gaps(activity.window).as_slice() {
+            let (_, next) = behind(timeline, attribution, &rows, *gap);
+            let parts = host.parts(*gap, next);
+            stretches.extend(parts.into_iter().map(|(cause, span)| IdleStretch {
+                device,
+                start: span.start,
+                length: span.length(),
+                cause,
+            }));
+        }
+    }
+    stretches
 }
 
 /// Rows of each device, ordered by start.
@@ -70,21 +94,30 @@ impl Activity {
         let busy = Spans::union(all.copied());
         Some(Self { window, compute, communication, copies, busy })
     }
+
+    /// Rows of the window.
+    fn rows(&self, timeline: &Timeline, rows: &[u32]) -> Vec<u32> {
+        let in_window = |row: &&u32| {
+            let work = &timeline.work[**row as usize];
+            work.start < self.window.end && work.end() >= self.window.start
+        };
+        rows.iter().filter(in_window).copied().collect()
+    }
+}
+
+/// Names that are kernels of communication.
+fn communicates(timeline: &Timeline) -> Vec<bool> {
+    timeline.names.iter().map(|(_, name)| kernel::family(name) == Family::Communication).collect()
 }
 
 fn of_device(placed: &PlacedTimeline<'_>, ordinal: u32, rows: &[u32]) -> Option<DeviceTime> {
     let PlacedTimeline { timeline, attribution, .. } = placed;
-    let communicates: Vec<_> =
-        timeline.names.iter().map(|(_, name)| kernel::family(name) == Family::Communication).collect();
-    let Activity { window, compute, communication, copies, busy } =
-        Activity::new(timeline, attribution, rows, &communicates)?;
+    let communicates = communicates(timeline);
+    let activity = Activity::new(timeline, attribution, rows, &communicates)?;
+    let rows = activity.rows(timeline, rows);
+    let Activity { window, compute, communication, copies, busy } = activity;
     let exposed = communication.subtract(&compute);
     let copied = copies.subtract(&compute).subtract(&communication);
-    let in_window = |row: &&u32| {
-        let work = &timeline.work[**row as usize];
-        work.start < window.end && work.end() >= window.start
-    };
-    let rows: Vec<u32> = rows.iter().filter(in_window).copied().collect();
     let is_communication = |work: &&DeviceWork| work.kind == WorkKind::Kernel && communicates[work.name.index()];
     let works = || rows.iter().map(|row| &timeline.work[*row as usize]);
     Some(DeviceTime {
@@ -135,15 +168,13 @@ fn copy_times<'a>(works: impl Iterator<Item = &'a DeviceWork>, window: Span, exp
 
 /// Gaps by cause.
 fn idle_times(placed: &PlacedTimeline<'_>, rows: &[u32], gaps: &Spans) -> Vec<IdleTime> {
-    let (timeline, launch) = (placed.timeline, &placed.attribution.launch);
-    let host = Host::new(timeline, launch, rows);
+    let timeline = placed.timeline;
+    let host = Host::new(timeline, &placed.attribution.launch, rows);
     let mut sums: BTreeMap<IdleCause, (Nanos, Nanos)> = BTreeMap::new();
     let mut quiet = Vec::new();
     let mut queued: BTreeMap<&str, Nanos> = BTreeMap::new();
     for gap in gaps.as_slice() {
-        // Work without length cannot end a gap, but it is what the host called for.
-        let behind = rows.partition_point(|row| timeline.work[*row as usize].start < gap.end);
-        let next = rows.get(behind).and_then(|row| launch[*row as usize]).map(|call| &timeline.calls[call as usize]);
+        let (row, next) = behind(timeline, placed.attribution, rows, *gap);
         let waiting = host.divide(*gap, next);
         for cause in IdleCause::ALL {
             let time = waiting.of(cause);
@@ -152,8 +183,8 @@ fn idle_times(placed: &PlacedTimeline<'_>, rows: &[u32], gaps: &Spans) -> Vec<Id
             *longest = time.max(*longest);
         }
         let late = waiting.of(IdleCause::Queued);
-        if let Some(row) = rows.get(behind).filter(|_| late > Nanos::ZERO) {
-            *queued.entry(timeline.name(timeline.work[*row as usize].name)).or_default() += late;
+        if let Some(row) = row.filter(|_| late > Nanos::ZERO) {
+            *queued.entry(timeline.name(timeline.work[row as usize].name)).or_default() += late;
         }
         if waiting.of(IdleCause::HostWork) > Nanos::ZERO {
             quiet.extend_from_slice(host.quiet_within(*gap).as_slice());
@@ -172,6 +203,19 @@ fn idle_times(placed: &PlacedTimeline<'_>, rows: &[u32], gaps: &Spans) -> Vec<Id
     let mut idle: Vec<_> = sums.into_iter().filter(|(_, (ns, _))| *ns > Nanos::ZERO).map(row).collect();
     idle.sort_by_key(|idle| std::cmp::Reverse(idle.ns));
     idle
+}
+
+/// The work behind a gap, and the call that launched it.
+fn behind<'a>(
+    timeline: &'a Timeline,
+    attribution: &Attribution,
+    rows: &[u32],
+    gap: Span,
+) -> (Option<u32>, Option<&'a HostCall>) {
+    // Work without length cannot end a gap, but it is what the host called for.
+    let row = rows.get(rows.partition_point(|row| timeline.work[*row as usize].start < gap.end)).copied();
+    let call = row.and_then(|row| attribution.launch[row as usize]);
+    (row, call.map(|call| &timeline.calls[call as usize]))
 }
 
 /// What came late, the longest first.
@@ -242,6 +286,20 @@ mod tests {
         assert_eq!((cause(found, IdleCause::Queued), cause(found, IdleCause::Launching)), (7_999_900, 0));
     }
 
+    #[test]
+    fn every_stretch_of_a_gap_has_its_own_cause() {
+        let mut timeline = timeline(1_000, &[Launch::new(0, 100, 100), Launch::new(600, 700, 100)]);
+        call(&mut timeline, "cudaStreamSynchronize", 210, 40, None);
+        let attribution = attribute(&timeline, &AttributionSettings::default());
+        let found: Vec<_> = idle_stretches(&timeline, &attribution)
+            .into_iter()
+            .map(|one| (one.start.get(), one.length.get(), one.cause))
+            .collect();
+        let expected =
+            [(200, 10, IdleCause::Launching), (210, 40, IdleCause::Synchronising), (250, 450, IdleCause::Launching)];
+        assert_eq!(found, expected);
+    }
+
     proptest! {
         #[test]
         fn the_parts_always_make_up_the_whole(
@@ -269,6 +327,18 @@ mod tests {
             let names = ["enumerate(DataLoader)#x", "gloo:all_reduce", "ProfilerStep#1"];
             for (start, duration, name) in ranges {
                 range(&mut timeline, names[name], start, start + duration);
+            }
+            let attribution = attribute(&timeline, &AttributionSettings::default());
+            let stretches = idle_stretches(&timeline, &attribution);
+            let apart = stretches.windows(2).all(|pair| {
+                pair[0].device != pair[1].device || pair[0].start + pair[0].length <= pair[1].start
+            });
+            prop_assert!(apart, "{:?}", stretches);
+            for (device, found) in rows_by_device(&timeline).into_keys().zip(divided(&timeline)) {
+                for idle in IdleCause::ALL {
+                    let own = stretches.iter().filter(|one| one.device == device && one.cause == idle);
+                    prop_assert_eq!(own.map(|one| one.length).sum::<Nanos>().get(), cause(&found, idle));
+                }
             }
             for found in divided(&timeline) {
                 prop_assert_eq!(found.busy_ns + found.idle_ns, found.span_ns);

@@ -51,7 +51,7 @@ pub mod view;
 pub use compare::{GateLimits, RunRecords, Sides, compare, try_sides};
 pub use counter::{LaunchCounters, ListedKernel, PageOverlap, USED_COUNTERS};
 pub use device::Mark;
-pub use device_time::device_times;
+pub use device_time::{device_times, idle_stretches};
 pub use disturbed::verdict as disturbed;
 pub use evidence::{
     CommandRuns, Evidence, OperatorPass, PlacedTimeline, PlainRuns, PricedOperator, RankRuns, Trace, TryRuns,

@@ -134,11 +134,16 @@ pub(crate) fn with_device(
         samples: all_ranks(evidence.ranks.as_ref(), &samples),
     };
     let (times, busy_above_wall) = times.checked(subject.devices.len() as u64);
+    let operator_groups = match operators {
+        [] => OperatorGroups { by_shape: shapes::groups(timelines, subject.hardware.as_ref()), by_class: Vec::new() },
+        _ => priced::groups(operators),
+    };
     let utilisation = UtilisationView {
         mfu_model_level: whole.as_ref().and_then(Utilisation::mfu).filter(|_| misfit.is_none()),
         mfu_per_stage,
         mbu_model_level: whole.as_ref().and_then(Utilisation::mbu).filter(|_| misfit.is_none()),
         peak: subject.peak.clone(),
+        peaks: utilisation::peaks(subject, &operator_groups.by_shape),
         work_per_stage: utilisation::work_per_stage(&subject.work),
         flop_checks: evidence.flop_checks.clone(),
     };
@@ -168,12 +173,7 @@ pub(crate) fn with_device(
         regions: evidence.regions.clone().unwrap_or(regions),
         modules: device.map_or(modules, |device| device.modules.clone()),
         module_kinds: device.map(|device| device.module_kinds.clone()).unwrap_or_default(),
-        operator_groups: match operators {
-            [] => {
-                OperatorGroups { by_shape: shapes::groups(timelines, subject.hardware.as_ref()), by_class: Vec::new() }
-            }
-            _ => priced::groups(operators),
-        },
+        operator_groups,
         collectives,
         cost_centres: cost_centres(operators),
         routing: evidence.operators.routing.clone(),

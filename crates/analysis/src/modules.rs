@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use types::{CostCentre, ModuleSummary, Nanos, PeakUsed, PlacedBy, Stage};
+use types::{CostCentre, ModuleSummary, Nanos, PeakUsed, PlacedBy, Stage, Work};
 
 use crate::evidence::PricedOperator;
 use crate::module_path::with_ancestors;
@@ -59,6 +59,7 @@ pub(crate) fn modules(
             exclusive_ns: Some(Sum::of(node.operators.iter().copied().filter(|one| is_own(one, path))).time),
             speed_of_light_ns: sum.least,
             lost_ns: lost.filter(|lost| *lost >= Nanos::ZERO),
+            work: Some(Work { flops_matrix: sum.flops_matrix, bytes: sum.moved }),
             bound: peak.and_then(|peak| bound(&node.operators, peak)).map(str::to_owned),
             cause: None,
             placed_by: [PlacedBy::Operators].into(),

@@ -5,10 +5,10 @@
 
 use std::collections::BTreeMap;
 
-use types::{Bytes, Flops, PeakUsed, Stage, Work};
+use types::{Bytes, DType, Flops, PeakUsed, ShapeGroup, Stage, Work};
 
 use crate::statistics::share;
-use crate::subject::InputWork;
+use crate::subject::{InputWork, Subject};
 use crate::timings::Timings;
 
 /// Work and time of one stage, or of the model, and what share of the peaks that is.
@@ -45,6 +45,19 @@ impl Utilisation {
     pub(crate) fn mbu(&self) -> Option<f64> {
         self.bytes_share.filter(|share| *share <= 1.0)
     }
+}
+
+/// The rates of every element type that matrix operators of a run have, and of the run itself; highest first.
+pub(crate) fn peaks(subject: &Subject, groups: &[ShapeGroup]) -> Vec<PeakUsed> {
+    let used = groups.iter().filter(|group| group.flops_matrix > Flops::ZERO).filter_map(|group| group.dtype);
+    let mut others: Vec<DType> = used.collect();
+    others.sort_unstable();
+    others.dedup();
+    others.retain(|dtype| subject.peak.as_ref().is_none_or(|peak| peak.dtype != *dtype));
+    let others = others.into_iter().filter_map(|dtype| PeakUsed::of(subject.hardware.as_ref()?, dtype));
+    let mut peaks: Vec<PeakUsed> = subject.peak.clone().into_iter().chain(others).collect();
+    peaks.sort_by(|one, other| other.flops.get().total_cmp(&one.flops.get()));
+    peaks
 }
 
 /// Work of each stage, each input once, whether or not it was timed.
@@ -101,6 +114,68 @@ mod tests {
 
     use super::*;
     use crate::sample::{peak, timed, work};
+
+    fn group(dtype: Option<DType>, flops: u128) -> ShapeGroup {
+        ShapeGroup {
+            name: "aten::mm".to_owned(),
+            shapes: Vec::new(),
+            calls: 1,
+            total_ns: types::Nanos::new(1),
+            bytes_allocated: None,
+            flops_matrix: Flops::new(flops),
+            flops_per_second: None,
+            device_ns: None,
+            dtype,
+            bytes: None,
+            bytes_per_second: None,
+            roofline_ns: None,
+            bound: None,
+            roofline_share: None,
+        }
+    }
+
+    #[test]
+    fn every_element_type_of_a_matrix_operator_has_its_peak_once() {
+        let rate = |dtype: DType, flops: f64| types::Peak {
+            dtype,
+            unit: types::ComputeUnit::Matrix,
+            accumulate: Some(DType::Fp32),
+            flops: types::FlopsPerSecond::new(flops),
+            source: "datasheet".to_owned(),
+            note: None,
+        };
+        // Dense rates of the datasheet of the H200.
+        let hardware = types::Hardware {
+            id: "h200".to_owned(),
+            name: "NVIDIA H200".to_owned(),
+            vendor: "NVIDIA".to_owned(),
+            nvml_names: Vec::new(),
+            architecture: "Hopper".to_owned(),
+            compute_capability: None,
+            memory_bytes: Bytes::new(141_000_000_000),
+            bytes_per_second: types::BytesPerSecond::new(4.8e12),
+            l2_bytes: None,
+            sm_count: 132,
+            boost_clock_hz: None,
+            interconnect_bytes_per_second: None,
+            peaks: vec![rate(DType::Bf16, 989.5e12), rate(DType::Fp8, 1_979e12), rate(DType::Fp64, 67e12)],
+            number_sources: BTreeMap::new(),
+            sources: BTreeMap::new(),
+        };
+        let peak = PeakUsed::of(&hardware, DType::Bf16);
+        let subject = Subject { peak, hardware: Some(hardware), ..Subject::default() };
+        let groups = [
+            group(Some(DType::Bf16), 8),
+            group(Some(DType::Fp8), 8),
+            group(Some(DType::Fp8), 9),
+            // Neither adds nor copies are matrix work.
+            group(Some(DType::Fp64), 0),
+            group(None, 8),
+        ];
+        let found: Vec<_> = peaks(&subject, &groups).into_iter().map(|peak| (peak.dtype, peak.flops.get())).collect();
+        assert_eq!(found, [(DType::Fp8, 1_979e12), (DType::Bf16, 989.5e12)]);
+        assert_eq!(peaks(&Subject::default(), &groups), []);
+    }
 
     #[test]
     fn a_case_worked_by_hand() {

@@ -62,6 +62,13 @@ fn assert_sums(browser: &Browser, metrics: &Value) {
     let time = &metrics["device_time"][0];
     assert_eq!(number(&lane("stream")["ns"]), number(&time["busy_ns"]));
     assert_eq!(number(&lane("idle")["ns"]), number(&time["idle_ns"]));
+    // Every cause has the time that the metrics give it, and no other is named.
+    let causes = lane("idle")["causes"].as_object().unwrap();
+    let idle = time["idle"].as_array().unwrap();
+    assert_eq!(causes.len(), idle.len(), "{causes:?}");
+    let mut drawn: Vec<i64> = causes.values().map(number).collect();
+    drawn.sort_unstable_by_key(|ns| std::cmp::Reverse(*ns));
+    assert_eq!(drawn, idle.iter().map(|one| number(&one["ns"])).collect::<Vec<_>>(), "{causes:?}");
     let copies: i64 = time["copies"].as_array().unwrap().iter().map(|one| number(&one["calls"])).sum();
     assert_eq!(number(&lane("stream")["events"]), number(&metrics["totals"]["kernel_count"]) + copies);
 }
@@ -84,8 +91,52 @@ fn the_page_of_a_run_of_our_own_has_its_forecast_at_once() {
     assert_eq!(output.code, 0, "{}", output.stderr);
     let written = scratch.text("run", "report.html");
     assert!(written.contains("<section id=\"forecast\"") && written.contains("<section id=\"treemap\""));
-    assert!(written.contains("of the roof at"), "points of the roofline say what they are");
+    assert!(written.contains(" of the roof, "), "points of the roofline say what they are");
+    assert!(
+        written.contains("self time of modules by stage, in the profiled pass, which took "),
+        "and of which pass times are"
+    );
+    let charts = ["charts/stages.svg", "charts/roofline.svg"];
+    let report = scratch.text("run", "report.md");
+    for chart in charts {
+        assert!(report.contains(&format!("({chart})")), "{chart}: {report}");
+        assert!(scratch.text("run", chart).starts_with("<svg "), "{chart}");
+    }
     assert_eq!(std::fs::read_to_string(page(&scratch, &["run"])).unwrap(), written);
+}
+
+#[test]
+fn a_page_shows_its_inputs_and_a_redacted_run_does_not() {
+    let scratch = Scratch::new();
+    let small = ["infer.base_size=64", "infer.image_size=64", "infer.max_tiles=2", "infer.max_new_tokens=2"];
+    let smoke = "dataset/sampling@dataset.sampling=sampling.smoke";
+    let output = scratch.profile(&[&[smoke], &small[..]].concat(), &["--out", "run"]);
+    assert_eq!(output.code, 0, "{}", output.stderr);
+    let written = scratch.text("run", "report.html");
+    let pictures = written.matches("<img src=\"data:image/jpeg;base64,").count();
+    assert!(pictures > 0 && written.contains("img-src data:;"), "{pictures}");
+    let kept = std::fs::read_dir(scratch.path("run/thumbnails")).unwrap().count();
+    assert_eq!(kept, pictures);
+    assert!(written.len() < 1_000_000, "{} bytes", written.len());
+    if let Some(browser) = browser() {
+        browser.open(&scratch.path("run/report.html"));
+        let sizes = browser.value("[...document.images].map((one) => Math.max(one.naturalWidth, one.naturalHeight))");
+        let sizes: Vec<i64> = sizes.as_array().unwrap().iter().map(number).collect();
+        assert!(sizes.len() == pictures && sizes.iter().all(|side| (1..=160).contains(side)), "{sizes:?}");
+        assert_eq!(browser.complaints(), Vec::<String>::new());
+    }
+    for arguments in [
+        &["pack", "./run", "--redact", "--out", "bundle.llmperf"][..],
+        &["unpack", "bundle.llmperf", "--out", "shared"],
+        &["report", "./shared", "--out", "page.html"],
+    ] {
+        let output = Output::of(scratch.command(arguments));
+        assert_eq!(output.code, 0, "{arguments:?}: {}", output.stderr);
+    }
+    assert!(!scratch.path("shared/thumbnails").exists());
+    let page = std::fs::read_to_string(scratch.path("page.html")).unwrap();
+    assert!(!page.contains("<img") && !page.contains("img-src"), "{page}");
+    assert!(scratch.text("shared", "charts/stages.svg").starts_with("<svg "), "pictures of numbers stay");
 }
 
 #[test]
@@ -186,21 +237,83 @@ fn firefox_draws_the_page_and_sums_the_same() {
     assert_eq!(browser.complaints(), Vec::<String>::new());
 }
 
+/// What lies between a target and the next part of the page: the section of a picture, or all up to the next heading.
+const PART: &str = "((target) => {
+  if (target.tagName === 'SECTION') return [target];
+  const part = [];
+  for (let one = target; one && (one === target || !/^H[1-3]$/.test(one.tagName)); one = one.nextElementSibling) part.push(one);
+  return part;
+})";
+
+/// Every number, answer and the verdict of the first screen leads to a part that says which key of which document it is from, and
+/// each number is in the table there: one click. That part leads on to the table, to the files or to the inputs: another.
+fn assert_sources(browser: &Browser, run: &str) {
+    let links = "[...document.querySelectorAll('.numbers dd a, .verdict a, .answers dt a')]";
+    let wanted =
+        number(&browser.value("document.querySelectorAll('.numbers dd:not(.m), .verdict, .answers dt').length"));
+    assert_eq!(number(&browser.value(&format!("{links}.length"))), wanted, "{run}: each has a link");
+    let unsourced = format!(
+        "{links}.filter((link) => {{ const part = {PART}(document.querySelector(link.hash)); \
+           return !part.some((one) => one.matches('.source') || one.querySelector('.source')); }})\
+         .map((link) => `${{link.textContent}} ${{link.hash}}`)"
+    );
+    assert_eq!(browser.value(&unsourced), json!([]), "{run}: no source");
+    let absent = format!(
+        "{links}.filter((link) => link.closest('.numbers')).filter((link) => {{ \
+           const part = {PART}(document.querySelector(link.hash)); \
+           return !part.some((one) => one.textContent.includes(link.textContent)); }})\
+         .map((link) => `${{link.closest('div').textContent}} ${{link.hash}}`)"
+    );
+    assert_eq!(browser.value(&absent), json!([]), "{run}: the number is not where it leads to");
+    let nowhere =
+        "[...document.querySelectorAll('a')].filter((one) => !document.querySelector(one.hash)).map((one) => one.hash)";
+    assert_eq!(browser.value(nowhere), json!([]), "{run}: links that lead nowhere");
+}
+
 #[test]
-fn every_number_of_the_first_screen_leads_to_a_part_of_the_page() {
+fn every_number_of_the_first_screen_leads_to_its_source_in_two_clicks() {
     let Some(browser) = browser() else { return };
-    let scratch = imported(&fixture("torch/dsocr-h200.json.gz"));
-    browser.open(&page(&scratch, &["run"]));
-    let without = "[...document.querySelectorAll('.numbers dd:first-of-type, .answers dt')].filter((one) => !one.querySelector('a')).length";
-    assert_eq!(browser.value(without), json!(0));
-    let nowhere = "[...document.querySelectorAll('a')].filter((one) => !document.querySelector(one.getAttribute('href'))).map((one) => one.href)";
-    assert_eq!(browser.value(nowhere), json!([]));
+    let small = ["infer.base_size=64", "infer.image_size=64", "infer.max_tiles=2", "infer.max_new_tokens=4"];
+    let native = Scratch::new();
+    let output = native.profile(&small, &["--out", "run"]);
+    assert_eq!(output.code, 0, "{}", output.stderr);
+    let command = Scratch::new();
+    let output = Output::of(command.command(&["profile", "--out", "run", "--", "/bin/true"]));
+    assert_eq!(output.code, 0, "{}", output.stderr);
+    let runs = [
+        ("native", native),
+        ("command", command),
+        ("torch", imported(&fixture("torch/dsocr-h200.json.gz"))),
+        ("nsys", imported(&fixture("nsys/dsocr-h200.sqlite.gz"))),
+    ];
+    for (name, scratch) in &runs {
+        browser.open(&page(scratch, &["run"]));
+        assert_sources(&browser, name);
+    }
     // A part that is closed opens.
     browser.value("location.hash = '#kernels'");
     browser.wait("document.querySelector('#kernels details').open");
     let top = "document.querySelector('#kernels').getBoundingClientRect().top";
     browser.wait(&format!("Math.abs({top}) < 300"));
     assert_quiet(&browser);
+}
+
+#[test]
+fn labels_stay_in_their_boxes() {
+    let Some(browser) = browser() else { return };
+    let scratch = imported(&fixture("torch/dsocr-h200.json.gz"));
+    browser.open(&page(&scratch, &["run"]));
+    // A label follows its box.
+    let out = "[...document.querySelectorAll('#treemap text')].filter((label) => { \
+                 const [own, box] = [label.getBBox(), label.previousElementSibling.getBBox()]; \
+                 return own.x + own.width > box.x + box.width + 0.5 || own.y + own.height > box.y + box.height + 4; })\
+               .map((label) => label.textContent)";
+    assert_eq!(browser.value(out), json!([]));
+    assert!(number(&browser.value("document.querySelectorAll('#treemap text').length")) > 10);
+    let wide = "[...document.querySelectorAll('main svg text')].filter((label) => { \
+                  const [own, all] = [label.getBBox(), label.ownerSVGElement.viewBox.baseVal]; \
+                  return own.x < -0.5 || own.x + own.width > all.width + 0.5; }).map((label) => label.textContent)";
+    assert_eq!(browser.value(wide), json!([]), "texts that leave their picture");
 }
 
 #[test]

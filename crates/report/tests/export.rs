@@ -128,6 +128,89 @@ fn trace_events_hold_the_kernels_and_what_launched_them() {
     assert_eq!((phase("s"), phase("f")), (timeline.calls.len(), timeline.work.len()));
 }
 
+/// What <https://perfetto.dev/docs/faq> and the reader of `trace_processor` (`importers/json`) ask of trace events. Their tool itself is
+/// no package: its wrapper on PyPI downloads it from a storage of Google's when it is first used.
+#[test]
+fn trace_events_follow_the_rules_of_perfetto() {
+    for (name, timeline) in captures() {
+        let document: serde_json::Value = serde_json::from_str(&perfetto_json(&timeline).unwrap()).unwrap();
+        let mut rows: BTreeMap<(u32, u32), Vec<(i64, i64)>> = BTreeMap::new();
+        let (mut starts, mut ends) = (BTreeMap::new(), Vec::new());
+        for event in document["traceEvents"].as_array().unwrap() {
+            let number = |key: &str| {
+                let found = event[key].as_u64().unwrap_or_else(|| panic!("{name}: no {key} in {event}"));
+                u32::try_from(found).unwrap_or_else(|_| panic!("{name}: {key} is read as 32 bits: {event}"))
+            };
+            // A double, as their reader takes it.
+            let time = |key: &str| (event[key].as_f64().unwrap() * 1_000.0).round() as i64;
+            match event["ph"].as_str().unwrap() {
+                "X" => {
+                    assert!(time("dur") >= 0 && event["name"].is_string(), "{name}: {event}");
+                    rows.entry((number("pid"), number("tid"))).or_default().push((time("ts"), time("dur")));
+                }
+                "s" => drop(starts.insert(event["id"].as_u64().unwrap(), (number("pid"), number("tid"), time("ts")))),
+                "f" => {
+                    assert_eq!(event["bp"], "e", "{name}: bound to the event around it");
+                    ends.push((event["id"].as_u64().unwrap(), number("pid"), number("tid"), time("ts")));
+                }
+                "M" => assert!(event["args"]["name"].is_string() && number("pid") > 0, "{name}: {event}"),
+                other => panic!("{name}: phase {other}"),
+            }
+        }
+        // Events of a row lie inside each other or apart; others are dropped.
+        for (row, events) in &mut rows {
+            events.sort_by_key(|(start, length)| (*start, std::cmp::Reverse(*length)));
+            let mut open: Vec<i64> = Vec::new();
+            for (start, length) in &*events {
+                open.retain(|end| end > start);
+                let inside = open.last().is_none_or(|end| start + length <= *end);
+                assert!(inside, "{name}: {row:?} at {start} ns, {length} ns long");
+                open.push(start + length);
+            }
+        }
+        // Both ends of an arrow lie on an event.
+        let on_event = |process: u32, thread: u32, at: i64| {
+            rows.get(&(process, thread))
+                .is_some_and(|events| events.iter().any(|(start, length)| (*start..=start + length).contains(&at)))
+        };
+        assert!(!ends.is_empty(), "{name}");
+        for (id, process, thread, at) in ends {
+            assert!(on_event(process, thread, at), "{name}: arrow {id} ends nowhere");
+            if let Some((process, thread, at)) = starts.get(&id).copied() {
+                assert!(on_event(process, thread, at), "{name}: arrow {id} starts nowhere");
+            }
+        }
+    }
+}
+
+#[test]
+fn times_since_1970_keep_their_nanoseconds_in_perfetto() {
+    let mut timeline = collected("eager.wire");
+    let since = Nanos::new(1_661_203_463_000_000_000);
+    for start in timeline.work.iter_mut().map(|work| &mut work.start) {
+        *start += since;
+    }
+    for start in timeline.calls.iter_mut().map(|call| &mut call.start) {
+        *start += since;
+    }
+    timeline.ranges.clear();
+    timeline.operators.clear();
+    timeline.clock.unix_ns_at_zero = Some(Nanos::ZERO);
+    let document: serde_json::Value = serde_json::from_str(&perfetto_json(&timeline).unwrap()).unwrap();
+    let base = document["baseTimeNanoseconds"].as_i64().unwrap();
+    let first = timeline.calls.iter().map(|call| call.start).chain(timeline.work.iter().map(|work| work.start)).min();
+    assert_eq!(base, first.unwrap().get());
+    let events = document["traceEvents"].as_array().unwrap();
+    let kernels = events.iter().filter(|event| event["cat"] == "kernel");
+    let mut found: Vec<i64> =
+        kernels.map(|event| (event["ts"].as_f64().unwrap() * 1_000.0).round() as i64 + base).collect();
+    let work = timeline.work.iter().filter(|work| work.kind == WorkKind::Kernel);
+    let mut expected: Vec<i64> = work.map(|work| work.start.get()).collect();
+    found.sort_unstable();
+    expected.sort_unstable();
+    assert_eq!(found, expected);
+}
+
 #[test]
 fn kernels_of_a_graph_say_what_they_were_captured_in() {
     let timeline = collected("graph.wire");

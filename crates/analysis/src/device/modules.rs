@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use types::timeline::Timeline;
-use types::{ModuleSummary, Nanos, PeakUsed, PlacedBy, Stage};
+use types::{Bytes, ModuleSummary, Nanos, PeakUsed, PlacedBy, Stage, Work};
 
 use super::is_compute_bound;
 use super::partition::{Part, Partition};
@@ -36,6 +36,7 @@ struct Node {
     families: BTreeMap<Family, Nanos>,
     placed_by: BTreeSet<PlacedBy>,
     least: Nanos,
+    work: Work,
     compute: f64,
     memory: f64,
 }
@@ -117,6 +118,8 @@ impl ModuleTimes {
                     // A module that the trace does not show has no row.
                     let Some(node) = nodes.get_mut(&(path, stage)) else { continue };
                     node.least += Nanos::new(operator.roofline.unwrap_or_default().get().saturating_mul(count));
+                    node.work.flops_matrix += operator.cost.flops_matrix * count.unsigned_abs();
+                    node.work.bytes += operator.cost.bytes.total() * count.unsigned_abs();
                     if let Some((compute, time)) = peak.and_then(|peak| is_compute_bound(operator, peak)) {
                         *(if compute { &mut node.compute } else { &mut node.memory }) += time;
                     }
@@ -168,6 +171,8 @@ impl Node {
         }
         self.placed_by.extend(&other.placed_by);
         self.least += other.least;
+        self.work.flops_matrix += other.work.flops_matrix;
+        self.work.bytes += other.work.bytes;
         self.compute += other.compute;
         self.memory += other.memory;
     }
@@ -186,6 +191,7 @@ impl Node {
             exclusive_ns: Some(self.own),
             speed_of_light_ns: least,
             lost_ns: lost,
+            work: Some(self.work).filter(|work| work.bytes > Bytes::ZERO),
             bound: bound.map(str::to_owned),
             cause: lost.and_then(|lost| self.cause(lost)),
             placed_by: self.placed_by,

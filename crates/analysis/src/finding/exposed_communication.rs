@@ -56,7 +56,7 @@ fn found(run: &Run<'_>) -> Option<Found> {
         saving: EstimatedSaving::at_most(exposed),
         advice: "Start collectives earlier and let compute run beside them (buckets in backward, prefetched all-gathers, two \
                  batches in flight), or send less (lower precision, fewer and larger messages). A collective also waits for \
-                 the slowest rank: compare ranks before blaming the link. The figure is all of it."
+                 the slowest rank: compare ranks before blaming the link. The estimate assumes that all of it can be hidden."
             .to_owned(),
     };
     Some(Found::new(finding, Claim::Work(Vec::new())).replayed_everywhere(Change::HiddenCommunication))

@@ -47,7 +47,7 @@ fn of_run(run: &Run<'_>) -> Option<Found> {
         evidence,
         saving: EstimatedSaving::at_most(saves),
         advice: "Keep on the device what every pass needs, weights first. What must move: pinned memory, `non_blocking`, a stream \
-                 of its own, one step ahead. The figure is all of it."
+                 of its own, one step ahead. The estimate assumes that all of it can be hidden."
             .to_owned(),
     };
     let change = Change::Copies(Some(CopyDirection::HostToDevice), CopyFate::Hidden);

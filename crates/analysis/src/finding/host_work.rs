@@ -19,7 +19,7 @@ const IDLE: IdleRule = IdleRule {
     meanwhile: "while the host makes no CUDA or HIP call for a millisecond or longer",
     saves: true,
     advice: "Look at what the host does there: Python code, pre- and post-processing, operators on the processor. Move it \
-             off the launching thread, or do it while the device is busy. The figure is all of it.",
+             off the launching thread, or do it while the device is busy. The estimate assumes that all of it can be hidden.",
 };
 
 pub(super) fn check(run: &Run<'_>) -> Vec<Found> {

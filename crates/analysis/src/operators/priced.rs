@@ -16,6 +16,8 @@ pub(crate) struct Sum {
     /// Known only where every call says it.
     pub(crate) allocated: Option<Bytes>,
     pub(crate) flops_matrix: Flops,
+    /// Bytes that must move.
+    pub(crate) moved: Bytes,
     /// Roofline time; known only where it is for every call.
     pub(crate) least: Option<Nanos>,
 }
@@ -40,6 +42,7 @@ impl Sum {
         self.time += operator.record.duration_ns;
         self.allocated = self.allocated.zip(operator.record.bytes_allocated).map(|(sum, one)| sum + one);
         self.flops_matrix += operator.cost.flops_matrix;
+        self.moved += operator.cost.bytes.total();
         self.least = self.least.zip(operator.roofline_ns).map(|(sum, one)| sum + one);
     }
 

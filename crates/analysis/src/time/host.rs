@@ -25,6 +25,8 @@ const PLACES: usize = 3;
 /// What the threads that launch work for a device did; the sets do not overlap.
 pub(crate) struct Host {
     known: Vec<(IdleCause, Spans)>,
+    /// All of those.
+    held: Spans,
     /// Without calls.
     quiet: Spans,
     /// Before the first record of these threads and after the last.
@@ -63,49 +65,76 @@ impl Host {
         let between = recorded.map(|all| called.gaps(all)).unwrap_or_default();
         let quiet = between.as_slice().iter().filter(|span| span.length() >= HOST_WORK).copied();
         let quiet = Spans::union(quiet).subtract(&taken);
-        Self { known, quiet, recorded, threads }
+        Self { known, held: taken, quiet, recorded, threads }
     }
 
     /// Divides a gap. `next` is the call that launched the work behind it.
     pub(crate) fn divide(&self, gap: Span, next: Option<&HostCall>) -> Waiting {
         let mut waiting = Waiting::default();
+        self.for_each_part(gap, next, |cause, span| waiting.add(cause, span.length()));
+        waiting
+    }
+
+    /// The parts of a gap in order, neighbours of one cause as one.
+    pub(crate) fn parts(&self, gap: Span, next: Option<&HostCall>) -> Vec<(IdleCause, Span)> {
+        let mut parts = Vec::new();
+        self.for_each_part(gap, next, |cause, span| parts.push((cause, span)));
+        parts.sort_by_key(|(_, span)| span.start);
+        parts.dedup_by(|next, last| {
+            let is_one = next.0 == last.0 && last.1.end == next.1.start;
+            if is_one {
+                last.1.end = next.1.end;
+            }
+            is_one
+        });
+        parts
+    }
+
+    /// Hands over the parts of a gap with their causes, in no order. They do not overlap and make up the gap.
+    fn for_each_part(&self, gap: Span, next: Option<&HostCall>, mut take: impl FnMut(IdleCause, Span)) {
         // Until the call for what runs next, the host is to blame; from there on, the launch.
         let called = next.map_or(gap.end, |call| call.start.clamp(gap.start, gap.end));
+        let launched = next.map_or(gap.end, |call| call.end().clamp(called, gap.end));
         let before = Span::new(gap.start, called);
-        let mut loading = Nanos::ZERO;
         for (cause, spans) in &self.known {
             let within = match cause {
                 // The annotation holds whoever has launched what.
                 IdleCause::DataLoading => gap,
                 // A first launch is slow itself.
-                IdleCause::Compiling => {
-                    Span::new(gap.start, next.map_or(gap.end, |call| call.end()).clamp(gap.start, gap.end))
-                }
+                IdleCause::Compiling => Span::new(gap.start, launched),
                 _ => before,
             };
-            let time = spans.total_within(within);
-            loading += spans.total_within(Span::new(called, within.end));
-            waiting.add(*cause, time);
+            spans.for_each_within(within, |span| take(*cause, span));
         }
-        let held: Nanos = self.known.iter().map(|(_, spans)| spans.total_within(before)).sum();
-        let rest = before.length() - held;
         let Some(call) = next else {
-            waiting.add(IdleCause::NotRecorded, rest);
-            return waiting;
+            return self.held.for_each_gap(before, |rest| take(IdleCause::NotRecorded, rest));
         };
-        let quiet = self.quiet.total_within(before).min(rest);
-        let recorded = self.recorded.map_or(Nanos::ZERO, |all| all.intersect(before).length());
-        let unrecorded = (before.length() - recorded).min(rest - quiet);
-        waiting.add(IdleCause::HostWork, quiet);
-        waiting.add(IdleCause::NotRecorded, unrecorded);
-        waiting.add(IdleCause::Launching, rest - quiet - unrecorded);
-        let launched = call.end().clamp(called, gap.end);
+        self.held.for_each_gap(before, |rest| {
+            let recorded = self.recorded.map(|all| all.intersect(rest)).filter(|shared| !shared.is_empty());
+            let recorded = recorded.unwrap_or(Span::new(rest.end, rest.end));
+            for unrecorded in [Span::new(rest.start, recorded.start), Span::new(recorded.end, rest.end)] {
+                if !unrecorded.is_empty() {
+                    take(IdleCause::NotRecorded, unrecorded);
+                }
+            }
+            self.quiet.for_each_within(recorded, |span| take(IdleCause::HostWork, span));
+            self.quiet.for_each_gap(recorded, |span| take(IdleCause::Launching, span));
+        });
         let late = gap.end - launched;
-        let is_queued = call.end() <= gap.start || late > LATENCY;
-        let queued = if is_queued { late.min(gap.end - called - loading) } else { Nanos::ZERO };
-        waiting.add(IdleCause::Queued, queued);
-        waiting.add(IdleCause::Launching, gap.end - called - loading - queued);
-        waiting
+        let behind = match call.end() <= gap.start || late > LATENCY {
+            true => IdleCause::Queued,
+            false => IdleCause::Launching,
+        };
+        let (loading, compiling) = (self.of(IdleCause::DataLoading), self.of(IdleCause::Compiling));
+        loading.for_each_gap(Span::new(called, launched), |span| {
+            compiling.for_each_gap(span, |span| take(IdleCause::Launching, span));
+        });
+        loading.for_each_gap(Span::new(launched, gap.end), |span| take(behind, span));
+    }
+
+    fn of(&self, cause: IdleCause) -> &Spans {
+        static NONE: Spans = Spans::NONE;
+        self.known.iter().find(|(known, _)| *known == cause).map_or(&NONE, |(_, spans)| spans)
     }
 
     /// What the host mostly did between two calls, and for how long.

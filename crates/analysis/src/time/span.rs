@@ -48,6 +48,9 @@ impl Span {
 }
 
 impl Spans {
+    /// No moment.
+    pub(crate) const NONE: Self = Self(Vec::new());
+
     /// The union of spans in any order, in `n log n`, or `n` where they are already sorted.
     pub fn union(spans: impl IntoIterator<Item = Span>) -> Self {
         let mut sorted: Vec<Span> = Vec::new();
@@ -94,32 +97,44 @@ impl Spans {
 
     /// What lies within a window.
     pub fn within(&self, window: Span) -> Self {
-        let first = self.0.partition_point(|span| span.end <= window.start);
-        let inside = self.0[first..].iter().take_while(|span| span.start < window.end);
-        Self(inside.map(|span| span.intersect(window)).filter(|span| !span.is_empty()).collect())
+        let mut inside = Vec::new();
+        self.for_each_within(window, |span| inside.push(span));
+        Self(inside)
     }
 
     /// Time within a window, without making a new set.
     pub fn total_within(&self, window: Span) -> Nanos {
-        let first = self.0.partition_point(|span| span.end <= window.start);
-        let inside = self.0[first..].iter().take_while(|span| span.start < window.end);
-        inside.map(|span| span.intersect(window).length()).sum()
+        let mut total = Nanos::ZERO;
+        self.for_each_within(window, |span| total += span.length());
+        total
     }
 
     /// What of a window lies in none of them.
     pub fn gaps(&self, window: Span) -> Self {
         let mut gaps = Vec::new();
+        self.for_each_gap(window, |gap| gaps.push(gap));
+        Self(gaps)
+    }
+
+    /// Hands over what lies within a window, in order.
+    pub(crate) fn for_each_within(&self, window: Span, take: impl FnMut(Span)) {
+        let first = self.0.partition_point(|span| span.end <= window.start);
+        let inside = self.0[first..].iter().take_while(|span| span.start < window.end);
+        inside.map(|span| span.intersect(window)).filter(|span| !span.is_empty()).for_each(take);
+    }
+
+    /// Hands over what of a window lies in none of them, in order.
+    pub(crate) fn for_each_gap(&self, window: Span, mut take: impl FnMut(Span)) {
         let mut from = window.start;
-        for span in self.within(window).0 {
+        self.for_each_within(window, |span| {
             if span.start > from {
-                gaps.push(Span::new(from, span.start));
+                take(Span::new(from, span.start));
             }
             from = span.end;
-        }
+        });
         if window.end > from {
-            gaps.push(Span::new(from, window.end));
+            take(Span::new(from, window.end));
         }
-        Self(gaps)
     }
 
     /// Moments in this set and not in the other.

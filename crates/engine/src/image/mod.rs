@@ -7,9 +7,11 @@ mod crop_grid;
 mod jpeg;
 mod resample;
 mod rgb_image;
+mod thumbnail;
 
 pub use crop_grid::crop_grid;
 pub use rgb_image::{Page, RgbImage, decode, measure};
+pub use thumbnail::thumbnail;
 
 use crate::{ImageBatch, PageImages};
 use resample::resize;

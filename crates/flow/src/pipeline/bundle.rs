@@ -1,12 +1,13 @@
 //! The pages of a run, for people; `metrics.json` is beside them already.
 
 use collect::run::RunFolder;
-use report::html::{MarkdownPage, RunPage};
+use report::html::{MarkdownPage, Picture, RunPage};
 use report::profile::Assumptions;
-use types::timeline::Timeline;
 use types::{Environment, KernelReport, Metrics};
 
-use super::analytic;
+use super::documents::RunDocuments;
+use super::thumbnails;
+use super::trace::Placed;
 use crate::CollectError;
 
 /// What the pages are made of.
@@ -19,44 +20,53 @@ pub(crate) struct Bundle<'a> {
     /// Rows of each table of operators, where the user says how many.
     pub(crate) operator_rows: Option<usize>,
     /// What was recorded, where that is one timeline.
-    pub(crate) timeline: Option<&'a Timeline>,
+    pub(crate) timeline: Option<&'a Placed>,
 }
 
 /// Writes every page the run has something for. The analytic model is there before, and is on the page beside what was measured.
 pub(crate) fn write(folder: &mut RunFolder, bundle: &Bundle<'_>) -> Result<(), CollectError> {
     let Bundle { metrics, environment, assumptions, kernels, operator_rows, timeline } = bundle;
-    let mut pages = self::pages(metrics, environment, *kernels, *operator_rows);
+    let documents = RunDocuments::read(folder.path());
+    let view = analysis::view::run(metrics);
+    let pictures = report::html::pictures(&view, &documents.shown());
+    let (mut pages, charts) = self::pages(metrics, environment, *kernels, *operator_rows, &pictures);
     pages.push((MarkdownPage::Assumptions, report::profile::assumptions_markdown(assumptions)));
     for (page, text) in &pages {
         folder.write_file(&page.file(), text.as_bytes())?;
     }
+    for (file, svg) in &charts {
+        folder.write_file(file, svg.as_bytes())?;
+    }
     let has_trace = metrics.conditions.trace.is_some();
-    let lanes = timeline.and_then(|timeline| report::html::lanes(timeline, report::html::MOST_EVENTS));
+    let lanes = timeline.and_then(|timeline| timeline.lanes(report::html::MOST_EVENTS));
     let lanes = lanes.as_deref().ok_or(match has_trace {
-        true => "`llm-perf report` draws that of a run with one recording",
+        true => "`llm-perf report RUN` draws it where the run has a single recording",
         false => "nothing was recorded",
     });
-    let modelled = analytic::read(folder.path());
-    let page = RunPage { run: &analysis::view::run(metrics), modelled: modelled.as_ref(), pages: &pages, lanes };
+    let thumbnails = thumbnails::read(folder.path());
+    let page = RunPage { run: &view, documents: documents.shown(), thumbnails: &thumbnails, pages: &pages, lanes };
     folder.write_file("report.html", report::html::run_page(&page).as_bytes())
 }
 
-/// Every page that is made of documents alone.
+/// Every page that is made of documents alone, and the files of the pictures in them.
 pub(crate) fn pages(
     metrics: &Metrics,
     environment: &Environment,
     kernels: Option<&KernelReport>,
     operator_rows: Option<usize>,
-) -> Vec<(MarkdownPage, String)> {
+    pictures: &[Picture],
+) -> (Vec<(MarkdownPage, String)>, Vec<(String, String)>) {
     let view = analysis::view::run(metrics);
     let counters = kernels.map(analysis::view::counters);
     let is_command = metrics.conditions.command.is_some();
     let has_trace = metrics.conditions.trace.is_some();
     let mut pages = Vec::new();
-    pages.push(match is_command {
-        true => (MarkdownPage::Report, report::profile::command_markdown(&view, environment)),
-        false => (MarkdownPage::Report, report::profile::report_markdown(&view, environment)),
-    });
+    let report = match is_command {
+        true => report::profile::command_markdown(&view, environment),
+        false => report::profile::report_markdown(&view, environment),
+    };
+    let (report, charts) = report::html::illustrated(&report, pictures);
+    pages.push((MarkdownPage::Report, report));
     if !is_command {
         pages.push((MarkdownPage::Operators, report::profile::operators_markdown(&view, operator_rows)));
     }
@@ -72,5 +82,5 @@ pub(crate) fn pages(
             None => (MarkdownPage::Summary, report::profile::stakeholder_markdown(&view, environment)),
         });
     }
-    pages
+    (pages, charts)
 }

@@ -1,7 +1,7 @@
 //! The processor a model runs on, and what it was measured to do.
 
 use collect::calibrate::{self, Store};
-use types::{DType, Hardware, PeakUsed};
+use types::Hardware;
 
 use super::progress::Progress;
 use crate::CollectError;
@@ -22,11 +22,4 @@ pub(crate) fn processor(progress: &mut dyn FnMut(Progress<'_>)) -> Result<Hardwa
         progress(Progress::Note(note));
     }
     Ok(calibrate::hardware(&ensured.calibration))
-}
-
-/// The peaks utilisation is relative to, where they are known for that element type.
-pub(crate) fn peak(hardware: &Hardware, dtype: DType) -> Option<PeakUsed> {
-    let peak = hardware.matrix_peak(dtype)?;
-    let source = hardware.sources.get(&peak.source).map_or_else(|| peak.source.clone(), |source| source.title.clone());
-    Some(PeakUsed { flops: peak.flops, bytes_per_second: hardware.bytes_per_second, dtype, source })
 }

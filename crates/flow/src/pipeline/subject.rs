@@ -11,7 +11,7 @@ use super::error::ImportError;
 use super::model::LoadedModel;
 use super::trace::Traces;
 use super::workload::{self, WorkloadRequest};
-use super::{devices, hardware, model_fit, modelled, processor, work};
+use super::{devices, hardware, model_fit, modelled, work};
 
 /// Model, workload and device of a traced run, as far as the user says.
 #[derive(Debug)]
@@ -109,7 +109,7 @@ pub(crate) fn resolve(run: &TracedRun<'_>, traces: &Traces) -> Result<ResolvedSu
     let dtype = traced.workload.as_ref().map(|workload| workload.dtype);
     let peak = match hardware.zip(dtype) {
         None => None,
-        Some((hardware, dtype)) if run.rate_may_lack => processor::peak(hardware, dtype),
+        Some((hardware, dtype)) if run.rate_may_lack => PeakUsed::of(hardware, dtype),
         Some((hardware, dtype)) => Some(peak(hardware, dtype)?),
     };
     let input = inputs.first().map_or("", |input| &input.name);
@@ -146,7 +146,7 @@ pub(crate) fn resolve(run: &TracedRun<'_>, traces: &Traces) -> Result<ResolvedSu
 
 fn peak(hardware: &Hardware, dtype: DType) -> Result<PeakUsed, ImportError> {
     let no_rate = || ImportError::NoRate { device: hardware.name.clone(), dtype };
-    processor::peak(hardware, dtype).ok_or_else(no_rate)
+    PeakUsed::of(hardware, dtype).ok_or_else(no_rate)
 }
 
 /// A workload that was named and is not what the shapes show.

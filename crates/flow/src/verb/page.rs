@@ -7,13 +7,13 @@ use std::path::{Path, PathBuf};
 
 use collect::run::StoredRun;
 use report::html::MarkdownPage;
-use types::timeline::Timeline;
 use types::{Comparison, Exit, Failure, Metrics};
 
 use crate::CollectError;
-use crate::pipeline::analytic;
+use crate::pipeline::documents::RunDocuments;
 use crate::pipeline::recording::{self, RecordingError};
-use crate::pipeline::trace;
+use crate::pipeline::thumbnails;
+use crate::pipeline::trace::{self, Placed};
 
 /// Rows of each table of changes in the page of a comparison.
 const CHANGES: usize = 50;
@@ -71,13 +71,13 @@ pub fn of_run(run: &StoredRun, full: bool) -> Result<RunPage, PageError> {
     let text = |page: MarkdownPage| Some((page, run.read_text(&page.file()).ok()?));
     let pages: Vec<_> = MarkdownPage::ALL.into_iter().filter_map(text).collect();
     let most = if full { usize::MAX } else { report::html::MOST_EVENTS };
-    let lanes = timeline(run, &metrics).and_then(|timeline| {
-        report::html::lanes(&timeline, most).ok_or_else(|| "the timeline of this run is empty".to_owned())
-    });
-    let modelled = analytic::read(run.path());
+    let lanes = timeline(run, &metrics)
+        .and_then(|timeline| timeline.lanes(most).ok_or_else(|| "the timeline of this run is empty".to_owned()));
+    let documents = RunDocuments::read(run.path());
     let html = report::html::run_page(&report::html::RunPage {
         run: &analysis::view::run(&metrics),
-        modelled: modelled.as_ref(),
+        documents: documents.shown(),
+        thumbnails: &thumbnails::read(run.path()),
         pages: &pages,
         lanes: lanes.as_deref().map_err(String::as_str),
     });
@@ -87,14 +87,14 @@ pub fn of_run(run: &StoredRun, full: bool) -> Result<RunPage, PageError> {
 /// Writes the pictures of a run that stay as they are to a folder, as SVG files; their names.
 pub fn write_charts(run: &StoredRun, folder: &Path) -> Result<Vec<PathBuf>, PageError> {
     let metrics = recording::metrics(run)?;
-    let modelled = analytic::read(run.path());
+    let documents = RunDocuments::read(run.path());
     let failed = |path: &Path| {
         let path = path.to_owned();
         move |reason| PageError::Unwritable { path, reason }
     };
     std::fs::create_dir_all(folder).map_err(failed(folder))?;
     let mut files = Vec::new();
-    for picture in report::html::pictures(&analysis::view::run(&metrics), modelled.as_ref()) {
+    for picture in report::html::pictures(&analysis::view::run(&metrics), &documents.shown()) {
         let path = folder.join(picture.file_name());
         std::fs::write(&path, picture.file()).map_err(failed(&path))?;
         files.push(path);
@@ -112,12 +112,12 @@ pub fn write(path: &Path, html: &str) -> Result<(), PageError> {
     std::fs::write(path, html).map_err(|reason| PageError::Unwritable { path: path.to_owned(), reason })
 }
 
-fn timeline(run: &StoredRun, metrics: &Metrics) -> Result<Timeline, String> {
+fn timeline(run: &StoredRun, metrics: &Metrics) -> Result<Placed, String> {
     let files = recording::files(run, metrics).map_err(|error| match error {
         RecordingError::NoTimeline { reason, .. } => reason.to_owned(),
         other => other.to_string(),
     })?;
-    let mut timelines = trace::timelines(&files).map_err(|error| error.to_string())?;
+    let mut timelines = trace::placed(&files, metrics.run.model.as_deref()).map_err(|error| error.to_string())?;
     match (timelines.pop(), timelines.is_empty()) {
         (Some(only), true) => Ok(only),
         (None, _) => Err("the sources of this run hold sums and counters only".to_owned()),

@@ -72,6 +72,7 @@ fn run(name: &str, longer: f64, decode_longer: f64) -> RunRecords {
         exclusive_ns: None,
         speed_of_light_ns: None,
         lost_ns: None,
+        work: None,
         bound: None,
         cause: None,
         placed_by: Default::default(),

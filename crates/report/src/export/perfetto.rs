@@ -1,5 +1,9 @@
 //! A timeline as Chrome's trace events, which <https://ui.perfetto.dev> and `chrome://tracing` open. Categories and arguments
 //! are those of the torch profiler, so that tools for its traces find their way.
+//!
+//! Perfetto reads processes and threads as 32-bit numbers and times as doubles, in microseconds. Rows therefore have small
+//! numbers, and times start at zero wherever the document can say when that was: a double has a quarter of a microsecond left
+//! for times since 1970, which is enough for kernels to overlap that do not, and Perfetto drops those.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -13,12 +17,27 @@ use types::timeline::{CapturedRangeId, DeviceWork, OperatorKind, ThreadId, Timel
 
 use crate::ReportError;
 
-/// Devices are shown as processes with numbers no process has.
-const DEVICES: u64 = 1 << 32;
+/// Devices are shown as processes with numbers no process has: those of Linux stay below 2^22.
+const DEVICES: u64 = 0x7000_0000;
+/// The same for threads whose own number is an address.
+const THREADS: u64 = 0x7100_0000;
 
 /// The document. Events are made one by one while it is written.
 pub fn perfetto_json(timeline: &Timeline) -> Result<String, ReportError> {
-    document(Events(timeline), timeline.clock.unix_ns_at_zero)
+    let zero = timeline.clock.unix_ns_at_zero;
+    // Without a zero of the clock, the times themselves are all that says when something was.
+    let first = zero.and_then(|_| first(timeline)).unwrap_or(Nanos::ZERO);
+    document(Events { timeline, first }, zero.map(|zero| zero + first))
+}
+
+fn first(timeline: &Timeline) -> Option<Nanos> {
+    let starts = [
+        timeline.ranges.iter().map(|range| range.start).min(),
+        timeline.calls.iter().map(|call| call.start).min(),
+        timeline.operators.iter().map(|operator| operator.start).min(),
+        timeline.work.iter().map(|work| work.start).min(),
+    ];
+    starts.into_iter().flatten().min()
 }
 
 /// Events as a document.
@@ -39,27 +58,30 @@ struct Trace<E> {
     trace_events: E,
 }
 
-/// The events of a timeline.
-struct Events<'a>(&'a Timeline);
+/// The events of a timeline, since the first.
+struct Events<'a> {
+    timeline: &'a Timeline,
+    first: Nanos,
+}
 
 impl Serialize for Events<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let timeline = self.0;
+        let Self { timeline, first } = *self;
         let captured = captured(timeline);
         let ranges = timeline.ranges.iter().map(|range| {
             let (name, domain) = (timeline.name(range.name), range.domain.map(|domain| timeline.name(domain)));
             let name = domain.map_or(name.into(), |domain| format!("{domain}@{name}").into());
             let duration = range.end.unwrap_or(range.start) - range.start;
             let row = Row::of_thread(timeline, range.thread);
-            Event::complete("user_annotation", name, row, [range.start, duration], Arguments::default())
+            Event::complete("user_annotation", name, row, [range.start - first, duration], Arguments::default())
         });
         let calls = timeline.calls.iter().flat_map(|call| {
             let row = Row::of_thread(timeline, call.thread);
             let correlation = call.correlation.map(|number| number.0.get());
             let arguments = Arguments { correlation, ..Arguments::default() };
             let name = timeline.name(call.name).into();
-            let event = Event::complete("cuda_runtime", name, row, [call.start, call.duration], arguments);
-            std::iter::once(event).chain(correlation.map(|number| Event::flow("s", number, row, call.start)))
+            let event = Event::complete("cuda_runtime", name, row, [call.start - first, call.duration], arguments);
+            std::iter::once(event).chain(correlation.map(|number| Event::flow("s", number, row, call.start - first)))
         });
         let operators = timeline.operators.iter().map(|operator| {
             let category = match operator.kind {
@@ -69,9 +91,9 @@ impl Serialize for Events<'_> {
             let shapes = operator.signature.map(|signature| timeline.signatures.get(signature).shapes.as_slice());
             let arguments = Arguments { shapes, ..Arguments::default() };
             let (name, row) = (timeline.name(operator.name).into(), Row::of_thread(timeline, operator.thread));
-            Event::complete(category, name, row, [operator.start, operator.duration], arguments)
+            Event::complete(category, name, row, [operator.start - first, operator.duration], arguments)
         });
-        let work = timeline.work.iter().flat_map(|work| device_work(timeline, &captured, work));
+        let work = timeline.work.iter().flat_map(|work| device_work(timeline, &captured, work, first));
         serializer.collect_seq(row_names(timeline).into_iter().chain(ranges).chain(operators).chain(calls).chain(work))
     }
 }
@@ -149,8 +171,11 @@ pub(super) struct Row {
 
 impl Row {
     fn of_thread(timeline: &Timeline, thread: ThreadId) -> Self {
-        let thread = &timeline.threads[thread.0 as usize];
-        Self { process: thread.process.map_or(0, u64::from), thread: thread.thread.unwrap_or(0) }
+        let found = &timeline.threads[thread.0 as usize];
+        let number = found.thread.unwrap_or(0);
+        let is_small = u32::try_from(number).is_ok();
+        let number = if is_small { number } else { THREADS + u64::from(thread.0) };
+        Self { process: found.process.map_or(0, u64::from), thread: number }
     }
 }
 
@@ -218,6 +243,7 @@ fn device_work<'a>(
     timeline: &'a Timeline,
     captured: &'a CaptureRanges,
     work: &DeviceWork,
+    first: Nanos,
 ) -> impl Iterator<Item = Event<'a>> {
     let queue = &timeline.queues[work.queue.0 as usize];
     let category = match work.kind {
@@ -243,9 +269,9 @@ fn device_work<'a>(
         ..Arguments::default()
     };
     let row = Row { process: DEVICES + u64::from(queue.device), thread: queue.stream.map_or(0, u64::from) };
-    let launch = arguments.correlation.map(|number| Event::flow("f", number, row, work.start));
+    let launch = arguments.correlation.map(|number| Event::flow("f", number, row, work.start - first));
     let name = timeline.name(work.name).into();
-    let event = Event::complete(category, name, row, [work.start, work.duration], arguments);
+    let event = Event::complete(category, name, row, [work.start - first, work.duration], arguments);
     std::iter::once(event).chain(launch)
 }
 

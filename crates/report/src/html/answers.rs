@@ -51,7 +51,7 @@ fn answers(run: &RunView<'_>) -> Vec<Answer> {
             more: &["lost-time", "roofline", "report-mfu-and-mbu", "report-device-time", "report"],
         },
         Answer { question: "Why?", text: why(run), more: &["critical-path", "report-lost-time", "report"] },
-        Answer { question: "What to do first?", text: first_step(run), more: &["report-findings"] },
+        Answer { question: "What to do first?", text: first_step(run), more: &["report-findings", "report"] },
     ]
 }
 
@@ -114,6 +114,9 @@ fn stage(run: &RunView<'_>, view: &StageView<'_>) -> Option<String> {
 }
 
 fn hardware(run: &RunView<'_>) -> String {
+    if was_not_recorded(run) {
+        return "Unknown: which device the command used, and for what, was not recorded.".to_owned();
+    }
     let top = run.stages.iter().filter(|view| view.stage.parent.is_none());
     let reached = |view: &StageView<'_>| {
         let (least, wall, share) = (view.stage.speed_of_light_ns?, view.stage.wall_ns?, view.efficiency?);
@@ -135,8 +138,13 @@ fn hardware(run: &RunView<'_>) -> String {
             let busy =
                 |view: &StageView<'_>| Some(format!("{} of {}", percent(Some(view.busy_share?)), view.stage.name));
             let busy: Vec<String> = top.filter_map(busy).collect();
-            match (busy.as_slice(), run.busy_share) {
+            // What the first sentence says, where a device was recorded.
+            let whole = mean(run, |device| device.busy).or(run.busy_share);
+            match (busy.as_slice(), whole) {
                 ([], None) => {}
+                ([], Some(share)) if run.device_time.len() > 1 => {
+                    text += &format!("The devices are busy {} of the time on average. ", percent(Some(share)));
+                }
                 ([], Some(share)) => text += &format!("The device is busy {} of the time. ", percent(Some(share))),
                 (stages, _) => text += &format!("The device is busy {}. ", stages.join(", ")),
             }
@@ -146,11 +154,19 @@ fn hardware(run: &RunView<'_>) -> String {
     text
 }
 
+/// Whether the run is of a command that was timed from outside alone.
+fn was_not_recorded(run: &RunView<'_>) -> bool {
+    !run.commands.is_empty() && run.metrics.conditions.trace.is_none()
+}
+
 fn why(run: &RunView<'_>) -> String {
+    if was_not_recorded(run) {
+        return "Unknown: nothing inside the command was recorded.".to_owned();
+    }
     let mut said = Vec::new();
     let path = run.metrics.conclusions.critical_path.iter().filter(|part| part.share >= WORTH_NAMING);
     let path: Vec<String> =
-        path.take(NAMED).map(|part| format!("{} {}", plain(&part.cause), percent(Some(part.share)))).collect();
+        path.take(NAMED).map(|part| format!("{} {}", in_words(&part.cause), percent(Some(part.share)))).collect();
     if !path.is_empty() {
         said.push(format!("What sets the time (critical path): {}.", path.join(", ")));
     }
@@ -173,7 +189,19 @@ fn cause(view: &LostTimeView<'_>) -> String {
         false => format!(" (see {})", lost.rules.iter().map(|rule| plain(rule)).collect::<Vec<_>>().join(", ")),
     };
     let of = if lost.stage.is_some() { "time in stages" } else { "device time" };
-    format!("{}, {}{stage}, {} of the {of}{rules}", plain(&lost.cause), lost.lost_ns, percent(lost.share))
+    format!("{}, {}{stage}, {} of the {of}{rules}", in_words(&lost.cause), lost.lost_ns, percent(lost.share))
+}
+
+/// A cause as part of a sentence: `kernels: gemm` is `gemm kernels`.
+fn in_words(cause: &str) -> String {
+    plain(&match cause.split_once(": ") {
+        Some(("idle", rest)) if rest.starts_with("the host ") => format!("idle while {rest}"),
+        Some(("kernels", family)) => format!("{family} kernels"),
+        Some(("operator", name)) => format!("{name} operators"),
+        Some(("host", what)) => format!("{what} on the host"),
+        Some(("latency", what)) => format!("latency {what}"),
+        _ => cause.to_owned(),
+    })
 }
 
 fn first_step(run: &RunView<'_>) -> String {

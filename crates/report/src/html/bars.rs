@@ -5,6 +5,7 @@ use std::fmt::Write;
 use types::Nanos;
 use types::view::{DeviceTimeView, RunView};
 
+use super::lettering;
 use crate::escape::escape;
 use crate::number::percent;
 
@@ -13,8 +14,9 @@ pub(super) const WIDTH: f64 = 960.0;
 const ROW: f64 = 34.0;
 const BAR: f64 = 22.0;
 const LEGEND: f64 = 20.0;
-/// Width of a character of the small text, on average.
-const CHARACTER: f64 = 6.6;
+/// Sizes of the letters in a bar and below it.
+const IN_BAR: f64 = 13.0;
+const BELOW: f64 = 12.0;
 
 /// Devices drawn; the section on ranks has more of them.
 const DEVICES: usize = 8;
@@ -103,7 +105,7 @@ fn draw(title: &str, bars: &[Bar]) -> String {
     let height: f64 = bars.iter().map(|bar| ROW + 16.0 + LEGEND * lines(bar)).sum();
     let mut svg = format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {height:.0}\" role=\"img\" aria-label=\"{}\" \
-         font-family=\"sans-serif\" font-size=\"13\">\n",
+         font-family=\"sans-serif\" font-size=\"{IN_BAR}\">\n",
         escape(title)
     );
     let mut top = 0.0;
@@ -127,7 +129,7 @@ fn draw(title: &str, bars: &[Bar]) -> String {
                 part.class,
                 escape(&hint)
             );
-            if part.name.chars().count() as f64 * CHARACTER + 8.0 < width {
+            if lettering::width(&part.name, IN_BAR) + 8.0 < width {
                 let _ = write!(
                     svg,
                     "<text x=\"{:.1}\" y=\"{:.1}\" class=\"{}\">{}</text>",
@@ -142,8 +144,11 @@ fn draw(title: &str, bars: &[Bar]) -> String {
         svg.push('\n');
         let mut line = y + BAR + 15.0;
         for text in legend_lines(bar) {
-            let _ =
-                writeln!(svg, "<text x=\"0\" y=\"{line:.1}\" class=\"m\" font-size=\"12\">{}</text>", escape(&text));
+            let _ = writeln!(
+                svg,
+                "<text x=\"0\" y=\"{line:.1}\" class=\"m\" font-size=\"{BELOW}\">{}</text>",
+                escape(&text)
+            );
             line += LEGEND;
         }
         top += ROW + 16.0 + LEGEND * lines(bar);
@@ -153,12 +158,13 @@ fn draw(title: &str, bars: &[Bar]) -> String {
 
 /// Every part with its time and share, as many on a line as fit.
 fn legend_lines(bar: &Bar) -> Vec<String> {
-    let most = (WIDTH / CHARACTER) as usize;
     let mut lines: Vec<String> = Vec::new();
     for part in &bar.parts {
         let text = format!("{} {} ({})", part.name, part.time, percent(Some(share(part.time, bar.whole))));
         match lines.last_mut() {
-            Some(line) if line.chars().count() + text.chars().count() + 3 <= most => *line += &format!(" · {text}"),
+            Some(line) if lettering::width(&format!("{line} · {text}"), BELOW) <= WIDTH => {
+                *line += &format!(" · {text}")
+            }
             _ => lines.push(text),
         }
     }

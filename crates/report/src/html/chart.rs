@@ -3,14 +3,15 @@
 use std::fmt::Write;
 
 use super::bars::WIDTH;
+use super::lettering::width;
 use crate::escape::escape;
 
 const ROW: f64 = 30.0;
 const BAR: f64 = 16.0;
 /// Room for figures on the right.
 const RIGHT: f64 = 190.0;
-/// Width of a character of a name, on average, and the least room for names.
-const CHARACTER: f64 = 6.1;
+/// Size of the letters, and the least room for names.
+const LETTERS: f64 = 12.0;
 const LEAST_ROOM: f64 = 70.0;
 /// Names longer than this are cut; the whole is in the hint.
 const NAME: usize = 58;
@@ -136,8 +137,7 @@ pub(super) fn lines(title: &str, lines: &[Line], across: &Across, up: Words) -> 
     let y = |value: f64| TOP + (HEIGHT - TOP - BOTTOM) * (1.0 - value / most);
     let mut svg = start(title, HEIGHT + 20.0);
     // Writing to a string cannot fail.
-    for part in 0..=4 {
-        let value = most * f64::from(part) / 4.0;
+    for value in round_values(0.0, most, false) {
         let _ = writeln!(
             svg,
             "<line x1=\"{AXIS}\" y1=\"{0:.1}\" x2=\"{1:.1}\" y2=\"{0:.1}\" class=\"g\"/>\
@@ -149,10 +149,13 @@ pub(super) fn lines(title: &str, lines: &[Line], across: &Across, up: Words) -> 
             escape(&up(value))
         );
     }
-    let mut marks: Vec<f64> = (0..=4).map(|part| first + (last - first) * f64::from(part) / 4.0).collect();
+    // The first and the last step are what a reader looks for.
+    let mut marks = round_values(first, last, across.whole);
     if across.whole {
-        marks.iter_mut().for_each(|mark| *mark = mark.round());
-        marks.dedup();
+        let far = (last - first) / 12.0;
+        marks.retain(|mark| mark - first > far && last - mark > far);
+        marks.insert(0, first);
+        marks.push(last);
     }
     for mark in marks {
         let anchor = if mark <= first {
@@ -191,7 +194,7 @@ pub(super) fn lines(title: &str, lines: &[Line], across: &Across, up: Words) -> 
             key + 22.0,
             HEIGHT + 12.0
         );
-        key += 40.0 + 7.0 * line.name.chars().count() as f64;
+        key += 46.0 + width(&line.name, LETTERS);
     }
     Some(svg + "</svg>\n")
 }
@@ -202,6 +205,16 @@ fn start(title: &str, height: f64) -> String {
          font-family=\"sans-serif\" font-size=\"12\">\n",
         escape(title)
     )
+}
+
+/// Some five round values from one to another.
+fn round_values(first: f64, last: f64, whole: bool) -> Vec<f64> {
+    let rough = (last - first) / 5.0;
+    let power = 10f64.powf(rough.log10().floor());
+    let step = [1.0, 2.0, 5.0, 10.0].map(|factor| factor * power).into_iter().find(|step| *step >= rough);
+    let step = step.unwrap_or(rough).max(if whole { 1.0 } else { f64::MIN_POSITIVE });
+    let count = ((last - (first / step).ceil() * step) / step + 1e-9).floor();
+    (0..=count.clamp(0.0, 20.0) as u32).map(|part| ((first / step).ceil() + f64::from(part)) * step).collect()
 }
 
 /// The highest point of each stretch where there are more than can be drawn: a peak must not be lost.
@@ -215,8 +228,7 @@ fn thinned(points: &[(f64, f64)]) -> Vec<(f64, f64)> {
 
 /// The room on the left that these names need.
 pub(super) fn room<'a>(names: impl Iterator<Item = &'a str>) -> f64 {
-    let longest = names.map(|name| name.chars().count().min(NAME)).max().unwrap_or_default();
-    (longest as f64 * CHARACTER + 14.0).max(LEAST_ROOM)
+    names.map(|name| width(&clipped(name), LETTERS) + 14.0).fold(LEAST_ROOM, f64::max)
 }
 
 /// A name that fits the room on the left.
@@ -234,6 +246,14 @@ mod tests {
         points[54_321].1 = 9.0;
         let kept = thinned(&points);
         assert!(kept.len() <= POINTS && kept.iter().any(|point| point.1 > 8.0), "{}", kept.len());
+    }
+
+    #[test]
+    fn an_axis_has_round_values() {
+        assert_eq!(round_values(0.0, 64.8, false), [0.0, 20.0, 40.0, 60.0]);
+        assert_eq!(round_values(0.0, 7.02, false), [0.0, 2.0, 4.0, 6.0]);
+        assert_eq!(round_values(1.0, 20.0, true), [5.0, 10.0, 15.0, 20.0]);
+        assert_eq!(round_values(1.0, 3.0, true), [1.0, 2.0, 3.0]);
     }
 
     #[test]

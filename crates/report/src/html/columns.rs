@@ -24,6 +24,8 @@ pub(super) struct Lanes<'a> {
     pub(super) lanes: Vec<Lane>,
     /// Events there are, whether or not some of them are put together.
     pub(super) events: usize,
+    /// The first of the names that are causes of idle time, which have colours of their own.
+    pub(super) first_cause: Option<u32>,
 }
 
 /// A lane. Its kind is its colour.
@@ -39,6 +41,7 @@ struct Document<'a> {
     names: &'a [&'a str],
     lanes: Vec<Columns<'a>>,
     events: usize,
+    first_cause: Option<u32>,
     gathered: bool,
 }
 
@@ -62,6 +65,7 @@ impl Lanes<'_> {
             names: &self.names,
             lanes: self.lanes.iter().map(columns).collect(),
             events: self.events,
+            first_cause: self.first_cause,
             gathered: self.lanes.iter().flat_map(|lane| &lane.events).any(|event| event.count > 1),
         };
         let json = serde_json::to_vec(&document).ok()?;

@@ -1,25 +1,30 @@
-//! Lanes of the timeline that the page draws: streams of devices, when a device was idle, ranges, operators and calls of threads.
+//! Lanes of the timeline that the page draws: streams of devices, when a device was idle and why, ranges, operators and calls of
+//! threads.
 //!
 //! Where there are more events than a page should hold, neighbours too short to be seen apart are put together, and the page
 //! says so.
 
 use std::collections::{BTreeMap, HashMap};
 
+use types::IdleCause;
 use types::timeline::{NameId, OperatorKind, ThreadId, Timeline, WorkKind};
+use types::view::IdleStretch;
 
 use super::columns::{Event, Lane, Lanes};
 
-/// What a device does when it does nothing.
+/// The kind of lanes of what a device does when it does nothing.
 const IDLE: &str = "idle";
 
 /// Events up to which every one is kept.
 pub const MOST_EVENTS: usize = 150_000;
 
 /// Columns of a timeline for the page; absent where nothing happened.
-pub fn lanes(timeline: &Timeline, most: usize) -> Option<String> {
+pub fn lanes(timeline: &Timeline, stretches: &[IdleStretch], most: usize) -> Option<String> {
     let mut names = Names::default();
     let mut found = collect(timeline, &mut names);
-    found.extend(idle(timeline, names.order.len() as u32));
+    let first_cause = names.order.len() as u32;
+    found.extend(idle(timeline, stretches, first_cause));
+    let causes: Vec<String> = IdleCause::ALL.into_iter().map(cause).collect();
     // What the device did first, then ranges, then the host.
     found.sort_by_key(|lane| {
         ["kernels", "copies", "idle", "ranges", "operators", "calls"].iter().position(|kind| *kind == lane.kind)
@@ -39,9 +44,15 @@ pub fn lanes(timeline: &Timeline, most: usize) -> Option<String> {
     }
     let lanes = Lanes {
         span: last - first,
-        names: names.order.iter().map(|name| timeline.names.get(*name)).chain([IDLE]).collect(),
+        names: names
+            .order
+            .iter()
+            .map(|name| timeline.names.get(*name))
+            .chain(causes.iter().map(String::as_str))
+            .collect(),
         lanes: found,
         events,
+        first_cause: Some(first_cause),
     };
     lanes.encoded()
 }
@@ -97,9 +108,11 @@ fn collect(timeline: &Timeline, names: &mut Names) -> Vec<Lane> {
     for call in &timeline.calls {
         add(call.thread, 2, (call.start.get(), call.duration.get(), names.number(call.name)));
     }
+    let is_hip = timeline.calls.iter().any(|call| timeline.names.get(call.name).starts_with("hip"));
+    let calls = if is_hip { "HIP calls" } else { "CUDA calls" };
     for (thread, events) in timeline.threads.iter().zip(threads) {
         let who = thread.thread.map_or("thread unknown".to_owned(), |thread| format!("thread {thread}"));
-        let kinds = [("ranges", "ranges"), ("operators", "operators"), ("CUDA calls", "calls")];
+        let kinds = [("ranges", "ranges"), ("operators", "operators"), (calls, "calls")];
         for ((what, kind), events) in kinds.into_iter().zip(events) {
             let name = format!("{}{who}: {what}", of_rank(thread.rank));
             lanes.push(Lane { name, kind, events: nested(events) });
@@ -109,33 +122,27 @@ fn collect(timeline: &Timeline, names: &mut Names) -> Vec<Lane> {
     lanes
 }
 
-/// A rank and its device.
-type RankDevice = (Option<u32>, u32);
-/// Start and end.
-type Span = (i64, i64);
-
-/// The time in which no stream of a device had any work, from its first to its last.
-fn idle(timeline: &Timeline, name: u32) -> Vec<Lane> {
-    let mut devices: BTreeMap<RankDevice, Vec<Span>> = BTreeMap::new();
-    for work in &timeline.work {
-        if let Some(queue) = timeline.queues.get(work.queue.0 as usize) {
-            let (start, length) = (work.start.get(), work.duration.get().max(0));
-            devices.entry((queue.rank, queue.device)).or_default().push((start, start + length));
-        }
+/// Why nothing ran.
+fn cause(cause: IdleCause) -> String {
+    match cause {
+        IdleCause::NotRecorded => format!("idle, cause unknown: {}", cause.phrase()),
+        _ => format!("idle: {}", cause.phrase()),
     }
-    let lane = |((rank, device), mut spans): (RankDevice, Vec<Span>)| {
-        spans.sort_unstable();
-        let mut events = Vec::new();
-        let mut busy_until = spans.first().map_or(0, |span| span.0);
-        for (start, end) in spans {
-            if start > busy_until {
-                events.push(Event { start: busy_until, length: start - busy_until, name, depth: 0, count: 1 });
-            }
-            busy_until = busy_until.max(end);
-        }
-        Lane { name: format!("{}device {device}: idle", of_rank(rank)), kind: "idle", events }
+}
+
+/// Devices while they were idle; names of causes start at a number.
+fn idle(timeline: &Timeline, stretches: &[IdleStretch], first_cause: u32) -> Vec<Lane> {
+    let mut devices: BTreeMap<u32, Vec<Event>> = BTreeMap::new();
+    for stretch in stretches {
+        let name = first_cause + stretch.cause as u32;
+        let (start, length) = (stretch.start.get(), stretch.length.get());
+        devices.entry(stretch.device).or_default().push(Event { start, length, name, depth: 0, count: 1 });
+    }
+    let lane = |(device, events)| {
+        let rank = timeline.queues.iter().find(|queue| queue.device == device).and_then(|queue| queue.rank);
+        Lane { name: format!("{}device {device}: idle", of_rank(rank)), kind: IDLE, events }
     };
-    devices.into_iter().map(lane).filter(|lane| !lane.events.is_empty()).collect()
+    devices.into_iter().map(lane).collect()
 }
 
 fn of_rank(rank: Option<u32>) -> String {

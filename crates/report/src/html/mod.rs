@@ -8,11 +8,17 @@ mod chart;
 mod columns;
 mod comparison;
 mod critical_path;
+mod documents;
 mod flame;
 mod fleet;
 mod forecast;
+mod illustration;
+mod inputs;
 mod lanes;
+mod lettering;
 mod origin;
+mod picture;
+mod point;
 mod prose;
 mod ranks;
 mod roofline;
@@ -23,14 +29,20 @@ mod treemap;
 mod tries;
 mod waterfall;
 
-use types::AnalyticReport;
+use std::collections::BTreeSet;
+
 use types::view::RunView;
 
 use crate::markdown::sentence;
+use crate::profile::profiled_pass;
 
 pub use comparison::comparison_page;
+pub use documents::Documents;
 pub use fleet::fleet_page;
+pub use illustration::illustrated;
+pub use inputs::Thumbnail;
 pub use lanes::{MOST_EVENTS, lanes};
+pub use picture::Picture;
 
 use shell::Section;
 
@@ -82,10 +94,22 @@ impl MarkdownPage {
 
 /// The pictures of a run that stay as they are, each with its name, its title, and what it is of. They are the same in the page
 /// and as files.
-pub fn pictures(run: &RunView<'_>, modelled: Option<&AnalyticReport>) -> Vec<Picture> {
+pub fn pictures(run: &RunView<'_>, documents: &Documents<'_>) -> Vec<Picture> {
     let mut pictures = Vec::new();
     let mut add = |id, title, drawn: Vec<(String, String)>| {
-        pictures.extend(drawn.into_iter().map(|(caption, svg)| Picture { id, title, caption, svg }));
+        let note = match id {
+            "treemap" => profiled_pass(run.metrics),
+            "roofline" => roofline::sources(run),
+            _ => None,
+        };
+        let note = note.unwrap_or_default();
+        pictures.extend(drawn.into_iter().map(|(caption, svg)| Picture {
+            id,
+            title,
+            caption,
+            note: note.clone(),
+            svg,
+        }));
     };
     let one = |drawn: Option<String>| drawn.map(|svg| (String::new(), svg)).into_iter().collect();
     add("stages", "Stages", one(bars::stage_bars(run)));
@@ -93,8 +117,8 @@ pub fn pictures(run: &RunView<'_>, modelled: Option<&AnalyticReport>) -> Vec<Pic
     add("treemap", "Treemap of time", treemap::treemaps(run));
     let falls = waterfall::waterfalls(run).into_iter().map(|(stage, svg)| (stage.to_string(), svg)).collect();
     add("lost-time", "From roofline to measured", falls);
-    add("roofline", "Roofline", one(roofline::roofline(run)));
-    add("forecast", "Forecast and measured", one(modelled.and_then(forecast::forecast_chart)));
+    add("roofline", "Roofline", one(roofline::roofline(run, documents)));
+    add("forecast", "Forecast and measured", one(documents.modelled.and_then(forecast::forecast_chart)));
     add("critical-path", "Critical path", one(critical_path::critical_path(run)));
     add("tries", "Remedies tried: predicted and realised", one(tries::tries_chart(run)));
     add("steps", "Time of each step", one(series::step_chart(run)));
@@ -103,40 +127,15 @@ pub fn pictures(run: &RunView<'_>, modelled: Option<&AnalyticReport>) -> Vec<Pic
     pictures
 }
 
-/// A picture.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Picture {
-    /// The section it belongs to, which is also the beginning of its file's name.
-    pub id: &'static str,
-    title: &'static str,
-    /// What it is of, where a section has several.
-    pub caption: String,
-    /// The drawing.
-    pub svg: String,
-}
-
-impl Picture {
-    /// A name for its file: `lost-time-decode.svg`.
-    pub fn file_name(&self) -> String {
-        let plain = |c: char| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '-' };
-        let caption: String = self.caption.chars().map(plain).take(60).collect();
-        let caption = caption.split('-').filter(|word| !word.is_empty()).collect::<Vec<_>>().join("-");
-        if caption.is_empty() { format!("{}.svg", self.id) } else { format!("{}-{caption}.svg", self.id) }
-    }
-
-    /// The drawing with its colours, as a file of its own.
-    pub fn file(&self) -> String {
-        self.svg.replacen('>', &format!(">\n<style>{}</style>", shell::STYLE), 1)
-    }
-}
-
 /// What the page of a run is made of.
 #[derive(Clone, Copy, Debug)]
 pub struct RunPage<'a> {
     /// The run.
     pub run: &'a RunView<'a>,
-    /// The analytic model of its first input, where there is one.
-    pub modelled: Option<&'a AnalyticReport>,
+    /// What it has beside its metrics.
+    pub documents: Documents<'a>,
+    /// Small pictures of its inputs.
+    pub thumbnails: &'a [Thumbnail],
     /// Its Markdown pages.
     pub pages: &'a [(MarkdownPage, String)],
     /// Columns of its timeline, see [`lanes()`], or why it has none.
@@ -145,10 +144,11 @@ pub struct RunPage<'a> {
 
 /// The file.
 pub fn run_page(page: &RunPage<'_>) -> String {
-    let RunPage { run, modelled, pages, lanes } = *page;
+    let RunPage { run, documents, thumbnails, pages, lanes } = *page;
     let mut sections: Vec<Section> = Vec::new();
-    for picture in pictures(run, modelled) {
-        let figure = shell::figure(&picture.caption, &picture.svg);
+    for picture in pictures(run, &documents) {
+        let caption = [picture.caption.as_str(), &picture.note].into_iter().filter(|text| !text.is_empty());
+        let figure = shell::figure(&caption.collect::<Vec<_>>().join(", "), &picture.svg);
         match sections.last_mut().filter(|last| last.id == picture.id) {
             Some(section) => section.body += &figure,
             None => sections.push(Section::new(picture.id, picture.title, figure)),
@@ -162,28 +162,38 @@ pub fn run_page(page: &RunPage<'_>) -> String {
     }
     if let Some(flame) = &flame {
         data.push(("frames", flame));
-        sections.push(canvas("flame", "Flame graph", "frames", "of time by module or range, longest first"));
+        let pass = profiled_pass(run.metrics).map(|pass| format!(", {pass}")).unwrap_or_default();
+        let of = format!("of time by module or range, longest first{pass}");
+        sections.push(canvas("flame", "Flame graph", "frames", &of));
     }
+    sections.extend(inputs::gallery(run, thumbnails).map(|list| Section::new("inputs", "Inputs", list)));
     let pictures = sections.len();
     sections.extend(pages.iter().map(|(page, text)| Section {
         open: *page == MarkdownPage::Report,
         ..Section::new(page.id(), page.title(), prose::html(text, page.id()))
     }));
-    let has = |anchor: &str| {
-        let attribute = format!("id=\"{anchor}\"");
-        sections.iter().any(|section| section.id == anchor || section.body.contains(&attribute))
-    };
-    let find = |anchors: &[&'static str]| anchors.iter().copied().find(|anchor| has(anchor));
+    let anchors = anchors(&sections);
+    let find = |wanted: &[&'static str]| wanted.iter().copied().find(|anchor| anchors.contains(*anchor));
     let missing = match lanes {
         Ok(_) => String::new(),
         Err(reason) => prose::html(&format!("This page has no timeline: {}.", sentence(reason)), "t"),
     };
     let top = summary::html(run, find) + &missing;
-    let sources: Vec<String> = sections[..pictures].iter().map(|section| origin::html(section.id, find)).collect();
-    for (section, source) in sections.iter_mut().zip(sources) {
-        section.body += &source;
+    let (drawn, written) = sections.split_at_mut(pictures);
+    for section in drawn {
+        section.body += &origin::html(section.id, find);
+    }
+    for section in written {
+        section.body = origin::with_sources(&section.body, find);
     }
     shell::document(&summary::title(run), &top, &sections, &data)
+}
+
+/// Every place of the page that a link can lead to.
+fn anchors(sections: &[Section]) -> BTreeSet<String> {
+    let inside = sections.iter().flat_map(|section| section.body.split(" id=\"").skip(1));
+    let inside = inside.filter_map(|rest| rest.split('"').next()).map(str::to_owned);
+    sections.iter().map(|section| section.id.to_owned()).chain(inside).collect()
 }
 
 /// A section that the script draws into.
@@ -209,7 +219,13 @@ mod tests {
         change(&mut metrics);
         let view = analysis::view::run(&metrics);
         let pages = [(MarkdownPage::Report, crate::profile::report_markdown(&view, &sample::environment()))];
-        run_page(&RunPage { run: &view, modelled: None, pages: &pages, lanes: Err("nothing was recorded") })
+        run_page(&RunPage {
+            run: &view,
+            documents: Documents::default(),
+            thumbnails: &[],
+            pages: &pages,
+            lanes: Err("nothing was recorded"),
+        })
     }
 
     #[test]
@@ -225,6 +241,25 @@ mod tests {
         assert!(page.contains("decode from roofline to measured"), "{page}");
         let drawn = page.split("<script>").next().unwrap();
         assert!(!drawn.contains("NaN") && !drawn.contains("inf\""), "{drawn}");
+    }
+
+    #[test]
+    fn every_element_type_has_its_roof_with_its_source() {
+        let page = page(|metrics| {
+            let peak = metrics.utilisation.peak.clone().unwrap();
+            let faster = types::PeakUsed {
+                dtype: types::DType::Fp8,
+                flops: types::FlopsPerSecond::new(peak.flops.get() * 2.0),
+                source: "a <datasheet>".to_owned(),
+                ..peak.clone()
+            };
+            metrics.utilisation.peaks = vec![faster, peak];
+        });
+        assert_eq!(page.matches("class=\"roof\"").count(), 2);
+        assert!(page.contains(" in fp8, ") && page.contains(": a &lt;datasheet&gt;</title></polyline>"), "{page}");
+        for kind in ["p-stage", "p-module"] {
+            assert!(page.contains(&format!("class=\"{kind}\"><title>")), "{kind}");
+        }
     }
 
     #[test]
@@ -247,7 +282,13 @@ mod tests {
     fn a_run_without_anything_still_has_a_page() {
         let metrics = sample::empty();
         let run = analysis::view::run(&metrics);
-        let page = run_page(&RunPage { run: &run, modelled: None, pages: &[], lanes: Err("a <b> reason") });
+        let page = run_page(&RunPage {
+            run: &run,
+            documents: Documents::default(),
+            thumbnails: &[],
+            pages: &[],
+            lanes: Err("a <b> reason"),
+        });
         assert!(page.starts_with("<!doctype html>") && !page.contains("<svg"), "{page}");
         assert!(page.contains("No rule found enough evidence"), "{page}");
         assert!(page.contains("This page has no timeline: a &lt;b&gt; reason."), "{page}");
@@ -256,12 +297,12 @@ mod tests {
     #[test]
     fn pictures_are_files_of_their_own_with_names_of_their_own() {
         let metrics = sample::metrics();
-        let pictures = pictures(&analysis::view::run(&metrics), None);
+        let pictures = pictures(&analysis::view::run(&metrics), &Documents::default());
         let mut names: Vec<String> = pictures.iter().map(Picture::file_name).collect();
         assert!(names.iter().any(|name| name == "lost-time-decode.svg"), "{names:?}");
         names.dedup();
         assert_eq!(names.len(), pictures.len());
-        assert!(pictures.iter().all(|one| one.file().starts_with("<svg ") && one.file().contains("<style>:root")));
+        assert!(pictures.iter().all(|one| one.file().starts_with("<svg ") && one.file().contains("\n:root{")));
     }
 
     #[test]

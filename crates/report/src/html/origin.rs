@@ -1,4 +1,4 @@
-//! Where the numbers of a picture come from: the keys of the document, how they were got, and the table with all of them.
+//! Where the numbers of a picture or a table come from: the keys of the document, how they were got, and where there is more.
 
 /// A picture's keys in `metrics.json`, how they were got, and the table that prints them: the first of these anchors that the
 /// page has.
@@ -9,7 +9,8 @@ struct Origin {
     table: &'static [&'static str],
 }
 
-const ORIGINS: [Origin; 12] = [
+const ORIGINS: [Origin; 13] = [
+    Origin { section: "inputs", keys: &["images"], how: "as they were given", table: &["report-inputs"] },
     Origin { section: "stages", keys: &["stages"], how: "measured", table: &["report-per-stage-timings"] },
     Origin { section: "device-time", keys: &["device_time"], how: "measured", table: &["report-device-time"] },
     Origin {
@@ -26,8 +27,8 @@ const ORIGINS: [Origin; 12] = [
     },
     Origin {
         section: "roofline",
-        keys: &["peak", "work_per_stage", "operator_groups"],
-        how: "modelled work over measured time; `peak` says where the rates are from",
+        keys: &["peaks", "work_per_stage", "modules", "operator_groups"],
+        how: "modelled work over measured time; work of kernels and regions is counted",
         table: &["report-mfu-and-mbu", "operators"],
     },
     Origin {
@@ -64,17 +65,59 @@ const ORIGINS: [Origin; 12] = [
     },
 ];
 
+/// A table that numbers of the first screen lead to: its anchor, the keys that it prints, and how they were got.
+const TABLES: [(&str, &[&str], &str); 12] = [
+    ("report-aggregates", &["throughput", "aggregates", "samples"], "measured"),
+    ("report-per-stage-timings", &["stages", "aggregates"], "measured"),
+    ("report-mfu-and-mbu", MODELLED, "modelled work over measured time, relative to peak"),
+    ("report-device-time", &["device_time"], "measured"),
+    ("report-steps", &["steps"], "measured"),
+    ("report-top-kernels", &["kernels"], "measured"),
+    ("report-lost-time", &["lost_time"], "measured time minus modelled roofline time"),
+    ("report-critical-path", &["critical_path", "replay"], "measured times, replayed"),
+    ("report-findings", &["findings"], "derived; savings are replayed"),
+    ("report-ranks", &["ranks", "rank_arrivals"], "measured"),
+    ("report-runs", &["command"], "measured"),
+    ("kernels-by-time", &["kernels"], "measured"),
+];
+const MODELLED: &[&str] = &["mfu_model_level", "mbu_model_level", "mfu_per_stage", "work_per_stage", "peak"];
+
+/// What a run was made from: files that were read, or inputs that were run.
+const MADE_FROM: [(&str, &str); 2] = [("report-sources", "Files"), ("report-inputs", "Inputs")];
+
+/// A page with a line below the heading of each table that the first screen leads to.
+pub(super) fn with_sources(body: &str, find: impl Fn(&[&'static str]) -> Option<&'static str>) -> String {
+    let more = MADE_FROM.iter().find_map(|(anchor, what)| find(&[*anchor]).map(|anchor| (anchor, what)));
+    let more = more.map(|(anchor, what)| format!(" <a href=\"#{anchor}\">{what}</a>")).unwrap_or_default();
+    let mut text = String::with_capacity(body.len());
+    for line in body.split_inclusive('\n') {
+        text += line;
+        let anchor = line.strip_prefix("<h3 id=\"").and_then(|rest| rest.split('"').next());
+        if let Some((_, keys, how)) = TABLES.iter().find(|(table, ..)| anchor == Some(table)) {
+            text += &format!(
+                "<p class=\"m source\">Source: {} of <code>metrics.json</code>, {how}.{more}</p>\n",
+                codes(keys)
+            );
+        }
+    }
+    text
+}
+
+fn codes(keys: &[&str]) -> String {
+    keys.iter().map(|key| format!("<code>{key}</code>")).collect::<Vec<_>>().join(", ")
+}
+
 /// The line below a picture; empty where the section has no row.
 pub(super) fn html(section: &str, find: impl Fn(&[&'static str]) -> Option<&'static str>) -> String {
     let Some(origin) = ORIGINS.iter().find(|origin| origin.section == section) else { return String::new() };
-    let keys: Vec<String> = origin.keys.iter().map(|key| format!("<code>{key}</code>")).collect();
     let file = match section {
         "forecast" => "static_analysis/analytic_model/report.json",
+        "inputs" => "inputs.yaml",
         _ => "metrics.json",
     };
     let how = origin.how.replace('`', "");
     let table = find(origin.table).map(|anchor| format!(" <a href=\"#{anchor}\">Table</a>")).unwrap_or_default();
-    format!("<p class=\"m source\">Source: {} of <code>{file}</code>, {how}.{table}</p>\n", keys.join(", "))
+    format!("<p class=\"m source\">Source: {} of <code>{file}</code>, {how}.{table}</p>\n", codes(origin.keys))
 }
 
 #[cfg(test)]
@@ -84,13 +127,26 @@ mod tests {
     #[test]
     fn keys_are_keys_of_the_document() {
         let metrics = serde_json::to_value(crate::profile::sample::metrics()).unwrap();
-        for origin in ORIGINS.iter().filter(|origin| origin.section != "forecast") {
+        for origin in ORIGINS.iter().filter(|origin| !["forecast", "inputs"].contains(&origin.section)) {
             for key in origin.keys {
                 // A list that is empty may be left out of the document.
                 let known = ["device_memory"].contains(key) || metrics.get(key).is_some();
                 assert!(known, "{}: {key}", origin.section);
             }
         }
+    }
+
+    #[test]
+    fn a_table_says_where_it_comes_from_and_leads_on() {
+        let metrics = serde_json::to_value(crate::profile::sample::metrics()).unwrap();
+        let keys = TABLES.iter().flat_map(|(_, keys, _)| *keys);
+        let unknown: Vec<_> = keys.filter(|key| metrics.get(**key).is_none()).collect();
+        assert_eq!(unknown, Vec::<&&str>::new());
+        let body = "<h3 id=\"report-steps\">Steps (measured)</h3>\n<p>x</p>\n<h3 id=\"report-else\">Else</h3>\n";
+        let text = with_sources(body, |anchors| anchors.first().copied());
+        assert_eq!(text.matches("class=\"m source\"").count(), 1, "{text}");
+        assert!(text.contains("</h3>\n<p class=\"m source\">Source: <code>steps</code> of"), "{text}");
+        assert!(text.contains("<a href=\"#report-sources\">Files</a>"), "{text}");
     }
 
     #[test]

@@ -112,6 +112,14 @@
     const matches = data.names.map(() => true);
     const hash = data.names.map((name) => [...name].reduce((all, c) => (all * 31 + c.charCodeAt(0)) >>> 0, 7) % 30);
 
+    // Causes of idle time are told apart by hue; the last of them, no cause, has none.
+    const colour = (kind, name, dark) => {
+      const light = matches[name] ? (dark ? 58 : 42) : dark ? 24 : 86;
+      if (kind !== "idle") return `hsl(${hues[kind] + hash[name] - 15} ${matches[name] ? 55 : 12}% ${light}%)`;
+      const cause = name - data.first_cause;
+      return `hsl(${(215 + cause * 130) % 360} ${matches[name] && name < data.names.length - 1 ? 22 : 0}% ${light}%)`;
+    };
+
     // Index of the first event that may still be seen.
     const firstOf = (lane) => {
       let [low, high] = [0, lane.start.length];
@@ -155,8 +163,7 @@
           if (right < label || right - left < 1 && left < drawnTo[level]) continue;
           drawnTo[level] = Math.max(right, left + 0.7);
           const name = lane.names[index];
-          const light = matches[name] ? (dark ? 58 : 42) : dark ? 24 : 86;
-          context.fillStyle = `hsl(${hues[lane.kind] + hash[name] - 15} ${matches[name] && lane.kind !== "idle" ? 55 : 12}% ${light}%)`;
+          context.fillStyle = colour(lane.kind, name, dark);
           context.fillRect(left, lane.top + level * row, Math.max(right - left - (isFlame ? 1 : 0), 0.7), row - 2);
           if (right - left > 46 && matches[name]) {
             context.fillStyle = dark ? "#000" : "#fff";
@@ -217,17 +224,25 @@
     const total = () => {
       const parts = data.lanes.map((lane) => {
         let [time, events] = [0, 0];
+        const causes = new Map();
         for (let index = 0; index < lane.start.length && lane.start[index] < selected.to; index++) {
           const [from, to] = [lane.start[index], lane.start[index] + lane.length[index]];
           if (to <= selected.from || !matches[lane.names[index]]) continue;
           events += lane.count.length ? lane.count[index] : 1;
-          if (lane.depth[index] === 0 || wanted) time += Math.min(to, selected.to) - Math.max(from, selected.from);
+          const own = Math.min(to, selected.to) - Math.max(from, selected.from);
+          if (lane.depth[index] === 0 || wanted) time += own;
+          if (lane.kind === "idle") causes.set(lane.names[index], (causes.get(lane.names[index]) ?? 0) + own);
         }
-        return [lane, time, events];
+        return [lane, time, events, [...causes].sort((a, b) => b[1] - a[1])];
       });
       const said = parts.filter(([, , events]) => events).slice(0, 6);
-      sum.textContent = `${words(selected.to - selected.from)} selected: ${said.map(([lane, time, events]) => `${lane.name}: ${words(time)} in ${events.toLocaleString("en")} ${noun}`).join("; ")}`;
-      sum.dataset.ns = JSON.stringify(parts.map(([lane, time, events]) => ({ lane: lane.name, ns: time, events })));
+      const why = (causes) => causes.slice(0, 3).map(([name, time]) => `${data.names[name].replace(/^idle[:,] /, "")} ${words(time)}`).join(", ");
+      const say = ([lane, time, events, causes]) =>
+        `${lane.name}: ${words(time)} ${causes.length ? `(${why(causes)})` : `in ${events.toLocaleString("en")} ${noun}`}`;
+      sum.textContent = `${words(selected.to - selected.from)} selected: ${said.map(say).join("; ")}`;
+      sum.dataset.ns = JSON.stringify(parts.map(([lane, time, events, causes]) => ({
+        lane: lane.name, ns: time, events, causes: Object.fromEntries(causes.map(([name, time]) => [data.names[name], time])),
+      })));
     };
     let drag = null;
     canvas.addEventListener("pointerdown", (event) => {

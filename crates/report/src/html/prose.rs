@@ -40,7 +40,7 @@ struct Body<'a> {
     cell: usize,
     /// Inside the first row of a table.
     in_head: bool,
-    /// Inside the title, which the page has already.
+    /// Inside the title or a picture, which the page has already.
     quiet: bool,
 }
 
@@ -49,6 +49,8 @@ impl Body<'_> {
         match event {
             Event::Start(Tag::Heading { level: HeadingLevel::H1, .. }) => self.quiet = true,
             Event::End(TagEnd::Heading(HeadingLevel::H1)) => self.quiet = false,
+            Event::Start(Tag::Image { .. }) => self.quiet = true,
+            Event::End(TagEnd::Image) => self.quiet = false,
             _ if self.quiet => {}
             Event::Start(tag) => self.start(&tag),
             Event::End(tag) => self.end(tag),

@@ -1,145 +1,230 @@
-//! The roofline: what the device's peaks allow at each arithmetic intensity, and where stages and operators lie beneath it.
+//! The roofline: what the device's peaks allow at each arithmetic intensity, a roof for every element type of the run, and where
+//! stages, modules, operators, kernels and regions lie beneath it.
 
 use std::fmt::Write;
 
 use types::view::RunView;
+use types::{FlopsPerByte, FlopsPerSecond, PeakUsed};
 
 use super::bars::WIDTH;
+use super::documents::Documents;
+use super::lettering::width;
+use super::point::{self, Kind, Point};
 use crate::escape::escape;
 use crate::number::percent;
 
-const HEIGHT: f64 = 400.0;
+const HEIGHT: f64 = 430.0;
 const LEFT: f64 = 96.0;
-const BOTTOM: f64 = 44.0;
+const BOTTOM: f64 = 74.0;
 const TOP: f64 = 26.0;
 const RIGHT: f64 = 20.0;
-/// Operators drawn, those with most time first.
-const OPERATORS: usize = 60;
-
-/// Operators below this share of the time only stretch the axes.
-const LEAST_SHARE: f64 = 0.0005;
-/// Width of a character and height of a line of a label.
-const CHARACTER: f64 = 6.4;
+/// Size of the letters, and height of a line of a label.
+const LETTERS: f64 = 12.0;
 const LINE: f64 = 13.0;
 
-/// A point beneath the roof.
-struct Point {
-    name: String,
-    /// FLOPs per byte.
-    intensity: f64,
-    /// FLOP/s.
-    rate: f64,
-    /// Its share of the time, which is its size.
-    weight: f64,
-    is_stage: bool,
+/// Powers of ten from left to right and from the bottom up.
+struct Axes {
+    across: (f64, f64),
+    up: (f64, f64),
+}
+
+impl Axes {
+    /// Those that hold every point and the highest roof.
+    fn around(points: &[Point], highest: f64, bandwidth: f64) -> Self {
+        let ridge = highest / bandwidth;
+        Self {
+            across: decades(points.iter().map(|point| point.intensity).chain([ridge / 10.0, ridge * 10.0])),
+            up: decades(points.iter().map(|point| point.rate).chain([highest, highest / 1e3])),
+        }
+    }
+
+    fn x(&self, value: f64) -> f64 {
+        let (low, high) = self.across;
+        LEFT + (WIDTH - LEFT - RIGHT) * (value.log10() - low) / (high - low)
+    }
+
+    fn y(&self, value: f64) -> f64 {
+        let (low, high) = self.up;
+        TOP + (HEIGHT - TOP - BOTTOM) * (1.0 - (value.log10() - low) / (high - low))
+    }
+
+    /// A line for every power of ten, and what the axes are.
+    fn grid(&self) -> String {
+        let mut svg = String::new();
+        // Writing to a string cannot fail.
+        for power in (self.across.0 as i32)..=(self.across.1 as i32) {
+            let at = self.x(10f64.powi(power));
+            let _ = writeln!(
+                svg,
+                "<line x1=\"{at:.1}\" y1=\"{TOP}\" x2=\"{at:.1}\" y2=\"{:.1}\" class=\"g\"/>\
+                 <text x=\"{at:.1}\" y=\"{:.1}\" text-anchor=\"middle\" class=\"m\">{}</text>",
+                HEIGHT - BOTTOM,
+                HEIGHT - BOTTOM + 16.0,
+                tick(power)
+            );
+        }
+        for power in (self.up.0 as i32)..=(self.up.1 as i32) {
+            let at = self.y(10f64.powi(power));
+            let _ = writeln!(
+                svg,
+                "<line x1=\"{LEFT}\" y1=\"{at:.1}\" x2=\"{:.1}\" y2=\"{at:.1}\" class=\"g\"/>\
+                 <text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"end\" class=\"m\">{}FLOP/s</text>",
+                WIDTH - RIGHT,
+                LEFT - 6.0,
+                at + 4.0,
+                tick(power)
+            );
+        }
+        let _ = writeln!(
+            svg,
+            "<text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"middle\" class=\"t\">FLOPs per byte</text>",
+            f64::midpoint(LEFT, WIDTH - RIGHT),
+            HEIGHT - BOTTOM + 34.0
+        );
+        svg
+    }
 }
 
 /// The chart. Absent where the peaks are unknown or nothing has both FLOPs and bytes.
-pub(super) fn roofline(run: &RunView<'_>) -> Option<String> {
-    let peak = run.metrics.utilisation.peak.as_ref()?;
-    let (flops, bandwidth) = (peak.flops.get(), peak.bytes_per_second.get());
-    // Stages are drawn last, so that no operator hides one.
-    let mut points = operators(run);
-    points.extend(stages(run, flops));
-    // What lies above the roof cannot be true; a finding says so.
-    points.retain(|point| {
-        let roof = flops.min(point.intensity * bandwidth);
-        point.intensity.is_finite() && point.intensity > 0.0 && point.rate > 0.0 && point.rate <= roof * 1.001
-    });
-    if points.is_empty() || flops <= 0.0 || bandwidth <= 0.0 {
+pub(super) fn roofline(run: &RunView<'_>, documents: &Documents<'_>) -> Option<String> {
+    let used = &run.metrics.utilisation;
+    let peaks: Vec<&PeakUsed> = match used.peaks.is_empty() {
+        true => used.peak.iter().collect(),
+        false => used.peaks.iter().collect(),
+    };
+    let highest = peaks.iter().map(|peak| peak.flops.get()).fold(0.0, f64::max);
+    let bandwidth = peaks.first()?.bytes_per_second.get();
+    if highest <= 0.0 || bandwidth <= 0.0 {
         return None;
     }
-    let ridge = flops / bandwidth;
-    let across = decades(points.iter().map(|point| point.intensity).chain([ridge / 10.0, ridge * 10.0]));
-    let up = decades(points.iter().map(|point| point.rate).chain([flops, flops / 1e3]));
-    let x = |value: f64| LEFT + (WIDTH - LEFT - RIGHT) * (value.log10() - across.0) / (across.1 - across.0);
-    let y = |value: f64| TOP + (HEIGHT - TOP - BOTTOM) * (1.0 - (value.log10() - up.0) / (up.1 - up.0));
+    let mut points = point::points(run, documents, &peaks);
+    // What lies above its roof cannot be true; a finding says so.
+    points.retain(|point| {
+        let roof = point.roof.min(point.intensity * bandwidth);
+        point.intensity.is_finite() && point.intensity > 0.0 && point.rate > 0.0 && point.rate <= roof * 1.001
+    });
+    if points.is_empty() {
+        return None;
+    }
+    let axes = Axes::around(&points, highest, bandwidth);
+    let (x, y) = (|value| axes.x(value), |value| axes.y(value));
     let mut svg = format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {HEIGHT}\" role=\"img\" aria-label=\"roofline\" \
-         font-family=\"sans-serif\" font-size=\"12\">\n"
+         font-family=\"sans-serif\" font-size=\"{LETTERS}\">\n{}",
+        axes.grid()
     );
+    let start = 10f64.powf(axes.across.0).max(10f64.powf(axes.up.0) / bandwidth);
     // Writing to a string cannot fail.
-    for power in (across.0 as i32)..=(across.1 as i32) {
-        let at = x(10f64.powi(power));
+    for peak in &peaks {
+        let flops = peak.flops.get();
         let _ = writeln!(
             svg,
-            "<line x1=\"{at:.1}\" y1=\"{TOP}\" x2=\"{at:.1}\" y2=\"{:.1}\" class=\"g\"/>\
-             <text x=\"{at:.1}\" y=\"{:.1}\" text-anchor=\"middle\" class=\"m\">{}</text>",
-            HEIGHT - BOTTOM,
-            HEIGHT - BOTTOM + 16.0,
-            tick(power)
+            "<polyline points=\"{:.1},{:.1} {:.1},{:.1} {:.1},{:.1}\" class=\"roof\"><title>{}: {}</title></polyline>",
+            x(start),
+            y(start * bandwidth),
+            x(flops / bandwidth),
+            y(flops),
+            x(10f64.powf(axes.across.1)),
+            y(flops),
+            escape(&roof(peak)),
+            escape(&peak.source)
         );
     }
-    for power in (up.0 as i32)..=(up.1 as i32) {
-        let at = y(10f64.powi(power));
+    for (peak, at) in peaks.iter().zip(apart(peaks.iter().map(|peak| y(peak.flops.get()) - 6.0))) {
         let _ = writeln!(
             svg,
-            "<line x1=\"{LEFT}\" y1=\"{at:.1}\" x2=\"{:.1}\" y2=\"{at:.1}\" class=\"g\"/>\
-             <text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"end\" class=\"m\">{}FLOP/s</text>",
-            WIDTH - RIGHT,
-            LEFT - 6.0,
-            at + 4.0,
-            tick(power)
+            "<text x=\"{:.1}\" y=\"{at:.1}\" text-anchor=\"end\" class=\"t\">{}<title>{}</title></text>",
+            WIDTH - RIGHT - 4.0,
+            escape(&roof(peak)),
+            escape(&peak.source)
         );
     }
-    let start = 10f64.powf(across.0).max(10f64.powf(up.0) / bandwidth);
-    let _ = writeln!(
-        svg,
-        "<polyline points=\"{:.1},{:.1} {:.1},{:.1} {:.1},{:.1}\" class=\"roof\"/>\
-         <text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"end\" class=\"t\">{} in {}, {}</text>\
-         <text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"middle\" class=\"t\">FLOPs per byte</text>",
-        x(start),
-        y(start * bandwidth),
-        x(ridge),
-        y(flops),
-        x(10f64.powf(across.1)),
-        y(flops),
-        WIDTH - RIGHT - 4.0,
-        y(flops) - 6.0,
-        peak.flops,
-        escape(peak.dtype.name()),
-        peak.bytes_per_second,
-        f64::midpoint(LEFT, WIDTH - RIGHT),
-        HEIGHT - 8.0
-    );
     for point in &points {
-        let roof = flops.min(point.intensity * bandwidth);
-        let hint = format!(
-            "{}: {} of the roof at {:.3} FLOPs per byte, {} of the time",
-            point.name,
-            percent(Some(point.rate / roof)),
-            point.intensity,
-            percent(Some(point.weight))
-        );
-        let class = if point.is_stage { "p-stage" } else { "p-operator" };
+        let share = percent(Some(point.rate / point.roof.min(point.intensity * bandwidth)));
+        let (rate, intensity) = (FlopsPerSecond::new(point.rate), FlopsPerByte::new(point.intensity));
+        let mut hint = format!("{}: {rate} at {intensity}, {share} of the roof", point.name);
+        if point.weight.is_some() {
+            let _ = write!(hint, ", {} {}", percent(point.weight), point.kind.whole());
+        }
         let _ = writeln!(
             svg,
-            "<circle cx=\"{:.1}\" cy=\"{:.1}\" r=\"{:.1}\" class=\"{class}\"><title>{}</title></circle>",
+            "<circle cx=\"{:.1}\" cy=\"{:.1}\" r=\"{:.1}\" class=\"{}\"><title>{}</title></circle>",
             x(point.intensity),
             y(point.rate),
             radius(point),
+            point.kind.class(),
             escape(&hint)
         );
     }
+    let roofs: Vec<[f64; 4]> = peaks
+        .iter()
+        .map(|peak| {
+            [x(peak.flops.get() / bandwidth), y(peak.flops.get()) - LINE - 6.0, WIDTH, y(peak.flops.get()) + 2.0]
+        })
+        .collect();
     let named: Vec<(&str, [f64; 3])> = points
         .iter()
-        .filter(|point| point.is_stage)
+        .filter(|point| point.kind == Kind::Stage)
         .map(|point| (point.name.as_str(), [x(point.intensity), y(point.rate), radius(point)]))
         .collect();
-    Some(svg + &labels(&named) + "</svg>\n")
+    Some(svg + &labels(&named, &roofs) + &key(&points) + "</svg>\n")
+}
+
+/// Where the roofs come from, each with its source.
+pub(super) fn sources(run: &RunView<'_>) -> Option<String> {
+    let used = &run.metrics.utilisation;
+    let peaks = if used.peaks.is_empty() { used.peak.as_slice() } else { used.peaks.as_slice() };
+    let roofs: Vec<String> =
+        peaks.iter().map(|peak| format!("{} in {} ({})", peak.flops, peak.dtype, peak.source)).collect();
+    (!roofs.is_empty()).then(|| format!("roofs: {}", roofs.join("; ")))
+}
+
+/// A roof in words.
+fn roof(peak: &PeakUsed) -> String {
+    format!("{} in {}, {}", peak.flops, peak.dtype, peak.bytes_per_second)
+}
+
+/// Heights of lines of text, from the top down, so that none covers the one above it.
+fn apart(heights: impl Iterator<Item = f64>) -> impl Iterator<Item = f64> {
+    let mut free = f64::NEG_INFINITY;
+    heights.map(move |height| {
+        let at = height.max(free);
+        free = at + LINE;
+        at
+    })
+}
+
+/// Which colour is what, for the kinds that are drawn.
+fn key(points: &[Point]) -> String {
+    let (mut text, mut at) = (String::new(), LEFT);
+    for kind in Kind::ALL.into_iter().filter(|kind| points.iter().any(|point| point.kind == *kind)) {
+        let _ = writeln!(
+            text,
+            "<circle cx=\"{:.1}\" cy=\"{:.1}\" r=\"5\" class=\"{}\"/><text x=\"{:.1}\" y=\"{:.1}\" class=\"m\">{}</text>",
+            at + 5.0,
+            HEIGHT - 14.0,
+            kind.class(),
+            at + 15.0,
+            HEIGHT - 10.0,
+            kind.name()
+        );
+        at += 36.0 + width(kind.name(), LETTERS);
+    }
+    text
 }
 
 fn radius(point: &Point) -> f64 {
-    3.0 + 9.0 * point.weight.clamp(0.0, 1.0).sqrt()
+    3.0 + 9.0 * point.weight.unwrap_or_default().clamp(0.0, 1.0).sqrt()
 }
 
 /// The names of points, given with their centre and radius: beside each where that is free, else further out at the end of a line.
-fn labels(points: &[(&str, [f64; 3])]) -> String {
-    // Left, top, right and bottom of what must not be covered.
-    let mut taken: Vec<[f64; 4]> = points.iter().map(|(_, [x, y, r])| [x - r, y - r, x + r, y + r]).collect();
+/// `taken` is left, top, right and bottom of what else must not be covered.
+fn labels(points: &[(&str, [f64; 3])], taken: &[[f64; 4]]) -> String {
+    let discs = points.iter().map(|(_, [x, y, r])| [x - r, y - r, x + r, y + r]);
+    let mut taken: Vec<[f64; 4]> = discs.chain(taken.iter().copied()).collect();
     let mut text = String::new();
     for (name, [x, y, r]) in points {
-        let wide = name.chars().count() as f64 * CHARACTER;
+        let wide = width(name, LETTERS);
         let beside = |far: f64| {
             [
                 (x + r + far, y - LINE / 2.0),
@@ -170,37 +255,6 @@ fn labels(points: &[(&str, [f64; 3])]) -> String {
     text
 }
 
-fn stages(run: &RunView<'_>, peak: f64) -> Vec<Point> {
-    let work = &run.metrics.utilisation.work_per_stage;
-    let point = |view: &types::view::StageView<'_>| {
-        let done = work.get(&view.stage.name)?;
-        Some(Point {
-            name: view.stage.name.to_string(),
-            intensity: done.flops_matrix.get() as f64 / done.bytes.get() as f64,
-            rate: view.stage.mfu? * peak,
-            weight: view.run_share.unwrap_or_default(),
-            is_stage: true,
-        })
-    };
-    run.stages.iter().filter_map(point).collect()
-}
-
-fn operators(run: &RunView<'_>) -> Vec<Point> {
-    let point = |view: &types::view::ShapeView<'_>| {
-        let group = view.group;
-        let bytes = group.bytes?.get() as f64;
-        Some(Point {
-            name: format!("{} {:?}", group.name, group.shapes),
-            intensity: group.flops_matrix.get() as f64 / bytes,
-            rate: group.flops_per_second?.get(),
-            weight: view.share.unwrap_or_default(),
-            is_stage: false,
-        })
-    };
-    let worth = |point: &Point| point.weight >= LEAST_SHARE;
-    run.operators.by_shape.iter().filter_map(point).filter(worth).take(OPERATORS).collect()
-}
-
 /// Whole powers of ten around the values.
 fn decades(values: impl Iterator<Item = f64> + Clone) -> (f64, f64) {
     let low = values.clone().fold(f64::INFINITY, f64::min).log10().floor();
@@ -213,6 +267,8 @@ fn tick(power: i32) -> String {
     let prefixes = ["", "k", "M", "G", "T", "P", "E"];
     match usize::try_from(power.div_euclid(3)).ok().and_then(|index| prefixes.get(index)) {
         Some(prefix) => format!("{} {prefix}", 10i32.pow(power.rem_euclid(3).unsigned_abs())),
+        None if power == -1 => "0.1 ".to_owned(),
+        None if power == -2 => "0.01 ".to_owned(),
         None => format!("1e{power} "),
     }
 }
@@ -224,7 +280,7 @@ mod tests {
     #[test]
     fn names_of_points_that_lie_close_together_do_not_cover_each_other() {
         let points = ["prefill", "vision", "sam", "clip"].map(|name| (name, [500.0, 200.0, 6.0]));
-        let text = labels(&points);
+        let text = labels(&points, &[]);
         let at = |text: &str, name: &str| -> f64 {
             text.split(&format!("{name}=\"")).nth(1).unwrap().split('"').next().unwrap().parse().unwrap()
         };
@@ -235,8 +291,9 @@ mod tests {
             .collect();
         assert_eq!(placed.len(), 4, "{text}");
         for (index, one) in placed.iter().enumerate() {
-            let apart =
-                |other: &(f64, f64)| (one.0 - other.0).abs() >= 3.0 * CHARACTER || (one.1 - other.1).abs() >= LINE;
+            let apart = |other: &(f64, f64)| {
+                (one.0 - other.0).abs() >= width("sam", LETTERS) || (one.1 - other.1).abs() >= LINE
+            };
             assert!(placed[index + 1..].iter().all(apart), "{placed:?}");
         }
     }

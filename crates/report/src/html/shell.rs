@@ -5,7 +5,9 @@ use sha2::{Digest, Sha256};
 
 use crate::escape::escape;
 
-pub(super) const STYLE: &str = include_str!("page.css");
+/// The style of pictures, which a file of one has too.
+pub(super) const PICTURE_STYLE: &str = include_str!("picture.css");
+const STYLE: &str = concat!(include_str!("picture.css"), include_str!("page.css"));
 const SCRIPT: &str = include_str!("page.js");
 
 /// A section of the page.
@@ -34,11 +36,14 @@ pub(super) fn figure(caption: &str, svg: &str) -> String {
     format!("<figure tabindex=\"0\">{caption}{svg}</figure>\n")
 }
 
-/// The whole file. It asks for nothing: no font, no picture, no address.
+/// The whole file. It asks for nothing: no font, no address, no picture but those it holds.
 pub(super) fn document(title: &str, top: &str, sections: &[Section], data: &[(&str, &str)]) -> String {
+    // Pictures of inputs are in the page itself, and no other is let in.
+    let has_pictures = sections.iter().any(|section| section.body.contains("<img "));
+    let pictures = if has_pictures { "img-src data:; " } else { "" };
     let hash = |text: &str| BASE64_STANDARD.encode(Sha256::digest(text.as_bytes()));
     let policy = format!(
-        "default-src 'none'; style-src 'sha256-{}'; script-src 'sha256-{}'; base-uri 'none'; form-action 'none'",
+        "default-src 'none'; style-src 'sha256-{}'; script-src 'sha256-{}'; {pictures}base-uri 'none'; form-action 'none'",
         hash(STYLE),
         hash(SCRIPT)
     );

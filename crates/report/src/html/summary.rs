@@ -4,15 +4,30 @@ use types::view::RunView;
 
 use super::{answers, prose};
 use crate::escape::escape;
-use crate::number::{percent, tokens_per_second};
-use crate::profile::{device, headline, model};
+use crate::number::{milliseconds, percent, tokens_per_second};
+use crate::profile::{device, headline, imported_facts, model};
 
 /// Numbers on the first screen.
 const NUMBERS: usize = 5;
+/// Characters of a command in the title.
+const TITLE: usize = 80;
 
 /// The title of the page.
 pub(super) fn title(run: &RunView<'_>) -> String {
-    format!("{} on {}", model(run.metrics), device(run.metrics))
+    match run.commands.as_slice() {
+        [] => format!("{} on {}", model(run.metrics), device(run.metrics)),
+        [command] => format!("Profile of {}", shortened(&command.facts.command)),
+        commands => format!("Profile of {} commands", commands.len()),
+    }
+}
+
+/// A command as long as a title may be.
+fn shortened(command: &str) -> String {
+    if command.chars().count() <= TITLE {
+        command.to_owned()
+    } else {
+        command.chars().take(TITLE - 1).chain(['…']).collect()
+    }
 }
 
 /// Sentence, numbers and answers. `find` picks the anchor that the page has.
@@ -25,11 +40,25 @@ pub(super) fn html(run: &RunView<'_>, find: impl Fn(&[&'static str]) -> Option<&
         format!("<div><dt>{name}</dt><dd>{value}</dd><dd class=\"m\">{origin}</dd></div>\n")
     };
     let numbers: String = numbers(run).into_iter().take(NUMBERS).map(number).collect();
-    let mut text = format!("<div class=\"verdict\">{}</div>\n", prose::html(&headline(run), "v"));
+    let source = match find(verdict_source(run)) {
+        Some(anchor) => format!("<p class=\"m source\"><a href=\"#{anchor}\">Where this comes from</a></p>\n"),
+        None => String::new(),
+    };
+    let mut text = format!("<div class=\"verdict\">{}{source}</div>\n", prose::html(&headline(run), "v"));
     if !numbers.is_empty() {
         text += &format!("<dl class=\"numbers\">\n{numbers}</dl>\n");
     }
     text + &answers::html(run, find)
+}
+
+/// The parts of the page that the first sentence is taken from, the best first.
+fn verdict_source(run: &RunView<'_>) -> &'static [&'static str] {
+    match (run.commands.is_empty(), imported_facts(run.metrics), run.engine_steps.is_empty()) {
+        (false, ..) => &["report"],
+        (true, None, _) => &["report-aggregates", "stages", "report-per-stage-timings", "report"],
+        (true, Some(_), false) => &["report-steps", "device-time", "report"],
+        (true, Some(_), true) => &["device-time", "report-device-time", "report"],
+    }
 }
 
 /// A number, with where it is from and the part of the page that it is taken from.
@@ -47,6 +76,7 @@ fn numbers(run: &RunView<'_>) -> Vec<Number> {
     const DEVICE: &[&str] = &["report-device-time", "stakeholder_summary-device-time"];
     const STEPS: &[&str] = &["report-steps", "steps"];
     const KERNELS: &[&str] = &["report-top-kernels", "kernels"];
+    const RUNS: &[&str] = &["report"];
     let (rates, used) = (&run.metrics.times.throughput, &run.metrics.utilisation);
     let mut found = Vec::new();
     let mut add = |name, value: Option<String>, origin, source| {
@@ -54,16 +84,26 @@ fn numbers(run: &RunView<'_>) -> Vec<Number> {
             found.push(Number { name, value, origin, source });
         }
     };
+    if let [command] = run.commands.as_slice() {
+        let times = command.facts.wall_ms.as_ref();
+        let how = if command.measured > 1 { "measured, median" } else { "measured, one run" };
+        add("wall time", times.map(|times| milliseconds(times.median)), how, RUNS);
+    }
     add("time to first token", rates.ttft_ns.map(|time| time.to_string()), "measured, median", RATES);
     add("time per output token", rates.time_per_output_token_ns.map(|time| time.to_string()), "measured", RATES);
-    add("decode throughput", rates.decode_tokens_per_second.map(tokens_per_second), "measured, of wall time", RATES);
+    add(
+        "decode throughput",
+        rates.decode_tokens_per_second.map(tokens_per_second),
+        "measured, per second of wall time",
+        RATES,
+    );
     add("MFU", used.mfu_model_level.map(|share| percent(Some(share))), "modelled work over measured time", USED);
     add("MBU", used.mbu_model_level.map(|share| percent(Some(share))), "modelled bytes over measured time", USED);
     if let [steps] = run.engine_steps.as_slice() {
         let name = if steps.steps > 1 { "device time of a step, mean" } else { "device time of the step" };
         add(name, steps.mean_ns.map(|time| time.to_string()), "measured", STEPS);
         let rate = steps.tokens_per_second.map(tokens_per_second);
-        add("throughput in steps", rate, "measured, of device time", STEPS);
+        add("throughput in steps", rate, "measured, per second of device time", STEPS);
     }
     // A serving engine is recorded for longer than its steps take: what the device does around them is no answer.
     if let [time] = run.device_time.as_slice()
@@ -73,7 +113,18 @@ fn numbers(run: &RunView<'_>) -> Vec<Number> {
         add("device idle", Some(time.time.idle_ns.to_string()), "measured", DEVICE);
         add("recorded", Some(time.time.span_ns.to_string()), "measured", DEVICE);
     }
-    add("devices", (run.device_time.len() > 1).then(|| run.device_time.len().to_string()), "counted", DEVICE);
+    if let [first, _, ..] = run.device_time.as_slice() {
+        add("devices", Some(run.device_time.len().to_string()), "counted", DEVICE);
+        let busiest = run.device_time.iter().max_by_key(|device| device.time.busy_ns).unwrap_or(first);
+        add(
+            "busiest device",
+            busiest.busy.map(|share| percent(Some(share))),
+            "measured, share of its own time",
+            DEVICE,
+        );
+        let longest = run.device_time.iter().map(|device| device.time.span_ns).max();
+        add("recorded", longest.map(|span| span.to_string()), "measured, longest of them", DEVICE);
+    }
     add("kernel time", (run.kernels.calls > 0).then(|| run.kernels.total_ns.to_string()), "measured", KERNELS);
     add("kernel launches", (run.kernels.calls > 0).then(|| crate::grouped(run.kernels.calls)), "counted", KERNELS);
     found

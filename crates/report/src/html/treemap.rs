@@ -7,16 +7,17 @@ use types::Nanos;
 use types::view::RunView;
 
 use super::bars::{WIDTH, shade};
+use super::lettering::{fitted, width};
 use crate::escape::escape;
 use crate::number::percent;
+use crate::profile::profiled_pass;
 
 const HEIGHT: f64 = 340.0;
 /// Height of the line with a group's name.
 const HEAD: f64 = 18.0;
-/// Width of a character, on average.
-const CHARACTER: f64 = 6.4;
-/// Characters below which a part of a name says nothing.
-const LEAST_LABEL: usize = 6;
+/// Size of the letters, and the room on either side of a label.
+const LETTERS: f64 = 12.0;
+const MARGIN: f64 = 4.0;
 /// Parts of a group drawn one by one.
 const PARTS: usize = 16;
 /// Groups drawn, those with most time first.
@@ -52,7 +53,8 @@ pub(super) fn treemaps(run: &RunView<'_>) -> Vec<(String, String)> {
     });
     let drawn = [("kernels by family", groups(kernels)), ("self time of modules by stage", groups(modules))];
     let drawn = drawn.into_iter().filter(|(_, groups)| groups.iter().map(|group| group.parts.len()).sum::<usize>() > 1);
-    drawn.map(|(what, groups)| (what.to_owned(), draw(what, &groups))).collect()
+    let pass = profiled_pass(run.metrics).map(|pass| format!(", {pass}")).unwrap_or_default();
+    drawn.map(|(what, groups)| (what.to_owned(), draw(&format!("{what}{pass}"), &groups))).collect()
 }
 
 /// The path with every number as a star, so that layers are one.
@@ -180,19 +182,11 @@ fn rect(place: Rect, class: &str, hint: &str) -> String {
 
 /// The first text that fits, the part of the last that does, or nothing where that says nothing.
 fn label(place: Rect, texts: &[String]) -> String {
-    let room = ((place.width - 8.0) / CHARACTER).max(0.0) as usize;
+    let room = place.width - 2.0 * MARGIN;
     let (Some(last), true) = (texts.last(), place.height >= 14.0) else { return String::new() };
-    let text = match texts.iter().find(|text| text.chars().count() <= room) {
-        Some(text) => text.clone(),
-        None if room < LEAST_LABEL => return String::new(),
-        // The end of a path tells more than its start.
-        None if last.contains('.') => {
-            let skipped = last.chars().count() + 1 - room;
-            std::iter::once('…').chain(last.chars().skip(skipped)).collect()
-        }
-        None => last.chars().take(room - 1).chain(['…']).collect(),
-    };
-    format!("<text x=\"{:.1}\" y=\"{:.1}\" class=\"on\">{}</text>\n", place.x + 4.0, place.y + 13.0, escape(&text))
+    let whole = texts.iter().find(|text| width(text, LETTERS) <= room).cloned();
+    let Some(text) = whole.or_else(|| fitted(last, room, LETTERS)) else { return String::new() };
+    format!("<text x=\"{:.1}\" y=\"{:.1}\" class=\"on\">{}</text>\n", place.x + MARGIN, place.y + 13.0, escape(&text))
 }
 
 #[cfg(test)]

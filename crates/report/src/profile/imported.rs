@@ -214,5 +214,6 @@ pub(super) fn top_kernels(page: &mut Page, run: &RunView<'_>) {
     page.table(&by_time(kernels.of_stages.iter().take(KERNELS)));
     let fewer = kernels.of_stages.len() < kernels.rows.len();
     let rest = if fewer { "more, including those outside of stages" } else { "more" };
-    page.paragraph(&format!("`kernels.md` has {rest}."));
+    let (calls, total) = (count(kernels.calls, "launch"), kernels.total_ns);
+    page.paragraph(&format!("{calls} took {total} in total. `kernels.md` has {rest}."));
 }

@@ -33,7 +33,7 @@ pub use import_terminal::import_terminal;
 pub use kernels::kernels_markdown;
 pub use operators::operators_markdown;
 pub use phrase::set_aside;
-pub(crate) use phrase::{device, imported_facts, model, no_utilisation, saving};
+pub(crate) use phrase::{device, imported_facts, model, no_utilisation, profiled_pass, saving};
 pub use report::report_markdown;
 pub use show::{Glance, glance};
 pub use stakeholder::stakeholder_markdown;

@@ -112,7 +112,9 @@ pub(crate) fn replayed(saving: &EstimatedSaving) -> Option<String> {
         None => "not tried".to_owned(),
         Some(tried) => format!("tried as {}: saved {}", prose(&tried.remedy), tried.saved_ns),
     };
-    Some(format!("predicted by replay: between {low} and {high}, if {}; {tried}", prose(assumes)))
+    let (low, high) = (low.to_string(), high.to_string());
+    let saved = if low == high { low } else { format!("between {low} and {high}") };
+    Some(format!("predicted by replay: {saved}, if {}; {tried}", prose(assumes)))
 }
 
 /// One line with the numbers of findings and warnings; none where there are none.
@@ -190,4 +192,15 @@ pub(crate) fn overhead(metrics: &Metrics) -> String {
     let (size, word) = (percent(Some(share.abs())), if share < 0.0 { "shorter" } else { "longer" });
     let what = if metrics.conditions.command.is_some() { "the command" } else { "the same inputs" };
     format!("With the profiler, {what} took {size} {word} ({with} instead of {without}).")
+}
+
+/// What the breakdown of a run is of where plain runs were timed too: the pass that was profiled, and how much longer that took.
+pub(crate) fn profiled_pass(metrics: &Metrics) -> Option<String> {
+    if imported_facts(metrics).is_some() {
+        return None;
+    }
+    Some(match metrics.times.overhead.share {
+        Some(share) => format!("in the profiled pass, which took {:.2} times as long as a plain run", 1.0 + share),
+        None => "in the profiled pass".to_owned(),
+    })
 }

@@ -1,7 +1,7 @@
 //! `report.md`: the whole run, from what is asked first to what is asked last.
 
 use types::view::RunView;
-use types::{Environment, Metrics, TraceFacts};
+use types::{Environment, Metrics, Nanos, Throughput, TraceFacts};
 
 use super::communication;
 use super::critical_path;
@@ -75,6 +75,9 @@ fn imported_sections(page: &mut Page, run: &RunView<'_>, facts: &TraceFacts, env
     memory::section(page, run);
     lost::lost_time(page, run);
     imported::stages(page, run, facts);
+    if run.metrics.times.throughput != Throughput::default() {
+        aggregates(page, run.metrics);
+    }
     recorded::ranks(page, run);
     utilisation(page, run);
     lost::modules(page, run);
@@ -162,14 +165,22 @@ fn stages(page: &mut Page, run: &RunView<'_>) {
 fn aggregates(page: &mut Page, metrics: &Metrics) {
     page.heading("Aggregates (measured)");
     let rates = &metrics.times.throughput;
-    let rate = |rate: Option<f64>| known(rate.map(tokens_per_second));
+    let rate = |rate: Option<f64>| rate.map(tokens_per_second);
+    let time = |time: Option<Nanos>| time.map(|time| time.to_string());
     let mut table = Table::new("quantity | >value");
-    table.row(["time to first token".to_owned(), known(rates.ttft_ns)]);
-    table.row(["time per output token".to_owned(), known(rates.time_per_output_token_ns)]);
-    table.row(["decode throughput".to_owned(), rate(rates.decode_tokens_per_second)]);
-    table.row(["end-to-end throughput".to_owned(), rate(rates.end_to_end_tokens_per_second)]);
-    table.row(["prefill throughput".to_owned(), rate(rates.prefill_tokens_per_second)]);
-    table.row(["model load time".to_owned(), known(metrics.times.load_ns)]);
+    for (quantity, value) in [
+        ("time to first token", time(rates.ttft_ns)),
+        ("time per output token", time(rates.time_per_output_token_ns)),
+        ("decode throughput", rate(rates.decode_tokens_per_second)),
+        ("end-to-end throughput", rate(rates.end_to_end_tokens_per_second)),
+        ("prefill throughput", rate(rates.prefill_tokens_per_second)),
+        ("model load time", time(metrics.times.load_ns)),
+    ] {
+        // A trace may tell one of them alone.
+        if value.is_some() || metrics.conditions.trace.is_none() {
+            table.row([quantity.to_owned(), known(value)]);
+        }
+    }
     page.table(&table);
 }
 

@@ -53,7 +53,8 @@ pub(super) fn section(page: &mut Page, run: &RunView<'_>) {
         count(steps.list.len() as u64, "step"),
         steps.basis.phrase()
     ));
-    page.list(spread("wall", &steps.wall_ms).into_iter().chain(spread("device", &steps.device_ms)));
+    let spreads = spread("wall", &steps.wall_ms).into_iter().chain(spread("device", &steps.device_ms));
+    page.list(engine_steps(run).into_iter().chain(spreads));
     let mut table = Table::new("step | does | >wall | >host | >device | >kernels | >prompts | >decoding | >tokens");
     for step in steps.list.iter().take(STEPS) {
         table.row([

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     CollectiveSummary, CostCentre, DeviceMemory, DeviceTime, KernelSummary, Nanos, OperatorGroups, OperatorSummary,
-    RegionSummary, RoutingCounts, Stage,
+    RegionSummary, RoutingCounts, Stage, Work,
 };
 
 /// One module: measured beside modelled.
@@ -28,6 +28,9 @@ pub struct ModuleSummary {
     pub speed_of_light_ns: Option<Nanos>,
     /// Measured minus least.
     pub lost_ns: Option<Nanos>,
+    /// Modelled work of what was measured; absent where the model does not price it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub work: Option<Work>,
     /// What the roofline time is bound by: `compute`, `memory` or `launch`.
     pub bound: Option<String>,
     /// Why time is lost.

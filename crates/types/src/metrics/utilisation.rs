@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Bytes, BytesPerSecond, DType, FlopCheck, Flops, FlopsPerSecond, Stage};
+use crate::{Bytes, BytesPerSecond, DType, FlopCheck, Flops, FlopsPerSecond, Hardware, Stage};
 
 /// The peaks utilisation is relative to.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -20,8 +20,17 @@ pub struct PeakUsed {
     pub source: String,
 }
 
-/// Exact work of one stage, each input once.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+impl PeakUsed {
+    /// Those of a device for matrix work in an element type, where it has a rate for it.
+    pub fn of(hardware: &Hardware, dtype: DType) -> Option<Self> {
+        let peak = hardware.matrix_peak(dtype)?;
+        let source = hardware.sources.get(&peak.source).map_or(&peak.source, |source| &source.title).clone();
+        Some(Self { flops: peak.flops, bytes_per_second: hardware.bytes_per_second, dtype, source })
+    }
+}
+
+/// Exact work: of one stage, each input once, or of a module.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Work {
     /// Matrix operations.
     #[serde(deserialize_with = "crate::unit::buffered::flops")]
@@ -42,6 +51,9 @@ pub struct Utilisation {
     pub mfu_per_stage: BTreeMap<Stage, Option<f64>>,
     /// Peaks used; absent when the device is not known.
     pub peak: Option<PeakUsed>,
+    /// Peaks of every element type that the run's matrix operators have, and of `peak`; empty when the device is not known.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub peaks: Vec<PeakUsed>,
     /// Exact work per stage; empty when the model is not known.
     pub work_per_stage: BTreeMap<Stage, Work>,
     /// Bandwidth utilisation of the whole run.

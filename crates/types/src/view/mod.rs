@@ -15,7 +15,7 @@ pub use counters::{CountersView, SampledKernelView};
 pub use regions::{RegionLaunch, RegionView, RegionsView};
 pub use run::{
     ClassView, CommandRunView, CommandView, CostCentreView, CostCentresView, DeviceTimeView, EngineStepsView,
-    FamilyView, FindingView, KernelView, KernelsView, LostTimeView, MemoryView, NextStep, OperatorView, OperatorsView,
-    Resource, RunView, Saving, SavingBasis, ShapeView, StageView, Takeaway, TriesView,
+    FamilyView, FindingView, IdleStretch, KernelView, KernelsView, LostTimeView, MemoryView, NextStep, OperatorView,
+    OperatorsView, Resource, RunView, Saving, SavingBasis, ShapeView, StageView, Takeaway, TriesView,
 };
 pub use sweep::SweepView;

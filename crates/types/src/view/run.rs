@@ -1,7 +1,7 @@
 //! A profiled, imported or measured run.
 
 use crate::{
-    Bytes, BytesPerSecond, ClassGroup, CommandFacts, CommandRun, CopyTime, DeviceTime, Finding, IdleTime,
+    Bytes, BytesPerSecond, ClassGroup, CommandFacts, CommandRun, CopyTime, DeviceTime, Finding, IdleCause, IdleTime,
     KernelSummary, LostTime, Metrics, ModuleSummary, Nanos, OperatorSummary, QualityCounter, ShapeGroup, Stage,
     StageSummary, Statistics, StepLabel, Try,
 };
@@ -94,6 +94,19 @@ pub struct DeviceTimeView<'a> {
     pub causes: Vec<(&'a IdleTime, Option<f64>)>,
     /// Copies with their rate.
     pub copies: Vec<(&'a CopyTime, Option<BytesPerSecond>)>,
+}
+
+/// A stretch of a timeline in which a device was idle.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct IdleStretch {
+    /// Ordinal of the device in the timeline.
+    pub device: u32,
+    /// Start, on the clock of the timeline.
+    pub start: Nanos,
+    /// How long.
+    pub length: Nanos,
+    /// What the host did meanwhile.
+    pub cause: IdleCause,
 }
 
 /// Steps of a serving engine that do the same.

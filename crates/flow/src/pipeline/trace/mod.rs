@@ -31,6 +31,14 @@ pub(crate) struct Placed {
     pub(crate) rank: Option<u32>,
 }
 
+impl Placed {
+    /// Columns for the page, of at most so many events; absent where nothing happened.
+    pub(crate) fn lanes(&self, most: usize) -> Option<String> {
+        let idle = analysis::idle_stretches(&self.timeline, &self.attribution);
+        ::report::html::lanes(&self.timeline, &idle, most)
+    }
+}
+
 /// What the files of one run hold.
 #[derive(Default)]
 pub(crate) struct Traces {
@@ -155,9 +163,9 @@ impl Traces {
     }
 
     /// The timeline, where there is one.
-    pub(crate) fn timeline(&self) -> Option<&Timeline> {
+    pub(crate) fn timeline(&self) -> Option<&Placed> {
         match self.placed.as_slice() {
-            [only] => Some(&only.timeline),
+            [only] => Some(only),
             _ => None,
         }
     }

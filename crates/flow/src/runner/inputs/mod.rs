@@ -13,6 +13,8 @@ use super::settings::{InferSettings, TEXT_MARK};
 pub use dataset::{DatasetSettings, SamplingSettings};
 use files::DatasetFile;
 
+use crate::pipeline::thumbnails;
+
 /// What `inputs.yaml` calls the root of random inputs.
 const SYNTHETIC: &str = "synthetic";
 
@@ -129,6 +131,19 @@ impl Inputs {
     /// What was wrong with those that could not be used.
     pub(crate) fn problems(&self) -> Vec<String> {
         self.all.iter().filter_map(|input| input.problem.clone()).collect()
+    }
+
+    /// Small pictures of the images that were used, each with its file in the run folder. What cannot be drawn has none: the run
+    /// does not need it.
+    pub(crate) fn thumbnails(&self) -> Vec<(String, Vec<u8>)> {
+        let drawn = |input: &Input| match &input.content {
+            Content::Image { file, .. } => {
+                let name = thumbnails::file(input.sha256.as_deref()?);
+                Some((name, image::thumbnail(&input.name, file).ok()?))
+            }
+            _ => None,
+        };
+        self.all.iter().filter(|input| input.used).filter_map(drawn).take(thumbnails::MOST).collect()
     }
 
     /// The document of these inputs.

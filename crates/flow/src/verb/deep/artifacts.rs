@@ -4,7 +4,6 @@ use std::ffi::OsString;
 
 use collect::run::RunFolder;
 use report::profile::Setting;
-use types::timeline::Timeline;
 use types::{Environment, Hardware, KernelReport, Metrics, PassRecord};
 
 use super::error::DeepError;
@@ -12,13 +11,14 @@ use super::plan;
 use super::request::DeepRequest;
 use super::tools::Tools;
 use crate::pipeline::bundle::{self, Bundle};
+use crate::pipeline::trace::Placed;
 use crate::pipeline::{analytic, assumptions, provenance};
 
 /// What the run is about.
 pub(super) struct About<'a> {
     pub(super) request: &'a DeepRequest,
     pub(super) hardware: Option<&'a Hardware>,
-    pub(super) timeline: Option<&'a Timeline>,
+    pub(super) timeline: Option<&'a Placed>,
 }
 
 /// What is known before anything runs.

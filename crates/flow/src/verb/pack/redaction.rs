@@ -8,7 +8,7 @@ use std::path::Path;
 
 use collect::identity::{Identity, chance};
 use collect::run::{MANIFEST, StoredRun, sha256};
-use report::html::MarkdownPage;
+use report::html::{Documents, MarkdownPage};
 use tempfile::TempDir;
 use types::{
     AnalyticReport, Artifact, Bytes, Environment, Fleet, InputSet, KernelReport, LeftOutFile, Metrics, Redaction,
@@ -19,7 +19,8 @@ use super::document::{gather, names_of_ours, redacted};
 use super::error::PackError;
 use super::scrubber::{Kind, Scrubber, Term};
 use super::words::redacted_command;
-use crate::pipeline::{analytic, bundle, provenance, recording};
+use crate::pipeline::documents::REGIONS;
+use crate::pipeline::{analytic, bundle, provenance, recording, thumbnails};
 
 /// How hashes are made, as the manifest says it.
 const HASH: &str =
@@ -31,6 +32,7 @@ const RAW: &str = "raw file of a profiler, which holds the environment, paths an
 const GENERATED: &str = "generated text";
 const REMADE: &str = "`llm-perf report RUN` makes it again";
 const SETTINGS: &str = "free text; the settings are in config.yaml";
+const PICTURE: &str = "a picture of an input";
 const UNKNOWN: &str = "nothing is known of its content";
 const NOT_CLEAN: &str = "it names what is redacted";
 const UNREADABLE: &str = "it cannot be read as the document it should be";
@@ -160,8 +162,13 @@ impl Copy<'_> {
         if let (Some(metrics), Some(environment)) = (self.read::<Metrics>("metrics.json"), self.read("env.json")) {
             let environment: Environment = environment;
             let kernels: Option<KernelReport> = self.read("kernels.json");
-            let pages = bundle::pages(&metrics, &environment, kernels.as_ref(), None);
+            let (modelled, regions) = (self.read(analytic::REPORT), self.read(REGIONS));
+            let documents =
+                Documents { modelled: modelled.as_ref(), kernels: kernels.as_ref(), regions: regions.as_ref() };
+            let pictures = report::html::pictures(&analysis::view::run(&metrics), &documents);
+            let (pages, charts) = bundle::pages(&metrics, &environment, kernels.as_ref(), None, &pictures);
             made.extend(pages.into_iter().map(|(page, text)| (page.file(), text)));
+            made.extend(charts);
         }
         if let Some(fleet) = self.read::<Fleet>("fleet.json") {
             made.insert("report.md".to_owned(), report::fleet::markdown(&fleet));
@@ -240,8 +247,6 @@ impl Copy<'_> {
     }
 }
 
-const REGIONS: &str = "ncu/regions/report.json";
-
 /// A page of a run with metrics can be made of them at any time; others are made again here.
 fn fate(file: &Artifact, of_metrics: bool) -> Fate {
     let path = file.path.as_str();
@@ -256,8 +261,9 @@ fn fate(file: &Artifact, of_metrics: bool) -> Fate {
         None if path == "assumptions.md" => Fate::LeftOut(SETTINGS),
         None if path == "predictions.jsonl" => Fate::LeftOut(GENERATED),
         None if path == "report.html" && of_metrics => Fate::LeftOut(REMADE),
-        None if path == "report.html" => Fate::Page,
+        None if path == "report.html" || in_folder("charts") => Fate::Page,
         None if path == provenance::NATIVE_TRACE => Fate::Kept,
+        None if in_folder(thumbnails::FOLDER) => Fate::LeftOut(PICTURE),
         None if in_folder("logs") => Fate::LeftOut(OUTPUT),
         None if in_folder("ncu/regions") && (path.ends_with(".md") || path.ends_with("/sections.txt")) => Fate::Page,
         None if in_folder("ncu/regions") && path.ends_with("/kernels.csv") => Fate::KeptIfClean,

@@ -17,6 +17,8 @@ pub(super) struct ProfileFiles<'a> {
     pub(super) metrics: &'a Metrics,
     pub(super) environment: &'a Environment,
     pub(super) inputs: &'a InputSet,
+    /// Small pictures of them, each with its file.
+    pub(super) thumbnails: Vec<(String, Vec<u8>)>,
     pub(super) request: &'a ProfileRequest,
     /// Element type of the arithmetic.
     pub(super) computed: String,
@@ -30,6 +32,9 @@ pub(super) struct ProfileFiles<'a> {
 pub(super) fn write(folder: &mut RunFolder, files: &ProfileFiles<'_>) -> Result<(), ProfileError> {
     let ProfileFiles { metrics, environment, inputs, operator_rows, .. } = *files;
     folder.write_file("inputs.yaml", report::yaml(inputs)?.as_bytes())?;
+    for (name, jpeg) in &files.thumbnails {
+        folder.write_file(name, jpeg)?;
+    }
     let assumptions = assumptions(files);
     Ok(bundle::write(
         folder,

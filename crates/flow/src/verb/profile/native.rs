@@ -7,7 +7,7 @@ use network::Model;
 use report::export::TracedOperator;
 use report::profile::Setting;
 use types::{
-    Clock, ClockId, ClockKind, Device, DeviceId, Environment, Hardware, InputSet, Metrics,
+    Clock, ClockId, ClockKind, Device, DeviceId, Environment, Hardware, InputSet, Metrics, PeakUsed,
     ProfileSettings as RunCounts, RunHeader, Workload,
 };
 
@@ -17,7 +17,7 @@ use crate::RunRequest;
 use crate::pipeline::analytic;
 use crate::pipeline::machine;
 use crate::pipeline::model::{AboutModel, LoadedModel};
-use crate::pipeline::processor::{peak, processor};
+use crate::pipeline::processor::processor;
 use crate::pipeline::progress::Progress;
 use crate::pipeline::provenance::NATIVE_TRACE;
 use crate::pipeline::run::{EndedRun, run};
@@ -124,6 +124,7 @@ fn fill(
         metrics: &metrics,
         environment,
         inputs: &set,
+        thumbnails: inputs.thumbnails(),
         request,
         computed,
         profiling,
@@ -206,7 +207,7 @@ fn subject(
         logits_all_positions: !request.infer.last_logits_only() && network.takes_tokens(),
         work,
         classes: records::classes(network),
-        peak: peak(processor, COMPUTED),
+        peak: PeakUsed::of(processor, COMPUTED),
         ..Subject::default()
     };
     Ok((subject, workload))

@@ -155,6 +155,7 @@ fn fill(
         metrics: &metrics,
         environment: &environment,
         inputs: &set,
+        thumbnails: inputs.thumbnails(),
         request: &request.profile,
         computed: torch_evidence::computed(&session),
         profiling: torch_evidence::assumptions(&run),

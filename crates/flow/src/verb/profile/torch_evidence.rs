@@ -8,12 +8,12 @@ use meter::{Roofline, matrix_dtypes, predict};
 use report::profile::Setting;
 use types::{
     Clock, ClockId, ClockKind, DType, Device, DeviceId, Environment, FlopCheck, Flops, Hardware, InputFacts, Metrics,
-    Nanos, PeakMemory, ProfileSettings as RunCounts, QualityCounter, RunHeader, Severity, Stage, TracedWorkload,
-    Workload,
+    Nanos, PeakMemory, PeakUsed, ProfileSettings as RunCounts, QualityCounter, RunHeader, Severity, Stage,
+    TracedWorkload, Workload,
 };
 
 use super::torch_plan::TRACE;
-use crate::pipeline::processor::{peak, processor};
+use crate::pipeline::processor::processor;
 use crate::pipeline::progress::Progress;
 use crate::pipeline::subject::{ResolvedSubject, TracedRun, WorkloadSource, resolve};
 use crate::pipeline::trace::Traces;
@@ -119,7 +119,7 @@ pub(super) fn metrics(
         logits_all_positions: !request.profile.infer.last_logits_only() && model.vocabulary.is_some(),
         work,
         roofline,
-        peak: device.hardware.as_ref().zip(dtype).and_then(|(hardware, dtype)| peak(hardware, dtype)),
+        peak: device.hardware.as_ref().zip(dtype).and_then(|(hardware, dtype)| PeakUsed::of(hardware, dtype)),
         ..of_trace
     };
     let mut evidence = match &traces {

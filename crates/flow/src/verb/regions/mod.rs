@@ -23,6 +23,7 @@ use types::{
     Environment, Hardware, IncludeRecord, InputSet, Metrics, Region, RegionReport, RegionSelection, SchemaTag,
 };
 
+use crate::pipeline::documents::REGIONS;
 use crate::pipeline::model::LoadedModel;
 use crate::pipeline::modelled::run as modelled_run;
 use crate::pipeline::regions::{self as pages, CounterPage};
@@ -405,7 +406,7 @@ fn write(
     rolled: &RolledRegions,
     captures: &[Captured],
 ) -> Result<(), RegionsError> {
-    folder.write_json("ncu/regions/report.json", report)?;
+    folder.write_json(REGIONS, report)?;
     let view = analysis::view::regions(report);
     folder.write_file("ncu/regions/report.md", report::regions::overview_markdown(&view).as_bytes())?;
     let tables: Vec<&CounterTable> =

@@ -1,0 +1,67 @@
+//! A small picture of a page, for people to know it by.
+
+use image::ExtendedColorType;
+use image::codecs::jpeg::JpegEncoder;
+
+use super::resample::resize;
+use super::rgb_image::decode;
+use crate::InputError;
+
+/// Pixels along the longer side, at most.
+const SIDE: u32 = 160;
+
+/// Enough to tell pages apart by; text is not meant to be read.
+const QUALITY: u8 = 70;
+
+/// The image in `bytes` as a JPEG of at most 160 pixels along either side; `name` is what errors call it. Nothing of the file
+/// but its pixels is in it: no place, no camera, no comment.
+pub fn thumbnail(name: &str, bytes: &[u8]) -> Result<Vec<u8>, InputError> {
+    let page = decode(name, bytes)?;
+    let longer = page.width().max(page.height());
+    let scaled = |side: u32| match longer > SIDE {
+        true => (u64::from(side) * u64::from(SIDE)).div_ceil(u64::from(longer)).max(1) as u32,
+        false => side,
+    };
+    let (width, height) = (scaled(page.width()), scaled(page.height()));
+    let small = match longer > SIDE {
+        true => resize(&page, width as usize, height as usize),
+        false => page,
+    };
+    let mut jpeg = Vec::new();
+    JpegEncoder::new_with_quality(&mut jpeg, QUALITY)
+        .encode(small.levels(), width, height, ExtendedColorType::Rgb8)
+        .map_err(|error| InputError::DamagedImage { name: name.into(), format: "JPEG", reason: error.to_string() })?;
+    Ok(jpeg)
+}
+
+#[cfg(test)]
+mod tests {
+    use image::{ImageFormat, RgbImage};
+
+    use super::*;
+    use crate::image::measure;
+
+    fn png(width: u32, height: u32) -> Vec<u8> {
+        let mut bytes = std::io::Cursor::new(Vec::new());
+        RgbImage::from_fn(width, height, |x, y| image::Rgb([x as u8, y as u8, 9]))
+            .write_to(&mut bytes, ImageFormat::Png)
+            .unwrap();
+        bytes.into_inner()
+    }
+
+    #[test]
+    fn a_page_keeps_its_shape_and_a_small_one_its_size() {
+        for (from, to) in [((1_600, 800), (160, 80)), ((30, 20), (30, 20)), ((4_000, 3), (160, 1))] {
+            let small = thumbnail("page", &png(from.0, from.1)).unwrap();
+            let page = measure("small", &small).unwrap();
+            assert_eq!((page.width, page.height), to, "{from:?}");
+            assert!(small.len() < 16 << 10, "{} bytes", small.len());
+        }
+    }
+
+    #[test]
+    fn what_is_no_image_is_named() {
+        let error = thumbnail("a.png", b"text").unwrap_err().to_string();
+        assert!(error.contains("a.png"), "{error}");
+    }
+}
