@@ -103,3 +103,28 @@ fn a_rank_is_replaced_by_its_own_trace_and_by_no_other() {
     assert_eq!(name.code, 2);
     assert!(name.stderr.contains("cannot be the name of a job"), "{}", name.stderr);
 }
+
+#[test]
+fn rows_that_spill_to_files_are_the_same_rows() {
+    let scratch = Scratch::new();
+    testkit::fleet::write(&scratch.path("ranks"), [1, 4, 5_000], &[]).unwrap();
+    let import = |memory: &str, out: &str| {
+        let tables = format!("{out}-tables");
+        let arguments = ["import", "ranks/rank0.json", "--memory", memory, "--tables", &tables, "--out", out];
+        let mut command = scratch.command(&arguments);
+        // The run folder lies in the scratch folder, which may be in memory; this one is on a disk.
+        command.env("TMPDIR", env!("CARGO_TARGET_TMPDIR"));
+        let output = Output::of(command);
+        assert_eq!(output.code, 0, "{}", output.stderr);
+        let mut metrics = scratch.json(out, "metrics.json");
+        metrics["run"]["id"] = Value::Null;
+        (metrics, scratch.path(&tables).join("job=ranks").join("rank=0"))
+    };
+    let (spilled, kept) = (import("0B", "spilled"), import("1GB", "kept"));
+    assert_eq!(spilled.0, kept.0);
+    assert_equal(&spilled.1, &spilled.0);
+    for table in Table::ALL.into_iter().filter(|table| *table != Table::Runs) {
+        let content = |folder: &Path| fs::read(folder.join(table.file_name())).ok();
+        assert_eq!(content(&spilled.1), content(&kept.1), "{}", table.name());
+    }
+}
