@@ -45,7 +45,8 @@ fn each(count: usize, make: impl Fn(&Path, usize)) -> usize {
 
 #[test]
 fn a_kernel_and_its_launch_take_a_bounded_number_of_bytes() {
-    const BYTES: usize = 600;
+    // 512 in two threads; it was 640 with nodes of 96 bytes and lists that kept the room they grew with.
+    const BYTES: usize = 560;
     let bytes = each(20_000, |folder, kernels| testkit::fleet::write(folder, [1, 10, kernels / 10], &[]).unwrap());
     println!("{bytes} bytes for each kernel");
     assert!(bytes <= BYTES, "{bytes} bytes for each kernel");
@@ -53,7 +54,9 @@ fn a_kernel_and_its_launch_take_a_bounded_number_of_bytes() {
 
 #[test]
 fn an_event_of_the_host_takes_a_bounded_number_of_bytes() {
-    const BYTES: usize = 80;
+    // A row has 40. While a trace as small as this is read, its stretches are there beside the whole, and a list that grows counts
+    // twice: 194 in two threads.
+    const BYTES: usize = 220;
     let bytes = each(50_000, |folder, events| fs::write(folder.join("rank0.json"), host_events(events)).unwrap());
     println!("{bytes} bytes for each event of the host");
     assert!(bytes <= BYTES, "{bytes} bytes for each event of the host");

@@ -7,6 +7,8 @@ use std::ptr::null_mut;
 use std::sync::atomic::{AtomicI32, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use super::residence::forget;
+
 /// Mappings start at a multiple of this at least.
 pub(super) const PAGE: usize = 4096;
 
@@ -99,6 +101,15 @@ impl MappedFiles {
         }
         (mapping.address, mapping.length) = (address.addr(), length);
         Some(address.cast())
+    }
+
+    /// Lets go of the pages of all files; they stay in the system's cache.
+    pub(super) fn let_go(&self) {
+        if self.count.load(Ordering::Relaxed) > 0 {
+            for mapping in self.lock().iter().filter(|mapping| mapping.address != 0) {
+                forget(mapping.address, mapping.length);
+            }
+        }
     }
 
     /// Removes the file that is mapped there; whether there was one.

@@ -8,6 +8,7 @@
 //! Nothing is spilled before [`start`] is called, nor where a file cannot be made or the disk is full: then memory holds it.
 
 mod mapped_files;
+mod residence;
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::path::{Path, PathBuf};
@@ -16,10 +17,14 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use types::Bytes;
 
 use mapped_files::{MappedFiles, PAGE};
+pub use residence::MappedInput;
 
 /// The smallest allocation that is spilled. Smaller ones are many, and a file has its cost; what a trace has millions of lies in
 /// larger ones.
 const LARGE: usize = 1 << 20;
+
+/// What a process may be larger than its share before it lets go of mapped files.
+const BESIDE: usize = 128 << 20;
 
 /// The allocator of a program whose large allocations may spill.
 pub struct SpillingAllocator;
@@ -27,11 +32,13 @@ pub struct SpillingAllocator;
 static SPILL: Spill = Spill::new();
 
 /// Lets large allocations spill from now on, beyond a share that stays in memory: to `TMPDIR` where that is set, else to `folder`; the folder
-/// that it is. Neither is of use where its files lie in memory themselves, or cannot be without a name.
+/// that it is. From then on the process also lets go of the pages of its mapped files where they would make it look larger. No folder is of use where its files lie in memory themselves, or cannot be without a name.
 pub fn start(folder: &Path, share: Bytes) -> Option<PathBuf> {
     let temporary = std::env::var_os("TMPDIR").filter(|path| !path.is_empty()).map(PathBuf::from);
     let found = temporary.into_iter().chain([folder.to_owned()]).find(|folder| SPILL.files.open(folder))?;
-    SPILL.share.store(usize::try_from(share.get()).unwrap_or(usize::MAX), Ordering::Relaxed);
+    let share = usize::try_from(share.get()).unwrap_or(usize::MAX);
+    SPILL.share.store(share, Ordering::Relaxed);
+    residence::keep_below(share.saturating_add(BESIDE), || SPILL.files.let_go());
     Some(found)
 }
 
