@@ -5,7 +5,7 @@ use std::fs;
 use std::path::Path;
 
 use config::{Composer, Overrides};
-use flow::import::{ImportRequest, NamedSubject, NcuPreset, RegionChoice, WorkloadRequest, import};
+use flow::import::{ImportRequest, MEMORY, NamedSubject, NcuPreset, RegionChoice, WorkloadRequest, import};
 use flow::{RunRequest, WorkloadSettings};
 use types::{Metrics, Nanos};
 
@@ -19,17 +19,7 @@ pub(crate) fn check(bytes: &[u8]) -> bool {
     let trace = folder.path().join("trace");
     fs::write(&trace, bytes).expect("a temporary file");
     let out = folder.path().join("run");
-    let run = RunRequest {
-        root: folder.path().to_owned(),
-        id: None,
-        out: Some(out.clone()),
-        index: None,
-        verb: "import".to_owned(),
-        command: Vec::new(),
-        model: None,
-        device: None,
-    };
-    let imported = match import(&request(&trace), run, "", &mut |_| {}) {
+    let imported = match import(&request(&trace), run(&out), "", &mut |_| {}) {
         Ok(imported) => imported,
         Err(error) => {
             assert!(!error.to_string().is_empty());
@@ -49,7 +39,22 @@ pub(crate) fn check(bytes: &[u8]) -> bool {
     true
 }
 
-fn request(trace: &Path) -> ImportRequest {
+/// A run with that folder, in no list of runs.
+pub(crate) fn run(out: &Path) -> RunRequest {
+    RunRequest {
+        root: out.to_owned(),
+        id: None,
+        out: Some(out.to_owned()),
+        index: None,
+        verb: "import".to_owned(),
+        command: Vec::new(),
+        model: None,
+        device: None,
+    }
+}
+
+/// A trace as it would be imported without any option.
+pub(crate) fn request(trace: &Path) -> ImportRequest {
     let config = Composer::new(None).and_then(|composer| composer.compose(&Overrides::default()));
     let preset: NcuPreset = config.and_then(|config| config.get("pipeline.ncu")).expect("the built-in files");
     let settings = WorkloadSettings::of_text(1, 1);
@@ -63,6 +68,7 @@ fn request(trace: &Path) -> ImportRequest {
         },
         regions: RegionChoice::new(&preset).expect("the built-in patterns"),
         tables: None,
+        memory: MEMORY,
     }
 }
 

@@ -93,6 +93,9 @@ pub(crate) fn with_device(
     let together = replays.together(&changes, None).filter(|_| !changes.is_empty());
     let together = together.map(|saves| Nanos::new((saves.low.get() + saves.high.get()) / 2));
     let wall = run.wall();
+    let (critical_path, replay) = (replays.critical_path(&[], Basis::Traced), replays.summary(together));
+    // They hold more of each kernel than the timeline does, and nothing below asks them.
+    drop(replays);
 
     let sums = DeviceSums::of(timelines);
     let (regions, regions_left_out) = ranges::summaries(timelines);
@@ -197,13 +200,7 @@ pub(crate) fn with_device(
         run: subject.run.clone(),
         devices: subject.devices.clone(),
         clocks: evidence.clocks.clone(),
-        conclusions: Conclusions {
-            findings,
-            lost_time: lost.rows(wall),
-            critical_path: replays.critical_path(&[], Basis::Traced),
-            replay: replays.summary(together),
-            quality,
-        },
+        conclusions: Conclusions { findings, lost_time: lost.rows(wall), critical_path, replay, quality },
         times,
         utilisation,
         breakdown,

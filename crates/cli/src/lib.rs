@@ -12,6 +12,7 @@ mod error;
 mod message;
 mod progress;
 mod resolution;
+mod size;
 mod target;
 mod verb;
 

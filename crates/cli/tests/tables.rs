@@ -103,3 +103,47 @@ fn a_rank_is_replaced_by_its_own_trace_and_by_no_other() {
     assert_eq!(name.code, 2);
     assert!(name.stderr.contains("cannot be the name of a job"), "{}", name.stderr);
 }
+
+/// Runs a command to its end; the most kilobytes of memory it had that no file stands behind.
+fn anonymous_peak(mut command: std::process::Command) -> u64 {
+    let mut child = command.stdout(std::process::Stdio::null()).stderr(std::process::Stdio::null()).spawn().unwrap();
+    let status = format!("/proc/{}/status", child.id());
+    let mut peak = 0;
+    loop {
+        let held = fs::read_to_string(&status).unwrap_or_default();
+        let held =
+            held.lines().find_map(|line| line.strip_prefix("RssAnon:")?.trim().strip_suffix(" kB")?.parse().ok());
+        peak = peak.max(held.unwrap_or_default());
+        if let Some(ended) = child.try_wait().unwrap() {
+            assert!(ended.success(), "{ended}");
+            return peak;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(2));
+    }
+}
+
+#[test]
+fn rows_that_spill_to_files_are_the_same_rows_in_less_memory() {
+    let scratch = Scratch::new();
+    testkit::fleet::write(&scratch.path("ranks"), [1, 8, 8_000], &[]).unwrap();
+    let import = |memory: &str, out: &str| {
+        let tables = format!("{out}-tables");
+        let arguments = ["import", "ranks/rank0.json", "--memory", memory, "--tables", &tables, "--out", out];
+        let mut command = scratch.command(&arguments);
+        // The run folder lies in the scratch folder, which may be in memory; this one is on a disk.
+        command.env("TMPDIR", env!("CARGO_TARGET_TMPDIR"));
+        let peak = anonymous_peak(command);
+        let mut metrics = scratch.json(out, "metrics.json");
+        metrics["run"]["id"] = Value::Null;
+        (metrics, scratch.path(&tables).join("job=ranks").join("rank=0"), peak)
+    };
+    let (spilled, kept) = (import("0B", "spilled"), import("1GB", "kept"));
+    assert_eq!(spilled.0, kept.0);
+    assert_equal(&spilled.1, &spilled.0);
+    for table in Table::ALL.into_iter().filter(|table| *table != Table::Runs) {
+        let content = |folder: &Path| fs::read(folder.join(table.file_name())).ok();
+        assert_eq!(content(&spilled.1), content(&kept.1), "{}", table.name());
+    }
+    // 64,000 kernels have lists of 30 MB; the program and its small allocations take 10.
+    assert!(spilled.2 < kept.2 * 2 / 3, "{} kB of {} kB", spilled.2, kept.2);
+}

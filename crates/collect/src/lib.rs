@@ -11,6 +11,7 @@ pub mod identity;
 pub mod process;
 pub mod rank;
 pub mod run;
+pub mod spill;
 pub mod tool;
 
 mod command;

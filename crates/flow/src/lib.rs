@@ -12,6 +12,7 @@ pub use collect::CollectError;
 pub use collect::open_file;
 pub use collect::process::StopRequest;
 pub use collect::run::{RunIndex, RunRequest};
+pub use collect::spill::SpillingAllocator;
 pub use collect::tool::inject;
 pub use collect::{command_line, keep_arguments};
 pub use meter::WorkloadSettings;

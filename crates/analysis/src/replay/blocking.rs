@@ -6,7 +6,7 @@ use types::timeline::{NameId, Timeline, WorkKind};
 use types::{IdleCause, Nanos};
 
 use super::latency::Latencies;
-use super::node::{Behind, CallNode, Wait};
+use super::node::{Behind, CallNode, NodePlace, Wait};
 use super::queues::Queues;
 
 /// Clocks of host and device differ by at most about this.
@@ -78,7 +78,7 @@ fn copies(timeline: &Timeline, calls: &mut [CallNode], launched: &[Option<u32>])
         if is_copy && work.end() <= node.span.end && work.start >= node.span.start {
             let lag = node.span.end - work.end();
             let before = work.start - node.span.start;
-            let work = Behind { node: row as u32, lag };
+            let work = Behind { node: NodePlace::new(row as u32), lag };
             // Of several copies of one call the last one counts.
             if node.wait.is_none_or(|wait| wait.work.lag >= lag) {
                 node.own = before.min(node.span.length());
@@ -148,7 +148,7 @@ fn synchronisations(
         };
         if let Some((row, lag, own)) = found {
             calls[place].own = own;
-            calls[place].wait = Some(Wait { work: Behind { node: row, lag }, until_end: true });
+            calls[place].wait = Some(Wait { work: Behind { node: NodePlace::new(row), lag }, until_end: true });
         }
     }
 }
@@ -172,7 +172,7 @@ fn full_queues(timeline: &Timeline, queues: &Queues, calls: &mut [CallNode], lau
             };
             let lag = span.end - timeline.work[front as usize].start;
             calls[call].own = usual;
-            calls[call].wait = Some(Wait { work: Behind { node: front, lag }, until_end: false });
+            calls[call].wait = Some(Wait { work: Behind { node: NodePlace::new(front), lag }, until_end: false });
         }
     }
 }

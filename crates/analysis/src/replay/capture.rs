@@ -25,7 +25,7 @@ pub(super) fn capture(graph: &Graph, costs: &mut Costs, scope: Option<Scope>, ma
     let mut captured = vec![false; graph.calls.len()];
     let mut section: Vec<usize> = Vec::new();
     for (place, call) in graph.calls.iter().enumerate() {
-        let is_same = section.last().is_some_and(|last| call.before == Some(*last as u32));
+        let is_same = section.last().is_some_and(|last| call.before.is_some_and(|before| before.index() == *last));
         let is_marked = is_same && {
             let before = graph.calls[place - 1].span.start;
             marks.partition_point(|mark| *mark <= before) < marks.partition_point(|mark| *mark <= call.span.start)
@@ -40,7 +40,7 @@ pub(super) fn capture(graph: &Graph, costs: &mut Costs, scope: Option<Scope>, ma
     }
     close(graph, costs, &mut section, &mut captured, bound);
     for (row, work) in graph.work.iter().enumerate() {
-        if work.launch.is_some_and(|launch| captured[launch.node as usize]) {
+        if work.launch.is_some_and(|launch| captured[launch.node.index()]) {
             costs.launch[row] = costs.launch[row].min(graph.latencies.launch);
             costs.stream[row] = costs.stream[row].min(graph.latencies.follow);
         }

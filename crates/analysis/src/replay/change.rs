@@ -118,7 +118,7 @@ impl Change {
             }
             Self::Grouped(chosen, share) => {
                 let rows = setting.rows(scope).filter(|row| chosen.holds(setting, *row));
-                let launches: Vec<usize> = rows.filter_map(|row| Some(graph.work[row].launch?.node as usize)).collect();
+                let launches: Vec<usize> = rows.filter_map(|row| Some(graph.work[row].launch?.node.index())).collect();
                 for launch in launches {
                     costs.own[launch] = scaled(costs.own[launch], *share);
                     costs.gap[launch] = scaled(costs.gap[launch], *share);
@@ -209,10 +209,10 @@ fn quicken(costs: &mut Costs, row: usize, share: f64) {
 fn beside(setting: &Setting<'_>, costs: &mut Costs, row: usize) {
     costs.part[row] = Part::Beside;
     if let Some(launch) = setting.graph.work[row].launch {
-        let place = launch.node as usize;
+        let place = launch.node.index();
         let call = &setting.graph.calls[place];
         // A copy that blocked becomes one that does not.
-        if call.kind == Some(IdleCause::Copying) && call.wait.is_some_and(|wait| wait.work.node as usize == row) {
+        if call.kind == Some(IdleCause::Copying) && call.wait.is_some_and(|wait| wait.work.node.index() == row) {
             costs.waits[place] = false;
         }
     }
@@ -222,7 +222,7 @@ fn quicken_host(setting: &Setting<'_>, costs: &mut Costs, scope: Option<Scope>, 
     for (row, work) in setting.graph.work.iter().enumerate() {
         // The part of a launch's lag that passes inside the call is the host's.
         let Some(launch) = work.launch.filter(|_| setting.is_meant(row, scope)) else { continue };
-        let inside = costs.launch[row].min(costs.own[launch.node as usize]).max(Nanos::ZERO);
+        let inside = costs.launch[row].min(costs.own[launch.node.index()]).max(Nanos::ZERO);
         costs.launch[row] = costs.launch[row] - inside + scaled(inside, share);
     }
     for (place, _) in setting.calls(scope) {

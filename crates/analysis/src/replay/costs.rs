@@ -60,10 +60,10 @@ impl Costs {
         self.event[row] = self.event[row].min(Nanos::ZERO);
         self.part[row] = Part::Gone;
         if let Some(launch) = graph.work[row].launch
-            && graph.calls[launch.node as usize].launched == 1
+            && graph.calls[launch.node.index()].launched == 1
         {
-            self.own[launch.node as usize] = Nanos::ZERO;
-            self.waits[launch.node as usize] = false;
+            self.own[launch.node.index()] = Nanos::ZERO;
+            self.waits[launch.node.index()] = false;
         }
     }
 }

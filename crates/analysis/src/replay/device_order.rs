@@ -4,7 +4,7 @@ use types::Nanos;
 use types::timeline::Timeline;
 
 use super::latency::{Latencies, SOON, UNEXPLAINED};
-use super::node::{Behind, CallNode, WorkNode};
+use super::node::{Behind, CallNode, NodePlace, WorkNode};
 use super::queues::Queues;
 use crate::time::Span;
 
@@ -61,7 +61,10 @@ fn explained(
 ) -> WorkNode {
     let work = &timeline.work[row as usize];
     let event = event.map(|event| (event, timeline.work[event as usize].end()));
-    let capped = |(node, from): (u32, Nanos), usual: Nanos| Behind { node, lag: (work.start - from).min(usual) };
+    let capped = |(node, from): (u32, Nanos), usual: Nanos| Behind {
+        node: NodePlace::new(node),
+        lag: (work.start - from).min(usual),
+    };
     let mut node = WorkNode {
         span: Span::new(work.start, work.end()),
         queue: work.queue.0,

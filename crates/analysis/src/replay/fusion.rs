@@ -47,7 +47,7 @@ fn close(setting: &Setting<'_>, costs: &mut Costs, chain: &mut Vec<usize>, bound
     for row in chain.drain(..).filter(|row| Some(*row) != longest) {
         costs.remove(setting.graph, row);
         let launch = setting.graph.work[row].launch.filter(|_| bound == Bound::High);
-        if let Some(launch) = launch.map(|launch| launch.node as usize)
+        if let Some(launch) = launch.map(|launch| launch.node.index())
             && setting.graph.calls[launch].launched == 1
         {
             costs.gap[launch] = Nanos::ZERO;

@@ -93,7 +93,7 @@ fn order(timeline: &Timeline, queues: &Queues, calls: &[CallNode], work: &[WorkN
     for rows in &queues.rows {
         let mut reached = Nanos::new(i64::MIN);
         for row in rows {
-            let called = work[*row as usize].launch.map(|launch| calls[launch.node as usize].span.start);
+            let called = work[*row as usize].launch.map(|launch| calls[launch.node.index()].span.start);
             reached = reached.max(timeline.work[*row as usize].start).max(called.unwrap_or(reached));
             nodes.push((reached, Node::Work(*row)));
         }

@@ -3,7 +3,7 @@
 use types::timeline::Timeline;
 use types::{IdleCause, Nanos};
 
-use super::node::CallNode;
+use super::node::{CallNode, NodePlace};
 use crate::time::{Host, Span, cause_of_call};
 
 /// A thread that makes no call for this long while another makes some is taken to wait for it, as the main thread of PyTorch
@@ -38,7 +38,7 @@ pub(super) fn calls(timeline: &Timeline, launch: &[Option<u32>]) -> (Vec<CallNod
         nodes.push(CallNode {
             row,
             span: Span::new(call.start, call.end()),
-            before: before.map(|(place, _)| place),
+            before: before.map(|(place, _)| NodePlace::new(place)),
             handed_over: None,
             gap: before.map_or(Nanos::ZERO, |(_, gap)| gap),
             doing: IdleCause::Launching,
@@ -81,9 +81,9 @@ fn hand_over(timeline: &Timeline, nodes: &mut [CallNode]) {
             let (other_end, gap) = (nodes[other as usize].span.end, nodes[place as usize].gap);
             let is_other = thread_of(&nodes[other as usize]) != thread;
             let is_quiet = nodes[place as usize].before.is_none() || gap >= HANDED_OVER;
-            let began = nodes[place as usize].before.map(|before| nodes[before as usize].span.end);
+            let began = nodes[place as usize].before.map(|before| nodes[before.index()].span.end);
             if is_other && is_quiet && other_end <= span.start && began.is_none_or(|began| other_end > began) {
-                nodes[place as usize].handed_over = Some(other);
+                nodes[place as usize].handed_over = Some(NodePlace::new(other));
                 nodes[place as usize].gap = span.start - other_end;
             }
         }

@@ -1,15 +1,33 @@
 //! Nodes of the graph: calls of the host and device work, with what each waits for.
 
+use std::num::NonZeroU32;
+
 use types::{IdleCause, Nanos};
 
 use crate::scope::Scope;
 use crate::time::Span;
 
+/// Place of a node in its list. Four bytes, also inside an `Option`: a trace has millions of them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct NodePlace(NonZeroU32);
+
+impl NodePlace {
+    /// A place below the largest number, which no row of a trace has.
+    pub(super) fn new(place: u32) -> Self {
+        Self(NonZeroU32::MIN.saturating_add(place))
+    }
+
+    /// The place, counted from zero.
+    pub(super) fn index(self) -> usize {
+        self.0.get() as usize - 1
+    }
+}
+
 /// A node that another waits for, and how long after it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Behind {
-    /// Place of the node in its list.
-    pub(crate) node: u32,
+    /// The node.
+    pub(crate) node: NodePlace,
     /// Time after it.
     pub(crate) lag: Nanos,
 }
@@ -31,9 +49,9 @@ pub(crate) struct CallNode {
     /// As recorded.
     pub(crate) span: Span,
     /// The call before it on its thread.
-    pub(crate) before: Option<u32>,
+    pub(crate) before: Option<NodePlace>,
     /// A call of another thread that it waited for.
-    pub(crate) handed_over: Option<u32>,
+    pub(crate) handed_over: Option<NodePlace>,
     /// Time of the host between the later of those and this call; for the first call, from the start of the recording.
     pub(crate) gap: Nanos,
     /// What the host did in the gap.
@@ -74,4 +92,16 @@ pub(crate) enum Node {
     Call(u32),
     /// In the work of the graph.
     Work(u32),
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nodes_stay_small() {
+        // A trace of ten gigabytes has tens of millions of each.
+        assert_eq!((size_of::<CallNode>(), size_of::<WorkNode>(), size_of::<Node>()), (88, 72, 8));
+        assert_eq!((NodePlace::new(0).index(), NodePlace::new(7).index()), (0, 7));
+    }
 }

@@ -8,7 +8,7 @@ use types::{IdleCause, Nanos};
 
 use super::costs::Costs;
 use super::graph::Graph;
-use super::node::Node;
+use super::node::{Node, NodePlace};
 use super::schedule::{Binding, Schedule};
 use crate::kernel::{self, Family};
 use crate::time::{Span, Spans};
@@ -83,13 +83,13 @@ pub(crate) fn causes(
             Step::Returned(place) => {
                 let (node, span) = (&graph.calls[place], schedule.calls[place]);
                 let waited = node.wait.filter(|_| costs.waits[place]).map(|wait| {
-                    let work = wait.work.node as usize;
+                    let work = wait.work.node.index();
                     (if wait.until_end { schedule.passed[work] } else { schedule.work[work].start }, wait)
                 });
                 match waited.filter(|(moment, wait)| *moment + wait.work.lag >= span.end && *moment <= span.end) {
                     Some((moment, wait)) => {
                         add(PathCause::Host(node.kind.unwrap_or(IdleCause::Launching)), moment, span.end);
-                        let work = wait.work.node as usize;
+                        let work = wait.work.node.index();
                         if wait.until_end { Step::Passed(work) } else { Step::Started(work) }
                     }
                     None => {
@@ -100,7 +100,7 @@ pub(crate) fn causes(
             }
             Step::Called(place) => {
                 let (node, start) = (&graph.calls[place], schedule.calls[place].start);
-                let before = [node.before, node.handed_over].into_iter().flatten().map(|before| before as usize);
+                let before = [node.before, node.handed_over].into_iter().flatten().map(NodePlace::index);
                 let Some(before) = before.max_by_key(|before| schedule.calls[*before].end) else {
                     add(PathCause::Start, graph.span.start, start);
                     break;

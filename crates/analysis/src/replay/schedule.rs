@@ -45,7 +45,7 @@ impl Schedule {
                 Node::Call(place) => {
                     let call = &graph.calls[place as usize];
                     let before = [call.before, call.handed_over].into_iter().flatten();
-                    let ready = before.map(|before| schedule.returned(graph, costs, before as usize)).max();
+                    let ready = before.map(|before| schedule.returned(graph, costs, before.index())).max();
                     let start = ready.unwrap_or(graph.span.start) + costs.gap[place as usize];
                     schedule.calls[place as usize].start = start;
                 }
@@ -77,15 +77,15 @@ impl Schedule {
     fn ready(&self, graph: &Graph, costs: &Costs, row: usize) -> Nanos {
         let node = &graph.work[row];
         let is_gone = costs.part[row] == Part::Gone;
-        let launch = node.launch.filter(|_| !is_gone).map(|launch| self.calls[launch.node as usize].start);
+        let launch = node.launch.filter(|_| !is_gone).map(|launch| self.calls[launch.node.index()].start);
         let launch = launch.filter(|start| *start != UNKNOWN).map(|start| start + costs.launch[row]);
-        let stream = node.stream.map(|stream| self.passed[stream.node as usize]);
+        let stream = node.stream.map(|stream| self.passed[stream.node.index()]);
         // Work that overlaps the one before it never comes before it.
         let stream = stream.filter(|passed| *passed != UNKNOWN).map(|passed| {
-            let begun = node.stream.map_or(passed, |stream| self.work[stream.node as usize].start.min(passed));
+            let begun = node.stream.map_or(passed, |stream| self.work[stream.node.index()].start.min(passed));
             (passed + costs.stream[row]).max(begun)
         });
-        let event = node.event.map(|event| self.passed[event.node as usize]);
+        let event = node.event.map(|event| self.passed[event.node.index()]);
         let event = event.filter(|passed| *passed != UNKNOWN).map(|passed| passed + costs.event[row]);
         // Work that is not done holds nobody back by itself.
         let first = if is_gone { graph.span.start } else { node.span.start };
@@ -95,17 +95,17 @@ impl Schedule {
     /// What let work start last.
     pub(super) fn bound(&self, graph: &Graph, costs: &Costs, row: usize) -> Option<Binding> {
         let (node, start) = (&graph.work[row], self.ready(graph, costs, row));
-        let passed = |behind: Behind, lag: Nanos| self.passed[behind.node as usize] + lag >= start;
+        let passed = |behind: Behind, lag: Nanos| self.passed[behind.node.index()] + lag >= start;
         let stream = node.stream.filter(|stream| passed(*stream, costs.stream[row]));
         let event = node.event.filter(|event| passed(*event, costs.event[row]));
         if let Some(work) = event.or(stream) {
-            return Some(Binding::Work(work.node as usize));
+            return Some(Binding::Work(work.node.index()));
         }
         let launch = node.launch.filter(|_| costs.part[row] != Part::Gone);
-        let launch = launch.filter(|launch| self.calls[launch.node as usize].start + costs.launch[row] >= start);
+        let launch = launch.filter(|launch| self.calls[launch.node.index()].start + costs.launch[row] >= start);
         launch
-            .map(|launch| Binding::Launch(launch.node as usize))
-            .or(node.stream.map(|stream| Binding::Work(stream.node as usize)))
+            .map(|launch| Binding::Launch(launch.node.index()))
+            .or(node.stream.map(|stream| Binding::Work(stream.node.index())))
     }
 
     /// When a call returns, which is known as soon as the next one of its thread starts.
@@ -117,7 +117,7 @@ impl Schedule {
         let node: &CallNode = &graph.calls[place];
         let start = if start == UNKNOWN { node.span.start } else { start };
         let waited = node.wait.filter(|_| costs.waits[place]).and_then(|wait| {
-            let work = wait.work.node as usize;
+            let work = wait.work.node.index();
             let moment = if wait.until_end { self.passed[work] } else { self.work[work].start };
             let others = graph.waits_for_all.get(&(place as u32)).into_iter().flatten();
             let others = others.map(|work| self.passed[*work as usize]).max().unwrap_or(UNKNOWN);

@@ -28,7 +28,7 @@ pub fn devices(timeline: &Timeline) -> Vec<u32> {
 
 /// Queue depth of a device in a window; `launch` has the call of each row of [`Timeline::work`]. Absent for an empty window and where no launch is known.
 pub fn queue_depth(timeline: &Timeline, launch: &[Option<u32>], device: u32, window: Span) -> Option<QueueDepth> {
-    let mut changes: Vec<(Nanos, i64)> = Vec::new();
+    let (mut called_for, mut started) = (Vec::new(), Vec::new());
     for (work, call) in timeline.work.iter().zip(launch) {
         let Some(call) = *call else { continue };
         if timeline.queues[work.queue.0 as usize].device != device {
@@ -38,15 +38,25 @@ pub fn queue_depth(timeline: &Timeline, launch: &[Option<u32>], device: u32, win
         // Clocks of host and device differ a little: work never starts before it is called for.
         let waits = Span::new(called, work.start.max(called)).intersect(window);
         if !waits.is_empty() {
-            changes.extend([(waits.start, 1), (waits.end, -1)]);
+            called_for.push(waits.start);
+            started.push(waits.end);
         }
     }
-    if changes.is_empty() {
+    if called_for.is_empty() {
         return None;
     }
-    changes.sort_unstable();
+    // Each is in order but for a few rows, which a stable sort makes use of.
+    called_for.sort();
+    started.sort();
     let (mut depth, mut from, mut area, mut empty, mut max) = (0i64, window.start, 0.0, Nanos::ZERO, 0i64);
-    for (moment, change) in changes.into_iter().chain([(window.end, 0)]) {
+    let (mut called_for, mut started) = (called_for.into_iter().peekable(), started.into_iter().peekable());
+    loop {
+        // At one moment work starts before other work is called for.
+        let next = called_for.peek().copied();
+        let (moment, change) = match started.next_if(|start| next.is_none_or(|next| *start <= next)) {
+            Some(start) => (start, -1),
+            None => called_for.next().map_or((window.end, 0), |called| (called, 1)),
+        };
         let time = moment - from;
         area += depth as f64 * time.get() as f64;
         if depth == 0 {
@@ -55,6 +65,9 @@ pub fn queue_depth(timeline: &Timeline, launch: &[Option<u32>], device: u32, win
         depth += change;
         max = max.max(depth);
         from = moment;
+        if change == 0 {
+            break;
+        }
     }
     let length = window.length().get() as f64;
     let (mean, empty_share) = (share(area, length)?, share(empty.get() as f64, length)?);

@@ -4,11 +4,12 @@ use std::path::{Path, PathBuf};
 
 use config::{Config, Overrides};
 use flow::import::{self, ImportRequest, NamedSubject, NcuPreset, RegionChoice, STANDARD_INPUT, TablesRequest};
-use types::Exit;
+use types::{Bytes, Exit};
 
 use crate::context::Context;
 use crate::error::CliError;
 use crate::resolution::{self, ModelFlags};
+use crate::size::size;
 
 /// Import traces of the torch profiler, Nsight Systems or Nsight Compute as a run
 #[derive(Debug, clap::Args)]
@@ -32,6 +33,9 @@ pub(crate) struct Arguments {
     /// Name of the job in the tables [default: name of the folder that holds the trace]
     #[arg(long, value_name = "NAME", requires = "tables")]
     job: Option<String>,
+    /// Memory for the rows of the trace; more spill to TMPDIR, or to the run folder without it [default: 512MB]
+    #[arg(long, value_name = "SIZE", value_parser = size)]
+    memory: Option<Bytes>,
     /// The run folder; must be new or empty
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
@@ -81,7 +85,8 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<Exit, CliE
     let tables = arguments.tables.as_deref().zip(files.first());
     let tables =
         tables.map(|(folder, trace)| TablesRequest::new(folder, arguments.job.as_deref(), trace)).transpose()?;
-    let request = ImportRequest { files, subject, regions, tables };
+    let memory = arguments.memory.unwrap_or(import::MEMORY);
+    let request = ImportRequest { files, subject, regions, tables, memory };
     let run = resolution::run_request("import", &config, &given, arguments.out.as_deref())?;
     let kept = used(config, &request).to_yaml();
     let imported =

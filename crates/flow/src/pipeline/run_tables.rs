@@ -47,6 +47,8 @@ impl Failure for RunTablesError {
 /// Writes the tables of every rank of a run into a folder; the run is the job.
 pub(crate) fn write(run: &StoredRun, folder: &Path) -> Result<(), RunTablesError> {
     let Recording { metrics, files } = Recording::of(run)?;
+    let there = folder.ancestors().find(|path| path.is_dir()).unwrap_or(Path::new("."));
+    collect::spill::start(there, trace::MEMORY);
     let placed = trace::placed(&files, metrics.run.model.as_deref())?;
     let sources = metrics.conditions.trace.as_ref().map(|trace| trace.sources.as_slice()).unwrap_or_default();
     let request = TablesRequest { folder: folder.to_owned(), job: run.manifest().run_id.clone() };

@@ -22,7 +22,7 @@ use crate::pipeline::subject::NamedSubject;
 use crate::pipeline::table_files::{TableFiles, TableFilesError, table_files};
 use crate::pipeline::tables::{self, TablesRequest};
 use crate::pipeline::tables_error::TablesError;
-use crate::pipeline::trace::TraceFiles;
+use crate::pipeline::trace::{MEMORY, TraceFiles};
 
 /// Endings of files that may be traces.
 const TRACES: [&str; 7] = [".json", ".json.gz", ".json.zst", ".sqlite", ".sqlite.gz", ".nsys-rep", ".wire"];
@@ -255,6 +255,7 @@ fn of_traces(
 ) -> Result<(Fleet, Vec<String>), FleetError> {
     let named = request.subject.named_hardware().map_err(ImportError::from)?;
     let place = folder.path().join("tables");
+    collect::spill::start(folder.path(), MEMORY);
     let mut missing = Vec::new();
     let mut last = None;
     for file in files {

@@ -3,14 +3,14 @@
 use std::path::PathBuf;
 
 use collect::run::RunFolder;
-use types::{Hardware, Metrics};
+use types::{Bytes, Hardware, Metrics};
 
 pub use crate::pipeline::error::ImportError;
 pub use crate::pipeline::regions::RegionChoice;
 pub use crate::pipeline::subject::NamedSubject;
 pub use crate::pipeline::tables::TablesRequest;
 pub use crate::pipeline::tables_error::TablesError;
-pub use crate::pipeline::trace::STANDARD_INPUT;
+pub use crate::pipeline::trace::{MEMORY, STANDARD_INPUT};
 pub use crate::pipeline::workload::WorkloadRequest;
 pub use collect::tool::ncu::Preset as NcuPreset;
 
@@ -32,6 +32,8 @@ pub struct ImportRequest {
     pub regions: RegionChoice,
     /// Where Parquet tables go, if anybody wants them.
     pub tables: Option<TablesRequest>,
+    /// Memory for large lists of rows; more spill to files.
+    pub memory: Bytes,
 }
 
 /// The outcome.
@@ -62,6 +64,7 @@ pub fn import(
     let EndedRun { value: metrics, folder, missing } = run(run_request, |folder| {
         folder.write_file("config.yaml", config_yaml.as_bytes())?;
         folder.end_step("prepare")?;
+        collect::spill::start(folder.path(), request.memory);
         fill(folder, request, &files, named.as_ref(), progress)
     })?;
     Ok(Import { metrics, folder, missing })

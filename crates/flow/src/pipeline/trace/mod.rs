@@ -15,7 +15,7 @@ use analysis::attribution::{self, Attribution};
 use analysis::{Evidence, LaunchCounters, ListedKernel, PlacedTimeline, Trace};
 use types::counter::CounterTable;
 use types::timeline::Timeline;
-use types::{Clock, ClockId, DeviceId, QualityCounter, RegionSummary, TraceSource};
+use types::{Bytes, Clock, ClockId, DeviceId, QualityCounter, RegionSummary, TraceSource};
 
 use super::error::ImportError;
 use super::regions::{RegionChoice, device_name};
@@ -23,6 +23,9 @@ pub(crate) use parts::nothing;
 use parts::{Kind, Part, Parts};
 pub use source::STANDARD_INPUT;
 use source::Source;
+
+/// Memory for large lists of rows, unless somebody says otherwise. An import has less than twice as much beside it.
+pub const MEMORY: Bytes = Bytes::new(512_000_000);
 
 /// A timeline and where its rows belong.
 pub(crate) struct Placed {

@@ -275,7 +275,8 @@ fn part(source: &Source, kind: &Kind, keeps: &dyn Fn(&str) -> bool) -> Result<Pa
     Ok(part)
 }
 
-fn timeline(timeline: Timeline) -> Part {
+fn timeline(mut timeline: Timeline) -> Part {
+    timeline.shrink_to_fit();
     Part::Timeline(Box::new(timeline))
 }
 

@@ -5,6 +5,7 @@ use std::io::{self, Read, Seek, Write};
 use std::path::{Path, PathBuf};
 
 use collect::run::sha256;
+use collect::spill::MappedInput;
 use ingest::detect::identify;
 use memmap2::Mmap;
 use types::Bytes;
@@ -20,9 +21,9 @@ pub(super) struct Source {
     /// As it was given.
     pub(super) name: String,
     /// The bytes; absent where there is none, because nothing cannot be mapped.
-    map: Option<Mmap>,
+    map: Option<Map>,
     /// What its own tool made of it, for a report that only this tool reads.
-    export: Option<Mmap>,
+    export: Option<Map>,
 }
 
 impl Source {
@@ -91,7 +92,7 @@ pub(super) fn unpacked(reader: impl Read, path: &Path) -> Result<Unpacked, Impor
 
 /// Bytes that were unpacked.
 pub(super) struct Unpacked {
-    map: Option<Mmap>,
+    map: Option<Map>,
 }
 
 impl Unpacked {
@@ -143,7 +144,22 @@ fn spooled(mut reader: impl Read) -> Result<File, SpoolError> {
     Ok(file)
 }
 
-fn mapped(file: &File) -> io::Result<Option<Mmap>> {
+/// The bytes of a file, listed as such for as long as they are mapped.
+struct Map {
+    /// Dropped first.
+    _listed: MappedInput,
+    map: Mmap,
+}
+
+impl std::ops::Deref for Map {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        &self.map
+    }
+}
+
+fn mapped(file: &File) -> io::Result<Option<Map>> {
     if file.metadata()?.len() == 0 {
         return Ok(None);
     }
@@ -151,5 +167,7 @@ fn mapped(file: &File) -> io::Result<Option<Mmap>> {
     // meanwhile ends this one with SIGBUS; one that is written to may read as a mixture of both contents. Either is a
     // trace that was still being written, which no reader could make sense of, and no memory but the map is touched.
     let map = unsafe { Mmap::map(file)? };
-    Ok(Some(map))
+    // SAFETY: it is shared, only read, and dropped after the entry that lists it.
+    let _listed = unsafe { MappedInput::new(&map) };
+    Ok(Some(Map { _listed, map }))
 }
