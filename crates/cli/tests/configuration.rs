@@ -106,7 +106,7 @@ mod built_in {
                 tried += 1;
             }
         }
-        assert_eq!(tried, 37);
+        assert_eq!(tried, 38);
     }
 
     #[test]

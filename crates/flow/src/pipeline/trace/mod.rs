@@ -24,7 +24,7 @@ use parts::{Kind, Part, Parts};
 pub use source::STANDARD_INPUT;
 use source::Source;
 
-/// Memory for large lists of rows, unless somebody says otherwise. An import has less than twice as much beside it.
+/// Memory for large lists of rows, unless somebody says otherwise. All else that an import holds is less than as much again.
 pub const MEMORY: Bytes = Bytes::new(512_000_000);
 
 /// A timeline and where its rows belong.
