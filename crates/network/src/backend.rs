@@ -19,6 +19,9 @@ pub struct Routing {
     pub scores_inputs: bool,
 }
 
+/// Keys and values of a source, where there is one.
+pub type KeptSource<T> = Option<(T, T)>;
+
 /// One reading of a network: run it, meter it, or anything else that can be said operation by operation.
 pub trait Backend: Sized {
     /// A value, or whatever stands for one. Cloning shares it.
@@ -84,7 +87,7 @@ pub trait Backend: Sized {
         layer: usize,
         each: [u64; 2],
         widths: [u64; 2],
-    ) -> Result<Option<(Self::Tensor, Self::Tensor)>, NetworkError>;
+    ) -> Result<KeptSource<Self::Tensor>, NetworkError>;
 
     /// How attention is computed where the network leaves the choice.
     fn attention(&self) -> AttentionKind {

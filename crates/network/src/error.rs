@@ -7,7 +7,7 @@ use types::{Op, Spec};
 #[error("{} cannot take inputs {}: {reason}", op.name(), shapes(inputs))]
 pub struct ShapeError {
     /// The operation.
-    pub op: Op,
+    pub op: Box<Op>,
     /// Its inputs.
     pub inputs: Vec<Spec>,
     /// What does not fit.

@@ -35,7 +35,7 @@ mod preset;
 mod shape;
 mod weight_format;
 
-pub use backend::{Backend, Ops, Routing, seen};
+pub use backend::{Backend, KeptSource, Ops, Routing, seen};
 pub use blueprint::{Blueprint, Builder, Module, ModuleEntry, Param, ParamEntry, Repetition, Setting};
 pub use class::{Class, classes};
 pub use error::{NetworkError, ShapeError};

@@ -6,7 +6,7 @@ use crate::ShapeError;
 
 /// Shape, element type and role of what `op` makes of `inputs`.
 pub fn infer(op: Op, inputs: &[Spec]) -> Result<Spec, ShapeError> {
-    let fail = |reason: String| ShapeError { op, inputs: inputs.to_vec(), reason };
+    let fail = |reason: String| ShapeError { op: Box::new(op), inputs: inputs.to_vec(), reason };
     let count = |wanted: std::ops::RangeInclusive<usize>| {
         if wanted.contains(&inputs.len()) {
             Ok(())

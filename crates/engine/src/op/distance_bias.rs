@@ -5,13 +5,13 @@ use candle_core::{Device, Result, Tensor};
 /// Rows of `table [L, H]` for `queries` at the end of `keys`: `[1, H, queries, keys]`.
 pub(super) fn scores(table: &Tensor, [queries, keys]: [u64; 2], furthest: u64, both_ways: bool) -> Result<Tensor> {
     let (rows, heads) = table.dims2()?;
-    let table: Vec<Vec<f32>> = table.to_vec2()?;
+    let table: Vec<f32> = table.flatten_all()?.to_vec1()?;
     let mut scores = Vec::with_capacity(heads * (queries * keys) as usize);
     for head in 0..heads {
         for query in keys - queries..keys {
             for key in 0..keys {
                 let row = row(key as i64 - query as i64, rows as u64, furthest, both_ways);
-                scores.push(table[row as usize][head]);
+                scores.push(table[row as usize * heads + head]);
             }
         }
     }

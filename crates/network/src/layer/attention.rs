@@ -5,7 +5,7 @@ use types::{ActivationKind, AttentionDetail, Op};
 use super::{Linear, Norm, Rotary};
 use crate::config::Names;
 use crate::config::decoder::{FusedOrder, GroupedConfig, HeadNorms, NormConfig, Values};
-use crate::{Backend, Builder, Module, NetworkError, Ops, Param};
+use crate::{Backend, Builder, KeptSource, Module, NetworkError, Ops, Param};
 
 #[derive(Clone, Debug)]
 pub(crate) struct GroupedAttention {
@@ -200,11 +200,7 @@ impl GroupedAttention {
     }
 
     /// The source that an earlier pass has kept, where there was one.
-    pub(crate) fn held<B: Backend>(
-        &self,
-        b: &mut B,
-        batch: u64,
-    ) -> Result<Option<(B::Tensor, B::Tensor)>, NetworkError> {
+    pub(crate) fn held<B: Backend>(&self, b: &mut B, batch: u64) -> Result<KeptSource<B::Tensor>, NetworkError> {
         let GroupedConfig { key_value_heads, head_width, value_width, .. } = self.config;
         b.source(self.layer, [batch, key_value_heads], [head_width, value_width])
     }
