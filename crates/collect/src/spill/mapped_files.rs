@@ -159,10 +159,10 @@ fn whole_pages(size: usize) -> Option<usize> {
 
 fn is_memory(folder: &OwnedFd) -> bool {
     /// tmpfs and ramfs, as the system numbers them.
-    const MEMORY: [i64; 2] = [libc::TMPFS_MAGIC as i64, 0x8584_58f6];
+    const MEMORY: [libc::c_long; 2] = [libc::TMPFS_MAGIC, 0x8584_58f6];
     let mut found = std::mem::MaybeUninit::<libc::statfs>::zeroed();
     // SAFETY: the folder is open, `found` is there to be written.
     let failed = unsafe { libc::fstatfs(folder.as_raw_fd(), found.as_mut_ptr()) } != 0;
     // SAFETY: all zeroes is a valid `statfs`, and the call fills it.
-    failed || MEMORY.contains(&(unsafe { found.assume_init() }.f_type as i64))
+    failed || MEMORY.contains(&unsafe { found.assume_init() }.f_type)
 }
