@@ -48,6 +48,9 @@ pub(crate) fn write(folder: &mut RunFolder, bundle: &Bundle<'_>) -> Result<(), C
     folder.write_file("report.html", report::html::run_page(&page).as_bytes())
 }
 
+/// Name and text of a picture.
+pub(crate) type ChartFile = (String, String);
+
 /// Every page that is made of documents alone, and the files of the pictures in them.
 pub(crate) fn pages(
     metrics: &Metrics,
@@ -55,7 +58,7 @@ pub(crate) fn pages(
     kernels: Option<&KernelReport>,
     operator_rows: Option<usize>,
     pictures: &[Picture],
-) -> (Vec<(MarkdownPage, String)>, Vec<(String, String)>) {
+) -> (Vec<(MarkdownPage, String)>, Vec<ChartFile>) {
     let view = analysis::view::run(metrics);
     let counters = kernels.map(analysis::view::counters);
     let is_command = metrics.conditions.command.is_some();
