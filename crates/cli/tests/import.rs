@@ -67,8 +67,16 @@ fn assert_whole(scratch: &Scratch) {
 
 /// The whole folder as one text.
 fn everything(scratch: &Scratch) -> String {
-    let entries = std::fs::read_dir(scratch.path("run")).unwrap();
-    entries.map(|entry| std::fs::read_to_string(entry.unwrap().path()).unwrap()).collect()
+    let (mut folders, mut text) = (vec![scratch.path("run")], String::new());
+    while let Some(folder) = folders.pop() {
+        for path in std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()) {
+            match path.is_dir() {
+                true => folders.push(path),
+                false => text += &std::fs::read_to_string(path).unwrap(),
+            }
+        }
+    }
+    text
 }
 
 #[test]
