@@ -1,8 +1,8 @@
 //! Large allocations of this process, spilled to files once memory holds its share of them.
 //!
 //! A trace of many gigabytes becomes lists of gigabytes, which are filled and walked from end to end. Where there is no swap, the
-//! system has to keep them in memory; pages of a file it can write out and read back. So an allocation of [`LARGE`] bytes and more
-//! that would take the process above its share is mapped from a file of its own ([`mapped_files`]). The file has no name, and is
+//! system has to keep them in memory; pages of a file it can write out and read back. So an allocation of a mebibyte and more
+//! that would take the process above its share is mapped from a file of its own. The file has no name, and is
 //! gone with the process. Code that fills a `Vec` knows nothing of it, and growing one moves pages and copies none.
 //!
 //! Nothing is spilled before [`start`] is called, nor where a file cannot be made or the disk is full: then memory holds it.
