@@ -253,7 +253,8 @@ fn bad_configurations_name_the_file_and_the_field() {
 #[test]
 fn bad_requests_say_what_to_do() {
     let cases: &[(&[&str], &str)] = &[
-        (&["--model", "deepseek-orc"], "nearest is `deepseek-ocr`"),
+        (&["--model", "deepseek-orc"], "did you mean `deepseek-ocr`?"),
+        (&["--model", "t5"], "did you mean `flan-t5-xxl`?"),
         (&["--model", "no/such/config.json"], "cannot read no/such/config.json"),
         (&["--hardware", "h300"], "h300"),
         (&["--hardware", "t4"], "workload.dtype=fp16"),

@@ -41,7 +41,7 @@ fn questions_tables_and_views_are_listed_and_the_sql_of_each_is_shown() {
     let shown = query(&scratch, &["--list", "stragglers", "gaps"]);
     assert!(shown.stdout.contains("FROM device_time") && shown.stdout.contains("FROM device_work"), "{}", shown.stdout);
     let unknown = query(&scratch, &["--list", "straggler"]);
-    assert_eq!((unknown.code, unknown.stderr.contains("nearest is `stragglers`")), (2, true), "{}", unknown.stderr);
+    assert_eq!((unknown.code, unknown.stderr.contains("did you mean `stragglers`?")), (2, true), "{}", unknown.stderr);
 }
 
 #[test]

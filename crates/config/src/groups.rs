@@ -16,7 +16,7 @@ use super::error::ConfigError;
 use super::node::{Node, Value};
 use super::reader::{check_names, read};
 use super::source::{Source, Span};
-use super::suggestion::{did_you_mean, nearest};
+use super::suggestion::did_you_mean;
 
 /// The files that ship with the program.
 static EMBEDDED: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/../../conf");
@@ -163,7 +163,7 @@ impl Groups {
         }
         // Options often repeat the tool's name: `ncu.high` in `profiling/ncu`.
         let longer = options.iter().copied().find(|name| name.ends_with(&format!(".{option}")) && !option.is_empty());
-        let near = longer.or_else(|| nearest(option, options.iter().copied()));
+        let near = longer.or_else(|| types::nearest(option, options.iter().copied()));
         let mut hints: Vec<String> = did_you_mean(near.as_slice()).into_iter().collect();
         hints.push(format!("options of {group}: {}", options.join(", ")));
         Err(ConfigError::UnknownOption { at: option_at.clone(), group: group.into(), option: option.into(), hints })
@@ -175,7 +175,7 @@ impl Groups {
         if !inside.is_empty() {
             return vec![format!("groups inside {group}: {}", inside.join(", "))];
         }
-        did_you_mean(nearest(group, groups.keys().copied()).as_slice())
+        did_you_mean(types::nearest(group, groups.keys().copied()).as_slice())
             .into_iter()
             .chain(["`llm-perf config --groups` lists every group and its options".to_owned()])
             .collect()

@@ -14,7 +14,7 @@ use super::groups::{Document, Groups, ROOT};
 use super::overrides::Overrides;
 use super::overriding::{Action, Override, unquote};
 use super::source::Span;
-use super::suggestion::{did_you_mean, nearest};
+use super::suggestion::did_you_mean;
 
 /// A group at a place in the configuration, and the option chosen for it.
 #[derive(Debug, Clone, PartialEq)]
@@ -279,7 +279,7 @@ impl<'a> Planner<'a> {
 }
 
 fn nothing_at(plan: &Plan, at: &Span, package: &str, hint: Option<String>) -> ConfigError {
-    let near = nearest(package, plan.mounts.iter().map(|mount| mount.package.as_str()));
+    let near = types::nearest(package, plan.mounts.iter().map(|mount| mount.package.as_str()));
     let hint = did_you_mean(near.as_slice()).or(hint);
     not_mounted(plan, at, format!("nothing is mounted at `{package}`"), hint)
 }

@@ -1,22 +1,8 @@
-//! The name a user probably meant.
+//! The key a user probably meant.
+
+use types::nearest;
 
 use super::node::{Node, segments};
-
-/// The candidate closest to a name, when one is close enough to be meant.
-pub(crate) fn nearest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    candidates
-        .into_iter()
-        .map(|candidate| (strsim::damerau_levenshtein(name, candidate), candidate))
-        .filter(|(distance, candidate)| is_close(*distance, name, candidate))
-        .min()
-        .map(|(_, candidate)| candidate)
-}
-
-/// A third of the letters may differ; a name that shares nothing is no suggestion.
-fn is_close(distance: usize, name: &str, candidate: &str) -> bool {
-    let longest = name.chars().count().max(candidate.chars().count());
-    distance <= (longest / 3).max(1) && distance < longest
-}
 
 /// Existing keys that a key that does not exist may stand for: the same path with one segment misspelt, or the same last
 /// segment elsewhere, or the closest key of all.
@@ -68,14 +54,6 @@ mod tests {
     use super::*;
     use crate::reader::read;
     use crate::source::Source;
-
-    #[test]
-    fn a_misspelt_name_finds_its_neighbour_and_nonsense_finds_none() {
-        let names = ["dsocr-base-1024", "dsocr-standard-v1", "llm-standard-v1"];
-        assert_eq!(nearest("dsocr-standart-v1", names), Some("dsocr-standard-v1"));
-        assert_eq!(nearest("resnet", names), None);
-        assert_eq!(nearest("a", ["b"]), None);
-    }
 
     #[test]
     fn wrong_keys_lead_to_existing_ones() {

@@ -71,7 +71,7 @@ fn put(existing: &mut Node, new: Node, key: &str, keys: Keys) -> Result<(), Conf
                     None if keys == Keys::Any => map.0.push(entry),
                     None => {
                         let names: Vec<&str> = map.0.iter().map(|entry| entry.key.as_str()).collect();
-                        let near = suggestion::nearest(&entry.key, names).map(|name| join(key, name));
+                        let near = types::nearest(&entry.key, names).map(|name| join(key, name));
                         let hints = did_you_mean(near.as_slice()).into_iter().collect();
                         return Err(ConfigError::UnknownKey { at: entry.key_span, key: child_key, hints });
                     }

@@ -18,16 +18,9 @@ pub fn find_schema(name: &str) -> Result<&'static DocumentKind, ReportError> {
 }
 
 fn nearest(name: &str) -> Option<SchemaName> {
-    // Below this, names have too little in common for a suggestion to help.
-    const ALIKE: f64 = 0.5;
-    let asked = name.strip_prefix("llm-perf/").unwrap_or(name);
-    let asked = asked.split('/').next().unwrap_or_default().to_lowercase();
-    let likeness = |kind: &DocumentKind| match kind.name.name() {
-        name if !asked.is_empty() && name.starts_with(&asked) => 1.0,
-        name => strsim::normalized_damerau_levenshtein(&asked, name),
-    };
-    let best = ALL.iter().max_by(|a, b| likeness(a).total_cmp(&likeness(b)))?;
-    (likeness(best) >= ALIKE).then(|| best.name.clone())
+    let asked = name.strip_prefix("llm-perf/").unwrap_or(name).split('/').next()?;
+    let meant = types::nearest(asked, ALL.iter().map(|kind| kind.name.name()))?;
+    find(meant).map(|kind| kind.name.clone())
 }
 
 #[cfg(test)]

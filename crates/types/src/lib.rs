@@ -44,6 +44,7 @@ mod inputs;
 mod kernel;
 mod kernel_report;
 mod layer_page;
+mod likeness;
 mod loss;
 mod manifest;
 mod metrics;
@@ -118,6 +119,7 @@ pub use inputs::{InputCommand, InputFile, InputImage, InputPrompt, InputRole, In
 pub use kernel::{KernelRecord, KernelSummary, LaunchShape};
 pub use kernel_report::{CountedKernel, CounterFacts, KernelReport, ModelledKernel, PassRecord, SampledKernel, Spread};
 pub use layer_page::{FormulaLine, LayerPage, LayerPart, LayerPass, OperationLines, PartCost};
+pub use likeness::nearest;
 pub use loss::LostTime;
 pub use manifest::{Artifact, ProcessIdentity, RunManifest, RunStatus, StepRecord};
 pub use metrics::{

@@ -144,10 +144,7 @@ fn asked(words: &[String]) -> Result<Query, CliError> {
         Ok(_) if is_folder && !folders.is_empty() && !query::is_name(last) => Err(last.as_str()),
         Ok(sql) => Ok(sql),
         Err(_) if is_folder => Err(last.as_str()),
-        Err(nearest) => {
-            return Err(CliError::usage(format!("there is no question `{last}`"))
-                .hint(format!("nearest is `{nearest}`; `llm-perf query --list` lists all")));
-        }
+        Err(meant) => return Err(unknown("question", last, meant)),
     };
     match sql {
         Ok(sql) if !folders.is_empty() => Ok(Query {
@@ -226,6 +223,11 @@ fn answer(
     Ok(outcome)
 }
 
+fn unknown(what: &str, name: &str, meant: Option<&str>) -> CliError {
+    let meant = meant.map_or(String::new(), |meant| format!("did you mean `{meant}`? "));
+    CliError::usage(format!("there is no {what} `{name}`")).hint(format!("{meant}`llm-perf query --list` lists all"))
+}
+
 /// The questions, tables and views, or the SQL of those that are named.
 fn list(names: &[String], context: &Context) -> Result<Exit, CliError> {
     if names.is_empty() {
@@ -234,9 +236,8 @@ fn list(names: &[String], context: &Context) -> Result<Exit, CliError> {
     let mut text = String::new();
     for name in names {
         let view = VIEWS.iter().find(|view| view.name == name);
-        let found = view.map_or_else(|| query::find(name), Ok).map_err(|nearest| {
-            CliError::usage(format!("there is no question or view `{name}`")).hint(format!("nearest is `{nearest}`"))
-        })?;
+        let found =
+            view.map_or_else(|| query::find(name), Ok).map_err(|meant| unknown("question or view", name, meant))?;
         text += found.sql;
     }
     context.messages.print(&text).map(|()| Exit::Done)

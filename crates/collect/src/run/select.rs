@@ -94,18 +94,10 @@ fn choose(root: &Path, selector: &str, runs: &[Candidate], fitness: &Fitness) ->
         [] => Err(CollectError::UnknownRun {
             selector: selector.to_owned(),
             root: root.to_owned(),
-            nearest: nearest(selector, runs),
+            nearest: types::nearest(selector, runs.iter().map(|run| run.listing.id.as_str())).map(str::to_owned),
         }),
         several => Err(ambiguous(several)),
     }
-}
-
-fn nearest(selector: &str, runs: &[Candidate]) -> Option<String> {
-    // Below this, names have too little in common for a suggestion to help.
-    const ALIKE: f64 = 0.6;
-    let likeness = |run: &Candidate| strsim::normalized_damerau_levenshtein(selector, &run.listing.id);
-    let best = runs.iter().max_by(|a, b| likeness(a).total_cmp(&likeness(b)))?;
-    (likeness(best) >= ALIKE).then(|| best.listing.id.clone())
 }
 
 #[cfg(test)]

@@ -68,8 +68,8 @@ pub enum ModelError {
     Unknown {
         /// What was asked for.
         name: String,
-        /// The most similar known one.
-        nearest: &'static str,
+        /// The one that was probably meant.
+        nearest: Option<&'static str>,
     },
     /// `config: file` without a file.
     #[error("model.config is `file`, but model.config_path is not set")]
@@ -101,7 +101,8 @@ impl Failure for ModelError {
     fn hint(&self) -> Option<String> {
         match self {
             Self::Unknown { nearest, .. } => Some(format!(
-                "nearest is `{nearest}`; `llm-perf models` lists all, and --model also takes the path of a config.json or of a GGUF file"
+                "{}`llm-perf models` lists all, and --model also takes the path of a config.json or of a GGUF file",
+                nearest.map_or(String::new(), |nearest| format!("did you mean `{nearest}`? "))
             )),
             Self::NoFile => Some("set it with model.config_path=FILE, or use --model FILE".to_owned()),
             Self::Gguf(error) => error.fix(),
@@ -124,8 +125,10 @@ pub fn presets() -> &'static [Preset] {
 pub fn load(settings: &ModelSettings) -> Result<LoadedModel, ModelError> {
     let (config_path, config) = match (settings.config, &settings.config_path) {
         (ConfigSource::Builtin, _) => {
-            let preset = Preset::find(&settings.name)
-                .ok_or_else(|| ModelError::Unknown { name: settings.name.clone(), nearest: nearest(&settings.name) })?;
+            let preset = Preset::find(&settings.name).ok_or_else(|| ModelError::Unknown {
+                name: settings.name.clone(),
+                nearest: types::nearest(&settings.name, PRESETS.iter().map(|preset| preset.name)),
+            })?;
             (format!("builtin:{}", preset.name), preset.config()?)
         }
         (ConfigSource::File, None) => return Err(ModelError::NoFile),
@@ -210,11 +213,6 @@ fn with_quantisation(file: &Path, text: &str) -> Option<String> {
     }
     config_fields.insert("quantization_config".to_owned(), stated);
     Some(config.to_string())
-}
-
-fn nearest(name: &str) -> &'static str {
-    let likeness = |preset: &&Preset| strsim::jaro_winkler(name, preset.name);
-    PRESETS.iter().max_by(|a, b| likeness(a).total_cmp(&likeness(b))).map_or("", |preset| preset.name)
 }
 
 #[cfg(test)]

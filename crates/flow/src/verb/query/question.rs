@@ -36,13 +36,12 @@ impl Question {
     }
 }
 
-/// The question of that name, or the nearest name.
-pub fn find(name: &str) -> Result<&'static Question, &'static str> {
-    let distance = |question: &&Question| strsim::damerau_levenshtein(question.name, name);
+/// The question of that name, or the name that was probably meant.
+pub fn find(name: &str) -> Result<&'static Question, Option<&'static str>> {
     QUESTIONS
         .iter()
         .find(|question| question.name == name)
-        .ok_or_else(|| QUESTIONS.iter().min_by_key(distance).map_or("", |question| question.name))
+        .ok_or_else(|| types::nearest(name, QUESTIONS.iter().map(|question| question.name)))
 }
 
 /// Whether a text can only be the name of a question: statements have spaces.
@@ -80,7 +79,7 @@ mod tests {
     #[test]
     fn a_name_that_is_misspelt_has_a_nearest() {
         assert_eq!(find("top-kernels").unwrap().name, "top-kernels");
-        assert_eq!(find("topkernels"), Err("top-kernels"));
+        assert_eq!(find("topkernels"), Err(Some("top-kernels")));
         assert!(is_name("topkernels") && !is_name("SELECT 1") && !is_name(""));
     }
 }
