@@ -166,6 +166,14 @@ fn pages_become_regions_with_the_kernels_that_nvtx_gave_them() {
     assert_eq!((&row["path"], &row["process"], &row["device"]), (&"A::A1".into(), &467.into(), &"cuda:0".into()));
     assert_eq!(row["total_ns_inclusive"], 757_600);
     assert_eq!(row["metrics"]["gpu__time_duration.sum"], 757_600.0);
+    // The page is of the regions, not of a timeline that nobody recorded, and is the same whenever it is made.
+    let page = scratch.text("run", "report.html");
+    assert!(page.contains("<strong>2 regions, 2.09 ms on the device.</strong>"), "{page}");
+    assert!(page.contains("1.33 ms of its own, 63.7%") && !page.contains("no device work"), "{page}");
+    let again = Output::of(scratch.command(&["report", "./run", "--out", "again.html"]));
+    assert_eq!(again.code, 0, "{}", again.stderr);
+    let headline = |page: &str| page.split("This page has no timeline").next().unwrap().to_owned();
+    assert_eq!(headline(&std::fs::read_to_string(scratch.path("again.html")).unwrap()), headline(&page));
     let shown = Output::of(scratch.command(&["runs", "./run"]));
     assert_eq!(shown.code, 0, "{}", shown.stderr);
 }

@@ -3,8 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use config::{Config, OverrideSource, Overrides};
-use flow::profile::{DatasetSettings, Feed, InferSettings};
-use types::InputSet;
+use flow::profile::{DatasetSettings, FedInputs, Feed, InferSettings};
 
 use super::Resolution;
 use crate::error::CliError;
@@ -50,7 +49,7 @@ pub(crate) fn infer(config: &Config, feed: Feed) -> Result<InferSettings, CliErr
 }
 
 /// What a run is fed, before anything runs.
-pub(crate) fn expected(resolution: &Resolution) -> Result<InputSet, CliError> {
+pub(crate) fn expected(resolution: &Resolution) -> Result<FedInputs, CliError> {
     let Resolution { config, model } = resolution;
     Ok(flow::profile::expected_inputs(&dataset(config)?, &infer(config, model.feed())?)?)
 }

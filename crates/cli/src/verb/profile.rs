@@ -187,7 +187,7 @@ fn warn_of_changed_inputs(run: &StoredRun, resolution: &Resolution, context: &Co
         return context.messages.warning("the earlier run has no readable inputs.yaml: whether its inputs changed is not known");
     };
     if let Ok(now) = resolution::inputs::expected(resolution) {
-        for difference in flow::runs::changed_inputs(&recorded, &now) {
+        for difference in flow::runs::changed_inputs(&recorded, &now.document) {
             context.messages.warning(difference);
         }
     }

@@ -4,10 +4,10 @@ use std::path::PathBuf;
 
 use config::{Config, OverrideSource, Overrides};
 use flow::model::LoadedModel;
-use flow::profile::Feed;
+use flow::profile::{FedInputs, Feed};
 use flow::regions::{self, NcuPreset, RegionsSettings, Source, SurveyChoice};
 use flow::target::{Engine, TargetKind};
-use types::{Exit, InputSet};
+use types::Exit;
 
 use crate::context::Context;
 use crate::error::CliError;
@@ -117,7 +117,7 @@ fn resolve(
     arguments: &Arguments,
     overrides: &Overrides,
     context: &Context,
-) -> Result<(Config, Option<LoadedModel>, Option<InputSet>), CliError> {
+) -> Result<(Config, Option<LoadedModel>, Option<FedInputs>), CliError> {
     if arguments.target.is_command() || !arguments.from.is_empty() {
         arguments.target.refuse_model(overrides, &["model", "infer"])?;
         return Ok((resolution::compose(overrides, context)?.without(&UNUSED), None, None));
@@ -134,7 +134,7 @@ fn resolve(
 fn source(
     arguments: &Arguments,
     overrides: &Overrides,
-    inputs: Option<InputSet>,
+    inputs: Option<FedInputs>,
     context: &Context,
 ) -> Result<Source, CliError> {
     if !arguments.from.is_empty() {

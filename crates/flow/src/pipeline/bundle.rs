@@ -1,5 +1,7 @@
 //! The pages of a run, for people; `metrics.json` is beside them already.
 
+use std::path::Path;
+
 use collect::run::RunFolder;
 use report::html::{MarkdownPage, Picture, RunPage};
 use report::profile::Assumptions;
@@ -43,9 +45,35 @@ pub(crate) fn write(folder: &mut RunFolder, bundle: &Bundle<'_>) -> Result<(), C
         true => "`llm-perf report RUN` draws it where the run has a single recording",
         false => "nothing was recorded",
     });
-    let thumbnails = thumbnails::read(folder.path());
-    let page = RunPage { run: &view, documents: documents.shown(), thumbnails: &thumbnails, pages: &pages, lanes };
-    folder.write_file("report.html", report::html::run_page(&page).as_bytes())
+    write_page(folder, metrics, &pages, lanes)
+}
+
+/// Writes the one page that holds all others.
+pub(crate) fn write_page(
+    folder: &mut RunFolder,
+    metrics: &Metrics,
+    pages: &[(MarkdownPage, String)],
+    lanes: Result<&str, &str>,
+) -> Result<(), CollectError> {
+    let html = page(folder.path(), metrics, pages, lanes);
+    folder.write_file("report.html", html.as_bytes())
+}
+
+/// The one page of a run folder, of what the folder holds and of these.
+pub(crate) fn page(
+    folder: &Path,
+    metrics: &Metrics,
+    pages: &[(MarkdownPage, String)],
+    lanes: Result<&str, &str>,
+) -> String {
+    let documents = RunDocuments::read(folder);
+    report::html::run_page(&RunPage {
+        run: &analysis::view::run(metrics),
+        documents: documents.shown(),
+        thumbnails: &thumbnails::read(folder),
+        pages,
+        lanes,
+    })
 }
 
 /// Name and text of a picture.

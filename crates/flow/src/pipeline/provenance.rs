@@ -19,6 +19,23 @@ pub(crate) const NATIVE_TRACE: &str = "trace/native.json.gz";
 /// A file larger than this is not hashed: reading it would take longer than many a run.
 const MOST_HASHED: u64 = 4 << 30;
 
+/// What a model is fed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FedInputs {
+    /// Every input, and which of them are used.
+    pub document: InputSet,
+    /// Small pictures of those used, each with its file in the run folder.
+    pub(crate) thumbnails: Vec<(String, Vec<u8>)>,
+}
+
+impl FedInputs {
+    /// Keeps them in the run folder.
+    pub(crate) fn write(&self, folder: &mut RunFolder) -> Result<(), CollectError> {
+        write(folder, &self.document)?;
+        self.thumbnails.iter().try_for_each(|(name, jpeg)| folder.write_file(name, jpeg))
+    }
+}
+
 /// A command: its program, its arguments, and the files that these name.
 pub(crate) fn of_command(argv: &[OsString]) -> InputSet {
     let text = |word: &OsString| word.to_string_lossy().into_owned();

@@ -10,9 +10,9 @@ use report::html::MarkdownPage;
 use types::{Comparison, Exit, Failure, Metrics};
 
 use crate::CollectError;
+use crate::pipeline::bundle;
 use crate::pipeline::documents::RunDocuments;
 use crate::pipeline::recording::{self, RecordingError};
-use crate::pipeline::thumbnails;
 use crate::pipeline::trace::{self, Placed};
 
 /// Rows of each table of changes in the page of a comparison.
@@ -73,14 +73,7 @@ pub fn of_run(run: &StoredRun, full: bool) -> Result<RunPage, PageError> {
     let most = if full { usize::MAX } else { report::html::MOST_EVENTS };
     let lanes = timeline(run, &metrics)
         .and_then(|timeline| timeline.lanes(most).ok_or_else(|| "the timeline of this run is empty".to_owned()));
-    let documents = RunDocuments::read(run.path());
-    let html = report::html::run_page(&report::html::RunPage {
-        run: &analysis::view::run(&metrics),
-        documents: documents.shown(),
-        thumbnails: &thumbnails::read(run.path()),
-        pages: &pages,
-        lanes: lanes.as_deref().map_err(String::as_str),
-    });
+    let html = bundle::page(run.path(), &metrics, &pages, lanes.as_deref().map_err(String::as_str));
     Ok(RunPage { html, no_timeline: lanes.err() })
 }
 

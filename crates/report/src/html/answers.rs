@@ -19,15 +19,15 @@ const NAMED: usize = 3;
 
 /// A question, its answer as Markdown, and where there is more: the first of these anchors that the page has.
 pub(super) struct Answer {
-    question: &'static str,
-    text: String,
-    more: &'static [&'static str],
+    pub(super) question: &'static str,
+    pub(super) text: String,
+    pub(super) more: &'static [&'static str],
 }
 
 /// The answers as a list. `find` picks the anchor that the page has.
-pub(super) fn html(run: &RunView<'_>, find: impl Fn(&[&'static str]) -> Option<&'static str>) -> String {
+pub(super) fn html(answers: Vec<Answer>, find: impl Fn(&[&'static str]) -> Option<&'static str>) -> String {
     let mut list = "<dl class=\"answers\">\n".to_owned();
-    for Answer { question, text, more } in answers(run) {
+    for Answer { question, text, more } in answers {
         let question = match find(more) {
             Some(anchor) => format!("<a href=\"#{anchor}\">{question}</a>"),
             None => question.to_owned(),
@@ -38,7 +38,8 @@ pub(super) fn html(run: &RunView<'_>, find: impl Fn(&[&'static str]) -> Option<&
     list + "</dl>\n"
 }
 
-fn answers(run: &RunView<'_>) -> Vec<Answer> {
+/// What a run says to each of the questions.
+pub(super) fn answers(run: &RunView<'_>) -> Vec<Answer> {
     vec![
         Answer {
             question: "Where does the time go?",
@@ -247,7 +248,7 @@ mod tests {
     #[test]
     fn a_question_leads_to_a_part_that_the_page_has() {
         let metrics = sample::metrics();
-        let list = html(&analysis::view::run(&metrics), |anchors| {
+        let list = html(answers(&analysis::view::run(&metrics)), |anchors| {
             anchors.iter().copied().find(|one| *one == "report-findings")
         });
         assert_eq!(list.matches("href=").count(), 1);

@@ -21,6 +21,7 @@ mod picture;
 mod point;
 mod prose;
 mod ranks;
+mod regions;
 mod roofline;
 mod series;
 mod shell;
@@ -55,6 +56,8 @@ pub enum MarkdownPage {
     Operators,
     /// `kernels.md`.
     Kernels,
+    /// `ncu/regions/report.md`.
+    Regions,
     /// `stakeholder_summary.md`.
     Summary,
     /// `assumptions.md`.
@@ -63,14 +66,16 @@ pub enum MarkdownPage {
 
 impl MarkdownPage {
     /// Every page, in the order the file holds them.
-    pub const ALL: [Self; 5] = [Self::Report, Self::Operators, Self::Kernels, Self::Summary, Self::Assumptions];
+    pub const ALL: [Self; 6] =
+        [Self::Report, Self::Operators, Self::Kernels, Self::Regions, Self::Summary, Self::Assumptions];
 
-    /// The name of its file without `.md`, which is also its anchor.
+    /// Its anchor; the name of its file without `.md`, where that stands in the run folder itself.
     pub const fn id(self) -> &'static str {
         match self {
             Self::Report => "report",
             Self::Operators => "operators",
             Self::Kernels => "kernels",
+            Self::Regions => "regions",
             Self::Summary => "stakeholder_summary",
             Self::Assumptions => "assumptions",
         }
@@ -78,7 +83,10 @@ impl MarkdownPage {
 
     /// Its file in the run folder.
     pub fn file(self) -> String {
-        format!("{}.md", self.id())
+        match self {
+            Self::Regions => "ncu/regions/report.md".to_owned(),
+            _ => format!("{}.md", self.id()),
+        }
     }
 
     const fn title(self) -> &'static str {
@@ -86,6 +94,7 @@ impl MarkdownPage {
             Self::Report => "Report",
             Self::Operators => "Operators",
             Self::Kernels => "Kernels",
+            Self::Regions => "Regions",
             Self::Summary => "Summary in plain words",
             Self::Assumptions => "Assumptions",
         }
@@ -169,7 +178,7 @@ pub fn run_page(page: &RunPage<'_>) -> String {
     sections.extend(inputs::gallery(run, thumbnails).map(|list| Section::new("inputs", "Inputs", list)));
     let pictures = sections.len();
     sections.extend(pages.iter().map(|(page, text)| Section {
-        open: *page == MarkdownPage::Report,
+        open: matches!(page, MarkdownPage::Report | MarkdownPage::Regions),
         ..Section::new(page.id(), page.title(), prose::html(text, page.id()))
     }));
     let anchors = anchors(&sections);
@@ -178,7 +187,11 @@ pub fn run_page(page: &RunPage<'_>) -> String {
         Ok(_) => String::new(),
         Err(reason) => prose::html(&format!("This page has no timeline: {}.", sentence(reason)), "t"),
     };
-    let top = summary::html(run, find) + &missing;
+    // Counters of regions alone are no run with times: they have a first screen of their own.
+    let counted = documents.regions.filter(|_| run.stages.is_empty() && run.device_time.is_empty());
+    let screen = counted.map_or_else(|| summary::of_run(run), regions::first_screen);
+    let title = screen.title.clone();
+    let top = summary::html(screen, find) + &missing;
     let (drawn, written) = sections.split_at_mut(pictures);
     for section in drawn {
         section.body += &origin::html(section.id, find);
@@ -186,7 +199,7 @@ pub fn run_page(page: &RunPage<'_>) -> String {
     for section in written {
         section.body = origin::with_sources(&section.body, find);
     }
-    shell::document(&summary::title(run), &top, &sections, &data)
+    shell::document(&title, &top, &sections, &data)
 }
 
 /// Every place of the page that a link can lead to.

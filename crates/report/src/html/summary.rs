@@ -2,7 +2,8 @@
 
 use types::view::RunView;
 
-use super::{answers, prose};
+use super::answers::{self, Answer, answers};
+use super::prose;
 use crate::escape::escape;
 use crate::number::{milliseconds, percent, tokens_per_second};
 use crate::profile::{device, headline, imported_facts, model};
@@ -12,8 +13,30 @@ const NUMBERS: usize = 5;
 /// Characters of a command in the title.
 const TITLE: usize = 80;
 
-/// The title of the page.
-pub(super) fn title(run: &RunView<'_>) -> String {
+/// What the page shows first.
+pub(super) struct FirstScreen {
+    /// The title of the page.
+    pub(super) title: String,
+    /// What happened, as Markdown.
+    pub(super) headline: String,
+    /// The parts of the page that it is taken from, the best first.
+    pub(super) source: &'static [&'static str],
+    pub(super) numbers: Vec<Number>,
+    pub(super) answers: Vec<Answer>,
+}
+
+/// That of a run.
+pub(super) fn of_run(run: &RunView<'_>) -> FirstScreen {
+    FirstScreen {
+        title: title(run),
+        headline: headline(run),
+        source: verdict_source(run),
+        numbers: numbers(run),
+        answers: answers(run),
+    }
+}
+
+fn title(run: &RunView<'_>) -> String {
     match run.commands.as_slice() {
         [] => format!("{} on {}", model(run.metrics), device(run.metrics)),
         [command] => format!("Profile of {}", shortened(&command.facts.command)),
@@ -31,7 +54,8 @@ fn shortened(command: &str) -> String {
 }
 
 /// Sentence, numbers and answers. `find` picks the anchor that the page has.
-pub(super) fn html(run: &RunView<'_>, find: impl Fn(&[&'static str]) -> Option<&'static str>) -> String {
+pub(super) fn html(screen: FirstScreen, find: impl Fn(&[&'static str]) -> Option<&'static str>) -> String {
+    let FirstScreen { headline, source, numbers, answers, .. } = screen;
     let number = |Number { name, value, origin, source }: Number| {
         let value = match find(source) {
             Some(anchor) => format!("<a href=\"#{anchor}\">{}</a>", escape(&value)),
@@ -39,16 +63,16 @@ pub(super) fn html(run: &RunView<'_>, find: impl Fn(&[&'static str]) -> Option<&
         };
         format!("<div><dt>{name}</dt><dd>{value}</dd><dd class=\"m\">{origin}</dd></div>\n")
     };
-    let numbers: String = numbers(run).into_iter().take(NUMBERS).map(number).collect();
-    let source = match find(verdict_source(run)) {
+    let numbers: String = numbers.into_iter().take(NUMBERS).map(number).collect();
+    let source = match find(source) {
         Some(anchor) => format!("<p class=\"m source\"><a href=\"#{anchor}\">Where this comes from</a></p>\n"),
         None => String::new(),
     };
-    let mut text = format!("<div class=\"verdict\">{}{source}</div>\n", prose::html(&headline(run), "v"));
+    let mut text = format!("<div class=\"verdict\">{}{source}</div>\n", prose::html(&headline, "v"));
     if !numbers.is_empty() {
         text += &format!("<dl class=\"numbers\">\n{numbers}</dl>\n");
     }
-    text + &answers::html(run, find)
+    text + &answers::html(answers, find)
 }
 
 /// The parts of the page that the first sentence is taken from, the best first.
@@ -62,11 +86,11 @@ fn verdict_source(run: &RunView<'_>) -> &'static [&'static str] {
 }
 
 /// A number, with where it is from and the part of the page that it is taken from.
-struct Number {
-    name: &'static str,
-    value: String,
-    origin: &'static str,
-    source: &'static [&'static str],
+pub(super) struct Number {
+    pub(super) name: &'static str,
+    pub(super) value: String,
+    pub(super) origin: &'static str,
+    pub(super) source: &'static [&'static str],
 }
 
 /// What is known of the run, the most asked for first.

@@ -7,7 +7,7 @@ mod overview;
 mod parts;
 mod region;
 #[cfg(test)]
-mod sample;
+pub(crate) mod sample;
 mod sections;
 mod terminal;
 mod value;

@@ -88,9 +88,7 @@ fn one(page: &mut Page, report: &RegionReport, view: &RegionView<'_>) {
         return;
     };
     page.paragraph(&sentence(report, found));
-    if !report.metrics.is_empty() {
-        page.table(&metrics(&report.metrics, found));
-    }
+    metrics(page, &report.metrics, found);
     for one in &found.sections {
         page.paragraph(&format!("**{}**", section_title(one)));
         page.table(&section(one));

@@ -4,7 +4,7 @@ use types::view::RegionView;
 use types::{MetricRule, Region, RegionReport, RegionSection, RegionTotals, ReplayMode};
 
 use super::value::{instances, plain, value};
-use crate::markdown::{code, prose};
+use crate::markdown::{code, codes, prose};
 use crate::number::{count, grouped, known, percent};
 use crate::page::Page;
 use crate::table::Table;
@@ -14,20 +14,26 @@ pub(super) fn totals(region: &Region) -> Option<&RegionTotals> {
     region.aggregate.as_ref()
 }
 
-/// The configured metrics of one set of totals.
-pub(super) fn metrics(rules: &[MetricRule], totals: &RegionTotals) -> Table {
+/// The configured metrics of one set of totals: those that were read as a table, the others by name.
+pub(super) fn metrics(page: &mut Page, rules: &[MetricRule], totals: &RegionTotals) {
     let mut table = Table::new("metric | >inclusive | >exclusive | rule");
+    let mut lacking = Vec::new();
     for rule in rules {
         let unit = rule.unit.as_deref().unwrap_or_default();
         let found = totals.metrics.get(&rule.name);
-        table.row([
-            code(&rule.name),
-            value(found.and_then(|found| found.inclusive), unit),
-            value(found.and_then(|found| found.exclusive), unit),
-            rule.rule.words().to_owned(),
-        ]);
+        let [inclusive, exclusive] = [found.and_then(|found| found.inclusive), found.and_then(|found| found.exclusive)];
+        if inclusive.or(exclusive).is_none() {
+            lacking.push(&rule.name);
+            continue;
+        }
+        table.row([code(&rule.name), value(inclusive, unit), value(exclusive, unit), rule.rule.words().to_owned()]);
     }
-    table
+    if !table.is_empty() {
+        page.table(&table);
+    }
+    if !lacking.is_empty() {
+        page.paragraph(&format!("Not read here: {}.", codes(&lacking)));
+    }
 }
 
 /// Numbers of one section.

@@ -24,7 +24,7 @@ pub fn region_markdown(report: &RegionReport, view: &RegionView<'_>) -> String {
             page.paragraph(&sentence(report, found));
             if !report.metrics.is_empty() {
                 page.heading("Metrics");
-                page.table(&metrics(&report.metrics, found));
+                metrics(&mut page, &report.metrics, found);
             }
             for one in &found.sections {
                 page.heading(&section_title(one));
@@ -40,7 +40,7 @@ pub fn region_markdown(report: &RegionReport, view: &RegionView<'_>) -> String {
                 let device = part.device.as_ref().map_or("an unnamed device".to_owned(), ToString::to_string);
                 page.heading(&format!("{process} on {device}"));
                 page.paragraph(&sentence(report, &part.totals));
-                page.table(&metrics(&report.metrics, &part.totals));
+                metrics(&mut page, &report.metrics, &part.totals);
                 for one in &part.totals.sections {
                     page.paragraph(&format!("**{}**", section_title(one)));
                     page.table(&section(one));

@@ -64,7 +64,7 @@ fn region(segments: &[&str], parent: Option<&str>, folder: &str, found: RegionTo
 }
 
 /// A report with a region inside another.
-pub(super) fn report() -> RegionReport {
+pub(crate) fn report() -> RegionReport {
     let mut outer = region_totals([114, 74], [2_089_536, 1_331_936], 3e9);
     outer.sections = vec![RegionSection {
         id: Some("SpeedOfLight".to_owned()),

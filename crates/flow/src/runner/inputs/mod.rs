@@ -13,6 +13,7 @@ use super::settings::{InferSettings, TEXT_MARK};
 pub use dataset::{DatasetSettings, SamplingSettings};
 use files::DatasetFile;
 
+use crate::pipeline::provenance::FedInputs;
 use crate::pipeline::thumbnails;
 
 /// What `inputs.yaml` calls the root of random inputs.
@@ -94,13 +95,13 @@ pub(crate) fn find(dataset: &DatasetSettings, infer: &InferSettings) -> Result<I
 }
 
 /// What a run of these settings is fed, before anything runs: an input that turns out to be broken later still counts as used.
-pub fn expected(dataset: &DatasetSettings, infer: &InferSettings) -> Result<InputSet, ProfileError> {
+pub fn expected(dataset: &DatasetSettings, infer: &InferSettings) -> Result<FedInputs, ProfileError> {
     let mut inputs = find(dataset, infer)?;
     let usable = inputs.usable()?;
     for index in (0..dataset.sampling.epochs).flat_map(|epoch| choose(&dataset.sampling, &usable, epoch)) {
         inputs.all[index].used = true;
     }
-    Ok(inputs.document())
+    Ok(inputs.fed())
 }
 
 /// The inputs of one epoch, as indices; the same seed and epoch give the same.
@@ -133,9 +134,13 @@ impl Inputs {
         self.all.iter().filter_map(|input| input.problem.clone()).collect()
     }
 
-    /// Small pictures of the images that were used, each with its file in the run folder. What cannot be drawn has none: the run
-    /// does not need it.
-    pub(crate) fn thumbnails(&self) -> Vec<(String, Vec<u8>)> {
+    /// The document of these inputs, and small pictures of the images that were used. What cannot be drawn has none: the run does
+    /// not need it.
+    pub(crate) fn fed(&self) -> FedInputs {
+        FedInputs { document: self.document(), thumbnails: self.thumbnails() }
+    }
+
+    fn thumbnails(&self) -> Vec<(String, Vec<u8>)> {
         let drawn = |input: &Input| match &input.content {
             Content::Image { file, .. } => {
                 let name = thumbnails::file(input.sha256.as_deref()?);
@@ -242,7 +247,7 @@ impl Input {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::runner::settings::{DecodingSettings, PictureSettings, PromptSettings};
+    use crate::runner::settings::{DecodingSettings, PageSettings, PictureSettings, PromptSettings};
 
     fn dataset() -> DatasetSettings {
         let sampling = SamplingSettings {
@@ -263,8 +268,8 @@ mod tests {
         }
     }
 
-    fn prompts(prompt: &str, seq_len: Option<u64>) -> InferSettings {
-        let decoding = DecodingSettings {
+    fn decoding() -> DecodingSettings {
+        DecodingSettings {
             batch: 1,
             logits: types::LogitsKind::All,
             max_new_tokens: 1,
@@ -272,8 +277,26 @@ mod tests {
             top_p: 1.0,
             no_repeat_ngram_size: 0,
             attention: "eager".to_owned(),
-        };
-        InferSettings::Prompts(PromptSettings { prompt: prompt.to_owned(), seq_len, seed: 7 }, decoding)
+        }
+    }
+
+    fn prompts(prompt: &str, seq_len: Option<u64>) -> InferSettings {
+        InferSettings::Prompts(PromptSettings { prompt: prompt.to_owned(), seq_len, seed: 7 }, decoding())
+    }
+
+    #[test]
+    fn pages_that_will_be_read_have_their_pictures_before_anything_runs() {
+        let mut pages =
+            DatasetSettings { root: "builtin:pages".to_owned(), include: vec!["*".to_owned()], ..dataset() };
+        pages.sampling.samples_per_epoch = Some(1);
+        let prompt = "<image>".to_owned();
+        let settings =
+            PageSettings { base_size: 64, image_size: 64, crop_mode: false, min_tiles: 1, max_tiles: 1, prompt };
+        let fed = expected(&pages, &InferSettings::Pages(settings, decoding())).unwrap();
+        let used: Vec<_> = fed.document.images.iter().filter(|image| image.used).collect();
+        let [(file, jpeg)] = fed.thumbnails.as_slice() else { panic!("one page, one picture: {:?}", fed.document) };
+        assert_eq!((used.len(), file), (1, &thumbnails::file(used[0].sha256.as_deref().unwrap())));
+        assert!(image::measure("picture", jpeg).unwrap().width <= 160);
     }
 
     #[test]

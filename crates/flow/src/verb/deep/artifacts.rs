@@ -32,7 +32,7 @@ pub(super) fn prepare(
     folder.write_json("env.json", &tools.environment)?;
     folder.write_json("plan.json", &plan::of(request, tools))?;
     match &request.inputs {
-        Some(inputs) => provenance::write(folder, inputs)?,
+        Some(inputs) => inputs.write(folder)?,
         None => provenance::write(folder, &provenance::of_command(request.target.argv()))?,
     }
     folder.end_step("prepare")?;

@@ -3,8 +3,9 @@
 use std::time::Duration;
 
 use collect::tool::{ncu, nsys};
-use types::{Bytes, Collector, InputSet, Stage};
+use types::{Bytes, Collector, Stage};
 
+use crate::pipeline::provenance::FedInputs;
 use crate::pipeline::subject::NamedSubject;
 use crate::pipeline::target::Target;
 
@@ -47,7 +48,7 @@ pub struct DeepRequest {
     /// What is launched.
     pub target: Target,
     /// What the model is fed; absent where a command is launched.
-    pub inputs: Option<InputSet>,
+    pub inputs: Option<FedInputs>,
     /// How much is collected.
     pub mode: Mode,
     /// What records the timeline.

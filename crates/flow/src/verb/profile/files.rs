@@ -4,9 +4,10 @@ use std::fmt::Write as _;
 
 use collect::run::RunFolder;
 use report::profile::{Assumptions, Setting};
-use types::{Environment, InputSet, Metrics};
+use types::{Environment, Metrics};
 
 use crate::pipeline::bundle::{self, Bundle};
+use crate::pipeline::provenance::FedInputs;
 use crate::pipeline::target::Engine;
 use crate::runner::error::ProfileError;
 use crate::runner::request::ProfileRequest;
@@ -16,9 +17,7 @@ use crate::runner::settings::{DecodingSettings, InferSettings};
 pub(super) struct ProfileFiles<'a> {
     pub(super) metrics: &'a Metrics,
     pub(super) environment: &'a Environment,
-    pub(super) inputs: &'a InputSet,
-    /// Small pictures of them, each with its file.
-    pub(super) thumbnails: Vec<(String, Vec<u8>)>,
+    pub(super) inputs: &'a FedInputs,
     pub(super) request: &'a ProfileRequest,
     /// Element type of the arithmetic.
     pub(super) computed: String,
@@ -31,10 +30,7 @@ pub(super) struct ProfileFiles<'a> {
 /// Writes the inputs and every page.
 pub(super) fn write(folder: &mut RunFolder, files: &ProfileFiles<'_>) -> Result<(), ProfileError> {
     let ProfileFiles { metrics, environment, inputs, operator_rows, .. } = *files;
-    folder.write_file("inputs.yaml", report::yaml(inputs)?.as_bytes())?;
-    for (name, jpeg) in &files.thumbnails {
-        folder.write_file(name, jpeg)?;
-    }
+    inputs.write(folder)?;
     let assumptions = assumptions(files);
     Ok(bundle::write(
         folder,
@@ -100,7 +96,10 @@ fn assumptions(files: &ProfileFiles<'_>) -> Assumptions {
         preprocessing: preprocessed(infer),
         profiling: profiling.clone(),
         data: vec![
-            Setting::new(infer.feed().plural(), format!("{} under {}", inputs.count, inputs.dataset_root)),
+            Setting::new(
+                infer.feed().plural(),
+                format!("{} under {}", inputs.document.count, inputs.document.dataset_root),
+            ),
             Setting::new("taken in each epoch", taken),
             Setting::new("order", if sampling.shuffle { "random" } else { "by name" }),
             Setting::new("seed", sampling.seed),

@@ -114,7 +114,7 @@ fn fill(
     write_trace(folder, &evidence.operators.calls[..of_first.min(MOST_TRACED)])?;
     folder.end_step("analyse")?;
 
-    let set = inputs.document();
+    let fed = inputs.fed();
     let profiling = vec![
         Setting::new("stage times", "plain passes, without a profiler"),
         Setting::new("operators", "one more pass over each input, every operation timed"),
@@ -123,8 +123,7 @@ fn fill(
     let files = ProfileFiles {
         metrics: &metrics,
         environment,
-        inputs: &set,
-        thumbnails: inputs.thumbnails(),
+        inputs: &fed,
         request,
         computed,
         profiling,
@@ -151,7 +150,7 @@ fn fill(
         write_predictions(folder, &texts)?;
     }
     folder.end_step("report")?;
-    Ok((metrics, set, missing))
+    Ok((metrics, fed.document, missing))
 }
 
 /// The operators of the first input as they ran, for other tools; see `export`.

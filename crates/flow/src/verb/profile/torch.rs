@@ -150,12 +150,11 @@ fn fill(
     progress(Progress::Doing("writing reports"));
     let environment = torch_evidence::environment(&given.environment, &session);
     folder.write_json("env.json", &environment)?;
-    let set = inputs.document();
+    let fed = inputs.fed();
     let files = ProfileFiles {
         metrics: &metrics,
         environment: &environment,
-        inputs: &set,
-        thumbnails: inputs.thumbnails(),
+        inputs: &fed,
         request: &request.profile,
         computed: torch_evidence::computed(&session),
         profiling: torch_evidence::assumptions(&run),
@@ -174,7 +173,7 @@ fn fill(
         write_predictions(folder, &torch_evidence::texts(&run)?)?;
     }
     folder.end_step("report")?;
-    Ok((metrics, set, missing))
+    Ok((metrics, fed.document, missing))
 }
 
 fn absolute(path: PathBuf) -> PathBuf {

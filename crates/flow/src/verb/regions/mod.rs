@@ -18,17 +18,17 @@ use analysis::region::{Include, KernelSelection, RegionSettings, RolledRegions, 
 use collect::run::{RunFolder, sha256};
 use collect::tool::ncu::Options;
 use meter::{Roofline, matrix_dtypes, predict};
+use report::html::MarkdownPage;
 use types::counter::CounterTable;
-use types::{
-    Environment, Hardware, IncludeRecord, InputSet, Metrics, Region, RegionReport, RegionSelection, SchemaTag,
-};
+use types::{Environment, Hardware, IncludeRecord, Metrics, Region, RegionReport, RegionSelection, SchemaTag};
 
 use crate::pipeline::documents::REGIONS;
 use crate::pipeline::model::LoadedModel;
 use crate::pipeline::modelled::run as modelled_run;
+use crate::pipeline::provenance::FedInputs;
 use crate::pipeline::regions::{self as pages, CounterPage};
 use crate::pipeline::run::{EndedRun, run};
-use crate::pipeline::{assumptions, hardware, machine, provenance};
+use crate::pipeline::{assumptions, bundle, hardware, machine, provenance};
 use crate::runner::settings::InferSettings;
 use crate::{RunRequest, WorkloadSettings};
 
@@ -52,7 +52,7 @@ pub enum Source {
         /// In one line, for the report.
         description: String,
         /// What the model is fed; absent for a command.
-        inputs: Option<Box<InputSet>>,
+        inputs: Option<Box<FedInputs>>,
     },
     /// Pages that the profiler wrote before: raw pages, and details pages in the same order.
     Pages(Vec<PathBuf>),
@@ -200,7 +200,7 @@ impl RegionRun<'_> {
         };
         folder.write_json("env.json", machine)?;
         match inputs {
-            Some(inputs) => provenance::write(folder, inputs)?,
+            Some(inputs) => inputs.write(folder)?,
             None => provenance::write(folder, &provenance::of_command(argv))?,
         }
         let wanted = Wanted { metrics: &self.settings.options.metrics };
@@ -264,7 +264,9 @@ impl RegionRun<'_> {
             let machine = assumptions::imported_environment(&metrics, &folder.manifest().started_at);
             folder.write_json("env.json", &machine)?;
         }
-        write(folder, &report, &rolled, &captures)?;
+        let overview = write(folder, &report, &rolled, &captures)?;
+        let lanes = Err("`llm-perf regions` reads counters, and records no times of a plain run");
+        bundle::write_page(folder, &metrics, &[(MarkdownPage::Regions, overview)], lanes)?;
         folder.end_step("report")?;
         Ok((report, metrics, missing))
     }
@@ -399,16 +401,17 @@ impl RegionRun<'_> {
     }
 }
 
-/// The report, and a folder for each region.
+/// The report, which is given back, and a folder for each region.
 fn write(
     folder: &mut RunFolder,
     report: &RegionReport,
     rolled: &RolledRegions,
     captures: &[Captured],
-) -> Result<(), RegionsError> {
+) -> Result<String, RegionsError> {
     folder.write_json(REGIONS, report)?;
     let view = analysis::view::regions(report);
-    folder.write_file("ncu/regions/report.md", report::regions::overview_markdown(&view).as_bytes())?;
+    let overview = report::regions::overview_markdown(&view);
+    folder.write_file(&MarkdownPage::Regions.file(), overview.as_bytes())?;
     let tables: Vec<&CounterTable> =
         captures.iter().map(|captured| &captured.table).filter(|table| !table.work.is_empty()).collect();
     for (region, shown) in rolled.regions.iter().zip(&view.regions) {
@@ -420,7 +423,7 @@ fn write(
         let table = report::regions::kernels_csv(&launches, &rolled.metrics);
         folder.write_file(&place("kernels.csv"), table.as_bytes())?;
     }
-    Ok(())
+    Ok(overview)
 }
 
 /// A file without its folder: where it lies says something of the machine.

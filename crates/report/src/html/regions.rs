@@ -1,0 +1,153 @@
+//! The first screen of a run that read counters of regions and nothing else.
+
+use types::{Nanos, Region, RegionReport};
+
+use super::answers::Answer;
+use super::summary::{FirstScreen, Number};
+use crate::markdown::{code, prose};
+use crate::number::{count, grouped, known, percent};
+
+/// Regions named in an answer.
+const NAMED: usize = 3;
+
+/// Where every number is taken from.
+const SOURCE: &[&str] = &["regions"];
+
+/// The first screen.
+pub(super) fn first_screen(report: &RegionReport) -> FirstScreen {
+    let device = report.device.as_deref().unwrap_or("an unnamed device");
+    let whole = report.totals.as_ref();
+    let time = whole.and_then(|totals| totals.total_ns_inclusive);
+    let found = count(report.regions.len() as u64, "region");
+    let headline = match time {
+        Some(time) => format!(
+            "**{found}, {time} on the device.** Counters were read while kernels were replayed, so times are not those of a plain run."
+        ),
+        None => format!("**{found}.** How long they took together is not known."),
+    };
+    let number = |name, value: Option<String>, origin| Some(Number { name, value: value?, origin, source: SOURCE });
+    let kernels = whole.and_then(|totals| totals.kernels_inclusive);
+    let outside = report.outside.and_then(|outside| outside.time_share);
+    FirstScreen {
+        title: format!("Regions of {} on {device}", report.target),
+        headline,
+        source: SOURCE,
+        numbers: [
+            number("regions", Some(grouped(report.regions.len() as u64)), "counted"),
+            number("time on the device", time.map(|time| time.to_string()), "measured, replayed"),
+            number("kernels in them", kernels.map(grouped), "counted"),
+            number("time outside of them", outside.map(|share| percent(Some(share))), "measured, replayed"),
+        ]
+        .into_iter()
+        .flatten()
+        .collect(),
+        answers: vec![
+            Answer { question: "Where does the time go?", text: time_of(report), more: SOURCE },
+            Answer {
+                question: "How far is that from the hardware?",
+                text: hardware(report),
+                more: &["roofline", "regions-roofline", "regions"],
+            },
+            Answer { question: "What is outside?", text: outside_of(report), more: SOURCE },
+        ],
+    }
+}
+
+/// A region's time without the regions in it, or with them where that is all there is.
+fn own_time(region: &Region) -> Option<(Nanos, &'static str)> {
+    let totals = region.aggregate.as_ref()?;
+    let own = totals.total_ns_exclusive.map(|time| (time, "of its own"));
+    own.or_else(|| Some((totals.total_ns_inclusive?, "with what is in it")))
+}
+
+/// The regions with a time, the longest first.
+fn longest(report: &RegionReport) -> Vec<(&Region, Nanos, &'static str)> {
+    let timed = |region| own_time(region).map(|(time, how)| (region, time, how));
+    let mut regions: Vec<_> = report.regions.iter().filter_map(timed).collect();
+    regions.sort_by_key(|(_, time, _)| std::cmp::Reverse(*time));
+    regions
+}
+
+fn time_of(report: &RegionReport) -> String {
+    let whole = report.totals.as_ref().and_then(|totals| totals.total_ns_inclusive).filter(|time| time.get() > 0);
+    let named: Vec<String> = longest(report)
+        .into_iter()
+        .take(NAMED)
+        .map(|(region, time, how)| {
+            let share = whole.map(|whole| format!(", {}", percent(Some(time.get() as f64 / whole.get() as f64))));
+            format!("{} {time} {how}{}", code(&region.path), share.unwrap_or_default())
+        })
+        .collect();
+    match named.is_empty() {
+        true => "Unknown: no region has a time for all of its processes and devices together.".to_owned(),
+        false => format!("{}.", named.join("; ")),
+    }
+}
+
+fn hardware(report: &RegionReport) -> String {
+    let reached = longest(report).into_iter().find_map(|(region, ..)| Some((region, region.roofline.as_ref()?)));
+    let Some((region, counted)) = reached else {
+        return "Unknown: bytes to and from device memory were not among the counters.".to_owned();
+    };
+    let rates =
+        [(counted.bandwidth_share, "of peak bandwidth"), (counted.compute_share, "of peak FLOP/s, as far as counted")];
+    let rates: Vec<String> =
+        rates.into_iter().filter_map(|(share, of)| Some(format!("{} {of}", percent(Some(share?))))).collect();
+    match rates.is_empty() {
+        true => format!(
+            "{} moves {} of device memory; the peak rates of {} are not known.",
+            code(&region.path),
+            counted.dram_bytes,
+            prose(report.device.as_deref().unwrap_or("its device"))
+        ),
+        false => format!("{} reaches {}.", code(&region.path), rates.join(" and ")),
+    }
+}
+
+fn outside_of(report: &RegionReport) -> String {
+    match &report.outside {
+        None => "Unknown: only regions were profiled; `--survey` counts the rest.".to_owned(),
+        Some(outside) if outside.kernels == 0 => "Nothing: every kernel that was seen lies in a region.".to_owned(),
+        Some(outside) => {
+            format!(
+                "{}, {} of the kernels' time.",
+                count(outside.kernels, "kernel"),
+                known(outside.time_share.map(|share| percent(Some(share))))
+            )
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::regions::sample;
+
+    fn texts(report: &RegionReport) -> Vec<String> {
+        first_screen(report).answers.into_iter().map(|answer| answer.text).collect()
+    }
+
+    #[test]
+    fn times_are_of_the_regions_themselves_and_never_more_than_the_whole() {
+        let report = sample::report();
+        let screen = first_screen(&report);
+        let whole = report.totals.as_ref().unwrap().total_ns_inclusive.unwrap();
+        assert!(screen.headline.starts_with(&format!("**2 regions, {whole} on the device.**")), "{}", screen.headline);
+        let own: i64 = longest(&report).iter().map(|(_, time, _)| time.get()).sum();
+        assert!(own <= whole.get(), "{own} of {whole}");
+        assert!(texts(&report)[0].contains("`A` ") && texts(&report)[0].contains("of its own"), "{:?}", texts(&report));
+    }
+
+    #[test]
+    fn what_was_not_counted_is_unknown() {
+        let mut report = sample::report();
+        report.outside = None;
+        report.totals = None;
+        for region in &mut report.regions {
+            (region.roofline, region.aggregate) = (None, None);
+        }
+        let texts = texts(&report);
+        assert!(texts.iter().all(|text| text.starts_with("Unknown: ")), "{texts:?}");
+        assert!(first_screen(&report).headline.ends_with("is not known."));
+    }
+}
