@@ -70,7 +70,9 @@
   };
 
   const inflate = async (text) => {
-    const bytes = Uint8Array.from(atob(text), (c) => c.charCodeAt(0));
+    const packed = atob(text);
+    const bytes = new Uint8Array(packed.length);
+    for (let index = 0; index < packed.length; index++) bytes[index] = packed.charCodeAt(index);
     const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate-raw"));
     return JSON.parse(await new Response(stream).text());
   };
@@ -105,9 +107,10 @@
     let selected = null;
     let hover = null;
     const context = canvas.getContext("2d");
-    const width = () => canvas.clientWidth - label;
-    const x = (ns) => label + ((ns - range.from) / (range.to - range.from)) * width();
-    const ns = (px) => range.from + ((px - label) / width()) * (range.to - range.from);
+    // Asking for the width of an element is slow; it is asked for once in each drawing.
+    let width = canvas.clientWidth - label;
+    const x = (ns) => label + ((ns - range.from) / (range.to - range.from)) * width;
+    const ns = (px) => range.from + ((px - label) / width) * (range.to - range.from);
     const hues = { kernels: 207, copies: 32, idle: 215, ranges: 270, operators: 150, calls: 345, frames: 24 };
     const matches = data.names.map(() => true);
     const hash = data.names.map((name) => [...name].reduce((all, c) => (all * 31 + c.charCodeAt(0)) >>> 0, 7) % 30);
@@ -135,6 +138,7 @@
     const draw = () => {
       const scale = devicePixelRatio || 1;
       const [w, h] = [canvas.clientWidth, top + 4];
+      width = w - label;
       if (canvas.width !== Math.round(w * scale) || canvas.height !== Math.round(h * scale)) {
         canvas.width = Math.round(w * scale);
         canvas.height = Math.round(h * scale);
@@ -151,19 +155,23 @@
         context.fillRect(x(at), axis - 5, 1, 5);
         if (x(at) + 52 < w) context.fillText(words(at), x(at) + 2, axis - 8);
       }
+      const perNs = width / (range.to - range.from);
       for (const lane of data.lanes) {
+        const colours = new Map();
         context.fillStyle = style.color;
         context.fillText(lane.name.length > 34 ? `${lane.name.slice(0, 33)}…` : lane.name, 2, lane.top + 11, label - 6);
         const drawnTo = new Float64Array(lane.levels).fill(-1);
         for (let index = firstOf(lane); index < lane.start.length && lane.start[index] <= range.to; index++) {
           const level = Math.min(lane.depth[index], lane.levels - 1);
-          const left = Math.max(x(lane.start[index]), label);
-          const right = Math.min(x(lane.start[index] + lane.length[index]), label + width());
+          const start = label + (lane.start[index] - range.from) * perNs;
+          const left = Math.max(start, label);
+          const right = Math.min(start + lane.length[index] * perNs, w);
           // At most one rectangle for each column of pixels and level.
           if (right < label || right - left < 1 && left < drawnTo[level]) continue;
           drawnTo[level] = Math.max(right, left + 0.7);
           const name = lane.names[index];
-          context.fillStyle = colour(lane.kind, name, dark);
+          if (!colours.has(name)) colours.set(name, colour(lane.kind, name, dark));
+          context.fillStyle = colours.get(name);
           context.fillRect(left, lane.top + level * row, Math.max(right - left - (isFlame ? 1 : 0), 0.7), row - 2);
           if (right - left > 46 && matches[name]) {
             context.fillStyle = dark ? "#000" : "#fff";
@@ -214,7 +222,7 @@
       const lane = data.lanes.find((one) => py >= one.top && py < one.top + one.levels * row);
       if (!lane || px < label) return null;
       const [at, level] = [ns(px), Math.floor((py - lane.top) / row)];
-      const near = (range.to - range.from) / width();
+      const near = (range.to - range.from) / width;
       for (let index = firstOf(lane); index < lane.start.length && lane.start[index] <= at + near; index++) {
         if (Math.min(lane.depth[index], lane.levels - 1) === level && lane.start[index] + lane.length[index] >= at - near) return { lane, index };
       }
@@ -252,7 +260,7 @@
     canvas.addEventListener("pointermove", (event) => {
       const { offsetX: px, offsetY: py } = event;
       if (drag?.shift) {
-        const by = ((px - drag.px) / width()) * (drag.range.to - drag.range.from);
+        const by = ((px - drag.px) / width) * (drag.range.to - drag.range.from);
         show(drag.range.from - by, drag.range.to - by);
         return;
       }
@@ -285,7 +293,7 @@
       if (!event.ctrlKey && !event.altKey && Math.abs(event.deltaX) < Math.abs(event.deltaY) && document.activeElement !== canvas) return;
       event.preventDefault();
       if (Math.abs(event.deltaX) > Math.abs(event.deltaY)) {
-        const by = (event.deltaX / width()) * (range.to - range.from);
+        const by = (event.deltaX / width) * (range.to - range.from);
         show(range.from + by, range.to + by);
       } else zoom(Math.exp(event.deltaY / 400), ns(event.offsetX));
     }, { passive: false });
