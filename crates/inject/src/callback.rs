@@ -1,6 +1,6 @@
-//! The one function that CUPTI calls: around calls that launch work or wait for it, and when a node of a graph is made.
+//! The one function that CUPTI calls: around calls that launch work or keep the host, and when a node of a graph is made.
 //!
-//! Only functions that launch or wait are listened to. In a decode loop they are a fourteenth of all calls, which is where
+//! Only functions that launch, wait, load code or ask for memory are listened to. In a decode loop they are a fourteenth of all calls, which is where
 //! most of the cost of recording every call goes.
 
 use core::ffi::{c_char, c_int, c_void};
@@ -63,7 +63,28 @@ struct GraphData {
     original_node: *mut c_void,
 }
 
-/// What a function does, by its name: whether it launches work, or waits for it; `None` for all others.
+/// Functions that keep the host for long: waits, memory that the driver is asked for or given back, code that is loaded.
+const HOLDING: [&[u8]; 17] = [
+    b"StreamSynchronize",
+    b"EventSynchronize",
+    b"DeviceSynchronize",
+    b"CtxSynchronize",
+    b"Malloc",
+    b"Free",
+    b"MemAlloc",
+    b"MemFree",
+    b"MemHostAlloc",
+    b"MemHostRegister",
+    b"HostAlloc",
+    b"HostRegister",
+    b"MemCreate",
+    b"MemMap",
+    b"MemUnmap",
+    b"ModuleLoad",
+    b"LibraryLoad",
+];
+
+/// What a function does, by its name: whether it launches work, or keeps the host; `None` for all others.
 fn listened(name: &[u8]) -> Option<bool> {
     let name = name.strip_prefix(b"cuda").or_else(|| name.strip_prefix(b"cu"))?;
     let starts_with = |with: &[&[u8]]| with.iter().any(|prefix| name.starts_with(prefix));
@@ -72,12 +93,11 @@ fn listened(name: &[u8]) -> Option<bool> {
     } else if starts_with(&[b"Launch", b"Memcpy", b"Memset", b"GraphLaunch"]) {
         Some(true)
     } else {
-        starts_with(&[b"StreamSynchronize", b"EventSynchronize", b"DeviceSynchronize", b"CtxSynchronize"])
-            .then_some(false)
+        starts_with(&HOLDING).then_some(false)
     }
 }
 
-/// Functions that are listened to, packed; zeroes after the last. A release has about a hundred.
+/// Functions that are listened to, packed; zeroes after the last. A release has about two hundred.
 static LISTENED: [AtomicU32; 512] = [const { AtomicU32::new(0) }; 512];
 
 /// Switches what ties work to ranges. Not by two threads at once.
@@ -198,10 +218,15 @@ mod tests {
         for name in ["cudaMemcpyAsync_v3020", "cuMemsetD8Async", "cuMemcpyHtoDAsync_v2", "cuGraphLaunch"] {
             assert_eq!(listened(name.as_bytes()), Some(true), "{name}");
         }
-        for name in ["cudaStreamSynchronize_v3020", "cuCtxSynchronize", "cudaDeviceSynchronize_v3020"] {
+        for name in
+            ["cudaStreamSynchronize_v3020", "cuCtxSynchronize", "cudaDeviceSynchronize_v3020", "cudaMalloc_v3020"]
+        {
             assert_eq!(listened(name.as_bytes()), Some(false), "{name}");
         }
-        for name in ["cudaMalloc_v3020", "cuGraphAddMemcpyNode", "cuLaunchHostFunc", "cudaGetDevice_v3020", ""] {
+        for name in ["cuMemFree_v2", "cudaFree_v3020", "cuMemMap", "cuModuleLoadData", "cudaFreeHost_v3020"] {
+            assert_eq!(listened(name.as_bytes()), Some(false), "{name}");
+        }
+        for name in ["cuMemGetInfo_v2", "cuGraphAddMemcpyNode", "cuLaunchHostFunc", "cudaGetDevice_v3020", ""] {
             assert_eq!(listened(name.as_bytes()), None, "{name}");
         }
     }

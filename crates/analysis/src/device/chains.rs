@@ -43,9 +43,10 @@ impl Chains {
     }
 }
 
-/// Chains by top stage. A chain ends at any other kernel of its queue, and where the stage does.
+/// Chains by top stage. A chain ends at any other kernel of its queue, before one that reads nothing, and where the stage does.
 pub(super) fn chains(timeline: &Timeline, partition: &Partition) -> BTreeMap<Scope, Chains> {
     let elementwise: Vec<bool> = timeline.names.iter().map(|(_, name)| kernel::is_unfused_elementwise(name)).collect();
+    let starts: Vec<bool> = timeline.names.iter().map(|(_, name)| kernel::reads_nothing(name)).collect();
     let mut rows: Vec<u32> = (0..timeline.work.len() as u32).collect();
     rows.sort_by_key(|row| {
         let work = &timeline.work[*row as usize];
@@ -58,7 +59,7 @@ pub(super) fn chains(timeline: &Timeline, partition: &Partition) -> BTreeMap<Sco
         let work = &timeline.work[row as usize];
         let here = partition.scopes[row as usize].map(|scope| (work.queue, scope));
         let fuses = work.kind == WorkKind::Kernel && elementwise[work.name.index()];
-        if (open != here || !fuses)
+        if (open != here || !fuses || starts[work.name.index()])
             && let Some((_, stage)) = open
         {
             found.entry(stage).or_default().close(&mut chain);
@@ -102,6 +103,16 @@ mod tests {
         ]);
         let expected = Chains { chains: 1, kernels: 3, run: Nanos::new(30), wait: Nanos::new(15) };
         assert_eq!(found[&Scope::Stage(Stage::Prefill)], expected);
+    }
+
+    #[test]
+    fn fills_one_after_the_other_are_no_chain() {
+        const FILL: &str = "void at::native::vectorized_elementwise_kernel<8, at::native::FillFunctor<float>>(int)";
+        let fill = |start| Launch::new(start, 100 + start, 10).named(FILL);
+        assert!(found(&[fill(0), fill(20), fill(40)]).is_empty());
+        // What reads a fill could make the values itself.
+        let found = found(&[fill(0), Launch::new(20, 120, 30).named(ADD)]);
+        assert_eq!(found[&Scope::Stage(Stage::Prefill)].run, Nanos::new(10));
     }
 
     #[test]

@@ -51,6 +51,8 @@ pub(crate) struct StageWork {
     pub(crate) launches: u64,
     /// Time the device waited, by what the host did meanwhile.
     pub(crate) waits: BTreeMap<IdleCause, Nanos>,
+    /// The part of it before kernels that ran for the first time.
+    pub(crate) first_waits: BTreeMap<IdleCause, Nanos>,
     /// The shortest wait between two pieces of work: what even a device that never runs dry may need to go on.
     pub(crate) shortest_wait: Option<Nanos>,
     /// Runs of elementwise kernels that could be one.
@@ -152,6 +154,9 @@ impl DeviceRecords {
         let found = waits::waits(timeline, attribution, partition);
         for ((stage, wait), time) in found.of_stage {
             *self.stages.entry(stage).or_default().waits.entry(wait).or_default() += time;
+        }
+        for ((stage, wait), time) in found.first {
+            *self.stages.entry(stage).or_default().first_waits.entry(wait).or_default() += time;
         }
         for (key, calls) in found.calls {
             *self.blocking.entry(key).or_default() += calls;

@@ -1,8 +1,8 @@
 //! Waiting for work, divided by what the host did meanwhile.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 
-use types::timeline::{NameId, Timeline};
+use types::timeline::{NameId, Timeline, WorkKind};
 use types::{IdleCause, Nanos};
 
 use super::partition::Partition;
@@ -15,6 +15,8 @@ use crate::time::{Host, Span, cause_of_call};
 pub(crate) struct Waits {
     /// By top stage and cause.
     pub(crate) of_stage: BTreeMap<(Scope, IdleCause), Nanos>,
+    /// The part of it before kernels that run for the first time.
+    pub(crate) first: BTreeMap<(Scope, IdleCause), Nanos>,
     /// Calls during stages that keep the host from launching: by top stage, cause and name.
     pub(crate) calls: BTreeMap<(Scope, IdleCause, String), u64>,
 }
@@ -24,16 +26,42 @@ pub(super) fn waits(timeline: &Timeline, attribution: &Attribution, partition: &
     let mut waits = Waits { calls: calls(timeline, partition), ..Waits::default() };
     let rows: Vec<u32> = (0..timeline.work.len() as u32).collect();
     let host = Host::new(timeline, &attribution.launch, &rows);
+    let first = first_uses(timeline);
     for (row, part) in partition.parts.iter().enumerate() {
         let Some(stage) = partition.scopes[row].filter(|_| part.wait > Nanos::ZERO) else { continue };
         let until = timeline.work[row].start;
         let next = attribution.launch[row].map(|call| &timeline.calls[call as usize]);
         let waiting = host.divide(Span::new(until - part.wait, until), next);
         for cause in IdleCause::ALL {
-            *waits.of_stage.entry((stage, cause)).or_default() += waiting.of(cause);
+            let time = waiting.of(cause);
+            *waits.of_stage.entry((stage, cause)).or_default() += time;
+            if first[row] {
+                *waits.first.entry((stage, cause)).or_default() += time;
+            }
         }
     }
     waits
+}
+
+/// Whether each row is a kernel that runs for the first time, or a copy or a memset before one. What is waited for then, a program
+/// does when it starts: it loads libraries, or prepares something once.
+fn first_uses(timeline: &Timeline) -> Vec<bool> {
+    let mut rows: Vec<usize> = (0..timeline.work.len()).collect();
+    rows.sort_by_key(|row| timeline.work[*row].start);
+    let mut seen: HashSet<NameId> = HashSet::new();
+    let mut first = vec![false; rows.len()];
+    let is_kernel = |row: usize| timeline.work[row].kind == WorkKind::Kernel;
+    for row in rows.iter().copied().filter(|row| is_kernel(*row)) {
+        first[row] = seen.insert(timeline.work[row].name);
+    }
+    let mut next = false;
+    for row in rows.into_iter().rev() {
+        match is_kernel(row) {
+            true => next = first[row],
+            false => first[row] = next,
+        }
+    }
+    first
 }
 
 /// Calls of the launching side that are not part of launching, within the wall time of each stage.
@@ -66,6 +94,27 @@ mod tests {
     fn divided(timeline: &Timeline) -> Waits {
         let attribution = attribute(timeline, &AttributionSettings::default());
         waits(timeline, &attribution, &Partition::new(timeline, &attribution))
+    }
+
+    #[test]
+    fn waiting_for_a_kernel_that_runs_for_the_first_time_is_known() {
+        let mut timeline = timeline(
+            1_000,
+            &[
+                Launch::new(0, 100, 10).named("fill"),
+                Launch::new(200, 300, 10).named("memset"),
+                Launch::new(310, 400, 10).named("gemm"),
+                Launch::new(420, 500, 10).named("gemm"),
+            ],
+        );
+        let first = first_uses(&timeline);
+        assert_eq!(first, [true, true, true, false]);
+        timeline.work[1].kind = WorkKind::Fill;
+        assert_eq!(first_uses(&timeline), first, "a memset before a kernel is part of it");
+        let found = divided(&timeline);
+        let prefill = (Scope::Stage(Stage::Prefill), IdleCause::Launching);
+        // Until 100, from 110 to 300, from 310 to 400, and from 410 to 500 before a kernel that has run.
+        assert_eq!([&found.of_stage, &found.first].map(|waits| waits[&prefill].get()), [470, 380]);
     }
 
     #[test]

@@ -14,6 +14,7 @@ const IDLE: IdleRule = IdleRule {
     least_share: 0.05,
     meanwhile: "while the host compiles, captures, loads or launches for the first time",
     saves: false,
+    returns: false,
     advice: "This happens once: run the same shapes before the profiler starts, and read nothing else of this run as steady. \
              Where it comes back, shapes change (dynamic shapes, recompilation): fix or pad them.",
 };

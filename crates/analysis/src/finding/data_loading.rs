@@ -14,6 +14,7 @@ const IDLE: IdleRule = IdleRule {
     least_share: 0.02,
     meanwhile: "inside `enumerate(DataLoader)`",
     saves: true,
+    returns: true,
     advice: "Load ahead: more worker processes (`num_workers`), `prefetch_factor`, `persistent_workers`, pinned memory with \
              `non_blocking` copies, or preprocessing moved off the critical path.",
 };

@@ -3,6 +3,7 @@
 use types::timeline::{CopyDirection, WorkKind};
 use types::{Bytes, EstimatedSaving, Finding, Nanos, Severity, Stage};
 
+use super::copies::CopyRule;
 use super::{Claim, Found, Run, percent};
 use crate::device::{DeviceRecords, WorkGroup};
 use crate::kernel::Family;
@@ -14,44 +15,20 @@ use types::IdleCause;
 
 /// Share of decode that the copies must take.
 const LEAST_SHARE: f64 = 0.01;
-/// Share of the devices' time from which copies from the host are what the run does.
-const MUCH: f64 = 0.1;
-
 /// The rule's name.
 pub(super) const RULE: &str = "host-to-device-copies";
 
-pub(super) fn check(run: &Run<'_>) -> Vec<Found> {
-    run.device.and_then(found).into_iter().chain(of_run(run)).collect()
-}
+/// Copies that the devices spend their time on, whatever launches them.
+const COPIES: CopyRule = CopyRule {
+    name: RULE,
+    direction: CopyDirection::HostToDevice,
+    what: "copies from the host",
+    advice: "Keep on the device what every pass needs, weights first. What must move: pinned memory, `non_blocking`, a stream \
+             of its own, one step ahead. The estimate assumes that all of it can be hidden.",
+};
 
-/// Copies that the device spends its time on, whatever launches them.
-fn of_run(run: &Run<'_>) -> Option<Found> {
-    let copies = |time: &types::DeviceTime| time.copies.iter().find(|copy| copy.kind == "HtoD").cloned();
-    let span: Nanos = run.device_time.iter().map(|time| time.span_ns).sum();
-    let exposed = |time: &types::DeviceTime| copies(time).map_or(Nanos::ZERO, |copy| copy.exposed_ns);
-    let saves: Nanos = run.device_time.iter().map(exposed).sum();
-    let part = share(saves.get() as f64, span.get() as f64).filter(|part| *part >= MUCH)?;
-    let mut evidence =
-        vec![format!("copies from the host run {saves} with no kernel beside them, {} of {span}", percent(part))];
-    evidence.extend(run.device_time.iter().filter_map(|time| {
-        let copy = copies(time)?;
-        let bytes = copy.bytes?;
-        let rate = types::BytesPerSecond::new(share(bytes.as_f64() * 1e9, copy.ns.get() as f64)?);
-        let kernels = time.compute_ns;
-        Some(format!("{}: {} copies, {bytes} in {} ({rate}); kernels run {kernels}", time.device, copy.calls, copy.ns))
-    }));
-    let finding = Finding {
-        rule: RULE.to_owned(),
-        severity: Severity::Warning,
-        stage: None,
-        evidence,
-        saving: EstimatedSaving::at_most(saves),
-        advice: "Keep on the device what every pass needs, weights first. What must move: pinned memory, `non_blocking`, a stream \
-                 of its own, one step ahead. The estimate assumes that all of it can be hidden."
-            .to_owned(),
-    };
-    let change = Change::Copies(Some(CopyDirection::HostToDevice), CopyFate::Hidden);
-    Some(Found::new(finding, Claim::Work(Vec::new())).replayed_everywhere(change))
+pub(super) fn check(run: &Run<'_>) -> Vec<Found> {
+    run.device.and_then(found).into_iter().chain(COPIES.check(run)).collect()
 }
 
 fn found(device: &DeviceRecords) -> Option<Found> {

@@ -1,6 +1,6 @@
 //! What rules about one cause of idle time share: how much of it there must be, and how it is told.
 
-use types::{EstimatedSaving, Finding, IdleCause, Severity};
+use types::{EstimatedSaving, Finding, IdleCause, Nanos, Severity};
 
 use super::{Claim, Found, Run, percent};
 use crate::loss::Cause;
@@ -20,6 +20,8 @@ pub(super) struct IdleRule {
     pub(super) meanwhile: &'static str,
     /// Whether the time can be saved.
     pub(super) saves: bool,
+    /// Whether what the host does is known to come back, so that what it does first counts too.
+    pub(super) returns: bool,
     /// What to do.
     pub(super) advice: &'static str,
 }
@@ -31,16 +33,26 @@ impl IdleRule {
         let found = device.stages.iter().filter_map(|(scope, work)| {
             let waiting = work.waits.get(&self.cause).copied()?;
             let part = share(waiting.get() as f64, work.wall.get() as f64).filter(|part| *part >= self.least_share)?;
-            let first = format!("the device is idle {waiting} {}, {} of {scope}", self.meanwhile, percent(part));
+            let mut evidence =
+                vec![format!("the device is idle {waiting} {}, {} of {scope}", self.meanwhile, percent(part))];
+            evidence.extend(more(*scope));
+            let once = work.first_waits.get(&self.cause).copied().filter(|_| self.saves && !self.returns);
+            let comes_back = waiting - once.unwrap_or_default();
+            evidence.extend(once.filter(|once| *once > Nanos::ZERO).map(|once| {
+                format!("{once} of that before kernels that had not run before: starting up, or done once; not claimed")
+            }));
+            let much =
+                share(comes_back.get() as f64, work.wall.get() as f64).is_some_and(|part| part >= self.least_share);
+            let saves = self.saves && much;
             let finding = Finding {
                 rule: self.name.to_owned(),
-                severity: Severity::Warning,
+                severity: if self.saves && !much { Severity::Info } else { Severity::Warning },
                 stage: scope.stage(),
-                evidence: std::iter::once(first).chain(more(*scope)).collect(),
-                saving: if self.saves { EstimatedSaving::at_most(waiting) } else { EstimatedSaving::default() },
+                evidence,
+                saving: if saves { EstimatedSaving::at_most(comes_back) } else { EstimatedSaving::default() },
                 advice: self.advice.to_owned(),
             };
-            if !self.saves {
+            if !saves {
                 return Some(Found::plain(finding));
             }
             let found = Found::new(finding, Claim::Lost(vec![Cause::Waiting(self.cause)]));
@@ -53,8 +65,6 @@ impl IdleRule {
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeMap;
-
-    use types::Nanos;
 
     use super::*;
     use crate::device::{DeviceRecords, StageWork};
@@ -81,6 +91,21 @@ mod tests {
             assert_eq!(fired_on_device(&device(5_000, IdleCause::Launching), rule), [], "{rule}");
             assert_eq!(fired_on_device(&device(100, cause), rule), [], "{rule}");
         }
+    }
+
+    #[test]
+    fn what_comes_before_first_uses_is_told_and_not_promised() {
+        let with_first = |first: i64| {
+            let mut records = device(5_000, IdleCause::HostWork);
+            let run = records.stages.get_mut(&Scope::Run).unwrap();
+            run.first_waits = BTreeMap::from([(IdleCause::HostWork, Nanos::new(first))]);
+            fired_on_device(&records, host_work::RULE).remove(0)
+        };
+        let starting = with_first(4_500);
+        assert_eq!((starting.severity, starting.saving.saves_ns), (Severity::Info, None));
+        assert!(starting.evidence[1].contains("that had not run before"), "{:?}", starting.evidence);
+        let steady = with_first(1_000);
+        assert_eq!((steady.severity, steady.saving.saves_ns), (Severity::Warning, Some(Nanos::new(4_000))));
     }
 
     #[test]

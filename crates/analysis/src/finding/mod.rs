@@ -7,8 +7,10 @@
 mod attention_not_flash;
 mod cold_first_iteration;
 mod compilation;
+mod copies;
 mod data_loading;
 mod device_to_device_copies;
+mod device_to_host_copies;
 mod exposed_communication;
 mod far_from_roofline;
 mod float32_gemms;
@@ -20,6 +22,7 @@ mod launch_bound;
 mod layout_copies;
 mod logits_of_all_positions;
 mod low_occupancy_gemms;
+mod memory_allocation;
 mod memory_bound_decode;
 mod run_to_run_variation;
 mod slow_steps;
@@ -50,7 +53,7 @@ use crate::utilisation::Utilisation;
 type Rule = (&'static str, fn(&Run<'_>) -> Vec<Found>);
 
 /// Every rule. What a finding saves as a share of the run is filled in afterwards, the same way for all.
-const RULES: [Rule; 25] = [
+const RULES: [Rule; 27] = [
     (utilisation_above_one::RULE, utilisation_above_one::check),
     (cold_first_iteration::RULE, cold_first_iteration::check),
     (slow_steps::RULE, slow_steps::check),
@@ -64,7 +67,9 @@ const RULES: [Rule; 25] = [
     (logits_of_all_positions::RULE, logits_of_all_positions::check),
     (launch_bound::RULE, launch_bound::check),
     (host_synchronisation::RULE, host_synchronisation::check),
+    (memory_allocation::RULE, memory_allocation::check),
     (host_to_device_copies::RULE, host_to_device_copies::check),
+    (device_to_host_copies::RULE, device_to_host_copies::check),
     (device_to_device_copies::RULE, device_to_device_copies::check),
     (unfused_elementwise::RULE, unfused_elementwise::check),
     (attention_not_flash::RULE, attention_not_flash::check),
@@ -215,10 +220,7 @@ fn saving(run: &Run<'_>, ledger: &mut Ledger, rule: &'static str, found: &Found)
         return EstimatedSaving::at_most(granted(ledger, rule, finding, claim, at_most));
     };
     // The books are of the traced pass, and so is what is taken out of them.
-    let wanted = match claim {
-        Claim::Work(_) => replayed.traced.min(at_most),
-        _ => replayed.traced,
-    };
+    let wanted = replayed.traced.min(at_most);
     let part = share(granted(ledger, rule, finding, claim, wanted).get() as f64, replayed.traced.get() as f64);
     let [low, high] = [replayed.low, replayed.high].map(|end| rounded(end.get() as f64 * part.unwrap_or(0.0).min(1.0)));
     if run.replays.shows_waits() {

@@ -43,6 +43,11 @@ pub fn is_unfused_elementwise(name: &str) -> bool {
     kind.family == Family::Elementwise && !kind.library.is_some_and(|library| FUSING.contains(&library))
 }
 
+/// Whether an elementwise kernel reads nothing that another wrote, so that no chain goes on with it: it fills, or counts up.
+pub fn reads_nothing(name: &str) -> bool {
+    ["FillFunctor", "elementwise_kernel_with_index"].iter().any(|sign| name.contains(sign))
+}
+
 /// The family of any device work: copies and memsets have theirs whatever the name.
 pub fn family_of_work(kind: WorkKind, name: &str) -> Family {
     match kind {
@@ -61,6 +66,15 @@ mod tests {
     fn what_a_compiler_fused_is_not_called_unfused() {
         let add = "void at::native::vectorized_elementwise_kernel<4, at::native::CUDAFunctor_add<float> >(int)";
         assert!(is_unfused_elementwise(add) && !is_unfused_elementwise("triton_poi_fused_add_mul_3"));
+    }
+
+    #[test]
+    fn a_fill_reads_nothing() {
+        let fill = "void at::native::vectorized_elementwise_kernel<8, at::native::FillFunctor<c10::BFloat16>, std::array<char*, 1ul> >(int)";
+        assert!(is_unfused_elementwise(fill) && reads_nothing(fill));
+        assert!(!reads_nothing(
+            "void at::native::vectorized_elementwise_kernel<4, at::native::CUDAFunctor_add<float> >(int)"
+        ));
     }
 
     #[test]

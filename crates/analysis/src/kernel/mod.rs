@@ -15,6 +15,6 @@ mod table;
 mod tile;
 
 pub use family::Family;
-pub use kind::{KernelKind, classify, family, family_of_work, is_unfused_elementwise};
+pub use kind::{KernelKind, classify, family, family_of_work, is_unfused_elementwise, reads_nothing};
 pub use short_name::{function_name, short_name};
 pub use tile::Tile;

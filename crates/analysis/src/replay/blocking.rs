@@ -15,6 +15,8 @@ const SKEW: Nanos = Nanos::new(5_000);
 const MOST_QUEUES: usize = 32;
 /// How many pieces of work are looked at for the one that a call waited for.
 const BACK: usize = 64;
+/// The part of a copy's call that its last piece may take after it, as one in this many.
+const LAST_PIECE: i64 = 100;
 /// Launches that wait in a queue before it counts as full; CUDA holds 1,024.
 const FULL: usize = 500;
 /// A launch that takes this many times as long as usual may wait for a full queue.
@@ -70,12 +72,13 @@ fn quickest(timeline: &Timeline, calls: &[CallNode]) -> HashMap<NameId, Nanos> {
     quick
 }
 
-/// A copy that had ended when its call returned kept the host until then.
+/// A copy that had ended when its call returned kept the host until then. Of pageable memory the last piece may still be under way.
 fn copies(timeline: &Timeline, calls: &mut [CallNode], launched: &[Option<u32>]) {
     for (row, call) in launched.iter().enumerate().filter_map(|(row, call)| Some((row, (*call)? as usize))) {
         let (work, node) = (&timeline.work[row], &mut calls[call]);
         let is_copy = matches!(work.kind, WorkKind::Copy(_)) && node.kind == Some(IdleCause::Copying);
-        if is_copy && work.end() <= node.span.end && work.start >= node.span.start {
+        let nearly = node.span.end + Nanos::new(node.span.length().get() / LAST_PIECE);
+        if is_copy && work.end() <= nearly && work.start >= node.span.start {
             let lag = node.span.end - work.end();
             let before = work.start - node.span.start;
             let work = Behind { node: NodePlace::new(row as u32), lag };

@@ -16,6 +16,7 @@ const APART: Nanos = Nanos::new(1_000_000);
 pub(super) fn fuse(setting: &Setting<'_>, costs: &mut Costs, scope: Option<Scope>, bound: Bound) {
     let names = setting.timeline.names.iter();
     let elementwise: Vec<bool> = names.map(|(_, name)| kernel::is_unfused_elementwise(name)).collect();
+    let starts: Vec<bool> = setting.timeline.names.iter().map(|(_, name)| kernel::reads_nothing(name)).collect();
     let mut rows: Vec<usize> = (0..setting.graph.work.len()).collect();
     let key = |row: &usize| (setting.timeline.work[*row].queue, setting.timeline.work[*row].start);
     if !rows.is_sorted_by_key(key) {
@@ -31,7 +32,7 @@ pub(super) fn fuse(setting: &Setting<'_>, costs: &mut Costs, scope: Option<Scope
             let ended = setting.timeline.work[*last].end();
             work.start - ended > APART
         });
-        if open != here || !fuses || is_apart {
+        if open != here || !fuses || is_apart || starts[work.name.index()] {
             close(setting, costs, &mut chain, bound);
         }
         open = here;

@@ -36,13 +36,15 @@ pub(crate) fn cause_of_call(name: &str) -> Option<IdleCause> {
     }
     const LOADING: [&str; 7] =
         ["ModuleLoad", "LibraryLoad", "Link", "GraphInstantiate", "CtxCreate", "DevicePrimaryCtxRetain", "Init"];
-    const ALLOCATION: [&str; 10] = [
+    const ALLOCATION: [&str; 12] = [
         "Malloc",
         "Free",
         "MemAlloc",
         "MemFree",
         "HostAlloc",
         "HostRegister",
+        "MemHostAlloc",
+        "MemHostRegister",
         "MemCreate",
         "MemMap",
         "MemUnmap",

@@ -1,0 +1,88 @@
+//! The host gives device memory back and asks for it again, and the device waits.
+
+use types::{EstimatedSaving, Finding, IdleCause, Severity};
+
+use super::{Claim, Found, Run, percent};
+use crate::device::{DeviceRecords, StageWork};
+use crate::loss::Cause;
+use crate::scope::Scope;
+use crate::statistics::share;
+
+/// Share of the time that the device must wait meanwhile.
+const LEAST_SHARE: f64 = 0.05;
+/// Times memory must be given back: a program that starts only asks for it.
+const FEWEST_FREES: u64 = 2;
+
+/// The rule's name.
+pub(super) const RULE: &str = "memory-allocation";
+
+pub(super) fn check(run: &Run<'_>) -> Vec<Found> {
+    let Some(device) = run.device else { return Vec::new() };
+    device.stages.iter().filter_map(|(scope, work)| found(device, *scope, work)).collect()
+}
+
+fn found(device: &DeviceRecords, scope: Scope, work: &StageWork) -> Option<Found> {
+    let waiting = work.waits.get(&IdleCause::Allocating).copied()?;
+    let part = share(waiting.get() as f64, work.wall.get() as f64).filter(|part| *part >= LEAST_SHARE)?;
+    let calls = device.blocking.iter().filter(|((of, cause, _), _)| *of == scope && *cause == IdleCause::Allocating);
+    let mut calls: Vec<(u64, &str)> = calls.map(|((_, _, name), count)| (*count, name.as_str())).collect();
+    let gives_back = |name: &str| ["Free", "Unmap", "Unregister"].iter().any(|sign| name.contains(sign));
+    let count =
+        |back: bool| calls.iter().filter(|(_, name)| gives_back(name) == back).map(|(count, _)| count).sum::<u64>();
+    if count(true).min(count(false)) < FEWEST_FREES {
+        return None;
+    }
+    calls.sort_by(|one, two| two.cmp(one));
+    let mut evidence = vec![format!(
+        "the device is idle {waiting} while the host asks for memory and gives it back, {} of {scope}",
+        percent(part)
+    )];
+    evidence.extend(calls.iter().take(3).map(|(count, name)| format!("`{name}`: {count} calls")));
+    let finding = Finding {
+        rule: RULE.to_owned(),
+        severity: Severity::Warning,
+        stage: scope.stage(),
+        evidence,
+        saving: EstimatedSaving::at_most(waiting),
+        advice: "Keep memory instead of giving it back: no `empty_cache()` between steps, buffers made once and used again. Where \
+                 PyTorch's allocator gives it back itself (`num_alloc_retries` in `torch.cuda.memory_stats()`), lower the peak or \
+                 set `expandable_segments:True`."
+            .to_owned(),
+    };
+    Some(Found::new(finding, Claim::Lost(vec![Cause::Waiting(IdleCause::Allocating)])))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use types::Nanos;
+
+    use super::*;
+    use crate::finding::fired_on_device;
+
+    fn device(waiting: i64, frees: u64) -> DeviceRecords {
+        let waits = BTreeMap::from([(IdleCause::Allocating, Nanos::new(waiting))]);
+        let run = StageWork { wall: Nanos::new(10_000), waits, ..StageWork::default() };
+        let calls = [("cudaMalloc", 80), ("cudaFree", frees)];
+        let blocking = calls.map(|(name, count)| ((Scope::Run, IdleCause::Allocating, name.to_owned()), count));
+        DeviceRecords {
+            stages: BTreeMap::from([(Scope::Run, run)]),
+            blocking: BTreeMap::from(blocking),
+            ..DeviceRecords::default()
+        }
+    }
+
+    #[test]
+    fn memory_that_comes_and_goes_fires_with_its_calls() {
+        let found = fired_on_device(&device(6_000, 80), RULE);
+        assert_eq!((found.len(), found[0].saving.saves_ns), (1, Some(Nanos::new(6_000))));
+        assert!(found[0].evidence[1..].iter().any(|line| line == "`cudaFree`: 80 calls"), "{:?}", found[0].evidence);
+    }
+
+    #[test]
+    fn memory_that_is_only_asked_for_does_not_fire() {
+        assert_eq!(fired_on_device(&device(6_000, 0), RULE), []);
+        assert_eq!(fired_on_device(&device(400, 80), RULE), []);
+    }
+}
