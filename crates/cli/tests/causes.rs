@@ -120,3 +120,30 @@ fn another_run_is_told_other_things() {
     let [ours, _] = both();
     assert_ne!(rules(&ours), rules(&imported(&trace, &[])));
 }
+
+/// Programs whose cause was put there. What each may be told and must not be told stands beside the recordings.
+#[test]
+fn a_program_is_told_the_cause_that_was_put_there_and_no_other() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/causes");
+    let expected: Value =
+        serde_json::from_str(&std::fs::read_to_string(folder.join("expected.json")).unwrap()).unwrap();
+    let mut wrong = Vec::new();
+    for (name, kinds) in expected.as_object().unwrap() {
+        for (kind, ending) in [("torch", "json.gz"), ("collector", "wire.gz")] {
+            let metrics = imported(&folder.join(format!("{name}.{ending}")), &[]);
+            let expected = &kinds[kind];
+            let holds = |list: &str, rule: &str| expected[list].as_array().unwrap().iter().any(|one| one == rule);
+            let found: Vec<&str> = rows(&metrics, "findings").map(|one| one["rule"].as_str().unwrap()).collect();
+            let saved: f64 = rows(&metrics, "findings").filter_map(|one| one["saves_share"].as_f64()).sum();
+            let staged = rows(&metrics, "stages")
+                .any(|stage| ["prefill", "decode", "vision"].iter().any(|one| stage["name"] == *one));
+            let leads = holds("first", found.first().copied().unwrap_or_default());
+            let is_right = leads && !found.iter().any(|rule| holds("never", rule)) && !staged;
+            if !is_right || saved > expected["most"].as_f64().unwrap() {
+                wrong.push(format!("{name} ({kind}): found {found:?}, saves {saved:.3}, stages {staged}"));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong:#?}");
+    assert_eq!(expected.as_object().unwrap().len(), 21);
+}
