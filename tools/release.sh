@@ -31,6 +31,11 @@ if [[ $target != "$host" && $target == *-unknown-linux-gnu ]] && command -v "$to
     linker=CARGO_TARGET_${upper}_LINKER
     export "$linker=${!linker:-$tools-gcc}"
     STRIP=${STRIP:-$tools-strip}
+    # Matrix products in half precision are written for processors that have it (ARMv8.2: Grace, Graviton 2 and later).
+    if [[ $target == aarch64-* ]]; then
+        flags=CARGO_TARGET_${upper}_RUSTFLAGS
+        export "$flags=${!flags:--C target-feature=+fp16}"
+    fi
 fi
 
 # Without --target cargo keeps one build for itself and for the host, which a machine that builds for itself wants.

@@ -46,16 +46,16 @@ pub(super) fn waits(timeline: &Timeline, attribution: &Attribution, partition: &
 /// Whether each row is a kernel that runs for the first time, or a copy or a memset before one. What is waited for then, a program
 /// does when it starts: it loads libraries, or prepares something once.
 fn first_uses(timeline: &Timeline) -> Vec<bool> {
-    let mut rows: Vec<usize> = (0..timeline.work.len()).collect();
-    rows.sort_by_key(|row| timeline.work[*row].start);
+    let mut rows: Vec<u32> = (0..timeline.work.len() as u32).collect();
+    rows.sort_by_key(|row| timeline.work[*row as usize].start);
     let mut seen: HashSet<NameId> = HashSet::new();
     let mut first = vec![false; rows.len()];
     let is_kernel = |row: usize| timeline.work[row].kind == WorkKind::Kernel;
-    for row in rows.iter().copied().filter(|row| is_kernel(*row)) {
+    for row in rows.iter().map(|row| *row as usize).filter(|row| is_kernel(*row)) {
         first[row] = seen.insert(timeline.work[row].name);
     }
     let mut next = false;
-    for row in rows.into_iter().rev() {
+    for row in rows.into_iter().rev().map(|row| row as usize) {
         match is_kernel(row) {
             true => next = first[row],
             false => first[row] = next,
