@@ -35,7 +35,7 @@ SCHEMA = {
     "kernel_sums": [("rank", INT), ("device", INT), ("name", TEXT), ("short_name", TEXT), ("family", TEXT), ("calls", LONG),
                     ("total_ns", LONG), ("min_ns", LONG), ("median_ns", LONG), ("max_ns", LONG)],
     "runs": [("rank", INT), ("job", TEXT), ("run_id", TEXT), ("world_size", INT), ("kind", TEXT), ("model", TEXT),
-             ("device_name", TEXT), ("devices", INT), ("tool", TEXT), ("format", TEXT), ("source", TEXT), ("sha256", TEXT),
+             ("device_name", TEXT), ("devices", INT), ("devices_described", INT), ("tool", TEXT), ("format", TEXT), ("source", TEXT), ("sha256", TEXT),
              ("clock", TEXT), ("first_ns", LONG), ("last_ns", LONG), ("program", TEXT), ("lost_records", LONG)],
 }
 NAMES = [
@@ -139,7 +139,7 @@ def make_rank(asked, rank):
     rows["device_time"].append((rank, "cuda:%d" % rank, *[fact[key] for key in keys]))
     longest = max((after[0] - before[1] for before, after in zip(busy, busy[1:])), default=0)
     rows["idle"].append((rank, "cuda:%d" % rank, "launching", fact["idle_ns"], longest))
-    rows["runs"].append((rank, asked.job, "made-%d" % rank, asked.ranks, "training", None, "NVIDIA H200", 1, None, "made", "make_tables.py",
+    rows["runs"].append((rank, asked.job, "made-%d" % rank, asked.ranks, "training", None, "NVIDIA H200", 1, 1, None, "made", "make_tables.py",
                          "0" * 64, "unix", begin, window_end, "llm-perf", 0))
     by_name = {}
     for row in rows["kernels"]:
