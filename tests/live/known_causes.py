@@ -49,6 +49,19 @@ def loop(step, warm=2, profiler=None):
         profiler.stop()
 
 
+def products(size, count, kind):
+    """Products of one large square matrix with itself."""
+    import torch
+
+    a = torch.randn(size, size, device="cuda", dtype=getattr(torch, kind))
+
+    def step(_):
+        for _ in range(count):
+            a @ a
+
+    return step
+
+
 def launches():
     """Small kernels, each over before the next is launched."""
     import torch
@@ -166,26 +179,12 @@ def float32():
     import torch
 
     torch.backends.cuda.matmul.allow_tf32 = False
-    a = torch.randn(4096, 4096, device="cuda")
-
-    def step(_):
-        for _ in range(10):
-            a @ a
-
-    return step
+    return products(4096, 10, "float32")
 
 
 def gemms():
     """Large GEMMs in bf16: nothing is lost."""
-    import torch
-
-    a = torch.randn(8192, 8192, device="cuda", dtype=torch.bfloat16)
-
-    def step(_):
-        for _ in range(10):
-            a @ a
-
-    return step
+    return products(8192, 10, "bfloat16")
 
 
 def elementwise():
@@ -319,13 +318,7 @@ def tf32():
     import torch
 
     torch.backends.cuda.matmul.allow_tf32 = True
-    a = torch.randn(8192, 8192, device="cuda")
-
-    def step(_):
-        for _ in range(5):
-            a @ a
-
-    return step
+    return products(8192, 5, "float32")
 
 
 def workers():

@@ -51,8 +51,8 @@ pub(crate) struct StageWork {
     pub(crate) launches: u64,
     /// Time the device waited, by what the host did meanwhile.
     pub(crate) waits: BTreeMap<IdleCause, Nanos>,
-    /// The part of it before kernels that ran for the first time.
-    pub(crate) first_waits: BTreeMap<IdleCause, Nanos>,
+    /// The part of it that comes once in the recording: before the first of a kernel, beyond the longest before a later one.
+    pub(crate) waits_once: BTreeMap<IdleCause, Nanos>,
     /// The shortest wait between two pieces of work: what even a device that never runs dry may need to go on.
     pub(crate) shortest_wait: Option<Nanos>,
     /// Runs of elementwise kernels that could be one.
@@ -143,6 +143,14 @@ impl DeviceRecords {
         Some(records)
     }
 
+    /// Calls that kept the host in a scope for a cause, each with how often, the most frequent first.
+    pub(crate) fn calls(&self, scope: Scope, cause: IdleCause) -> Vec<(u64, &str)> {
+        let calls = self.blocking.iter().filter(|((of, why, _), _)| *of == scope && *why == cause);
+        let mut calls: Vec<_> = calls.map(|((_, _, name), count)| (*count, name.as_str())).collect();
+        calls.sort_by(|one, two| two.cmp(one));
+        calls
+    }
+
     fn add_stages(&mut self, placed: &PlacedTimeline<'_>, partition: &Partition) {
         let (timeline, attribution) = (placed.timeline, placed.attribution);
         for time in &partition.stages {
@@ -155,8 +163,8 @@ impl DeviceRecords {
         for ((stage, wait), time) in found.of_stage {
             *self.stages.entry(stage).or_default().waits.entry(wait).or_default() += time;
         }
-        for ((stage, wait), time) in found.first {
-            *self.stages.entry(stage).or_default().first_waits.entry(wait).or_default() += time;
+        for ((stage, wait), time) in found.once {
+            *self.stages.entry(stage).or_default().waits_once.entry(wait).or_default() += time;
         }
         for (key, calls) in found.calls {
             *self.blocking.entry(key).or_default() += calls;

@@ -1,6 +1,6 @@
 //! Waiting for work, divided by what the host did meanwhile.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use types::timeline::{NameId, Timeline, WorkKind};
 use types::{IdleCause, Nanos};
@@ -15,8 +15,8 @@ use crate::time::{Host, Span, cause_of_call};
 pub(crate) struct Waits {
     /// By top stage and cause.
     pub(crate) of_stage: BTreeMap<(Scope, IdleCause), Nanos>,
-    /// The part of it before kernels that run for the first time.
-    pub(crate) first: BTreeMap<(Scope, IdleCause), Nanos>,
+    /// The part of it that comes once: before the first of a kernel, beyond the longest before a later one.
+    pub(crate) once: BTreeMap<(Scope, IdleCause), Nanos>,
     /// Calls during stages that keep the host from launching: by top stage, cause and name.
     pub(crate) calls: BTreeMap<(Scope, IdleCause, String), u64>,
 }
@@ -26,42 +26,53 @@ pub(super) fn waits(timeline: &Timeline, attribution: &Attribution, partition: &
     let mut waits = Waits { calls: calls(timeline, partition), ..Waits::default() };
     let rows: Vec<u32> = (0..timeline.work.len() as u32).collect();
     let host = Host::new(timeline, &attribution.launch, &rows);
-    let first = first_uses(timeline);
+    let uses = uses(timeline);
+    // Waits before the first of a kernel, and the longest before a later one.
+    let mut first: HashMap<(NameId, IdleCause, Scope), Nanos> = HashMap::new();
+    let mut again: HashMap<(NameId, IdleCause), Nanos> = HashMap::new();
     for (row, part) in partition.parts.iter().enumerate() {
         let Some(stage) = partition.scopes[row].filter(|_| part.wait > Nanos::ZERO) else { continue };
         let until = timeline.work[row].start;
         let next = attribution.launch[row].map(|call| &timeline.calls[call as usize]);
         let waiting = host.divide(Span::new(until - part.wait, until), next);
+        let (kernel, is_first) = uses[row];
         for cause in IdleCause::ALL {
             let time = waiting.of(cause);
             *waits.of_stage.entry((stage, cause)).or_default() += time;
-            if first[row] {
-                *waits.first.entry((stage, cause)).or_default() += time;
+            match is_first {
+                true => *first.entry((kernel, cause, stage)).or_default() += time,
+                false => {
+                    let longest = again.entry((kernel, cause)).or_default();
+                    *longest = time.max(*longest);
+                }
             }
         }
+    }
+    for ((kernel, cause, stage), time) in first {
+        let later = again.get(&(kernel, cause)).copied().unwrap_or_default();
+        *waits.once.entry((stage, cause)).or_default() += (time - later).max(Nanos::ZERO);
     }
     waits
 }
 
-/// Whether each row is a kernel that runs for the first time, or a copy or a memset before one. What is waited for then, a program
-/// does when it starts: it loads libraries, or prepares something once.
-fn first_uses(timeline: &Timeline) -> Vec<bool> {
+/// The kernel that each row is, or that comes next after a copy or a memset, and whether it runs for the first time here.
+fn uses(timeline: &Timeline) -> Vec<(NameId, bool)> {
     let mut rows: Vec<u32> = (0..timeline.work.len() as u32).collect();
     rows.sort_by_key(|row| timeline.work[*row as usize].start);
     let mut seen: HashSet<NameId> = HashSet::new();
-    let mut first = vec![false; rows.len()];
-    let is_kernel = |row: usize| timeline.work[row].kind == WorkKind::Kernel;
-    for row in rows.iter().map(|row| *row as usize).filter(|row| is_kernel(*row)) {
-        first[row] = seen.insert(timeline.work[row].name);
+    let mut uses: Vec<(NameId, bool)> = timeline.work.iter().map(|work| (work.name, false)).collect();
+    let is_kernel = |row: &usize| timeline.work[*row].kind == WorkKind::Kernel;
+    for row in rows.iter().map(|row| *row as usize).filter(is_kernel) {
+        uses[row].1 = seen.insert(uses[row].0);
     }
-    let mut next = false;
+    let mut next = None;
     for row in rows.into_iter().rev().map(|row| row as usize) {
-        match is_kernel(row) {
-            true => next = first[row],
-            false => first[row] = next,
+        match is_kernel(&row) {
+            true => next = Some(uses[row]),
+            false => uses[row] = next.unwrap_or(uses[row]),
         }
     }
-    first
+    uses
 }
 
 /// Calls of the launching side that are not part of launching, within the wall time of each stage.
@@ -97,24 +108,28 @@ mod tests {
     }
 
     #[test]
-    fn waiting_for_a_kernel_that_runs_for_the_first_time_is_known() {
-        let mut timeline = timeline(
-            1_000,
-            &[
-                Launch::new(0, 100, 10).named("fill"),
-                Launch::new(200, 300, 10).named("memset"),
-                Launch::new(310, 400, 10).named("gemm"),
-                Launch::new(420, 500, 10).named("gemm"),
-            ],
-        );
-        let first = first_uses(&timeline);
-        assert_eq!(first, [true, true, true, false]);
-        timeline.work[1].kind = WorkKind::Fill;
-        assert_eq!(first_uses(&timeline), first, "a memset before a kernel is part of it");
-        let found = divided(&timeline);
-        let prefill = (Scope::Stage(Stage::Prefill), IdleCause::Launching);
-        // Until 100, from 110 to 300, from 310 to 400, and from 410 to 500 before a kernel that has run.
-        assert_eq!([&found.of_stage, &found.first].map(|waits| waits[&prefill].get()), [470, 380]);
+    fn a_wait_before_the_first_of_a_kernel_comes_once_as_far_as_no_later_one_waits_as_long() {
+        let of = |last_start: i64| {
+            let mut timeline = timeline(
+                1_000,
+                &[
+                    Launch::new(0, 100, 10).named("fill"),
+                    Launch::new(200, 300, 10).named("memset"),
+                    Launch::new(305, 310, 90).named("gemm"),
+                    Launch::new(last_start - 40, last_start, 10).named("gemm"),
+                ],
+            );
+            timeline.work[1].kind = WorkKind::Fill;
+            let found = divided(&timeline);
+            let prefill = (Scope::Stage(Stage::Prefill), IdleCause::Launching);
+            [&found.of_stage, &found.once].map(|waits| waits[&prefill].get())
+        };
+        // The device waits until 100 for the fill, and from 110 to 300 for the memset before the first GEMM.
+        assert_eq!(of(400), [290, 290]);
+        // The second GEMM is waited for from 400 to 450, so that as much of the 190 before the first comes back.
+        assert_eq!(of(450), [340, 240]);
+        // Longer than before the first: all of that comes back.
+        assert_eq!(of(700), [590, 100]);
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use types::IdleCause;
 
-use super::idle::IdleRule;
+use super::idle::{IdleRule, Promise};
 use super::{Found, Run};
 
 /// The rule's name.
@@ -13,8 +13,7 @@ const IDLE: IdleRule = IdleRule {
     cause: IdleCause::Compiling,
     least_share: 0.05,
     meanwhile: "while the host compiles, captures, loads or launches for the first time",
-    saves: false,
-    returns: false,
+    promise: Promise::Nothing,
     advice: "This happens once: run the same shapes before the profiler starts, and read nothing else of this run as steady. \
              Where it comes back, shapes change (dynamic shapes, recompilation): fix or pad them.",
 };

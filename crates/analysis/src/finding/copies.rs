@@ -1,7 +1,7 @@
 //! What rules about copies between host and device share: how much of them there must be, and how it is told.
 
 use types::timeline::{CopyDirection, WorkKind};
-use types::{BytesPerSecond, CopyTime, DeviceTime, EstimatedSaving, Finding, Nanos, Severity};
+use types::{BytesPerSecond, DeviceTime, EstimatedSaving, Finding, Nanos, Severity};
 
 use super::{Claim, Found, Run, percent};
 use crate::device::DeviceRecords;
@@ -27,8 +27,7 @@ impl CopyRule {
     /// Copies that devices spend much of their time on with no kernel beside them.
     pub(super) fn check(&self, run: &Run<'_>) -> Option<Found> {
         let kind = WorkKind::Copy(self.direction).copy_name()?;
-        let copies =
-            |time: &'_ DeviceTime| -> Option<CopyTime> { time.copies.iter().find(|copy| copy.kind == kind).cloned() };
+        let copies = |time: &DeviceTime| time.copies.iter().find(|copy| copy.kind == kind).cloned();
         let span: Nanos = run.device_time.iter().map(|time| time.span_ns).sum();
         let exposed = |time: &DeviceTime| copies(time).map_or(Nanos::ZERO, |copy| copy.exposed_ns);
         let saves: Nanos = run.device_time.iter().map(exposed).sum();

@@ -2,7 +2,7 @@
 
 use types::IdleCause;
 
-use super::idle::IdleRule;
+use super::idle::{IdleRule, Promise};
 use super::{Found, Run};
 
 /// The rule's name.
@@ -13,8 +13,7 @@ const IDLE: IdleRule = IdleRule {
     cause: IdleCause::DataLoading,
     least_share: 0.02,
     meanwhile: "inside `enumerate(DataLoader)`",
-    saves: true,
-    returns: true,
+    promise: Promise::All,
     advice: "Load ahead: more worker processes (`num_workers`), `prefetch_factor`, `persistent_workers`, pinned memory with \
              `non_blocking` copies, or preprocessing moved off the critical path.",
 };

@@ -24,13 +24,7 @@ pub(super) fn check(run: &Run<'_>) -> Vec<Found> {
 fn found(device: &DeviceRecords, stage: Scope, work: &StageWork) -> Option<Found> {
     let waiting = work.waits.get(&IdleCause::Synchronising).copied()?;
     let part = share(waiting.get() as f64, work.wall.get() as f64).filter(|part| *part >= LEAST_SHARE)?;
-    let mut calls: Vec<_> = device
-        .blocking
-        .iter()
-        .filter(|((of, cause, _), _)| *of == stage && *cause == IdleCause::Synchronising)
-        .map(|((_, _, name), count)| (*count, name.as_str()))
-        .collect();
-    calls.sort_by(|one, two| two.cmp(one));
+    let calls = device.calls(stage, IdleCause::Synchronising);
     let mut evidence =
         vec![format!("the device waits {waiting} while the host waits for it, {} of {stage}", percent(part))];
     let steps = work.steps.filter(|steps| *steps > 0);

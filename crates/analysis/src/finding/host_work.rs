@@ -2,7 +2,7 @@
 
 use types::IdleCause;
 
-use super::idle::IdleRule;
+use super::idle::{IdleRule, Promise};
 use super::{Found, Run};
 use crate::scope::Scope;
 
@@ -17,8 +17,7 @@ const IDLE: IdleRule = IdleRule {
     cause: IdleCause::HostWork,
     least_share: 0.1,
     meanwhile: "while the host makes no CUDA or HIP call for a millisecond or longer",
-    saves: true,
-    returns: false,
+    promise: Promise::WhatComesBack,
     advice: "Look at what the host does there: Python code, pre- and post-processing, operators on the processor. Move it \
              off the launching thread, or do it while the device is busy. The estimate assumes that all of it can be hidden.",
 };

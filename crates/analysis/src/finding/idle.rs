@@ -8,6 +8,17 @@ use crate::replay::Change;
 use crate::scope::Scope;
 use crate::statistics::share;
 
+/// How much of its time a rule promises.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Promise {
+    /// None: it happens once.
+    Nothing,
+    /// What comes back in the recording: a longer run may not repeat the rest.
+    WhatComesBack,
+    /// All of it.
+    All,
+}
+
 /// A rule about one cause of idle time.
 pub(super) struct IdleRule {
     /// Its name.
@@ -18,10 +29,8 @@ pub(super) struct IdleRule {
     pub(super) least_share: f64,
     /// What goes on meanwhile, behind "the device is idle 5 ms".
     pub(super) meanwhile: &'static str,
-    /// Whether the time can be saved.
-    pub(super) saves: bool,
-    /// Whether what the host does is known to come back, so that what it does first counts too.
-    pub(super) returns: bool,
+    /// How much of the time is promised.
+    pub(super) promise: Promise,
     /// What to do.
     pub(super) advice: &'static str,
 }
@@ -36,23 +45,27 @@ impl IdleRule {
             let mut evidence =
                 vec![format!("the device is idle {waiting} {}, {} of {scope}", self.meanwhile, percent(part))];
             evidence.extend(more(*scope));
-            let once = work.first_waits.get(&self.cause).copied().filter(|_| self.saves && !self.returns);
-            let comes_back = waiting - once.unwrap_or_default();
-            evidence.extend(once.filter(|once| *once > Nanos::ZERO).map(|once| {
-                format!("{once} of that before kernels that had not run before: starting up, or done once; not claimed")
-            }));
+            let once = work.waits_once.get(&self.cause).copied().unwrap_or_default();
+            let promised = match self.promise {
+                Promise::Nothing => Nanos::ZERO,
+                Promise::WhatComesBack => waiting - once,
+                Promise::All => waiting,
+            };
+            if self.promise == Promise::WhatComesBack && once > Nanos::ZERO {
+                evidence.push(format!("{once} of that comes once in this recording, and is not promised"));
+            }
             let much =
-                share(comes_back.get() as f64, work.wall.get() as f64).is_some_and(|part| part >= self.least_share);
-            let saves = self.saves && much;
+                share(promised.get() as f64, work.wall.get() as f64).is_some_and(|part| part >= self.least_share);
+            let is_told_only = self.promise == Promise::WhatComesBack && !much;
             let finding = Finding {
                 rule: self.name.to_owned(),
-                severity: if self.saves && !much { Severity::Info } else { Severity::Warning },
+                severity: if is_told_only { Severity::Info } else { Severity::Warning },
                 stage: scope.stage(),
                 evidence,
-                saving: if saves { EstimatedSaving::at_most(comes_back) } else { EstimatedSaving::default() },
+                saving: if much { EstimatedSaving::at_most(promised) } else { EstimatedSaving::default() },
                 advice: self.advice.to_owned(),
             };
-            if !saves {
+            if !much {
                 return Some(Found::plain(finding));
             }
             let found = Found::new(finding, Claim::Lost(vec![Cause::Waiting(self.cause)]));
@@ -94,17 +107,17 @@ mod tests {
     }
 
     #[test]
-    fn what_comes_before_first_uses_is_told_and_not_promised() {
-        let with_first = |first: i64| {
+    fn what_comes_once_is_told_and_not_promised() {
+        let with_once = |once: i64| {
             let mut records = device(5_000, IdleCause::HostWork);
             let run = records.stages.get_mut(&Scope::Run).unwrap();
-            run.first_waits = BTreeMap::from([(IdleCause::HostWork, Nanos::new(first))]);
+            run.waits_once = BTreeMap::from([(IdleCause::HostWork, Nanos::new(once))]);
             fired_on_device(&records, host_work::RULE).remove(0)
         };
-        let starting = with_first(4_500);
+        let starting = with_once(4_500);
         assert_eq!((starting.severity, starting.saving.saves_ns), (Severity::Info, None));
-        assert!(starting.evidence[1].contains("that had not run before"), "{:?}", starting.evidence);
-        let steady = with_first(1_000);
+        assert!(starting.evidence[1].contains("comes once in this recording"), "{:?}", starting.evidence);
+        let steady = with_once(1_000);
         assert_eq!((steady.severity, steady.saving.saves_ns), (Severity::Warning, Some(Nanos::new(4_000))));
     }
 

@@ -102,5 +102,7 @@ mod tests {
     #[test]
     fn products_that_fill_the_device_do_not_fire() {
         assert_eq!(fired_on_device(&device(100), RULE), []);
+        // Of 100 multiprocessors, five without a block are few.
+        assert_eq!(fired_on_device(&device(95), RULE), []);
     }
 }

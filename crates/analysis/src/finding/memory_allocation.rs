@@ -24,15 +24,13 @@ pub(super) fn check(run: &Run<'_>) -> Vec<Found> {
 fn found(device: &DeviceRecords, scope: Scope, work: &StageWork) -> Option<Found> {
     let waiting = work.waits.get(&IdleCause::Allocating).copied()?;
     let part = share(waiting.get() as f64, work.wall.get() as f64).filter(|part| *part >= LEAST_SHARE)?;
-    let calls = device.blocking.iter().filter(|((of, cause, _), _)| *of == scope && *cause == IdleCause::Allocating);
-    let mut calls: Vec<(u64, &str)> = calls.map(|((_, _, name), count)| (*count, name.as_str())).collect();
+    let calls = device.calls(scope, IdleCause::Allocating);
     let gives_back = |name: &str| ["Free", "Unmap", "Unregister"].iter().any(|sign| name.contains(sign));
     let count =
         |back: bool| calls.iter().filter(|(_, name)| gives_back(name) == back).map(|(count, _)| count).sum::<u64>();
     if count(true).min(count(false)) < FEWEST_FREES {
         return None;
     }
-    calls.sort_by(|one, two| two.cmp(one));
     let mut evidence = vec![format!(
         "the device is idle {waiting} while the host asks for memory and gives it back, {} of {scope}",
         percent(part)

@@ -175,6 +175,22 @@ fn a_copy_that_blocks_is_neither_waited_for_nor_made_when_it_is_removed() {
 }
 
 #[test]
+fn a_copy_whose_last_piece_outlasts_its_call_blocks_and_one_that_only_starts_there_does_not() {
+    // The call lasts from 10 to 90 us. What comes after it waits for the host, never for the copy.
+    let saved = |until: i64| {
+        let copy =
+            Launch { kind: WorkKind::Copy(CopyDirection::HostToDevice), ..Launch::new(10_000, 12_000, until - 12_000) };
+        let mut timeline =
+            timeline(300_000, &[Launch::new(0, 5_000, 5_000), copy, Launch::new(200_000, 205_000, 50_000)]);
+        timeline.calls[1].name = timeline.names.place("cudaMemcpyAsync");
+        timeline.calls[1].duration = Nanos::new(80_000);
+        time(&timeline, &[]) - time(&timeline, &[Change::Copies(None, CopyFate::Hidden)])
+    };
+    assert_eq!(saved(90_800), 78_000);
+    assert_eq!(saved(91_000), 0);
+}
+
+#[test]
 fn the_data_loader_is_saved_by_loading_ahead_and_not_by_a_graph() {
     let mut timeline = timeline(
         10_200_000,

@@ -1,4 +1,4 @@
-//! What a run was given where that is no dataset: a command with the files it names, or files that were read.
+//! What a run was given: what a model is fed, a command with the files it names, or files that were read.
 
 use std::ffi::{OsStr, OsString};
 use std::fs;
