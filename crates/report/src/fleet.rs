@@ -2,7 +2,7 @@
 
 use types::{Fleet, FleetCollective, FleetJob, FleetRank, Nanos, Trend};
 
-use crate::number::{decimal, milliseconds, percent, signed};
+use crate::number::{decimal, known, milliseconds, percent, signed};
 use crate::page::Page;
 use crate::table::{Table, printable};
 
@@ -157,10 +157,10 @@ fn ranks(job: &FleetJob, most: usize) -> Table {
             part(row.copies_exposed_ns, row.span_ns),
             part(idle, row.span_ns),
             row.step_ms.as_ref().map_or("-".to_owned(), |step| milliseconds(step.median)),
-            row.arrived_last.to_string(),
-            row.waited_ns.to_string(),
-            row.waited_for_ns.to_string(),
-            row.exchanged_bytes.map_or("-".to_owned(), |bytes| bytes.to_string()),
+            known(row.arrived_last),
+            known(row.waited_ns),
+            known(row.waited_for_ns),
+            known(row.exchanged_bytes),
             row.kernel_pace.map_or("-".to_owned(), |pace| format!("{pace:.2}x")),
             clock(row),
         ]);
@@ -211,17 +211,16 @@ fn collectives(job: &FleetJob, most: usize) -> Table {
         "collective|type|>bytes|group|ranks|>calls|>device time|>transfer|>bus bandwidth|>of the link|>waiting",
     );
     for row in job.collectives.iter().take(most) {
-        let known = |time: Option<Nanos>| time.map_or("-".to_owned(), |time| time.to_string());
         table.row([
             printable(&row.name).into_owned(),
             printable(row.dtype.as_deref().unwrap_or("-")).into_owned(),
-            row.bytes.map_or("-".to_owned(), |bytes| bytes.to_string()),
+            known(row.bytes),
             printable(row.process_group.as_deref().unwrap_or("-")).into_owned(),
             group(row),
             row.calls.to_string(),
             row.device_ns.to_string(),
             known(row.transfer_ns),
-            row.bus_bytes_per_second.map_or("-".to_owned(), |rate| rate.to_string()),
+            known(row.bus_bytes_per_second),
             percent(row.link_share),
             known(row.waited_ns),
         ]);

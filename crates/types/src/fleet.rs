@@ -107,12 +107,12 @@ pub struct FleetRank {
     pub idle: Vec<FleetIdle>,
     /// Milliseconds of its steps.
     pub step_ms: Option<Statistics>,
-    /// Collectives it was the last to reach, of those whose ranks are all here.
-    pub arrived_last: u64,
+    /// Collectives it was the last to reach, of those whose ranks are all here; absent, as the two below, where it has none.
+    pub arrived_last: Option<u64>,
     /// How long it waited in those for the last rank.
-    pub waited_ns: Nanos,
+    pub waited_ns: Option<Nanos>,
     /// How long the others waited for it, on average over them.
-    pub waited_for_ns: Nanos,
+    pub waited_for_ns: Option<Nanos>,
     /// Its messages in all-to-alls whose ranks are all here: what it hands in, or gets where that is more. Tokens for its experts,
     /// rows of its tables. Absent without such a call.
     #[serde(default)]

@@ -39,6 +39,16 @@ pub(crate) struct WorkGroup {
     pub(crate) blocks: Option<[u64; 2]>,
 }
 
+/// Share of the multiprocessors that must have nothing to do: a grid of 128 blocks on 132 of them is no small one.
+const LEAST_IDLE: f64 = 0.1;
+
+impl WorkGroup {
+    /// Whether even its largest grid leaves many multiprocessors without a block.
+    pub(crate) fn is_small_on(&self, multiprocessors: u64) -> bool {
+        self.blocks.is_some_and(|[_, most]| (most as f64) < multiprocessors as f64 * (1.0 - LEAST_IDLE))
+    }
+}
+
 type Key = (Scope, WorkKind, NameId, Option<NameId>);
 
 #[derive(Clone, Copy, Default)]

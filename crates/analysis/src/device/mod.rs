@@ -51,7 +51,7 @@ pub(crate) struct StageWork {
     pub(crate) launches: u64,
     /// Time the device waited, by what the host did meanwhile.
     pub(crate) waits: BTreeMap<IdleCause, Nanos>,
-    /// The part of it that comes once in the recording: before the first of a kernel, beyond the longest before a later one.
+    /// The part of it that comes once in the recording: the longest before each kernel, beyond the second longest before it.
     pub(crate) waits_once: BTreeMap<IdleCause, Nanos>,
     /// The shortest wait between two pieces of work: what even a device that never runs dry may need to go on.
     pub(crate) shortest_wait: Option<Nanos>,

@@ -1,6 +1,6 @@
 //! Waiting for work, divided by what the host did meanwhile.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap};
 
 use types::timeline::{NameId, Timeline, WorkKind};
 use types::{IdleCause, Nanos};
@@ -15,7 +15,7 @@ use crate::time::{Host, Span, cause_of_call};
 pub(crate) struct Waits {
     /// By top stage and cause.
     pub(crate) of_stage: BTreeMap<(Scope, IdleCause), Nanos>,
-    /// The part of it that comes once: before the first of a kernel, beyond the longest before a later one.
+    /// The part of it that comes once: the longest before each kernel, beyond the second longest before it.
     pub(crate) once: BTreeMap<(Scope, IdleCause), Nanos>,
     /// Calls during stages that keep the host from launching: by top stage, cause and name.
     pub(crate) calls: BTreeMap<(Scope, IdleCause, String), u64>,
@@ -26,53 +26,47 @@ pub(super) fn waits(timeline: &Timeline, attribution: &Attribution, partition: &
     let mut waits = Waits { calls: calls(timeline, partition), ..Waits::default() };
     let rows: Vec<u32> = (0..timeline.work.len() as u32).collect();
     let host = Host::new(timeline, &attribution.launch, &rows);
-    let uses = uses(timeline);
-    // Waits before the first of a kernel, and the longest before a later one.
-    let mut first: HashMap<(NameId, IdleCause, Scope), Nanos> = HashMap::new();
-    let mut again: HashMap<(NameId, IdleCause), Nanos> = HashMap::new();
+    let kernels = kernels(timeline);
+    let mut of_kernel: HashMap<(u32, Scope, IdleCause), Nanos> = HashMap::new();
     for (row, part) in partition.parts.iter().enumerate() {
         let Some(stage) = partition.scopes[row].filter(|_| part.wait > Nanos::ZERO) else { continue };
         let until = timeline.work[row].start;
         let next = attribution.launch[row].map(|call| &timeline.calls[call as usize]);
         let waiting = host.divide(Span::new(until - part.wait, until), next);
-        let (kernel, is_first) = uses[row];
         for cause in IdleCause::ALL {
             let time = waiting.of(cause);
             *waits.of_stage.entry((stage, cause)).or_default() += time;
-            match is_first {
-                true => *first.entry((kernel, cause, stage)).or_default() += time,
-                false => {
-                    let longest = again.entry((kernel, cause)).or_default();
-                    *longest = time.max(*longest);
-                }
+            if time > Nanos::ZERO {
+                *of_kernel.entry((kernels[row], stage, cause)).or_default() += time;
             }
         }
     }
-    for ((kernel, cause, stage), time) in first {
-        let later = again.get(&(kernel, cause)).copied().unwrap_or_default();
-        *waits.once.entry((stage, cause)).or_default() += (time - later).max(Nanos::ZERO);
+    // The two longest waits before kernels of one name.
+    let mut longest: HashMap<(NameId, Scope, IdleCause), [Nanos; 2]> = HashMap::new();
+    for ((row, stage, cause), time) in of_kernel {
+        let [most, second] = longest.entry((timeline.work[row as usize].name, stage, cause)).or_default();
+        *second = time.min(*most).max(*second);
+        *most = time.max(*most);
+    }
+    for ((_, stage, cause), [most, second]) in longest {
+        *waits.once.entry((stage, cause)).or_default() += most - second;
     }
     waits
 }
 
-/// The kernel that each row is, or that comes next after a copy or a memset, and whether it runs for the first time here.
-fn uses(timeline: &Timeline) -> Vec<(NameId, bool)> {
-    let mut rows: Vec<u32> = (0..timeline.work.len() as u32).collect();
+/// The row of the kernel that each row is; of a copy or a memset, of the one that comes next.
+fn kernels(timeline: &Timeline) -> Vec<u32> {
+    let mut kernels: Vec<u32> = (0..timeline.work.len() as u32).collect();
+    let mut rows = kernels.clone();
     rows.sort_by_key(|row| timeline.work[*row as usize].start);
-    let mut seen: HashSet<NameId> = HashSet::new();
-    let mut uses: Vec<(NameId, bool)> = timeline.work.iter().map(|work| (work.name, false)).collect();
-    let is_kernel = |row: &usize| timeline.work[*row].kind == WorkKind::Kernel;
-    for row in rows.iter().map(|row| *row as usize).filter(is_kernel) {
-        uses[row].1 = seen.insert(uses[row].0);
-    }
     let mut next = None;
-    for row in rows.into_iter().rev().map(|row| row as usize) {
-        match is_kernel(&row) {
-            true => next = Some(uses[row]),
-            false => uses[row] = next.unwrap_or(uses[row]),
+    for row in rows.into_iter().rev() {
+        match timeline.work[row as usize].kind {
+            WorkKind::Kernel => next = Some(row),
+            _ => kernels[row as usize] = next.unwrap_or(row),
         }
     }
-    uses
+    kernels
 }
 
 /// Calls of the launching side that are not part of launching, within the wall time of each stage.
@@ -108,14 +102,14 @@ mod tests {
     }
 
     #[test]
-    fn a_wait_before_the_first_of_a_kernel_comes_once_as_far_as_no_later_one_waits_as_long() {
+    fn a_wait_comes_once_as_far_as_the_same_kernel_is_not_waited_for_again() {
         let of = |last_start: i64| {
             let mut timeline = timeline(
                 1_000,
                 &[
                     Launch::new(0, 100, 10).named("fill"),
                     Launch::new(200, 300, 10).named("memset"),
-                    Launch::new(305, 310, 90).named("gemm"),
+                    Launch::new(320, 340, 60).named("gemm"),
                     Launch::new(last_start - 40, last_start, 10).named("gemm"),
                 ],
             );
@@ -124,12 +118,12 @@ mod tests {
             let prefill = (Scope::Stage(Stage::Prefill), IdleCause::Launching);
             [&found.of_stage, &found.once].map(|waits| waits[&prefill].get())
         };
-        // The device waits until 100 for the fill, and from 110 to 300 for the memset before the first GEMM.
-        assert_eq!(of(400), [290, 290]);
-        // The second GEMM is waited for from 400 to 450, so that as much of the 190 before the first comes back.
-        assert_eq!(of(450), [340, 240]);
-        // Longer than before the first: all of that comes back.
-        assert_eq!(of(700), [590, 100]);
+        // The device waits until 100 for the fill, from 110 to 300 for the memset, and from 310 to 340 for the first GEMM.
+        assert_eq!(of(400), [320, 320], "a memset and its kernel are waited for once");
+        // The second GEMM is waited for from 400 to 450: 50 of the 220 before the first come back.
+        assert_eq!(of(450), [370, 270]);
+        // From 400 to 700: 220 come back, and the 80 beyond that do not.
+        assert_eq!(of(700), [620, 180]);
     }
 
     #[test]

@@ -7,7 +7,9 @@ use crate::statistics::share;
 
 /// Share of the time devices are busy from which such copies are told.
 const LEAST_SHARE: f64 = 0.05;
-/// Share from which they are worth a warning.
+/// Share of the recorded time below which they do not matter, however little else a device does.
+const LITTLE: f64 = 0.01;
+/// Share of the busy time from which they are worth a warning.
 const MUCH: f64 = 0.15;
 
 /// The rule's name.
@@ -24,6 +26,8 @@ fn copies(time: &DeviceTime) -> Option<&CopyTime> {
 fn found(run: &Run<'_>) -> Option<Found> {
     let busy: Nanos = run.device_time.iter().map(|time| time.busy_ns).sum();
     let all: Nanos = run.device_time.iter().filter_map(copies).map(|copy| copy.ns).sum();
+    let span: Nanos = run.device_time.iter().map(|time| time.span_ns).sum();
+    share(all.get() as f64, span.get() as f64).filter(|part| *part >= LITTLE)?;
     let part = share(all.get() as f64, busy.get() as f64).filter(|part| *part >= LEAST_SHARE)?;
     // What runs beside a kernel saves nothing.
     let exposed = |time: &DeviceTime| copies(time).map_or(Nanos::ZERO, |copy| copy.exposed_ns);
@@ -82,5 +86,8 @@ mod tests {
     fn few_copies_and_copies_from_the_host_do_not_fire() {
         assert_eq!(on_devices(&[time("DtoD", 40)], RULE), []);
         assert_eq!(on_devices(&[time("HtoD", 200)], RULE), []);
+        // A fifth of what little the device did: it was idle for all but a hundredth of the time.
+        let hardly_busy = DeviceTime { span_ns: Nanos::new(100_000), ..time("DtoD", 200) };
+        assert_eq!(on_devices(&[hardly_busy], RULE), []);
     }
 }

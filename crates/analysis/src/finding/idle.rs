@@ -51,9 +51,7 @@ impl IdleRule {
                 Promise::WhatComesBack => waiting - once,
                 Promise::All => waiting,
             };
-            if self.promise == Promise::WhatComesBack && once > Nanos::ZERO {
-                evidence.push(format!("{once} of that comes once in this recording, and is not promised"));
-            }
+            evidence.extend(once_told(once).filter(|_| self.promise == Promise::WhatComesBack));
             let much =
                 share(promised.get() as f64, work.wall.get() as f64).is_some_and(|part| part >= self.least_share);
             let is_told_only = self.promise == Promise::WhatComesBack && !much;
@@ -73,6 +71,11 @@ impl IdleRule {
         });
         found.collect()
     }
+}
+
+/// What is said of the part of a wait that comes once in the recording.
+pub(super) fn once_told(once: Nanos) -> Option<String> {
+    (once > Nanos::ZERO).then(|| format!("{once} of that comes once in this recording, and is not promised"))
 }
 
 #[cfg(test)]

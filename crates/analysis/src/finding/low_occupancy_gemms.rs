@@ -14,9 +14,6 @@ use crate::timings::rounded;
 /// Share of a stage's busy time that such products must take.
 const LEAST_SHARE: f64 = 0.1;
 
-/// Share of the multiprocessors that must have nothing to do: a grid of 128 blocks on 132 of them is no small one.
-const LEAST_IDLE: f64 = 0.1;
-
 /// The rule's name.
 pub(super) const RULE: &str = "low-occupancy-gemms";
 
@@ -29,9 +26,7 @@ fn found(device: &DeviceRecords, stage: Scope, work: &StageWork) -> Option<Found
     let multiprocessors = device.multiprocessors?;
     let few = |group: &&crate::device::WorkGroup| {
         let is_product = matches!(group.family, Family::Gemm | Family::Gemv);
-        group.scope == stage
-            && is_product
-            && group.blocks.is_some_and(|[_, most]| (most as f64) < multiprocessors as f64 * (1.0 - LEAST_IDLE))
+        group.scope == stage && is_product && group.is_small_on(multiprocessors)
     };
     let groups: Vec<_> = device.groups.iter().filter(few).collect();
     let longest = groups.first()?;

@@ -2,6 +2,7 @@
 
 use types::{EstimatedSaving, Finding, IdleCause, Severity};
 
+use super::idle::once_told;
 use super::{Claim, Found, Run, percent};
 use crate::device::{DeviceRecords, StageWork};
 use crate::loss::Cause;
@@ -23,7 +24,11 @@ pub(super) fn check(run: &Run<'_>) -> Vec<Found> {
 
 fn found(device: &DeviceRecords, scope: Scope, work: &StageWork) -> Option<Found> {
     let waiting = work.waits.get(&IdleCause::Allocating).copied()?;
-    let part = share(waiting.get() as f64, work.wall.get() as f64).filter(|part| *part >= LEAST_SHARE)?;
+    let once = work.waits_once.get(&IdleCause::Allocating).copied().unwrap_or_default();
+    let comes_back = waiting - once;
+    // A program that starts asks for much, and waits for the driver meanwhile.
+    share(comes_back.get() as f64, work.wall.get() as f64).filter(|part| *part >= LEAST_SHARE)?;
+    let part = share(waiting.get() as f64, work.wall.get() as f64)?;
     let calls = device.calls(scope, IdleCause::Allocating);
     let gives_back = |name: &str| ["Free", "Unmap", "Unregister"].iter().any(|sign| name.contains(sign));
     let count =
@@ -35,13 +40,14 @@ fn found(device: &DeviceRecords, scope: Scope, work: &StageWork) -> Option<Found
         "the device is idle {waiting} while the host asks for memory and gives it back, {} of {scope}",
         percent(part)
     )];
+    evidence.extend(once_told(once));
     evidence.extend(calls.iter().take(3).map(|(count, name)| format!("`{name}`: {count} calls")));
     let finding = Finding {
         rule: RULE.to_owned(),
         severity: Severity::Warning,
         stage: scope.stage(),
         evidence,
-        saving: EstimatedSaving::at_most(waiting),
+        saving: EstimatedSaving::at_most(comes_back),
         advice: "Keep memory instead of giving it back: no `empty_cache()` between steps, buffers made once and used again. Where \
                  PyTorch's allocator gives it back itself (`num_alloc_retries` in `torch.cuda.memory_stats()`), lower the peak or \
                  set `expandable_segments:True`."
@@ -76,6 +82,18 @@ mod tests {
         let found = fired_on_device(&device(6_000, 80), RULE);
         assert_eq!((found.len(), found[0].saving.saves_ns), (1, Some(Nanos::new(6_000))));
         assert!(found[0].evidence[1..].iter().any(|line| line == "`cudaFree`: 80 calls"), "{:?}", found[0].evidence);
+    }
+
+    #[test]
+    fn what_comes_once_is_not_promised_and_alone_does_not_fire() {
+        let with_once = |once: i64| {
+            let mut records = device(6_000, 80);
+            let run = records.stages.get_mut(&Scope::Run).unwrap();
+            run.waits_once = BTreeMap::from([(IdleCause::Allocating, Nanos::new(once))]);
+            fired_on_device(&records, RULE)
+        };
+        assert_eq!(with_once(1_000)[0].saving.saves_ns, Some(Nanos::new(5_000)));
+        assert_eq!(with_once(5_900), []);
     }
 
     #[test]

@@ -26,7 +26,7 @@ fn found(device: &DeviceRecords, scope: Scope, work: &StageWork) -> Option<Found
     let is_small = |group: &&WorkGroup| {
         // GEMMs have a rule of their own; communication takes few multiprocessors on purpose.
         let other = !matches!(group.family, Family::Gemm | Family::Gemv | Family::Experts | Family::Communication);
-        group.scope == scope && other && group.blocks.is_some_and(|[_, most]| most < multiprocessors)
+        group.scope == scope && other && group.is_small_on(multiprocessors)
     };
     let groups: Vec<_> = device.groups.iter().filter(is_small).collect();
     let run: Nanos = groups.iter().map(|group| group.run).sum();
@@ -86,6 +86,7 @@ mod tests {
     #[test]
     fn kernels_that_fill_the_device_gemms_and_communication_do_not_fire() {
         assert_eq!(fired_on_device(&device(Family::Elementwise, 100), RULE), []);
+        assert_eq!(fired_on_device(&device(Family::Elementwise, 95), RULE), [], "few have nothing to do");
         assert_eq!(fired_on_device(&device(Family::Gemm, 4), RULE), []);
         assert_eq!(fired_on_device(&device(Family::Communication, 4), RULE), []);
     }

@@ -56,28 +56,29 @@ pub(super) fn findings(scene: &Scene<'_>) -> Vec<FleetFinding> {
 /// A rank that the others wait for, again and again.
 fn stragglers(scene: &Scene<'_>) -> Vec<FleetFinding> {
     let rule = |(place, row): (usize, &FleetRank)| {
+        let (arrived_last, waited_for) = (row.arrived_last?, row.waited_for_ns?);
         let of_rank = scene.meetings.iter().filter(|meeting| meeting.whole && meeting.ranks.contains(&place));
         let (met, others) =
             of_rank.fold((0u64, 0usize), |(met, most), meeting| (met + 1, most.max(meeting.ranks.len())));
-        let often = row.arrived_last as f64 / met.max(1) as f64;
+        let often = arrived_last as f64 / met.max(1) as f64;
         let chance = at_least(often, 1.0 / others.max(2) as f64, met) * scene.ranks.len() as f64;
-        let worth = row.waited_for_ns.get() as f64 >= WORTH * row.span_ns.get() as f64;
+        let worth = waited_for.get() as f64 >= WORTH * row.span_ns.get() as f64;
         if met < FEWEST || often < MOSTLY || chance > DOUBT || !worth {
             return None;
         }
         let mut evidence = vec![
-            format!("it is the last to reach {} of {met} collectives", row.arrived_last),
-            format!("ranks that meet it wait {} for it on average, of {}", row.waited_for_ns, row.span_ns),
+            format!("it is the last to reach {} of {met} collectives", arrived_last),
+            format!("ranks that meet it wait {waited_for} for it on average, of {}", row.span_ns),
         ];
         if let Some(error) = scene.clocks.uncertainty() {
             evidence.push(format!("clocks agree to {error}"));
         }
-        let (cause, advice) = cause(scene, place);
+        let (cause, advice) = cause(scene, place, waited_for);
         evidence.extend(cause);
         Some(FleetFinding {
             rule: "straggling-rank".to_owned(),
             ranks: vec![row.rank?],
-            costs_ns: Some(row.waited_for_ns),
+            costs_ns: Some(waited_for),
             evidence,
             advice,
         })
@@ -94,8 +95,8 @@ fn at_least(share: f64, chance: f64, calls: u64) -> f64 {
     (-(calls as f64) * (part(share, chance) + part(1.0 - share, 1.0 - chance))).exp()
 }
 
-/// What a rank does more of than the others, and what to do about it.
-fn cause(scene: &Scene<'_>, place: usize) -> (Option<String>, String) {
+/// What a rank does more of than the others, who wait this long for it, and what to do about it.
+fn cause(scene: &Scene<'_>, place: usize, waited_for: Nanos) -> (Option<String>, String) {
     let idle = |row: &FleetRank, cause: &str| {
         row.idle.iter().filter(|part| part.cause == cause).map(|part| part.ns).sum::<Nanos>()
     };
@@ -117,8 +118,7 @@ fn cause(scene: &Scene<'_>, place: usize) -> (Option<String>, String) {
     }
     let most = parts.into_iter().max_by(|one, other| one.2.0.total_cmp(&other.2.0));
     // It must account for a good part of what the others wait.
-    let Some((name, phrase, (extra, usual))) = most.filter(|part| part.2.0 >= 0.3 * row.waited_for_ns.get() as f64)
-    else {
+    let Some((name, phrase, (extra, usual))) = most.filter(|part| part.2.0 >= 0.3 * waited_for.get() as f64) else {
         let advice = "the tables do not show what it does longer: record it with CUDA calls and operators, and compare it with a \
                       neighbour by `llm-perf compare`";
         return (None, advice.to_owned());

@@ -196,39 +196,42 @@ fn of_members(kind: &Kind, members: &[usize], whole: bool, of_ranks: &OfRanks, t
     of_ranks[first].iter().enumerate().filter_map(meeting).collect()
 }
 
-/// Who waited, and for whom.
+/// How one rank waited, and was waited for.
+#[derive(Clone, Copy, Default)]
 pub(super) struct Waits {
-    /// Per rank: meetings it was the last to reach, by more than clocks can be off.
-    pub(super) last: Vec<u64>,
-    /// Per rank: how long it waited.
-    pub(super) waited: Vec<Nanos>,
-    /// Per rank: how long each of the others waited for it, on average.
-    pub(super) waited_for: Vec<Nanos>,
+    /// Meetings it was the last to reach, by more than clocks can be off.
+    pub(super) last: u64,
+    /// How long it waited.
+    pub(super) waited: Nanos,
+    /// How long each of the others waited for it, on average.
+    pub(super) waited_for: Nanos,
 }
 
 impl Waits {
-    pub(super) fn new(ranks: usize, meetings: &[Meeting], clocks: &Clocks) -> Self {
+    /// Of each rank; nothing is known of one that was in no meeting whose ranks are all here.
+    pub(super) fn of_ranks(ranks: usize, meetings: &[Meeting], clocks: &Clocks) -> Vec<Option<Self>> {
         let error = clocks.uncertainty().unwrap_or_default();
-        let mut waits =
-            Self { last: vec![0; ranks], waited: vec![Nanos::ZERO; ranks], waited_for: vec![Nanos::ZERO; ranks] };
+        let mut waits = vec![None; ranks];
         for meeting in meetings.iter().filter(|meeting| meeting.whole) {
             let (late, arrival) = meeting.last();
             let others = (meeting.ranks.len() - 1).max(1) as i64;
             let before = meeting.spans.iter().enumerate().filter(|(place, _)| *place != late);
             let before = before.map(|(_, span)| span.start).max().unwrap_or(arrival);
             let alone = arrival - before > error;
-            waits.last[meeting.ranks[late]] += u64::from(alone);
             let mut caused = Nanos::ZERO;
             for (rank, span) in meeting.ranks.iter().zip(&meeting.spans) {
+                let of_rank: &mut Self = waits[*rank].get_or_insert_default();
                 let waited = (arrival - span.start).min(span.length());
                 if waited > error {
-                    waits.waited[*rank] += waited;
+                    of_rank.waited += waited;
                     // What the second to last would have cost too is not the fault of the last.
                     caused += waited.min(arrival - before);
                 }
             }
             if alone {
-                waits.waited_for[meeting.ranks[late]] += Nanos::new(caused.get() / others);
+                let of_last = waits[meeting.ranks[late]].get_or_insert_default();
+                of_last.last += 1;
+                of_last.waited_for += Nanos::new(caused.get() / others);
             }
         }
         waits

@@ -78,7 +78,7 @@ fn rank_rows(
     meetings: &[Meeting],
     paces: &[Option<pace::Pace>],
 ) -> Vec<FleetRank> {
-    let waits = meeting::Waits::new(ranks.len(), meetings, clocks);
+    let waits = meeting::Waits::of_ranks(ranks.len(), meetings, clocks);
     let exchanged = exchange::by_rank(ranks.len(), meetings);
     let row = |(place, facts): (usize, &RankFacts)| {
         let mut idle: Vec<_> =
@@ -98,9 +98,9 @@ fn rank_rows(
             copies_exposed_ns: facts.copies_exposed,
             idle,
             step_ms: describe(&steps),
-            arrived_last: waits.last[place],
-            waited_ns: waits.waited[place],
-            waited_for_ns: waits.waited_for[place],
+            arrived_last: waits[place].map(|of_rank| of_rank.last),
+            waited_ns: waits[place].map(|of_rank| of_rank.waited),
+            waited_for_ns: waits[place].map(|of_rank| of_rank.waited_for),
             exchanged_bytes: exchanged[place].map(|sum| sum.bytes),
             kernel_pace: paces[place].as_ref().map(|pace| pace.factor),
         }
@@ -213,11 +213,9 @@ mod tests {
         assert_eq!((finding.rule.as_str(), finding.ranks.as_slice()), ("straggling-rank", &[5][..]));
         let cost = finding.costs_ns.unwrap().get();
         assert!((4_500_000..6_500_000).contains(&cost), "20 steps of 300 us: {cost}");
-        assert!(
-            fleet.ranks[5].arrived_last >= 18 && fleet.ranks[5].waited_ns < Nanos::new(200_000),
-            "{:#?}",
-            fleet.ranks[5]
-        );
+        let straggler = &fleet.ranks[5];
+        assert!(straggler.arrived_last.unwrap() >= 18, "{straggler:#?}");
+        assert!(straggler.waited_ns.unwrap() < Nanos::new(200_000), "{straggler:#?}");
         let share = fleet.critical_path.iter().find(|part| part.rank == Some(5)).unwrap().share;
         assert!(share > 0.8, "{:#?}", fleet.critical_path);
         let whole: f64 = fleet.critical_path.iter().map(|part| part.share).sum();
@@ -255,6 +253,9 @@ mod tests {
         assert!(fleet.findings.iter().all(|finding| finding.rule != "straggling-rank"), "{:#?}", fleet.findings);
         let of_all = fleet.collectives.iter().find(|row| row.group_size == Some(8)).unwrap();
         assert_eq!((fleet.critical_path.len(), of_all.waited_ns, of_all.transfer_ns), (0, None, None));
+        // Rank 4 was the pair of rank 5, which is in no collective now whose ranks are all here.
+        let alone = &fleet.ranks[4];
+        assert_eq!((alone.rank, alone.arrived_last, alone.waited_ns, alone.waited_for_ns), (Some(5), None, None, None));
         assert_eq!(fleet.quality[0].counter, "ranks_missing");
     }
 

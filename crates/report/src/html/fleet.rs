@@ -26,7 +26,7 @@ pub fn fleet_page(found: &Fleet) -> String {
             let body = key.to_owned() + &shell::figure("", &rows("device time of each rank", &device_time(job)));
             sections.push(Section::new("device-time", &title, body));
         }
-        if job.ranks.iter().any(|rank| rank.waited_ns > Nanos::ZERO) {
+        if job.ranks.iter().any(|rank| rank.waited_ns > Some(Nanos::ZERO)) {
             let title = format!("Waiting in {}", job.job);
             let key = "<p class=\"m\">Violet: the rank waits for the last one in collectives. Orange: the others wait for it.</p>\n";
             let body = key.to_owned() + &shell::figure("", &rows("waiting for the last rank", &waiting(job)));
@@ -76,6 +76,7 @@ fn device_time(job: &FleetJob) -> Vec<Row> {
 /// Each rank's waiting, and the waiting for it.
 fn waiting(job: &FleetJob) -> Vec<Row> {
     let row = |rank: &FleetRank| {
+        let (waited, waited_for) = (rank.waited_ns?, rank.waited_for_ns?);
         let bar = |hint: &str, class, time: Nanos| Bar {
             from: 0.0,
             to: time.get() as f64,
@@ -83,16 +84,13 @@ fn waiting(job: &FleetJob) -> Vec<Row> {
             hint: format!("{hint}: {time}"),
             interval: None,
         };
-        Row {
+        Some(Row {
             name: format!("rank {}", fleet::name(rank.rank)),
-            bars: vec![
-                bar("it waits", "c-communication", rank.waited_ns),
-                bar("others wait for it", "c-lost", rank.waited_for_ns),
-            ],
-            figure: format!("waits {}, waited for {}", rank.waited_ns, rank.waited_for_ns),
-        }
+            bars: vec![bar("it waits", "c-communication", waited), bar("others wait for it", "c-lost", waited_for)],
+            figure: format!("waits {waited}, waited for {waited_for}"),
+        })
     };
-    job.ranks.iter().take(RANKS).map(row).collect()
+    job.ranks.iter().filter_map(row).take(RANKS).collect()
 }
 
 /// One quantity, run by run, as bars: a change stands out, and every run has its name.
