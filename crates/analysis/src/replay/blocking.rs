@@ -31,7 +31,7 @@ pub(super) fn fill(
     usual: &Latencies,
 ) -> HashMap<u32, Vec<u32>> {
     let quick = quickest(timeline, calls);
-    copies(timeline, calls, launched);
+    copies(timeline, queues, calls, launched);
     synchronisations(timeline, calls, launched, &quick, usual);
     full_queues(timeline, queues, calls, launched);
     waits_for_all(timeline, queues, calls, launched)
@@ -73,14 +73,17 @@ fn quickest(timeline: &Timeline, calls: &[CallNode]) -> HashMap<NameId, Nanos> {
 }
 
 /// A copy that had ended when its call returned kept the host until then. Of pageable memory the last piece may still be under way.
-fn copies(timeline: &Timeline, calls: &mut [CallNode], launched: &[Option<u32>]) {
+/// What the call costs by itself comes before the copy, once the work before it has ended.
+fn copies(timeline: &Timeline, queues: &Queues, calls: &mut [CallNode], launched: &[Option<u32>]) {
     for (row, call) in launched.iter().enumerate().filter_map(|(row, call)| Some((row, (*call)? as usize))) {
         let (work, node) = (&timeline.work[row], &mut calls[call]);
         let is_copy = matches!(work.kind, WorkKind::Copy(_)) && node.kind == Some(IdleCause::Copying);
         let nearly = node.span.end + Nanos::new(node.span.length().get() / LAST_PIECE);
         if is_copy && work.end() <= nearly && work.start >= node.span.start {
             let lag = node.span.end - work.end();
-            let before = work.start - node.span.start;
+            let ahead = queues.ended(timeline, work.queue.0 as usize, work.start, |other| other != row as u32);
+            let free = ahead.map_or(node.span.start, |ahead| timeline.work[ahead as usize].end().max(node.span.start));
+            let before = work.start - free;
             let work = Behind { node: NodePlace::new(row as u32), lag };
             // Of several copies of one call the last one counts.
             if node.wait.is_none_or(|wait| wait.work.lag >= lag) {

@@ -191,6 +191,20 @@ fn a_copy_whose_last_piece_outlasts_its_call_blocks_and_one_that_only_starts_the
 }
 
 #[test]
+fn a_blocking_copy_behind_a_kernel_waits_for_it_and_is_no_work_of_the_host() {
+    let copy = Launch { kind: WorkKind::Copy(CopyDirection::DeviceToHost), ..Launch::new(10_000, 206_000, 4_000) };
+    let mut timeline = timeline(
+        268_000,
+        &[Launch::new(0, 5_000, 200_000).named(GEMM), copy, Launch::new(213_000, 218_000, 50_000).named(ADD)],
+    );
+    timeline.calls[1].name = timeline.names.place("hipMemcpyWithStream");
+    timeline.calls[1].duration = Nanos::new(201_000);
+    let before = time(&timeline, &[]);
+    assert_eq!(before, 268_000);
+    assert_eq!(before - time(&timeline, &[Change::Kernels(Family::Gemm, Pace::Times(2.0))]), 100_000);
+}
+
+#[test]
 fn the_data_loader_is_saved_by_loading_ahead_and_not_by_a_graph() {
     let mut timeline = timeline(
         10_200_000,
