@@ -15,7 +15,7 @@ mod stages;
 mod steps;
 mod tried;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 
 use types::{
     Change, ComparedRun, Comparison, Environment, ForecastChange, ForecastRange, ForecastTime, InputSet, Metrics,
@@ -197,6 +197,9 @@ fn notes(sides: Sides<'_>) -> Vec<String> {
             notes.push(format!("{}: {} is {}; {}", run.path, counter.counter, counter.value, counter.remedy));
         }
     }
+    // A run that is on both sides has the same to say on each.
+    let mut said = HashSet::new();
+    notes.retain(|note| said.insert(note.clone()));
     notes
 }
 

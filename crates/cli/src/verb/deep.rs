@@ -145,7 +145,7 @@ fn resume(arguments: &Arguments, selector: &str, context: &Context) -> Result<Ex
 
 fn finish(json: bool, outcome: &Deep, context: &Context) -> Result<Exit, CliError> {
     context.messages.print_answer(json, &outcome.metrics, || deep::terminal(&outcome.metrics, &outcome.kernels))?;
-    let files = [("report", "stakeholder_summary.md"), ("kernels", "kernels.md")];
+    let files = [("report", "report.html"), ("kernels", "kernels.md")];
     Ok(context.messages.finish(&outcome.missing, &files.map(|(name, file)| (name, outcome.folder.join(file)))))
 }
 

@@ -92,7 +92,7 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<Exit, CliE
     let imported =
         context.progress(|display| import::import(&request, run, &kept, &mut |doing| display.doing(doing)))?;
     context.messages.print_answer(arguments.json, &imported.metrics, || import::terminal(&imported.metrics))?;
-    Ok(context.messages.finish(&imported.missing, &[("report", imported.folder.join("report.md"))]))
+    Ok(context.messages.finish(&imported.missing, &[("report", imported.folder.join("report.html"))]))
 }
 
 /// Files apart from overrides. An override has an equals sign and is no file.

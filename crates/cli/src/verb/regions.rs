@@ -90,7 +90,8 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<Exit, CliE
     for note in outcome.report.notes.iter().filter(|note| !outcome.missing.contains(note)) {
         context.messages.note(format!("note: {note}"));
     }
-    Ok(context.messages.finish(&outcome.missing, &[("report", outcome.folder.join("ncu/regions/report.md"))]))
+    let files = [("report", "report.html"), ("regions", "ncu/regions/report.md")];
+    Ok(context.messages.finish(&outcome.missing, &files.map(|(name, file)| (name, outcome.folder.join(file)))))
 }
 
 /// What the flags say, then what the user overrides.

@@ -37,6 +37,6 @@ impl RunPlace {
 
     /// What to tell the user of: the report, where it stays.
     pub(super) fn kept(&self, folder: &Path) -> Vec<(&'static str, PathBuf)> {
-        if self.scratch.is_some() { Vec::new() } else { vec![("report", folder.join("report.md"))] }
+        if self.scratch.is_some() { Vec::new() } else { vec![("report", folder.join("report.html"))] }
     }
 }
