@@ -26,47 +26,37 @@ pub(super) fn waits(timeline: &Timeline, attribution: &Attribution, partition: &
     let mut waits = Waits { calls: calls(timeline, partition), ..Waits::default() };
     let rows: Vec<u32> = (0..timeline.work.len() as u32).collect();
     let host = Host::new(timeline, &attribution.launch, &rows);
-    let kernels = kernels(timeline);
-    let mut of_kernel: HashMap<(u32, Scope, IdleCause), Nanos> = HashMap::new();
-    for (row, part) in partition.parts.iter().enumerate() {
-        let Some(stage) = partition.scopes[row].filter(|_| part.wait > Nanos::ZERO) else { continue };
-        let until = timeline.work[row].start;
-        let next = attribution.launch[row].map(|call| &timeline.calls[call as usize]);
-        let waiting = host.divide(Span::new(until - part.wait, until), next);
-        for cause in IdleCause::ALL {
-            let time = waiting.of(cause);
-            *waits.of_stage.entry((stage, cause)).or_default() += time;
-            if time > Nanos::ZERO {
-                *of_kernel.entry((kernels[row], stage, cause)).or_default() += time;
+    let mut order = rows;
+    order.sort_by_key(|row| timeline.work[*row as usize].start);
+    let last_kernel = order.iter().rposition(|row| timeline.work[*row as usize].kind == WorkKind::Kernel);
+    // Waits since the last kernel, before copies and memsets too, and the two longest before kernels of one name.
+    let mut before: BTreeMap<(Scope, IdleCause), Nanos> = BTreeMap::new();
+    let mut longest: HashMap<(NameId, Scope, IdleCause), [Nanos; 2]> = HashMap::new();
+    for (place, row) in order.into_iter().map(|row| row as usize).enumerate() {
+        let (work, part) = (&timeline.work[row], &partition.parts[row]);
+        if let Some(stage) = partition.scopes[row].filter(|_| part.wait > Nanos::ZERO) {
+            let next = attribution.launch[row].map(|call| &timeline.calls[call as usize]);
+            let waiting = host.divide(Span::new(work.start - part.wait, work.start), next);
+            for cause in IdleCause::ALL {
+                let time = waiting.of(cause);
+                *waits.of_stage.entry((stage, cause)).or_default() += time;
+                if time > Nanos::ZERO {
+                    *before.entry((stage, cause)).or_default() += time;
+                }
             }
         }
-    }
-    // The two longest waits before kernels of one name.
-    let mut longest: HashMap<(NameId, Scope, IdleCause), [Nanos; 2]> = HashMap::new();
-    for ((row, stage, cause), time) in of_kernel {
-        let [most, second] = longest.entry((timeline.work[row as usize].name, stage, cause)).or_default();
-        *second = time.min(*most).max(*second);
-        *most = time.max(*most);
+        if work.kind == WorkKind::Kernel || last_kernel.is_none_or(|last| place > last) {
+            for ((stage, cause), time) in std::mem::take(&mut before) {
+                let [most, second] = longest.entry((work.name, stage, cause)).or_default();
+                *second = time.min(*most).max(*second);
+                *most = time.max(*most);
+            }
+        }
     }
     for ((_, stage, cause), [most, second]) in longest {
         *waits.once.entry((stage, cause)).or_default() += most - second;
     }
     waits
-}
-
-/// The row of the kernel that each row is; of a copy or a memset, of the one that comes next.
-fn kernels(timeline: &Timeline) -> Vec<u32> {
-    let mut kernels: Vec<u32> = (0..timeline.work.len() as u32).collect();
-    let mut rows = kernels.clone();
-    rows.sort_by_key(|row| timeline.work[*row as usize].start);
-    let mut next = None;
-    for row in rows.into_iter().rev() {
-        match timeline.work[row as usize].kind {
-            WorkKind::Kernel => next = Some(row),
-            _ => kernels[row as usize] = next.unwrap_or(row),
-        }
-    }
-    kernels
 }
 
 /// Calls of the launching side that are not part of launching, within the wall time of each stage.
