@@ -87,7 +87,7 @@ fn waiting(job: &FleetJob) -> Vec<Row> {
         Some(Row {
             name: format!("rank {}", fleet::name(rank.rank)),
             bars: vec![bar("it waits", "c-communication", waited), bar("others wait for it", "c-lost", waited_for)],
-            figure: format!("waits {waited}, waited for {waited_for}"),
+            figure: format!("{waited}, for it {waited_for}"),
         })
     };
     job.ranks.iter().filter_map(row).take(RANKS).collect()
