@@ -34,7 +34,7 @@ def main() -> None:
     rows = [ways[way](folder / way) for way in chosen]
     if arguments.builder:
         rows.append(from_recipe(folder / "container", arguments.builder))
-    header = ["way", "minutes", "CPU time, s", "installed, MB", "to pass on, MB"]
+    header = ["way", "minutes", "CPU time, s", "installed", "to pass on"]
     text = f"{provenance()}\nOne run each; load before it: {load:.2f}. `benches/install.py FOLDER --builder BUILDER`\n\n{table(header, rows)}"
     if arguments.only:
         print(text)
@@ -134,7 +134,7 @@ def works(program: Path, environment: dict[str, str]) -> None:
 
 
 def megabytes(path: Path) -> str:
-    return f"{path.stat().st_size / 1e6:.1f}"
+    return f"{path.stat().st_size / 1e6:.1f} MB"
 
 
 if __name__ == "__main__":

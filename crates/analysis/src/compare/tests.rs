@@ -516,6 +516,14 @@ fn a_busy_machine_leaves_a_gate_undecided_and_a_change_without_a_verdict() {
 }
 
 #[test]
+fn a_run_on_both_sides_says_once_what_it_has_to_say() {
+    let run = [of_command("a", &STEADY, 100, true)];
+    let notes = compare(Sides { base: &run, with: &run }, None).notes;
+    let said = |what: &str| notes.iter().filter(|note| note.contains(what)).count();
+    assert_eq!([said("on both sides"), said("8 of 8 samples were disturbed")], [1, 1], "{notes:#?}");
+}
+
+#[test]
 fn a_run_passes_every_gate_against_itself() {
     for alone in [of_command("a", &STEADY, 100, true), of_command("a", &[100.0], 1, false)] {
         let side = [alone];
