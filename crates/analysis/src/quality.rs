@@ -98,6 +98,7 @@ fn outside_stages(times: &Times) -> Option<QualityCounter> {
     let outside = (wall - staged).max(Nanos::ZERO);
     let part = share(outside.get() as f64, wall.get() as f64);
     (top.count() > 0).then(|| QualityCounter {
+        quantities: Default::default(),
         counter: "nanoseconds_outside_stages".to_owned(),
         value: outside.get().unsigned_abs(),
         share: part,
@@ -109,6 +110,7 @@ fn outside_stages(times: &Times) -> Option<QualityCounter> {
 
 fn graphs(sums: &DeviceSums) -> Option<QualityCounter> {
     (sums.graphs > 0).then(|| QualityCounter {
+        quantities: Default::default(),
         counter: "graphs_recorded_whole".to_owned(),
         value: sums.graphs,
         share: share(sums.graphs as f64, sums.whole.launches as f64),
@@ -121,6 +123,7 @@ fn graphs(sums: &DeviceSums) -> Option<QualityCounter> {
 fn concluded(device: &DeviceRecords, sums: &DeviceSums) -> Vec<QualityCounter> {
     let counter = |name: &str, work: Amount, remedy: &str| {
         (work.count > 0).then(|| QualityCounter {
+            quantities: Default::default(),
             counter: name.to_owned(),
             value: work.count,
             share: share(work.time.get() as f64, sums.whole.time.get() as f64),
@@ -161,6 +164,7 @@ fn without_utilisation(subject: &Subject, trace: &Trace<'_>, times: &Times) -> O
         missing.push("no rate of the device is known for the element type that was used".to_owned());
     }
     (open > 0).then(|| QualityCounter {
+        quantities: Default::default(),
         counter: "stages_without_utilisation".to_owned(),
         value: open,
         share: share(open as f64, timed as f64),
@@ -173,6 +177,7 @@ fn without_utilisation(subject: &Subject, trace: &Trace<'_>, times: &Times) -> O
 fn without_peak(subject: &Subject, timings: &Timings<'_>) -> Option<QualityCounter> {
     let stages = timings.stages().count() as u64;
     (subject.peak.is_none() && stages > 0).then(|| QualityCounter {
+        quantities: Default::default(),
         counter: WITHOUT_PEAK.to_owned(),
         value: stages,
         share: Some(1.0),
@@ -196,6 +201,7 @@ fn unpriced(subject: &Subject, timings: &Timings<'_>) -> Option<QualityCounter> 
         |(stage, input): &(Stage, &str)| subject.work.iter().any(|work| work.stage == *stage && work.input == *input);
     let missing = timed.iter().filter(|one| !known(one)).count();
     (missing > 0).then(|| QualityCounter {
+        quantities: Default::default(),
         counter: "stage_inputs_without_modelled_work".to_owned(),
         value: missing as u64,
         share: share(missing as f64, timed.len() as f64),
@@ -210,6 +216,7 @@ fn unplaced(operators: &[PricedOperator]) -> Option<QualityCounter> {
     let unplaced = |operator: &&PricedOperator| operator.record.stage.is_none() || operator.record.module.is_none();
     let found = Sum::of(operators.iter().filter(unplaced));
     (found.calls > 0).then(|| QualityCounter {
+        quantities: Default::default(),
         counter: "operators_unattributed".to_owned(),
         value: found.calls,
         share: share(found.time.get() as f64, Sum::of(operators).time.get() as f64),
@@ -221,6 +228,7 @@ fn unplaced(operators: &[PricedOperator]) -> Option<QualityCounter> {
 /// Modules that took less than the roofline time of their work.
 fn below_roofline((below, all): (u64, u64)) -> Option<QualityCounter> {
     (below > 0).then(|| QualityCounter {
+        quantities: Default::default(),
         counter: "modules_faster_than_modelled".to_owned(),
         value: below,
         share: share(below as f64, all as f64),

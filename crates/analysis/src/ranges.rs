@@ -98,6 +98,7 @@ pub(crate) fn summaries(timelines: &[PlacedTimeline<'_>]) -> (Vec<RegionSummary>
     regions.sort_by_key(|region| Reverse((region.total_ns_inclusive, Reverse(region.segments.len()))));
     let all = regions.len() as u64 + left_out;
     let counter = (left_out > 0).then(|| QualityCounter {
+        quantities: Default::default(),
         counter: "regions_left_out".to_owned(),
         value: left_out,
         share: share(left_out as f64, all as f64),

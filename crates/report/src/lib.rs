@@ -1,35 +1,28 @@
-//! How results are written down: documents and their validation.
+//! How results are written down: documents and their validation, words, pages and how they are printed.
 //!
-//! Nothing is computed here. Figures come from documents and from the views of them that `analysis` fills; they are
-//! arranged, rounded and put into words.
+//! - `words` has every sentence, and the one way to write a number;
+//! - [`pages`] arranges documents into blocks;
+//! - `render` prints blocks as Markdown, HTML or for a terminal.
+//!
+//! Nothing is concluded here. Figures come from documents and from the views of them that `analysis` fills.
 
-pub mod analytic;
-pub mod compare;
-pub mod deep;
 mod error;
-mod escape;
 pub mod export;
-pub mod fleet;
 pub mod html;
-mod markdown;
-mod number;
-mod page;
-pub mod profile;
-pub mod regions;
+pub mod pages;
+mod render;
 mod rows;
 mod rule;
 mod schema;
-pub mod sweep;
-mod table;
 mod validate;
 mod violation;
-pub mod whatif;
+pub mod words;
 mod yaml;
 
 pub use error::ReportError;
-pub use number::grouped;
+pub use render::{Page, Table, harmless, printable};
 pub use rows::{csv_line, json_row, rows_table};
 pub use schema::find_schema;
-pub use table::{Table, harmless, printable};
 pub use validate::{Validation, validate};
+pub use words::number::grouped;
 pub use yaml::yaml;

@@ -2,8 +2,8 @@
 
 use serde_json::Value;
 
-use crate::sweep::csv::cell;
-use crate::table::{Table, is_command};
+use crate::pages::sweep::csv::cell;
+use crate::render::table::{Table, is_command};
 
 /// Digits of a fraction in a table; CSV and JSON have all.
 const DIGITS: usize = 6;

@@ -20,7 +20,7 @@ mod tests {
     use types::{AnalyticReport, Flops};
 
     use super::*;
-    use crate::analytic::sample;
+    use crate::pages::analytic::sample;
     use crate::validate;
 
     #[test]

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
 
-use crate::{Nanos, Severity, Stage};
+use crate::{Facts, Nanos, Remark, Severity, Stage};
 
 /// One conclusion drawn from a run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -15,12 +15,15 @@ pub struct Finding {
     pub severity: Severity,
     /// Stage it concerns; absent when it concerns the run as a whole, or what lies in none of its stages.
     pub stage: Option<Stage>,
-    /// The numbers it rests on, each with its value.
+    /// What it rests on, by name and with its units.
+    #[serde(default, skip_serializing_if = "Facts::is_empty")]
+    pub quantities: Facts,
+    /// The same in sentences; empty until `report::words` has said them.
     pub evidence: Vec<String>,
     /// What acting on it would save.
     #[serde(flatten)]
     pub saving: EstimatedSaving,
-    /// What to try.
+    /// What to try; empty until `report::words` has said it.
     pub advice: String,
 }
 
@@ -40,9 +43,9 @@ pub struct EstimatedSaving {
     /// The most.
     #[serde(default)]
     pub saves_high_ns: Option<Nanos>,
-    /// What the replay takes for granted.
+    /// What the replay assumes.
     #[serde(default)]
-    pub assumes: Option<String>,
+    pub assumes: Option<Remark>,
     /// What the change saved when it was tried; absent until then.
     #[serde(default)]
     pub tried: Option<TriedSaving>,
@@ -61,6 +64,20 @@ pub struct TriedSaving {
     pub saved_high_ns: Option<Nanos>,
 }
 
+impl Finding {
+    /// A finding of a rule, still to be said.
+    pub fn new(rule: &str, severity: Severity, stage: Option<Stage>, quantities: Facts) -> Self {
+        let (rule, saving) = (rule.to_owned(), EstimatedSaving::default());
+        Self { rule, severity, stage, quantities, evidence: Vec::new(), saving, advice: String::new() }
+    }
+
+    /// The same; acting on it saves this.
+    #[must_use]
+    pub fn saving(self, saving: EstimatedSaving) -> Self {
+        Self { saving, ..self }
+    }
+}
+
 impl EstimatedSaving {
     /// At most this, by what the books hold.
     pub fn at_most(saves: impl Into<Option<Nanos>>) -> Self {
@@ -68,7 +85,7 @@ impl EstimatedSaving {
     }
 
     /// Between two ends of a replay.
-    pub fn replayed(one: Nanos, other: Nanos, assumes: String) -> Self {
+    pub fn replayed(one: Nanos, other: Nanos, assumes: Remark) -> Self {
         let (low, high) = (one.min(other).max(Nanos::ZERO), one.max(other).max(Nanos::ZERO));
         let middle = Nanos::new(low.get() + (high - low).get() / 2);
         Self {

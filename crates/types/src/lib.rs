@@ -20,6 +20,7 @@
 mod analytic;
 mod bundle;
 mod capture;
+mod caveat;
 mod clock;
 mod collective;
 mod command;
@@ -34,6 +35,7 @@ mod diagnosis;
 mod disturbance;
 mod dtype;
 mod environment;
+mod facts;
 mod failure;
 mod finding;
 mod fleet;
@@ -58,6 +60,7 @@ mod random;
 mod rank;
 mod region;
 mod region_report;
+mod remark;
 mod remedy;
 mod replay;
 mod rotary;
@@ -82,6 +85,7 @@ pub use analytic::{
 };
 pub use bundle::{BundleFile, BundleIndex, LeftOutFile, Redaction};
 pub use capture::{Collector, KernelNameBase, RegionStyle, ReplayMode, range_expression};
+pub use caveat::{Caveat, CaveatKind};
 pub use clock::{Clock, ClockId, ClockKind};
 pub use collective::CollectiveSummary;
 pub use command::{CommandFacts, CommandRun, DeviceUse};
@@ -101,6 +105,7 @@ pub use environment::{
     CpuInfo, Environment, FrameworkVersions, GitInfo, GpuInfo, MemoryInfo, NamedVersions, OperatingSystem, ToolVersion,
     ToolVersions,
 };
+pub use facts::{Base, Fact, Facts, Share};
 pub use failure::{Exit, Failure};
 pub use finding::{EstimatedSaving, Finding, TriedSaving};
 pub use fleet::{
@@ -140,6 +145,7 @@ pub use region_report::{
     RegionKernel, RegionPart, RegionReport, RegionRoofline, RegionSection, RegionSelection, RegionTotals, RollUp,
     RolledValue, SectionValue,
 };
+pub use remark::Remark;
 pub use remedy::{Remedies, Remedy, RemedyError, RemedyKind};
 pub use replay::{CriticalPathPart, ReplayBasis, ReplaySummary, ReplayedChange, ReplayedTime, WhatIf};
 pub use rotary::{RotaryForm, RotaryLayout, RotaryScaling};

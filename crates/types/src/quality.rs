@@ -3,6 +3,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::Facts;
+
 /// How much a quality counter or a finding matters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
@@ -38,6 +40,34 @@ pub struct QualityCounter {
     pub share: Option<f64>,
     /// How much it matters.
     pub severity: Severity,
-    /// What the user can do about it.
+    /// What else is known of it, by name.
+    #[serde(default, skip_serializing_if = "Facts::is_empty")]
+    pub quantities: Facts,
+    /// What it means and what to do about it; empty until `report::words` has said it.
     pub remedy: String,
+}
+
+impl QualityCounter {
+    /// That many of something, still to be said.
+    pub fn new(counter: &str, severity: Severity, value: u64) -> Self {
+        let (counter, quantities, remedy) = (counter.to_owned(), Facts::new(), String::new());
+        Self { counter, value, share: None, severity, quantities, remedy }
+    }
+
+    /// The same, where there is any.
+    pub fn some(counter: &str, severity: Severity, value: u64) -> Option<Self> {
+        (value > 0).then(|| Self::new(counter, severity, value))
+    }
+
+    /// The same as a share of its whole.
+    #[must_use]
+    pub fn share(self, share: Option<f64>) -> Self {
+        Self { share, ..self }
+    }
+
+    /// The same with what else is known.
+    #[must_use]
+    pub fn facts(self, quantities: Facts) -> Self {
+        Self { quantities, ..self }
+    }
 }

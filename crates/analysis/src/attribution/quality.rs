@@ -25,7 +25,7 @@ pub(super) fn counters(
     let mut add = |counter: &str, value: u64, share: Option<f64>, severity: Severity, remedy: &str| {
         if value > 0 {
             let (counter, remedy) = (counter.to_owned(), remedy.to_owned());
-            counters.push(QualityCounter { counter, value, share, severity, remedy });
+            counters.push(QualityCounter { counter, value, share, severity, remedy, quantities: Default::default() });
         }
     };
     let by_share = |part: Amount| match coverage.share(part) {
@@ -104,6 +104,7 @@ fn undivided(timeline: &Timeline, attribution: &Attribution) -> Option<QualityCo
         amount.add(*time);
     }
     (amount.count > 0).then(|| QualityCounter {
+        quantities: Default::default(),
         counter: "graph_launches_undivided".to_owned(),
         value: amount.count,
         share: attribution.coverage.share(amount),

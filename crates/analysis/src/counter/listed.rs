@@ -57,6 +57,7 @@ pub(crate) fn differing(listed: &[ListedKernel], kernels: &[KernelSummary]) -> O
     let differing = sums.values().filter(|[table, timeline]| table != timeline).count() as u64;
     let all = sums.len() as u64;
     (differing > 0).then(|| QualityCounter {
+        quantities: Default::default(),
         counter: "kernels_differ_from_table".to_owned(),
         value: differing,
         share: share(differing as f64, all as f64),

@@ -30,6 +30,7 @@ fn found(stage: Scope, work: &StageWork, softmax: Portion) -> Option<Found> {
     let busy = share(time.get() as f64, work.busy().get() as f64)?;
     let severity = if part >= MUCH { Severity::Warning } else { Severity::Info };
     let finding = Finding {
+        quantities: Default::default(),
         rule: RULE.to_owned(),
         severity,
         stage: stage.stage(),

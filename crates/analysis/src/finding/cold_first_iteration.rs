@@ -32,6 +32,7 @@ fn found(steps: &Steps) -> Option<Found> {
     let usual = median(others)?;
     let ratio = share(*first, usual).filter(|ratio| *ratio >= LEAST_RATIO)?;
     Some(Found::plain(Finding {
+        quantities: Default::default(),
         rule: RULE.to_owned(),
         severity: Severity::Info,
         stage: None,

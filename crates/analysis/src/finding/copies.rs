@@ -53,6 +53,7 @@ impl CopyRule {
             );
         }
         let finding = Finding {
+            quantities: Default::default(),
             rule: self.name.to_owned(),
             severity: Severity::Warning,
             stage: None,

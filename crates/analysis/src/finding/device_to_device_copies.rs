@@ -46,6 +46,7 @@ fn found(run: &Run<'_>) -> Option<Found> {
         Some(format!("{device}: {calls} copies, {bytes} in {ns}, {each} each on average; memory traffic {rate}"))
     }));
     let finding = Finding {
+        quantities: Default::default(),
         rule: RULE.to_owned(),
         severity: if part >= MUCH { Severity::Warning } else { Severity::Info },
         stage: None,

@@ -49,6 +49,7 @@ fn found(run: &Run<'_>) -> Option<Found> {
         ));
     }
     let finding = Finding {
+        quantities: Default::default(),
         rule: RULE.to_owned(),
         severity: Severity::Warning,
         stage: None,

@@ -37,6 +37,7 @@ fn of_stage(run: &Run<'_>, stage: Stage) -> Option<Found> {
     evidence
         .extend(outside.map(|outside| format!("{} of the instrumented time is between operators", percent(outside))));
     Some(Found::plain(Finding {
+        quantities: Default::default(),
         rule: RULE.to_owned(),
         severity: Severity::Info,
         stage: Some(stage),

@@ -43,6 +43,7 @@ fn found(device: &DeviceRecords, stage: Scope, work: &StageWork) -> Option<Found
     let longest = products().find(|group| group.dtype.is_some_and(is_single))?;
     let operator = longest.operator.as_deref().map(|name| format!(" of `{name}`")).unwrap_or_default();
     let finding = Finding {
+        quantities: Default::default(),
         rule: RULE.to_owned(),
         severity: Severity::Info,
         stage: stage.stage(),

@@ -33,6 +33,7 @@ fn found(device: &DeviceRecords, stage: Scope, work: &StageWork) -> Option<Found
         None => format!("`{name}`: {count} calls"),
     }));
     let finding = Finding {
+        quantities: Default::default(),
         rule: RULE.to_owned(),
         severity: Severity::Info,
         stage: stage.stage(),

@@ -49,6 +49,7 @@ fn found(device: &DeviceRecords) -> Option<Found> {
     let part = share(saves.get() as f64, work.wall.get() as f64).filter(|part| *part >= LEAST_SHARE)?;
     let bytes: Bytes = copies.iter().map(|group| group.bytes).sum();
     let finding = Finding {
+        quantities: Default::default(),
         rule: RULE.to_owned(),
         severity: Severity::Info,
         stage: Some(Stage::Decode),

@@ -56,6 +56,7 @@ impl IdleRule {
                 share(promised.get() as f64, work.wall.get() as f64).is_some_and(|part| part >= self.least_share);
             let is_told_only = self.promise == Promise::WhatComesBack && !much;
             let finding = Finding {
+                quantities: Default::default(),
                 rule: self.name.to_owned(),
                 severity: if is_told_only { Severity::Info } else { Severity::Warning },
                 stage: scope.stage(),

@@ -51,6 +51,7 @@ fn of_stage(run: &Run<'_>, stage: Scope, work: &StageWork) -> Option<Found> {
         evidence.push(format!("the shortest wait between two kernels is {shortest}, which is taken to stay for each"));
     }
     let finding = Finding {
+        quantities: Default::default(),
         rule: RULE.to_owned(),
         severity: Severity::Warning,
         stage: stage.stage(),

@@ -40,6 +40,7 @@ fn found(device: &DeviceRecords, stage: Scope, work: &StageWork) -> Option<Found
     let first = copies.iter().find_map(|group| Some((group.operator.as_deref()?, group.calls, group.run)));
     evidence.extend(first.map(|(name, calls, run)| format!("most are of `{name}`: {calls} calls, {run}")));
     let finding = Finding {
+        quantities: Default::default(),
         rule: RULE.to_owned(),
         severity: Severity::Info,
         stage: stage.stage(),

@@ -52,6 +52,7 @@ fn on_device(device: &DeviceRecords) -> Option<Found> {
     ];
     evidence.extend(one.map(|one| format!("one position takes {} in decode", rounded(one))));
     let finding = Finding {
+        quantities: Default::default(),
         rule: RULE.to_owned(),
         severity: Severity::Info,
         stage: Some(Stage::Prefill),
@@ -94,6 +95,7 @@ fn found(run: &Run<'_>) -> Option<Found> {
     ];
     evidence.extend(one.map(|one| format!("one position takes {} in decode", rounded(one))));
     let finding = Finding {
+        quantities: Default::default(),
         rule: RULE.to_owned(),
         severity: Severity::Info,
         stage: Some(Stage::Prefill),

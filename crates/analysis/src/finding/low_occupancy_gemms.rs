@@ -39,6 +39,7 @@ fn found(device: &DeviceRecords, stage: Scope, work: &StageWork) -> Option<Found
     let saves = rounded(groups.iter().map(|group| idle(group)).sum());
     let calls: u64 = groups.iter().map(|group| group.calls).sum();
     let finding = Finding {
+        quantities: Default::default(),
         rule: RULE.to_owned(),
         severity: Severity::Info,
         stage: stage.stage(),

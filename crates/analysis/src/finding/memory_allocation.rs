@@ -43,6 +43,7 @@ fn found(device: &DeviceRecords, scope: Scope, work: &StageWork) -> Option<Found
     evidence.extend(once_told(once));
     evidence.extend(calls.iter().take(3).map(|(count, name)| format!("`{name}`: {count} calls")));
     let finding = Finding {
+        quantities: Default::default(),
         rule: RULE.to_owned(),
         severity: Severity::Warning,
         stage: scope.stage(),

@@ -24,6 +24,7 @@ fn found(run: &Run<'_>) -> Option<Found> {
     let ratio = share(mbu, mfu).filter(|ratio| *ratio >= LEAST_RATIO)?;
     let intensity = used.work.flops_matrix / used.work.bytes;
     Some(Found::plain(Finding {
+        quantities: Default::default(),
         rule: RULE.to_owned(),
         severity: Severity::Info,
         stage: Some(Stage::Decode),

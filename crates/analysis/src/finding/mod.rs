@@ -36,7 +36,9 @@ mod vision_dominates_prefill;
 
 use std::collections::BTreeMap;
 
-use types::{CollectiveSummary, DeviceTime, EstimatedSaving, Finding, IdleCause, Nanos, RankArrivals, Stage, Steps};
+use types::{
+    CollectiveSummary, DeviceTime, EstimatedSaving, Finding, IdleCause, Nanos, RankArrivals, Remark, Stage, Steps,
+};
 
 use crate::device::{DeviceRecords, StageWork};
 use crate::evidence::PricedOperator;
@@ -224,7 +226,7 @@ fn saving(run: &Run<'_>, ledger: &mut Ledger, rule: &'static str, found: &Found)
     let part = share(granted(ledger, rule, finding, claim, wanted).get() as f64, replayed.traced.get() as f64);
     let [low, high] = [replayed.low, replayed.high].map(|end| rounded(end.get() as f64 * part.unwrap_or(0.0).min(1.0)));
     if run.replays.shows_waits() {
-        return EstimatedSaving::replayed(low, high, change.assumes());
+        return EstimatedSaving::replayed(low, high, Remark::said(change.assumes()));
     }
     // Where the trace does not show the host's waits, what device work holds up is not known: up to all of it. And a host
     // without calls may have waited, so that nothing is saved by doing its work elsewhere.
@@ -232,14 +234,14 @@ fn saving(run: &Run<'_>, ledger: &mut Ledger, rule: &'static str, found: &Found)
         Change::WithoutHost(IdleCause::HostWork) => {
             let assumes =
                 change.assumes() + "; the trace records no waits of the host for the device, and it may have waited";
-            EstimatedSaving::replayed(Nanos::ZERO, high, assumes)
+            EstimatedSaving::replayed(Nanos::ZERO, high, Remark::said(assumes))
         }
         change if change.is_of_device() => {
             let most = granted(ledger, rule, finding, claim, (at_most - wanted).max(Nanos::ZERO));
             let assumes = "; the trace records no waits of the host for the device, so the most is all of it";
-            EstimatedSaving::replayed(low, high + most, change.assumes() + assumes)
+            EstimatedSaving::replayed(low, high + most, Remark::said(change.assumes() + assumes))
         }
-        change => EstimatedSaving::replayed(low, high, change.assumes()),
+        change => EstimatedSaving::replayed(low, high, Remark::said(change.assumes())),
     }
 }
 

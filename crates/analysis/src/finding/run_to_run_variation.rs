@@ -57,6 +57,7 @@ fn of_stage(run: &Run<'_>, stage: Stage) -> Option<Found> {
     let (cause, seen) = cause(runs)?;
     evidence.extend(seen);
     Some(Found::plain(Finding {
+        quantities: Default::default(),
         rule: RULE.to_owned(),
         severity: Severity::Warning,
         stage: Some(stage),

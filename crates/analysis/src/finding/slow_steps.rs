@@ -44,6 +44,7 @@ fn found(steps: &Steps) -> Option<Found> {
             .map(|step| format!("`{}`: {}, its device work {}", step.name, step.wall_ns, step.device_ns)),
     );
     Some(Found::plain(Finding {
+        quantities: Default::default(),
         rule: RULE.to_owned(),
         severity: Severity::Info,
         stage: None,

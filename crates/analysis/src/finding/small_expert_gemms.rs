@@ -41,6 +41,7 @@ fn found(stage: Scope, work: &StageWork, experts: Portion, layers: u64) -> Optio
     let each = rounded(experts.part.run.get() as f64 / experts.calls.max(1) as f64);
     let saves = rounded(experts.part.wait.get() as f64 * (1.0 - grouped));
     let finding = Finding {
+        quantities: Default::default(),
         rule: RULE.to_owned(),
         severity: Severity::Info,
         stage: stage.stage(),

@@ -43,6 +43,7 @@ fn found(device: &DeviceRecords, scope: Scope, work: &StageWork) -> Option<Found
         format!("`{}`: {} calls, {}, at most {most} blocks", short_name(&group.name), group.calls, group.run)
     }));
     Some(Found::plain(Finding {
+        quantities: Default::default(),
         rule: RULE.to_owned(),
         severity: Severity::Info,
         stage: scope.stage(),

@@ -27,6 +27,7 @@ fn found(arrivals: &RankArrivals) -> Option<Found> {
     let time: f64 = others().filter_map(|rank| share(rank.waited_ns.get() as f64, rank.waited_share?)).sum();
     let part = share(waited.get() as f64, time).filter(|part| *part >= LEAST_SHARE)?;
     Some(Found::plain(Finding {
+        quantities: Default::default(),
         rule: RULE.to_owned(),
         severity: Severity::Warning,
         stage: None,

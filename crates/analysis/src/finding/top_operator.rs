@@ -35,6 +35,7 @@ fn found(run: &Run<'_>) -> Option<Found> {
     ];
     evidence.extend(sum.rate().map(|rate| format!("it ran at {rate}")));
     let finding = Finding {
+        quantities: Default::default(),
         rule: RULE.to_owned(),
         severity: Severity::Info,
         stage: Some(stage),

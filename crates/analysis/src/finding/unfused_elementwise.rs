@@ -32,6 +32,7 @@ fn of_stage(stage: Scope, work: &StageWork) -> Option<Found> {
     let saves: Nanos = chains.run;
     let part = share(saves.get() as f64, work.wall.get() as f64).filter(|part| *part >= LEAST_SHARE)?;
     let finding = Finding {
+        quantities: Default::default(),
         rule: RULE.to_owned(),
         severity: Severity::Info,
         stage: stage.stage(),

@@ -56,7 +56,15 @@ fn finding(found: Vec<(Stage, String)>, severity: Severity, peak: String, advice
     };
     let evidence = found.into_iter().map(|(_, line)| line).chain([peak]).collect();
     let rule = RULE.to_owned();
-    Some(Found::plain(Finding { rule, severity, stage, evidence, saving: EstimatedSaving::default(), advice }))
+    Some(Found::plain(Finding {
+        rule,
+        severity,
+        stage,
+        evidence,
+        quantities: Default::default(),
+        saving: EstimatedSaving::default(),
+        advice,
+    }))
 }
 
 #[cfg(test)]

@@ -46,6 +46,7 @@ fn found(run: &Run<'_>) -> Option<Found> {
         }
     };
     let finding = Finding {
+        quantities: Default::default(),
         rule: RULE.to_owned(),
         severity: Severity::Info,
         stage: Some(Stage::Vision),

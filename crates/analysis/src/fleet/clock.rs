@@ -93,6 +93,7 @@ impl Clocks {
 
     pub(super) fn quality(&self) -> Option<QualityCounter> {
         let told = |value, remedy: &str| QualityCounter {
+            quantities: Default::default(),
             counter: "clocks_not_aligned".to_owned(),
             value,
             share: None,

@@ -170,6 +170,7 @@ fn link(ranks: &[RankFacts], members: &[usize]) -> Option<BytesPerSecond> {
 fn missing_ranks(world_size: Option<u32>, here: usize, missing: usize) -> Vec<QualityCounter> {
     let Some(world) = world_size.filter(|_| missing > 0) else { return Vec::new() };
     vec![QualityCounter {
+        quantities: Default::default(),
         counter: "ranks_missing".to_owned(),
         value: missing as u64,
         share: Some(missing as f64 / f64::from(world)),
@@ -187,6 +188,7 @@ fn lost_records(ranks: &[RankFacts]) -> Option<QualityCounter> {
     let touched = ranks.iter().filter(|rank| rank.lost > 0);
     let named: Vec<_> = touched.map(|rank| rank.rank.map_or("-".to_owned(), |rank| rank.to_string())).collect();
     (value > 0).then(|| QualityCounter {
+        quantities: Default::default(),
         counter: "records_lost".to_owned(),
         value,
         share: None,

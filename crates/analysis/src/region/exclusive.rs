@@ -55,6 +55,7 @@ pub(super) fn take_apart(
         }
     }
     (negative > 0).then(|| QualityCounter {
+        quantities: Default::default(),
         counter: "region_values_below_nested_ones".to_owned(),
         value: negative,
         share: None,

@@ -195,6 +195,7 @@ fn uncounted(pages: &Pages<'_>, by_region: &RegionRows, nodes: &[Node]) -> Optio
         .map(|(metric, _)| metric.name.as_str())
         .collect();
     (!missing.is_empty()).then(|| QualityCounter {
+        quantities: Default::default(),
         counter: "region_metrics_not_counted".to_owned(),
         value: missing.len() as u64,
         share: share(missing.len() as f64, pages.metrics.len() as f64),

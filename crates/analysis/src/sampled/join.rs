@@ -50,7 +50,14 @@ pub fn join(choice: &Choice, launches: &[CountedLaunch], rates: Option<&Hardware
         let share = (of > 0).then(|| value as f64 / of as f64);
         let (counter, remedy) = (counter.to_owned(), remedy.to_owned());
         if value > 0 {
-            quality.push(QualityCounter { counter, value, share, severity: Severity::Info, remedy });
+            quality.push(QualityCounter {
+                counter,
+                value,
+                share,
+                severity: Severity::Info,
+                remedy,
+                quantities: Default::default(),
+            });
         }
     };
     let of_stage = choice.stage.map(|stage| format!(" in {stage}")).unwrap_or_default();

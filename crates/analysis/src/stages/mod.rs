@@ -153,6 +153,7 @@ pub(crate) fn checked(
         (stage.speed_of_light_ns, stage.lost_ns, stage.mfu, stage.mbu) = (None, None, None, None);
     }
     (!left_out.is_empty()).then(|| QualityCounter {
+        quantities: Default::default(),
         counter: "model_does_not_fit".to_owned(),
         value: left_out.len() as u64,
         share: None,

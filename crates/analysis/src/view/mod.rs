@@ -13,7 +13,7 @@ mod operators;
 mod regions;
 mod run;
 #[cfg(test)]
-#[path = "../../../report/src/analytic/sample.rs"]
+#[path = "../../../report/src/pages/analytic/sample.rs"]
 #[allow(dead_code, reason = "the pages of classes are of interest to the report alone")]
 mod sample;
 mod stage_order;

@@ -206,10 +206,13 @@ pub(crate) fn write(folder: &mut RunFolder, analysis: &Analysis) -> Result<(), A
     let Analysis { report, pages } = analysis;
     folder.write_json(REPORT, report)?;
     folder.write_file(REPORT_YAML, report::yaml(report)?.as_bytes())?;
-    folder.write_file(SUMMARY, report::analytic::summary_markdown(&analysis::view::analytic(report)).as_bytes())?;
+    folder.write_file(
+        SUMMARY,
+        report::pages::analytic::summary_page(&analysis::view::analytic(report)).markdown().as_bytes(),
+    )?;
     for page in pages {
-        let name = report::analytic::file_name(&page.class);
-        let text = report::analytic::layer_markdown(page);
+        let name = report::pages::analytic::file_name(&page.class);
+        let text = report::pages::analytic::layer_page(page).markdown();
         folder.write_file(&format!("{FOLDER}/{}/{name}", report.layer_docs_dir), text.as_bytes())?;
     }
     Ok(())

@@ -1,6 +1,6 @@
 //! What a traced run rests on, and the machine it came from as far as its files tell.
 
-use report::profile::{Assumptions, Setting};
+use report::pages::run::{Assumptions, Setting};
 use types::{
     CpuInfo, Environment, FrameworkVersions, GpuInfo, Hardware, MemoryInfo, Metrics, OperatingSystem, SchemaTag,
     ToolVersions,
@@ -81,7 +81,7 @@ pub(crate) fn of_trace(metrics: &Metrics, hardware: Option<&Hardware>) -> Assump
         repeats: vec![Setting::new(
             "instances of stages",
             match facts.and_then(|facts| facts.set_aside.as_ref()) {
-                Some(aside) => format!("as ranges mark them; set aside: {}", report::profile::set_aside(aside)),
+                Some(aside) => format!("as ranges mark them; set aside: {}", report::pages::run::set_aside(aside)),
                 None => "as the trace has them; none is taken for warm-up".to_owned(),
             },
         )],

@@ -3,8 +3,9 @@
 use std::path::Path;
 
 use collect::run::RunFolder;
-use report::html::{MarkdownPage, Picture, RunPage};
-use report::profile::Assumptions;
+use report::Page;
+use report::html::{PageKind, Picture, RunPage};
+use report::pages::run::Assumptions;
 use types::{Environment, KernelReport, Metrics};
 
 use super::documents::RunDocuments;
@@ -32,9 +33,9 @@ pub(crate) fn write(folder: &mut RunFolder, bundle: &Bundle<'_>) -> Result<(), C
     let view = analysis::view::run(metrics);
     let pictures = report::html::pictures(&view, &documents.shown());
     let (mut pages, charts) = self::pages(metrics, environment, *kernels, *operator_rows, &pictures);
-    pages.push((MarkdownPage::Assumptions, report::profile::assumptions_markdown(assumptions)));
+    pages.push((PageKind::Assumptions, report::pages::run::assumptions_page(assumptions)));
     for (page, text) in &pages {
-        folder.write_file(&page.file(), text.as_bytes())?;
+        folder.write_file(&page.file(), text.markdown().as_bytes())?;
     }
     for (file, svg) in &charts {
         folder.write_file(file, svg.as_bytes())?;
@@ -52,7 +53,7 @@ pub(crate) fn write(folder: &mut RunFolder, bundle: &Bundle<'_>) -> Result<(), C
 pub(crate) fn write_page(
     folder: &mut RunFolder,
     metrics: &Metrics,
-    pages: &[(MarkdownPage, String)],
+    pages: &[(PageKind, Page)],
     lanes: Result<&str, &str>,
 ) -> Result<(), CollectError> {
     let html = page(folder.path(), metrics, pages, lanes);
@@ -60,12 +61,7 @@ pub(crate) fn write_page(
 }
 
 /// The one page of a run folder, of what the folder holds and of these.
-pub(crate) fn page(
-    folder: &Path,
-    metrics: &Metrics,
-    pages: &[(MarkdownPage, String)],
-    lanes: Result<&str, &str>,
-) -> String {
+pub(crate) fn page(folder: &Path, metrics: &Metrics, pages: &[(PageKind, Page)], lanes: Result<&str, &str>) -> String {
     let documents = RunDocuments::read(folder);
     report::html::run_page(&RunPage {
         run: &analysis::view::run(metrics),
@@ -86,31 +82,31 @@ pub(crate) fn pages(
     kernels: Option<&KernelReport>,
     operator_rows: Option<usize>,
     pictures: &[Picture],
-) -> (Vec<(MarkdownPage, String)>, Vec<ChartFile>) {
+) -> (Vec<(PageKind, Page)>, Vec<ChartFile>) {
     let view = analysis::view::run(metrics);
     let counters = kernels.map(analysis::view::counters);
     let is_command = metrics.conditions.command.is_some();
     let has_trace = metrics.conditions.trace.is_some();
     let mut pages = Vec::new();
     let report = match is_command {
-        true => report::profile::command_markdown(&view, environment),
-        false => report::profile::report_markdown(&view, environment),
+        true => report::pages::run::command_page(&view, environment),
+        false => report::pages::run::report_page(&view, environment),
     };
-    let (report, charts) = report::html::illustrated(&report, pictures);
-    pages.push((MarkdownPage::Report, report));
+    let (report, charts) = report::html::illustrated(report, pictures);
+    pages.push((PageKind::Report, report));
     if !is_command {
-        pages.push((MarkdownPage::Operators, report::profile::operators_markdown(&view, operator_rows)));
+        pages.push((PageKind::Operators, report::pages::run::operators_page(&view, operator_rows)));
     }
     if has_trace {
         pages.push(match &counters {
-            Some(counters) => (MarkdownPage::Kernels, report::deep::kernels_markdown(&view, counters)),
-            None => (MarkdownPage::Kernels, report::profile::kernels_markdown(&view)),
+            Some(counters) => (PageKind::Kernels, report::pages::deep::kernels_page(&view, counters)),
+            None => (PageKind::Kernels, report::pages::run::kernels_page(&view)),
         });
     }
     if has_trace || !is_command {
         pages.push(match &counters {
-            Some(counters) => (MarkdownPage::Summary, report::deep::stakeholder_markdown(&view, counters, environment)),
-            None => (MarkdownPage::Summary, report::profile::stakeholder_markdown(&view, environment)),
+            Some(counters) => (PageKind::Summary, report::pages::deep::summary_page(&view, counters, environment)),
+            None => (PageKind::Summary, report::pages::run::summary_page(&view, environment)),
         });
     }
     (pages, charts)

@@ -112,6 +112,7 @@ fn differing(named: &Hardware, found: &Device, shown: Option<&Hardware>) -> Opti
         }
     };
     (!agrees).then(|| QualityCounter {
+        quantities: Default::default(),
         counter: "hardware_differs_from_trace".to_owned(),
         value: 1,
         share: None,

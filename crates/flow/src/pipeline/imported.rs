@@ -36,6 +36,6 @@ pub(crate) fn analyse(
     let mut evidence = traces.evidence(&devices);
     evidence.regions = traces.regions(regions);
     evidence.quality.extend(quality);
-    let metrics = analysis::metrics(&subject, &evidence);
+    let metrics = crate::pipeline::metrics::metrics(&subject, &evidence);
     Ok(Imported { traces, metrics, hardware })
 }

@@ -17,6 +17,7 @@ pub(crate) mod gguf;
 pub mod hardware;
 pub(crate) mod imported;
 pub mod machine;
+pub(crate) mod metrics;
 pub mod model;
 mod model_fit;
 pub(crate) mod modelled;

@@ -28,6 +28,7 @@ fn weights(model: &LoadedModel) -> ModelWeights {
 /// What contradicts the model, told.
 pub(super) fn misfit(model: &LoadedModel, fit: &Fit) -> Option<QualityCounter> {
     (!fit.misfits.is_empty()).then(|| QualityCounter {
+        quantities: Default::default(),
         counter: "model_differs_from_trace".to_owned(),
         value: fit.misfits.len() as u64,
         share: None,

@@ -162,6 +162,7 @@ fn differing_workload(traced: &TracedWorkload, observed: &Observed) -> Option<Qu
     hold("decode steps", workload.decode_steps, observed.decode_steps);
     hold("batch", workload.batch, observed.batch);
     (!differing.is_empty()).then(|| QualityCounter {
+        quantities: Default::default(),
         counter: "workload_differs_from_trace".to_owned(),
         value: differing.len() as u64,
         share: None,

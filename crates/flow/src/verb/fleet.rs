@@ -135,7 +135,7 @@ pub fn fleet(
             Found::Runs(runs) => of_runs(&runs, progress)?,
         };
         folder.write_json("fleet.json", &fleet)?;
-        folder.write_file("report.md", report::fleet::markdown(&fleet).as_bytes())?;
+        folder.write_file("report.md", report::pages::fleet::page(&fleet).markdown().as_bytes())?;
         folder.write_file("report.html", report::html::fleet_page(&fleet).as_bytes())?;
         folder.end_step("fleet")?;
         Ok::<_, FleetError>((fleet, missing))
@@ -145,7 +145,7 @@ pub fn fleet(
 
 /// For a terminal.
 pub fn terminal(fleet: &Fleet) -> String {
-    report::fleet::terminal(fleet)
+    report::pages::fleet::terminal(fleet)
 }
 
 enum Found {

@@ -111,5 +111,5 @@ fn fill(
 
 /// The run in a few lines, for a terminal.
 pub fn terminal(metrics: &Metrics) -> String {
-    report::profile::import_terminal(&analysis::view::run(metrics))
+    report::pages::run::import_terminal(&analysis::view::run(metrics))
 }

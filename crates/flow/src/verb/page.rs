@@ -6,7 +6,8 @@
 use std::path::{Path, PathBuf};
 
 use collect::run::StoredRun;
-use report::html::MarkdownPage;
+use report::Page;
+use report::html::PageKind;
 use types::{Comparison, Exit, Failure, Metrics};
 
 use crate::CollectError;
@@ -68,8 +69,7 @@ pub struct RunPage {
 /// The page of a run. With `full`, its timeline holds every event, however many there are.
 pub fn of_run(run: &StoredRun, full: bool) -> Result<RunPage, PageError> {
     let metrics = recording::metrics(run)?;
-    let text = |page: MarkdownPage| Some((page, run.read_text(&page.file()).ok()?));
-    let pages: Vec<_> = MarkdownPage::ALL.into_iter().filter_map(text).collect();
+    let pages = pages(run, &metrics);
     let most = if full { usize::MAX } else { report::html::MOST_EVENTS };
     let lanes = timeline(run, &metrics)
         .and_then(|timeline| timeline.lanes(most).ok_or_else(|| "the timeline of this run is empty".to_owned()));
@@ -103,6 +103,21 @@ pub fn of_comparison(comparison: &Comparison) -> String {
 /// Writes the page.
 pub fn write(path: &Path, html: &str) -> Result<(), PageError> {
     std::fs::write(path, html).map_err(|reason| PageError::Unwritable { path: path.to_owned(), reason })
+}
+
+/// Every page, from the documents of the run. What it assumed is kept as text alone, and shown as that.
+fn pages(run: &StoredRun, metrics: &Metrics) -> Vec<(PageKind, Page)> {
+    let documents = RunDocuments::read(run.path());
+    let shown = documents.shown();
+    let environment = run.read_text("env.json").ok().and_then(|text| serde_json::from_str(&text).ok());
+    let pages = environment.map(|environment| bundle::pages(metrics, &environment, shown.kernels, None, &[]).0);
+    let regions = shown.regions.map(|report| report::pages::regions::overview_page(&analysis::view::regions(report)));
+    let assumptions = run.read_text(&PageKind::Assumptions.file()).ok().map(|text| Page::verbatim(&text));
+    let mut pages = pages.unwrap_or_default();
+    pages.extend(regions.map(|page| (PageKind::Regions, page)));
+    pages.extend(assumptions.map(|page| (PageKind::Assumptions, page)));
+    pages.sort_by_key(|(kind, _)| PageKind::ALL.iter().position(|known| known == kind));
+    pages
 }
 
 fn timeline(run: &StoredRun, metrics: &Metrics) -> Result<Placed, String> {

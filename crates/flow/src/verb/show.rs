@@ -1,7 +1,7 @@
 //! `show`: a finished run at a glance.
 
 use collect::run::StoredRun;
-pub use report::profile::Glance;
+pub use report::pages::run::Glance;
 use types::Metrics;
 
 use crate::pipeline::recording;
@@ -14,5 +14,5 @@ pub fn metrics(run: &StoredRun) -> Result<Metrics, RecordingError> {
 
 /// The run for a terminal; `strong` sets a heading apart.
 pub fn text(metrics: &Metrics, glance: &Glance, strong: impl Fn(&str) -> String) -> String {
-    report::profile::glance(&analysis::view::run(metrics), glance, strong)
+    report::pages::run::glance(&analysis::view::run(metrics), glance, strong)
 }

@@ -142,7 +142,7 @@ pub fn what_if(request: &WhatIfRequest, progress: &mut dyn FnMut(&str)) -> Resul
 
 /// As plain text.
 pub fn terminal(answer: &WhatIf) -> String {
-    report::whatif::terminal(answer)
+    report::pages::whatif::terminal(answer)
 }
 
 /// What the subject is called, its files, and what its run measured.

@@ -64,5 +64,5 @@ pub fn terminal(samples: &[Sample]) -> String {
     };
     let stages =
         Stage::ALL.into_iter().filter_map(|stage| Some((stage, analysis::statistics::describe(&measured(stage))?)));
-    report::profile::stage_times_terminal(&stages.collect::<Vec<_>>())
+    report::pages::run::stage_times_terminal(&stages.collect::<Vec<_>>())
 }

@@ -24,6 +24,7 @@ impl Tally {
     pub(super) fn counters(self) -> Vec<QualityCounter> {
         let rows = self.read + self.unreadable + self.cut;
         let counter = |name: &str, value: u64, of_rows: bool, severity, remedy: &str| QualityCounter {
+            quantities: Default::default(),
             counter: name.to_owned(),
             value,
             share: (of_rows && rows > 0).then(|| value as f64 / rows as f64),

@@ -148,6 +148,7 @@ impl Census {
         let events = self.events();
         let share = |value: u64| (events > 0).then(|| (value as f64 / events as f64).min(1.0));
         let counter = |(counter, severity, remedy): (&str, Severity, &str), value, share| QualityCounter {
+            quantities: Default::default(),
             counter: counter.to_owned(),
             value,
             share,

@@ -169,6 +169,7 @@ fn launched_by(timeline: &mut Timeline) {
             }
         }
         (Some(_), Some(_)) if !timeline.work.is_empty() => timeline.quality.push(QualityCounter {
+            quantities: Default::default(),
             counter: "trace_work_of_unknown_process".to_owned(),
             value: timeline.work.len() as u64,
             share: Some(1.0),
@@ -185,6 +186,7 @@ fn launched_by(timeline: &mut Timeline) {
 fn unreadable_names(timeline: &Timeline) -> Option<QualityCounter> {
     let unreadable = timeline.names.iter().filter(|(_, name)| name.contains(char::REPLACEMENT_CHARACTER)).count();
     (unreadable > 0).then(|| QualityCounter {
+        quantities: Default::default(),
         counter: "trace_names_unreadable".to_owned(),
         value: unreadable as u64,
         share: Some(unreadable as f64 / timeline.names.len() as f64),
@@ -210,6 +212,7 @@ impl Loss {
         };
         let cause = self.cause.as_ref().map_or_else(String::new, |cause| format!(" ({cause})"));
         QualityCounter {
+            quantities: Default::default(),
             counter: counter.to_owned(),
             // At least one, because a counter of nothing would say that nothing is lost.
             value: self.bytes.max(1),

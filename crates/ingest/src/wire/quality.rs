@@ -207,7 +207,14 @@ impl Losses {
         ];
         let row = |(counter, value, share, severity, remedy): (&str, u64, Option<f64>, Severity, &str)| {
             let (counter, remedy) = (counter.to_owned(), remedy.to_owned());
-            (value > 0).then_some(QualityCounter { counter, value, share, severity, remedy })
+            (value > 0).then_some(QualityCounter {
+                counter,
+                value,
+                share,
+                severity,
+                remedy,
+                quantities: Default::default(),
+            })
         };
         all.extend(rows.into_iter().filter_map(row));
         all
@@ -231,5 +238,12 @@ fn problem(code: u32, what: &str) -> QualityCounter {
         code => format!("{what} failed with CUPTI code {code}; kernels may be missing"),
     };
     let severity = if what.contains("newer") { Severity::Info } else { Severity::Error };
-    QualityCounter { counter: "collector_problem".to_owned(), value: 1, share: None, severity, remedy }
+    QualityCounter {
+        counter: "collector_problem".to_owned(),
+        value: 1,
+        share: None,
+        severity,
+        remedy,
+        quantities: Default::default(),
+    }
 }

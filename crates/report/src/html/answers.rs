@@ -7,10 +7,10 @@ use std::fmt::Write;
 
 use types::view::{DeviceTimeView, LostTimeView, RunView, StageView};
 
-use super::prose;
-use crate::markdown::{code, prose as plain, sentence};
-use crate::number::percent;
-use crate::profile::{imported_facts, no_utilisation, saving};
+use crate::pages::run::{imported_facts, no_utilisation, saving};
+use crate::render::html_line;
+use crate::render::text::{code, prose as plain, sentence};
+use crate::words::number::percent;
 
 /// A part of the whole that is worth a word.
 const WORTH_NAMING: f64 = 0.05;
@@ -33,7 +33,7 @@ pub(super) fn html(answers: Vec<Answer>, find: impl Fn(&[&'static str]) -> Optio
             None => question.to_owned(),
         };
         // Writing to a string cannot fail.
-        let _ = writeln!(list, "<div><dt>{question}</dt><dd>{}</dd></div>", prose::html(&text, "a"));
+        let _ = writeln!(list, "<div><dt>{question}</dt><dd>{}</dd></div>", html_line(&text));
     }
     list + "</dl>\n"
 }
@@ -225,7 +225,7 @@ fn capital(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::profile::sample;
+    use crate::pages::run::sample;
 
     fn texts(metrics: &types::Metrics) -> Vec<String> {
         answers(&analysis::view::run(metrics)).into_iter().map(|answer| answer.text).collect()

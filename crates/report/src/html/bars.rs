@@ -6,8 +6,8 @@ use types::Nanos;
 use types::view::{DeviceTimeView, RunView};
 
 use super::lettering;
-use crate::escape::escape;
-use crate::number::percent;
+use crate::render::escape::escape;
+use crate::words::number::percent;
 
 /// Width of a drawing, in its own units.
 pub(super) const WIDTH: f64 = 960.0;

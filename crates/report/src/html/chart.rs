@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use super::bars::WIDTH;
 use super::lettering::width;
-use crate::escape::escape;
+use crate::render::escape::escape;
 
 const ROW: f64 = 30.0;
 const BAR: f64 = 16.0;

@@ -4,10 +4,9 @@ use types::view::{ChangesView, ComparisonView};
 use types::{Change, ChangeVerdict, ComparedRun, Nanos};
 
 use super::chart::{Bar, Row, rows};
-use super::prose;
 use super::shell::{self, Section};
-use crate::compare;
-use crate::number::{known, signed};
+use crate::pages::compare;
+use crate::words::number::{known, signed};
 
 /// Changes drawn of each kind.
 const CHANGES: usize = 12;
@@ -30,12 +29,12 @@ pub fn comparison_page(view: &ComparisonView<'_>, most_rows: usize) -> String {
             Some(Section::new(id, title, shell::figure("", &changed_bars(title, changes)?)))
         })
         .collect();
-    let body = prose::html(&compare::markdown(view, most_rows), "comparison");
+    let body = compare::page(view, most_rows).html("comparison");
     sections.push(Section::new("comparison", "Figures", body));
-    let conclusions = compare::conclusions_markdown(view);
+    let conclusions = compare::conclusions_page(view);
     let key = "<p class=\"m\">In each row the upper bar is the first side and the lower bar the second: green where it is faster \
                beyond doubt, red where it is slower beyond doubt, blue where neither is shown.</p>\n";
-    let top = format!("<div class=\"verdict\">{}</div>\n{key}", prose::html(&conclusions, "v"));
+    let top = format!("<div class=\"verdict\">{}</div>\n{key}", conclusions.html("v"));
     shell::document(&title, &top, &sections, &[])
 }
 
@@ -82,7 +81,7 @@ pub(super) fn changed_bars(title: &str, changes: &ChangesView<'_>) -> Option<Str
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::compare::sample;
+    use crate::pages::compare::sample;
 
     #[test]
     fn a_comparison_is_one_page_with_both_sides_drawn() {

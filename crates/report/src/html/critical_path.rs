@@ -3,7 +3,7 @@
 use types::view::RunView;
 
 use super::chart::{Bar, Row, rows};
-use crate::number::percent;
+use crate::words::number::percent;
 
 /// Causes drawn.
 const CAUSES: usize = 10;

@@ -3,10 +3,11 @@
 use types::{Fleet, FleetJob, FleetRank, Nanos, Trend};
 
 use super::chart::{Bar, Row, rows};
-use super::prose;
 use super::shell::{self, Section};
-use crate::fleet;
-use crate::number::percent;
+use crate::pages::fleet;
+use crate::render::Page;
+use crate::render::text::prose;
+use crate::words::number::percent;
 
 /// Ranks drawn.
 const RANKS: usize = 128;
@@ -16,9 +17,10 @@ pub fn fleet_page(found: &Fleet) -> String {
     let mut sections = Vec::new();
     let mut top = String::new();
     for job in &found.jobs {
-        let mut said = format!("**{}**: {}\n\n", job.job, fleet::headline(job));
-        said.extend(fleet::findings(job).into_iter().map(|finding| format!("- {finding}\n")));
-        top += &format!("<div class=\"verdict\">{}</div>\n", prose::html(&said, "v"));
+        let mut said = Page::new("");
+        said.paragraph(&format!("**{}**: {}", prose(&job.job), fleet::headline(job)));
+        said.list(fleet::findings(job));
+        top += &format!("<div class=\"verdict\">{}</div>\n", said.html("v"));
         if job.ranks.iter().any(|rank| rank.span_ns > Nanos::ZERO) {
             let title = format!("Device time of {}", job.job);
             let key = "<p class=\"m\">Blue: compute. Violet: communication and nothing else. Brown: copies and nothing else. Grey: \
@@ -35,15 +37,16 @@ pub fn fleet_page(found: &Fleet) -> String {
     }
     let changed: Vec<_> = found.trends.iter().flat_map(fleet::changes).collect();
     if !found.trends.is_empty() {
-        let said = match changed.is_empty() {
-            true => "No quantity changed for good.".to_owned(),
-            false => changed.iter().map(|change| format!("- {change}\n")).collect(),
-        };
-        top += &format!("<div class=\"verdict\">{}</div>\n", prose::html(&said, "t"));
+        let mut said = Page::new("");
+        match changed.is_empty() {
+            true => said.paragraph("No quantity changed for good."),
+            false => said.list(changed),
+        }
+        top += &format!("<div class=\"verdict\">{}</div>\n", said.html("t"));
         let body = found.trends.iter().map(|trend| shell::figure("", &series(trend))).collect();
         sections.push(Section::new("trends", "Runs over time", body));
     }
-    let body = prose::html(&fleet::markdown(found), "fleet");
+    let body = fleet::page(found).html("fleet");
     sections.push(Section::new("fleet", "Figures", body));
     shell::document("Fleet", &top, &sections, &[])
 }

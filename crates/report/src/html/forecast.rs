@@ -3,7 +3,7 @@
 use types::{AnalyticReport, Nanos};
 
 use super::chart::{Bar, Row, rows};
-use crate::number::milliseconds;
+use crate::words::number::milliseconds;
 
 /// Roofline, forecast and measured time of one request. Absent unless the run measured what is modelled.
 pub(super) fn forecast_chart(report: &AnalyticReport) -> Option<String> {

@@ -3,9 +3,8 @@
 //!
 //! The page beside it has every picture already, and leaves these out.
 
-use std::fmt::Write;
-
 use super::picture::Picture;
+use crate::render::{Block, Page};
 
 /// The folder of the pictures, beside `report.md`.
 const FOLDER: &str = "charts";
@@ -19,28 +18,30 @@ const PLACES: [(&str, &str); 4] = [
 ];
 
 /// The report with its pictures, and those pictures with their files.
-pub fn illustrated(report: &str, pictures: &[Picture]) -> (String, Vec<(String, String)>) {
-    let (mut text, mut files) = (String::with_capacity(report.len()), Vec::new());
-    for line in report.lines() {
-        text += line;
-        text.push('\n');
-        let heading = line.strip_prefix("## ").map(|words| words.split('(').next().unwrap_or_default().trim());
-        let Some((id, _)) = PLACES.iter().find(|(_, words)| heading.is_some_and(|it| it.eq_ignore_ascii_case(words)))
-        else {
-            continue;
-        };
-        for picture in pictures.iter().filter(|picture| picture.id == *id) {
+pub fn illustrated(report: Page, pictures: &[Picture]) -> (Page, Vec<(String, String)>) {
+    let (mut blocks, mut files) = (Vec::with_capacity(report.blocks.len()), Vec::new());
+    for block in report.blocks {
+        let place = place(&block);
+        blocks.push(block);
+        for picture in pictures.iter().filter(|picture| place == Some(picture.id)) {
             let file = format!("{FOLDER}/{}", picture.file_name());
             let title = match picture.caption.is_empty() {
                 true => picture.title.to_owned(),
                 false => format!("{}, {}", picture.title, picture.caption),
             };
-            // Writing to a string cannot fail.
-            let _ = write!(text, "\n![{}]({file})\n", title.replace(['[', ']'], ""));
+            blocks.push(Block::Chart { title, file: file.clone() });
             files.push((file, picture.file()));
         }
     }
-    (text, files)
+    (Page { blocks, ..report }, files)
+}
+
+/// The section whose pictures stand below a heading.
+fn place(block: &Block) -> Option<&'static str> {
+    let Block::Heading { level: 2, text } = block else { return None };
+    let words = text.plain();
+    let words = words.split('(').next().unwrap_or_default().trim();
+    PLACES.iter().find(|(_, heading)| words.eq_ignore_ascii_case(heading)).map(|(id, _)| *id)
 }
 
 #[cfg(test)]
@@ -59,13 +60,16 @@ mod tests {
 
     #[test]
     fn pictures_stand_below_the_heading_of_their_table_and_each_has_a_file() {
-        let report = "# A run\n\n## Per-stage timings (measured)\n\n| a |\n\n## Lost time\n\ntext\n";
+        let mut report = Page::new("A run");
+        report.heading("Per-stage timings (measured)");
+        report.heading("Lost time");
+        report.paragraph("text");
         let pictures =
             [picture("stages", ""), picture("lost-time", "decode"), picture("roofline", ""), picture("treemap", "")];
-        let (text, files) = illustrated(report, &pictures);
-        let expected = "# A run\n\n## Per-stage timings (measured)\n\n![Title](charts/stages.svg)\n\n| a |\n\n\
+        let (page, files) = illustrated(report, &pictures);
+        let expected = "# A run\n\n## Per-stage timings (measured)\n\n![Title](charts/stages.svg)\n\n\
                         ## Lost time\n\n![Title, decode](charts/lost-time-decode.svg)\n\ntext\n";
-        assert_eq!(text, expected);
+        assert_eq!(page.markdown(), expected);
         let names: Vec<&str> = files.iter().map(|(name, _)| name.as_str()).collect();
         assert_eq!(names, ["charts/stages.svg", "charts/lost-time-decode.svg"]);
         assert!(files.iter().all(|(_, svg)| svg.starts_with("<svg ") && svg.contains("<style>")));

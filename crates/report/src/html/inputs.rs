@@ -5,8 +5,8 @@ use std::fmt::Write;
 use base64::prelude::{BASE64_STANDARD, Engine};
 use types::view::RunView;
 
-use crate::escape::escape;
-use crate::number::grouped;
+use crate::render::escape::escape;
+use crate::words::number::grouped;
 
 /// A small picture of an input.
 #[derive(Clone, Debug, PartialEq, Eq)]

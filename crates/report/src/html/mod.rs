@@ -19,7 +19,6 @@ mod lettering;
 mod origin;
 mod picture;
 mod point;
-mod prose;
 mod ranks;
 mod regions;
 mod roofline;
@@ -34,8 +33,9 @@ use std::collections::BTreeSet;
 
 use types::view::RunView;
 
-use crate::markdown::sentence;
-use crate::profile::profiled_pass;
+use crate::pages::run::profiled_pass;
+use crate::render::text::sentence;
+use crate::render::{Page, html_line};
 
 pub use comparison::comparison_page;
 pub use documents::Documents;
@@ -49,7 +49,7 @@ use shell::Section;
 
 /// A Markdown page of a run, which the file holds too.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum MarkdownPage {
+pub enum PageKind {
     /// `report.md`.
     Report,
     /// `operators.md`.
@@ -64,7 +64,7 @@ pub enum MarkdownPage {
     Assumptions,
 }
 
-impl MarkdownPage {
+impl PageKind {
     /// Every page, in the order the file holds them.
     pub const ALL: [Self; 6] =
         [Self::Report, Self::Operators, Self::Kernels, Self::Regions, Self::Summary, Self::Assumptions];
@@ -146,7 +146,7 @@ pub struct RunPage<'a> {
     /// Small pictures of its inputs.
     pub thumbnails: &'a [Thumbnail],
     /// Its Markdown pages.
-    pub pages: &'a [(MarkdownPage, String)],
+    pub pages: &'a [(PageKind, Page)],
     /// Columns of its timeline, see [`lanes()`], or why it has none.
     pub lanes: Result<&'a str, &'a str>,
 }
@@ -178,14 +178,14 @@ pub fn run_page(page: &RunPage<'_>) -> String {
     sections.extend(inputs::gallery(run, thumbnails).map(|list| Section::new("inputs", "Inputs", list)));
     let pictures = sections.len();
     sections.extend(pages.iter().map(|(page, text)| Section {
-        open: matches!(page, MarkdownPage::Report | MarkdownPage::Regions),
-        ..Section::new(page.id(), page.title(), prose::html(text, page.id()))
+        open: matches!(page, PageKind::Report | PageKind::Regions),
+        ..Section::new(page.id(), page.title(), text.html(page.id()))
     }));
     let anchors = anchors(&sections);
     let find = |wanted: &[&'static str]| wanted.iter().copied().find(|anchor| anchors.contains(*anchor));
     let missing = match lanes {
         Ok(_) => String::new(),
-        Err(reason) => prose::html(&format!("This page has no timeline: {}.", sentence(reason)), "t"),
+        Err(reason) => format!("<p>{}</p>\n", html_line(&format!("This page has no timeline: {}.", sentence(reason)))),
     };
     // Counters of regions alone are no run with times: they have a first screen of their own.
     let counted = documents.regions.filter(|_| run.stages.is_empty() && run.device_time.is_empty());
@@ -225,13 +225,13 @@ fn canvas(id: &'static str, title: &str, data: &str, of: &str) -> Section {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::profile::sample;
+    use crate::pages::run::sample;
 
     fn page(change: impl FnOnce(&mut types::Metrics)) -> String {
         let mut metrics = sample::metrics();
         change(&mut metrics);
         let view = analysis::view::run(&metrics);
-        let pages = [(MarkdownPage::Report, crate::profile::report_markdown(&view, &sample::environment()))];
+        let pages = [(PageKind::Report, crate::pages::run::report_page(&view, &sample::environment()))];
         run_page(&RunPage {
             run: &view,
             documents: Documents::default(),

@@ -126,7 +126,7 @@ mod tests {
 
     #[test]
     fn keys_are_keys_of_the_document() {
-        let metrics = serde_json::to_value(crate::profile::sample::metrics()).unwrap();
+        let metrics = serde_json::to_value(crate::pages::run::sample::metrics()).unwrap();
         for origin in ORIGINS.iter().filter(|origin| !["forecast", "inputs"].contains(&origin.section)) {
             for key in origin.keys {
                 // A list that is empty may be left out of the document.
@@ -138,7 +138,7 @@ mod tests {
 
     #[test]
     fn a_table_says_where_it_comes_from_and_leads_on() {
-        let metrics = serde_json::to_value(crate::profile::sample::metrics()).unwrap();
+        let metrics = serde_json::to_value(crate::pages::run::sample::metrics()).unwrap();
         let keys = TABLES.iter().flat_map(|(_, keys, _)| *keys);
         let unknown: Vec<_> = keys.filter(|key| metrics.get(**key).is_none()).collect();
         assert_eq!(unknown, Vec::<&&str>::new());

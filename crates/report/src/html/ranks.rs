@@ -6,7 +6,7 @@ use types::view::{DeviceTimeView, RunView};
 use types::{Nanos, Stage};
 
 use super::chart::{Bar, Row, rows};
-use crate::number::{milliseconds, percent};
+use crate::words::number::{milliseconds, percent};
 
 /// Devices drawn.
 const DEVICES: usize = 128;

@@ -4,8 +4,8 @@ use types::{Nanos, Region, RegionReport};
 
 use super::answers::Answer;
 use super::summary::{FirstScreen, Number};
-use crate::markdown::{code, prose};
-use crate::number::{count, grouped, known, percent};
+use crate::render::text::{code, prose};
+use crate::words::number::{count, grouped, known, percent};
 
 /// Regions named in an answer.
 const NAMED: usize = 3;
@@ -121,7 +121,7 @@ fn outside_of(report: &RegionReport) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::regions::sample;
+    use crate::pages::regions::sample;
 
     fn texts(report: &RegionReport) -> Vec<String> {
         first_screen(report).answers.into_iter().map(|answer| answer.text).collect()

@@ -10,8 +10,8 @@ use super::bars::WIDTH;
 use super::documents::Documents;
 use super::lettering::width;
 use super::point::{self, Kind, Point};
-use crate::escape::escape;
-use crate::number::percent;
+use crate::render::escape::escape;
+use crate::words::number::percent;
 
 const HEIGHT: f64 = 430.0;
 const LEFT: f64 = 96.0;

@@ -3,7 +3,7 @@
 use base64::prelude::{BASE64_STANDARD, Engine};
 use sha2::{Digest, Sha256};
 
-use crate::escape::escape;
+use crate::render::escape::escape;
 
 /// The style of pictures, which a file of one has too.
 pub(super) const PICTURE_STYLE: &str = include_str!("picture.css");

@@ -3,10 +3,10 @@
 use types::view::RunView;
 
 use super::answers::{self, Answer, answers};
-use super::prose;
-use crate::escape::escape;
-use crate::number::{milliseconds, percent, tokens_per_second};
-use crate::profile::{device, headline, imported_facts, model};
+use crate::pages::run::{device, headline, imported_facts, model};
+use crate::render::escape::escape;
+use crate::render::html_line;
+use crate::words::number::{milliseconds, percent, tokens_per_second};
 
 /// Numbers on the first screen.
 const NUMBERS: usize = 5;
@@ -68,7 +68,7 @@ pub(super) fn html(screen: FirstScreen, find: impl Fn(&[&'static str]) -> Option
         Some(anchor) => format!("<p class=\"m source\"><a href=\"#{anchor}\">Where this comes from</a></p>\n"),
         None => String::new(),
     };
-    let mut text = format!("<div class=\"verdict\">{}{source}</div>\n", prose::html(&headline, "v"));
+    let mut text = format!("<div class=\"verdict\"><p>{}</p>\n{source}</div>\n", html_line(&headline));
     if !numbers.is_empty() {
         text += &format!("<dl class=\"numbers\">\n{numbers}</dl>\n");
     }

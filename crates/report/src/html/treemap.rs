@@ -8,9 +8,9 @@ use types::view::RunView;
 
 use super::bars::{WIDTH, shade};
 use super::lettering::{fitted, width};
-use crate::escape::escape;
-use crate::number::percent;
-use crate::profile::profiled_pass;
+use crate::pages::run::profiled_pass;
+use crate::render::escape::escape;
+use crate::words::number::percent;
 
 const HEIGHT: f64 = 340.0;
 /// Height of the line with a group's name.

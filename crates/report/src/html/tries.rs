@@ -3,7 +3,7 @@
 use types::view::RunView;
 
 use super::chart::{Bar, Row, rows};
-use crate::number::{UNKNOWN, percent, signed};
+use crate::words::number::{UNKNOWN, percent, signed};
 
 /// The share of a request that each remedy saves. Absent where none was measured.
 pub(super) fn tries_chart(run: &RunView<'_>) -> Option<String> {

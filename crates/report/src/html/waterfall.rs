@@ -7,8 +7,8 @@ use types::{Nanos, Stage};
 
 use super::bars::WIDTH;
 use super::chart::{clipped, room};
-use crate::escape::escape;
-use crate::number::percent;
+use crate::render::escape::escape;
+use crate::words::number::percent;
 
 /// Causes drawn one by one.
 const CAUSES: usize = 10;

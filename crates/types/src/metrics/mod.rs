@@ -18,8 +18,8 @@ pub use utilisation::{PeakUsed, Utilisation, Work};
 
 use crate::schema::{Document, SchemaName, SchemaTag};
 use crate::{
-    Clock, CommandFacts, CriticalPathPart, Device, DeviceId, Finding, InferenceDisturbance, InputFacts, LostTime,
-    PeakMemory, ProfileSettings, QualityCounter, ReplaySummary, TraceFacts, Trials,
+    Caveat, Clock, CommandFacts, CriticalPathPart, Device, DeviceId, Finding, InferenceDisturbance, InputFacts,
+    LostTime, PeakMemory, ProfileSettings, QualityCounter, ReplaySummary, TraceFacts, Trials,
 };
 
 /// What was run, and on what.
@@ -42,6 +42,9 @@ pub struct RunHeader {
 /// Holds: findings together claim at most what is lost, each nanosecond once (the ledger of `analysis::loss`).
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Conclusions {
+    /// What a reader must know before the first number.
+    #[serde(default)]
+    pub caveats: Vec<Caveat>,
     /// Findings, what matters most first.
     pub findings: Vec<Finding>,
     /// Time lost, by stage and cause, most first.

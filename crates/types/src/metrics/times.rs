@@ -6,8 +6,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Nanos, Origin, QualityCounter, RankArrivals, RankSkew, RankSummary, Severity, Stage, Statistics, Steps, Throughput,
-    Variance,
+    Base, Facts, Nanos, Origin, QualityCounter, RankArrivals, RankSkew, RankSummary, Severity, Stage, Statistics,
+    Steps, Throughput, Variance,
 };
 
 /// Whole-run figures. What the source does not record is `null`.
@@ -145,28 +145,20 @@ impl Times {
     pub fn checked(mut self, devices: u64) -> (Self, Option<QualityCounter>) {
         let most = |wall: Nanos| Nanos::new(wall.get().saturating_mul(devices.max(1).try_into().unwrap_or(i64::MAX)));
         let mut left_out = Vec::new();
-        let mut check = |name: &str, wall: Option<Nanos>, busy: &mut Option<Nanos>| {
+        let mut check = |name: Base, wall: Option<Nanos>, busy: &mut Option<Nanos>| {
             if let Some((wall, found)) = wall.zip(*busy)
                 && found > most(wall)
             {
-                left_out.push(format!("{name}: {found} busy in {wall}"));
+                left_out.push(Facts::new().with("part", name).with("busy", found).with("wall", wall));
                 *busy = None;
             }
         };
         for stage in &mut self.stages {
-            check(stage.name.name(), stage.wall_ns, &mut stage.gpu_busy_ns);
+            check(Base::Stage(stage.name), stage.wall_ns, &mut stage.gpu_busy_ns);
         }
-        check("the run", self.totals.wall_ns, &mut self.totals.gpu_busy_ns);
-        let counter = (!left_out.is_empty()).then(|| QualityCounter {
-            counter: "busy_above_wall".to_owned(),
-            value: left_out.len() as u64,
-            share: None,
-            severity: Severity::Warning,
-            remedy: format!(
-                "GPU busy time is left out where it exceeds the wall time of the host, which did not wait for the device ({})",
-                left_out.join("; ")
-            ),
-        });
+        check(Base::Run, self.totals.wall_ns, &mut self.totals.gpu_busy_ns);
+        let counter = QualityCounter::some("busy_above_wall", Severity::Warning, left_out.len() as u64);
+        let counter = counter.map(|counter| counter.facts(Facts::new().with("parts", left_out)));
         (self, counter)
     }
 }

@@ -122,6 +122,7 @@ pub(super) fn missing_ranks<'a>(timelines: impl Iterator<Item = &'a Timeline>) -
     }
     let world = world.filter(|world| *world > here)?;
     Some(QualityCounter {
+        quantities: Default::default(),
         counter: "ranks_missing".to_owned(),
         value: u64::from(world - here),
         share: Some(f64::from(world - here) / f64::from(world)),

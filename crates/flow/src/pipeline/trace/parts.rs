@@ -146,6 +146,7 @@ impl Parts {
                 return Err(ImportError::NotOneRun { one: first, other: file, why });
             };
             replay.quality.push(QualityCounter {
+                quantities: Default::default(),
                 counter: "graph_kernels_with_captured_operator".to_owned(),
                 value: kernels,
                 share: None,
@@ -174,7 +175,14 @@ fn overlapping(file: &str, overlap: PageOverlap) -> Vec<QualityCounter> {
     let counter = |counter: &str, value: u64, remedy: String| {
         let share = Some(value as f64 / overlap.shared.max(value).max(1) as f64);
         let (counter, severity) = (counter.to_owned(), Severity::Warning);
-        (value > 0).then_some(QualityCounter { counter, value, share, severity, remedy })
+        (value > 0).then_some(QualityCounter {
+            counter,
+            value,
+            share,
+            severity,
+            remedy,
+            quantities: Default::default(),
+        })
     };
     let differing = format!(
         "{file} has other values for launches that an earlier page has too, and those of the earlier page are kept; import pages \
@@ -317,7 +325,14 @@ fn listed(file: StatsFile) -> Part {
     }
     let counter = |counter: &str, value: u64, severity: Severity, remedy: &str| {
         let (counter, remedy) = (counter.to_owned(), remedy.to_owned());
-        (value > 0).then_some(QualityCounter { counter, value, share: None, severity, remedy })
+        (value > 0).then_some(QualityCounter {
+            counter,
+            value,
+            share: None,
+            severity,
+            remedy,
+            quantities: Default::default(),
+        })
     };
     let tables = "tables other than cuda_gpu_kern_sum are not used; import the SQLite export for all of it";
     quality.extend(counter("nsys_stats_tables_unused", unused, Severity::Info, tables));

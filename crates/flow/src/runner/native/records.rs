@@ -132,6 +132,7 @@ pub(crate) fn outside_stages(samples: &[Sample], wall: Nanos) -> QualityCounter 
     let outside = (wall - staged).get().max(0);
     let share = if wall > Nanos::ZERO { outside as f64 / wall.get() as f64 } else { 0.0 };
     QualityCounter {
+        quantities: Default::default(),
         counter: "nanoseconds_outside_stages".to_owned(),
         value: outside as u64,
         share: Some(share.clamp(0.0, 1.0)),
@@ -146,6 +147,7 @@ pub(crate) fn disturbed(inferences: &[InferenceDisturbance]) -> Option<QualityCo
     let disturbed: Vec<_> = measured.iter().filter(|one| one.is_disturbed()).collect();
     let worst = disturbed.iter().min_by_key(|one| one.cpu_ns).filter(|_| !disturbed.is_empty())?;
     Some(QualityCounter {
+        quantities: Default::default(),
         counter: "disturbed_inferences".to_owned(),
         value: disturbed.len() as u64,
         share: Some(disturbed.len() as f64 / measured.len() as f64),

@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 
 use collect::run::RunFolder;
-use report::profile::Setting;
+use report::pages::run::Setting;
 use types::{Environment, Hardware, KernelReport, Metrics, PassRecord};
 
 use super::error::DeepError;

@@ -20,6 +20,7 @@ pub(super) fn launches(request: &DeepRequest, passes: &[PassRecord], placed: &[P
     });
     let (others, share) = of_others(started, launching)?;
     Some(QualityCounter {
+        quantities: Default::default(),
         counter: "launches_of_child_processes".to_owned(),
         value: others,
         share: Some(share),

@@ -83,7 +83,7 @@ pub(super) fn metrics(resolved: &ResolvedSubject, recorded: &Recorded<'_>, all: 
     }
     evidence.overhead = overhead::of_timeline(&all.passes);
     evidence.quality.extend(all.quality.iter().chain(&resolved.quality).cloned());
-    analysis::metrics(&resolved.subject, &evidence)
+    crate::pipeline::metrics::metrics(&resolved.subject, &evidence)
 }
 
 /// Joins what was counted to the timeline and the model, and writes everything down.

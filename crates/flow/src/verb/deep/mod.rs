@@ -370,10 +370,10 @@ fn name_filter(names: &[String]) -> Result<Vec<regex::Regex>, DeepError> {
 
 /// The plan in a few lines, for a terminal.
 pub fn plan_terminal(plan: &DeepPlan) -> String {
-    report::deep::plan_terminal(plan)
+    report::pages::deep::plan_terminal(plan)
 }
 
 /// The run in a few lines, for a terminal.
 pub fn terminal(metrics: &Metrics, kernels: &KernelReport) -> String {
-    report::deep::terminal(&analysis::view::run(metrics), &analysis::view::counters(kernels))
+    report::pages::deep::terminal(&analysis::view::run(metrics), &analysis::view::counters(kernels))
 }

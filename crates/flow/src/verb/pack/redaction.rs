@@ -8,7 +8,7 @@ use std::path::Path;
 
 use collect::identity::{Identity, chance};
 use collect::run::{MANIFEST, StoredRun, sha256};
-use report::html::{Documents, MarkdownPage};
+use report::html::{Documents, PageKind};
 use tempfile::TempDir;
 use types::{
     AnalyticReport, Artifact, Bytes, Environment, Fleet, InputSet, KernelReport, LeftOutFile, Metrics, Redaction,
@@ -167,25 +167,25 @@ impl Copy<'_> {
                 Documents { modelled: modelled.as_ref(), kernels: kernels.as_ref(), regions: regions.as_ref() };
             let pictures = report::html::pictures(&analysis::view::run(&metrics), &documents);
             let (pages, charts) = bundle::pages(&metrics, &environment, kernels.as_ref(), None, &pictures);
-            made.extend(pages.into_iter().map(|(page, text)| (page.file(), text)));
+            made.extend(pages.into_iter().map(|(page, text)| (page.file(), text.markdown())));
             made.extend(charts);
         }
         if let Some(fleet) = self.read::<Fleet>("fleet.json") {
-            made.insert("report.md".to_owned(), report::fleet::markdown(&fleet));
+            made.insert("report.md".to_owned(), report::pages::fleet::page(&fleet).markdown());
             made.insert("report.html".to_owned(), report::html::fleet_page(&fleet));
         }
         if let Some(report) = self.read::<AnalyticReport>(analytic::REPORT) {
-            let summary = report::analytic::summary_markdown(&analysis::view::analytic(&report));
+            let summary = report::pages::analytic::summary_page(&analysis::view::analytic(&report)).markdown();
             made.insert(analytic::SUMMARY.to_owned(), summary);
             made.extend(report::yaml(&report).ok().map(|text| (analytic::REPORT_YAML.to_owned(), text)));
         }
         if let Some(report) = self.read::<RegionReport>(REGIONS) {
             let view = analysis::view::regions(&report);
-            made.insert("ncu/regions/report.md".to_owned(), report::regions::overview_markdown(&view));
+            made.insert("ncu/regions/report.md".to_owned(), report::pages::regions::overview_page(&view).markdown());
             for (region, shown) in report.regions.iter().zip(&view.regions) {
                 let place = |name: &str| format!("ncu/regions/{}/{name}", region.folder);
-                made.insert(place("report.md"), report::regions::region_markdown(&report, shown));
-                made.insert(place("sections.txt"), report::regions::sections_text(region));
+                made.insert(place("report.md"), report::pages::regions::region_page(&report, shown).markdown());
+                made.insert(place("sections.txt"), report::pages::regions::sections_text(region));
             }
         }
         for (file, _) in fates.iter().filter(|(_, fate)| matches!(fate, Fate::Page)) {
@@ -250,7 +250,7 @@ impl Copy<'_> {
 /// A page of a run with metrics can be made of them at any time; others are made again here.
 fn fate(file: &Artifact, of_metrics: bool) -> Fate {
     let path = file.path.as_str();
-    let is_page = MarkdownPage::ALL.iter().any(|page| *page != MarkdownPage::Assumptions && page.file() == path);
+    let is_page = PageKind::ALL.iter().any(|page| *page != PageKind::Assumptions && page.file() == path);
     let schema = file.document.as_deref().and_then(|name| name.strip_prefix("llm-perf/")?.split('/').next());
     let in_folder = |folder: &str| path.starts_with(&format!("{folder}/"));
     match schema {

@@ -11,7 +11,7 @@ use analysis::{CommandRuns, Evidence, Subject};
 use collect::Command;
 use collect::run::RunFolder;
 use regex::bytes::Regex;
-use report::profile::{Assumptions, Setting};
+use report::pages::run::{Assumptions, Setting};
 use types::{Environment, Metrics};
 
 pub use recorded::Recording;
@@ -105,7 +105,10 @@ fn fill(
         }
         command => {
             let subject = Subject { run: recorded::header(folder.id()), ..Subject::default() };
-            analysis::metrics(&subject, &Evidence { command, commands_beside: beside, ..Evidence::default() })
+            crate::pipeline::metrics::metrics(
+                &subject,
+                &Evidence { command, commands_beside: beside, ..Evidence::default() },
+            )
         }
     };
     folder.write_json("metrics.json", &metrics)?;
@@ -168,10 +171,10 @@ fn assumptions(metrics: &Metrics, request: &CommandRequest) -> Assumptions {
 
 /// One line per command, as `hyperfine --export-csv` writes it.
 pub fn csv(metrics: &Metrics) -> String {
-    report::profile::command_csv(&analysis::view::run(metrics))
+    report::pages::run::command_csv(&analysis::view::run(metrics))
 }
 
 /// The run in a few lines, for a terminal.
 pub fn terminal(metrics: &Metrics) -> String {
-    report::profile::command_terminal(&analysis::view::run(metrics))
+    report::pages::run::command_terminal(&analysis::view::run(metrics))
 }

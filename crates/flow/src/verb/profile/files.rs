@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use collect::run::RunFolder;
-use report::profile::{Assumptions, Setting};
+use report::pages::run::{Assumptions, Setting};
 use types::{Environment, Metrics};
 
 use crate::pipeline::bundle::{self, Bundle};

@@ -43,5 +43,5 @@ pub struct Profile {
 
 /// The run in a few lines, for a terminal.
 pub fn terminal(metrics: &Metrics) -> String {
-    report::profile::terminal(&analysis::view::run(metrics))
+    report::pages::run::terminal(&analysis::view::run(metrics))
 }

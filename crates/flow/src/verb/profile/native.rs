@@ -5,7 +5,7 @@ use collect::run::RunFolder;
 use meter::Roofline;
 use network::Model;
 use report::export::TracedOperator;
-use report::profile::Setting;
+use report::pages::run::Setting;
 use types::{
     Clock, ClockId, ClockKind, Device, DeviceId, Environment, Hardware, InputSet, Metrics, PeakUsed,
     ProfileSettings as RunCounts, RunHeader, Workload,
@@ -109,7 +109,7 @@ fn fill(
     missing.extend(tries_stopped.then(|| "stopped by the user while remedies were tried".to_owned()));
     let of_first = measured.inputs.first().map_or(0, |one| one.traced.prefill.ops.len() + one.traced.decode.ops.len());
     let evidence = Evidence { tries, ..evidence(network, &processor, &bench, measured) };
-    let metrics = analysis::metrics(&subject, &evidence);
+    let metrics = crate::pipeline::metrics::metrics(&subject, &evidence);
     folder.write_json("metrics.json", &metrics)?;
     write_trace(folder, &evidence.operators.calls[..of_first.min(MOST_TRACED)])?;
     folder.end_step("analyse")?;

@@ -82,7 +82,7 @@ fn part(model: &TorchModel, rank: u32, samples: Vec<Sample>, inputs: InputSet, f
     let run = RunHeader { engine: "torch".to_owned(), model: Some(model.id.clone()), ..RunHeader::default() };
     let plain = PlainRuns { samples, ..PlainRuns::default() };
     let evidence = Evidence { plain: Some(plain), ..Evidence::default() };
-    let metrics = analysis::metrics(&Subject { run, ..Subject::default() }, &evidence);
+    let metrics = crate::pipeline::metrics::metrics(&Subject { run, ..Subject::default() }, &evidence);
     Profile { metrics, inputs, folder, missing: Vec::new(), part_of_rank: Some(rank) }
 }
 

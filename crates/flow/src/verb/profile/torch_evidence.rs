@@ -5,7 +5,7 @@ use std::path::Path;
 use analysis::{Evidence, InputRoofline, InputWork, PlainRuns, RankRuns, Subject};
 use collect::tool::torch::PassName;
 use meter::{Roofline, matrix_dtypes, predict};
-use report::profile::Setting;
+use report::pages::run::Setting;
 use types::{
     Clock, ClockId, ClockKind, DType, Device, DeviceId, Environment, FlopCheck, Flops, Hardware, InputFacts, Metrics,
     Nanos, PeakMemory, PeakUsed, ProfileSettings as RunCounts, QualityCounter, RunHeader, Severity, Stage,
@@ -154,7 +154,7 @@ pub(super) fn metrics(
     evidence.ranks = ranks;
     evidence.disturbance = session.disturbance();
     evidence.quality.extend(disturbed(&evidence.disturbance));
-    let metrics = analysis::metrics(&subject, &evidence);
+    let metrics = crate::pipeline::metrics::metrics(&subject, &evidence);
     let first = workloads.first().map(|(_, workload)| workload.clone());
     Ok(Processed { metrics, workload: first, hardware: device.hardware, missing })
 }
@@ -345,6 +345,7 @@ pub(super) fn texts(run: &DriverRun<'_>) -> Result<Vec<(String, String)>, Profil
 
 fn not_modelled(reason: &str, inputs: usize) -> QualityCounter {
     QualityCounter {
+        quantities: Default::default(),
         counter: "inputs_without_modelled_work".to_owned(),
         value: inputs as u64,
         share: None,
@@ -355,6 +356,7 @@ fn not_modelled(reason: &str, inputs: usize) -> QualityCounter {
 
 fn no_rate(hardware: &Hardware, dtype: DType) -> QualityCounter {
     QualityCounter {
+        quantities: Default::default(),
         counter: "stages_without_peak".to_owned(),
         value: 1,
         share: Some(1.0),
@@ -368,6 +370,7 @@ fn no_rate(hardware: &Hardware, dtype: DType) -> QualityCounter {
 
 fn strange_lines(count: u64) -> QualityCounter {
     QualityCounter {
+        quantities: Default::default(),
         counter: "driver_lines_not_understood".to_owned(),
         value: count,
         share: None,

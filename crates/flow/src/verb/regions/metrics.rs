@@ -34,7 +34,7 @@ pub(super) fn metrics(
         quality: report.quality.clone(),
         ..Evidence::default()
     };
-    analysis::metrics(&subject, &evidence)
+    crate::pipeline::metrics::metrics(&subject, &evidence)
 }
 
 fn devices(shown: Option<&CounterTable>, report: &RegionReport, hardware: Option<&Hardware>) -> Vec<Device> {

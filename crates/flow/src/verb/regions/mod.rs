@@ -18,7 +18,7 @@ use analysis::region::{Include, KernelSelection, RegionSettings, RolledRegions, 
 use collect::run::{RunFolder, sha256};
 use collect::tool::ncu::Options;
 use meter::{Roofline, matrix_dtypes, predict};
-use report::html::MarkdownPage;
+use report::html::PageKind;
 use types::counter::CounterTable;
 use types::{Environment, Hardware, IncludeRecord, Metrics, Region, RegionReport, RegionSelection, SchemaTag};
 
@@ -132,7 +132,7 @@ pub fn planned(settings: &RegionsSettings) -> Result<Vec<String>, RegionsError> 
 
 /// The regions in a few lines, for a terminal.
 pub fn terminal(report: &RegionReport) -> String {
-    report::regions::regions_terminal(report)
+    report::pages::regions::regions_terminal(report)
 }
 
 /// Profiles or reads, rolls up and writes everything into a run folder.
@@ -266,7 +266,7 @@ impl RegionRun<'_> {
         }
         let overview = write(folder, &report, &rolled, &captures)?;
         let lanes = Err("`llm-perf regions` reads counters, and records no times of a plain run");
-        bundle::write_page(folder, &metrics, &[(MarkdownPage::Regions, overview)], lanes)?;
+        bundle::write_page(folder, &metrics, &[(PageKind::Regions, overview)], lanes)?;
         folder.end_step("report")?;
         Ok((report, metrics, missing))
     }
@@ -407,20 +407,20 @@ fn write(
     report: &RegionReport,
     rolled: &RolledRegions,
     captures: &[Captured],
-) -> Result<String, RegionsError> {
+) -> Result<report::Page, RegionsError> {
     folder.write_json(REGIONS, report)?;
     let view = analysis::view::regions(report);
-    let overview = report::regions::overview_markdown(&view);
-    folder.write_file(&MarkdownPage::Regions.file(), overview.as_bytes())?;
+    let overview = report::pages::regions::overview_page(&view);
+    folder.write_file(&PageKind::Regions.file(), overview.markdown().as_bytes())?;
     let tables: Vec<&CounterTable> =
         captures.iter().map(|captured| &captured.table).filter(|table| !table.work.is_empty()).collect();
     for (region, shown) in rolled.regions.iter().zip(&view.regions) {
         let place = |name: &str| format!("ncu/regions/{}/{name}", region.region.folder);
-        let page = report::regions::region_markdown(report, shown);
+        let page = report::pages::regions::region_page(report, shown).markdown();
         folder.write_file(&place("report.md"), page.as_bytes())?;
-        folder.write_file(&place("sections.txt"), report::regions::sections_text(&region.region).as_bytes())?;
+        folder.write_file(&place("sections.txt"), report::pages::regions::sections_text(&region.region).as_bytes())?;
         let launches = analysis::view::launches(region, &tables, &rolled.metrics);
-        let table = report::regions::kernels_csv(&launches, &rolled.metrics);
+        let table = report::pages::regions::kernels_csv(&launches, &rolled.metrics);
         folder.write_file(&place("kernels.csv"), table.as_bytes())?;
     }
     Ok(overview)

@@ -295,9 +295,12 @@ fn fill(folder: &mut RunFolder, plan: &Plan<'_>, config_yaml: &str, watch: &Watc
     folder.end_step("prepare")?;
     let sweep = plan.run(watch)?;
     folder.write_json(JSON, &sweep)?;
-    folder.write_file(CSV, report::sweep::csv(&sweep).as_bytes())?;
-    folder.write_file(CHART, report::sweep::chart(&sweep).as_bytes())?;
-    folder.write_file(PAGE, report::sweep::markdown(&analysis::view::sweep(&sweep), CSV, CHART).as_bytes())?;
+    folder.write_file(CSV, report::pages::sweep::csv(&sweep).as_bytes())?;
+    folder.write_file(CHART, report::pages::sweep::chart(&sweep).as_bytes())?;
+    folder.write_file(
+        PAGE,
+        report::pages::sweep::page(&analysis::view::sweep(&sweep), CSV, CHART).markdown().as_bytes(),
+    )?;
     folder.end_step("sweep")?;
     Ok(sweep)
 }
@@ -324,5 +327,5 @@ pub fn missing(sweep: &Sweep) -> Vec<String> {
 
 /// The sweep as text for a terminal.
 pub fn table(sweep: &Sweep) -> String {
-    report::sweep::terminal(&analysis::view::sweep(sweep))
+    report::pages::sweep::terminal(&analysis::view::sweep(sweep))
 }

@@ -111,7 +111,7 @@ fn uncertain(strings: &Strings<'_>, ranges: &Ranges, errors: u64) -> Vec<Quality
 
 fn counter(name: &str, value: u64, share: Option<f64>, severity: Severity, remedy: &str) -> Option<QualityCounter> {
     let (counter, remedy) = (name.to_owned(), remedy.to_owned());
-    (value > 0).then_some(QualityCounter { counter, value, share, severity, remedy })
+    (value > 0).then_some(QualityCounter { counter, value, share, severity, remedy, quantities: Default::default() })
 }
 
 fn share(part: u64, whole: u64) -> Option<f64> {

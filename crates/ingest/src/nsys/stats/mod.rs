@@ -135,6 +135,7 @@ impl Tally {
     fn counters(&self) -> Vec<QualityCounter> {
         let rows = self.read + self.unreadable + self.cut;
         let counter = |name: &str, value: u64, severity, remedy: &str| QualityCounter {
+            quantities: Default::default(),
             counter: name.to_owned(),
             value,
             share: (rows > 0 && value <= rows).then(|| value as f64 / rows as f64),

@@ -74,6 +74,7 @@ pub(super) fn pass(
     let mut recorded = RecordedRun { traces: None, wall: finished.usage.wall, quality: Vec::new(), missing };
     if names.is_empty() {
         recorded.quality.push(QualityCounter {
+            quantities: Default::default(),
             counter: "no_process_collected".to_owned(),
             value: 1,
             share: None,
@@ -109,7 +110,10 @@ impl RecordedRun {
         let Some(traces) = &self.traces else {
             let subject = Subject { run: header(run_id), ..Subject::default() };
             let (command, quality) = (Some(command), self.quality);
-            return Ok(analysis::metrics(&subject, &Evidence { command, overhead, quality, ..Evidence::default() }));
+            return Ok(crate::pipeline::metrics::metrics(
+                &subject,
+                &Evidence { command, overhead, quality, ..Evidence::default() },
+            ));
         };
         let named = request.subject.named_hardware()?;
         let traced = TracedRun {
@@ -130,6 +134,6 @@ impl RecordedRun {
         evidence.command = Some(command);
         evidence.overhead = overhead;
         evidence.quality.extend(self.quality);
-        Ok(analysis::metrics(&subject, &evidence))
+        Ok(crate::pipeline::metrics::metrics(&subject, &evidence))
     }
 }

@@ -1,0 +1,19 @@
+//! The analytic model written down: a summary, a page per module class and a table for the terminal.
+//!
+//! The numbers come from the report and its view; here they are arranged, rounded and put into words.
+
+#[cfg(test)]
+#[path = "../../../tests/formula/mod.rs"]
+mod formula;
+mod headline;
+mod layer;
+mod likely;
+#[cfg(test)]
+pub(crate) mod sample;
+mod summary;
+mod terminal;
+
+pub use layer::{file_name, layer_page};
+pub(crate) use summary::assumption;
+pub use summary::summary_page;
+pub use terminal::terminal;

@@ -1,0 +1,134 @@
+//! `kernels.md` and `stakeholder_summary.md` of a deep run.
+
+use types::view::{CountersView, RunView};
+use types::{Bytes, Environment, Origin, SampledKernel};
+
+use super::counters;
+use crate::pages::run::kernels;
+use crate::pages::run::stakeholder::with_sections;
+use crate::render::Page;
+use crate::render::text::{code, codes, prose};
+use crate::words::number::{count, known, percent};
+
+/// The kernels as Markdown: what the timeline shows, what was counted, what the model says.
+pub fn kernels_page(run: &RunView<'_>, view: &CountersView<'_>) -> Page {
+    let mut page = kernels::timeline(run);
+    counter_sections(&mut page, view);
+    page.heading("Passes");
+    page.paragraph(
+        "The time of each pass and the data it wrote. Overhead is relative to the plain run: of the stages where the program times \
+         them, else of the whole process.",
+    );
+    cost(&mut page, run, view);
+    kernels::full_names(&mut page, run);
+    page
+}
+
+/// What each pass took, and how long the stages took in it.
+fn cost(page: &mut Page, run: &RunView<'_>, view: &CountersView<'_>) {
+    page.table(&counters::passes(view.report));
+    if let Some(noise) = counters::noise(run.metrics) {
+        page.paragraph(&format!("{noise}."));
+    }
+    let stages = counters::stage_times(view.report);
+    if !stages.is_empty() {
+        page.table(&stages);
+        page.paragraph(
+            "The fastest round of each stage, as the program timed it; everything else on this page is from the timeline pass.",
+        );
+    }
+}
+
+fn counter_sections(page: &mut Page, view: &CountersView<'_>) {
+    let report = view.report;
+    let facts = &report.counters;
+    page.heading("Hardware counters");
+    if facts.origin == Origin::Counted {
+        page.paragraph(&format!(
+            "Counted by {} while it replayed up to {} of each kernel, grid and block within its stage, with clock control `{}` and \
+             cache control `{}`, so these times are not those of the timeline. Means over the launches, with minimum and maximum \
+             where they differ.",
+            prose(facts.tool.as_deref().unwrap_or("a profiler")),
+            facts.launches_asked.map_or("all launches".to_owned(), |most| count(most, "launch")),
+            known(facts.clock_control.as_ref()),
+            known(facts.cache_control.as_ref()),
+        ));
+        page.table(&counters::utilisation(view));
+    } else {
+        page.paragraph(
+            "No hardware counter was read. These are the kernels that would have been sampled, as the timeline has them; FLOPs and \
+             bytes below are modelled and marked as such.",
+        );
+        page.table(&counters::chosen(report));
+    }
+    let lacking = (!facts.lacking.is_empty()).then(|| format!("this chip does not have {}", codes(&facts.lacking)));
+    page.list(facts.missing.iter().chain(&facts.left_out).map(|note| prose(note)).chain(lacking));
+    let roofline = counters::roofline(view);
+    page.heading("Roofline and model");
+    if roofline.is_empty() {
+        return page.paragraph(
+            "There are neither counters nor modelled operations for these kernels. Name the model and the workload to have the \
+             modelled side: `--model NAME workload.seq_len=N workload.decode_steps=N`.",
+        );
+    }
+    page.table(&roofline);
+    let basis: std::collections::BTreeSet<&str> =
+        report.sampled.iter().filter_map(|row| Some(row.modelled.as_ref()?.basis.as_str())).collect();
+    let mut text =
+        "FLOPs and FLOP/byte are counted, of one launch; modelled columns come from the model's configuration."
+            .to_owned();
+    for basis in basis {
+        text += &format!(" Matched by: {basis}.");
+    }
+    page.paragraph(&text);
+}
+
+/// The summary as Markdown, with the bottlenecks and what the passes cost.
+pub fn summary_page(run: &RunView<'_>, view: &CountersView<'_>, machine: &Environment) -> Page {
+    with_sections(run, machine, |page| {
+        page.heading("Top bottlenecks");
+        let lines = bottlenecks(view);
+        if lines.is_empty() {
+            page.paragraph("No kernel was sampled.");
+        } else {
+            page.list(lines);
+        }
+        page.heading("Profiling overhead");
+        cost(page, run, view);
+    })
+}
+
+/// The kernels that take longest, each with what it is bound by.
+pub(super) fn bottlenecks(view: &CountersView<'_>) -> Vec<String> {
+    view.bottlenecks.iter().map(|kernel| bottleneck(kernel)).collect()
+}
+
+fn bottleneck(row: &SampledKernel) -> String {
+    let place = row.stage.map_or("the run".to_owned(), |stage| stage.to_string());
+    let mut text = format!(
+        "{} ({}): {} in {place}, {} of its kernel time (measured)",
+        code(&row.short_name),
+        row.family,
+        row.total_ns,
+        percent(row.stage_share)
+    );
+    if let Some(counted) = &row.counted {
+        if let Some(bound) = &counted.bound {
+            text += &format!("; {bound}-bound");
+        }
+        text += &format!(
+            ", SM at {} and memory at {} of peak, occupancy {} (counted, {})",
+            percent(counted.sm_share),
+            percent(counted.memory_share),
+            percent(counted.occupancy_achieved),
+            count(counted.launches, "launch"),
+        );
+    }
+    if let Some(modelled) = &row.modelled {
+        let (does, bytes) = (counters::operations(modelled), modelled.bytes);
+        text += &format!("; it does {does}, and one launch should move {bytes} (modelled)");
+        let moved = row.counted.as_ref().and_then(|counted| counted.dram_bytes.as_ref());
+        text += &moved.map_or(String::new(), |moved| format!(", {} moved (counted)", Bytes::new(moved.mean as u64)));
+    }
+    text
+}

@@ -1,0 +1,10 @@
+//! Pages: what is shown of each document, as blocks that are made once. [`crate::render`] prints them.
+
+pub mod analytic;
+pub mod compare;
+pub mod deep;
+pub mod fleet;
+pub mod regions;
+pub mod run;
+pub mod sweep;
+pub mod whatif;

@@ -1,0 +1,155 @@
+//! Tables that the overview and the page of a region share.
+
+use types::view::RegionView;
+use types::{MetricRule, Region, RegionReport, RegionSection, RegionTotals, ReplayMode};
+
+use super::value::{instances, plain, value};
+use crate::render::Page;
+use crate::render::Table;
+use crate::render::text::{code, codes, prose};
+use crate::words::number::{count, grouped, known, percent};
+
+/// Totals of a region: what holds for all of it, or of its parts where nothing is added up.
+pub(super) fn totals(region: &Region) -> Option<&RegionTotals> {
+    region.aggregate.as_ref()
+}
+
+/// The configured metrics of one set of totals: those that were read as a table, the others by name.
+pub(super) fn metrics(page: &mut Page, rules: &[MetricRule], totals: &RegionTotals) {
+    let mut table = Table::new("metric | >inclusive | >exclusive | rule");
+    let mut lacking = Vec::new();
+    for rule in rules {
+        let unit = rule.unit.as_deref().unwrap_or_default();
+        let found = totals.metrics.get(&rule.name);
+        let [inclusive, exclusive] = [found.and_then(|found| found.inclusive), found.and_then(|found| found.exclusive)];
+        if inclusive.or(exclusive).is_none() {
+            lacking.push(&rule.name);
+            continue;
+        }
+        table.row([code(&rule.name), value(inclusive, unit), value(exclusive, unit), rule.rule.words().to_owned()]);
+    }
+    if !table.is_empty() {
+        page.table(&table);
+    }
+    if !lacking.is_empty() {
+        page.paragraph(&format!("Not read here: {}.", codes(&lacking)));
+    }
+}
+
+/// Numbers of one section.
+pub(super) fn section(section: &RegionSection) -> Table {
+    let mut table = Table::new("metric | >value | rule");
+    for metric in &section.metrics {
+        table.row([prose(&metric.name), value(metric.value, &metric.unit), metric.rule.words().to_owned()]);
+    }
+    table
+}
+
+/// The title of a section, with its identifier where that is known.
+pub(super) fn section_title(section: &RegionSection) -> String {
+    match &section.id {
+        Some(id) => format!("{} (`{id}`)", prose(&section.title)),
+        None => prose(&section.title),
+    }
+}
+
+/// Totals of one region in a sentence.
+pub(super) fn sentence(report: &RegionReport, totals: &RegionTotals) -> String {
+    let entered = match totals.instances_exact {
+        true => format!("Entered {}", times(totals.instances)),
+        false => {
+            format!("Entered at least {} (kernels do not show when a range was entered again)", times(totals.instances))
+        }
+    };
+    let spread = totals.instance_ns.filter(|_| totals.instances > 1).map_or(String::new(), |found| {
+        format!(", each {} to {} and {} on average", found.min_ns, found.max_ns, found.mean_ns)
+    });
+    let kernels = match (totals.kernels_inclusive, totals.kernels_exclusive) {
+        (Some(all), Some(own)) if all != own => {
+            format!("{} inclusive, {} exclusive", count(all, "kernel"), grouped(own))
+        }
+        (Some(all), _) => count(all, "kernel"),
+        (None, _) => "kernels were not counted one by one".to_owned(),
+    };
+    let own = match (totals.total_ns_exclusive, totals.total_ns_inclusive) {
+        (Some(own), Some(all)) if own != all => format!(" ({own} exclusive)"),
+        _ => String::new(),
+    };
+    let how = match report.replay_mode {
+        ReplayMode::Range | ReplayMode::AppRange => "measured as a whole",
+        ReplayMode::Kernel | ReplayMode::Application => "summed over its kernels",
+    };
+    format!("{entered}{spread}; {kernels}; {} on the device{own}, {how}.", known(totals.total_ns_inclusive))
+}
+
+fn times(number: u64) -> String {
+    match number {
+        1 => "once".to_owned(),
+        2 => "twice".to_owned(),
+        number => count(number, "time"),
+    }
+}
+
+/// Regions by process, device and thread.
+pub(super) fn by_part<'a>(regions: impl IntoIterator<Item = &'a Region>) -> Table {
+    let mut table = Table::new("region | process | device | thread | >entered | >kernels | >inclusive | >exclusive");
+    for region in regions {
+        for part in &region.parts {
+            table.row([
+                code(&region.path),
+                known(part.process),
+                known(part.device.as_ref()),
+                known(part.thread),
+                instances(&part.totals),
+                known(part.totals.kernels_inclusive.map(grouped)),
+                known(part.totals.total_ns_inclusive),
+                known(part.totals.total_ns_exclusive),
+            ]);
+        }
+    }
+    table
+}
+
+/// Counted work of regions relative to the device's peaks.
+pub(super) fn roofline(regions: &[RegionView<'_>]) -> Table {
+    let mut table =
+        Table::new("region | >FLOPs | >bytes | >FLOP/byte | >FLOP/s | >of peak bandwidth | >of peak FLOP/s | bound");
+    for (view, counted) in regions.iter().filter_map(|view| Some((view, view.region.roofline.as_ref()?))) {
+        table.row([
+            code(&view.region.path),
+            known(view.flops),
+            counted.dram_bytes.to_string(),
+            known(counted.flops_per_byte.map(plain)),
+            known(counted.flops_per_second),
+            percent(counted.bandwidth_share),
+            percent(counted.compute_share),
+            known(counted.bound.as_ref()),
+        ]);
+    }
+    table
+}
+
+/// The model's numbers beside the counted ones.
+pub(super) fn modelled(page: &mut Page, regions: &[RegionView<'_>]) {
+    let mut table = Table::new(
+        "region | module | >modelled FLOPs | >modelled bytes | >roofline time | >counted FLOPs | >counted bytes | >time",
+    );
+    for (view, model) in regions.iter().filter_map(|view| Some((view, view.region.modelled.as_ref()?))) {
+        let region = view.region;
+        table.row([
+            code(&region.path),
+            format!("{} ({})", code(&model.module), prose(&model.class)),
+            known(view.flops_modelled),
+            model.bytes.to_string(),
+            known(model.least_ns),
+            known(view.flops),
+            known(region.roofline.as_ref().map(|counted| counted.dram_bytes)),
+            known(totals(region).and_then(|totals| totals.total_ns_inclusive)),
+        ]);
+    }
+    if !table.is_empty() {
+        page.heading("Modelled and counted");
+        page.paragraph("Modelled numbers are of one forward pass; counted ones are of all instances together.");
+        page.table(&table);
+    }
+}

@@ -1,0 +1,84 @@
+//! Collectives of a trace, and how ranks reach them.
+
+use types::view::RunView;
+use types::{CollectiveSummary, RankArrivals};
+
+use crate::render::Page;
+use crate::render::Table;
+use crate::render::text::code;
+use crate::words::number::{count, grouped, known, percent};
+
+/// Collectives shown.
+const COLLECTIVES: usize = 10;
+
+/// The collectives that take most time.
+pub(super) fn collectives(page: &mut Page, run: &RunView<'_>) {
+    let rows = &run.metrics.breakdown.collectives;
+    if rows.is_empty() {
+        return;
+    }
+    page.heading("Collectives (measured)");
+    let mut table = Table::new(
+        "collective | >message | >ranks | group | >calls | >time | >shortest | >bus bandwidth | >shortest call | >of links",
+    );
+    for row in rows.iter().take(COLLECTIVES) {
+        table.row([
+            code(&row.name),
+            known(row.bytes),
+            known(row.group_size),
+            row.group.as_deref().map_or(known(None::<u32>), code),
+            grouped(row.calls),
+            row.total_ns.to_string(),
+            row.min_ns.to_string(),
+            known(row.bus_bytes_per_second),
+            known(row.bus_bytes_per_second_best),
+            links(row),
+        ]);
+    }
+    page.table(&table);
+    page.paragraph(
+        "Bus bandwidth is that of `nccl-tests`: bytes that cross the links of a rank over time; it needs the number of ranks. Time includes \
+         waiting for other ranks, which the shortest call did least. Links are those of the catalogue, all of a device together in one \
+         direction, for groups that fit into the machine.",
+    );
+    if rows.len() > COLLECTIVES {
+        page.paragraph(&format!("{} more are in `metrics.json`.", grouped((rows.len() - COLLECTIVES) as u64)));
+    }
+}
+
+fn links(row: &CollectiveSummary) -> String {
+    match (row.link_share, row.link_bytes_per_second) {
+        (Some(share), Some(link)) => format!("{} of {link}", percent(Some(share))),
+        _ => known(None::<u32>),
+    }
+}
+
+/// The collective that takes most time, in a line of the terminal.
+pub(super) fn line(run: &RunView<'_>) -> Option<String> {
+    let row = run.metrics.breakdown.collectives.first()?;
+    let size = row.bytes.map(|bytes| format!(" of {bytes}")).unwrap_or_default();
+    let ranks = row.group_size.map(|ranks| format!(" among {ranks} ranks")).unwrap_or_default();
+    let mut text = format!("{}{size}{ranks}: {} in {}", row.name, count(row.calls, "call"), row.total_ns);
+    if let Some(rate) = row.bus_bytes_per_second {
+        text += &format!(", bus bandwidth {rate}");
+    }
+    if let (Some(best), Some(_)) = (row.bus_bytes_per_second_best, row.link_share) {
+        text += &format!(", {best} in the shortest call ({})", links(row));
+    }
+    Some(text)
+}
+
+/// Who waits for whom.
+pub(super) fn arrivals(page: &mut Page, arrivals: &RankArrivals) {
+    page.paragraph(&format!(
+        "{} were found on every rank here, by their name and by ends within {} of each other; arrivals nearer together than that \
+         count as one. A rank waits while it is in a collective that another one here has not reached.",
+        count(arrivals.collectives, "collective"),
+        arrivals.ends_within_ns
+    ));
+    let mut table = Table::new(">rank | >arrives last at | >waits | >share of its device time");
+    for row in &arrivals.ranks {
+        table.row([row.rank.to_string(), grouped(row.last), row.waited_ns.to_string(), percent(row.waited_share)]);
+    }
+    page.table(&table);
+}

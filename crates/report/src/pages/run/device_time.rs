@@ -1,0 +1,122 @@
+//! How the time of each device divides: the sentence a report starts with, and its section.
+
+use types::view::{DeviceTimeView, RunView};
+use types::{IdleCause, Nanos};
+
+use crate::render::Page;
+use crate::render::Table;
+use crate::render::text::code;
+use crate::words::number::{count, grouped, known, percent};
+
+/// Devices that get a sentence of their own.
+const SENTENCES: usize = 2;
+/// Share of a device's time from which a part is worth a word in the first sentence.
+const WORTH_NAMING: f64 = 0.05;
+
+/// The first sentences: how busy each device was, with what, and why it was idle. Absent without device work.
+pub(super) fn headline(run: &RunView<'_>) -> Option<String> {
+    let devices = &run.device_time;
+    if devices.is_empty() {
+        return None;
+    }
+    let mut text: Vec<String> = devices.iter().take(SENTENCES).map(sentence).collect();
+    if devices.len() > SENTENCES {
+        text.push(format!("{} more are in the table below.", count((devices.len() - SENTENCES) as u64, "device")));
+    }
+    Some(text.join(" "))
+}
+
+/// `cuda:0 was busy 567 ms of 1.08 s (52.6%): ...`
+pub(super) fn sentence(view: &DeviceTimeView<'_>) -> String {
+    let time = view.time;
+    let mut parts = Vec::new();
+    let mut part = |what: &str, ns: Nanos, share: Option<f64>| {
+        if share.is_some_and(|share| share >= WORTH_NAMING) {
+            parts.push(format!("{what} {ns}"));
+        }
+    };
+    part("compute", time.compute_ns, view.compute);
+    part("exposed communication", time.communication_exposed_ns, view.communication_exposed);
+    part("exposed copies", time.copies_exposed_ns, view.copies_exposed);
+    part("idle", time.idle_ns, view.idle);
+    let mut text =
+        format!("**{} was busy {} of {} ({}).**", time.device, time.busy_ns, time.span_ns, percent(view.busy));
+    if !parts.is_empty() {
+        text += &format!(" Its time: {}.", parts.join(", "));
+    }
+    let main = view.causes.first().filter(|(idle, share)| {
+        idle.cause != IdleCause::NotRecorded && share.is_some_and(|share| share >= WORTH_NAMING)
+    });
+    if let Some((idle, _)) = main {
+        text += &format!(" In {} of the idle time {}.", idle.ns, idle.cause.phrase());
+    }
+    text
+}
+
+/// The section of a report.
+pub(super) fn section(page: &mut Page, run: &RunView<'_>) {
+    if run.device_time.is_empty() {
+        return;
+    }
+    page.heading("Device time (measured)");
+    let mut table = Table::new("device | >span | >busy | >compute | >exposed communication | >exposed copies | >idle");
+    for view in &run.device_time {
+        let time = view.time;
+        let of = |ns: Nanos, share: Option<f64>| format!("{ns} ({})", percent(share));
+        table.row([
+            time.device.to_string(),
+            time.span_ns.to_string(),
+            of(time.busy_ns, view.busy),
+            of(time.compute_ns, view.compute),
+            of(time.communication_exposed_ns, view.communication_exposed),
+            of(time.copies_exposed_ns, view.copies_exposed),
+            of(time.idle_ns, view.idle),
+        ]);
+    }
+    page.table(&table);
+    page.paragraph(
+        "From a device's first kernel, copy or memset to the end of its last. Compute, exposed communication, exposed copies and \
+         idle add up to the span: communication is exposed where no other kernel runs, a copy or memset where no kernel runs.",
+    );
+    idle(page, run);
+    copies(page, run);
+}
+
+fn idle(page: &mut Page, run: &RunView<'_>) {
+    let mut table = Table::new("device | idle while | >time | >share of span | >longest | inside");
+    for view in &run.device_time {
+        for (idle, share) in &view.causes {
+            let inside = idle.inside.iter().map(|place| format!("{} {}", code(&place.name), place.ns));
+            table.row([
+                view.time.device.to_string(),
+                idle.cause.phrase().to_owned(),
+                idle.ns.to_string(),
+                percent(*share),
+                idle.longest_ns.to_string(),
+                inside.collect::<Vec<_>>().join(", "),
+            ]);
+        }
+    }
+    if !table.is_empty() {
+        page.table(&table);
+    }
+}
+
+fn copies(page: &mut Page, run: &RunView<'_>) {
+    let mut table = Table::new("device | copies | >calls | >time | >bytes | >rate");
+    for view in &run.device_time {
+        for (copy, rate) in &view.copies {
+            table.row([
+                view.time.device.to_string(),
+                copy.kind.clone(),
+                grouped(copy.calls),
+                copy.ns.to_string(),
+                known(copy.bytes),
+                known(*rate),
+            ]);
+        }
+    }
+    if !table.is_empty() {
+        page.table(&table);
+    }
+}

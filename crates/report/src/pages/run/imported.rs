@@ -1,0 +1,219 @@
+//! What the pages of a run with a trace say beyond those of a plain run: sources, the device, how much could be placed.
+
+use types::TraceFacts;
+use types::view::RunView;
+
+use super::device_time;
+use super::kernels::by_time;
+use super::phrase::nested;
+use super::steps;
+use crate::render::Page;
+use crate::render::Table;
+use crate::render::text::{code, prose, sentence};
+use crate::words::number::{UNKNOWN, count, decimal, grouped, known, milliseconds, percent};
+
+/// Kernels shown in the report.
+const KERNELS: usize = 15;
+/// Operators shown in the report.
+const OPERATORS: usize = 15;
+
+/// The first sentence: how much of the time the device was busy.
+pub(super) fn headline(run: &RunView<'_>) -> String {
+    let totals = &run.metrics.times.totals;
+    let Some((busy, wall)) = totals.gpu_busy_ns.zip(totals.wall_ns) else {
+        return match totals.kernel_ns {
+            Some(kernels) => format!("**Kernels took {kernels}.** The files have no timeline."),
+            None => "**The files hold no device work.**".to_owned(),
+        };
+    };
+    let mut text = match device_time::headline(run) {
+        Some(text) => text,
+        None => format!("**The device was busy {busy} of {wall} ({}).**", percent(run.busy_share)),
+    };
+    // A serving engine is recorded for longer than its steps take, so that what the device did around them comes second.
+    let steps = steps::engine_steps(run).join(" ");
+    if !steps.is_empty() {
+        text = format!("**{steps}** The whole recording: {}", text.replace("**", ""));
+    }
+    if let Some(launches) = totals.launches_per_token {
+        text += &format!(" Each decode step took {} launches.", decimal(launches.round()));
+    }
+    text
+}
+
+/// What the numbers are, in a paragraph.
+pub(super) fn method(run: &RunView<'_>, facts: &TraceFacts) -> String {
+    let mut text = format!("Read from {}.", count(facts.sources.len() as u64, "file"));
+    text += &steps::kind(facts).map(|kind| format!(" {kind}")).unwrap_or_default();
+    if run.metrics.times.totals.wall_ns.is_some() {
+        text += " Times of operators are host times recorded by a profiler, which slows the host down; times of kernels are device \
+                 times. Device work belongs to the stage and the operator that launched it.";
+    }
+    if !run.metrics.utilisation.work_per_stage.is_empty() {
+        text += " FLOPs and bytes are modelled from the configuration; one multiply-add counts as two FLOPs.";
+    }
+    text
+}
+
+/// The files.
+pub(super) fn sources(page: &mut Page, facts: &TraceFacts) {
+    page.heading("Sources");
+    let mut table = Table::new("file | format | written by | >rank | >size | SHA-256");
+    for source in &facts.sources {
+        table.row([
+            code(&source.path),
+            source.format.clone(),
+            source.tool.as_deref().map_or(UNKNOWN.to_owned(), prose),
+            known(source.rank),
+            source.bytes.to_string(),
+            code(&source.sha256),
+        ]);
+    }
+    page.table(&table);
+    page.paragraph("The files are not copied into the run folder.");
+}
+
+/// Stages on the host and on the device.
+pub(super) fn stages(page: &mut Page, run: &RunView<'_>, facts: &TraceFacts) {
+    if run.stages.is_empty() {
+        return;
+    }
+    page.heading("Per-Stage Timings");
+    if let Some(basis) = &facts.stages {
+        let how = if basis.inferred { "" } else { "Stages are from " };
+        let basis = sentence(&basis.basis);
+        page.paragraph(&format!("{how}{basis}. `a > b` is a part of `a` and contained in its numbers."));
+    }
+    let mut table = Table::new(
+        "stage | >instances | >wall | >share | >device busy | >busy | >kernel time | >kernels | >tokens | >MFU | >MBU",
+    );
+    for view in &run.stages {
+        let stage = view.stage;
+        table.row([
+            nested(stage.name),
+            grouped(stage.instances),
+            known(stage.wall_ns),
+            percent(view.run_share),
+            known(stage.gpu_busy_ns),
+            percent(view.busy_share),
+            known(stage.kernel_ns),
+            known(stage.kernel_count.map(grouped)),
+            known(stage.tokens.map(grouped)),
+            percent(stage.mfu),
+            percent(stage.mbu),
+        ]);
+    }
+    page.table(&table);
+    page.paragraph(
+        "The wall time of a stage ends when its device work ends, which may be after the host has returned.",
+    );
+    if let Some(steps) = &facts.step_ms {
+        let spread = steps.std.map(|std| format!(", std {}", milliseconds(std))).unwrap_or_default();
+        page.paragraph(&format!(
+            "{}: median {}, min {}, max {}{spread} (host time).",
+            count(steps.n, "decode step"),
+            milliseconds(steps.median),
+            milliseconds(steps.min),
+            milliseconds(steps.max),
+        ));
+    }
+    pace(page, facts);
+}
+
+/// Percentiles and drift of the steps, and how far the host was ahead.
+fn pace(page: &mut Page, facts: &TraceFacts) {
+    let mut lines = Vec::new();
+    if let Some(steps) = &facts.steps {
+        let drift = steps.drift.map(|drift| format!("; drift of the second half {:+.1}%", drift * 100.0));
+        let (p50, p95, p99) = (steps.p50_ns, steps.p95_ns, steps.p99_ns);
+        lines.push(format!("steps: p50 {p50}, p95 {p95}, p99 {p99}{}", drift.unwrap_or_default()));
+        let kernels = decimal(steps.kernels_per_token.round());
+        lines.push(format!("per token: {kernels} kernels, {} of device work", steps.work_per_token_ns));
+    }
+    if let Some(queue) = &facts.queue_depth {
+        let (mean, max, empty) = (queue.mean, queue.max, percent(Some(queue.empty_share)));
+        lines.push(format!("launch queue: mean depth {mean:.1}, max {max}, empty {empty} of the time"));
+    }
+    page.list(lines);
+}
+
+/// How much could be placed.
+pub(super) fn coverage(page: &mut Page, facts: &TraceFacts) {
+    let Some(coverage) = &facts.coverage else { return };
+    page.heading("Coverage");
+    page.paragraph(&format!("Shares of the {} of device work; overlap counts twice.", coverage.device_ns));
+    let mut table = Table::new("device work | >share");
+    if coverage.unattributed_share != Some(1.0) {
+        table.row(["in stages marked by ranges or annotations".to_owned(), percent(coverage.stage_share)]);
+        table.row(["in stages shown by tokens".to_owned(), percent(coverage.inferred_share)]);
+        table.row(["in no stage".to_owned(), percent(coverage.unattributed_share)]);
+    }
+    table.row(["inside framework operators".to_owned(), percent(coverage.operator_share)]);
+    page.table(&table);
+}
+
+/// The workload and what it rests on.
+pub(super) fn workload(page: &mut Page, run: &RunView<'_>, facts: &TraceFacts) {
+    // It is asked for to price a model; without one, shapes of look-ups say nothing of prompts.
+    let Some(traced) = facts.workload.as_ref().filter(|_| run.metrics.run.model.is_some()) else { return };
+    page.heading("Workload");
+    match &traced.workload {
+        Some(workload) => page.paragraph(&format!(
+            "{} x {} prompt tokens, {} decode steps, {}: {}.",
+            workload.batch,
+            grouped(workload.seq_len),
+            grouped(workload.decode_steps),
+            workload.dtype,
+            prose(&workload.description)
+        )),
+        None => page.paragraph("Unknown, so there is no utilisation."),
+    }
+    let missing = traced.missing.iter().map(|line| format!("missing: {}", sentence(line)));
+    page.list(traced.evidence.iter().map(|line| sentence(line)).chain(missing));
+}
+
+/// The operators that matter most.
+pub(super) fn top_operators(page: &mut Page, run: &RunView<'_>) {
+    page.heading("Top Operators");
+    if run.operators.rows.is_empty() {
+        return page.paragraph(
+            "No operator was recorded. `llm-perf profile --engine torch` and `llm-perf deep` record those of a model in PyTorch; \
+             `llm-perf import` reads those in a trace of torch.profiler.",
+        );
+    }
+    let mut table = Table::new("operator | stage | >device | >self | >total | >calls");
+    for view in run.operators.rows.iter().take(OPERATORS) {
+        let operator = view.operator;
+        table.row([
+            code(&operator.name),
+            known(operator.stage),
+            known(operator.device_ns),
+            operator.self_ns.to_string(),
+            operator.total_ns.to_string(),
+            grouped(operator.calls),
+        ]);
+    }
+    page.table(&table);
+    page.paragraph(
+        "Device is the time of the work the operator itself launched, self its host time without callees, total with them. \
+         `operators.md` has more.",
+    );
+}
+
+/// The kernels that matter most.
+pub(super) fn top_kernels(page: &mut Page, run: &RunView<'_>) {
+    page.heading("Top Kernels");
+    let kernels = &run.kernels;
+    if kernels.rows.is_empty() {
+        let none = match run.metrics.conditions.trace {
+            Some(_) => "The files hold no kernel.",
+            None => "No kernel was recorded.",
+        };
+        return page.paragraph(none);
+    }
+    page.table(&by_time(kernels.of_stages.iter().take(KERNELS)));
+    let fewer = kernels.of_stages.len() < kernels.rows.len();
+    let rest = if fewer { "more, including those outside of stages" } else { "more" };
+    let (calls, total) = (count(kernels.calls, "launch"), kernels.total_ns);
+    page.paragraph(&format!("{calls} took {total} in total. `kernels.md` has {rest}."));
+}

@@ -1,0 +1,64 @@
+//! A profiled or imported run written down: the report, its operators and kernels, a summary in plain words, its
+//! assumptions, and the terminal.
+//!
+//! Everything comes from the view of the run and its environment; here it is arranged, rounded and put into words.
+
+mod assumptions;
+mod command;
+mod communication;
+mod critical_path;
+mod device_time;
+mod headline;
+mod import_terminal;
+mod imported;
+pub(crate) mod kernels;
+mod lost;
+mod memory;
+mod operators;
+pub(crate) mod phrase;
+mod recorded;
+mod report;
+#[cfg(test)]
+pub(crate) mod sample;
+mod show;
+pub(crate) mod stakeholder;
+mod steps;
+mod terminal;
+mod tries;
+
+pub use assumptions::{Assumptions, Setting, assumptions_page};
+pub use command::{command_csv, command_page, command_terminal};
+pub(crate) use headline::headline;
+pub use import_terminal::import_terminal;
+pub use kernels::kernels_page;
+pub use operators::operators_page;
+pub use phrase::set_aside;
+pub(crate) use phrase::{device, imported_facts, model, no_utilisation, profiled_pass, saving};
+pub use report::report_page;
+pub use show::{Glance, glance};
+pub use stakeholder::summary_page;
+pub use terminal::{stage_times_terminal, terminal};
+
+#[cfg(test)]
+mod tests {
+    use types::documents;
+
+    use super::sample;
+
+    #[test]
+    fn the_reference_explains_every_key_of_the_document() {
+        let page = include_str!("../../../../docs/reference/metrics.md");
+        let schema = documents::find("metrics").unwrap().schema();
+        let keys = schema.as_value()["properties"].as_object().unwrap().keys();
+        let missing: Vec<_> = keys.filter(|key| !page.contains(&format!("`{key}"))).collect();
+        assert_eq!(missing, Vec::<&String>::new());
+    }
+
+    #[test]
+    fn the_documents_the_pages_come_from_follow_their_schema() {
+        for metrics in [sample::metrics(), sample::without_peak(), sample::empty()] {
+            let found = crate::validate(&serde_json::to_vec(&metrics).unwrap()).unwrap();
+            assert_eq!(found.violations, [], "{:?}", metrics.run);
+        }
+    }
+}

@@ -1,0 +1,238 @@
+//! `operators.md`: what the profiled pass spent its time and memory on.
+
+use types::view::{OperatorsView, RunView};
+
+use super::phrase::{device, model, overhead};
+use crate::render::Page;
+use crate::render::Table;
+use crate::render::text::{code, prose};
+use crate::words::number::{count, grouped, known, percent};
+
+/// Rows shown of each table unless the user says otherwise; `metrics.json` has them all.
+const ROWS: usize = 20;
+
+/// The operators as Markdown, with the first `rows` of each table.
+pub fn operators_page(run: &RunView<'_>, rows: Option<usize>) -> Page {
+    let rows = rows.unwrap_or(ROWS);
+    let (metrics, operators) = (run.metrics, &run.operators);
+    let mut page = Page::new(&format!("Operators of {} on {}", prose(model(metrics)), prose(&device(metrics))));
+    if operators.rows.is_empty() {
+        let why =
+            if metrics.conditions.trace.is_some() { "the files name none" } else { "the run had no profiled pass" };
+        page.paragraph(&format!("No operator was recorded: {why}."));
+        return page;
+    }
+    if metrics.conditions.trace.is_some() {
+        imported(&mut page, operators, rows);
+        return page;
+    }
+    page.paragraph(&format!(
+        "{} took {} in the profiled pass (measured). {} Shares are of the operators' time. FLOPs are modelled from the recorded \
+         shapes. `metrics.json` holds every row; here are the first {rows} of each table.",
+        count(operators.calls, "operator call"),
+        operators.total_ns,
+        overhead(metrics),
+    ));
+    by_time(&mut page, operators, rows);
+    by_memory(&mut page, operators, rows);
+    cost_centres(&mut page, run, rows);
+    by_class(&mut page, operators, rows);
+    by_shape(&mut page, operators, rows);
+    page
+}
+
+/// Operators of a framework call each other, so that their totals overlap; self times add up.
+fn imported(page: &mut Page, operators: &OperatorsView<'_>, rows: usize) {
+    page.paragraph(&format!(
+        "{} took {} of host time{} (measured under a profiler). Device is the time of the work an operator launched itself; self \
+         is its host time without the operators it called. Both add up over the rows. Total includes callees, so totals overlap. \
+         `metrics.json` holds every row; here are the first {rows} of each table.",
+        count(operators.calls, "operator call"),
+        operators.self_ns,
+        operators.device_ns.map(|device| format!(" and launched {device} of device work")).unwrap_or_default(),
+    ));
+    page.heading("By device time");
+    let mut table =
+        Table::new("operator | stage | >device | >share | >self | >self share | >total | >calls | >mean | >allocated");
+    for view in operators.rows.iter().take(rows) {
+        let operator = view.operator;
+        table.row([
+            code(&operator.name),
+            known(operator.stage),
+            known(operator.device_ns),
+            percent(view.device_share),
+            operator.self_ns.to_string(),
+            percent(view.self_share),
+            operator.total_ns.to_string(),
+            grouped(operator.calls),
+            known(view.mean_ns),
+            known(operator.bytes_allocated),
+        ]);
+    }
+    page.table(&table);
+    called_from(page, operators, rows);
+    by_memory(page, operators, rows);
+}
+
+/// Where in Python the first operators are called from.
+fn called_from(page: &mut Page, operators: &OperatorsView<'_>, rows: usize) {
+    let mut table = Table::new("operator | stage | called from | >device | >calls");
+    for operator in operators.rows.iter().take(rows).map(|view| view.operator) {
+        for place in &operator.python {
+            table.row([
+                code(&operator.name),
+                known(operator.stage),
+                code(&place.frame),
+                place.device_ns.to_string(),
+                grouped(place.calls),
+            ]);
+        }
+    }
+    if table.is_empty() {
+        return;
+    }
+    page.heading("Called from");
+    page.paragraph(
+        "The innermost Python function around an operator that is not PyTorch's or Python's own, with the line it starts in; at most \
+         three for each operator. Backward passes run on threads without Python.",
+    );
+    page.table(&table);
+}
+
+fn by_time(page: &mut Page, operators: &OperatorsView<'_>, rows: usize) {
+    page.heading("By time");
+    let mut table = Table::new("operator | stage | >total | >device | >calls | >mean | >share | >allocated");
+    for view in operators.rows.iter().take(rows) {
+        let operator = view.operator;
+        table.row([
+            code(&operator.name),
+            known(operator.stage),
+            operator.total_ns.to_string(),
+            known(operator.device_ns),
+            grouped(operator.calls),
+            known(view.mean_ns),
+            percent(view.total_share),
+            known(operator.bytes_allocated),
+        ]);
+    }
+    page.table(&table);
+}
+
+fn by_memory(page: &mut Page, operators: &OperatorsView<'_>, rows: usize) {
+    page.heading("By memory allocated");
+    if operators.by_memory.is_empty() {
+        return page.paragraph("Memory was not traced.");
+    }
+    let mut table = Table::new("operator | stage | >allocated | >share | >calls | >per call | >total");
+    for view in operators.by_memory.iter().take(rows) {
+        table.row([
+            code(&view.operator.name),
+            known(view.operator.stage),
+            view.bytes.to_string(),
+            percent(view.share),
+            grouped(view.operator.calls),
+            known(view.bytes_per_call),
+            view.operator.total_ns.to_string(),
+        ]);
+    }
+    page.table(&table);
+    page.paragraph("These are all allocations of the pass added up, not the peak.");
+}
+
+fn cost_centres(page: &mut Page, run: &RunView<'_>, rows: usize) {
+    page.heading("By part of the network");
+    page.paragraph("`*` stands for the number of a layer. The rows do not overlap.");
+    let mut table = Table::new("part | stage | >total | >share | >roofline | >calls | >matrix work | >allocated");
+    for centre in run.metrics.breakdown.cost_centres.iter().take(rows) {
+        table.row([
+            code(&centre.module),
+            centre.stage.to_string(),
+            centre.total_ns.to_string(),
+            percent(Some(centre.share)),
+            known(centre.speed_of_light_ns),
+            grouped(centre.calls),
+            centre.flops_matrix.to_string(),
+            known(centre.bytes_allocated),
+        ]);
+    }
+    page.table(&table);
+}
+
+fn by_class(page: &mut Page, operators: &OperatorsView<'_>, rows: usize) {
+    page.heading("By module class");
+    let mut table = Table::new("class | >total | >share | >calls | >matrix work | >rate | >allocated");
+    for view in operators.by_class.iter().take(rows) {
+        let group = view.group;
+        table.row([
+            code(&group.class),
+            group.total_ns.to_string(),
+            percent(view.share),
+            grouped(group.calls),
+            group.flops_matrix.to_string(),
+            known(group.flops_per_second),
+            known(group.bytes_allocated),
+        ]);
+    }
+    page.table(&table);
+}
+
+fn by_shape(page: &mut Page, operators: &OperatorsView<'_>, rows: usize) {
+    page.heading("By operator and shapes");
+    let traced = operators.by_shape.iter().any(|view| view.group.device_ns.is_some());
+    let mut table = Table::new(if traced {
+        "operator | input shapes | >device time | >share | >calls | >mean | >rate | >bandwidth | >of roofline | bound"
+    } else {
+        "operator | input shapes | >total | >share | >calls | >mean | >rate | >relative to peak"
+    });
+    for view in operators.by_shape.iter().take(rows) {
+        let group = view.group;
+        let mut row = vec![
+            code(&group.name),
+            code(&shapes(&group.shapes)),
+            view.time_ns.to_string(),
+            percent(view.share),
+            grouped(group.calls),
+            known(view.mean_ns),
+            known(group.flops_per_second),
+        ];
+        row.extend(traced.then(|| known(group.bytes_per_second)));
+        row.push(percent(view.peak_share));
+        row.extend(traced.then(|| known(group.bound.as_deref())));
+        table.row(row);
+    }
+    page.table(&table);
+}
+
+fn shapes(shapes: &[Vec<u64>]) -> String {
+    let one = |shape: &Vec<u64>| {
+        let sides: Vec<_> = shape.iter().map(u64::to_string).collect();
+        format!("[{}]", sides.join(","))
+    };
+    shapes.iter().map(one).collect::<Vec<_>>().join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use analysis::view::run;
+
+    use super::*;
+    use crate::pages::run::sample;
+
+    #[test]
+    fn operators_stand_by_time_by_memory_and_in_groups() {
+        insta::assert_snapshot!(operators_page(&run(&sample::metrics()), None));
+    }
+
+    #[test]
+    fn a_run_without_a_profiled_pass_says_so() {
+        let page = operators_page(&run(&sample::empty()), None);
+        assert!(page.contains("No operator was recorded"), "{page}");
+    }
+
+    #[test]
+    fn untraced_memory_is_not_nothing() {
+        let mut metrics = sample::metrics();
+        metrics.breakdown.operators.iter_mut().for_each(|operator| operator.bytes_allocated = None);
+        assert!(operators_page(&run(&metrics), None).contains("Memory was not traced."));
+    }
+}

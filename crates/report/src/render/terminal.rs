@@ -1,0 +1,48 @@
+//! Pages for a terminal: the same blocks, in columns.
+
+use super::page::Block;
+use super::table::Table;
+use super::text::Text;
+
+/// The blocks, set apart by empty lines where they are of different kinds.
+pub(super) fn blocks(blocks: &[Block]) -> String {
+    let mut text = String::new();
+    for (index, block) in blocks.iter().enumerate() {
+        if index > 0 && stands_apart(block) {
+            text.push('\n');
+        }
+        text += &self::block(block);
+    }
+    text
+}
+
+/// A table and a heading start after an empty line; sentences and facts follow each other.
+fn stands_apart(block: &Block) -> bool {
+    matches!(block, Block::Heading { .. } | Block::Table(_) | Block::Code { .. })
+}
+
+fn block(block: &Block) -> String {
+    match block {
+        Block::Heading { text, .. } | Block::Sentence(text) => text.terminal() + "\n",
+        Block::Callout { title, lines } => {
+            let lines: String = lines.iter().map(|line| format!("  - {}\n", line.terminal())).collect();
+            format!("{title}:\n{lines}\n")
+        }
+        Block::List(items) => items.iter().map(|item| format!("- {}\n", item.terminal())).collect(),
+        Block::Steps(items) => {
+            items.iter().enumerate().map(|(index, item)| format!("{}. {}\n", index + 1, item.terminal())).collect()
+        }
+        Block::Facts(rows) => facts(rows),
+        Block::Table(table) => table.mapped(|cell| Text::new(cell).plain()).to_string(),
+        Block::Code { lines, .. } => lines.concat(),
+        Block::Chart { .. } => String::new(),
+    }
+}
+
+fn facts(rows: &[(&'static str, Text)]) -> String {
+    let mut table = Table::default();
+    for (name, value) in rows {
+        table.row([(*name).to_owned(), value.terminal()]);
+    }
+    table.to_string()
+}

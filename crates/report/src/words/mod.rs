@@ -1,0 +1,44 @@
+//! Words: every sentence a report says, and the one way to write a number.
+//!
+//! `analysis` concludes in facts. [`Spoken::spoken`] says them once, right after a document was made, so that the document, its
+//! pages and the terminal say the same. One row a rule, a counter, a caveat and a remark: adding one is adding a row.
+
+pub(crate) mod caveat;
+pub(crate) mod counter;
+pub mod number;
+pub(crate) mod remark;
+pub(crate) mod rule;
+mod template;
+
+use types::{Finding, Metrics};
+
+/// A document that has something to say.
+pub trait Spoken: Sized {
+    /// Says whatever is not said yet.
+    fn say(&mut self);
+
+    /// The document with its sentences.
+    #[must_use]
+    fn spoken(mut self) -> Self {
+        self.say();
+        self
+    }
+}
+
+impl Spoken for Metrics {
+    fn say(&mut self) {
+        let conclusions = &mut self.conclusions;
+        conclusions.findings.iter_mut().for_each(finding);
+        conclusions.quality.iter_mut().for_each(counter::say);
+        conclusions.caveats.iter_mut().for_each(caveat::say);
+    }
+}
+
+/// Says a finding, unless it is said already.
+fn finding(finding: &mut Finding) {
+    if let Some(words) = rule::words(&finding.rule).filter(|_| finding.evidence.is_empty()) {
+        finding.evidence = words.evidence(&finding.quantities);
+        finding.advice = words.advice(&finding.quantities);
+    }
+    finding.saving.assumes.iter_mut().for_each(remark::say);
+}

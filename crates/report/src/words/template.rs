@@ -1,0 +1,139 @@
+//! Sentences with gaps, and the facts that fill them.
+//!
+//! A line such as `"{idle} of {where}: {launches|launch} per step"` is said where every fact in it is known and left out where one
+//! is not. `{name|noun}` counts things in the right number, `{name:bare}` is a share without its base. In front of a line,
+//! `?name ` says it only where the fact is known, `!name ` only where it is not, and `*name ` once for each row of the fact.
+
+use types::{Base, Fact, Facts};
+
+use super::number::{count, decimal, grouped, percent};
+
+/// Every line that can be said.
+pub(crate) fn lines(templates: &[&str], facts: &Facts) -> Vec<String> {
+    templates.iter().flat_map(|template| said(template, facts)).collect()
+}
+
+/// The first line that can be said.
+pub(crate) fn first(templates: &[&str], facts: &Facts) -> Option<String> {
+    templates.iter().find_map(|template| said(template, facts).into_iter().next())
+}
+
+/// One template: no line, one, or one for each row.
+fn said(template: &str, facts: &Facts) -> Vec<String> {
+    let (sign, rest) = (template.chars().next(), template.get(1..).unwrap_or_default());
+    let condition = || rest.split_once(' ').unwrap_or((rest, ""));
+    match sign {
+        Some('?') => {
+            let (name, line) = condition();
+            if facts.get(name).is_some() { said(line, facts) } else { Vec::new() }
+        }
+        Some('!') => {
+            let (name, line) = condition();
+            if facts.get(name).is_none() { said(line, facts) } else { Vec::new() }
+        }
+        Some('*') => {
+            let (name, line) = condition();
+            let Some(Fact::Rows(rows)) = facts.get(name) else { return Vec::new() };
+            rows.iter().filter_map(|row| filled(line, &[row, facts])).collect()
+        }
+        _ => filled(template, &[facts]).into_iter().collect(),
+    }
+}
+
+/// The line with its gaps filled; none where a fact is not known.
+fn filled(template: &str, scopes: &[&Facts]) -> Option<String> {
+    let mut text = String::with_capacity(template.len());
+    let mut rest = template;
+    while let Some((before, gap)) = rest.split_once('{') {
+        let (gap, after) = gap.split_once('}')?;
+        let (name, form) = match gap.find(['|', ':']) {
+            Some(at) => (&gap[..at], &gap[at..]),
+            None => (gap, ""),
+        };
+        let fact = scopes.iter().find_map(|facts| facts.get(name))?;
+        text += before;
+        text += &self::fact(fact, form);
+        rest = after;
+    }
+    Some(text + rest)
+}
+
+/// A fact in a sentence.
+fn fact(fact: &Fact, form: &str) -> String {
+    match (fact, form.strip_prefix('|')) {
+        (Fact::Count(number), Some(noun)) => count(*number, noun),
+        (Fact::Number(number), Some(noun)) if *number == 1.0 => count(1, noun),
+        (Fact::Number(number), Some(noun)) => format!("{} {}", decimal(*number), super::number::plural(noun)),
+        (Fact::Count(number), None) => grouped(*number),
+        (Fact::Number(number), None) => decimal(*number),
+        (Fact::Time(time), _) => time.to_string(),
+        (Fact::Bytes(bytes), _) => bytes.to_string(),
+        (Fact::Rate(rate), _) => rate.to_string(),
+        (Fact::Intensity(intensity), _) => intensity.to_string(),
+        (Fact::Share(share), _) => match (form, share.of) {
+            (":bare", _) | (_, Base::Itself) => percent(Some(share.share)),
+            (_, of) => format!("{} of {}", percent(Some(share.share)), base(of)),
+        },
+        (Fact::Part(part), _) => base(*part).to_owned(),
+        // A backtick would end the code span that a template puts around a name.
+        (Fact::Name(name), _) => name.replace('`', "'"),
+        (Fact::Yes, _) => String::new(),
+        (Fact::Rows(rows), _) => grouped(rows.len() as u64),
+    }
+}
+
+/// What a share is of, and parts of a run.
+pub(crate) fn base(base: Base) -> &'static str {
+    match base {
+        Base::Run => "the run",
+        Base::OutsideStages => "the time outside stages",
+        Base::DeviceTime => "GPU time",
+        Base::BusyTime => "GPU busy time",
+        Base::KernelTime => "kernel time",
+        Base::GemmTime => "GEMM time",
+        Base::OperatorTime => "operator time",
+        Base::LostTime => "lost time",
+        Base::CommunicationTime => "communication time",
+        Base::OtherRanks => "the other ranks' time",
+        Base::ProfiledPass => "the profiled pass",
+        Base::PeakCompute => "peak FLOP/s",
+        Base::PeakBandwidth => "peak bandwidth",
+        Base::LinkBandwidth => "link bandwidth",
+        Base::Itself => "it",
+        Base::Stage(stage) => stage.name(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use types::{Nanos, Stage};
+
+    fn facts() -> Facts {
+        let call = |name: &str, calls: u64| Facts::new().with("call", name).with("calls", calls);
+        Facts::new()
+            .with("idle", Nanos::new(237_000_000))
+            .with_share("idle_share", 0.943, Base::Stage(Stage::Decode))
+            .with("launches", 1_280.0)
+            .with("steps", 1_u64)
+            .with_if("repeats", true)
+            .with("calls", vec![call("cudaFree", 1), call("cuda`Malloc", 2)])
+    }
+
+    #[test]
+    fn a_line_is_said_where_all_its_facts_are_known() {
+        let templates =
+            ["{idle} idle ({idle_share}), {idle_share:bare}", "{unknown} things", "{launches|launch} in {steps|step}"];
+        let expected = ["237 ms idle (94.3% of decode), 94.3%", "1,280 launches in 1 step"];
+        assert_eq!(lines(&templates, &facts()), expected);
+    }
+
+    #[test]
+    fn conditions_and_rows_choose_lines() {
+        let templates =
+            ["?repeats again", "!repeats once", "?nothing never", "*calls `{call}`: {calls|call} of {idle}"];
+        let expected = ["again", "`cudaFree`: 1 call of 237 ms", "`cuda'Malloc`: 2 calls of 237 ms"];
+        assert_eq!(lines(&templates, &facts()), expected);
+        assert_eq!(first(&["{unknown}", "!repeats no", "yes"], &facts()).as_deref(), Some("yes"));
+    }
+}

@@ -1,0 +1,81 @@
+//! Remarks: which sentence is to be said, and the facts in it. `report::words` has the sentences.
+
+use schemars::{JsonSchema, Schema, SchemaGenerator};
+use serde::ser::Error as _;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use crate::Facts;
+
+/// Something to say. In a document it is the sentence alone.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Remark {
+    /// Which sentence, such as `run-kind.training`; empty where it was read from a document.
+    pub id: String,
+    /// The quantities and names in it.
+    pub facts: Facts,
+    /// The sentence; empty until `report::words` has said it.
+    pub text: String,
+}
+
+impl Remark {
+    /// The sentence of this id, still to be said.
+    pub fn new(id: &str, facts: Facts) -> Self {
+        Self { id: id.to_owned(), facts, text: String::new() }
+    }
+
+    /// A sentence that is said already: one of a document, or of another program.
+    pub fn said(text: impl Into<String>) -> Self {
+        Self { text: text.into(), ..Self::default() }
+    }
+}
+
+/// The sentence, or its id before it is said.
+impl std::fmt::Display for Remark {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(if self.text.is_empty() { &self.id } else { &self.text })
+    }
+}
+
+/// Fails on a sentence nobody has said: an empty text in a document would hide that.
+impl Serialize for Remark {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self.text.is_empty() && !self.id.is_empty() {
+            true => Err(S::Error::custom(format!("the remark `{}` has no words", self.id))),
+            false => serializer.serialize_str(&self.text),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Remark {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        String::deserialize(deserializer).map(Self::said)
+    }
+}
+
+impl JsonSchema for Remark {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "Remark".into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        String::json_schema(generator)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_remark_is_its_sentence_in_a_document_and_nothing_before_it_is_said() {
+        let mut remark = Remark::new("run-kind.training", Facts::new());
+        assert!(serde_json::to_string(&remark).is_err());
+        remark.text = "the trace has a backward pass".to_owned();
+        let text = serde_json::to_string(&remark).unwrap();
+        assert_eq!(serde_json::from_str::<Remark>(&text).unwrap(), Remark::said("the trace has a backward pass"));
+    }
+}
