@@ -157,7 +157,7 @@ fn without_utilisation(subject: &Subject, trace: &Trace<'_>, times: &Times) -> O
     if trace.timelines.len() > 1 {
         missing.push("how the model is spread over several ranks is not known: import one rank".to_owned());
     }
-    missing.extend(subject.workload.iter().flat_map(|workload| workload.missing.iter().cloned()));
+    missing.extend(subject.workload.iter().flat_map(|workload| workload.missing.iter().map(ToString::to_string)));
     if subject.peak.is_none() && subject.devices.iter().all(|device| device.hardware.is_none()) {
         missing.push("the device's rates are not known: pass --hardware (`llm-perf hardware` lists them)".to_owned());
     } else if subject.peak.is_none() && missing.is_empty() {

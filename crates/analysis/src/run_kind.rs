@@ -21,7 +21,7 @@ pub(crate) fn run_kind(timelines: &[PlacedTimeline<'_>]) -> Option<RunKind> {
 }
 
 fn of_timeline(timeline: &Timeline, attribution: &Attribution) -> RunKind {
-    let kind = |kind, evidence: String| RunKind { kind, evidence };
+    let kind = |kind, evidence: String| RunKind { kind, evidence: evidence.into() };
     if let Some(name) = training(timeline) {
         return kind(RunKindName::Training, format!("the trace has `{name}`"));
     }

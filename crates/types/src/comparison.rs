@@ -6,16 +6,16 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::schema::{Document, SchemaName, SchemaTag};
-use crate::{Bytes, DeviceId, ForecastRange, Nanos, RunState, Severity, Stage};
+use crate::{Bytes, DeviceId, ForecastRange, Nanos, Remark, RunState, Severity, Stage};
 
 /// One run of a side.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ComparedRun {
     /// Name of the run, as in its metrics.
     pub id: String,
     /// How the machine disturbed it; absent where it did not, or nobody looked.
     #[serde(default)]
-    pub disturbed: Option<String>,
+    pub disturbed: Option<Remark>,
     /// Where it was read from.
     pub path: String,
     /// How it stands; absent when only its metrics were given.
@@ -38,7 +38,7 @@ pub struct ForecastChange {
 }
 
 /// Something the two sides, or the runs of one side, do not share.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Difference {
     /// What differs, such as `model` or `driver`.
     pub aspect: String,
@@ -49,7 +49,7 @@ pub struct Difference {
     /// `error`: the sides did different work. `warning`: the same work under other conditions. `info`: good to know.
     pub severity: Severity,
     /// What that means for the comparison.
-    pub meaning: String,
+    pub meaning: Remark,
 }
 
 /// What was repeated, and so what the uncertainty is about.
@@ -136,7 +136,7 @@ pub struct Change {
     /// What can be said.
     pub verdict: ChangeVerdict,
     /// Why nothing could have been said, whatever the numbers; absent when the row was tested.
-    pub untested: Option<String>,
+    pub untested: Option<Remark>,
 }
 
 /// How a gate ended.
@@ -166,7 +166,7 @@ pub struct Gate {
     /// Stages, and whatever else was asked for, that are slower, or larger, beyond their limit.
     pub failed: Vec<String>,
     /// Why it is undecided.
-    pub reasons: Vec<String>,
+    pub reasons: Vec<Remark>,
     /// Largest slow-down of one beyond the limit that the noise may hide; absent where every interval excludes one.
     #[schemars(range(min = 0.0))]
     pub may_hide: Option<f64>,
@@ -216,7 +216,7 @@ pub struct Comparison {
     /// The gate; absent without `--fail-over`.
     pub gate: Option<Gate>,
     /// What a reader must know to read the numbers right.
-    pub notes: Vec<String>,
+    pub notes: Vec<Remark>,
 }
 
 impl Document for Comparison {

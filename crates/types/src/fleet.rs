@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::schema::{Document, SchemaName, SchemaTag};
-use crate::{Bytes, BytesPerSecond, Nanos, QualityCounter, Statistics};
+use crate::{Bytes, BytesPerSecond, Facts, Nanos, QualityCounter, Statistics};
 
 /// Everything `fleet` found.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -122,7 +122,7 @@ pub struct FleetRank {
 }
 
 /// Idle time of a rank by cause.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct FleetIdle {
     /// The cause, as in `metrics.json`.
     pub cause: String,
@@ -204,6 +204,9 @@ pub struct FleetFinding {
     /// The most that it costs the job; absent where the tables do not tell.
     pub costs_ns: Option<Nanos>,
     /// The numbers it rests on.
+    #[serde(default, skip_serializing_if = "Facts::is_empty")]
+    pub quantities: Facts,
+    /// The same in sentences; empty until `report::words` has said them.
     pub evidence: Vec<String>,
     /// What to try.
     pub advice: String,

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Nanos, Stage};
+use crate::{Nanos, Remark, Stage};
 
 /// Time of one stage that was lost to one cause. Causes do not overlap: those of a stage add up to what it lost.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -11,7 +11,7 @@ pub struct LostTime {
     /// Prefill or decode, nested stages being part of them; absent for work in no stage.
     pub stage: Option<Stage>,
     /// Where the time went, such as `waiting: launches` or `kernels: elementwise`.
-    pub cause: String,
+    pub cause: Remark,
     /// How much, over all instances of the stage.
     pub lost_ns: Nanos,
     /// The same as a share of the run.

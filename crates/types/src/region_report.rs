@@ -10,7 +10,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::schema::{Document, SchemaName, SchemaTag};
 use crate::{
-    Bytes, BytesPerSecond, DeviceId, Flops, FlopsPerSecond, Nanos, Origin, QualityCounter, RegionStyle, ReplayMode,
+    Bytes, BytesPerSecond, DeviceId, Flops, FlopsPerSecond, Nanos, Origin, QualityCounter, RegionStyle, Remark,
+    ReplayMode,
 };
 
 /// How the values of several kernels, or of several instances of a range, become one.
@@ -347,7 +348,7 @@ pub struct RegionReport {
     /// Kernels of no region; absent where only regions were profiled.
     pub outside: Option<OutsideRegions>,
     /// What a reader should know, in plain words.
-    pub notes: Vec<String>,
+    pub notes: Vec<Remark>,
     /// What was lost or is uncertain.
     pub quality: Vec<QualityCounter>,
 }

@@ -29,6 +29,21 @@ impl Remark {
     }
 }
 
+impl<T: Into<String>> From<T> for Remark {
+    fn from(text: T) -> Self {
+        Self::said(text)
+    }
+}
+
+/// The sentence.
+impl std::ops::Deref for Remark {
+    type Target = str;
+
+    fn deref(&self) -> &str {
+        &self.text
+    }
+}
+
 /// The sentence, or its id before it is said.
 impl std::fmt::Display for Remark {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {

@@ -4,13 +4,13 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::schema::{Document, SchemaName, SchemaTag};
-use crate::{DeviceTime, Nanos};
+use crate::{DeviceTime, Nanos, Remark};
 
 /// One cause of the critical path: the chain of calls, latencies and device work that sets the time.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CriticalPathPart {
     /// What it is, such as `kernels: gemm` or `host: framework and launches`.
-    pub cause: String,
+    pub cause: Remark,
     /// How long of the path.
     pub ns: Nanos,
     /// The same as a share of the path.
@@ -47,16 +47,16 @@ pub struct ReplaySummary {
     #[serde(default)]
     pub together_ns: Option<Nanos>,
     /// Why there is no replay.
-    pub refused: Option<String>,
+    pub refused: Option<Remark>,
 }
 
 /// A change that was replayed.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ReplayedChange {
     /// As it was asked for, such as `--cuda-graphs`.
     pub change: String,
     /// What it takes for granted.
-    pub assumes: String,
+    pub assumes: Remark,
 }
 
 /// One side of a what-if.
@@ -94,7 +94,7 @@ pub struct WhatIf {
     /// The same as a share of the time before.
     pub saves_share: Option<f64>,
     /// What else has to be known to read the figures.
-    pub notes: Vec<String>,
+    pub notes: Vec<Remark>,
 }
 
 impl Document for WhatIf {

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Nanos, Stage, Statistics};
+use crate::{Nanos, Remark, Stage, Statistics};
 
 /// Steps of a trace, with the time each takes.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -138,12 +138,12 @@ impl StepBatch {
 }
 
 /// What kind of run a trace shows, and by what.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RunKind {
     /// The kind.
     pub kind: RunKindName,
     /// What shows it.
-    pub evidence: String,
+    pub evidence: Remark,
 }
 
 /// Kinds of runs.

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Bytes, DeviceId, Nanos, RunKind, Stage, Statistics, Workload};
+use crate::{Bytes, DeviceId, Nanos, Remark, RunKind, Stage, Statistics, Workload};
 
 /// A file that was imported. It is not copied.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -31,7 +31,7 @@ pub struct StageBasis {
     /// Whether they follow from what the trace shows; otherwise ranges in the trace mark them.
     pub inferred: bool,
     /// From what, or why there is none.
-    pub basis: String,
+    pub basis: Remark,
 }
 
 /// How much of the device's time could be placed. Shares are of `device_ns`.
@@ -70,9 +70,9 @@ pub struct TracedWorkload {
     /// The workload; absent when it could not be told.
     pub workload: Option<Workload>,
     /// Where each part comes from, in words.
-    pub evidence: Vec<String>,
+    pub evidence: Vec<Remark>,
     /// Why it could not be told.
-    pub missing: Vec<String>,
+    pub missing: Vec<Remark>,
 }
 
 /// All copies or fills of one kind in one stage on one device.

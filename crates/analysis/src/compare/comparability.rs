@@ -97,7 +97,7 @@ fn different(sides: Sides<'_>, aspect: &Aspect) -> Option<Difference> {
         base: base.into_iter().collect(),
         with: with.into_iter().collect(),
         severity: aspect.severity,
-        meaning: meaning.to_owned(),
+        meaning: meaning.into(),
     })
 }
 
@@ -126,7 +126,7 @@ fn states(sides: Sides<'_>) -> Option<Difference> {
         true => (Severity::Warning, "a run is partial: what is missing from it is not compared"),
         false => (Severity::Error, "a run did not end well: its numbers may be those of a part of the work"),
     };
-    Some(Difference { aspect: "status".to_owned(), base, with, severity, meaning: meaning.to_owned() })
+    Some(Difference { aspect: "status".to_owned(), base, with, severity, meaning: meaning.into() })
 }
 
 fn inputs(sides: Sides<'_>, pairing: &Pairing) -> Option<Difference> {
@@ -148,7 +148,7 @@ fn inputs(sides: Sides<'_>, pairing: &Pairing) -> Option<Difference> {
         count => (Severity::Warning, format!("stages are compared over the {count} inputs that all runs have")),
     };
     let (base, with) = (names(sides.base), names(sides.with));
-    Some(Difference { aspect: "inputs".to_owned(), base, with, severity, meaning })
+    Some(Difference { aspect: "inputs".to_owned(), base, with, severity, meaning: meaning.into() })
 }
 
 /// Inputs that are the same and were still turned into other work: other tiles, another prompt, more tokens.
@@ -183,7 +183,7 @@ fn tokens(sides: Sides<'_>, pairing: &Pairing) -> Vec<Difference> {
                 base: left,
                 with: right,
                 severity: Severity::Error,
-                meaning: OTHER_WORK.to_owned(),
+                meaning: OTHER_WORK.into(),
             });
         }
     }

@@ -81,7 +81,14 @@ pub(super) fn judge(limits: GateLimits, tables: &Tables<'_>, differences: &[Diff
         (high > *limit).then_some(high)
     };
     let may_hide = judged.iter().filter_map(hidden).max_by(f64::total_cmp);
-    Gate { limit: limits.all, limits: limits.named, outcome, failed, reasons, may_hide }
+    Gate {
+        limit: limits.all,
+        limits: limits.named,
+        outcome,
+        failed,
+        reasons: reasons.into_iter().map(Into::into).collect(),
+        may_hide,
+    }
 }
 
 /// Whether a row is what a limit names: `memory` is every row of memory, `memory: reserved` one.

@@ -116,7 +116,7 @@ pub fn compare(sides: Sides<'_>, fail_over: Option<GateLimits>) -> Comparison {
         significance: SIGNIFICANCE,
         common_inputs: pairing.names_inputs().then(|| pairing.common().len() as u64),
         gate,
-        notes: notes(sides),
+        notes: notes(sides).into_iter().map(Into::into).collect(),
         differences,
         stages,
         commands,
@@ -152,7 +152,7 @@ fn forecasts(sides: Sides<'_>) -> Vec<ForecastChange> {
 fn compared(run: &RunRecords) -> ComparedRun {
     ComparedRun {
         id: run.metrics.run.id.clone(),
-        disturbed: disturbed::verdict(&run.metrics),
+        disturbed: disturbed::verdict(&run.metrics).map(Into::into),
         path: run.path.clone(),
         state: run.state,
         reasons: run.reasons.clone(),

@@ -101,7 +101,7 @@ fn change(row: Row, p_adjusted: Option<f64>) -> Change {
         p_value,
         p_adjusted,
         verdict,
-        untested,
+        untested: untested.map(Into::into),
     }
 }
 

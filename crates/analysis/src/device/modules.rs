@@ -193,7 +193,7 @@ impl Node {
             lost_ns: lost,
             work: Some(self.work).filter(|work| work.bytes > Bytes::ZERO),
             bound: bound.map(str::to_owned),
-            cause: lost.and_then(|lost| self.cause(lost)),
+            cause: lost.and_then(|lost| self.cause(lost)).map(Into::into),
             placed_by: self.placed_by,
         }
     }

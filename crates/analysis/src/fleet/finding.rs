@@ -76,6 +76,7 @@ fn stragglers(scene: &Scene<'_>) -> Vec<FleetFinding> {
         let (cause, advice) = cause(scene, place, waited_for);
         evidence.extend(cause);
         Some(FleetFinding {
+            quantities: Default::default(),
             rule: "straggling-rank".to_owned(),
             ranks: vec![row.rank?],
             costs_ns: Some(waited_for),
@@ -156,6 +157,7 @@ fn slow_devices(scene: &Scene<'_>) -> Vec<FleetFinding> {
             return None;
         }
         Some(FleetFinding {
+            quantities: Default::default(),
             rule: "slow-device".to_owned(),
             ranks: vec![row.rank?],
             costs_ns: Some(pace.extra),
@@ -208,6 +210,7 @@ fn slow_groups(scene: &Scene<'_>) -> Vec<FleetFinding> {
                 medians.len() - 1
             );
             let finding = found.entry(ranks.clone()).or_insert_with(|| FleetFinding {
+            quantities: Default::default(),
                 rule: "slow-group".to_owned(),
                 ranks,
                 costs_ns: Some(Nanos::ZERO),
@@ -234,6 +237,7 @@ fn uneven_exchange(scene: &Scene<'_>) -> Option<FleetFinding> {
         .max_by(|one, other| one.2.total_cmp(&other.2));
     let (place, sum, factor) = largest?;
     Some(FleetFinding {
+            quantities: Default::default(),
         rule: "uneven-exchange".to_owned(),
         ranks: vec![scene.ranks[place].rank?],
         costs_ns: None,
@@ -258,6 +262,7 @@ fn uneven_compute(scene: &Scene<'_>) -> impl Iterator<Item = FleetFinding> {
     });
     let finding = uneven.and_then(|row| {
         Some(FleetFinding {
+            quantities: Default::default(),
             rule: "uneven-compute".to_owned(),
             ranks: vec![row.rank?],
             costs_ns: Some(row.compute_ns - Nanos::new(usual.round() as i64)),

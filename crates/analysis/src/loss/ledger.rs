@@ -90,7 +90,7 @@ impl Ledger {
     pub(crate) fn rows(&self, wall: Option<Nanos>) -> Vec<LostTime> {
         let row = |entry: &Entry| LostTime {
             stage: entry.stage.stage(),
-            cause: entry.cause.to_string(),
+            cause: entry.cause.to_string().into(),
             lost_ns: entry.lost,
             share: wall
                 .and_then(|wall| share(entry.lost.get() as f64, wall.get() as f64))

@@ -145,7 +145,7 @@ impl<'a> Replays<'a> {
             basis: None,
             basis_ns: None,
             together_ns: None,
-            refused: self.refused.map(|refused| refused.reason().to_owned()),
+            refused: self.refused.map(|refused| refused.reason().into()),
         };
         if self.traces.is_empty() {
             return self.refused.map(|_| nothing);
@@ -181,7 +181,11 @@ impl<'a> Replays<'a> {
         }
         let whole: Nanos = sums.values().copied().sum();
         let part = |(cause, ns): (PathCause, Nanos)| {
-            Some(CriticalPathPart { cause: cause.to_string(), ns, share: share(ns.get() as f64, whole.get() as f64)? })
+            Some(CriticalPathPart {
+                cause: cause.to_string().into(),
+                ns,
+                share: share(ns.get() as f64, whole.get() as f64)?,
+            })
         };
         let mut parts: Vec<_> = sums.into_iter().filter_map(part).collect();
         parts.sort_by_key(|part| std::cmp::Reverse(part.ns));

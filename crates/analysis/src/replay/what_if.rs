@@ -61,7 +61,7 @@ pub fn what_if(question: &Question<'_>) -> Result<WhatIf, Refusal> {
         changes: question
             .changes
             .iter()
-            .map(|(change, what)| ReplayedChange { change: change.clone(), assumes: what.assumes() })
+            .map(|(change, what)| ReplayedChange { change: change.clone(), assumes: what.assumes().into() })
             .collect(),
         replay,
         saves_share: share(saves_ns.get() as f64, before.time_ns.get() as f64),
@@ -70,7 +70,7 @@ pub fn what_if(question: &Question<'_>) -> Result<WhatIf, Refusal> {
         after,
         after_low_ns: low,
         after_high_ns: high,
-        notes: notes(question, &replays),
+        notes: notes(question, &replays).into_iter().map(Into::into).collect(),
     })
 }
 

@@ -114,11 +114,11 @@ fn extent(placed: &PlacedTimeline<'_>) -> Option<Span> {
 
 /// How the stages were found; absent without a timeline.
 pub(crate) fn basis(timelines: &[PlacedTimeline<'_>]) -> Option<StageBasis> {
-    let marked = StageBasis { inferred: false, basis: "ranges in the trace".to_owned() };
+    let marked = StageBasis { inferred: false, basis: "ranges in the trace".into() };
     let of_timeline = |placed: &PlacedTimeline<'_>| match &placed.attribution.inference {
         Inference::NotNeeded => marked.clone(),
-        Inference::Done { evidence } => StageBasis { inferred: true, basis: evidence.clone() },
-        Inference::Refused { reason } => StageBasis { inferred: false, basis: reason.clone() },
+        Inference::Done { evidence } => StageBasis { inferred: true, basis: evidence.clone().into() },
+        Inference::Refused { reason } => StageBasis { inferred: false, basis: reason.clone().into() },
     };
     // With several ranks, one that is not marked speaks for all.
     timelines.iter().map(of_timeline).max_by_key(|basis| basis.inferred)

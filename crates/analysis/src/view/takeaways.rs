@@ -40,7 +40,7 @@ fn takeaway<'a>(metrics: &'a Metrics, view: &StageView<'_>) -> Option<Takeaway<'
     let losses = metrics.conclusions.lost_time.iter().filter(|row| row.stage == Some(stage.name));
     let largest_loss = losses
         .max_by_key(|row| row.lost_ns)
-        .map(|row| (row.cause.as_str(), stage.wall_ns.and_then(|wall| time_share(row.lost_ns, wall))));
+        .map(|row| (&*row.cause, stage.wall_ns.and_then(|wall| time_share(row.lost_ns, wall))));
     let (run_share, repeat_cv) = (view.run_share, view.repeat_cv);
     Some(Takeaway { stage: stage.name, run_share, parent, longest_part, utilisation, bound, largest_loss, repeat_cv })
 }

@@ -87,7 +87,7 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<Exit, CliE
         regions::regions(&settings, run, &config.to_yaml(), &mut |doing| display.doing(doing))
     })?;
     context.messages.print_answer(arguments.json, &outcome.metrics, || regions::terminal(&outcome.report))?;
-    for note in outcome.report.notes.iter().filter(|note| !outcome.missing.contains(note)) {
+    for note in outcome.report.notes.iter().filter(|note| !outcome.missing.contains(&note.text)) {
         context.messages.note(format!("note: {note}"));
     }
     let files = [("report", "report.html"), ("regions", "ncu/regions/report.md")];

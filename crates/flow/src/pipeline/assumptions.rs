@@ -73,7 +73,7 @@ pub(crate) fn of_trace(metrics: &Metrics, hardware: Option<&Hardware>) -> Assump
     let batch = workload.and_then(|traced| traced.workload.as_ref()).map(|workload| workload.batch);
     let evidence = workload.into_iter().flat_map(|traced| &traced.evidence);
     let missing = workload.into_iter().flat_map(|traced| &traced.missing);
-    let basis = facts.and_then(|facts| facts.stages.as_ref()).map_or_else(unknown, |basis| basis.basis.clone());
+    let basis = facts.and_then(|facts| facts.stages.as_ref()).map_or_else(unknown, |basis| basis.basis.to_string());
     let sources = facts.into_iter().flat_map(|facts| &facts.sources);
     Assumptions {
         run: metrics.run.id.clone(),

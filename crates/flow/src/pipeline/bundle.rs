@@ -4,7 +4,7 @@ use std::path::Path;
 
 use collect::run::RunFolder;
 use report::Page;
-use report::html::{PageKind, Picture, RunPage};
+use report::html::{Picture, RunPage, RunPageKind};
 use report::pages::run::Assumptions;
 use types::{Environment, KernelReport, Metrics};
 
@@ -33,7 +33,7 @@ pub(crate) fn write(folder: &mut RunFolder, bundle: &Bundle<'_>) -> Result<(), C
     let view = analysis::view::run(metrics);
     let pictures = report::html::pictures(&view, &documents.shown());
     let (mut pages, charts) = self::pages(metrics, environment, *kernels, *operator_rows, &pictures);
-    pages.push((PageKind::Assumptions, report::pages::run::assumptions_page(assumptions)));
+    pages.push((RunPageKind::Assumptions, report::pages::run::assumptions_page(assumptions)));
     for (page, text) in &pages {
         folder.write_file(&page.file(), text.markdown().as_bytes())?;
     }
@@ -53,7 +53,7 @@ pub(crate) fn write(folder: &mut RunFolder, bundle: &Bundle<'_>) -> Result<(), C
 pub(crate) fn write_page(
     folder: &mut RunFolder,
     metrics: &Metrics,
-    pages: &[(PageKind, Page)],
+    pages: &[(RunPageKind, Page)],
     lanes: Result<&str, &str>,
 ) -> Result<(), CollectError> {
     let html = page(folder.path(), metrics, pages, lanes);
@@ -61,7 +61,12 @@ pub(crate) fn write_page(
 }
 
 /// The one page of a run folder, of what the folder holds and of these.
-pub(crate) fn page(folder: &Path, metrics: &Metrics, pages: &[(PageKind, Page)], lanes: Result<&str, &str>) -> String {
+pub(crate) fn page(
+    folder: &Path,
+    metrics: &Metrics,
+    pages: &[(RunPageKind, Page)],
+    lanes: Result<&str, &str>,
+) -> String {
     let documents = RunDocuments::read(folder);
     report::html::run_page(&RunPage {
         run: &analysis::view::run(metrics),
@@ -82,7 +87,7 @@ pub(crate) fn pages(
     kernels: Option<&KernelReport>,
     operator_rows: Option<usize>,
     pictures: &[Picture],
-) -> (Vec<(PageKind, Page)>, Vec<ChartFile>) {
+) -> (Vec<(RunPageKind, Page)>, Vec<ChartFile>) {
     let view = analysis::view::run(metrics);
     let counters = kernels.map(analysis::view::counters);
     let is_command = metrics.conditions.command.is_some();
@@ -93,20 +98,20 @@ pub(crate) fn pages(
         false => report::pages::run::report_page(&view, environment),
     };
     let (report, charts) = report::html::illustrated(report, pictures);
-    pages.push((PageKind::Report, report));
+    pages.push((RunPageKind::Report, report));
     if !is_command {
-        pages.push((PageKind::Operators, report::pages::run::operators_page(&view, operator_rows)));
+        pages.push((RunPageKind::Operators, report::pages::run::operators_page(&view, operator_rows)));
     }
     if has_trace {
         pages.push(match &counters {
-            Some(counters) => (PageKind::Kernels, report::pages::deep::kernels_page(&view, counters)),
-            None => (PageKind::Kernels, report::pages::run::kernels_page(&view)),
+            Some(counters) => (RunPageKind::Kernels, report::pages::deep::kernels_page(&view, counters)),
+            None => (RunPageKind::Kernels, report::pages::run::kernels_page(&view)),
         });
     }
     if has_trace || !is_command {
         pages.push(match &counters {
-            Some(counters) => (PageKind::Summary, report::pages::deep::summary_page(&view, counters, environment)),
-            None => (PageKind::Summary, report::pages::run::summary_page(&view, environment)),
+            Some(counters) => (RunPageKind::Summary, report::pages::deep::summary_page(&view, counters, environment)),
+            None => (RunPageKind::Summary, report::pages::run::summary_page(&view, environment)),
         });
     }
     (pages, charts)

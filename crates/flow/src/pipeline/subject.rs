@@ -10,6 +10,7 @@ use types::{DType, DeviceId, Hardware, PeakUsed, QualityCounter, RunHeader, Seve
 use super::error::ImportError;
 use super::model::LoadedModel;
 use super::trace::Traces;
+use super::workload::remarks;
 use super::workload::{self, WorkloadRequest};
 use super::{devices, hardware, model_fit, modelled, work};
 
@@ -91,7 +92,7 @@ pub(crate) fn resolve(run: &TracedRun<'_>, traces: &Traces) -> Result<ResolvedSu
         (WorkloadSource::Runner(known), _) => TracedWorkload::clone(known),
         (WorkloadSource::Request(request), Some(model)) => workload::choose(model, request, &observed)?,
         (WorkloadSource::Request(_), None) => {
-            TracedWorkload { workload: None, evidence: observed.evidence.clone(), missing: Vec::new() }
+            TracedWorkload { workload: None, evidence: remarks(observed.evidence.clone()), missing: Vec::new() }
         }
     };
     if let (WorkloadSource::Request(request), Some(workload)) = (&run.workload, &mut traced.workload) {

@@ -2,7 +2,7 @@
 
 use analysis::{Fit, Observed};
 use meter::{WorkloadError, WorkloadSettings};
-use types::{AttentionKind, InputFacts, LogitsKind, PageKind, TracedWorkload, Workload};
+use types::{AttentionKind, InputFacts, LogitsKind, PageKind, Remark, TracedWorkload, Workload};
 
 use super::model::LoadedModel;
 
@@ -31,7 +31,7 @@ pub(super) fn choose(
         None => fill_in(model, request, observed),
     };
     if !missing.is_empty() {
-        return Ok(TracedWorkload { workload: None, evidence, missing });
+        return Ok(TracedWorkload { workload: None, evidence: remarks(evidence), missing: remarks(missing) });
     }
     let mut workload = settings.resolve(&model.network, model.dtype)?;
     // Utilisation counts attention in full whichever kernel ran, so that it compares across runs.
@@ -40,15 +40,19 @@ pub(super) fn choose(
     if !model.network.takes_tokens() {
         evidence.push("the model takes no tokens".to_owned());
     }
-    Ok(TracedWorkload { workload: Some(workload), evidence, missing })
+    Ok(TracedWorkload { workload: Some(workload), evidence: remarks(evidence), missing: remarks(missing) })
 }
 
 /// Cuts the workload over as many devices as share each matrix in the trace, unless the user says otherwise.
-pub(super) fn share_out(workload: &mut Workload, request: &WorkloadRequest, fit: &Fit, evidence: &mut Vec<String>) {
+pub(super) fn remarks(lines: Vec<String>) -> Vec<Remark> {
+    lines.into_iter().map(Into::into).collect()
+}
+
+pub(super) fn share_out(workload: &mut Workload, request: &WorkloadRequest, fit: &Fit, evidence: &mut Vec<Remark>) {
     let given = request.profile.is_some() || request.overridden.iter().any(|key| key.starts_with("parallel"));
     if let Some(tensor) = fit.tensor.filter(|tensor| *tensor > 1 && !given) {
         workload.parallel.tensor = tensor;
-        evidence.push(format!("weights shared by {tensor} devices: shapes of recorded weights"));
+        evidence.push(format!("weights shared by {tensor} devices: shapes of recorded weights").into());
     }
 }
 

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use collect::run::StoredRun;
 use report::Page;
-use report::html::PageKind;
+use report::html::RunPageKind;
 use types::{Comparison, Exit, Failure, Metrics};
 
 use crate::CollectError;
@@ -106,17 +106,17 @@ pub fn write(path: &Path, html: &str) -> Result<(), PageError> {
 }
 
 /// Every page, from the documents of the run. What it assumed is kept as text alone, and shown as that.
-fn pages(run: &StoredRun, metrics: &Metrics) -> Vec<(PageKind, Page)> {
+fn pages(run: &StoredRun, metrics: &Metrics) -> Vec<(RunPageKind, Page)> {
     let documents = RunDocuments::read(run.path());
     let shown = documents.shown();
     let environment = run.read_text("env.json").ok().and_then(|text| serde_json::from_str(&text).ok());
     let pages = environment.map(|environment| bundle::pages(metrics, &environment, shown.kernels, None, &[]).0);
     let regions = shown.regions.map(|report| report::pages::regions::overview_page(&analysis::view::regions(report)));
-    let assumptions = run.read_text(&PageKind::Assumptions.file()).ok().map(|text| Page::verbatim(&text));
+    let assumptions = run.read_text(&RunPageKind::Assumptions.file()).ok().map(|text| Page::verbatim(&text));
     let mut pages = pages.unwrap_or_default();
-    pages.extend(regions.map(|page| (PageKind::Regions, page)));
-    pages.extend(assumptions.map(|page| (PageKind::Assumptions, page)));
-    pages.sort_by_key(|(kind, _)| PageKind::ALL.iter().position(|known| known == kind));
+    pages.extend(regions.map(|page| (RunPageKind::Regions, page)));
+    pages.extend(assumptions.map(|page| (RunPageKind::Assumptions, page)));
+    pages.sort_by_key(|(kind, _)| RunPageKind::ALL.iter().position(|known| known == kind));
     pages
 }
 

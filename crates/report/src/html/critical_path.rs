@@ -14,7 +14,7 @@ const LEAST: f64 = 0.001;
 pub(super) fn critical_path(run: &RunView<'_>) -> Option<String> {
     let parts = &run.metrics.conclusions.critical_path;
     let row = |part: &types::CriticalPathPart| Row {
-        name: part.cause.clone(),
+        name: part.cause.to_string(),
         bars: vec![Bar {
             from: 0.0,
             to: part.share,

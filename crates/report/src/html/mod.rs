@@ -49,7 +49,7 @@ use shell::Section;
 
 /// A Markdown page of a run, which the file holds too.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum PageKind {
+pub enum RunPageKind {
     /// `report.md`.
     Report,
     /// `operators.md`.
@@ -64,7 +64,7 @@ pub enum PageKind {
     Assumptions,
 }
 
-impl PageKind {
+impl RunPageKind {
     /// Every page, in the order the file holds them.
     pub const ALL: [Self; 6] =
         [Self::Report, Self::Operators, Self::Kernels, Self::Regions, Self::Summary, Self::Assumptions];
@@ -146,7 +146,7 @@ pub struct RunPage<'a> {
     /// Small pictures of its inputs.
     pub thumbnails: &'a [Thumbnail],
     /// Its Markdown pages.
-    pub pages: &'a [(PageKind, Page)],
+    pub pages: &'a [(RunPageKind, Page)],
     /// Columns of its timeline, see [`lanes()`], or why it has none.
     pub lanes: Result<&'a str, &'a str>,
 }
@@ -178,7 +178,7 @@ pub fn run_page(page: &RunPage<'_>) -> String {
     sections.extend(inputs::gallery(run, thumbnails).map(|list| Section::new("inputs", "Inputs", list)));
     let pictures = sections.len();
     sections.extend(pages.iter().map(|(page, text)| Section {
-        open: matches!(page, PageKind::Report | PageKind::Regions),
+        open: matches!(page, RunPageKind::Report | RunPageKind::Regions),
         ..Section::new(page.id(), page.title(), text.html(page.id()))
     }));
     let anchors = anchors(&sections);
@@ -231,7 +231,7 @@ mod tests {
         let mut metrics = sample::metrics();
         change(&mut metrics);
         let view = analysis::view::run(&metrics);
-        let pages = [(PageKind::Report, crate::pages::run::report_page(&view, &sample::environment()))];
+        let pages = [(RunPageKind::Report, crate::pages::run::report_page(&view, &sample::environment()))];
         run_page(&RunPage {
             run: &view,
             documents: Documents::default(),

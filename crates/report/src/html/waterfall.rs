@@ -55,7 +55,7 @@ fn steps(run: &RunView<'_>, stage: Stage, wall: Nanos, least: Nanos) -> Option<V
         at += time;
     };
     for lost in causes.iter().take(CAUSES) {
-        add(lost.cause.clone(), lost.lost_ns);
+        add(lost.cause.to_string(), lost.lost_ns);
     }
     let smaller: Nanos = causes.iter().skip(CAUSES).map(|lost| lost.lost_ns).sum();
     if smaller > Nanos::ZERO {

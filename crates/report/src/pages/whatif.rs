@@ -32,7 +32,7 @@ pub fn terminal(answer: &WhatIf) -> String {
     text += &format!("{table}\n");
     let mut table = Table::new("critical path|>before||>after|");
     for cause in causes(answer) {
-        let find = |path: &[CriticalPathPart]| path.iter().find(|part| part.cause == cause).cloned();
+        let find = |path: &[CriticalPathPart]| path.iter().find(|part| *part.cause == *cause).cloned();
         let cells = [find(&answer.before.critical_path), find(&answer.after.critical_path)].map(|part| {
             let share = part.as_ref().map(|part| part.share);
             (
@@ -111,8 +111,8 @@ fn causes(answer: &WhatIf) -> Vec<String> {
     let mut causes: Vec<String> = Vec::new();
     let (before, after) = (&answer.before.critical_path, &answer.after.critical_path);
     for part in before.iter().take(CAUSES).chain(after.iter().take(CAUSES)) {
-        if !causes.contains(&part.cause) {
-            causes.push(part.cause.clone());
+        if !causes.contains(&part.cause.text) {
+            causes.push(part.cause.text.clone());
         }
     }
     causes

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     CollectiveSummary, CostCentre, DeviceMemory, DeviceTime, KernelSummary, Nanos, OperatorGroups, OperatorSummary,
-    RegionSummary, RoutingCounts, Stage, Work,
+    RegionSummary, Remark, RoutingCounts, Stage, Work,
 };
 
 /// One module: measured beside modelled.
@@ -34,7 +34,7 @@ pub struct ModuleSummary {
     /// What the roofline time is bound by: `compute`, `memory` or `launch`.
     pub bound: Option<String>,
     /// Why time is lost.
-    pub cause: Option<String>,
+    pub cause: Option<Remark>,
     /// What says that its work is the module's own or a submodule's, each that holds for some of it.
     #[serde(default)]
     pub placed_by: BTreeSet<PlacedBy>,

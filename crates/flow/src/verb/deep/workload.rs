@@ -24,7 +24,11 @@ pub(super) fn known(folder: &RunFolder, request: &DeepRequest) -> Option<TracedW
         let Workload { seq_len, batch, decode_steps, .. } = workload;
         format!("prompt of {seq_len} tokens, batch {batch}, {decode_steps} decode steps: as the program ran it")
     });
-    Some(TracedWorkload { workload, evidence: evidence.into_iter().collect(), missing })
+    Some(TracedWorkload {
+        workload,
+        evidence: evidence.into_iter().map(Into::into).collect(),
+        missing: missing.into_iter().map(Into::into).collect(),
+    })
 }
 
 /// Whether two inputs are the same to the model.

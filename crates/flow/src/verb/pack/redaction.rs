@@ -8,7 +8,7 @@ use std::path::Path;
 
 use collect::identity::{Identity, chance};
 use collect::run::{MANIFEST, StoredRun, sha256};
-use report::html::{Documents, PageKind};
+use report::html::{Documents, RunPageKind};
 use tempfile::TempDir;
 use types::{
     AnalyticReport, Artifact, Bytes, Environment, Fleet, InputSet, KernelReport, LeftOutFile, Metrics, Redaction,
@@ -250,7 +250,7 @@ impl Copy<'_> {
 /// A page of a run with metrics can be made of them at any time; others are made again here.
 fn fate(file: &Artifact, of_metrics: bool) -> Fate {
     let path = file.path.as_str();
-    let is_page = PageKind::ALL.iter().any(|page| *page != PageKind::Assumptions && page.file() == path);
+    let is_page = RunPageKind::ALL.iter().any(|page| *page != RunPageKind::Assumptions && page.file() == path);
     let schema = file.document.as_deref().and_then(|name| name.strip_prefix("llm-perf/")?.split('/').next());
     let in_folder = |folder: &str| path.starts_with(&format!("{folder}/"));
     match schema {

@@ -81,11 +81,8 @@ pub(super) fn metrics(
             let workload = workloads.iter().find(|(name, _)| Some(name) == traced_input.as_ref());
             let workload = TracedWorkload {
                 workload: workload.map(|(_, workload)| workload.clone()),
-                evidence: vec![
-                    "as the driver ran it".to_owned(),
-                    "attention counted in full, whichever kernel ran".into(),
-                ],
-                missing: unmodelled.iter().cloned().collect(),
+                evidence: vec!["as the driver ran it".into(), "attention counted in full, whichever kernel ran".into()],
+                missing: unmodelled.iter().cloned().map(Into::into).collect(),
             };
             let traced = TracedRun {
                 run_id,

@@ -18,7 +18,7 @@ use analysis::region::{Include, KernelSelection, RegionSettings, RolledRegions, 
 use collect::run::{RunFolder, sha256};
 use collect::tool::ncu::Options;
 use meter::{Roofline, matrix_dtypes, predict};
-use report::html::PageKind;
+use report::html::RunPageKind;
 use types::counter::CounterTable;
 use types::{Environment, Hardware, IncludeRecord, Metrics, Region, RegionReport, RegionSelection, SchemaTag};
 
@@ -266,7 +266,7 @@ impl RegionRun<'_> {
         }
         let overview = write(folder, &report, &rolled, &captures)?;
         let lanes = Err("`llm-perf regions` reads counters, and records no times of a plain run");
-        bundle::write_page(folder, &metrics, &[(PageKind::Regions, overview)], lanes)?;
+        bundle::write_page(folder, &metrics, &[(RunPageKind::Regions, overview)], lanes)?;
         folder.end_step("report")?;
         Ok((report, metrics, missing))
     }
@@ -348,7 +348,7 @@ impl RegionRun<'_> {
             totals: rolled.totals.clone(),
             regions,
             outside: rolled.outside,
-            notes: said.notes.into_iter().chain(said.missing.iter().cloned()).collect(),
+            notes: said.notes.into_iter().chain(said.missing.iter().cloned()).map(Into::into).collect(),
             quality,
         };
         (report, said.missing)
@@ -411,7 +411,7 @@ fn write(
     folder.write_json(REGIONS, report)?;
     let view = analysis::view::regions(report);
     let overview = report::pages::regions::overview_page(&view);
-    folder.write_file(&PageKind::Regions.file(), overview.markdown().as_bytes())?;
+    folder.write_file(&RunPageKind::Regions.file(), overview.markdown().as_bytes())?;
     let tables: Vec<&CounterTable> =
         captures.iter().map(|captured| &captured.table).filter(|table| !table.work.is_empty()).collect();
     for (region, shown) in rolled.regions.iter().zip(&view.regions) {

@@ -101,7 +101,7 @@ pub(super) fn notes(view: &ComparisonView<'_>) -> Vec<String> {
             lines.push(format!("{name}: the first {first} look like warm-up and are kept; add warm-up rounds"));
         }
     }
-    lines.extend(view.comparison.notes.iter().cloned());
+    lines.extend(view.comparison.notes.iter().map(ToString::to_string));
     lines
 }
 

@@ -92,7 +92,7 @@ fn differences(comparison: &Comparison) -> String {
     let mut text = format!("\n{table}");
     let mut said: Vec<&str> = Vec::new();
     for one in &comparison.differences {
-        if !said.contains(&one.meaning.as_str()) {
+        if !said.contains(&&*one.meaning) {
             said.push(&one.meaning);
             text += &wrapped(&format!("{}: {}", one.severity.name(), one.meaning), "  ");
         }
