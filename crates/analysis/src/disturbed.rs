@@ -1,14 +1,13 @@
 //! Whether what was measured says more about a busy machine than about the program.
 
-use types::{Disturbance, Metrics};
+use types::{Conditions, Disturbance, Metrics};
 
 /// Share of the measured inferences or runs of commands that may be disturbed before the run counts as disturbed: a
 /// median hardly moves while fewer are.
 const FEW: f64 = 0.2;
 
 /// Every measured inference or run of a command that somebody looked at.
-fn measured(metrics: &Metrics) -> impl Iterator<Item = &Disturbance> {
-    let conditions = &metrics.conditions;
+fn measured(conditions: &Conditions) -> impl Iterator<Item = &Disturbance> {
     let inferences = conditions.disturbance.iter().filter(|one| !one.warmup).map(|one| &one.disturbance);
     let commands = conditions.command.iter().chain(&conditions.commands_beside);
     let runs = commands.flat_map(|command| &command.runs).filter(|run| run.counts());
@@ -16,25 +15,29 @@ fn measured(metrics: &Metrics) -> impl Iterator<Item = &Disturbance> {
 }
 
 /// How many were disturbed, of how many; absent where nobody looked.
-pub(crate) fn share(metrics: &Metrics) -> Option<[u64; 2]> {
-    let count = |of: fn(&&Disturbance) -> bool| measured(metrics).filter(of).count() as u64;
+pub(crate) fn share(conditions: &Conditions) -> Option<[u64; 2]> {
+    let count = |of: fn(&&Disturbance) -> bool| measured(conditions).filter(of).count() as u64;
     let (disturbed, all) = (count(|one| one.is_disturbed()), count(|_| true));
     (all > 0).then_some([disturbed, all])
 }
 
+/// Whether so many of all are more than a median hides.
+pub(crate) fn is_much([disturbed, all]: [u64; 2]) -> bool {
+    disturbed as f64 > FEW * all as f64
+}
+
 /// Why, each kind of reason once: the reasons of the first sample that has them.
-pub(crate) fn causes(metrics: &Metrics) -> Vec<&str> {
-    let worst = measured(metrics).max_by_key(|one| one.causes.len());
+pub(crate) fn causes(conditions: &Conditions) -> Vec<&str> {
+    let worst = measured(conditions).max_by_key(|one| one.causes.len());
     worst.map(|one| one.causes.iter().map(String::as_str).collect()).unwrap_or_default()
 }
 
 /// That the run as a whole was disturbed, in words; absent where it was not, or nobody looked.
 pub fn verdict(metrics: &Metrics) -> Option<String> {
-    let [disturbed, all] = share(metrics)?;
-    (disturbed as f64 > FEW * all as f64)
-        .then(|| format!("{disturbed} of {all} samples were disturbed ({})", causes(metrics).join("; ")))
+    let [disturbed, all] = share(&metrics.conditions).filter(|share| is_much(*share))?;
+    let causes = causes(&metrics.conditions).join("; ");
+    Some(format!("{disturbed} of {all} samples were disturbed ({causes})"))
 }
-
 #[cfg(test)]
 mod tests {
     use types::InferenceDisturbance;

@@ -47,6 +47,8 @@ pub struct Evidence<'a> {
     pub tries: Vec<TryRuns>,
     /// What the profiler cost, where whoever ran it has timed that; otherwise it follows from the stages.
     pub overhead: Option<Overhead>,
+    /// What was asked for and is missing.
+    pub missing: Vec<String>,
     /// What was dropped or is uncertain, as far as the collecting side knows.
     pub quality: Vec<QualityCounter>,
 }

@@ -6,6 +6,7 @@
 pub mod alignment;
 mod arrivals;
 pub mod attribution;
+mod caveats;
 mod compare;
 mod counter;
 mod device;

@@ -13,6 +13,7 @@ use types::{
 };
 
 use crate::arrivals::arrivals;
+use crate::caveats;
 use crate::counter;
 use crate::device::{DeviceRecords, DeviceSums};
 use crate::device_memory::device_memory;
@@ -190,6 +191,7 @@ pub(crate) fn with_device(
         commands_beside: evidence.commands_beside.iter().map(command_facts).collect(),
         disturbance: evidence.disturbance.clone(),
     };
+    let caveats = caveats::caveats(subject, evidence, &conditions, &quality);
     let trials = tries::trials(&evidence.tries, &tries::predictions(&findings));
     tries::tell(&mut findings, &trials, |stage| match stage {
         Some(stage) => timings.total(stage),
@@ -200,14 +202,7 @@ pub(crate) fn with_device(
         run: subject.run.clone(),
         devices: subject.devices.clone(),
         clocks: evidence.clocks.clone(),
-        conclusions: Conclusions {
-            caveats: Vec::new(),
-            findings,
-            lost_time: lost.rows(wall),
-            critical_path,
-            replay,
-            quality,
-        },
+        conclusions: Conclusions { caveats, findings, lost_time: lost.rows(wall), critical_path, replay, quality },
         times,
         utilisation,
         breakdown,

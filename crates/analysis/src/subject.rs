@@ -4,7 +4,9 @@
 
 use std::collections::BTreeMap;
 
-use types::{Device, Hardware, InputFacts, Nanos, PeakUsed, ProfileSettings, RunHeader, Stage, TracedWorkload, Work};
+use types::{
+    Caveat, Device, Hardware, InputFacts, Nanos, PeakUsed, ProfileSettings, RunHeader, Stage, TracedWorkload, Work,
+};
 
 use crate::alignment::ModelledRun;
 
@@ -15,6 +17,8 @@ pub struct Subject {
     pub run: RunHeader,
     /// Devices of the run.
     pub devices: Vec<Device>,
+    /// What a reader must know of it before any measurement.
+    pub caveats: Vec<Caveat>,
     /// How often the inputs were run; absent where the source does not say.
     pub settings: Option<ProfileSettings>,
     /// What the inputs were.

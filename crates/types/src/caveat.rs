@@ -5,30 +5,28 @@ use serde::{Deserialize, Serialize};
 
 use crate::Facts;
 
-/// What kind of caveat.
+/// What kind of caveat, in the order they are shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum CaveatKind {
     /// Something that was asked for is missing.
     Partial,
-    /// The model that was named did not run.
+    /// The model that was named is not the one that ran.
     ModelMisfit,
     /// The sides of a comparison did different work, or worked under different conditions.
     NotComparable,
+    /// A counter says that numbers cannot be trusted.
+    DataQuality,
     /// Other work on the machine disturbed the measurement.
     Disturbed,
-    /// Repeats of the same work differ too much.
-    Noisy,
     /// Times were taken with a profiler attached.
     ProfilerAttached,
-    /// A calibration whose points disagree was used.
+    /// The rates that utilisation is relative to were measured on a busy machine.
     UnreliableCalibration,
     /// Only a part of the model is modelled.
     PartlyModelled,
     /// The element type is assumed.
     AssumedDtype,
-    /// A part of the trace is missing or was dropped.
-    IncompleteTrace,
 }
 
 /// One caveat.

@@ -47,8 +47,8 @@ pub fn run(metrics: &Metrics) -> RunView<'_> {
         tries: tries::tries(metrics),
         next_steps: next_steps(metrics),
         commands: commands::commands(metrics),
-        disturbed: crate::disturbed::share(metrics),
-        disturbance_causes: crate::disturbed::causes(metrics),
+        disturbed: crate::disturbed::share(&metrics.conditions),
+        disturbance_causes: crate::disturbed::causes(&metrics.conditions),
         stages,
     }
 }

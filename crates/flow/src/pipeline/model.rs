@@ -7,7 +7,7 @@ pub use network::CacheLayout;
 use network::config::{ConfigError, ModelConfig, without_infinities};
 use network::{Model, PRESETS, Preset};
 use serde::Deserialize;
-use types::{DType, Exit, Failure, UnknownDType};
+use types::{Caveat, CaveatKind, DType, Exit, Facts, Failure, UnknownDType};
 
 use super::gguf;
 
@@ -53,6 +53,8 @@ pub struct LoadedModel {
     pub dtype: DType,
     /// The element type that was asked for, where one was.
     pub wanted_dtype: Option<DType>,
+    /// Whether nothing states the element type.
+    pub dtype_is_assumed: bool,
     /// Revision of the published weights, where known.
     pub revision: Option<String>,
     /// Free text for the reports.
@@ -123,16 +125,19 @@ pub fn presets() -> &'static [Preset] {
 
 /// Loads the model these settings describe.
 pub fn load(settings: &ModelSettings) -> Result<LoadedModel, ModelError> {
-    let (config_path, config) = match (settings.config, &settings.config_path) {
+    let (config_path, config, states_dtype) = match (settings.config, &settings.config_path) {
         (ConfigSource::Builtin, _) => {
             let preset = Preset::find(&settings.name).ok_or_else(|| ModelError::Unknown {
                 name: settings.name.clone(),
                 nearest: types::nearest(&settings.name, PRESETS.iter().map(|preset| preset.name)),
             })?;
-            (format!("builtin:{}", preset.name), preset.config()?)
+            (format!("builtin:{}", preset.name), preset.config()?, true)
         }
         (ConfigSource::File, None) => return Err(ModelError::NoFile),
-        (ConfigSource::File, Some(path)) => (path.display().to_string(), read(path)?),
+        (ConfigSource::File, Some(path)) => {
+            let (config, states_dtype) = read(path)?;
+            (path.display().to_string(), config, states_dtype)
+        }
     };
     let wanted_dtype = settings.dtype.as_deref().map(str::parse).transpose()?;
     let dtype = wanted_dtype.unwrap_or_else(|| config.dtype());
@@ -144,6 +149,7 @@ pub fn load(settings: &ModelSettings) -> Result<LoadedModel, ModelError> {
         network,
         dtype,
         wanted_dtype,
+        dtype_is_assumed: wanted_dtype.is_none() && !states_dtype,
         revision: settings.revision.clone(),
         notes: settings.notes.clone().unwrap_or_default(),
     })
@@ -159,7 +165,21 @@ pub(crate) struct AboutModel<'a> {
     pub(crate) notes: &'a str,
 }
 
+/// That only a part of a model is modelled.
+pub(crate) fn partly_modelled(config: &ModelConfig) -> Option<Caveat> {
+    let whole = config.decoder()?.part_of.as_deref()?;
+    Some(Caveat::new(CaveatKind::PartlyModelled, Facts::new().with("whole", whole)))
+}
+
 impl LoadedModel {
+    /// What a reader must know of it: that its element type is assumed, unless a trace shows it, or that a part is left out.
+    pub(crate) fn caveats(&self, shown: Option<DType>) -> Vec<Caveat> {
+        let is_assumed = self.dtype_is_assumed && shown.is_none();
+        let facts = || Facts::new().with("dtype", self.dtype.to_string());
+        let assumed = is_assumed.then(|| Caveat::new(CaveatKind::AssumedDtype, facts()));
+        assumed.into_iter().chain(partly_modelled(&self.config)).collect()
+    }
+
     /// What reports say of it.
     pub(crate) fn about(&self) -> AboutModel<'_> {
         AboutModel {
@@ -187,17 +207,20 @@ impl LoadedModel {
 /// Longest configuration that is read; real ones are a few kilobytes.
 const LARGEST_CONFIG: u64 = 16 << 20;
 
-fn read(path: &Path) -> Result<ModelConfig, ModelError> {
+/// The configuration, and whether it states its element type.
+fn read(path: &Path) -> Result<(ModelConfig, bool), ModelError> {
     let unreadable = |reason| ModelError::Unreadable { path: path.to_owned(), reason };
     let file = if path.is_dir() { path.join("config.json") } else { path.to_owned() };
     if gguf::is_file(&file) {
-        return gguf::read(&file).map_err(|error| ModelError::Gguf(Box::new(error)));
+        let config = gguf::read(&file).map_err(|error| ModelError::Gguf(Box::new(error)))?;
+        return Ok((config, true));
     }
     let bytes = document::open(&file).and_then(|opened| document::read_from(opened, LARGEST_CONFIG));
     let text =
         String::from_utf8(bytes.map_err(unreadable)?).map_err(|error| unreadable(std::io::Error::other(error)))?;
     let text = with_quantisation(&file, &text).unwrap_or(text);
-    Ok(ModelConfig::from_json(&file.display().to_string(), &text)?)
+    let states_dtype = text.contains("dtype\"");
+    Ok((ModelConfig::from_json(&file.display().to_string(), &text)?, states_dtype))
 }
 
 /// The configuration with what `hf_quant_config.json` beside it says: ModelOpt writes that file instead of a
@@ -224,15 +247,16 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let preset = Preset::find("llama-3-8b").unwrap();
         std::fs::write(folder.path().join("config.json"), preset.config).unwrap();
-        assert!(read(folder.path()).unwrap().quantisation().is_none());
+        assert!(read(folder.path()).unwrap().0.quantisation().is_none());
         let beside =
             r#"{"quantization": {"quant_algo": "FP8", "kv_cache_quant_algo": "FP8", "exclude_modules": ["lm_head"]}}"#;
         std::fs::write(folder.path().join("hf_quant_config.json"), beside).unwrap();
-        let quantised = read(folder.path()).unwrap();
+        let (quantised, states_dtype) = read(folder.path()).unwrap();
+        assert!(states_dtype);
         let quantisation = quantised.quantisation().unwrap();
         assert_eq!((quantisation.method.as_str(), quantisation.kv), ("modelopt", Some(DType::Fp8)));
         let infinite = preset.config.replacen('{', r#"{"time_step_limit": [0.0, Infinity],"#, 1);
         std::fs::write(folder.path().join("config.json"), infinite).unwrap();
-        assert_eq!(read(folder.path()).unwrap(), quantised);
+        assert_eq!(read(folder.path()).unwrap().0, quantised);
     }
 }

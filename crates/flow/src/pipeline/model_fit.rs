@@ -2,7 +2,7 @@
 
 use analysis::{Fit, ModelWeights, fit};
 use types::timeline::Timeline;
-use types::{QualityCounter, Severity};
+use types::{Caveat, CaveatKind, Facts, QualityCounter, Severity};
 
 use super::model::LoadedModel;
 
@@ -23,6 +23,13 @@ fn weights(model: &LoadedModel) -> ModelWeights {
         }
     }
     weights
+}
+
+/// That the model that was named did not run.
+pub(super) fn caveat(model: &LoadedModel, fit: &Fit) -> Caveat {
+    let misfits: Vec<Facts> =
+        fit.misfits.iter().map(|misfit| Facts::new().with("misfit", misfit.to_string())).collect();
+    Caveat::new(CaveatKind::ModelMisfit, Facts::new().with("model", &model.id).with("misfits", misfits))
 }
 
 /// What contradicts the model, told.

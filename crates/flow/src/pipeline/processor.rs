@@ -1,13 +1,13 @@
 //! The processor a model runs on, and what it was measured to do.
 
 use collect::calibrate::{self, Store};
-use types::Hardware;
+use types::{Caveat, CaveatKind, Facts, Hardware};
 
 use super::progress::Progress;
 use crate::CollectError;
 
-/// This machine's processor with its measured rates; measured now when they were not.
-pub(crate) fn processor(progress: &mut dyn FnMut(Progress<'_>)) -> Result<Hardware, CollectError> {
+/// This machine's processor with its measured rates, measured now when they were not, and whether to trust them.
+pub(crate) fn processor(progress: &mut dyn FnMut(Progress<'_>)) -> Result<(Hardware, Option<Caveat>), CollectError> {
     let settings = calibrate::CalibrationSettings::default();
     let store = Store::of_this_user()?;
     let mut told = false;
@@ -21,5 +21,8 @@ pub(crate) fn processor(progress: &mut dyn FnMut(Progress<'_>)) -> Result<Hardwa
     if let Some(note) = &ensured.note {
         progress(Progress::Note(note));
     }
-    Ok(calibrate::hardware(&ensured.calibration))
+    let unreliable = calibrate::warning(&ensured.calibration);
+    let facts = |reason: String| Facts::new().with("reason", reason);
+    let caveat = unreliable.map(|reason| Caveat::new(CaveatKind::UnreliableCalibration, facts(reason)));
+    Ok((calibrate::hardware(&ensured.calibration), caveat))
 }

@@ -122,11 +122,18 @@ pub(crate) fn resolve(run: &TracedRun<'_>, traces: &Traces) -> Result<ResolvedSu
             .and_then(|(hardware, workload)| Roofline::of(hardware, matrix_dtypes(prediction), workload, None).ok());
         modelled::run(network, prediction, roofline.as_ref())
     });
+    let caveats = match run.model {
+        Some(model) if !fit.misfits.is_empty() => vec![model_fit::caveat(model, &fit)],
+        Some(model) => model.caveats(observed.dtype),
+        None => Vec::new(),
+    };
     let subject = Subject {
+        caveats,
         run: RunHeader {
             id: run.run_id.to_owned(),
             engine: run.engine.clone().unwrap_or_else(|| traces.engine()),
-            model: run.model.map(|model| model.id.clone()),
+            // A model that did not run names nothing.
+            model: run.model.filter(|_| fit.misfits.is_empty()).map(|model| model.id.clone()),
             device: found.devices.first().map(|device| device.id.clone()),
             weights: run.weights.clone(),
         },

@@ -1,7 +1,8 @@
 //! What each caveat says: one row a kind.
 
-use types::{Caveat, CaveatKind};
+use types::{Caveat, CaveatKind, Fact, Facts};
 
+use super::counter;
 use super::template::lines;
 
 /// The heading above caveats, on every front.
@@ -10,22 +11,68 @@ pub(crate) const READ_FIRST: &str = "Read this first";
 /// The templates of a kind, of which all that can be said are joined.
 const fn templates(kind: CaveatKind) -> &'static [&'static str] {
     match kind {
-        CaveatKind::Partial => &["This run is partial. *reasons"],
-        CaveatKind::ModelMisfit => &[],
-        CaveatKind::NotComparable => &[],
-        CaveatKind::Disturbed => &[],
-        CaveatKind::Noisy => &[],
-        CaveatKind::ProfilerAttached => &[],
-        CaveatKind::UnreliableCalibration => &[],
-        CaveatKind::PartlyModelled => &[],
-        CaveatKind::AssumedDtype => &[],
-        CaveatKind::IncompleteTrace => &[],
+        CaveatKind::Partial => &["This run is partial:", "*reasons {reason}."],
+        CaveatKind::ModelMisfit => &[
+            "`{model}` is not the model in this trace, so nothing here is relative to it.",
+            "*misfits Mismatch in {misfit}.",
+            "Pass the model that ran with `--model`.",
+        ],
+        CaveatKind::NotComparable => &["The two sides are not comparable:", "*reasons {reason}."],
+        CaveatKind::DataQuality => &["Some numbers cannot be trusted; see \"Data quality\"."],
+        CaveatKind::Disturbed => &[
+            "Other work disturbed {disturbed} of {measured|measured run}, so times say as much about the machine as about the program.",
+            "*causes Seen: {cause}.",
+        ],
+        CaveatKind::ProfilerAttached => &[
+            "?tool Times were recorded by {tool}, which slows the CPU down: wall times and idle times are longer than without it.",
+            "!tool Times were recorded with a profiler attached, which slows the CPU down: wall times and idle times are longer than without it.",
+            "The profiler added {overhead} to the wall time.",
+        ],
+        CaveatKind::UnreliableCalibration => &[
+            "The peak rates were measured while the machine was busy, so MFU and MBU may be too high ({reason}).",
+            "Run `llm-perf doctor --calibrate` on an idle machine.",
+        ],
+        CaveatKind::PartlyModelled => {
+            &["Only the language decoder of {whole} is modelled; FLOPs, bytes and memory leave its other parts out."]
+        }
+        CaveatKind::AssumedDtype => &[
+            "The model's configuration states no element type; {dtype} is assumed. Set `model.dtype` if it is another.",
+        ],
     }
 }
 
 /// Says a caveat, unless it is said already.
 pub(crate) fn say(caveat: &mut Caveat) {
     if caveat.text.is_empty() {
-        caveat.text = lines(templates(caveat.kind), &caveat.quantities).join(" ");
+        let facts = Facts::new().with("titles", titles(&caveat.quantities));
+        let said = [lines(templates(caveat.kind), &caveat.quantities), lines(&["*titles {title}: {value}."], &facts)];
+        caveat.text = said.concat().join(" ");
+    }
+}
+
+/// Counters as people call them.
+fn titles(facts: &Facts) -> Vec<Facts> {
+    let Some(Fact::Rows(rows)) = facts.get("counters") else { return Vec::new() };
+    let title = |row: &Facts| match row.get("counter") {
+        Some(Fact::Name(counter)) => counter::title(counter),
+        _ => String::new(),
+    };
+    rows.iter().map(|row| row.clone().with("title", title(row))).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_caveat_says_its_reasons() {
+        let reasons = ["hardware counters: not permitted", "operators: no torch"];
+        let reasons: Vec<Facts> = reasons.iter().map(|reason| Facts::new().with("reason", *reason)).collect();
+        let mut caveat = Caveat::new(CaveatKind::Partial, Facts::new().with("reasons", reasons));
+        say(&mut caveat);
+        assert_eq!(caveat.text, "This run is partial: hardware counters: not permitted. operators: no torch.");
+        caveat.text = "as an older file says".to_owned();
+        say(&mut caveat);
+        assert_eq!(caveat.text, "as an older file says");
     }
 }

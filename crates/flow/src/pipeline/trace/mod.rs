@@ -192,6 +192,7 @@ impl Traces {
                 recorded_here: false,
                 input: None,
             }),
+            missing: self.missing.clone(),
             quality: self.quality.clone(),
             ..Evidence::default()
         }

@@ -81,6 +81,7 @@ pub(super) fn metrics(resolved: &ResolvedSubject, recorded: &Recorded<'_>, all: 
         evidence.regions =
             Some(all.region_choice.as_ref().map(|choice| choice.summaries(&all.ranges)).unwrap_or_default());
     }
+    evidence.missing.clone_from(&all.missing);
     evidence.overhead = overhead::of_timeline(&all.passes);
     evidence.quality.extend(all.quality.iter().chain(&resolved.quality).cloned());
     crate::pipeline::metrics::metrics(&resolved.subject, &evidence)

@@ -107,7 +107,7 @@ fn fill(
             let subject = Subject { run: recorded::header(folder.id()), ..Subject::default() };
             crate::pipeline::metrics::metrics(
                 &subject,
-                &Evidence { command, commands_beside: beside, ..Evidence::default() },
+                &Evidence { command, commands_beside: beside, missing: missing.clone(), ..Evidence::default() },
             )
         }
     };

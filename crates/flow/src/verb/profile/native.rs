@@ -16,6 +16,7 @@ use super::files::{ProfileFiles, write, write_predictions};
 use crate::RunRequest;
 use crate::pipeline::analytic;
 use crate::pipeline::machine;
+use crate::pipeline::model::partly_modelled;
 use crate::pipeline::model::{AboutModel, LoadedModel};
 use crate::pipeline::processor::processor;
 use crate::pipeline::progress::Progress;
@@ -77,7 +78,7 @@ fn fill(
     progress: &mut dyn FnMut(Progress<'_>),
     stop: &dyn Fn() -> bool,
 ) -> Result<(Metrics, InputSet, Vec<String>), ProfileError> {
-    let processor = processor(progress)?;
+    let (processor, unreliable) = processor(progress)?;
     progress(Progress::Doing("loading weights"));
     let kept = kept(&model);
     let LoadedModel { id, config_path, config, network, revision, mut notes, .. } = model;
@@ -102,13 +103,18 @@ fn fill(
         _ => Vec::new(),
     };
     let tries_stopped = measured.stopped.is_none() && !tries.is_empty() && stop();
-    let (subject, workload) = subject(run, request, network, &processor, kept, &measured)?;
+    let (mut subject, workload) = subject(run, request, network, &processor, kept, &measured)?;
+    subject.caveats.extend(unreliable.into_iter().chain(partly_modelled(&config)));
     let texts = measured.texts.clone();
     let mut missing: Vec<String> =
         measured.stopped.map(|stopped| ProfileError::from(stopped).to_string()).into_iter().collect();
     missing.extend(tries_stopped.then(|| "stopped by the user while remedies were tried".to_owned()));
     let of_first = measured.inputs.first().map_or(0, |one| one.traced.prefill.ops.len() + one.traced.decode.ops.len());
-    let evidence = Evidence { tries, ..evidence(network, &processor, &bench, measured) };
+    let evidence = Evidence {
+        tries,
+        missing: missing.iter().cloned().chain(inputs.problems()).collect(),
+        ..evidence(network, &processor, &bench, measured)
+    };
     let metrics = crate::pipeline::metrics::metrics(&subject, &evidence);
     folder.write_json("metrics.json", &metrics)?;
     write_trace(folder, &evidence.operators.calls[..of_first.min(MOST_TRACED)])?;

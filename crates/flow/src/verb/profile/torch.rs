@@ -70,8 +70,7 @@ pub fn profile(
     let device = Some(request.profile.device.clone());
     let run_request = RunRequest { model: Some(model.id.clone()), device, ..run_request };
     let EndedRun { value: (metrics, inputs), folder, missing } = run(run_request, |folder| {
-        let (metrics, set, mut missing) = fill(folder, &given, &mut inputs, progress, stop)?;
-        missing.extend(inputs.problems());
+        let (metrics, set, missing) = fill(folder, &given, &mut inputs, progress, stop)?;
         Ok::<_, ProfileError>(((metrics, set), missing))
     })?;
     Ok(Profile { metrics, inputs, folder, missing, part_of_rank: None })
@@ -141,8 +140,9 @@ fn fill(
         }
         None => None,
     };
-    let processed = torch_evidence::metrics(&run, folder.id(), trace.as_deref(), ranks, progress)?;
-    missing.extend(processed.missing);
+    missing.extend(inputs.problems());
+    let processed = torch_evidence::metrics(&run, folder.id(), trace.as_deref(), ranks, missing, progress)?;
+    let missing = processed.missing;
     let metrics = processed.metrics;
     folder.write_json("metrics.json", &metrics)?;
     folder.end_step("analyse")?;

@@ -38,13 +38,13 @@ pub(super) fn metrics(
     run_id: &str,
     trace: Option<&Path>,
     ranks: Option<RankRuns>,
+    mut missing: Vec<String>,
     progress: &mut dyn FnMut(Progress<'_>),
 ) -> Result<Processed, ProfileError> {
     let DriverRun { model, request, session, .. } = *run;
     let device = device(run, progress)?;
     let dtype = run.dtype();
     let inputs = run.inputs();
-    let mut missing = Vec::new();
     let (mut work, mut roofline) = (Vec::new(), Vec::new());
     let mut workloads = Vec::new();
     let mut unmodelled = model.known.as_ref().err().cloned();
@@ -145,6 +145,7 @@ pub(super) fn metrics(
     if let (None, Some(hardware), Some(dtype)) = (&subject.peak, &device.hardware, dtype) {
         evidence.quality.push(no_rate(hardware, dtype));
     }
+    evidence.missing.clone_from(&missing);
     evidence.memory = memory(session);
     evidence.flop_checks = flop_checks(run, &workloads);
     evidence.tries = session.tries(run.question.request.tries.as_ref());
@@ -176,7 +177,7 @@ fn device(run: &DriverRun<'_>, progress: &mut dyn FnMut(Progress<'_>)) -> Result
     if id == DeviceId::cpu() {
         let processor = match run.named {
             Some(named) => named.clone(),
-            None => processor(progress)?,
+            None => processor(progress)?.0,
         };
         let entry = Device {
             id,

@@ -9,9 +9,9 @@ use crate::pipeline::regions::summaries;
 /// The document, from the report and the page that shows most of the program.
 pub(super) fn metrics(
     report: &RegionReport,
+    missing: &[String],
     shown: Option<&CounterTable>,
-    engine: &str,
-    model: Option<&str>,
+    (engine, model): (&str, Option<&str>),
     hardware: Option<&Hardware>,
 ) -> Metrics {
     let devices = devices(shown, report, hardware);
@@ -31,6 +31,7 @@ pub(super) fn metrics(
     let evidence = Evidence {
         trace: Some(Trace { counters, ..Trace::default() }),
         regions: Some(summaries(report.regions.iter(), &report.metrics)),
+        missing: missing.to_vec(),
         quality: report.quality.clone(),
         ..Evidence::default()
     };

@@ -258,7 +258,7 @@ impl RegionRun<'_> {
             Source::Pages(_) => ("ncu", self.settings.model.as_ref()),
         };
         let model = model.map(|(model, _)| model.id.as_str());
-        let metrics = metrics::metrics(&report, shown, engine, model, hardware.as_ref());
+        let metrics = metrics::metrics(&report, &missing, shown, (engine, model), hardware.as_ref());
         folder.write_json("metrics.json", &metrics)?;
         if let Source::Pages(_) = &self.settings.source {
             let machine = assumptions::imported_environment(&metrics, &folder.manifest().started_at);

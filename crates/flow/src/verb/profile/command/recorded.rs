@@ -109,10 +109,10 @@ impl RecordedRun {
         let overhead = Some(command_overhead(&command, self.wall));
         let Some(traces) = &self.traces else {
             let subject = Subject { run: header(run_id), ..Subject::default() };
-            let (command, quality) = (Some(command), self.quality);
+            let (command, quality, missing) = (Some(command), self.quality, self.missing);
             return Ok(crate::pipeline::metrics::metrics(
                 &subject,
-                &Evidence { command, overhead, quality, ..Evidence::default() },
+                &Evidence { command, overhead, quality, missing, ..Evidence::default() },
             ));
         };
         let named = request.subject.named_hardware()?;
@@ -131,6 +131,7 @@ impl RecordedRun {
         if let Some(trace) = &mut evidence.trace {
             trace.recorded_here = true;
         }
+        evidence.missing = self.missing;
         evidence.command = Some(command);
         evidence.overhead = overhead;
         evidence.quality.extend(self.quality);

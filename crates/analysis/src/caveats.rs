@@ -1,0 +1,60 @@
+//! What a reader must know before the first number: what is missing, what disturbed the run, what its numbers rest on.
+
+use types::{Caveat, CaveatKind, Conditions, Facts, QualityCounter, Severity};
+
+use crate::disturbed;
+use crate::evidence::Evidence;
+use crate::subject::Subject;
+
+/// Every caveat of a run, the gravest first. Those of the subject are known before anything is measured.
+pub(crate) fn caveats(
+    subject: &Subject,
+    evidence: &Evidence<'_>,
+    conditions: &Conditions,
+    quality: &[QualityCounter],
+) -> Vec<Caveat> {
+    let own = [partial(evidence), untrusted(quality), disturbance(conditions), profiler_attached(evidence, conditions)];
+    let mut caveats: Vec<Caveat> = own.into_iter().flatten().chain(subject.caveats.iter().cloned()).collect();
+    caveats.sort_by_key(|caveat| caveat.kind);
+    caveats
+}
+
+/// Something that was asked for is missing.
+fn partial(evidence: &Evidence<'_>) -> Option<Caveat> {
+    let reasons: Vec<Facts> = evidence.missing.iter().map(|reason| Facts::new().with("reason", reason)).collect();
+    (!reasons.is_empty()).then(|| Caveat::new(CaveatKind::Partial, Facts::new().with("reasons", reasons)))
+}
+
+/// Counters that say so of the numbers that depend on them.
+fn untrusted(quality: &[QualityCounter]) -> Option<Caveat> {
+    let errors = quality.iter().filter(|counter| counter.severity == Severity::Error);
+    let rows: Vec<Facts> =
+        errors.map(|counter| Facts::new().with("counter", &counter.counter).with("value", counter.value)).collect();
+    (!rows.is_empty()).then(|| Caveat::new(CaveatKind::DataQuality, Facts::new().with("counters", rows)))
+}
+
+/// Other work on the machine took more of it than a median hides.
+fn disturbance(conditions: &Conditions) -> Option<Caveat> {
+    let [disturbed, all] = disturbed::share(conditions).filter(|share| disturbed::is_much(*share))?;
+    let causes: Vec<Facts> =
+        disturbed::causes(conditions).into_iter().map(|cause| Facts::new().with("cause", cause)).collect();
+    let facts = Facts::new().with("disturbed", disturbed).with("measured", all).with("causes", causes);
+    Some(Caveat::new(CaveatKind::Disturbed, facts))
+}
+
+/// Wall times that were taken with a profiler attached, because no plain run was timed.
+fn profiler_attached(evidence: &Evidence<'_>, conditions: &Conditions) -> Option<Caveat> {
+    let trace = conditions.trace.as_ref().filter(|_| evidence.plain.is_none())?;
+    // What a command took is timed without a profiler.
+    let timed = evidence.trace.as_ref().is_some_and(|trace| !trace.timelines.is_empty());
+    (timed && conditions.command.is_none()).then(|| {
+        let tool = trace.sources.iter().find_map(|source| source.tool.as_deref());
+        let overhead = evidence.overhead.as_ref().and_then(|overhead| overhead.share);
+        let facts = Facts::new().with_known("tool", tool).with_share(
+            "overhead",
+            overhead.filter(|share| *share > 0.0),
+            types::Base::Itself,
+        );
+        Caveat::new(CaveatKind::ProfilerAttached, facts)
+    })
+}
