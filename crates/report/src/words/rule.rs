@@ -1,6 +1,6 @@
 //! What each rule says: one row a rule.
 
-use types::Facts;
+use types::{Facts, Finding};
 
 use super::template::{first, lines};
 
@@ -50,6 +50,12 @@ pub(crate) fn words(rule: &str) -> Option<&'static RuleWords> {
 /// What people call a rule; its id where it has no row.
 pub(crate) fn title(rule: &str) -> &str {
     words(rule).map_or(rule, |row| row.title)
+}
+
+/// What to do about a finding, in one sentence; of an older file, the first sentence of its advice.
+pub(crate) fn action(finding: &Finding) -> String {
+    let said = words(&finding.rule).and_then(|row| first(row.action, &finding.quantities));
+    said.unwrap_or_else(|| finding.advice.split_inclusive(". ").next().unwrap_or_default().trim().to_owned())
 }
 
 impl RuleWords {

@@ -5,7 +5,7 @@ use types::{Bytes, Environment, Origin, SampledKernel};
 
 use super::counters;
 use crate::pages::run::kernels;
-use crate::pages::run::stakeholder::with_sections;
+use crate::pages::run::summary::with_sections;
 use crate::render::Page;
 use crate::render::text::{code, codes, prose};
 use crate::words::number::{count, known, percent};

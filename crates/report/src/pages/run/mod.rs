@@ -3,7 +3,9 @@
 //!
 //! Everything comes from the view of the run and its environment; here it is arranged, rounded and put into words.
 
+mod appendix;
 mod assumptions;
+pub(crate) mod caveats;
 mod command;
 mod communication;
 mod critical_path;
@@ -21,8 +23,8 @@ mod report;
 #[cfg(test)]
 pub(crate) mod sample;
 mod show;
-pub(crate) mod stakeholder;
 mod steps;
+pub(crate) mod summary;
 mod terminal;
 mod tries;
 
@@ -36,7 +38,7 @@ pub use phrase::set_aside;
 pub(crate) use phrase::{device, imported_facts, model, no_utilisation, profiled_pass, saving};
 pub use report::report_page;
 pub use show::{Glance, glance};
-pub use stakeholder::summary_page;
+pub use summary::summary_page;
 pub use terminal::{stage_times_terminal, terminal};
 
 #[cfg(test)]

@@ -87,16 +87,20 @@ pub(crate) fn nested(stage: Stage) -> String {
 
 /// What acting on a finding saves, in words.
 pub(crate) fn saving(saving: &Saving) -> String {
-    let whole = match saving.basis {
-        SavingBasis::Run => "run",
-        SavingBasis::Stages => "time in stages",
-        SavingBasis::Devices => "device time",
-        SavingBasis::ProfiledPass => "profiled pass",
-        SavingBasis::PlainRun => "plain run of what was traced",
-    };
-    let mut text = format!("{} of the {whole}, {}", percent(saving.share), saving.saves_ns);
+    let mut text = format!("{} of {}, {}", percent(saving.share), basis(saving.basis), saving.saves_ns);
     text += &saving.whole_ns.map(|whole| format!(" of {whole}")).unwrap_or_default();
     text + &saving.per_input_ns.map(|each| format!("; {each} per input on average")).unwrap_or_default()
+}
+
+/// What a saving is a share of.
+pub(crate) const fn basis(basis: SavingBasis) -> &'static str {
+    match basis {
+        SavingBasis::Run => "the run",
+        SavingBasis::Stages => "the time in stages",
+        SavingBasis::Devices => "GPU time",
+        SavingBasis::ProfiledPass => "the profiled pass",
+        SavingBasis::PlainRun => "the run without a profiler",
+    }
 }
 
 /// A finding's place: its stage. One without is about a run as a whole, or about what lies in none of its stages.

@@ -1,49 +1,27 @@
-//! `stakeholder_summary.md`: the run in plain words, for people who will not read the tables.
-//!
-//! Every sentence is made from this run's numbers; a sentence without its number is left out.
+//! The tables behind the summary, for readers who want the numbers.
 
-use types::view::{FindingView, Resource, RunView, Takeaway};
+use types::view::{Resource, RunView, Takeaway};
 use types::{Environment, Stage};
 
-use super::device_time;
 use super::imported;
-use super::lost;
-use super::phrase::{device, environment, extent, imported_facts, model, nested, no_utilisation, saving, stage};
-use super::steps;
-use crate::render::Page;
-use crate::render::Table;
-use crate::render::text::{code, prose, sentence};
-use crate::words::number::{UNKNOWN, grouped, known, milliseconds, percent, tokens_per_second};
+use super::phrase::{environment, extent, nested, no_utilisation, stage};
+use crate::render::text::{code, prose};
+use crate::render::{Page, Table};
+use crate::words::number::{grouped, known, milliseconds, percent, tokens_per_second};
 
-/// The summary as Markdown.
-pub fn summary_page(run: &RunView<'_>, machine: &Environment) -> Page {
-    with_sections(run, machine, |_| {})
-}
-
-/// The same, with sections of another page between the kernels and what follows from them.
-pub(crate) fn with_sections(run: &RunView<'_>, machine: &Environment, more: impl FnOnce(&mut Page)) -> Page {
-    let metrics = run.metrics;
-    let mut page = Page::new(&format!("Summary of {} on {}", prose(model(metrics)), prose(&device(metrics))));
+/// All of them, with those of another page between the kernels and the end.
+pub(super) fn sections(page: &mut Page, run: &RunView<'_>, machine: &Environment, more: impl FnOnce(&mut Page)) {
     page.heading("Environment");
-    page.list(environment(metrics, machine));
-    if metrics.conditions.trace.is_some() {
-        page.heading("Device time");
-        let none = "The files hold no device work.".to_owned();
-        page.paragraph(&device_time::headline(run).unwrap_or(none));
-        page.list(steps::engine_steps(run));
-    }
-    aggregates(&mut page, run);
-    stages(&mut page, run);
-    utilisation(&mut page, run);
-    takeaways(&mut page, run);
-    cost_centres(&mut page, run);
-    imported::top_operators(&mut page, run);
-    imported::top_kernels(&mut page, run);
-    more(&mut page);
-    lost::lost_time(&mut page, run);
-    recommendations(&mut page, run);
-    limits(&mut page, run);
-    page
+    page.list(environment(run.metrics, machine));
+    aggregates(page, run);
+    stages(page, run);
+    utilisation(page, run);
+    takeaways(page, run);
+    cost_centres(page, run);
+    imported::top_operators(page, run);
+    imported::top_kernels(page, run);
+    more(page);
+    page.paragraph("`report.md` has the whole analysis, `assumptions.md` every setting, `metrics.json` every number.");
 }
 
 fn aggregates(page: &mut Page, run: &RunView<'_>) {
@@ -63,7 +41,7 @@ fn aggregates(page: &mut Page, run: &RunView<'_>) {
 
 fn stages(page: &mut Page, run: &RunView<'_>) {
     page.heading("Per-Stage Timings");
-    let mut table = Table::new("stage | >median | >mean | >std | >share | >tokens");
+    let mut table = Table::new("stage | >median | >mean | >std | >share of run | >tokens per instance");
     for view in &run.stages {
         table.row([
             nested(view.stage.name),
@@ -71,14 +49,14 @@ fn stages(page: &mut Page, run: &RunView<'_>) {
             known(view.times.map(|times| milliseconds(times.mean))),
             known(view.times.and_then(|times| times.std).map(milliseconds)),
             percent(view.run_share),
-            known(view.stage.tokens.map(grouped)),
+            known(view.stage.tokens.and_then(|tokens| tokens.checked_div(view.stage.instances)).map(grouped)),
         ]);
     }
     if table.is_empty() {
         return page.paragraph("No stage was measured.");
     }
     page.table(&table);
-    page.paragraph("Times are per input, over all inputs and repeats; `a > b` is contained in `a`.");
+    page.paragraph("Times are per instance of a stage, over all inputs and repeats. `a > b` is part of `a`.");
 }
 
 fn utilisation(page: &mut Page, run: &RunView<'_>) {
@@ -156,69 +134,4 @@ fn cost_centres(page: &mut Page, run: &RunView<'_>) {
     }
     page.table(&table);
     page.paragraph(&format!("Together they take {} of {}.", percent(centres.share), centres.whole));
-}
-
-fn recommendations(page: &mut Page, run: &RunView<'_>) {
-    page.heading("Recommendations");
-    if run.findings.is_empty() {
-        return page.paragraph("None: no rule found enough evidence in this run.");
-    }
-    page.list(run.findings.iter().map(recommendation));
-}
-
-/// What the numbers cannot say.
-fn limits(page: &mut Page, run: &RunView<'_>) {
-    page.heading("Limits and assumptions");
-    let mut lines = vec![
-        "FLOPs, bytes and roofline times are modelled from the model's configuration; all other times are measured."
-            .to_owned(),
-    ];
-    if imported_facts(run.metrics).is_some() {
-        lines.push("The times were recorded under a profiler, which slows the host down; check a figure that matters without one.".to_owned());
-    }
-    lines.extend(run.data_warnings.iter().map(|counter| {
-        format!("{}: {} ({})", code(&counter.counter), grouped(counter.value), sentence(&counter.remedy))
-    }));
-    lines.push("`assumptions.md` has all settings, `metrics.json` all numbers.".to_owned());
-    page.list(lines);
-}
-
-fn recommendation(view: &FindingView<'_>) -> String {
-    let finding = view.finding;
-    let place = finding.stage.map(|stage| format!("{stage}, ")).unwrap_or_default();
-    let because = finding.evidence.first().map_or(UNKNOWN.to_owned(), |line| sentence(line));
-    let saves = view.saving.as_ref().map(|saves| format!(" Estimated saving: {}.", saving(saves))).unwrap_or_default();
-    format!("**{place}{}**: {because}. {}{saves}", prose(&finding.rule), sentence(&finding.advice))
-}
-
-#[cfg(test)]
-mod tests {
-    use analysis::view::run;
-    use types::Metrics;
-
-    use super::*;
-    use crate::pages::run::sample;
-
-    #[test]
-    fn the_summary_says_what_this_run_showed() {
-        insta::assert_snapshot!(summary_page(&run(&sample::metrics()), &sample::environment()));
-    }
-
-    #[test]
-    fn two_different_runs_are_recommended_different_things() {
-        let section = |metrics: &Metrics| {
-            let page = summary_page(&run(metrics), &sample::environment());
-            let section = page.split("## Recommendations").nth(1).unwrap();
-            section.split("\n## ").next().unwrap().to_owned()
-        };
-        let (first, second) = (section(&sample::metrics()), section(&sample::without_peak()));
-        assert_ne!(first, second);
-        assert_eq!(section(&sample::empty()).trim(), "None: no rule found enough evidence in this run.");
-    }
-
-    #[test]
-    fn an_unknown_device_claims_no_utilisation() {
-        let page = summary_page(&run(&sample::without_peak()), &sample::environment());
-        assert!(page.contains("is unknown too") && !page.contains("of peak FLOP/s"), "{page}");
-    }
 }

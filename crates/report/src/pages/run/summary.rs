@@ -1,0 +1,223 @@
+//! `stakeholder_summary.md`: the run on half a page, for people who decide and will not read tables.
+//!
+//! What ran, the number that matters, the problem, what to do with what it would give and how sure that is, and what limits
+//! this. Every sentence is made from this run's numbers; a sentence without its number is left out.
+
+use types::view::{FindingView, RunView, Saving};
+use types::{Environment, RunKindName, Stage};
+
+use super::phrase::{basis, device, extent, imported_facts, model};
+use super::{appendix, caveats, headline};
+use crate::render::Page;
+use crate::render::text::{prose, sentence};
+use crate::words::number::{count, percent};
+use crate::words::rule;
+
+/// Share of the whole that a saving must have to be worth advice.
+const WORTH_ADVICE: f64 = 0.01;
+/// Pieces of advice.
+const ADVICE: usize = 3;
+/// Smaller findings named.
+const NAMED: usize = 4;
+
+/// The summary, and the tables behind it.
+pub fn summary_page(run: &RunView<'_>, machine: &Environment) -> Page {
+    with_sections(run, machine, |_| {})
+}
+
+/// The same, with sections of another page among the tables.
+pub(crate) fn with_sections(run: &RunView<'_>, machine: &Environment, more: impl FnOnce(&mut Page)) -> Page {
+    let mut page = Page::new(&format!("Summary: {} on {}", prose(model(run.metrics)), prose(&device(run.metrics))));
+    caveats::callout(&mut page, run.metrics);
+    page.paragraph(&format!("**What ran.** {}", what_ran(run)));
+    page.paragraph(&format!("**The number that matters.** {}", headline(run)));
+    let advice = advice(run);
+    page.paragraph(&format!("**The problem.** {}", problem(run, &advice)));
+    page.paragraph(&format!("**What to do.** {}", introduction(&advice)));
+    page.steps(advice.iter().take(ADVICE).map(Advice::said));
+    if let Some(smaller) = smaller(run, &advice) {
+        page.paragraph(&smaller);
+    }
+    page.paragraph(&format!("**What limits this.** {}", limits(run, &advice)));
+    page.heading("Appendix");
+    appendix::sections(&mut page, run, machine, more);
+    page
+}
+
+fn what_ran(run: &RunView<'_>) -> String {
+    let metrics = run.metrics;
+    let facts = imported_facts(metrics);
+    let kind = facts.and_then(|facts| facts.kind.as_ref()).map(|kind| match kind.kind {
+        RunKindName::Generation => "Token generation",
+        RunKindName::Training => "A training run",
+        RunKindName::Encoder => "An encoder",
+        RunKindName::Diffusion => "A diffusion model",
+        RunKindName::GraphCapture => "The capture of a CUDA graph",
+        RunKindName::Forward => "Forward passes",
+        RunKindName::Serving => "A serving engine",
+        RunKindName::Program => "A GPU program",
+    });
+    let model = metrics.run.model.as_deref().map(prose);
+    let subject = match (kind, model) {
+        (Some(kind), Some(model)) => format!("{kind} with {model}"),
+        (Some(kind), None) => kind.to_owned(),
+        (None, Some(model)) => model,
+        (None, None) => "A model whose name is not known".to_owned(),
+    };
+    match facts {
+        Some(facts) => {
+            let files = count(facts.sources.len() as u64, "trace");
+            format!("{subject} on {}, read from {files}.", prose(&device(metrics)))
+        }
+        None => format!("{subject} on {}: {}.", prose(&device(metrics)), extent(metrics)),
+    }
+}
+
+/// What a rule advises, wherever in the run it applies.
+struct Advice<'a> {
+    rule: &'a str,
+    findings: Vec<&'a FindingView<'a>>,
+    /// The part of the whole that it would save.
+    share: f64,
+}
+
+impl Advice<'_> {
+    /// What to do, what that would give, and how sure that is.
+    fn said(&self) -> String {
+        let first = self.findings[0];
+        let stages: Vec<&str> = self.findings.iter().filter_map(|view| view.finding.stage).map(Stage::name).collect();
+        let place = if stages.is_empty() { String::new() } else { format!(" ({})", stages.join(" and ")) };
+        let action = rule::action(first.finding);
+        let saved = first.saving.map(|saving| self.saved(&saving)).unwrap_or_default();
+        format!("{}{place}: {saved}", sentence(action.trim_end_matches('.')))
+    }
+
+    fn saved(&self, saving: &Saving) -> String {
+        let tried = self.findings.iter().any(|view| view.finding.saving.tried.is_some());
+        let replayed = self.findings.iter().all(|view| view.finding.saving.saves_low_ns.is_some());
+        let how = match (tried, replayed) {
+            (true, _) => "measured when it was tried",
+            (false, true) => "predicted by replaying the recorded timeline, not measured",
+            (false, false) => "at most, not measured",
+        };
+        format!("saves about {} of {} ({how}).", percent(Some(self.share)), basis(saving.basis))
+    }
+}
+
+/// One piece of advice a rule, the largest saving first; only what saves enough.
+fn advice<'a>(run: &'a RunView<'a>) -> Vec<Advice<'a>> {
+    let mut advice: Vec<Advice<'a>> = Vec::new();
+    for view in &run.findings {
+        let Some(share) = view.saving.and_then(|saving| saving.share) else { continue };
+        match advice.iter_mut().find(|one| one.rule == view.finding.rule) {
+            Some(one) => {
+                one.share += share;
+                one.findings.push(view);
+            }
+            None => advice.push(Advice { rule: &view.finding.rule, findings: vec![view], share }),
+        }
+    }
+    advice.retain(|one| one.share >= WORTH_ADVICE);
+    advice.sort_by(|one, other| other.share.total_cmp(&one.share));
+    for one in &mut advice {
+        one.findings.sort_by_key(|view| std::cmp::Reverse(view.finding.saving.saves_ns));
+        one.share = one.share.min(1.0);
+    }
+    advice
+}
+
+fn problem(run: &RunView<'_>, advice: &[Advice<'_>]) -> String {
+    let first = advice.first().map(|one| one.findings[0]).or_else(|| run.findings.first());
+    match first.and_then(|view| view.finding.evidence.first()) {
+        Some(claim) => format!("{}.", sentence(claim).trim_end_matches('.')),
+        None => "No rule found a problem in this run.".to_owned(),
+    }
+}
+
+fn introduction(advice: &[Advice<'_>]) -> &'static str {
+    match advice {
+        [] => "Nothing that would save 1% or more is known.",
+        [_] => "One change is worth making:",
+        _ => "In this order:",
+    }
+}
+
+/// What the problem and the advice leave out, in one line.
+fn smaller(run: &RunView<'_>, advice: &[Advice<'_>]) -> Option<String> {
+    let advised = |rule: &str| advice.iter().take(ADVICE).any(|one| one.rule == rule);
+    let mut titles: Vec<&str> = Vec::new();
+    for view in run.findings.iter().filter(|view| !advised(&view.finding.rule)) {
+        let title = rule::title(&view.finding.rule);
+        if !titles.contains(&title) {
+            titles.push(title);
+        }
+    }
+    let more = titles.len().saturating_sub(NAMED);
+    titles.truncate(NAMED);
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    (!titles.is_empty()).then(|| format!("Smaller findings: {}{more}.", prose(&titles.join(", ").to_lowercase())))
+}
+
+fn limits(run: &RunView<'_>, advice: &[Advice<'_>]) -> String {
+    let mut said = Vec::new();
+    if run.metrics.utilisation.peak.is_some() && !run.metrics.utilisation.work_per_stage.is_empty() {
+        said.push(
+            "FLOPs, bytes and roofline times are modelled from the model's configuration; times are measured."
+                .to_owned(),
+        );
+    }
+    if !advice.is_empty() {
+        said.push("Savings are estimates that do not add up exactly; measure again after each change.".to_owned());
+    }
+    if !run.data_warnings.is_empty() {
+        said.push(format!("The report lists {}.", count(run.data_warnings.len() as u64, "data-quality warning")));
+    }
+    if said.is_empty() {
+        said.push("Only what is stated here was measured.".to_owned());
+    }
+    said.join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use analysis::view::run;
+    use types::Metrics;
+
+    use super::*;
+    use crate::pages::run::sample;
+
+    fn text(metrics: &Metrics) -> String {
+        summary_page(&run(metrics), &sample::environment()).markdown()
+    }
+
+    #[test]
+    fn the_summary_says_what_this_run_showed() {
+        insta::assert_snapshot!(text(&sample::metrics()));
+    }
+
+    #[test]
+    fn two_different_runs_are_advised_different_things() {
+        let section = |metrics: &Metrics| {
+            let page = text(metrics);
+            let section = page.split("**What to do.**").nth(1).unwrap();
+            section.split("**What limits this.**").next().unwrap().to_owned()
+        };
+        assert_ne!(section(&sample::metrics()), section(&sample::without_peak()));
+        assert!(section(&sample::empty()).contains("Nothing that would save 1% or more is known."));
+    }
+
+    #[test]
+    fn half_a_page_comes_before_the_tables() {
+        for metrics in [sample::metrics(), sample::without_peak(), sample::empty()] {
+            let page = text(&metrics);
+            let words = page.split("## Appendix").next().unwrap().split_whitespace().count();
+            assert!(words <= 350, "{words} words: {page}");
+        }
+    }
+
+    #[test]
+    fn an_unknown_device_claims_no_utilisation() {
+        let page = text(&sample::without_peak());
+        assert!(!page.contains("of peak FLOP/s"), "{page}");
+    }
+}
