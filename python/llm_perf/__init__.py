@@ -1,4 +1,4 @@
-"""Runs of llm-perf, for Python.
+"""Read llm-perf runs from Python.
 
     import llm_perf
 
@@ -6,8 +6,8 @@
     run.stages[0]["name"], run.metrics["totals"]["wall_ns"]
     run.frame("kernels").sort("total_ns")            # Polars or pandas, where one is installed
 
-A run is a folder of JSON documents; this module reads it and needs nothing but the standard library. Documents are plain dictionaries
-with the keys of their schemas (`llm-perf schema metrics`). Times are integers in nanoseconds, and what is not known is None.
+A run is a folder of JSON documents. This module reads it and needs only the standard library. Documents are plain dictionaries with
+the keys of their schemas (`llm-perf schema metrics`). Times are integer nanoseconds, and unknown values are None.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ from typing import Any, Dict, List, Optional, Union
 
 __all__ = ["Run", "RunError", "load", "program", "runs"]
 
-#: Where runs go unless `--out` says otherwise.
+#: Default folder for runs; `--out` changes it.
 DEFAULT_ROOT = pathlib.Path("tmp/profile-output")
 
-#: Tables of `metrics.json` that have one row for each thing.
+#: Tables of `metrics.json`.
 TABLES = ("stages", "operators", "kernels", "modules", "regions", "samples", "findings", "quality", "devices", "lost_time")
 
 #: The newest version of each document that this module reads.
@@ -40,7 +40,7 @@ PathLike = Union[str, "os.PathLike[str]"]
 
 
 class RunError(Exception):
-    """A folder that is no run, or a document that cannot be read; the message names the file."""
+    """Not a run folder, or a document that cannot be read; the message names the file."""
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ class Run:
 
     @cached_property
     def manifest(self) -> Document:
-        """What the run is, its status and its files."""
+        """What ran, its status and its files."""
         return self.document("manifest.json")
 
     @cached_property
@@ -72,12 +72,12 @@ class Run:
 
     @property
     def status(self) -> str:
-        """`complete`, `partial`, `failed`, or `running` (also where the process is gone)."""
+        """`complete`, `partial`, `failed`, or `running` (also if the process no longer exists)."""
         return str(self.manifest["status"])
 
     @property
     def is_redacted(self) -> bool:
-        """Whether `llm-perf pack --redact` made it."""
+        """Whether the run was redacted by `llm-perf pack --redact`."""
         return self.manifest.get("redacted") is not None
 
     @property
@@ -101,15 +101,15 @@ class Run:
         return self.rows("findings")
 
     def rows(self, table: str) -> Rows:
-        """A table of the metrics as a list of dictionaries; empty where the run has none."""
+        """A table of the metrics as a list of dictionaries; empty if the run has none."""
         found = self.metrics.get(table) or []
         if not isinstance(found, list):
-            raise RunError(f"{self.path / 'metrics.json'}: {table} is no table; tables are {', '.join(TABLES)}")
+            raise RunError(f"{self.path / 'metrics.json'}: {table} is not a table; expected one of {', '.join(TABLES)}")
         return found
 
     def frame(self, table: str, engine: Optional[str] = None) -> Any:
-        """A table as a frame of `engine` ("polars" or "pandas"); of the one that is installed where none is named, and the
-        rows themselves where neither is. Nested values become JSON texts, so that every column has one type."""
+        """A table as a data frame of `engine` ("polars" or "pandas"). Without `engine`, the installed one is used; if neither is
+        installed, the rows are returned as a list. Nested values become JSON strings, so every column has one type."""
         rows = [{key: _flat(value) for key, value in row.items()} for row in self.rows(table)]
         for name in [engine] if engine else ["polars", "pandas"]:
             if name == "polars":
@@ -124,27 +124,27 @@ class Run:
                 except ImportError:
                     continue
                 return pandas.DataFrame(rows)
-            raise ValueError(f"there is no engine {name!r}; there are 'polars' and 'pandas'")
+            raise ValueError(f"unknown engine {name!r}; expected 'polars' or 'pandas'")
         if engine:
-            raise ImportError(f"{engine} is not installed: pip install {engine}")
+            raise ImportError(f"{engine} is not installed; run: pip install {engine}")
         return rows
 
     def document(self, name: str) -> Document:
-        """A JSON document of the run by its path in the folder."""
+        """A JSON document of the run, by its path in the folder."""
         path = self.path / name
         try:
             found = json.loads(path.read_text(encoding="utf-8"))
         except FileNotFoundError:
-            raise RunError(f"{path} is not there") from None
+            raise RunError(f"{path} not found") from None
         except (OSError, ValueError) as error:
             raise RunError(f"cannot read {path}: {error}") from None
         if not isinstance(found, dict):
-            raise RunError(f"{path} is no document of llm-perf")
+            raise RunError(f"{path} is not an llm-perf document")
         _check_version(path, found.get("schema"))
         return found
 
     def changed_files(self) -> List[str]:
-        """Files that are not as the manifest lists them; empty where all are."""
+        """Files that differ from the manifest; empty if none do."""
         changed = []
         for file in self.manifest.get("files", []):
             path = self.path / file["path"]
@@ -154,7 +154,7 @@ class Run:
 
 
 def load(run: PathLike = "latest", root: PathLike = DEFAULT_ROOT) -> Run:
-    """The run of that folder, of that name beneath `root`, or the newest there: `latest`."""
+    """Load a run: a folder, a name under `root`, or `latest` for the newest run there."""
     named = pathlib.Path(run)
     for folder in (named, pathlib.Path(root) / named):
         if (folder / "manifest.json").is_file():
@@ -163,14 +163,14 @@ def load(run: PathLike = "latest", root: PathLike = DEFAULT_ROOT) -> Run:
         found = runs(root)
         if found:
             return found[0]
-        raise RunError(f"there is no run in {root}")
+        raise RunError(f"no run found in {root}")
     if named.is_file():
-        raise RunError(f"{named} is a file: `llm-perf unpack {named}` makes a run folder of it")
-    raise RunError(f"there is no run {str(run)!r}, neither as a folder nor in {root}")
+        raise RunError(f"{named} is a file; run `llm-perf unpack {named}` to get a run folder")
+    raise RunError(f"run {str(run)!r} not found as a folder or in {root}")
 
 
 def runs(root: PathLike = DEFAULT_ROOT) -> List[Run]:
-    """Every run beneath a folder, newest first."""
+    """All runs in a folder, newest first."""
     folders = pathlib.Path(root).iterdir() if pathlib.Path(root).is_dir() else iter(())
     found = [Run(folder) for folder in folders if (folder / "manifest.json").is_file()]
 
@@ -184,13 +184,13 @@ def runs(root: PathLike = DEFAULT_ROOT) -> List[Run]:
 
 
 def program() -> str:
-    """Path of the program that was installed with this module, or of the one on the path."""
+    """Path of the program installed with this module, or else of the one on PATH."""
     beside = pathlib.Path(sysconfig.get_path("scripts")) / "llm-perf"
     if beside.is_file():
         return str(beside)
     found = shutil.which("llm-perf")
     if found is None:
-        raise RunError("there is no llm-perf on the path")
+        raise RunError("llm-perf not found on PATH")
     return found
 
 
@@ -201,9 +201,9 @@ def _flat(value: Any) -> Any:
 def _check_version(path: pathlib.Path, schema: Any) -> None:
     parts = re.fullmatch(r"llm-perf/([a-z-]+)/([1-9][0-9]*)", schema) if isinstance(schema, str) else None
     if parts is None:
-        raise RunError(f"{path} names no schema of llm-perf")
+        raise RunError(f"{path} does not name an llm-perf schema")
     if int(parts[2]) > KNOWN.get(parts[1], int(parts[2])):
-        raise RunError(f"{path} is {schema}, and this reads up to version {KNOWN[parts[1]]}: update llm-perf")
+        raise RunError(f"{path} is {schema}, but this module reads up to version {KNOWN[parts[1]]}; update llm-perf")
 
 
 def _sha256(path: pathlib.Path) -> str:
