@@ -63,7 +63,7 @@ With one run per side, the repeats within each run are compared. With several ru
 runs are compared, which also covers run-to-run variation.
 
 Exit codes:
-  0 compared, 1 a run cannot be read, 2 wrong usage, 3 gate undecided (too few repeats), 4 gate failed";
+  0 compared, 1 a run cannot be read, 2 wrong usage, 3 gate undecided, such as with too few repeats, 4 gate failed";
 
 pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<Exit, CliError> {
     let side = |one: &Option<OsString>, several: &[OsString]| match one {

@@ -10,7 +10,7 @@ use crate::error::CliError;
 /// Which remedies are tried.
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct TryArguments {
-    /// Try remedies and measure each in turns with the baseline: auto (all that apply), or a list such as
+    /// Try remedies, alternating each with the baseline: auto (all that apply), or a list such as
     /// cuda-graph,bf16,cuda-graph+bf16 (`+` combines remedies)
     #[arg(long = "try", value_name = "REMEDIES", conflicts_with = "command")]
     remedies: Option<String>,
