@@ -70,7 +70,7 @@ pub(crate) fn compose(overrides: &Overrides, context: &Context) -> Result<Config
         match one.source() {
             OverrideSource::Typed => context.messages.detail(format_args!("override {one}")),
             OverrideSource::Flag(flag) => context.messages.detail(format_args!("override {one}, from {flag}")),
-            OverrideSource::Verb => context.messages.detail(format_args!("override {one}, from llm-perf")),
+            OverrideSource::Verb => context.messages.detail(format_args!("override {one}, set by llm-perf")),
         }
     }
     for mount in config.mounts() {

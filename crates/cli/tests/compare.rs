@@ -247,8 +247,8 @@ fn nonsense_is_wrong_usage() {
         (&["--base", "before"], "--with <RUN>..."),
         (&["before", "after", "--with", "after"], "cannot be used with"),
         (&["--base", "before", "before", "--with", "after"], "ROOT/before is given twice on one side"),
-        (&["before", "after", "--fail-over", "5"], "write it as a percentage, such as 5%"),
-        (&["before", "after", "--fail-over", "-5%"], "a limit is zero or more, such as 5%"),
+        (&["before", "after", "--fail-over", "5"], "expected a percentage, such as 5%"),
+        (&["before", "after", "--fail-over", "-5%"], "expected a limit of 0% or more, such as 5%"),
         (&["before", "after", "--json", "--markdown"], "cannot be used with"),
     ];
     for (asked, expected) in asked {

@@ -255,7 +255,7 @@ fn quiet_keeps_data_on_stdout_and_leaves_only_errors_on_stderr() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let trace = trace().display().to_string();
     for arguments in [
-        &["models"][..],
+        &["models", "llama-3-8b"][..],
         &["hardware"],
         &["workloads"],
         &["runs"],

@@ -376,5 +376,5 @@ fn what_is_prepared_is_written_to_an_empty_folder_alone() {
     assert!(again.stderr.contains("ready is not empty"), "{}", again.stderr);
     let native = prepare(&[]);
     assert_eq!(native.code, 2, "{}", native.stderr);
-    assert!(native.stderr.contains("`--prepare` is for `--engine torch`"), "{}", native.stderr);
+    assert!(native.stderr.contains("`--prepare` requires the torch engine"), "{}", native.stderr);
 }

@@ -68,7 +68,7 @@ fn of_run(arguments: &Arguments, context: &Context) -> Result<(String, String), 
     let run = runs::find(&arguments.root, &arguments.run, RunPurpose::Compare)?;
     let page = page::of_run(&run, arguments.full)?;
     if let Some(reason) = &page.no_timeline {
-        context.messages.note(format_args!("no timeline on the page: {reason}"));
+        context.messages.note(format_args!("the page has no timeline: {reason}"));
     }
     if let Some(folder) = &arguments.charts {
         for file in page::write_charts(&run, folder)? {

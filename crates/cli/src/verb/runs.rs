@@ -181,6 +181,7 @@ fn verification_text(verification: &Verification, width: Option<usize>) -> Strin
     let checked = files(verification.checked);
     let mut text = match verification.problems.len() {
         0 => format!("{checked} checked, all match the manifest\n"),
+        1 => format!("{checked} checked, 1 does not match the manifest\n"),
         count => format!("{checked} checked, {count} do not match the manifest\n"),
     };
     let mut table = ScreenTable::default().widest(PATH);

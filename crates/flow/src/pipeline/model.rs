@@ -249,7 +249,8 @@ fn hub_id(path: &Path) -> Option<&str> {
     let is_part = |part: &str| !part.is_empty() && !part.starts_with(['.', '~']);
     let (owner, model) = name.split_once('/')?;
     let is_file = [".json", ".gguf"].iter().any(|ending| model.ends_with(ending));
-    (is_part(owner) && is_part(model) && !model.contains('/') && !is_file).then_some(name)
+    let is_folder = Path::new(owner).is_dir();
+    (is_part(owner) && is_part(model) && !model.contains('/') && !is_file && !is_folder).then_some(name)
 }
 
 /// The first GGUF file of a folder, by name.
