@@ -242,7 +242,7 @@ fn what_cannot_be_read_fails_with_the_file_and_the_reason() {
 fn nonsense_is_wrong_usage() {
     let root = root();
     let asked: [(&[&str], &str); 8] = [
-        (&["before"], "<B>"),
+        (&["before"], "<WITH>"),
         (&["before", "nothing"], "there is no run `nothing` in ROOT"),
         (&["--base", "before"], "--with <RUN>..."),
         (&["before", "after", "--with", "after"], "cannot be used with"),

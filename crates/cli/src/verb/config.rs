@@ -38,7 +38,10 @@ Examples:
   llm-perf config '+model.my_note=a text' ~dataset.file_list
   llm-perf config --explain workload.batch=4
   llm-perf config --groups
-  llm-perf --config-dir my-conf config workload=mine";
+  llm-perf --config-dir my-conf config workload=mine
+
+Most verbs take the same overrides. Some options are short for one: `--device cpu` is the same as \
+`device=cpu`, and `--hardware h200` as `hardware=h200`; -v shows the override behind each option.";
 
 pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<Exit, CliError> {
     let config = resolution::compose(&Overrides::typed(&arguments.overrides)?, context)?;

@@ -135,11 +135,11 @@ fn resume(arguments: &Arguments, selector: &OsStr, context: &Context) -> Result<
     }
     if plan.arguments.iter().any(|word| word.contains(char::REPLACEMENT_CHARACTER)) {
         return Err(CliError::usage("cannot resume: the run was started with an argument that is not UTF-8")
-            .hint("start it again"));
+            .hint("start a new run"));
     }
     let typed: Vec<_> = std::iter::once("llm-perf".to_owned()).chain(plan.arguments).map(Into::into).collect();
     let parsed = command_line::parse(&typed)
-        .map_err(|error| CliError::usage("plan.json was written by another version of llm-perf").because(error.to_string()))?;
+        .map_err(|error| CliError::usage("this version of llm-perf cannot read plan.json").because(error.to_string()))?;
     let Verb::Deep(first) = &parsed.verb else {
         return Err(CliError::usage("plan.json does not belong to a deep run"));
     };
