@@ -16,7 +16,7 @@ pub(crate) fn describe(index: &BundleIndex, json: bool, messages: &Messages) {
         let count: u64 = redaction.replaced.values().sum();
         format!("; redacted: {} values replaced", grouped(count))
     });
-    messages.note(format_args!("{files} files{bytes} of run {}{redacted}", printable(&index.run_id)));
+    messages.note(format_args!("run {}: {files} files{bytes}{redacted}", printable(&index.run_id)));
     if json {
         return;
     }

@@ -12,6 +12,7 @@ mod error;
 mod message;
 mod progress;
 mod resolution;
+mod screen;
 mod size;
 mod target;
 mod verb;
@@ -20,7 +21,10 @@ mod verb;
 pub fn run(arguments: Vec<OsString>) -> ExitCode {
     let command_line = match verb::command_line::parse(&arguments) {
         Ok(command_line) => command_line,
-        Err(usage) => return ExitCode::from(message::print_usage(&usage) as u8),
+        Err(refusal) => {
+            let colour = verb::command_line::early_colour(&arguments);
+            return ExitCode::from(message::print_refusal(&refusal, colour) as u8);
+        }
     };
     let context = command_line.context();
     let exit = command_line.verb.run(&context).unwrap_or_else(|error| {

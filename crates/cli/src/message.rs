@@ -5,7 +5,7 @@
 
 use std::fmt::Display;
 use std::io::{self, BufWriter, IsTerminal, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::builder::styling::{AnsiColor, Style};
 use flow::harmless;
@@ -13,6 +13,8 @@ use serde::Serialize;
 use types::Exit;
 
 use crate::error::CliError;
+use crate::verb::command_line::Refusal;
+use crate::verb::help;
 
 /// How much is said on standard error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -75,6 +77,14 @@ impl Messages {
     /// Writes a text to standard output as it is.
     pub(crate) fn print(&self, text: &str) -> Result<(), CliError> {
         self.data(|out| out.write_all(text.as_bytes()))
+    }
+
+    /// Writes a path to standard output, byte by byte, so that a script can use it whatever its name.
+    pub(crate) fn print_path(&self, path: &Path) -> Result<(), CliError> {
+        self.data(|out| {
+            out.write_all(path.as_os_str().as_encoded_bytes())?;
+            out.write_all(b"\n")
+        })
     }
 
     /// Writes a value to standard output as indented JSON with a line break at the end.
@@ -172,12 +182,6 @@ impl Messages {
     }
 }
 
-/// Columns of standard output: what `COLUMNS` says, else the terminal; absent where it goes elsewhere.
-pub(crate) fn stdout_width() -> Option<usize> {
-    let told = std::env::var("COLUMNS").ok().and_then(|text| text.parse().ok()).filter(|columns| *columns > 0);
-    told.or_else(|| terminal_size::terminal_size_of(io::stdout()).map(|(width, _)| usize::from(width.0)))
-}
-
 /// Puts a style around a text, or not.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Paint {
@@ -191,11 +195,32 @@ impl Paint {
     }
 }
 
-/// Prints what clap has to say (help, version or a usage error) and gives back the exit code that goes with it.
-pub(crate) fn print_usage(usage: &clap::Error) -> Exit {
-    // A closed pipe under `--help | head` is fine, and there is nowhere left to report anything else.
-    let _ = usage.print();
-    if usage.use_stderr() { Exit::Usage } else { Exit::Done }
+/// Prints why a command line was not understood, or the help or version that it asks for; gives back the exit code.
+pub(crate) fn print_refusal(refusal: &Refusal, colour: Colour) -> Exit {
+    let messages = Messages::new(Verbosity::Normal, colour);
+    match refusal {
+        Refusal::Clap(usage) if usage.use_stderr() => {
+            let wanted = messages.paint(io::stderr().is_terminal()).wanted;
+            messages.talk(Verbosity::Quiet, shown(usage, wanted).trim_end());
+            Exit::Usage
+        }
+        Refusal::Clap(usage) => match messages.print(&shown(usage, messages.paint_stdout().wanted)) {
+            Ok(()) => Exit::Done,
+            Err(error) => {
+                messages.error(&error);
+                error.exit
+            }
+        },
+        Refusal::Habit(error) => {
+            messages.error(error);
+            error.exit
+        }
+    }
+}
+
+fn shown(usage: &clap::Error, in_colour: bool) -> String {
+    let text = usage.render();
+    help::printed(&if in_colour { text.ansi().to_string() } else { text.to_string() })
 }
 
 #[cfg(test)]

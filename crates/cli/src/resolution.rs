@@ -8,6 +8,7 @@ pub(crate) mod inputs;
 pub(crate) mod model;
 pub(crate) mod workload;
 
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 use config::{Composer, Config, OverrideSource, Overrides};
@@ -32,7 +33,7 @@ pub(crate) struct Resolution {
 #[derive(Debug, Default)]
 pub(crate) struct ModelFlags<'a> {
     /// `--model`.
-    pub(crate) model: Option<&'a str>,
+    pub(crate) model: Option<&'a OsStr>,
     /// `--workload`.
     pub(crate) workload: Option<&'a str>,
     /// `--hardware`.
@@ -92,7 +93,7 @@ pub(crate) fn resolve_run(
     let mut of_model = overrides.clone();
     of_model.append(&given.only(&["model"]));
     let first = composer(context)?.compose(&of_model)?;
-    let model = model::load_for_engine(engine, &first)?;
+    let model = model::load_for_engine(engine, &first, arguments.model.as_deref())?;
     model.suit(&mut overrides);
     if let Some(inputs) = &arguments.inputs {
         inputs::name(&mut overrides, model.feed(), inputs);
@@ -117,7 +118,7 @@ pub(crate) fn resolve_modelled(
 ) -> Result<(Config, LoadedModel), CliError> {
     let overrides = flags.overrides(given);
     let config = composer(context)?.compose(&overrides)?;
-    let model = model::load(&config)?;
+    let model = model::load(&config, flags.model)?;
     let mut all = Overrides::default();
     if config.chosen("workload").is_none() && config.mounted("workload") != Some(model.default_workload()) {
         all.choose("workload", model.default_workload(), OverrideSource::Verb);
@@ -128,6 +129,7 @@ pub(crate) fn resolve_modelled(
 
 /// What a run on an engine is asked to do.
 pub(crate) fn profile_request(
+    arguments: &TargetArguments,
     config: &Config,
     model: &EngineModel,
     context: &Context,
@@ -137,7 +139,7 @@ pub(crate) fn profile_request(
         device: config.get::<String>("device")?,
         weights: config.get::<WeightSettings>("model")?,
         infer: inputs::infer(config, model.feed())?,
-        dataset: inputs::dataset(config)?,
+        dataset: inputs::dataset(arguments, config)?,
         tries: None,
         keep_predictions: false,
         tool_version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -152,7 +154,7 @@ pub(crate) fn check_run(
     model: &EngineModel,
     context: &Context,
 ) -> Result<(), CliError> {
-    profile_request(config, model, context)?;
+    profile_request(arguments, config, model, context)?;
     torch_settings(arguments, config).map(drop)
 }
 
@@ -191,12 +193,12 @@ pub(crate) fn run_request(
 ) -> Result<RunRequest, CliError> {
     if config.get::<bool>("hydra.job.chdir")? {
         return Err(CliError::usage("`hydra.job.chdir=true` is not supported")
-            .hint("paths are relative to the folder that llm-perf is started in; leave it out"));
+            .hint("remove it; paths are relative to the folder in which llm-perf starts"));
     }
     let id = config.get::<String>("run.id")?;
     if id.is_empty() || id.starts_with('.') || id.contains(['/', '\0']) {
-        return Err(CliError::usage(format!("run.id is `{id}`, which is not a name for a folder"))
-            .hint("a path goes into run.output_root, or after --out"));
+        return Err(CliError::usage(format!("run.id `{id}` is not a valid folder name"))
+            .hint("set a path with run.output_root or --out"));
     }
     let folder_key = if matches!(verb, "deep" | "regions") { "artifacts.stage2_dir" } else { "artifacts.stage1_dir" };
     let named = match config.get::<Option<PathBuf>>("hydra.run.dir")? {
@@ -207,7 +209,7 @@ pub(crate) fn run_request(
     refuse_unread(verb, config, typed)?;
     let out = out.map(Path::to_owned).or(named);
     let index = flow::RunIndex::of_user();
-    Ok(RunRequest { root, id: Some(id), out, index, ..RunRequest::new(verb, std::env::args().collect()) })
+    Ok(RunRequest { root, id: Some(id), out, index, ..RunRequest::new(verb, std::env::args_os().collect()) })
 }
 
 /// Refuses what the user typed and nobody reads, so that nobody believes it had an effect.
@@ -215,8 +217,8 @@ pub(crate) fn refuse_unread(verb: &str, config: &Config, typed: &Overrides) -> R
     let Some(one) = config.unread(typed).into_iter().next() else { return Ok(()) };
     let error = CliError::usage(format!("`{one}` has no effect on `{verb}`"));
     Err(match one.key_below("workload").filter(|_| matches!(verb, "profile" | "workload")) {
-        Some(_) => error.hint("a run is what its inputs make it: infer.batch, infer.seq_len, infer.max_new_tokens, infer.logits and --inputs; workload.* is for `analyze`"),
-        None => error.hint("leave it out; `llm-perf config` lists the keys, and each says what it does"),
+        Some(_) => error.hint("set infer.batch, infer.seq_len, infer.max_new_tokens, infer.logits or --inputs instead; workload.* applies to `analyze` and to commands with --model"),
+        None => error.hint("remove it; `llm-perf config` lists the keys"),
     })
 }
 
@@ -238,8 +240,8 @@ mod tests {
         // A model of a file that nobody has here is read as far as its settings.
         let target = TargetArguments::default();
         if settings.config_path.is_some() || settings.config == flow::model::ConfigSource::Builtin {
-            let model = EngineModel::Native(Box::new(model::load(config).unwrap()));
-            profile_request(config, &model, &context).unwrap();
+            let model = EngineModel::Native(Box::new(model::load(config, None).unwrap()));
+            profile_request(&target, config, &model, &context).unwrap();
         }
         config.get::<WeightSettings>("model").unwrap();
         config.get::<Option<String>>("model.target").unwrap();

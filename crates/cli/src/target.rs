@@ -1,6 +1,6 @@
 //! What is measured, as every verb that launches something takes it: a model on an engine, or a command after `--`.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 
 use clap::ValueEnum;
 use config::Overrides;
@@ -13,32 +13,32 @@ use crate::error::CliError;
 #[derive(Debug, Default, clap::Args)]
 #[command(next_help_heading = "Model or command")]
 pub(crate) struct TargetArguments {
-    /// What runs the model: `native` (this program, on the CPU), `torch` (PyTorch in your Python interpreter), or
-    /// `auto`: torch where there is a GPU and an interpreter with torch, else native [default: auto]
+    /// Engine that runs the model: native (this program, on the CPU), torch (PyTorch in your Python), or auto: torch if
+    /// a GPU and a Python with torch are found, else native [default: auto]
     #[arg(long, value_name = "ENGINE")]
     pub(crate) engine: Option<EngineName>,
-    /// A built-in model, or the path of a config.json or of its folder
+    /// Built-in model, config.json, or folder with one [default: a small built-in model]
     #[arg(long, value_name = "NAME|PATH")]
-    pub(crate) model: Option<String>,
-    /// A safetensors checkpoint, its folder, or `synthetic` for random weights
+    pub(crate) model: Option<OsString>,
+    /// Safetensors checkpoint, its folder, or `synthetic` for random weights
     #[arg(long, value_name = "PATH")]
     pub(crate) weights: Option<String>,
     /// Page images, or text files for a language model: a folder, a file, or a pattern such as 'scans/*.png'
     #[arg(long, value_name = "PATH")]
-    pub(crate) inputs: Option<String>,
+    pub(crate) inputs: Option<OsString>,
     /// Device that runs the model: cpu or cuda:N
     #[arg(long, value_name = "DEVICE")]
     pub(crate) device: Option<String>,
-    /// Interpreter for `--engine torch` [default: LLM_PERF_PYTHON, or the first python3 that imports torch]
+    /// Python interpreter for the torch engine [default: $LLM_PERF_PYTHON, else the first python3 that has torch]
     #[arg(long, value_name = "PROGRAM")]
     pub(crate) python: Option<String>,
-    /// Allow Python code that comes with the model to run
+    /// Allow the model's own Python code to run
     #[arg(long)]
     pub(crate) trust_remote_code: bool,
-    /// Push an NVTX range, named by its path, around every module down to this depth (torch only)
-    #[arg(long, value_name = "depth=N", value_parser = depth)]
+    /// Add an NVTX range around every module down to depth N (torch only)
+    #[arg(long, value_name = "N", value_parser = depth)]
     pub(crate) module_ranges: Option<u32>,
-    /// A command to profile in place of a model
+    /// Command to profile instead of a model
     #[arg(last = true, value_name = "COMMAND")]
     pub(crate) command: Vec<OsString>,
 }
@@ -70,7 +70,7 @@ impl TargetArguments {
         context: &Context,
     ) -> Result<Target, CliError> {
         let program = std::env::current_exe()
-            .map_err(|error| CliError::failed("this program cannot find itself").because(error.to_string()))?;
+            .map_err(|error| CliError::failed("cannot find the llm-perf executable").because(error.to_string()))?;
         Ok(Target::workload(engine, &program, self.arguments(engine, overrides, context)))
     }
 
@@ -108,20 +108,20 @@ impl TargetArguments {
         }
         arguments.extend(["--engine", engine.name()].map(OsString::from));
         let values = [
-            ("--model", &self.model),
-            ("--weights", &self.weights),
-            ("--inputs", &self.inputs),
-            ("--device", &self.device),
-            ("--python", &self.python),
+            ("--model", self.model.as_deref()),
+            ("--weights", self.weights.as_deref().map(OsStr::new)),
+            ("--inputs", self.inputs.as_deref()),
+            ("--device", self.device.as_deref().map(OsStr::new)),
+            ("--python", self.python.as_deref().map(OsStr::new)),
         ];
         for (flag, value) in values {
-            arguments.extend(value.iter().flat_map(|value| [OsString::from(flag), OsString::from(value)]));
+            arguments.extend(value.into_iter().flat_map(|value| [OsString::from(flag), value.to_owned()]));
         }
         if self.trust_remote_code {
             arguments.push(OsString::from("--trust-remote-code"));
         }
         if let Some(depth) = self.module_ranges {
-            arguments.extend([OsString::from("--module-ranges"), format!("depth={depth}").into()]);
+            arguments.extend([OsString::from("--module-ranges"), depth.to_string().into()]);
         }
         arguments.extend(overrides.without(&["engine"]).iter().map(|one| OsString::from(one.to_string())));
         arguments
@@ -129,15 +129,15 @@ impl TargetArguments {
 }
 
 fn not_run(flag: &str) -> CliError {
-    CliError::usage(format!("`{flag}` does not apply: no model is run here"))
-        .hint("leave it out, or give it to the command itself")
+    CliError::usage(format!("`{flag}` has no effect: llm-perf runs no model here"))
+        .hint("remove it, or pass it to the command")
 }
 
-/// `depth=3`, or `3`.
+/// `3`, or `depth=3`.
 fn depth(text: &str) -> Result<u32, String> {
     let number = text.strip_prefix("depth=").unwrap_or(text);
     match number.parse() {
         Ok(depth @ 1..=64) => Ok(depth),
-        _ => Err("expected depth=N with N from 1 to 64".to_owned()),
+        _ => Err("expected a depth from 1 to 64".to_owned()),
     }
 }

@@ -2,9 +2,11 @@
 //!
 //! To add a verb, write `verb/NAME.rs` with a `clap::Args` struct named `Arguments` (its doc comment is the one-line
 //! description, its `after_help` holds the examples) and `pub(crate) fn run(arguments: &Arguments, context: &Context) ->
-//! Result<Exit, CliError>`, then add its line here. Help is listed in table order.
+//! Result<Exit, CliError>`, then add its line here. Help is listed in table order, under the headings of the table.
 
 pub(crate) mod command_line;
+mod habit;
+pub(crate) mod help;
 #[cfg(test)]
 mod shown_commands;
 
@@ -15,20 +17,23 @@ use crate::error::CliError;
 
 /// Makes the clap enum and the dispatch from one table, so that a verb is listed exactly when it runs.
 macro_rules! verbs {
-    ($($module:ident => $variant:ident,)+) => {
-        $(pub(crate) mod $module;)+
+    ($($heading:literal { $($module:ident => $variant:ident,)+ })+) => {
+        $($(pub(crate) mod $module;)+)+
+
+        /// Headings of the help, and the verbs beneath each.
+        pub(crate) const HEADINGS: &[(&str, &[&str])] = &[$(($heading, &[$(stringify!($module)),+])),+];
 
         /// What to do.
         #[derive(Debug, clap::Subcommand)]
         pub(crate) enum Verb {
-            $(#[allow(missing_docs, reason = "clap takes the description from the arguments")] $variant($module::Arguments),)+
+            $($(#[allow(missing_docs, reason = "clap takes the description from the arguments")] $variant($module::Arguments),)+)+
         }
 
         impl Verb {
             /// Does it.
             pub(crate) fn run(&self, context: &Context) -> Result<Exit, CliError> {
                 match self {
-                    $(Verb::$variant(arguments) => $module::run(arguments, context),)+
+                    $($(Verb::$variant(arguments) => $module::run(arguments, context),)+)+
                 }
             }
         }
@@ -36,30 +41,40 @@ macro_rules! verbs {
 }
 
 verbs! {
-    profile => Profile,
-    deep => Deep,
-    regions => Regions,
-    analyze => Analyze,
-    import => Import,
-    report => Report,
-    show => Show,
-    compare => Compare,
-    fleet => Fleet,
-    whatif => Whatif,
-    query => Query,
-    export => Export,
-    pack => Pack,
-    unpack => Unpack,
-    models => Models,
-    workload => Workload,
-    workloads => Workloads,
-    hardware => Hardware,
-    config => Config,
-    runs => Runs,
-    schema => Schema,
-    validate => Validate,
-    doctor => Doctor,
-    env => Env,
-    completions => Completions,
-    man => Man,
+    "Start here" {
+        profile => Profile,
+        import => Import,
+        analyze => Analyze,
+        compare => Compare,
+        report => Report,
+    }
+    "Profile in depth" {
+        deep => Deep,
+        regions => Regions,
+        fleet => Fleet,
+        workload => Workload,
+    }
+    "Work with runs" {
+        runs => Runs,
+        show => Show,
+        whatif => Whatif,
+        query => Query,
+        export => Export,
+        pack => Pack,
+        unpack => Unpack,
+    }
+    "Reference" {
+        models => Models,
+        workloads => Workloads,
+        hardware => Hardware,
+        config => Config,
+        schema => Schema,
+        validate => Validate,
+    }
+    "Setup" {
+        doctor => Doctor,
+        env => Env,
+        completions => Completions,
+        man => Man,
+    }
 }

@@ -84,8 +84,8 @@ fn what_cannot_be_run_is_wrong_usage_and_leaves_no_folder() {
     let cases: [(&[&str], &str); 5] = [
         (&["--", "no-such-program-anywhere"], "there is no program `no-such-program-anywhere`"),
         (&["--", "./absent.sh"], "there is no program `./absent.sh`"),
-        (&["--engine", "native", "--", "true"], "`--engine` does not apply"),
-        (&["infer.seq_len=4", "--", "true"], "`infer.seq_len=4` does not apply"),
+        (&["--engine", "native", "--", "true"], "`--engine` has no effect"),
+        (&["infer.seq_len=4", "--", "true"], "`infer.seq_len=4` has no effect"),
         (&["dataset.sampling.repeats=0", "--", "true"], "at least 1"),
     ];
     for (arguments, words) in cases {
@@ -192,7 +192,7 @@ fn a_server_ends_when_the_user_wants_it_to() {
     assert!(output.stderr.contains("a regular expression"), "{}", output.stderr);
     let output = run(&scratch, &["--runs", "3"]);
     assert_eq!(output.code, 2, "{}", output.stderr);
-    assert!(output.stderr.contains("`--runs` is for commands"), "{}", output.stderr);
+    assert!(output.stderr.contains("`--runs` applies only to a command"), "{}", output.stderr);
 }
 
 #[test]

@@ -242,13 +242,13 @@ fn what_cannot_be_read_fails_with_the_file_and_the_reason() {
 fn nonsense_is_wrong_usage() {
     let root = root();
     let asked: [(&[&str], &str); 8] = [
-        (&["before"], "<B>"),
+        (&["before"], "<WITH>"),
         (&["before", "nothing"], "there is no run `nothing` in ROOT"),
         (&["--base", "before"], "--with <RUN>..."),
         (&["before", "after", "--with", "after"], "cannot be used with"),
         (&["--base", "before", "before", "--with", "after"], "ROOT/before is given twice on one side"),
-        (&["before", "after", "--fail-over", "5"], "write it as a percentage, such as 5%"),
-        (&["before", "after", "--fail-over", "-5%"], "a limit is zero or more, such as 5%"),
+        (&["before", "after", "--fail-over", "5"], "expected a percentage, such as 5%"),
+        (&["before", "after", "--fail-over", "-5%"], "expected a limit of 0% or more, such as 5%"),
         (&["before", "after", "--json", "--markdown"], "cannot be used with"),
     ];
     for (asked, expected) in asked {

@@ -221,7 +221,7 @@ fn the_configuration_says_how_much_is_collected_and_flags_win() {
     }
     let output = machine.deep(&["run.top_n_kernels=65"]);
     assert_eq!(output.code, 2, "{}", output.stderr);
-    assert!(output.stderr.contains("1 to 64 kernels"), "{}", output.stderr);
+    assert!(output.stderr.contains("run.top_n_kernels is 65; expected 1 to 64"), "{}", output.stderr);
 }
 
 #[test]

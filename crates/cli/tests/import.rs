@@ -354,7 +354,7 @@ fn what_is_no_trace_is_refused_with_the_right_exit_code() {
         (&["garbage.bin"], 2, "torch profiler trace"),
         (&["other.json"], 2, "not a trace this program knows"),
         (&["missing.json"], 1, "missing.json"),
-        (&["folder"], 1, "folder"),
+        (&["folder"], 2, "folder is a folder; `import` takes files"),
         (&[&torch, &torch], 2, "same content"),
         (&[&torch, &nsys], 2, "not of one run"),
         (&[&log], 1, "nothing was profiled"),

@@ -103,10 +103,18 @@ fn a_model_that_the_engine_does_not_run_is_refused_by_name() {
 
 #[test]
 fn a_file_that_is_not_there_is_no_misspelt_name() {
-    for file in ["missing.json", "gone/config"] {
-        let (code, _, stderr) = run(&["models", file]);
+    let folder = TempDir::new().unwrap();
+    std::fs::create_dir(folder.path().join("here")).unwrap();
+    for (file, said) in [
+        ("missing.json", "cannot read missing.json"),
+        ("gone/config.json", "cannot read gone/config.json"),
+        ("here/config", "cannot read here/config"),
+        // Nothing here says that it is not the id of a model.
+        ("gone/config", "model `gone/config` not found on this machine"),
+    ] {
+        let (code, _, stderr) = run_in(folder.path(), &["models", file]);
         assert_eq!(code, 2, "{stderr}");
-        assert!(stderr.contains(&format!("cannot read {file}")), "{stderr}");
+        assert!(stderr.contains(said), "{stderr}");
     }
 }
 

@@ -150,7 +150,7 @@ fn latest_is_the_newest_run_that_can_be_repeated_wherever_it_was_put() {
         assert!(!again.stderr.contains("warning"), "{selector}: {}", again.stderr);
         std::fs::remove_dir_all(scratch.path(out)).unwrap();
     }
-    for (selector, words) in [("./model", "it was made by `analyze`"), ("command", "it ran a command, and no model")] {
+    for (selector, words) in [("./model", "it was made by `analyze`"), ("command", "it ran a command, not a model")] {
         let refused = command(&["profile", "--from", selector, "--out", "refused"]);
         assert!(refused.code == 2 && refused.stderr.contains(words), "{selector}: {}", refused.stderr);
         assert!(!scratch.path("refused").exists());
@@ -219,11 +219,11 @@ fn nothing_to_run_on_is_wrong_usage_and_leaves_no_folder() {
         (&["--inputs", "empty/*.png"], 2, "no file under empty"),
         (&["dataset.root=builtin:books"], 2, "builtin:pages"),
         (&["dataset.sampling.repeats=0"], 2, "at least 1"),
-        (&["--model", "decoder-tiny", "--inputs", "empty", "infer.seq_len=8"], 2, "infer.seq_len asks for random"),
+        (&["--model", "decoder-tiny", "--inputs", "empty", "infer.seq_len=8"], 2, "infer.seq_len selects random"),
         (&["--model", "decoder-tiny", "--inputs", "empty", "infer.prompt=Hi"], 2, "infer.prompt has no <text>"),
         (&["--model", "decoder-tiny", "infer.seq_len=0"], 2, "infer.seq_len is 0"),
         (&["--model", "decoder-tiny", "infer.base_size=64"], 2, "infer.base_size"),
-        (&["--model", "dummy-shallow-resnet", "--inputs", "empty"], 2, "fed random images"),
+        (&["--model", "dummy-shallow-resnet", "--inputs", "empty"], 2, "runs on random images"),
         (&["--model", "dummy-shallow-resnet", "infer.batch=0"], 2, "infer.batch is 0"),
         (&["--from", "nothing"], 2, "nothing"),
         (&["device=cuda:0"], 2, "device is `cuda:0`"),

@@ -567,7 +567,7 @@ fn wrong_requests_are_refused_before_anything_runs() {
     let scratch = Scratch::new();
     let native = Output::of(scratch.command(&["regions", "--engine", "native"]));
     assert_eq!(native.code, 2, "{}", native.stderr);
-    assert!(native.stderr.contains("--engine torch runs the same models on a GPU"), "{}", native.stderr);
+    assert!(native.stderr.contains("use --engine torch to run the same models on a GPU"), "{}", native.stderr);
     let details = from(&scratch, &["ncu-dsocr-roofline-details.csv.gz"], &[]);
     assert_eq!(details.code, 2, "{}", details.stderr);
     let missing = from(&scratch, &["nowhere.csv"], &[]);

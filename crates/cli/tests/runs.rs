@@ -90,7 +90,7 @@ fn one_run_shows_its_files() {
 #[test]
 fn verifying_a_whole_run_finds_nothing() {
     let shown = transcript(root().path(), &["20251111", "--verify"]);
-    assert!(shown.starts_with("exit: 0\n") && shown.contains("2 files checked, all as listed"), "{shown}");
+    assert!(shown.starts_with("exit: 0\n") && shown.contains("2 files checked, all match the manifest"), "{shown}");
 }
 
 #[test]

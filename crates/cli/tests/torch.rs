@@ -264,11 +264,11 @@ fn what_names_no_model_is_wrong_usage_and_leaves_no_folder() {
     std::fs::create_dir(scratch.path("empty")).unwrap();
     let cases = [
         (vec!["--model", "./empty"], "has no config.json"),
-        (vec!["--model", "nobody/owns-this"], "is not on disk"),
+        (vec!["--model", "nobody/owns-this"], "model `nobody/owns-this` not found in"),
         (vec!["--model", "lama-3-8b"], "no built-in model"),
         (vec!["--model", "decoder-tiny", "--device", "gpu"], "`cpu`, `cuda:N` or `auto`"),
         (vec!["--model", "decoder-tiny", "infer.temperature=0.7"], "infer.temperature"),
-        (vec!["--model", "decoder-tiny", "--module-ranges", "deep"], "depth=N"),
+        (vec!["--model", "decoder-tiny", "--module-ranges", "deep"], "expected a depth from 1 to 64"),
     ];
     for (arguments, message) in cases {
         let output = Replay::new(&scratch, &arguments).with("HF_HUB_CACHE", scratch.path("empty")).run();
@@ -376,5 +376,5 @@ fn what_is_prepared_is_written_to_an_empty_folder_alone() {
     assert!(again.stderr.contains("ready is not empty"), "{}", again.stderr);
     let native = prepare(&[]);
     assert_eq!(native.code, 2, "{}", native.stderr);
-    assert!(native.stderr.contains("`--prepare` is for `--engine torch`"), "{}", native.stderr);
+    assert!(native.stderr.contains("`--prepare` requires the torch engine"), "{}", native.stderr);
 }

@@ -14,7 +14,7 @@ fn request(root: &Path) -> RunRequest {
         root: root.to_owned(),
         model: Some("tiny".to_owned()),
         device: Some("cpu".to_owned()),
-        ..RunRequest::new("profile", vec!["llm-perf".to_owned(), "profile".to_owned()])
+        ..RunRequest::new("profile", vec!["llm-perf".into(), "profile".into()])
     }
 }
 

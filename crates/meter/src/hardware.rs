@@ -92,7 +92,20 @@ impl Catalogue {
         let by_id = self.devices().find(|device| plain(&device.id) == wanted);
         by_id
             .or_else(|| self.devices().find(|device| names(device).any(|name| plain(name) == wanted)))
-            .ok_or_else(|| HardwareError::Unknown { query: query.trim().to_owned(), nearest: self.nearest(&wanted) })
+            .ok_or_else(|| self.not_found(query.trim(), &wanted))
+    }
+
+    /// Why there is no device of that name. `h100` is the start of three of them; with one alone it is still a guess.
+    fn not_found(&self, query: &str, wanted: &str) -> HardwareError {
+        let ids = |devices: &mut dyn Iterator<Item = &Hardware>| devices.map(|device| device.id.clone()).collect();
+        let start = format!("{wanted} ");
+        let begins = |device: &&Hardware| plain(&device.id).starts_with(&start);
+        let matches: Vec<String> = ids(&mut self.devices().filter(begins));
+        let query = query.to_owned();
+        match matches.len() {
+            0 | 1 => HardwareError::Unknown { query, nearest: self.nearest(wanted), known: ids(&mut self.devices()) },
+            _ => HardwareError::Ambiguous { query, matches },
+        }
     }
 
     /// The device a trace describes: by its name, or, where the driver has none of its own for it, by the size of its
@@ -231,11 +244,13 @@ mod tests {
             "NVIDIA H20-3e",
             "NVIDIA GB300",
             "NVIDIA A100-SXM4-40GB MIG 1g.5gb",
-            "H100",
             "",
         ] {
             assert!(matches!(catalogue.find(name), Err(HardwareError::Unknown { .. })), "{name}");
         }
+        let error = catalogue.find("H100").unwrap_err();
+        assert_eq!(error.to_string(), "`H100` matches several devices: h100-nvl, h100-pcie, h100-sxm");
+        assert!(catalogue.find("gaudi 3").unwrap_err().to_string().contains("known devices: a100-pcie-40gb, "));
     }
 
     #[test]

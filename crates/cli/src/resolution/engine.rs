@@ -1,5 +1,7 @@
 //! Which engine runs a model: the one that is named, else the one that suits the machine.
 
+use std::ffi::OsString;
+
 use config::Overrides;
 use flow::target::{Engine, choose_engine};
 use flow::torch::TorchName;
@@ -25,20 +27,20 @@ pub(crate) fn choose_for_gpu(
     context: &Context,
 ) -> Result<Engine, CliError> {
     if device(arguments, given).as_deref() == Some("cpu") {
-        return Err(CliError::usage(format!("`{verb}` profiles a GPU, and the device is cpu"))
-            .hint("--device cuda:0, or `llm-perf profile` for a run on the CPU"));
+        return Err(CliError::usage(format!("`{verb}` profiles a GPU, but the device is cpu"))
+            .hint("use --device cuda:0, or run `llm-perf profile` on the CPU"));
     }
     match resolve(arguments, given, context)? {
         (Engine::Native, None) => {
-            Err(CliError::usage(format!("the native engine runs on the CPU, and `{verb}` profiles a GPU"))
-                .hint("--engine torch runs the same models on a GPU; any other program goes after `--`"))
+            Err(CliError::usage(format!("`{verb}` profiles a GPU, but the native engine runs on the CPU"))
+                .hint("use --engine torch to run the same models on a GPU, or put your own command after `--`"))
         }
         (Engine::Native, Some(reason)) => {
-            Err(CliError::failed(format!("no engine here can use a GPU, which `{verb}` profiles"))
+            Err(CliError::failed(format!("`{verb}` profiles a GPU, but no engine on this machine can use one"))
                 .because(reason)
                 .hint(
-                    "--python PROGRAM names an interpreter that has torch; any other program goes after `--`; \
-                 `llm-perf doctor` says what is missing",
+                    "name a Python with torch with --python PROGRAM, or put your own command after `--`; `llm-perf \
+                     doctor` shows what is missing",
                 ))
         }
         (Engine::Torch, reason) => {
@@ -66,14 +68,14 @@ fn resolve(
                 Some(engine) => return Ok((engine, None)),
                 None if name == "auto" => {}
                 None => {
-                    return Err(CliError::usage(format!("engine is `{name}`, expected `auto`, `native` or `torch`"))
-                        .hint("`llm-perf config engine=auto` shows the key in its place"));
+                    return Err(CliError::usage(format!("unknown engine `{name}`; expected auto, native or torch"))
+                        .hint("set it with engine=auto or --engine auto"));
                 }
             }
         }
     }
     let (engine, reason) = match only_torch(arguments) {
-        Some(what) => (Engine::Torch, format!("{what} needs PyTorch")),
+        Some(what) => (Engine::Torch, format!("required by {what}")),
         None if device(arguments, given).as_deref() == Some("cpu") => (Engine::Native, "the device is cpu".to_owned()),
         None => choose_engine(arguments.python.as_deref()),
     };
@@ -82,7 +84,8 @@ fn resolve(
 
 /// What only PyTorch can do, of what the flags ask for.
 fn only_torch(arguments: &TargetArguments) -> Option<&'static str> {
-    let is_factory = |model: &String| matches!(TorchName::of(model), TorchName::Factory(_));
+    let is_factory =
+        |model: &OsString| model.to_str().is_some_and(|model| matches!(TorchName::of(model), TorchName::Factory(_)));
     [
         ("--python", arguments.python.is_some()),
         ("--trust-remote-code", arguments.trust_remote_code),

@@ -1,5 +1,6 @@
 //! What a model is fed: which files, and how they become prompts.
 
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 use config::{Config, OverrideSource, Overrides};
@@ -7,12 +8,17 @@ use flow::profile::{DatasetSettings, FedInputs, Feed, InferSettings};
 
 use super::Resolution;
 use crate::error::CliError;
+use crate::target::TargetArguments;
 
 const INPUTS: OverrideSource = OverrideSource::Flag("--inputs");
 
 /// Names the inputs: a folder or file as it is, a pattern as the folder before its first wildcard and the rest.
-pub(super) fn name(overrides: &mut Overrides, feed: Feed, inputs: &str) {
+pub(super) fn name(overrides: &mut Overrides, feed: Feed, inputs: &OsStr) {
     overrides.choose("dataset", if feed == Feed::Prompts { "prompts" } else { "folder" }, INPUTS);
+    // What is no text has no place in a configuration; `dataset` puts the path itself there.
+    let Some(inputs) = inputs.to_str() else {
+        return overrides.set("dataset.root", inputs.to_string_lossy(), INPUTS);
+    };
     let wildcard = inputs.find(['*', '?', '[', '{']).filter(|_| !Path::new(inputs).exists());
     let Some(first) = wildcard else { return overrides.set("dataset.root", inputs, INPUTS) };
     let (root, pattern) = match inputs[..first].rfind('/') {
@@ -27,16 +33,14 @@ pub(super) fn name(overrides: &mut Overrides, feed: Feed, inputs: &str) {
 pub(super) fn refuse_unread(feed: Feed, config: &Config) -> Result<(), CliError> {
     let reason = match feed {
         Feed::Pages => return Ok(()),
-        Feed::Pictures => "this model is fed random images",
-        Feed::Prompts if config.get::<Option<u64>>("infer.seq_len")?.is_some() => {
-            "infer.seq_len asks for random tokens"
-        }
+        Feed::Pictures => "this model runs on random images",
+        Feed::Prompts if config.get::<Option<u64>>("infer.seq_len")?.is_some() => "infer.seq_len selects random tokens",
         Feed::Prompts if !config.get::<String>("infer.prompt")?.contains("<text>") => {
-            "infer.prompt has no <text>, so the files have no place in it"
+            "infer.prompt has no <text> to replace with the file"
         }
         Feed::Prompts => return Ok(()),
     };
-    Err(CliError::usage(format!("--inputs has no effect: {reason}")).hint("leave one of the two out"))
+    Err(CliError::usage(format!("--inputs has no effect: {reason}")).hint("remove one of the two"))
 }
 
 /// The `infer` part in the form that suits the model.
@@ -49,16 +53,19 @@ pub(crate) fn infer(config: &Config, feed: Feed) -> Result<InferSettings, CliErr
 }
 
 /// What a run is fed, before anything runs.
-pub(crate) fn expected(resolution: &Resolution) -> Result<FedInputs, CliError> {
+pub(crate) fn expected(arguments: &TargetArguments, resolution: &Resolution) -> Result<FedInputs, CliError> {
     let Resolution { config, model } = resolution;
-    Ok(flow::profile::expected_inputs(&dataset(config)?, &infer(config, model.feed())?)?)
+    Ok(flow::profile::expected_inputs(&dataset(arguments, config)?, &infer(config, model.feed())?)?)
 }
 
 /// The dataset, or the file list that `inputs.manifest` names in its place.
-pub(super) fn dataset(config: &Config) -> Result<DatasetSettings, CliError> {
+pub(super) fn dataset(arguments: &TargetArguments, config: &Config) -> Result<DatasetSettings, CliError> {
     let mut settings: DatasetSettings = config.get("dataset")?;
+    if let Some(inputs) = arguments.inputs.as_ref().filter(|inputs| inputs.to_str().is_none()) {
+        settings.root = inputs.into();
+    }
     if let Some(manifest) = config.get::<Option<PathBuf>>("inputs.manifest")? {
-        settings.root = ".".to_owned();
+        settings.root = ".".into();
         settings.file_list = Some(manifest);
     }
     Ok(settings)

@@ -1,5 +1,6 @@
 //! Which model is meant, and the settings that suit it.
 
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 use config::{Config, OverrideSource, Overrides};
@@ -85,15 +86,20 @@ impl EngineModel {
 
 const DEEPSEEK_OCR_WORKLOAD: &str = "dsocr-standard-v1";
 
-/// The model a configuration names.
-pub(crate) fn load(config: &Config) -> Result<LoadedModel, CliError> {
-    Ok(model::load(&config.get("model")?)?)
+/// The model a configuration names; `named` is what `--model` says.
+pub(crate) fn load(config: &Config, named: Option<&OsStr>) -> Result<LoadedModel, CliError> {
+    let mut settings: ModelSettings = config.get("model")?;
+    // A path that is no text has only its likeness in the configuration.
+    if let Some(path) = named.filter(|named| named.to_str().is_none()) {
+        settings.config_path = Some(path.into());
+    }
+    Ok(model::load(&settings)?)
 }
 
 /// The same for an engine.
-pub(crate) fn load_for_engine(engine: Engine, config: &Config) -> Result<EngineModel, CliError> {
+pub(crate) fn load_for_engine(engine: Engine, config: &Config, named: Option<&OsStr>) -> Result<EngineModel, CliError> {
     Ok(match engine {
-        Engine::Native => EngineModel::Native(Box::new(load(config)?)),
+        Engine::Native => EngineModel::Native(Box::new(load(config, named)?)),
         Engine::Torch => {
             let target = config.get::<Option<String>>("model.target")?;
             EngineModel::Torch(Box::new(TorchModel::find(&config.get("model")?, target.as_deref())?))
@@ -102,10 +108,10 @@ pub(crate) fn load_for_engine(engine: Engine, config: &Config) -> Result<EngineM
 }
 
 /// Settings of the model of that name or path, by itself.
-pub(crate) fn settings(name: &str) -> ModelSettings {
+pub(crate) fn settings(name: &OsStr) -> ModelSettings {
     let file = is_path(name).then(|| PathBuf::from(name));
     ModelSettings {
-        name: name.to_owned(),
+        name: name.to_string_lossy().into_owned(),
         config: if file.is_some() { ConfigSource::File } else { ConfigSource::Builtin },
         config_path: file,
         dtype: None,
@@ -115,11 +121,11 @@ pub(crate) fn settings(name: &str) -> ModelSettings {
 }
 
 /// Names the model: by a path where it looks like one or is one, else as a built-in one.
-pub(super) fn name(overrides: &mut Overrides, model: &str, source: OverrideSource) {
-    let path = Some(model).filter(|model| is_path(model));
-    overrides.set("model.name", path.map_or_else(|| model.to_owned(), name_of_file), source);
+pub(super) fn name(overrides: &mut Overrides, model: &OsStr, source: OverrideSource) {
+    let path = Some(Path::new(model)).filter(|_| is_path(model));
+    overrides.set("model.name", path.map_or_else(|| model.to_string_lossy().into_owned(), name_of_file), source);
     overrides.set("model.config", if path.is_some() { "file" } else { "builtin" }, source);
-    overrides.set("model.config_path", path, source);
+    overrides.set("model.config_path", path.map(Path::to_string_lossy), source);
 }
 
 /// `--model` and `--weights` as overrides; a small model where the user names none.
@@ -132,7 +138,7 @@ pub(super) fn overrides(engine: Engine, arguments: &TargetArguments, given: &Ove
         (None, Engine::Native) => {
             overrides.mount("model/deepseek_ocr/arch", "model", "deepseek_ocr.tiny", OverrideSource::Verb);
         }
-        (None, Engine::Torch) => name(&mut overrides, "decoder-tiny", OverrideSource::Verb),
+        (None, Engine::Torch) => name(&mut overrides, "decoder-tiny".as_ref(), OverrideSource::Verb),
         (Some(model), Engine::Native) => name(&mut overrides, model, MODEL),
         (Some(model), Engine::Torch) => beside = name_for_torch(&mut overrides, model)?,
     }
@@ -147,15 +153,19 @@ pub(super) fn overrides(engine: Engine, arguments: &TargetArguments, given: &Ove
 const MODEL: OverrideSource = OverrideSource::Flag("--model");
 
 /// Names the model as PyTorch takes it, and gives back its folder, where it has one.
-fn name_for_torch(overrides: &mut Overrides, model: &str) -> Result<Option<PathBuf>, CliError> {
+fn name_for_torch(overrides: &mut Overrides, model: &OsStr) -> Result<Option<PathBuf>, CliError> {
+    let Some(model) = model.to_str() else {
+        return Err(CliError::usage(format!("--model {}: the path is not UTF-8", model.display()))
+            .hint("rename the folder; the torch engine needs a path in UTF-8"));
+    };
     match TorchName::of(model) {
-        TorchName::Name => name(overrides, model, MODEL),
+        TorchName::Name => name(overrides, model.as_ref(), MODEL),
         TorchName::Factory(factory) => {
             overrides.set("model.name", model, MODEL);
             overrides.set("model.target", factory, MODEL);
         }
         TorchName::Path(path) => {
-            name(overrides, &path.display().to_string(), MODEL);
+            name(overrides, path.as_os_str(), MODEL);
             let here = std::fs::canonicalize(&path).unwrap_or_else(|_| path.clone());
             let own = here.file_name().filter(|_| path.is_dir()).map(|name| name.to_string_lossy().into_owned());
             let shown = if Path::new(model) == path { own } else { Some(model.to_owned()) };
@@ -165,21 +175,21 @@ fn name_for_torch(overrides: &mut Overrides, model: &str) -> Result<Option<PathB
             return Ok(Some(path).filter(|path| path.is_dir()));
         }
         TorchName::NotOnDisk(cache) => {
-            return Err(CliError::usage(format!("{model} is not on disk: {} has no such model", cache.display()))
-                .hint(format!("llm-perf downloads nothing; `hf download {model}` puts it there")));
+            return Err(CliError::usage(format!("model `{model}` not found in {}", cache.display()))
+                .hint(format!("llm-perf downloads nothing; run `hf download {model}` first")));
         }
     }
     Ok(None)
 }
 
 /// Whether a model is named by a file: the text looks like a path or is one.
-fn is_path(model: &str) -> bool {
-    model.contains('/') || model.ends_with(".json") || model.ends_with(".gguf") || Path::new(model).exists()
+fn is_path(model: &OsStr) -> bool {
+    let looks_like_path = |model: &str| model.contains('/') || model.ends_with(".json") || model.ends_with(".gguf");
+    model.to_str().is_none_or(looks_like_path) || Path::new(model).exists()
 }
 
 /// What a model without a name is called: its folder where the file has the usual name, else the file.
-fn name_of_file(path: &str) -> String {
-    let path = Path::new(path);
+fn name_of_file(path: &Path) -> String {
     let file = path.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
     let folder = path.parent().and_then(Path::file_name).map(|name| name.to_string_lossy().into_owned());
     match folder {

@@ -36,9 +36,7 @@ pub(crate) fn request(config: &Config, has_model: bool) -> Result<WorkloadReques
     let profile = config.chosen("workload").map(str::to_owned);
     let overridden: Vec<String> = config.set_below("workload").into_iter().map(str::to_owned).collect();
     if !has_model && (profile.is_some() || !overridden.is_empty()) {
-        return Err(
-            CliError::usage("a workload has no effect without a model").hint("name the model too: --model NAME")
-        );
+        return Err(CliError::usage("a workload has no effect without a model").hint("add --model NAME"));
     }
     Ok(WorkloadRequest { settings: settings(config)?, profile, overridden })
 }

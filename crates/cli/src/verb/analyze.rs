@@ -2,6 +2,7 @@
 
 mod sweep;
 
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use config::{Config, Overrides};
@@ -13,38 +14,38 @@ use crate::context::Context;
 use crate::error::CliError;
 use crate::resolution::{self, ModelFlags};
 
-/// Predict FLOPs, bytes, memory and roofline time from a model's configuration
+/// Predict FLOPs, bytes, memory and roofline time from a config.json
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
-    /// Configuration overrides, such as workload.batch=4 or 'workload.crop_grid=[2,3]'
+    /// Configuration overrides (key=value), such as workload.batch=4 or 'workload.crop_grid=[2,3]'
     #[arg(value_name = "OVERRIDE")]
     overrides: Vec<String>,
-    /// A built-in model, or the path of a config.json or of a GGUF file
-    #[arg(long, value_name = "NAME|FILE")]
-    model: Option<String>,
-    /// A workload profile [default: the standard one for the model]
+    /// Built-in model, config.json, folder with one, or GGUF file [default: deepseek-ocr]
+    #[arg(long, value_name = "NAME|PATH")]
+    model: Option<OsString>,
+    /// Workload profile [default: the standard profile of the model]
     #[arg(long, value_name = "NAME")]
     workload: Option<String>,
-    /// Devices to predict for, separated by commas; the report covers the first
-    #[arg(long, value_name = "NAME,...", value_delimiter = ',')]
+    /// Devices to predict for, separated by commas; the report covers the first [default: h200]
+    #[arg(long, value_name = "NAME", value_delimiter = ',')]
     hardware: Vec<String>,
-    /// Sweep a workload setting over several values, such as workload.batch=1,2,4; may be repeated
-    #[arg(long, value_name = "KEY=VALUE,...")]
+    /// Sweep a workload key over several values, such as workload.batch=1,2,4; can be repeated
+    #[arg(long, value_name = "KEY=VALUES")]
     sweep: Vec<String>,
-    /// Add a launch cost per operation, in microseconds
+    /// Launch overhead to add per operation, in microseconds
     #[arg(long, value_name = "US")]
     launch_us: Option<f64>,
-    /// Compare the network with a TorchInfo snapshot (torchinfo-unique-layers.json, or its folder)
+    /// Compare the network with a TorchInfo snapshot: torchinfo-unique-layers.json or its folder
     #[arg(long, value_name = "FILE", conflicts_with = "sweep")]
     torchinfo: Option<PathBuf>,
-    /// Put a run that measured the same model and workload beside the prediction
+    /// Compare the prediction with a run that measured the same model and workload
     #[arg(long, value_name = "RUN", conflicts_with = "sweep")]
-    measured: Option<String>,
-    /// The run folder; must be new or empty
+    measured: Option<OsString>,
+    /// Run folder to write; must be new or empty
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
-    /// Print the report as JSON; nothing is written unless --out is given
+    /// Print the report as JSON; write nothing unless --out is given
     #[arg(long)]
     json: bool,
 }
@@ -53,17 +54,17 @@ const EXAMPLES: &str = "\
 Examples:
   llm-perf analyze
   llm-perf analyze --hardware h200,h100-sxm,rtx-4090
-  llm-perf analyze --workload dsocr-gundam-2x3 workload.attention=flash workload.batch=8
+  llm-perf analyze --workload dsocr-gundam-2x3 workload.batch=8
   llm-perf analyze --model path/to/config.json workload.seq_len=4096
   llm-perf analyze --model model-Q4_K_M.gguf --hardware rtx-4090
   llm-perf analyze --model llama-3-8b --json | jq .stages.decode
   llm-perf analyze --torchinfo torchinfo-unique-layers.json --out my-analysis
-  llm-perf analyze --model llama-3-8b --measured latest workload.seq_len=512 workload.decode_steps=31
-  llm-perf analyze --sweep workload.batch=1,2,4,8 --hardware h200,h100-sxm,rtx-5090
-  llm-perf analyze --sweep workload.batch=1,8,64 --sweep 'workload.crop_grid=[1,1],[2,3]' --json
+  llm-perf analyze --model llama-3-8b --measured latest workload.seq_len=512
+  llm-perf analyze --sweep workload.batch=1,2,4,8 --hardware h200,h100-sxm
+  llm-perf analyze --sweep workload.batch=1,8 --sweep workload.seq_len=512,4096
 
-Everything is modelled: no GPU, weights or framework are needed. Times are roofline times.
-A sweep computes every combination and writes sweep.json, sweep.csv, sweep.svg and sweep.md.";
+Everything is modelled; no GPU, weights or framework are needed. Times are roofline times. \
+A sweep covers every combination and writes sweep.json, sweep.csv, sweep.svg and sweep.md.";
 
 pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<Exit, CliError> {
     let flags = ModelFlags {
@@ -79,7 +80,7 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<Exit, CliE
     }
     let devices = devices(arguments, &config)?;
     if devices.is_empty() && !arguments.json {
-        context.messages.note(format!("no device was named; predicting for {DEFAULT_DEVICE} (--hardware NAME for another)"));
+        context.messages.note(format!("predicting for {DEFAULT_DEVICE}; select another device with --hardware NAME"));
     }
     let settings = AnalyzeSettings {
         workload: resolution::workload::settings(&config)?,

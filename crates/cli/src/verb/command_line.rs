@@ -3,15 +3,17 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use clap::{ArgAction, ColorChoice, CommandFactory, FromArgMatches, Parser, ValueEnum};
+use clap::error::{ContextKind, ErrorKind};
+use clap::{ArgAction, CommandFactory, FromArgMatches, Parser, ValueEnum};
 
-use super::Verb;
+use super::{Verb, habit, help};
 use crate::context::Context;
+use crate::error::CliError;
 use crate::message::{Colour, Messages, Verbosity};
 
-/// Where a language model's time goes, how close that is to what the hardware allows, and what to do about it.
+/// Show where a language model's time goes, how close it is to the hardware limit, and what to change
 #[derive(Debug, Parser)]
-#[command(name = "llm-perf", version, max_term_width = 100, arg_required_else_help = true)]
+#[command(name = "llm-perf", version, max_term_width = help::WIDTH, arg_required_else_help = true)]
 #[command(subcommand_value_name = "VERB", subcommand_help_heading = "Verbs", after_help = EXAMPLES)]
 pub(crate) struct CommandLine {
     #[command(flatten)]
@@ -22,31 +24,37 @@ pub(crate) struct CommandLine {
 
 const EXAMPLES: &str = "\
 Examples:
-  llm-perf analyze                       what DeepSeek-OCR costs on an H200, from its config alone
-  llm-perf analyze --model config.json --hardware rtx-4090 workload.batch=4
-  llm-perf doctor                        check whether this machine can profile
-  llm-perf VERB --help                   help for one verb
+  llm-perf profile -- python generate.py   measure any command
+  llm-perf import trace.json.gz            read a PyTorch profiler trace
+  llm-perf analyze --model llama-3-8b --hardware h200 workload.batch=8
+  llm-perf compare before latest           compare two runs
+  llm-perf report latest --open            open the newest run in a browser
+  llm-perf VERB --help                     show the options of a verb
+
+Options and overrides:
+  An option such as `--device cpu` is short for the override `device=cpu`. Any key of the \
+configuration can be set as key=value; `llm-perf config` lists the keys.
 
 Exit codes:
-  0 success, 1 failure, 2 wrong usage, 3 finished but partial, 4 a gate failed";
+  0 success, 1 failure, 2 wrong usage, 3 partial result, 4 gate failed";
 
 /// Options that mean the same for every verb.
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Global options")]
 struct Globals {
-    /// Print errors only
+    /// Print only errors on stderr: no notes, warnings or progress; results still go to stdout
     #[arg(short, long, global = true, conflicts_with = "verbose")]
     quiet: bool,
-    /// Print details, such as the overrides that flags stand for; -vv prints more
+    /// Print details, such as the override behind each option; -vv prints more
     #[arg(short, long, global = true, action = ArgAction::Count)]
     verbose: u8,
-    /// Folder with configuration groups that add to or replace the built-in ones
+    /// Folder with configuration groups that extend or replace the built-in ones
     #[arg(long, global = true, value_name = "DIR")]
     config_dir: Option<PathBuf>,
     /// When to use colour; NO_COLOR is respected
     #[arg(long, global = true, value_name = "WHEN", default_value = "auto")]
     color: ColorWhen,
-    /// Write secrets on the command line into the run as they are; else they are masked
+    /// Record command lines as typed, without masking secrets
     #[arg(long, global = true)]
     keep_arguments: bool,
 }
@@ -80,16 +88,57 @@ impl CommandLine {
     }
 }
 
-/// Reads the argument list; the error is either a usage error or a request for help or the version.
-pub(crate) fn parse(arguments: &[OsString]) -> Result<CommandLine, clap::Error> {
-    let mut command = CommandLine::command().color(early_colour(arguments));
-    let matches = command.try_get_matches_from_mut(arguments)?;
-    CommandLine::from_arg_matches(&matches).map_err(|error| error.format(&mut command))
+/// Why an argument list gives no command line.
+pub(crate) enum Refusal {
+    /// A usage error, or a request for help or the version.
+    Clap(Box<clap::Error>),
+    /// Something that other tools take, and how it is written here.
+    Habit(CliError),
 }
 
-/// `--color` as far as help and usage errors need it, which clap prints before the arguments are understood.
-fn early_colour(arguments: &[OsString]) -> ColorChoice {
-    let mut choice = ColorChoice::Auto;
+impl std::fmt::Display for Refusal {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Clap(error) => error.fmt(f),
+            Self::Habit(error) => f.write_str(&error.message),
+        }
+    }
+}
+
+/// Reads the argument list.
+pub(crate) fn parse(arguments: &[OsString]) -> Result<CommandLine, Refusal> {
+    let mut program = CommandLine::command();
+    let parsed = program
+        .try_get_matches_from_mut(arguments)
+        .and_then(|matches| CommandLine::from_arg_matches(&matches).map_err(|error| error.format(&mut program)));
+    let clap = |error: clap::Error| Refusal::Clap(Box::new(error));
+    match parsed {
+        Err(error) if error.kind() == ErrorKind::DisplayVersion => Err(clap(error)),
+        Err(error) if is_help(&error) => {
+            let arranged = help::arranged(CommandLine::command()).try_get_matches_from(arguments);
+            Err(clap(arranged.err().unwrap_or(error)))
+        }
+        parsed => match (habit::explain(&program, arguments), parsed) {
+            (Some(error), _) => Err(Refusal::Habit(error)),
+            (None, Ok(command_line)) => Ok(command_line),
+            (None, Err(mut error)) => {
+                // What follows `--` is a command here, and never an option that was meant as a value.
+                if error.kind() == ErrorKind::UnknownArgument {
+                    error.remove(ContextKind::Suggested);
+                }
+                Err(clap(error))
+            }
+        },
+    }
+}
+
+fn is_help(error: &clap::Error) -> bool {
+    matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand)
+}
+
+/// `--color` as far as help and usage errors need it, which are printed before the arguments are understood.
+pub(crate) fn early_colour(arguments: &[OsString]) -> Colour {
+    let mut choice = Colour::Auto;
     let mut arguments =
         arguments.iter().filter_map(|argument| argument.to_str()).take_while(|argument| *argument != "--");
     while let Some(argument) = arguments.next() {
@@ -99,8 +148,8 @@ fn early_colour(arguments: &[OsString]) -> ColorChoice {
             None => continue,
         };
         match value {
-            "always" => choice = ColorChoice::Always,
-            "never" => choice = ColorChoice::Never,
+            "always" => choice = Colour::Always,
+            "never" => choice = Colour::Never,
             _ => {}
         }
     }
@@ -128,9 +177,9 @@ mod tests {
     #[test]
     fn colour_is_known_before_the_arguments_are_understood() {
         let early = |text: &str| early_colour(&text.split(' ').map(OsString::from).collect::<Vec<_>>());
-        assert_eq!(early("llm-perf nonsense --color never"), ColorChoice::Never);
-        assert_eq!(early("llm-perf --color=always --help"), ColorChoice::Always);
-        assert_eq!(early("llm-perf profile -- program --color never"), ColorChoice::Auto);
-        assert_eq!(early("llm-perf --color"), ColorChoice::Auto);
+        assert_eq!(early("llm-perf nonsense --color never"), Colour::Never);
+        assert_eq!(early("llm-perf --color=always --help"), Colour::Always);
+        assert_eq!(early("llm-perf profile -- program --color never"), Colour::Auto);
+        assert_eq!(early("llm-perf --color"), Colour::Auto);
     }
 }

@@ -1,5 +1,6 @@
 //! `llm-perf compare`: what changed between runs, and how certain that is.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 
 use flow::compare::{self, CompareRequest, GateLimits};
@@ -8,26 +9,26 @@ use types::{Comparison, Exit, GateOutcome};
 use crate::context::Context;
 use crate::error::CliError;
 
-/// Compare runs: what changed, and how certain that is
+/// Compare two runs and show which differences are significant
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
-    /// A run: its name, the start of it, `latest`, its folder, or a metrics.json
-    #[arg(value_name = "A", required_unless_present = "base", conflicts_with_all = ["base", "with"])]
-    first: Option<String>,
-    /// The run that A is compared with
-    #[arg(value_name = "B", required_unless_present_any = ["with", "tried"])]
-    second: Option<String>,
-    /// Compare the two sides of a remedy that A tried (see `profile --try`), such as cuda-graph
+    /// Baseline run: its name or a prefix of it, `latest`, its folder, or a metrics.json
+    #[arg(value_name = "BASE", required_unless_present = "base", conflicts_with_all = ["base", "with"])]
+    first: Option<OsString>,
+    /// Run to compare with the baseline
+    #[arg(value_name = "WITH", required_unless_present_any = ["with", "tried"])]
+    second: Option<OsString>,
+    /// Compare the baseline of BASE with a remedy that it tried (see `profile --try`), such as cuda-graph
     #[arg(long = "try", value_name = "REMEDY", requires = "first", conflicts_with = "second")]
     tried: Option<String>,
-    /// Runs of the first side: repetitions of the same thing
+    /// Several baseline runs: repetitions of the same measurement
     #[arg(long, value_name = "RUN", num_args = 1.., requires = "with")]
-    base: Vec<String>,
-    /// Runs of the second side: repetitions of the same thing
+    base: Vec<OsString>,
+    /// Several runs to compare with the baseline: repetitions of the same measurement
     #[arg(long, value_name = "RUN", num_args = 1.., requires = "base")]
-    with: Vec<String>,
-    /// Exit with code 4 if anything is significantly slower by more than this, such as 5%; or only what is named, such as
+    with: Vec<OsString>,
+    /// Exit with code 4 if anything is significantly slower by more than a limit: 5%, or limits by name such as
     /// decode=5%,memory=2%
     #[arg(long, value_name = "LIMITS", value_parser = limits, allow_hyphen_values = true)]
     fail_over: Option<GateLimits>,
@@ -37,7 +38,7 @@ pub(crate) struct Arguments {
     /// Print Markdown
     #[arg(long, conflicts_with = "json")]
     markdown: bool,
-    /// Also write the comparison to this file, as Markdown
+    /// Also write the comparison to a file, as Markdown
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
     /// Folder that contains the runs
@@ -54,19 +55,18 @@ Examples:
   llm-perf compare 20251115-034712 latest --fail-over 5%
   llm-perf compare before after --fail-over decode=5%,memory=2%
   llm-perf compare latest --try cuda-graph
-  llm-perf compare --base before-1 before-2 before-3 --with after-1 after-2 after-3
+  llm-perf compare --base before-1 before-2 --with after-1 after-2
   llm-perf compare baseline/metrics.json latest --markdown --out comparison.md
-  llm-perf compare before after --json | jq -r '.stages[] | \"\\(.name) \\(.verdict)\"'
+  llm-perf compare before after --json | jq '.stages[].verdict'
 
-With one run per side, the repeats within each run are compared; with several, the runs are, which
-also covers run-to-run variation.
+With one run per side, the repeats within each run are compared. With several runs per side, the \
+runs are compared, which also covers run-to-run variation.
 
 Exit codes:
-  0 compared, 1 a run cannot be read, 2 wrong usage, 3 the gate is undecided (such as with too few
-  repeats), 4 the gate failed";
+  0 compared, 1 a run cannot be read, 2 wrong usage, 3 gate undecided, such as with too few repeats, 4 gate failed";
 
 pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<Exit, CliError> {
-    let side = |one: &Option<String>, several: &[String]| match one {
+    let side = |one: &Option<OsString>, several: &[OsString]| match one {
         Some(run) => vec![run.clone()],
         None => several.to_vec(),
     };
@@ -110,8 +110,8 @@ fn limits(text: &str) -> Result<GateLimits, String> {
             Some((name, limit)) if !name.trim().is_empty() => {
                 limits.named.insert(name.trim().to_owned(), percentage(limit)?);
             }
-            Some(_) => return Err("a limit by name is written such as decode=5%".to_owned()),
-            None if limits.all.is_some() => return Err("one limit for everything is enough".to_owned()),
+            Some(_) => return Err("expected NAME=LIMIT, such as decode=5%".to_owned()),
+            None if limits.all.is_some() => return Err("expected only one limit without a name".to_owned()),
             None => limits.all = Some(percentage(part.trim())?),
         }
     }
@@ -123,8 +123,8 @@ fn percentage(text: &str) -> Result<f64, String> {
     let number = text.strip_suffix('%').and_then(|number| number.trim().parse::<f64>().ok());
     match number {
         Some(number) if number.is_finite() && number >= 0.0 => Ok(number / 100.0),
-        Some(_) => Err("a limit is zero or more, such as 5%".to_owned()),
-        None => Err("write it as a percentage, such as 5%".to_owned()),
+        Some(_) => Err("expected a limit of 0% or more, such as 5%".to_owned()),
+        None => Err("expected a percentage, such as 5%".to_owned()),
     }
 }
 

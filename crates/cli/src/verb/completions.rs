@@ -8,17 +8,17 @@ use super::command_line::CommandLine;
 use crate::context::Context;
 use crate::error::CliError;
 
-/// Print a completion script for a shell
+/// Print a shell completion script
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
-    /// The shell to complete for
+    /// Shell to complete for
     shell: Shell,
 }
 
 const EXAMPLES: &str = "\
 Examples:
-  llm-perf completions bash > ~/.local/share/bash-completion/completions/llm-perf
+  llm-perf completions bash >> ~/.bash_completion
   llm-perf completions zsh > \"${fpath[1]}/_llm-perf\"
   llm-perf completions fish > ~/.config/fish/completions/llm-perf.fish";
 

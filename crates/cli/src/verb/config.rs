@@ -12,17 +12,17 @@ use crate::context::Context;
 use crate::error::CliError;
 use crate::resolution;
 
-/// Show the resolved configuration
+/// Show the resolved configuration and its keys
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
     /// Overrides, applied in order: key=value, group=option, group@package=option, +new.key=value, ++key=value, ~key
     #[arg(value_name = "OVERRIDE")]
     overrides: Vec<String>,
-    /// Show every value on a line of its own with the file or override that set it
+    /// Show each value on its own line, with the file or override that set it
     #[arg(long)]
     explain: bool,
-    /// List every group with its options and its mount point
+    /// List the groups with their options and mount points
     #[arg(long, conflicts_with = "explain")]
     groups: bool,
     /// Print JSON
@@ -34,11 +34,14 @@ const EXAMPLES: &str = "\
 Examples:
   llm-perf config
   llm-perf config workload=dsocr-gundam-2x3 'workload.crop_grid=[3,3]'
-  llm-perf config model/dummy_shallow_resnet/arch@model=dummy_shallow_resnet.default
-  llm-perf config pipeline.ncu.ncu_cli.replay_mode=range '+model.my_note=a text' ~dataset.file_list
+  llm-perf config model/deepseek_ocr/arch@model=deepseek_ocr.tiny
+  llm-perf config '+model.my_note=a text' ~dataset.file_list
   llm-perf config --explain workload.batch=4
   llm-perf config --groups
-  llm-perf --config-dir my-conf config workload=mine";
+  llm-perf --config-dir my-conf config workload=mine
+
+Most verbs take the same overrides. Some options are short for one: `--device cpu` is the same as \
+`device=cpu`, and `--hardware h200` as `hardware=h200`; -v shows the override behind each option.";
 
 pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<Exit, CliError> {
     let config = resolution::compose(&Overrides::typed(&arguments.overrides)?, context)?;

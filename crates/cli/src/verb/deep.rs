@@ -1,5 +1,6 @@
 //! `llm-perf deep`: a timeline, then hardware counters of the kernels that matter in it.
 
+use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -17,37 +18,37 @@ use crate::error::CliError;
 use crate::resolution::{self, ModelFlags, Resolution, engine};
 use crate::target::TargetArguments;
 
-/// Profile a model or any command with Nsight Systems and Nsight Compute
+/// Record a timeline and hardware counters of a model or any command
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
-    /// Configuration overrides, such as pipeline.ncu.ncu_cli.launch_count=5 or workload.seq_len=286
+    /// Configuration overrides (key=value), such as pipeline.ncu.ncu_cli.launch_count=5
     #[arg(value_name = "OVERRIDE")]
     overrides: Vec<String>,
-    /// How much to collect: `light` reads few counters, for one launch of each kernel [default: deep]
+    /// How much to collect: light reads few counters, for one launch of each kernel [default: deep]
     #[arg(long, value_name = "MODE")]
     mode: Option<ModeName>,
-    /// What records the timeline: the built-in CUPTI collector (inject), Nsight Systems (nsys), both, or auto: the
-    /// built-in one, and nsys where that sees no kernel
+    /// Collector of the timeline: the built-in CUPTI collector (inject), Nsight Systems (nsys), both, or auto: inject,
+    /// then nsys if inject records no kernel
     #[arg(long, value_name = "COLLECTOR", default_value = "auto")]
     collector: CollectorName,
-    /// Run a command once more, for its operators: it writes its torch.profiler trace to the file that
-    /// LLM_PERF_TORCH_TRACE names. Models that PyTorch runs always get this pass
+    /// Run the command once more to record operators: the command writes its torch.profiler trace to the file named by
+    /// $LLM_PERF_TORCH_TRACE; models on the torch engine always get this pass
     #[arg(long)]
     operators: bool,
     /// Number of kernels per stage to read counters for [default: 8]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=64))]
     top_kernels: Option<u32>,
-    /// A stage whose kernels get counters; may be repeated [default: prefill and decode]
+    /// Stage whose kernels get counters; can be repeated [default: prefill and decode]
     #[arg(long, value_name = "STAGE", value_parser = stage)]
     stage: Vec<Stage>,
-    /// The device's entry in the hardware catalogue [default: found by the name of the GPU]
+    /// Device in the hardware catalogue [default: the GPU that the driver reports]
     #[arg(long, value_name = "NAME")]
     hardware: Option<String>,
     /// Maximum size of a trace on disk, in megabytes
     #[arg(long, value_name = "MB", default_value_t = 4096)]
     largest_trace: u64,
-    /// Maximum time for one pass, in seconds
+    /// Maximum time of one pass, in seconds
     #[arg(long, value_name = "SECONDS", default_value_t = 900)]
     pass_limit: u64,
     /// Print the plan and run nothing
@@ -55,8 +56,8 @@ pub(crate) struct Arguments {
     dry_run: bool,
     /// Resume an interrupted run after its last finished pass
     #[arg(long, value_name = "RUN")]
-    resume: Option<String>,
-    /// The run folder; must be new or empty
+    resume: Option<OsString>,
+    /// Run folder to write; must be new or empty
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
     /// Print the metrics as JSON
@@ -70,18 +71,18 @@ const EXAMPLES: &str = "\
 Examples:
   llm-perf deep -- python3 serve.py --once
   llm-perf deep --dry-run -- python3 serve.py --once
-  llm-perf deep --model deepseek-ocr workload.seq_len=286 workload.decode_steps=4 -- python3 ocr.py
+  llm-perf deep --model deepseek-ocr workload.seq_len=286 -- python3 ocr.py
   llm-perf deep --model qwen3-8b
   llm-perf deep --mode light --top-kernels 4 --stage decode -- ./my-engine
   llm-perf deep --collector both --model qwen3-8b
   llm-perf deep --operators -- python3 serve.py --once
   llm-perf deep --resume latest
 
-The program is started several times: once without a profiler, once to record the timeline, and once
-per stage under Nsight Compute. Stages are the NVTX ranges prefill and decode (or decode_all), in no
-domain or in LLM; without such ranges they are inferred. Work inside ranges named load or warmup is
-excluded. A model runs on the first of its inputs unless --inputs or dataset.* say otherwise.
-With a command, --model names the model that the command runs.";
+The program starts several times: once without a profiler, once to record the timeline, and once per \
+stage under Nsight Compute. Stages are the NVTX ranges prefill and decode (or decode_all), without a \
+domain or in the domain LLM; without such ranges, stages are inferred. Work inside ranges named load \
+or warmup is excluded. A model runs on its first input unless --inputs or dataset.* is set. With a \
+command, --model names the model that the command runs.";
 
 /// The values of `--mode` and of `run.mode`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Deserialize)]
@@ -124,19 +125,23 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<Exit, CliE
 }
 
 /// Continues a run, with the arguments it was started with.
-fn resume(arguments: &Arguments, selector: &str, context: &Context) -> Result<Exit, CliError> {
+fn resume(arguments: &Arguments, selector: &OsStr, context: &Context) -> Result<Exit, CliError> {
     let run = runs::find(Path::new(runs::DEFAULT_ROOT), selector, RunPurpose::Resume)?;
     let plan = deep::stored_plan(&run)?;
     let here = std::env::current_dir().unwrap_or_default().display().to_string();
     if here != plan.folder {
-        return Err(CliError::usage(format!("the run was started in {}, and this is {here}", plan.folder))
-            .hint(format!("cd {} and try again; its paths are relative to it", plan.folder)));
+        return Err(CliError::usage(format!("the run was started in {}, not in {here}", plan.folder))
+            .hint(format!("cd {} and try again; the run's paths are relative to it", plan.folder)));
+    }
+    if plan.arguments.iter().any(|word| word.contains(char::REPLACEMENT_CHARACTER)) {
+        return Err(CliError::usage("cannot resume: the run was started with an argument that is not UTF-8")
+            .hint("start a new run"));
     }
     let typed: Vec<_> = std::iter::once("llm-perf".to_owned()).chain(plan.arguments).map(Into::into).collect();
     let parsed = command_line::parse(&typed)
-        .map_err(|error| CliError::usage("this version cannot read plan.json").because(error.to_string()))?;
+        .map_err(|error| CliError::usage("this version of llm-perf cannot read plan.json").because(error.to_string()))?;
     let Verb::Deep(first) = &parsed.verb else {
-        return Err(CliError::usage("plan.json is not of a deep run"));
+        return Err(CliError::usage("plan.json does not belong to a deep run"));
     };
     let (request, _) = compose_request(first, &parsed.context())?;
     let outcome = context.progress(|display| deep::resume(&request, &run, &mut |doing| display.doing(doing)))?;
@@ -159,12 +164,12 @@ fn compose_request(arguments: &Arguments, context: &Context) -> Result<(DeepRequ
     let (target, config, model, inputs) = if target.is_command() {
         let flags = ModelFlags { model: target.model.as_deref(), ..ModelFlags::default() };
         let config = resolution::compose(&flags.overrides(&given), context)?;
-        let model = target.model.is_some().then(|| resolution::model::load(&config)).transpose()?;
+        let model = flags.model.map(|named| resolution::model::load(&config, Some(named))).transpose()?;
         (target.command()?, config, model, None)
     } else {
         let engine = engine::choose_for_gpu("deep", target, &given, context)?;
         let resolution = resolution::resolve_run(engine, target, &given, context)?;
-        let inputs = resolution::inputs::expected(&resolution)?;
+        let inputs = resolution::inputs::expected(target, &resolution)?;
         let Resolution { config, model } = resolution;
         resolution::check_run(target, &config, &model, context)?;
         // A model that is not known here is profiled without modelled numbers.
@@ -207,7 +212,7 @@ fn compose_request(arguments: &Arguments, context: &Context) -> Result<(DeepRequ
         pass_limit: Duration::from_secs(arguments.pass_limit),
         subject,
         weights: if arguments.target.is_command() { None } else { config.get::<Option<String>>("model.weights")? },
-        arguments: std::env::args().skip(1).collect(),
+        arguments: std::env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned()).collect(),
     };
     Ok((request, config))
 }
@@ -229,8 +234,8 @@ const OURS: [&str; 9] = [
 fn collector(named: CollectorName, nsys: &NsysPreset) -> Result<Collector, CliError> {
     Ok(match (named, nsys.enabled) {
         (CollectorName::Nsys | CollectorName::Both, Some(false)) => {
-            return Err(CliError::usage("`--collector` asks for Nsight Systems, and pipeline.nsys.enabled is false")
-                .hint("leave one of them out"));
+            return Err(CliError::usage("`--collector` selects Nsight Systems, but pipeline.nsys.enabled is false")
+                .hint("remove one of them"));
         }
         (CollectorName::Auto | CollectorName::Inject, Some(true)) | (CollectorName::Both, _) => Collector::Both,
         (CollectorName::Auto, Some(false)) | (CollectorName::Inject, _) => Collector::Inject,
@@ -271,8 +276,7 @@ fn extent(arguments: &Arguments, given: &Overrides, context: &Context) -> Result
     let mode = arguments.mode.map_or_else(|| config.get::<ModeName>("run.mode"), Ok)?;
     let top_kernels = arguments.top_kernels.map_or_else(|| config.get::<u32>("run.top_n_kernels"), Ok)?;
     if !(1..=64).contains(&top_kernels) {
-        return Err(CliError::usage(format!("run.top_n_kernels is {top_kernels}"))
-            .hint("counters are read for 1 to 64 kernels of each stage"));
+        return Err(CliError::usage(format!("run.top_n_kernels is {top_kernels}; expected 1 to 64")));
     }
     Ok((mode, top_kernels))
 }

@@ -1,6 +1,7 @@
 //! `llm-perf doctor`: can we profile here, and what to do where we cannot.
 
 use std::fmt::Write as _;
+use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::builder::styling::{AnsiColor, Style};
@@ -11,31 +12,33 @@ use types::{Check, DeviceCalibration, Diagnosis, Exit, Verdict};
 use crate::context::Context;
 use crate::error::CliError;
 use crate::message::Paint;
-use flow::{Table, printable};
+use crate::screen::{ScreenTable, hanging, terminal_width};
+use flow::printable;
 
-/// Check whether this machine can profile, and what to fix where it cannot
+/// Check what this machine can profile, and what to install
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
-    /// Measure and store the matmul and copy rates of this CPU (about a second), or operation times of --device (a minute)
+    /// Measure and store the matmul and copy rates of this CPU (about 1 s), or the operation times of --device (about
+    /// 1 min)
     #[arg(long)]
     calibrate: bool,
-    /// Device to calibrate: cuda:N to measure it with PyTorch, or the catalogue name that --points were measured on
-    #[arg(long, value_name = "NAME", requires = "calibrate", default_value = CPU, hide_default_value = true)]
+    /// Device to calibrate: cpu, cuda:N (measured with PyTorch), or the catalogue name of the device in --points
+    #[arg(long, value_name = "NAME", requires = "calibrate", default_value = CPU)]
     device: String,
-    /// Calibrate --device from a CSV of measured operations, compressed or not; may be repeated
+    /// CSV of measured operations to calibrate --device from, compressed or not; can be repeated
     #[arg(long, value_name = "FILE", requires = "calibrate")]
     points: Vec<PathBuf>,
-    /// Add what runs recorded to the calibration of their device: operators with shapes and device times; several may be given
+    /// Add the operators of runs, with their shapes and device times, to the calibration of their device
     #[arg(long, value_name = "RUN", requires = "calibrate", num_args = 1.., conflicts_with_all = ["points", "device", "quick"])]
-    from: Vec<String>,
-    /// Measure for ten seconds instead of fifty
+    from: Vec<OsString>,
+    /// Measure for 10 s instead of 50 s
     #[arg(long, requires = "calibrate")]
     quick: bool,
-    /// Python interpreter with torch to measure cuda:N with
-    #[arg(long, value_name = "PATH", requires = "calibrate")]
+    /// Python interpreter with torch, to measure cuda:N
+    #[arg(long, value_name = "PROGRAM", requires = "calibrate")]
     python: Option<String>,
-    /// Folder that runs are written to
+    /// Folder for runs
     #[arg(long, value_name = "DIR", default_value = flow::runs::DEFAULT_ROOT)]
     out_root: PathBuf,
     /// Print JSON
@@ -49,17 +52,28 @@ const CPU: &str = "cpu";
 const EXAMPLES: &str = "\
 Examples:
   llm-perf doctor
-  llm-perf doctor --calibrate            also measure this CPU
-  llm-perf doctor --calibrate --device cuda:0
-  llm-perf doctor --calibrate --device h200 --points gemm.csv --points attention.csv
-  llm-perf doctor --calibrate --from latest     what the latest run recorded
+  llm-perf doctor --calibrate                   also measure this CPU
+  llm-perf doctor --calibrate --device cuda:0   measure the first GPU
+  llm-perf doctor --calibrate --device h200 --points gemm.csv
+  llm-perf doctor --calibrate --from latest     use the latest run
   llm-perf doctor --json | jq '.checks[] | select(.verdict != \"ok\")'
 
-The exit code is 0 if the default command can run here, and 1 if it cannot. LLM_PERF_PYTHON names the
-Python interpreter to check, LLM_PERF_DATA_DIR the folder that measured rates are stored in. Points are rows of
-op,dtype,...,microseconds with the sizes of the operation: m,n,k of a gemm (and experts of a grouped_gemm);
-batch,length,heads,kv_heads,head_dim,kv_dtype,window of context_attention; the same with kv_length of
-generation_attention; bytes of elementwise, copy and h2d; docs/concepts/forecast.md has the rest. `llm-perf hardware NAME --predict FILE` uses them.";
+Columns of a CSV for --points: op, dtype, the sizes of the operation, and microseconds. Sizes by op:
+  gemm                    m, n, k
+  grouped_gemm            m, n, k, experts
+  context_attention       batch, length, heads, kv_heads, head_dim,
+                          kv_dtype, window
+  generation_attention    the same, with kv_length instead of length
+  elementwise, copy, h2d  bytes
+
+docs/concepts/forecast.md lists the rest. `llm-perf hardware NAME --predict FILE` uses the calibration.
+
+Environment variables:
+  LLM_PERF_PYTHON    Python interpreter to check
+  LLM_PERF_DATA_DIR  folder for measured rates
+
+Exit codes:
+  0 the default command can run here, 1 it cannot, 2 wrong usage";
 
 pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<Exit, CliError> {
     if arguments.device != CPU || !arguments.points.is_empty() || !arguments.from.is_empty() {
@@ -71,11 +85,11 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<Exit, CliE
         config_dir: context.config_dir.clone(),
     };
     if arguments.calibrate && cfg!(debug_assertions) {
-        context.messages.warning("this is a debug build: its rates are not representative, and are stored separately");
+        context.messages.warning("this is a debug build; its rates are not representative and are stored separately");
     }
     let diagnosis = examine(&request, &mut |what| context.messages.note(what))?;
     let paint = context.messages.paint_stdout();
-    context.messages.print_answer(arguments.json, &diagnosis, || text(&diagnosis, paint))?;
+    context.messages.print_answer(arguments.json, &diagnosis, || text(&diagnosis, paint, terminal_width()))?;
     Ok(if diagnosis.ready { Exit::Done } else { Exit::Failed })
 }
 
@@ -83,8 +97,8 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<Exit, CliE
 fn calibrate_device(arguments: &Arguments, context: &Context) -> Result<Exit, CliError> {
     let measures = arguments.device.starts_with("cuda");
     if arguments.points.is_empty() && arguments.from.is_empty() && !measures {
-        let message = format!("--device {} needs --points: only cuda:N and this CPU can be measured", arguments.device);
-        return Err(CliError::usage(message).hint("cuda:0 measures the first GPU of this machine"));
+        let message = format!("--device {} requires --points; only cuda:N and cpu can be measured", arguments.device);
+        return Err(CliError::usage(message).hint("use --device cuda:0 to measure the first GPU of this machine"));
     }
     let request = CalibrateRequest {
         device: arguments.device.clone(),
@@ -99,15 +113,15 @@ fn calibrate_device(arguments: &Arguments, context: &Context) -> Result<Exit, Cl
     for note in &stored.notes {
         context.messages.note(note);
     }
-    context.messages.print_answer(arguments.json, &stored.calibration, || curves(&stored.calibration))?;
-    context.messages.note(format!("kept in {}", stored.path.display()));
+    context.messages.print_answer(arguments.json, &stored.calibration, || curves(&stored.calibration, terminal_width()))?;
+    context.messages.note(format!("calibration: {}", stored.path.display()));
     Ok(Exit::Done)
 }
 
 /// One line per operation and element type: the curve, and its errors on points left out.
-fn curves(calibration: &DeviceCalibration) -> String {
+fn curves(calibration: &DeviceCalibration, width: Option<usize>) -> String {
     let mut table =
-        Table::new("OP | DTYPE | >POINTS | >FLOOR US | >COMPUTE | >MEMORY | >MEDIAN ERROR | >P90 ERROR");
+        ScreenTable::new("OP | DTYPE | >POINTS | >FLOOR US | >COMPUTE | >MEMORY | >MEDIAN ERROR | >P90 ERROR");
     for group in &calibration.groups {
         let share = |value: f64| format!("{:.0}%", value * 100.0);
         table.row([
@@ -121,7 +135,8 @@ fn curves(calibration: &DeviceCalibration) -> String {
             format!("{:.1}%", group.left_out.p90 * 100.0),
         ]);
     }
-    format!("{table}\nErrors are of points left out of the fit, half of them with every point of the same weights.\n")
+    let table = table.text(width);
+    format!("{table}\nErrors are on held-out points; half are held out together with every point of the same weights.\n")
 }
 
 const GOOD: Style = AnsiColor::Green.on_default();
@@ -130,16 +145,21 @@ const BAD: Style = AnsiColor::Red.on_default();
 const FAINT: Style = Style::new().dimmed();
 
 /// One line per check and the next step under those that need one.
-fn text(diagnosis: &Diagnosis, paint: Paint) -> String {
+fn text(diagnosis: &Diagnosis, paint: Paint, terminal: Option<usize>) -> String {
     let width = diagnosis.checks.iter().map(|check| check.title.len()).max().unwrap_or_default();
     let mut text = String::new();
     for check in &diagnosis.checks {
         let (mark, style, word) = shown(check);
-        let word = if word.is_empty() { String::new() } else { format!("{}: ", paint.with(style, word)) };
-        let _ =
-            writeln!(text, "{} {:<width$}  {word}{}", paint.with(style, mark), check.title, printable(&check.found));
+        // Wrapped before it is painted: colours take no room.
+        let below = |lead: &str, style: Style, said: &str| {
+            let said = hanging(&format!("{lead}{}", printable(said)), width + 4, terminal);
+            format!("{}{}", paint.with(style, lead.trim_end()), &said[lead.trim_end().len()..])
+        };
+        let lead = if word.is_empty() { String::new() } else { format!("{word}: ") };
+        let found = below(&lead, style, &check.found);
+        let _ = writeln!(text, "{} {:<width$}  {found}", paint.with(style, mark), check.title);
         if let Some(step) = &check.next_step {
-            let _ = writeln!(text, "  {:<width$}  {} {}", "", paint.with(FAINT, "next:"), printable(step));
+            let _ = writeln!(text, "  {:<width$}  {}", "", below("next: ", FAINT, step));
         }
     }
     text.push('\n');
@@ -167,7 +187,7 @@ fn shown(check: &Check) -> (&'static str, Style, &'static str) {
         Verdict::Missing => ("✗", bad, "missing"),
         Verdict::TooOld => ("✗", bad, "too old"),
         Verdict::NotPermitted => ("✗", bad, "not permitted"),
-        Verdict::Skipped => ("-", FAINT, "not asked"),
+        Verdict::Skipped => ("-", FAINT, "skipped"),
     }
 }
 
@@ -201,12 +221,12 @@ mod tests {
 
     #[test]
     fn every_verdict_has_its_mark_and_its_next_step() {
-        insta::assert_snapshot!(text(&diagnosis(Verdict::Ok), plain()));
+        insta::assert_snapshot!(text(&diagnosis(Verdict::Ok), plain(), None));
     }
 
     #[test]
     fn what_stands_in_the_way_is_named() {
-        let shown = text(&diagnosis(Verdict::NotPermitted), plain());
+        let shown = text(&diagnosis(Verdict::NotPermitted), plain(), None);
         assert!(shown.ends_with("The default command cannot run here: output folder.\n"), "{shown}");
     }
 }

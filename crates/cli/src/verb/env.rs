@@ -5,12 +5,11 @@ use types::Exit;
 use crate::context::Context;
 use crate::error::CliError;
 
-
-/// Describe this machine and the software on it, as JSON
+/// Print the hardware and software of this machine as JSON
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
-    /// Print JSON (the default)
+    /// Print JSON; this is the default
     #[arg(long)]
     json: bool,
 }
@@ -20,7 +19,7 @@ Examples:
   llm-perf env > env.json
   llm-perf env | jq '.gpus[].name'
 
-Environment variables are not shown, except for a fixed list of those that affect performance.";
+Environment variables are omitted, except for a fixed list of those that affect performance.";
 
 pub(crate) fn run(_: &Arguments, context: &Context) -> Result<Exit, CliError> {
     context.messages.print_json(&flow::environment::capture(context.config_dir.as_deref())?)?;

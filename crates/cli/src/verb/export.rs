@@ -1,5 +1,6 @@
 //! `llm-perf export`: the timeline of a run for other tools.
 
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use flow::export::{self, ExportFormat};
@@ -9,17 +10,17 @@ use types::Exit;
 use crate::context::Context;
 use crate::error::CliError;
 
-/// Export the timeline of a run for Perfetto, speedscope and other tools
+/// Export a timeline to Perfetto, speedscope and other tools
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
-    /// The run: its name, the start of it, `latest`, or the path of its folder
+    /// Run: its name or a prefix of it, `latest`, or its folder
     #[arg(value_name = "RUN")]
-    run: String,
-    /// SQLite as Nsight Systems exports it, trace events, stacks for a flame graph, or Parquet tables
-    #[arg(long, value_enum)]
+    run: OsString,
+    /// Output format
+    #[arg(long, value_name = "FORMAT", value_enum)]
     format: FormatName,
-    /// The file to write [default: RUN and the format, such as RUN.perfetto.json, in the current folder]
+    /// File to write, or folder for parquet [default: RUN.FORMAT in the current folder, such as RUN.perfetto.json]
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
 }
@@ -29,14 +30,20 @@ Examples:
   llm-perf export latest --format perfetto
   llm-perf export latest --format sqlite --out report.sqlite
   llm-perf export latest --format parquet --out tables
-  llm-perf export latest --format collapsed --out stacks.txt && inferno-flamegraph stacks.txt > flame.svg
+  llm-perf export latest --format collapsed --out stacks.txt
 
-Exports the kernels, copies, API calls, operators and NVTX ranges of a run that recorded them: one
-made by `profile -- COMMAND` on a GPU, or an import whose files still exist. A run of the native
-engine has its first input as stages, modules, operators and lost time, for Perfetto. Open perfetto
-at https://ui.perfetto.dev, speedscope at https://www.speedscope.app, firefox at
-https://profiler.firefox.com. speedscope, firefox and collapsed hold stacks: on a stream, a kernel
-stands beneath the ranges and operators that launched it. parquet is a folder of tables, for SQL.";
+Formats:
+  sqlite      tables as Nsight Systems exports them
+  perfetto    trace events for https://ui.perfetto.dev
+  speedscope  stacks for https://www.speedscope.app
+  firefox     stacks for https://profiler.firefox.com
+  collapsed   stacks for flame graph tools, such as inferno-flamegraph
+  parquet     a folder of tables for SQL
+
+The export holds the kernels, copies, API calls, operators and NVTX ranges of the run. The run must \
+have recorded them: with `profile -- COMMAND` on a GPU, or by importing files that still exist. In \
+stack formats, a kernel is below the ranges and operators that launched it. A run of the native \
+engine exports stages, modules, operators and lost time of its first input, to Perfetto only.";
 
 /// A format by its name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
@@ -60,6 +67,6 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<Exit, CliE
     };
     let run = runs::find(Path::new(runs::DEFAULT_ROOT), &arguments.run, RunPurpose::Export)?;
     let path = export::export(&run, format, arguments.out.as_deref())?;
-    context.messages.print(&format!("{}\n", path.display()))?;
+    context.messages.print_path(&path)?;
     Ok(Exit::Done)
 }

@@ -11,17 +11,17 @@ use crate::context::Context;
 use crate::error::CliError;
 use crate::resolution;
 
-/// Compare the ranks of a job, or follow runs over time
+/// Compare the ranks of a job, or track runs over time
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
-    /// Folders of tables (see `llm-perf import --tables`) or of traces, one for each rank; with `--runs`, folders of runs
+    /// Folders with one trace per rank, or with tables from `llm-perf import --tables`; with --runs, folders with runs
     #[arg(value_name = "DIR", required = true)]
     folders: Vec<PathBuf>,
-    /// Follow every quantity of the runs over time and find where it changed
+    /// Track every metric of the runs over time and find where it changed
     #[arg(long)]
     runs: bool,
-    /// The run folder; must be new or empty
+    /// Run folder to write; must be new or empty
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
     /// Print JSON
@@ -32,17 +32,17 @@ pub(crate) struct Arguments {
 const EXAMPLES: &str = "\
 Examples:
   llm-perf fleet traces/
-  ls traces/*.json.gz | xargs -P 8 -I {} llm-perf import {} --tables tables --job monday
+  ls traces/*.json.gz | xargs -P 8 -I {} llm-perf import {} --tables tables
   llm-perf fleet tables
   llm-perf fleet --runs tmp/profile-output
 
-Clocks of the ranks are brought together by the ends of collectives that they share, and the
-uncertainty is printed. On that clock: which rank the others wait for and why, transfer time and
-bandwidth of each collective, a device or a group that is slower than its equals, the critical path
-over ranks, and which ranks are missing. Nothing is said of what a missing rank may have caused.
+The clocks of the ranks are aligned on collective end times, and the uncertainty is printed. The \
+report shows which rank the others wait for and why, the transfer time and bandwidth of each \
+collective, devices or groups slower than their peers, the critical path across ranks, and missing \
+ranks. Missing ranks suppress the conclusions that they could affect.
 
 Exit codes:
-  0 done, 1 a file cannot be read, 2 wrong usage or nothing to read, 3 some traces could not be read, or not whole";
+  0 success, 1 a file cannot be read, 2 wrong usage or nothing to read, 3 some traces are unreadable or incomplete";
 
 pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<Exit, CliError> {
     let given = Overrides::default();

@@ -8,15 +8,17 @@ use types::{ComputeUnit, DType, Exit, Hardware, HardwareListing, Peak, SchemaTag
 
 use crate::context::Context;
 use crate::error::CliError;
-use flow::{Table, printable};
+use crate::screen::{ScreenTable, hanging, terminal_width};
+use flow::printable;
 
-/// List the known devices, or show one with the source of every number
+/// List the known devices, or show one with its sources
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
-    /// A device by id, name or driver name; `cpu` is the CPU of this machine
+    /// Device id, name or driver name; `cpu` is the CPU of this machine
+    #[arg(value_name = "NAME")]
     name: Option<String>,
-    /// Predict the time of every operation in a CSV from the calibration of the device (see `doctor --calibrate`)
+    /// Predict the time of each operation in a CSV from the calibration of the device (see `doctor --calibrate`)
     #[arg(long, value_name = "FILE", requires = "name", conflicts_with = "json")]
     predict: Option<PathBuf>,
     /// Print JSON
@@ -29,10 +31,12 @@ Examples:
   llm-perf hardware
   llm-perf hardware h200
   llm-perf hardware 'NVIDIA A100-SXM4-80GB' --json
-  llm-perf hardware h200 --predict shapes.csv    adds microseconds,low,high,basis to each row
-  llm-perf --config-dir my-conf hardware     with the devices in my-conf/hardware/*.yaml
+  llm-perf hardware h200 --predict shapes.csv
+  llm-perf --config-dir my-conf hardware
 
-Rates are dense (without sparsity); a multiply-add counts as two operations.";
+Rates are dense (without sparsity); a multiply-add counts as two operations. --predict adds the \
+columns microseconds, low, high and basis to the CSV. Devices of your own are read from \
+hardware/*.yaml in the folder of --config-dir.";
 
 pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<Exit, CliError> {
     let config_dir = context.config_dir.as_deref();
@@ -44,11 +48,13 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<Exit, CliE
     match &arguments.name {
         Some(name) => {
             let listing = HardwareListing { schema: SchemaTag::new(), devices: vec![find(config_dir, name)?] };
-            messages.print_answer(arguments.json, &listing, || listing.devices.iter().map(detail).collect())?;
+            messages.print_answer(arguments.json, &listing, || {
+                listing.devices.iter().map(|device| detail(device, terminal_width())).collect()
+            })?;
         }
         None => {
             let devices = list(config_dir)?;
-            messages.print_answer(arguments.json, &devices.listing, || overview(&devices.listing.devices))?;
+            messages.print_answer(arguments.json, &devices.listing, || overview(&devices.listing.devices, terminal_width()))?;
             if let Some(note) = devices.note {
                 messages.note(note);
             }
@@ -58,9 +64,9 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<Exit, CliE
 }
 
 /// One line per device, with the peak rates that matter to most models.
-fn overview(devices: &[Hardware]) -> String {
+fn overview(devices: &[Hardware], width: Option<usize>) -> String {
     let rate = |device: &Hardware, dtype, unit| device.peak(dtype, unit).map_or_else(|| "-".to_owned(), shown_rate);
-    let mut table = Table::new("ID | NAME | >MEMORY | >BANDWIDTH | >BF16 MATRIX | >FP16 MATRIX | >FP32 VECTOR");
+    let mut table = ScreenTable::new("ID | NAME | >MEMORY | >BANDWIDTH | >BF16 MATRIX | >FP16 MATRIX | >FP32 VECTOR");
     for device in devices {
         table.row([
             device.id.clone(),
@@ -72,29 +78,30 @@ fn overview(devices: &[Hardware]) -> String {
             rate(device, DType::Fp32, ComputeUnit::Vector),
         ]);
     }
-    table.to_string()
+    table.text(width)
 }
 
 /// Every number of a device, the key of its source and what its file notes on it.
-fn detail(device: &Hardware) -> String {
+fn detail(device: &Hardware, width: Option<usize>) -> String {
     let mut text = format!("{}  {}\n\n", printable(&device.id), printable(&device.name));
     let parts = [about(device), numbers(device), peaks(device)];
     for part in parts {
-        let _ = writeln!(text, "{part}");
+        let _ = writeln!(text, "{}", part.text(width));
     }
     text.push_str("Sources\n");
     for (key, source) in &device.sources {
         let date = source.date.as_ref().map(|date| format!(", {date}")).unwrap_or_default();
         let line = format!("[{key}] {}, {}{date}", source.title, source.publisher);
         for line in [&line].into_iter().chain(&source.url).chain(&source.note) {
-            let _ = writeln!(text, "{}{}", if line.starts_with('[') { "" } else { "  " }, printable(line));
+            let indent = if line.starts_with('[') { "" } else { "  " };
+            let _ = writeln!(text, "{indent}{}", hanging(&printable(line), indent.len(), width));
         }
     }
     text
 }
 
-fn about(device: &Hardware) -> Table {
-    let mut table = Table::default();
+fn about(device: &Hardware) -> ScreenTable {
+    let mut table = ScreenTable::default();
     table.row(["vendor", &device.vendor]);
     let capability = device.compute_capability.as_ref().map(|number| format!(", compute capability {number}"));
     table.row(["architecture", &format!("{}{}", device.architecture, capability.unwrap_or_default())]);
@@ -104,7 +111,7 @@ fn about(device: &Hardware) -> Table {
     table
 }
 
-fn numbers(device: &Hardware) -> Table {
+fn numbers(device: &Hardware) -> ScreenTable {
     let is_gpu = !device.nvml_names.is_empty() || device.compute_capability.is_some();
     let interconnect = device.interconnect_bytes_per_second;
     let numbers = [
@@ -115,7 +122,7 @@ fn numbers(device: &Hardware) -> Table {
         ("boost_clock_hz", "boost clock", device.boost_clock_hz.map(|clock| format!("{:.3} GHz", clock / 1e9))),
         ("interconnect_bytes_per_second", "interconnect", interconnect.map(|rate| rate.to_string())),
     ];
-    let mut table = Table::new(" | > | ");
+    let mut table = ScreenTable::new(" | > | ");
     for (key, name, value) in numbers {
         let Some(value) = value else { continue };
         let source = device.number_sources.get(key);
@@ -125,8 +132,8 @@ fn numbers(device: &Hardware) -> Table {
     table
 }
 
-fn peaks(device: &Hardware) -> Table {
-    let mut table = Table::new("UNIT | DTYPE | ACCUMULATE | >DENSE PEAK | SOURCE");
+fn peaks(device: &Hardware) -> ScreenTable {
+    let mut table = ScreenTable::new("UNIT | DTYPE | ACCUMULATE | >DENSE PEAK | SOURCE");
     for peak in &device.peaks {
         let unit = match peak.unit {
             ComputeUnit::Matrix => "matrix",
@@ -209,11 +216,11 @@ mod tests {
 
     #[test]
     fn the_overview_shows_what_is_not_known_as_a_dash() {
-        insta::assert_snapshot!(overview(&[device()]));
+        insta::assert_snapshot!(overview(&[device()], None));
     }
 
     #[test]
     fn the_detail_shows_every_number_with_its_source() {
-        insta::assert_snapshot!(detail(&device()));
+        insta::assert_snapshot!(detail(&device(), None));
     }
 }

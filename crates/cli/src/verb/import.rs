@@ -1,5 +1,6 @@
 //! `llm-perf import`: a run from the files of other tools.
 
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use config::{Config, Overrides};
@@ -11,32 +12,32 @@ use crate::error::CliError;
 use crate::resolution::{self, ModelFlags};
 use crate::size::size;
 
-/// Import traces of the torch profiler, Nsight Systems or Nsight Compute as a run
+/// Import PyTorch profiler, Nsight Systems or Nsight Compute traces
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
-    /// Files of one run, `-` for standard input, and configuration overrides such as workload.seq_len=286
+    /// Files of one run (`-` for stdin) and configuration overrides such as workload.seq_len=286
     #[arg(value_name = "FILE|OVERRIDE", required = true)]
-    files: Vec<String>,
-    /// The model that ran: a built-in one, or the path of a config.json or of a GGUF file
-    #[arg(long, value_name = "NAME|FILE")]
-    model: Option<String>,
-    /// The workload that ran [default: inferred from the shapes in the trace]
+    files: Vec<OsString>,
+    /// Model that ran: a built-in name, config.json, folder with one, or GGUF file
+    #[arg(long, value_name = "NAME|PATH")]
+    model: Option<OsString>,
+    /// Workload that ran [default: inferred from the shapes in the trace]
     #[arg(long, value_name = "NAME")]
     workload: Option<String>,
-    /// The device that it ran on [default: read from the trace]
+    /// Device it ran on [default: read from the trace]
     #[arg(long, value_name = "NAME")]
     hardware: Option<String>,
-    /// Write Parquet tables too: into DIR/job=NAME/rank=N, one folder for each rank
+    /// Also write Parquet tables to DIR/job=NAME/rank=N, one folder per rank
     #[arg(long, value_name = "DIR")]
     tables: Option<PathBuf>,
-    /// Name of the job in the tables [default: name of the folder that holds the trace]
+    /// Job name in the tables [default: name of the folder that holds the trace]
     #[arg(long, value_name = "NAME", requires = "tables")]
     job: Option<String>,
-    /// Memory for the rows of the trace; more spill to TMPDIR, or to the run folder without it [default: 512MB]
+    /// Memory for the rows of the trace; the rest spills to $TMPDIR, else to the run folder [default: 512MB]
     #[arg(long, value_name = "SIZE", value_parser = size)]
     memory: Option<Bytes>,
-    /// The run folder; must be new or empty
+    /// Run folder to write; must be new or empty
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
     /// Print the metrics as JSON
@@ -49,20 +50,27 @@ Examples:
   llm-perf import trace.json.gz
   llm-perf import trace.json --model deepseek-ocr
   llm-perf import report.sqlite counters.csv --hardware h200
-  llm-perf import report.sqlite --model deepseek-ocr workload.seq_len=286 workload.base_size=1024
+  llm-perf import report.sqlite --model deepseek-ocr workload.seq_len=286
   llm-perf import rank0.json rank1.json
   llm-perf import rank0.json.gz --tables tables --job monday
   ssh gpu-host cat trace.json.gz | llm-perf import - --json | jq .totals
 
-Formats are detected from the first bytes, and files may be compressed with gzip or zstd: torch
-profiler JSON, Nsight Systems SQLite (nsys export --type sqlite), nsys stats CSV, Nsight Compute CSV
-(ncu --csv, page raw or details), and files of the built-in collector (*.wire). Reports (.nsys-rep,
-.ncu-rep) are exported with the installed nsys or ncu. Several files must come from one run. They are
-not copied.";
+Formats, detected from the content and optionally compressed with gzip or zstd:
+  PyTorch profiler JSON
+  Nsight Systems SQLite (nsys export --type sqlite) and nsys stats CSV
+  Nsight Compute CSV (ncu --csv, page raw or details)
+  .nsys-rep and .ncu-rep reports, exported with the installed nsys or ncu
+  .wire files of the built-in collector
+
+Several files must come from one run; use `llm-perf fleet DIR` for the traces of many ranks. The \
+files are not copied.";
 
 /// Parts of the configuration an import never reads; they would only claim something in `config.yaml`.
 const UNUSED: [&str; 8] =
     ["infer", "dataset", "pipeline.torch_profiler", "pipeline.nsys", "runner", "inputs", "engine", "device"];
+
+/// Files of a folder that are named.
+const NAMED: usize = 4;
 
 pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<Exit, CliError> {
     let (files, given) = split_arguments(&arguments.files)?;
@@ -73,14 +81,14 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<Exit, CliE
     };
     let config = resolution::compose(&flags.overrides(&given), context)?;
     let subject = NamedSubject {
-        model: arguments.model.is_some().then(|| resolution::model::load(&config)).transpose()?,
+        model: flags.model.map(|named| resolution::model::load(&config, Some(named))).transpose()?,
         workload: resolution::workload::request(&config, arguments.model.is_some())?,
         hardware: resolution::hardware(&config)?,
         config_dir: context.config_dir.clone(),
     };
     let regions = RegionChoice::new(&config.get::<NcuPreset>("pipeline.ncu")?).map_err(|(key, error)| {
         CliError::usage(format!("pipeline.ncu.ncu_cli.{key}: {error}"))
-            .hint("a name is exact; a pattern begins with regex:")
+            .hint("write an exact name, or a pattern that starts with regex:")
     })?;
     let tables = arguments.tables.as_deref().zip(files.first());
     let tables =
@@ -96,16 +104,39 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<Exit, CliE
 }
 
 /// Files apart from overrides. An override has an equals sign and is no file.
-fn split_arguments(arguments: &[String]) -> Result<(Vec<PathBuf>, Overrides), CliError> {
-    let is_override = |text: &&String| text.contains('=') && !Path::new(text).exists();
-    let (given, files): (Vec<&String>, Vec<&String>) = arguments.iter().partition(is_override);
+fn split_arguments(arguments: &[OsString]) -> Result<(Vec<PathBuf>, Overrides), CliError> {
+    let (mut given, mut files) = (Vec::new(), Vec::new());
+    for argument in arguments {
+        match argument.to_str() {
+            Some(text) if text.contains('=') && !Path::new(text).exists() => given.push(text),
+            _ => files.push(PathBuf::from(argument)),
+        }
+    }
     if files.is_empty() {
-        return Err(CliError::usage("no file to import").hint("llm-perf import FILE...; `-` reads standard input"));
+        return Err(CliError::usage("no file to import").hint("add a file, or `-` to read stdin"));
     }
-    if files.iter().filter(|file| *file == &STANDARD_INPUT).count() > 1 {
-        return Err(CliError::usage("standard input can be read only once"));
+    if files.iter().filter(|file| file.as_os_str() == STANDARD_INPUT).count() > 1 {
+        return Err(CliError::usage("stdin (`-`) can be read only once"));
     }
-    Ok((files.into_iter().map(PathBuf::from).collect(), Overrides::typed(&given)?))
+    if let Some(folder) = files.iter().find(|file| file.is_dir()) {
+        return Err(is_folder(folder));
+    }
+    Ok((files, Overrides::typed(&given)?))
+}
+
+/// A folder among the files, with what can be done with it.
+fn is_folder(folder: &Path) -> CliError {
+    let error = CliError::usage(format!("{} is a folder; `import` takes files", folder.display()));
+    let fleet = flow::command_line(["llm-perf".as_ref(), "fleet".as_ref(), folder.as_os_str()]);
+    let error = error.hint(format!("for the traces of many ranks, use `{fleet}`"));
+    let files = import::importable(folder);
+    if files.is_empty() {
+        return error;
+    }
+    let named: Vec<String> = files.iter().take(NAMED).map(|file| file.display().to_string()).collect();
+    let more = files.len().saturating_sub(NAMED);
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    error.hint(format!("files in it to import: {}{more}", named.join(", ")))
 }
 
 /// The configuration with only what this import uses.

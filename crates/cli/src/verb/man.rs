@@ -14,7 +14,7 @@ use crate::error::CliError;
 #[derive(Debug, clap::Args)]
 #[command(hide = true, after_help = EXAMPLES)]
 pub(crate) struct Arguments {
-    /// The folder, which is made where it is absent
+    /// Folder to write; created if missing
     #[arg(value_name = "DIR")]
     folder: PathBuf,
 }
@@ -39,7 +39,7 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<Exit, CliE
         let mut text = Vec::new();
         Man::new(page).render(&mut text).map_err(|error| failed(&path, error))?;
         std::fs::write(&path, text).map_err(|error| failed(&path, error))?;
-        context.messages.print(&format!("{}\n", path.display()))?;
+        context.messages.print_path(&path)?;
     }
     Ok(Exit::Done)
 }

@@ -1,5 +1,6 @@
 //! `llm-perf models`: the built-in models, and what one is made of.
 
+use std::ffi::{OsStr, OsString};
 use std::fmt::Write as _;
 
 use flow::model::{self, CacheLayout, LoadedModel};
@@ -9,14 +10,16 @@ use types::{DType, Exit};
 use crate::context::Context;
 use crate::error::CliError;
 use crate::resolution;
-use flow::{Table, grouped};
+use crate::screen::{ScreenTable, hanging, terminal_width};
+use flow::grouped;
 
 /// List the built-in models, or show one
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
-    /// A built-in model, or the path of a config.json or of a GGUF file
-    name: Option<String>,
+    /// Built-in model, config.json, folder with one, or GGUF file
+    #[arg(value_name = "NAME|PATH")]
+    name: Option<OsString>,
     /// Print JSON
     #[arg(long)]
     json: bool,
@@ -30,7 +33,7 @@ Examples:
   llm-perf models model-Q4_K_M.gguf
   llm-perf models --json
 
-Any config.json of a supported family, and the GGUF file of most, works wherever a model is named: llm-perf analyze --model FILE";
+--model accepts any config.json of a supported family, and GGUF files of most families.";
 
 /// One model as JSON.
 #[derive(Serialize)]
@@ -82,24 +85,24 @@ struct Window {
 
 pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<Exit, CliError> {
     let rows = match &arguments.name {
-        None => model::presets().iter().map(|preset| row(preset.name)).collect::<Result<Vec<_>, _>>()?,
+        None => model::presets().iter().map(|preset| row(preset.name.as_ref())).collect::<Result<Vec<_>, _>>()?,
         Some(name) => vec![row(name)?],
     };
     context.messages.print_answer(arguments.json, &rows, || match (&arguments.name, rows.as_slice()) {
-        (Some(_), [row]) => detail(row),
-        _ => overview(&rows),
+        (Some(_), [row]) => detail(row, terminal_width()),
+        _ => overview(&rows, terminal_width()),
     })?;
     Ok(Exit::Done)
 }
 
-fn row(name: &str) -> Result<ModelRow, CliError> {
+fn row(name: &OsStr) -> Result<ModelRow, CliError> {
     let loaded = model::load(&resolution::model::settings(name))?;
-    let preset = model::presets().iter().find(|preset| preset.name == name);
+    let preset = model::presets().iter().find(|preset| name == preset.name);
     let facts = loaded.config.facts();
     let parameters = loaded.network.blueprint().parameters_under("");
     let cache = loaded.network.cache();
     Ok(ModelRow {
-        name: name.to_owned(),
+        name: name.to_string_lossy().into_owned(),
         about: preset.map_or("", |preset| preset.about).to_owned(),
         source: preset.map(|preset| preset.source),
         architecture: facts.class,
@@ -166,20 +169,21 @@ fn parts(loaded: &LoadedModel) -> Vec<(String, u64)> {
     counted.filter(|(_, count)| *count > 0).collect()
 }
 
-fn overview(rows: &[ModelRow]) -> String {
-    let mut table = Table::new("NAME | FAMILY | >PARAMETERS | >ACTIVE | >KV/TOKEN | SOURCE | ABOUT");
+fn overview(rows: &[ModelRow], width: Option<usize>) -> String {
+    let mut table = ScreenTable::new("NAME | FAMILY | >PARAMETERS | >ACTIVE | >KV/TOKEN | SOURCE | ABOUT");
     for row in rows {
         let (all, active) = (grouped(row.parameters), grouped(row.parameters_active));
         let cache = row.kv_bytes_per_token.map_or_else(|| "none".to_owned(), |bytes| format!("{} B", grouped(bytes.get())));
         table.row([&row.name, row.family, &all, &active, &cache, row.source.unwrap_or_default(), &row.about]);
     }
     let families = model::families().collect::<Vec<_>>().join(", ");
-    format!("{table}\nA config.json may be of any of these families (its model_type):\n  {families}\n")
+    let (table, families) = (table.text(width), hanging(&families, 2, width));
+    format!("{table}\nSupported families of config.json (model_type):\n  {families}\n")
 }
 
-fn detail(row: &ModelRow) -> String {
-    let mut text = format!("{}\n{}\n\n", row.name, row.about);
-    let mut table = Table::new(" | >");
+fn detail(row: &ModelRow, width: Option<usize>) -> String {
+    let mut text = format!("{}\n{}\n\n", row.name, hanging(&row.about, 0, width));
+    let mut table = ScreenTable::new(" | >");
     if let Some(source) = row.source {
         table.row(["source", source]);
     }
@@ -206,11 +210,10 @@ fn detail(row: &ModelRow) -> String {
         let each = format!("{} B per position of the encoder", grouped(cache.bytes_per_source_position.get()));
         table.row([&format!("KV cache of {} {} layers", cache.layers, cache.kind), &each]);
     }
-    let _ = writeln!(text, "{table}");
-    let mut table = Table::new("MODULE | >PARAMETERS");
+    let _ = writeln!(text, "{}", table.text(width));
+    let mut table = ScreenTable::new("MODULE | >PARAMETERS");
     for (path, count) in &row.parameters_by_module {
         table.row([path, &grouped(*count)]);
     }
-    let _ = write!(text, "{table}");
-    text
+    text + &table.text(width)
 }

@@ -1,5 +1,6 @@
 //! `llm-perf pack`: a run as one file.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 
 use flow::pack;
@@ -10,23 +11,23 @@ use crate::bundle::describe;
 use crate::context::Context;
 use crate::error::CliError;
 
-/// Pack a run into one file to pass on
+/// Pack a run into one file to share
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
-    /// The run: its name, the start of it, `latest`, or the path of its folder
+    /// Run: its name or a prefix of it, `latest`, or its folder
     #[arg(value_name = "RUN")]
-    run: String,
-    /// Take out paths, host, user, inputs, prompts, environment values and command lines
+    run: OsString,
+    /// Redact paths, host, user, inputs, prompts, environment values and command lines
     #[arg(long)]
     redact: bool,
-    /// The file to write [default: RUN.llmperf in the current folder]
+    /// File to write [default: RUN.llmperf in the current folder]
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
     /// Folder that contains the runs
     #[arg(long, value_name = "DIR", default_value = runs::DEFAULT_ROOT)]
     root: PathBuf,
-    /// Print JSON: the index of the bundle
+    /// Print the index of the bundle as JSON
     #[arg(long)]
     json: bool,
 }
@@ -37,17 +38,16 @@ Examples:
   llm-perf pack latest --redact --out slow-decode.llmperf
   llm-perf pack results/before --json | jq .left_out
 
-`llm-perf unpack FILE` makes the run folder again, byte for byte, on any machine. A run that was
-imported is packed with the traces it was read from, so that it can be replayed and exported there.
+`llm-perf unpack FILE` restores the run folder byte for byte on any machine. The bundle of an \
+imported run includes the original traces, so the run can be replayed and exported there.
 
-With --redact, values that identify you are replaced by `redacted-KIND-HASH`. Equal values get equal
-hashes, and the hashes are salted, so that a value cannot be found by trying likely ones. Names of
-kernels, operators, modules and NVTX ranges stay, as do SHA-256 digests of inputs. Raw files of
-profilers, logs and HTML pages are left out; `left_out` of the index lists them. Look at what is
-left before you pass the file on.
+With --redact, values that identify you are replaced with `redacted-KIND-HASH`. Equal values get \
+equal hashes; the hashes are salted, so values cannot be guessed. Names of kernels, operators, \
+modules and NVTX ranges stay, and so do SHA-256 digests of inputs. Raw profiler files, logs and HTML \
+pages are omitted; `left_out` in the index lists them. Review the file before you share it.
 
 Exit codes:
-  0 packed, 1 the run is not as its manifest lists it or the file cannot be written, 2 wrong usage";
+  0 packed, 1 the run does not match its manifest or the file cannot be written, 2 wrong usage";
 
 pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<Exit, CliError> {
     let run = runs::find(&arguments.root, &arguments.run, RunPurpose::Show)?;

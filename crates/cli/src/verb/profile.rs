@@ -6,6 +6,7 @@ mod recording;
 mod runs;
 mod tries;
 
+use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
 use config::{Config, Overrides};
@@ -26,30 +27,30 @@ use recording::RecordingArguments;
 use runs::RunArguments;
 use tries::TryArguments;
 
-/// Run a model or any command, time its stages and compare them with the roofline
+/// Measure a model or any command and compare it with the roofline
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES, group = clap::ArgGroup::new("any_command").args(["command", "lines"]).multiple(true))]
 pub(crate) struct Arguments {
-    /// Configuration overrides, such as infer.max_new_tokens=16 or dataset.sampling.repeats=5
+    /// Configuration overrides (key=value), such as infer.max_new_tokens=16 or dataset.sampling.repeats=5
     #[arg(value_name = "OVERRIDE")]
     overrides: Vec<String>,
     /// Repeat an earlier run with its configuration and show the difference
     #[arg(long, value_name = "RUN", conflicts_with_all = ["engine", "model", "weights", "inputs", "device", "command"])]
-    from: Option<String>,
-    /// Check the modelled FLOPs against torch's own FLOP counter (torch only)
+    from: Option<OsString>,
+    /// Compare the modelled FLOPs with PyTorch's FLOP counter (torch only)
     #[arg(long)]
     check_flops: bool,
-    /// Write the decoded text of every input to predictions.jsonl
+    /// Write the generated text of each input to predictions.jsonl
     #[arg(long)]
     predictions: bool,
     #[command(flatten)]
     tries: TryArguments,
     #[command(flatten)]
     recording: RecordingArguments,
-    /// The run folder; must be new or empty
+    /// Run folder to write; must be new or empty
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
-    /// Keep no run folder, only what is printed
+    /// Do not save the run
     #[arg(long, conflicts_with_all = ["out", "predictions"])]
     no_save: bool,
     /// Print the metrics as JSON
@@ -64,28 +65,29 @@ pub(crate) struct Arguments {
 const EXAMPLES: &str = "\
 Examples:
   llm-perf profile
-  llm-perf profile --inputs scans/ dataset/sampling=sampling.full
-  llm-perf profile --model deepseek-ocr --weights path/to/checkpoint --inputs page.png
   llm-perf profile --model decoder-tiny infer.seq_len=512
-  llm-perf profile --model dummy-shallow-resnet infer.batch=16
+  llm-perf profile --model deepseek-ocr --weights DIR --inputs page.png
+  llm-perf profile --inputs scans/ dataset/sampling=sampling.full
   llm-perf profile infer.max_new_tokens=64 dataset.sampling.repeats=10
   llm-perf profile --from latest
   llm-perf profile --json | jq .throughput
 
+Examples with PyTorch:
   llm-perf profile --engine torch --model path/to/model --check-flops
-  llm-perf profile --engine torch --model path/to/config.json --weights synthetic --device cuda:0
+  llm-perf profile --engine torch --model path/to/config.json --device cuda:0
   llm-perf profile --engine torch --model my_package.models:build
   llm-perf profile --engine torch --model path/to/model --try auto
-  llm-perf profile --engine torch --model path/to/model --try cuda-graph,bf16,cuda-graph+bf16
-  llm-perf profile --engine native --model decoder-tiny --try threads-1,bf16-weights
+  llm-perf profile --engine torch --model path/to/model --try bf16,cuda-graph
+
+Examples with a command:
   llm-perf profile --runs 10 --warmup 2 -- python generate.py
-  llm-perf profile --runs 10 --command 'python old.py' --command 'python new.py'
-  llm-perf profile --ready 'startup complete' --request 'python ask.py' -- python serve.py
+  llm-perf profile --command 'python old.py' --command 'python new.py'
+  llm-perf profile --ready 'startup complete' --request ./ask.sh -- ./serve.sh
   llm-perf profile --window prefill,decode_step:8..16 -- python generate.py
 
-Without arguments, a small DeepSeek-OCR with random weights reads the page images that ship with the
-program; language models get the prompts that ship with it. The native engine runs models on the CPU
-in FP32; the torch engine runs them in your Python interpreter, on any device.";
+Without arguments, llm-perf runs a small DeepSeek-OCR with random weights on built-in page images; \
+language models run on built-in prompts. The native engine runs models on the CPU in FP32; the torch \
+engine runs them in your Python interpreter, on any device.";
 
 pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<Exit, CliError> {
     let given = Overrides::typed(&arguments.overrides)?;
@@ -93,8 +95,13 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<Exit, CliE
         return command::run(arguments, &given, context);
     }
     if let Some(flag) = arguments.runs.first_given() {
-        return Err(CliError::usage(format!("`{flag}` is for commands, and there is none"))
-            .hint("what is measured comes last: llm-perf profile --runs 10 -- COMMAND"));
+        let error = CliError::usage(format!("`{flag}` applies only to a command"));
+        let error = match flag {
+            "--runs" => error.hint("for a model, set dataset.sampling.repeats=N"),
+            "--warmup" => error.hint("for a model, set dataset.sampling.warmup_rounds=N"),
+            _ => error,
+        };
+        return Err(error.hint("put the command last, after `--`: llm-perf profile --runs 10 -- COMMAND"));
     }
     let tries = arguments.tries.settings()?;
     let (Resolution { config, model }, first) = match &arguments.from {
@@ -107,7 +114,7 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<Exit, CliE
     let request = ProfileRequest {
         tries,
         keep_predictions: arguments.predictions,
-        ..resolution::profile_request(&config, &model, context)?
+        ..resolution::profile_request(&arguments.target, &config, &model, context)?
     };
     let place = RunPlace::of(arguments)?;
     let run = || place.request(&config, &given);
@@ -115,8 +122,8 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<Exit, CliE
     let stop = || interrupt.is_set();
     let profile = match model {
         EngineModel::Native(_) if arguments.check_flops => {
-            return Err(CliError::usage("`--check-flops` counts with PyTorch, and the engine is native")
-                .hint("--engine torch"));
+            return Err(CliError::usage("`--check-flops` requires PyTorch, but the engine is native")
+                .hint("add --engine torch"));
         }
         EngineModel::Native(model) => {
             let run = run()?;
@@ -138,7 +145,7 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<Exit, CliE
     if let Some(rank) = profile.part_of_rank {
         let part = profile.folder.join("ranks").join(rank.to_string());
         context.messages.print(&format!("rank {rank}\n{}", workload::terminal(&profile.metrics.times.samples)))?;
-        context.messages.note(format!("rank {rank} wrote its part to {}; rank 0 writes the report", part.display()));
+        context.messages.note(format!("rank {rank}: results in {}; rank 0 writes the report", part.display()));
         return Ok(Exit::Done);
     }
     context.messages.print_answer(arguments.json, &profile.metrics, || {
@@ -149,15 +156,15 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<Exit, CliE
 }
 
 /// The configuration and model of an earlier run, and its metrics.
-fn earlier(selector: &str, given: &Overrides, context: &Context) -> Result<(Resolution, Metrics), CliError> {
+fn earlier(selector: &OsStr, given: &Overrides, context: &Context) -> Result<(Resolution, Metrics), CliError> {
     let run = flow::runs::find(Path::new(flow::runs::DEFAULT_ROOT), selector, RunPurpose::Repeat)?;
     if !flow::runs::is_repeatable(&run) {
         let what = match run.manifest().verb.as_str() {
-            "profile" => "it ran a command, and no model".to_owned(),
+            "profile" => "it ran a command, not a model".to_owned(),
             verb => format!("it was made by `{verb}`"),
         };
         return Err(CliError::usage(format!("--from cannot repeat {}: {what}", run.path().display()))
-            .hint(format!("the command that made it: {}", run.manifest().command.join(" "))));
+            .hint(format!("run its command again: {}", run.manifest().command.join(" "))));
     }
     let read = |name: &str| {
         let file = run.path().join(name);
@@ -171,7 +178,7 @@ fn earlier(selector: &str, given: &Overrides, context: &Context) -> Result<(Reso
     let metrics =
         serde_json::from_str(&text).map_err(|error| CliError::usage(format!("cannot read {file}: {error}")))?;
     let engine = Engine::find(&config.get::<String>("engine")?).unwrap_or(Engine::Native);
-    let model = resolution::model::load_for_engine(engine, &config)?;
+    let model = resolution::model::load_for_engine(engine, &config, None)?;
     let resolution = Resolution { config, model };
     // Other inputs are another run only where the user did not ask for them.
     if !["dataset", "inputs", "infer"].iter().any(|part| given.touches(part)) {
@@ -184,9 +191,9 @@ fn earlier(selector: &str, given: &Overrides, context: &Context) -> Result<(Reso
 /// fail where they are used.
 fn warn_of_changed_inputs(run: &StoredRun, resolution: &Resolution, context: &Context) {
     let Ok(recorded) = flow::runs::recorded_inputs(run) else {
-        return context.messages.warning("the earlier run has no readable inputs.yaml: whether its inputs changed is not known");
+        return context.messages.warning("cannot check whether the inputs changed: inputs.yaml of the earlier run is not readable");
     };
-    if let Ok(now) = resolution::inputs::expected(resolution) {
+    if let Ok(now) = resolution::inputs::expected(&TargetArguments::default(), resolution) {
         for difference in flow::runs::changed_inputs(&recorded, &now.document) {
             context.messages.warning(difference);
         }

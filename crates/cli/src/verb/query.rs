@@ -1,17 +1,19 @@
 //! `llm-perf query`: SQL over the tables of runs.
 
+use std::ffi::OsString;
 use std::fmt::Write as _;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use flow::query::{self, AnswerPart, QUESTIONS, Query, QueryEngine, QueryError, QueryOutcome, VIEWS};
-use flow::{StopRequest, Table, csv_line, json_row, rows_table};
+use flow::{StopRequest, csv_line, json_row, rows_table};
 use serde_json::Value;
 use types::{Bytes, Exit};
 
 use crate::context::Context;
 use crate::error::CliError;
+use crate::screen::{ScreenTable, terminal_width};
 use crate::size::size;
 
 /// Rows of a table on the terminal; other formats have all.
@@ -20,50 +22,55 @@ const TABLE_ROWS: u64 = 1_000;
 /// How long a cluster may take where nobody says: one that lost an executor may never answer.
 const CLUSTER_SECONDS: u64 = 600;
 
-/// Query the tables of one run or many with SQL
+/// Query one or more runs with SQL
 #[derive(Debug, clap::Args)]
-#[command(after_help = EXAMPLES)]
+#[command(after_help = EXAMPLES, override_usage = USAGE)]
 pub(crate) struct Arguments {
-    /// Runs (name, start of it, `latest` or folder) or folders with tables, then the statement or the name of a ready question
-    #[arg(value_name = "RUN|DIR... SQL|QUESTION", required_unless_present = "list")]
-    words: Vec<String>,
-    /// List ready questions, tables and views; print the SQL of those named
+    /// Runs (name or a prefix of it, `latest`, folder) or folders with tables, then an SQL query or the name of a built-in
+    /// query
+    #[arg(value_name = "RUN|DIR|QUERY", required_unless_present = "list")]
+    words: Vec<OsString>,
+    /// List the built-in queries, tables and views; with names, print their SQL
     #[arg(long)]
     list: bool,
-    /// Form of the answer [default: by the name of FILE, else table]
-    #[arg(long, value_enum)]
+    /// Output format [default: by the extension of --out, else table]
+    #[arg(long, value_name = "FORMAT", value_enum)]
     format: Option<FormatName>,
-    /// Write the answer to a file
+    /// Write the result to a file
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
-    /// auto, duckdb, datafusion, or ballista://HOST:PORT for a cluster
-    #[arg(long, default_value = "auto", value_parser = engine)]
+    /// Engine: auto, duckdb, datafusion, or ballista://HOST:PORT for a cluster
+    #[arg(long, value_name = "ENGINE", default_value = "auto", value_parser = engine)]
     engine: QueryEngine,
-    /// Memory the engine may use before it spills to TMPDIR
+    /// Memory limit of the engine; the rest spills to $TMPDIR
     #[arg(long, value_name = "SIZE", default_value = "2GB", value_parser = memory)]
     memory: Bytes,
-    /// Seconds a query may take [default: no limit; 600 on a cluster]
+    /// Time limit of the query, in seconds [default: none, or 600 on a cluster]
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
     timeout: Option<u64>,
-    /// Python that has the engine [default: LLM_PERF_PYTHON, else the first on PATH that has one]
+    /// Python with the engine [default: $LLM_PERF_PYTHON, else the first on PATH that has one]
     #[arg(long, value_name = "PROGRAM")]
     python: Option<String>,
 }
+
+const USAGE: &str = "llm-perf query [OPTIONS] <RUN|DIR>... <QUERY>
+       llm-perf query --list [NAME]...";
 
 const EXAMPLES: &str = "\
 Examples:
   llm-perf query --list
   llm-perf query latest top-kernels
+  llm-perf query latest 'SELECT rank, SUM(duration_ns) FROM kernels GROUP BY 1'
   llm-perf query tables/ top-kernels
-  llm-perf query tables/ 'SELECT rank, SUM(duration_ns) AS ns FROM kernels GROUP BY rank ORDER BY ns DESC'
   llm-perf query tables/job=a tables/job=b steps-by-rank --out steps.csv
   llm-perf query /shared/tables stragglers --engine ballista://head:50050
 
-The engine is one that your Python has: `pip install duckdb`. The statement is one SELECT over the
-tables of `import --tables` and the views of `--list`; it can read nothing but the folders named.
-Tables of a run are made for the query, from what it recorded or imported.";
+The query runs in DuckDB or DataFusion and requires one of them in your Python: `pip install duckdb`. \
+It must be a single SELECT over the tables and views that --list shows, and it can read only the \
+folders that you name. For a run, the tables are built from its recorded or imported timeline; \
+`import --tables` writes them to a folder.";
 
-/// A form of an answer.
+/// A format of an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 enum FormatName {
     Table,
@@ -74,7 +81,8 @@ enum FormatName {
 
 pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<Exit, CliError> {
     if arguments.list {
-        return list(&arguments.words, context);
+        let names: Vec<_> = arguments.words.iter().map(|name| name.to_string_lossy().into_owned()).collect();
+        return list(&names, context);
     }
     let format = format(arguments)?;
     let on_a_cluster = matches!(arguments.engine, QueryEngine::Ballista { .. }).then_some(CLUSTER_SECONDS);
@@ -100,7 +108,7 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<Exit, CliE
                 outcome = Some(answer(&question, format, &stopped, &mut buffered)?);
                 buffered.flush().map_err(QueryError::Taker)
             })?;
-            outcome.ok_or_else(|| CliError::failed("the query has no answer"))?
+            outcome.ok_or_else(|| CliError::failed("the query returned no result"))?
         }
         (None, _) => {
             let mut ended = None;
@@ -126,25 +134,27 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<Exit, CliE
 fn finish(outcome: &QueryOutcome, out: Option<&Path>, context: &Context) {
     let rows = if outcome.rows == 1 { "1 row".to_owned() } else { format!("{} rows", flow::grouped(outcome.rows)) };
     if outcome.more {
-        context.messages.warning(format!("only the first {rows} are shown; `--format csv` has all"));
+        context.messages.warning(format!("only the first {rows} are shown; use `--format csv` for all"));
     }
     let place = out.map(|out| format!(": {}", out.display())).unwrap_or_default();
-    context.messages.note(format!("{rows} by {}{place}", outcome.engine));
+    context.messages.note(format!("{rows}, {}{place}", outcome.engine));
 }
 
 /// What is asked, by the last word; the others are folders.
-fn asked(words: &[String]) -> Result<Query, CliError> {
-    let Some((last, folders)) = words.split_last() else { return Err(CliError::usage("there is nothing to ask")) };
+fn asked(words: &[OsString]) -> Result<Query, CliError> {
+    let Some((last, folders)) = words.split_last() else { return Err(CliError::usage("missing query")) };
+    // Bytes that are no text are a path.
+    let Some(last) = last.to_str() else { return Err(missing(&last.to_string_lossy())) };
     let sql = match query::is_name(last) {
         true => query::find(last).map(|question| question.sql.to_owned()),
-        false => Ok(last.clone()),
+        false => Ok(last.to_owned()),
     };
     let is_folder = Path::new(last).is_dir();
     let sql = match sql {
-        Ok(_) if is_folder && !folders.is_empty() && !query::is_name(last) => Err(last.as_str()),
+        Ok(_) if is_folder && !folders.is_empty() && !query::is_name(last) => Err(last),
         Ok(sql) => Ok(sql),
-        Err(_) if is_folder => Err(last.as_str()),
-        Err(meant) => return Err(unknown("question", last, meant)),
+        Err(_) if is_folder => Err(last),
+        Err(meant) => return Err(unknown("query", last, meant)),
     };
     match sql {
         Ok(sql) if !folders.is_empty() => Ok(Query {
@@ -156,10 +166,15 @@ fn asked(words: &[String]) -> Result<Query, CliError> {
             limit: None,
             time: None,
         }),
-        Ok(_) => Err(CliError::usage("no folder is named").hint("llm-perf query DIR... 'SQL'")),
-        Err(folder) => Err(CliError::usage(format!("`{folder}` is a folder, and nothing is asked of it"))
-            .hint(format!("llm-perf query {folder} top-kernels; `llm-perf query --list` lists all questions"))),
+        Ok(_) => Err(CliError::usage("missing run or folder").hint("name one before the query: llm-perf query latest 'SQL'")),
+        Err(folder) => Err(missing(folder)),
     }
+}
+
+/// A folder where a query should be.
+fn missing(folder: &str) -> CliError {
+    CliError::usage(format!("missing query after `{folder}`"))
+        .hint(format!("add one, such as `llm-perf query {folder} top-kernels`; `llm-perf query --list` lists all"))
 }
 
 fn format(arguments: &Arguments) -> Result<FormatName, CliError> {
@@ -172,7 +187,7 @@ fn format(arguments: &Arguments) -> Result<FormatName, CliError> {
     };
     let format = arguments.format.unwrap_or(by_name);
     if format == FormatName::Parquet && arguments.out.is_none() {
-        return Err(CliError::usage("Parquet is not printed").hint("--out FILE names the file to write"));
+        return Err(CliError::usage("cannot print Parquet").hint("name a file with --out FILE"));
     }
     Ok(format)
 }
@@ -225,29 +240,29 @@ fn answer(
 
 fn unknown(what: &str, name: &str, meant: Option<&str>) -> CliError {
     let meant = meant.map_or(String::new(), |meant| format!("did you mean `{meant}`? "));
-    CliError::usage(format!("there is no {what} `{name}`")).hint(format!("{meant}`llm-perf query --list` lists all"))
+    CliError::usage(format!("unknown {what} `{name}`")).hint(format!("{meant}`llm-perf query --list` lists all"))
 }
 
 /// The questions, tables and views, or the SQL of those that are named.
 fn list(names: &[String], context: &Context) -> Result<Exit, CliError> {
     if names.is_empty() {
-        return context.messages.print(&listing()).map(|()| Exit::Done);
+        return context.messages.print(&listing(terminal_width())).map(|()| Exit::Done);
     }
     let mut text = String::new();
     for name in names {
         let view = VIEWS.iter().find(|view| view.name == name);
         let found =
-            view.map_or_else(|| query::find(name), Ok).map_err(|meant| unknown("question or view", name, meant))?;
+            view.map_or_else(|| query::find(name), Ok).map_err(|meant| unknown("query or view", name, meant))?;
         text += found.sql;
     }
     context.messages.print(&text).map(|()| Exit::Done)
 }
 
-fn listing() -> String {
+fn listing(width: Option<usize>) -> String {
     let table = |rows: Vec<(&str, String)>| {
-        let mut table = Table::new("|");
+        let mut table = ScreenTable::new("|");
         rows.into_iter().for_each(|(name, about)| table.row([format!("  {name}"), about]));
-        table.to_string()
+        table.text(width)
     };
     let about = |questions: &[query::Question]| {
         table(questions.iter().map(|one| (one.name, one.answers().to_owned())).collect())
@@ -260,9 +275,9 @@ fn listing() -> String {
     let tables = table(tables.iter().map(|(name, of)| (*name, columns(of))).collect());
     let mut text = String::new();
     // Writing to a string cannot fail.
-    let _ = write!(text, "Questions (llm-perf query DIR NAME):\n{}\n", about(&QUESTIONS));
-    let _ = write!(text, "Views, to select from:\n{}\n", about(&VIEWS));
-    let _ = write!(text, "Tables, to select from:\n{tables}");
+    let _ = write!(text, "Built-in queries (llm-perf query RUN NAME):\n{}\n", about(&QUESTIONS));
+    let _ = write!(text, "Views:\n{}\n", about(&VIEWS));
+    let _ = write!(text, "Tables:\n{tables}");
     text
 }
 
@@ -292,8 +307,8 @@ fn memory(text: &str) -> Result<Bytes, String> {
 mod tests {
     use super::*;
 
-    fn words(words: &[&str]) -> Vec<String> {
-        words.iter().map(|word| (*word).to_owned()).collect()
+    fn words(words: &[&str]) -> Vec<OsString> {
+        words.iter().map(OsString::from).collect()
     }
 
     #[test]
@@ -302,11 +317,11 @@ mod tests {
         assert_eq!((asked_for.paths.len(), asked_for.sql.as_str()), (2, "SELECT 1"));
         assert!(asked(&words(&["a", "top-kernels"])).unwrap().sql.contains("FROM kernels"));
         let error = asked(&words(&["a", "top-kernel"])).unwrap_err();
-        assert_eq!(error.message, "there is no question `top-kernel`");
-        assert_eq!(asked(&words(&["SELECT 1"])).unwrap_err().message, "no folder is named");
+        assert_eq!(error.message, "unknown query `top-kernel`");
+        assert_eq!(asked(&words(&["SELECT 1"])).unwrap_err().message, "missing run or folder");
         let folder = tempfile::tempdir().unwrap();
         let error = asked(&words(&["a", folder.path().to_str().unwrap()])).unwrap_err();
-        assert!(error.message.ends_with("is a folder, and nothing is asked of it"), "{}", error.message);
+        assert!(error.message.starts_with("missing query after `/"), "{}", error.message);
     }
 
     #[test]

@@ -14,35 +14,37 @@ use crate::error::CliError;
 use crate::resolution::{self, Resolution, engine};
 use crate::target::TargetArguments;
 
-/// Read hardware counters per NVTX region, nested ones included, with Nsight Compute
+/// Read hardware counters per NVTX region with Nsight Compute
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
-    /// Configuration overrides, such as 'pipeline.ncu.ncu_cli.sections=[SpeedOfLight]'
+    /// Configuration overrides (key=value), such as 'pipeline.ncu.ncu_cli.sections=[SpeedOfLight]'
     #[arg(value_name = "OVERRIDE")]
     overrides: Vec<String>,
-    /// Replay mode of Nsight Compute: per kernel or per range, within one process or by running the program again
+    /// Replay mode of Nsight Compute: kernel and range replay within one process; application and app-range run the
+    /// program again [default: kernel]
     #[arg(long, value_name = "MODE", value_parser = ["kernel", "range", "app-range", "application"])]
     replay_mode: Option<String>,
-    /// Regions to profile, with those inside: A, A::A1, 'decode*', LLM@prefill [default: all that a survey finds]
+    /// Region to profile, with its nested regions: A, A::A1, 'decode*', LLM@prefill; can be repeated [default: all
+    /// regions that a survey finds]
     #[arg(long, value_name = "EXPR")]
     nvtx_include: Vec<String>,
-    /// Survey every kernel first even if that is not needed; shows what runs outside the regions
+    /// Always survey all kernels first; this also shows kernels outside the regions
     #[arg(long, conflicts_with = "no_survey")]
     survey: bool,
-    /// Do not survey every kernel first
+    /// Never survey all kernels first
     #[arg(long)]
     no_survey: bool,
-    /// Read CSV pages written by ncu (--csv --page raw, and --page details) instead of running anything
+    /// Read CSV pages from ncu (--csv --page raw, and --page details) instead of running a program; can be repeated
     #[arg(long, value_name = "FILE", conflicts_with_all = ["command", "dry_run"])]
     from: Vec<PathBuf>,
-    /// The device whose roofline applies [default: found by the name of the GPU]
+    /// Device whose roofline applies [default: the GPU that the driver reports]
     #[arg(long, value_name = "NAME")]
     hardware: Option<String>,
     /// Print the commands and run nothing
     #[arg(long)]
     dry_run: bool,
-    /// The run folder; must be new or empty
+    /// Run folder to write; must be new or empty
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
     /// Print the metrics as JSON
@@ -56,14 +58,14 @@ const EXAMPLES: &str = "\
 Examples:
   llm-perf regions -- python3 model.py
   llm-perf regions --nvtx-include A --nvtx-include A::A1 -- python3 model.py
-  llm-perf regions --replay-mode app-range --nvtx-include 'decode*' -- python3 serve.py
-  llm-perf regions model/dummy_shallow_resnet/arch@model=dummy_shallow_resnet.default
-  llm-perf regions 'pipeline.ncu.ncu_cli.kernel_exclude=[regex:copy]' -- python3 model.py
+  llm-perf regions --replay-mode app-range --nvtx-include 'decode*' -- ./serve
+  llm-perf regions --model qwen3-8b
+  llm-perf regions 'pipeline.ncu.ncu_cli.kernel_exclude=[regex:copy]' -- ./model
   llm-perf regions --from raw.csv --from details.csv --nvtx-include A
   llm-perf regions --dry-run --replay-mode range -- python3 model.py
 
-Regions are NVTX push/pop and start/end ranges with kernels inside. The report is
-ncu/regions/report.md in the run folder, with one folder per region beside it.";
+Regions are NVTX push/pop and start/end ranges that contain kernels; nested regions are included. The \
+report is ncu/regions/report.md in the run folder, next to one folder per region.";
 
 /// Parts of the configuration that say nothing of a command or of pages.
 const UNUSED: [&str; 8] = ["infer", "dataset", "runner", "inputs", "engine", "device", "model", "workload"];
@@ -125,7 +127,7 @@ fn resolve(
     }
     let engine = engine::choose_for_gpu("regions", &arguments.target, overrides, context)?;
     let resolution = resolution::resolve_run(engine, &arguments.target, overrides, context)?;
-    let inputs = resolution::inputs::expected(&resolution)?;
+    let inputs = resolution::inputs::expected(&arguments.target, &resolution)?;
     let Resolution { config, model } = resolution;
     resolution::check_run(&arguments.target, &config, &model, context)?;
     Ok((config, model.known(), Some(inputs)))
@@ -170,8 +172,8 @@ fn settings(
 ) -> Result<RegionsSettings, CliError> {
     let preset: NcuPreset = config.get("pipeline.ncu")?;
     if !preset.enabled {
-        return Err(CliError::usage("pipeline.ncu.enabled is false, and regions need Nsight Compute")
-            .hint("pipeline.ncu.enabled=true"));
+        return Err(CliError::usage("`regions` requires Nsight Compute, but pipeline.ncu.enabled is false")
+            .hint("set pipeline.ncu.enabled=true"));
     }
     let mut options = preset.ncu_cli;
     let [skip, count] = LAUNCH_KEYS;

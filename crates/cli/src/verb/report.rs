@@ -1,5 +1,6 @@
 //! `llm-perf report`: a run, or two runs beside each other, as one page for a browser.
 
+use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
 use flow::compare::{self, CompareRequest};
@@ -10,26 +11,26 @@ use types::Exit;
 use crate::context::Context;
 use crate::error::CliError;
 
-/// Write a run, or a comparison of two, as one self-contained HTML page
+/// Write a run, or a comparison of two runs, as one HTML page
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
-    /// The run: its name, the start of it, `latest`, or the path of its folder
+    /// Run: its name or a prefix of it, `latest`, or its folder
     #[arg(value_name = "RUN")]
-    run: String,
-    /// A second run to compare it with
+    run: OsString,
+    /// Second run to compare it with
     #[arg(value_name = "WITH", conflicts_with = "full")]
-    with: Option<String>,
-    /// The file to write [default: RUN.html or RUN-WITH.html in the current folder]
+    with: Option<OsString>,
+    /// File to write [default: RUN.html or RUN-WITH.html in the current folder]
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
-    /// Also write the charts of the page to this folder, as SVG files
+    /// Also write the charts of the page to a folder, as SVG files
     #[arg(long, value_name = "DIR", conflicts_with = "with")]
     charts: Option<PathBuf>,
     /// Open the page in the browser
     #[arg(long)]
     open: bool,
-    /// Keep every event of the timeline, however large that makes the page
+    /// Keep all events of the timeline, even if the page becomes large
     #[arg(long)]
     full: bool,
     /// Folder that contains the runs
@@ -44,9 +45,8 @@ Examples:
   llm-perf report latest --full --out everything.html
   llm-perf report latest --charts slides
 
-The page is made from the documents of the run, which stays as it is. It needs no network and no
-other file, so it can be mailed. Timelines of more than 150,000 events are drawn with neighbours
-too short to be seen apart put together; --full keeps them all.";
+The page is self-contained: it needs no network and no other file. The run itself is not changed. In \
+timelines of more than 150,000 events, sub-pixel events are merged; --full keeps them all.";
 
 pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<Exit, CliError> {
     let (name, html) = match &arguments.with {
@@ -55,11 +55,11 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<Exit, CliE
     };
     let path = arguments.out.clone().unwrap_or_else(|| PathBuf::from(name));
     page::write(&path, &html)?;
-    context.messages.print(&format!("{}\n", path.display()))?;
+    context.messages.print_path(&path)?;
     if arguments.open
         && let Err(error) = flow::open_file(&path)
     {
-        context.messages.warning(format_args!("the page is written but not opened: {error}"));
+        context.messages.warning(format_args!("cannot open the page in a browser: {error}"));
     }
     Ok(Exit::Done)
 }
@@ -78,8 +78,8 @@ fn of_run(arguments: &Arguments, context: &Context) -> Result<(String, String), 
     Ok((format!("{}.html", run.manifest().run_id), page.html))
 }
 
-fn of_comparison(arguments: &Arguments, with: &str) -> Result<(String, String), CliError> {
-    let side = |selector: &str| vec![selector.to_owned()];
+fn of_comparison(arguments: &Arguments, with: &OsStr) -> Result<(String, String), CliError> {
+    let side = |selector: &OsStr| vec![selector.to_owned()];
     let request = CompareRequest {
         root: arguments.root.clone(),
         base: side(&arguments.run),

@@ -1,5 +1,6 @@
 //! `llm-perf runs`: what was run, how it ended, and the files of one run.
 
+use std::ffi::{OsStr, OsString};
 use std::fmt::Write as _;
 use std::path::PathBuf;
 
@@ -7,29 +8,30 @@ use types::{Exit, FileProblemKind, RunDetail, RunList, RunListing, RunState, Ver
 
 use crate::context::Context;
 use crate::error::CliError;
+use crate::screen::{ScreenTable, terminal_width};
 use flow::runs::RunPurpose;
-use flow::{Table, printable};
+use flow::printable;
 
 /// Longest path of a file that is printed whole.
 const PATH: usize = 255;
 
-/// List earlier runs, or the files of one
+/// List the runs, or show, verify or delete one
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
-    /// A run: its name, the start of it, `latest`, or the path of its folder
+    /// Run: its name or a prefix of it, `latest`, or its folder [default: list all]
     #[arg(value_name = "RUN")]
-    run: Option<String>,
+    run: Option<OsString>,
     /// Folder that contains the runs
     #[arg(long, value_name = "DIR", default_value = flow::runs::DEFAULT_ROOT)]
     root: PathBuf,
-    /// Check every file of the run against its manifest; exit with code 1 if one is missing or changed
+    /// Check the files of the run against its manifest; exit with code 1 if one is missing or changed
     #[arg(long, requires = "run")]
     verify: bool,
     /// Delete the run
     #[arg(long, requires = "run", conflicts_with_all = ["verify", "json"])]
     delete: bool,
-    /// Delete all but the newest N runs of the folder
+    /// Delete all but the newest N runs in the folder
     #[arg(long, value_name = "N", conflicts_with_all = ["run", "json"])]
     keep: Option<usize>,
     /// Print JSON
@@ -39,14 +41,15 @@ pub(crate) struct Arguments {
 
 const EXAMPLES: &str = "\
 Examples:
-  llm-perf runs                       every run, newest first
-  llm-perf runs latest                the files of the newest run
-  llm-perf runs 20251115 --verify     check the files of one run, named by the start of its name
-  llm-perf runs latest:command        the newest run of a command; other kinds are the verbs
-  llm-perf runs 20251115 --delete     delete one run
-  llm-perf runs --keep 20             delete all but the newest 20
-  llm-perf runs results/baseline      a run that was written with --out
-  llm-perf runs --json | jq -r '.runs[] | select(.state == \"complete\") | .path'";
+  llm-perf runs                       list all runs, newest first
+  llm-perf runs latest                show the files of the newest run
+  llm-perf runs latest:command        show the newest run of a command
+  llm-perf runs latest:import         show the newest run of a verb
+  llm-perf runs 20251115 --verify     verify a run by a prefix of its name
+  llm-perf runs 20251115 --delete     delete a run
+  llm-perf runs --keep 20             delete all but the newest 20 runs
+  llm-perf runs results/baseline      show a run that was written with --out
+  llm-perf runs --json | jq -r '.runs[].path'";
 
 pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<Exit, CliError> {
     match &arguments.run {
@@ -82,13 +85,13 @@ fn list(arguments: &Arguments, context: &Context) -> Result<Exit, CliError> {
     if found.runs.is_empty() {
         let absent = if arguments.root.exists() { "" } else { " (the folder does not exist)" };
         context.messages.note(format_args!("no runs in {}{absent}; `llm-perf profile` creates one", printable(&found.root)));
-        context.messages.note("`--root DIR` lists another folder");
+        context.messages.note("use `--root DIR` to list another folder");
     }
-    context.messages.print_answer(arguments.json, &found, || list_text(&found))?;
+    context.messages.print_answer(arguments.json, &found, || list_text(&found, terminal_width()))?;
     Ok(Exit::Done)
 }
 
-fn show(arguments: &Arguments, selector: &str, context: &Context) -> Result<Exit, CliError> {
+fn show(arguments: &Arguments, selector: &OsStr, context: &Context) -> Result<Exit, CliError> {
     let run = flow::runs::find(&arguments.root, selector, RunPurpose::Show)?;
     let mut detail = run.detail();
     if arguments.verify {
@@ -96,15 +99,15 @@ fn show(arguments: &Arguments, selector: &str, context: &Context) -> Result<Exit
         context.messages.note(format_args!("checking {}{size}", files(detail.files.len() as u64)));
         detail.verification = Some(run.verify()?);
     }
-    context.messages.print_answer(arguments.json, &detail, || detail_text(&detail))?;
+    context.messages.print_answer(arguments.json, &detail, || detail_text(&detail, terminal_width()))?;
     Ok(if detail.verification.is_none_or(|verification| verification.is_clean()) { Exit::Done } else { Exit::Failed })
 }
 
-fn list_text(list: &RunList) -> String {
+fn list_text(list: &RunList, width: Option<usize>) -> String {
     if list.runs.is_empty() {
         return String::new();
     }
-    let mut table = Table::new("RUN | STATUS | VERB | MODEL | DEVICE | STARTED | NOTE");
+    let mut table = ScreenTable::new("RUN | STATUS | VERB | MODEL | DEVICE | STARTED | NOTE");
     for run in &list.runs {
         let text = |field: &Option<String>| field.clone().unwrap_or_else(|| "-".to_owned());
         let started = run.started_at.as_deref().map_or_else(|| "-".to_owned(), date);
@@ -112,32 +115,32 @@ fn list_text(list: &RunList) -> String {
         let (verb, model, device) = (text(&run.verb), text(&run.model), text(&run.device));
         table.row([run.id.as_str(), state(run.state), &verb, &model, &device, &started, &reasons]);
     }
-    table.to_string()
+    table.text(width)
 }
 
-fn detail_text(detail: &RunDetail) -> String {
-    let mut text = facts(detail).to_string();
+fn detail_text(detail: &RunDetail, width: Option<usize>) -> String {
+    let mut text = facts(detail).text(width);
     if !detail.steps.is_empty() {
-        let mut table = Table::new("STEP | ENDED");
+        let mut table = ScreenTable::new("STEP | ENDED");
         detail.steps.iter().for_each(|step| table.row([step.name.as_str(), &date(&step.ended_at)]));
-        let _ = write!(text, "\n{table}");
+        let _ = write!(text, "\n{}", table.text(width));
     }
     if detail.files.is_empty() {
         text.push_str("\nno files\n");
     } else {
-        let mut table = Table::new(">SIZE | FILE | DOCUMENT").widest(PATH);
+        let mut table = ScreenTable::new(">SIZE | FILE | DOCUMENT").widest(PATH);
         for file in &detail.files {
             table.row([&file.bytes.to_string(), &file.path, file.document.as_deref().unwrap_or_default()]);
         }
-        let _ = write!(text, "\n{table}");
+        let _ = write!(text, "\n{}", table.text(width));
     }
     if let Some(verification) = &detail.verification {
-        let _ = write!(text, "\n{}", verification_text(verification));
+        let _ = write!(text, "\n{}", verification_text(verification, width));
     }
     text
 }
 
-fn facts(detail: &RunDetail) -> Table {
+fn facts(detail: &RunDetail) -> ScreenTable {
     let RunListing {
         id,
         path,
@@ -151,12 +154,12 @@ fn facts(detail: &RunDetail) -> Table {
         file_count,
         bytes,
     } = &detail.run;
-    let mut table = Table::default();
+    let mut table = ScreenTable::default();
     table.row(["run", id]);
     table.row(["status", state(*run_state)]);
     reasons.iter().for_each(|reason| table.row(["", reason]));
     let size = file_count.zip(*bytes).map(|(count, bytes)| format!("{}, {bytes}", files(count)));
-    let command = detail.command.iter().map(|word| shell_word(word)).collect::<Vec<_>>().join(" ");
+    let command = flow::command_line(&detail.command);
     let rows = [
         ("verb", verb.clone()),
         ("model", model.clone()),
@@ -174,13 +177,14 @@ fn facts(detail: &RunDetail) -> Table {
     table
 }
 
-fn verification_text(verification: &Verification) -> String {
+fn verification_text(verification: &Verification, width: Option<usize>) -> String {
     let checked = files(verification.checked);
     let mut text = match verification.problems.len() {
-        0 => format!("{checked} checked, all as listed\n"),
-        count => format!("{checked} checked, {count} not as listed\n"),
+        0 => format!("{checked} checked, all match the manifest\n"),
+        1 => format!("{checked} checked, 1 does not match the manifest\n"),
+        count => format!("{checked} checked, {count} do not match the manifest\n"),
     };
-    let mut table = Table::default().widest(PATH);
+    let mut table = ScreenTable::default().widest(PATH);
     for problem in &verification.problems {
         let kind = match problem.kind {
             FileProblemKind::Missing => "missing",
@@ -193,7 +197,7 @@ fn verification_text(verification: &Verification) -> String {
     for path in &verification.unlisted {
         table.row(["", "unlisted", path, ""]);
     }
-    let _ = write!(text, "{table}");
+    text.push_str(&table.text(width));
     text
 }
 
@@ -220,15 +224,6 @@ fn date(time: &str) -> String {
     }
 }
 
-/// A word as a shell would read it back.
-fn shell_word(word: &str) -> String {
-    let plain = |c: char| c.is_alphanumeric() || "_-./=:@,+%~".contains(c);
-    if !word.is_empty() && word.chars().all(plain) {
-        word.to_owned()
-    } else {
-        format!("'{}'", word.replace('\'', r"'\''"))
-    }
-}
 
 #[cfg(test)]
 mod tests {
@@ -243,9 +238,7 @@ mod tests {
 
     #[test]
     fn words_are_quoted_as_a_shell_needs_them() {
-        assert_eq!(shell_word("workload.batch=4"), "workload.batch=4");
-        assert_eq!(shell_word("[1, 2]"), "'[1, 2]'");
-        assert_eq!(shell_word("it's"), r"'it'\''s'");
-        assert_eq!(shell_word(""), "''");
+        let shown = flow::command_line(["workload.batch=4", "[1, 2]", "it's", ""]);
+        assert_eq!(shown, r"workload.batch=4 '[1, 2]' 'it'\''s' ''");
     }
 }

@@ -4,13 +4,13 @@ use types::Exit;
 
 use crate::context::Context;
 use crate::error::CliError;
-use flow::Table;
+use crate::screen::{ScreenTable, terminal_width};
 
-/// Show the JSON Schema of a document, or list the documents
+/// Print the JSON Schema of a document, or list the documents
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
-    /// A document, such as `metrics` or `llm-perf/metrics/1`; without one, all are listed
+    /// Document, such as `metrics` or `llm-perf/metrics/1` [default: list all]
     #[arg(value_name = "NAME")]
     name: Option<String>,
     /// Print the list as JSON; a schema is always JSON
@@ -20,7 +20,7 @@ pub(crate) struct Arguments {
 
 const EXAMPLES: &str = "\
 Examples:
-  llm-perf schema                          every document with a short description
+  llm-perf schema                          list all documents
   llm-perf schema metrics > metrics.schema.json
   llm-perf schema llm-perf/manifest/1";
 
@@ -31,9 +31,9 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<Exit, CliE
     }
     let schemas = flow::validate::schemas();
     context.messages.print_answer(arguments.json, &schemas, || {
-        let mut table = Table::default();
+        let mut table = ScreenTable::default();
         schemas.documents.iter().for_each(|document| table.row([&document.name, &document.about]));
-        table.to_string()
+        table.text(terminal_width())
     })?;
     Ok(Exit::Done)
 }

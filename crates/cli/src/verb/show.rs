@@ -1,5 +1,6 @@
 //! `llm-perf show`: a finished run at a glance, in the terminal.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::builder::styling::Style;
@@ -9,20 +10,20 @@ use types::{Exit, Stage};
 
 use crate::context::Context;
 use crate::error::CliError;
-use crate::message::stdout_width;
+use crate::screen::stdout_width;
 
 /// Columns where the output is no terminal.
 const COLUMNS: usize = 100;
 const STRONG: Style = Style::new().bold();
 
-/// Show a finished run in the terminal
+/// Show a run in the terminal
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
-    /// The run: its name, the start of it, `latest`, or the path of its folder
+    /// Run: its name or a prefix of it, `latest`, or its folder
     #[arg(value_name = "RUN", default_value = "latest")]
-    run: String,
-    /// Show only this stage, such as decode
+    run: OsString,
+    /// Show only one stage, such as decode
     #[arg(long, value_name = "STAGE", value_parser = stage)]
     stage: Option<Stage>,
     /// Number of causes, operators and kernels to show
@@ -31,7 +32,7 @@ pub(crate) struct Arguments {
     /// Folder that contains the runs
     #[arg(long, value_name = "DIR", default_value = runs::DEFAULT_ROOT)]
     root: PathBuf,
-    /// Print JSON: the run's metrics.json
+    /// Print the run's metrics.json
     #[arg(long)]
     json: bool,
 }
@@ -42,7 +43,7 @@ Examples:
   llm-perf show latest --stage decode --top 20
   llm-perf show results/before --json | jq .throughput
 
-`llm-perf report RUN --open` shows the same run in a browser, with its timeline.";
+`llm-perf report RUN --open` opens the same run in a browser, with its timeline.";
 
 pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<Exit, CliError> {
     let run = runs::find(&arguments.root, &arguments.run, RunPurpose::Compare)?;
@@ -59,6 +60,6 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<Exit, CliE
 fn stage(text: &str) -> Result<Stage, String> {
     Stage::ALL.into_iter().find(|stage| stage.name() == text).ok_or_else(|| {
         let names: Vec<&str> = Stage::ALL.iter().map(|stage| stage.name()).collect();
-        format!("there is no such stage; there are {}", names.join(", "))
+        format!("expected one of {}", names.join(", "))
     })
 }

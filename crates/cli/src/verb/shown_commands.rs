@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use clap::CommandFactory;
 use config::{Composer, OverrideSource, Overrides};
 
-use super::command_line::{CommandLine, parse};
+use super::command_line::{CommandLine, Refusal, parse};
 
 /// Verbs that take overrides.
 const WITH_OVERRIDES: [&str; 7] = ["analyze", "config", "deep", "import", "profile", "regions", "workload"];
@@ -96,7 +96,7 @@ fn check(composer: &Composer, command: &str) -> Result<usize, String> {
     let arguments: Vec<OsString> = words.iter().map(OsString::from).collect();
     match parse(&arguments) {
         Ok(_) => {}
-        Err(shown) if shown.exit_code() == 0 => {}
+        Err(Refusal::Clap(shown)) if shown.exit_code() == 0 => {}
         Err(error) => return Err(error.to_string()),
     }
     // Files of a user's own may have any option; and what has an equals sign may be a folder.

@@ -9,17 +9,17 @@ use crate::bundle::describe;
 use crate::context::Context;
 use crate::error::CliError;
 
-/// Unpack a run that was packed
+/// Unpack a packed run
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
-    /// The bundle
+    /// Bundle to unpack
     #[arg(value_name = "FILE")]
     file: PathBuf,
-    /// The run folder to create [default: tmp/profile-output and the name of the file]
+    /// Run folder to create [default: tmp/profile-output/NAME, after the name of FILE]
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
-    /// Print JSON: the index of the bundle
+    /// Print the index of the bundle as JSON
     #[arg(long)]
     json: bool,
 }
@@ -29,12 +29,11 @@ Examples:
   llm-perf unpack slow-decode.llmperf
   llm-perf unpack before.llmperf --out before && llm-perf show ./before
 
-Everything that reads a run reads the folder: show, report, compare, whatif, export, validate. A
-bundle that was cut off or altered is refused, and nothing of it is left behind.
+All verbs that read a run can read the folder: show, report, compare, whatif, export, validate. A \
+truncated or altered bundle is rejected, and no files are left behind.
 
 Exit codes:
-  0 unpacked, 1 the file is no bundle, was altered or needs a newer llm-perf, 2 wrong usage, or the
-  folder is in use";
+  0 unpacked, 1 not a bundle, altered, or from a newer llm-perf, 2 wrong usage, or the folder is in use";
 
 pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<Exit, CliError> {
     let unpacked = context.progress(|display| {

@@ -9,11 +9,11 @@ use crate::context::Context;
 use crate::error::CliError;
 use flow::printable;
 
-/// Check documents, JSON or YAML, against the schema they name and its rules
+/// Check JSON and YAML documents against their schemas
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
-    /// Files to check; `-` is standard input
+    /// Files to check; `-` reads stdin
     #[arg(value_name = "FILE", required = true)]
     files: Vec<PathBuf>,
     /// Print JSON
@@ -27,11 +27,12 @@ Examples:
   llm-perf validate results/*/manifest.json results/*/inputs.yaml
   llm-perf runs --json | llm-perf validate -
 
-Also checked: ids are unique, references resolve, trees have no cycles, numbers are not negative,
-shares lie between 0 and 1, and the files of a run are as its manifest lists them.
+Each document names its schema. Beyond the schema, ids must be unique, references must resolve, trees \
+must have no cycles, numbers must not be negative, shares must be between 0 and 1, and the files of a \
+run must match its manifest.
 
 Exit codes:
-  0 every file is valid, 1 one is not, 2 one cannot be read or names no schema known here";
+  0 all files are valid, 1 a file is invalid, 2 a file cannot be read or names an unknown schema";
 
 pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<Exit, CliError> {
     let report = flow::validate::validate_files(&arguments.files);

@@ -1,5 +1,6 @@
 //! `llm-perf whatif`: the time of a run under changes.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 
 use flow::whatif::{self, Change, CopyFate, Family, Pace, WhatIfRequest};
@@ -8,35 +9,35 @@ use types::Exit;
 use crate::context::Context;
 use crate::error::CliError;
 
-/// Predict the time of a run under changes, by replaying its timeline
+/// Predict how changes would affect the time of a run
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
-    /// The run: its name, the start of it, `latest`, or its folder; or a trace file, one for each rank
-    #[arg(value_name = "RUN|TRACE", required = true)]
-    subject: Vec<String>,
+    /// Run (its name or a prefix of it, `latest`, or its folder), or trace files, one per rank
+    #[arg(value_name = "RUN|FILE", required = true)]
+    subject: Vec<OsString>,
     /// Launch each step or stage as one CUDA graph
     #[arg(long)]
     cuda_graphs: bool,
     /// Fuse chains of kernels of this kind
     #[arg(long, value_name = "KIND", value_enum)]
     fuse: Option<Fusion>,
-    /// Run kernels of a family faster: FAMILY=roofline, or FAMILY=2x
-    #[arg(long, value_name = "FAMILY=PACE", value_parser = kernels)]
+    /// Speed up a family of kernels, such as gemm=roofline or gemm=2x; can be repeated
+    #[arg(long, value_name = "FAMILY=SPEED", value_parser = kernels)]
     kernels: Vec<(Family, Pace)>,
-    /// Overlap copies between host and device with kernels, or leave them out
-    #[arg(long, value_enum)]
+    /// Overlap host-device copies with kernels (hidden), or remove them (removed)
+    #[arg(long, value_name = "HOW", value_enum)]
     copies: Option<Fate>,
-    /// Overlap communication with compute
-    #[arg(long, value_enum)]
+    /// Overlap communication with compute (hidden)
+    #[arg(long, value_name = "HOW", value_enum)]
     communication: Option<Overlap>,
-    /// Run the host faster, such as 2x
+    /// Speed up the host, such as 2x
     #[arg(long, value_name = "FACTOR", value_parser = factor)]
     host: Option<f64>,
-    /// Run on another device, such as b200: kernels scale with the rate that limits them
+    /// Run on another device, such as b200; each kernel scales with the rate that limits it
     #[arg(long, value_name = "NAME")]
     hardware: Option<String>,
-    /// The device the trace was recorded on, if it does not say
+    /// Device on which the trace was recorded [default: read from the trace]
     #[arg(long, value_name = "NAME")]
     recorded_on: Option<String>,
     /// Folder that contains the runs
@@ -50,17 +51,17 @@ pub(crate) struct Arguments {
 const EXAMPLES: &str = "\
 Examples:
   llm-perf whatif latest --cuda-graphs
-  llm-perf whatif latest --cuda-graphs --fuse elementwise --kernels gemm=roofline
+  llm-perf whatif latest --fuse elementwise --kernels gemm=roofline
   llm-perf whatif trace.json.gz --host 2x --copies hidden
   llm-perf whatif rank0.json rank1.json --communication hidden --json
   llm-perf whatif latest --hardware b200
 
-The timeline becomes a graph of what waited for what: calls of each host thread, launches, streams,
-events, blocking calls. It is replayed with all changes at once. Replayed unchanged it gives back
-the recorded time, and how far it is off is printed. Without a change, the critical path is shown.
+The timeline becomes a dependency graph of host calls, launches, streams, events and blocking calls, \
+which is replayed with all changes together. A replay without changes should reproduce the recorded \
+time; the replay error is printed. Without changes, the critical path is shown.
 
 Exit codes:
-  0 predicted, 1 the timeline cannot be read or replayed, 2 wrong usage, or a run without timeline";
+  0 predicted, 1 the timeline cannot be read or replayed, 2 wrong usage, or a run without a timeline";
 
 /// What can be fused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
@@ -130,16 +131,16 @@ fn factor(text: &str) -> Result<f64, String> {
     let number = text.strip_suffix('x').and_then(|number| number.trim().parse::<f64>().ok());
     match number {
         Some(number) if number.is_finite() && number > 0.0 => Ok(number),
-        _ => Err("write it as a factor, such as 2x or 1.5x".to_owned()),
+        _ => Err("expected a factor, such as 2x or 1.5x".to_owned()),
     }
 }
 
 /// `gemm=roofline` or `gemm=2x`.
 fn kernels(text: &str) -> Result<(Family, Pace), String> {
-    let (family, pace) = text.split_once('=').ok_or("write it as FAMILY=roofline or FAMILY=2x")?;
+    let (family, pace) = text.split_once('=').ok_or("expected FAMILY=roofline or FAMILY=2x")?;
     let names = || Family::ALL.map(Family::name).join(", ");
     let family = Family::ALL.into_iter().find(|known| known.name() == family);
-    let family = family.ok_or_else(|| format!("no such family of kernels; they are: {}", names()))?;
+    let family = family.ok_or_else(|| format!("unknown kernel family; expected one of {}", names()))?;
     let pace = match pace {
         "roofline" => Pace::Roofline,
         pace => Pace::Times(factor(pace)?),

@@ -15,19 +15,19 @@ use crate::target::TargetArguments;
 
 /// Run only the model, with NVTX ranges around its stages, for a profiler to launch
 #[derive(Debug, clap::Args)]
-#[command(after_help = EXAMPLES)]
+#[command(hide = true, after_help = EXAMPLES)]
 pub(crate) struct Arguments {
-    /// Configuration overrides, such as dataset.sampling.repeats=1 or infer.max_new_tokens=16
+    /// Configuration overrides (key=value), such as dataset.sampling.repeats=1 or infer.max_new_tokens=16
     #[arg(value_name = "OVERRIDE")]
     overrides: Vec<String>,
-    /// Write the files that PyTorch needs into this empty or new folder and print the command that runs the model, for
+    /// Write the files that PyTorch needs to a new or empty folder and print the command that runs the model, for
     /// tools that start the interpreter themselves (torch only)
     #[arg(long, value_name = "DIR")]
     prepare: Option<PathBuf>,
-    /// Run the model once more under torch.profiler and write its trace into this file (torch only)
+    /// Run the model once more under torch.profiler and write the trace to a file (torch only)
     #[arg(long, value_name = "FILE", conflicts_with = "prepare")]
     operators: Option<PathBuf>,
-    /// Print the time of every stage of every repeat and the inputs as JSON, or the command of `--prepare`
+    /// Print the inputs and the time of each stage and repeat as JSON, or the command of --prepare
     #[arg(long)]
     json: bool,
     #[command(flatten)]
@@ -37,19 +37,20 @@ pub(crate) struct Arguments {
 const EXAMPLES: &str = "\
 Examples:
   llm-perf workload
-  llm-perf workload --engine torch --model path/to/model --module-ranges depth=4
-  llm-perf workload --model decoder-tiny infer.seq_len=512 dataset.sampling.repeats=1
+  llm-perf workload --engine torch --model path/to/model --module-ranges 4
+  llm-perf workload --model decoder-tiny infer.seq_len=512
   nsys profile -t nvtx llm-perf workload dataset/sampling=sampling.smoke
-  llm-perf workload --engine torch --model qwen3-8b --device cuda:0 --prepare qwen
+  llm-perf workload --engine torch --model qwen3-8b --prepare qwen
 
-Nothing is written unless --prepare is given. The NVTX ranges are in the domain LLM: prefill contains
-sam, clip and projector; decode_all contains decode_step. Warm-up rounds run inside the range warmup,
-and PyTorch loads the model inside load.";
+`deep` and `regions` start this verb under a profiler. To list workload profiles, use `llm-perf \
+workloads`. No files are written unless --prepare or --operators is given. The NVTX ranges are in the \
+domain LLM: prefill contains sam, clip and projector; decode_all contains decode_step. Warm-up rounds \
+run inside the range warmup, and PyTorch loads the model inside load.";
 
 pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<Exit, CliError> {
     let target = &arguments.target;
     if target.is_command() {
-        return Err(CliError::usage("a command needs no `llm-perf workload` around it").hint("run it as it is"));
+        return Err(CliError::usage("`workload` runs a model, not a command").hint("run the command directly"));
     }
     let given = Overrides::typed(&arguments.overrides)?;
     let engine = engine::choose(target, &given, context)?;
@@ -58,13 +59,13 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<Exit, CliE
         return prepare(arguments, &resolution, folder, context);
     }
     let Resolution { config, model } = resolution;
-    let request = resolution::profile_request(&config, &model, context)?;
+    let request = resolution::profile_request(target, &config, &model, context)?;
     let interrupt = StopRequest::catch();
     let stop = || interrupt.is_set();
     let outcome = match model {
         EngineModel::Native(_) if arguments.operators.is_some() => {
-            return Err(CliError::usage("`--operators` records with torch.profiler, and the engine is native")
-                .hint("--engine torch; `llm-perf profile` has the operators of the native engine"));
+            return Err(CliError::usage("`--operators` requires torch.profiler, but the engine is native")
+                .hint("add --engine torch, or use `llm-perf profile` for the operators of the native engine"));
         }
         EngineModel::Native(model) => {
             resolution::refuse_unread("workload", &config, &given)?;
@@ -96,15 +97,15 @@ fn prepare(
     context: &Context,
 ) -> Result<Exit, CliError> {
     let EngineModel::Torch(model) = &resolution.model else {
-        return Err(CliError::usage("`--prepare` is for `--engine torch`: the native engine is this program itself")
-            .hint("start `llm-perf workload` as it is"));
+        return Err(CliError::usage("`--prepare` requires the torch engine, but the engine is native")
+            .hint("add --engine torch, or start `llm-perf workload` directly"));
     };
     if std::fs::read_dir(folder).is_ok_and(|mut entries| entries.next().is_some()) {
         return Err(CliError::usage(format!("{} is not empty", folder.display()))
-            .hint("--prepare writes several files; name a folder that is absent or empty"));
+            .hint("name a new or empty folder; --prepare writes several files"));
     }
     let torch = resolution::torch_settings(&arguments.target, &resolution.config)?;
-    let request = TorchRequest { profile: resolution::profile_request(&resolution.config, &resolution.model, context)?, torch };
+    let request = TorchRequest { profile: resolution::profile_request(&arguments.target, &resolution.config, &resolution.model, context)?, torch };
     let prepared = workload::prepare(model, &request, folder)?;
     workload::send_answer(&prepared)?;
     context.messages.print_answer(arguments.json, &prepared, || format!("{}\n", prepared.line()))?;

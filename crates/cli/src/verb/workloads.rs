@@ -9,13 +9,14 @@ use types::Exit;
 use crate::context::Context;
 use crate::error::CliError;
 use crate::resolution::{self, ModelFlags};
-use flow::Table;
+use crate::screen::{ScreenTable, terminal_width};
 
-/// List the workload profiles, or show the settings of one
+/// List the workload profiles, or show one
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
-    /// A workload profile
+    /// Workload profile [default: list all]
+    #[arg(value_name = "NAME")]
     name: Option<String>,
     /// Print JSON
     #[arg(long)]
@@ -26,8 +27,10 @@ const EXAMPLES: &str = "\
 Examples:
   llm-perf workloads
   llm-perf workloads dsocr-standard-v1
-  llm-perf --config-dir my-conf workloads      with the profiles in my-conf/workload/*.yaml
-  llm-perf analyze --workload dsocr-gundam-2x3 workload.batch=4";
+  llm-perf --config-dir my-conf workloads
+  llm-perf analyze --workload dsocr-gundam-2x3 workload.batch=4
+
+Profiles of your own are read from workload/*.yaml in the folder of --config-dir.";
 
 pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<Exit, CliError> {
     let messages = &context.messages;
@@ -38,7 +41,7 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<Exit, CliE
     };
     if let Some(name) = &arguments.name {
         let config = compose(name)?;
-        let settings = config.root().at("workload").ok_or_else(|| CliError::failed("no workload is mounted"))?;
+        let settings = config.root().at("workload").ok_or_else(|| CliError::failed("the configuration has no workload"))?;
         messages.print_answer(arguments.json, settings, || config::to_yaml(settings))?;
         return Ok(Exit::Done);
     }
@@ -50,9 +53,9 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<Exit, CliE
         }
     }
     messages.print_answer(arguments.json, &profiles, || {
-        let mut table = Table::new("NAME | ABOUT");
+        let mut table = ScreenTable::new("NAME | ABOUT");
         profiles.iter().for_each(|row| table.row([row.0, row.1]));
-        table.to_string()
+        table.text(terminal_width())
     })?;
     Ok(Exit::Done)
 }

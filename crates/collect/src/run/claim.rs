@@ -3,6 +3,7 @@
 //! Making a folder either succeeds for exactly one process or fails, so it decides who has a name. A folder that was there
 //! before, empty, is claimed by a file that likewise can be made only once.
 
+use std::ffi::OsString;
 use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -54,7 +55,7 @@ pub(super) struct ClaimedFolder {
 
 impl RunRequest {
     /// A run of that verb beneath [`DEFAULT_ROOT`], about no model and no device.
-    pub fn new(verb: impl Into<String>, command: Vec<String>) -> Self {
+    pub fn new(verb: impl Into<String>, command: Vec<OsString>) -> Self {
         Self {
             root: DEFAULT_ROOT.into(),
             id: None,

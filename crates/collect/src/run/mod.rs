@@ -30,7 +30,7 @@ pub use content::{digest, sha256};
 pub use folder::{Outcome, RunFolder, now};
 pub use index::RunIndex;
 pub use select::{Fitness, find_fitting_run, find_run};
-pub use stored::{StoredRun, list_runs, list_runs_with};
+pub use stored::{StoredRun, list_runs, list_runs_with, runs_with};
 
 use relative_path::RelativePath;
 

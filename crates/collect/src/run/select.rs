@@ -1,5 +1,6 @@
 //! Finding the run a user means.
 
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 use types::RunListing;
@@ -29,7 +30,7 @@ struct Candidate {
 
 /// Opens the run that `selector` names: its folder, its name beneath `root`, the start of that name if no other run starts
 /// so, or `latest`. A name goes before the start of a name, and both before `latest` and a folder elsewhere.
-pub fn find_run(root: &Path, selector: &str) -> Result<StoredRun, CollectError> {
+pub fn find_run(root: &Path, selector: impl AsRef<OsStr>) -> Result<StoredRun, CollectError> {
     find_fitting_run(root, None, selector, &Fitness { wanted: "can be read", fits: |_| true })
 }
 
@@ -38,11 +39,14 @@ pub fn find_run(root: &Path, selector: &str) -> Result<StoredRun, CollectError> 
 pub fn find_fitting_run(
     root: &Path,
     index: Option<&RunIndex>,
-    selector: &str,
+    selector: impl AsRef<OsStr>,
     fitness: &Fitness,
 ) -> Result<StoredRun, CollectError> {
+    let folder = Path::new(selector.as_ref());
+    // Names of runs are text; bytes that are none can only be a path.
+    let Some(selector) = selector.as_ref().to_str() else { return StoredRun::open(folder) };
     if selector.contains(std::path::is_separator) || matches!(selector, "." | "..") {
-        return StoredRun::open(Path::new(selector));
+        return StoredRun::open(folder);
     }
     let candidates: Vec<Candidate> =
         runs_with(root, index)?.into_iter().map(|(listing, run)| Candidate { listing, run }).collect();
@@ -51,7 +55,7 @@ pub fn find_fitting_run(
 
 impl Candidate {
     fn path(&self) -> PathBuf {
-        PathBuf::from(&self.listing.path)
+        self.run.as_ref().map_or_else(|| PathBuf::from(&self.listing.path), |run| run.path().to_owned())
     }
 
     /// The name of its folder, which goes first, and that of the run.

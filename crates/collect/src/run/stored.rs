@@ -146,10 +146,7 @@ pub fn list_runs_with(root: &Path, index: Option<&RunIndex>) -> Result<Vec<RunLi
 }
 
 /// The same as they are stored, where they can be read.
-pub(super) fn runs_with(
-    root: &Path,
-    index: Option<&RunIndex>,
-) -> Result<Vec<(RunListing, Option<StoredRun>)>, CollectError> {
+pub fn runs_with(root: &Path, index: Option<&RunIndex>) -> Result<Vec<(RunListing, Option<StoredRun>)>, CollectError> {
     let mut paths = Vec::new();
     match fs::read_dir(root) {
         Err(error) if error.kind() == ErrorKind::NotFound => {}

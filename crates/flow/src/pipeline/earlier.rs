@@ -1,5 +1,6 @@
 //! Earlier runs: which of them a verb can go on with.
 
+use std::ffi::OsStr;
 use std::path::Path;
 
 use collect::run::{Fitness, RunIndex, StoredRun, find_fitting_run};
@@ -68,6 +69,6 @@ pub fn is_repeatable(run: &StoredRun) -> bool {
 
 /// The run that `selector` names, among those in `root` and those that `--out` put elsewhere; `latest` is the newest that serves the
 /// purpose, `latest:KIND` the newest of a kind.
-pub fn find(root: &Path, selector: &str, purpose: RunPurpose) -> Result<StoredRun, CollectError> {
+pub fn find(root: &Path, selector: impl AsRef<OsStr>, purpose: RunPurpose) -> Result<StoredRun, CollectError> {
     find_fitting_run(root, RunIndex::of_user().as_ref(), selector, &purpose.fitness())
 }

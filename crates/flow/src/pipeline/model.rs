@@ -84,6 +84,22 @@ pub enum ModelError {
         /// What the system said.
         reason: std::io::Error,
     },
+    /// A name such as `owner/name` that is no path here.
+    #[error("model `{name}` not found on this machine")]
+    HubId {
+        /// What was asked for.
+        name: String,
+        /// The built-in model that is probably the same.
+        nearest: Option<&'static str>,
+    },
+    /// A folder that holds no model.
+    #[error("{} has no config.json", folder.display())]
+    NoConfig {
+        /// The folder.
+        folder: PathBuf,
+        /// A GGUF file in it.
+        gguf: Option<PathBuf>,
+    },
     /// What the file says is wrong.
     #[error(transparent)]
     Config(#[from] ConfigError),
@@ -103,13 +119,32 @@ impl Failure for ModelError {
     fn hint(&self) -> Option<String> {
         match self {
             Self::Unknown { nearest, .. } => Some(format!(
-                "{}`llm-perf models` lists all, and --model also takes the path of a config.json or of a GGUF file",
+                "{}`llm-perf models` lists all; --model also takes a config.json, a folder or a GGUF file",
                 nearest.map_or(String::new(), |nearest| format!("did you mean `{nearest}`? "))
             )),
             Self::NoFile => Some("set it with model.config_path=FILE, or use --model FILE".to_owned()),
+            Self::NoConfig { gguf, .. } => Some(match gguf {
+                Some(file) => format!("name the GGUF file: --model {}", file.display()),
+                None => "name a config.json, the folder of a Hugging Face model, or a GGUF file".to_owned(),
+            }),
             Self::Gguf(error) => error.fix(),
-            Self::Config(_) | Self::Unreadable { .. } | Self::DType(_) => None,
+            Self::HubId { .. } | Self::Config(_) | Self::Unreadable { .. } | Self::DType(_) => None,
         }
+    }
+
+    fn hints(&self) -> Vec<String> {
+        let Self::HubId { name, nearest } = self else { return self.hint().into_iter().collect() };
+        let built_in = nearest.map(|nearest| format!("did you mean the built-in model `{nearest}`?"));
+        let hints = [
+            "--model takes a built-in name, or a config.json, a folder or a GGUF file on this machine; nothing is \
+             downloaded"
+                .to_owned(),
+            format!(
+                "get the config with `hf download {name} config.json --local-dir DIR`, then use --model \
+                 DIR/config.json"
+            ),
+        ];
+        built_in.into_iter().chain(hints).collect()
     }
 }
 
@@ -210,7 +245,15 @@ const LARGEST_CONFIG: u64 = 16 << 20;
 /// The configuration, and whether it states its element type.
 fn read(path: &Path) -> Result<(ModelConfig, bool), ModelError> {
     let unreadable = |reason| ModelError::Unreadable { path: path.to_owned(), reason };
+    if let Some(name) = hub_id(path) {
+        let own = name.rsplit('/').next().unwrap_or_default();
+        let nearest = types::nearest(own, PRESETS.iter().map(|preset| preset.name));
+        return Err(ModelError::HubId { name: name.to_owned(), nearest });
+    }
     let file = if path.is_dir() { path.join("config.json") } else { path.to_owned() };
+    if path.is_dir() && !file.exists() {
+        return Err(ModelError::NoConfig { folder: path.to_owned(), gguf: gguf_inside(path) });
+    }
     if gguf::is_file(&file) {
         let config = gguf::read(&file).map_err(|error| ModelError::Gguf(Box::new(error)))?;
         return Ok((config, true));
@@ -221,6 +264,22 @@ fn read(path: &Path) -> Result<(ModelConfig, bool), ModelError> {
     let text = with_quantisation(&file, &text).unwrap_or(text);
     let states_dtype = text.contains("dtype\"");
     Ok((ModelConfig::from_json(&file.display().to_string(), &text)?, states_dtype))
+}
+
+/// The path as text where it is not there and reads as `owner/name`, which is how the hub names models.
+fn hub_id(path: &Path) -> Option<&str> {
+    let name = path.to_str().filter(|_| !path.exists())?;
+    let is_part = |part: &str| !part.is_empty() && !part.starts_with(['.', '~']);
+    let (owner, model) = name.split_once('/')?;
+    let is_file = [".json", ".gguf"].iter().any(|ending| model.ends_with(ending));
+    let is_folder = Path::new(owner).is_dir();
+    (is_part(owner) && is_part(model) && !model.contains('/') && !is_file && !is_folder).then_some(name)
+}
+
+/// The first GGUF file of a folder, by name.
+fn gguf_inside(folder: &Path) -> Option<PathBuf> {
+    let entries = std::fs::read_dir(folder).ok()?.flatten().map(|entry| entry.path());
+    entries.filter(|path| path.extension().is_some_and(|ending| ending == "gguf")).min()
 }
 
 /// The configuration with what `hf_quant_config.json` beside it says: ModelOpt writes that file instead of a

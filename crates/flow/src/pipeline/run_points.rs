@@ -1,6 +1,7 @@
 //! A run as calibration data: the operators it recorded with their shapes, and what they ran on.
 
 use std::collections::BTreeMap;
+use std::ffi::OsStr;
 use std::path::Path;
 
 use collect::document;
@@ -35,7 +36,7 @@ pub(crate) struct RunPoints {
 }
 
 /// Reads the run that `selector` names, among those in `root`.
-pub(crate) fn read(root: &Path, selector: &str, config_dir: Option<&Path>) -> Result<RunPoints, CalibrationError> {
+pub(crate) fn read(root: &Path, selector: &OsStr, config_dir: Option<&Path>) -> Result<RunPoints, CalibrationError> {
     let stored = earlier::find(root, selector, RunPurpose::Calibrate)?;
     let metrics: Metrics = json(&stored.path().join("metrics.json"))?;
     let run = metrics.run.id.clone();

@@ -1,6 +1,7 @@
 //! `doctor --calibrate --device`: times of single operations on a device, measured or read, fitted and kept.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -26,7 +27,7 @@ pub struct CalibrateRequest {
     /// Tables of measured points.
     pub points: Vec<PathBuf>,
     /// Runs whose operators are points.
-    pub from: Vec<String>,
+    pub from: Vec<OsString>,
     /// Folder that holds runs, for those given by name.
     pub root: PathBuf,
     /// Measure for ten seconds, not forty-five.
@@ -127,7 +128,7 @@ fn from_runs(
 ) -> Result<StoredCalibration, CalibrationError> {
     let mut read = Vec::new();
     for selector in &request.from {
-        progress(&format!("reading {selector}"));
+        progress(&format!("reading {}", selector.display()));
         read.push(run_points::read(&request.root, selector, request.config_dir.as_deref())?);
     }
     let first = &read[0];

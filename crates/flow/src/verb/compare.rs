@@ -1,6 +1,7 @@
 //! `compare`: two sides of runs read from their folders and laid beside each other.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::{OsStr, OsString};
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -20,9 +21,9 @@ pub struct CompareRequest {
     /// Folder that holds runs, for those given by name.
     pub root: PathBuf,
     /// Runs of the first side: names, folders, or files with metrics.
-    pub base: Vec<String>,
+    pub base: Vec<OsString>,
     /// Runs of the second side.
-    pub with: Vec<String>,
+    pub with: Vec<OsString>,
     /// A remedy that the one run of the first side tried: its baseline and it are the two sides.
     pub tried: Option<String>,
     /// Most a side may be slower; no gate when absent.
@@ -161,7 +162,7 @@ pub fn write_page(path: &Path, page: &str) -> Result<(), CompareError> {
     std::fs::write(path, page).map_err(|reason| CompareError::Unwritable { path: path.to_owned(), reason })
 }
 
-fn side(root: &Path, selectors: &[String]) -> Result<Vec<RunRecords>, CompareError> {
+fn side(root: &Path, selectors: &[OsString]) -> Result<Vec<RunRecords>, CompareError> {
     let mut seen = BTreeSet::new();
     let mut runs = Vec::new();
     for selector in selectors {
@@ -175,7 +176,7 @@ fn side(root: &Path, selectors: &[String]) -> Result<Vec<RunRecords>, CompareErr
 }
 
 /// One run and the file or folder it was read from.
-fn read(root: &Path, selector: &str) -> Result<(PathBuf, RunRecords), CompareError> {
+fn read(root: &Path, selector: &OsStr) -> Result<(PathBuf, RunRecords), CompareError> {
     let path = Path::new(selector);
     if path.is_file() {
         let folder = path.parent().unwrap_or(Path::new("."));

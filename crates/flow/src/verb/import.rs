@@ -10,7 +10,7 @@ pub use crate::pipeline::regions::RegionChoice;
 pub use crate::pipeline::subject::NamedSubject;
 pub use crate::pipeline::tables::TablesRequest;
 pub use crate::pipeline::tables_error::TablesError;
-pub use crate::pipeline::trace::{MEMORY, STANDARD_INPUT};
+pub use crate::pipeline::trace::{MEMORY, STANDARD_INPUT, importable};
 pub use crate::pipeline::workload::WorkloadRequest;
 pub use collect::tool::ncu::Preset as NcuPreset;
 

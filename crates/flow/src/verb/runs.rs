@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 pub use collect::run::{DEFAULT_ROOT, StoredRun};
-use collect::run::{RunIndex, list_runs_with};
+use collect::run::{RunIndex, list_runs_with, runs_with};
 use types::{Exit, Failure, InputSet, RunList, RunState, SchemaTag};
 
 use crate::CollectError;
@@ -72,9 +72,8 @@ pub fn delete(run: &StoredRun) -> Result<(), DeleteError> {
 
 /// The runs that are left to delete where the newest `keep` beneath a folder stay: those that have ended, oldest first.
 pub fn beyond(root: &Path, keep: usize) -> Result<Vec<StoredRun>, CollectError> {
-    let listed = list_runs_with(root, None)?;
-    let old = listed.iter().skip(keep).rev().filter(|run| run.state != RunState::Running);
-    Ok(old.filter_map(|run| StoredRun::open(Path::new(&run.path)).ok()).collect())
+    let old = runs_with(root, None)?.into_iter().skip(keep).rev();
+    Ok(old.filter(|(listing, _)| listing.state != RunState::Running).filter_map(|(_, run)| run).collect())
 }
 
 /// The inputs that a run recorded.

@@ -4,6 +4,7 @@
 //! written.
 
 use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use analysis::PlacedTimeline;
@@ -27,7 +28,7 @@ use crate::pipeline::trace;
 #[derive(Debug)]
 pub struct WhatIfRequest {
     /// A run, or files of traces: one for each rank.
-    pub subject: Vec<String>,
+    pub subject: Vec<OsString>,
     /// Folder that holds the runs.
     pub root: PathBuf,
     /// Changes as they were asked for; all of them are made at once.
@@ -147,7 +148,7 @@ pub fn terminal(answer: &WhatIf) -> String {
 
 /// What the subject is called, its files, and what its run measured.
 fn recording(request: &WhatIfRequest) -> Result<(String, Vec<PathBuf>, Option<Metrics>), WhatIfError> {
-    let is_file = |subject: &String| Path::new(subject).is_file();
+    let is_file = |subject: &OsString| Path::new(subject).is_file();
     match request.subject.as_slice() {
         [only] if !is_file(only) => {
             let run = earlier::find(&request.root, only, RunPurpose::Replay)?;
@@ -156,9 +157,10 @@ fn recording(request: &WhatIfRequest) -> Result<(String, Vec<PathBuf>, Option<Me
         }
         files => {
             if let Some(subject) = files.iter().find(|subject| !is_file(subject)) {
-                return Err(WhatIfError::NotOneRun { subject: subject.clone() });
+                return Err(WhatIfError::NotOneRun { subject: subject.display().to_string() });
             }
-            Ok((files.join(", "), files.iter().map(PathBuf::from).collect(), None))
+            let names: Vec<String> = files.iter().map(|file| file.display().to_string()).collect();
+            Ok((names.join(", "), files.iter().map(PathBuf::from).collect(), None))
         }
     }
 }

@@ -81,13 +81,23 @@ pub enum HardwareError {
         /// Id of the device of `first`.
         first_id: String,
     },
+    /// Several devices have names that start so, and none has this one.
+    #[error("`{query}` matches several devices: {}", matches.join(", "))]
+    Ambiguous {
+        /// The name asked for.
+        query: String,
+        /// Ids of the devices.
+        matches: Vec<String>,
+    },
     /// No device has the name.
-    #[error("unknown device `{query}`{}", near(nearest))]
+    #[error("unknown device `{query}`; {}", near(nearest, known))]
     Unknown {
         /// The name asked for.
         query: String,
         /// Ids of devices with a similar name, best first.
         nearest: Vec<String>,
+        /// Ids of all devices.
+        known: Vec<String>,
     },
 }
 
@@ -101,6 +111,7 @@ impl Failure for HardwareError {
             Self::SameDriverName { first, first_id, .. } => {
                 Some(format!("to replace the device of {first}, give yours its id, `{first_id}`"))
             }
+            Self::Ambiguous { .. } => Some("name one of them; `llm-perf hardware NAME` shows one".to_owned()),
             Self::Unknown { query, .. } => Some(how_to_add(query)),
             _ => None,
         }
@@ -114,11 +125,12 @@ fn unit_name(unit: ComputeUnit) -> &'static str {
     }
 }
 
-fn near(nearest: &[String]) -> String {
+/// The devices that may be meant, or all there are.
+fn near(nearest: &[String], known: &[String]) -> String {
     match nearest {
-        [] => String::new(),
-        [one] => format!("; the nearest is {one}"),
-        many => format!("; the nearest are {}", many.join(", ")),
+        [] => format!("known devices: {}", known.join(", ")),
+        [one] => format!("the nearest is {one}"),
+        many => format!("the nearest are {}", many.join(", ")),
     }
 }
 

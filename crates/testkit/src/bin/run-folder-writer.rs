@@ -37,7 +37,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
 }
 
 fn create(root: &Path) -> Result<RunFolder, CollectError> {
-    RunFolder::create(RunRequest { root: root.to_owned(), ..RunRequest::new("test", std::env::args().collect()) })
+    RunFolder::create(RunRequest { root: root.to_owned(), ..RunRequest::new("test", std::env::args_os().collect()) })
 }
 
 fn steps(root: &Path, seed: u64) -> Result<(), Box<dyn std::error::Error>> {

@@ -55,7 +55,7 @@ pub(super) fn run(
 fn axis(config: &Config, text: &str) -> Result<SweepAxis, CliError> {
     let Some((key, values)) = text.split_once('=') else {
         return Err(CliError::usage(format!("--sweep {text} has no values"))
-            .hint("write a key and its values, such as --sweep workload.batch=1,2,4"));
+            .hint("write the key and its values, such as --sweep workload.batch=1,2,4"));
     };
     let mut axis = SweepAxis { key: key.to_owned(), values: Vec::new() };
     for value in split(values) {

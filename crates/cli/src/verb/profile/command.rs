@@ -34,7 +34,7 @@ pub(super) fn run(arguments: &Arguments, given: &Overrides, context: &Context) -
     overrides.append(&ModelFlags { model, ..ModelFlags::default() }.overrides(given));
     let config = resolution::compose(&overrides, context)?.without(&UNUSED);
     let subject = NamedSubject {
-        model: model.is_some().then(|| resolution::model::load(&config)).transpose()?,
+        model: model.map(|named| resolution::model::load(&config, Some(named))).transpose()?,
         workload: resolution::workload::request(&config, model.is_some())?,
         hardware: resolution::hardware(&config)?,
         config_dir: context.config_dir.clone(),
@@ -79,6 +79,6 @@ fn refuse_csv_without_folder(file: Option<&Path>) -> Result<(), CliError> {
     match problem.or_else(|| (!folder.is_dir()).then_some("its folder does not exist")) {
         None => Ok(()),
         Some(problem) => Err(CliError::usage(format!("--csv {}: {problem}", file.display()))
-            .hint("name a file in a folder that exists, such as --csv times.csv")),
+            .hint("name a file in an existing folder, such as --csv times.csv")),
     }
 }

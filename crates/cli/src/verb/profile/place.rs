@@ -23,7 +23,7 @@ impl RunPlace {
         }
         let scratch = tempfile::tempdir().map_err(|error| {
             let folder = std::env::temp_dir();
-            CliError::failed(format!("cannot make a folder in {}", folder.display())).because(error.to_string())
+            CliError::failed(format!("cannot create a folder in {}", folder.display())).because(error.to_string())
         })?;
         Ok(Self { out: Some(scratch.path().join("run")), scratch: Some(scratch) })
     }

@@ -10,13 +10,13 @@ use crate::error::CliError;
 /// Whether and what to record inside a command.
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct RecordingArguments {
-    /// Profile a command in one more run with the CUDA collector: if there is a GPU, always, or never
-    #[arg(long, value_enum, default_value_t = CollectorName::Auto, requires = "any_command")]
+    /// Record the command in one more run with the CUDA collector: auto (if there is a GPU), inject (always) or none
+    #[arg(long, value_name = "COLLECTOR", value_enum, default_value_t = CollectorName::Auto, requires = "any_command")]
     collector: CollectorName,
-    /// Record only inside these NVTX ranges, such as prefill or decode_step:8..16 (instances 8 to 15, counted from 0)
+    /// Record only inside these NVTX ranges, such as prefill or decode_step:8..16 (instances 8 to 15, counting from 0)
     #[arg(long, value_name = "RANGES", requires = "any_command")]
     window: Option<String>,
-    /// The CUPTI library to use, if it is not found automatically
+    /// CUPTI library [default: found automatically]
     #[arg(long, value_name = "FILE", requires = "any_command")]
     cupti: Option<PathBuf>,
     /// Record each CUDA graph launch as a whole instead of kernel by kernel
@@ -43,7 +43,7 @@ impl RecordingArguments {
         let cupti = match &self.cupti {
             Some(path) => Some(std::fs::canonicalize(path).map_err(|error| {
                 CliError::usage(format!("cannot find {}: {error}", path.display()))
-                    .hint("`llm-perf doctor` shows which CUPTI this machine has")
+                    .hint("run `llm-perf doctor` to see the CUPTI of this machine")
             })?),
             None => None,
         };

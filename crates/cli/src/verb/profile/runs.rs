@@ -9,36 +9,36 @@ use crate::error::CliError;
 
 /// How often a command is run, what is run around it, and when it is ended.
 #[derive(Clone, Debug, Default, clap::Args)]
-#[command(next_help_heading = "Runs of a command")]
+#[command(next_help_heading = "Command")]
 pub(crate) struct RunArguments {
-    /// A command line to measure with the shell; several take turns and are compared
+    /// Command line for the shell to run instead of a command after `--`; repeat to compare several in turns
     #[arg(long = "command", value_name = "LINE", conflicts_with = "command")]
     pub(super) lines: Vec<String>,
-    /// Measured runs of each command [default: 1; 10 with several commands]
+    /// Number of measured runs of each command [default: 1, or 10 for several commands]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub(super) runs: Option<u32>,
-    /// Runs of each command before measuring [default: 0]
+    /// Number of warm-up runs of each command [default: 0]
     #[arg(long, value_name = "N")]
     pub(super) warmup: Option<u32>,
-    /// Command line to run before each run, not timed
+    /// Command line to run before each run, untimed
     #[arg(long, value_name = "LINE")]
     pub(super) prepare: Option<String>,
-    /// Command line to run after each run, not timed
+    /// Command line to run after each run, untimed
     #[arg(long, value_name = "LINE")]
     pub(super) cleanup: Option<String>,
-    /// End the command after this time, such as 60s, 500ms or 2m
+    /// Stop the command after this time, such as 60s, 500ms or 2m
     #[arg(long = "for", value_name = "TIME", value_parser = duration)]
     pub(super) after: Option<Duration>,
-    /// End the command when its output matches this regular expression
+    /// Stop the command when its output matches this regular expression
     #[arg(long, value_name = "PATTERN")]
     until: Option<String>,
-    /// Command line to run beside the command, which ends when it has ended: requests to a server
+    /// Command line that sends requests to the command, such as a server; the command is stopped when it ends
     #[arg(long, value_name = "LINE")]
     request: Option<String>,
     /// Start the request when the command's output matches this regular expression
     #[arg(long, value_name = "PATTERN", requires = "request")]
     ready: Option<String>,
-    /// Also write mean, standard deviation, median, user, system, min and max in seconds to this file, as CSV
+    /// Also write mean, standard deviation, median, user, system, min and max, in seconds, to a CSV file
     #[arg(long, value_name = "FILE")]
     pub(super) csv: Option<PathBuf>,
 }
@@ -81,10 +81,10 @@ fn duration(text: &str) -> Result<Duration, String> {
         "s" => 1.0,
         "m" => 60.0,
         "h" => 3600.0,
-        _ => return Err("write a time with its unit, such as 60s, 500ms, 2m or 1h".to_owned()),
+        _ => return Err("expected a time with a unit, such as 60s, 500ms, 2m or 1h".to_owned()),
     };
     let time = number.parse::<f64>().ok().and_then(|number| Duration::try_from_secs_f64(number * seconds).ok());
-    time.filter(|time| !time.is_zero()).ok_or_else(|| "a time is more than zero, such as 60s".to_owned())
+    time.filter(|time| !time.is_zero()).ok_or_else(|| "expected a time above zero, such as 60s".to_owned())
 }
 
 #[cfg(test)]

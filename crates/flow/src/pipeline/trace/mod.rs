@@ -21,8 +21,8 @@ use super::error::ImportError;
 use super::regions::{RegionChoice, device_name};
 pub(crate) use parts::nothing;
 use parts::{Kind, Part, Parts};
-pub use source::STANDARD_INPUT;
 use source::Source;
+pub use source::{STANDARD_INPUT, importable};
 
 /// Memory for large lists of rows, unless somebody says otherwise. All else that an import holds is less than as much again.
 pub const MEMORY: Bytes = Bytes::new(512_000_000);

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use collect::run::sha256;
 use collect::spill::MappedInput;
-use ingest::detect::identify;
+use ingest::detect::{Format, identify};
 use memmap2::Mmap;
 use types::Bytes;
 
@@ -20,6 +20,8 @@ pub const STANDARD_INPUT: &str = "-";
 pub(super) struct Source {
     /// As it was given.
     pub(super) name: String,
+    /// The same to open it by, where the name is no text.
+    path: PathBuf,
     /// The bytes; absent where there is none, because nothing cannot be mapped.
     map: Option<Map>,
     /// What its own tool made of it, for a report that only this tool reads.
@@ -47,7 +49,7 @@ impl Source {
             Some(report) => mapped(&report.exported(path, progress)?).map_err(unreadable)?,
             None => None,
         };
-        Ok(Self { name, map, export })
+        Ok(Self { name, path: path.to_owned(), map, export })
     }
 
     /// The bytes to read: as stored, or as the file's own tool exports them.
@@ -71,13 +73,39 @@ impl Source {
 
     /// The file, for messages that want a path.
     pub(super) fn path(&self) -> PathBuf {
-        PathBuf::from(&self.name)
+        self.path.clone()
     }
 }
 
+/// Whether a file is of a kind that can be imported, by its first bytes or as a report that its own tool reads.
+fn is_importable(path: &Path) -> bool {
+    let map = path.is_file().then(|| File::open(path).and_then(|file| mapped(&file)).ok().flatten()).flatten();
+    map.is_some_and(|bytes| {
+        let format = identify(&bytes).format.filter(|format| *format != Format::TorchInfo);
+        format.is_some() || Report::of(path, &bytes).is_some()
+    })
+}
+
+/// The files of a folder that can be imported, by name.
+pub fn importable(folder: &Path) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    let mut files: Vec<PathBuf> = entries.map(|entry| entry.path()).collect();
+    files.sort();
+    files.truncate(MOST_LOOKED_AT);
+    files.retain(|path| is_importable(path));
+    files
+}
+
+/// Most files of a folder whose kind is looked up for a hint.
+const MOST_LOOKED_AT: usize = 256;
+
 /// The journal that a killed export of a database leaves beside it: what is in it is not in the file.
 pub(super) fn journal(source: &Source) -> Option<PathBuf> {
-    let beside = |ending: &str| PathBuf::from(format!("{}{ending}", source.name));
+    let beside = |ending: &str| {
+        let mut path = source.path.clone().into_os_string();
+        path.push(ending);
+        PathBuf::from(path)
+    };
     let is_there = |path: &PathBuf| path.metadata().is_ok_and(|found| found.len() > 0);
     ["-journal", "-wal"].map(beside).into_iter().find(is_there)
 }

@@ -8,7 +8,7 @@ use serde::Deserialize;
 #[derive(Clone, Debug, Deserialize)]
 pub struct DatasetSettings {
     /// Folder, or `builtin:NAME`.
-    pub root: String,
+    pub root: PathBuf,
     /// Patterns of files to take.
     pub include: Vec<String>,
     /// Patterns of files to leave.

@@ -30,7 +30,7 @@ pub(super) struct DatasetFile {
 
 /// Every file of a dataset, by name, readable or not.
 pub(super) fn find(settings: &DatasetSettings) -> Result<Vec<DatasetFile>, ProfileError> {
-    match settings.root.strip_prefix(BUILT_IN) {
+    match settings.root.to_str().and_then(|root| root.strip_prefix(BUILT_IN)) {
         Some("pages") => built_in("pages", &PAGES, settings),
         Some("prompts") => built_in("prompts", &PROMPTS, settings),
         Some(other) => Err(ProfileError::NoDataset { name: other.to_owned() }),
@@ -65,7 +65,7 @@ fn built_in(name: &str, folder: &Dir<'_>, settings: &DatasetSettings) -> Result<
 }
 
 fn on_disk(settings: &DatasetSettings) -> Result<Vec<DatasetFile>, ProfileError> {
-    let root = Path::new(&settings.root);
+    let root = settings.root.as_path();
     let unreadable = |path: &Path| {
         let path = path.to_owned();
         move |reason| ProfileError::Unreadable { path, reason }

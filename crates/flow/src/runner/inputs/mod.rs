@@ -87,11 +87,12 @@ pub(crate) fn find(dataset: &DatasetSettings, infer: &InferSettings) -> Result<I
         InferSettings::Pages(..) => Input::image,
     };
     let all: Vec<Input> = files::find(dataset)?.into_iter().map(read).collect();
+    let root = dataset.root.display().to_string();
     if all.is_empty() {
-        return Err(ProfileError::NoInputs { root: dataset.root.clone(), patterns: dataset.include.join(", ") });
+        return Err(ProfileError::NoInputs { root, patterns: dataset.include.join(", ") });
     }
     let file_list = dataset.file_list.as_ref().map(|file| file.display().to_string());
-    Ok(Inputs { root: dataset.root.clone(), file_list, all })
+    Ok(Inputs { root, file_list, all })
 }
 
 /// What a run of these settings is fed, before anything runs: an input that turns out to be broken later still counts as used.
@@ -259,7 +260,7 @@ mod tests {
             repeats: 1,
         };
         DatasetSettings {
-            root: "builtin:prompts".to_owned(),
+            root: "builtin:prompts".into(),
             include: vec!["*.txt".to_owned()],
             exclude: Vec::new(),
             file_list: None,
@@ -286,8 +287,7 @@ mod tests {
 
     #[test]
     fn pages_that_will_be_read_have_their_pictures_before_anything_runs() {
-        let mut pages =
-            DatasetSettings { root: "builtin:pages".to_owned(), include: vec!["*".to_owned()], ..dataset() };
+        let mut pages = DatasetSettings { root: "builtin:pages".into(), include: vec!["*".to_owned()], ..dataset() };
         pages.sampling.samples_per_epoch = Some(1);
         let prompt = "<image>".to_owned();
         let settings =

@@ -114,7 +114,7 @@ impl TorchModel {
             },
             (ConfigSource::File, Some(path), _) => {
                 let file = if path.is_dir() { path.join("config.json") } else { path.clone() };
-                if !file.is_file() {
+                if path.is_dir() && !file.is_file() {
                     return Err(ProfileError::NoConfig { path: path.clone() });
                 }
                 if gguf::is_file(&file) {
