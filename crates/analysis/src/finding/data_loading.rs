@@ -12,10 +12,7 @@ const IDLE: IdleRule = IdleRule {
     name: RULE,
     cause: IdleCause::DataLoading,
     least_share: 0.02,
-    meanwhile: "inside `enumerate(DataLoader)`",
     promise: Promise::All,
-    advice: "Load ahead: more worker processes (`num_workers`), `prefetch_factor`, `persistent_workers`, pinned memory with \
-             `non_blocking` copies, or preprocessing moved off the critical path.",
 };
 
 pub(super) fn check(run: &Run<'_>) -> Vec<Found> {

@@ -37,7 +37,7 @@ mod vision_dominates_prefill;
 use std::collections::BTreeMap;
 
 use types::{
-    CollectiveSummary, DeviceTime, EstimatedSaving, Finding, IdleCause, Nanos, RankArrivals, Remark, Stage, Steps,
+    CollectiveSummary, DeviceTime, EstimatedSaving, Finding, IdleCause, Nanos, RankArrivals, Remark, Severity, Stage, Steps,
 };
 
 use crate::device::{DeviceRecords, StageWork};
@@ -50,6 +50,9 @@ use crate::statistics::share;
 use crate::subject::Subject;
 use crate::timings::{Timings, rounded};
 use crate::utilisation::Utilisation;
+
+/// Share of the run that rounds to less than 0.1%: saving that little is nothing to recommend.
+const NOTHING: f64 = 0.0005;
 
 /// A rule: its name, and what it finds in a run.
 type Rule = (&'static str, fn(&Run<'_>) -> Vec<Found>);
@@ -154,6 +157,8 @@ pub(crate) struct Run<'a> {
     pub(crate) used: &'a BTreeMap<Stage, Utilisation>,
     /// What was lost, before anything is claimed.
     pub(crate) lost: &'a Ledger,
+    /// How many measured inferences other work disturbed, of how many; absent where none was.
+    pub(crate) disturbed: Option<[u64; 2]>,
     /// Its timelines, ready to be replayed.
     pub(crate) replays: &'a Replays<'a>,
 }
@@ -205,6 +210,9 @@ pub(crate) fn all(run: &Run<'_>) -> (Vec<Finding>, Ledger, Vec<PlacedChange>) {
             let saves = finding.saving.saves_ns.filter(|saves| *saves > Nanos::ZERO || is_replayed);
             finding.saving.saves_ns = saves;
             finding.saving.saves_share = saves.and_then(|saves| share(saves.get() as f64, whole.get() as f64));
+            if finding.saving.saves_share.is_some_and(|share| share < NOTHING) {
+                finding.severity = finding.severity.min(Severity::Info);
+            }
             changes.extend(change.filter(|_| saves.is_some()).map(|change| (change, scope)));
             findings.push(finding);
         }
@@ -270,11 +278,6 @@ fn own_kernels(work: &StageWork, families: Vec<Cause>) -> Claim {
         Some(_) => Claim::Lost(families),
         None => Claim::Work(Vec::new()),
     }
-}
-
-/// A share in percent, for evidence. The document keeps the number itself elsewhere.
-fn percent(share: f64) -> String {
-    format!("{:.1}%", share * 100.0)
 }
 
 /// The stages that add up to a run.
