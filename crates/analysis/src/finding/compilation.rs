@@ -8,12 +8,8 @@ use super::{Found, Run};
 /// The rule's name.
 pub(super) const RULE: &str = "compilation";
 
-const IDLE: IdleRule = IdleRule {
-    name: RULE,
-    cause: IdleCause::Compiling,
-    least_share: 0.05,
-    promise: Promise::Nothing,
-};
+const IDLE: IdleRule =
+    IdleRule { name: RULE, cause: IdleCause::Compiling, least_share: 0.05, promise: Promise::Nothing };
 
 pub(super) fn check(run: &Run<'_>) -> Vec<Found> {
     IDLE.check(run, |_| Vec::new())

@@ -33,7 +33,8 @@ impl CopyRule {
             let copy = copies(time)?;
             let bytes = copy.bytes?;
             let rate = BytesPerSecond::new(share(bytes.as_f64() * 1e9, copy.ns.get() as f64)?);
-            let facts = Facts::new().with("device", time.device.to_string()).with("copies", copy.calls).with("moved", bytes);
+            let facts =
+                Facts::new().with("device", time.device.to_string()).with("copies", copy.calls).with("moved", bytes);
             Some(facts.with("time", copy.ns).with("rate", rate).with("kernels", time.compute_ns))
         };
         let facts = Facts::new()

@@ -38,7 +38,8 @@ fn found(run: &Run<'_>) -> Option<Found> {
         // Every byte is read and written.
         let rate = BytesPerSecond::new(share(bytes.as_f64() * 2e9, copy.ns.get() as f64)?);
         let each = Bytes::new(bytes.get() / copy.calls.max(1));
-        let facts = Facts::new().with("device", time.device.to_string()).with("copies", copy.calls).with("moved", bytes);
+        let facts =
+            Facts::new().with("device", time.device.to_string()).with("copies", copy.calls).with("moved", bytes);
         Some(facts.with("time", copy.ns).with("each", each).with("rate", rate))
     };
     let facts = Facts::new()

@@ -33,7 +33,8 @@ fn found(run: &Run<'_>) -> Option<Found> {
         run.device.iter().flat_map(move |device| device.groups.iter().filter(is_collective))
     };
     let kernel = |group: &WorkGroup| {
-        let facts = Facts::new().with("name", short_name(&group.name)).with_known("operator", group.operator.as_deref());
+        let facts =
+            Facts::new().with("name", short_name(&group.name)).with_known("operator", group.operator.as_deref());
         facts.with("calls", group.calls).with("time", group.time)
     };
     let above: Nanos = run.collectives.iter().map(CollectiveSummary::above_shortest).sum();

@@ -12,12 +12,8 @@ pub(super) const RULE: &str = "host-work";
 /// Places named.
 const PLACES: usize = 3;
 
-const IDLE: IdleRule = IdleRule {
-    name: RULE,
-    cause: IdleCause::HostWork,
-    least_share: 0.1,
-    promise: Promise::WhatComesBack,
-};
+const IDLE: IdleRule =
+    IdleRule { name: RULE, cause: IdleCause::HostWork, least_share: 0.1, promise: Promise::WhatComesBack };
 
 pub(super) fn check(run: &Run<'_>) -> Vec<Found> {
     IDLE.check(run, |scope| places(run, scope))

@@ -37,7 +37,7 @@ mod vision_dominates_prefill;
 use std::collections::BTreeMap;
 
 use types::{
-    CollectiveSummary, DeviceTime, EstimatedSaving, Finding, IdleCause, Nanos, RankArrivals, Remark, Severity, Stage, Steps,
+    CollectiveSummary, DeviceTime, EstimatedSaving, Finding, IdleCause, Nanos, RankArrivals, Severity, Stage, Steps,
 };
 
 use crate::device::{DeviceRecords, StageWork};
@@ -233,23 +233,23 @@ fn saving(run: &Run<'_>, ledger: &mut Ledger, rule: &'static str, found: &Found)
     let wanted = replayed.traced.min(at_most);
     let part = share(granted(ledger, rule, finding, claim, wanted).get() as f64, replayed.traced.get() as f64);
     let [low, high] = [replayed.low, replayed.high].map(|end| rounded(end.get() as f64 * part.unwrap_or(0.0).min(1.0)));
+    let mut assumes = change.assumes();
     if run.replays.shows_waits() {
-        return EstimatedSaving::replayed(low, high, Remark::said(change.assumes()));
+        return EstimatedSaving::replayed(low, high, assumes);
     }
     // Where the trace does not show the host's waits, what device work holds up is not known: up to all of it. And a host
     // without calls may have waited, so that nothing is saved by doing its work elsewhere.
     match change {
         Change::WithoutHost(IdleCause::HostWork) => {
-            let assumes =
-                change.assumes() + "; the trace records no waits of the host for the device, and it may have waited";
-            EstimatedSaving::replayed(Nanos::ZERO, high, Remark::said(assumes))
+            assumes.facts = assumes.facts.with_if("may_have_waited", true);
+            EstimatedSaving::replayed(Nanos::ZERO, high, assumes)
         }
         change if change.is_of_device() => {
             let most = granted(ledger, rule, finding, claim, (at_most - wanted).max(Nanos::ZERO));
-            let assumes = "; the trace records no waits of the host for the device, so the most is all of it";
-            EstimatedSaving::replayed(low, high + most, Remark::said(change.assumes() + assumes))
+            assumes.facts = assumes.facts.with_if("waits_unknown", true);
+            EstimatedSaving::replayed(low, high + most, assumes)
         }
-        change => EstimatedSaving::replayed(low, high, Remark::said(change.assumes())),
+        _ => EstimatedSaving::replayed(low, high, assumes),
     }
 }
 

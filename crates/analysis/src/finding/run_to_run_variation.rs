@@ -140,7 +140,11 @@ mod tests {
     #[test]
     fn inferences_that_other_work_disturbed_are_counted() {
         let case = Case {
-            samples: [100, 85, 115].iter().zip(0..).map(|(ms, repeat)| timed(Stage::Prefill, "a", repeat, ms * 1_000_000)).collect(),
+            samples: [100, 85, 115]
+                .iter()
+                .zip(0..)
+                .map(|(ms, repeat)| timed(Stage::Prefill, "a", repeat, ms * 1_000_000))
+                .collect(),
             ..case()
         };
         let disturbed = |repeat: u32| types::InferenceDisturbance {

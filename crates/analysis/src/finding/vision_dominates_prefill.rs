@@ -119,7 +119,10 @@ mod tests {
         assert_eq!((found.len(), found[0].saving.saves_ns), (1, Some(Nanos::new(1_400))));
         assert!((found[0].saving.saves_share.unwrap() - 1_400.0 / 3_000.0).abs() < 1e-12);
         let facts = &found[0].quantities;
-        assert_eq!((facts.count("tiled"), facts.count("most_tiles"), facts.count("untiled")), (Some(1), Some(6), Some(1)));
+        assert_eq!(
+            (facts.count("tiled"), facts.count("most_tiles"), facts.count("untiled")),
+            (Some(1), Some(6), Some(1))
+        );
         assert_eq!(facts.share("vision_share"), Some(2_200.0 / 3_000.0));
     }
 

@@ -59,9 +59,7 @@ pub(crate) const RULES: &[RuleWords] = &[
         claim: &["{slow} of {steps|step} took at least {ratio} times the median of {median}."],
         evidence: &["*slowest `{name}`: {wall} of wall time, {device} of GPU time."],
         action: &["Compare the slow steps with their neighbours."],
-        advice: &[
-            "If GPU time grew, the work differs or communication waited. If it did not, the host was late.",
-        ],
+        advice: &["If GPU time grew, the work differs or communication waited. If it did not, the host was late."],
     },
     RuleWords {
         rule: "compilation",
@@ -227,7 +225,9 @@ pub(crate) const RULES: &[RuleWords] = &[
     RuleWords {
         rule: "host-synchronisation",
         title: "Host synchronisation",
-        claim: &["The GPU is idle {idle} ({idle_share}) because the host stops to wait for it before it launches more work."],
+        claim: &[
+            "The GPU is idle {idle} ({idle_share}) because the host stops to wait for it before it launches more work.",
+        ],
         evidence: &["*calls ?per_step `{call}`: {per_step|call} per step.", "*calls !per_step `{call}`: {calls|call}."],
         action: &["Let the host run ahead of the GPU."],
         advice: &[
@@ -452,5 +452,134 @@ impl RuleWords {
     pub(crate) fn advice(&self, facts: &Facts) -> String {
         let all: Vec<String> = first(self.action, facts).into_iter().chain(lines(self.advice, facts)).collect();
         all.join(" ")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::path::PathBuf;
+
+    use types::{Base, Bytes, BytesPerSecond, Nanos};
+
+    use super::*;
+
+    /// Words that no reader of a report should meet.
+    const FORBIDDEN: [&str; 10] =
+        ["nobody", "promised", "told", "in all", "besides", "picture", "pictures", "taken to", "products", "begin"];
+
+    /// A source file of the rules in analysis.
+    fn source(file: &str) -> String {
+        let folder = PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../analysis/src/finding"));
+        fs::read_to_string(folder.join(file)).unwrap()
+    }
+
+    /// Every rule of analysis in its order: the id, and the text of its file and of the helpers that it uses.
+    fn rules() -> Vec<(String, String)> {
+        let table = source("mod.rs");
+        let rows = table.lines().filter_map(|line| line.trim().strip_prefix('(')?.split_once("::RULE,"));
+        rows.map(|(module, _)| {
+            let mut text = source(&format!("{module}.rs"));
+            let id = text.split("RULE: &str = \"").nth(1).and_then(|rest| rest.split('"').next()).unwrap().to_owned();
+            for helper in ["idle", "copies"] {
+                if text.contains(&format!("use super::{helper}::")) {
+                    text += &source(&format!("{helper}.rs"));
+                }
+            }
+            (id, text)
+        })
+        .collect()
+    }
+
+    fn templates(row: &RuleWords) -> impl Iterator<Item = &'static str> {
+        [row.claim, row.evidence, row.action, row.advice].into_iter().flatten().copied()
+    }
+
+    /// The names of facts in a template: in gaps, and in the conditions of the line and of its optional parts.
+    fn names(template: &str) -> Vec<&str> {
+        let gaps = template.split('{').skip(1).filter_map(|gap| gap.split(['|', ':', '}']).next());
+        let lines = std::iter::once(template).chain(template.split("[[").skip(1));
+        let conditions = lines.flat_map(|line| {
+            let conditions = line.split(' ').take_while(|word| word.starts_with(['?', '!', '*']));
+            conditions.map(|word| &word[1..])
+        });
+        gaps.chain(conditions).collect()
+    }
+
+    #[test]
+    fn every_rule_of_analysis_has_its_row_in_the_same_order() {
+        let ids: Vec<_> = rules().into_iter().map(|(id, _)| id).collect();
+        assert_eq!(ids, RULES.iter().map(|row| row.rule).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn templates_name_facts_that_the_rule_gives() {
+        for ((id, source), row) in rules().iter().zip(RULES) {
+            for name in templates(row).flat_map(names) {
+                assert!(source.contains(&format!("\"{name}\"")), "{id} gives no fact `{name}`");
+            }
+        }
+    }
+
+    #[test]
+    fn sentences_are_plain_english_without_ids() {
+        for row in RULES {
+            let texts = [&[row.title][..], row.claim, row.action, row.advice].concat();
+            for text in texts {
+                // Code and gaps have names of their own.
+                let code: String = text.split('`').step_by(2).collect();
+                let plain: String =
+                    code.split('{').map(|part| part.split_once('}').map_or(part, |(_, rest)| rest)).collect();
+                let words: Vec<&str> =
+                    plain.split_whitespace().skip_while(|word| word.starts_with(['?', '!'])).collect();
+                let sentence =
+                    format!(" {} ", words.join(" ").to_lowercase().replace(['.', ',', ';', ':', '(', ')'], " "));
+                assert!(!words.iter().any(|word| word.contains('_')), "{}: {text}", row.rule);
+                let is_id = |other: &&RuleWords| other.rule.contains('-') && plain.contains(other.rule);
+                assert!(RULES.iter().find(is_id).is_none(), "{}: {text}", row.rule);
+                for word in FORBIDDEN {
+                    assert!(!sentence.contains(&format!(" {word} ")), "{}: `{word}` in: {text}", row.rule);
+                }
+                assert!(text == row.title || text.ends_with('.'), "{}: {text}", row.rule);
+            }
+            assert!(!row.claim.is_empty() && !row.action.is_empty() && !row.advice.is_empty(), "{}", row.rule);
+        }
+    }
+
+    #[test]
+    fn a_finding_is_said_with_what_is_known_of_it() {
+        let collective =
+            Facts::new().with("name", "all_to_all").with("calls", 6_u64).with("time", Nanos::new(12_000_000));
+        let known = collective.clone().with("bytes", Bytes::new(4_000_000)).with("ranks", 8_u64);
+        let rate = |gigabytes: f64| BytesPerSecond::new(gigabytes * 1e9);
+        let known = known.with("bus", rate(1.75)).with("bus_best", rate(3.5)).with("link", rate(350.0));
+        let known = known.with_share("link_share", 0.01, Base::LinkBandwidth);
+        let facts = Facts::new()
+            .with("exposed", Nanos::new(20_000_000))
+            .with_share("exposed_share", 0.25, Base::DeviceTime)
+            .with("span", Nanos::new(80_000_000))
+            .with("communication", Nanos::new(30_000_000))
+            .with("collectives", vec![collective, known]);
+        let expected = [
+            "Communication is exposed for 20.0 ms of 80.0 ms (25.0% of GPU time): no other kernel runs at the same time.",
+            "Communication takes 30.0 ms in total.",
+            "`all_to_all` of unknown size among an unknown number of ranks: 6 calls, 12.0 ms.",
+            "`all_to_all` of 4.00 MB among 8 ranks: 6 calls, 12.0 ms; bus bandwidth 1.75 GB/s, 3.50 GB/s in the shortest \
+             call, 1.0% of the 350 GB/s that a GPU's links carry one way.",
+        ];
+        assert_eq!(words("exposed-communication").unwrap().evidence(&facts), expected);
+    }
+
+    #[test]
+    fn runs_that_other_work_disturbed_are_not_called_unexplained() {
+        let row = words("run-to-run-variation").unwrap();
+        let facts = Facts::new().with_if("unexplained", true);
+        assert!(row.advice(&facts).contains("the recording does not show why"));
+        let facts = facts.with("disturbed", 3_u64).with("inferences", 8_u64);
+        assert_eq!(row.evidence(&facts), ["Other work on the machine disturbed 3 of 8 inferences."]);
+        assert!(
+            row.advice(&facts)
+                .starts_with("Stop other jobs and measure again. The runs differ throughout. The disturb")
+        );
     }
 }

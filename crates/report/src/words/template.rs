@@ -1,7 +1,8 @@
 //! Sentences with gaps, and the facts that fill them.
 //!
 //! A line such as `"{idle} of {where}: {launches|launch} per step"` is said where every fact in it is known and left out where one
-//! is not. `{name|noun}` counts things in the right number, `{name:bare}` is a share without its base or a number without commas.
+//! is not. `{name|noun}` counts things in the right number, `{name:bare}` is a share without its base or a number without commas,
+//! `{name:exact}` a factor as it was given.
 //! A part in `[[double brackets]]` is left out alone where it cannot be said. In front of a line or such a part, `?name ` says it
 //! only where the fact is known, `!name ` only where it is not, and `*name ` once for each row of the fact.
 
@@ -82,6 +83,9 @@ fn fact(fact: &Fact, form: &str) -> String {
         (Fact::Number(number), Some(noun)) => format!("{} {}", decimal(*number), super::number::plural(noun)),
         (Fact::Count(number), None) if form == ":bare" => number.to_string(),
         (Fact::Count(number), None) => grouped(*number),
+        (Fact::Number(number), None) if form == ":exact" => {
+            format!("{number:.3}").trim_end_matches('0').trim_end_matches('.').to_owned()
+        }
         (Fact::Number(number), None) => decimal(*number),
         (Fact::Time(time), _) => time.to_string(),
         (Fact::Bytes(bytes), _) => bytes.to_string(),
