@@ -1,6 +1,6 @@
 //! Whether what was measured says more about a busy machine than about the program.
 
-use types::{Conditions, Disturbance, Metrics};
+use types::{Conditions, Disturbance, InferenceDisturbance, Metrics};
 
 /// Share of the measured inferences or runs of commands that may be disturbed before the run counts as disturbed: a
 /// median hardly moves while fewer are.
@@ -12,6 +12,13 @@ fn measured(conditions: &Conditions) -> impl Iterator<Item = &Disturbance> {
     let commands = conditions.command.iter().chain(&conditions.commands_beside);
     let runs = commands.flat_map(|command| &command.runs).filter(|run| run.counts());
     inferences.chain(runs.filter_map(|run| run.disturbance.as_ref()))
+}
+
+/// How many measured inferences were disturbed, of how many; absent where none was.
+pub(crate) fn inferences(inferences: &[InferenceDisturbance]) -> Option<[u64; 2]> {
+    let measured = || inferences.iter().filter(|one| !one.warmup);
+    let disturbed = measured().filter(|one| one.disturbance.is_disturbed()).count() as u64;
+    (disturbed > 0).then(|| [disturbed, measured().count() as u64])
 }
 
 /// How many were disturbed, of how many; absent where nobody looked.

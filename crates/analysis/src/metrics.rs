@@ -18,6 +18,7 @@ use crate::counter;
 use crate::device::{DeviceRecords, DeviceSums};
 use crate::device_memory::device_memory;
 use crate::device_time::device_times;
+use crate::disturbed;
 use crate::evidence::{CommandRuns, Evidence, PlacedTimeline, RankRuns, Trace};
 use crate::finding::{self, Run};
 use crate::loss;
@@ -87,6 +88,7 @@ pub(crate) fn with_device(
         profiled: &profiled,
         used: &used,
         lost: &lost,
+        disturbed: disturbed::inferences(&evidence.disturbance),
         replays: &replays,
     };
     let (mut findings, lost, changes) = finding::all(&run);

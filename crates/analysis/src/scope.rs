@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use types::Stage;
+use types::{Base, Stage};
 
 /// A top stage, or all work that is in none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -19,6 +19,15 @@ impl Scope {
     /// The scope of a stage.
     pub(crate) fn of(stage: Stage) -> Self {
         Self::Stage(stage.top())
+    }
+
+    /// What shares of it are of.
+    pub(crate) fn base(self) -> Base {
+        match self {
+            Self::Stage(stage) => Base::Stage(stage),
+            Self::Run => Base::Run,
+            Self::Rest => Base::OutsideStages,
+        }
     }
 
     /// The stage; absent for the run and for what lies in none.

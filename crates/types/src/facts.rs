@@ -9,7 +9,7 @@ use serde::ser::SerializeMap;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Map, Value};
 
-use crate::{Bytes, BytesPerSecond, FlopsPerByte, Nanos, Stage};
+use crate::{Bytes, BytesPerSecond, Flops, FlopsPerByte, FlopsPerSecond, Nanos, Stage};
 
 /// One quantity.
 #[derive(Clone, Debug, PartialEq)]
@@ -26,6 +26,10 @@ pub enum Fact {
     Bytes(Bytes),
     /// A rate of data.
     Rate(BytesPerSecond),
+    /// An amount of work.
+    Work(Flops),
+    /// A rate of work.
+    WorkRate(FlopsPerSecond),
     /// Work per amount of data.
     Intensity(FlopsPerByte),
     /// Which part of the run.
@@ -153,6 +157,35 @@ impl Facts {
         }
     }
 
+    /// The plain number of this name.
+    pub fn number(&self, name: &str) -> Option<f64> {
+        match self.get(name)? {
+            Fact::Number(number) => Some(*number),
+            _ => None,
+        }
+    }
+
+    /// The name of this name.
+    pub fn name(&self, name: &str) -> Option<&str> {
+        match self.get(name)? {
+            Fact::Name(name) => Some(name),
+            _ => None,
+        }
+    }
+
+    /// The rows of this name; none where there is no such fact.
+    pub fn rows(&self, name: &str) -> &[Facts] {
+        match self.get(name) {
+            Some(Fact::Rows(rows)) => rows,
+            _ => &[],
+        }
+    }
+
+    /// Whether there is a fact of this name.
+    pub fn has(&self, name: &str) -> bool {
+        self.get(name).is_some()
+    }
+
     /// Whether there is none.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
@@ -176,7 +209,7 @@ macro_rules! fact {
 
 fact! {
     Nanos => Time, Share => Share, u64 => Count, u32 => Count, f64 => Number, Bytes => Bytes, BytesPerSecond => Rate,
-    FlopsPerByte => Intensity, Base => Part, String => Name, &str => Name, &String => Name, Vec<Facts> => Rows,
+    Flops => Work, FlopsPerSecond => WorkRate, FlopsPerByte => Intensity, Base => Part, String => Name, &str => Name, &String => Name, Vec<Facts> => Rows,
 }
 
 impl From<usize> for Fact {
@@ -192,6 +225,8 @@ impl Fact {
             Self::Time(_) => "_ns",
             Self::Bytes(_) => "_bytes",
             Self::Rate(_) => "_bytes_per_second",
+            Self::Work(_) => "_flops",
+            Self::WorkRate(_) => "_flops_per_second",
             Self::Intensity(_) => "_flops_per_byte",
             Self::Part(_) => "_part",
             _ => "",
@@ -211,6 +246,8 @@ impl Serialize for Facts {
                 Fact::Number(number) => map.serialize_value(number)?,
                 Fact::Bytes(bytes) => map.serialize_value(bytes)?,
                 Fact::Rate(rate) => map.serialize_value(rate)?,
+                Fact::Work(work) => map.serialize_value(work)?,
+                Fact::WorkRate(rate) => map.serialize_value(rate)?,
                 Fact::Intensity(intensity) => map.serialize_value(intensity)?,
                 Fact::Part(part) => map.serialize_value(part)?,
                 Fact::Name(name) => map.serialize_value(name)?,
@@ -230,13 +267,23 @@ impl<'de> Deserialize<'de> for Facts {
     }
 }
 
+/// An amount of work; past 64 bits a buffered number is the nearest double.
+fn work(value: Value) -> Result<Fact, serde_json::Error> {
+    match value.as_u64() {
+        Some(flops) => Ok(Fact::Work(Flops::new(flops.into()))),
+        None => serde_json::from_value::<f64>(value).map(|flops| Fact::Work(Flops::new(flops as u128))),
+    }
+}
+
 /// A key of a document and its value as a fact; the key says the unit.
 fn read(mut key: String, value: Value) -> Result<(String, Fact), serde_json::Error> {
     type Reader = fn(Value) -> Result<Fact, serde_json::Error>;
-    const UNITS: [(&str, Reader); 5] = [
+    const UNITS: [(&str, Reader); 7] = [
         ("_ns", |value| serde_json::from_value(value).map(Fact::Time)),
         ("_bytes", |value| serde_json::from_value(value).map(Fact::Bytes)),
         ("_bytes_per_second", |value| serde_json::from_value(value).map(Fact::Rate)),
+        ("_flops", work),
+        ("_flops_per_second", |value| serde_json::from_value(value).map(Fact::WorkRate)),
         ("_flops_per_byte", |value| serde_json::from_value(value).map(Fact::Intensity)),
         ("_part", |value| serde_json::from_value(value).map(Fact::Part)),
     ];
@@ -286,6 +333,8 @@ mod tests {
             .with("whole", 2.0)
             .with("moved", Bytes::new(7))
             .with("at", BytesPerSecond::new(1.5))
+            .with("work", Flops::new(9))
+            .with("reached", FlopsPerSecond::new(2.5))
             .with("stage", Base::OutsideStages)
             .with_if("repeats", true)
             .with_if("never", false)

@@ -10,7 +10,7 @@ use crate::{Nanos, Remark, Stage};
 pub struct LostTime {
     /// Prefill or decode, nested stages being part of them; absent for work in no stage.
     pub stage: Option<Stage>,
-    /// Where the time went, such as `waiting: launches` or `kernels: elementwise`.
+    /// Where the time went, such as `launch overhead` or `elementwise kernels`.
     pub cause: Remark,
     /// How much, over all instances of the stage.
     pub lost_ns: Nanos,

@@ -9,7 +9,7 @@ use crate::{DeviceTime, Nanos, Remark};
 /// One cause of the critical path: the chain of calls, latencies and device work that sets the time.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CriticalPathPart {
-    /// What it is, such as `kernels: gemm` or `host: framework and launches`.
+    /// What it is, such as `GEMM kernels` or `host synchronisation`.
     pub cause: Remark,
     /// How long of the path.
     pub ns: Nanos,

@@ -158,7 +158,7 @@ fn spent(run: &RunRecords, part: Part, on_device: bool, several: bool) -> BTreeM
             add("compute".to_owned(), one.compute_ns);
             add("exposed communication".to_owned(), one.communication_exposed_ns);
             add("exposed copies".to_owned(), one.copies_exposed_ns);
-            one.idle.iter().for_each(|idle| add(format!("idle: {}", idle.cause.phrase()), idle.ns));
+            one.idle.iter().for_each(|idle| add(format!("idle: {}", idle.cause.name().replace('_', " ")), idle.ns));
         }),
         Part::Operators => run.metrics.breakdown.operators.iter().for_each(|operator| {
             let own = if on_device { operator.device_ns.unwrap_or_default() } else { operator.self_ns };

@@ -333,7 +333,7 @@ fn a_stage_of_one_side_is_shown_and_not_compared() {
 fn two_empty_runs_are_compared_without_a_word_too_many() {
     let comparison = compare(Sides { base: &[run("a", Vec::new())], with: &[run("b", Vec::new())] }, Some(0.05.into()));
     assert_eq!((comparison.stages.len(), comparison.common_inputs), (0, None));
-    assert_eq!(comparison.gate.unwrap().reasons, ["no stage, command or step was measured"]);
+    assert_eq!(comparison.gate.unwrap().reasons, ["no stage, command or step was measured".into()]);
 }
 
 fn any_samples() -> impl Strategy<Value = Vec<Sample>> {

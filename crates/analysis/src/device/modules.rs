@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use types::timeline::Timeline;
-use types::{Bytes, ModuleSummary, Nanos, PeakUsed, PlacedBy, Stage, Work};
+use types::{Base, Bytes, Facts, ModuleSummary, Nanos, PeakUsed, PlacedBy, Remark, Stage, Work};
 
 use super::is_compute_bound;
 use super::partition::{Part, Partition};
@@ -193,18 +193,19 @@ impl Node {
             lost_ns: lost,
             work: Some(self.work).filter(|work| work.bytes > Bytes::ZERO),
             bound: bound.map(str::to_owned),
-            cause: lost.and_then(|lost| self.cause(lost)).map(Into::into),
+            cause: lost.and_then(|lost| self.cause(lost)),
             placed_by: self.placed_by,
         }
     }
 
     /// Why time is lost: waiting, where that is most of it; otherwise the kernels that ran longest.
-    fn cause(&self, lost: Nanos) -> Option<String> {
+    fn cause(&self, lost: Nanos) -> Option<Remark> {
         let waiting = share(self.part.wait.get() as f64, lost.get() as f64)?;
         if waiting > MOSTLY {
-            return Some(format!("waiting for the host ({:.0}% of the loss)", (waiting * 100.0).min(100.0)));
+            let facts = Facts::new().with_share("share", waiting.min(1.0), Base::LostTime);
+            return Some(Remark::new("module.waiting", facts));
         }
         let (family, time) = self.families.iter().max_by_key(|(_, time)| **time)?;
-        Some(format!("{} kernels, {time} of running time", family.name()))
+        Some(Remark::new("module.kernels", Facts::new().with("family", family.name()).with("time", *time)))
     }
 }

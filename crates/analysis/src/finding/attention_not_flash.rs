@@ -1,8 +1,8 @@
 //! Attention computed step by step: scores, softmax and weighted sum as kernels of their own.
 
-use types::{EstimatedSaving, Finding, Severity};
+use types::{Base, EstimatedSaving, Facts, Finding, Severity};
 
-use super::{Found, Run, own_kernels, percent};
+use super::{Found, Run, own_kernels};
 use crate::device::{Mark, Portion, StageWork};
 use crate::kernel::Family;
 use crate::loss::Cause;
@@ -29,20 +29,13 @@ fn found(stage: Scope, work: &StageWork, softmax: Portion) -> Option<Found> {
     let part = share(time.get() as f64, work.wall.get() as f64).filter(|part| *part >= LEAST_SHARE)?;
     let busy = share(time.get() as f64, work.busy().get() as f64)?;
     let severity = if part >= MUCH { Severity::Warning } else { Severity::Info };
-    let finding = Finding {
-        quantities: Default::default(),
-        rule: RULE.to_owned(),
-        severity,
-        stage: stage.stage(),
-        evidence: vec![
-            format!("{} softmax kernels over attention scores in {stage}: the scores go through memory", softmax.calls),
-            format!("they run {time}, {} of {stage} ({} of the time the device is busy)", percent(part), percent(busy)),
-        ],
-        saving: EstimatedSaving::at_most(time),
-        advice: "Compute attention in one kernel (`attn_implementation=\"flash_attention_2\"` or `\"sdpa\"`). The figure is the \
-                 softmax alone; scaling, masking and the traffic of the scores go with it."
-            .to_owned(),
-    };
+    let facts = Facts::new()
+        .with("where", stage.base())
+        .with("kernels", softmax.calls)
+        .with("run", time)
+        .with_share("run_share", part, stage.base())
+        .with_share("busy_share", busy, Base::BusyTime);
+    let finding = Finding::new(RULE, severity, stage.stage(), facts).saving(EstimatedSaving::at_most(time));
     let claim = own_kernels(work, vec![Cause::Kernels(Family::Softmax)]);
     Some(Found::new(finding, claim).replayed(Change::Share(Chosen::Marked(Mark::ScoreSoftmax), 0.0)))
 }
@@ -74,6 +67,10 @@ mod tests {
     fn a_softmax_over_scores_fires_with_its_time() {
         let found = fired_on_device(&device(200), RULE);
         assert_eq!((found.len(), found[0].saving.saves_ns), (1, Some(Nanos::new(200))));
+        let facts = &found[0].quantities;
+        assert_eq!((facts.count("kernels"), facts.time("run")), (Some(12), Some(Nanos::new(200))));
+        // Of 10,000 ns, in 8,000 of which the device is busy.
+        assert_eq!((facts.share("run_share"), facts.share("busy_share")), (Some(0.02), Some(0.025)));
     }
 
     #[test]

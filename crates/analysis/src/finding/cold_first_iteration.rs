@@ -1,6 +1,6 @@
 //! The first step takes longer than the others: it loads, compiles or allocates.
 
-use types::{EstimatedSaving, Finding, Severity, StepLabel, Steps};
+use types::{Facts, Finding, Severity, StepLabel, Steps};
 
 use super::{Found, Run};
 use crate::statistics::{median, share};
@@ -31,20 +31,12 @@ fn found(steps: &Steps) -> Option<Found> {
     let (first, others) = times.split_first()?;
     let usual = median(others)?;
     let ratio = share(*first, usual).filter(|ratio| *ratio >= LEAST_RATIO)?;
-    Some(Found::plain(Finding {
-        quantities: Default::default(),
-        rule: RULE.to_owned(),
-        severity: Severity::Info,
-        stage: None,
-        evidence: vec![
-            format!("the first step takes {}, {ratio:.1} times the median of the other {}", rounded(*first), others.len()),
-            format!("that median is {}", rounded(usual)),
-        ],
-        saving: EstimatedSaving::default(),
-        advice: "Warm up before measuring, and before serving: one step with the shapes to come loads kernels, fills caches and \
-                 compiles. Figures of this run contain it."
-            .to_owned(),
-    }))
+    let facts = Facts::new()
+        .with("first", rounded(*first))
+        .with("ratio", ratio)
+        .with("others", others.len())
+        .with("median", rounded(usual));
+    Some(Found::plain(Finding::new(RULE, Severity::Info, None, facts)))
 }
 
 #[cfg(test)]
@@ -70,7 +62,9 @@ mod tests {
     #[test]
     fn a_slow_first_step_fires_with_what_is_usual() {
         let found = found(&steps(&[400, 100, 110, 90])).unwrap();
-        assert_eq!(found.finding.evidence[0], "the first step takes 400 ns, 4.0 times the median of the other 3");
+        let facts = &found.finding.quantities;
+        assert_eq!((facts.time("first"), facts.time("median")), (Some(Nanos::new(400)), Some(Nanos::new(100))));
+        assert_eq!((facts.number("ratio"), facts.count("others")), (Some(4.0), Some(3)));
     }
 
     #[test]

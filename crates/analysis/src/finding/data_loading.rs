@@ -8,15 +8,7 @@ use super::{Found, Run};
 /// The rule's name.
 pub(super) const RULE: &str = "data-loading";
 
-const IDLE: IdleRule = IdleRule {
-    name: RULE,
-    cause: IdleCause::DataLoading,
-    least_share: 0.02,
-    meanwhile: "inside `enumerate(DataLoader)`",
-    promise: Promise::All,
-    advice: "Load ahead: more worker processes (`num_workers`), `prefetch_factor`, `persistent_workers`, pinned memory with \
-             `non_blocking` copies, or preprocessing moved off the critical path.",
-};
+const IDLE: IdleRule = IdleRule { name: RULE, cause: IdleCause::DataLoading, least_share: 0.02, promise: Promise::All };
 
 pub(super) fn check(run: &Run<'_>) -> Vec<Found> {
     IDLE.check(run, |_| Vec::new())

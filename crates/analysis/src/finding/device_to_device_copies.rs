@@ -1,8 +1,8 @@
 //! The device spends much of its time copying within its own memory.
 
-use types::{Bytes, CopyTime, DeviceTime, EstimatedSaving, Finding, Nanos, Severity};
+use types::{Base, Bytes, BytesPerSecond, CopyTime, DeviceTime, EstimatedSaving, Facts, Finding, Nanos, Severity};
 
-use super::{Claim, Found, Run, percent};
+use super::{Claim, Found, Run};
 use crate::statistics::share;
 
 /// Share of the time devices are busy from which such copies are told.
@@ -32,31 +32,23 @@ fn found(run: &Run<'_>) -> Option<Found> {
     // What runs beside a kernel saves nothing.
     let exposed = |time: &DeviceTime| copies(time).map_or(Nanos::ZERO, |copy| copy.exposed_ns);
     let saves: Nanos = run.device_time.iter().map(exposed).sum();
-    let mut evidence = vec![format!(
-        "copies within a device run {all}, {} of the time it is busy; {saves} of that with no kernel beside them",
-        percent(part)
-    )];
-    evidence.extend(run.device_time.iter().filter_map(|time| {
+    let row = |time: &DeviceTime| {
         let copy = copies(time)?;
         let bytes = copy.bytes?;
         // Every byte is read and written.
-        let rate = types::BytesPerSecond::new(share(bytes.as_f64() * 2e9, copy.ns.get() as f64)?);
+        let rate = BytesPerSecond::new(share(bytes.as_f64() * 2e9, copy.ns.get() as f64)?);
         let each = Bytes::new(bytes.get() / copy.calls.max(1));
-        let (device, calls, ns) = (&time.device, copy.calls, copy.ns);
-        Some(format!("{device}: {calls} copies, {bytes} in {ns}, {each} each on average; memory traffic {rate}"))
-    }));
-    let finding = Finding {
-        quantities: Default::default(),
-        rule: RULE.to_owned(),
-        severity: if part >= MUCH { Severity::Warning } else { Severity::Info },
-        stage: None,
-        evidence,
-        saving: EstimatedSaving::at_most(saves),
-        advice: "Find who copies (`copy_`, `cat`, `clone`, `contiguous`; buffers of graphs and of collectives) and write results \
-                 where they are needed: preallocated outputs, views, gradients as views of their bucket. The figure is all \
-                 that runs without a kernel beside it."
-            .to_owned(),
+        let facts =
+            Facts::new().with("device", time.device.to_string()).with("copies", copy.calls).with("moved", bytes);
+        Some(facts.with("time", copy.ns).with("each", each).with("rate", rate))
     };
+    let facts = Facts::new()
+        .with("run", all)
+        .with_share("run_share", part, Base::BusyTime)
+        .with("exposed", saves)
+        .with("devices", run.device_time.iter().filter_map(row).collect::<Vec<_>>());
+    let severity = if part >= MUCH { Severity::Warning } else { Severity::Info };
+    let finding = Finding::new(RULE, severity, None, facts).saving(EstimatedSaving::at_most(saves));
     Some(Found::new(finding, Claim::Work(Vec::new())))
 }
 
@@ -80,7 +72,12 @@ mod tests {
     fn copies_within_a_device_fire_and_claim_what_is_exposed() {
         let found = on_devices(&[time("DtoD", 200)], RULE);
         assert_eq!((found.len(), found[0].saving.saves_ns), (1, Some(Nanos::new(80))));
-        assert!(found[0].evidence[1].contains("3 copies, 3.00 kB in 200 ns, 1.00 kB each"), "{:?}", found[0].evidence);
+        let facts = &found[0].quantities;
+        assert_eq!((facts.time("run"), facts.share("run_share")), (Some(Nanos::new(200)), Some(0.2)));
+        let row = &facts.rows("devices")[0];
+        assert_eq!((row.count("copies"), row.time("time")), (Some(3), Some(Nanos::new(200))));
+        let bytes = ["moved", "each"].map(|name| row.get(name).cloned());
+        assert_eq!(bytes, [3_000, 1_000].map(|bytes| Some(Bytes::new(bytes).into())));
     }
 
     #[test]

@@ -8,13 +8,7 @@ use super::{Found, Run};
 /// The rule's name.
 pub(super) const RULE: &str = "device-to-host-copies";
 
-const COPIES: CopyRule = CopyRule {
-    name: RULE,
-    direction: CopyDirection::DeviceToHost,
-    what: "copies to the host",
-    advice: "Fetch less: reduce, choose or convert on the device, and fetch every few steps. What must move: pinned memory, \
-             `non_blocking`, a stream of its own, while the next step runs. The estimate assumes that all of it can be hidden.",
-};
+const COPIES: CopyRule = CopyRule { name: RULE, direction: CopyDirection::DeviceToHost };
 
 pub(super) fn check(run: &Run<'_>) -> Vec<Found> {
     COPIES.check(run).into_iter().collect()
@@ -42,7 +36,9 @@ mod tests {
     fn results_that_the_device_waits_for_fire_in_their_own_direction_only() {
         let found = on_devices(&[time("DtoH", 880)], RULE);
         assert_eq!((found.len(), found[0].saving.saves_ns), (1, Some(Nanos::new(880))));
-        assert!(found[0].evidence[0].starts_with("copies to the host run "), "{:?}", found[0].evidence);
+        let facts = &found[0].quantities;
+        assert_eq!((facts.time("exposed"), facts.share("exposed_share")), (Some(Nanos::new(880)), Some(0.88)));
+        assert_eq!((facts.rows("devices")[0].count("copies"), facts.has("mostly")), (Some(8), true));
         assert_eq!(on_devices(&[time("DtoH", 880)], host_to_device_copies::RULE), []);
         assert_eq!(on_devices(&[time("HtoD", 880)], RULE), []);
     }

@@ -1,8 +1,8 @@
 //! The device communicates, and no other kernel runs meanwhile.
 
-use types::{CollectiveSummary, EstimatedSaving, Finding, Nanos, Severity};
+use types::{Base, CollectiveSummary, EstimatedSaving, Facts, Finding, Nanos, Severity};
 
-use super::{Claim, Found, Run, percent};
+use super::{Claim, Found, Run};
 use crate::device::WorkGroup;
 use crate::kernel::{Family, short_name};
 use crate::replay::Change;
@@ -28,54 +28,39 @@ fn found(run: &Run<'_>) -> Option<Found> {
     let (exposed, all, span) =
         (sum(|time| time.communication_exposed_ns), sum(|time| time.communication_ns), sum(|time| time.span_ns));
     let part = share(exposed.get() as f64, span.get() as f64).filter(|part| *part >= LEAST_SHARE)?;
-    let mut evidence = vec![format!(
-        "communication runs {all}, of which {exposed} with no other kernel beside it: {} of {span}",
-        percent(part)
-    )];
-    if run.collectives.is_empty() {
+    let kernels = || {
         let is_collective = |group: &&WorkGroup| group.family == Family::Communication;
-        let kernels = run.device.iter().flat_map(|device| device.groups.iter().filter(is_collective));
-        evidence.extend(kernels.take(NAMED).map(|group| {
-            let operator = group.operator.as_deref().map(|name| format!(" of `{name}`")).unwrap_or_default();
-            format!("`{}`{operator}: {} calls, {}", short_name(&group.name), group.calls, group.time)
-        }));
-    }
-    evidence.extend(run.collectives.iter().take(NAMED).map(described));
-    let above: Nanos = run.collectives.iter().map(CollectiveSummary::above_shortest).sum();
-    if share(above.get() as f64, all.get() as f64).is_some_and(|part| part >= MUCH) {
-        evidence.push(format!(
-            "{above} of it is above what each message took in its shortest call: waiting for other ranks, or sharing links and \
-             multiprocessors"
-        ));
-    }
-    let finding = Finding {
-        quantities: Default::default(),
-        rule: RULE.to_owned(),
-        severity: Severity::Warning,
-        stage: None,
-        evidence,
-        saving: EstimatedSaving::at_most(exposed),
-        advice: "Start collectives earlier and let compute run beside them (buckets in backward, prefetched all-gathers, two \
-                 batches in flight), or send less (lower precision, fewer and larger messages). A collective also waits for \
-                 the slowest rank: compare ranks before blaming the link. The estimate assumes that all of it can be hidden."
-            .to_owned(),
+        run.device.iter().flat_map(move |device| device.groups.iter().filter(is_collective))
     };
+    let kernel = |group: &WorkGroup| {
+        let facts =
+            Facts::new().with("name", short_name(&group.name)).with_known("operator", group.operator.as_deref());
+        facts.with("calls", group.calls).with("time", group.time)
+    };
+    let above: Nanos = run.collectives.iter().map(CollectiveSummary::above_shortest).sum();
+    let much = share(above.get() as f64, all.get() as f64).is_some_and(|part| part >= MUCH);
+    let mut facts = Facts::new()
+        .with("communication", all)
+        .with("exposed", exposed)
+        .with_share("exposed_share", part, Base::DeviceTime)
+        .with("span", span)
+        .with_known("above_shortest", much.then_some(above));
+    facts = match run.collectives {
+        [] => facts.with("kernels", kernels().take(NAMED).map(kernel).collect::<Vec<_>>()),
+        rows => facts.with("collectives", rows.iter().take(NAMED).map(collective).collect::<Vec<_>>()),
+    };
+    let finding = Finding::new(RULE, Severity::Warning, None, facts).saving(EstimatedSaving::at_most(exposed));
     Some(Found::new(finding, Claim::Work(Vec::new())).replayed_everywhere(Change::HiddenCommunication))
 }
 
 /// One collective: message, group, time, and bandwidth as far as it is known.
-fn described(row: &CollectiveSummary) -> String {
-    let size = row.bytes.map_or("of unknown size".to_owned(), |bytes| format!("of {bytes}"));
-    let ranks = row.group_size.map_or("an unknown number of ranks".to_owned(), |ranks| format!("{ranks} ranks"));
-    let calls = if row.calls == 1 { "1 call".to_owned() } else { format!("{} calls", row.calls) };
-    let mut text = format!("`{}` {size} among {ranks}: {calls}, {}", row.name, row.total_ns);
-    if let (Some(mean), Some(best)) = (row.bus_bytes_per_second, row.bus_bytes_per_second_best) {
-        text += &format!("; bus bandwidth {mean}, {best} in the shortest call");
-        if let (Some(link), Some(part)) = (row.link_bytes_per_second, row.link_share) {
-            text += &format!(", {} of the {link} that the links of a device carry one way", percent(part));
-        }
-    }
-    text
+fn collective(row: &CollectiveSummary) -> Facts {
+    let facts = Facts::new().with("name", &row.name).with_known("bytes", row.bytes);
+    let facts = facts.with_known("ranks", row.group_size).with("calls", row.calls).with("time", row.total_ns);
+    let (Some(mean), Some(best)) = (row.bus_bytes_per_second, row.bus_bytes_per_second_best) else { return facts };
+    let facts = facts.with("bus", mean).with("bus_best", best);
+    let (Some(link), Some(part)) = (row.link_bytes_per_second, row.link_share) else { return facts };
+    facts.with("link", link).with_share("link_share", part, Base::LinkBandwidth)
 }
 
 #[cfg(test)]
@@ -83,6 +68,7 @@ mod tests {
     use types::{Bytes, BytesPerSecond};
 
     use super::*;
+    use crate::finding::on_devices;
 
     #[test]
     fn a_collective_is_described_as_far_as_it_is_known() {
@@ -100,8 +86,10 @@ mod tests {
             link_bytes_per_second: None,
             link_share: None,
         };
-        let unknown = "`all_to_all` of 4.00 MB among an unknown number of ranks: 6 calls, 12.0 ms";
-        assert_eq!(described(&row), unknown);
+        let unknown = collective(&row);
+        assert_eq!((unknown.count("calls"), unknown.time("time")), (Some(6), Some(Nanos::new(12_000_000))));
+        assert_eq!(unknown.get("bytes"), Some(&Bytes::new(4_000_000).into()));
+        assert!(["ranks", "bus", "bus_best", "link", "link_share"].iter().all(|name| !unknown.has(name)));
         let rate = |gigabytes: f64| Some(BytesPerSecond::new(gigabytes * 1e9));
         let known = CollectiveSummary {
             group_size: Some(8),
@@ -111,13 +99,11 @@ mod tests {
             link_share: Some(0.01),
             ..row
         };
-        assert_eq!(
-            described(&known),
-            "`all_to_all` of 4.00 MB among 8 ranks: 6 calls, 12.0 ms; bus bandwidth 1.75 GB/s, 3.50 GB/s in the shortest call, 1.0% \
-             of the 350 GB/s that the links of a device carry one way"
-        );
+        let known = collective(&known);
+        assert_eq!((known.count("ranks"), known.share("link_share")), (Some(8), Some(0.01)));
+        let rates = ["bus", "bus_best", "link"].map(|name| known.get(name).cloned());
+        assert_eq!(rates, [1.75, 3.5, 350.0].map(|gigabytes| rate(gigabytes).map(Into::into)));
     }
-    use crate::finding::on_devices;
 
     #[test]
     fn communication_alone_fires_and_hidden_communication_does_not() {
@@ -128,6 +114,9 @@ mod tests {
         };
         let exposed = on_devices(&[time(500)], RULE);
         assert_eq!((exposed.len(), exposed[0].saving.saves_ns), (1, Some(Nanos::new(500))));
+        let facts = &exposed[0].quantities;
+        assert_eq!((facts.time("communication"), facts.time("span")), (Some(Nanos::new(600)), Some(Nanos::new(1_000))));
+        assert_eq!(facts.share("exposed_share"), Some(0.5));
         assert_eq!(on_devices(&[time(40)], RULE), []);
     }
 }

@@ -1,8 +1,8 @@
 //! A stage that neither arithmetic nor memory holds back: the time goes into many small operators, or between them.
 
-use types::{EstimatedSaving, Finding, Nanos, Severity, Stage};
+use types::{Base, Facts, Finding, Nanos, Severity, Stage};
 
-use super::{Found, Run, percent, top_stages};
+use super::{Found, Run, top_stages};
 use crate::operators::priced::Sum;
 use crate::statistics::share;
 use crate::timings::rounded;
@@ -24,29 +24,20 @@ fn of_stage(run: &Run<'_>, stage: Stage) -> Option<Found> {
     let (mfu, mbu) = (used.mfu().filter(|mfu| *mfu < MOST_USE)?, used.mbu().filter(|mbu| *mbu < MOST_USE)?);
     let part = share(run.timings.total(stage)?.get() as f64, run.timings.wall()?.get() as f64);
     let part = part.filter(|part| *part >= LEAST_SHARE)?;
-    let mut evidence = vec![
-        format!("{stage} reaches {} of peak compute and {} of peak bandwidth", percent(mfu), percent(mbu)),
-        format!("it is {} of the run", percent(part)),
-    ];
     let operators = Sum::of(run.operators(stage));
     let mean = share(operators.time.get() as f64, operators.calls as f64);
-    evidence.extend(mean.map(|mean| format!("{} operators of {} on average", operators.calls, rounded(mean))));
     let between = run.profiled.total(stage).map(|whole| whole - operators.time).filter(|rest| *rest > Nanos::ZERO);
     let between = between.filter(|_| operators.calls > 0);
     let outside = between.and_then(|rest| share(rest.get() as f64, run.instrumented(stage).get() as f64));
-    evidence
-        .extend(outside.map(|outside| format!("{} of the instrumented time is between operators", percent(outside))));
-    Some(Found::plain(Finding {
-        quantities: Default::default(),
-        rule: RULE.to_owned(),
-        severity: Severity::Info,
-        stage: Some(stage),
-        evidence,
-        saving: EstimatedSaving::default(),
-        advice: "Look at the operators with the lowest rate for their time first (`operators.md`): fusing small ones, avoiding \
-                 copies and running more work per call raise both shares. How much is gained depends on the change."
-            .to_owned(),
-    }))
+    let facts = Facts::new()
+        .with("where", Base::Stage(stage))
+        .with_share("mfu", mfu, Base::PeakCompute)
+        .with_share("mbu", mbu, Base::PeakBandwidth)
+        .with_share("run_share", part, Base::Run)
+        .with("operators", operators.calls)
+        .with_known("mean", mean.map(rounded))
+        .with_share("between_share", outside, Base::ProfiledPass);
+    Some(Found::plain(Finding::new(RULE, Severity::Info, Some(stage), facts)))
 }
 
 #[cfg(test)]
@@ -75,10 +66,10 @@ mod tests {
     fn idle_arithmetic_and_idle_memory_fire_and_show_the_operators() {
         let found = run(100, 200, 10);
         assert_eq!((found.len(), found[0].stage, found[0].saving.saves_ns), (1, Some(Stage::Decode), None));
-        assert_eq!(
-            found[0].evidence[2..],
-            ["2 operators of 400 ns on average", "20.0% of the instrumented time is between operators"]
-        );
+        let facts = &found[0].quantities;
+        assert_eq!((facts.share("mfu"), facts.share("mbu")), (Some(0.1), Some(0.2)));
+        assert_eq!((facts.count("operators"), facts.time("mean")), (Some(2), Some(Nanos::new(400))));
+        assert_eq!(facts.share("between_share"), Some(0.2));
     }
 
     #[test]

@@ -1,8 +1,9 @@
 //! Matrix products in single precision beside others in half of it: usually nobody asked for them.
 
-use types::{DType, EstimatedSaving, Finding, Nanos, Severity};
+use types::{Base, DType, EstimatedSaving, Facts, Finding, Nanos, Severity};
 
-use super::{Found, Run, own_kernels, percent};
+use super::idle::some;
+use super::{Found, Run, own_kernels};
 use crate::device::{DeviceRecords, StageWork, WorkGroup};
 use crate::kernel::{Family, short_name};
 use crate::loss::Cause;
@@ -41,25 +42,17 @@ fn found(device: &DeviceRecords, stage: Scope, work: &StageWork) -> Option<Found
         return None;
     }
     let longest = products().find(|group| group.dtype.is_some_and(is_single))?;
-    let operator = longest.operator.as_deref().map(|name| format!(" of `{name}`")).unwrap_or_default();
-    let finding = Finding {
-        quantities: Default::default(),
-        rule: RULE.to_owned(),
-        severity: Severity::Info,
-        stage: stage.stage(),
-        evidence: vec![
-            format!("single-precision GEMMs are {} of the matrix time of {stage} ({single})", percent(part)),
-            match half > Nanos::ZERO {
-                true => format!("the others are in half precision ({half})"),
-                false => format!("none is in half precision; they are {} of {stage}", percent(of_wall)),
-            },
-            format!("the longest is `{}`{operator}, {} calls", short_name(&longest.name), longest.calls),
-        ],
-        saving: EstimatedSaving::at_most(Nanos::new(single.get() / 2)),
-        advice: "Find what makes these inputs single precision: a module kept in float32, a cast, a constant, or a model that was \
-                 never cast. Half precision moves half the bytes; the figure is that half, and matrix units gain more."
-            .to_owned(),
-    };
+    let facts = Facts::new()
+        .with("where", stage.base())
+        .with("single", single)
+        .with_share("single_share", part, Base::GemmTime)
+        .with_share("wall_share", of_wall, stage.base())
+        .with_known("half", some(half))
+        .with("kernel", short_name(&longest.name))
+        .with_known("operator", longest.operator.as_deref())
+        .with("calls", longest.calls);
+    let saving = EstimatedSaving::at_most(Nanos::new(single.get() / 2));
+    let finding = Finding::new(RULE, Severity::Info, stage.stage(), facts).saving(saving);
     let causes = vec![Cause::Kernels(Family::Gemm), Cause::Kernels(Family::Gemv), Cause::Kernels(Family::Convolution)];
     let change = Change::Share(Chosen::Gemms(DType::Fp32), 0.5);
     Some(Found::new(finding, own_kernels(work, causes)).replayed(change))
@@ -93,13 +86,16 @@ mod tests {
     fn some_single_precision_among_half_fires() {
         let found = fired_on_device(&device(200, 800), RULE);
         assert_eq!((found.len(), found[0].saving.saves_ns), (1, Some(Nanos::new(100))));
+        let facts = &found[0].quantities;
+        assert_eq!((facts.time("single"), facts.time("half")), (Some(Nanos::new(200)), Some(Nanos::new(800))));
+        assert_eq!((facts.share("single_share"), facts.name("kernel")), (Some(0.2), Some("s")));
     }
 
     #[test]
     fn a_run_meant_to_be_single_precision_fires_where_that_is_much_of_its_time() {
         assert_eq!(fired_on_device(&device(800, 200), RULE), []);
         let all = fired_on_device(&device(4_000, 0), RULE);
-        assert_eq!(all[0].evidence[1], "none is in half precision; they are 40.0% of prefill");
+        assert_eq!((all[0].quantities.share("wall_share"), all[0].quantities.has("half")), (Some(0.4), false));
         assert_eq!(fired_on_device(&device(40, 960), RULE), []);
     }
 }

@@ -1,17 +1,19 @@
 //! The host stops to wait for the device inside a step, and the device then waits for the host.
 
-use types::{EstimatedSaving, Finding, Severity};
+use types::{EstimatedSaving, Facts, Finding, IdleCause, Severity};
 
-use super::{Claim, Found, Run, percent};
+use super::idle::idle;
+use super::{Claim, Found, Run};
 use crate::device::{DeviceRecords, StageWork};
 use crate::loss::Cause;
 use crate::replay::Change;
 use crate::scope::Scope;
 use crate::statistics::share;
-use types::IdleCause;
 
 /// Share of the time that the device must wait after synchronisations.
 const LEAST_SHARE: f64 = 0.02;
+/// Calls named.
+const NAMED: usize = 3;
 
 /// The rule's name.
 pub(super) const RULE: &str = "host-synchronisation";
@@ -25,24 +27,15 @@ fn found(device: &DeviceRecords, stage: Scope, work: &StageWork) -> Option<Found
     let waiting = work.waits.get(&IdleCause::Synchronising).copied()?;
     let part = share(waiting.get() as f64, work.wall.get() as f64).filter(|part| *part >= LEAST_SHARE)?;
     let calls = device.calls(stage, IdleCause::Synchronising);
-    let mut evidence =
-        vec![format!("the device waits {waiting} while the host waits for it, {} of {stage}", percent(part))];
     let steps = work.steps.filter(|steps| *steps > 0);
-    evidence.extend(calls.iter().take(3).map(|(count, name)| match steps {
-        Some(steps) => format!("`{name}`: {:.1} calls per step", *count as f64 / steps as f64),
-        None => format!("`{name}`: {count} calls"),
-    }));
-    let finding = Finding {
-        quantities: Default::default(),
-        rule: RULE.to_owned(),
-        severity: Severity::Info,
-        stage: stage.stage(),
-        evidence,
-        saving: EstimatedSaving::at_most(waiting),
-        advice: "Let the host run ahead: keep on the device what the next launch needs, read results back every few steps, and avoid \
-                 `.item()`, `.cpu()` and `nonzero` in between."
-            .to_owned(),
+    let row = |(count, name): &(u64, &str)| {
+        let per_step = steps.map(|steps| *count as f64 / steps as f64);
+        Facts::new().with("call", *name).with("calls", *count).with_known("per_step", per_step)
     };
+    let rows: Vec<_> = calls.iter().take(NAMED).map(row).collect();
+    let facts = idle(stage, waiting, part).with("calls", rows);
+    let saving = EstimatedSaving::at_most(waiting);
+    let finding = Finding::new(RULE, Severity::Info, stage.stage(), facts).saving(saving);
     let claim = Claim::Lost(vec![Cause::Waiting(IdleCause::Synchronising)]);
     Some(Found::new(finding, claim).replayed(Change::WithoutSynchronisation))
 }
@@ -71,7 +64,9 @@ mod tests {
     fn waits_after_synchronisations_fire_and_name_the_call() {
         let found = fired_on_device(&device(300), RULE);
         assert_eq!((found.len(), found[0].saving.saves_ns), (1, Some(Nanos::new(300))));
-        assert_eq!(found[0].evidence[1], "`cudaStreamSynchronize`: 1.5 calls per step");
+        let call = Facts::new().with("call", "cudaStreamSynchronize").with("calls", 6_u64).with("per_step", 1.5);
+        assert_eq!(found[0].quantities.rows("calls"), [call]);
+        assert_eq!(found[0].quantities.share("idle_share"), Some(0.03));
     }
 
     #[test]

@@ -1,17 +1,16 @@
 //! Every step copies from the host to the device.
 
 use types::timeline::{CopyDirection, WorkKind};
-use types::{Bytes, EstimatedSaving, Finding, Nanos, Severity, Stage};
+use types::{Base, Bytes, EstimatedSaving, Facts, Finding, IdleCause, Nanos, Severity, Stage};
 
 use super::copies::CopyRule;
-use super::{Claim, Found, Run, percent};
+use super::{Claim, Found, Run};
 use crate::device::{DeviceRecords, WorkGroup};
 use crate::kernel::Family;
 use crate::loss::Cause;
 use crate::replay::{Change, CopyFate};
 use crate::scope::Scope;
 use crate::statistics::share;
-use types::IdleCause;
 
 /// Share of decode that the copies must take.
 const LEAST_SHARE: f64 = 0.01;
@@ -19,13 +18,7 @@ const LEAST_SHARE: f64 = 0.01;
 pub(super) const RULE: &str = "host-to-device-copies";
 
 /// Copies that the devices spend their time on, whatever launches them.
-const COPIES: CopyRule = CopyRule {
-    name: RULE,
-    direction: CopyDirection::HostToDevice,
-    what: "copies from the host",
-    advice: "Keep on the device what every pass needs, weights first. What must move: pinned memory, `non_blocking`, a stream \
-             of its own, one step ahead. The estimate assumes that all of it can be hidden.",
-};
+const COPIES: CopyRule = CopyRule { name: RULE, direction: CopyDirection::HostToDevice };
 
 pub(super) fn check(run: &Run<'_>) -> Vec<Found> {
     run.device.and_then(found).into_iter().chain(COPIES.check(run)).collect()
@@ -47,21 +40,14 @@ fn found(device: &DeviceRecords) -> Option<Found> {
     let (run, wait) = (sum(|group| group.run), sum(|group| group.wait));
     let saves = run + wait.max(in_calls);
     let part = share(saves.get() as f64, work.wall.get() as f64).filter(|part| *part >= LEAST_SHARE)?;
-    let bytes: Bytes = copies.iter().map(|group| group.bytes).sum();
-    let finding = Finding {
-        quantities: Default::default(),
-        rule: RULE.to_owned(),
-        severity: Severity::Info,
-        stage: Some(Stage::Decode),
-        evidence: vec![
-            format!("{:.1} copies to the device per token, {bytes} in all", calls as f64 / steps as f64),
-            format!("they run {run}; the device waits {} around them, {} of decode", wait.max(in_calls), percent(part)),
-        ],
-        saving: EstimatedSaving::at_most(saves),
-        advice: "Keep on the device what every step needs (positions, masks, the last token), or compute it there. Where a copy \
-                 is needed, pin its memory and start it a step ahead."
-            .to_owned(),
-    };
+    let facts = Facts::new()
+        .with("per_token", calls as f64 / steps as f64)
+        .with("moved", copies.iter().map(|group| group.bytes).sum::<Bytes>())
+        .with("run", run)
+        .with("wait", wait.max(in_calls))
+        .with_share("copies_share", part, Base::Stage(Stage::Decode));
+    let finding =
+        Finding::new(RULE, Severity::Info, Some(Stage::Decode), facts).saving(EstimatedSaving::at_most(saves));
     let causes = vec![
         Cause::Waiting(IdleCause::Copying),
         Cause::Kernels(Family::MemoryCopy),
@@ -100,7 +86,9 @@ mod tests {
         let found = fired_on_device(&device(8), RULE);
         // Without a model nothing is known to be lost while they run, so 500 of the 520 ns can be claimed.
         assert_eq!((found.len(), found[0].saving.saves_ns), (1, Some(Nanos::new(500))));
-        assert!(found[0].evidence[0].starts_with("2.0 copies to the device per token"));
+        let facts = &found[0].quantities;
+        assert_eq!((facts.number("per_token"), facts.share("copies_share")), (Some(2.0), Some(0.052)));
+        assert_eq!((facts.time("run"), facts.time("wait")), (Some(Nanos::new(20)), Some(Nanos::new(500))));
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! The device is idle while the host does something else and makes no call for it.
 
-use types::IdleCause;
+use types::{Facts, IdleCause};
 
 use super::idle::{IdleRule, Promise};
 use super::{Found, Run};
@@ -12,24 +12,17 @@ pub(super) const RULE: &str = "host-work";
 /// Places named.
 const PLACES: usize = 3;
 
-const IDLE: IdleRule = IdleRule {
-    name: RULE,
-    cause: IdleCause::HostWork,
-    least_share: 0.1,
-    meanwhile: "while the host makes no CUDA or HIP call for a millisecond or longer",
-    promise: Promise::WhatComesBack,
-    advice: "Look at what the host does there: Python code, pre- and post-processing, operators on the processor. Move it \
-             off the launching thread, or do it while the device is busy. The estimate assumes that all of it can be hidden.",
-};
+const IDLE: IdleRule =
+    IdleRule { name: RULE, cause: IdleCause::HostWork, least_share: 0.1, promise: Promise::WhatComesBack };
 
 pub(super) fn check(run: &Run<'_>) -> Vec<Found> {
     IDLE.check(run, |scope| places(run, scope))
 }
 
 /// Where the host was. Places are known of a device's whole time, so that they are evidence for the whole of it alone.
-fn places(run: &Run<'_>, scope: Scope) -> Vec<String> {
+fn places(run: &Run<'_>, scope: Scope) -> Vec<Facts> {
     let [time] = run.device_time else { return Vec::new() };
     let idle = time.idle.iter().filter(|idle| scope == Scope::Run && idle.cause == IdleCause::HostWork);
     let places = idle.flat_map(|idle| &idle.inside).take(PLACES);
-    places.map(|place| format!("{} of it inside `{}`", place.ns, place.name)).collect()
+    places.map(|place| Facts::new().with("name", &place.name).with("time", place.ns)).collect()
 }

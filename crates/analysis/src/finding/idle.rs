@@ -1,8 +1,8 @@
-//! What rules about one cause of idle time share: how much of it there must be, and how it is told.
+//! What rules about one cause of idle time share: how much of it there must be, and its facts.
 
-use types::{EstimatedSaving, Finding, IdleCause, Nanos, Severity};
+use types::{EstimatedSaving, Facts, Finding, IdleCause, Nanos, Severity};
 
-use super::{Claim, Found, Run, percent};
+use super::{Claim, Found, Run};
 use crate::loss::Cause;
 use crate::replay::Change;
 use crate::scope::Scope;
@@ -27,46 +27,35 @@ pub(super) struct IdleRule {
     pub(super) cause: IdleCause,
     /// Share of the time from which it is told.
     pub(super) least_share: f64,
-    /// What goes on meanwhile, behind "the device is idle 5 ms".
-    pub(super) meanwhile: &'static str,
     /// How much of the time is promised.
     pub(super) promise: Promise,
-    /// What to do.
-    pub(super) advice: &'static str,
 }
 
 impl IdleRule {
-    /// Every scope in which the device is idle for long enough; `more` is further evidence.
-    pub(super) fn check(&self, run: &Run<'_>, more: impl Fn(Scope) -> Vec<String>) -> Vec<Found> {
+    /// Every scope in which the device is idle for long enough; `places` are where the host was.
+    pub(super) fn check(&self, run: &Run<'_>, places: impl Fn(Scope) -> Vec<Facts>) -> Vec<Found> {
         let Some(device) = run.device else { return Vec::new() };
         let found = device.stages.iter().filter_map(|(scope, work)| {
             let waiting = work.waits.get(&self.cause).copied()?;
             let part = share(waiting.get() as f64, work.wall.get() as f64).filter(|part| *part >= self.least_share)?;
-            let mut evidence =
-                vec![format!("the device is idle {waiting} {}, {} of {scope}", self.meanwhile, percent(part))];
-            evidence.extend(more(*scope));
             let once = work.waits_once.get(&self.cause).copied().unwrap_or_default();
             let promised = match self.promise {
                 Promise::Nothing => Nanos::ZERO,
                 Promise::WhatComesBack => waiting - once,
                 Promise::All => waiting,
             };
-            evidence.extend(once_told(once).filter(|_| self.promise == Promise::WhatComesBack));
             let much =
                 share(promised.get() as f64, work.wall.get() as f64).is_some_and(|part| part >= self.least_share);
             let is_told_only = self.promise == Promise::WhatComesBack && !much;
-            let finding = Finding {
-                quantities: Default::default(),
-                rule: self.name.to_owned(),
-                severity: if is_told_only { Severity::Info } else { Severity::Warning },
-                stage: scope.stage(),
-                evidence,
-                saving: if much { EstimatedSaving::at_most(promised) } else { EstimatedSaving::default() },
-                advice: self.advice.to_owned(),
-            };
+            let severity = if is_told_only { Severity::Info } else { Severity::Warning };
+            let once = some(once).filter(|_| self.promise == Promise::WhatComesBack);
+            let facts = idle(*scope, waiting, part).with_known("once", once);
+            let rows = Some(places(*scope)).filter(|rows| !rows.is_empty());
+            let finding = Finding::new(self.name, severity, scope.stage(), facts.with_known("places", rows));
             if !much {
                 return Some(Found::plain(finding));
             }
+            let finding = finding.saving(EstimatedSaving::at_most(promised));
             let found = Found::new(finding, Claim::Lost(vec![Cause::Waiting(self.cause)]));
             Some(found.replayed(Change::WithoutHost(self.cause)))
         });
@@ -74,14 +63,21 @@ impl IdleRule {
     }
 }
 
-/// What is said of the part of a wait that comes once in the recording.
-pub(super) fn once_told(once: Nanos) -> Option<String> {
-    (once > Nanos::ZERO).then(|| format!("{once} of that comes once in this recording, and is not promised"))
+/// The facts of idle time in a part of the run.
+pub(super) fn idle(scope: Scope, waiting: Nanos, part: f64) -> Facts {
+    Facts::new().with("where", scope.base()).with("idle", waiting).with_share("idle_share", part, scope.base())
+}
+
+/// A time, where there is any.
+pub(super) fn some(time: Nanos) -> Option<Nanos> {
+    Some(time).filter(|time| *time > Nanos::ZERO)
 }
 
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeMap;
+
+    use types::Base;
 
     use super::*;
     use crate::device::{DeviceRecords, StageWork};
@@ -104,7 +100,8 @@ mod tests {
         for (rule, cause, saves) in rules {
             let found = fired_on_device(&device(5_000, cause), rule);
             assert_eq!((found.len(), found[0].saving.saves_ns), (1, saves), "{rule}");
-            assert!(found[0].evidence[0].contains("50.0% of the run"), "{:?}", found[0].evidence);
+            assert_eq!(found[0].quantities.get("where"), Some(&Base::Run.into()));
+            assert_eq!(found[0].quantities.share("idle_share"), Some(0.5));
             assert_eq!(fired_on_device(&device(5_000, IdleCause::Launching), rule), [], "{rule}");
             assert_eq!(fired_on_device(&device(100, cause), rule), [], "{rule}");
         }
@@ -120,7 +117,7 @@ mod tests {
         };
         let starting = with_once(4_500);
         assert_eq!((starting.severity, starting.saving.saves_ns), (Severity::Info, None));
-        assert!(starting.evidence[1].contains("comes once in this recording"), "{:?}", starting.evidence);
+        assert_eq!(starting.quantities.time("once"), Some(Nanos::new(4_500)));
         let steady = with_once(1_000);
         assert_eq!((steady.severity, steady.saving.saves_ns), (Severity::Warning, Some(Nanos::new(4_000))));
     }
@@ -132,7 +129,8 @@ mod tests {
         let decode = StageWork { wall: Nanos::new(10_000), ..StageWork::default() };
         records.stages = BTreeMap::from([(Scope::Stage(types::Stage::Decode), decode), (Scope::Rest, rest)]);
         let found = fired_on_device(&records, data_loading::RULE);
-        assert!(found[0].evidence[0].ends_with("50.0% of the time outside of stages"), "{:?}", found[0].evidence);
+        let share = types::Share { share: 0.5, of: Base::OutsideStages };
+        assert_eq!(found[0].quantities.get("idle_share"), Some(&share.into()));
         assert_eq!((found[0].stage, found[0].saving.saves_ns), (None, Some(Nanos::new(5_000))));
     }
 }

@@ -1,9 +1,9 @@
 //! Data that is laid out anew, concatenated or cast, and not computed with.
 
 use types::timeline::WorkKind;
-use types::{EstimatedSaving, Finding, Nanos, Severity};
+use types::{EstimatedSaving, Facts, Finding, Nanos, Severity};
 
-use super::{Found, Run, own_kernels, percent};
+use super::{Found, Run, own_kernels};
 use crate::device::{DeviceRecords, StageWork, WorkGroup};
 use crate::kernel::Family;
 use crate::loss::Cause;
@@ -32,25 +32,16 @@ fn found(device: &DeviceRecords, stage: Scope, work: &StageWork) -> Option<Found
     let sum = |of: fn(&WorkGroup) -> Nanos| -> Nanos { copies.iter().map(|group| of(group)).sum() };
     let run = sum(|group| group.run);
     let part = share(run.get() as f64, work.wall.get() as f64).filter(|part| *part >= LEAST_SHARE)?;
-    let calls: u64 = copies.iter().map(|group| group.calls).sum();
-    let mut evidence = vec![
-        format!("{calls} kernels of {stage} only copy: they run {run}"),
-        format!("that is {} of {stage}", percent(part)),
-    ];
-    let first = copies.iter().find_map(|group| Some((group.operator.as_deref()?, group.calls, group.run)));
-    evidence.extend(first.map(|(name, calls, run)| format!("most are of `{name}`: {calls} calls, {run}")));
-    let finding = Finding {
-        quantities: Default::default(),
-        rule: RULE.to_owned(),
-        severity: Severity::Info,
-        stage: stage.stage(),
-        evidence,
-        saving: EstimatedSaving::at_most(run),
-        advice: "Keep one layout and one element type from producer to consumer: preallocate the cache instead of concatenating, \
-                 cast weights once, avoid `contiguous` between operators that accept strides. The figure is all of them; some \
-                 may be needed."
-            .to_owned(),
-    };
+    let most = copies.iter().find(|group| group.operator.is_some());
+    let facts = Facts::new()
+        .with("where", stage.base())
+        .with("kernels", copies.iter().map(|group| group.calls).sum::<u64>())
+        .with("run", run)
+        .with_share("run_share", part, stage.base())
+        .with_known("operator", most.and_then(|group| group.operator.as_deref()))
+        .with_known("operator_calls", most.map(|group| group.calls))
+        .with_known("operator_run", most.map(|group| group.run));
+    let finding = Finding::new(RULE, Severity::Info, stage.stage(), facts).saving(EstimatedSaving::at_most(run));
     let change = Change::Share(Chosen::LayoutCopies, 0.0);
     Some(Found::new(finding, own_kernels(work, vec![Cause::Kernels(Family::Copy)])).replayed(change))
 }
@@ -81,6 +72,8 @@ mod tests {
             (found.len(), found[0].stage, found[0].saving.saves_ns),
             (1, Some(Stage::Prefill), Some(Nanos::new(600)))
         );
+        let facts = &found[0].quantities;
+        assert_eq!((facts.time("run"), facts.share("run_share")), (Some(Nanos::new(600)), Some(0.06)));
     }
 
     #[test]

@@ -1,8 +1,8 @@
 //! Prefill computes logits for every position of the prompt, and only the last one chooses a token.
 
-use types::{EstimatedSaving, Finding, Severity, Stage};
+use types::{Base, EstimatedSaving, Facts, Finding, Severity, Stage};
 
-use super::{Claim, Found, Run, percent};
+use super::{Claim, Found, Run};
 use crate::device::{DeviceRecords, Mark};
 use crate::evidence::PricedOperator;
 use crate::kernel::Family;
@@ -46,23 +46,14 @@ fn on_device(device: &DeviceRecords) -> Option<Found> {
     let needed = one.unwrap_or(all / head.positions as f64) * instances as f64;
     let saved = (all - needed).max(0.0);
     let saved_share = share(saved, prefill.wall.get() as f64).filter(|share| *share >= LEAST_SHARE)?;
-    let mut evidence = vec![
-        format!("`{HEAD}` takes {} of prefill", percent(share(all, prefill.wall.get() as f64)?)),
-        format!("it computes {} positions at once, and one per prompt is used", head.positions),
-    ];
-    evidence.extend(one.map(|one| format!("one position takes {} in decode", rounded(one))));
-    let finding = Finding {
-        quantities: Default::default(),
-        rule: RULE.to_owned(),
-        severity: Severity::Info,
-        stage: Some(Stage::Prefill),
-        evidence,
-        saving: EstimatedSaving::at_most(rounded(saved)),
-        advice: format!(
-            "Compute the logits of the last position only: the text stays the same, prefill gets {} shorter.",
-            percent(saved_share)
-        ),
-    };
+    let facts = Facts::new()
+        .with("module", HEAD)
+        .with_share("head_share", share(all, prefill.wall.get() as f64)?, Base::Stage(Stage::Prefill))
+        .with("positions", head.positions)
+        .with_known("one_position", one.map(rounded))
+        .with_share("saved_share", saved_share, Base::Stage(Stage::Prefill));
+    let saving = EstimatedSaving::at_most(rounded(saved));
+    let finding = Finding::new(RULE, Severity::Info, Some(Stage::Prefill), facts).saving(saving);
     let claim = Claim::Work(vec![Cause::Kernels(Family::Gemm), Cause::Kernels(Family::Gemv)]);
     let change = share(needed, all).map(|needed| Change::Share(Chosen::Marked(Mark::Head), needed));
     Some(Found { change, ..Found::new(finding, claim) })
@@ -85,27 +76,18 @@ fn found(run: &Run<'_>) -> Option<Found> {
     };
     let saved = (head.time.get() as f64 - needed).max(0.0);
     let saved_share = share(saved, instrumented.get() as f64).filter(|share| *share >= LEAST_SHARE)?;
-    let mut evidence = vec![
-        format!(
-            "`{HEAD}` takes {} of prefill ({} of {instrumented}, instrumented)",
-            percent(share(head.time.get() as f64, instrumented.get() as f64)?),
-            head.time
-        ),
-        format!("it computes {positions} positions, and one per prompt is used"),
-    ];
-    evidence.extend(one.map(|one| format!("one position takes {} in decode", rounded(one))));
-    let finding = Finding {
-        quantities: Default::default(),
-        rule: RULE.to_owned(),
-        severity: Severity::Info,
-        stage: Some(Stage::Prefill),
-        evidence,
-        saving: EstimatedSaving::at_most(run.carried_over(rounded(saved), Stage::Prefill)),
-        advice: format!(
-            "Compute the logits of the last position only (`logits=last`): the text stays the same, prefill gets {} shorter.",
-            percent(saved_share)
-        ),
-    };
+    let part = share(head.time.get() as f64, instrumented.get() as f64)?;
+    let facts = Facts::new()
+        .with("module", HEAD)
+        .with("head", head.time)
+        .with("profiled", instrumented)
+        .with_share("head_share", part, Base::Stage(Stage::Prefill))
+        .with("positions", positions)
+        .with_known("one_position", one.map(rounded))
+        .with_share("saved_share", saved_share, Base::Stage(Stage::Prefill))
+        .with_if("own_engine", true);
+    let saving = EstimatedSaving::at_most(run.carried_over(rounded(saved), Stage::Prefill));
+    let finding = Finding::new(RULE, Severity::Info, Some(Stage::Prefill), facts).saving(saving);
     Some(Found::new(finding, Claim::Work(vec![Cause::Operator("linear".to_owned())])))
 }
 
@@ -195,7 +177,9 @@ mod tests {
     fn in_a_trace_the_head_saves_what_it_takes_longer_than_one_step_of_decode() {
         let found = traced(286);
         assert_eq!((found.len(), found[0].saving.saves_ns), (1, Some(Nanos::new(600))));
-        assert_eq!(found[0].evidence[1], "it computes 286 positions at once, and one per prompt is used");
+        let facts = &found[0].quantities;
+        assert_eq!((facts.count("positions"), facts.time("one_position")), (Some(286), Some(Nanos::new(100))));
+        assert_eq!((facts.share("head_share"), facts.share("saved_share")), (Some(0.07), Some(0.06)));
     }
 
     #[test]

@@ -1,8 +1,8 @@
 //! Matrix products too small to give every multiprocessor a block.
 
-use types::{EstimatedSaving, Finding, Severity};
+use types::{Base, EstimatedSaving, Facts, Finding, Severity};
 
-use super::{Claim, Found, Run, percent};
+use super::{Claim, Found, Run};
 use crate::device::{DeviceRecords, StageWork};
 use crate::kernel::{Family, short_name};
 use crate::loss::Cause;
@@ -38,27 +38,16 @@ fn found(device: &DeviceRecords, stage: Scope, work: &StageWork) -> Option<Found
     };
     let saves = rounded(groups.iter().map(|group| idle(group)).sum());
     let calls: u64 = groups.iter().map(|group| group.calls).sum();
-    let finding = Finding {
-        quantities: Default::default(),
-        rule: RULE.to_owned(),
-        severity: Severity::Info,
-        stage: stage.stage(),
-        evidence: vec![
-            format!("{calls} GEMMs of {stage} have fewer blocks than the {multiprocessors} multiprocessors"),
-            format!("they run {run}, {} of the time the device is busy", percent(part)),
-            format!(
-                "the longest of them is `{}`: {} calls, at most {} blocks",
-                short_name(&longest.name),
-                longest.calls,
-                longest.blocks.map_or(0, |[_, most]| most)
-            ),
-        ],
-        saving: EstimatedSaving::at_most(saves),
-        advice: "Give the device more to do at once: a larger batch, GEMMs that share their input joined (query, key and value; gate \
-                 and up), or kernels that split the inner dimension. A figure assumes that idle multiprocessors would do as much \
-                 as busy ones."
-            .to_owned(),
-    };
+    let facts = Facts::new()
+        .with("where", stage.base())
+        .with("kernels", calls)
+        .with("multiprocessors", multiprocessors)
+        .with("run", run)
+        .with_share("run_share", part, Base::BusyTime)
+        .with("kernel", short_name(&longest.name))
+        .with("calls", longest.calls)
+        .with("blocks", longest.blocks.map_or(0, |[_, most]| most));
+    let finding = Finding::new(RULE, Severity::Info, stage.stage(), facts).saving(EstimatedSaving::at_most(saves));
     let causes = vec![Cause::Kernels(Family::Gemm), Cause::Kernels(Family::Gemv)];
     let change = Change::Share(Chosen::FewBlocks(multiprocessors), 0.5);
     Some(Found::new(finding, Claim::Lost(causes)).replayed(change))
@@ -93,6 +82,9 @@ mod tests {
     fn products_with_few_blocks_fire_with_the_idle_part() {
         let found = fired_on_device(&device(40), RULE);
         assert_eq!((found.len(), found[0].saving.saves_ns), (1, Some(Nanos::new(600))));
+        let facts = &found[0].quantities;
+        assert_eq!((facts.count("multiprocessors"), facts.count("blocks")), (Some(100), Some(40)));
+        assert_eq!((facts.time("run"), facts.share("run_share")), (Some(Nanos::new(1_000)), Some(1.0)));
     }
 
     #[test]

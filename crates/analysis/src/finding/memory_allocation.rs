@@ -1,9 +1,9 @@
 //! The host gives device memory back and asks for it again, and the device waits.
 
-use types::{EstimatedSaving, Finding, IdleCause, Severity};
+use types::{EstimatedSaving, Facts, Finding, IdleCause, Severity};
 
-use super::idle::once_told;
-use super::{Claim, Found, Run, percent};
+use super::idle::{idle, some};
+use super::{Claim, Found, Run};
 use crate::device::{DeviceRecords, StageWork};
 use crate::loss::Cause;
 use crate::scope::Scope;
@@ -13,6 +13,8 @@ use crate::statistics::share;
 const LEAST_SHARE: f64 = 0.05;
 /// Times memory must be given back: a program that starts only asks for it.
 const FEWEST_FREES: u64 = 2;
+/// Calls named.
+const NAMED: usize = 3;
 
 /// The rule's name.
 pub(super) const RULE: &str = "memory-allocation";
@@ -36,24 +38,10 @@ fn found(device: &DeviceRecords, scope: Scope, work: &StageWork) -> Option<Found
     if count(true).min(count(false)) < FEWEST_FREES {
         return None;
     }
-    let mut evidence = vec![format!(
-        "the device is idle {waiting} while the host asks for memory and gives it back, {} of {scope}",
-        percent(part)
-    )];
-    evidence.extend(once_told(once));
-    evidence.extend(calls.iter().take(3).map(|(count, name)| format!("`{name}`: {count} calls")));
-    let finding = Finding {
-        quantities: Default::default(),
-        rule: RULE.to_owned(),
-        severity: Severity::Warning,
-        stage: scope.stage(),
-        evidence,
-        saving: EstimatedSaving::at_most(comes_back),
-        advice: "Keep memory instead of giving it back: no `empty_cache()` between steps, buffers made once and used again. Where \
-                 PyTorch's allocator gives it back itself (`num_alloc_retries` in `torch.cuda.memory_stats()`), lower the peak or \
-                 set `expandable_segments:True`."
-            .to_owned(),
-    };
+    let rows = calls.iter().take(NAMED).map(|(count, name)| Facts::new().with("call", *name).with("calls", *count));
+    let facts = idle(scope, waiting, part).with_known("once", some(once)).with("calls", rows.collect::<Vec<_>>());
+    let saving = EstimatedSaving::at_most(comes_back);
+    let finding = Finding::new(RULE, Severity::Warning, scope.stage(), facts).saving(saving);
     Some(Found::new(finding, Claim::Lost(vec![Cause::Waiting(IdleCause::Allocating)])))
 }
 
@@ -82,7 +70,9 @@ mod tests {
     fn memory_that_comes_and_goes_fires_with_its_calls() {
         let found = fired_on_device(&device(6_000, 80), RULE);
         assert_eq!((found.len(), found[0].saving.saves_ns), (1, Some(Nanos::new(6_000))));
-        assert!(found[0].evidence[1..].iter().any(|line| line == "`cudaFree`: 80 calls"), "{:?}", found[0].evidence);
+        assert_eq!(found[0].quantities.share("idle_share"), Some(0.6));
+        let free = Facts::new().with("call", "cudaFree").with("calls", 80_u64);
+        assert!(found[0].quantities.rows("calls").contains(&free), "{:?}", found[0].quantities);
     }
 
     #[test]
@@ -93,7 +83,9 @@ mod tests {
             run.waits_once = BTreeMap::from([(IdleCause::Allocating, Nanos::new(once))]);
             fired_on_device(&records, RULE)
         };
-        assert_eq!(with_once(1_000)[0].saving.saves_ns, Some(Nanos::new(5_000)));
+        let found = with_once(1_000).remove(0);
+        assert_eq!(found.saving.saves_ns, Some(Nanos::new(5_000)));
+        assert_eq!(found.quantities.time("once"), Some(Nanos::new(1_000)));
         assert_eq!(with_once(5_900), []);
     }
 

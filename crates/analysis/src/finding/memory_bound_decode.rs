@@ -1,8 +1,8 @@
 //! Decode waits for memory while the arithmetic units idle: each weight is read for one token and used once.
 
-use types::{EstimatedSaving, Finding, Severity, Stage};
+use types::{Base, Facts, Finding, Severity, Stage};
 
-use super::{Found, Run, percent};
+use super::{Found, Run};
 use crate::statistics::share;
 
 /// Bandwidth use below which memory is not what decode waits for.
@@ -23,22 +23,13 @@ fn found(run: &Run<'_>) -> Option<Found> {
     let mfu = used.mfu()?;
     let ratio = share(mbu, mfu).filter(|ratio| *ratio >= LEAST_RATIO)?;
     let intensity = used.work.flops_matrix / used.work.bytes;
-    Some(Found::plain(Finding {
-        quantities: Default::default(),
-        rule: RULE.to_owned(),
-        severity: Severity::Info,
-        stage: Some(Stage::Decode),
-        evidence: vec![
-            format!("decode uses {} of the bandwidth and {} of the arithmetic", percent(mbu), percent(mfu)),
-            format!("it does {intensity}; memory is {ratio:.0} times as busy as arithmetic"),
-            format!("batch {}", run.subject.settings.as_ref().map_or(1, |settings| settings.batch)),
-        ],
-        saving: EstimatedSaving::default(),
-        advice: "Decode several pages at once: their tokens share one read of the weights, so tokens per second grow with the \
-                 batch until arithmetic is as busy. Smaller weights (fewer bits) shorten each step. This run has one batch \
-                 size and does not tell the saving."
-            .to_owned(),
-    }))
+    let facts = Facts::new()
+        .with_share("mbu", mbu, Base::PeakBandwidth)
+        .with_share("mfu", mfu, Base::PeakCompute)
+        .with("intensity", intensity)
+        .with("ratio", ratio)
+        .with("batch", run.subject.settings.as_ref().map_or(1, |settings| settings.batch));
+    Some(Found::plain(Finding::new(RULE, Severity::Info, Some(Stage::Decode), facts)))
 }
 
 #[cfg(test)]
@@ -59,7 +50,9 @@ mod tests {
     fn busy_memory_and_idle_arithmetic_fire() {
         let found = run(100, 800);
         assert_eq!(found.len(), 1);
-        assert_eq!(found[0].evidence[0], "decode uses 80.0% of the bandwidth and 10.0% of the arithmetic");
+        let facts = &found[0].quantities;
+        assert_eq!((facts.share("mbu"), facts.share("mfu"), facts.count("batch")), (Some(0.8), Some(0.1), Some(1)));
+        assert!((facts.number("ratio").unwrap() - 8.0).abs() < 1e-9);
         assert_eq!((found[0].saving.saves_ns, found[0].saving.saves_share), (None, None));
     }
 

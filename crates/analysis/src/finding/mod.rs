@@ -37,7 +37,7 @@ mod vision_dominates_prefill;
 use std::collections::BTreeMap;
 
 use types::{
-    CollectiveSummary, DeviceTime, EstimatedSaving, Finding, IdleCause, Nanos, RankArrivals, Remark, Stage, Steps,
+    CollectiveSummary, DeviceTime, EstimatedSaving, Finding, IdleCause, Nanos, RankArrivals, Severity, Stage, Steps,
 };
 
 use crate::device::{DeviceRecords, StageWork};
@@ -50,6 +50,9 @@ use crate::statistics::share;
 use crate::subject::Subject;
 use crate::timings::{Timings, rounded};
 use crate::utilisation::Utilisation;
+
+/// Share of the run that rounds to less than 0.1%: saving that little is nothing to recommend.
+const NOTHING: f64 = 0.0005;
 
 /// A rule: its name, and what it finds in a run.
 type Rule = (&'static str, fn(&Run<'_>) -> Vec<Found>);
@@ -154,6 +157,8 @@ pub(crate) struct Run<'a> {
     pub(crate) used: &'a BTreeMap<Stage, Utilisation>,
     /// What was lost, before anything is claimed.
     pub(crate) lost: &'a Ledger,
+    /// How many measured inferences other work disturbed, of how many; absent where none was.
+    pub(crate) disturbed: Option<[u64; 2]>,
     /// Its timelines, ready to be replayed.
     pub(crate) replays: &'a Replays<'a>,
 }
@@ -205,6 +210,9 @@ pub(crate) fn all(run: &Run<'_>) -> (Vec<Finding>, Ledger, Vec<PlacedChange>) {
             let saves = finding.saving.saves_ns.filter(|saves| *saves > Nanos::ZERO || is_replayed);
             finding.saving.saves_ns = saves;
             finding.saving.saves_share = saves.and_then(|saves| share(saves.get() as f64, whole.get() as f64));
+            if finding.saving.saves_share.is_some_and(|share| share < NOTHING) {
+                finding.severity = finding.severity.min(Severity::Info);
+            }
             changes.extend(change.filter(|_| saves.is_some()).map(|change| (change, scope)));
             findings.push(finding);
         }
@@ -225,23 +233,23 @@ fn saving(run: &Run<'_>, ledger: &mut Ledger, rule: &'static str, found: &Found)
     let wanted = replayed.traced.min(at_most);
     let part = share(granted(ledger, rule, finding, claim, wanted).get() as f64, replayed.traced.get() as f64);
     let [low, high] = [replayed.low, replayed.high].map(|end| rounded(end.get() as f64 * part.unwrap_or(0.0).min(1.0)));
+    let mut assumes = change.assumes();
     if run.replays.shows_waits() {
-        return EstimatedSaving::replayed(low, high, Remark::said(change.assumes()));
+        return EstimatedSaving::replayed(low, high, assumes);
     }
     // Where the trace does not show the host's waits, what device work holds up is not known: up to all of it. And a host
     // without calls may have waited, so that nothing is saved by doing its work elsewhere.
     match change {
         Change::WithoutHost(IdleCause::HostWork) => {
-            let assumes =
-                change.assumes() + "; the trace records no waits of the host for the device, and it may have waited";
-            EstimatedSaving::replayed(Nanos::ZERO, high, Remark::said(assumes))
+            assumes.facts = assumes.facts.with_if("may_have_waited", true);
+            EstimatedSaving::replayed(Nanos::ZERO, high, assumes)
         }
         change if change.is_of_device() => {
             let most = granted(ledger, rule, finding, claim, (at_most - wanted).max(Nanos::ZERO));
-            let assumes = "; the trace records no waits of the host for the device, so the most is all of it";
-            EstimatedSaving::replayed(low, high + most, Remark::said(change.assumes() + assumes))
+            assumes.facts = assumes.facts.with_if("waits_unknown", true);
+            EstimatedSaving::replayed(low, high + most, assumes)
         }
-        change => EstimatedSaving::replayed(low, high, Remark::said(change.assumes())),
+        _ => EstimatedSaving::replayed(low, high, assumes),
     }
 }
 
@@ -270,11 +278,6 @@ fn own_kernels(work: &StageWork, families: Vec<Cause>) -> Claim {
         Some(_) => Claim::Lost(families),
         None => Claim::Work(Vec::new()),
     }
-}
-
-/// A share in percent, for evidence. The document keeps the number itself elsewhere.
-fn percent(share: f64) -> String {
-    format!("{:.1}%", share * 100.0)
 }
 
 /// The stages that add up to a run.

@@ -1,8 +1,8 @@
 //! Runs of one input that differ: the run's numbers are less certain than they look, and the pattern often tells why.
 
-use types::{EstimatedSaving, Finding, Sample, Severity, Stage};
+use types::{Base, Facts, Finding, Sample, Severity, Stage};
 
-use super::{Found, Run, percent, top_stages};
+use super::{Found, Run, top_stages};
 use crate::statistics::{describe, median, relative_spread, share};
 use crate::timings::{nanoseconds, rounded};
 
@@ -15,7 +15,7 @@ const CALM_SHARE: f64 = 0.03;
 /// How much slower the last epoch must be than the first to be called a drift.
 const DRIFT: f64 = 0.05;
 
-/// Why runs may differ, in the words of the advice.
+/// Why runs may differ.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Cause {
     FirstSlow,
@@ -44,46 +44,51 @@ fn of_stage(run: &Run<'_>, stage: Stage) -> Option<Found> {
     let (input, runs, spread) = wide.iter().max_by(|one, other| one.2.total_cmp(&other.2))?;
     let statistics = describe(&nanoseconds(runs))?;
     let (least, middle, most) = (rounded(statistics.min), rounded(statistics.median), rounded(statistics.max));
-    let spread = percent(*spread);
-    let times = format!("{} runs from {least} to {most}, median {middle}", runs.len());
     // A trace has runs of something that it does not name.
-    let mut evidence = match input.is_empty() {
-        true => vec![format!("{spread}, {times}")],
-        false => vec![
-            format!("{} of {} inputs vary by more than {}", wide.len(), measured.len(), percent(MOST_SPREAD)),
-            format!("widest: {spread} in `{input}`, {times}"),
-        ],
+    let named = Some(*input).filter(|input| !input.is_empty());
+    let warmup = run.subject.settings.as_ref().map(|settings| settings.warmup_rounds).filter(|rounds| *rounds > 0);
+    let [disturbed, inferences] = run.disturbed.map_or([None; 2], |counts| counts.map(Some));
+    let facts = Facts::new()
+        .with("where", Base::Stage(stage))
+        .with_known("input", named)
+        .with_known("varying", named.map(|_| wide.len()))
+        .with_known("inputs", named.map(|_| measured.len()))
+        .with_share("limit", MOST_SPREAD, Base::Itself)
+        .with_share("spread", *spread, Base::Itself)
+        .with("runs", runs.len())
+        .with("shortest", least)
+        .with("longest", most)
+        .with("median", middle)
+        .with_known("disturbed", disturbed)
+        .with_known("inferences", inferences)
+        .with_known("warmup_rounds", warmup);
+    let (cause, by) = cause(runs)?;
+    let facts = match cause {
+        Cause::FirstSlow => facts.with_share("first_slower", by, Base::Itself),
+        Cause::Drift => facts.with_share("drift", by, Base::Itself),
+        Cause::Outlier => facts.with_share("calm", by, Base::Itself),
+        Cause::Short => facts.with_if("short", true),
+        Cause::Unknown => facts.with_if("unexplained", true),
     };
-    let (cause, seen) = cause(runs)?;
-    evidence.extend(seen);
-    Some(Found::plain(Finding {
-        quantities: Default::default(),
-        rule: RULE.to_owned(),
-        severity: Severity::Warning,
-        stage: Some(stage),
-        evidence,
-        saving: EstimatedSaving::default(),
-        advice: advice(cause, run.subject.settings.as_ref().map_or(0, |settings| settings.warmup_rounds)),
-    }))
+    Some(Found::plain(Finding::new(RULE, Severity::Warning, Some(stage), facts)))
 }
 
-/// The likely cause of the widest input's spread, and what shows it.
-fn cause(runs: &[&Sample]) -> Option<(Cause, Option<String>)> {
+/// The likely cause of the widest input's spread, and by how much it shows.
+fn cause(runs: &[&Sample]) -> Option<(Cause, Option<f64>)> {
     let times = nanoseconds(runs);
     let statistics = describe(&times)?;
     let (first, others) = times.split_first()?;
     let rest = relative_spread(others);
     if *first >= statistics.max && others.len() > 1 && rest.is_some_and(|rest| rest <= MOST_SPREAD) {
         let slower = share(first - median(others)?, median(others)?)?;
-        return Some((Cause::FirstSlow, Some(format!("the first run is {} slower than the others", percent(slower)))));
+        return Some((Cause::FirstSlow, Some(slower)));
     }
     if let Some(slower) = drift(runs).filter(|slower| *slower > DRIFT) {
-        return Some((Cause::Drift, Some(format!("the last epoch is {} slower than the first", percent(slower)))));
+        return Some((Cause::Drift, Some(slower)));
     }
     let calm = share(statistics.mad?, statistics.median)?;
     if others.len() > 1 && calm < CALM_SHARE {
-        let seen = format!("half of the runs are within {} of the median", percent(calm));
-        return Some((Cause::Outlier, Some(seen)));
+        return Some((Cause::Outlier, Some(calm)));
     }
     let cause = if statistics.median < SHORT_NS { Cause::Short } else { Cause::Unknown };
     Some((cause, None))
@@ -97,39 +102,6 @@ fn drift(runs: &[&Sample]) -> Option<f64> {
         median(&nanoseconds(&times))
     };
     (first != last).then(|| share(of(last)? - of(first)?, of(first)?)).flatten()
-}
-
-fn advice(cause: Cause, warmup_rounds: u32) -> String {
-    match cause {
-        Cause::FirstSlow if warmup_rounds == 0 => {
-            "The first run still warms up caches and memory. Warm up before measuring; in a trace, a range named `warmup` sets \
-             such runs aside."
-                .to_owned()
-        }
-        Cause::FirstSlow => format!(
-            "The first run still warms up caches and memory. Raise the warm-up rounds (now {warmup_rounds}) and measure again."
-        ),
-        Cause::Drift => {
-            "The machine gets slower while it runs. Let it cool down or fix its clocks, and compare medians of the first \
-                         epoch only."
-                .to_owned()
-        }
-        Cause::Outlier => {
-            "Most runs agree and few stand out. The median is sound, mean and maximum are not; more repeats on a quiet \
-                           machine tell whether it is the program."
-                .to_owned()
-        }
-        Cause::Short => {
-            "The stage is so short that one interruption by the operating system shows. Generate more tokens or \
-                         use larger inputs, and add repeats."
-                .to_owned()
-        }
-        Cause::Unknown => {
-            "The runs differ throughout, and nothing recorded says why. Stop other work, fix the clocks, add repeats, \
-                           and measure again."
-                .to_owned()
-        }
-    }
 }
 
 #[cfg(test)]
@@ -149,8 +121,12 @@ mod tests {
         // Mean and median 100 ms, deviation sqrt((15^2 + 15^2) / 2) = 15 ms.
         let found = run(&[100_000_000, 85_000_000, 115_000_000]);
         assert_eq!(found.len(), 1);
-        let expected = "widest: 15.0% in `a`, 3 runs from 85.0 ms to 115 ms, median 100 ms";
-        assert_eq!((found[0].evidence[1].as_str(), found[0].saving.saves_ns), (expected, None));
+        let facts = &found[0].quantities;
+        assert!((facts.share("spread").unwrap() - 0.15).abs() < 1e-12);
+        assert_eq!((facts.name("input"), facts.count("varying"), facts.count("runs")), (Some("a"), Some(1), Some(3)));
+        let times = ["shortest", "longest", "median"].map(|name| facts.time(name).unwrap().get() / 1_000_000);
+        assert_eq!((times, found[0].saving.saves_ns), ([85, 115, 100], None));
+        assert!(facts.has("unexplained") && !facts.has("disturbed"));
     }
 
     #[test]
@@ -158,7 +134,31 @@ mod tests {
         let timed = |(repeat, time): (u32, i64)| timed(Stage::Prefill, "", repeat, time);
         let samples = [(0, 100_000_000), (1, 85_000_000), (2, 115_000_000)].map(timed).to_vec();
         let found = fired(&Case { samples, ..case() }, RULE);
-        assert_eq!(found[0].evidence[0], "15.0%, 3 runs from 85.0 ms to 115 ms, median 100 ms");
+        assert_eq!((found[0].quantities.count("runs"), found[0].quantities.has("input")), (Some(3), false));
+    }
+
+    #[test]
+    fn inferences_that_other_work_disturbed_are_counted() {
+        let case = Case {
+            samples: [100, 85, 115]
+                .iter()
+                .zip(0..)
+                .map(|(ms, repeat)| timed(Stage::Prefill, "a", repeat, ms * 1_000_000))
+                .collect(),
+            ..case()
+        };
+        let disturbed = |repeat: u32| types::InferenceDisturbance {
+            input: Some("a".to_owned()),
+            epoch: 0,
+            repeat,
+            warmup: repeat == 2,
+            disturbance: types::Disturbance { causes: vec!["noise".to_owned(); repeat as usize], ..Default::default() },
+        };
+        let evidence = crate::Evidence { disturbance: (0..3).map(disturbed).collect(), ..case.evidence() };
+        let findings = crate::metrics(&case.subject(), &evidence).conclusions.findings;
+        let facts = &findings.iter().find(|finding| finding.rule == RULE).unwrap().quantities;
+        // The third is a warm-up.
+        assert_eq!((facts.count("disturbed"), facts.count("inferences")), (Some(1), Some(2)));
     }
 
     #[test]

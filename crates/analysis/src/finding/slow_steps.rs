@@ -1,6 +1,6 @@
 //! A few steps take much longer than the others.
 
-use types::{EstimatedSaving, Finding, Severity, Steps};
+use types::{Facts, Finding, Severity, StepSummary, Steps};
 
 use super::{Found, Run};
 use crate::statistics::median;
@@ -32,33 +32,21 @@ fn found(steps: &Steps) -> Option<Found> {
         return None;
     }
     slow.sort_by_key(|step| std::cmp::Reverse(step.wall_ns));
-    let mut evidence = vec![format!(
-        "{} of {} steps take at least {LEAST_RATIO} times the median of {}",
-        slow.len(),
-        others.len(),
-        rounded(usual)
-    )];
-    evidence.extend(
-        slow.iter()
-            .take(NAMED)
-            .map(|step| format!("`{}`: {}, its device work {}", step.name, step.wall_ns, step.device_ns)),
-    );
-    Some(Found::plain(Finding {
-        quantities: Default::default(),
-        rule: RULE.to_owned(),
-        severity: Severity::Info,
-        stage: None,
-        evidence,
-        saving: EstimatedSaving::default(),
-        advice: "Compare these steps with their neighbours: where the device time grew, the work differs or communication waited; \
-                 where it did not, the host was late."
-            .to_owned(),
-    }))
+    let row = |step: &&StepSummary| {
+        Facts::new().with("name", &step.name).with("wall", step.wall_ns).with("device", step.device_ns)
+    };
+    let facts = Facts::new()
+        .with("slow", slow.len())
+        .with("steps", others.len())
+        .with("ratio", LEAST_RATIO)
+        .with("median", rounded(usual))
+        .with("slowest", slow.iter().take(NAMED).map(row).collect::<Vec<_>>());
+    Some(Found::plain(Finding::new(RULE, Severity::Info, None, facts)))
 }
 
 #[cfg(test)]
 mod tests {
-    use types::{Nanos, StepBasis, StepSummary};
+    use types::{Nanos, StepBasis};
 
     use super::*;
 
@@ -79,8 +67,11 @@ mod tests {
     #[test]
     fn one_slow_step_is_named() {
         let found = found(&steps(&[900, 100, 101, 99, 300, 100])).unwrap();
-        assert_eq!(found.finding.evidence[0], "1 of 5 steps take at least 1.5 times the median of 100 ns");
-        assert_eq!(found.finding.evidence[1], "`ProfilerStep#4`: 300 ns, its device work 50.0 ns");
+        let facts = &found.finding.quantities;
+        assert_eq!((facts.count("slow"), facts.count("steps")), (Some(1), Some(5)));
+        assert_eq!((facts.number("ratio"), facts.time("median")), (Some(1.5), Some(Nanos::new(100))));
+        let step = Facts::new().with("name", "ProfilerStep#4").with("wall", Nanos::new(300));
+        assert_eq!(facts.rows("slowest"), [step.with("device", Nanos::new(50))]);
     }
 
     #[test]

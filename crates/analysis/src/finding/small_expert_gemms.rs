@@ -1,8 +1,8 @@
 //! Experts run one after the other, each a few small products that cannot fill the device.
 
-use types::{EstimatedSaving, Finding, Severity};
+use types::{EstimatedSaving, Facts, Finding, IdleCause, Severity};
 
-use super::{Claim, Found, Run, percent};
+use super::{Claim, Found, Run};
 use crate::device::{Mark, Portion, StageWork};
 use crate::kernel::Family;
 use crate::loss::Cause;
@@ -10,7 +10,6 @@ use crate::replay::{Change, Chosen};
 use crate::scope::Scope;
 use crate::statistics::share;
 use crate::timings::rounded;
-use types::IdleCause;
 
 /// Share of a stage that the products of experts must take.
 const LEAST_SHARE: f64 = 0.05;
@@ -40,21 +39,15 @@ fn found(stage: Scope, work: &StageWork, experts: Portion, layers: u64) -> Optio
     }
     let each = rounded(experts.part.run.get() as f64 / experts.calls.max(1) as f64);
     let saves = rounded(experts.part.wait.get() as f64 * (1.0 - grouped));
-    let finding = Finding {
-        quantities: Default::default(),
-        rule: RULE.to_owned(),
-        severity: Severity::Info,
-        stage: stage.stage(),
-        evidence: vec![
-            format!("{launches:.0} products of experts per pass in {layers} layers, {each} each"),
-            format!("they are {} of {stage}, {} of it waiting for their launch", percent(part), experts.part.wait),
-            format!("grouped, {:.0} launches would do", PRODUCTS * layers as f64),
-        ],
-        saving: EstimatedSaving::at_most(saves),
-        advice: "Run all experts of a layer in one grouped product (grouped GEMM or a fused mixture kernel). The figure is the \
-                 waiting for launches alone; larger products also run closer to the device's rates."
-            .to_owned(),
-    };
+    let facts = Facts::new()
+        .with("where", stage.base())
+        .with("launches", launches)
+        .with("layers", layers)
+        .with("each", each)
+        .with_share("experts_share", part, stage.base())
+        .with("wait", experts.part.wait)
+        .with("grouped", PRODUCTS * layers as f64);
+    let finding = Finding::new(RULE, Severity::Info, stage.stage(), facts).saving(EstimatedSaving::at_most(saves));
     let causes = vec![
         Cause::Waiting(IdleCause::Launching),
         Cause::Kernels(Family::Gemm),
@@ -94,6 +87,9 @@ mod tests {
         // 60 launches a step in 5 layers; 15 would do, so three quarters of 1,000 ns go.
         let found = fired_on_device(&device(600), RULE);
         assert_eq!((found.len(), found[0].saving.saves_ns), (1, Some(Nanos::new(750))));
+        let facts = &found[0].quantities;
+        assert_eq!((facts.number("launches"), facts.number("grouped")), (Some(60.0), Some(15.0)));
+        assert_eq!((facts.time("wait"), facts.share("experts_share")), (Some(Nanos::new(1_000)), Some(0.15)));
     }
 
     #[test]

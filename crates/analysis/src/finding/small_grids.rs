@@ -1,8 +1,8 @@
 //! Kernels other than GEMMs with fewer blocks than the device has multiprocessors.
 
-use types::{EstimatedSaving, Finding, Nanos, Severity};
+use types::{Base, Facts, Finding, Nanos, Severity};
 
-use super::{Found, Run, percent};
+use super::{Found, Run};
 use crate::device::{DeviceRecords, StageWork, WorkGroup};
 use crate::kernel::{Family, short_name};
 use crate::scope::Scope;
@@ -31,28 +31,18 @@ fn found(device: &DeviceRecords, scope: Scope, work: &StageWork) -> Option<Found
     let groups: Vec<_> = device.groups.iter().filter(is_small).collect();
     let run: Nanos = groups.iter().map(|group| group.run).sum();
     let part = share(run.get() as f64, work.busy().get() as f64).filter(|part| *part >= LEAST_SHARE)?;
-    let calls: u64 = groups.iter().map(|group| group.calls).sum();
-    let mut evidence = vec![
-        format!(
-            "{calls} kernels of {scope} that are no GEMMs have fewer blocks than the {multiprocessors} multiprocessors"
-        ),
-        format!("they run {run}, {} of the time the device is busy", percent(part)),
-    ];
-    evidence.extend(groups.iter().take(NAMED).map(|group| {
-        let most = group.blocks.map_or(0, |[_, most]| most);
-        format!("`{}`: {} calls, {}, at most {most} blocks", short_name(&group.name), group.calls, group.run)
-    }));
-    Some(Found::plain(Finding {
-        quantities: Default::default(),
-        rule: RULE.to_owned(),
-        severity: Severity::Info,
-        stage: scope.stage(),
-        evidence,
-        saving: EstimatedSaving::default(),
-        advice: "Give these kernels more to do at once: a larger batch, several small tensors in one call (`_foreach_`, a grouped \
-                 or batched kernel), or a fused kernel that does their work on the way."
-            .to_owned(),
-    }))
+    let row = |group: &&WorkGroup| {
+        let facts = Facts::new().with("kernel", short_name(&group.name)).with("calls", group.calls);
+        facts.with("run", group.run).with("blocks", group.blocks.map_or(0, |[_, most]| most))
+    };
+    let facts = Facts::new()
+        .with("where", scope.base())
+        .with("kernels", groups.iter().map(|group| group.calls).sum::<u64>())
+        .with("multiprocessors", multiprocessors)
+        .with("run", run)
+        .with_share("run_share", part, Base::BusyTime)
+        .with("longest", groups.iter().take(NAMED).map(row).collect::<Vec<_>>());
+    Some(Found::plain(Finding::new(RULE, Severity::Info, scope.stage(), facts)))
 }
 
 #[cfg(test)]
@@ -81,7 +71,9 @@ mod tests {
     fn small_kernels_fire_and_promise_nothing() {
         let found = fired_on_device(&device(Family::Elementwise, 4), RULE);
         assert_eq!((found.len(), found[0].saving.saves_ns), (1, None));
-        assert!(found[0].evidence[2].contains("at most 4 blocks"), "{:?}", found[0].evidence);
+        let facts = &found[0].quantities;
+        assert_eq!((facts.share("run_share"), facts.count("multiprocessors")), (Some(0.9), Some(100)));
+        assert_eq!(facts.rows("longest")[0].count("blocks"), Some(4));
     }
 
     #[test]

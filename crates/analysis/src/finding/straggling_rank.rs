@@ -1,8 +1,8 @@
 //! One rank reaches most collectives last, and the others wait for it.
 
-use types::{EstimatedSaving, Finding, Nanos, RankArrivals, Severity};
+use types::{Base, Facts, Finding, Nanos, RankArrivals, Severity};
 
-use super::{Found, Run, percent};
+use super::{Found, Run};
 use crate::statistics::share;
 
 /// Share of the collectives that one rank must reach last.
@@ -26,28 +26,15 @@ fn found(arrivals: &RankArrivals) -> Option<Found> {
     let waited: Nanos = others().map(|rank| rank.waited_ns).sum();
     let time: f64 = others().filter_map(|rank| share(rank.waited_ns.get() as f64, rank.waited_share?)).sum();
     let part = share(waited.get() as f64, time).filter(|part| *part >= LEAST_SHARE)?;
-    Some(Found::plain(Finding {
-        quantities: Default::default(),
-        rule: RULE.to_owned(),
-        severity: Severity::Warning,
-        stage: None,
-        evidence: vec![
-            format!(
-                "rank {} reaches {} of {} collectives last that all {} ranks here take part in",
-                late.rank,
-                late.last,
-                arrivals.collectives,
-                arrivals.ranks.len()
-            ),
-            format!("the others wait {waited} for it, {} of their time, inside the collectives", percent(part)),
-            format!("these collectives end within {} of each other on all ranks, so that their clocks compare", arrivals.ends_within_ns),
-        ],
-        saving: EstimatedSaving::default(),
-        advice: "Look at what this rank does before its collectives that the others do not: more data, longer sequences or more \
-                 experts, a slower device, input on the host. What the others wait is part of the communication time and \
-                 is at most what balancing would save."
-            .to_owned(),
-    }))
+    let facts = Facts::new()
+        .with("rank", late.rank)
+        .with("last", late.last)
+        .with("collectives", arrivals.collectives)
+        .with("ranks", arrivals.ranks.len())
+        .with("waited", waited)
+        .with_share("waited_share", part, Base::OtherRanks)
+        .with("ends_within", arrivals.ends_within_ns);
+    Some(Found::plain(Finding::new(RULE, Severity::Warning, None, facts)))
 }
 
 #[cfg(test)]
@@ -69,8 +56,10 @@ mod tests {
     #[test]
     fn a_rank_that_is_mostly_last_fires_with_what_the_others_wait() {
         let found = found(&arrivals([1, 8], [200, 10])).unwrap().finding;
-        assert_eq!(found.evidence[0], "rank 1 reaches 8 of 9 collectives last that all 2 ranks here take part in");
-        assert_eq!(found.evidence[1], "the others wait 200 ns for it, 20.0% of their time, inside the collectives");
+        let counts = ["rank", "last", "collectives", "ranks"].map(|name| found.quantities.count(name));
+        assert_eq!(counts, [1, 8, 9, 2].map(Some));
+        let waited = (found.quantities.time("waited"), found.quantities.share("waited_share"));
+        assert_eq!(waited, (Some(Nanos::new(200)), Some(0.2)));
     }
 
     #[test]

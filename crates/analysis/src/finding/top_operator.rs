@@ -1,8 +1,8 @@
 //! One operator takes much of the time and runs well below what the device allows for it.
 
-use types::{EstimatedSaving, Finding, Nanos, Severity};
+use types::{Base, EstimatedSaving, Facts, Finding, Nanos, Severity};
 
-use super::{Claim, Found, Run, percent};
+use super::{Claim, Found, Run};
 use crate::loss::Cause;
 use crate::operators::priced::{Sum, sums};
 use crate::statistics::share;
@@ -29,23 +29,17 @@ fn found(run: &Run<'_>) -> Option<Found> {
     let part = share(sum.time.get() as f64, all).filter(|part| *part > MOST_SHARE)?;
     let least = sum.least.filter(|least| *least > Nanos::ZERO)?;
     let ratio = share(sum.time.get() as f64, least.get() as f64).filter(|ratio| *ratio >= LEAST_RATIO)?;
-    let mut evidence = vec![
-        format!("`{name}` takes {} of all operator time, {} calls in {stage}", percent(part), sum.calls),
-        format!("it took {} where the device needs {least} at least, {ratio:.1} times as long", sum.time),
-    ];
-    evidence.extend(sum.rate().map(|rate| format!("it ran at {rate}")));
-    let finding = Finding {
-        quantities: Default::default(),
-        rule: RULE.to_owned(),
-        severity: Severity::Info,
-        stage: Some(stage),
-        evidence,
-        saving: EstimatedSaving::at_most(run.carried_over(sum.time - least, stage)),
-        advice: format!(
-            "A faster `{name}` is the largest single gain; the figure is what it would save at the device's rates, and the \
-             most there is. Its shapes in `operators.md` show which calls are slow."
-        ),
-    };
+    let facts = Facts::new()
+        .with("where", Base::Stage(stage))
+        .with("operator", name)
+        .with_share("operator_share", part, Base::OperatorTime)
+        .with("calls", sum.calls)
+        .with("time", sum.time)
+        .with("roofline", least)
+        .with("ratio", ratio)
+        .with_known("rate", sum.rate());
+    let saving = EstimatedSaving::at_most(run.carried_over(sum.time - least, stage));
+    let finding = Finding::new(RULE, Severity::Info, Some(stage), facts).saving(saving);
     Some(Found::new(finding, Claim::Lost(vec![Cause::Operator(name.to_owned())])))
 }
 
@@ -76,6 +70,9 @@ mod tests {
             (found.len(), found[0].saving.saves_ns, found[0].saving.saves_share),
             (1, Some(Nanos::new(800)), Some(0.4))
         );
+        let facts = &found[0].quantities;
+        assert_eq!((facts.name("operator"), facts.share("operator_share")), (Some("linear"), Some(0.6)));
+        assert_eq!((facts.time("roofline"), facts.number("ratio")), (Some(Nanos::new(200)), Some(3.0)));
     }
 
     #[test]

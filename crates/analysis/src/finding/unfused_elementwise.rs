@@ -1,8 +1,8 @@
 //! Elementwise kernels follow each other, each a pass over memory and a launch of its own.
 
-use types::{EstimatedSaving, Finding, Nanos, Severity};
+use types::{EstimatedSaving, Facts, Finding, Nanos, Severity};
 
-use super::{Found, Run, own_kernels, percent};
+use super::{Found, Run, own_kernels};
 use crate::device::StageWork;
 use crate::kernel::Family;
 use crate::loss::Cause;
@@ -31,25 +31,14 @@ fn of_stage(stage: Scope, work: &StageWork) -> Option<Found> {
     }
     let saves: Nanos = chains.run;
     let part = share(saves.get() as f64, work.wall.get() as f64).filter(|part| *part >= LEAST_SHARE)?;
-    let finding = Finding {
-        quantities: Default::default(),
-        rule: RULE.to_owned(),
-        severity: Severity::Info,
-        stage: stage.stage(),
-        evidence: vec![
-            format!(
-                "{} elementwise kernels run in {} chains with nothing between them, {:.1} in each",
-                chains.kernels,
-                chains.chains,
-                chains.kernels as f64 / chains.chains.max(1) as f64
-            ),
-            format!("all but the longest of each chain run {}, {} of {stage}", chains.run, percent(part)),
-        ],
-        saving: EstimatedSaving::at_most(saves),
-        advice: "Let a compiler make one kernel of each chain (`torch.compile`), or call the fused operator where the framework \
-                 has one (RMS norm, rotary embedding, gated activation)."
-            .to_owned(),
-    };
+    let facts = Facts::new()
+        .with("where", stage.base())
+        .with("kernels", chains.kernels)
+        .with("chains", chains.chains)
+        .with("per_chain", chains.kernels as f64 / chains.chains.max(1) as f64)
+        .with("run", saves)
+        .with_share("run_share", part, stage.base());
+    let finding = Finding::new(RULE, Severity::Info, stage.stage(), facts).saving(EstimatedSaving::at_most(saves));
     let claim = own_kernels(work, vec![Cause::Kernels(Family::Elementwise)]);
     Some(Found::new(finding, claim).replayed(Change::FusedElementwise))
 }
@@ -78,7 +67,9 @@ mod tests {
     fn chains_fire_and_save_what_is_lost_on_them() {
         let found = fired_on_device(&device(600, 0), RULE);
         assert_eq!((found.len(), found[0].saving.saves_ns), (1, Some(Nanos::new(600))));
-        assert!(found[0].evidence[0].starts_with("35 elementwise kernels run in 10 chains"), "{:?}", found[0].evidence);
+        let facts = &found[0].quantities;
+        assert_eq!((facts.count("kernels"), facts.count("chains")), (Some(35), Some(10)));
+        assert_eq!((facts.number("per_chain"), facts.share("run_share")), (Some(3.5), Some(0.06)));
     }
 
     #[test]

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use types::{EstimatedSaving, Finding, InputFacts, Nanos, Severity, Stage};
+use types::{Base, EstimatedSaving, Facts, Finding, InputFacts, Nanos, Severity, Stage};
 
-use super::{Claim, Found, Run, percent};
+use super::{Claim, Found, Run};
 use crate::loss::Cause;
 use crate::statistics::{median, share};
 use crate::timings::rounded;
@@ -22,38 +22,20 @@ pub(super) fn check(run: &Run<'_>) -> Vec<Found> {
 fn found(run: &Run<'_>) -> Option<Found> {
     let (vision, prefill) = (run.timings.total(Stage::Vision)?, run.timings.total(Stage::Prefill)?);
     let part = share(vision.get() as f64, prefill.get() as f64).filter(|part| *part > MOST_OF_PREFILL)?;
-    let mut evidence = vec![format!("vision takes {} of prefill ({vision} of {prefill})", percent(part))];
     let parts = [Stage::Sam, Stage::Clip, Stage::Projector].into_iter();
-    let parts: Vec<_> = parts.filter_map(|stage| Some((stage, run.timings.total(stage)?))).collect();
-    if let Some((stage, time)) = parts.iter().max_by_key(|(_, time)| *time) {
-        evidence.push(format!("most of it is {stage} ({time})"));
-    }
+    let parts = parts.filter_map(|stage| Some((stage, run.timings.total(stage)?)));
+    let longest = parts.max_by_key(|(_, time)| *time);
     let tiles = Tiles::of(run);
-    evidence.extend(tiles.evidence());
-    let saves_ns = tiles.saves();
-    let advice = match (tiles.tiled.is_empty(), saves_ns) {
-        (true, _) => {
-            "No page ran with tiles, so only a smaller global view or a faster encoder makes this part shorter; check \
-                      first whether the text stays readable."
-        }
-        (false, Some(_)) => {
-            "Run without tiles the pages whose text stays readable: the figure is what all of them would save. \
-                             Pages that come again can keep their encoded picture."
-        }
-        (false, None) => {
-            "Fewer tiles shorten this part about in proportion; this run has no page without tiles to say by how \
-                          much. Pages that come again can keep their encoded picture."
-        }
-    };
-    let finding = Finding {
-        quantities: Default::default(),
-        rule: RULE.to_owned(),
-        severity: Severity::Info,
-        stage: Some(Stage::Vision),
-        evidence,
-        saving: EstimatedSaving::at_most(saves_ns),
-        advice: advice.to_owned(),
-    };
+    let saves = tiles.saves();
+    let facts = Facts::new()
+        .with("vision", vision)
+        .with("prefill", prefill)
+        .with_share("vision_share", part, Base::Stage(Stage::Prefill))
+        .with_known("encoder", longest.map(|(stage, _)| Base::Stage(stage)))
+        .with_known("encoder_time", longest.map(|(_, time)| time));
+    let facts = tiles.add_to(facts).with_if("comparable", saves.is_some());
+    let saving = EstimatedSaving::at_most(saves);
+    let finding = Finding::new(RULE, Severity::Info, Some(Stage::Vision), facts).saving(saving);
     Some(Found::new(finding, Claim::Work(encoder_causes(run))))
 }
 
@@ -89,19 +71,17 @@ impl Tiles {
         tiles
     }
 
-    fn evidence(&self) -> Vec<String> {
-        let mut evidence = Vec::new();
+    /// How many pages of each kind there are and what they take.
+    fn add_to(&self, mut facts: Facts) -> Facts {
         let times: Vec<_> = self.tiled.iter().map(|one| one.1).collect();
         if let Some(time) = median(&times) {
             let most = self.tiled.iter().map(|one| one.0).max().unwrap_or_default();
-            let pages = self.tiled.len();
-            evidence
-                .push(format!("pages with tiles: {pages}, up to {most} tiles, median vision time {}", rounded(time)));
+            facts = facts.with("tiled", self.tiled.len()).with("most_tiles", most).with("tiled_time", rounded(time));
         }
-        if let Some(time) = median(&self.plain) {
-            evidence.push(format!("pages without tiles: {}, median vision time {}", self.plain.len(), rounded(time)));
+        match median(&self.plain) {
+            Some(time) => facts.with("untiled", self.plain.len()).with("untiled_time", rounded(time)),
+            None => facts,
         }
-        evidence
     }
 
     /// What all measured runs of tiled pages would save at the time of a page without tiles.
@@ -138,7 +118,12 @@ mod tests {
         // Two runs of the tiled page, 900 - 200 each; all runs together take 2 * (1000 + 500).
         assert_eq!((found.len(), found[0].saving.saves_ns), (1, Some(Nanos::new(1_400))));
         assert!((found[0].saving.saves_share.unwrap() - 1_400.0 / 3_000.0).abs() < 1e-12);
-        assert!(found[0].evidence.iter().any(|line| line.contains("up to 6 tiles")), "{:?}", found[0].evidence);
+        let facts = &found[0].quantities;
+        assert_eq!(
+            (facts.count("tiled"), facts.count("most_tiles"), facts.count("untiled")),
+            (Some(1), Some(6), Some(1))
+        );
+        assert_eq!(facts.share("vision_share"), Some(2_200.0 / 3_000.0));
     }
 
     #[test]
@@ -146,7 +131,8 @@ mod tests {
         let found = run([1_000, 1_000], [900, 900], [[2, 3], [2, 3]]);
         assert_eq!((found.len(), found[0].saving.saves_ns), (1, None));
         let untiled = run([1_000, 1_000], [900, 900], [[1, 1], [1, 1]]);
-        assert_ne!(found[0].advice, untiled[0].advice);
+        assert!(found[0].quantities.has("tiled") && !untiled[0].quantities.has("tiled"));
+        assert!([&found, &untiled].iter().all(|found| !found[0].quantities.has("comparable")));
     }
 
     #[test]

@@ -90,7 +90,7 @@ impl Ledger {
     pub(crate) fn rows(&self, wall: Option<Nanos>) -> Vec<LostTime> {
         let row = |entry: &Entry| LostTime {
             stage: entry.stage.stage(),
-            cause: entry.cause.to_string().into(),
+            cause: entry.cause.remark(),
             lost_ns: entry.lost,
             share: wall
                 .and_then(|wall| share(entry.lost.get() as f64, wall.get() as f64))
@@ -98,9 +98,9 @@ impl Ledger {
             claimed_ns: entry.claimed(),
             rules: entry.claims.iter().map(|(rule, _)| (*rule).to_owned()).collect(),
         };
-        let mut rows: Vec<_> = self.entries.iter().map(row).collect();
-        rows.sort_by(|one, two| two.lost_ns.cmp(&one.lost_ns).then_with(|| one.cause.cmp(&two.cause)));
-        rows
+        let mut entries: Vec<_> = self.entries.iter().collect();
+        entries.sort_by(|one, two| two.lost.cmp(&one.lost).then_with(|| one.cause.cmp(&two.cause)));
+        entries.into_iter().map(row).collect()
     }
 
     fn of(&self, stage: Scope, which: impl Fn(&Cause) -> bool) -> impl Iterator<Item = &Entry> {

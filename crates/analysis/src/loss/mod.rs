@@ -9,14 +9,12 @@ mod device;
 mod ledger;
 mod profile;
 
-use std::fmt;
-
 pub(crate) use device::books as device_books;
 pub(crate) use ledger::{Ledger, StageLoss};
 pub(crate) use profile::books as profile_books;
 
 use crate::kernel::Family;
-use types::IdleCause;
+use types::{Facts, IdleCause, Remark};
 
 /// Where lost time went.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -35,15 +33,18 @@ pub(crate) enum Cause {
     AvoidableWork,
 }
 
-impl fmt::Display for Cause {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Waiting(cause) => write!(f, "idle: {}", cause.phrase()),
-            Self::AfterLast => f.write_str("host, after the last kernel"),
-            Self::Kernels(family) => write!(f, "kernels: {}", family.name()),
-            Self::Operator(name) => write!(f, "operator: {name}"),
-            Self::BetweenOperators => f.write_str("between operators"),
-            Self::AvoidableWork => f.write_str("work that could be avoided"),
-        }
+impl Cause {
+    /// What `report::words` calls it.
+    pub(crate) fn remark(&self) -> Remark {
+        let facts = Facts::new();
+        let (id, facts) = match self {
+            Self::Waiting(cause) => return Remark::new(&format!("cause.idle.{}", cause.name()), facts),
+            Self::AfterLast => ("cause.after-last", facts),
+            Self::Kernels(family) => ("cause.kernels", facts.with("family", family.name())),
+            Self::Operator(name) => ("cause.operator", facts.with("operator", name)),
+            Self::BetweenOperators => ("cause.between-operators", facts),
+            Self::AvoidableWork => ("cause.avoidable-work", facts),
+        };
+        Remark::new(id, facts)
     }
 }

@@ -4,7 +4,7 @@
 //! Where a change can be had cheaper or dearer, both ends are replayed ([`Bound`]).
 
 use types::timeline::{CopyDirection, WorkKind};
-use types::{Hardware, IdleCause, Nanos};
+use types::{Facts, Hardware, IdleCause, Nanos, Remark};
 
 use super::bound::Bound;
 use super::capture::capture;
@@ -150,52 +150,30 @@ impl Change {
     }
 
     /// What a replay with it takes for granted.
-    pub fn assumes(&self) -> String {
-        let times = |times: f64| format!("{times:.3}").trim_end_matches('0').trim_end_matches('.').to_owned();
-        match self {
-            Self::CudaGraphs => "each step or stage repeats with the same shapes; its launches between two waits for the device \
-                                 become one graph, waits and host work of a millisecond or longer stay, kernels take as long"
-                .to_owned(),
-            Self::FusedElementwise => {
-                "each chain of elementwise kernels takes as long as its longest kernel".to_owned()
+    pub fn assumes(&self) -> Remark {
+        let facts = Facts::new();
+        let (id, facts) = match self {
+            Self::CudaGraphs => ("assumes.cuda-graphs", facts),
+            Self::FusedElementwise => ("assumes.fused-elementwise", facts),
+            Self::Kernels(family, Pace::Times(times)) => {
+                ("assumes.kernels", facts.with("family", family.name()).with("times", *times))
             }
-            Self::Kernels(family, Pace::Times(factor)) => {
-                format!("kernels of family {} run {} times as fast", family.name(), times(*factor))
+            Self::Kernels(family, Pace::Roofline) => ("assumes.kernels-roofline", facts.with("family", family.name())),
+            Self::Copies(_, CopyFate::Hidden) => ("assumes.copies-hidden", facts),
+            Self::Copies(_, CopyFate::Removed) => ("assumes.copies-removed", facts),
+            Self::HiddenCommunication => ("assumes.hidden-communication", facts),
+            Self::Host(times) => ("assumes.host", facts.with("times", *times)),
+            Self::Hardware(devices) => {
+                ("assumes.hardware", facts.with("from", &devices[0].name).with("to", &devices[1].name))
             }
-            Self::Kernels(family, Pace::Roofline) => format!(
-                "kernels of family {} run in the roofline time of the operator that launched them; those without recorded \
-                 shapes stay",
-                family.name()
-            ),
-            Self::Copies(_, CopyFate::Hidden) => {
-                "copies between host and device run beside kernels, and nothing waits for them".to_owned()
-            }
-            Self::Copies(_, CopyFate::Removed) => "copies between host and device are not made".to_owned(),
-            Self::HiddenCommunication => {
-                "communication runs beside compute at the same rate, neither slows the other, and nothing waits for it"
-                    .to_owned()
-            }
-            Self::Host(factor) => {
-                format!("the host runs {} times as fast, between calls and in them", times(*factor))
-            }
-            Self::Hardware(devices) => format!(
-                "kernels scale from {} to {} with the rate that limits them: bandwidth, or the peak of their element type; where \
-                 neither is known, the interval holds both; host, copies and communication stay",
-                devices[0].name, devices[1].name
-            ),
-            Self::WithoutHost(IdleCause::DataLoading) => "the next batch is always there when it is asked for".to_owned(),
-            Self::WithoutHost(_) => "that work of the host is done elsewhere, or while the device is busy".to_owned(),
-            Self::WithoutSynchronisation => "the host no longer waits for the device, and needs no result of it".to_owned(),
-            Self::Grouped(chosen, share) => format!(
-                "{} need {:.1}% of their launches and of the host time before them, and run as long",
-                chosen.phrase(),
-                share * 100.0
-            ),
-            Self::Share(chosen, share) if *share > 0.0 => {
-                format!("{} take {} of their time", chosen.phrase(), chosen.share_phrase(*share))
-            }
-            Self::Share(chosen, _) => format!("{} are not run at all", chosen.phrase()),
-        }
+            Self::WithoutHost(IdleCause::DataLoading) => ("assumes.data-loading", facts),
+            Self::WithoutHost(_) => ("assumes.host-work", facts),
+            Self::WithoutSynchronisation => ("assumes.no-synchronisation", facts),
+            Self::Grouped(chosen, share) => ("assumes.grouped", chosen.facts(*share)),
+            Self::Share(chosen, share) if *share > 0.0 => ("assumes.share", chosen.facts(*share)),
+            Self::Share(chosen, share) => ("assumes.removed", chosen.facts(*share)),
+        };
+        Remark::new(id, facts)
     }
 }
 

@@ -1,7 +1,7 @@
 //! Which device work a change is about.
 
-use types::DType;
 use types::timeline::{CopyDirection, WorkKind};
+use types::{Base, DType, Facts};
 
 use super::setting::Setting;
 use crate::device::Mark;
@@ -46,24 +46,17 @@ impl Chosen {
         }
     }
 
-    /// What is meant, in words.
-    pub(super) fn phrase(&self) -> &'static str {
-        match self {
-            Self::Gemms(_) => "GEMMs and convolutions in single precision",
-            Self::LayoutCopies => "kernels that only copy",
-            Self::FewBlocks(_) => "GEMMs with fewer blocks than multiprocessors",
-            Self::Marked(Mark::ScoreSoftmax) => "softmax kernels over attention scores",
-            Self::Marked(Mark::Expert) => "GEMMs of experts",
-            Self::Marked(Mark::Head) => "kernels of the head",
-        }
-    }
-
-    /// The share, in words.
-    pub(super) fn share_phrase(&self, share: f64) -> String {
-        match self {
-            Self::FewBlocks(_) => "the share of multiprocessors that they use".to_owned(),
-            _ => format!("{:.1}%", share * 100.0),
-        }
+    /// What is meant, and what share of it stays.
+    pub(super) fn facts(&self, share: f64) -> Facts {
+        let which = match self {
+            Self::Gemms(_) => "fp32",
+            Self::LayoutCopies => "copies",
+            Self::FewBlocks(_) => "few_blocks",
+            Self::Marked(Mark::ScoreSoftmax) => "softmax",
+            Self::Marked(Mark::Expert) => "experts",
+            Self::Marked(Mark::Head) => "head",
+        };
+        Facts::new().with_if(which, true).with_share("share", share, Base::Itself)
     }
 }
 

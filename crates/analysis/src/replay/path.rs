@@ -1,10 +1,9 @@
 //! The critical path: from the last node back to the first, always to the predecessor that let a node start last.
 
 use std::collections::BTreeMap;
-use std::fmt;
 
 use types::timeline::{Timeline, WorkKind};
-use types::{IdleCause, Nanos};
+use types::{Facts, IdleCause, Nanos, Remark};
 
 use super::costs::Costs;
 use super::graph::Graph;
@@ -28,27 +27,16 @@ pub enum PathCause {
     Start,
 }
 
-impl fmt::Display for PathCause {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+impl PathCause {
+    /// What `report::words` calls it.
+    pub(crate) fn remark(self) -> Remark {
+        let facts = Facts::new();
         match self {
-            Self::Work(Family::Communication) => f.write_str("communication"),
-            Self::Work(Family::MemoryCopy) => f.write_str("copies"),
-            Self::Work(Family::MemoryFill) => f.write_str("memsets"),
-            Self::Work(family) => write!(f, "kernels: {}", family.name()),
-            Self::Host(cause) => f.write_str(match cause {
-                IdleCause::DataLoading => "host: data loader",
-                IdleCause::Compiling => "host: compiling, capturing or first use",
-                IdleCause::Peer => "host: other processes",
-                IdleCause::Synchronising => "host: return from synchronisation",
-                IdleCause::Allocating => "host: allocation",
-                IdleCause::Copying => "host: copy calls",
-                IdleCause::Launching => "host: framework and launches",
-                IdleCause::HostWork => "host: other work, without CUDA calls",
-                IdleCause::Queued | IdleCause::NotRecorded => "host: not recorded",
-            }),
-            Self::LaunchLatency => f.write_str("latency: launch to start"),
-            Self::DeviceLatency => f.write_str("latency: between kernels"),
-            Self::Start => f.write_str("before the first record"),
+            Self::Work(family) => Remark::new("path.kernels", facts.with("family", family.name())),
+            Self::Host(cause) => Remark::new(&format!("path.host.{}", cause.name()), facts),
+            Self::LaunchLatency => Remark::new("path.launch-latency", facts),
+            Self::DeviceLatency => Remark::new("path.device-latency", facts),
+            Self::Start => Remark::new("path.start", facts),
         }
     }
 }

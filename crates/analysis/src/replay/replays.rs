@@ -181,11 +181,7 @@ impl<'a> Replays<'a> {
         }
         let whole: Nanos = sums.values().copied().sum();
         let part = |(cause, ns): (PathCause, Nanos)| {
-            Some(CriticalPathPart {
-                cause: cause.to_string().into(),
-                ns,
-                share: share(ns.get() as f64, whole.get() as f64)?,
-            })
+            Some(CriticalPathPart { cause: cause.remark(), ns, share: share(ns.get() as f64, whole.get() as f64)? })
         };
         let mut parts: Vec<_> = sums.into_iter().filter_map(part).collect();
         parts.sort_by_key(|part| std::cmp::Reverse(part.ns));

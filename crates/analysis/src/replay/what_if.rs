@@ -61,7 +61,7 @@ pub fn what_if(question: &Question<'_>) -> Result<WhatIf, Refusal> {
         changes: question
             .changes
             .iter()
-            .map(|(change, what)| ReplayedChange { change: change.clone(), assumes: what.assumes().into() })
+            .map(|(change, what)| ReplayedChange { change: change.clone(), assumes: what.assumes() })
             .collect(),
         replay,
         saves_share: share(saves_ns.get() as f64, before.time_ns.get() as f64),

@@ -18,7 +18,7 @@ pub(super) fn critical_path(run: &RunView<'_>) -> Option<String> {
         bars: vec![Bar {
             from: 0.0,
             to: part.share,
-            class: if part.cause.starts_with("host") { "c-copies" } else { "c-compute" },
+            class: if part.cause.contains("host") { "c-copies" } else { "c-compute" },
             hint: format!("{}: {}", part.cause, part.ns),
             interval: None,
         }],

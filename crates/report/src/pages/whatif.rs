@@ -3,6 +3,7 @@
 use types::{CriticalPathPart, DeviceTime, IdleCause, Nanos, ReplayBasis, WhatIf};
 
 use crate::render::table::{Table, printable};
+use crate::words::idle;
 use crate::words::number::{percent, signed};
 
 /// Causes of the critical path shown.
@@ -93,7 +94,7 @@ fn parts() -> Vec<DevicePart> {
         let of = move |time: &DeviceTime| {
             time.idle.iter().filter(|idle| idle.cause == cause).map(|idle| idle.ns).sum::<Nanos>()
         };
-        parts.push((format!("idle: {}", cause.phrase()), Box::new(of)));
+        parts.push((format!("idle: {}", idle::cause(cause)), Box::new(of)));
     }
     parts.push(("total".to_owned(), Box::new(|time| time.span_ns)));
     parts

@@ -3,12 +3,16 @@
 //! `analysis` concludes in facts. [`Spoken::spoken`] says them once, right after a document was made, so that the document, its
 //! pages and the terminal say the same. One row a rule, a counter, a caveat and a remark: adding one is adding a row.
 
+pub(crate) mod assumption;
+pub(crate) mod cause;
 pub(crate) mod caveat;
 pub(crate) mod counter;
+pub(crate) mod idle;
 pub mod number;
 pub(crate) mod remark;
 pub(crate) mod rule;
 mod template;
+mod what_if;
 
 use types::{Finding, Metrics};
 
@@ -31,6 +35,11 @@ impl Spoken for Metrics {
         conclusions.findings.iter_mut().for_each(finding);
         conclusions.quality.iter_mut().for_each(counter::say);
         conclusions.caveats.iter_mut().for_each(caveat::say);
+        conclusions.critical_path.iter_mut().for_each(|part| remark::say(&mut part.cause));
+        conclusions.lost_time.iter_mut().for_each(|lost| remark::say(&mut lost.cause));
+        let breakdown = &mut self.breakdown;
+        let modules = breakdown.modules.iter_mut().chain(&mut breakdown.module_kinds);
+        modules.filter_map(|module| module.cause.as_mut()).for_each(remark::say);
     }
 }
 

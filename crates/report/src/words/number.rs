@@ -28,7 +28,7 @@ pub(crate) fn count(number: u64, noun: &str) -> String {
 pub(crate) fn plural(noun: &str) -> String {
     match noun {
         noun if noun.ends_with("ch") || noun.ends_with('s') || noun.ends_with('x') => format!("{noun}es"),
-        noun if noun.ends_with("cy") || noun.ends_with("ry") => format!("{}ies", &noun[..noun.len() - 1]),
+        noun if ["cy", "py", "ry"].iter().any(|end| noun.ends_with(end)) => format!("{}ies", &noun[..noun.len() - 1]),
         noun => format!("{noun}s"),
     }
 }

@@ -1,8 +1,10 @@
 //! Sentences with gaps, and the facts that fill them.
 //!
 //! A line such as `"{idle} of {where}: {launches|launch} per step"` is said where every fact in it is known and left out where one
-//! is not. `{name|noun}` counts things in the right number, `{name:bare}` is a share without its base. In front of a line,
-//! `?name ` says it only where the fact is known, `!name ` only where it is not, and `*name ` once for each row of the fact.
+//! is not. `{name|noun}` counts things in the right number, `{name:bare}` is a share without its base or a number without commas,
+//! `{name:exact}` a factor as it was given.
+//! A part in `[[double brackets]]` is left out alone where it cannot be said. In front of a line or such a part, `?name ` says it
+//! only where the fact is known, `!name ` only where it is not, and `*name ` once for each row of the fact.
 
 use types::{Base, Fact, Facts};
 
@@ -10,34 +12,49 @@ use super::number::{count, decimal, grouped, percent};
 
 /// Every line that can be said.
 pub(crate) fn lines(templates: &[&str], facts: &Facts) -> Vec<String> {
-    templates.iter().flat_map(|template| said(template, facts)).collect()
+    templates.iter().flat_map(|template| said(template, &[facts])).collect()
 }
 
 /// The first line that can be said.
 pub(crate) fn first(templates: &[&str], facts: &Facts) -> Option<String> {
-    templates.iter().find_map(|template| said(template, facts).into_iter().next())
+    templates.iter().find_map(|template| said(template, &[facts]).into_iter().next())
+}
+
+/// The fact of this name in the innermost scope that has it.
+fn found<'a>(name: &str, scopes: &[&'a Facts]) -> Option<&'a Fact> {
+    scopes.iter().find_map(|facts| facts.get(name))
 }
 
 /// One template: no line, one, or one for each row.
-fn said(template: &str, facts: &Facts) -> Vec<String> {
+fn said(template: &str, scopes: &[&Facts]) -> Vec<String> {
     let (sign, rest) = (template.chars().next(), template.get(1..).unwrap_or_default());
     let condition = || rest.split_once(' ').unwrap_or((rest, ""));
     match sign {
-        Some('?') => {
+        Some(sign @ ('?' | '!')) => {
             let (name, line) = condition();
-            if facts.get(name).is_some() { said(line, facts) } else { Vec::new() }
-        }
-        Some('!') => {
-            let (name, line) = condition();
-            if facts.get(name).is_none() { said(line, facts) } else { Vec::new() }
+            if found(name, scopes).is_some() == (sign == '?') { said(line, scopes) } else { Vec::new() }
         }
         Some('*') => {
             let (name, line) = condition();
-            let Some(Fact::Rows(rows)) = facts.get(name) else { return Vec::new() };
-            rows.iter().filter_map(|row| filled(line, &[row, facts])).collect()
+            let Some(Fact::Rows(rows)) = found(name, scopes) else { return Vec::new() };
+            rows.iter().flat_map(|row| said(line, &[&[row], scopes].concat())).collect()
         }
-        _ => filled(template, &[facts]).into_iter().collect(),
+        _ => whole(template, scopes).into_iter().collect(),
     }
+}
+
+/// A line with those of its optional parts that can be said.
+fn whole(template: &str, scopes: &[&Facts]) -> Option<String> {
+    let mut text = String::with_capacity(template.len());
+    let mut rest = template;
+    while let Some((before, (part, after))) =
+        rest.split_once("[[").and_then(|(before, part)| Some((before, part.split_once("]]")?)))
+    {
+        text += &filled(before, scopes)?;
+        text.extend(said(part, scopes));
+        rest = after;
+    }
+    Some(text + &filled(rest, scopes)?)
 }
 
 /// The line with its gaps filled; none where a fact is not known.
@@ -50,7 +67,7 @@ fn filled(template: &str, scopes: &[&Facts]) -> Option<String> {
             Some(at) => (&gap[..at], &gap[at..]),
             None => (gap, ""),
         };
-        let fact = scopes.iter().find_map(|facts| facts.get(name))?;
+        let fact = found(name, scopes)?;
         text += before;
         text += &self::fact(fact, form);
         rest = after;
@@ -64,11 +81,17 @@ fn fact(fact: &Fact, form: &str) -> String {
         (Fact::Count(number), Some(noun)) => count(*number, noun),
         (Fact::Number(number), Some(noun)) if *number == 1.0 => count(1, noun),
         (Fact::Number(number), Some(noun)) => format!("{} {}", decimal(*number), super::number::plural(noun)),
+        (Fact::Count(number), None) if form == ":bare" => number.to_string(),
         (Fact::Count(number), None) => grouped(*number),
+        (Fact::Number(number), None) if form == ":exact" => {
+            format!("{number:.3}").trim_end_matches('0').trim_end_matches('.').to_owned()
+        }
         (Fact::Number(number), None) => decimal(*number),
         (Fact::Time(time), _) => time.to_string(),
         (Fact::Bytes(bytes), _) => bytes.to_string(),
         (Fact::Rate(rate), _) => rate.to_string(),
+        (Fact::Work(work), _) => work.to_string(),
+        (Fact::WorkRate(rate), _) => rate.to_string(),
         (Fact::Intensity(intensity), _) => intensity.to_string(),
         (Fact::Share(share), _) => match (form, share.of) {
             (":bare", _) | (_, Base::Itself) => percent(Some(share.share)),
@@ -125,6 +148,17 @@ mod tests {
         let templates =
             ["{idle} idle ({idle_share}), {idle_share:bare}", "{unknown} things", "{launches|launch} in {steps|step}"];
         let expected = ["237 ms idle (94.3% of decode), 94.3%", "1,280 launches in 1 step"];
+        assert_eq!(lines(&templates, &facts()), expected);
+    }
+
+    #[test]
+    fn optional_parts_and_conditions_of_rows_are_said_where_they_can_be() {
+        let templates = [
+            "{idle}[[ of {unknown}]][[!unknown  of something]][[, {steps|step}]]",
+            "*calls ?repeats `{call}`[[: {calls:bare}]]",
+            "*calls !calls never",
+        ];
+        let expected = ["237 ms of something, 1 step", "`cudaFree`: 1", "`cuda'Malloc`: 2"];
         assert_eq!(lines(&templates, &facts()), expected);
     }
 

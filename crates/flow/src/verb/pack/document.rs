@@ -51,6 +51,7 @@ const PLACES: &[(&str, &[&str], Kind)] = &[
     ("metrics", &["command", "command"], Kind::Text),
     ("metrics", &["devices", "*", "uuid"], Kind::Device),
     ("metrics", &["disturbance", "*", "input"], Kind::Input),
+    ("metrics", &["findings", "*", "quantities", "input"], Kind::Input),
     ("metrics", &["inputs", "*", "name"], Kind::Input),
     ("metrics", &["run", "weights"], Kind::Path),
     ("metrics", &["samples", "*", "input"], Kind::Input),
