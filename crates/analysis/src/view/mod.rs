@@ -2,7 +2,6 @@
 //! document. Nothing is decided or added up behind this point; `report` arranges and rounds.
 
 mod commands;
-mod comparison;
 mod cost_centres;
 mod counters;
 mod findings;
@@ -13,7 +12,6 @@ mod run;
 mod takeaways;
 mod tries;
 
-pub use comparison::comparison;
 pub use counters::counters;
 pub use regions::{launches, regions};
 pub use run::run;

@@ -19,10 +19,11 @@ pub(super) fn blocks(blocks: &[Block]) -> String {
 }
 
 /// A table and a heading start after an empty line, and facts do after a table; what else follows a table is about it, and
-/// sentences and facts follow each other. A callout ends in an empty line of its own.
+/// sentences and facts follow each other. A callout ends in an
+/// empty line of its own, and nothing comes between a heading and its section.
 fn stands_apart(before: &Block, block: &Block) -> bool {
     match (before, block) {
-        (Block::Callout { .. }, _) => false,
+        (Block::Callout { .. } | Block::Heading { .. }, _) => false,
         (_, Block::Heading { .. } | Block::Table(_) | Block::Code { .. }) => true,
         (Block::Table(_), Block::Facts(_) | Block::Callout { .. }) => true,
         _ => false,

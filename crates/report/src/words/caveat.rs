@@ -12,7 +12,7 @@ const fn templates(kind: CaveatKind) -> &'static [&'static str] {
     match kind {
         CaveatKind::Partial => &["This run is partial. *reasons"],
         CaveatKind::ModelMisfit => &[],
-        CaveatKind::NotComparable => &[],
+        CaveatKind::NotComparable => &["Different {aspect}: {sides}. {meaning}.", "`{run}`: {disturbed}."],
         CaveatKind::Disturbed => &[],
         CaveatKind::Noisy => &[],
         CaveatKind::ProfilerAttached => &[],

@@ -2,12 +2,10 @@
 //!
 //! `analysis::view` fills them; `report` arranges and rounds them. None is ever written to a file.
 
-mod comparison;
 mod counters;
 mod regions;
 mod run;
 
-pub use comparison::{ChangesView, ComparisonView, NoisySamples};
 pub use counters::{CountersView, SampledKernelView};
 pub use regions::{RegionLaunch, RegionView, RegionsView};
 pub use run::{
