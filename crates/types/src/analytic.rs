@@ -20,6 +20,9 @@ pub struct ModelSpec {
     pub model_id: String,
     /// Class of the published model.
     pub model_variant: String,
+    /// The published model this is the decoder of; absent for whole models.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub part_of: Option<String>,
     /// Revision of the published weights, where known.
     pub hf_revision: Option<String>,
     /// File the configuration came from; `builtin:NAME` for embedded ones.

@@ -112,6 +112,9 @@ pub struct ChangeInterval {
 pub struct Change {
     /// Stage, operator, kernel or module path.
     pub name: String,
+    /// Short form of a kernel's name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub short_name: Option<String>,
     /// Stage of a kernel or a module; absent where it is not known or is the thing itself.
     pub stage: Option<Stage>,
     /// Device of a kernel.

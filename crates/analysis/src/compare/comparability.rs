@@ -34,6 +34,7 @@ const ASPECTS: &[Aspect] = &[
     aspect("batch size", Severity::Error, |run| Some(run.metrics.conditions.settings.as_ref()?.batch.to_string())),
     aspect("command", Severity::Warning, |run| Some(run.metrics.conditions.command.as_ref()?.command.clone())),
     aspect("engine", Severity::Warning, |run| Some(run.metrics.run.engine.clone())),
+    aspect("profiler", Severity::Warning, profiler),
     aspect("weights", Severity::Warning, |run| run.metrics.run.weights.clone()),
     aspect("device", Severity::Warning, |run| device(&run.metrics)),
     aspect("element type", Severity::Warning, |run| Some(run.metrics.utilisation.peak.as_ref()?.dtype.to_string())),
@@ -192,6 +193,13 @@ fn tokens(sides: Sides<'_>, pairing: &Pairing) -> Vec<Difference> {
 
 fn listed(counts: &BTreeSet<u64>) -> String {
     counts.iter().map(u64::to_string).collect::<Vec<_>>().join(" or ")
+}
+
+/// Whether stages were timed under a profiler: samples are of plain runs, and without them times are those of a trace.
+fn profiler(run: &RunRecords) -> Option<String> {
+    let times = &run.metrics.times;
+    let attached = if times.samples.is_empty() { "attached" } else { "not attached" };
+    (!times.samples.is_empty() || !times.stages.is_empty()).then(|| attached.to_owned())
 }
 
 /// The device by the name its driver reports: two of the same kind are the same condition.

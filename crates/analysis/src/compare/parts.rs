@@ -48,6 +48,9 @@ pub(super) fn changes(sides: Sides<'_>, pairing: &Pairing, part: Part) -> Vec<Ch
         row(sides, pairing, key, &found)
     });
     let mut changes = judged(rows.collect());
+    if part == Part::Kernels {
+        changes.iter_mut().for_each(|change| change.short_name = Some(short_name(&change.name)));
+    }
     let moved = |change: &Change| {
         let nanoseconds = |side: &Measured| side.time_ns.map_or(0, |time| time.get());
         nanoseconds(&change.with).abs_diff(nanoseconds(&change.base))

@@ -87,6 +87,7 @@ fn change(row: Row, p_adjusted: Option<f64>) -> Change {
     let change_per_call = row.log_ratio.zip(calls(&row.base, &row.with)).map(|(times, calls)| (times - calls).exp_m1());
     Change {
         name: row.name,
+        short_name: None,
         stage: row.stage,
         device: row.device,
         base: row.base,

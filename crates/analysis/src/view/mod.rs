@@ -1,32 +1,20 @@
 //! Documents prepared for their readers: shares, sums, rankings and verdicts that pages print beside the figures of a
 //! document. Nothing is decided or added up behind this point; `report` arranges and rounds.
 
-mod analytic;
 mod commands;
-mod comparison;
 mod cost_centres;
 mod counters;
 mod findings;
 mod kernels;
-mod module_roles;
 mod operators;
 mod regions;
 mod run;
-#[cfg(test)]
-#[path = "../../../report/src/pages/analytic/sample.rs"]
-#[allow(dead_code, reason = "the pages of classes are of interest to the report alone")]
-mod sample;
-mod stage_order;
-mod sweep;
 mod takeaways;
 mod tries;
 
-pub use analytic::analytic;
-pub use comparison::comparison;
 pub use counters::counters;
 pub use regions::{launches, regions};
 pub use run::run;
-pub use sweep::sweep;
 
 use types::Nanos;
 

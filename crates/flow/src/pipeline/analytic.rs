@@ -206,10 +206,7 @@ pub(crate) fn write(folder: &mut RunFolder, analysis: &Analysis) -> Result<(), A
     let Analysis { report, pages } = analysis;
     folder.write_json(REPORT, report)?;
     folder.write_file(REPORT_YAML, report::yaml(report)?.as_bytes())?;
-    folder.write_file(
-        SUMMARY,
-        report::pages::analytic::summary_page(&analysis::view::analytic(report)).markdown().as_bytes(),
-    )?;
+    folder.write_file(SUMMARY, report::pages::analytic::summary_page(report).markdown().as_bytes())?;
     for page in pages {
         let name = report::pages::analytic::file_name(&page.class);
         let text = report::pages::analytic::layer_page(page).markdown();

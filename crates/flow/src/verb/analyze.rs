@@ -78,7 +78,7 @@ fn beside(analysis: Analysis, run: &StoredRun) -> Result<Analysis, AnalyzeError>
 
 /// The report in a few lines, for a terminal.
 pub fn table(report: &AnalyticReport) -> String {
-    report::pages::analytic::terminal(&analysis::view::analytic(report))
+    report::pages::analytic::terminal(report)
 }
 
 /// Writes an analysis into a run folder of its own; where that is.

@@ -144,17 +144,17 @@ pub fn stages(first: &Metrics, second: &Metrics) -> String {
     };
     let (base, with) = ([run(first)], [run(second)]);
     let comparison = analysis::compare(Sides { base: &base, with: &with }, None);
-    report::pages::compare::stages_terminal(&analysis::view::comparison(&comparison))
+    report::pages::compare::stages_terminal(&comparison)
 }
 
 /// The comparison for a terminal, with so many rows per table beside the stages.
 pub fn terminal(comparison: &Comparison, most_rows: usize) -> String {
-    report::pages::compare::terminal(&analysis::view::comparison(comparison), most_rows)
+    report::pages::compare::terminal(comparison, most_rows)
 }
 
 /// The comparison as a Markdown page.
 pub fn markdown(comparison: &Comparison, most_rows: usize) -> String {
-    report::pages::compare::page(&analysis::view::comparison(comparison), most_rows).markdown()
+    report::pages::compare::page(comparison, most_rows).markdown()
 }
 
 /// Writes a page to a file.

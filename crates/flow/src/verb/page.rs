@@ -97,7 +97,7 @@ pub fn write_charts(run: &StoredRun, folder: &Path) -> Result<Vec<PathBuf>, Page
 
 /// A comparison as a page.
 pub fn of_comparison(comparison: &Comparison) -> String {
-    report::html::comparison_page(&analysis::view::comparison(comparison), CHANGES)
+    report::html::comparison_page(comparison, CHANGES)
 }
 
 /// Writes the page.

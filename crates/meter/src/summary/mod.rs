@@ -186,6 +186,7 @@ pub fn model_spec(model_id: &str, config_path: &str, config: &ModelConfig, model
     ModelSpec {
         model_id: model_id.to_owned(),
         model_variant: facts.class.to_owned(),
+        part_of: config.decoder().and_then(|decoder| decoder.part_of.clone()),
         hf_revision: None,
         config_path: config_path.to_owned(),
         hidden_size: facts.width,

@@ -1,39 +1,43 @@
 //! A comparison as a page: what changed in pictures, then the Markdown page of it.
 
-use types::view::{ChangesView, ComparisonView};
-use types::{Change, ChangeVerdict, ComparedRun, Nanos};
+use types::{Change, ChangeVerdict, ComparedRun, Comparison, Nanos};
 
 use super::chart::{Bar, Row, rows};
 use super::shell::{self, Section};
-use crate::pages::compare;
+use crate::pages::compare::{self, Comparability};
 use crate::words::number::{known, signed};
 
 /// Changes drawn of each kind.
 const CHANGES: usize = 12;
 
 /// The page, with so many rows in each table of changes.
-pub fn comparison_page(view: &ComparisonView<'_>, most_rows: usize) -> String {
+pub fn comparison_page(comparison: &Comparison, most_rows: usize) -> String {
     let side = |runs: &[ComparedRun]| runs.iter().map(name).collect::<Vec<_>>().join(", ");
-    let title = format!("{} compared with {}", side(&view.comparison.base), side(&view.comparison.with));
+    let title = format!("{} compared with {}", side(&comparison.base), side(&comparison.with));
+    let judged = compare::comparability(comparison) == Comparability::Comparable;
     let parts = [
-        ("stages", "Stages", &view.stages),
-        ("steps", "Steps", &view.steps),
-        ("device-time", "Device time", &view.device_time),
-        ("modules", "Modules", &view.modules),
-        ("operators", "Operators", &view.operators),
-        ("kernels", "Kernels", &view.kernels),
+        ("stages", "Stages", &comparison.stages),
+        ("steps", "Steps", &comparison.steps),
+        ("device-time", "Device time", &comparison.device_time),
+        ("modules", "Modules", &comparison.modules),
+        ("operators", "Operators", &comparison.operators),
+        ("kernels", "Kernels", &comparison.kernels),
     ];
     let mut sections: Vec<Section> = parts
         .into_iter()
         .filter_map(|(id, title, changes)| {
-            Some(Section::new(id, title, shell::figure("", &changed_bars(title, changes)?)))
+            Some(Section::new(id, title, shell::figure("", &changed_bars(title, changes, judged)?)))
         })
         .collect();
-    let body = compare::page(view, most_rows).html("comparison");
+    let body = compare::page(comparison, most_rows).html("comparison");
     sections.push(Section::new("comparison", "Figures", body));
-    let conclusions = compare::conclusions_page(view);
-    let key = "<p class=\"m\">In each row the upper bar is the first side and the lower bar the second: green where it is faster \
-               beyond doubt, red where it is slower beyond doubt, blue where neither is shown.</p>\n";
+    let conclusions = compare::conclusions_page(comparison);
+    let colours = match judged {
+        true => ": green where it is significantly faster, red where it is significantly slower, else blue",
+        false => "; colours show no verdict, because the runs are not directly comparable",
+    };
+    let key =
+        format!("<p class=\"m\">In each row the upper bar is the first side, the lower bar the second{colours}.</p>\n");
     let top = format!("<div class=\"verdict\">{}</div>\n{key}", conclusions.html("v"));
     shell::document(&title, &top, &sections, &[])
 }
@@ -44,10 +48,11 @@ fn name(run: &ComparedRun) -> &str {
     folder.filter(|folder| !folder.is_empty() && *folder != "metrics.json").unwrap_or(&run.id)
 }
 
-/// Both sides of each change, one above the other. Absent where neither side has a time.
-pub(super) fn changed_bars(title: &str, changes: &ChangesView<'_>) -> Option<String> {
-    let row = |(name, change): &(std::borrow::Cow<'_, str>, &Change)| {
+/// Both sides of each change, one above the other, in the colour of the verdict where there may be one. Absent where neither side has a time.
+fn changed_bars(title: &str, changes: &[Change], judged: bool) -> Option<String> {
+    let row = |change: &Change| {
         let class = match change.verdict {
+            _ if !judged => "c-0",
             ChangeVerdict::Faster => "c-least",
             ChangeVerdict::Slower => "c-lost",
             ChangeVerdict::NoEvidence => "c-0",
@@ -72,9 +77,9 @@ pub(super) fn changed_bars(title: &str, changes: &ChangesView<'_>) -> Option<Str
             (None, Some(with)) => format!("{with}, second side only"),
             (None, None) => return None,
         };
-        Some(Row { name: format!("{name}{}", stage.unwrap_or_default()), bars, figure })
+        Some(Row { name: format!("{}{}", compare::name(change), stage.unwrap_or_default()), bars, figure })
     };
-    let drawn: Vec<Row> = changes.rows.iter().filter_map(row).take(CHANGES).collect();
+    let drawn: Vec<Row> = changes.iter().filter_map(row).take(CHANGES).collect();
     (!drawn.is_empty()).then(|| rows(title, &drawn))
 }
 
@@ -84,13 +89,22 @@ mod tests {
     use crate::pages::compare::sample;
 
     #[test]
+    fn runs_that_do_not_compare_get_no_colour_of_a_verdict() {
+        let coloured = |page: &str| page.contains("class=\"c-least\"") || page.contains("class=\"c-lost\"");
+        assert!(coloured(&comparison_page(&sample::runs(), 5)));
+        let page = comparison_page(&sample::repeats(), 5);
+        assert!(!coloured(&page), "{page}");
+        assert!(page.find("Read this first") < page.find("not directly comparable"), "{page}");
+    }
+
+    #[test]
     fn a_comparison_is_one_page_with_both_sides_drawn() {
         for comparison in [sample::repeats(), sample::runs(), sample::apart()] {
-            let page = comparison_page(&analysis::view::comparison(&comparison), 5);
+            let page = comparison_page(&comparison, 5);
             assert!(page.contains("<svg") && page.contains("class=\"c-base\""), "{page}");
             assert_eq!(page.matches("<script>").count(), 1);
         }
-        let page = comparison_page(&analysis::view::comparison(&sample::empty()), 5);
+        let page = comparison_page(&sample::empty(), 5);
         assert!(page.starts_with("<!doctype html>") && !page.contains("<svg"), "{page}");
     }
 }

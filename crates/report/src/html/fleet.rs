@@ -7,7 +7,8 @@ use super::shell::{self, Section};
 use crate::pages::fleet;
 use crate::render::Page;
 use crate::render::text::prose;
-use crate::words::number::percent;
+use crate::words::caveat::READ_FIRST;
+use crate::words::number::{percent, time_share};
 
 /// Ranks drawn.
 const RANKS: usize = 128;
@@ -18,19 +19,20 @@ pub fn fleet_page(found: &Fleet) -> String {
     let mut top = String::new();
     for job in &found.jobs {
         let mut said = Page::new("");
+        said.callout(READ_FIRST, fleet::caveats(job));
         said.paragraph(&format!("**{}**: {}", prose(&job.job), fleet::headline(job)));
         said.list(fleet::findings(job));
         top += &format!("<div class=\"verdict\">{}</div>\n", said.html("v"));
         if job.ranks.iter().any(|rank| rank.span_ns > Nanos::ZERO) {
             let title = format!("Device time of {}", job.job);
-            let key = "<p class=\"m\">Blue: compute. Violet: communication and nothing else. Brown: copies and nothing else. Grey: \
-                       idle.</p>\n";
+            let key =
+                "<p class=\"m\">Blue: compute. Violet: exposed communication. Brown: exposed copies. Grey: idle.</p>\n";
             let body = key.to_owned() + &shell::figure("", &rows("device time of each rank", &device_time(job)));
             sections.push(Section::new("device-time", &title, body));
         }
         if job.ranks.iter().any(|rank| rank.waited_ns > Some(Nanos::ZERO)) {
             let title = format!("Waiting in {}", job.job);
-            let key = "<p class=\"m\">Violet: the rank waits for the last one in collectives. Orange: the others wait for it.</p>\n";
+            let key = "<p class=\"m\">Violet: the rank waits in collectives for the last rank. Orange: the others wait for it.</p>\n";
             let body = key.to_owned() + &shell::figure("", &rows("waiting for the last rank", &waiting(job)));
             sections.push(Section::new("waiting", &title, body));
         }
@@ -39,7 +41,7 @@ pub fn fleet_page(found: &Fleet) -> String {
     if !found.trends.is_empty() {
         let mut said = Page::new("");
         match changed.is_empty() {
-            true => said.paragraph("No quantity changed for good."),
+            true => said.paragraph("No quantity changed significantly."),
             false => said.list(changed),
         }
         top += &format!("<div class=\"verdict\">{}</div>\n", said.html("t"));
@@ -58,8 +60,8 @@ fn device_time(job: &FleetJob) -> Vec<Row> {
         let idle: Nanos = rank.idle.iter().map(|part| part.ns).sum();
         let parts = [
             ("compute", "c-compute", rank.compute_ns),
-            ("communication, exposed", "c-communication", rank.communication_exposed_ns),
-            ("copies, exposed", "c-copies", rank.copies_exposed_ns),
+            ("exposed communication", "c-communication", rank.communication_exposed_ns),
+            ("exposed copies", "c-copies", rank.copies_exposed_ns),
             ("idle", "c-idle", idle),
         ];
         let bars = parts.into_iter().map(|(part, class, time)| {
@@ -70,7 +72,7 @@ fn device_time(job: &FleetJob) -> Vec<Row> {
         Row {
             name: format!("rank {}", fleet::name(rank.rank)),
             bars: bars.collect(),
-            figure: format!("{}, busy {}", rank.span_ns, share(rank.busy_ns, rank.span_ns)),
+            figure: format!("{}, busy {} of it", rank.span_ns, percent(time_share(rank.busy_ns, rank.span_ns))),
         }
     };
     job.ranks.iter().take(RANKS).map(row).collect()
@@ -89,8 +91,8 @@ fn waiting(job: &FleetJob) -> Vec<Row> {
         };
         Some(Row {
             name: format!("rank {}", fleet::name(rank.rank)),
-            bars: vec![bar("it waits", "c-communication", waited), bar("others wait for it", "c-lost", waited_for)],
-            figure: format!("{waited}, for it {waited_for}"),
+            bars: vec![bar("waits", "c-communication", waited), bar("others wait for it", "c-lost", waited_for)],
+            figure: format!("waits {waited}, others wait {waited_for} for it"),
         })
     };
     job.ranks.iter().filter_map(row).take(RANKS).collect()
@@ -111,8 +113,4 @@ fn series(trend: &Trend) -> String {
     };
     let drawn: Vec<Row> = trend.points.iter().rev().take(RANKS).rev().map(row).collect();
     rows(&format!("{}, {}", trend.subject, trend.quantity), &drawn)
-}
-
-fn share(time: Nanos, whole: Nanos) -> String {
-    percent((whole > Nanos::ZERO).then(|| time.get() as f64 / whole.get() as f64))
 }

@@ -1,21 +1,21 @@
 //! A fleet written down: ranks of a job side by side, and runs over time.
 
-use types::{Fleet, FleetCollective, FleetJob, FleetRank, Nanos, Trend};
+use types::{ClockBasis, Fleet, FleetCollective, FleetJob, FleetRank, Nanos, Severity, Trend};
 
-use crate::render::Page;
-use crate::render::table::{Table, printable};
-use crate::words::number::{decimal, known, milliseconds, percent, signed};
+use crate::render::text::{capital, code, prose, sentence};
+use crate::render::{Page, Table};
+use crate::words::caveat::READ_FIRST;
+use crate::words::number::{decimal, known, milliseconds, percent, signed, time_share};
 
-/// Rows of a table on the terminal.
-const TERMINAL_ROWS: usize = 16;
-/// Rows of a table of the page.
+/// Rows of a table on the page.
 const PAGE_ROWS: usize = 200;
 
 /// The page.
 pub fn page(fleet: &Fleet) -> Page {
     let mut page = Page::new("Fleet");
+    page.callout(READ_FIRST, fleet.jobs.iter().flat_map(caveats));
     for job in &fleet.jobs {
-        page.heading(&format!("Job {}", printable(&job.job)));
+        page.heading(&format!("Job {}", prose(&job.job)));
         page.paragraph(&headline(job));
         page.list(findings(job));
         page.subheading("Ranks");
@@ -24,24 +24,23 @@ pub fn page(fleet: &Fleet) -> Page {
         page.table_or(&idle(job, PAGE_ROWS), "No device was idle.");
         page.subheading("Collectives");
         page.paragraph(
-            "Transfer is from the arrival of the last rank to the end, the median over calls; waiting is for that rank, averaged \
-             over ranks. Both need all ranks of the group.",
+            "Transfer is the median time from the arrival of the last rank to the end of a call. Waiting is the time spent waiting \
+             for that rank, summed over calls and averaged over ranks. Both need all ranks of the group.",
         );
         page.table_or(&collectives(job, PAGE_ROWS), "No collective was found on several ranks.");
         page.subheading("Critical path over ranks");
         page.table_or(&path(job, PAGE_ROWS), no_path(job));
         page.subheading("Kernels that one rank runs slower");
-        page.table_or(&slow_kernels(job), "None takes 1.2 times as long as on the others and costs 0.5% of the time.");
-        if !job.quality.is_empty() {
-            page.subheading("Data quality");
-            page.list(job.quality.iter().map(|counter| format!("`{}`: {}", counter.counter, counter.remedy)));
-        }
+        page.table_or(
+            &slow_kernels(job),
+            "No kernel takes 1.2 times as long as on the other ranks and costs 0.5% of the time.",
+        );
     }
     if !fleet.trends.is_empty() {
         page.heading("Runs over time");
         page.paragraph(
-            "A change is where runs before and after it differ beyond doubt (Wilcoxon's rank-sum test, p below 0.01 over all places \
-             it could be at), by 2% or more, with four runs on each side.",
+            "A change is a point where the runs before and after differ significantly (Wilcoxon's rank-sum test, p below 0.01 over \
+             all candidate points), by 2% or more, with at least four runs on each side.",
         );
         page.table(&trends(&fleet.trends));
         page.list(fleet.trends.iter().flat_map(changes));
@@ -49,57 +48,67 @@ pub fn page(fleet: &Fleet) -> Page {
     page
 }
 
-/// For a terminal.
+/// For a terminal: fewer tables, and fewer rows of each.
 pub fn terminal(fleet: &Fleet) -> String {
-    let mut text = String::new();
+    let mut page = Page::new("");
+    page.callout(READ_FIRST, fleet.jobs.iter().flat_map(caveats));
     for job in &fleet.jobs {
-        text += &format!("{}: {}\n", printable(&job.job), headline(job));
-        for finding in findings(job) {
-            text += &format!("- {finding}\n");
-        }
-        text += &format!("\n{}", ranks(job, TERMINAL_ROWS));
-        let parts = [path(job, 5), collectives(job, 8)];
-        for table in parts.iter().filter(|table| !table.is_empty()) {
-            text += &format!("\n{table}");
-        }
-        for counter in &job.quality {
-            text += &format!("\nnote: {}\n", counter.remedy);
-        }
-        text += "\n";
+        page.heading(&format!("{}: {}", prose(&job.job), headline(job)));
+        page.list(findings(job));
+        let tables = [ranks(job, 16), path(job, 5), collectives(job, 8)];
+        tables.iter().filter(|table| !table.is_empty()).for_each(|table| page.table(table));
     }
     if !fleet.trends.is_empty() {
-        text += &format!("{}", trends(&fleet.trends));
-        for change in fleet.trends.iter().flat_map(changes) {
-            text += &format!("- {change}\n");
-        }
+        page.table(&trends(&fleet.trends));
+        page.list(fleet.trends.iter().flat_map(changes));
     }
-    text
+    page.terminal()
+}
+
+/// What a reader must know before the first number of a job.
+pub(crate) fn caveats(job: &FleetJob) -> Vec<String> {
+    let missing = job.missing_ranks.len();
+    let ranks = match job.world_size {
+        Some(world) if missing > 0 => Some(format!(
+            "{missing} of {world} ranks {} missing ({}). The job may wait for one of them, so no straggler and no critical path \
+             are reported.",
+            if missing == 1 { "is" } else { "are" },
+            numbers(&job.missing_ranks)
+        )),
+        Some(_) => None,
+        None => Some("The traces do not record how many ranks the job has.".to_owned()),
+    };
+    let clock = match job.clock.basis {
+        _ if job.ranks.len() < 2 => None,
+        ClockBasis::Collectives => None,
+        ClockBasis::WallClock => {
+            Some("Clocks are not aligned: times use each host's wall clock, and its error is unknown.".to_owned())
+        }
+        ClockBasis::None => Some("Clocks are not aligned: the traces share no clock.".to_owned()),
+    };
+    let counters = job.quality.iter().filter(|one| one.severity > Severity::Info && one.counter != "ranks_missing");
+    let counters = counters.map(|one| capital(&sentence(one.remedy.trim_end_matches('.'))) + ".");
+    let lines = ranks.into_iter().chain(clock).chain(counters);
+    lines.map(|line| format!("{}: {line}", code(&job.job))).collect()
 }
 
 /// What is here, and on which clock.
 pub(crate) fn headline(job: &FleetJob) -> String {
     let here = job.ranks.len();
-    let ranks = match (job.world_size, job.missing_ranks.len()) {
-        (Some(world), 0) => format!("{world} of {world} ranks are here"),
-        (Some(world), missing) => {
-            format!(
-                "{here} of {world} ranks are here, {missing} {} missing ({})",
-                if missing == 1 { "is" } else { "are" },
-                numbers(&job.missing_ranks)
-            )
-        }
-        (None, _) => format!("{here} ranks are here; how many the job has is not recorded"),
+    let ranks = match job.world_size {
+        Some(world) => format!("{here} of {world} ranks are here"),
+        None => format!("{here} ranks are here"),
     };
-    let clock = match job.clock.uncertainty_ns {
-        Some(error) => format!("clocks are brought together by {}, to {error}", job.clock.basis.phrase()),
-        None => format!("clocks are brought together by {}", job.clock.basis.phrase()),
+    let clock = match (job.clock.basis, job.clock.uncertainty_ns) {
+        (ClockBasis::Collectives, Some(error)) => format!("; clocks are aligned on collective end times, to {error}"),
+        (ClockBasis::Collectives, None) => "; clocks are aligned on collective end times".to_owned(),
+        _ => String::new(),
     };
-    let verdict = match job.findings.first() {
-        Some(_) => "",
-        None if job.missing_ranks.is_empty() => "; no rank, device or group stands out",
-        None => "",
+    let verdict = match job.findings.is_empty() && job.missing_ranks.is_empty() {
+        true => "; no rank, device or group stands out",
+        false => "",
     };
-    format!("{ranks}; {clock}{verdict}.")
+    format!("{ranks}{clock}{verdict}.")
 }
 
 /// Each finding in a sentence.
@@ -107,15 +116,17 @@ pub(crate) fn findings(job: &FleetJob) -> Vec<String> {
     let sentence = |finding: &types::FleetFinding| {
         let ranks = numbers(&finding.ranks);
         let what = match finding.rule.as_str() {
-            "straggling-rank" => format!("rank {ranks} holds the others up"),
+            "straggling-rank" => format!("rank {ranks} delays the others"),
             "slow-device" => format!("the device of rank {ranks} is slower than the others"),
-            "slow-group" => format!("communication between ranks {ranks} is slower than in groups like theirs"),
-            "uneven-exchange" => format!("rank {ranks} exchanges more than the others"),
-            "uneven-compute" => format!("rank {ranks} has more to compute than the others"),
+            "slow-group" => format!("communication between ranks {ranks} is slower than in similar groups"),
+            "uneven-exchange" => format!("rank {ranks} exchanges more data than the others"),
+            "uneven-compute" => format!("rank {ranks} has more compute work than the others"),
             other => format!("{other}: ranks {ranks}"),
         };
-        let cost = finding.costs_ns.map_or(String::new(), |cost| format!(", at most {cost} of the job"));
-        format!("{what}{cost}: {}. Next: {}.", finding.evidence.join("; "), finding.advice)
+        let cost = finding.costs_ns.map_or(String::new(), |cost| format!(", which costs the job at most {cost}"));
+        let clause = |text: &str| sentence(text.trim_end_matches('.'));
+        let evidence: Vec<String> = finding.evidence.iter().map(|line| clause(line)).collect();
+        format!("{}{cost}: {}. Next: {}.", capital(&what), evidence.join("; "), clause(&finding.advice))
     };
     job.findings.iter().map(sentence).collect()
 }
@@ -137,25 +148,22 @@ pub(crate) fn name(rank: Option<u32>) -> String {
     rank.map_or_else(|| "-".to_owned(), |rank| rank.to_string())
 }
 
-fn part(time: Nanos, whole: Nanos) -> String {
-    percent((whole > Nanos::ZERO).then(|| time.get() as f64 / whole.get() as f64))
-}
-
 fn ranks(job: &FleetJob, most: usize) -> Table {
     let mut table = Table::new(
-        ">rank|device|>span|>compute|>communication, exposed|>copies, exposed|>idle|>step, median|>last to arrive|>waited|>waited for|\
-         >exchanged|>kernels against usual|>clock",
+        ">rank|device|>span|>compute, of span|>exposed communication|>exposed copies|>idle, of span|>median step|>last to arrive|\
+         >waited|>waited for|>exchanged|>kernel time vs. median rank|>clock offset",
     );
     for row in shown(&job.ranks, most) {
+        let of_span = |time: Nanos| percent(time_share(time, row.span_ns));
         let idle: Nanos = row.idle.iter().map(|part| part.ns).sum();
         table.row([
             name(row.rank),
-            printable(row.device_name.as_deref().unwrap_or("-")).into_owned(),
+            prose(row.device_name.as_deref().unwrap_or("-")),
             row.span_ns.to_string(),
-            part(row.compute_ns, row.span_ns),
-            part(row.communication_exposed_ns, row.span_ns),
-            part(row.copies_exposed_ns, row.span_ns),
-            part(idle, row.span_ns),
+            of_span(row.compute_ns),
+            of_span(row.communication_exposed_ns),
+            of_span(row.copies_exposed_ns),
+            of_span(idle),
             row.step_ms.as_ref().map_or("-".to_owned(), |step| milliseconds(step.median)),
             known(row.arrived_last),
             known(row.waited_ns),
@@ -208,14 +216,14 @@ fn idle(job: &FleetJob, most: usize) -> Table {
 
 fn collectives(job: &FleetJob, most: usize) -> Table {
     let mut table = Table::new(
-        "collective|type|>bytes|group|ranks|>calls|>device time|>transfer|>bus bandwidth|>of the link|>waiting",
+        "collective|type|>bytes per call|group|ranks|>calls|>device time, all calls|>transfer per call|>bus bandwidth|>of link|>waiting, all calls",
     );
     for row in job.collectives.iter().take(most) {
         table.row([
-            printable(&row.name).into_owned(),
-            printable(row.dtype.as_deref().unwrap_or("-")).into_owned(),
+            prose(&row.name),
+            prose(row.dtype.as_deref().unwrap_or("-")),
             known(row.bytes),
-            printable(row.process_group.as_deref().unwrap_or("-")).into_owned(),
+            prose(row.process_group.as_deref().unwrap_or("-")),
             group(row),
             row.calls.to_string(),
             row.device_ns.to_string(),
@@ -236,7 +244,7 @@ fn group(row: &FleetCollective) -> String {
 }
 
 fn path(job: &FleetJob, most: usize) -> Table {
-    let mut table = Table::new("the job waits for|>time|>share");
+    let mut table = Table::new("the job waits for|>time|>of critical path");
     for part in job.critical_path.iter().take(most) {
         let who = part.rank.map_or("communication".to_owned(), |rank| format!("work of rank {rank}"));
         table.row([who, part.ns.to_string(), percent(Some(part.share))]);
@@ -246,18 +254,18 @@ fn path(job: &FleetJob, most: usize) -> Table {
 
 fn no_path(job: &FleetJob) -> &'static str {
     if job.missing_ranks.is_empty() {
-        "No collective was matched over ranks, so none is known to wait for another."
+        "No collective was matched across ranks, so it is unknown whether one waits for another."
     } else {
-        "Ranks are missing, and the job may wait for one of them."
+        "Unknown: ranks are missing, and the job may wait for one of them."
     }
 }
 
 fn slow_kernels(job: &FleetJob) -> Table {
-    let mut table = Table::new(">rank|kernel|>calls|>median here|>usual|>above the usual");
+    let mut table = Table::new(">rank|kernel|>calls|>median on this rank|>median of all ranks|>extra time, all calls");
     for kernel in &job.slow_kernels {
         table.row([
             name(kernel.rank),
-            printable(&kernel.name).into_owned(),
+            code(&kernel.name),
             kernel.calls.to_string(),
             kernel.median_ns.to_string(),
             kernel.usual_ns.to_string(),
@@ -272,14 +280,14 @@ fn trends(trends: &[Trend]) -> Table {
     for trend in trends {
         let value = |point: Option<&types::TrendPoint>| point.map_or("-".to_owned(), |point| decimal(point.value));
         let changes: Vec<_> =
-            trend.changes.iter().map(|change| format!("{} at {}", signed(change.change), change.run)).collect();
+            trend.changes.iter().map(|change| format!("{} at {}", signed(change.change), prose(&change.run))).collect();
         table.row([
-            printable(&trend.subject).into_owned(),
+            prose(&trend.subject),
             trend.quantity.clone(),
             trend.points.len().to_string(),
             value(trend.points.first()),
             value(trend.points.last()),
-            if changes.is_empty() { "none shown".to_owned() } else { changes.join("; ") },
+            if changes.is_empty() { "none".to_owned() } else { changes.join("; ") },
         ]);
     }
     table
@@ -289,15 +297,15 @@ fn trends(trends: &[Trend]) -> Table {
 pub(crate) fn changes(trend: &Trend) -> Vec<String> {
     let sentence = |change: &types::TrendChange| {
         let also = match change.differences.is_empty() {
-            true => "nothing else that is recorded differs from the run before".to_owned(),
-            false => format!("with it changed {}", change.differences.join("; ")),
+            true => "no other recorded difference from the run before".to_owned(),
+            false => format!("also changed: {}", prose(&change.differences.join("; "))),
         };
         format!(
             "{}, {}: {} since {}, from {} to {} (p = {:.1e}); {also}",
-            printable(&trend.subject),
+            prose(&trend.subject),
             trend.quantity,
             signed(change.change),
-            printable(&change.run),
+            prose(&change.run),
             decimal(change.before),
             decimal(change.after),
             change.p_value

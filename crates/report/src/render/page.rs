@@ -124,6 +124,11 @@ impl Page {
         self.blocks.push(Block::Code { language, lines });
     }
 
+    /// Adds a picture that is a file beside the page.
+    pub(crate) fn chart(&mut self, title: &str, file: &str) {
+        self.blocks.push(Block::Chart { title: title.to_owned(), file: file.to_owned() });
+    }
+
     /// A file of text as a page: for what is kept as text alone.
     pub fn verbatim(text: &str) -> Self {
         let mut page = Self::default();

@@ -17,7 +17,7 @@ const fn templates(kind: CaveatKind) -> &'static [&'static str] {
             "*misfits Mismatch in {misfit}.",
             "Pass the model that ran with `--model`.",
         ],
-        CaveatKind::NotComparable => &["The two sides are not comparable:", "*reasons {reason}."],
+        CaveatKind::NotComparable => &["Different {aspect}: {sides}. {meaning}.", "`{run}`: {disturbed}."],
         CaveatKind::DataQuality => &["Some numbers cannot be trusted; see \"Data quality\"."],
         CaveatKind::Disturbed => &[
             "Other work disturbed {disturbed} of {measured|measured run}, so times say as much about the machine as about the program.",

@@ -2,15 +2,10 @@
 //!
 //! `analysis::view` fills them; `report` arranges and rounds them. None is ever written to a file.
 
-mod analytic;
-mod comparison;
 mod counters;
 mod regions;
 mod run;
-mod sweep;
 
-pub use analytic::{AnalyticView, CategoryView, ModuleRole, StageCostView, WorkShares};
-pub use comparison::{ChangesView, ComparisonView, NoisySamples};
 pub use counters::{CountersView, SampledKernelView};
 pub use regions::{RegionLaunch, RegionView, RegionsView};
 pub use run::{
@@ -18,4 +13,3 @@ pub use run::{
     FamilyView, FindingView, IdleStretch, KernelView, KernelsView, LostTimeView, MemoryView, NextStep, OperatorView,
     OperatorsView, Resource, RunView, Saving, SavingBasis, ShapeView, StageView, Takeaway, TriesView,
 };
-pub use sweep::SweepView;

@@ -175,7 +175,7 @@ impl Copy<'_> {
             made.insert("report.html".to_owned(), report::html::fleet_page(&fleet));
         }
         if let Some(report) = self.read::<AnalyticReport>(analytic::REPORT) {
-            let summary = report::pages::analytic::summary_page(&analysis::view::analytic(&report)).markdown();
+            let summary = report::pages::analytic::summary_page(&report).markdown();
             made.insert(analytic::SUMMARY.to_owned(), summary);
             made.extend(report::yaml(&report).ok().map(|text| (analytic::REPORT_YAML.to_owned(), text)));
         }

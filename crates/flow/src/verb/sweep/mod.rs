@@ -297,10 +297,7 @@ fn fill(folder: &mut RunFolder, plan: &Plan<'_>, config_yaml: &str, watch: &Watc
     folder.write_json(JSON, &sweep)?;
     folder.write_file(CSV, report::pages::sweep::csv(&sweep).as_bytes())?;
     folder.write_file(CHART, report::pages::sweep::chart(&sweep).as_bytes())?;
-    folder.write_file(
-        PAGE,
-        report::pages::sweep::page(&analysis::view::sweep(&sweep), CSV, CHART).markdown().as_bytes(),
-    )?;
+    folder.write_file(PAGE, report::pages::sweep::page(&sweep, CSV, CHART).markdown().as_bytes())?;
     folder.end_step("sweep")?;
     Ok(sweep)
 }
@@ -327,5 +324,5 @@ pub fn missing(sweep: &Sweep) -> Vec<String> {
 
 /// The sweep as text for a terminal.
 pub fn table(sweep: &Sweep) -> String {
-    report::pages::sweep::terminal(&analysis::view::sweep(sweep))
+    report::pages::sweep::terminal(sweep)
 }

@@ -1,30 +1,53 @@
 //! What matters most, in a paragraph: how long, in which stage, bound by what, in which modules.
 
-use types::view::{AnalyticView, ModuleRole};
-use types::{AnalyticReport, AttentionKind, LogitsKind, ModelSpec, WorkloadProfile};
+use types::{
+    AnalyticReport, AttentionKind, DevicePrediction, LogitsKind, ModelSpec, Origin, StageCost, WorkloadProfile,
+};
 
-use crate::render::text::{code, prose};
-use crate::words::number::{count, grouped, milliseconds, percent, tokens_per_second};
+use super::modules::ModuleRole;
+use super::{modules, stages};
+use crate::render::text::{capital, code, prose};
+use crate::words::number::{count, grouped, milliseconds, percent, share, tokens_per_second};
 
 /// Modules named in the paragraph.
 const NAMED_MODULES: usize = 3;
 
+/// What a reader must know before the first number: what is left out, and what a forecast is worth.
+pub(super) fn caveats(report: &AnalyticReport) -> Vec<String> {
+    let part = report.model.part_of.as_ref().map(|whole| {
+        format!(
+            "Only the decoder of {} is modelled, on text. Its other parts are left out of every number.",
+            code(whole)
+        )
+    });
+    let forecast = report.forecast.as_ref();
+    let assumed = forecast.filter(|forecast| forecast.origin == Origin::Assumed);
+    let assumed =
+        assumed.map(|forecast| format!("The forecast rests mostly on assumptions: {}.", prose(&forecast.basis)));
+    let notes = forecast.into_iter().flat_map(|forecast| &forecast.notes);
+    part.into_iter().chain(assumed).chain(notes.map(|note| capital(&prose(note)) + ".")).collect()
+}
+
+/// The prediction that the report's own times belong to.
+pub(super) fn prediction(report: &AnalyticReport) -> Option<&DevicePrediction> {
+    report.devices.iter().find(|prediction| prediction.device.id == report.device.id)
+}
+
 /// The paragraph, as Markdown.
-pub(super) fn paragraph(view: &AnalyticView<'_>) -> String {
-    let report = view.report;
-    let mut sentences = vec![times(view)];
-    sentences.extend(stages(view));
-    sentences.extend(work(view));
-    sentences.extend(modules(view));
+pub(super) fn paragraph(report: &AnalyticReport) -> String {
+    let mut sentences = vec![times(report)];
+    sentences.extend(stage_shares(report));
+    sentences.extend(work(report));
+    sentences.extend(longest_modules(report));
     if let (Some(run), Some(measured)) = (&report.profile_run_id, report.measured_total_time_ms) {
-        let ratio = report.predicted_vs_measured_ratio.map(|ratio| format!(", predicted over measured {ratio:.3}"));
+        let ratio = report.predicted_vs_measured_ratio.map(|ratio| format!("; predicted over measured is {ratio:.3}"));
         let ratio = ratio.unwrap_or_default();
         sentences.push(format!("Run {} took {} (measured){ratio}.", code(run), milliseconds(measured)));
     }
     sentences.join(" ")
 }
 
-/// What is asked of the model, on one line of plain text.
+/// The workload on one line of plain text.
 pub(super) fn workload(workload: &WorkloadProfile) -> String {
     let mut parts = Vec::new();
     if workload.seq_len > 0 {
@@ -84,10 +107,10 @@ pub(super) fn device_count(workload: &WorkloadProfile) -> String {
 }
 
 /// How many sequences of the workload's length fit, on one line; absent without a KV cache.
-pub(super) fn sequences(view: &AnalyticView<'_>) -> Option<String> {
-    let need = &view.report.memory;
+pub(super) fn sequences(report: &AnalyticReport) -> Option<String> {
+    let (need, workload) = (&report.memory, &report.workload);
     let (fit, each) = (need.sequences_that_fit?, need.kv_bytes_per_token?);
-    let (fit, tokens) = (count(fit, "sequence"), count(view.sequence_tokens, "token"));
+    let (fit, tokens) = (count(fit, "sequence"), count(workload.seq_len + workload.decode_steps, "token"));
     Some(format!("{fit} of {tokens} fit next to weights and activations; the KV cache takes {each} per token"))
 }
 
@@ -106,11 +129,10 @@ pub(super) fn meaning(report: &AnalyticReport) -> String {
     format!("roofline times at the device's peak rates{launch}")
 }
 
-fn times(view: &AnalyticView<'_>) -> String {
-    let report = view.report;
+fn times(report: &AnalyticReport) -> String {
     let total = milliseconds(report.predicted_total_time_ms);
     let mut text = format!("**The roofline time on {} is {total}", prose(&report.device.name));
-    if let Some(prediction) = view.prediction {
+    if let Some(prediction) = prediction(report) {
         let first = milliseconds(prediction.ttft_ms);
         match (prediction.time_per_output_token_ms, prediction.decode_tokens_per_second) {
             (Some(step), Some(rate)) => {
@@ -118,47 +140,48 @@ fn times(view: &AnalyticView<'_>) -> String {
                 let (step, rate) = (milliseconds(step), tokens_per_second(rate));
                 text += &format!(": {first} to the first token, then {steps} of {step} ({rate})");
             }
-            _ => text += ", and nothing is decoded",
+            _ => text += "; nothing is decoded",
         }
     }
     text + ".**"
 }
 
-fn stages(view: &AnalyticView<'_>) -> Option<String> {
+fn stage_shares(report: &AnalyticReport) -> Option<String> {
+    let stages = stages::ordered(report);
     let clause = |name: &str| {
-        let stage = view.stages.iter().find(|stage| stage.name == name)?;
-        let (time, bound) = (percent(stage.time_share), prose(&stage.cost.bound));
+        let cost = stages.iter().find(|stage| stage.name == name)?.cost;
+        let (time, bound) = (percent(share(cost.time_ms, report.predicted_total_time_ms)), prose(&cost.bound));
         Some(format!("{} takes {time} of the time and is {bound}-bound", code(name)))
     };
     let clauses: Vec<_> = ["prefill", "decode"].into_iter().filter_map(clause).collect();
     (!clauses.is_empty()).then(|| clauses.join("; ") + ".")
 }
 
-fn work(view: &AnalyticView<'_>) -> Option<String> {
-    let work = view.work?;
-    let (flops, bytes) = (work.flops, work.bytes);
-    Some(match work.prefill {
-        None => format!("It does {flops} and moves {bytes}."),
-        Some((of_flops, of_bytes)) => format!(
-            "Prefill does {} of the {flops} and moves {} of the {bytes}; decode does the rest.",
-            percent(of_flops),
-            percent(of_bytes)
-        ),
-    })
+fn work(report: &AnalyticReport) -> Option<String> {
+    let of = |stage: &StageCost| (stage.flops_matrix + stage.flops_vector, stage.bytes.total());
+    let (prefill_flops, prefill_bytes) = of(report.stages.get("prefill")?);
+    let Some(decode) = report.stages.get("decode").filter(|decode| decode.operations > 0) else {
+        return Some(format!("Prefill does {prefill_flops} and moves {prefill_bytes}."));
+    };
+    let (flops, bytes) = (prefill_flops + of(decode).0, prefill_bytes + of(decode).1);
+    Some(format!(
+        "Prefill does {} of the {flops} and moves {} of the {bytes}; decode does the rest.",
+        percent(share(prefill_flops.as_f64(), flops.as_f64())),
+        percent(share(prefill_bytes.as_f64(), bytes.as_f64()))
+    ))
 }
 
-fn modules(view: &AnalyticView<'_>) -> Option<String> {
-    let named = |role: &ModuleRole| format!("{} ({})", code(&role.name), percent(role.time_share));
-    let names: Vec<_> = view.modules.iter().take(NAMED_MODULES).map(named).collect();
+fn longest_modules(report: &AnalyticReport) -> Option<String> {
+    let part = |role: &ModuleRole| percent(share(role.time_ms, report.predicted_total_time_ms));
+    let named = |role: &ModuleRole| format!("{} ({})", code(&role.name), part(role));
+    let names: Vec<_> = modules::by_time(report, NAMED_MODULES).iter().take(NAMED_MODULES).map(named).collect();
     let (last, others) = names.split_last()?;
     let list = if others.is_empty() { last.clone() } else { format!("{} and {last}", others.join(", ")) };
-    Some(format!("Most of the time is in {list}."))
+    Some(format!("The longest modules are {list}."))
 }
 
 #[cfg(test)]
 mod tests {
-    use analysis::view::analytic;
-
     use super::*;
     use crate::pages::analytic::sample;
 
@@ -167,9 +190,9 @@ mod tests {
         let mut report = sample::report();
         report.stages.retain(|name, _| name == "prefill");
         report.devices[0].time_per_output_token_ms = None;
-        insta::assert_snapshot!(paragraph(&analytic(&report)), @"
-        **The roofline time on NVIDIA H200 is 92.0 ms, and nothing is decoded.** `prefill` takes 6.7% of the time and is compute-bound. It does 3.41 TFLOP and moves 11.0 GB. Most of the time is in `lm_head` (36.9%), `model.layers.*.mlp.experts` (32.6%) and `model.layers.*.self_attn` (15.2%).
-        ");
+        let mut page = crate::render::Page::new("");
+        page.paragraph(&paragraph(&report));
+        insta::assert_snapshot!(page.comment(), @"**The roofline time on NVIDIA H200 is 92.0 ms; nothing is decoded.** `prefill` takes 6.7% of the time and is compute-bound. Prefill does 3.41 TFLOP and moves 11.0 GB. The longest modules are `lm_head` (36.9%), `model.layers.*.mlp.experts` (32.6%) and `model.layers.*.self_attn` (15.2%).");
     }
 
     #[test]
@@ -178,8 +201,8 @@ mod tests {
         report.profile_run_id = Some("20251115-120000".to_owned());
         report.measured_total_time_ms = Some(920.0);
         report.predicted_vs_measured_ratio = Some(0.1);
-        let text = paragraph(&analytic(&report));
-        let end = "Run `20251115-120000` took 920 ms (measured), predicted over measured 0.100.";
+        let text = paragraph(&report);
+        let end = "Run `20251115-120000` took 920 ms (measured); predicted over measured is 0.100.";
         assert!(text.ends_with(end), "{text}");
     }
 

@@ -49,15 +49,13 @@ pub fn layer_page(layer: &LayerPage) -> Page {
     parts(&mut page, &layer.parts);
     if layer.passes.is_empty() {
         page.heading("Never runs");
-        page.paragraph(
-            "This class never runs on this workload, so it costs nothing there. Its parameters count all the same.",
-        );
+        page.paragraph("This class never runs on this workload, so it costs nothing. Its parameters still count.");
     } else {
         page.paragraph(
-            "Every number below is modelled. The table of a pass covers all calls of the instance in it, parts included; its \
-             operations are those of one call. `flops_*` are FLOPs; one multiply-add counts as two. All other quantities are \
-             bytes, and `N` elements of `b` bits take `N * b / 8`. `/` rounds down; a number with a decimal point makes its \
-             line one of real numbers.",
+            "Every number below is modelled. The table of a pass covers all calls of the instance, parts included; the \
+             operations below it are those of one call. `flops_*` are FLOPs; one multiply-add counts as two. All other \
+             quantities are bytes, and `N` elements of `b` bits take `N * b / 8`. `/` rounds down, except on lines with a \
+             decimal point, which use real numbers.",
         );
     }
     for pass in &layer.passes {
@@ -116,7 +114,7 @@ fn pass(page: &mut Page, pass: &LayerPass) {
     if !pass.sums.is_empty() {
         part_sums(page, pass);
     } else if pass.operations.is_empty() {
-        page.paragraph("It computes nothing and moves nothing in this pass.");
+        page.paragraph("It does no work in this pass.");
     }
     for (index, operation) in pass.operations.iter().enumerate() {
         self::operation(page, index + 1, operation);
@@ -127,9 +125,9 @@ fn pass(page: &mut Page, pass: &LayerPass) {
 fn part_sums(page: &mut Page, pass: &LayerPass) {
     page.subheading("Sum over the parts");
     page.paragraph(if pass.operations.is_empty() {
-        "It has no operations of its own: every quantity is the sum over its parts, each under the symbol given below."
+        "It has no operations of its own: every quantity is the sum of its parts, each named by the symbol below."
     } else {
-        "Every quantity is the sum over its parts, each under the symbol given below, and `own`, its own operations."
+        "Every quantity is the sum of its parts, each named by the symbol below, plus `own`, its own operations."
     });
     formulas(page, &pass.sums);
     page.list(pass.parts.iter().map(|part| {
@@ -140,11 +138,11 @@ fn part_sums(page: &mut Page, pass: &LayerPass) {
             _ => format!(" (each of {})", named(&names)),
         };
         let own = part.formulas.iter().map(|(operation, lines)| match lines.is_empty() {
-            true => format!("{} (computes and moves nothing)", code(operation)),
+            true => format!("{} (does no work)", code(operation)),
             false => format!("{}: {}", code(operation), codes(lines)),
         });
         let whole =
-            part.has_parts.then(|| format!("the sum over its parts, on {}", link("its page", &file_name(&part.class))));
+            part.has_parts.then(|| format!("the sum of its parts, on {}", link("its page", &file_name(&part.class))));
         let texts: Vec<String> = whole.into_iter().chain(own).collect();
         let class = link(&part.class, &file_name(&part.class));
         format!("{}{meant}, of class {class}: {}", code(&part.symbol), texts.join("; "))
@@ -173,7 +171,7 @@ fn operation(page: &mut Page, number: usize, operation: &OperationLines) {
         format!("roofline time: {}, {}-bound", operation.time, operation.bound),
     ]);
     if operation.formulas.is_empty() {
-        page.paragraph("It computes nothing and moves nothing.");
+        page.paragraph("It does no work.");
     }
     formulas(page, &operation.formulas);
 }
@@ -183,7 +181,7 @@ fn formulas(page: &mut Page, formulas: &[FormulaLine]) {
     let (assumed, modelled): (Vec<_>, Vec<_>) = formulas.iter().partition(|formula| formula.origin == Origin::Assumed);
     block(page, &modelled);
     if !assumed.is_empty() {
-        page.paragraph("Assumed, because an expectation enters:");
+        page.paragraph("Assumed, because they contain an expected value:");
         block(page, &assumed);
     }
 }
@@ -205,17 +203,17 @@ mod tests {
 
     #[test]
     fn a_class_with_parts_and_own_operations_has_a_whole_page() {
-        insta::assert_snapshot!(layer_page(&sample::mixture_page()));
+        insta::assert_snapshot!(layer_page(&sample::mixture_page()).markdown());
     }
 
     #[test]
     fn a_class_that_never_runs_says_so() {
-        insta::assert_snapshot!(layer_page(&sample::idle_page()));
+        insta::assert_snapshot!(layer_page(&sample::idle_page()).markdown());
     }
 
     #[test]
     fn every_printed_formula_gives_its_printed_result() {
-        let page = layer_page(&sample::mixture_page());
+        let page = layer_page(&sample::mixture_page()).markdown();
         let lines: Vec<_> = formula_lines(&page).collect();
         assert_eq!(lines.len(), 10, "{lines:#?}");
         for line in lines {
@@ -227,7 +225,7 @@ mod tests {
     fn a_wrong_result_on_a_page_is_found() {
         let mut page = sample::mixture_page();
         page.passes[0].operations[0].formulas[0].value += 1;
-        let page = layer_page(&page);
+        let page = layer_page(&page).markdown();
         assert_eq!(formula_lines(&page).filter(|line| check_line(line).is_err()).count(), 1);
     }
 

@@ -1,33 +1,47 @@
-//! The forecast beside the roofline: two lines for the terminal, a section of the summary.
+//! The forecast next to the roofline: lines for the terminal, a section of the summary.
 
 use std::fmt::Write;
 
-use types::{AnalyticReport, Contribution, ExecutionMode, ForecastRange, ForecastTime, ModeForecast, PartKind};
+use types::{AnalyticReport, Contribution, ExecutionMode, ForecastRange, ForecastTime, ModeForecast, Origin, PartKind};
 
 use crate::render::Page;
 use crate::render::Table;
 use crate::render::text::prose;
 use crate::words::number::{grouped, known, milliseconds, percent, tokens_per_second};
 
-/// The usual mode with its interval and its largest parts, the others by their total; nothing without a forecast.
-pub(super) fn lines(report: &AnalyticReport) -> Vec<String> {
-    let Some(forecast) = &report.forecast else { return Vec::new() };
-    let Some(usual) = forecast.modes.iter().find(|mode| mode.mode == forecast.mode) else { return Vec::new() };
-    let mut text = format!("forecast  {} {}", name(usual.mode), interval(usual.total));
+/// The usual mode with its interval, the others by their total; nothing without a forecast.
+pub(super) fn line(report: &AnalyticReport) -> Option<String> {
+    let forecast = report.forecast.as_ref()?;
+    let usual = usual(report)?;
+    let mut text = format!("{} {}", name(usual.mode), interval(usual.total));
     let _ = write!(text, ": first token {}", milliseconds(usual.ttft_ms.value));
     if let Some(step) = usual.time_per_output_token_ms {
         let _ = write!(text, ", then {} per token", milliseconds(step.value));
     }
     for mode in forecast.modes.iter().filter(|mode| mode.mode != usual.mode) {
-        let _ = write!(
-            text,
-            "; {} {}",
-            name(mode.mode),
-            known(mode.total.forecast_ns.map(|time| milliseconds(time.as_millis())))
-        );
+        let total = known(mode.total.forecast_ns.map(|time| milliseconds(time.as_millis())));
+        let _ = write!(text, "; {} {total}", name(mode.mode));
     }
-    let largest = largest(usual);
-    vec![text, format!("          {}: {}", forecast.origin, forecast.basis), format!("          largest: {largest}")]
+    Some(text)
+}
+
+/// What a forecast that is not assumed rests on; caveats have the others.
+pub(super) fn basis(report: &AnalyticReport) -> Option<String> {
+    let forecast = report.forecast.as_ref().filter(|forecast| forecast.origin != Origin::Assumed)?;
+    Some(format!("{}: {}", forecast.origin, prose(&forecast.basis)))
+}
+
+/// The largest parts of each stage in the usual mode.
+pub(super) fn largest(report: &AnalyticReport) -> Option<String> {
+    let usual = usual(report)?;
+    let stages = [("prefill", &usual.prefill_contributions), ("decode", &usual.decode_contributions)];
+    let known = stages.into_iter().filter(|(_, parts)| !parts.is_empty());
+    Some(known.map(|(stage, parts)| format!("of {stage}: {}", self::parts(parts))).collect::<Vec<_>>().join("; "))
+}
+
+fn usual(report: &AnalyticReport) -> Option<&ModeForecast> {
+    let forecast = report.forecast.as_ref()?;
+    forecast.modes.iter().find(|mode| mode.mode == forecast.mode)
 }
 
 /// The section of the summary.
@@ -35,7 +49,7 @@ pub(super) fn section(page: &mut Page, report: &AnalyticReport) {
     let Some(forecast) = &report.forecast else { return };
     page.heading(&format!("Forecast ({})", forecast.origin));
     page.paragraph(&format!(
-        "What is likely, beside the roofline: {}. In brackets, the 90% interval.",
+        "Likely times, next to the roofline: {}. Brackets hold the 90% interval.",
         prose(&forecast.basis)
     ));
     let mut table = Table::new("mode | >total | >first token | >per token | >rate | >launch gaps | >kernels");
@@ -51,26 +65,23 @@ pub(super) fn section(page: &mut Page, report: &AnalyticReport) {
         ]);
     }
     page.table(&table);
-    page.paragraph("The largest parts:");
-    let mut table = Table::new("mode | prefill | decode");
+    page.paragraph("The largest parts, as shares of each stage:");
+    let mut table = Table::new("mode | of prefill | of decode");
     for mode in &forecast.modes {
         table.row([name(mode.mode).to_owned(), parts(&mode.prefill_contributions), parts(&mode.decode_contributions)]);
     }
     page.table(&table);
-    for note in &forecast.notes {
-        page.paragraph(&prose(note));
-    }
 }
 
-/// What a run measured beside what was predicted; nothing without a run.
+/// What a run measured next to what was predicted; nothing without a run.
 pub(super) fn measured(page: &mut Page, report: &AnalyticReport) {
     if report.measured_parts.is_empty() {
         return;
     }
     page.heading("Predicted and measured");
     page.paragraph(
-        "Stages by their wall time without a profiler; modules and kernel families by the profiled pass, families by device time \
-         alone. Ratios are roofline and forecast over measured.",
+        "Stages show wall time without a profiler. Modules and kernel families come from the profiled pass; families count \
+         device time only. Ratios are roofline over measured and forecast over measured.",
     );
     let mut table = Table::new("part | >measured | >roofline | >ratio | >forecast | >ratio");
     let ratio = |ratio: Option<f64>| known(ratio.map(|ratio| format!("{ratio:.2}")));
@@ -104,17 +115,11 @@ fn name(mode: ExecutionMode) -> &'static str {
 
 fn interval(time: ForecastTime) -> String {
     let shown = |time: Option<types::Nanos>| known(time.map(|time| milliseconds(time.as_millis())));
-    format!("{} ({} to {})", shown(time.forecast_ns), shown(time.forecast_low_ns), shown(time.forecast_high_ns))
+    format!("{} (90%: {} to {})", shown(time.forecast_ns), shown(time.forecast_low_ns), shown(time.forecast_high_ns))
 }
 
 fn range(range: ForecastRange) -> String {
     format!("{} ({} to {})", milliseconds(range.value), milliseconds(range.low), milliseconds(range.high))
-}
-
-fn largest(mode: &ModeForecast) -> String {
-    let decode = parts(&mode.decode_contributions);
-    let prefill = parts(&mode.prefill_contributions);
-    if decode.is_empty() { format!("prefill {prefill}") } else { format!("prefill {prefill}; decode {decode}") }
 }
 
 fn parts(contributions: &[Contribution]) -> String {

@@ -1,6 +1,6 @@
 //! The analytic model written down: a summary, a page per module class and a table for the terminal.
 //!
-//! The numbers come from the report and its view; here they are arranged, rounded and put into words.
+//! The numbers come from the report; here they are arranged, rounded and put into words.
 
 #[cfg(test)]
 #[path = "../../../tests/formula/mod.rs"]
@@ -8,8 +8,10 @@ mod formula;
 mod headline;
 mod layer;
 mod likely;
+mod modules;
 #[cfg(test)]
 pub(crate) mod sample;
+mod stages;
 mod summary;
 mod terminal;
 

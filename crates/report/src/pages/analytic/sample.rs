@@ -404,6 +404,7 @@ fn model() -> ModelSpec {
     ModelSpec {
         model_id: "deepseek-ocr".to_owned(),
         model_variant: "DeepseekOCRForCausalLM".to_owned(),
+        part_of: None,
         hf_revision: None,
         config_path: "builtin:deepseek-ocr".to_owned(),
         hidden_size: 1280,
@@ -507,5 +508,32 @@ fn target() -> TargetOperatorList {
         layers_json_path: "snapshots/torchinfo-unique-layers.json".to_owned(),
         stages_json_path: None,
         operators: vec![operator("Linear"), operator("Odd")],
+    }
+}
+
+/// A forecast without a calibration, in eager mode only.
+pub(crate) fn assumed_forecast() -> Forecast {
+    let range = |value: f64| ForecastRange { value, low: value / 2.0, high: value * 2.0 };
+    Forecast {
+        origin: Origin::Assumed,
+        basis: "70% of the matrix peak, 80% of the bandwidth; not calibrated".to_owned(),
+        calibrated_share: 0.0,
+        mode: ExecutionMode::Eager,
+        memory_bytes: Bytes::new(7_000_000_000),
+        modes: vec![ModeForecast {
+            mode: ExecutionMode::Eager,
+            total: ForecastTime::default(),
+            ttft_ms: range(90.0),
+            time_per_output_token_ms: Some(range(19.0)),
+            decode_tokens_per_second: Some(range(52.0)),
+            prefill_device_ms: range(20.0),
+            decode_device_ms: Some(range(3.0)),
+            launch_gaps_ns: Nanos::new(8_000_000_000),
+            kernels: 100_000,
+            prefill_contributions: Vec::new(),
+            decode_contributions: Vec::new(),
+        }],
+        kernel_families: Vec::new(),
+        notes: vec!["the cost of launches was not measured: it is assumed".to_owned()],
     }
 }

@@ -1,84 +1,78 @@
 //! `summary.md`: the headline, then tables from the most to the least asked for.
 
-use types::view::{AnalyticView, StageCostView};
-use types::{AnalyticReport, Assumption, LogitsKind, PageKind, RoutingKind};
+use std::collections::BTreeMap;
 
-use super::headline::{attention, meaning, paragraph, sequences, stored};
+use types::{AnalyticReport, Assumption, Bytes, Flops, LogitsKind, OperatorShare, PageKind, RoutingKind};
+
+use super::headline::{attention, caveats, meaning, paragraph, sequences, stored};
 use super::layer::file_name;
-use super::likely;
+use super::stages::StageRow;
+use super::{likely, modules};
 use crate::render::Page;
 use crate::render::Table;
 use crate::render::text::{code, link, prose};
-use crate::words::number::{UNKNOWN, count, grouped, known, milliseconds, percent, tokens_per_second};
+use crate::words::caveat::READ_FIRST;
+use crate::words::number::{UNKNOWN, count, grouped, known, milliseconds, percent, share, tokens_per_second};
+
+/// Modules on the page.
+const MODULES: usize = 12;
 
 /// The summary as Markdown.
-pub fn summary_page(view: &AnalyticView<'_>) -> Page {
-    let report = view.report;
+pub fn summary_page(report: &AnalyticReport) -> Page {
     let mut page = Page::new(&format!(
         "{} on {}, workload {}",
         prose(&report.model.model_id),
         prose(&report.device.name),
         prose(&report.workload.profile_id)
     ));
-    page.paragraph(&paragraph(view));
+    page.callout(READ_FIRST, caveats(report));
+    page.paragraph(&paragraph(report));
     page.paragraph(&format!(
-        "Every number here is modelled from the configuration: FLOPs and bytes are what the forward pass must do and move, times \
-         are {}, operation by operation. Nothing was measured, and a real run takes longer.",
+        "Every number here is modelled from the configuration; nothing was measured, and a real run takes longer. FLOPs and \
+         bytes are the work of the forward pass. Times are {}, operation by operation.",
         meaning(report)
     ));
     likely::section(&mut page, report);
     likely::measured(&mut page, report);
-    stages(&mut page, view);
-    modules(&mut page, view);
-    categories(&mut page, view);
-    memory(&mut page, view);
+    stages(&mut page, report);
+    module_table(&mut page, report);
+    categories(&mut page, report);
+    memory(&mut page, report);
     exchanges(&mut page, report);
     devices(&mut page, report);
     peaks(&mut page, report);
     assumptions(&mut page, report);
     coverage(&mut page, report);
     inputs(&mut page, report);
-    layers(&mut page, view);
+    layers(&mut page, report);
     notes(&mut page, report);
     page
 }
 
-fn stages(page: &mut Page, view: &AnalyticView<'_>) {
+fn stages(page: &mut Page, report: &AnalyticReport) {
     page.heading("Stages (modelled)");
-    if view.stages.is_empty() {
-        return page.paragraph("No stage does anything on this workload.");
+    let stages = super::stages::ordered(report);
+    if stages.is_empty() {
+        return page.paragraph("No stage does any work on this workload.");
     }
     page.paragraph(
-        "`a > b` is a part of `a` and contained in its numbers. Matrix and vector work are in FLOPs; one multiply-add counts as \
-         two.",
+        "`a > b` is a part of `a` and included in its numbers. Matrix and vector work are in FLOPs; one multiply-add counts as \
+         two. All passes of a stage are added up.",
     );
-    let mut table = Table::new("stage | >time | >share | bound | >matrix | >vector | >bytes");
-    for stage in &view.stages {
-        table.row([
-            stage_name(stage),
-            milliseconds(stage.cost.time_ms),
-            percent(stage.time_share),
-            prose(&stage.cost.bound),
-            stage.cost.flops_matrix.to_string(),
-            stage.cost.flops_vector.to_string(),
-            stage.cost.bytes.total().to_string(),
-        ]);
-    }
-    page.table(&table);
+    page.table(&super::stages::table(report, stage_name));
     page.paragraph("Memory traffic by kind:");
     let mut table =
         Table::new("stage | >weights | >activations in | >activations out | >KV read | >KV written | >total");
-    for stage in &view.stages {
+    for stage in &stages {
         let bytes = &stage.cost.bytes;
         let parts = [bytes.weights, bytes.activations_in, bytes.activations_out, bytes.kv_read, bytes.kv_write];
-        let [weights, read, written, kv_read, kv_write] = parts.map(|part| part.to_string());
-        table.row([stage_name(stage), weights, read, written, kv_read, kv_write, bytes.total().to_string()]);
+        table.row([stage_name(stage)].into_iter().chain(parts.iter().chain([&bytes.total()]).map(Bytes::to_string)));
     }
     page.table(&table);
-    let rest = if view.report.device.launch_us.is_some() { "; the rest is launch-bound" } else { "" };
+    let rest = if report.device.launch_us.is_some() { "; the rest is launch-bound" } else { "" };
     page.paragraph(&format!("Time in compute-bound and in memory-bound operations{rest}:"));
     let mut table = Table::new("stage | >passes | >operations | >compute-bound | >memory-bound");
-    for stage in &view.stages {
+    for stage in &stages {
         table.row([
             stage_name(stage),
             grouped(stage.cost.passes),
@@ -90,66 +84,73 @@ fn stages(page: &mut Page, view: &AnalyticView<'_>) {
     page.table(&table);
 }
 
-fn stage_name(stage: &StageCostView<'_>) -> String {
+fn stage_name(stage: &StageRow<'_>) -> String {
     stage.around.last().map_or_else(String::new, |around| format!("{around} > ")) + stage.name
 }
 
-fn modules(page: &mut Page, view: &AnalyticView<'_>) {
+fn module_table(page: &mut Page, report: &AnalyticReport) {
     page.heading("Modules by time (modelled)");
-    if view.modules.is_empty() {
-        return page.paragraph("No module does anything on this workload.");
+    let roles = modules::by_time(report, MODULES);
+    if roles.is_empty() {
+        return page.paragraph("No module does any work on this workload.");
     }
     page.paragraph(
-        "All passes together, parts included. `*` stands for layers that repeat. A module with more than a quarter of the time is \
+        "All passes added up, parts included. `*` stands for layers that repeat. A module with more than a quarter of the time is \
          shown by its parts, unless those are single operators. The rows add up to the model.",
     );
-    let mut table = Table::new("module | class | >time | >time share | >FLOPs | >FLOP share | >bytes | >byte share");
-    for role in &view.modules {
+    let flops: Flops = roles.iter().map(|role| role.flops).sum();
+    let bytes: Bytes = roles.iter().map(|role| role.bytes).sum();
+    let mut table =
+        Table::new("module | class | >time | >of total time | >FLOPs | >of all FLOPs | >bytes | >of all bytes");
+    for role in &roles {
         table.row([
             if role.class.is_none() { role.name.clone() } else { code(&role.name) },
             prose(role.class.as_deref().unwrap_or_default()),
             milliseconds(role.time_ms),
-            percent(role.time_share),
+            percent(share(role.time_ms, report.predicted_total_time_ms)),
             role.flops.to_string(),
-            percent(role.flops_share),
+            percent(share(role.flops.as_f64(), flops.as_f64())),
             role.bytes.to_string(),
-            percent(role.bytes_share),
+            percent(share(role.bytes.as_f64(), bytes.as_f64())),
         ]);
     }
     page.table(&table);
 }
 
-fn categories(page: &mut Page, view: &AnalyticView<'_>) {
+fn categories(page: &mut Page, report: &AnalyticReport) {
     page.heading("Operator categories (modelled)");
-    if view.categories.is_empty() {
+    let mut used: Vec<&OperatorShare> = report.categories.iter().filter(|category| category.calls > 0).collect();
+    if used.is_empty() {
         return page.paragraph("No operator runs on this workload.");
     }
+    used.sort_by(|a, b| b.time_ms.total_cmp(&a.time_ms).then_with(|| a.category_id.cmp(&b.category_id)));
     page.paragraph(&format!(
-        "{} of the FLOPs and {} of the time are in named categories.",
-        percent(Some(view.report.flops_in_named_categories)),
-        percent(Some(view.report.time_in_named_categories))
+        "Named categories hold {} of the FLOPs and {} of the time.",
+        percent(Some(report.flops_in_named_categories)),
+        percent(Some(report.time_in_named_categories))
     ));
-    let mut table = Table::new("category | >operations | >time | >time share | >FLOPs | >FLOP share | >bytes");
-    for row in &view.categories {
+    let mut table = Table::new("category | >operations | >time | >of total time | >FLOPs | >of all FLOPs | >bytes");
+    for category in used {
+        let named = report.operator_categories.iter().find(|named| named.category_id == category.category_id);
         table.row([
-            prose(row.name),
-            grouped(row.category.calls),
-            milliseconds(row.category.time_ms),
-            percent(row.time_share),
-            row.flops.to_string(),
-            percent(Some(row.category.share_of_module_flops)),
-            row.bytes.to_string(),
+            prose(named.map_or(&category.category_id, |named| &named.display_name)),
+            grouped(category.calls),
+            milliseconds(category.time_ms),
+            percent(share(category.time_ms, report.predicted_total_time_ms)),
+            Flops::new((category.flops_tflops * 1e12).round() as u128).to_string(),
+            percent(Some(category.share_of_module_flops)),
+            Bytes::new((category.io_tb * 1e12).round() as u64).to_string(),
         ]);
     }
     page.table(&table);
 }
 
-fn memory(page: &mut Page, view: &AnalyticView<'_>) {
-    let (report, need) = (view.report, &view.report.memory);
+fn memory(page: &mut Page, report: &AnalyticReport) {
+    let need = &report.memory;
     page.heading("Memory (modelled)");
     let verdict = if need.fits { "fits" } else { "does **not** fit" };
     let device = prose(&report.device.name);
-    page.paragraph(&format!("{} {verdict} the {} of {device}.", need.total_bytes, report.device.memory_bytes));
+    page.paragraph(&format!("{} {verdict} into the {} of {device}.", need.total_bytes, report.device.memory_bytes));
     let mut table = Table::new("use | >size | >bytes");
     let rows = [
         ("weights", Some(need.weights_bytes)),
@@ -163,46 +164,55 @@ fn memory(page: &mut Page, view: &AnalyticView<'_>) {
         table.row([what.to_owned(), known(bytes), exact]);
     }
     page.table(&table);
-    if let Some(sequences) = sequences(view) {
+    if let Some(sequences) = sequences(report) {
         page.paragraph(&format!("{}.", prose(&sequences)));
     }
 }
 
-/// What devices that share the model send to each other.
 fn exchanges(page: &mut Page, report: &AnalyticReport) {
     if report.exchanges.is_empty() {
         return;
     }
     page.heading("Exchanges between devices (modelled)");
     page.paragraph(&format!(
-        "{} devices share the model; work, bytes and memory on this page are those of one of them. Sizes and times are of \
-         one pass.",
+        "{} devices share the model; work, bytes and memory on this page are those of one of them. Counts, sizes and times are \
+         per pass.",
         grouped(report.workload.parallel.devices())
     ));
-    let mut table = Table::new("exchange | stage | >devices | >times | >tensor | >sent by each | >time");
+    page.table(&exchange_table(report));
+}
+
+/// Exchanges between devices that share the model.
+pub(super) fn exchange_table(report: &AnalyticReport) -> Table {
+    let mut table = Table::new("exchange | stage | >per pass | >tensor | >sent by each per pass | >time per pass");
     for exchange in &report.exchanges {
         table.row([
-            prose(&exchange.collective),
+            format!("{} of {}", prose(&exchange.collective), grouped(exchange.devices)),
             prose(&exchange.stage),
-            grouped(exchange.devices),
             grouped(exchange.per_pass),
             exchange.tensor_bytes.to_string(),
             exchange.sent_bytes_per_pass.to_string(),
             milliseconds(exchange.time_per_pass_ms),
         ]);
     }
-    page.table(&table);
+    table
 }
 
 fn devices(page: &mut Page, report: &AnalyticReport) {
-    if report.devices.len() < 2 {
-        return;
+    let table = device_table(report);
+    if !table.is_empty() {
+        page.heading("Devices compared (modelled)");
+        page.table(&table);
     }
-    page.heading("Devices compared (modelled)");
+}
+
+/// Roofline times on several devices; no row for a single one.
+pub(super) fn device_table(report: &AnalyticReport) -> Table {
     let mut table = Table::new(
-        "device | >bandwidth | >first token | >per token | >decode throughput | >total | prefill bound | decode bound | memory | >sequences",
+        "device | >bandwidth | >first token | >per token | >decode rate | >total | prefill bound | decode bound | memory | \
+         >sequences",
     );
-    for prediction in &report.devices {
+    for prediction in report.devices.iter().filter(|_| report.devices.len() > 1) {
         let bound = |stage: &str| known(prediction.stages.get(stage).map(|stage| prose(&stage.bound)));
         table.row([
             prose(&prediction.device.name),
@@ -213,11 +223,11 @@ fn devices(page: &mut Page, report: &AnalyticReport) {
             milliseconds(prediction.predicted_total_time_ms),
             bound("prefill"),
             bound("decode"),
-            if prediction.fits { "fits" } else { "does **not** fit" }.to_owned(),
+            if prediction.fits { "fits" } else { "does NOT fit" }.to_owned(),
             known(prediction.sequences_that_fit.map(grouped)),
         ]);
     }
-    page.table(&table);
+    table
 }
 
 fn peaks(page: &mut Page, report: &AnalyticReport) {
@@ -260,7 +270,10 @@ fn coverage(page: &mut Page, report: &AnalyticReport) {
     let all = coverage.target.operators.len();
     let snapshot = code(&coverage.target.snapshot_id);
     let file = code(&coverage.target.layers_json_path);
-    page.paragraph(&format!("{} of {all} classes of snapshot {snapshot} ({file}) are modelled.", coverage.covered));
+    page.paragraph(&format!(
+        "The model covers {} of the {all} classes of snapshot {snapshot} ({file}).",
+        coverage.covered
+    ));
     if !coverage.uncovered.is_empty() {
         page.paragraph("Not modelled:");
         page.list(coverage.uncovered.iter().map(|class| code(class)));
@@ -332,14 +345,19 @@ fn page_kind(kind: PageKind) -> &'static str {
     }
 }
 
-fn layers(page: &mut Page, view: &AnalyticView<'_>) {
-    if view.classes.is_empty() {
+fn layers(page: &mut Page, report: &AnalyticReport) {
+    // Every class, with its first module.
+    let mut classes: BTreeMap<&str, &str> = BTreeMap::new();
+    for module in &report.modules {
+        classes.entry(modules::class_name(&module.qualified_class_name)).or_insert(&module.module_id);
+    }
+    if classes.is_empty() {
         return;
     }
     page.heading("Layer pages");
-    page.paragraph("One per module class: definition, settings, shapes, every formula with its numbers.");
-    let folder = view.report.layer_docs_dir.trim_end_matches('/');
-    page.list(view.classes.iter().map(|(class, module)| {
+    page.paragraph("One per module class: definition, settings, shapes, and every formula with its numbers.");
+    let folder = report.layer_docs_dir.trim_end_matches('/');
+    page.list(classes.iter().map(|(class, module)| {
         format!("{}, first at {}", link(class, &format!("{folder}/{}", file_name(class))), code(module))
     }));
 }
@@ -357,26 +375,24 @@ fn notes(page: &mut Page, report: &AnalyticReport) {
 
 #[cfg(test)]
 mod tests {
-    use analysis::view::analytic;
-
     use super::*;
     use crate::pages::analytic::sample;
 
     #[test]
     fn the_summary_leads_with_what_matters() {
-        insta::assert_snapshot!(summary_page(&analytic(&sample::report())));
+        insta::assert_snapshot!(summary_page(&sample::report()).markdown());
     }
 
     #[test]
     fn several_devices_are_compared_and_missing_classes_named() {
-        let text = summary_page(&analytic(&sample::on_two_devices()));
+        let text = summary_page(&sample::on_two_devices()).markdown();
         let from = text.find("## Devices").unwrap();
         insta::assert_snapshot!(&text[from..]);
     }
 
     #[test]
     fn an_empty_report_says_so_everywhere() {
-        insta::assert_snapshot!(summary_page(&analytic(&sample::empty())));
+        insta::assert_snapshot!(summary_page(&sample::empty()).markdown());
     }
 
     #[test]
@@ -384,7 +400,7 @@ mod tests {
         let mut report = sample::report();
         report.model.model_id = "a|b\n# `c` <script>".to_owned();
         report.modules[1].name = "x|y".to_owned();
-        let text = summary_page(&analytic(&report));
+        let text = summary_page(&report).markdown();
         assert!(text.starts_with(r"# a|b # \`c\` \<script> on "), "{}", text.lines().next().unwrap_or_default());
         for line in text.lines().filter(|line| line.starts_with('|')) {
             assert!(line.ends_with(" |"), "{line}");

@@ -2,80 +2,64 @@
 
 use std::fmt::Write;
 
-use types::view::AnalyticView;
 use types::{AnalyticReport, DeviceUsed};
 
-use super::headline::{device_count, meaning, model, stored, workload};
-use super::likely;
-use crate::render::table::{Table, printable};
-use crate::words::number::{count, grouped, known, milliseconds, percent, tokens_per_second};
+use super::headline::{caveats, device_count, meaning, model, prediction, stored, workload};
+use super::summary::{device_table, exchange_table};
+use super::{likely, modules, stages};
+use crate::render::text::prose;
+use crate::render::{Page, Table};
+use crate::words::caveat::READ_FIRST;
+use crate::words::number::{count, milliseconds, percent, share, tokens_per_second};
 
-/// The report as at most 25 lines of plain text, and a line more for each device compared.
-pub fn terminal(view: &AnalyticView<'_>) -> String {
-    let report = view.report;
-    let mut text = String::new();
-    line(&mut text, &format!("model     {}", model(&report.model)));
-    line(&mut text, &format!("workload  {}: {}", report.workload.profile_id, workload(&report.workload)));
-    if let Some(stored) = stored(&report.model, &report.workload) {
-        line(&mut text, &format!("stored    {stored}"));
-    }
-    line(&mut text, &format!("device    {}{}", device_count(&report.workload), device(&report.device)));
-    section(&mut text, &stages(view));
-    text.push('\n');
-    if report.devices.len() < 2 {
-        line(&mut text, &latency(view));
-    }
-    for part in likely::lines(report) {
-        line(&mut text, &part);
-    }
-    line(&mut text, &memory(report));
-    section(&mut text, &exchanges(report));
-    section(&mut text, &devices(report));
-    section(&mut text, &modules(view));
-    text.push('\n');
-    line(&mut text, &format!("Modelled, nothing measured: times are {}.", meaning(report)));
-    text
+/// Modules on a screen.
+const MODULES: usize = 5;
+
+/// The report as at most 25 lines of plain text, and a line more for each caveat and each device compared.
+pub fn terminal(report: &AnalyticReport) -> String {
+    let mut page = Page::new("");
+    page.callout(READ_FIRST, caveats(report));
+    let profile = &report.workload;
+    page.facts([
+        ("model", Some(prose(&model(&report.model)))),
+        ("workload", Some(prose(&format!("{}: {}", profile.profile_id, workload(profile))))),
+        ("stored", stored(&report.model, profile).map(|stored| prose(&stored))),
+        ("device", Some(device_count(profile) + &device(&report.device))),
+    ]);
+    let indented = |stage: &stages::StageRow<'_>| "  ".repeat(stage.around.len()) + stage.name;
+    section(&mut page, stages::table(report, indented));
+    page.facts([
+        ("time", (report.devices.len() < 2).then(|| latency(report))),
+        ("forecast", likely::line(report)),
+        ("basis", likely::basis(report)),
+        ("largest", likely::largest(report)),
+        ("memory", Some(memory(report))),
+    ]);
+    section(&mut page, exchange_table(report));
+    section(&mut page, device_table(report));
+    section(&mut page, longest(report));
+    page.facts([("origin", Some(format!("modelled, nothing measured: times are {}", meaning(report))))]);
+    page.terminal()
 }
 
-fn line(text: &mut String, content: &str) {
-    text.push_str(&printable(content));
-    text.push('\n');
-}
-
-fn section(text: &mut String, table: &Table) {
+fn section(page: &mut Page, table: Table) {
     if !table.is_empty() {
-        let _ = write!(text, "\n{table}");
+        page.table(&table);
     }
 }
 
 fn device(device: &DeviceUsed) -> String {
-    let mut text = format!("{}: {}", device.name, device.bytes_per_second);
+    let mut text = format!("{}: {}", prose(&device.name), device.bytes_per_second);
     for rate in &device.rates {
         let _ = write!(text, ", {} {} {}", rate.dtype, rate.unit, rate.flops);
     }
     text
 }
 
-fn stages(view: &AnalyticView<'_>) -> Table {
-    let mut table = Table::new("stage | >matrix | >vector | >bytes | >time | >share | bound");
-    for stage in &view.stages {
-        table.row([
-            "  ".repeat(stage.around.len()) + stage.name,
-            stage.cost.flops_matrix.to_string(),
-            stage.cost.flops_vector.to_string(),
-            stage.cost.bytes.total().to_string(),
-            milliseconds(stage.cost.time_ms),
-            percent(stage.time_share),
-            stage.cost.bound.clone(),
-        ]);
-    }
-    table
-}
-
-fn latency(view: &AnalyticView<'_>) -> String {
-    let mut text = format!("time      roofline time {}", milliseconds(view.report.predicted_total_time_ms));
-    let Some(prediction) = view.prediction else { return text };
-    let Some(step) = prediction.time_per_output_token_ms else { return text + ", nothing is decoded" };
+fn latency(report: &AnalyticReport) -> String {
+    let mut text = format!("roofline time {}", milliseconds(report.predicted_total_time_ms));
+    let Some(prediction) = prediction(report) else { return text };
+    let Some(step) = prediction.time_per_output_token_ms else { return text + "; nothing is decoded" };
     let _ = write!(text, ": first token {}, then {} per token", milliseconds(prediction.ttft_ms), milliseconds(step));
     if let Some(rate) = prediction.decode_tokens_per_second {
         let _ = write!(text, ", {}", tokens_per_second(rate));
@@ -87,7 +71,7 @@ fn memory(report: &AnalyticReport) -> String {
     let need = &report.memory;
     let verdict = if need.fits { "fits" } else { "does NOT fit" };
     let mut text = format!(
-        "memory    {} = {} weights + {} activations + {} KV; {verdict} {}",
+        "{} = {} weights + {} activations + {} KV; {verdict} into {}",
         need.total_bytes, need.weights_bytes, need.activations_peak_bytes, need.kv_bytes, report.device.memory_bytes,
     );
     if let Some(sequences) = need.sequences_that_fit {
@@ -96,48 +80,13 @@ fn memory(report: &AnalyticReport) -> String {
     text
 }
 
-/// What devices that share the model send to each other.
-fn exchanges(report: &AnalyticReport) -> Table {
-    let mut table = Table::new("exchange | in | >per pass | >tensor | >sent by each | >time");
-    for exchange in &report.exchanges {
+fn longest(report: &AnalyticReport) -> Table {
+    let mut table = Table::new("modules by time | >time | >of total time | >FLOPs | >bytes");
+    for role in modules::by_time(report, MODULES) {
         table.row([
-            format!("{} of {}", exchange.collective, exchange.devices),
-            exchange.stage.clone(),
-            grouped(exchange.per_pass),
-            exchange.tensor_bytes.to_string(),
-            exchange.sent_bytes_per_pass.to_string(),
-            milliseconds(exchange.time_per_pass_ms),
-        ]);
-    }
-    table
-}
-
-fn devices(report: &AnalyticReport) -> Table {
-    let mut table = Table::new("device | >first token | >per token | >rate | >total | memory | >sequences");
-    if report.devices.len() < 2 {
-        return table;
-    }
-    for prediction in &report.devices {
-        table.row([
-            prediction.device.name.clone(),
-            milliseconds(prediction.ttft_ms),
-            known(prediction.time_per_output_token_ms.map(milliseconds)),
-            known(prediction.decode_tokens_per_second.map(tokens_per_second)),
-            milliseconds(prediction.predicted_total_time_ms),
-            if prediction.fits { "fits" } else { "does NOT fit" }.to_owned(),
-            known(prediction.sequences_that_fit.map(grouped)),
-        ]);
-    }
-    table
-}
-
-fn modules(view: &AnalyticView<'_>) -> Table {
-    let mut table = Table::new("modules by time | >time | >share | >work | >bytes");
-    for role in &view.modules_brief {
-        table.row([
-            role.name.clone(),
+            prose(&role.name),
             milliseconds(role.time_ms),
-            percent(role.time_share),
+            percent(share(role.time_ms, report.predicted_total_time_ms)),
             role.flops.to_string(),
             role.bytes.to_string(),
         ]);
@@ -147,14 +96,12 @@ fn modules(view: &AnalyticView<'_>) -> Table {
 
 #[cfg(test)]
 mod tests {
-    use analysis::view::analytic;
-
     use super::*;
     use crate::pages::analytic::sample;
 
     #[test]
     fn the_answer_fits_on_one_screen() {
-        let text = terminal(&analytic(&sample::report()));
+        let text = terminal(&sample::report());
         insta::assert_snapshot!(text);
         assert!(text.lines().count() <= 25, "{} lines", text.lines().count());
         let widest = text.lines().map(|line| line.chars().count()).max();
@@ -163,7 +110,23 @@ mod tests {
 
     #[test]
     fn several_devices_are_compared_line_by_line() {
-        insta::assert_snapshot!(terminal(&analytic(&sample::on_two_devices())));
+        insta::assert_snapshot!(terminal(&sample::on_two_devices()));
+    }
+
+    #[test]
+    fn a_part_of_a_model_and_an_assumed_forecast_are_said_before_the_first_number() {
+        let mut report = sample::report();
+        report.model.part_of = Some("gemma3".to_owned());
+        report.forecast = Some(sample::assumed_forecast());
+        for text in [terminal(&report), super::super::summary_page(&report).markdown()] {
+            let at = |part: &str| text.find(part).unwrap_or_else(|| panic!("no `{part}` in {text}"));
+            let first_number = at("92.0 ms");
+            assert!(at(READ_FIRST) < at("Only the decoder of `gemma3` is modelled"), "{text}");
+            assert!(
+                at("Only the decoder") < first_number && at("rests mostly on assumptions") < first_number,
+                "{text}"
+            );
+        }
     }
 
     #[test]
@@ -171,11 +134,11 @@ mod tests {
         let mut report = sample::report();
         report.devices[0].time_per_output_token_ms = None;
         report.devices[0].decode_tokens_per_second = None;
-        assert_eq!(latency(&analytic(&report)), "time      roofline time 92.0 ms, nothing is decoded");
+        assert_eq!(latency(&report), "roofline time 92.0 ms; nothing is decoded");
     }
 
     #[test]
     fn an_empty_report_still_prints() {
-        insta::assert_snapshot!(terminal(&analytic(&sample::empty())));
+        insta::assert_snapshot!(terminal(&sample::empty()));
     }
 }

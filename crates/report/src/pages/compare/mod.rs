@@ -1,14 +1,13 @@
-//! A comparison written down, for the terminal and as Markdown. What changed and how sure that is comes from the document;
-//! here it is arranged, rounded and put into words.
+//! A comparison written down: what may mislead, what changed, and how sure that is. Verdicts come from the document; here they are
+//! arranged, rounded and put into words.
 
-mod markdown;
+mod caveats;
+mod page;
 mod phrase;
 #[cfg(test)]
 pub(crate) mod sample;
-mod stages;
-mod terminal;
 
-pub(crate) use markdown::conclusions_page;
-pub use markdown::page;
-pub use stages::stages_terminal;
-pub use terminal::terminal;
+pub(crate) use caveats::{Comparability, comparability};
+pub(crate) use page::conclusions_page;
+pub use page::{page, stages_terminal, terminal};
+pub(crate) use phrase::name;

@@ -1,13 +1,30 @@
 //! Words and figures that both forms need.
 
-use types::view::{ChangesView, ComparisonView};
+use std::collections::BTreeMap;
+
 use types::{Change, ChangeInterval, ChangeVerdict, Comparison, Gate, GateOutcome, Measured, Replication, Stage};
 
-use crate::render::table::printable;
+use super::caveats::{Comparability, comparability, disturbed};
+use crate::render::text::prose;
 use crate::words::number::{UNKNOWN, count, known, percent, signed};
 
 /// Widest line of a terminal.
 pub(super) const WIDTH: usize = 100;
+
+/// The name of a row, short enough to print.
+pub(crate) fn name(change: &Change) -> &str {
+    change.short_name.as_deref().unwrap_or(&change.name)
+}
+
+/// Whether any row could be tested.
+pub(super) fn tested(changes: &[Change]) -> bool {
+    changes.iter().any(|change| change.untested.is_none())
+}
+
+/// Changes that the evidence supports.
+pub(super) fn changed(changes: &[Change]) -> impl Iterator<Item = &Change> {
+    changes.iter().filter(|change| change.verdict != ChangeVerdict::NoEvidence)
+}
 
 /// How much longer, with its sign.
 pub(super) fn change(share: Option<f64>) -> String {
@@ -20,15 +37,15 @@ pub(super) fn amount(side: &Measured) -> String {
 }
 
 /// The whole comparison in one line, for a log.
-pub(super) fn summary(view: &ComparisonView<'_>) -> String {
+pub(super) fn summary(comparison: &Comparison) -> String {
     const MOST: usize = 4;
-    let timed = [&view.stages, &view.commands, &view.memory, &view.steps].into_iter().flat_map(|table| &table.rows);
-    let told = timed.filter(|(_, row)| row.change.is_some()).map(|(name, row)| {
+    let tables = [&comparison.stages, &comparison.commands, &comparison.memory, &comparison.steps];
+    let told = tables.into_iter().flatten().filter(|row| row.change.is_some()).map(|row| {
         let verdict = match row.verdict {
             ChangeVerdict::NoEvidence => "",
             _ => "!",
         };
-        format!("{name} {}{verdict}", change(row.change))
+        format!("{} {}{verdict}", row.name, change(row.change))
     });
     let told: Vec<String> = told.collect();
     let more = told.len().saturating_sub(MOST);
@@ -37,12 +54,17 @@ pub(super) fn summary(view: &ComparisonView<'_>) -> String {
         [] => "nothing timed on both sides".to_owned(),
         told => format!("{}{more}", told[..told.len().min(MOST)].join(", ")),
     };
-    let gate = view.comparison.gate.as_ref().map(|gate| match gate.outcome {
+    let doubt = match comparability(comparison) {
+        Comparability::Comparable => "",
+        Comparability::OtherConditions => "; not directly comparable",
+        Comparability::OtherWork => "; NOT comparable",
+    };
+    let gate = comparison.gate.as_ref().map(|gate| match gate.outcome {
         GateOutcome::Passed => "; gate passed".to_owned(),
         GateOutcome::Failed => format!("; gate FAILED: {}", gate.failed.join(", ")),
         GateOutcome::Undecided => "; gate undecided".to_owned(),
     });
-    format!("summary: {told}{}", gate.unwrap_or_default())
+    format!("summary: {told}{doubt}{}", gate.unwrap_or_default())
 }
 
 /// Where the true change lies.
@@ -60,17 +82,19 @@ pub(super) fn verdict(change: &Change) -> &'static str {
     }
 }
 
-/// The text on lines no wider than the terminal, further ones starting with `indent`.
-pub(super) fn wrapped(text: &str, indent: &str) -> String {
-    let text = printable(text);
-    let mut lines = String::new();
+/// The text on lines no wider than the terminal; what goes on stands two columns further in.
+pub(super) fn wrapped(text: &str) -> String {
+    text.lines().map(|line| if line.chars().count() > WIDTH { broken(line) } else { format!("{line}\n") }).collect()
+}
+
+fn broken(text: &str) -> String {
     let leading: String = text.chars().take_while(|c| *c == ' ').collect();
-    let mut line = leading;
+    let (mut lines, mut line) = (String::new(), leading.clone());
     for word in text.split_whitespace() {
         let blank = line.trim().is_empty();
         if !blank && line.chars().count() + 1 + word.chars().count() > WIDTH {
             lines += &(line + "\n");
-            line = indent.to_owned();
+            line = format!("{leading}  ");
         } else if !blank {
             line.push(' ');
         }
@@ -80,38 +104,49 @@ pub(super) fn wrapped(text: &str, indent: &str) -> String {
 }
 
 /// Why rows were not tested, each reason once with the rows it is about.
-pub(super) fn untested(changes: &ChangesView<'_>) -> Vec<String> {
-    let line = |(reason, names): &(&str, Vec<&str>)| match names.is_empty() {
-        true => format!("not tested: all of them; {reason}"),
-        false => format!("not tested: {}; {reason}", names.join(", ")),
+pub(super) fn untested(changes: &[Change]) -> Vec<String> {
+    let mut reasons: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    for change in changes {
+        if let Some(reason) = &change.untested {
+            reasons.entry(reason).or_default().push(&change.name);
+        }
+    }
+    let line = |(reason, names): (&str, Vec<&str>)| match names.len() == changes.len() && names.len() > 1 {
+        true => format!("nothing was tested: {}", prose(reason)),
+        false => format!("not tested: {} ({})", prose(&names.join(", ")), prose(reason)),
     };
-    changes.untested.iter().map(line).collect()
+    reasons.into_iter().map(line).collect()
 }
 
-/// How to read the numbers: noisy samples, which are in every figure, and the notes of the document.
-pub(super) fn notes(view: &ComparisonView<'_>) -> Vec<String> {
+/// How to read the numbers: noisy samples, which are in every figure, and the notes of the document. Caveats have said who was
+/// disturbed.
+pub(super) fn notes(comparison: &Comparison) -> Vec<String> {
     let mut lines = Vec::new();
-    for noisy in &view.noisy {
-        let (name, samples) = (noisy.name, count(noisy.samples, "sample"));
-        if noisy.outliers > 0 {
-            lines.push(format!("{name}: {} of {samples} are outliers; they are kept", noisy.outliers));
+    for change in comparison.stages.iter().chain(&comparison.commands) {
+        let both = |of: fn(&Measured) -> u64| of(&change.base) + of(&change.with);
+        let (name, samples) = (&change.name, count(both(|side| side.samples), "sample"));
+        let (outliers, warm_up) = (both(|side| side.outliers), both(|side| side.warm_up));
+        if outliers > 0 {
+            lines.push(format!("{name}: {outliers} of {samples} are outliers; they are kept"));
         }
-        if noisy.warm_up > 0 {
-            let first = count(noisy.warm_up, "sample");
+        if warm_up > 0 {
+            let first = count(warm_up, "sample");
             lines.push(format!("{name}: the first {first} look like warm-up and are kept; add warm-up rounds"));
         }
     }
-    lines.extend(view.comparison.notes.iter().map(ToString::to_string));
+    let disturbed: Vec<&str> = disturbed(comparison).map(|(_, why)| why).collect();
+    let notes = comparison.notes.iter().map(ToString::to_string);
+    lines.extend(notes.filter(|note| !disturbed.iter().any(|why| note.ends_with(why))));
     lines
 }
 
 /// What the numbers rest on.
 pub(super) fn basis(comparison: &Comparison) -> String {
     let times = match comparison.common_inputs {
-        None => "stage times are those of one instance".to_owned(),
+        None => "stage times of one instance".to_owned(),
         Some(0) => "no input in common".to_owned(),
-        Some(1) => "stage times are medians of the common input".to_owned(),
-        Some(inputs) => format!("stage times are medians, summed over {}", count(inputs, "common input")),
+        Some(1) => "stage medians of the common input".to_owned(),
+        Some(inputs) => format!("stage medians summed over {}", count(inputs, "common input")),
     };
     let unit = match comparison.replication {
         Replication::Repeats => "repeats within one run per side".to_owned(),
@@ -122,44 +157,58 @@ pub(super) fn basis(comparison: &Comparison) -> String {
     format!("{times}; intervals from {unit}")
 }
 
-/// The stages that changed, in one sentence each; or that none did.
-pub(super) fn conclusions(view: &ComparisonView<'_>) -> Vec<String> {
-    let line = |row: &&Change| {
-        let size = row.change.map(f64::abs);
-        format!("{} is {} by {} {}", row.name, verdict(row), percent(size), interval(row.interval))
-    };
-    if view.stages.rows.is_empty() && !view.commands.rows.is_empty() {
-        return match (view.commands.changed.as_slice(), view.commands.tested) {
-            ([], true) => vec!["no evidence of change in the time of the command".to_owned()],
-            ([], false) => vec!["the command could not be tested for a change".to_owned()],
-            (changed, _) => changed.iter().map(line).collect(),
-        };
-    }
-    if view.stages.rows.is_empty() {
-        return without_stages(view, line);
-    }
-    match (view.stages.changed.as_slice(), view.stages.tested) {
-        ([], true) => vec!["no evidence of change in any stage".to_owned()],
-        ([], false) => {
-            let none = "no stage could be tested for a change".to_owned();
-            std::iter::once(none).chain(view.steps.changed.iter().map(line)).collect()
+/// The stages that changed, in one sentence each; or that none did. No verdict is given on sides that do not compare.
+pub(super) fn conclusions(comparison: &Comparison) -> Vec<String> {
+    let comparable = comparability(comparison);
+    let line = |row: &Change| {
+        let more = if row.verdict == ChangeVerdict::Slower { "more" } else { "less" };
+        let size = format!("{} {more} time", percent(row.change.map(f64::abs)));
+        match comparable {
+            Comparability::Comparable => {
+                format!("{} is {}: {size}, 95% interval {}", row.name, verdict(row), interval(row.interval))
+            }
+            other => format!("{}: {size}{}", row.name, other.but()),
         }
-        (changed, _) => changed.iter().map(line).collect(),
+    };
+    let none = |what: &str| format!("no evidence of change in {what}{}", comparable.but());
+    let (stages, commands) = (&comparison.stages[..], &comparison.commands[..]);
+    let (rows, what) = match stages.is_empty() && !commands.is_empty() {
+        true => (commands, "the command's time"),
+        false => (stages, "any stage"),
+    };
+    let mut lines: Vec<String> = changed(rows).map(line).collect();
+    match (lines.is_empty(), tested(rows)) {
+        (true, _) if rows.is_empty() => lines = without_stages(comparison, line, none),
+        (true, true) => lines.push(none(what)),
+        (true, false) => {
+            lines.push(
+                format!("{what} could not be tested for a change").replace("any stage could not", "no stage could"),
+            );
+            lines.extend(changed(&comparison.steps).map(line));
+        }
+        (false, _) => {}
     }
+    lines
 }
 
 /// The same for runs without stages: by their steps, else the part of a device's time that changed most.
-fn without_stages(view: &ComparisonView<'_>, line: impl Fn(&&Change) -> String) -> Vec<String> {
-    let mut lines: Vec<String> = view.steps.changed.iter().map(line).collect();
-    if lines.is_empty() && view.steps.tested {
-        lines.push("no evidence of change in any step".to_owned());
+fn without_stages(
+    comparison: &Comparison,
+    line: impl Fn(&Change) -> String,
+    none: impl Fn(&str) -> String,
+) -> Vec<String> {
+    let mut lines: Vec<String> = changed(&comparison.steps).map(line).collect();
+    if lines.is_empty() && tested(&comparison.steps) {
+        lines.push(none("any step"));
     }
-    let largest = view.device_time.rows.first().filter(|(_, row)| row.base.time_ns != row.with.time_ns);
-    lines.extend(largest.map(|(name, row)| {
+    let largest = comparison.device_time.first().filter(|row| row.base.time_ns != row.with.time_ns);
+    lines.extend(largest.map(|row| {
         let device = row.device.as_ref().map(|device| format!(" on {device}")).unwrap_or_default();
         let (base, with, share) = (known(row.base.time_ns), known(row.with.time_ns), change(row.change));
+        let but = comparability(comparison).but();
         format!(
-            "the part of device time that changed most is {name}{device}: {base} -> {with} ({share}), {}",
+            "largest change in device time: {}{device}, {base} -> {with} ({share}), {}{but}",
+            row.name,
             verdict(row)
         )
     }));
@@ -177,14 +226,16 @@ pub(super) fn gate(gate: &Gate) -> String {
         GateOutcome::Passed => format!("gate {limit}: passed, nothing is slower by more"),
         GateOutcome::Failed => format!("gate {limit}: failed, slower by more: {}", gate.failed.join(", ")),
         GateOutcome::Undecided if !gate.failed.is_empty() => {
-            format!("gate {limit}: undecided, slower by more on a busy machine: {}", gate.failed.join(", "))
+            format!("gate {limit}: undecided, slower by more, but on a busy machine: {}", gate.failed.join(", "))
         }
         GateOutcome::Undecided => {
             format!("gate {limit}: undecided, nothing failed but not everything could be tested")
         }
     };
     match gate.may_hide {
-        Some(share) => format!("{text}; noise may hide up to {}; more repeats or runs narrow that", signed(share)),
+        Some(share) => {
+            format!("{text}; noise may hide up to {}, which more repeats or runs would narrow", signed(share))
+        }
         None => text,
     }
 }
@@ -216,5 +267,18 @@ pub(super) fn calls(row: &Change) -> String {
         (None, None) => String::new(),
         (Some(base), Some(with)) if base == with => base.to_string(),
         (base, with) => format!("{} -> {}", known(base), known(with)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn long_lines_are_broken_between_words() {
+        let text = wrapped(&format!("  - {}", "word ".repeat(40)));
+        assert!(text.lines().all(|line| line.chars().count() <= WIDTH), "{text}");
+        assert_eq!(text.lines().count(), 3);
+        assert!(text.lines().skip(1).all(|line| line.starts_with("    word")));
     }
 }

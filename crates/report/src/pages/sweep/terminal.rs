@@ -1,13 +1,13 @@
 //! What `llm-perf analyze --sweep` prints: the best points, how figures run along the first axis, and the table.
 
-use std::fmt::Write;
-
-use types::view::SweepView;
 use types::{Sweep, SweepPoint};
 
+use super::csv::value;
 use super::series::Series;
 use super::table::{short, table};
-use crate::render::table::printable;
+use crate::render::text::prose;
+use crate::render::{Page, Table};
+use crate::words::caveat::READ_FIRST;
 use crate::words::number::{count, grouped, milliseconds, rate};
 
 /// Lines of the table that are printed; the files have all.
@@ -20,39 +20,42 @@ const RUNS: usize = 8;
 const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 
 /// The sweep as plain text.
-pub fn terminal(view: &SweepView<'_>) -> String {
-    let sweep = view.sweep;
-    let mut text = format!(
-        "model     {}, {} parameters\nsweep     {} over {}\n",
-        printable(&sweep.model.model_id),
-        grouped(sweep.model.parameters.total),
-        count(sweep.points.len() as u64, "point"),
-        axes(sweep),
-    );
-    for (label, line) in best(view) {
-        let _ = writeln!(text, "{label:<10}{line}");
-    }
-    let _ = write!(text, "\n{}", table(sweep, sweep.points.iter().take(LINES)));
+pub fn terminal(sweep: &Sweep) -> String {
+    let mut page = Page::new("");
+    page.callout(READ_FIRST, stopped(sweep));
+    let (model, parameters) = (prose(&sweep.model.model_id), grouped(sweep.model.parameters.total));
+    let points = count(sweep.points.len() as u64, "point");
+    let about = [
+        ("model", Some(format!("{model}, {parameters} parameters"))),
+        ("sweep", Some(format!("{points} over {}", prose(&axes(sweep))))),
+    ];
+    page.facts(about.into_iter().chain(best(sweep)));
+    page.table(&table(sweep, sweep.points.iter().take(LINES)));
     if sweep.points.len() > LINES {
-        let _ = writeln!(text, "... and {} more", count((sweep.points.len() - LINES) as u64, "point"));
+        page.paragraph(&format!("... and {} more", count((sweep.points.len() - LINES) as u64, "point")));
     }
-    let runs = runs(sweep);
-    if !runs.is_empty() {
-        text.push('\n');
-        text += &runs;
+    if let Some(bars) = bars(sweep) {
+        page.table(&bars);
     }
-    text += "\nModelled, nothing measured: times are roofline times at the devices' peak rates.\n";
-    for basis in bases(sweep) {
-        let _ = writeln!(text, "{basis}");
-    }
-    text
+    page.facts([(
+        "origin",
+        Some("modelled, nothing measured: times are roofline times at the devices' peak rates".into()),
+    )]);
+    page.list(bases(sweep));
+    page.terminal()
+}
+
+/// What a reader must know before the first number.
+pub(super) fn stopped(sweep: &Sweep) -> Option<String> {
+    let (done, all) = (grouped(sweep.points.len() as u128), grouped(sweep.points_planned));
+    sweep.stopped.then(|| format!("The sweep stopped after {done} of {all} points."))
 }
 
 /// What the forecasts rest on, device by device.
 pub(super) fn bases(sweep: &Sweep) -> Vec<String> {
     let of = |device: &types::SweepDevice| {
         let basis = device.forecast_basis.as_ref()?;
-        Some(format!("Forecast on {} (eager, 90% interval): {}.", device.id, printable(basis)))
+        Some(format!("Forecast for {} (eager mode, 90% interval): {}.", prose(&device.id), prose(basis)))
     };
     sweep.hardware.iter().filter_map(of).collect()
 }
@@ -65,55 +68,43 @@ pub(super) fn axes(sweep: &Sweep) -> String {
     parts.join(" x ")
 }
 
-/// The points one would choose among those that fit, each with a label.
-pub(super) fn best(view: &SweepView<'_>) -> Vec<(&'static str, String)> {
-    if !view.fits {
-        return vec![("fits", "no point fits its device".to_owned())];
-    }
-    let throughput = view
-        .highest_throughput
-        .map(|(point, tokens)| ("highest", format!("{} tokens/s: {}", rate(tokens), describe(view.sweep, point))));
-    let ttft = view.lowest_ttft.map(|(point, figures)| {
-        let first = milliseconds(figures.ttft_ms);
-        ("soonest", format!("{first} to the first token: {}", describe(view.sweep, point)))
+/// The points one would choose among those that fit, each with its name.
+pub(super) fn best(sweep: &Sweep) -> Vec<(&'static str, Option<String>)> {
+    let known = || sweep.points.iter().filter_map(|point| Some((point, point.figures.as_ref()?)));
+    let fitting = || known().filter(|(_, figures)| figures.fits);
+    let rated = fitting().filter_map(|(point, figures)| Some((point, figures.decode_tokens_per_second?)));
+    let highest = rated.max_by(|a, b| a.1.total_cmp(&b.1));
+    let soonest = fitting().min_by(|a, b| a.1.ttft_ms.total_cmp(&b.1.ttft_ms));
+    let throughput = highest.map(|(point, tokens)| format!("{} tokens/s at {}", rate(tokens), describe(sweep, point)));
+    let ttft = soonest.map(|(point, figures)| {
+        format!("{} to the first token at {}", milliseconds(figures.ttft_ms), describe(sweep, point))
     });
-    throughput.into_iter().chain(ttft).collect()
+    let none = soonest.is_none().then(|| "no point fits its device".to_owned());
+    vec![("highest throughput", throughput), ("lowest latency", ttft), ("fits", none)]
 }
 
 /// A point by its settings.
 fn describe(sweep: &Sweep, point: &SweepPoint) -> String {
-    let mut parts: Vec<String> = sweep
-        .axes
-        .iter()
-        .filter_map(|axis| Some(format!("{}={}", short(&axis.key), super::csv::value(point.settings.get(&axis.key)?))))
-        .collect();
-    parts.push(point.hardware.clone());
-    printable(&parts.join(", ")).into_owned()
+    let set = |axis: &types::SweepAxis| Some(format!("{}={}", short(&axis.key), value(point.settings.get(&axis.key)?)));
+    let parts: Vec<String> = sweep.axes.iter().filter_map(set).chain([point.hardware.clone()]).collect();
+    prose(&parts.join(", "))
 }
 
-/// How many tokens a second along the first axis, a line of bars for each series.
-fn runs(sweep: &Sweep) -> String {
-    let Some(series) = Series::new(sweep, |figures| figures.decode_tokens_per_second) else { return String::new() };
+/// Tokens per second along the first axis, a line of bars for each series.
+fn bars(sweep: &Sweep) -> Option<Table> {
+    let series = Series::new(sweep, |figures| figures.decode_tokens_per_second)?;
     let highest = series.lines.iter().flat_map(|line| line.points.iter().map(|point| point.y)).fold(0.0, f64::max);
     if highest <= 0.0 || series.ticks.len() < 3 {
-        return String::new();
+        return None;
     }
-    let shown = &series.lines[..series.lines.len().min(RUNS)];
-    let width = shown.iter().map(|line| line.label.chars().count()).max().unwrap_or_default();
-    let first = series.ticks.first().map_or("", |tick| tick.1.as_str());
-    let last = series.ticks.last().map_or("", |tick| tick.1.as_str());
-    let mut text = format!("tokens/s along {} {first} to {last}\n", short(&series.axis));
-    for line in shown {
-        let bars: String = line
-            .points
-            .iter()
-            .map(|point| BARS[((point.y / highest * BARS.len() as f64) as usize).min(BARS.len() - 1)])
-            .collect();
-        let (low, high) = (line.points.first(), line.points.last());
-        let (low, high) = (low.map_or(0.0, |point| point.y), high.map_or(0.0, |point| point.y));
-        let _ = writeln!(text, "{:width$}  {bars}  {} to {}", printable(&line.label), rate(low), rate(high));
+    let (first, last) = (&series.ticks.first()?.1, &series.ticks.last()?.1);
+    let mut table = Table::new(&format!("tokens/s | {} {first} to {last} | ", short(&series.axis)));
+    for line in series.lines.iter().take(RUNS) {
+        let bar = |y: f64| BARS[((y / highest * BARS.len() as f64) as usize).min(BARS.len() - 1)];
+        let ends = [line.points.first()?.y, line.points.last()?.y].map(rate);
+        table.row([prose(&line.label), line.points.iter().map(|point| bar(point.y)).collect(), ends.join(" to ")]);
     }
-    text
+    Some(table)
 }
 
 #[cfg(test)]
@@ -121,13 +112,9 @@ mod tests {
     use super::*;
     use crate::pages::sweep::sample;
 
-    fn printed(sweep: &Sweep) -> String {
-        terminal(&analysis::view::sweep(sweep))
-    }
-
     #[test]
     fn the_table_follows_the_best_points() {
-        insta::assert_snapshot!(printed(&sample::sweep()));
+        insta::assert_snapshot!(terminal(&sample::sweep()));
     }
 
     #[test]
@@ -135,7 +122,7 @@ mod tests {
         let mut sweep = sample::sweep();
         let one = sweep.points[0].clone();
         sweep.points.extend(std::iter::repeat_n(one, 100));
-        let text = printed(&sweep);
+        let text = terminal(&sweep);
         assert!(text.contains(&format!("... and {} points more", sweep.points.len() - LINES)), "{text}");
     }
 
@@ -145,7 +132,7 @@ mod tests {
         for figures in sweep.points.iter_mut().filter_map(|point| point.figures.as_mut()) {
             figures.fits = false;
         }
-        let best = best(&analysis::view::sweep(&sweep));
-        assert_eq!(best, [("fits", "no point fits its device".to_owned())]);
+        let best: Vec<_> = best(&sweep).into_iter().filter(|(_, text)| text.is_some()).collect();
+        assert_eq!(best, [("fits", Some("no point fits its device".to_owned()))]);
     }
 }

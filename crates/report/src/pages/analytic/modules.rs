@@ -5,10 +5,22 @@
 
 use std::collections::HashMap;
 
-use types::view::ModuleRole;
 use types::{AnalyticReport, Bytes, Flops, ModuleMetrics, RepetitionKind};
 
-use super::share;
+/// Modules of one role and class, their parts included.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct ModuleRole {
+    /// Path, with `*` for modules that repeat; no two have the same.
+    pub(super) name: String,
+    /// Class of the modules, that of its elements for a list; absent where different ones are gathered.
+    pub(super) class: Option<String>,
+    /// Roofline time.
+    pub(super) time_ms: f64,
+    /// Matrix and vector operations.
+    pub(super) flops: Flops,
+    /// Bytes moved.
+    pub(super) bytes: Bytes,
+}
 
 /// A module with a larger share of the time than this is shown by its parts.
 const OPEN_ABOVE: f64 = 0.25;
@@ -37,27 +49,15 @@ pub(super) fn by_time(report: &AnalyticReport, most: usize) -> Vec<ModuleRole> {
     closed.sort_by(|a, b| b.time_ms.total_cmp(&a.time_ms).then_with(|| a.name.cmp(&b.name)));
     if closed.len() > most {
         let rest = closed.split_off(most);
-        closed.push(role(
-            format!("{} others", rest.len()),
-            None,
-            rest.iter().map(|role| role.time_ms).sum(),
-            rest.iter().map(|role| role.flops).sum(),
-            rest.iter().map(|role| role.bytes).sum(),
-        ));
-    }
-    let flops: Flops = closed.iter().map(|role| role.flops).sum();
-    let bytes: Bytes = closed.iter().map(|role| role.bytes).sum();
-    for role in &mut closed {
-        role.time_share = share(role.time_ms, report.predicted_total_time_ms);
-        role.flops_share = share(role.flops.as_f64(), flops.as_f64());
-        role.bytes_share = share(role.bytes.as_f64(), bytes.as_f64());
+        closed.push(ModuleRole {
+            name: format!("{} others", rest.len()),
+            class: None,
+            time_ms: rest.iter().map(|role| role.time_ms).sum(),
+            flops: rest.iter().map(|role| role.flops).sum(),
+            bytes: rest.iter().map(|role| role.bytes).sum(),
+        });
     }
     closed
-}
-
-/// A role whose shares are not known yet.
-fn role(name: String, class: Option<String>, time_ms: f64, flops: Flops, bytes: Bytes) -> ModuleRole {
-    ModuleRole { name, class, time_ms, time_share: None, flops, flops_share: None, bytes, bytes_share: None }
 }
 
 /// Adds the class to a name that another line has too, or seems to be inside of.
@@ -165,7 +165,13 @@ impl<'a> Tree<'a> {
 
     fn role(&self, group: &Group<'_>) -> ModuleRole {
         let members = &group.members;
-        role(self.name(group), self.class(group), self.time(members), self.flops(members), self.bytes(members))
+        ModuleRole {
+            name: self.name(group),
+            class: self.class(group),
+            time_ms: self.time(members),
+            flops: self.flops(members),
+            bytes: self.bytes(members),
+        }
     }
 
     /// What the modules do themselves, without their parts; absent where that is nothing.
@@ -177,7 +183,7 @@ impl<'a> Tree<'a> {
         let flops = Flops::new(flops.get().saturating_sub(self.flops(&parts).get()));
         let bytes = Bytes::new(bytes.get().saturating_sub(self.bytes(&parts).get()));
         let name = format!("{} (self)", self.name(group));
-        (time_ms > 0.0).then(|| role(name, self.class(group), time_ms, flops, bytes))
+        (time_ms > 0.0).then(|| ModuleRole { name, class: self.class(group), time_ms, flops, bytes })
     }
 
     /// The parts of a group by role and class.
@@ -207,7 +213,7 @@ pub(super) fn class_name(qualified: &str) -> &str {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::view::sample;
+    use crate::pages::analytic::sample;
 
     fn names(roles: &[ModuleRole]) -> Vec<&str> {
         roles.iter().map(|role| role.name.as_str()).collect()
@@ -247,9 +253,13 @@ mod tests {
 
     #[test]
     fn lines_that_could_be_confused_are_told_apart_by_their_class() {
-        let role =
-            |name: &str, class: &str| role(name.to_owned(), Some(class.to_owned()), 1.0, Flops::ZERO, Bytes::ZERO);
-        let mut roles = ["a.*", "a.*", "d", "e.*", "e.*.f", "e.*g"].map(|name| role(name, "X"));
+        let mut roles = ["a.*", "a.*", "d", "e.*", "e.*.f", "e.*g"].map(|name| ModuleRole {
+            name: name.to_owned(),
+            class: Some("X".to_owned()),
+            time_ms: 1.0,
+            flops: Flops::ZERO,
+            bytes: Bytes::ZERO,
+        });
         roles[1].class = Some("Y".to_owned());
         tell_apart(&mut roles);
         assert_eq!(names(&roles), ["a.* (X)", "a.* (Y)", "d", "e.* (X)", "e.*.f", "e.*g"]);

@@ -1,25 +1,50 @@
 //! Stages in the order a reader expects, with what they are part of.
 
-use types::view::StageCostView;
-use types::{AnalyticReport, Stage};
+use types::{AnalyticReport, Stage, StageCost};
 
-use super::share;
+use crate::render::Table;
+use crate::render::text::prose;
+use crate::words::number::{milliseconds, percent, share};
+
+/// A stage and the stages around it.
+#[derive(Clone, Debug)]
+pub(super) struct StageRow<'a> {
+    pub(super) name: &'a str,
+    /// What it is part of, outermost first.
+    pub(super) around: Vec<&'static str>,
+    pub(super) cost: &'a StageCost,
+}
+
+/// One row per stage; `named` is its first cell.
+pub(super) fn table(report: &AnalyticReport, named: impl Fn(&StageRow<'_>) -> String) -> Table {
+    let mut table = Table::new("stage | >matrix | >vector | >bytes | >time | >of total time | bound");
+    for stage in ordered(report) {
+        let cost = stage.cost;
+        table.row([
+            named(&stage),
+            cost.flops_matrix.to_string(),
+            cost.flops_vector.to_string(),
+            cost.bytes.total().to_string(),
+            milliseconds(cost.time_ms),
+            percent(share(cost.time_ms, report.predicted_total_time_ms)),
+            prose(&cost.bound),
+        ]);
+    }
+    table
+}
 
 /// The prefill without vision; not a stage of its own anywhere else.
 const PREFILL_TEXT: &str = "prefill_text";
 
-/// Stages that do something, parts behind the stage they are part of; names nobody knows come last. Where nothing is
+/// Stages that do something, parts behind the stage they are part of; unknown names come last. Where nothing is
 /// seen, the prefill without vision is the prefill and not shown again.
-pub(super) fn ordered(report: &AnalyticReport) -> Vec<StageCostView<'_>> {
+pub(super) fn ordered(report: &AnalyticReport) -> Vec<StageRow<'_>> {
     let stages = &report.stages;
     let sees = stages.get(Stage::Vision.name()).is_some_and(|vision| vision.operations > 0);
     let mut rows: Vec<_> = stages
         .iter()
         .filter(|(name, cost)| cost.operations > 0 && (sees || *name != PREFILL_TEXT))
-        .map(|(name, cost)| {
-            let time_share = share(cost.time_ms, report.predicted_total_time_ms);
-            (place(name), StageCostView { name, around: around(name), cost, time_share })
-        })
+        .map(|(name, cost)| (place(name), StageRow { name, around: around(name), cost }))
         .collect();
     rows.sort_by_key(|(place, _)| *place);
     rows.into_iter().map(|(_, row)| row).collect()
@@ -52,7 +77,7 @@ fn around(name: &str) -> Vec<&'static str> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::view::sample;
+    use crate::pages::analytic::sample;
 
     #[test]
     fn parts_follow_what_they_are_part_of_and_idle_stages_are_left_out() {
