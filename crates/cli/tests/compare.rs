@@ -117,10 +117,10 @@ fn a_slower_stage_is_found_and_fails_the_gate() {
     let shown = transcript(root().path(), &["before", "after", "--fail-over", "5%"]);
     assert!(shown.starts_with("exit: 4\n"), "{shown}");
     for expected in [
-        "base ROOT/before\n",
-        "stage times are medians, summed over 2 common inputs",
+        "base   ROOT/before\n",
+        "stage medians summed over 2 common inputs",
         "no interval: one pass per side",
-        "decode is slower by ",
+        "decode is slower: ",
         "gate 5.0%: failed, slower by more: decode\n",
     ] {
         assert!(shown.contains(expected), "{expected} is missing from:\n{shown}");

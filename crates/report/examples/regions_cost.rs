@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use analysis::region::{KernelSelection, RegionCapture, RegionInputs, RegionSettings, TIME, roll_up};
 use ingest::ncu::{NcuFile, read_counters};
-use llm_perf_report::regions::{kernels_csv, overview_markdown, region_markdown, sections_text};
+use llm_perf_report::pages::regions::{kernels_csv, overview_page, region_page, sections_text};
 use types::{RegionReport, RegionSelection, ReplayMode, SchemaTag};
 
 const METRICS: [&str; 4] = [
@@ -63,11 +63,10 @@ fn main() -> Result<(), Box<dyn Error>> {
         notes: Vec::new(),
         quality: rolled.quality.clone(),
     };
-    let view = analysis::view::regions(&report);
-    let mut bytes = serde_json::to_string_pretty(&report)?.len() + overview_markdown(&view).len();
-    for (region, shown) in rolled.regions.iter().zip(&view.regions) {
-        bytes += region_markdown(&report, shown).len() + sections_text(&region.region).len();
-        let launches = analysis::view::launches(region, &[&page.table], &rolled.metrics);
+    let mut bytes = serde_json::to_string_pretty(&report)?.len() + overview_page(&report).markdown().len();
+    for region in &rolled.regions {
+        bytes += region_page(&report, &region.region).markdown().len() + sections_text(&region.region).len();
+        let launches = region.launches(&[&page.table], &rolled.metrics);
         bytes += kernels_csv(&launches, &rolled.metrics).len();
     }
     let written = started.elapsed();

@@ -142,8 +142,8 @@ pub use rank::{RankArrival, RankArrivals, RankSkew, RankSummary};
 pub use region::{RegionRecord, RegionSummary};
 pub use region_report::{
     IncludeRecord, InstanceTimes, KernelPatterns, MetricRule, ModelledRegion, OutsideRegions, Region, RegionCapture,
-    RegionKernel, RegionPart, RegionReport, RegionRoofline, RegionSection, RegionSelection, RegionTotals, RollUp,
-    RolledValue, SectionValue,
+    RegionKernel, RegionLaunch, RegionPart, RegionReport, RegionRoofline, RegionSection, RegionSelection, RegionTotals,
+    RollUp, RolledValue, SectionValue,
 };
 pub use remark::Remark;
 pub use remedy::{Remedies, Remedy, RemedyError, RemedyKind};

@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::counter::ProfiledWork;
 use crate::schema::{Document, SchemaName, SchemaTag};
 use crate::{
     Bytes, BytesPerSecond, DeviceId, Flops, FlopsPerSecond, Nanos, Origin, QualityCounter, RegionStyle, Remark,
@@ -383,4 +384,19 @@ impl RegionReport {
 
 impl Document for RegionReport {
     const SCHEMA: SchemaName = SchemaName::new("regions", 1);
+}
+
+/// A launch in a region, or an instance of a range.
+#[derive(Clone, Debug)]
+pub struct RegionLaunch<'a> {
+    /// Capture it was profiled in.
+    pub capture: usize,
+    /// Path of the innermost region it lies in.
+    pub region: &'a str,
+    /// What was profiled.
+    pub work: &'a ProfiledWork,
+    /// Its time.
+    pub time_ns: Option<f64>,
+    /// The configured metrics, in their order.
+    pub metrics: Vec<Option<f64>>,
 }

@@ -1,7 +1,9 @@
 //! Regions with their totals: what comes out.
 
-use types::{MetricRule, OutsideRegions, QualityCounter, Region, RegionTotals};
+use types::counter::CounterTable;
+use types::{MetricRule, OutsideRegions, QualityCounter, Region, RegionLaunch, RegionTotals};
 
+use super::TIME;
 use super::key::RegionKey;
 
 /// A kernel or a range of a region.
@@ -22,6 +24,23 @@ pub struct RolledRegion {
     pub region: Region,
     /// Its kernels or instances, nested regions included, in the order of their launch.
     pub members: Vec<Member>,
+}
+
+impl RolledRegion {
+    /// Its launches, or the instances of its ranges, with the configured metrics.
+    pub fn launches<'a>(&'a self, pages: &[&'a CounterTable], metrics: &[MetricRule]) -> Vec<RegionLaunch<'a>> {
+        let launch = |member: &'a Member| {
+            let page = pages.get(member.capture)?;
+            Some(RegionLaunch {
+                capture: member.capture,
+                region: &member.innermost,
+                work: page.work.get(member.row)?,
+                time_ns: page.number(member.row, TIME),
+                metrics: metrics.iter().map(|metric| page.number(member.row, &metric.name)).collect(),
+            })
+        };
+        self.members.iter().filter_map(launch).collect()
+    }
 }
 
 /// Regions, and what is not in them.

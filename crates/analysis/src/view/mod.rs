@@ -7,13 +7,11 @@ mod counters;
 mod findings;
 mod kernels;
 mod operators;
-mod regions;
 mod run;
 mod takeaways;
 mod tries;
 
 pub use counters::counters;
-pub use regions::{launches, regions};
 pub use run::run;
 
 use types::Nanos;

@@ -111,7 +111,7 @@ fn pages(run: &StoredRun, metrics: &Metrics) -> Vec<(RunPageKind, Page)> {
     let shown = documents.shown();
     let environment = run.read_text("env.json").ok().and_then(|text| serde_json::from_str(&text).ok());
     let pages = environment.map(|environment| bundle::pages(metrics, &environment, shown.kernels, None, &[]).0);
-    let regions = shown.regions.map(|report| report::pages::regions::overview_page(&analysis::view::regions(report)));
+    let regions = shown.regions.map(report::pages::regions::overview_page);
     let assumptions = run.read_text(&RunPageKind::Assumptions.file()).ok().map(|text| Page::verbatim(&text));
     let mut pages = pages.unwrap_or_default();
     pages.extend(regions.map(|page| (RunPageKind::Regions, page)));

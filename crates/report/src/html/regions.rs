@@ -5,7 +5,7 @@ use types::{Nanos, Region, RegionReport};
 use super::answers::Answer;
 use super::summary::{FirstScreen, Number};
 use crate::render::text::{code, prose};
-use crate::words::number::{count, grouped, known, percent};
+use crate::words::number::{count, grouped, known, percent, time_share};
 
 /// Regions named in an answer.
 const NAMED: usize = 3;
@@ -21,9 +21,9 @@ pub(super) fn first_screen(report: &RegionReport) -> FirstScreen {
     let found = count(report.regions.len() as u64, "region");
     let headline = match time {
         Some(time) => format!(
-            "**{found}, {time} on the device.** Counters were read while kernels were replayed, so times are not those of a plain run."
+            "Counters were read while kernels were replayed, so times are not those of a plain run. **{found}, {time} on the device.**"
         ),
-        None => format!("**{found}.** How long they took together is not known."),
+        None => format!("**{found}.** Their total time is unknown."),
     };
     let number = |name, value: Option<String>, origin| Some(Number { name, value: value?, origin, source: SOURCE });
     let kernels = whole.and_then(|totals| totals.kernels_inclusive);
@@ -35,8 +35,8 @@ pub(super) fn first_screen(report: &RegionReport) -> FirstScreen {
         numbers: [
             number("regions", Some(grouped(report.regions.len() as u64)), "counted"),
             number("time on the device", time.map(|time| time.to_string()), "measured, replayed"),
-            number("kernels in them", kernels.map(grouped), "counted"),
-            number("time outside of them", outside.map(|share| percent(Some(share))), "measured, replayed"),
+            number("kernels in regions", kernels.map(grouped), "counted"),
+            number("kernel time outside", outside.map(|share| percent(Some(share))), "measured, replayed"),
         ]
         .into_iter()
         .flatten()
@@ -56,8 +56,8 @@ pub(super) fn first_screen(report: &RegionReport) -> FirstScreen {
 /// A region's time without the regions in it, or with them where that is all there is.
 fn own_time(region: &Region) -> Option<(Nanos, &'static str)> {
     let totals = region.aggregate.as_ref()?;
-    let own = totals.total_ns_exclusive.map(|time| (time, "of its own"));
-    own.or_else(|| Some((totals.total_ns_inclusive?, "with what is in it")))
+    let own = totals.total_ns_exclusive.map(|time| (time, "exclusive"));
+    own.or_else(|| Some((totals.total_ns_inclusive?, "inclusive")))
 }
 
 /// The regions with a time, the longest first.
@@ -74,12 +74,12 @@ fn time_of(report: &RegionReport) -> String {
         .into_iter()
         .take(NAMED)
         .map(|(region, time, how)| {
-            let share = whole.map(|whole| format!(", {}", percent(Some(time.get() as f64 / whole.get() as f64))));
+            let share = whole.map(|whole| format!(", {} of the time in regions", percent(time_share(time, whole))));
             format!("{} {time} {how}{}", code(&region.path), share.unwrap_or_default())
         })
         .collect();
     match named.is_empty() {
-        true => "Unknown: no region has a time for all of its processes and devices together.".to_owned(),
+        true => "Unknown: no region has a total time over its processes and devices.".to_owned(),
         false => format!("{}.", named.join("; ")),
     }
 }
@@ -87,15 +87,17 @@ fn time_of(report: &RegionReport) -> String {
 fn hardware(report: &RegionReport) -> String {
     let reached = longest(report).into_iter().find_map(|(region, ..)| Some((region, region.roofline.as_ref()?)));
     let Some((region, counted)) = reached else {
-        return "Unknown: bytes to and from device memory were not among the counters.".to_owned();
+        return "Unknown: device memory traffic was not among the counters.".to_owned();
     };
-    let rates =
-        [(counted.bandwidth_share, "of peak bandwidth"), (counted.compute_share, "of peak FLOP/s, as far as counted")];
+    let rates = [
+        (counted.bandwidth_share, "of peak bandwidth"),
+        (counted.compute_share, "of peak FLOP/s (counted FLOPs only)"),
+    ];
     let rates: Vec<String> =
         rates.into_iter().filter_map(|(share, of)| Some(format!("{} {of}", percent(Some(share?))))).collect();
     match rates.is_empty() {
         true => format!(
-            "{} moves {} of device memory; the peak rates of {} are not known.",
+            "{} moves {} to and from device memory; the peak rates of {} are unknown.",
             code(&region.path),
             counted.dram_bytes,
             prose(report.device.as_deref().unwrap_or("its device"))
@@ -107,10 +109,10 @@ fn hardware(report: &RegionReport) -> String {
 fn outside_of(report: &RegionReport) -> String {
     match &report.outside {
         None => "Unknown: only regions were profiled; `--survey` counts the rest.".to_owned(),
-        Some(outside) if outside.kernels == 0 => "Nothing: every kernel that was seen lies in a region.".to_owned(),
+        Some(outside) if outside.kernels == 0 => "Nothing: every profiled kernel lies in a region.".to_owned(),
         Some(outside) => {
             format!(
-                "{}, {} of the kernels' time.",
+                "{}, {} of all kernel time.",
                 count(outside.kernels, "kernel"),
                 known(outside.time_share.map(|share| percent(Some(share))))
             )
@@ -132,10 +134,14 @@ mod tests {
         let report = sample::report();
         let screen = first_screen(&report);
         let whole = report.totals.as_ref().unwrap().total_ns_inclusive.unwrap();
-        assert!(screen.headline.starts_with(&format!("**2 regions, {whole} on the device.**")), "{}", screen.headline);
+        assert!(
+            screen.headline.ends_with(&format!("plain run. **2 regions, {whole} on the device.**")),
+            "{}",
+            screen.headline
+        );
         let own: i64 = longest(&report).iter().map(|(_, time, _)| time.get()).sum();
         assert!(own <= whole.get(), "{own} of {whole}");
-        assert!(texts(&report)[0].contains("`A` ") && texts(&report)[0].contains("of its own"), "{:?}", texts(&report));
+        assert!(texts(&report)[0].contains("`A` ") && texts(&report)[0].contains("exclusive"), "{:?}", texts(&report));
     }
 
     #[test]
@@ -148,6 +154,6 @@ mod tests {
         }
         let texts = texts(&report);
         assert!(texts.iter().all(|text| text.starts_with("Unknown: ")), "{texts:?}");
-        assert!(first_screen(&report).headline.ends_with("is not known."));
+        assert!(first_screen(&report).headline.ends_with("is unknown."));
     }
 }

@@ -103,7 +103,7 @@ fn sums(answer: &WhatIf) -> Vec<String> {
         ));
     }
     let (span, path) = (sum(before, |device| device.span_ns), on_path(before, |_| true));
-    if span != before.time_ns {
+    if span != before.time_ns && !before.device_time.is_empty() {
         lines.push(format!(
             "device time runs from the first to the last work of each device, {span}; the result above is the time of all \
              stages, {}",
@@ -153,4 +153,64 @@ fn causes(answer: &WhatIf) -> Vec<String> {
         }
     }
     causes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use types::{ReplaySummary, SchemaTag};
+
+    fn path(causes: u64) -> Vec<CriticalPathPart> {
+        let part = |cause: u64| CriticalPathPart {
+            cause: format!("cause {cause}").into(),
+            ns: Nanos::new(1_000_000),
+            share: 1.0 / causes as f64,
+        };
+        (0..causes).map(part).collect()
+    }
+
+    fn answer() -> WhatIf {
+        let side = |time: i64, causes: u64| ReplayedTime {
+            time_ns: Nanos::new(time),
+            device_time: Vec::new(),
+            critical_path: path(causes),
+        };
+        WhatIf {
+            schema: SchemaTag::default(),
+            run: "run".to_owned(),
+            changes: vec![types::ReplayedChange { change: "--cuda-graphs".to_owned(), assumes: "it repeats".into() }],
+            replay: ReplaySummary {
+                measured_ns: Some(Nanos::new(12_000_000)),
+                replayed_ns: Some(Nanos::new(12_000_000)),
+                residual: Some(0.0),
+                basis: None,
+                basis_ns: None,
+                together_ns: None,
+                refused: None,
+            },
+            before: side(12_000_000, 12),
+            after: side(8_500_000, 9),
+            after_low_ns: Nanos::new(8_000_000),
+            after_high_ns: Nanos::new(9_000_000),
+            saves_ns: Nanos::new(3_500_000),
+            saves_share: Some(3.5 / 12.0),
+            notes: vec!["a collective takes as long as recorded".into()],
+        }
+    }
+
+    #[test]
+    fn what_is_not_shown_of_the_path_is_added_up_and_totals_that_differ_are_explained() {
+        let text = terminal(&answer());
+        assert!(text.starts_with("Read this first:\n  - Predicted by replaying the trace"), "{text}");
+        assert!(text.contains("  - A collective takes as long as recorded.\n"), "{text}");
+        let row = |name: &str| {
+            let line = text.lines().find(|line| line.starts_with(name)).unwrap_or_else(|| panic!("{name}: {text}"));
+            line.split("  ").filter(|cell| !cell.is_empty()).map(|cell| cell.trim().to_owned()).collect::<Vec<_>>()
+        };
+        assert_eq!(row("other causes"), ["other causes", "4.00 ms", "33.3%", "1.00 ms", "11.1%"]);
+        assert_eq!(row("total"), ["total", "12.0 ms", "100.0%", "9.00 ms", "100.0%"]);
+        assert!(
+            text.contains("the tables show the upper end of the interval, 9.00 ms; the result above is its middle")
+        );
+    }
 }

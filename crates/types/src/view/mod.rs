@@ -3,11 +3,9 @@
 //! `analysis::view` fills them; `report` arranges and rounds them. None is ever written to a file.
 
 mod counters;
-mod regions;
 mod run;
 
 pub use counters::{CountersView, SampledKernelView};
-pub use regions::{RegionLaunch, RegionView, RegionsView};
 pub use run::{
     ClassView, CommandRunView, CommandView, CostCentreView, CostCentresView, DeviceTimeView, EngineStepsView,
     FamilyView, FindingView, IdleStretch, KernelView, KernelsView, LostTimeView, MemoryView, NextStep, OperatorView,

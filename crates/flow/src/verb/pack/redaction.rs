@@ -180,11 +180,10 @@ impl Copy<'_> {
             made.extend(report::yaml(&report).ok().map(|text| (analytic::REPORT_YAML.to_owned(), text)));
         }
         if let Some(report) = self.read::<RegionReport>(REGIONS) {
-            let view = analysis::view::regions(&report);
-            made.insert("ncu/regions/report.md".to_owned(), report::pages::regions::overview_page(&view).markdown());
-            for (region, shown) in report.regions.iter().zip(&view.regions) {
+            made.insert("ncu/regions/report.md".to_owned(), report::pages::regions::overview_page(&report).markdown());
+            for region in &report.regions {
                 let place = |name: &str| format!("ncu/regions/{}/{name}", region.folder);
-                made.insert(place("report.md"), report::pages::regions::region_page(&report, shown).markdown());
+                made.insert(place("report.md"), report::pages::regions::region_page(&report, region).markdown());
                 made.insert(place("sections.txt"), report::pages::regions::sections_text(region));
             }
         }

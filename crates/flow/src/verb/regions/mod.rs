@@ -409,17 +409,16 @@ fn write(
     captures: &[Captured],
 ) -> Result<report::Page, RegionsError> {
     folder.write_json(REGIONS, report)?;
-    let view = analysis::view::regions(report);
-    let overview = report::pages::regions::overview_page(&view);
+    let overview = report::pages::regions::overview_page(report);
     folder.write_file(&RunPageKind::Regions.file(), overview.markdown().as_bytes())?;
     let tables: Vec<&CounterTable> =
         captures.iter().map(|captured| &captured.table).filter(|table| !table.work.is_empty()).collect();
-    for (region, shown) in rolled.regions.iter().zip(&view.regions) {
+    for region in &rolled.regions {
         let place = |name: &str| format!("ncu/regions/{}/{name}", region.region.folder);
-        let page = report::pages::regions::region_page(report, shown).markdown();
+        let page = report::pages::regions::region_page(report, &region.region).markdown();
         folder.write_file(&place("report.md"), page.as_bytes())?;
         folder.write_file(&place("sections.txt"), report::pages::regions::sections_text(&region.region).as_bytes())?;
-        let launches = analysis::view::launches(region, &tables, &rolled.metrics);
+        let launches = region.launches(&tables, &rolled.metrics);
         let table = report::pages::regions::kernels_csv(&launches, &rolled.metrics);
         folder.write_file(&place("kernels.csv"), table.as_bytes())?;
     }

@@ -1,8 +1,7 @@
 //! `ncu/regions/<folder>/kernels.csv`: every launch, or every instance of a range, with the configured metrics.
 
-use types::MetricRule;
 use types::counter::ProfiledKind;
-use types::view::RegionLaunch;
+use types::{MetricRule, RegionLaunch};
 
 use crate::pages::sweep::csv::cell;
 

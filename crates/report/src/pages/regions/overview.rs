@@ -1,91 +1,113 @@
 //! `ncu/regions/report.md`: every region, what was asked for, and what is outside.
 
-use types::view::{RegionView, RegionsView};
-use types::{RegionReport, RegionSelection};
+use types::{Nanos, Region, RegionReport, RegionSelection, Severity};
 
 use super::parts::{by_part, metrics, modelled, roofline, section, section_title, sentence, totals};
 use super::value::instances;
-use crate::render::Page;
-use crate::render::Table;
-use crate::render::text::{code, codes, link, prose};
-use crate::words::number::{count, grouped, known, percent};
+use crate::render::text::{self, capital, code, codes, link, prose};
+use crate::render::{Page, Table};
+use crate::words::caveat::READ_FIRST;
+use crate::words::counter::title;
+use crate::words::number::{count, grouped, known, percent, time_share};
 
-/// The report as Markdown.
-pub fn overview_page(view: &RegionsView<'_>) -> Page {
-    let report = view.report;
+/// The report as a page.
+pub fn overview_page(report: &RegionReport) -> Page {
     let device = report.device.as_deref().unwrap_or("an unnamed device");
     let mut page = Page::new(&format!("Regions of {} on {}", code(&report.target), prose(device)));
+    page.callout(READ_FIRST, caveats(report));
     page.paragraph(&introduction(report));
-    for note in &report.notes {
-        page.paragraph(&prose(note));
-    }
     if !report.regions.is_empty() {
         page.heading("All regions");
-        page.table(&all(view));
-        for region in &view.regions {
+        page.table(&all(report, usize::MAX));
+        for region in &report.regions {
             one(&mut page, report, region);
         }
-        apart(&mut page, view);
+        apart(&mut page, report);
     }
     selection(&mut page, report);
-    quality(&mut page, report);
     page
+}
+
+/// What a reader must know before the first number.
+pub(crate) fn caveats(report: &RegionReport) -> Vec<String> {
+    let replayed = "Counters were read while kernels were replayed, so times are not those of a plain run.".to_owned();
+    let mut lines: Vec<String> = (!report.regions.is_empty()).then_some(replayed).into_iter().collect();
+    let ended = |text: &str| capital(&text::sentence(text.trim_end_matches('.'))) + ".";
+    lines.extend(report.notes.iter().map(|note| ended(note)));
+    let grave = report.quality.iter().filter(|one| one.severity > Severity::Info);
+    lines.extend(
+        grave.map(|one| format!("{}: {}. {}", capital(&title(&one.counter)), grouped(one.value), ended(&one.remedy))),
+    );
+    lines
 }
 
 fn introduction(report: &RegionReport) -> String {
     let found = count(report.regions.len() as u64, "region");
     let mode = report.replay_mode.name();
-    let outside = match &report.outside {
-        None => "Kernels outside of regions were not profiled, so their share is unknown.".to_owned(),
-        Some(outside) if outside.kernels == 0 => "Every kernel that was seen lies in a region.".to_owned(),
+    let whole = report.totals.as_ref().map_or(String::new(), |totals| {
+        let kernels =
+            totals.kernels_inclusive.map(|kernels| format!("{} and ", count(kernels, "kernel"))).unwrap_or_default();
+        let time = known(totals.total_ns_inclusive);
+        format!(" Together they hold {kernels}{time} on the device; each kernel counts once.")
+    });
+    format!("{found}, counted by {} in `{mode}` replay.{whole} {}", prose(&report.tool), outside(report))
+}
+
+/// What lies outside of every region.
+pub(super) fn outside(report: &RegionReport) -> String {
+    match &report.outside {
+        None => "Kernels outside regions were not profiled, so their share is unknown.".to_owned(),
+        Some(outside) if outside.kernels == 0 => "Every profiled kernel lies in a region.".to_owned(),
         Some(outside) => format!(
-            "{} outside of every region are not counted anywhere here: {} of all kernels seen and {} of their time.",
+            "Outside every region: {}, {} of all kernels and {} of all kernel time. They are not counted here.",
             count(outside.kernels, "kernel"),
             percent(Some(outside.kernels_share)),
             percent(outside.time_share)
         ),
-    };
-    let whole = report.totals.as_ref().map_or(String::new(), |totals| {
-        let kernels =
-            totals.kernels_inclusive.map(|kernels| format!("{} and ", count(kernels, "kernel"))).unwrap_or_default();
-        format!(
-            " Together they hold {kernels}{} on the device, each kernel counted once.",
-            known(totals.total_ns_inclusive)
-        )
-    });
-    format!(
-        "{found}, counted by {} in `{mode}` replay. Times and counters were read while work was replayed, so times are not those of \
-         a plain run.{whole} {outside}",
-        prose(&report.tool)
-    )
+    }
 }
 
-/// One row per region: nested ones follow what they are in.
-fn all(view: &RegionsView<'_>) -> Table {
-    let mut table =
-        Table::new("region | >entered | >kernels | >exclusive kernels | >inclusive | >exclusive | >share of top level");
-    for row in &view.regions {
-        let found = totals(row.region);
+/// One row per region, for the first of them: nested ones follow what they are in. Times are of all instances.
+pub(super) fn all(report: &RegionReport, most: usize) -> Table {
+    let mut table = Table::new(
+        "region | >entered | >kernels | >exclusive kernels | >inclusive | >exclusive | >of top-level time | >device memory | \
+         >of peak bandwidth",
+    );
+    let whole = top_level(report);
+    for region in report.regions.iter().take(most) {
+        let (found, counted) = (totals(region), region.roofline.as_ref());
+        let time = found.and_then(|found| found.total_ns_inclusive);
         table.row([
-            code(&row.region.path),
+            code(&region.path),
             known(found.map(instances)),
             known(found.and_then(|found| found.kernels_inclusive).map(grouped)),
             known(found.and_then(|found| found.kernels_exclusive).map(grouped)),
-            known(found.and_then(|found| found.total_ns_inclusive)),
+            known(time),
             known(found.and_then(|found| found.total_ns_exclusive)),
-            percent(row.top_level_share),
+            percent(time.zip(whole).and_then(|(part, whole)| time_share(part, whole))),
+            known(counted.map(|counted| counted.dram_bytes)),
+            percent(counted.and_then(|counted| counted.bandwidth_share)),
         ]);
     }
     table
 }
 
+/// Time of regions that are in no other region of the report; absent where several domains or styles would be added.
+fn top_level(report: &RegionReport) -> Option<Nanos> {
+    let is_top = |region: &&Region| {
+        report.regions.iter().all(|other| Some(&other.path) != region.parent.as_ref() || other.domain != region.domain)
+    };
+    let first = report.regions.first()?;
+    let is_one = report.regions.iter().all(|region| (&region.domain, region.style) == (&first.domain, first.style));
+    let top = report.regions.iter().filter(is_top);
+    is_one.then(|| top.map(|region| totals(region)?.total_ns_inclusive).sum::<Option<Nanos>>())?
+}
+
 /// One region: its totals, metrics and sections.
-fn one(page: &mut Page, report: &RegionReport, view: &RegionView<'_>) {
-    let region = view.region;
+fn one(page: &mut Page, report: &RegionReport, region: &Region) {
     page.heading(&link(&region.path, &format!("{}/report.md", url(&region.folder))));
     let Some(found) = totals(region) else {
-        page.paragraph("Totals over processes and devices are switched off; see the parts below.");
-        return;
+        return page.paragraph("Totals over processes and devices are switched off; see the parts below.");
     };
     page.paragraph(&sentence(report, found));
     metrics(page, &report.metrics, found);
@@ -100,25 +122,29 @@ fn url(folder: &str) -> String {
     folder.replace('%', "%25")
 }
 
-fn apart(page: &mut Page, view: &RegionsView<'_>) {
+fn apart(page: &mut Page, report: &RegionReport) {
     page.heading("By process, device and thread");
-    page.table(&by_part(&view.report.regions));
-    let counted = roofline(&view.regions);
+    page.table(&by_part(&report.regions));
+    let counted = roofline(&report.regions);
     if !counted.is_empty() {
         page.heading("Roofline");
         page.paragraph(
-            "FLOPs as the device executed them, a fused multiply-add counted as two, and bytes to and from device memory. Shares \
-             are relative to the peak rates that the catalogue lists for this device; without a catalogue entry they are dashes.",
+            "FLOPs as executed by the device, a fused multiply-add counted as two, and bytes to and from device memory, over all \
+             instances. Shares are relative to the catalogue's peak rates for this device; without a catalogue entry they are \
+             dashes.",
         );
         page.table(&counted);
-        if view.lacks_tensor_counters {
+        let lacks = |region: &Region| {
+            region.roofline.as_ref().is_some_and(|found| found.flops_vector.is_some() && found.flops_matrix.is_none())
+        };
+        if report.regions.iter().any(lacks) {
             page.paragraph(
-                "FLOPs of the tensor cores were not among the counters; the section \
+                "Tensor-core FLOPs were not among the counters; the section \
                  `SpeedOfLight_HierarchicalTensorRooflineChart` or the metrics `sm__ops_path_tensor_src_*.sum` add them.",
             );
         }
     }
-    modelled(page, &view.regions);
+    modelled(page, &report.regions);
 }
 
 fn selection(page: &mut Page, report: &RegionReport) {
@@ -151,7 +177,7 @@ fn selection(page: &mut Page, report: &RegionReport) {
     items.push(format!("sections: {}", or(codes(sections), "none")));
     items.push(format!("metrics: {}", or(codes(metrics), "none")));
     items.push(format!("scope of totals: {}", code(&report.scope)));
-    items.push(format!("made at: {}", or(report.generated_at.clone(), "not recorded")));
+    items.push(format!("generated at: {}", or(report.generated_at.clone(), "not recorded")));
     items.push(format!("configuration: SHA-256 {}", code(&report.config_fingerprint)));
     for capture in &report.captures {
         let what = format!("{} run, {}", capture.purpose, count(capture.results, "result"));
@@ -161,16 +187,6 @@ fn selection(page: &mut Page, report: &RegionReport) {
     page.list(items);
 }
 
-fn quality(page: &mut Page, report: &RegionReport) {
-    if report.quality.is_empty() {
-        return;
-    }
-    page.heading("Data-quality warnings");
-    page.list(
-        report.quality.iter().map(|one| format!("{}: {}. {}", code(&one.counter), one.value, prose(&one.remedy))),
-    );
-}
-
 #[cfg(test)]
 mod tests {
     use super::super::sample;
@@ -178,11 +194,11 @@ mod tests {
 
     #[test]
     fn the_overview_has_a_section_for_every_region() {
-        insta::assert_snapshot!(overview_page(&analysis::view::regions(&sample::report())).markdown());
+        insta::assert_snapshot!(overview_page(&sample::report()).markdown());
     }
 
     #[test]
     fn a_report_without_regions_says_why_and_invents_nothing() {
-        insta::assert_snapshot!(overview_page(&analysis::view::regions(&sample::empty())).markdown());
+        insta::assert_snapshot!(overview_page(&sample::empty()).markdown());
     }
 }

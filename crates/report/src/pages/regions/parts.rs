@@ -1,7 +1,6 @@
 //! Tables that the overview and the page of a region share.
 
-use types::view::RegionView;
-use types::{MetricRule, Region, RegionReport, RegionSection, RegionTotals, ReplayMode};
+use types::{Flops, MetricRule, Region, RegionReport, RegionSection, RegionTotals, ReplayMode};
 
 use super::value::{instances, plain, value};
 use crate::render::Page;
@@ -110,14 +109,21 @@ pub(super) fn by_part<'a>(regions: impl IntoIterator<Item = &'a Region>) -> Tabl
     table
 }
 
+/// FLOPs counted on tensor cores and vector units.
+fn counted_flops(region: &Region) -> Option<Flops> {
+    let counted = region.roofline.as_ref()?;
+    let units: Vec<Flops> = counted.flops_vector.into_iter().chain(counted.flops_matrix).collect();
+    (!units.is_empty()).then(|| units.into_iter().sum())
+}
+
 /// Counted work of regions relative to the device's peaks.
-pub(super) fn roofline(regions: &[RegionView<'_>]) -> Table {
+pub(super) fn roofline<'a>(regions: impl IntoIterator<Item = &'a Region>) -> Table {
     let mut table =
         Table::new("region | >FLOPs | >bytes | >FLOP/byte | >FLOP/s | >of peak bandwidth | >of peak FLOP/s | bound");
-    for (view, counted) in regions.iter().filter_map(|view| Some((view, view.region.roofline.as_ref()?))) {
+    for (region, counted) in regions.into_iter().filter_map(|region| Some((region, region.roofline.as_ref()?))) {
         table.row([
-            code(&view.region.path),
-            known(view.flops),
+            code(&region.path),
+            known(counted_flops(region)),
             counted.dram_bytes.to_string(),
             known(counted.flops_per_byte.map(plain)),
             known(counted.flops_per_second),
@@ -129,27 +135,29 @@ pub(super) fn roofline(regions: &[RegionView<'_>]) -> Table {
     table
 }
 
-/// The model's numbers beside the counted ones.
-pub(super) fn modelled(page: &mut Page, regions: &[RegionView<'_>]) {
+/// The model's numbers next to the counted ones.
+pub(super) fn modelled<'a>(page: &mut Page, regions: impl IntoIterator<Item = &'a Region>) {
     let mut table = Table::new(
-        "region | module | >modelled FLOPs | >modelled bytes | >roofline time | >counted FLOPs | >counted bytes | >time",
+        "region | module | >modelled FLOPs per pass | >modelled bytes per pass | >roofline time per pass | >counted FLOPs, total | \
+         >counted bytes, total | >time, total",
     );
-    for (view, model) in regions.iter().filter_map(|view| Some((view, view.region.modelled.as_ref()?))) {
-        let region = view.region;
+    for (region, model) in regions.into_iter().filter_map(|region| Some((region, region.modelled.as_ref()?))) {
         table.row([
             code(&region.path),
             format!("{} ({})", code(&model.module), prose(&model.class)),
-            known(view.flops_modelled),
+            (model.flops_matrix + model.flops_vector).to_string(),
             model.bytes.to_string(),
             known(model.least_ns),
-            known(view.flops),
+            known(counted_flops(region)),
             known(region.roofline.as_ref().map(|counted| counted.dram_bytes)),
             known(totals(region).and_then(|totals| totals.total_ns_inclusive)),
         ]);
     }
     if !table.is_empty() {
         page.heading("Modelled and counted");
-        page.paragraph("Modelled numbers are of one forward pass; counted ones are of all instances together.");
+        page.paragraph(
+            "Modelled numbers are per forward pass; counted numbers and times are totals over all instances.",
+        );
         page.table(&table);
     }
 }

@@ -1,6 +1,5 @@
 //! `ncu/regions/<folder>/report.md`: one region.
 
-use types::view::RegionView;
 use types::{Region, RegionReport};
 
 use super::parts::{by_part, metrics, modelled, roofline, section, section_title, sentence, totals};
@@ -13,8 +12,7 @@ use crate::words::number::{count, grouped, known};
 const ROWS: usize = 30;
 
 /// The page of a region.
-pub fn region_page(report: &RegionReport, view: &RegionView<'_>) -> Page {
-    let region = view.region;
+pub fn region_page(report: &RegionReport, region: &Region) -> Page {
     let mut page = Page::new(&format!("Region {}", code(&region.path)));
     if let Some(parent) = &region.parent {
         page.paragraph(&format!("Inside {}.", code(parent)));
@@ -50,12 +48,12 @@ pub fn region_page(report: &RegionReport, view: &RegionView<'_>) -> Page {
     }
     page.heading("By process, device and thread");
     page.table(&by_part([region]));
-    let counted = roofline(&[*view]);
+    let counted = roofline([region]);
     if !counted.is_empty() {
         page.heading("Roofline");
         page.table(&counted);
     }
-    modelled(&mut page, &[*view]);
+    modelled(&mut page, [region]);
     page
 }
 
@@ -88,14 +86,14 @@ mod tests {
     #[test]
     fn the_page_of_a_region_goes_from_totals_to_kernels() {
         let report = sample::report();
-        insta::assert_snapshot!(region_page(&report, &analysis::view::regions(&report).regions[0]).markdown());
+        insta::assert_snapshot!(region_page(&report, &report.regions[0]).markdown());
     }
 
     #[test]
     fn without_totals_every_part_has_its_own() {
         let mut report = sample::report();
         report.regions[0].aggregate = None;
-        let page = region_page(&report, &analysis::view::regions(&report).regions[0]).markdown();
+        let page = region_page(&report, &report.regions[0]).markdown();
         assert!(page.contains("## process 467 on cuda:0") && page.contains("switched off"), "{page}");
     }
 }
