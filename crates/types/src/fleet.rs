@@ -71,17 +71,6 @@ pub enum ClockBasis {
     None,
 }
 
-impl ClockBasis {
-    /// In words.
-    pub const fn phrase(self) -> &'static str {
-        match self {
-            Self::Collectives => "the ends of collectives that the ranks share",
-            Self::WallClock => "the hosts' own wall clocks, as they are",
-            Self::None => "nothing",
-        }
-    }
-}
-
 /// One rank.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct FleetRank {

@@ -68,7 +68,7 @@ mod tests {
         let ledger = books(&records.operators, &timings, &profiled);
         let rows: Vec<_> = ledger.rows(None).into_iter().map(|row| (row.cause, row.lost_ns.get())).collect();
         let expected = [("operator: linear", 56), ("operator: add", 28), ("between operators", 16)];
-        assert_eq!(rows, expected.map(|(cause, lost)| (cause.to_owned(), lost)));
+        assert_eq!(rows, expected.map(|(cause, lost)| (cause.into(), lost)));
         let stage = &ledger.stages()[0];
         assert_eq!((stage.wall.get(), stage.least.map(Nanos::get)), (160, Some(60)));
     }

@@ -5,6 +5,7 @@ use std::path::Path;
 
 use collect::document;
 use forecast::{MeasuredPoint, points_of_operators};
+use report::words::Spoken;
 use serde::de::DeserializeOwned;
 use types::{Environment, Hardware, Metrics};
 
@@ -42,7 +43,7 @@ pub(crate) fn read(root: &Path, selector: &str, config_dir: Option<&Path>) -> Re
     let unfit =
         |reason: String, fix: &str| CalibrationError::UnfitRun { run: run.clone(), reason, fix: fix.to_owned() };
     if let Some(reason) = analysis::disturbed(&metrics) {
-        return Err(unfit(reason, "profile again when nothing else runs"));
+        return Err(unfit(reason.spoken().text, "profile again when nothing else runs"));
     }
     let names: Vec<(&String, &String)> =
         metrics.devices.iter().filter_map(|device| Some((device.hardware.as_ref()?, &device.name))).collect();

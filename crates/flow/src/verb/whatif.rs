@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use analysis::PlacedTimeline;
 use analysis::attribution::{self, Attribution, AttributionSettings};
 use analysis::replay::{self, Question, Refusal};
+use report::words::Spoken;
 use types::timeline::Timeline;
 use types::{Exit, Failure, Hardware, Metrics, Nanos, Stage, WhatIf};
 
@@ -71,7 +72,7 @@ pub enum WhatIfError {
         /// The run.
         run: String,
         /// Why.
-        reason: &'static str,
+        reason: String,
     },
 }
 
@@ -137,7 +138,8 @@ pub fn what_if(request: &WhatIfRequest, progress: &mut dyn FnMut(&str)) -> Resul
     let plain = metrics.as_ref().map(plain_times).unwrap_or_default();
     let question =
         Question { run: run.clone(), timelines: &placed, changes: &changes, hardware: device.as_ref(), plain };
-    replay::what_if(&question).map_err(|refusal: Refusal| WhatIfError::Refused { run, reason: refusal.reason() })
+    let refused = |refusal: Refusal| WhatIfError::Refused { run, reason: refusal.reason().spoken().text };
+    Ok(replay::what_if(&question).map_err(refused)?.spoken())
 }
 
 /// As plain text.

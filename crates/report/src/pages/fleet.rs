@@ -4,7 +4,8 @@ use types::{Fleet, FleetCollective, FleetJob, FleetRank, Nanos, Trend};
 
 use crate::render::Page;
 use crate::render::table::{Table, printable};
-use crate::words::number::{decimal, known, milliseconds, percent, signed};
+use crate::words::kind::Phrase;
+use crate::words::number::{decimal, known, milliseconds, percent, ranges, signed};
 
 /// Rows of a table on the terminal.
 const TERMINAL_ROWS: usize = 16;
@@ -85,14 +86,14 @@ pub(crate) fn headline(job: &FleetJob) -> String {
             format!(
                 "{here} of {world} ranks are here, {missing} {} missing ({})",
                 if missing == 1 { "is" } else { "are" },
-                numbers(&job.missing_ranks)
+                ranges(&job.missing_ranks)
             )
         }
         (None, _) => format!("{here} ranks are here; how many the job has is not recorded"),
     };
     let clock = match job.clock.uncertainty_ns {
-        Some(error) => format!("clocks are brought together by {}, to {error}", job.clock.basis.phrase()),
-        None => format!("clocks are brought together by {}", job.clock.basis.phrase()),
+        Some(error) => format!("clocks are aligned on {}, to within {error}", job.clock.basis.phrase()),
+        None => format!("clocks are aligned on {}", job.clock.basis.phrase()),
     };
     let verdict = match job.findings.first() {
         Some(_) => "",
@@ -102,35 +103,9 @@ pub(crate) fn headline(job: &FleetJob) -> String {
     format!("{ranks}; {clock}{verdict}.")
 }
 
-/// Each finding in a sentence.
+/// Each finding: what stands out, the numbers behind it, and what to do.
 pub(crate) fn findings(job: &FleetJob) -> Vec<String> {
-    let sentence = |finding: &types::FleetFinding| {
-        let ranks = numbers(&finding.ranks);
-        let what = match finding.rule.as_str() {
-            "straggling-rank" => format!("rank {ranks} holds the others up"),
-            "slow-device" => format!("the device of rank {ranks} is slower than the others"),
-            "slow-group" => format!("communication between ranks {ranks} is slower than in groups like theirs"),
-            "uneven-exchange" => format!("rank {ranks} exchanges more than the others"),
-            "uneven-compute" => format!("rank {ranks} has more to compute than the others"),
-            other => format!("{other}: ranks {ranks}"),
-        };
-        let cost = finding.costs_ns.map_or(String::new(), |cost| format!(", at most {cost} of the job"));
-        format!("{what}{cost}: {}. Next: {}.", finding.evidence.join("; "), finding.advice)
-    };
-    job.findings.iter().map(sentence).collect()
-}
-
-/// `0-3, 7`.
-fn numbers(ranks: &[u32]) -> String {
-    let mut runs: Vec<(u32, u32)> = Vec::new();
-    for rank in ranks {
-        match runs.last_mut() {
-            Some((_, end)) if *end + 1 == *rank => *end = *rank,
-            _ => runs.push((*rank, *rank)),
-        }
-    }
-    let text = |(start, end): &(u32, u32)| if start == end { start.to_string() } else { format!("{start}-{end}") };
-    runs.iter().map(text).collect::<Vec<_>>().join(", ")
+    job.findings.iter().map(|finding| format!("{} {}", finding.evidence.join(" "), finding.advice)).collect()
 }
 
 pub(crate) fn name(rank: Option<u32>) -> String {
@@ -230,8 +205,8 @@ fn collectives(job: &FleetJob, most: usize) -> Table {
 
 fn group(row: &FleetCollective) -> String {
     match row.group_size {
-        Some(size) if size as usize > row.ranks.len() => format!("{} of {size}", numbers(&row.ranks)),
-        _ => numbers(&row.ranks),
+        Some(size) if size as usize > row.ranks.len() => format!("{} of {size}", ranges(&row.ranks)),
+        _ => ranges(&row.ranks),
     }
 }
 

@@ -5,6 +5,9 @@
 
 pub(crate) mod caveat;
 pub(crate) mod counter;
+mod document;
+pub(crate) mod fleet;
+pub(crate) mod kind;
 pub mod number;
 pub(crate) mod remark;
 pub(crate) mod rule;
@@ -31,6 +34,7 @@ impl Spoken for Metrics {
         conclusions.findings.iter_mut().for_each(finding);
         conclusions.quality.iter_mut().for_each(counter::say);
         conclusions.caveats.iter_mut().for_each(caveat::say);
+        self.conditions.trace.iter_mut().for_each(Spoken::say);
     }
 }
 
