@@ -1,6 +1,6 @@
 //! Whether what was measured says more about a busy machine than about the program.
 
-use types::{Conditions, Disturbance, InferenceDisturbance, Metrics};
+use types::{Conditions, Disturbance, Facts, InferenceDisturbance, Metrics, Remark};
 
 /// Share of the measured inferences or runs of commands that may be disturbed before the run counts as disturbed: a
 /// median hardly moves while fewer are.
@@ -39,11 +39,11 @@ pub(crate) fn causes(conditions: &Conditions) -> Vec<&str> {
     worst.map(|one| one.causes.iter().map(String::as_str).collect()).unwrap_or_default()
 }
 
-/// That the run as a whole was disturbed, in words; absent where it was not, or nobody looked.
-pub fn verdict(metrics: &Metrics) -> Option<String> {
+/// That the run as a whole was disturbed; absent where it was not, or nobody looked.
+pub fn verdict(metrics: &Metrics) -> Option<Remark> {
     let [disturbed, all] = share(&metrics.conditions).filter(|share| is_much(*share))?;
-    let causes = causes(&metrics.conditions).join("; ");
-    Some(format!("{disturbed} of {all} samples were disturbed ({causes})"))
+    let facts = Facts::new().with("disturbed", disturbed).with("all", all);
+    Some(Remark::new("disturbed", facts.with("causes", causes(&metrics.conditions).join("; "))))
 }
 #[cfg(test)]
 mod tests {
@@ -71,7 +71,8 @@ mod tests {
     fn a_run_is_disturbed_when_more_than_a_fifth_of_it_is() {
         assert_eq!(verdict(&run(0, 0)), None);
         assert_eq!(verdict(&run(2, 10)), None);
-        assert_eq!(verdict(&run(3, 10)).unwrap(), "3 of 10 samples were disturbed (noise)");
+        let facts = Facts::new().with("disturbed", 3_u64).with("all", 10_u64).with("causes", "noise");
+        assert_eq!(verdict(&run(3, 10)), Some(Remark::new("disturbed", facts)));
         assert_eq!(share(&run(3, 10)), Some([3, 10]));
     }
 }

@@ -5,6 +5,7 @@
 //! tokens nor pixels; decoders mask. Both have to be absent, so almost all of the attention has to be of this kind.
 
 use types::timeline::{OperatorKind, OperatorSignature, Timeline};
+use types::{Facts, Remark};
 
 /// Share of attention scores that have to be of this kind.
 const MOST: f64 = 0.9;
@@ -29,7 +30,7 @@ struct Input {
 }
 
 /// What shows an encoder; `None` where nothing does.
-pub(crate) fn encoder(timeline: &Timeline) -> Option<String> {
+pub(crate) fn encoder(timeline: &Timeline) -> Option<Remark> {
     let calls = || {
         let operators = timeline.operators.iter().filter(|operator| operator.kind == OperatorKind::Framework);
         operators
@@ -62,13 +63,9 @@ pub(crate) fn encoder(timeline: &Timeline) -> Option<String> {
         }
     }
     let (positions, _, is_unmasked) = longest.filter(|_| open >= MOST * all)?;
-    let taken = if input.patches.is_empty() { "tokens" } else { "patches of images" };
-    Some(match is_unmasked {
-        true => format!(
-            "it takes in {taken}, and attention looks at all {positions} positions at once, none of them masked"
-        ),
-        false => format!("it takes in {taken}, and attention runs over their {positions} positions"),
-    })
+    let facts = Facts::new().with("positions", positions);
+    let facts = facts.with_if("patches", !input.patches.is_empty()).with_if("unmasked", is_unmasked);
+    Some(Remark::new("run-kind.encoder", facts))
 }
 
 /// Scores of a call of attention, and its positions where it looks at all of them; `None` for another operator.
@@ -130,7 +127,7 @@ mod tests {
     /// Name, shapes and values of a call.
     type Call<'a> = (&'a str, &'a [&'a [u64]], &'a [&'a str]);
 
-    fn found(calls: &[Call<'_>]) -> Option<String> {
+    fn found(calls: &[Call<'_>]) -> Option<Facts> {
         let clock = Clock { id: ClockId(0), kind: ClockKind::Trace, unix_ns_at_zero: None, uncertainty_ns: None };
         let mut timeline = Timeline::new(TraceFormat::TorchProfiler, clock);
         timeline.threads.push(HostThread { process: None, rank: None, thread: None });
@@ -152,7 +149,7 @@ mod tests {
                 call: None,
             });
         }
-        encoder(&timeline)
+        encoder(&timeline).map(|remark| remark.facts)
     }
 
     const TOKENS: (&str, &[&[u64]], &[&str]) = ("aten::embedding", &[&[30_522, 512], &[1, 141]], &[]);
@@ -164,11 +161,12 @@ mod tests {
     #[test]
     fn attention_over_all_tokens_or_patches_is_an_encoder() {
         let open = (SCORES, &[ONE, ONE, ONE, &[]][..], &["", "", "", "", "0.", "False"][..]);
-        let why = "it takes in tokens, and attention looks at all 141 positions at once, none of them masked";
-        assert_eq!(found(&[TOKENS, open]).as_deref(), Some(why));
+        let of_tokens = Facts::new().with("positions", 141_u64).with_if("unmasked", true);
+        assert_eq!(found(&[TOKENS, open]), Some(of_tokens));
         // 16 frames of 196 patches and one more.
         let written_out = ("aten::_softmax", &[&[8, 12, 3137, 3137][..]][..], &[][..]);
-        assert!(found(&[PATCHES, written_out]).unwrap().contains("over their 3137 positions"));
+        let of_patches = Facts::new().with("positions", 3137_u64).with_if("patches", true);
+        assert_eq!(found(&[PATCHES, written_out]), Some(of_patches));
     }
 
     #[test]

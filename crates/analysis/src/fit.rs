@@ -7,6 +7,7 @@
 use std::collections::BTreeMap;
 
 use types::timeline::{OperatorKind, Timeline};
+use types::{Facts, Remark};
 
 /// Tables with fewer rows hold positions, not tokens.
 const FEWEST_TOKENS: u64 = 4096;
@@ -30,12 +31,12 @@ pub struct ModelWeights {
 }
 
 /// How a model fits a trace.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Fit {
     /// Devices that share each matrix, where recorded weights show it.
     pub tensor: Option<u64>,
     /// Why it cannot be the model in the trace; empty where it can be.
-    pub misfits: Vec<String>,
+    pub misfits: Vec<Remark>,
 }
 
 /// What a trace shows of weights.
@@ -71,9 +72,7 @@ pub fn fit(timeline: &Timeline, weights: &ModelWeights) -> Fit {
     misfits.extend(other_widths(&recorded, weights, devices));
     misfits.extend(other_layers(&recorded, weights, devices));
     if misfits.is_empty() && tensor.is_none() && said.is_none() && world > 1 {
-        misfits.push(format!(
-            "world size: the trace is of one rank of {world}, and shows no weight that tells how the model is split over them"
-        ));
+        misfits.push(Remark::new("fit.world-size", Facts::new().with("world", world)));
     }
     Fit { tensor, misfits }
 }
@@ -85,7 +84,7 @@ fn is_part(weights: &ModelWeights, [outputs, inputs]: [u64; 2], devices: u64) ->
 }
 
 /// The token table has another size.
-fn other_table(recorded: &Recorded, weights: &ModelWeights, devices: u64) -> Option<String> {
+fn other_table(recorded: &Recorded, weights: &ModelWeights, devices: u64) -> Option<Remark> {
     let [entries, width] = weights.table?;
     let fits = |[rows, features]: &[u64; 2]| {
         let whole = rows * devices >= entries && rows * devices < entries + PADDING * devices;
@@ -95,29 +94,25 @@ fn other_table(recorded: &Recorded, weights: &ModelWeights, devices: u64) -> Opt
     if recorded.tables.is_empty() || recorded.tables.keys().any(fits) {
         return None;
     }
-    let shown: Vec<_> = recorded.tables.keys().map(|[rows, features]| format!("{rows} x {features}")).collect();
-    Some(format!("vocabulary x width: {entries} x {width} in the model, {} in the trace", shown.join(" and ")))
+    let shown = recorded.tables.keys().map(|[rows, width]| Facts::new().with("table", format!("{rows} x {width}")));
+    let facts = Facts::new().with("entries", entries).with("width", width).with("shown", shown.collect::<Vec<_>>());
+    Some(Remark::new("fit.table", facts))
 }
 
 /// Most GEMMs have a width that the model does not have.
-fn other_widths(recorded: &Recorded, weights: &ModelWeights, devices: u64) -> Option<String> {
+fn other_widths(recorded: &Recorded, weights: &ModelWeights, devices: u64) -> Option<Remark> {
     let known = |width: u64| weights.matrices.keys().any(|[_, inputs]| *inputs == width || *inputs == width * devices);
     let all: u64 = recorded.matrices.values().sum();
     let (fitting, others): (Vec<_>, Vec<_>) = recorded.matrices.iter().partition(|([_, inputs], _)| known(*inputs));
     let fitting: u64 = fitting.into_iter().map(|(_, calls)| calls).sum();
     let ([outputs, inputs], calls) = others.into_iter().max_by_key(|(_, calls)| **calls)?;
     let few = !weights.matrices.is_empty() && (fitting as f64) < KNOWN_WIDTHS * all as f64;
-    few.then(|| {
-        format!(
-            "width: {} of {all} recorded GEMMs have inputs the model has no weight for, such as {calls} with a weight of \
-             {outputs} x {inputs}",
-            all - fitting
-        )
-    })
+    let facts = Facts::new().with("misfitting", all - fitting).with("all", all).with("calls", *calls);
+    few.then(|| Remark::new("fit.width", facts.with("outputs", *outputs).with("inputs", *inputs)))
 }
 
 /// More or fewer layers than the model has.
-fn other_layers(recorded: &Recorded, weights: &ModelWeights, devices: u64) -> Option<String> {
+fn other_layers(recorded: &Recorded, weights: &ModelWeights, devices: u64) -> Option<Remark> {
     if recorded.trains {
         return None;
     }
@@ -133,12 +128,9 @@ fn other_layers(recorded: &Recorded, weights: &ModelWeights, devices: u64) -> Op
     // Of several weights of one shape in a layer, engines fuse some with others and keep the rest.
     let once = weights.matrices.values().copied().filter(|count| *count > 1).min()?;
     let fits = |weights: u64| WHOLE_PASSES.contains(&(each / (weights * once).min(layers) as f64));
-    (layers > 1 && !(1..=layers.div_ceil(once)).any(fits)).then(|| {
-        format!(
-            "layers: the model applies {layers} weights of {outputs} x {inputs} in a pass, the trace {each:.1} ({calls} calls \
-             in {passes} passes)"
-        )
-    })
+    let facts = Facts::new().with("layers", layers).with("outputs", *outputs).with("inputs", *inputs);
+    let facts = facts.with("each", each).with("calls", calls).with("passes", passes);
+    (layers > 1 && !(1..=layers.div_ceil(once)).any(fits)).then(|| Remark::new("fit.layers", facts))
 }
 
 fn recorded(timeline: &Timeline) -> Recorded {
@@ -216,10 +208,10 @@ mod tests {
         let fused = trace(1, &[LOOKUP, ("aten::linear", [24, 8], 2), ("aten::linear", [8, 32], 2)]);
         assert_eq!(fit(&fused, &model()), Fit { tensor: Some(1), misfits: vec![] });
         let padded = trace(1, &[("aten::embedding", [5056, 8], 1), ("aten::linear", [8, 32], 2)]);
-        assert_eq!(fit(&padded, &model()).misfits, [] as [&str; 0]);
+        assert_eq!(fit(&padded, &model()).misfits, []);
         // Queries fused with keys and values; of both weights of this shape in a layer, the output's remains.
         let square = trace(1, &[LOOKUP, ("aten::linear", [24, 8], 2), ("aten::linear", [8, 8], 2)]);
-        assert_eq!(fit(&square, &model()).misfits, [] as [&str; 0]);
+        assert_eq!(fit(&square, &model()).misfits, []);
         assert_eq!(fit(&trace(1, &[]), &model()), Fit::default(), "no shapes, no contradiction");
     }
 
@@ -227,10 +219,18 @@ mod tests {
     fn another_vocabulary_width_or_depth_is_told() {
         let other = trace(1, &[("aten::embedding", [151_936, 1024], 1), ("aten::linear", [1024, 1024], 24)]);
         let misfits = fit(&other, &model()).misfits;
-        assert_eq!(misfits[0], "vocabulary x width: 5000 x 8 in the model, 151936 x 1024 in the trace");
-        assert!(misfits[1].starts_with("width: 24 of 24 recorded GEMMs"), "{misfits:?}");
+        let shown = vec![Facts::new().with("table", "151936 x 1024")];
+        let table = Facts::new().with("entries", 5000_u64).with("width", 8_u64).with("shown", shown);
+        assert_eq!(misfits[0], Remark::new("fit.table", table));
+        let width = &misfits[1].facts;
+        assert_eq!(
+            (misfits[1].id.as_str(), width.count("misfitting"), width.count("all")),
+            ("fit.width", Some(24), Some(24))
+        );
         let deeper = trace(1, &[LOOKUP, ("aten::linear", [8, 32], 4), ("aten::linear", [8, 8], 8)]);
-        assert!(fit(&deeper, &model()).misfits[0].starts_with("layers: the model applies 4 weights of 8 x 8"));
+        let Remark { id, facts, .. } = &fit(&deeper, &model()).misfits[0];
+        let counts = ["layers", "outputs", "inputs"].map(|name| facts.count(name));
+        assert_eq!((id.as_str(), counts), ("fit.layers", [Some(4), Some(8), Some(8)]));
     }
 
     #[test]
@@ -239,6 +239,7 @@ mod tests {
         assert_eq!(fit(&cut, &model()).tensor, Some(2));
         let whole = trace(4, &[LOOKUP, ("aten::linear", [8, 32], 2), ("aten::linear", [32, 8], 4)]);
         assert_eq!(fit(&whole, &model()), Fit { tensor: Some(1), misfits: vec![] });
-        assert!(fit(&trace(4, &[]), &model()).misfits[0].starts_with("world size: the trace is of one rank of 4"));
+        let world = Remark::new("fit.world-size", Facts::new().with("world", 4_u64));
+        assert_eq!(fit(&trace(4, &[]), &model()).misfits, [world]);
     }
 }

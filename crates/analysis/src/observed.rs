@@ -1,7 +1,7 @@
 //! The workload as the recorded shapes of operators show it. What they do not show stays open, with the reason.
 
 use types::timeline::{HostOperator, OperatorSignature, Timeline};
-use types::{DType, LogitsKind, Stage};
+use types::{DType, Facts, LogitsKind, Remark, Stage};
 
 use crate::attribution::{Attribution, Inference};
 
@@ -12,7 +12,7 @@ const CONVOLUTIONS: [&str; 2] = ["aten::conv2d", "aten::convolution"];
 const PRODUCTS: [&str; 3] = ["aten::linear", "aten::mm", "aten::addmm"];
 
 /// What shapes show. All counts are of one prompt.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Observed {
     /// Prompts processed together.
     pub batch: Option<u64>,
@@ -27,9 +27,9 @@ pub struct Observed {
     /// Positions whose logits prefill computed.
     pub logits: Option<LogitsKind>,
     /// What each of these rests on.
-    pub evidence: Vec<String>,
+    pub evidence: Vec<Remark>,
     /// What could not be told, and why.
-    pub missing: Vec<String>,
+    pub missing: Vec<Remark>,
 }
 
 /// One lookup of token ids.
@@ -49,10 +49,10 @@ pub fn observe(timeline: &Timeline, attribution: &Attribution) -> Observed {
     // Position tables are looked up too; the token table is the one with the most rows.
     let Some(table) = lookups.iter().map(|lookup| lookup.table).max() else {
         let why = match timeline.signatures.is_empty() {
-            true => "the trace has no shapes of operators",
-            false => "no operator of the trace looks up token ids",
+            true => Remark::new("workload.no-shapes", Facts::new()),
+            false => Remark::new("workload.no-lookup", Facts::new()),
         };
-        observed.missing.push(why.to_owned());
+        observed.missing.push(why);
         return observed;
     };
     let tokens: Vec<_> = lookups.iter().filter(|lookup| lookup.table == table).collect();
@@ -62,24 +62,21 @@ pub fn observe(timeline: &Timeline, attribution: &Attribution) -> Observed {
         Some(first) if same => {
             observed.batch = Some(first.batch);
             observed.prompt_tokens = Some(first.tokens);
-            let shape = format!("[{}, {}]", first.batch, first.tokens);
-            observed
-                .evidence
-                .push(format!("prompt of {} tokens, batch {}: {LOOKUP} of {shape}", first.tokens, first.batch));
+            let facts = Facts::new().with("tokens", first.tokens).with("batch", first.batch).with("operator", LOOKUP);
+            observed.evidence.push(Remark::new("workload.prompt", facts));
         }
         Some(first) => {
             let differs = |one: &&&&Lookup<'_>| (one.batch, one.tokens) != (first.batch, first.tokens);
             let other = prompts.iter().find(differs).unwrap_or(first);
-            observed.missing.push(format!(
-                "prompts of different size, such as [{}, {}] and [{}, {}], are more than one workload",
-                first.batch, first.tokens, other.batch, other.tokens
-            ));
+            let facts = Facts::new().with("batch", first.batch).with("tokens", first.tokens);
+            let facts = facts.with("other_batch", other.batch).with("other_tokens", other.tokens);
+            observed.missing.push(Remark::new("workload.prompts-differ", facts));
         }
-        None => observed.missing.push("no lookup of more than one token: the trace has no prefill".to_owned()),
+        None => observed.missing.push(Remark::new("workload.no-prefill", Facts::new())),
     }
     observed.dtype = tokens.iter().find_map(|lookup| lookup.dtype);
     if let Some(dtype) = observed.dtype {
-        observed.evidence.push(format!("weights in {dtype}: the token table's element type"));
+        observed.evidence.push(Remark::new("workload.dtype", Facts::new().with("dtype", dtype.to_string())));
     }
     if observed.decode_steps.is_none() {
         single_lookups(&mut observed, &tokens, prompts.len() as u64);
@@ -95,8 +92,9 @@ fn decode_steps(observed: &mut Observed, attribution: &Attribution) {
     let all = attribution.steps.len() as u64;
     if all > 0 && all.checked_rem(runs) == Some(0) {
         observed.decode_steps = Some(all / runs);
-        let how = if attribution.inference == Inference::NotNeeded { "as ranges mark them" } else { "inferred" };
-        observed.evidence.push(format!("{} decode steps: {how}", all / runs));
+        let facts = Facts::new().with("steps", all / runs);
+        let facts = facts.with_if("marked", attribution.inference == Inference::NotNeeded);
+        observed.evidence.push(Remark::new("workload.decode-steps", facts));
     }
 }
 
@@ -106,10 +104,12 @@ fn single_lookups(observed: &mut Observed, tokens: &[&Lookup<'_>], prompts: u64)
     match single.checked_rem(prompts) {
         Some(0) => {
             observed.decode_steps = Some(single / prompts);
-            observed.evidence.push(format!("{} decode steps: {single} {LOOKUP} of one token", single / prompts));
+            let facts = Facts::new().with("steps", single / prompts).with("lookups", single).with("operator", LOOKUP);
+            observed.evidence.push(Remark::new("workload.decode-lookups", facts));
         }
         Some(_) => {
-            observed.missing.push(format!("{single} decode steps after {prompts} prompts: not equally many each"))
+            let facts = Facts::new().with("steps", single).with("prompts", prompts);
+            observed.missing.push(Remark::new("workload.decode-steps-uneven", facts));
         }
         None => {}
     }
@@ -131,7 +131,7 @@ fn pictures(observed: &mut Observed, timeline: &Timeline) {
             observed.views.push((count, side));
             observed
                 .evidence
-                .push(format!("{count} picture(s) of {side} x {side} pixels: the first convolution's input"));
+                .push(Remark::new("workload.images", Facts::new().with("images", count).with("side", side)));
         }
     }
 }
@@ -154,8 +154,8 @@ fn logits(observed: &mut Observed, timeline: &Timeline, table: [u64; 2]) {
         _ => None,
     };
     if let Some(kind) = observed.logits {
-        let which = if kind == LogitsKind::All { "all positions" } else { "the last position" };
-        observed.evidence.push(format!("logits of {which}: the head's input has {found} row(s)"));
+        let facts = Facts::new().with("rows", found).with_if("all", kind == LogitsKind::All);
+        observed.evidence.push(Remark::new("workload.logits", facts));
     }
 }
 

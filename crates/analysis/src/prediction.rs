@@ -2,25 +2,23 @@
 
 use std::collections::BTreeMap;
 
-use types::{AnalyticReport, MeasuredPart, Metrics, PartKind, Stage, WorkloadProfile};
+use types::{AnalyticReport, Facts, MeasuredPart, Metrics, PartKind, Remark, Stage, WorkloadProfile};
 
 use crate::statistics::describe;
 
-/// The report with what the run measured of its workload; as it was where the run has no such input.
-pub fn beside_run(mut report: AnalyticReport, metrics: &Metrics) -> AnalyticReport {
-    let Some(measured) = measured_total(metrics, &report.workload) else { return report };
+/// The report with what the run measured of its workload; as it was where the run has no such input. Also what is wrong where the
+/// roofline time is above what was measured.
+pub fn beside_run(mut report: AnalyticReport, metrics: &Metrics) -> (AnalyticReport, Option<Remark>) {
+    let Some(measured) = measured_total(metrics, &report.workload) else { return (report, None) };
     report.profile_run_id = Some(metrics.run.id.clone());
     report.measured_total_time_ms = Some(measured);
     report.forecast_vs_measured_ratio =
         report.forecast_total.forecast_ns.map(|forecast| forecast.get() as f64 / 1e6 / measured);
-    match report.predicted_total_time_ms / measured {
-        ratio if ratio <= 1.0 => report.predicted_vs_measured_ratio = Some(ratio),
-        ratio => report.notes.push(format!(
-            "the roofline time is {ratio:.2} times the measured time, which cannot be: what ran is not what is modelled here"
-        )),
-    }
+    let ratio = report.predicted_total_time_ms / measured;
+    report.predicted_vs_measured_ratio = (ratio <= 1.0).then_some(ratio);
     report.measured_parts = parts(&report, metrics);
-    report
+    let wrong = Remark::new("prediction.above-measured", Facts::new().with("ratio", ratio));
+    (report, (ratio > 1.0).then_some(wrong))
 }
 
 /// Families that GEMMs run as, in the names of profiles.

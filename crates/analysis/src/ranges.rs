@@ -10,7 +10,6 @@ use types::{DeviceId, Nanos, QualityCounter, RegionSummary, Severity};
 
 use crate::attribution::{RangeIndex, graph};
 use crate::evidence::PlacedTimeline;
-use crate::statistics::share;
 
 /// Regions kept. A program may number its ranges, and then each is a region of its own.
 const MOST: usize = 10_000;
@@ -97,18 +96,8 @@ pub(crate) fn summaries(timelines: &[PlacedTimeline<'_>]) -> (Vec<RegionSummary>
     }
     regions.sort_by_key(|region| Reverse((region.total_ns_inclusive, Reverse(region.segments.len()))));
     let all = regions.len() as u64 + left_out;
-    let counter = (left_out > 0).then(|| QualityCounter {
-        quantities: Default::default(),
-        counter: "regions_left_out".to_owned(),
-        value: left_out,
-        share: share(left_out as f64, all as f64),
-        severity: Severity::Info,
-        remedy:
-            "the regions with the most kernel time are kept; ranges that are all closed again and whose names do not \
-                 count up are fewer and less deeply nested"
-                .to_owned(),
-    });
-    (regions, counter)
+    let counter = QualityCounter::some("regions_left_out", Severity::Info, left_out);
+    (regions, counter.map(|counter| counter.of(all)))
 }
 
 /// The regions of a timeline with the most kernel time, and how many more there are.

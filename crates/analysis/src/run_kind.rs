@@ -2,7 +2,7 @@
 //! or shape.
 
 use types::timeline::{OperatorKind, Timeline, WorkKind};
-use types::{RunKind, RunKindName, Stage};
+use types::{Facts, Remark, RunKind, RunKindName, Stage};
 
 use crate::attribution::{Attribution, Inference, StageOrigin, training};
 use crate::encoder::encoder;
@@ -21,12 +21,14 @@ pub(crate) fn run_kind(timelines: &[PlacedTimeline<'_>]) -> Option<RunKind> {
 }
 
 fn of_timeline(timeline: &Timeline, attribution: &Attribution) -> RunKind {
-    let kind = |kind, evidence: String| RunKind { kind, evidence: evidence.into() };
+    let kind = |kind, evidence: Remark| RunKind { kind, evidence };
+    let operator = |name: &str| Remark::new("run-kind.operator", Facts::new().with("name", name));
     if let Some(name) = training(timeline) {
-        return kind(RunKindName::Training, format!("the trace has `{name}`"));
+        return kind(RunKindName::Training, operator(name));
     }
     if let Some(name) = backward_kernel(timeline) {
-        return kind(RunKindName::Training, format!("the kernel `{}` is of a backward pass", short_name(name)));
+        let facts = Facts::new().with("name", short_name(name));
+        return kind(RunKindName::Training, Remark::new("run-kind.backward-kernel", facts));
     }
     let stages = &attribution.stages;
     let annotated = stages.iter().any(|stage| stage.origin == StageOrigin::Engine);
@@ -36,7 +38,7 @@ fn of_timeline(timeline: &Timeline, attribution: &Attribution) -> RunKind {
         }
         Inference::Done { evidence } => return kind(RunKindName::Generation, evidence.clone()),
         Inference::NotNeeded if stages.iter().any(|stage| stage.stage == Stage::Decode) => {
-            return kind(RunKindName::Generation, "ranges mark decode".to_owned());
+            return kind(RunKindName::Generation, Remark::new("run-kind.decode-marked", Facts::new()));
         }
         _ => {}
     }
@@ -45,25 +47,22 @@ fn of_timeline(timeline: &Timeline, attribution: &Attribution) -> RunKind {
         timeline.calls.iter().any(|call| named[call.name.index()])
     };
     if has_call("StreamEndCapture") && !has_call("GraphLaunch") {
-        return kind(RunKindName::GraphCapture, "a graph is captured and none is launched".to_owned());
+        return kind(RunKindName::GraphCapture, Remark::new("run-kind.capture", Facts::new()));
     }
     let is_sign = |(_, name): (_, &str)| DIFFUSION.iter().any(|sign| name.contains(sign));
     let signs: Vec<bool> = timeline.names.iter().map(is_sign).collect();
     let python = timeline.operators.iter().filter(|operator| operator.kind == OperatorKind::Python);
     // The name that came first in the file: most rows have none of these, and millions of rows need not be sorted.
     if let Some(name) = python.map(|operator| operator.name).filter(|name| signs[name.index()]).min() {
-        return kind(RunKindName::Diffusion, format!("the trace has `{}`", timeline.name(name)));
+        return kind(RunKindName::Diffusion, operator(timeline.name(name)));
     }
     if let Some(evidence) = encoder(timeline) {
         return kind(RunKindName::Encoder, evidence);
     }
     let is_framework = timeline.operators.iter().any(|operator| operator.kind == OperatorKind::Framework);
     match is_framework {
-        true => {
-            let why = "framework operators without backward or optimizer, and no pass takes in a token that another has chosen";
-            kind(RunKindName::Forward, why.to_owned())
-        }
-        false => kind(RunKindName::Program, "no framework operator, annotation or range says more".to_owned()),
+        true => kind(RunKindName::Forward, Remark::new("run-kind.forward", Facts::new())),
+        false => kind(RunKindName::Program, Remark::new("run-kind.program", Facts::new())),
     }
 }
 

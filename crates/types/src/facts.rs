@@ -9,7 +9,7 @@ use serde::ser::SerializeMap;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Map, Value};
 
-use crate::{Bytes, BytesPerSecond, Flops, FlopsPerByte, FlopsPerSecond, Nanos, Stage};
+use crate::{Bytes, BytesPerSecond, Flops, FlopsPerByte, FlopsPerSecond, Nanos, Remark, Stage};
 
 /// One quantity.
 #[derive(Clone, Debug, PartialEq)]
@@ -40,6 +40,8 @@ pub enum Fact {
     Yes,
     /// Several of the same kind, one after the other.
     Rows(Vec<Facts>),
+    /// Another sentence, such as a reason. In a document it is the sentence alone, and is a name when read back.
+    Said(Remark),
 }
 
 /// A share and its base.
@@ -191,6 +193,16 @@ impl Facts {
         self.0.is_empty()
     }
 
+    /// Every remark among them, those in rows included.
+    pub fn remarks_mut<'a>(&'a mut self) -> Vec<&'a mut Remark> {
+        let of = |(_, fact): &'a mut (String, Fact)| match fact {
+            Fact::Said(remark) => vec![remark],
+            Fact::Rows(rows) => rows.iter_mut().flat_map(Self::remarks_mut).collect(),
+            _ => Vec::new(),
+        };
+        self.0.iter_mut().flat_map(of).collect()
+    }
+
     /// Every fact with its name.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &Fact)> {
         self.0.iter().map(|(name, fact)| (name.as_str(), fact))
@@ -209,7 +221,7 @@ macro_rules! fact {
 
 fact! {
     Nanos => Time, Share => Share, u64 => Count, u32 => Count, f64 => Number, Bytes => Bytes, BytesPerSecond => Rate,
-    Flops => Work, FlopsPerSecond => WorkRate, FlopsPerByte => Intensity, Base => Part, String => Name, &str => Name, &String => Name, Vec<Facts> => Rows,
+    Flops => Work, FlopsPerSecond => WorkRate, FlopsPerByte => Intensity, Base => Part, String => Name, &str => Name, &String => Name, Vec<Facts> => Rows, Remark => Said,
 }
 
 impl From<usize> for Fact {
@@ -253,6 +265,7 @@ impl Serialize for Facts {
                 Fact::Name(name) => map.serialize_value(name)?,
                 Fact::Yes => map.serialize_value(&true)?,
                 Fact::Rows(rows) => map.serialize_value(rows)?,
+                Fact::Said(remark) => map.serialize_value(remark)?,
             }
         }
         map.end()

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use crate::schema::{Document, SchemaName, SchemaTag};
 use crate::{
     Bytes, BytesPerSecond, Device, DeviceId, Flops, FlopsPerByte, FlopsPerSecond, KernelSummary, Nanos, Origin,
-    QualityCounter, RunHeader, Stage,
+    QualityCounter, Remark, RunHeader, Stage,
 };
 
 /// One pass of a run that starts the program several times.
@@ -175,7 +175,7 @@ pub struct ModelledKernel {
     /// Counted tensor operations over modelled matrix operations; absent without counters.
     pub flops_ratio: Option<f64>,
     /// How the two were laid beside each other.
-    pub basis: String,
+    pub basis: Remark,
 }
 
 /// The document.

@@ -65,6 +65,13 @@ impl QualityCounter {
         Self { share, ..self }
     }
 
+    /// The same as a share of so many, at most of all of them; without a share where there are none.
+    #[must_use]
+    pub fn of(self, whole: u64) -> Self {
+        let share = (whole > 0).then(|| (self.value as f64 / whole as f64).min(1.0));
+        Self { share, ..self }
+    }
+
     /// The same with what else is known.
     #[must_use]
     pub fn facts(self, quantities: Facts) -> Self {

@@ -34,19 +34,6 @@ pub enum StepBasis {
     Repetition,
 }
 
-impl StepBasis {
-    /// In words.
-    pub const fn phrase(self) -> &'static str {
-        match self {
-            Self::EngineAnnotations => "annotations of the serving engine",
-            Self::ProfilerSteps => "the profiler's own steps",
-            Self::DecodeSteps => "decode steps",
-            Self::TokenChoices => "kernels that choose one of many (argmax, sampling), each of which ends a pass",
-            Self::Repetition => "kernels that repeat in exactly the same order; where a step starts is not recorded",
-        }
-    }
-}
-
 /// One step.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct StepSummary {
@@ -180,20 +167,6 @@ impl RunKindName {
             Self::Encoder => "encoder",
             Self::Forward => "forward",
             Self::Program => "program",
-        }
-    }
-
-    /// In words.
-    pub const fn phrase(self) -> &'static str {
-        match self {
-            Self::Training => "training",
-            Self::Serving => "a serving engine",
-            Self::Generation => "token-by-token generation",
-            Self::GraphCapture => "the capture of a graph",
-            Self::Diffusion => "a diffusion pipeline",
-            Self::Encoder => "an encoder",
-            Self::Forward => "forward passes without generation",
-            Self::Program => "a program",
         }
     }
 }

@@ -1,6 +1,6 @@
 //! The ways in which a model's operations may have become matrix kernels.
 
-use types::Op;
+use types::{Facts, Op};
 
 use super::modelled_run::ModelledOperator;
 
@@ -13,7 +13,7 @@ pub(crate) struct Part<'a> {
 
 /// The ways in which the operations may have become kernels, most plain first: attention in one fused kernel or as two
 /// GEMMs, and experts one after the other.
-pub(super) fn expansions<'a>(operators: &'a [ModelledOperator], each: f64) -> Vec<(Vec<Part<'a>>, String)> {
+pub(super) fn expansions<'a>(operators: &'a [ModelledOperator], each: f64) -> Vec<(Vec<Part<'a>>, Facts)> {
     let spread = operators.iter().any(|operator| operator.spread);
     let repeats: Vec<usize> = if spread { (1..=16).collect() } else { vec![1] };
     let mut found = Vec::new();
@@ -38,9 +38,8 @@ pub(super) fn expansions<'a>(operators: &'a [ModelledOperator], each: f64) -> Ve
                 }
                 place += run.len();
             }
-            let attention = if gemms == 2 { ", attention as two GEMMs" } else { "" };
-            let experts = if spread { format!(", {repeat} experts one after the other") } else { String::new() };
-            found.push((parts, format!("{attention}{experts}")));
+            let how = Facts::new().with_if("attention", gemms == 2).with_known("experts", spread.then_some(*repeat));
+            found.push((parts, how));
         }
     }
     found

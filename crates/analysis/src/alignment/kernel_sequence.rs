@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
+use types::Facts;
 use types::timeline::{LaunchShapeId, NameId};
 
 use super::expansion::Part;
@@ -26,16 +27,16 @@ pub(super) struct KernelSequence<'a> {
 }
 
 impl KernelSequence<'_> {
-    /// For each kernel the place of its operation, and in words what is left out: nothing, the first, or all launches of one
+    /// For each kernel the place of its operation, and what is left out, added to the facts: nothing, the first, or all launches of one
     /// kernel, such as one that makes a table of positions in every layer. Where several kernels may be the one that is left
     /// out, only partners that all of these ways agree on are given.
-    pub(super) fn partners(&self, parts: &[Part<'_>]) -> Option<(Vec<Option<usize>>, String)> {
+    pub(super) fn partners(&self, parts: &[Part<'_>], how: Facts) -> Option<(Vec<Option<usize>>, Facts)> {
         let all = self.kernels.len();
         let excess = all.checked_sub(parts.len()).filter(|_| !parts.is_empty())?;
         if excess <= LEADING {
             let places: Vec<usize> = (excess..all).collect();
-            let left_out = if excess > 0 { format!(", the first {excess} left out") } else { String::new() };
-            return self.consistent(&places, parts).then(|| (self.laid(&places), left_out));
+            let how = how.with_known("leading", (excess > 0).then_some(excess));
+            return self.consistent(&places, parts).then(|| (self.laid(&places), how));
         }
         let mut agreed: Option<Vec<Option<usize>>> = None;
         for leading in 0..=LEADING {
@@ -56,7 +57,7 @@ impl KernelSequence<'_> {
         }
         let agreed = agreed?;
         let left_out = agreed.iter().filter(|partner| partner.is_none()).count();
-        Some((agreed, format!(", {left_out} of {all} left out")))
+        Some((agreed, how.with("left_out", left_out).with("all", all)))
     }
 
     /// Kernels with as many launches; few are no habit of a layer.
@@ -147,7 +148,7 @@ mod tests {
         let times: Vec<f64> = kernels.iter().map(|(_, time)| *time).collect();
         let operators: Vec<_> = sizes.iter().map(|size| operator("x", *size)).collect();
         let parts: Vec<_> = operators.iter().map(|operator| Part { operator, share: 1.0 }).collect();
-        Some(KernelSequence { kernels: &sequence, times: &times }.partners(&parts)?.0)
+        Some(KernelSequence { kernels: &sequence, times: &times }.partners(&parts, Facts::new())?.0)
     }
 
     #[test]

@@ -7,8 +7,8 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use types::Stage;
 use types::timeline::{Timeline, WorkKind};
+use types::{Remark, Stage};
 
 use super::expansion::{Part, expansions};
 use super::kernel_sequence::{KernelSequence, Key, LEADING};
@@ -25,8 +25,8 @@ pub(crate) struct Pairing<'a> {
     /// For each of these the place of its operation.
     partners: Vec<Option<usize>>,
     operations: Vec<Part<'a>>,
-    /// What it rests on, in words.
-    pub(crate) basis: String,
+    /// What it rests on.
+    pub(crate) basis: Remark,
 }
 
 impl<'a> Pairing<'a> {
@@ -81,8 +81,8 @@ pub(crate) fn pair<'a>(
     let times: Vec<f64> = windows[0].iter().map(|work| timeline.work[*work].duration.get() as f64).collect();
     let kernels = KernelSequence { kernels: &sequence, times: &times };
     let (parts, partners, basis) = expansions(operators, each).into_iter().find_map(|(parts, how)| {
-        let (partners, left_out) = kernels.partners(&parts)?;
-        Some((parts, partners, format!("matrix kernels in the order of the model's operations{how}{left_out}")))
+        let (partners, how) = kernels.partners(&parts, how)?;
+        Some((parts, partners, Remark::new("modelled.order", how)))
     })?;
     Some(Pairing { windows, sequence, partners, operations: parts, basis })
 }

@@ -7,8 +7,8 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use types::Nanos;
 use types::timeline::{HostCall, HostOperator, NameId, OperatorKind, SignatureId, ThreadId, Timeline, WorkKind};
+use types::{Facts, Nanos, Remark};
 
 use super::correlation::Join;
 use super::graph::launches_graph;
@@ -50,11 +50,11 @@ enum NodeKind {
 
 /// Gives the kernels of graphs that `replay` launches the operators of their capture, and says how many got one; or why the
 /// capture is of none of these graphs.
-pub fn join_capture(replay: &mut Timeline, captured: &Timeline) -> Result<u64, String> {
+pub fn join_capture(replay: &mut Timeline, captured: &Timeline) -> Result<u64, Remark> {
     let captures = captures(captured);
     let launches = graph_launches(replay);
     if launches.is_empty() {
-        return Err("it launches no graph".to_owned());
+        return Err(Remark::new("capture.no-launch", Facts::new()));
     }
     let mut joined = 0;
     let mut why = Vec::new();
@@ -62,8 +62,10 @@ pub fn join_capture(replay: &mut Timeline, captured: &Timeline) -> Result<u64, S
         let kinds: Vec<_> = rows.iter().filter_map(|row| kind(&replay.work[*row as usize].kind)).collect();
         let same = |nodes: &&Vec<Node>| nodes.iter().map(|node| node.kind).eq(kinds.iter().copied());
         let Some(nodes) = captures.iter().find(same) else {
-            let sizes: Vec<_> = captures.iter().map(|nodes| nodes.len().to_string()).collect();
-            why.push(format!("a graph with {} nodes is replayed, and {} were captured", kinds.len(), sizes.join(", ")));
+            let sizes: Vec<_> = captures.iter().map(|nodes| Facts::new().with("nodes", nodes.len())).collect();
+            let facts = Facts::new().with("replayed", kinds.len());
+            let facts = facts.with_known("captured", (!sizes.is_empty()).then_some(sizes));
+            why.push(Remark::new("capture.other-size", facts));
             continue;
         };
         match consistent(replay, captured, rows, nodes) {
@@ -163,7 +165,7 @@ fn graph_launches(timeline: &Timeline) -> BTreeMap<u32, Vec<u32>> {
 }
 
 /// Whether operators that come more than once launched the same kernel each time.
-fn consistent(replay: &Timeline, captured: &Timeline, rows: &[u32], nodes: &[Node]) -> Result<(), String> {
+fn consistent(replay: &Timeline, captured: &Timeline, rows: &[u32], nodes: &[Node]) -> Result<(), Remark> {
     let mut kernels: HashMap<(NameId, Option<SignatureId>), HashMap<NameId, u64>> = HashMap::new();
     for (row, node) in rows.iter().zip(nodes) {
         let Some(operator) = node.operator.map(|place| &captured.operators[place as usize]) else { continue };
@@ -178,17 +180,12 @@ fn consistent(replay: &Timeline, captured: &Timeline, rows: &[u32], nodes: &[Nod
         agreeing += counts.values().filter(|count| **count == most && most > 1).sum::<u64>();
     }
     if (checked as f64) < CHECKED * nodes.len() as f64 {
-        return Err(format!(
-            "both have {} nodes, but too few operators come twice to tell whether they are the same graph",
-            nodes.len()
-        ));
+        return Err(Remark::new("capture.unchecked", Facts::new().with("nodes", nodes.len())));
     }
     if (agreeing as f64) < CONSISTENT * checked as f64 {
-        return Err(format!(
-            "both have {} nodes, but the same operators would have launched different kernels at {} of {checked} places",
-            nodes.len(),
-            checked - agreeing
-        ));
+        let facts = Facts::new().with("nodes", nodes.len());
+        let facts = facts.with("differing", checked - agreeing).with("checked", checked);
+        return Err(Remark::new("capture.other-kernels", facts));
     }
     Ok(())
 }
@@ -279,10 +276,13 @@ mod tests {
     #[test]
     fn another_graph_is_told_by_its_size_or_its_kernels() {
         let why = join_capture(&mut replay_of(&["gemm", "add"]), &capture_of(2)).unwrap_err();
-        assert_eq!(why, "a graph with 2 nodes is replayed, and 4 were captured");
+        let captured = vec![Facts::new().with("nodes", 4_u64)];
+        let facts = Facts::new().with("replayed", 2_u64).with("captured", captured);
+        assert_eq!(why, Remark::new("capture.other-size", facts));
         let mut other = replay_of(&["gemm", "add", "softmax", "copy"]);
         let why = join_capture(&mut other, &capture_of(2)).unwrap_err();
-        assert!(why.contains("would have launched different kernels at 4 of 4 places"), "{why}");
+        let facts = Facts::new().with("nodes", 4_u64).with("differing", 4_u64).with("checked", 4_u64);
+        assert_eq!(why, Remark::new("capture.other-kernels", facts));
         assert!(other.operators.is_empty(), "nothing is grafted");
     }
 }

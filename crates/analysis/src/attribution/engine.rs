@@ -8,7 +8,7 @@
 use std::collections::BTreeMap;
 
 use types::timeline::{ThreadId, Timeline};
-use types::{Nanos, Stage, StepBatch, StepGroup};
+use types::{Facts, Nanos, Remark, Stage, StepBatch, StepGroup};
 
 use super::aside::Asides;
 use super::launch::{Launches, NONE};
@@ -147,10 +147,9 @@ pub(super) fn stages(timeline: &Timeline, launches: &Launches, last: Nanos) -> O
         }
     }
     let (instance, step): (Vec<u32>, Vec<u32>) = of_launch.into_iter().unzip();
-    let kinds = ["of prompts (prefill)", "of decoding sequences (decode)", "of both or neither (no stage)"];
-    let counted = counts.iter().zip(kinds).filter(|(count, _)| **count > 0);
-    let counted: Vec<_> = counted.map(|(count, kind)| format!("{count} {kind}")).collect();
-    let evidence = format!("the engine annotates its steps with their batch: {}", counted.join(", "));
+    let [prefills, decodes, others] = counts;
+    let facts = Facts::new().with("prefills", prefills).with("decodes", decodes).with("others", others);
+    let evidence = Remark::new("stages.engine", facts);
     Some(Stages {
         instance: launches.per_work(&instance).collect(),
         step: launches.per_work(&step).collect(),

@@ -35,7 +35,7 @@ mod step_series;
 mod wall;
 
 use types::timeline::{CapturedRangeId, Timeline};
-use types::{Nanos, QualityCounter, Stage};
+use types::{Facts, Nanos, QualityCounter, Remark, Stage};
 
 pub use amount::Amount;
 pub use aside::Asides;
@@ -174,7 +174,7 @@ fn stages(
     let mut stages = match found {
         Some(stages) => stages,
         None if settings.infer => infer::infer(timeline, launches, settings, last),
-        None => Stages::none(timeline, "no range names a stage, and inference is switched off".to_owned()),
+        None => Stages::none(timeline, Remark::new("stages.not-inferred", Facts::new())),
     };
     stages.add_work(timeline);
     wall::fill(timeline, call_of_work, &mut stages.stages);

@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 
 use types::timeline::{Timeline, WorkKind};
-use types::{Nanos, QualityCounter, Severity};
+use types::{Facts, Nanos, QualityCounter, Severity};
 
 use super::amount::Amount;
 use super::stage::Inference;
@@ -21,54 +21,39 @@ pub(super) fn counters(
     contested: Amount,
 ) -> Vec<QualityCounter> {
     let coverage = &attribution.coverage;
-    let mut counters = Vec::new();
-    let mut add = |counter: &str, value: u64, share: Option<f64>, severity: Severity, remedy: &str| {
-        if value > 0 {
-            let (counter, remedy) = (counter.to_owned(), remedy.to_owned());
-            counters.push(QualityCounter { counter, value, share, severity, remedy, quantities: Default::default() });
-        }
-    };
-    let by_share = |part: Amount| match coverage.share(part) {
+    let severity = |part: Amount| match coverage.share(part) {
         Some(share) if share >= WORTH_A_WARNING => Severity::Warning,
         _ => Severity::Info,
     };
+    let of = |counter: Option<QualityCounter>, part: Amount| counter.map(|counter| counter.share(coverage.share(part)));
     let unmatched = coverage.without(coverage.launch);
-    let remedy = "record the CUDA runtime calls too, and warm up before the profiler starts: work launched before it \
-                  has no launch in the trace";
-    add("work_without_launch", unmatched.count, coverage.share(unmatched), by_share(unmatched), remedy);
-    let remedy = "import the processes apart: the same launch number belongs to several of them";
-    add("work_with_ambiguous_launch", ambiguous, None, Severity::Warning, remedy);
-    let launchless = "their launch is not in the trace, see work_without_launch";
-    if !timeline.operators.is_empty() {
-        let outside = coverage.without(coverage.operator);
-        let remedy = match outside == unmatched {
-            true => launchless,
-            false => "work launched outside any recorded operator; profile with CPU activities on",
-        };
-        add("work_without_operator", outside.count, coverage.share(outside), by_share(outside), remedy);
-    }
-    let unplaced = coverage.without(coverage.stage());
-    let remedy = match &attribution.inference {
-        _ if unplaced == unmatched => launchless.to_owned(),
-        Inference::Refused { reason } => {
-            format!("there is no stage: {reason}; ranges around parts of the program would divide it")
-        }
-        _ => "launched outside of every stage".to_owned(),
+    let launchless = |part: Amount| Facts::new().with_if("launchless", part == unmatched);
+    let outside = match timeline.operators.is_empty() {
+        true => Amount::default(),
+        false => coverage.without(coverage.operator),
     };
-    add("work_without_stage", unplaced.count, coverage.share(unplaced), Severity::Info, &remedy);
+    let unplaced = coverage.without(coverage.stage());
+    let refused = match &attribution.inference {
+        Inference::Refused { reason } if unplaced != unmatched => Some(reason.clone()),
+        _ => None,
+    };
+    let unplaced_facts = launchless(unplaced).with_known("reason", refused);
     let inferred = coverage.stage_inferred;
-    let remedy = "stages follow from tokens that one pass chooses and the next looks up; NVTX ranges around them would mark them";
-    add("work_with_inferred_stage", inferred.count, coverage.share(inferred), Severity::Info, remedy);
     let open = timeline.ranges.iter().filter(|range| range.end.is_none()).count() as u64;
-    let remedy =
-        "these ranges were open when the trace ended and count until its end; stop the profiler after they close";
-    add("ranges_open_at_end", open, coverage.share(clipped(timeline, attribution)), Severity::Warning, remedy);
     let crossing = attribution.projections.crossing();
-    let remedy = "ranges of one thread overlap without nesting; work in both counts for both, and is shown under the \
-                  one opened last";
-    add("ranges_crossing", crossing, coverage.share(contested), Severity::Info, remedy);
-    counters.extend(undivided(timeline, attribution));
-    counters
+    let counters = [
+        of(QualityCounter::some("work_without_launch", severity(unmatched), unmatched.count), unmatched),
+        QualityCounter::some("work_with_ambiguous_launch", Severity::Warning, ambiguous),
+        of(QualityCounter::some("work_without_operator", severity(outside), outside.count), outside)
+            .map(|counter| counter.facts(launchless(outside))),
+        of(QualityCounter::some("work_without_stage", Severity::Info, unplaced.count), unplaced)
+            .map(|counter| counter.facts(unplaced_facts)),
+        of(QualityCounter::some("work_with_inferred_stage", Severity::Info, inferred.count), inferred),
+        of(QualityCounter::some("ranges_open_at_end", Severity::Warning, open), clipped(timeline, attribution)),
+        of(QualityCounter::some("ranges_crossing", Severity::Info, crossing), contested),
+        undivided(timeline, attribution),
+    ];
+    counters.into_iter().flatten().collect()
 }
 
 /// Work launched inside a range that was open when the trace ended: on its thread, everything from its start on.
@@ -103,14 +88,6 @@ fn undivided(timeline: &Timeline, attribution: &Attribution) -> Option<QualityCo
     for (time, _) in launches.values().filter(|(_, is_divided)| !is_divided) {
         amount.add(*time);
     }
-    (amount.count > 0).then(|| QualityCounter {
-        quantities: Default::default(),
-        counter: "graph_launches_undivided".to_owned(),
-        value: amount.count,
-        share: attribution.coverage.share(amount),
-        severity: Severity::Info,
-        remedy: "no ranges were open inside the capture of these CUDA graphs, or it was not recorded; put NVTX ranges around \
-                 layers in the code that is captured, and record from before the capture on"
-            .to_owned(),
-    })
+    let counter = QualityCounter::some("graph_launches_undivided", Severity::Info, amount.count);
+    counter.map(|counter| counter.share(attribution.coverage.share(amount)))
 }

@@ -1,7 +1,7 @@
 //! One run of a stage, and how stages were found.
 
 use types::timeline::ThreadId;
-use types::{Nanos, Stage};
+use types::{Nanos, Remark, Stage};
 
 use crate::time::Span;
 
@@ -23,13 +23,13 @@ pub enum Inference {
     NotNeeded,
     /// They follow from what the trace shows.
     Done {
-        /// What it rests on, in words.
-        evidence: String,
+        /// What it rests on.
+        evidence: Remark,
     },
     /// They could not be.
     Refused {
-        /// Why, in words.
-        reason: String,
+        /// Why.
+        reason: Remark,
     },
 }
 

@@ -1,5 +1,6 @@
 //! All stages and steps of a timeline, and which of them each kernel, copy and memset belongs to.
 
+use types::Remark;
 use types::timeline::{Timeline, WorkKind};
 
 use super::aside::Asides;
@@ -21,7 +22,7 @@ pub(super) struct Stages {
 
 impl Stages {
     /// Nothing found, and why.
-    pub(super) fn none(timeline: &Timeline, reason: String) -> Self {
+    pub(super) fn none(timeline: &Timeline, reason: Remark) -> Self {
         Self {
             stages: Vec::new(),
             steps: Vec::new(),

@@ -2,17 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use types::{Difference, Environment, GpuInfo, InputFacts, Metrics, RunState, Severity};
+use types::{Difference, Environment, Facts, GpuInfo, InputFacts, Metrics, Remark, RunState, Severity};
 
 use super::pairing::Pairing;
 use super::{RunRecords, Sides};
-
-/// The sides did different work, so that times do not compare.
-const OTHER_WORK: &str = "the sides did different work; their times do not compare";
-/// The same work under other conditions.
-const OTHER_CONDITIONS: &str = "a change may come from this alone";
-/// Not known to change times.
-const GOOD_TO_KNOW: &str = "good to know; it should not change times";
 
 /// One thing that is compared: its name, how much it matters, and what a run has.
 struct Aspect {
@@ -81,6 +74,11 @@ pub(super) fn differences(sides: Sides<'_>, pairing: &Pairing) -> Vec<Difference
     found
 }
 
+/// The sides did different work, so that times do not compare.
+fn other_work() -> Remark {
+    Remark::new("difference.work", Facts::new())
+}
+
 fn different(sides: Sides<'_>, aspect: &Aspect) -> Option<Difference> {
     let values = |runs: &[RunRecords]| runs.iter().filter_map(aspect.of).collect::<BTreeSet<_>>();
     let (base, with) = (values(sides.base), values(sides.with));
@@ -89,16 +87,16 @@ fn different(sides: Sides<'_>, aspect: &Aspect) -> Option<Difference> {
         return None;
     }
     let meaning = match aspect.severity {
-        Severity::Error => OTHER_WORK,
-        Severity::Warning => OTHER_CONDITIONS,
-        Severity::Info => GOOD_TO_KNOW,
+        Severity::Error => other_work(),
+        Severity::Warning => Remark::new("difference.conditions", Facts::new()),
+        Severity::Info => Remark::new("difference.info", Facts::new()),
     };
     Some(Difference {
         aspect: aspect.name.to_owned(),
         base: base.into_iter().collect(),
         with: with.into_iter().collect(),
         severity: aspect.severity,
-        meaning: meaning.into(),
+        meaning,
     })
 }
 
@@ -124,10 +122,10 @@ fn states(sides: Sides<'_>) -> Option<Difference> {
     }
     let only_partial = sides.runs().filter(incomplete).all(|run| run.state == Some(RunState::Partial));
     let (severity, meaning) = match only_partial {
-        true => (Severity::Warning, "a run is partial: what is missing from it is not compared"),
-        false => (Severity::Error, "a run did not end well: its numbers may be those of a part of the work"),
+        true => (Severity::Warning, Remark::new("difference.partial", Facts::new())),
+        false => (Severity::Error, Remark::new("difference.failed", Facts::new())),
     };
-    Some(Difference { aspect: "status".to_owned(), base, with, severity, meaning: meaning.into() })
+    Some(Difference { aspect: "status".to_owned(), base, with, severity, meaning })
 }
 
 fn inputs(sides: Sides<'_>, pairing: &Pairing) -> Option<Difference> {
@@ -144,12 +142,11 @@ fn inputs(sides: Sides<'_>, pairing: &Pairing) -> Option<Difference> {
         runs.iter().flat_map(own).collect::<BTreeSet<_>>().into_iter().collect()
     };
     let (severity, meaning) = match pairing.common().len() {
-        0 => (Severity::Error, "the runs have no input in common; nothing can be compared".to_owned()),
-        1 => (Severity::Warning, "stages are compared over the 1 input that all runs have".to_owned()),
-        count => (Severity::Warning, format!("stages are compared over the {count} inputs that all runs have")),
+        0 => (Severity::Error, Remark::new("difference.no-common-input", Facts::new())),
+        count => (Severity::Warning, Remark::new("difference.inputs", Facts::new().with("inputs", count))),
     };
     let (base, with) = (names(sides.base), names(sides.with));
-    Some(Difference { aspect: "inputs".to_owned(), base, with, severity, meaning: meaning.into() })
+    Some(Difference { aspect: "inputs".to_owned(), base, with, severity, meaning })
 }
 
 /// Inputs that are the same and were still turned into other work: other tiles, another prompt, more tokens.
@@ -184,7 +181,7 @@ fn tokens(sides: Sides<'_>, pairing: &Pairing) -> Vec<Difference> {
                 base: left,
                 with: right,
                 severity: Severity::Error,
-                meaning: OTHER_WORK.into(),
+                meaning: other_work(),
             });
         }
     }

@@ -4,12 +4,9 @@
 //! not pass: it is undecided, and says why. So is one over runs that a busy machine disturbed, whatever they show. A run
 //! passes every gate against itself.
 
-use std::collections::BTreeMap;
-
-use types::{Change, ChangeVerdict, Difference, Gate, GateOutcome, Severity};
+use types::{Change, ChangeVerdict, Difference, Facts, Gate, GateOutcome, Remark, Severity};
 
 use super::{GateLimits, Sides};
-use crate::disturbed;
 
 /// What can be judged.
 pub(super) struct Tables<'a> {
@@ -40,15 +37,15 @@ pub(super) fn judge(limits: GateLimits, tables: &Tables<'_>, differences: &[Diff
     for (name, limit) in &limits.named {
         let rows: Vec<_> = tables.all().filter(|change| is_named(change, name)).collect();
         if rows.is_empty() {
-            let known: Vec<&str> = tables.all().map(|change| change.name.as_str()).collect();
-            reasons.push(format!("neither side measured `{name}`; there is {}", known.join(", ")));
+            let known: Vec<Facts> = tables.all().map(|change| Facts::new().with("name", &change.name)).collect();
+            reasons.push(Remark::new("gate.unknown-row", Facts::new().with("name", name).with("known", known)));
         }
         judged.extend(rows.into_iter().map(|row| (row, *limit)));
     }
     if let Some(limit) = limits.all {
         let timed = tables.timed();
         if timed.is_empty() {
-            reasons.push("no stage, command or step was measured".to_owned());
+            reasons.push(Remark::new("gate.nothing-measured", Facts::new()));
         }
         let named = |change: &Change| limits.named.keys().any(|name| is_named(change, name));
         judged.extend(timed.into_iter().filter(|change| !named(change)).map(|change| (change, limit)));
@@ -57,17 +54,23 @@ pub(super) fn judge(limits: GateLimits, tables: &Tables<'_>, differences: &[Diff
         change.verdict == ChangeVerdict::Slower && change.change.is_some_and(|change| change > *limit)
     };
     let failed: Vec<String> = judged.iter().filter(is_above).map(|(change, _)| change.name.clone()).collect();
-    let mut untested: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    let mut untested: Vec<(&Remark, Vec<Facts>)> = Vec::new();
     for (change, _) in &judged {
-        if let Some(reason) = &change.untested {
-            untested.entry(reason).or_default().push(&change.name);
+        let Some(reason) = &change.untested else { continue };
+        let name = Facts::new().with("name", &change.name);
+        match untested.iter_mut().find(|(known, _)| *known == reason) {
+            Some((_, names)) => names.push(name),
+            None => untested.push((reason, vec![name])),
         }
     }
-    reasons.extend(untested.into_iter().map(|(reason, names)| format!("{}: {reason}", names.join(", "))));
+    let of_rows = |(reason, rows): (&Remark, Vec<Facts>)| {
+        Remark::new("gate.untested", Facts::new().with("rows", rows).with("reason", reason.clone()))
+    };
+    reasons.extend(untested.into_iter().map(of_rows));
     let different = differences.iter().filter(|difference| difference.severity == Severity::Error);
-    reasons.extend(different.map(|difference| format!("{}: {}", difference.aspect, difference.meaning)));
-    let busy = sides.runs().filter_map(|run| Some((run, disturbed::verdict(&run.metrics)?)));
-    let busy: Vec<String> = busy.map(|(run, reason)| format!("{}: {reason}", run.path)).collect();
+    let meaning = |one: &Difference| Facts::new().with("aspect", &one.aspect).with("meaning", one.meaning.clone());
+    reasons.extend(different.map(|difference| Remark::new("gate.different", meaning(difference))));
+    let busy: Vec<Remark> = sides.runs().filter_map(super::disturbed_run).collect();
     let is_busy = !busy.is_empty();
     reasons.extend(busy);
     let outcome = match (failed.is_empty(), reasons.is_empty()) {
@@ -81,14 +84,7 @@ pub(super) fn judge(limits: GateLimits, tables: &Tables<'_>, differences: &[Diff
         (high > *limit).then_some(high)
     };
     let may_hide = judged.iter().filter_map(hidden).max_by(f64::total_cmp);
-    Gate {
-        limit: limits.all,
-        limits: limits.named,
-        outcome,
-        failed,
-        reasons: reasons.into_iter().map(Into::into).collect(),
-        may_hide,
-    }
+    Gate { limit: limits.all, limits: limits.named, outcome, failed, reasons, may_hide }
 }
 
 /// Whether a row is what a limit names: `memory` is every row of memory, `memory: reserved` one.

@@ -15,11 +15,11 @@ mod stages;
 mod steps;
 mod tried;
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::BTreeMap;
 
 use types::{
-    Change, ComparedRun, Comparison, Environment, ForecastChange, ForecastRange, ForecastTime, InputSet, Metrics,
-    Replication, RunState, SchemaTag,
+    Change, ComparedRun, Comparison, Environment, Facts, ForecastChange, ForecastRange, ForecastTime, InputSet,
+    Metrics, Remark, Replication, RunState, SchemaTag, Severity,
 };
 
 pub use tried::try_sides;
@@ -116,7 +116,7 @@ pub fn compare(sides: Sides<'_>, fail_over: Option<GateLimits>) -> Comparison {
         significance: SIGNIFICANCE,
         common_inputs: pairing.names_inputs().then(|| pairing.common().len() as u64),
         gate,
-        notes: notes(sides).into_iter().map(Into::into).collect(),
+        notes: notes(sides),
         differences,
         stages,
         commands,
@@ -152,55 +152,56 @@ fn forecasts(sides: Sides<'_>) -> Vec<ForecastChange> {
 fn compared(run: &RunRecords) -> ComparedRun {
     ComparedRun {
         id: run.metrics.run.id.clone(),
-        disturbed: disturbed::verdict(&run.metrics).map(Into::into),
+        disturbed: disturbed::verdict(&run.metrics),
         path: run.path.clone(),
         state: run.state,
         reasons: run.reasons.clone(),
     }
 }
 
+/// That a run was disturbed, and by what; absent where it was not.
+fn disturbed_run(run: &RunRecords) -> Option<Remark> {
+    let reason = disturbed::verdict(&run.metrics)?;
+    Some(Remark::new("compare.disturbed", Facts::new().with("run", &run.path).with("reason", reason)))
+}
+
 /// What a reader must know to read the numbers right.
-fn notes(sides: Sides<'_>) -> Vec<String> {
+fn notes(sides: Sides<'_>) -> Vec<Remark> {
     let mut notes = Vec::new();
     if sides.replication() == Replication::Repeats {
-        notes.push(
-            "one run per side: intervals are about the repeats within each run, not about how runs of the same thing \
-             differ; several runs per side tell that too"
-                .to_owned(),
-        );
+        notes.push(Remark::new("compare.one-run", Facts::new()));
     }
     if sides.base.iter().any(|one| sides.with.iter().any(|other| one.path == other.path)) {
-        notes.push("a run is on both sides; it cannot differ from itself".to_owned());
+        notes.push(Remark::new("compare.same-run", Facts::new()));
     }
-    for run in sides.runs() {
-        if let Some(reason) = disturbed::verdict(&run.metrics) {
-            notes.push(format!("{}: {reason}", run.path));
-        }
-    }
-    let without = |known: fn(&RunRecords) -> bool| -> Vec<&str> {
-        sides.runs().filter(|run| !known(run)).map(|run| run.path.as_str()).collect()
+    notes.extend(sides.runs().filter_map(disturbed_run));
+    // Which runs lack something; none where no run does.
+    let without = |known: fn(&RunRecords) -> bool| -> Option<Facts> {
+        let missing = sides.runs().filter(|run| !known(run));
+        let missing: Vec<Facts> = missing.map(|run| Facts::new().with("run", &run.path)).collect();
+        let all = missing.len() == sides.runs().count();
+        (!missing.is_empty()).then(|| Facts::new().with("runs", missing).with_if("all", all))
     };
-    for (missing, unchecked) in [
-        (without(|run| run.environment.is_some()), "env.json, so machine, clocks and versions were not checked"),
-        (without(|run| run.inputs.is_some()), "inputs.yaml, so inputs were compared by name"),
-    ] {
-        if !missing.is_empty() {
-            let all = missing.len() == sides.runs().count();
-            let runs = if all { "all runs".to_owned() } else { missing.join(", ") };
-            notes.push(format!("no {unchecked}: {runs}"));
-        }
-    }
+    let environment = without(|run| run.environment.is_some());
+    notes.extend(environment.map(|facts| Remark::new("compare.no-environment", facts)));
+    let inputs = without(|run| run.inputs.is_some());
+    notes.extend(inputs.map(|facts| Remark::new("compare.no-inputs", facts)));
     for run in sides.runs() {
-        for counter in
-            run.metrics.conclusions.quality.iter().filter(|counter| counter.severity == types::Severity::Error)
-        {
-            notes.push(format!("{}: {} is {}; {}", run.path, counter.counter, counter.value, counter.remedy));
-        }
+        let errors = run.metrics.conclusions.quality.iter().filter(|counter| counter.severity == Severity::Error);
+        notes.extend(errors.map(|counter| {
+            let facts = Facts::new().with("run", &run.path).with("counter", &counter.counter);
+            let facts = facts.with("value", counter.value).with("remedy", Remark::said(&counter.remedy));
+            Remark::new("compare.counter", facts)
+        }));
     }
     // A run that is on both sides has the same to say on each.
-    let mut said = HashSet::new();
-    notes.retain(|note| said.insert(note.clone()));
-    notes
+    let mut said: Vec<Remark> = Vec::new();
+    for note in notes {
+        if !said.contains(&note) {
+            said.push(note);
+        }
+    }
+    said
 }
 
 #[cfg(test)]

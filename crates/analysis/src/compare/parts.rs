@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use types::{Change, DeviceId, Measured, Nanos, Replication, Stage};
+use types::{Change, DeviceId, Facts, Measured, Nanos, Remark, Replication, Stage};
 
 use super::pairing::Pairing;
 use super::row::{Evidence, Row, geometric_mean, judged, log_ratio, time};
@@ -106,10 +106,10 @@ fn row(sides: Sides<'_>, pairing: &Pairing, key: &Key, found: &[Option<Spent>]) 
     };
     let partly = base_times.len() < base.len() || with_times.len() < with.len();
     let reason = match (base_times.is_empty(), with_times.is_empty()) {
-        (true, _) => Some("only the second side lists it"),
-        (_, true) => Some("only the first side lists it"),
-        _ if !pairing.is_whole() => Some("the runs have different inputs"),
-        _ if partly => Some("not every run lists it"),
+        (true, _) => Some(Remark::new("untested.only-second", Facts::new())),
+        (_, true) => Some(Remark::new("untested.only-first", Facts::new())),
+        _ if !pairing.is_whole() => Some(Remark::new("untested.other-inputs", Facts::new())),
+        _ if partly => Some(Remark::new("untested.some-runs", Facts::new())),
         _ => None,
     };
     if let Some(reason) = reason {
@@ -117,9 +117,9 @@ fn row(sides: Sides<'_>, pairing: &Pairing, key: &Key, found: &[Option<Spent>]) 
     }
     let log_ratio = log_ratio(geometric_mean(&base_times), geometric_mean(&with_times));
     let evidence = match sides.replication() {
-        Replication::Repeats => Evidence::untested("one pass per side, so its noise is not known"),
+        Replication::Repeats => Evidence::untested(Remark::new("untested.one-pass", Facts::new())),
         Replication::Runs => student_test(&base_times, &with_times, CONFIDENCE)
-            .map_or_else(|| Evidence::untested("its times are zero or equal to the nanosecond"), Evidence::from),
+            .map_or_else(|| Evidence::untested(Remark::new("untested.equal-times", Facts::new())), Evidence::from),
     };
     Row { log_ratio, evidence, ..row }
 }

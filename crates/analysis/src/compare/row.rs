@@ -1,6 +1,6 @@
 //! One line of a comparison while it is being made: evidence first, a verdict once all rows of its table are known.
 
-use types::{Change, ChangeInterval, ChangeVerdict, DeviceId, Measured, Nanos, Stage};
+use types::{Change, ChangeInterval, ChangeVerdict, DeviceId, Facts, Measured, Nanos, Remark, Stage};
 
 use super::{CONFIDENCE, SIGNIFICANCE};
 use crate::statistics::{LogInterval, StudentTest, holm};
@@ -23,18 +23,18 @@ pub(super) enum Evidence {
     /// It was tested.
     Tested { interval: LogInterval, p_value: f64 },
     /// It could not be, for this reason.
-    Untested { interval: Option<LogInterval>, reason: String },
+    Untested { interval: Option<LogInterval>, reason: Remark },
 }
 
 impl Default for Evidence {
     fn default() -> Self {
-        Self::untested("nothing was measured")
+        Self::untested(Remark::new("untested.nothing-measured", Facts::new()))
     }
 }
 
 impl Evidence {
-    pub(super) fn untested(reason: impl Into<String>) -> Self {
-        Self::Untested { interval: None, reason: reason.into() }
+    pub(super) fn untested(reason: Remark) -> Self {
+        Self::Untested { interval: None, reason }
     }
 }
 
@@ -102,7 +102,7 @@ fn change(row: Row, p_adjusted: Option<f64>) -> Change {
         p_value,
         p_adjusted,
         verdict,
-        untested: untested.map(Into::into),
+        untested,
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use types::{Bytes, Change, CommandFacts, CommandRun, Measured, Replication};
+use types::{Bytes, Change, CommandFacts, CommandRun, Facts, Measured, Remark, Replication};
 
 use super::row::{Evidence, Row, geometric_mean, judged, log_ratio, time};
 use super::stages::tested;
@@ -80,9 +80,9 @@ fn sampled(sides: Sides<'_>, values: &dyn Fn(&RunRecords) -> Vec<f64>, family: u
     let (base, with) = (all(sides.base), all(sides.with));
     let lacks = |side: &[Vec<f64>]| side.iter().any(Vec::is_empty);
     let reason = match (lacks(&base), lacks(&with)) {
-        (true, false) => Some("only the second side has it"),
-        (false, true) => Some("only the first side has it"),
-        (true, true) => Some("no run of it ended well"),
+        (true, false) => Some(Remark::new("untested.only-second", Facts::new())),
+        (false, true) => Some(Remark::new("untested.only-first", Facts::new())),
+        (true, true) => Some(Remark::new("untested.all-failed", Facts::new())),
         (false, false) => None,
     };
     let medians = |side: &[Vec<f64>]| -> Vec<f64> { side.iter().filter_map(|values| median(values)).collect() };
@@ -107,7 +107,7 @@ fn several(base: &[f64], with: &[f64], samples: [u64; 2]) -> Row {
         ..Measured::default()
     };
     let evidence = student_test(base, with, CONFIDENCE)
-        .map_or_else(|| Evidence::untested("the runs of each side are equal"), Evidence::from);
+        .map_or_else(|| Evidence::untested(Remark::new("untested.equal-runs", Facts::new())), Evidence::from);
     Row {
         base: side(base, samples[0]),
         with: side(with, samples[1]),

@@ -1,6 +1,6 @@
 //! Stages: wall time without a profiler, from raw samples.
 
-use types::{Change, Measured, Replication, Stage, StageSummary};
+use types::{Base, Change, Facts, Measured, Remark, Replication, Stage, StageSummary};
 
 use super::pairing::Pairing;
 use super::row::{Evidence, Row, geometric_mean, judged, log_ratio, time};
@@ -31,9 +31,9 @@ fn row(sides: Sides<'_>, pairing: &Pairing, stage: Stage, family: usize) -> Row 
             ..count(runs, pairing, stage)
         };
         let reason = match (missing(sides.base), missing(sides.with)) {
-            (true, false) => "only the second side has it",
-            (false, _) => "only the first side has it",
-            (true, true) => "not every run has it",
+            (true, false) => Remark::new("untested.only-second", Facts::new()),
+            (false, _) => Remark::new("untested.only-first", Facts::new()),
+            (true, true) => Remark::new("untested.some-runs", Facts::new()),
         };
         return Row {
             name,
@@ -68,7 +68,7 @@ pub(super) fn tested(strata: &[Stratum], sides: Sides<'_>, family: usize) -> Row
     };
     let interval = log_ratio_interval(strata, CONFIDENCE);
     let evidence = match (interval, rank_test(strata)) {
-        (None, _) | (_, None) => Evidence::untested("one sample on a side, so its noise is not known"),
+        (None, _) | (_, None) => Evidence::untested(Remark::new("untested.one-sample", Facts::new())),
         (Some(interval), Some(test)) if test.smallest_p_value * family as f64 > SIGNIFICANCE => {
             Evidence::Untested { interval: Some(interval), reason: too_few(strata, family) }
         }
@@ -85,9 +85,9 @@ pub(super) fn tested(strata: &[Stratum], sides: Sides<'_>, family: usize) -> Row
 }
 
 /// Why repeats within a run do not tell how far runs differ, where they do not.
-fn unsteady(strata: &[Stratum], sides: Sides<'_>, log_ratio: Option<f64>) -> Option<String> {
+fn unsteady(strata: &[Stratum], sides: Sides<'_>, log_ratio: Option<f64>) -> Option<Remark> {
     if let Some(reason) = sides.runs().find_map(|run| disturbed::verdict(&run.metrics)) {
-        return Some(format!("the machine was busy: {reason}"));
+        return Some(Remark::new("untested.busy", Facts::new().with("reason", reason)));
     }
     // Both sides are looked at, and share the chance of an error.
     let halves = |side: fn(&Stratum) -> &Vec<f64>| {
@@ -105,21 +105,17 @@ fn unsteady(strata: &[Stratum], sides: Sides<'_>, log_ratio: Option<f64>) -> Opt
     let apart = halves.into_iter().flatten().max_by(f64::total_cmp)?;
     let change = log_ratio?.abs();
     (change > 0.0 && change < BEYOND_HALVES * apart).then(|| {
-        let percent = apart.exp_m1() * 100.0;
-        format!("the halves of one run differ by {percent:.1}% among themselves; several runs per side would tell")
+        let facts = Facts::new().with_share("apart", apart.exp_m1(), Base::Itself);
+        Remark::new("untested.halves-differ", facts)
     })
 }
 
 /// Why a change that ranks show may be chance after all: repeats that follow each other are alike.
-fn alike(strata: &[Stratum], log_ratio: Option<f64>) -> Option<String> {
+fn alike(strata: &[Stratum], log_ratio: Option<f64>) -> Option<Remark> {
     let limit = statistics::serial_limit(strata)?;
     (log_ratio?.abs() < limit.log_ratio).then(|| {
-        format!(
-            "repeats that follow each other are alike (correlation {:.1}), so that changes below {:.1}% may be chance; several runs per \
-             side would tell",
-            limit.correlation,
-            limit.log_ratio.exp_m1() * 100.0
-        )
+        let facts = Facts::new().with("correlation", limit.correlation);
+        Remark::new("untested.serial", facts.with_share("limit", limit.log_ratio.exp_m1(), Base::Itself))
     })
 }
 
@@ -127,12 +123,9 @@ fn alike(strata: &[Stratum], log_ratio: Option<f64>) -> Option<String> {
 const MIXED: f64 = 0.05;
 
 /// Why a change that ranks show may be the machine's: one side has repeats like the other's.
-fn mixed(strata: &[Stratum]) -> Option<String> {
+fn mixed(strata: &[Stratum]) -> Option<Remark> {
     let share = statistics::overlap(strata).filter(|share| *share > MIXED)?;
-    Some(format!(
-        "{:.0}% of the repeats of one side are like the other's, as on a machine that changes its speed; several runs per side would tell",
-        100.0 * share
-    ))
+    Some(Remark::new("untested.overlap", Facts::new().with_share("overlap", share, Base::Itself)))
 }
 
 /// Stages of an imported trace may have a time and no samples, and runs may have no input in common.
@@ -148,9 +141,9 @@ fn without_samples(base: &RunRecords, with: &RunRecords, stage: Stage) -> Row {
     };
     let row = Row { base: alone(base, base_time), with: alone(with, with_time), ..Row::default() };
     if sampled(base) && sampled(with) {
-        return Row { evidence: Evidence::untested("the sides have no input in common"), ..row };
+        return Row { evidence: Evidence::untested(Remark::new("untested.no-common-input", Facts::new())), ..row };
     }
-    let evidence = Evidence::untested("one pass per side, so its noise is not known");
+    let evidence = Evidence::untested(Remark::new("untested.one-pass", Facts::new()));
     Row { log_ratio: log_ratio(base_time, with_time), evidence, ..row }
 }
 
@@ -158,7 +151,7 @@ fn without_samples(base: &RunRecords, with: &RunRecords, stage: Stage) -> Row {
 fn runs(sides: Sides<'_>, pairing: &Pairing, stage: Stage) -> Row {
     let times = all_of_common(sides, pairing, stage);
     let Some(times) = times else {
-        let evidence = Evidence::untested("the runs have no input in common");
+        let evidence = Evidence::untested(Remark::new("untested.no-common-input", Facts::new()));
         return Row {
             base: count(sides.base, pairing, stage),
             with: count(sides.with, pairing, stage),
@@ -173,7 +166,7 @@ fn runs(sides: Sides<'_>, pairing: &Pairing, stage: Stage) -> Row {
         ..count(runs, pairing, stage)
     };
     let evidence = student_test(base, with, CONFIDENCE)
-        .map_or_else(|| Evidence::untested("the runs of each side are equal to the nanosecond"), Evidence::from);
+        .map_or_else(|| Evidence::untested(Remark::new("untested.equal-runs", Facts::new())), Evidence::from);
     Row {
         base: side(sides.base, base),
         with: side(sides.with, with),
@@ -250,14 +243,13 @@ fn per_instance(summary: &StageSummary) -> Option<f64> {
 }
 
 /// How many repeats there are, and how many it would take.
-fn too_few(strata: &[Stratum], family: usize) -> String {
+fn too_few(strata: &[Stratum], family: usize) -> Remark {
     let fewest = |side: fn(&Stratum) -> usize| strata.iter().map(side).min().unwrap_or_default();
     let (base, with) = (fewest(|stratum| stratum.base.len()), fewest(|stratum| stratum.with.len()));
     let enough = (1..=64).find(|repeats| {
         let alike = Stratum { base: vec![0.0; *repeats], with: vec![1.0; *repeats] };
         rank_test(&vec![alike; strata.len()]).is_some_and(|test| test.smallest_p_value * family as f64 <= SIGNIFICANCE)
     });
-    let inputs = if strata.len() == 1 { "1 input".to_owned() } else { format!("{} inputs", strata.len()) };
-    let needed = enough.map(|repeats| format!("; {repeats} per side are needed")).unwrap_or_default();
-    format!("too few repeats: {base} and {with} of {inputs}{needed}")
+    let facts = Facts::new().with("base", base).with("with", with).with("inputs", strata.len());
+    Remark::new("untested.few-repeats", facts.with_known("needed", enough))
 }

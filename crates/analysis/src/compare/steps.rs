@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use types::{Change, Measured, Replication, StepSummary};
+use types::{Change, Facts, Measured, Remark, Replication, StepSummary};
 
 use super::row::{Evidence, Row, geometric_mean, judged, log_ratio, time};
 use super::{CONFIDENCE, RunRecords, Sides};
@@ -30,9 +30,9 @@ fn row(sides: Sides<'_>, name: &'static str) -> Row {
         of_kind.map(|step| step.batch.and_then(|batch| batch.tokens)).collect()
     };
     let reason = match (base.is_empty(), with.is_empty()) {
-        (true, _) => Some("only the second side has such steps"),
-        (_, true) => Some("only the first side has such steps"),
-        _ if batches(sides.base) != batches(sides.with) => Some("the steps of the sides have different batches"),
+        (true, _) => Some(Remark::new("untested.steps-only-second", Facts::new())),
+        (_, true) => Some(Remark::new("untested.steps-only-first", Facts::new())),
+        _ if batches(sides.base) != batches(sides.with) => Some(Remark::new("untested.other-batches", Facts::new())),
         _ => None,
     };
     if let Some(reason) = reason {
@@ -40,7 +40,7 @@ fn row(sides: Sides<'_>, name: &'static str) -> Row {
     }
     let log_ratio = log_ratio(geometric_mean(&base), geometric_mean(&with));
     let evidence = student_test(&base, &with, CONFIDENCE)
-        .map_or_else(|| Evidence::untested("too few steps on a side to know their noise"), Evidence::from);
+        .map_or_else(|| Evidence::untested(Remark::new("untested.few-steps", Facts::new())), Evidence::from);
     Row { log_ratio, evidence, ..row }
 }
 

@@ -2,9 +2,9 @@
 
 use proptest::prelude::*;
 use types::{
-    Change, ChangeVerdict, Comparison, DeviceId, DeviceTime, Environment, GateOutcome, IdleCause, IdleTime, InputImage,
-    InputSet, KernelSummary, Nanos, Random, RunState, Sample, SchemaTag, Severity, Stage, StepBasis, StepSummary,
-    Steps,
+    Base, Change, ChangeVerdict, Comparison, DeviceId, DeviceTime, Environment, Fact, Facts, GateOutcome, IdleCause,
+    IdleTime, InputImage, InputSet, KernelSummary, Nanos, Random, Remark, RunState, Sample, SchemaTag, Severity, Stage,
+    StepBasis, StepSummary, Steps,
 };
 
 use super::{GateLimits, RunRecords, Sides, compare};
@@ -60,6 +60,11 @@ fn found(comparison: &Comparison, verdict: ChangeVerdict) -> bool {
     comparison.stages.iter().any(|change| change.verdict == verdict)
 }
 
+/// Why a row was not tested, by what follows `untested.`.
+fn untested(reason: &str) -> Option<Remark> {
+    Some(Remark::new(&format!("untested.{reason}"), Facts::new()))
+}
+
 #[test]
 fn repeats_of_one_distribution_are_told_apart_as_rarely_as_stated() {
     const SIMULATED: usize = 200;
@@ -100,11 +105,8 @@ fn a_side_with_repeats_like_the_others_gives_no_verdict() {
         ([of_command("a", &mostly(fast, slow + 1.0), 1, false)], [of_command("b", &mostly(slow, slow), 1, false)]);
     let row = compare(Sides { base: &base, with: &with }, None).commands[0].clone();
     assert_eq!(row.verdict, ChangeVerdict::NoEvidence);
-    assert!(
-        row.untested.as_deref().unwrap().starts_with("12% of the repeats of one side are like the other's"),
-        "{:?}",
-        row.untested
-    );
+    let facts = Facts::new().with_share("overlap", 0.125, Base::Itself);
+    assert_eq!(row.untested, Some(Remark::new("untested.overlap", facts)));
     // Without that one repeat it is a change.
     let base = [of_command("a", &mostly(fast, fast), 1, false)];
     assert_eq!(compare(Sides { base: &base, with: &with }, None).commands[0].verdict, ChangeVerdict::Slower);
@@ -169,8 +171,8 @@ fn one_pass_per_side_gives_a_change_without_a_verdict() {
     let change = &comparison.operators[0];
     assert!((change.change.unwrap() - 0.5).abs() < 1e-12);
     assert_eq!((change.interval, change.verdict), (None, ChangeVerdict::NoEvidence));
-    assert_eq!(change.untested.as_deref(), Some("one pass per side, so its noise is not known"));
-    assert_eq!(comparison.stages[0].untested.as_deref(), Some("one sample on a side, so its noise is not known"));
+    assert_eq!(change.untested, untested("one-pass"));
+    assert_eq!(comparison.stages[0].untested, untested("one-sample"));
 }
 
 #[test]
@@ -180,7 +182,8 @@ fn too_few_repeats_are_said_and_leave_a_gate_undecided() {
     let (base, with) = ([one("a", 100.0)], [one("b", 150.0)]);
     let comparison = compare(Sides { base: &base, with: &with }, Some(0.05.into()));
     let change = &comparison.stages[0];
-    assert_eq!(change.untested.as_deref(), Some("too few repeats: 3 and 3 of 1 input; 4 per side are needed"));
+    let facts = Facts::new().with("base", 3_u64).with("with", 3_u64).with("inputs", 1_u64).with("needed", 4_u64);
+    assert_eq!(change.untested, Some(Remark::new("untested.few-repeats", facts)));
     assert!(change.interval.unwrap().low > 0.4 && change.verdict == ChangeVerdict::NoEvidence);
     let gate = comparison.gate.unwrap();
     assert_eq!((gate.outcome, gate.reasons.len()), (GateOutcome::Undecided, 1));
@@ -234,9 +237,9 @@ fn other_inputs_are_not_compared_and_common_ones_are() {
     let inputs = comparison.differences.iter().find(|difference| difference.aspect == "inputs").unwrap();
     assert_eq!((inputs.base.clone(), inputs.with.clone()), (vec!["a".to_owned()], vec!["c".to_owned()]));
     assert_eq!(inputs.severity, Severity::Warning);
-    assert_eq!(comparison.operators[0].untested.as_deref(), Some("the runs have different inputs"));
+    assert_eq!(comparison.operators[0].untested, untested("other-inputs"));
     let apart = two(&base, &run("c", samples(["x", "y"])));
-    assert_eq!(apart.stages[0].untested.as_deref(), Some("the sides have no input in common"));
+    assert_eq!(apart.stages[0].untested, untested("no-common-input"));
     assert_eq!((apart.stages[0].change, apart.differences[0].severity), (None, Severity::Error));
 }
 
@@ -314,7 +317,7 @@ fn stages_without_samples_are_compared_by_their_totals() {
     with.metrics.times.stages[0].wall_ns = Some(Nanos::new(1_100));
     let comparison = two(&base, &with);
     assert!((comparison.stages[0].change.unwrap() - 0.1).abs() < 1e-12);
-    assert_eq!(comparison.stages[0].untested.as_deref(), Some("one pass per side, so its noise is not known"));
+    assert_eq!(comparison.stages[0].untested, untested("one-pass"));
     assert_eq!(comparison.common_inputs, None);
 }
 
@@ -325,7 +328,7 @@ fn a_stage_of_one_side_is_shown_and_not_compared() {
     let comparison = compare(Sides { base: &[base], with: &[with] }, Some(0.05.into()));
     let vision = stage(&comparison, Stage::Vision);
     assert_eq!((vision.base.time_ns, vision.with.time_ns), (Some(Nanos::new(500)), None));
-    assert_eq!(vision.untested.as_deref(), Some("only the first side has it"));
+    assert_eq!(vision.untested, untested("only-first"));
     assert_eq!(comparison.gate.unwrap().outcome, GateOutcome::Undecided);
 }
 
@@ -333,7 +336,7 @@ fn a_stage_of_one_side_is_shown_and_not_compared() {
 fn two_empty_runs_are_compared_without_a_word_too_many() {
     let comparison = compare(Sides { base: &[run("a", Vec::new())], with: &[run("b", Vec::new())] }, Some(0.05.into()));
     assert_eq!((comparison.stages.len(), comparison.common_inputs), (0, None));
-    assert_eq!(comparison.gate.unwrap().reasons, ["no stage, command or step was measured".into()]);
+    assert_eq!(comparison.gate.unwrap().reasons, [Remark::new("gate.nothing-measured", Facts::new())]);
 }
 
 fn any_samples() -> impl Strategy<Value = Vec<Sample>> {
@@ -440,7 +443,7 @@ fn runs_without_stages_are_compared_by_step_and_by_part_of_device_time() {
     let same = two(&trace("a", &[100, 101, 99], 9_000), &trace("b", &[100, 101, 99], 9_000));
     assert_eq!(same.steps[0].verdict, ChangeVerdict::NoEvidence);
     let single = two(&trace("a", &[100], 9_000), &trace("b", &[200], 9_000));
-    assert_eq!(single.steps[0].untested.as_deref(), Some("too few steps on a side to know their noise"));
+    assert_eq!(single.steps[0].untested, untested("few-steps"));
 }
 
 fn one_more(random: &mut Random) -> [RunRecords; 1] {
@@ -495,10 +498,10 @@ fn commands_are_compared_by_wall_time_processor_time_and_memory() {
     assert_eq!(gate(named("memory", 0.05)).outcome, GateOutcome::Passed);
     let unknown = gate(named("decode", 0.05));
     assert_eq!(unknown.outcome, GateOutcome::Undecided);
-    assert!(
-        unknown.reasons[0].starts_with("neither side measured `decode`; there is command"),
-        "{:?}",
-        unknown.reasons
+    let Fact::Rows(known) = unknown.reasons[0].facts.get("known").unwrap() else { panic!("{:?}", unknown.reasons) };
+    assert_eq!(
+        (unknown.reasons[0].id.as_str(), &known[0]),
+        ("gate.unknown-row", &Facts::new().with("name", "command"))
     );
 }
 
@@ -508,19 +511,22 @@ fn a_busy_machine_leaves_a_gate_undecided_and_a_change_without_a_verdict() {
     let with = [of_command("b", &STEADY.map(|time| time * 1.5), 100, true)];
     let comparison = compare(Sides { base: &base, with: &with }, Some(0.05.into()));
     assert_eq!(comparison.commands[0].verdict, ChangeVerdict::NoEvidence);
-    let reason = comparison.commands[0].untested.as_deref().unwrap();
-    assert_eq!(reason, "the machine was busy: 8 of 8 samples were disturbed (others)");
+    let facts = Facts::new().with("disturbed", 8_u64).with("all", 8_u64).with("causes", "others");
+    let disturbed = Remark::new("disturbed", facts);
+    let busy = Remark::new("untested.busy", Facts::new().with("reason", disturbed.clone()));
+    assert_eq!(comparison.commands[0].untested, Some(busy));
     let gate = comparison.gate.unwrap();
     assert_eq!(gate.outcome, GateOutcome::Undecided);
-    assert!(gate.reasons.iter().any(|reason| reason.starts_with("b: 8 of 8 samples")), "{:?}", gate.reasons);
+    let of_run = Remark::new("compare.disturbed", Facts::new().with("run", "b").with("reason", disturbed));
+    assert!(gate.reasons.contains(&of_run), "{:?}", gate.reasons);
 }
 
 #[test]
 fn a_run_on_both_sides_says_once_what_it_has_to_say() {
     let run = [of_command("a", &STEADY, 100, true)];
     let notes = compare(Sides { base: &run, with: &run }, None).notes;
-    let said = |what: &str| notes.iter().filter(|note| note.contains(what)).count();
-    assert_eq!([said("on both sides"), said("8 of 8 samples were disturbed")], [1, 1], "{notes:#?}");
+    let said = |id: &str| notes.iter().filter(|note| note.id == id).count();
+    assert_eq!([said("compare.same-run"), said("compare.disturbed")], [1, 1], "{notes:#?}");
 }
 
 #[test]
@@ -539,8 +545,9 @@ fn a_run_whose_halves_differ_as_much_as_the_sides_gives_no_verdict() {
     let (base, with) =
         ([of_command("a", &drift, 1, false)], [of_command("b", &drift.map(|time| time * 1.06), 1, false)]);
     let comparison = compare(Sides { base: &base, with: &with }, None);
-    let reason = comparison.commands[0].untested.as_deref().unwrap();
-    assert!(reason.contains("halves of one run differ by 4.0%"), "{reason}");
+    let reason = comparison.commands[0].untested.clone().unwrap();
+    let apart = reason.facts.share("apart").unwrap();
+    assert!(reason.id == "untested.halves-differ" && (apart - 0.04).abs() < 0.0005, "{reason:?}");
     let with = [of_command("b", &drift.map(|time| time * 1.2), 1, false)];
     assert_eq!(compare(Sides { base: &base, with: &with }, None).commands[0].verdict, ChangeVerdict::Slower);
 }

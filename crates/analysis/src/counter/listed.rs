@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 use types::{DeviceId, KernelSummary, Nanos, QualityCounter, Severity};
 
 use crate::kernel;
-use crate::statistics::share;
 
 /// All launches of one kernel, as a table of another tool has them.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -56,15 +55,8 @@ pub(crate) fn differing(listed: &[ListedKernel], kernels: &[KernelSummary]) -> O
     }
     let differing = sums.values().filter(|[table, timeline]| table != timeline).count() as u64;
     let all = sums.len() as u64;
-    (differing > 0).then(|| QualityCounter {
-        quantities: Default::default(),
-        counter: "kernels_differ_from_table".to_owned(),
-        value: differing,
-        share: share(differing as f64, all as f64),
-        severity: Severity::Error,
-        remedy: "the table of kernels is not of this timeline, or one of the two is incomplete; export both again"
-            .to_owned(),
-    })
+    let counter = QualityCounter::some("kernels_differ_from_table", Severity::Error, differing);
+    counter.map(|counter| counter.of(all))
 }
 
 #[cfg(test)]

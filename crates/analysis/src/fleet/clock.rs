@@ -6,7 +6,7 @@
 
 use std::collections::HashSet;
 
-use types::{ClockBasis, Nanos, QualityCounter, Severity};
+use types::{ClockBasis, Facts, Nanos, QualityCounter, Severity};
 
 use super::facts::{CollectiveFact, RankFacts};
 use crate::operators::is_exchange;
@@ -92,24 +92,13 @@ impl Clocks {
     }
 
     pub(super) fn quality(&self) -> Option<QualityCounter> {
-        let told = |value, remedy: &str| QualityCounter {
-            quantities: Default::default(),
-            counter: "clocks_not_aligned".to_owned(),
-            value,
-            share: None,
-            severity: Severity::Warning,
-            remedy: remedy.to_owned(),
-        };
         let ranks = self.offsets.len() as u64;
+        let counter = QualityCounter::new("clocks_not_aligned", Severity::Warning, ranks);
         match self.basis {
             ClockBasis::Collectives => None,
             ClockBasis::None if ranks < 2 => None,
-            ClockBasis::WallClock => Some(told(
-                ranks,
-                "too few collectives of all ranks were recorded to bring their clocks together: hosts are taken to agree, which is \
-                 not known",
-            )),
-            ClockBasis::None => Some(told(ranks, "no collective and no time of day ties these ranks together")),
+            ClockBasis::WallClock => Some(counter.facts(Facts::new().with_if("wall_clock", true))),
+            ClockBasis::None => Some(counter),
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use types::{FleetFinding, FleetRank, IdleCause, Nanos};
+use types::{Base, Bytes, Facts, FleetFinding, FleetRank, IdleCause, Nanos};
 
 use super::clock::Clocks;
 use super::exchange;
@@ -66,23 +66,14 @@ fn stragglers(scene: &Scene<'_>) -> Vec<FleetFinding> {
         if met < FEWEST || often < MOSTLY || chance > DOUBT || !worth {
             return None;
         }
-        let mut evidence = vec![
-            format!("it is the last to reach {} of {met} collectives", arrived_last),
-            format!("ranks that meet it wait {waited_for} for it on average, of {}", row.span_ns),
-        ];
-        if let Some(error) = scene.clocks.uncertainty() {
-            evidence.push(format!("clocks agree to {error}"));
-        }
-        let (cause, advice) = cause(scene, place, waited_for);
-        evidence.extend(cause);
-        Some(FleetFinding {
-            quantities: Default::default(),
-            rule: "straggling-rank".to_owned(),
-            ranks: vec![row.rank?],
-            costs_ns: Some(waited_for),
-            evidence,
-            advice,
-        })
+        let facts = Facts::new()
+            .with("last", arrived_last)
+            .with("met", met)
+            .with("waited_for", waited_for)
+            .with("span", row.span_ns)
+            .with_known("clock_error", scene.clocks.uncertainty());
+        let facts = cause(scene, place, waited_for, facts);
+        Some(finding("straggling-rank", vec![row.rank?], Some(waited_for), facts))
     };
     scene.rows.iter().enumerate().filter_map(rule).collect()
 }
@@ -96,8 +87,13 @@ fn at_least(share: f64, chance: f64, calls: u64) -> f64 {
     (-(calls as f64) * (part(share, chance) + part(1.0 - share, 1.0 - chance))).exp()
 }
 
-/// What a rank does more of than the others, who wait this long for it, and what to do about it.
-fn cause(scene: &Scene<'_>, place: usize, waited_for: Nanos) -> (Option<String>, String) {
+/// A finding, still to be said.
+fn finding(rule: &str, ranks: Vec<u32>, costs_ns: Option<Nanos>, quantities: Facts) -> FleetFinding {
+    FleetFinding { rule: rule.to_owned(), ranks, costs_ns, quantities, evidence: Vec::new(), advice: String::new() }
+}
+
+/// The facts with what a rank does more of than the others, who wait this long for it.
+fn cause(scene: &Scene<'_>, place: usize, waited_for: Nanos, facts: Facts) -> Facts {
     let idle = |row: &FleetRank, cause: &str| {
         row.idle.iter().filter(|part| part.cause == cause).map(|part| part.ns).sum::<Nanos>()
     };
@@ -112,40 +108,26 @@ fn cause(scene: &Scene<'_>, place: usize, waited_for: Nanos) -> (Option<String>,
             .collect();
         (of(row).get() as f64 - median(&others).unwrap_or(0.0), median(&others).unwrap_or(0.0))
     };
-    let mut parts = vec![("compute", "compute", excess(&|row| row.compute_ns))];
-    parts.push(("copies", "copies", excess(&|row| row.copies_exposed_ns)));
+    let mut parts = vec![("compute", excess(&|row| row.compute_ns)), ("copies", excess(&|row| row.copies_exposed_ns))];
     for cause in IdleCause::ALL {
-        parts.push((cause.name(), cause.phrase(), excess(&|row| idle(row, cause.name()))));
+        parts.push((cause.name(), excess(&|row| idle(row, cause.name()))));
     }
-    let most = parts.into_iter().max_by(|one, other| one.2.0.total_cmp(&other.2.0));
+    let most = parts.into_iter().max_by(|one, other| one.1.0.total_cmp(&other.1.0));
     // It must account for a good part of what the others wait.
-    let Some((name, phrase, (extra, usual))) = most.filter(|part| part.2.0 >= 0.3 * waited_for.get() as f64) else {
-        let advice = "the tables do not show what it does longer: record it with CUDA calls and operators, and compare it with a \
-                      neighbour by `llm-perf compare`";
-        return (None, advice.to_owned());
+    let Some((name, (extra, usual))) = most.filter(|part| part.1.0 >= 0.3 * waited_for.get() as f64) else {
+        return facts;
     };
-    let (extra, usual) = (Nanos::new(extra.round() as i64), Nanos::new(usual.round() as i64));
+    let time = |time: f64| Nanos::new(time.round() as i64);
+    let facts = facts.with("extra", time(extra)).with("usual", time(usual));
     if name != "compute" && name != "copies" {
-        let evidence =
-            format!("its device is idle {extra} longer than the median of the others ({usual}) while {phrase}");
-        return (
-            Some(evidence),
-            "look at the host of this rank: what else runs there, its clocks, its data".to_owned(),
-        );
+        return facts.with("idle_cause", name);
     }
-    let evidence = format!("{name} takes {extra} longer than the median of the others ({usual})");
-    let advice = match scene.paces[place].as_ref().map(|pace| pace.factor) {
-        Some(factor) if factor >= SLOW_DEVICE => {
-            format!(
-                "its kernels take {factor:.2} times as long as elsewhere: check clocks, power cap and temperature of its device"
-            )
-        }
-        Some(_) if name == "compute" => {
-            "its kernels are as fast as elsewhere, so it has more work: balance sequences, experts or layers".to_owned()
-        }
-        _ => "compare it with a neighbour by `llm-perf compare`".to_owned(),
-    };
-    (Some(evidence), advice)
+    let facts = facts.with_if(name, true);
+    match scene.paces[place].as_ref().map(|pace| pace.factor) {
+        Some(factor) if factor >= SLOW_DEVICE => facts.with("pace", factor),
+        Some(_) => facts.with_if("more_work", name == "compute"),
+        None => facts,
+    }
 }
 
 /// A device on which nearly every kernel takes longer.
@@ -156,19 +138,9 @@ fn slow_devices(scene: &Scene<'_>) -> Vec<FleetFinding> {
         if pace.factor < SLOW_DEVICE || pace.slower_share < NEARLY_ALL || !worth {
             return None;
         }
-        Some(FleetFinding {
-            quantities: Default::default(),
-            rule: "slow-device".to_owned(),
-            ranks: vec![row.rank?],
-            costs_ns: Some(pace.extra),
-            evidence: vec![
-                format!("its kernels take {:.2} times as long as the median of all ranks", pace.factor),
-                format!("{:.0}% of their time is in kernels that are slower here", 100.0 * pace.slower_share),
-            ],
-            advice: "check clocks, power cap and temperature of this device (`nvidia-smi -q -d PERFORMANCE`), and what else \
-                     runs on it"
-                .to_owned(),
-        })
+        let facts = Facts::new().with("pace", pace.factor);
+        let facts = facts.with_share("slower_share", pace.slower_share, Base::KernelTime);
+        Some(finding("slow-device", vec![row.rank?], Some(pace.extra), facts))
     };
     scene.rows.iter().zip(scene.paces).filter_map(rule).collect()
 }
@@ -185,7 +157,7 @@ fn slow_groups(scene: &Scene<'_>) -> Vec<FleetFinding> {
         transfers.push(meeting.transfer().get() as f64);
     }
     let error = scene.clocks.uncertainty().unwrap_or_default().get() as f64;
-    let mut found: BTreeMap<Vec<u32>, FleetFinding> = BTreeMap::new();
+    let mut found: BTreeMap<Vec<u32>, (Nanos, Vec<Facts>)> = BTreeMap::new();
     for ((name, _, bytes, _), groups) in alike {
         let medians: Vec<(&[usize], usize, f64)> = groups
             .into_iter()
@@ -202,28 +174,22 @@ fn slow_groups(scene: &Scene<'_>) -> Vec<FleetFinding> {
             }
             let ranks: Vec<u32> = members.iter().filter_map(|place| scene.ranks[*place].rank).collect();
             let costs = Nanos::new(((time - usual) * *calls as f64).round() as i64);
-            let evidence = format!(
-                "{name} of {} takes {} from the last arrival to the end in {calls} calls, {} in the {} groups like it",
-                types::Bytes::new(bytes),
-                Nanos::new(time.round() as i64),
-                Nanos::new(usual.round() as i64),
-                medians.len() - 1
-            );
-            let finding = found.entry(ranks.clone()).or_insert_with(|| FleetFinding {
-            quantities: Default::default(),
-                rule: "slow-group".to_owned(),
-                ranks,
-                costs_ns: Some(Nanos::ZERO),
-                evidence: Vec::new(),
-                advice: "a link between these ranks is slow: check its width and errors (`nvidia-smi nvlink -e`, `ibstat`), and \
-                         which path NCCL chose (NCCL_DEBUG=INFO)"
-                    .to_owned(),
-            });
-            finding.costs_ns = finding.costs_ns.map(|sum| sum + costs);
-            finding.evidence.push(evidence);
+            let transfer = Facts::new()
+                .with("name", name)
+                .with("bytes", Bytes::new(bytes))
+                .with("time", Nanos::new(time.round() as i64))
+                .with("calls", *calls)
+                .with("usual", Nanos::new(usual.round() as i64))
+                .with("groups", medians.len() - 1);
+            let (sum, transfers) = found.entry(ranks).or_default();
+            *sum += costs;
+            transfers.push(transfer);
         }
     }
-    found.into_values().collect()
+    let group = |(ranks, (costs, transfers)): (Vec<u32>, (Nanos, Vec<Facts>))| {
+        finding("slow-group", ranks, Some(costs), Facts::new().with("transfers", transfers))
+    };
+    found.into_iter().map(group).collect()
 }
 
 /// The rank with the largest messages in all-to-alls. What that costs shows where the others wait for it, which is another finding.
@@ -236,19 +202,8 @@ fn uneven_exchange(scene: &Scene<'_>) -> Option<FleetFinding> {
         .filter(|(_, sum, factor)| sum.calls >= FEWEST && *factor >= UNEVEN_EXCHANGE)
         .max_by(|one, other| one.2.total_cmp(&other.2));
     let (place, sum, factor) = largest?;
-    Some(FleetFinding {
-            quantities: Default::default(),
-        rule: "uneven-exchange".to_owned(),
-        ranks: vec![scene.ranks[place].rank?],
-        costs_ns: None,
-        evidence: vec![format!(
-            "in {} all-to-alls its messages are {} together, {factor:.2} times those of the mean rank",
-            sum.calls, sum.bytes
-        )],
-        advice: "balance what is exchanged: tokens over experts (capacity, copies of the experts most asked for), or rows over \
-                 embedding tables"
-            .to_owned(),
-    })
+    let facts = Facts::new().with("calls", sum.calls).with("bytes", sum.bytes).with("factor", factor);
+    Some(finding("uneven-exchange", vec![scene.ranks[place].rank?], None, facts))
 }
 
 /// A rank that computes much longer than the median.
@@ -260,19 +215,10 @@ fn uneven_compute(scene: &Scene<'_>) -> impl Iterator<Item = FleetFinding> {
         let (time, span) = (row.compute_ns.get() as f64, row.span_ns.get() as f64);
         usual > 0.0 && time >= UNEVEN * usual && time - usual >= WORTH * span
     });
-    let finding = uneven.and_then(|row| {
-        Some(FleetFinding {
-            quantities: Default::default(),
-            rule: "uneven-compute".to_owned(),
-            ranks: vec![row.rank?],
-            costs_ns: Some(row.compute_ns - Nanos::new(usual.round() as i64)),
-            evidence: vec![format!(
-                "it computes for {}, the median rank for {}",
-                row.compute_ns,
-                Nanos::new(usual.round() as i64)
-            )],
-            advice: "give ranks equal work: sequences of equal length, experts and layers of equal cost".to_owned(),
-        })
+    let found = uneven.and_then(|row| {
+        let usual = Nanos::new(usual.round() as i64);
+        let facts = Facts::new().with("compute", row.compute_ns).with("usual", usual);
+        Some(finding("uneven-compute", vec![row.rank?], Some(row.compute_ns - usual), facts))
     });
-    finding.into_iter()
+    found.into_iter()
 }

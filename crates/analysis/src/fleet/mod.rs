@@ -20,7 +20,7 @@ mod trend;
 use std::collections::{BTreeMap, BTreeSet};
 
 use types::{
-    BytesPerSecond, FleetClock, FleetCollective, FleetIdle, FleetJob, FleetRank, Nanos, QualityCounter, Severity,
+    BytesPerSecond, Facts, FleetClock, FleetCollective, FleetIdle, FleetJob, FleetRank, Nanos, QualityCounter, Severity,
 };
 
 pub use facts::{CollectiveFact, KernelFact, RankFacts};
@@ -44,9 +44,9 @@ pub fn job(name: &str, mut ranks: Vec<RankFacts>) -> FleetJob {
     let critical_path = if missing.is_empty() { path::critical_path(&ranks, &clocks, &meetings) } else { Vec::new() };
     let slow_kernels = pace::slow_kernels(&ranks, &paces);
     let collectives = collective_rows(&ranks, &meetings);
-    let mut quality = missing_ranks(world_size, here.len(), missing.len());
-    quality.extend(clocks.quality());
-    quality.extend(lost_records(&ranks));
+    let lost = lost_records(&ranks);
+    let quality = missing_ranks(world_size, here.len(), missing.len()).into_iter().chain(clocks.quality()).chain(lost);
+    let quality = quality.collect();
     let findings = finding::findings(&finding::Scene {
         ranks: &ranks,
         rows: &rows,
@@ -167,42 +167,25 @@ fn link(ranks: &[RankFacts], members: &[usize]) -> Option<BytesPerSecond> {
     links?.into_iter().filter(|_| together).min_by(|one, other| one.get().total_cmp(&other.get()))
 }
 
-fn missing_ranks(world_size: Option<u32>, here: usize, missing: usize) -> Vec<QualityCounter> {
-    let Some(world) = world_size.filter(|_| missing > 0) else { return Vec::new() };
-    vec![QualityCounter {
-        quantities: Default::default(),
-        counter: "ranks_missing".to_owned(),
-        value: missing as u64,
-        share: Some(missing as f64 / f64::from(world)),
-        severity: Severity::Warning,
-        remedy: format!(
-            "tables of {here} of {world} ranks are here; who the others wait for may be one of the missing, so nothing is said of \
-             it: import their traces with `--tables` too"
-        ),
-    }]
+fn missing_ranks(world_size: Option<u32>, here: usize, missing: usize) -> Option<QualityCounter> {
+    let world = world_size?;
+    let facts = Facts::new().with("here", here).with("world", world).with_if("tables", true);
+    let counter = QualityCounter::some("ranks_missing", Severity::Warning, missing as u64);
+    counter.map(|counter| counter.of(world.into()).facts(facts))
 }
 
 /// What is missing of the traces themselves.
 fn lost_records(ranks: &[RankFacts]) -> Option<QualityCounter> {
     let value = ranks.iter().fold(0u64, |sum, rank| sum.saturating_add(rank.lost));
     let touched = ranks.iter().filter(|rank| rank.lost > 0);
-    let named: Vec<_> = touched.map(|rank| rank.rank.map_or("-".to_owned(), |rank| rank.to_string())).collect();
-    (value > 0).then(|| QualityCounter {
-        quantities: Default::default(),
-        counter: "records_lost".to_owned(),
-        value,
-        share: None,
-        severity: Severity::Warning,
-        remedy: format!(
-            "traces of ranks {} are not whole, or were not understood in part: their import says what is missing",
-            named.join(", ")
-        ),
-    })
+    let row = |rank: &RankFacts| Facts::new().with("rank", rank.rank.map_or("-".to_owned(), |rank| rank.to_string()));
+    let counter = QualityCounter::some("records_lost", Severity::Warning, value);
+    counter.map(|counter| counter.facts(Facts::new().with("ranks", touched.map(row).collect::<Vec<_>>())))
 }
 
 #[cfg(test)]
 mod tests {
-    use types::ClockBasis;
+    use types::{Bytes, ClockBasis, Fact};
 
     use super::sample::{Script, facts};
     use super::*;
@@ -300,8 +283,13 @@ mod tests {
         let fleet = job("train", facts(&Script { hot: Some((6, 1.8)), ..Script::default() }));
         let [finding] = fleet.findings.as_slice() else { panic!("{:#?}", fleet.findings) };
         assert_eq!((finding.rule.as_str(), finding.ranks.as_slice()), ("uneven-exchange", &[6][..]));
+        let known = &finding.quantities;
+        assert_eq!(
+            (known.count("calls"), known.get("bytes")),
+            (Some(20), Some(&Fact::Bytes(Bytes::new(20 * 1_887_436))))
+        );
         assert!(
-            finding.evidence[0].starts_with("in 20 all-to-alls its messages are 37.7 MB together, 1.6"),
+            matches!(known.get("factor"), Some(Fact::Number(factor)) if (1.6..1.7).contains(factor)),
             "{finding:?}"
         );
         let exchange = fleet.collectives.iter().find(|row| row.name == "all_to_allv").unwrap();

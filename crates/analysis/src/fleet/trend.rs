@@ -123,7 +123,7 @@ fn apart(values: &[f64], place: usize) -> f64 {
 /// What else differs between two runs.
 fn differences(before: &RunQuantities, after: &RunQuantities) -> Vec<String> {
     let keys = before.facts.keys().chain(after.facts.keys()).collect::<std::collections::BTreeSet<_>>();
-    let text = |run: &RunQuantities, key: &str| run.facts.get(key).cloned().unwrap_or_else(|| "not known".to_owned());
+    let text = |run: &RunQuantities, key: &str| run.facts.get(key).cloned().unwrap_or_else(|| "unknown".to_owned());
     keys.into_iter()
         .filter(|key| before.facts.get(*key) != after.facts.get(*key))
         .map(|key| format!("{key}: {} -> {}", text(before, key), text(after, key)))

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use types::{DType, LogitsKind, Metrics, Nanos, Stage};
+use types::{DType, Facts, LogitsKind, Metrics, Nanos, Remark, Stage};
 
 use super::trace_sample::Builder;
 use crate::attribution::{Attribution, AttributionSettings, attribute};
@@ -136,7 +136,9 @@ fn prompts_of_different_size_are_no_one_workload() {
     let two = prompt(Builder::new()).operator("aten::embedding", 300, 301, &[&[129_280, 1_280], &[1, 40]]);
     let found = seen(&two);
     assert_eq!(found.prompt_tokens, None);
-    assert!(found.missing[0].contains("[1, 286] and [1, 40]"), "{:?}", found.missing);
+    let facts = Facts::new().with("batch", 1_u64).with("tokens", 286_u64);
+    let facts = facts.with("other_batch", 1_u64).with("other_tokens", 40_u64);
+    assert_eq!(found.missing[0], Remark::new("workload.prompts-differ", facts));
 }
 
 #[test]
@@ -144,7 +146,7 @@ fn without_shapes_nothing_is_guessed() {
     let bare = Builder::new().range("prefill", 0, 10).kernel("gemm", 1, 0, 2, 5);
     let found = seen(&bare);
     assert_eq!((found.prompt_tokens, found.decode_steps, found.batch), (None, None, None));
-    assert_eq!(found.missing, ["the trace has no shapes of operators"]);
+    assert_eq!(found.missing, [Remark::new("workload.no-shapes", Facts::new())]);
 }
 
 #[test]

@@ -54,14 +54,5 @@ pub(super) fn take_apart(
             }
         }
     }
-    (negative > 0).then(|| QualityCounter {
-        quantities: Default::default(),
-        counter: "region_values_below_nested_ones".to_owned(),
-        value: negative,
-        share: None,
-        severity: Severity::Warning,
-        remedy: "regions were measured in different runs, and what is nested came out larger than what is around it: \
-                 their exclusive values are left out; use --replay-mode kernel for values of one run"
-            .to_owned(),
-    })
+    QualityCounter::some("region_values_below_nested_ones", Severity::Warning, negative)
 }

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::rc::Rc;
 
 use types::counter::{CounterTable, ProfiledKind};
-use types::{DeviceId, QualityCounter, Region, RegionPart, RegionTotals, Severity};
+use types::{DeviceId, Facts, QualityCounter, Region, RegionPart, RegionTotals, Severity};
 
 use super::capture::RegionInputs;
 use super::columns::chosen;
@@ -19,7 +19,6 @@ use super::settings::RegionSettings;
 use super::survey::{Survey, unfiltered};
 use super::totals::{Pages, Row};
 use super::tree::{Membership, Memberships, Node, Tree};
-use crate::statistics::share;
 
 /// Regions of a page, each before those nested in it.
 pub fn regions_of(table: &CounterTable) -> Vec<RegionKey> {
@@ -190,19 +189,10 @@ fn uncounted(pages: &Pages<'_>, by_region: &RegionRows, nodes: &[Node]) -> Optio
         return None;
     }
     let values = pages.values(&rows);
-    let missing: Vec<&str> = (pages.metrics.iter().zip(&values))
+    let missing: Vec<Facts> = (pages.metrics.iter().zip(&values))
         .filter(|(_, (value, _))| value.is_none())
-        .map(|(metric, _)| metric.name.as_str())
+        .map(|(metric, _)| Facts::new().with("metric", &metric.name))
         .collect();
-    (!missing.is_empty()).then(|| QualityCounter {
-        quantities: Default::default(),
-        counter: "region_metrics_not_counted".to_owned(),
-        value: missing.len() as u64,
-        share: share(missing.len() as f64, pages.metrics.len() as f64),
-        severity: Severity::Warning,
-        remedy: format!(
-            "this device or this mode does not count {}; `ncu --query-metrics` lists what it does",
-            missing.join(", ")
-        ),
-    })
+    let counter = QualityCounter::some("region_metrics_not_counted", Severity::Warning, missing.len() as u64);
+    counter.map(|counter| counter.of(pages.metrics.len() as u64).facts(Facts::new().with("metrics", missing)))
 }

@@ -1,6 +1,7 @@
 //! Why a timeline cannot be replayed.
 
 use types::timeline::Timeline;
+use types::{Facts, Remark};
 
 /// Share of device work whose launch must be known: below it, nearly all order between host and device is a guess.
 const FEWEST_LAUNCHES: f64 = 0.5;
@@ -28,12 +29,12 @@ impl Refusal {
         }
     }
 
-    /// In words, behind "not replayed:".
-    pub const fn reason(self) -> &'static str {
+    /// Why, behind "not replayed:".
+    pub fn reason(self) -> Remark {
         match self {
-            Self::NoWork => "the trace has no kernels, copies or memsets",
-            Self::NoCalls => "the trace has no CUDA or HIP calls of the host: it shows devices alone",
-            Self::NoLaunches => "most kernels of the trace are not tied to the call that launched them",
+            Self::NoWork => Remark::new("replay.no-work", Facts::new()),
+            Self::NoCalls => Remark::new("replay.no-calls", Facts::new()),
+            Self::NoLaunches => Remark::new("replay.no-launches", Facts::new()),
         }
     }
 }

@@ -145,7 +145,7 @@ impl<'a> Replays<'a> {
             basis: None,
             basis_ns: None,
             together_ns: None,
-            refused: self.refused.map(|refused| refused.reason().into()),
+            refused: self.refused.map(Refusal::reason),
         };
         if self.traces.is_empty() {
             return self.refused.map(|_| nothing);

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use types::{DeviceTime, Hardware, Nanos, ReplayedChange, ReplayedTime, SchemaTag, Stage, WhatIf};
+use types::{Base, DeviceTime, Facts, Hardware, Nanos, Remark, ReplayedChange, ReplayedTime, SchemaTag, Stage, WhatIf};
 
 use super::bound::Bound;
 use super::change::{Change, Pace};
@@ -70,7 +70,7 @@ pub fn what_if(question: &Question<'_>) -> Result<WhatIf, Refusal> {
         after,
         after_low_ns: low,
         after_high_ns: high,
-        notes: notes(question, &replays).into_iter().map(Into::into).collect(),
+        notes: notes(question, &replays),
     })
 }
 
@@ -97,34 +97,26 @@ fn divided(
 }
 
 /// What else has to be known.
-fn notes(question: &Question<'_>, replays: &Replays<'_>) -> Vec<String> {
+fn notes(question: &Question<'_>, replays: &Replays<'_>) -> Vec<Remark> {
     let mut notes = Vec::new();
     let is_roofline = |(_, change): &&(String, Change)| matches!(change, Change::Kernels(_, Pace::Roofline));
     if question.changes.iter().any(|change| is_roofline(&change)) {
-        let known: Vec<f64> = replays.traces().iter().filter_map(TraceReplay::roofline_known).collect();
-        notes.push(match (question.hardware, known.first()) {
-            (None, _) => {
-                "no roofline time is known, because the device is not: name it with `--recorded-on`".to_owned()
+        let known = replays.traces().iter().find_map(TraceReplay::roofline_known).unwrap_or(0.0);
+        notes.push(match question.hardware {
+            None => Remark::new("whatif.no-roofline", Facts::new()),
+            Some(device) => {
+                let facts = Facts::new().with("device", &device.name);
+                Remark::new("whatif.roofline", facts.with_share("known", known, Base::KernelTime))
             }
-            (Some(device), known) => format!(
-                "roofline times are those of {}; they are known for {:.1}% of the time of all kernels",
-                device.name,
-                known.copied().unwrap_or(0.0) * 100.0
-            ),
         });
     }
     if question.changes.iter().any(|(_, change)| change.is_of_device()) && !replays.shows_waits() {
-        notes.push(
-            "the trace records no call that waits for the device: where the host did wait, shorter device work saves more"
-                .to_owned(),
-        );
+        notes.push(Remark::new("whatif.no-waits", Facts::new()));
     }
     if replays.traces().len() > 1 {
-        notes.push(
-            "ranks are replayed one by one: a collective takes as long as recorded, whatever its peers do".to_owned(),
-        );
+        notes.push(Remark::new("whatif.ranks", Facts::new()));
     } else if replays.traces().iter().any(TraceReplay::communicates) {
-        notes.push("a collective takes as long as recorded: its peers are not in the trace".to_owned());
+        notes.push(Remark::new("whatif.collectives", Facts::new()));
     }
     notes
 }

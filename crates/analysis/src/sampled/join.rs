@@ -1,7 +1,7 @@
 //! Replayed launches laid beside the timeline's: by function, grid and block; where several kernels share all three, by
 //! how alike their full names are, and by the order in which they come.
 
-use types::{DeviceId, Hardware, Nanos, QualityCounter, SampledKernel, Severity};
+use types::{Base, DeviceId, Facts, Hardware, Nanos, QualityCounter, SampledKernel, Severity};
 
 use super::base_name::base_name;
 use super::choice::{Candidate, Choice};
@@ -45,38 +45,15 @@ pub fn join(choice: &Choice, launches: &[CountedLaunch], rates: Option<&Hardware
     let rows = choice.kernels.iter().zip(&of_kernel);
     let kernels: Vec<_> = rows.map(|(kernel, launches)| row(kernel, launches, rates)).collect();
     let without = kernels.iter().filter(|kernel| kernel.counted.is_none()).count() as u64;
-    let mut quality = Vec::new();
-    let mut add = |counter: &str, value: u64, of: usize, remedy: &str| {
-        let share = (of > 0).then(|| value as f64 / of as f64);
-        let (counter, remedy) = (counter.to_owned(), remedy.to_owned());
-        if value > 0 {
-            quality.push(QualityCounter {
-                counter,
-                value,
-                share,
-                severity: Severity::Info,
-                remedy,
-                quantities: Default::default(),
-            });
-        }
-    };
-    let of_stage = choice.stage.map(|stage| format!(" in {stage}")).unwrap_or_default();
-    add(
-        "counted_launches_not_chosen",
-        strangers,
-        launches.len(),
-        &format!("launches were replayed{of_stage} that are none of the chosen kernels; their counters are in ncu/"),
-    );
-    if !launches.is_empty() {
-        add(
-            "chosen_kernels_not_counted",
-            without,
-            kernels.len(),
-            &format!(
-                "chosen kernels{of_stage} have no counters: no launch with that name, grid and block was replayed"
-            ),
-        );
-    }
+    let facts = || Facts::new().with_known("part", choice.stage.map(Base::Stage));
+    let strangers = QualityCounter::some("counted_launches_not_chosen", Severity::Info, strangers);
+    let without = QualityCounter::some("chosen_kernels_not_counted", Severity::Info, without);
+    let without = without.filter(|_| !launches.is_empty());
+    let quality = [
+        strangers.map(|counter| counter.of(launches.len() as u64).facts(facts())),
+        without.map(|counter| counter.of(kernels.len() as u64).facts(facts())),
+    ];
+    let quality = quality.into_iter().flatten().collect();
     KernelJoin { kernels, quality }
 }
 

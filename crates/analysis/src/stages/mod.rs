@@ -7,7 +7,9 @@ pub(crate) mod traced;
 
 use std::collections::BTreeMap;
 
-use types::{InputFacts, Nanos, Origin, QualityCounter, Sample, Severity, Stage, StageSummary, Steps, Throughput};
+use types::{
+    Base, Facts, InputFacts, Nanos, Origin, QualityCounter, Sample, Severity, Stage, StageSummary, Steps, Throughput,
+};
 
 use crate::device::DeviceSums;
 use crate::evidence::PlacedTimeline;
@@ -143,27 +145,22 @@ pub(crate) fn checked(
         let above = known.or(stage.speed_of_light_ns.filter(|roofline| *roofline > wall));
         let busy = stage.gpu_busy_ns.filter(|_| same_pass).and_then(|busy| share(busy.get() as f64, wall.get() as f64));
         let idle = stage.mfu.zip(busy).filter(|(mfu, busy)| mfu > busy);
+        let part = Facts::new().with("part", Base::Stage(stage.name));
         if let Some(roofline) = above {
-            left_out.push(format!("{}: roofline time {roofline} above the measured {wall}", stage.name));
+            left_out.push(part.with("roofline", roofline).with("wall", wall));
         } else if let Some((mfu, busy)) = idle {
-            left_out.push(format!("{}: MFU {mfu:.3} above the busy share {busy:.3}", stage.name));
+            left_out.push(part.with_share("mfu", mfu, Base::PeakCompute).with_share(
+                "busy",
+                busy,
+                Base::Stage(stage.name),
+            ));
         } else {
             continue;
         }
         (stage.speed_of_light_ns, stage.lost_ns, stage.mfu, stage.mbu) = (None, None, None, None);
     }
-    (!left_out.is_empty()).then(|| QualityCounter {
-        quantities: Default::default(),
-        counter: "model_does_not_fit".to_owned(),
-        value: left_out.len() as u64,
-        share: None,
-        severity: Severity::Warning,
-        remedy: format!(
-            "utilisation is left out where the modelled work cannot have run in the time: check --model, the workload, the number \
-             of devices it is spread over, and whether masked keys or logits were skipped ({})",
-            left_out.join("; ")
-        ),
-    })
+    let counter = QualityCounter::some("model_does_not_fit", Severity::Warning, left_out.len() as u64);
+    counter.map(|counter| counter.facts(Facts::new().with("parts", left_out)))
 }
 
 /// Rates from medians, so that one interrupted run does not change them.

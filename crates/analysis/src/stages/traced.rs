@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use types::timeline::{DeviceQueue, ThreadId};
-use types::{DeviceId, Nanos, QueueFacts, Sample, SetAside, Stage, StageBasis, StepFacts, WorkCoverage};
+use types::{DeviceId, Facts, Nanos, QueueFacts, Remark, Sample, SetAside, Stage, StageBasis, StepFacts, WorkCoverage};
 
 use crate::attribution::{Amount, Attribution, Coverage, Inference, StageInstance, StageOrigin, step_series};
 use crate::evidence::PlacedTimeline;
@@ -114,11 +114,11 @@ fn extent(placed: &PlacedTimeline<'_>) -> Option<Span> {
 
 /// How the stages were found; absent without a timeline.
 pub(crate) fn basis(timelines: &[PlacedTimeline<'_>]) -> Option<StageBasis> {
-    let marked = StageBasis { inferred: false, basis: "ranges in the trace".into() };
+    let marked = StageBasis { inferred: false, basis: Remark::new("stages.marked", Facts::new()) };
     let of_timeline = |placed: &PlacedTimeline<'_>| match &placed.attribution.inference {
         Inference::NotNeeded => marked.clone(),
-        Inference::Done { evidence } => StageBasis { inferred: true, basis: evidence.clone().into() },
-        Inference::Refused { reason } => StageBasis { inferred: false, basis: reason.clone().into() },
+        Inference::Done { evidence } => StageBasis { inferred: true, basis: evidence.clone() },
+        Inference::Refused { reason } => StageBasis { inferred: false, basis: reason.clone() },
     };
     // With several ranks, one that is not marked speaks for all.
     timelines.iter().map(of_timeline).max_by_key(|basis| basis.inferred)

@@ -6,6 +6,7 @@ use collect::run::RunFolder;
 use meter::{
     MeterError, Roofline, RooflineError, Subject, WorkloadError, layer_pages, matrix_dtypes, predict, summarise,
 };
+use report::words::Spoken;
 use types::{AnalyticReport, Exit, Failure, Hardware, LayerPage, Metrics, Seconds, Workload};
 
 use super::calibration::stored;
@@ -87,7 +88,9 @@ pub enum AnalyzeError {
 impl Analysis {
     /// The same beside the run that measured its workload.
     pub(crate) fn beside(self, metrics: &Metrics) -> Self {
-        Self { report: analysis::beside_run(self.report, metrics), pages: self.pages }
+        let (mut report, wrong) = analysis::beside_run(self.report, metrics);
+        report.notes.extend(wrong.map(|remark| remark.spoken().text));
+        Self { report, pages: self.pages }
     }
 }
 

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use meter::hardware::Catalogue;
 use types::timeline::Timeline;
-use types::{Device, DeviceId, Hardware, QualityCounter, Severity};
+use types::{Device, DeviceId, Facts, Hardware, QualityCounter, Severity};
 
 use super::error::ImportError;
 use super::hardware;
@@ -111,18 +111,9 @@ fn differing(named: &Hardware, found: &Device, shown: Option<&Hardware>) -> Opti
             !found.memory_bytes.is_some_and(larger) && found.multiprocessors.is_none_or(|count| count == named.sm_count)
         }
     };
-    (!agrees).then(|| QualityCounter {
-        quantities: Default::default(),
-        counter: "hardware_differs_from_trace".to_owned(),
-        value: 1,
-        share: None,
-        severity: Severity::Warning,
-        remedy: format!(
-            "rates are relative to the {} that was named; the trace was recorded on {}; leave --hardware out to use it",
-            named.name,
-            if found.name.is_empty() { "another device" } else { found.name.as_str() }
-        ),
-    })
+    let recorded_on = Some(found.name.as_str()).filter(|name| !name.is_empty());
+    let facts = Facts::new().with("named", &named.name).with_known("recorded_on", recorded_on);
+    (!agrees).then(|| QualityCounter::new("hardware_differs_from_trace", Severity::Warning, 1).facts(facts))
 }
 
 fn unnamed() -> String {

@@ -34,16 +34,8 @@ pub(super) fn caveat(model: &LoadedModel, fit: &Fit) -> Caveat {
 
 /// What contradicts the model, told.
 pub(super) fn misfit(model: &LoadedModel, fit: &Fit) -> Option<QualityCounter> {
-    (!fit.misfits.is_empty()).then(|| QualityCounter {
-        quantities: Default::default(),
-        counter: "model_differs_from_trace".to_owned(),
-        value: fit.misfits.len() as u64,
-        share: None,
-        severity: Severity::Warning,
-        remedy: format!(
-            "{} is not the model in the trace, so nothing is relative to it ({}); name the model that ran",
-            model.id,
-            fit.misfits.join("; ")
-        ),
-    })
+    let reasons = fit.misfits.iter().map(|reason| Facts::new().with("reason", reason.clone()));
+    let facts = Facts::new().with("model", &model.id).with("reasons", reasons.collect::<Vec<_>>());
+    let counter = QualityCounter::some("model_differs_from_trace", Severity::Warning, fit.misfits.len() as u64);
+    counter.map(|counter| counter.facts(facts))
 }

@@ -6,6 +6,7 @@ use std::path::Path;
 
 use collect::document;
 use forecast::{MeasuredPoint, points_of_operators};
+use report::words::Spoken;
 use serde::de::DeserializeOwned;
 use types::{Environment, Hardware, Metrics};
 
@@ -43,7 +44,7 @@ pub(crate) fn read(root: &Path, selector: &OsStr, config_dir: Option<&Path>) -> 
     let unfit =
         |reason: String, fix: &str| CalibrationError::UnfitRun { run: run.clone(), reason, fix: fix.to_owned() };
     if let Some(reason) = analysis::disturbed(&metrics) {
-        return Err(unfit(reason, "profile again when nothing else runs"));
+        return Err(unfit(reason.spoken().text, "profile again when nothing else runs"));
     }
     let names: Vec<(&String, &String)> =
         metrics.devices.iter().filter_map(|device| Some((device.hardware.as_ref()?, &device.name))).collect();

@@ -5,12 +5,11 @@ use std::path::{Path, PathBuf};
 
 use analysis::{Fit, InputWork, Observed, Subject, observe};
 use meter::{Roofline, matrix_dtypes, predict};
-use types::{DType, DeviceId, Hardware, PeakUsed, QualityCounter, RunHeader, Severity, TracedWorkload};
+use types::{DType, DeviceId, Facts, Hardware, PeakUsed, QualityCounter, Remark, RunHeader, Severity, TracedWorkload};
 
 use super::error::ImportError;
 use super::model::LoadedModel;
 use super::trace::Traces;
-use super::workload::remarks;
 use super::workload::{self, WorkloadRequest};
 use super::{devices, hardware, model_fit, modelled, work};
 
@@ -80,8 +79,8 @@ pub(crate) fn resolve(run: &TracedRun<'_>, traces: &Traces) -> Result<ResolvedSu
     let found = devices::find(traces, run.named, run.config_dir)?;
     let observed = match placed {
         [only] => observe(&only.timeline, &only.attribution),
-        [] => Observed { missing: vec!["the files have no timeline".to_owned()], ..Observed::default() },
-        _ => Observed { missing: vec!["several ranks may share one prompt".to_owned()], ..Observed::default() },
+        [] => Observed { missing: vec![Remark::new("workload.no-timeline", Facts::new())], ..Observed::default() },
+        _ => Observed { missing: vec![Remark::new("workload.several-ranks", Facts::new())], ..Observed::default() },
     };
     // Whoever ran the model itself knows which it was.
     let fit = match (&run.workload, run.model, placed) {
@@ -92,7 +91,7 @@ pub(crate) fn resolve(run: &TracedRun<'_>, traces: &Traces) -> Result<ResolvedSu
         (WorkloadSource::Runner(known), _) => TracedWorkload::clone(known),
         (WorkloadSource::Request(request), Some(model)) => workload::choose(model, request, &observed)?,
         (WorkloadSource::Request(_), None) => {
-            TracedWorkload { workload: None, evidence: remarks(observed.evidence.clone()), missing: Vec::new() }
+            TracedWorkload { workload: None, evidence: observed.evidence.clone(), missing: Vec::new() }
         }
     };
     if let (WorkloadSource::Request(request), Some(workload)) = (&run.workload, &mut traced.workload) {
@@ -163,21 +162,12 @@ fn differing_workload(traced: &TracedWorkload, observed: &Observed) -> Option<Qu
     let mut differing = Vec::new();
     let mut hold = |what: &str, named: u64, shown: Option<u64>| {
         if let Some(shown) = shown.filter(|shown| *shown != named) {
-            differing.push(format!("{what}: {named} named, {shown} in the trace"));
+            differing.push(Facts::new().with("what", what).with("named", named).with("shown", shown));
         }
     };
     hold("prompt tokens", workload.seq_len, observed.prompt_tokens);
     hold("decode steps", workload.decode_steps, observed.decode_steps);
     hold("batch", workload.batch, observed.batch);
-    (!differing.is_empty()).then(|| QualityCounter {
-        quantities: Default::default(),
-        counter: "workload_differs_from_trace".to_owned(),
-        value: differing.len() as u64,
-        share: None,
-        severity: Severity::Warning,
-        remedy: format!(
-            "utilisation counts with what was named ({}); leave it out to use the trace's",
-            differing.join("; ")
-        ),
-    })
+    let counter = QualityCounter::some("workload_differs_from_trace", Severity::Warning, differing.len() as u64);
+    counter.map(|counter| counter.facts(Facts::new().with("differences", differing)))
 }

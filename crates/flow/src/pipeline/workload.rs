@@ -2,7 +2,7 @@
 
 use analysis::{Fit, Observed};
 use meter::{WorkloadError, WorkloadSettings};
-use types::{AttentionKind, InputFacts, LogitsKind, PageKind, Remark, TracedWorkload, Workload};
+use types::{AttentionKind, Facts, InputFacts, LogitsKind, PageKind, Remark, TracedWorkload, Workload};
 
 use super::model::LoadedModel;
 
@@ -27,32 +27,31 @@ pub(super) fn choose(
     observed: &Observed,
 ) -> Result<TracedWorkload, WorkloadError> {
     let (settings, mut evidence, missing) = match &request.profile {
-        Some(profile) => (request.settings.clone(), vec![format!("workload profile {profile}, as given")], Vec::new()),
+        Some(profile) => {
+            let given = Remark::new("workload.profile", Facts::new().with("profile", profile));
+            (request.settings.clone(), vec![given], Vec::new())
+        }
         None => fill_in(model, request, observed),
     };
     if !missing.is_empty() {
-        return Ok(TracedWorkload { workload: None, evidence: remarks(evidence), missing: remarks(missing) });
+        return Ok(TracedWorkload { workload: None, evidence, missing });
     }
     let mut workload = settings.resolve(&model.network, model.dtype)?;
     // Utilisation counts attention in full whichever kernel ran, so that it compares across runs.
     workload.attention = AttentionKind::Eager;
-    evidence.push("attention counted in full, whichever kernel ran".to_owned());
+    evidence.push(Remark::new("workload.attention", Facts::new()));
     if !model.network.takes_tokens() {
-        evidence.push("the model takes no tokens".to_owned());
+        evidence.push(Remark::new("workload.no-tokens", Facts::new()));
     }
-    Ok(TracedWorkload { workload: Some(workload), evidence: remarks(evidence), missing: remarks(missing) })
+    Ok(TracedWorkload { workload: Some(workload), evidence, missing })
 }
 
 /// Cuts the workload over as many devices as share each matrix in the trace, unless the user says otherwise.
-pub(super) fn remarks(lines: Vec<String>) -> Vec<Remark> {
-    lines.into_iter().map(Into::into).collect()
-}
-
 pub(super) fn share_out(workload: &mut Workload, request: &WorkloadRequest, fit: &Fit, evidence: &mut Vec<Remark>) {
     let given = request.profile.is_some() || request.overridden.iter().any(|key| key.starts_with("parallel"));
     if let Some(tensor) = fit.tensor.filter(|tensor| *tensor > 1 && !given) {
         workload.parallel.tensor = tensor;
-        evidence.push(format!("weights shared by {tensor} devices: shapes of recorded weights").into());
+        evidence.push(Remark::new("workload.split", Facts::new().with("devices", tensor)));
     }
 }
 
@@ -61,10 +60,11 @@ fn fill_in(
     model: &LoadedModel,
     request: &WorkloadRequest,
     observed: &Observed,
-) -> (WorkloadSettings, Vec<String>, Vec<String>) {
+) -> (WorkloadSettings, Vec<Remark>, Vec<Remark>) {
     let given = |key: &str| request.overridden.iter().any(|other| other == key);
     let mut evidence: Vec<_> = observed.evidence.clone();
-    evidence.extend(request.overridden.iter().map(|key| format!("workload.{key} as given")));
+    let as_given = |key: &String| Remark::new("workload.given", Facts::new().with("key", key));
+    evidence.extend(request.overridden.iter().map(as_given));
     let mut missing = Vec::new();
     let from = &request.settings;
     let mut settings = WorkloadSettings {
@@ -86,7 +86,7 @@ fn fill_in(
             Some(batch) => settings.batch = batch,
             None => {
                 settings.batch = 1;
-                evidence.push("batch 1: assumed".to_owned());
+                evidence.push(Remark::new("workload.batch-assumed", Facts::new()));
             }
         }
     }
@@ -94,14 +94,16 @@ fn fill_in(
         if settings.seq_len.is_none() && settings.text_tokens.is_none() {
             settings.seq_len = observed.prompt_tokens;
             if settings.seq_len.is_none() {
-                let why = observed.missing.join("; ");
-                missing.push(format!("the prompt's length: {why}; pass workload.seq_len=N or --workload NAME"));
+                let reasons = observed.missing.iter().map(|reason| Facts::new().with("reason", reason.clone()));
+                let reasons: Vec<Facts> = reasons.collect();
+                let facts = Facts::new().with_known("reasons", (!reasons.is_empty()).then_some(reasons));
+                missing.push(Remark::new("workload.no-prompt-length", facts));
             }
         }
         if settings.decode_steps.is_none() && settings.max_new_tokens.is_none() {
             settings.decode_steps = observed.decode_steps;
             if settings.decode_steps.is_none() {
-                missing.push("the number of decode steps: pass workload.decode_steps=N".to_owned());
+                missing.push(Remark::new("workload.no-decode-steps", Facts::new()));
             }
         }
         if !given("logits") {
@@ -109,7 +111,7 @@ fn fill_in(
                 Some(logits) => settings.logits = logits,
                 None => {
                     settings.logits = LogitsKind::All;
-                    evidence.push("logits of all positions at prefill: assumed".to_owned());
+                    evidence.push(Remark::new("workload.logits-assumed", Facts::new()));
                 }
             }
         }
@@ -121,7 +123,7 @@ fn fill_in(
 }
 
 /// Sizes of the views, or what is missing for them.
-fn pictures(settings: &mut WorkloadSettings, request: &WorkloadRequest, observed: &Observed) -> Option<String> {
+fn pictures(settings: &mut WorkloadSettings, request: &WorkloadRequest, observed: &Observed) -> Option<Remark> {
     let given = |key: &str| request.overridden.iter().any(|other| other == key);
     let from = &request.settings;
     let grid = from.crop_grid.filter(|_| given("crop_grid"));
@@ -133,8 +135,8 @@ fn pictures(settings: &mut WorkloadSettings, request: &WorkloadRequest, observed
     settings.image_size = tile.or(settings.base_size);
     settings.crop_grid = grid.or(Some([1, 1]));
     match (settings.base_size, tiles, grid) {
-        (None, ..) => Some("the size of the pictures: pass workload.base_size=N".to_owned()),
-        (_, Some((count, _)), None) => Some(format!("how {count} tiles lie: pass 'workload.crop_grid=[ACROSS,DOWN]'")),
+        (None, ..) => Some(Remark::new("workload.no-image-size", Facts::new())),
+        (_, Some((tiles, _)), None) => Some(Remark::new("workload.no-tile-grid", Facts::new().with("tiles", *tiles))),
         _ => None,
     }
 }

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 pub use analysis::GateLimits;
 use analysis::{RunRecords, Sides};
 use collect::run::StoredRun;
+use report::words::Spoken;
 use serde::de::DeserializeOwned;
 use types::{Comparison, Exit, Failure, ForecastTime, Metrics, RunState};
 
@@ -125,10 +126,14 @@ pub fn compare(request: &CompareRequest) -> Result<Comparison, CompareError> {
             let tried = tries.map(|one| one.remedy.to_string()).collect();
             return Err(CompareError::NotTried { path: PathBuf::from(&run.path), remedy: remedy.clone(), tried });
         };
-        return Ok(analysis::compare(Sides { base: &[base], with: &[with] }, request.fail_over.clone()));
+        return Ok(compared(&[base], &[with], request.fail_over.clone()));
     }
     let with = side(&request.root, &request.with)?;
-    Ok(analysis::compare(Sides { base: &base, with: &with }, request.fail_over.clone()))
+    Ok(compared(&base, &with, request.fail_over.clone()))
+}
+
+fn compared(base: &[RunRecords], with: &[RunRecords], fail_over: Option<GateLimits>) -> Comparison {
+    analysis::compare(Sides { base, with }, fail_over).spoken()
 }
 
 /// What changed from one run to another of the same thing, stage by stage, for a terminal.
@@ -142,8 +147,7 @@ pub fn stages(first: &Metrics, second: &Metrics) -> String {
         inputs: None,
         forecasts: BTreeMap::new(),
     };
-    let (base, with) = ([run(first)], [run(second)]);
-    let comparison = analysis::compare(Sides { base: &base, with: &with }, None);
+    let comparison = compared(&[run(first)], &[run(second)], None);
     report::pages::compare::stages_terminal(&comparison)
 }
 

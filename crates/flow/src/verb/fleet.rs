@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 
 use analysis::fleet::{RankFacts, RunQuantities};
 use collect::run::{RunFolder, StoredRun};
+use report::words::Spoken;
 use types::{Environment, Exit, Failure, Fleet, Metrics, SchemaTag};
 
 use crate::CollectError;
@@ -243,7 +244,7 @@ fn of_ranks(request: &FleetRequest, files: &TableFiles, progress: &mut dyn FnMut
     let job = |(name, ranks): (&str, Vec<(&Path, RankFacts)>)| {
         analysis::fleet::job(name, ranks.into_iter().map(|(_, facts)| facts).collect())
     };
-    Ok(Fleet { schema: SchemaTag::default(), jobs: jobs.into_iter().map(job).collect(), trends: Vec::new() })
+    Ok(Fleet { schema: SchemaTag::default(), jobs: jobs.into_iter().map(job).collect(), trends: Vec::new() }.spoken())
 }
 
 /// Imports every trace into the run, then goes on as with tables. A trace that cannot be read is named, and the rest go on.

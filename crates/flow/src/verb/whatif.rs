@@ -73,7 +73,7 @@ pub enum WhatIfError {
         /// The run.
         run: String,
         /// Why.
-        reason: &'static str,
+        reason: String,
     },
 }
 
@@ -139,7 +139,7 @@ pub fn what_if(request: &WhatIfRequest, progress: &mut dyn FnMut(&str)) -> Resul
     let plain = metrics.as_ref().map(plain_times).unwrap_or_default();
     let question =
         Question { run: run.clone(), timelines: &placed, changes: &changes, hardware: device.as_ref(), plain };
-    let refused = |refusal: Refusal| WhatIfError::Refused { run, reason: refusal.reason() };
+    let refused = |refusal: Refusal| WhatIfError::Refused { run, reason: refusal.reason().spoken().text };
     Ok(replay::what_if(&question).map_err(refused)?.spoken())
 }
 

@@ -23,28 +23,15 @@ impl Tally {
     /// The counters that are not zero.
     pub(super) fn counters(self) -> Vec<QualityCounter> {
         let rows = self.read + self.unreadable + self.cut;
-        let counter = |name: &str, value: u64, of_rows: bool, severity, remedy: &str| QualityCounter {
-            quantities: Default::default(),
-            counter: name.to_owned(),
-            value,
-            share: (of_rows && rows > 0).then(|| value as f64 / rows as f64),
-            severity,
-            remedy: remedy.to_owned(),
-        };
-        let rewrite = "write the page again with `ncu --import FILE --csv` and do not edit it";
-        let copy = "the file ends within a row; check that it is complete";
-        let apart = "keep the program's output out of the file: use --log-file, or export from a report with --import";
-        let language = "the numbers use another locale and may be wrong by a factor of 1000; run ncu with LC_ALL=C";
-        let impossible = "negative times and sizes, and shares of a peak far above 100%, are left out; profile again, and check \
-                          that the page was not edited";
+        let of_rows = |counter: Option<QualityCounter>| counter.map(|counter| counter.of(rows));
         let counters = [
-            counter("ncu_rows_unreadable", self.unreadable, true, Severity::Error, rewrite),
-            counter("ncu_rows_cut_off", self.cut, true, Severity::Error, copy),
-            counter("ncu_numbers_with_decimal_comma", self.decimal_commas, false, Severity::Error, language),
-            counter("ncu_numbers_impossible", self.impossible, false, Severity::Error, impossible),
-            counter("ncu_lines_foreign", self.foreign, false, Severity::Info, apart),
+            of_rows(QualityCounter::some("ncu_rows_unreadable", Severity::Error, self.unreadable)),
+            of_rows(QualityCounter::some("ncu_rows_cut_off", Severity::Error, self.cut)),
+            QualityCounter::some("ncu_numbers_with_decimal_comma", Severity::Error, self.decimal_commas),
+            QualityCounter::some("ncu_numbers_impossible", Severity::Error, self.impossible),
+            QualityCounter::some("ncu_lines_foreign", Severity::Info, self.foreign),
         ];
-        counters.into_iter().filter(|counter| counter.value > 0).collect()
+        counters.into_iter().flatten().collect()
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use types::{QualityCounter, Severity};
+use types::{Facts, QualityCounter, Severity};
 
 use super::category::{ALL, Category};
 
@@ -44,43 +44,16 @@ impl Fault {
         Self::Header,
     ];
 
-    fn describe(self) -> (&'static str, Severity, &'static str) {
+    /// The counter of so many of them, where there are any.
+    fn counter(self, value: u64) -> Option<QualityCounter> {
         match self {
-            Self::NotAnEvent => (
-                "trace_elements_not_events",
-                Severity::Warning,
-                "elements of `traceEvents` that are not objects were skipped; check what wrote or changed the file",
-            ),
-            Self::Phase => (
-                "trace_events_unknown_phase",
-                Severity::Warning,
-                "events with a phase that the torch profiler does not write were skipped; check what wrote the file",
-            ),
-            Self::Incomplete => (
-                "trace_events_incomplete",
-                Severity::Warning,
-                "events without a usable name, time, duration or device were skipped; record again with a newer PyTorch",
-            ),
-            Self::OutOfRange => (
-                "trace_events_out_of_range",
-                Severity::Warning,
-                "events more than 73 years from the clock's zero were skipped; check the clock of the machine",
-            ),
-            Self::Negative => (
-                "trace_events_negative_duration",
-                Severity::Warning,
-                "events that end before they start were skipped; record again with a newer PyTorch",
-            ),
-            Self::Signature => (
-                "trace_signatures_unreadable",
-                Severity::Info,
-                "operators were kept without argument shapes, because the shapes are not lists of integers",
-            ),
-            Self::Header => (
-                "trace_header_unreadable",
-                Severity::Info,
-                "header fields in an unknown form were skipped; devices or ranks may be missing",
-            ),
+            Self::NotAnEvent => QualityCounter::some("trace_elements_not_events", Severity::Warning, value),
+            Self::Phase => QualityCounter::some("trace_events_unknown_phase", Severity::Warning, value),
+            Self::Incomplete => QualityCounter::some("trace_events_incomplete", Severity::Warning, value),
+            Self::OutOfRange => QualityCounter::some("trace_events_out_of_range", Severity::Warning, value),
+            Self::Negative => QualityCounter::some("trace_events_negative_duration", Severity::Warning, value),
+            Self::Signature => QualityCounter::some("trace_signatures_unreadable", Severity::Info, value),
+            Self::Header => QualityCounter::some("trace_header_unreadable", Severity::Info, value),
         }
     }
 }
@@ -146,46 +119,38 @@ impl Census {
     /// What was left out, as counters with a share of all events.
     pub(crate) fn quality(&self) -> Vec<QualityCounter> {
         let events = self.events();
-        let share = |value: u64| (events > 0).then(|| (value as f64 / events as f64).min(1.0));
-        let counter = |(counter, severity, remedy): (&str, Severity, &str), value, share| QualityCounter {
-            quantities: Default::default(),
-            counter: counter.to_owned(),
-            value,
-            share,
-            severity,
-            remedy: remedy.to_owned(),
+        let of_fault = |fault: Fault| {
+            let counter = fault.counter(self.faults[fault as usize])?;
+            Some(if fault == Fault::Header { counter } else { counter.of(events) })
         };
-        let mut quality = Vec::new();
-        for fault in Fault::ALL {
-            let value = self.faults[fault as usize];
-            let whole = if fault == Fault::Header { None } else { share(value) };
-            if value > 0 {
-                quality.push(counter(fault.describe(), value, whole));
-            }
-        }
-        let unknown = self.unknown.values().sum();
-        if unknown > 0 {
-            let remedy = format!("skipped: {}; llm-perf does not know these event categories", self.examples());
-            let described = ("trace_events_unknown_category", Severity::Warning, remedy.as_str());
-            quality.push(counter(described, unknown, share(unknown)));
-        }
-        quality
+        let unknown =
+            QualityCounter::some("trace_events_unknown_category", Severity::Warning, self.unknown.values().sum());
+        let unknown = unknown.map(|counter| counter.of(events).facts(self.examples_as_facts()));
+        Fault::ALL.into_iter().filter_map(of_fault).chain(unknown).collect()
+    }
+
+    /// The most frequent unknown categories, shortened, and how many more there are.
+    fn most_frequent(&self) -> (Vec<(String, u64)>, usize) {
+        const MOST: usize = 5;
+        let mut by_count: Vec<_> = self.unknown().collect();
+        by_count.sort_by_key(|(category, count)| (std::cmp::Reverse(*count), *category));
+        let named = by_count.iter().take(MOST).map(|(category, count)| (category.chars().take(40).collect(), *count));
+        (named.collect(), by_count.len().saturating_sub(MOST))
+    }
+
+    fn examples_as_facts(&self) -> Facts {
+        let (named, more) = self.most_frequent();
+        let row = |(category, count)| Facts::new().with("category", String::as_str(&category)).with("events", count);
+        let facts = Facts::new().with("categories", named.into_iter().map(row).collect::<Vec<_>>());
+        facts.with_known("more", (more > 0).then_some(more))
     }
 
     /// The most frequent unknown categories, in words.
     pub(crate) fn examples(&self) -> String {
-        const MOST: usize = 5;
-        let mut by_count: Vec<_> = self.unknown().collect();
-        by_count.sort_by_key(|(category, count)| (std::cmp::Reverse(*count), *category));
-        let named = by_count.iter().take(MOST).map(|(category, count)| {
-            let short: String = category.chars().take(40).collect();
-            format!("`{short}` ({count})")
-        });
-        let mut words = named.collect::<Vec<_>>().join(", ");
-        if by_count.len() > MOST {
-            words.push_str(&format!(" and {} more", by_count.len() - MOST));
-        }
-        words
+        let (named, more) = self.most_frequent();
+        let named: Vec<_> = named.into_iter().map(|(category, count)| format!("`{category}` ({count})")).collect();
+        let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+        named.join(", ") + &more
     }
 }
 
@@ -195,7 +160,8 @@ mod tests {
 
     #[test]
     fn every_fault_has_its_own_place_and_name() {
-        let names: std::collections::BTreeSet<_> = Fault::ALL.iter().map(|fault| fault.describe().0).collect();
+        let names: std::collections::BTreeSet<_> =
+            Fault::ALL.iter().filter_map(|fault| fault.counter(1)).map(|counter| counter.counter).collect();
         assert_eq!(names.len(), Fault::ALL.len());
         assert!(Fault::ALL.iter().enumerate().all(|(place, fault)| *fault as usize == place));
     }
@@ -209,6 +175,8 @@ mod tests {
         }
         let [counter] = &census.quality()[..] else { panic!("one counter") };
         assert_eq!((counter.value, counter.share), (3, Some(0.75)));
-        assert!(counter.remedy.contains("`b` (2), `a` (1)"), "{}", counter.remedy);
+        let row = |category: &str, events: u64| Facts::new().with("category", category).with("events", events);
+        assert_eq!(counter.quantities, Facts::new().with("categories", vec![row("b", 2), row("a", 1)]));
+        assert_eq!(census.examples(), "`b` (2), `a` (1)");
     }
 }

@@ -26,7 +26,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io::Read;
 
 use types::timeline::{HostOperator, Timeline, WorkKind};
-use types::{QualityCounter, Severity};
+use types::{Facts, QualityCounter, Remark, Severity};
 
 pub use category::Category;
 pub use census::Census;
@@ -168,60 +168,33 @@ fn launched_by(timeline: &mut Timeline) {
                 queue.process = process;
             }
         }
-        (Some(_), Some(_)) if !timeline.work.is_empty() => timeline.quality.push(QualityCounter {
-            quantities: Default::default(),
-            counter: "trace_work_of_unknown_process".to_owned(),
-            value: timeline.work.len() as u64,
-            share: Some(1.0),
-            severity: Severity::Warning,
-            remedy:
-                "several processes in this file launch kernels, and it does not say which process launched which; export \
-                     one trace per process"
-                    .to_owned(),
-        }),
+        (Some(_), Some(_)) => {
+            let work = timeline.work.len() as u64;
+            let counter = QualityCounter::some("trace_work_of_unknown_process", Severity::Warning, work);
+            timeline.quality.extend(counter.map(|counter| counter.of(work)));
+        }
         _ => {}
     }
 }
 
 fn unreadable_names(timeline: &Timeline) -> Option<QualityCounter> {
     let unreadable = timeline.names.iter().filter(|(_, name)| name.contains(char::REPLACEMENT_CHARACTER)).count();
-    (unreadable > 0).then(|| QualityCounter {
-        quantities: Default::default(),
-        counter: "trace_names_unreadable".to_owned(),
-        value: unreadable as u64,
-        share: Some(unreadable as f64 / timeline.names.len() as f64),
-        severity: Severity::Info,
-        remedy: "names contain bytes that are not UTF-8; names that differ only there are treated as one".to_owned(),
-    })
+    let counter = QualityCounter::some("trace_names_unreadable", Severity::Info, unreadable as u64);
+    counter.map(|counter| counter.of(timeline.names.len() as u64))
 }
 
 impl Loss {
     /// The loss as a counter, in bytes.
     fn quality(&self) -> QualityCounter {
+        let severity = if self.in_events { Severity::Error } else { Severity::Warning };
+        // At least one, because a counter of nothing would say that nothing is lost.
+        let bytes = self.bytes.max(1);
         let counter = match self.reason {
-            LossReason::EndsEarly => "trace_ends_early",
-            LossReason::NotJson => "trace_damaged",
-            LossReason::Trailing => "trace_followed_by_other_data",
+            LossReason::EndsEarly => QualityCounter::new("trace_ends_early", severity, bytes),
+            LossReason::NotJson => QualityCounter::new("trace_damaged", severity, bytes),
+            LossReason::Trailing => QualityCounter::new("trace_followed_by_other_data", severity, bytes),
         };
-        let what = match (self.reason, self.in_events) {
-            (LossReason::EndsEarly, true) => "the list of events is not closed: events are missing",
-            (LossReason::EndsEarly, false) => "the document is not closed: fields after the events may be missing",
-            (LossReason::NotJson, true) => "the list of events is not valid JSON: events are missing",
-            (LossReason::NotJson, false) => "the fields after the events are not valid JSON",
-            (LossReason::Trailing, _) => "data after the document was ignored",
-        };
-        let cause = self.cause.as_ref().map_or_else(String::new, |cause| format!(" ({cause})"));
-        QualityCounter {
-            quantities: Default::default(),
-            counter: counter.to_owned(),
-            // At least one, because a counter of nothing would say that nothing is lost.
-            value: self.bytes.max(1),
-            share: None,
-            severity: if self.in_events { Severity::Error } else { Severity::Warning },
-            remedy: format!(
-                "{what}, from byte {} on{cause}; copy the file again, or record the trace again",
-                self.offset
-            ),
-        }
+        let facts = Facts::new().with_if("in_events", self.in_events).with("offset", self.offset);
+        counter.facts(facts.with_known("cause", self.cause.as_ref().map(|cause| Remark::said(cause.to_string()))))
     }
 }

@@ -2,7 +2,7 @@
 
 use ::wire::Counter;
 use types::timeline::Timeline;
-use types::{QualityCounter, Severity};
+use types::{Facts, QualityCounter, Remark, Severity};
 
 use super::contents::Contents;
 
@@ -60,190 +60,56 @@ impl Losses {
         let counted =
             |wanted: Counter| self.counted.iter().find(|(it, _)| *it == wanted).map_or(0, |(_, value)| *value);
         let device = counted(Counter::DeviceRecordsDropped);
-        let share = |part: u64, whole: u64| (whole > 0).then(|| (part as f64 / whole as f64).min(1.0));
         let missing = self.launches_without_work;
         // A process that was killed has launched what its device never finished; in any other, work is missing.
         let severity =
             if self.unfinished > 0 || missing * 100 < self.launches { Severity::Info } else { Severity::Error };
         let wall_set = if self.wall_set >= SET { self.wall_set } else { 0 };
         let mut all: Vec<QualityCounter> = self.problems.iter().map(|(code, what)| problem(*code, what)).collect();
+        let work = timeline.work.len() as u64;
+        let of = |counter: Option<QualityCounter>, whole: u64| counter.map(|counter| counter.of(whole));
         let rows = [
-            (
-                "collector_files_unfinished",
-                self.unfinished,
-                None,
-                Severity::Warning,
-                "processes were killed, crashed or ended without exit handlers; up to the last 250 ms of their work is missing; \
-                 let the program exit normally, or lower LLM_PERF_INJECT_FLUSH_MS",
-            ),
-            (
-                "collector_bytes_torn",
-                self.torn,
-                None,
-                Severity::Error,
-                "a file ends in the middle of a block: it was truncated, or its process ended while writing; everything before \
-                 that is used; copy the file again, or record again",
-            ),
-            (
-                "collector_bytes_damaged",
-                self.damaged,
-                None,
-                Severity::Error,
-                "damaged parts of a file were skipped; copy it again",
-            ),
-            (
+            QualityCounter::some("collector_files_unfinished", Severity::Warning, self.unfinished),
+            QualityCounter::some("collector_bytes_torn", Severity::Error, self.torn),
+            QualityCounter::some("collector_bytes_damaged", Severity::Error, self.damaged),
+            QualityCounter::some(
                 "collector_records_unknown",
+                Severity::Info,
                 self.unknown + counted(Counter::RecordsUnknown),
-                None,
-                Severity::Info,
-                "records of a newer collector or CUPTI were skipped; update llm-perf",
             ),
-            (
-                "device_records_dropped",
-                device,
-                share(device, device + timeline.work.len() as u64),
-                Severity::Error,
-                "the process ran more kernels than could be written; record less with --window",
-            ),
-            (
-                "host_records_dropped",
-                counted(Counter::HostRecordsDropped),
-                None,
-                Severity::Warning,
-                "threads made more calls and ranges than could be written; record less with --window",
-            ),
-            (
-                "threads_not_collected",
-                counted(Counter::ThreadsWithoutLog),
-                None,
-                Severity::Warning,
-                "more than 128 threads used CUDA or NVTX at the same time; kernels of the others have no ranges",
-            ),
-            (
-                "nvtx_names_dropped",
-                counted(Counter::NamesDropped),
-                None,
-                Severity::Warning,
-                "there were too many registered strings or domains; some ranges have no name",
-            ),
-            (
-                "collector_names_cut",
-                counted(Counter::TextsCut),
-                None,
-                Severity::Info,
-                "names longer than 16 KiB are truncated",
-            ),
-            (
-                "device_records_unfinished",
-                counted(Counter::RecordsUnfinished),
-                None,
-                Severity::Warning,
-                "kernels were still running when the process ended; synchronise before exit",
-            ),
-            (
-                "collector_bytes_unwritten",
-                counted(Counter::BytesUnwritten),
-                None,
-                Severity::Error,
-                "the disk was full or not writable; free some space and record again",
-            ),
-            (
-                "launches_without_work",
-                missing,
-                share(missing, self.launches),
-                severity,
-                "the kernels of some launches are not in the file; where processes exited normally, another profiler may have \
-                 taken the records: run without torch.profiler and Nsight in the same process",
-            ),
-            (
-                "collector_names_missing",
-                self.names_missing,
-                None,
-                Severity::Warning,
-                "the names were in a part of the file that is lost",
-            ),
-            (
-                "range_pops_missing",
-                self.pops_missing,
-                None,
-                Severity::Info,
-                "ranges without a recorded pop end where the file ends",
-            ),
-            (
-                "range_pushes_missing",
-                self.pushes_missing,
-                None,
-                Severity::Info,
-                "pops and ends without a start were skipped; their ranges started before the recording",
-            ),
-            (
-                "collector_times_impossible",
-                self.impossible_times,
-                None,
-                Severity::Error,
-                "records with impossible times were skipped; the file is damaged",
-            ),
-            (
-                "wall_clock_set_ns",
-                wall_set,
-                None,
-                Severity::Warning,
-                "the wall clock was set during the run; times across that moment are wrong; record again",
-            ),
-            (
-                "collection_windows",
-                self.windows,
-                None,
-                Severity::Info,
-                "only windows were recorded; ranges count with the part inside them",
-            ),
-            (
-                "work_outside_window",
-                self.outside_window,
-                share(self.outside_window, self.outside_window + timeline.work.len() as u64),
-                Severity::Info,
-                "kernels that were launched outside the windows but recorded were skipped",
+            of(QualityCounter::some("device_records_dropped", Severity::Error, device), device + work),
+            QualityCounter::some("host_records_dropped", Severity::Warning, counted(Counter::HostRecordsDropped)),
+            QualityCounter::some("threads_not_collected", Severity::Warning, counted(Counter::ThreadsWithoutLog)),
+            QualityCounter::some("nvtx_names_dropped", Severity::Warning, counted(Counter::NamesDropped)),
+            QualityCounter::some("collector_names_cut", Severity::Info, counted(Counter::TextsCut)),
+            QualityCounter::some("device_records_unfinished", Severity::Warning, counted(Counter::RecordsUnfinished)),
+            QualityCounter::some("collector_bytes_unwritten", Severity::Error, counted(Counter::BytesUnwritten)),
+            of(QualityCounter::some("launches_without_work", severity, missing), self.launches),
+            QualityCounter::some("collector_names_missing", Severity::Warning, self.names_missing),
+            QualityCounter::some("range_pops_missing", Severity::Info, self.pops_missing),
+            QualityCounter::some("range_pushes_missing", Severity::Info, self.pushes_missing),
+            QualityCounter::some("collector_times_impossible", Severity::Error, self.impossible_times),
+            QualityCounter::some("wall_clock_set_ns", Severity::Warning, wall_set),
+            QualityCounter::some("collection_windows", Severity::Info, self.windows),
+            of(
+                QualityCounter::some("work_outside_window", Severity::Info, self.outside_window),
+                self.outside_window + work,
             ),
         ];
-        let row = |(counter, value, share, severity, remedy): (&str, u64, Option<f64>, Severity, &str)| {
-            let (counter, remedy) = (counter.to_owned(), remedy.to_owned());
-            (value > 0).then_some(QualityCounter {
-                counter,
-                value,
-                share,
-                severity,
-                remedy,
-                quantities: Default::default(),
-            })
-        };
-        all.extend(rows.into_iter().filter_map(row));
+        all.extend(rows.into_iter().flatten());
         all
     }
 }
 
 /// Why the collector could not do what it should.
 fn problem(code: u32, what: &str) -> QualityCounter {
-    let remedy = match code {
-        ANOTHER_TOOL => {
-            "another tool held CUPTI in the process (torch.profiler, Nsight Systems or Compute, a debugger), so no \
-             kernels are recorded; run without it"
-                .to_owned()
-        }
-        _ if what.contains("not found") => {
-            "CUPTI was not found, so no kernels are recorded; install the CUDA toolkit or the Python package \
-             nvidia-cuda-cupti, or name the library with --cupti"
-                .to_owned()
-        }
-        0 => what.to_owned(),
-        code => format!("{what} failed with CUPTI code {code}; kernels may be missing"),
-    };
     let severity = if what.contains("newer") { Severity::Info } else { Severity::Error };
-    QualityCounter {
-        counter: "collector_problem".to_owned(),
-        value: 1,
-        share: None,
-        severity,
-        remedy,
-        quantities: Default::default(),
-    }
+    let facts = match code {
+        ANOTHER_TOOL => Facts::new().with_if("another_tool", true),
+        _ if what.contains("not found") => Facts::new().with_if("cupti_not_found", true),
+        // The collector says by itself what is wrong.
+        0 => Facts::new().with("problem", Remark::said(what)),
+        code => Facts::new().with("call", what).with("code", code),
+    };
+    QualityCounter::new("collector_problem", severity, 1).facts(facts)
 }

@@ -5,7 +5,7 @@ use types::{ClockBasis, Fleet, FleetCollective, FleetJob, FleetRank, Nanos, Seve
 use crate::render::text::{capital, code, prose, sentence};
 use crate::render::{Page, Table};
 use crate::words::caveat::READ_FIRST;
-use crate::words::number::{decimal, known, milliseconds, percent, signed, time_share};
+use crate::words::number::{decimal, known, milliseconds, percent, ranges, signed, time_share};
 
 /// Rows of a table on the page.
 const PAGE_ROWS: usize = 200;
@@ -111,37 +111,9 @@ pub(crate) fn headline(job: &FleetJob) -> String {
     format!("{ranks}{clock}{verdict}.")
 }
 
-/// Each finding in a sentence.
+/// Each finding: what stands out, the numbers behind it, and what to do.
 pub(crate) fn findings(job: &FleetJob) -> Vec<String> {
-    let sentence = |finding: &types::FleetFinding| {
-        let ranks = numbers(&finding.ranks);
-        let what = match finding.rule.as_str() {
-            "straggling-rank" => format!("rank {ranks} delays the others"),
-            "slow-device" => format!("the device of rank {ranks} is slower than the others"),
-            "slow-group" => format!("communication between ranks {ranks} is slower than in similar groups"),
-            "uneven-exchange" => format!("rank {ranks} exchanges more data than the others"),
-            "uneven-compute" => format!("rank {ranks} has more compute work than the others"),
-            other => format!("{other}: ranks {ranks}"),
-        };
-        let cost = finding.costs_ns.map_or(String::new(), |cost| format!(", which costs the job at most {cost}"));
-        let clause = |text: &str| sentence(text.trim_end_matches('.'));
-        let evidence: Vec<String> = finding.evidence.iter().map(|line| clause(line)).collect();
-        format!("{}{cost}: {}. Next: {}.", capital(&what), evidence.join("; "), clause(&finding.advice))
-    };
-    job.findings.iter().map(sentence).collect()
-}
-
-/// `0-3, 7`.
-fn numbers(ranks: &[u32]) -> String {
-    let mut runs: Vec<(u32, u32)> = Vec::new();
-    for rank in ranks {
-        match runs.last_mut() {
-            Some((_, end)) if *end + 1 == *rank => *end = *rank,
-            _ => runs.push((*rank, *rank)),
-        }
-    }
-    let text = |(start, end): &(u32, u32)| if start == end { start.to_string() } else { format!("{start}-{end}") };
-    runs.iter().map(text).collect::<Vec<_>>().join(", ")
+    job.findings.iter().map(|finding| format!("{} {}", finding.evidence.join(" "), finding.advice)).collect()
 }
 
 pub(crate) fn name(rank: Option<u32>) -> String {
@@ -238,8 +210,8 @@ fn collectives(job: &FleetJob, most: usize) -> Table {
 
 fn group(row: &FleetCollective) -> String {
     match row.group_size {
-        Some(size) if size as usize > row.ranks.len() => format!("{} of {size}", numbers(&row.ranks)),
-        _ => numbers(&row.ranks),
+        Some(size) if size as usize > row.ranks.len() => format!("{} of {size}", ranges(&row.ranks)),
+        _ => ranges(&row.ranks),
     }
 }
 

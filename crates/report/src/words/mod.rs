@@ -7,7 +7,10 @@ pub(crate) mod assumption;
 pub(crate) mod cause;
 pub(crate) mod caveat;
 pub(crate) mod counter;
+mod document;
+pub(crate) mod fleet;
 pub(crate) mod idle;
+pub(crate) mod kind;
 pub mod number;
 pub(crate) mod remark;
 pub(crate) mod rule;
@@ -40,6 +43,7 @@ impl Spoken for Metrics {
         let breakdown = &mut self.breakdown;
         let modules = breakdown.modules.iter_mut().chain(&mut breakdown.module_kinds);
         modules.filter_map(|module| module.cause.as_mut()).for_each(remark::say);
+        self.conditions.trace.iter_mut().for_each(Spoken::say);
     }
 }
 

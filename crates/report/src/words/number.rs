@@ -50,6 +50,19 @@ pub(crate) fn signed(share: f64) -> String {
     }
 }
 
+/// Numbers in order, runs of them by their ends: `0-3, 7`.
+pub(crate) fn ranges(ranks: &[u32]) -> String {
+    let mut runs: Vec<(u32, u32)> = Vec::new();
+    for rank in ranks {
+        match runs.last_mut() {
+            Some((_, end)) if *end + 1 == *rank => *end = *rank,
+            _ => runs.push((*rank, *rank)),
+        }
+    }
+    let text = |(start, end): &(u32, u32)| if start == end { start.to_string() } else { format!("{start}-{end}") };
+    runs.iter().map(text).collect::<Vec<_>>().join(", ")
+}
+
 /// Anything that may be unknown, or a dash.
 pub(crate) fn known(value: Option<impl ToString>) -> String {
     value.map_or(UNKNOWN.to_owned(), |value| value.to_string())

@@ -2,13 +2,16 @@
 //!
 //! A line such as `"{idle} of {where}: {launches|launch} per step"` is said where every fact in it is known and left out where one
 //! is not. `{name|noun}` counts things in the right number, `{name:bare}` is a share without its base or a number without commas,
-//! `{name:exact}` a factor as it was given.
+//! `{name:exact}` a factor as it was given, `{name:2}` a number with two decimals, `{rows:name}` the facts of this name of all rows
+//! with commas between them (each in backticks with `{rows:`name`}`), `{name:title}` what people call a counter, `{name:idle}` what
+//! the host does in idle time of a cause, `{name:capital}` a remark as the start of a sentence.
 //! A part in `[[double brackets]]` is left out alone where it cannot be said. In front of a line or such a part, `?name ` says it
 //! only where the fact is known, `!name ` only where it is not, and `*name ` once for each row of the fact.
 
-use types::{Base, Fact, Facts};
+use types::{Base, Fact, Facts, IdleCause};
 
 use super::number::{count, decimal, grouped, percent};
+use crate::render::text::capital;
 
 /// Every line that can be said.
 pub(crate) fn lines(templates: &[&str], facts: &Facts) -> Vec<String> {
@@ -86,6 +89,7 @@ fn fact(fact: &Fact, form: &str) -> String {
         (Fact::Number(number), None) if form == ":exact" => {
             format!("{number:.3}").trim_end_matches('0').trim_end_matches('.').to_owned()
         }
+        (Fact::Number(number), None) if form == ":2" => format!("{number:.2}"),
         (Fact::Number(number), None) => decimal(*number),
         (Fact::Time(time), _) => time.to_string(),
         (Fact::Bytes(bytes), _) => bytes.to_string(),
@@ -98,11 +102,27 @@ fn fact(fact: &Fact, form: &str) -> String {
             (_, of) => format!("{} of {}", percent(Some(share.share)), base(of)),
         },
         (Fact::Part(part), _) => base(*part).to_owned(),
+        (Fact::Name(name), _) if form == ":idle" => idle(name),
+        (Fact::Name(name), _) if form == ":title" => super::counter::title(name),
         // A backtick would end the code span that a template puts around a name.
         (Fact::Name(name), _) => name.replace('`', "'"),
         (Fact::Yes, _) => String::new(),
+        (Fact::Rows(rows), _) if form.starts_with(':') => {
+            // In backticks, each of them is.
+            let (name, quote) = (form[1..].trim_matches('`'), if form.ends_with('`') { "`" } else { "" });
+            let each = rows.iter().filter_map(|row| row.get(name)).map(|one| self::fact(one, ""));
+            each.map(|one| format!("{quote}{one}{quote}")).collect::<Vec<_>>().join(", ")
+        }
         (Fact::Rows(rows), _) => grouped(rows.len() as u64),
+        (Fact::Said(remark), _) if form == ":capital" => capital(remark),
+        (Fact::Said(remark), _) => remark.to_string(),
     }
+}
+
+/// What the host does in idle time of this cause.
+fn idle(cause: &str) -> String {
+    let known = IdleCause::ALL.into_iter().find(|known| known.name() == cause);
+    known.map_or_else(|| cause.to_owned(), |known| known.phrase().to_owned())
 }
 
 /// What a share is of, and parts of a run.
@@ -130,7 +150,7 @@ pub(crate) fn base(base: Base) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use types::{Nanos, Stage};
+    use types::{Nanos, Remark, Stage};
 
     fn facts() -> Facts {
         let call = |name: &str, calls: u64| Facts::new().with("call", name).with("calls", calls);
@@ -160,6 +180,14 @@ mod tests {
         ];
         let expected = ["237 ms of something, 1 step", "`cudaFree`: 1", "`cuda'Malloc`: 2"];
         assert_eq!(lines(&templates, &facts()), expected);
+    }
+
+    #[test]
+    fn rows_are_listed_counters_have_titles_and_remarks_begin_sentences() {
+        let facts = facts().with("counter", "busy_above_wall").with("pace", 1.05).with("reason", Remark::said("a `b`"));
+        let templates = ["{calls:call}; {counter:title}; {pace:2}", "{reason:capital}: {reason}"];
+        let expected = ["cudaFree, cuda'Malloc; GPU busy times above wall time; 1.05", "A `b`: a `b`"];
+        assert_eq!(lines(&templates, &facts), expected);
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! Forward passes: what inference looks for.
 
+use types::Remark;
 use types::timeline::ThreadId;
 
 use crate::time::Span;
@@ -28,7 +29,7 @@ pub(super) struct Forwards {
     /// The thread that launched them.
     pub(super) thread: ThreadId,
     /// What they were found by, in words.
-    pub(super) evidence: String,
+    pub(super) evidence: Remark,
 }
 
 /// Names of operators and kernels that choose the next token: a forward pass ends with one.

@@ -1,7 +1,7 @@
 //! Forward passes from the look-up of token embeddings, where the trace has shapes.
 
-use types::Nanos;
 use types::timeline::{HostOperator, OperatorKind, ThreadId, Timeline};
+use types::{Facts, Nanos, Remark};
 
 use super::forward::{Forward, Forwards, Kind, is_sampling};
 use crate::time::Span;
@@ -15,23 +15,21 @@ struct Lookup {
 }
 
 /// Forward passes; `None` where the trace has no look-up with shapes, a reason where they cannot be told apart.
-pub(super) fn find(timeline: &Timeline, last: Nanos) -> Option<Result<Forwards, String>> {
+pub(super) fn find(timeline: &Timeline, last: Nanos) -> Option<Result<Forwards, Remark>> {
     let (lookups, thread) = lookups(timeline)?;
     let refused = mixed(&lookups).or_else(|| unproven(timeline, &lookups, thread));
     Some(refused.map_or_else(|| Ok(found(timeline, &lookups, thread, last)), Err))
 }
 
 /// Why the look-ups show no generation, if they do not: a token that one pass chooses must be looked up by the next.
-fn unproven(timeline: &Timeline, lookups: &[Lookup], thread: ThreadId) -> Option<String> {
+fn unproven(timeline: &Timeline, lookups: &[Lookup], thread: ThreadId) -> Option<Remark> {
     let chosen = choices(timeline, thread);
     let chooses = |from: Nanos, to: Nanos| chosen.iter().any(|end| *end > from && *end <= to);
     let is_next = |pair: &[Lookup]| pair[1].positions == 1 && chooses(pair[0].start, pair[1].start);
     let passes = lookups.len();
     (!lookups.windows(2).any(is_next)).then(|| match passes {
-        1 => "one forward pass looks up tokens, and none takes in what it chooses".to_owned(),
-        _ => {
-            format!("{passes} forward passes look up tokens, and none takes in one that the pass before it has chosen")
-        }
+        1 => Remark::new("stages.one-pass", Facts::new()),
+        _ => Remark::new("stages.unconnected-passes", Facts::new().with("passes", passes)),
     })
 }
 
@@ -71,17 +69,13 @@ fn lookups(timeline: &Timeline) -> Option<(Vec<Lookup>, ThreadId)> {
 }
 
 /// Why the look-ups tell no stages, if they do not.
-fn mixed(lookups: &[Lookup]) -> Option<String> {
+fn mixed(lookups: &[Lookup]) -> Option<Remark> {
     // One row of positions may be one prompt, then one token at a time: no more than a first long one.
     let long = lookups.iter().skip(1).filter(|lookup| lookup.flat && lookup.positions > 1).count();
     if long == 0 {
         return None;
     }
-    Some(format!(
-        "{long} of {} forward passes take positions of several requests in one row, as a serving engine's mixed batches \
-         of prefill and decode do",
-        lookups.len()
-    ))
+    Some(Remark::new("stages.mixed-batches", Facts::new().with("mixed", long).with("passes", lookups.len())))
 }
 
 fn found(timeline: &Timeline, lookups: &[Lookup], thread: ThreadId, last: Nanos) -> Forwards {
@@ -95,12 +89,8 @@ fn found(timeline: &Timeline, lookups: &[Lookup], thread: ThreadId, last: Nanos)
         })
         .collect();
     let prefills = forwards.iter().filter(|forward| forward.kind == Kind::Prefill).count();
-    let evidence = format!(
-        "a token that one pass chooses is looked up by the next: {prefills} passes over many positions (prefill), {} over one \
-         (decode)",
-        forwards.len() - prefills
-    );
-    Forwards { forwards, thread, evidence }
+    let facts = Facts::new().with("prefills", prefills).with("decodes", forwards.len() - prefills);
+    Forwards { forwards, thread, evidence: Remark::new("stages.tokens", facts) }
 }
 
 /// Where forward passes start, and the end of the last. One starts where the token before it was chosen, else with its

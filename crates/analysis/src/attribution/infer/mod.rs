@@ -9,7 +9,7 @@ mod lookup;
 mod vision;
 
 use types::timeline::{Timeline, WorkKind};
-use types::{Nanos, Stage};
+use types::{Facts, Nanos, Remark, Stage};
 
 use super::AttributionSettings;
 use super::launch::{Launches, NONE};
@@ -23,16 +23,15 @@ use forward::{Forwards, Kind};
 /// Infers the stages, or says why not. `last` is when the trace ended.
 pub(super) fn infer(timeline: &Timeline, launches: &Launches, settings: &AttributionSettings, last: Nanos) -> Stages {
     if !timeline.work.iter().any(|work| matches!(work.kind, WorkKind::Kernel | WorkKind::Graph)) {
-        return Stages::none(timeline, "the trace has no kernels".to_owned());
+        return Stages::none(timeline, Remark::new("stages.no-kernels", Facts::new()));
     }
     if let Some(name) = training(timeline) {
-        return Stages::none(timeline, format!("this is training, not inference: the trace has `{name}`"));
+        return Stages::none(timeline, Remark::new("stages.training", Facts::new().with("name", name)));
     }
     let moments = moments(timeline, launches);
     // Look-ups tell when the host started a pass; without calls only the device's times are known, which lie behind.
     let by_lookup = if timeline.calls.is_empty() { None } else { lookup::find(timeline, last) };
-    let nothing = "no range or annotation names one, and no operator with recorded shapes looks up tokens";
-    let found = by_lookup.unwrap_or_else(|| Err(nothing.to_owned()));
+    let found = by_lookup.unwrap_or_else(|| Err(Remark::new("stages.no-sign", Facts::new())));
     match found {
         Ok(found) => build(timeline, settings, &moments, found),
         Err(reason) => Stages::none(timeline, reason),

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use types::timeline::{Job, Timeline};
-use types::{DeviceId, Nanos, QualityCounter, Severity};
+use types::{DeviceId, Facts, Nanos, QualityCounter, Severity};
 
 /// Clocks of hosts differ, and ranks enter the profiler one after the other; jobs are started further apart.
 const SAME_TIME: Nanos = Nanos::new(60_000_000_000);
@@ -121,18 +121,8 @@ pub(super) fn missing_ranks<'a>(timelines: impl Iterator<Item = &'a Timeline>) -
         world = world.max(timeline.job.as_ref().and_then(|Job { world_size, .. }| *world_size));
     }
     let world = world.filter(|world| *world > here)?;
-    Some(QualityCounter {
-        quantities: Default::default(),
-        counter: "ranks_missing".to_owned(),
-        value: u64::from(world - here),
-        share: Some(f64::from(world - here) / f64::from(world)),
-        severity: Severity::Warning,
-        remedy: format!(
-            "{here} of {world} ranks {} here; nothing is said of the others, and what waits for them cannot be told from \
-             slow communication: import their traces too",
-            if here == 1 { "is" } else { "are" }
-        ),
-    })
+    let counter = QualityCounter::new("ranks_missing", Severity::Warning, u64::from(world - here));
+    Some(counter.of(world.into()).facts(Facts::new().with("here", here).with("world", world)))
 }
 
 #[cfg(test)]
@@ -197,7 +187,10 @@ mod tests {
     fn missing_ranks_are_counted() {
         let two = [timeline(0, 128, "A", 1), timeline(1, 128, "A", 1)];
         let counter = missing_ranks(two.iter()).unwrap();
-        assert!(counter.value == 126 && counter.remedy.starts_with("2 of 128 ranks are here"), "{counter:?}");
+        assert!(
+            counter.value == 126 && counter.quantities == Facts::new().with("here", 2_u32).with("world", 128_u32),
+            "{counter:?}"
+        );
         assert_eq!(missing_ranks([timeline(0, 1, "A", 1)].iter()), None);
     }
 }

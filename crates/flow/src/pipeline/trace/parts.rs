@@ -10,9 +10,10 @@ use ingest::detect::{self, Format};
 use ingest::ncu::{self, NcuFile, ToolMessage};
 use ingest::nsys::stats::{self, StatsFile, StatsKind};
 use ingest::{nsys, torch, wire};
+use report::words::Spoken;
 use types::counter::CounterTable;
 use types::timeline::Timeline;
-use types::{QualityCounter, Severity};
+use types::{Facts, QualityCounter, Severity};
 
 use super::super::error::ImportError;
 use super::job::{apart, other_process, rank};
@@ -135,7 +136,7 @@ impl Parts {
                     Some(reason) => reason,
                     None => match attribution::join_capture(replay, &capture) {
                         Ok(kernels) => return Some((kernels, replay)),
-                        Err(reason) => reason,
+                        Err(reason) => reason.spoken().text,
                     },
                 };
                 why.get_or_insert(reason);
@@ -145,14 +146,8 @@ impl Parts {
                 let why = format!("{file} is the capture of a graph, and {}", why.unwrap_or_default());
                 return Err(ImportError::NotOneRun { one: first, other: file, why });
             };
-            replay.quality.push(QualityCounter {
-                quantities: Default::default(),
-                counter: "graph_kernels_with_captured_operator".to_owned(),
-                value: kernels,
-                share: None,
-                severity: Severity::Info,
-                remedy: format!("operators and shapes of these kernels of a graph are from its capture in {file}"),
-            });
+            let counter = QualityCounter::new("graph_kernels_with_captured_operator", Severity::Info, kernels);
+            replay.quality.push(counter.facts(Facts::new().with("file", &file)));
         }
         Ok(())
     }
@@ -172,37 +167,25 @@ fn is_same_capture(one: &CounterTable, other: &CounterTable) -> bool {
 
 /// What is doubtful about pages that share launches.
 fn overlapping(file: &str, overlap: PageOverlap) -> Vec<QualityCounter> {
-    let counter = |counter: &str, value: u64, remedy: String| {
-        let share = Some(value as f64 / overlap.shared.max(value).max(1) as f64);
-        let (counter, severity) = (counter.to_owned(), Severity::Warning);
-        (value > 0).then_some(QualityCounter {
-            counter,
-            value,
-            share,
-            severity,
-            remedy,
-            quantities: Default::default(),
-        })
+    let complete = |counter: QualityCounter| {
+        let whole = overlap.shared.max(counter.value);
+        counter.of(whole).facts(Facts::new().with("file", file))
     };
-    let differing = format!(
-        "{file} has other values for launches that an earlier page has too, and those of the earlier page are kept; import pages \
-         of one report"
-    );
-    let apart = format!(
-        "{file} has the process and number of other kernels, so it is of another capture and its launches count in addition; \
-         import captures one by one"
-    );
     let counters = [
-        counter("ncu_pages_differ", overlap.differing, differing),
-        counter("ncu_pages_of_other_captures", overlap.apart, apart),
+        QualityCounter::some("ncu_pages_differ", Severity::Warning, overlap.differing),
+        QualityCounter::some("ncu_pages_of_other_captures", Severity::Warning, overlap.apart),
     ];
-    counters.into_iter().flatten().collect()
+    counters.into_iter().flatten().map(complete).collect()
 }
 
 /// What is missing from a file, by the counters that make numbers wrong.
 fn lost(file: &str, quality: &[QualityCounter]) -> Vec<String> {
     let wrong = quality.iter().filter(|counter| counter.severity == Severity::Error);
-    wrong.map(|counter| format!("{file}: {} ({} {})", counter.remedy, counter.counter, counter.value)).collect()
+    let said = |counter: &QualityCounter| {
+        let QualityCounter { counter, value, remedy, .. } = counter.clone().spoken();
+        format!("{file}: {remedy} ({counter} {value})")
+    };
+    wrong.map(said).collect()
 }
 
 /// Why a log of Nsight Compute has no page, and the next step, in our own words: the tool's may name files of the machine
@@ -323,20 +306,7 @@ fn listed(file: StatsFile) -> Part {
             kernels.push(ListedKernel { name: row.name, calls: row.count, total: row.total, min, max });
         }
     }
-    let counter = |counter: &str, value: u64, severity: Severity, remedy: &str| {
-        let (counter, remedy) = (counter.to_owned(), remedy.to_owned());
-        (value > 0).then_some(QualityCounter {
-            counter,
-            value,
-            share: None,
-            severity,
-            remedy,
-            quantities: Default::default(),
-        })
-    };
-    let tables = "tables other than cuda_gpu_kern_sum are not used; import the SQLite export for all of it";
-    quality.extend(counter("nsys_stats_tables_unused", unused, Severity::Info, tables));
-    let rows = "rows without a shortest and a longest launch are left out; print the table again with all columns";
-    quality.extend(counter("nsys_stats_rows_incomplete", without_extremes, Severity::Error, rows));
+    quality.extend(QualityCounter::some("nsys_stats_tables_unused", Severity::Info, unused));
+    quality.extend(QualityCounter::some("nsys_stats_rows_incomplete", Severity::Error, without_extremes));
     Part::Listed(kernels, quality)
 }

@@ -8,8 +8,9 @@ use meter::price::price;
 use meter::{Roofline, predict};
 use network::Model;
 use types::{
-    AttentionKind, ClockId, DType, ImageWorkload, InferenceDisturbance, InputFacts, LogitsKind, Nanos, OperatorRecord,
-    Parallel, QualityCounter, Quantisation, RoutingCounts, RoutingKind, Sample, Severity, Stage, Workload,
+    AttentionKind, ClockId, DType, Facts, ImageWorkload, InferenceDisturbance, InputFacts, LogitsKind, Nanos,
+    OperatorRecord, Parallel, QualityCounter, Quantisation, RoutingCounts, RoutingKind, Sample, Severity, Stage,
+    Workload,
 };
 
 use super::COMPUTED;
@@ -131,14 +132,9 @@ pub(crate) fn outside_stages(samples: &[Sample], wall: Nanos) -> QualityCounter 
     let staged: Nanos = measured.map(|sample| sample.wall_ns).sum();
     let outside = (wall - staged).get().max(0);
     let share = if wall > Nanos::ZERO { outside as f64 / wall.get() as f64 } else { 0.0 };
-    QualityCounter {
-        quantities: Default::default(),
-        counter: "nanoseconds_outside_stages".to_owned(),
-        value: outside as u64,
-        share: Some(share.clamp(0.0, 1.0)),
-        severity: if share > STAGES_COVER { Severity::Warning } else { Severity::Info },
-        remedy: "none needed below 1%; above, something between the stages takes time that no stage shows".to_owned(),
-    }
+    let severity = if share > STAGES_COVER { Severity::Warning } else { Severity::Info };
+    let counter = QualityCounter::new("nanoseconds_outside_stages", severity, outside as u64);
+    counter.share(Some(share.clamp(0.0, 1.0))).facts(Facts::new().with("outside", Nanos::new(outside)))
 }
 
 /// Measured inferences that something else on the machine disturbed; absent where none was.
@@ -146,18 +142,8 @@ pub(crate) fn disturbed(inferences: &[InferenceDisturbance]) -> Option<QualityCo
     let measured: Vec<_> = inferences.iter().filter(|one| !one.warmup).map(|one| &one.disturbance).collect();
     let disturbed: Vec<_> = measured.iter().filter(|one| one.is_disturbed()).collect();
     let worst = disturbed.iter().min_by_key(|one| one.cpu_ns).filter(|_| !disturbed.is_empty())?;
-    Some(QualityCounter {
-        quantities: Default::default(),
-        counter: "disturbed_inferences".to_owned(),
-        value: disturbed.len() as u64,
-        share: Some(disturbed.len() as f64 / measured.len() as f64),
-        severity: Severity::Warning,
-        remedy: format!(
-            "the machine was busy ({}): times are longer and utilisation is lower than those of the model; end what else \
-             runs, and run again",
-            worst.causes.join("; ")
-        ),
-    })
+    let counter = QualityCounter::new("disturbed_inferences", Severity::Warning, disturbed.len() as u64);
+    Some(counter.of(measured.len() as u64).facts(Facts::new().with("causes", worst.causes.join("; "))))
 }
 
 /// How much of an inference may belong to no stage.

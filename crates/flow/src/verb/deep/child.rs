@@ -19,16 +19,7 @@ pub(super) fn launches(request: &DeepRequest, passes: &[PassRecord], placed: &[P
         attribution.launch.iter().flatten().map(move |call| thread(call).and_then(|thread| thread.process))
     });
     let (others, share) = of_others(started, launching)?;
-    Some(QualityCounter {
-        quantities: Default::default(),
-        counter: "launches_of_child_processes".to_owned(),
-        value: others,
-        share: Some(share),
-        severity: Severity::Info,
-        remedy: "Nsight Compute takes about 0.1 s for every launch that it passes over in a child of the process it starts; name \
-                 the program that launches the kernels itself behind `--`, not a script around it"
-            .to_owned(),
-    })
+    Some(QualityCounter::new("launches_of_child_processes", Severity::Info, others).share(Some(share)))
 }
 
 /// Launches of other processes than the one that was started, and their share, where they are most.

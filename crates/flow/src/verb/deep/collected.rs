@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use analysis::LaunchCounters;
 use analysis::sampled::{Choice, CountedLaunch, join, lay_beside};
 use collect::run::RunFolder;
+use report::words::Spoken;
 use types::counter::CounterTable;
 use types::{CounterFacts, KernelReport, Metrics, Origin, PassRecord, QualityCounter, RunHeader, SchemaTag, Stage};
 
@@ -123,7 +124,8 @@ pub(super) fn report(
         counters,
         sampled,
         quality,
-    };
+    }
+    .spoken();
     let reasons = all.missing;
     folder.write_json("metrics.json", &metrics)?;
     folder.write_json("kernels.json", &kernels)?;

@@ -1,7 +1,7 @@
 //! Which workload the passes of our own engines are of: they say so themselves.
 
 use collect::run::RunFolder;
-use types::{TracedWorkload, Workload};
+use types::{Facts, Remark, TracedWorkload, Workload};
 
 use super::passes;
 use super::request::DeepRequest;
@@ -14,7 +14,10 @@ pub(super) fn known(folder: &RunFolder, request: &DeepRequest) -> Option<TracedW
     }
     let ran = passes::baseline_run(folder)?;
     let (workload, missing) = match ran.workloads.as_slice() {
-        [] => (None, vec![ran.not_modelled.unwrap_or_else(|| "the program did not say what it ran".to_owned())]),
+        [] => {
+            let unsaid = || Remark::new("workload.not-reported", Facts::new());
+            (None, vec![ran.not_modelled.map_or_else(unsaid, Remark::said)])
+        }
         [first, others @ ..] => match others.iter().find(|other| !alike(first, other)) {
             Some(other) => (None, vec![differing(first, other)]),
             None => (Some(first.clone()), Vec::new()),
@@ -22,13 +25,10 @@ pub(super) fn known(folder: &RunFolder, request: &DeepRequest) -> Option<TracedW
     };
     let evidence = workload.as_ref().map(|workload| {
         let Workload { seq_len, batch, decode_steps, .. } = workload;
-        format!("prompt of {seq_len} tokens, batch {batch}, {decode_steps} decode steps: as the program ran it")
+        let facts = Facts::new().with("tokens", *seq_len).with("batch", *batch).with("steps", *decode_steps);
+        Remark::new("workload.program", facts)
     });
-    Some(TracedWorkload {
-        workload,
-        evidence: evidence.into_iter().map(Into::into).collect(),
-        missing: missing.into_iter().map(Into::into).collect(),
-    })
+    Some(TracedWorkload { workload, evidence: evidence.into_iter().collect(), missing })
 }
 
 /// Whether two inputs are the same to the model.
@@ -42,19 +42,20 @@ fn alike(one: &Workload, other: &Workload) -> bool {
     unnamed(one) == unnamed(other)
 }
 
-fn differing(one: &Workload, other: &Workload) -> String {
-    let size = |workload: &Workload| format!("{} tokens and {} steps", workload.seq_len, workload.decode_steps);
-    format!(
-        "inputs of different size, such as {} ({}) and {} ({}), are more than one workload: name one with --inputs",
-        one.profile_id,
-        size(one),
-        other.profile_id,
-        size(other)
-    )
+fn differing(one: &Workload, other: &Workload) -> Remark {
+    let facts = Facts::new()
+        .with("one", &one.profile_id)
+        .with("one_tokens", one.seq_len)
+        .with("one_steps", one.decode_steps)
+        .with("other", &other.profile_id)
+        .with("other_tokens", other.seq_len)
+        .with("other_steps", other.decode_steps);
+    Remark::new("workload.inputs-differ", facts)
 }
 
 #[cfg(test)]
 mod tests {
+    use report::words::Spoken;
     use types::{AttentionKind, DType, LogitsKind, PageKind, Parallel, Quantisation, RoutingKind};
 
     use super::*;
@@ -84,7 +85,7 @@ mod tests {
     fn inputs_are_alike_whatever_they_are_called() {
         assert!(alike(&workload("one", 512), &workload("two", 512)));
         assert!(!alike(&workload("one", 512), &workload("two", 513)));
-        let text = differing(&workload("one", 512), &workload("two", 513));
-        assert!(text.contains("one (512 tokens and 7 steps) and two (513 tokens"), "{text}");
+        let text = differing(&workload("one", 512), &workload("two", 513)).spoken().text;
+        assert!(text.contains("one (512 tokens, 7 decode steps) and two (513 tokens"), "{text}");
     }
 }

@@ -7,9 +7,9 @@ use collect::tool::torch::PassName;
 use meter::{Roofline, matrix_dtypes, predict};
 use report::pages::run::Setting;
 use types::{
-    Clock, ClockId, ClockKind, DType, Device, DeviceId, Environment, FlopCheck, Flops, Hardware, InputFacts, Metrics,
-    Nanos, PeakMemory, PeakUsed, ProfileSettings as RunCounts, QualityCounter, RunHeader, Severity, Stage,
-    TracedWorkload, Workload,
+    Clock, ClockId, ClockKind, DType, Device, DeviceId, Environment, Facts, FlopCheck, Flops, Hardware, InputFacts,
+    Metrics, Nanos, PeakMemory, PeakUsed, ProfileSettings as RunCounts, QualityCounter, Remark, RunHeader, Severity,
+    Stage, TracedWorkload, Workload,
 };
 
 use super::torch_plan::TRACE;
@@ -60,7 +60,7 @@ pub(super) fn metrics(
         }
     }
     if trace.is_some() && session.trace.is_none() {
-        missing.push("there is no profiled pass, so operators and kernels are not known".to_owned());
+        missing.push("no profiled pass, so operators and kernels are unknown".to_owned());
     }
     if request.torch.check_flops && session.flops.is_empty() {
         let why = session.notes.iter().find(|note| note.contains("FLOP counter"));
@@ -81,8 +81,11 @@ pub(super) fn metrics(
             let workload = workloads.iter().find(|(name, _)| Some(name) == traced_input.as_ref());
             let workload = TracedWorkload {
                 workload: workload.map(|(_, workload)| workload.clone()),
-                evidence: vec!["as the driver ran it".into(), "attention counted in full, whichever kernel ran".into()],
-                missing: unmodelled.iter().cloned().map(Into::into).collect(),
+                evidence: vec![
+                    Remark::new("workload.driver", Facts::new()),
+                    Remark::new("workload.attention", Facts::new()),
+                ],
+                missing: unmodelled.iter().map(Remark::said).collect(),
             };
             let traced = TracedRun {
                 run_id,
@@ -140,8 +143,8 @@ pub(super) fn metrics(
         load_ns: Some(session.loaded.as_ref().map_or(Nanos::ZERO, |loaded| loaded.load_ns)),
     });
     evidence.quality.push(outside_stages(&run.samples(), session.wall()));
-    evidence.quality.extend(unmodelled.as_ref().map(|reason| not_modelled(reason, subject.inputs.len())));
-    evidence.quality.extend((session.strange > 0).then(|| strange_lines(session.strange)));
+    evidence.quality.extend(unmodelled.as_ref().map(|reason| not_modelled(Remark::said(reason), subject.inputs.len())));
+    evidence.quality.extend(strange_lines(session.strange));
     if let (None, Some(hardware), Some(dtype)) = (&subject.peak, &device.hardware, dtype) {
         evidence.quality.push(no_rate(hardware, dtype));
     }
@@ -341,38 +344,16 @@ pub(super) fn texts(run: &DriverRun<'_>) -> Result<Vec<(String, String)>, Profil
     run.session.generated.iter().map(text).collect()
 }
 
-fn not_modelled(reason: &str, inputs: usize) -> QualityCounter {
-    QualityCounter {
-        quantities: Default::default(),
-        counter: "inputs_without_modelled_work".to_owned(),
-        value: inputs as u64,
-        share: None,
-        severity: Severity::Info,
-        remedy: format!("MFU, MBU and the roofline time are not known: {reason}"),
-    }
+fn not_modelled(reason: Remark, inputs: usize) -> QualityCounter {
+    let counter = QualityCounter::new("inputs_without_modelled_work", Severity::Info, inputs as u64);
+    counter.facts(Facts::new().with("reason", reason))
 }
 
 fn no_rate(hardware: &Hardware, dtype: DType) -> QualityCounter {
-    QualityCounter {
-        quantities: Default::default(),
-        counter: "stages_without_peak".to_owned(),
-        value: 1,
-        share: Some(1.0),
-        severity: Severity::Info,
-        remedy: format!(
-            "MFU and MBU are not known: {} has no matrix rate in {dtype}; model.dtype=bfloat16 runs in one it has",
-            hardware.name
-        ),
-    }
+    let facts = Facts::new().with("device", &hardware.name).with("dtype", dtype.to_string());
+    QualityCounter::new("stages_without_peak", Severity::Info, 1).of(1).facts(facts)
 }
 
-fn strange_lines(count: u64) -> QualityCounter {
-    QualityCounter {
-        quantities: Default::default(),
-        counter: "driver_lines_not_understood".to_owned(),
-        value: count,
-        share: None,
-        severity: Severity::Warning,
-        remedy: "the model wrote to the driver's own channel; logs/torch-events.jsonl has the lines".to_owned(),
-    }
+fn strange_lines(count: u64) -> Option<QualityCounter> {
+    QualityCounter::some("driver_lines_not_understood", Severity::Warning, count)
 }

@@ -19,8 +19,9 @@ use collect::run::{RunFolder, sha256};
 use collect::tool::ncu::Options;
 use meter::{Roofline, matrix_dtypes, predict};
 use report::html::RunPageKind;
+use report::words::Spoken;
 use types::counter::CounterTable;
-use types::{Environment, Hardware, IncludeRecord, Metrics, Region, RegionReport, RegionSelection, SchemaTag};
+use types::{Environment, Hardware, IncludeRecord, Metrics, Region, RegionReport, RegionSelection, Remark, SchemaTag};
 
 use crate::pipeline::documents::REGIONS;
 use crate::pipeline::model::LoadedModel;
@@ -348,9 +349,10 @@ impl RegionRun<'_> {
             totals: rolled.totals.clone(),
             regions,
             outside: rolled.outside,
-            notes: said.notes.into_iter().chain(said.missing.iter().cloned()).map(Into::into).collect(),
+            notes: said.notes.into_iter().chain(said.missing.iter().map(Remark::said)).collect(),
             quality,
-        };
+        }
+        .spoken();
         (report, said.missing)
     }
 

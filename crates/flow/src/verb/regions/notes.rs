@@ -1,8 +1,9 @@
-//! What a reader should know about a region report, in plain words: above all why something is not in it.
+//! What a reader should know about a region report: above all why something is not in it.
 
 use analysis::region::{Include, RegionKey, RolledRegions};
 use collect::tool::Complaint;
-use types::ReplayMode;
+use report::words::Spoken;
+use types::{Facts, Remark, ReplayMode};
 
 use super::capture::Captured;
 use super::plan::Plan;
@@ -27,10 +28,10 @@ pub(super) struct Seen<'a> {
 }
 
 /// What is said, and what of what was asked for is missing.
-#[derive(Debug, Default, PartialEq, Eq)]
+#[derive(Debug, Default, PartialEq)]
 pub(super) struct Said {
     /// Good to know; nothing that could be measured is missing.
-    pub(super) notes: Vec<String>,
+    pub(super) notes: Vec<Remark>,
     /// Why the run is partial.
     pub(super) missing: Vec<String>,
 }
@@ -43,12 +44,11 @@ pub(super) fn say(seen: &Seen<'_>, rolled: &RolledRegions) -> Said {
     complaints(seen, &mut said);
     said.missing.extend(seen.captures.iter().flat_map(|captured| captured.missing.iter().cloned()));
     if surveyed == Some(0) {
-        said.notes
-            .push("no kernel was seen: the program launched none on a device that Nsight Compute watches".to_owned());
+        said.notes.push(Remark::new("regions.no-kernel", Facts::new()));
         return said;
     }
     if rolled.seen.is_empty() {
-        said.notes.extend(without_ranges(seen, surveyed.unwrap_or(results)));
+        said.notes.push(without_ranges(seen, surveyed.unwrap_or(results)));
         return said;
     }
     for (include, matched) in seen.plan.include().iter().zip(&rolled.matched) {
@@ -59,19 +59,15 @@ pub(super) fn say(seen: &Seen<'_>, rolled: &RolledRegions) -> Said {
     uncaptured(seen, rolled, &mut said);
     for region in &rolled.regions {
         if region.members.is_empty() && seen.selects_kernels {
-            said.notes.push(format!("no kernel of `{}` passes the selection of kernels", region.region.path));
+            said.notes.push(Remark::new("regions.filtered", paths([region.region.path.clone()])));
         }
     }
     if seen.mode.measures_ranges() && seen.selects_kernels {
-        said.notes.push(format!(
-            "{} replay measures a range with all that is in it: the selection of kernels holds for the list of kernels \
-             only; use --replay-mode kernel for counters of chosen kernels",
-            seen.mode.name()
-        ));
+        said.notes.push(Remark::new("regions.whole-ranges", Facts::new().with("mode", seen.mode.name())));
     }
     said.notes.extend(sections(seen, rolled));
     if rolled.outside.is_none() && !rolled.regions.is_empty() {
-        said.notes.push("how much ran outside of these regions is not known; --survey counts it".to_owned());
+        said.notes.push(Remark::new("regions.outside-unknown", Facts::new()));
     }
     said
 }
@@ -87,45 +83,45 @@ fn complaints(seen: &Seen<'_>, said: &mut Said) {
     }
 }
 
+/// Facts with the paths of regions.
+fn paths(paths: impl IntoIterator<Item = String>) -> Facts {
+    Facts::new().with("regions", rows("path", paths))
+}
+
+fn rows(name: &str, values: impl IntoIterator<Item = String>) -> Vec<Facts> {
+    values.into_iter().map(|value| Facts::new().with(name, value)).collect()
+}
+
 /// Kernels, but no range around any of them.
-fn without_ranges(seen: &Seen<'_>, kernels: usize) -> Option<String> {
-    let found = match kernels {
-        0 => "nothing was profiled".to_owned(),
-        1 => "one kernel ran, outside of every NVTX range".to_owned(),
-        kernels => format!("{kernels} kernels ran, none of them inside an NVTX range"),
+fn without_ranges(seen: &Seen<'_>, kernels: usize) -> Remark {
+    let facts = match kernels {
+        0 => Facts::new().with_if("nothing", true),
+        kernels => Facts::new().with("kernels", kernels),
     };
-    let asked: Vec<&str> = seen.plan.include().iter().map(Include::text).collect();
-    let asked = asked.join("`, `");
-    Some(match (asked.is_empty(), seen.selects_kernels) {
-        (true, _) => format!("no region present: {found}; mark them with nvtxRangePush or torch.cuda.nvtx.range"),
-        (false, false) => {
-            format!("no matching regions: {found} that `{asked}` names; a range without kernels is not seen either")
+    let asked = rows("name", seen.plan.include().iter().map(|include| include.text().to_owned()));
+    match asked.is_empty() {
+        true => Remark::new("regions.none-present", facts),
+        false => {
+            let facts = facts.with("asked", asked).with_if("selected", seen.selects_kernels);
+            Remark::new("regions.none-matching", facts)
         }
-        (false, true) => format!(
-            "no matching regions: {found} that `{asked}` names; either there is no such range, or no kernel inside of it \
-             passes the selection of kernels"
-        ),
-    })
+    }
 }
 
 /// An expression that names nothing, and what there is instead.
-fn unmatched(include: &Include, seen: &[RegionKey]) -> String {
+fn unmatched(include: &Include, seen: &[RegionKey]) -> Remark {
+    let facts = Facts::new().with("asked", include.text());
     let name = include.text().rsplit_once('@').map_or(include.text(), |(_, name)| name);
-    let elsewhere: Vec<String> = seen
-        .iter()
-        .filter(|key| key.segments.last().is_some_and(|last| &**last == name))
-        .map(|key| format!("`{}`", key.path()))
-        .collect();
-    let mut paths: Vec<String> = seen.iter().map(|key| format!("`{}`", key.path())).collect();
+    let elsewhere = seen.iter().filter(|key| key.segments.last().is_some_and(|last| &**last == name));
+    let elsewhere = rows("path", elsewhere.map(RegionKey::path));
+    if !elsewhere.is_empty() {
+        return Remark::new("regions.unmatched", facts.with("elsewhere", elsewhere));
+    }
+    let mut paths: Vec<String> = seen.iter().map(RegionKey::path).collect();
     paths.dedup();
-    let more = paths.len().saturating_sub(NAMED);
+    let more = paths.len().checked_sub(NAMED).filter(|more| *more > 0);
     paths.truncate(NAMED);
-    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-    let instead = match elsewhere.as_slice() {
-        [] => format!("regions with kernels are {}{more}", paths.join(", ")),
-        found => format!("there is {}", found.join(", ")),
-    };
-    format!("no matching regions for `{}`: {instead}", include.text())
+    Remark::new("regions.unmatched", facts.with("regions", rows("path", paths)).with_known("more", more))
 }
 
 /// Regions that the survey saw kernels in, and no capture has.
@@ -133,40 +129,33 @@ fn uncaptured(seen: &Seen<'_>, rolled: &RolledRegions, said: &mut Said) {
     if seen.survey.is_none() {
         let nothing = seen.captures.iter().all(|captured| captured.table.work.is_empty());
         if nothing && seen.mode.measures_ranges() && !seen.plan.include().is_empty() {
-            said.notes.push(not_replayed("nothing could be measured", seen.mode));
+            said.notes.push(not_replayed(Facts::new(), seen.mode));
         }
         return;
     }
     let has = |key: &RegionKey| rolled.regions.iter().any(|region| region.region.path == key.path());
     let wanted = seen.plan.selected(&rolled.seen).into_iter();
-    let lost: Vec<String> = wanted.filter(|key| !has(key)).map(|key| format!("`{}`", key.path())).collect();
+    let lost: Vec<String> = wanted.filter(|key| !has(key)).map(RegionKey::path).collect();
     if lost.is_empty() {
         return;
     }
-    let text = lost.join(", ");
+    let lost = paths(lost);
     match seen.mode.measures_ranges() {
-        true => said.missing.push(not_replayed(&format!("{text} could not be measured"), seen.mode)),
-        false if seen.plan.limits_launches() => {
-            said.notes.push(format!("{text}: no launch of it is among those that launch_skip and launch_count leave"));
-        }
-        false if seen.selects_kernels => {
-            said.notes.push(format!("no kernel of {text} passes the selection of kernels"));
-        }
-        false => said.missing.push(format!("{text}: kernels were seen in a first run and not captured in the second")),
+        true => said.missing.push(not_replayed(lost, seen.mode).spoken().text),
+        false if seen.plan.limits_launches() => said.notes.push(Remark::new("regions.launches-skipped", lost)),
+        false if seen.selects_kernels => said.notes.push(Remark::new("regions.filtered", lost)),
+        false => said.missing.push(Remark::new("regions.not-captured", lost).spoken().text),
     }
 }
 
-fn not_replayed(what: &str, mode: ReplayMode) -> String {
-    let other = if mode == ReplayMode::Range { "app-range, or --replay-mode kernel" } else { "kernel" };
-    format!(
-        "{what} as a whole range: work must begin and end inside (synchronise before the range closes), and {} replay \
-         supports only some calls inside a range; try --replay-mode {other}",
-        mode.name()
-    )
+/// That these regions could not be replayed as a whole; without regions, that nothing could.
+fn not_replayed(regions: Facts, mode: ReplayMode) -> Remark {
+    let facts = regions.with("mode", mode.name()).with_if("range", mode == ReplayMode::Range);
+    Remark::new("regions.not-replayed", facts)
 }
 
 /// Sections that were asked for and have no numbers in any region.
-fn sections(seen: &Seen<'_>, rolled: &RolledRegions) -> Option<String> {
+fn sections(seen: &Seen<'_>, rolled: &RolledRegions) -> Option<Remark> {
     let totals = rolled
         .regions
         .iter()
@@ -174,13 +163,10 @@ fn sections(seen: &Seen<'_>, rolled: &RolledRegions) -> Option<String> {
     let found: Vec<&str> =
         totals.flat_map(|totals| &totals.sections).filter_map(|section| section.id.as_deref()).collect();
     let has_details = seen.captures.iter().any(|captured| !captured.details.is_empty());
-    let absent: Vec<String> = seen
-        .sections
-        .iter()
-        .filter(|id| !id.starts_with("regex:") && !found.contains(&id.as_str()))
-        .map(|id| format!("`{id}`"))
-        .collect();
+    let absent: Vec<String> =
+        seen.sections.iter().filter(|id| !id.starts_with("regex:") && !found.contains(&id.as_str())).cloned().collect();
     (has_details && !absent.is_empty()).then(|| {
-        format!("the sections {} have no numbers of their own in {} replay", absent.join(", "), seen.mode.name())
+        let facts = Facts::new().with("sections", rows("id", absent)).with("mode", seen.mode.name());
+        Remark::new("regions.no-section-values", facts)
     })
 }

@@ -79,12 +79,11 @@ fn lost(database: &Database<'_>, losses: Losses, kept: u64) -> Vec<QualityCounte
     let cut = u64::from(!pages.bytes.len().is_multiple_of(pages.size));
     let missing = pages.expected.saturating_sub(pages.present()).max(losses.missing).max(cut);
     let whole = pages.expected.max(pages.present()).max(1);
-    let again = "the file is incomplete; copy or export it again";
-    let damaged = "the file is damaged; copy or export it again";
+    let of = |counter: Option<QualityCounter>, whole: u64| counter.map(|counter| counter.of(whole));
     [
-        counter("nsys_pages_missing", missing, share(missing, whole), Severity::Error, again),
-        counter("nsys_pages_damaged", losses.damaged, share(losses.damaged, whole), Severity::Error, damaged),
-        counter("nsys_rows_unreadable", losses.rows, share(losses.rows, losses.rows + kept), Severity::Error, damaged),
+        of(QualityCounter::some("nsys_pages_missing", Severity::Error, missing), whole),
+        of(QualityCounter::some("nsys_pages_damaged", Severity::Error, losses.damaged), whole),
+        of(QualityCounter::some("nsys_rows_unreadable", Severity::Error, losses.rows), losses.rows + kept),
     ]
     .into_iter()
     .flatten()
@@ -93,29 +92,15 @@ fn lost(database: &Database<'_>, losses: Losses, kept: u64) -> Vec<QualityCounte
 
 /// Counters of what is in the file and cannot be relied on.
 fn uncertain(strings: &Strings<'_>, ranges: &Ranges, errors: u64) -> Vec<QualityCounter> {
-    let garbled = "names that are not UTF-8 contain replacement characters; set them as UTF-8 in the profiled program";
-    let domains =
-        "the domains were created before the recording started; their ranges carry the domain's number instead";
-    let reported = "nsys reported errors while recording; open the report in Nsight Systems and read its diagnostics";
-    let missing = "rows refer to names that are not in the file; export it again";
     [
-        counter("nsys_names_missing", strings.missing, None, Severity::Warning, missing),
-        counter("nsys_names_garbled", strings.garbled, None, Severity::Info, garbled),
-        counter("nvtx_domains_unnamed", ranges.unnamed_domains, None, Severity::Info, domains),
-        counter("nsys_errors_reported", errors, None, Severity::Warning, reported),
+        QualityCounter::some("nsys_names_missing", Severity::Warning, strings.missing),
+        QualityCounter::some("nsys_names_garbled", Severity::Info, strings.garbled),
+        QualityCounter::some("nvtx_domains_unnamed", Severity::Info, ranges.unnamed_domains),
+        QualityCounter::some("nsys_errors_reported", Severity::Warning, errors),
     ]
     .into_iter()
     .flatten()
     .collect()
-}
-
-fn counter(name: &str, value: u64, share: Option<f64>, severity: Severity, remedy: &str) -> Option<QualityCounter> {
-    let (counter, remedy) = (name.to_owned(), remedy.to_owned());
-    (value > 0).then_some(QualityCounter { counter, value, share, severity, remedy, quantities: Default::default() })
-}
-
-fn share(part: u64, whole: u64) -> Option<f64> {
-    (whole > 0).then(|| (part as f64 / whole as f64).min(1.0))
 }
 
 /// Start and duration of something that started and ended.

@@ -134,34 +134,13 @@ fn describe(line: &[u8]) -> &'static str {
 impl Tally {
     fn counters(&self) -> Vec<QualityCounter> {
         let rows = self.read + self.unreadable + self.cut;
-        let counter = |name: &str, value: u64, severity, remedy: &str| QualityCounter {
-            quantities: Default::default(),
-            counter: name.to_owned(),
-            value,
-            share: (rows > 0 && value <= rows).then(|| value as f64 / rows as f64),
-            severity,
-            remedy: remedy.to_owned(),
-        };
         let counters = [
-            counter(
-                "nsys_stats_rows_unreadable",
-                self.unreadable,
-                Severity::Error,
-                "write the report again with `nsys stats --format csv` and do not edit it",
-            ),
-            counter(
-                "nsys_stats_rows_cut_off",
-                self.cut,
-                Severity::Error,
-                "the file ends within a row; check that it is complete",
-            ),
-            counter(
-                "nsys_stats_times_rounded",
-                self.rounded,
-                Severity::Info,
-                "print times in nanoseconds (without --timeunit) to keep every digit",
-            ),
+            QualityCounter::some("nsys_stats_rows_unreadable", Severity::Error, self.unreadable),
+            QualityCounter::some("nsys_stats_rows_cut_off", Severity::Error, self.cut),
+            QualityCounter::some("nsys_stats_times_rounded", Severity::Info, self.rounded),
         ];
-        counters.into_iter().filter(|counter| counter.value > 0).collect()
+        // A row has several times, so that more of them may be rounded than there are rows.
+        let of_rows = |counter: QualityCounter| if counter.value > rows { counter } else { counter.of(rows) };
+        counters.into_iter().flatten().map(of_rows).collect()
     }
 }

@@ -73,7 +73,7 @@ fn counter_sections(page: &mut Page, view: &CountersView<'_>) {
     }
     page.table(&roofline);
     let basis: std::collections::BTreeSet<&str> =
-        report.sampled.iter().filter_map(|row| Some(row.modelled.as_ref()?.basis.as_str())).collect();
+        report.sampled.iter().filter_map(|row| Some(&*row.modelled.as_ref()?.basis)).collect();
     let mut text =
         "FLOPs and FLOP/byte are counted, of one launch; modelled columns come from the model's configuration."
             .to_owned();

@@ -7,6 +7,7 @@ use super::communication;
 use super::phrase::{device as device_name, indented, mfu, outlook, place, saving, set_aside};
 use super::steps;
 use crate::render::table::{Table, printable};
+use crate::words::kind::Phrase;
 use crate::words::number::{count, decimal, grouped, known, percent};
 
 /// Kernels shown.

@@ -6,6 +6,7 @@ use types::{StepLabel, TraceFacts};
 use crate::render::Page;
 use crate::render::Table;
 use crate::render::text::{code, sentence};
+use crate::words::kind::Phrase;
 use crate::words::number::{count, grouped, known, milliseconds, tokens_per_second};
 
 /// Steps shown.

@@ -73,16 +73,7 @@ pub(super) fn pass(
     }
     let mut recorded = RecordedRun { traces: None, wall: finished.usage.wall, quality: Vec::new(), missing };
     if names.is_empty() {
-        recorded.quality.push(QualityCounter {
-            quantities: Default::default(),
-            counter: "no_process_collected".to_owned(),
-            value: 1,
-            share: None,
-            severity: Severity::Warning,
-            remedy: "no process of the command used CUDA or NVTX, or the library could not be loaded into it; \
-                     `llm-perf doctor` tries the library"
-                .to_owned(),
-        });
+        recorded.quality.push(QualityCounter::new("no_process_collected", Severity::Warning, 1));
         return Ok(recorded);
     }
     let mut tell = |what: &str| progress(Progress::Doing(what));

@@ -1,0 +1,49 @@
+//! What people call the kinds of things that documents name by a word.
+
+use types::{ClockBasis, RunKindName, StepBasis};
+
+/// Something with a name for people.
+pub(crate) trait Phrase {
+    /// In words.
+    fn phrase(self) -> &'static str;
+}
+
+/// Behind "the run is".
+impl Phrase for RunKindName {
+    fn phrase(self) -> &'static str {
+        match self {
+            Self::Training => "training",
+            Self::Serving => "a serving engine",
+            Self::Generation => "token-by-token generation",
+            Self::GraphCapture => "a CUDA graph capture",
+            Self::Diffusion => "a diffusion pipeline",
+            Self::Encoder => "an encoder",
+            Self::Forward => "forward passes without generation",
+            Self::Program => "a program",
+        }
+    }
+}
+
+/// Behind "steps from".
+impl Phrase for StepBasis {
+    fn phrase(self) -> &'static str {
+        match self {
+            Self::EngineAnnotations => "the serving engine's annotations",
+            Self::ProfilerSteps => "the profiler's step markers",
+            Self::DecodeSteps => "decode steps",
+            Self::TokenChoices => "kernels that choose a token (argmax, sampling), each of which ends a pass",
+            Self::Repetition => "kernels that repeat in exactly the same order; the start of a step is not recorded",
+        }
+    }
+}
+
+/// Behind "clocks are aligned on".
+impl Phrase for ClockBasis {
+    fn phrase(self) -> &'static str {
+        match self {
+            Self::Collectives => "the end times of shared collectives",
+            Self::WallClock => "the hosts' own wall clocks, unadjusted",
+            Self::None => "nothing",
+        }
+    }
+}
