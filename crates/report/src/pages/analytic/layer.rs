@@ -205,17 +205,17 @@ mod tests {
 
     #[test]
     fn a_class_with_parts_and_own_operations_has_a_whole_page() {
-        insta::assert_snapshot!(layer_page(&sample::mixture_page()));
+        insta::assert_snapshot!(layer_page(&sample::mixture_page()).markdown());
     }
 
     #[test]
     fn a_class_that_never_runs_says_so() {
-        insta::assert_snapshot!(layer_page(&sample::idle_page()));
+        insta::assert_snapshot!(layer_page(&sample::idle_page()).markdown());
     }
 
     #[test]
     fn every_printed_formula_gives_its_printed_result() {
-        let page = layer_page(&sample::mixture_page());
+        let page = layer_page(&sample::mixture_page()).markdown();
         let lines: Vec<_> = formula_lines(&page).collect();
         assert_eq!(lines.len(), 10, "{lines:#?}");
         for line in lines {
@@ -227,7 +227,7 @@ mod tests {
     fn a_wrong_result_on_a_page_is_found() {
         let mut page = sample::mixture_page();
         page.passes[0].operations[0].formulas[0].value += 1;
-        let page = layer_page(&page);
+        let page = layer_page(&page).markdown();
         assert_eq!(formula_lines(&page).filter(|line| check_line(line).is_err()).count(), 1);
     }
 

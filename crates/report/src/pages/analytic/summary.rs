@@ -364,19 +364,19 @@ mod tests {
 
     #[test]
     fn the_summary_leads_with_what_matters() {
-        insta::assert_snapshot!(summary_page(&analytic(&sample::report())));
+        insta::assert_snapshot!(summary_page(&analytic(&sample::report())).markdown());
     }
 
     #[test]
     fn several_devices_are_compared_and_missing_classes_named() {
-        let text = summary_page(&analytic(&sample::on_two_devices()));
+        let text = summary_page(&analytic(&sample::on_two_devices())).markdown();
         let from = text.find("## Devices").unwrap();
         insta::assert_snapshot!(&text[from..]);
     }
 
     #[test]
     fn an_empty_report_says_so_everywhere() {
-        insta::assert_snapshot!(summary_page(&analytic(&sample::empty())));
+        insta::assert_snapshot!(summary_page(&analytic(&sample::empty())).markdown());
     }
 
     #[test]
@@ -384,7 +384,7 @@ mod tests {
         let mut report = sample::report();
         report.model.model_id = "a|b\n# `c` <script>".to_owned();
         report.modules[1].name = "x|y".to_owned();
-        let text = summary_page(&analytic(&report));
+        let text = summary_page(&analytic(&report)).markdown();
         assert!(text.starts_with(r"# a|b # \`c\` \<script> on "), "{}", text.lines().next().unwrap_or_default());
         for line in text.lines().filter(|line| line.starts_with('|')) {
             assert!(line.ends_with(" |"), "{line}");

@@ -128,12 +128,12 @@ mod tests {
 
     #[test]
     fn repeats_of_two_runs() {
-        insta::assert_snapshot!(markdown(&comparison(&sample::repeats()), 3));
+        insta::assert_snapshot!(page(&comparison(&sample::repeats()), 3).markdown());
     }
 
     #[test]
     fn several_runs_per_side() {
-        insta::assert_snapshot!(markdown(&comparison(&sample::runs()), 3));
+        insta::assert_snapshot!(page(&comparison(&sample::runs()), 3).markdown());
     }
 
     #[test]
@@ -146,7 +146,7 @@ mod tests {
 
     #[test]
     fn two_empty_runs_give_a_page() {
-        let page = markdown(&comparison(&sample::empty()), 3);
+        let page = page(&comparison(&sample::empty()), 3).markdown();
         assert!(page.contains("Neither side measured a stage.") && page.contains("undecided"), "{page}");
     }
 }

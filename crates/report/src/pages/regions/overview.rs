@@ -178,11 +178,11 @@ mod tests {
 
     #[test]
     fn the_overview_has_a_section_for_every_region() {
-        insta::assert_snapshot!(overview_page(&analysis::view::regions(&sample::report())));
+        insta::assert_snapshot!(overview_page(&analysis::view::regions(&sample::report())).markdown());
     }
 
     #[test]
     fn a_report_without_regions_says_why_and_invents_nothing() {
-        insta::assert_snapshot!(overview_page(&analysis::view::regions(&sample::empty())));
+        insta::assert_snapshot!(overview_page(&analysis::view::regions(&sample::empty())).markdown());
     }
 }

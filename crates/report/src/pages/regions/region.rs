@@ -88,14 +88,14 @@ mod tests {
     #[test]
     fn the_page_of_a_region_goes_from_totals_to_kernels() {
         let report = sample::report();
-        insta::assert_snapshot!(region_page(&report, &analysis::view::regions(&report).regions[0]));
+        insta::assert_snapshot!(region_page(&report, &analysis::view::regions(&report).regions[0]).markdown());
     }
 
     #[test]
     fn without_totals_every_part_has_its_own() {
         let mut report = sample::report();
         report.regions[0].aggregate = None;
-        let page = region_page(&report, &analysis::view::regions(&report).regions[0]);
+        let page = region_page(&report, &analysis::view::regions(&report).regions[0]).markdown();
         assert!(page.contains("## process 467 on cuda:0") && page.contains("switched off"), "{page}");
     }
 }

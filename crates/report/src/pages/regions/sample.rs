@@ -177,6 +177,6 @@ pub(super) fn empty() -> RegionReport {
     report.quality.clear();
     report.captures[0].results = 0;
     report.selection.include[0].matched.clear();
-    report.notes = vec!["no matching regions: no kernel ran inside a range that `A` names".to_owned()];
+    report.notes = vec!["no matching regions: no kernel ran inside a range that `A` names".into()];
     report
 }

@@ -88,11 +88,11 @@ mod tests {
             repeat_command: Some("llm-perf profile --from 20251115-034712".to_owned()),
             ..Assumptions::default()
         };
-        insta::assert_snapshot!(assumptions_page(&assumptions));
+        insta::assert_snapshot!(assumptions_page(&assumptions).markdown());
     }
 
     #[test]
     fn a_run_that_cannot_be_repeated_says_so() {
-        assert!(assumptions_page(&Assumptions::default()).contains("cannot be repeated"));
+        assert!(assumptions_page(&Assumptions::default()).markdown().contains("cannot be repeated"));
     }
 }

@@ -135,7 +135,7 @@ mod tests {
         let shown = |metrics: &Metrics| {
             let mut page = Page::new("Run");
             lost_time(&mut page, &analysis::view::run(metrics));
-            page
+            page.markdown()
         };
         assert!(shown(&metrics).contains("Unknown: the roofline time needs"), "{}", shown(&metrics));
         metrics.times.stages[0].lost_ns = Some(Nanos::new(7_000_000));

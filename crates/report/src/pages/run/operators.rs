@@ -220,12 +220,12 @@ mod tests {
 
     #[test]
     fn operators_stand_by_time_by_memory_and_in_groups() {
-        insta::assert_snapshot!(operators_page(&run(&sample::metrics()), None));
+        insta::assert_snapshot!(operators_page(&run(&sample::metrics()), None).markdown());
     }
 
     #[test]
     fn a_run_without_a_profiled_pass_says_so() {
-        let page = operators_page(&run(&sample::empty()), None);
+        let page = operators_page(&run(&sample::empty()), None).markdown();
         assert!(page.contains("No operator was recorded"), "{page}");
     }
 
@@ -233,6 +233,6 @@ mod tests {
     fn untraced_memory_is_not_nothing() {
         let mut metrics = sample::metrics();
         metrics.breakdown.operators.iter_mut().for_each(|operator| operator.bytes_allocated = None);
-        assert!(operators_page(&run(&metrics), None).contains("Memory was not traced."));
+        assert!(operators_page(&run(&metrics), None).markdown().contains("Memory was not traced."));
     }
 }

@@ -321,17 +321,17 @@ mod tests {
 
     #[test]
     fn the_report_goes_from_the_answer_to_the_details() {
-        insta::assert_snapshot!(report_page(&run(&sample::metrics()), &sample::environment()));
+        insta::assert_snapshot!(report_page(&run(&sample::metrics()), &sample::environment()).markdown());
     }
 
     #[test]
     fn a_device_without_rates_has_a_report_without_utilisation() {
-        insta::assert_snapshot!(report_page(&run(&sample::without_peak()), &sample::environment()));
+        insta::assert_snapshot!(report_page(&run(&sample::without_peak()), &sample::environment()).markdown());
     }
 
     #[test]
     fn an_empty_run_has_every_section() {
-        let page = report_page(&run(&sample::empty()), &sample::environment());
+        let page = report_page(&run(&sample::empty()), &sample::environment()).markdown();
         assert_eq!(page.lines().filter(|line| line.starts_with("## ")).count(), 11, "{page}");
     }
 }

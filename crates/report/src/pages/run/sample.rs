@@ -7,6 +7,8 @@ use types::{
     ProfileSettings, RunHeader, Sample, SchemaTag, Stage, ToolVersions, Traffic, Work,
 };
 
+use crate::words::Spoken;
+
 /// Milliseconds of one run of each stage: a page with tiles, and one without.
 type Page = (&'static str, [u64; 2], [(Stage, i64); 6]);
 const PAGES: [Page; 2] = [
@@ -61,7 +63,7 @@ const CALLS: [Call; 8] = [
 
 /// The run.
 pub(crate) fn metrics() -> Metrics {
-    analysis::metrics(&subject(), &evidence())
+    analysis::metrics(&subject(), &evidence()).spoken()
 }
 
 /// The same on a device whose rates are not known, without decode.
@@ -77,7 +79,7 @@ pub(crate) fn without_peak() -> Metrics {
     let calls = &mut evidence.operators.calls;
     calls.retain(|operator| operator.record.stage != Some(Stage::Decode));
     calls.iter_mut().for_each(|operator| operator.roofline_ns = None);
-    analysis::metrics(&subject, &evidence)
+    analysis::metrics(&subject, &evidence).spoken()
 }
 
 /// A run that measured nothing.
@@ -86,7 +88,7 @@ pub(crate) fn empty() -> Metrics {
     let run = RunHeader { model: None, device: None, weights: None, ..subject.run };
     let plain = PlainRuns { load_ns: Some(LOAD), ..PlainRuns::default() };
     let evidence = Evidence { plain: Some(plain), ..Evidence::default() };
-    analysis::metrics(&Subject { run, settings: subject.settings, ..Subject::default() }, &evidence)
+    analysis::metrics(&Subject { run, settings: subject.settings, ..Subject::default() }, &evidence).spoken()
 }
 
 /// The machine it ran on.

@@ -201,13 +201,13 @@ mod tests {
 
     #[test]
     fn the_summary_says_what_this_run_showed() {
-        insta::assert_snapshot!(summary_page(&run(&sample::metrics()), &sample::environment()));
+        insta::assert_snapshot!(summary_page(&run(&sample::metrics()), &sample::environment()).markdown());
     }
 
     #[test]
     fn two_different_runs_are_recommended_different_things() {
         let section = |metrics: &Metrics| {
-            let page = summary_page(&run(metrics), &sample::environment());
+            let page = summary_page(&run(metrics), &sample::environment()).markdown();
             let section = page.split("## Recommendations").nth(1).unwrap();
             section.split("\n## ").next().unwrap().to_owned()
         };
@@ -218,7 +218,7 @@ mod tests {
 
     #[test]
     fn an_unknown_device_claims_no_utilisation() {
-        let page = summary_page(&run(&sample::without_peak()), &sample::environment());
+        let page = summary_page(&run(&sample::without_peak()), &sample::environment()).markdown();
         assert!(page.contains("is unknown too") && !page.contains("of peak FLOP/s"), "{page}");
     }
 }

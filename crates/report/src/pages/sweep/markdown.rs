@@ -55,12 +55,12 @@ mod tests {
 
     #[test]
     fn the_page_has_chart_table_failures_and_assumptions() {
-        insta::assert_snapshot!(markdown(&sweep(&sample::sweep()), "sweep.csv", "sweep.svg"));
+        insta::assert_snapshot!(page(&sweep(&sample::sweep()), "sweep.csv", "sweep.svg").markdown());
     }
 
     #[test]
     fn a_stopped_sweep_says_so_first() {
         let stopped = Sweep { stopped: true, points_planned: 10_000, ..sample::sweep() };
-        assert!(markdown(&sweep(&stopped), "a", "b").contains("**Stopped after 12 of 10,000 points.**"));
+        assert!(page(&sweep(&stopped), "a", "b").markdown().contains("**Stopped after 12 of 10,000 points.**"));
     }
 }
