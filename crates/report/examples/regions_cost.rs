@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use analysis::region::{KernelSelection, RegionCapture, RegionInputs, RegionSettings, TIME, roll_up};
 use ingest::ncu::{NcuFile, read_counters};
-use llm_perf_report::regions::{kernels_csv, overview_markdown, region_markdown, sections_text};
+use llm_perf_report::pages::regions::{kernels_csv, overview_page, region_page, sections_text};
 use types::{RegionReport, RegionSelection, ReplayMode, SchemaTag};
 
 const METRICS: [&str; 4] = [
@@ -64,9 +64,9 @@ fn main() -> Result<(), Box<dyn Error>> {
         quality: rolled.quality.clone(),
     };
     let view = analysis::view::regions(&report);
-    let mut bytes = serde_json::to_string_pretty(&report)?.len() + overview_markdown(&view).len();
+    let mut bytes = serde_json::to_string_pretty(&report)?.len() + overview_page(&view).markdown().len();
     for (region, shown) in rolled.regions.iter().zip(&view.regions) {
-        bytes += region_markdown(&report, shown).len() + sections_text(&region.region).len();
+        bytes += region_page(&report, shown).markdown().len() + sections_text(&region.region).len();
         let launches = analysis::view::launches(region, &[&page.table], &rolled.metrics);
         bytes += kernels_csv(&launches, &rolled.metrics).len();
     }
