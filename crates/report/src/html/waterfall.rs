@@ -62,7 +62,7 @@ fn steps(run: &RunView<'_>, stage: Stage, wall: Nanos, least: Nanos) -> Option<V
         add(format!("{} smaller causes", causes.len() - CAUSES), smaller);
     }
     if rest > Nanos::ZERO {
-        add("in no known cause".to_owned(), rest);
+        add("unexplained".to_owned(), rest);
     }
     steps.push(Step { name: "measured".to_owned(), from: Nanos::ZERO, time: wall, class: "c-measured" });
     Some(steps)

@@ -7,18 +7,26 @@ use super::text::Text;
 /// The blocks, set apart by empty lines where they are of different kinds.
 pub(super) fn blocks(blocks: &[Block]) -> String {
     let mut text = String::new();
-    for (index, block) in blocks.iter().enumerate() {
-        if index > 0 && stands_apart(block) {
+    let mut before: Option<&Block> = None;
+    for block in blocks {
+        if before.is_some_and(|before| stands_apart(before, block)) {
             text.push('\n');
         }
         text += &self::block(block);
+        before = Some(block);
     }
     text
 }
 
-/// A table and a heading start after an empty line; sentences and facts follow each other.
-fn stands_apart(block: &Block) -> bool {
-    matches!(block, Block::Heading { .. } | Block::Table(_) | Block::Code { .. })
+/// A table and a heading start after an empty line, and facts do after a table; what else follows a table is about it, and
+/// sentences and facts follow each other. A callout ends in an empty line of its own.
+fn stands_apart(before: &Block, block: &Block) -> bool {
+    match (before, block) {
+        (Block::Callout { .. }, _) => false,
+        (_, Block::Heading { .. } | Block::Table(_) | Block::Code { .. }) => true,
+        (Block::Table(_), Block::Facts(_) | Block::Callout { .. }) => true,
+        _ => false,
+    }
 }
 
 fn block(block: &Block) -> String {

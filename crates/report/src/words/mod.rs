@@ -5,6 +5,7 @@
 
 pub(crate) mod caveat;
 pub(crate) mod counter;
+pub(crate) mod idle;
 pub mod number;
 pub(crate) mod remark;
 pub(crate) mod rule;

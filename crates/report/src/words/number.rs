@@ -76,6 +76,16 @@ pub(crate) fn tokens_per_second(tokens: f64) -> String {
     rate(tokens) + " tokens/s"
 }
 
+/// How much of `whole` is `part`; a share of nothing is unknown.
+pub(crate) fn share(part: f64, whole: f64) -> Option<f64> {
+    (whole > 0.0).then(|| part / whole)
+}
+
+/// How much of a time another is.
+pub(crate) fn time_share(part: Nanos, whole: Nanos) -> Option<f64> {
+    share(part.get() as f64, whole.get() as f64)
+}
+
 /// A share in percent, with one decimal.
 pub(crate) fn percent(share: Option<f64>) -> String {
     match share {

@@ -327,6 +327,8 @@ pub struct Saving {
     pub saves_ns: Nanos,
     /// Its share of the whole.
     pub share: Option<f64>,
+    /// The stage that it is a share of; absent where it is a share of the basis.
+    pub stage: Option<Stage>,
     /// What the whole is.
     pub basis: SavingBasis,
     /// The whole.

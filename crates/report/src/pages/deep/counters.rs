@@ -13,8 +13,8 @@ const OPERATIONS: usize = 3;
 /// What each kernel did to the device, counted.
 pub(super) fn utilisation(view: &CountersView<'_>) -> Table {
     let mut table = Table::new(
-        "kernel | stage | grid x block | >launches | >time | >DRAM bytes | >DRAM rate | >DRAM | >L2 hits | >SM | >tensor \
-         | >occupancy | >registers, shared | limited by",
+        "kernel | stage | grid x block | >launches | >time | >DRAM bytes | >DRAM rate | >DRAM, of peak | >L2 hits | >SM, of peak | >tensor cores \
+         | >occupancy | >registers, shared memory | limited by",
     );
     for sampled in &view.sampled {
         let SampledKernelView { kernel: row, time_varies, bytes_vary, .. } = *sampled;
@@ -92,7 +92,7 @@ pub(super) fn chosen(report: &KernelReport) -> Table {
 
 /// What each pass cost.
 pub(super) fn passes(report: &KernelReport) -> Table {
-    let mut table = Table::new("pass | tool | >time | >overhead | of | >on disk");
+    let mut table = Table::new("pass | tool | >time | >overhead | relative to | >on disk");
     for pass in &report.passes {
         table.row([
             pass.name.clone(),
@@ -108,7 +108,7 @@ pub(super) fn passes(report: &KernelReport) -> Table {
 
 /// How long the stages took in each pass that says so.
 pub(super) fn stage_times(report: &KernelReport) -> Table {
-    let mut table = Table::new("pass | stage | >fastest");
+    let mut table = Table::new("pass | stage | >fastest instance");
     for pass in &report.passes {
         for (stage, time) in &pass.stage_wall_ns {
             table.row([pass.name.clone(), stage.to_string(), time.to_string()]);
@@ -120,7 +120,7 @@ pub(super) fn stage_times(report: &KernelReport) -> Table {
 /// How accurate the overheads are; absent where there was one plain run.
 pub(super) fn noise(metrics: &Metrics) -> Option<String> {
     let spread = metrics.times.overhead.baseline_spread?;
-    Some(format!("Two plain runs differ by {}; overheads smaller than that are noise", percent(Some(spread))))
+    Some(format!("Two plain runs differ by {}; smaller overheads are noise.", percent(Some(spread))))
 }
 
 fn shape(row: &SampledKernel) -> String {

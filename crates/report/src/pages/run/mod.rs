@@ -4,10 +4,12 @@
 //! Everything comes from the view of the run and its environment; here it is arranged, rounded and put into words.
 
 mod assumptions;
+pub(crate) mod caveats;
 mod command;
 mod communication;
 mod critical_path;
 mod device_time;
+pub(crate) mod findings;
 mod headline;
 mod import_terminal;
 mod imported;
@@ -29,11 +31,12 @@ mod tries;
 pub use assumptions::{Assumptions, Setting, assumptions_page};
 pub use command::{command_csv, command_page, command_terminal};
 pub(crate) use headline::headline;
+pub(crate) use import_terminal::blocks as import_blocks;
 pub use import_terminal::import_terminal;
 pub use kernels::kernels_page;
 pub use operators::operators_page;
 pub use phrase::set_aside;
-pub(crate) use phrase::{device, imported_facts, model, no_utilisation, profiled_pass, saving};
+pub(crate) use phrase::{device, imported_facts, model, no_utilisation, profiled_pass};
 pub use report::report_page;
 pub use show::{Glance, glance};
 pub use stakeholder::summary_page;

@@ -18,8 +18,8 @@ pub fn operators_page(run: &RunView<'_>, rows: Option<usize>) -> Page {
     let mut page = Page::new(&format!("Operators of {} on {}", prose(model(metrics)), prose(&device(metrics))));
     if operators.rows.is_empty() {
         let why =
-            if metrics.conditions.trace.is_some() { "the files name none" } else { "the run had no profiled pass" };
-        page.paragraph(&format!("No operator was recorded: {why}."));
+            if metrics.conditions.trace.is_some() { "the trace has none" } else { "the run had no profiled pass" };
+        page.paragraph(&format!("No operators were recorded: {why}."));
         return page;
     }
     if metrics.conditions.trace.is_some() {
@@ -27,8 +27,8 @@ pub fn operators_page(run: &RunView<'_>, rows: Option<usize>) -> Page {
         return page;
     }
     page.paragraph(&format!(
-        "{} took {} in the profiled pass (measured). {} Shares are of the operators' time. FLOPs are modelled from the recorded \
-         shapes. `metrics.json` holds every row; here are the first {rows} of each table.",
+        "{} took {} in the profiled pass (measured). {} Shares are of this operator time. FLOPs are modelled from the recorded \
+         shapes. Each table shows its first {rows} rows; `metrics.json` has them all.",
         count(operators.calls, "operator call"),
         operators.total_ns,
         overhead(metrics),
@@ -44,16 +44,17 @@ pub fn operators_page(run: &RunView<'_>, rows: Option<usize>) -> Page {
 /// Operators of a framework call each other, so that their totals overlap; self times add up.
 fn imported(page: &mut Page, operators: &OperatorsView<'_>, rows: usize) {
     page.paragraph(&format!(
-        "{} took {} of host time{} (measured under a profiler). Device is the time of the work an operator launched itself; self \
-         is its host time without the operators it called. Both add up over the rows. Total includes callees, so totals overlap. \
-         `metrics.json` holds every row; here are the first {rows} of each table.",
+        "{} took {} of host time{} (measured with a profiler attached). Device is the time of the work that the operator launched \
+         itself; self is its host time without the operators it called. Both add up over the rows, and shares are of those sums. \
+         Total includes callees, so totals overlap. Each table shows its first {rows} rows; `metrics.json` has them all.",
         count(operators.calls, "operator call"),
         operators.self_ns,
         operators.device_ns.map(|device| format!(" and launched {device} of device work")).unwrap_or_default(),
     ));
     page.heading("By device time");
-    let mut table =
-        Table::new("operator | stage | >device | >share | >self | >self share | >total | >calls | >mean | >allocated");
+    let mut table = Table::new(
+        "operator | stage | >device | >share of device | >self | >share of self | >total | >calls | >mean total | >allocated",
+    );
     for view in operators.rows.iter().take(rows) {
         let operator = view.operator;
         table.row([
@@ -93,8 +94,8 @@ fn called_from(page: &mut Page, operators: &OperatorsView<'_>, rows: usize) {
     }
     page.heading("Called from");
     page.paragraph(
-        "The innermost Python function around an operator that is not PyTorch's or Python's own, with the line it starts in; at most \
-         three for each operator. Backward passes run on threads without Python.",
+        "The innermost Python function around an operator that belongs to neither PyTorch nor Python itself, with the line it starts \
+         on; at most three per operator. Backward passes run on threads without Python frames.",
     );
     page.table(&table);
 }
@@ -121,7 +122,7 @@ fn by_time(page: &mut Page, operators: &OperatorsView<'_>, rows: usize) {
 fn by_memory(page: &mut Page, operators: &OperatorsView<'_>, rows: usize) {
     page.heading("By memory allocated");
     if operators.by_memory.is_empty() {
-        return page.paragraph("Memory was not traced.");
+        return page.paragraph("Memory was not recorded.");
     }
     let mut table = Table::new("operator | stage | >allocated | >share | >calls | >per call | >total");
     for view in operators.by_memory.iter().take(rows) {
@@ -136,13 +137,13 @@ fn by_memory(page: &mut Page, operators: &OperatorsView<'_>, rows: usize) {
         ]);
     }
     page.table(&table);
-    page.paragraph("These are all allocations of the pass added up, not the peak.");
+    page.paragraph("These are sums of all allocations in the pass, not the peak.");
 }
 
 fn cost_centres(page: &mut Page, run: &RunView<'_>, rows: usize) {
     page.heading("By part of the network");
-    page.paragraph("`*` stands for the number of a layer. The rows do not overlap.");
-    let mut table = Table::new("part | stage | >total | >share | >roofline | >calls | >matrix work | >allocated");
+    page.paragraph("`*` stands for a layer number. The rows do not overlap.");
+    let mut table = Table::new("part | stage | >total | >share | >roofline | >calls | >matrix FLOPs | >allocated");
     for centre in run.metrics.breakdown.cost_centres.iter().take(rows) {
         table.row([
             code(&centre.module),
@@ -160,7 +161,7 @@ fn cost_centres(page: &mut Page, run: &RunView<'_>, rows: usize) {
 
 fn by_class(page: &mut Page, operators: &OperatorsView<'_>, rows: usize) {
     page.heading("By module class");
-    let mut table = Table::new("class | >total | >share | >calls | >matrix work | >rate | >allocated");
+    let mut table = Table::new("class | >total | >share | >calls | >matrix FLOPs | >rate | >allocated");
     for view in operators.by_class.iter().take(rows) {
         let group = view.group;
         table.row([
@@ -182,7 +183,7 @@ fn by_shape(page: &mut Page, operators: &OperatorsView<'_>, rows: usize) {
     let mut table = Table::new(if traced {
         "operator | input shapes | >device time | >share | >calls | >mean | >rate | >bandwidth | >of roofline | bound"
     } else {
-        "operator | input shapes | >total | >share | >calls | >mean | >rate | >relative to peak"
+        "operator | input shapes | >total | >share | >calls | >mean | >rate | >of peak FLOP/s"
     });
     for view in operators.by_shape.iter().take(rows) {
         let group = view.group;
@@ -226,13 +227,13 @@ mod tests {
     #[test]
     fn a_run_without_a_profiled_pass_says_so() {
         let page = operators_page(&run(&sample::empty()), None).markdown();
-        assert!(page.contains("No operator was recorded"), "{page}");
+        assert!(page.contains("No operators were recorded"), "{page}");
     }
 
     #[test]
     fn untraced_memory_is_not_nothing() {
         let mut metrics = sample::metrics();
         metrics.breakdown.operators.iter_mut().for_each(|operator| operator.bytes_allocated = None);
-        assert!(operators_page(&run(&metrics), None).markdown().contains("Memory was not traced."));
+        assert!(operators_page(&run(&metrics), None).markdown().contains("Memory was not recorded."));
     }
 }

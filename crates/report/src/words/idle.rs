@@ -1,0 +1,19 @@
+//! What people call each cause of idle time.
+
+use types::IdleCause;
+
+/// What a device waited for, as a noun.
+pub(crate) const fn cause(cause: IdleCause) -> &'static str {
+    match cause {
+        IdleCause::DataLoading => "data loading",
+        IdleCause::Compiling => "compilation, graph capture or initialisation",
+        IdleCause::Peer => "waiting for other processes",
+        IdleCause::Synchronising => "synchronisation",
+        IdleCause::Allocating => "memory allocation",
+        IdleCause::Copying => "copy calls",
+        IdleCause::Launching => "launch overhead",
+        IdleCause::HostWork => "other CPU work",
+        IdleCause::Queued => "delay between launch and start",
+        IdleCause::NotRecorded => "unknown cause",
+    }
+}
