@@ -81,9 +81,8 @@ pub fn command_terminal(run: &RunView<'_>) -> String {
     if metrics.conditions.trace.is_some() {
         page.heading(&format!("One more run with the collector attached. {}", overhead(metrics)));
         import_terminal::blocks(&mut page, run);
-    } else if !run.data_warnings.is_empty() {
-        page.heading("not recorded:");
-        page.list(run.data_warnings.iter().map(|warning| sentence(&warning.remedy)));
+    } else {
+        run.data_warnings.iter().for_each(|one| page.heading(&format!("not recorded: {}", sentence(&one.remedy))));
     }
     page.terminal()
 }

@@ -6,7 +6,7 @@ use types::{EstimatedSaving, Finding, Severity, Stage};
 use crate::render::Page;
 use crate::render::text::{capital, code, prose, sentence};
 use crate::words::number::{count, percent};
-use crate::words::rule;
+use crate::words::{counter, rule};
 
 /// Share of the run from which a saving is worth a paragraph.
 const WORTH_A_PARAGRAPH: f64 = 0.01;
@@ -30,11 +30,16 @@ pub(super) fn section(page: &mut Page, run: &RunView<'_>) {
         return;
     }
     page.paragraph("Smaller findings, which save less than 1% of the run or an unknown amount:");
-    page.list(small.into_iter().map(|view| {
-        let finding = view.finding;
-        let (title, place) = (title(&finding.rule), place(run, view));
-        let claim = finding.evidence.first().map(|line| finished(line) + " ").unwrap_or_default();
-        format!("**{title}** ({place}, {}): {claim}{}", code(&finding.rule), finished(&finding.advice))
+    let mut rules: Vec<&str> = small.iter().map(|view| view.finding.rule.as_str()).collect();
+    rules.sort();
+    rules.dedup();
+    page.list(rules.into_iter().map(|rule| {
+        let found: Vec<_> = small.iter().filter(|view| view.finding.rule == rule).collect();
+        let places: Vec<_> = found.iter().map(|view| place(run, view)).collect();
+        let claims = found.iter().filter_map(|view| view.finding.evidence.first()).map(|line| finished(line) + " ");
+        let advice = found.first().map(|view| finished(&view.finding.advice)).unwrap_or_default();
+        let (title, places, claims) = (title(rule), places.join(", "), claims.collect::<String>());
+        format!("**{title}** ({places}, {}): {claims}{advice}", code(rule))
     }));
 }
 
@@ -47,7 +52,8 @@ pub(super) fn outlook(run: &RunView<'_>, savings: usize) -> Vec<String> {
         parts.push(count(run.findings.len() as u64, "finding") + &warnings);
     }
     if !run.data_warnings.is_empty() {
-        parts.push(count(run.data_warnings.len() as u64, "data-quality warning"));
+        let counters = run.data_warnings.iter().map(|one| prose(&counter::title(&one.counter))).collect::<Vec<_>>();
+        parts.push(format!("{} ({})", count(counters.len() as u64, "data-quality warning"), counters.join(", ")));
     }
     let counts = (!parts.is_empty()).then(|| parts.join(", "));
     let largest = run.largest_savings.iter().take(savings);

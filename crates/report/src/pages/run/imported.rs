@@ -105,7 +105,7 @@ pub(super) fn stages(page: &mut Page, run: &RunView<'_>, facts: &TraceFacts) {
 /// Totals of each stage, by the name that `name` gives it.
 pub(super) fn stage_table(run: &RunView<'_>, name: fn(Stage) -> String) -> Table {
     let mut table = Table::new(
-        "stage | >instances | >wall | >share of run | >device busy | >share of wall | >kernel time | >kernels | >tokens | >MFU | >MBU",
+        "stage | >instances | >wall | >share of run | >device busy | >of wall | >kernel time | >kernels | >tokens | >MFU | >MBU",
     );
     for view in &run.stages {
         let stage = view.stage;

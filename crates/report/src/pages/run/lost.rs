@@ -7,12 +7,14 @@ use super::findings::titles;
 use crate::render::Page;
 use crate::render::Table;
 use crate::render::text::{code, prose, sentence};
-use crate::words::number::{UNKNOWN, known, percent};
+use crate::words::number::{UNKNOWN, known, percent, time_share};
 
 /// Causes shown.
 const CAUSES: usize = 12;
 /// Modules shown.
 const MODULES: usize = 12;
+/// Share of a stage from which avoidable work is worth a word.
+const WORTH_SAYING: f64 = 0.01;
 
 /// The table that ranks lost time, and what it is measured against.
 pub(super) fn lost_time(page: &mut Page, run: &RunView<'_>) {
@@ -111,9 +113,12 @@ fn limits(page: &mut Page, run: &RunView<'_>) {
         ]);
     }
     page.table(&table);
-    let lost = |stage: &StageSummary| Some((stage.lost_ns?, stage.wall_ns? - stage.speed_of_light_ns?));
+    let avoidable = |stage: &StageSummary| {
+        let (lost, wall) = (stage.lost_ns?, stage.wall_ns?);
+        time_share(lost + stage.speed_of_light_ns? - wall, wall)
+    };
     let mut top = run.stages.iter().filter(|view| view.stage.parent.is_none());
-    let avoidable = match top.any(|view| lost(view.stage).is_some_and(|(lost, above)| lost > above)) {
+    let avoidable = match top.any(|view| avoidable(view.stage).is_some_and(|share| share > WORTH_SAYING)) {
         true => " Lost time includes the roofline time of work that could be avoided.",
         false => "",
     };
