@@ -5,11 +5,9 @@ mod analytic;
 mod commands;
 mod comparison;
 mod cost_centres;
-mod counters;
 mod findings;
 mod kernels;
 mod module_roles;
-mod operators;
 mod regions;
 mod run;
 #[cfg(test)]
@@ -23,7 +21,6 @@ mod tries;
 
 pub use analytic::analytic;
 pub use comparison::comparison;
-pub use counters::counters;
 pub use regions::{launches, regions};
 pub use run::run;
 pub use sweep::sweep;

@@ -5,7 +5,8 @@
 
 use std::fmt::Write;
 
-use types::view::{DeviceTimeView, LostTimeView, RunView, StageView};
+use types::LostTime;
+use types::view::{DeviceTimeView, RunView, StageView};
 
 use crate::pages::run::{findings, imported_facts, no_utilisation};
 use crate::render::html_line;
@@ -173,7 +174,7 @@ fn why(run: &RunView<'_>) -> String {
     if !path.is_empty() {
         said.push(format!("On the critical path: {}.", path.join(", ")));
     }
-    let causes = run.lost_time.iter().filter(|view| view.lost.share.is_some_and(|share| share >= WORTH_NAMING));
+    let causes = run.metrics.conclusions.lost_time.iter().filter(|lost| lost.share.is_some_and(|share| share >= WORTH_NAMING));
     let causes: Vec<String> = causes.take(NAMED - 1).map(loss).collect();
     if !causes.is_empty() {
         said.push(format!("Largest losses: {}.", causes.join("; ")));
@@ -185,8 +186,7 @@ fn why(run: &RunView<'_>) -> String {
 }
 
 /// `launch overhead (decode): 210 ms, 83.1% of the time in stages, addressed by Launch-bound`.
-fn loss(view: &LostTimeView<'_>) -> String {
-    let lost = view.lost;
+fn loss(lost: &LostTime) -> String {
     let stage = lost.stage.map(|stage| format!(" ({stage})")).unwrap_or_default();
     let rules = match lost.rules.is_empty() {
         true => String::new(),

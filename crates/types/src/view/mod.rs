@@ -4,18 +4,16 @@
 
 mod analytic;
 mod comparison;
-mod counters;
 mod regions;
 mod run;
 mod sweep;
 
 pub use analytic::{AnalyticView, CategoryView, ModuleRole, StageCostView, WorkShares};
 pub use comparison::{ChangesView, ComparisonView, NoisySamples};
-pub use counters::{CountersView, SampledKernelView};
 pub use regions::{RegionLaunch, RegionView, RegionsView};
 pub use run::{
-    ClassView, CommandRunView, CommandView, CostCentreView, CostCentresView, DeviceTimeView, EngineStepsView,
-    FamilyView, FindingView, IdleStretch, KernelView, KernelsView, LostTimeView, MemoryView, NextStep, OperatorView,
-    OperatorsView, Resource, RunView, Saving, SavingBasis, ShapeView, StageView, Takeaway, TriesView,
+    CommandRunView, CommandView, CostCentreView, CostCentresView, DeviceTimeView, EngineStepsView, FamilyView,
+    FindingView, IdleStretch, KernelView, KernelsView, NextStep, Resource, RunView, Saving, SavingBasis, StageView,
+    Takeaway, TriesView,
 };
 pub use sweep::SweepView;

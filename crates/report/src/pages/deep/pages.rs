@@ -1,7 +1,7 @@
 //! `kernels.md` and `stakeholder_summary.md` of a deep run.
 
-use types::view::{CountersView, RunView};
-use types::{Bytes, Environment, Origin, SampledKernel};
+use types::view::RunView;
+use types::{Bytes, Environment, KernelReport, Origin, SampledKernel};
 
 use super::counters;
 use crate::pages::run::kernels;
@@ -10,27 +10,30 @@ use crate::render::Page;
 use crate::render::text::{code, codes, prose};
 use crate::words::number::{count, known, percent};
 
+/// Bottlenecks named.
+const BOTTLENECKS: usize = 3;
+
 /// The kernels as Markdown: what the timeline shows, what was counted, what the model says.
-pub fn kernels_page(run: &RunView<'_>, view: &CountersView<'_>) -> Page {
+pub fn kernels_page(run: &RunView<'_>, report: &KernelReport) -> Page {
     let mut page = kernels::timeline(run);
-    counter_sections(&mut page, view);
+    counter_sections(&mut page, report);
     page.heading("Passes");
     page.paragraph(
         "The time of each pass and the data it wrote. Overhead is relative to the plain run: of the stages where the program times \
          them, otherwise of the whole process.",
     );
-    cost(&mut page, run, view);
+    cost(&mut page, run, report);
     kernels::full_names(&mut page, run);
     page
 }
 
 /// What each pass took, and how long the stages took in it.
-fn cost(page: &mut Page, run: &RunView<'_>, view: &CountersView<'_>) {
-    page.table(&counters::passes(view.report));
+fn cost(page: &mut Page, run: &RunView<'_>, report: &KernelReport) {
+    page.table(&counters::passes(report));
     if let Some(noise) = counters::noise(run.metrics) {
         page.paragraph(&noise);
     }
-    let stages = counters::stage_times(view.report);
+    let stages = counters::stage_times(report);
     if !stages.is_empty() {
         page.table(&stages);
         page.paragraph(
@@ -39,8 +42,7 @@ fn cost(page: &mut Page, run: &RunView<'_>, view: &CountersView<'_>) {
     }
 }
 
-fn counter_sections(page: &mut Page, view: &CountersView<'_>) {
-    let report = view.report;
+fn counter_sections(page: &mut Page, report: &KernelReport) {
     let facts = &report.counters;
     page.heading("Hardware counters");
     if facts.origin == Origin::Counted {
@@ -53,7 +55,7 @@ fn counter_sections(page: &mut Page, view: &CountersView<'_>) {
             known(facts.clock_control.as_ref()),
             known(facts.cache_control.as_ref()),
         ));
-        page.table(&counters::utilisation(view));
+        page.table(&counters::utilisation(report));
     } else {
         page.paragraph(
             "No hardware counters were read. These are the kernels that would have been sampled, with their times from the timeline; \
@@ -63,7 +65,7 @@ fn counter_sections(page: &mut Page, view: &CountersView<'_>) {
     }
     let lacking = (!facts.lacking.is_empty()).then(|| format!("not available on this chip: {}", codes(&facts.lacking)));
     page.list(facts.missing.iter().chain(&facts.left_out).map(|note| prose(note)).chain(lacking));
-    let roofline = counters::roofline(view);
+    let roofline = counters::roofline(report);
     page.heading("Roofline and model");
     if roofline.is_empty() {
         return page.paragraph(
@@ -83,23 +85,25 @@ fn counter_sections(page: &mut Page, view: &CountersView<'_>) {
 }
 
 /// The summary as Markdown, with the bottlenecks and what the passes cost.
-pub fn summary_page(run: &RunView<'_>, view: &CountersView<'_>, machine: &Environment) -> Page {
+pub fn summary_page(run: &RunView<'_>, report: &KernelReport, machine: &Environment) -> Page {
     with_sections(run, machine, |page| {
         page.heading("Top bottlenecks");
-        let lines = bottlenecks(view);
+        let lines = bottlenecks(report);
         if lines.is_empty() {
             page.paragraph("No kernels were sampled.");
         } else {
             page.list(lines);
         }
         page.heading("Profiling overhead");
-        cost(page, run, view);
+        cost(page, run, report);
     })
 }
 
 /// The kernels that take longest, each with what it is bound by.
-pub(super) fn bottlenecks(view: &CountersView<'_>) -> Vec<String> {
-    view.bottlenecks.iter().map(|kernel| bottleneck(kernel)).collect()
+pub(super) fn bottlenecks(report: &KernelReport) -> Vec<String> {
+    let mut longest: Vec<_> = report.sampled.iter().collect();
+    longest.sort_by_key(|kernel| std::cmp::Reverse(kernel.total_ns));
+    longest.into_iter().take(BOTTLENECKS).map(bottleneck).collect()
 }
 
 fn bottleneck(row: &SampledKernel) -> String {

@@ -1,7 +1,7 @@
 //! What `llm-perf deep` ends with, and what it says it will do.
 
-use types::DeepPlan;
-use types::view::{CountersView, RunView};
+use types::view::RunView;
+use types::{DeepPlan, KernelReport};
 
 use super::counters::{noise, passes};
 use super::pages::bottlenecks;
@@ -32,13 +32,13 @@ pub fn plan_terminal(plan: &DeepPlan) -> String {
 }
 
 /// The run as plain text.
-pub fn terminal(run: &RunView<'_>, view: &CountersView<'_>) -> String {
+pub fn terminal(run: &RunView<'_>, report: &KernelReport) -> String {
     let mut page = Page::default();
     caveats::callout(&mut page, run.metrics);
     import_blocks(&mut page, run);
-    page.table(&passes(view.report));
+    page.table(&passes(report));
     noise(run.metrics).iter().for_each(|noise| page.paragraph(noise));
-    let bottlenecks = bottlenecks(view);
+    let bottlenecks = bottlenecks(report);
     if !bottlenecks.is_empty() {
         page.heading("bottlenecks:");
         page.steps(bottlenecks);

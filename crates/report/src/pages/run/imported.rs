@@ -155,7 +155,7 @@ pub(super) fn coverage(page: &mut Page, facts: &TraceFacts) {
     if coverage.unattributed_share != Some(1.0) {
         table.row(["in stages marked by ranges or annotations".to_owned(), percent(coverage.stage_share)]);
         table.row(["in stages inferred from tokens".to_owned(), percent(coverage.inferred_share)]);
-        table.row(["in no stage".to_owned(), percent(coverage.unattributed_share)]);
+        table.row(["outside stages".to_owned(), percent(coverage.unattributed_share)]);
     }
     table.row(["inside framework operators".to_owned(), percent(coverage.operator_share)]);
     page.table(&table);
@@ -184,15 +184,15 @@ pub(super) fn workload(page: &mut Page, run: &RunView<'_>, facts: &TraceFacts) {
 /// The operators that matter most.
 pub(super) fn top_operators(page: &mut Page, run: &RunView<'_>) {
     page.heading("Top Operators");
-    if run.operators.rows.is_empty() {
+    let operators = &run.metrics.breakdown.operators;
+    if operators.is_empty() {
         return page.paragraph(
             "No operators were recorded. `llm-perf profile --engine torch` and `llm-perf deep` record the operators of a PyTorch model; \
              `llm-perf import` reads them from a torch.profiler trace.",
         );
     }
     let mut table = Table::new("operator | stage | >device | >self | >total | >calls");
-    for view in run.operators.rows.iter().take(OPERATORS) {
-        let operator = view.operator;
+    for operator in operators.iter().take(OPERATORS) {
         table.row([
             code(&operator.name),
             known(operator.stage),

@@ -1,7 +1,7 @@
 //! Where time is lost: measured beside roofline time, by stage, cause and module.
 
 use types::view::RunView;
-use types::{LostTime, ModuleSummary, StageSummary};
+use types::{LostTime, ModuleSummary, Nanos, StageSummary};
 
 use super::findings::titles;
 use crate::render::Page;
@@ -20,11 +20,12 @@ const WORTH_SAYING: f64 = 0.01;
 pub(super) fn lost_time(page: &mut Page, run: &RunView<'_>) {
     page.heading("Lost time (measured minus roofline time)");
     let metrics = run.metrics;
-    if run.lost_time.is_empty() && metrics.times.stages.iter().any(|stage| stage.lost_ns.is_some()) {
+    let causes = &metrics.conclusions.lost_time;
+    if causes.is_empty() && metrics.times.stages.iter().any(|stage| stage.lost_ns.is_some()) {
         limits(page, run);
         return page.paragraph("The causes are unknown: no device work was recorded.");
     }
-    if run.lost_time.is_empty() {
+    if causes.is_empty() {
         return page.paragraph(
             "Unknown: the roofline time needs a model, its workload and the peak rates of the device; the causes need operators or \
              device work.",
@@ -37,13 +38,13 @@ pub(super) fn lost_time(page: &mut Page, run: &RunView<'_>) {
         );
     }
     let mut table = Table::new("cause | stage | >lost | >share of lost time | addressed by");
-    for view in run.lost_time.iter().take(CAUSES) {
-        let row = view.lost;
-        let (cause, share) = (prose(&row.cause), percent(view.share));
+    let lost: Nanos = causes.iter().map(|row| row.lost_ns).sum();
+    for row in causes.iter().take(CAUSES) {
+        let (cause, share) = (prose(&row.cause), percent(time_share(row.lost_ns, lost)));
         table.row([cause, known(row.stage), row.lost_ns.to_string(), share, remedies(row)]);
     }
     page.table(&table);
-    if let Some(more) = run.lost_time.len().checked_sub(CAUSES).filter(|more| *more > 0) {
+    if let Some(more) = causes.len().checked_sub(CAUSES).filter(|more| *more > 0) {
         page.paragraph(&format!("{more} smaller causes are in `metrics.json`."));
     }
 }
@@ -136,7 +137,7 @@ fn remedies(row: &LostTime) -> String {
 
 #[cfg(test)]
 mod tests {
-    use types::{Metrics, Nanos};
+    use types::Metrics;
 
     use super::*;
     use crate::pages::run::sample;

@@ -16,7 +16,7 @@ mod imported;
 pub(crate) mod kernels;
 mod lost;
 mod memory;
-mod operators;
+pub(crate) mod operators;
 pub(crate) mod phrase;
 mod recorded;
 mod report;

@@ -94,8 +94,11 @@ pub(crate) fn environment(metrics: &Metrics, environment: &Environment) -> Vec<S
     if let Some(weights) = &metrics.run.weights {
         subject += &format!(", weights: {}", prose(weights));
     }
-    lines.push(subject);
-    lines.push(format!("device: {}", prose(&device(metrics))));
+    // A command names neither a model nor a device.
+    if metrics.conditions.command.is_none() {
+        lines.push(subject);
+        lines.push(format!("device: {}", prose(&device(metrics))));
+    }
     let cpu = &environment.cpu;
     let threads = cpu.threads_available.or(cpu.threads).map(|threads| count(threads.into(), "thread"));
     let facts = [cpu.model.as_deref().map(prose), Some(prose(&cpu.architecture)), threads];

@@ -163,7 +163,7 @@ fn aggregates(page: &mut Page, metrics: &Metrics) {
         }
     }
     page.table(&table);
-    page.paragraph("All values but the load time are derived from the median times of the inputs.");
+    page.paragraph("Latency and throughput are derived from the median times of the inputs.");
 }
 
 fn utilisation(page: &mut Page, run: &RunView<'_>) {

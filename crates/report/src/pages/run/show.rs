@@ -7,12 +7,13 @@ use types::{Nanos, Stage};
 
 use super::findings::{self, by_saving};
 use super::headline::headline;
+use super::operators::OperatorSums;
 use super::phrase::{device, model};
 use crate::render::table::{printable, shortened};
 use crate::render::text::Text;
 use crate::words::caveat::READ_FIRST;
 use crate::words::idle;
-use crate::words::number::{count, known, milliseconds, percent};
+use crate::words::number::{count, known, milliseconds, percent, time_share};
 
 /// Parts of a character cell, from an eighth to the whole.
 const EIGHTHS: [char; 8] = ['▏', '▎', '▍', '▌', '▋', '▊', '▉', '█'];
@@ -116,27 +117,26 @@ fn device_time(run: &RunView<'_>, settings: &Glance) -> Vec<Row> {
 }
 
 fn lost(run: &RunView<'_>, settings: &Glance) -> Vec<Row> {
-    let wanted = run.lost_time.iter().filter(|view| is_wanted(settings, view.lost.stage));
-    let row = |view: &types::view::LostTimeView<'_>| Row {
-        name: staged(&view.lost.cause, view.lost.stage, settings),
-        share: view.share.unwrap_or_default(),
-        figure: format!("{} {}", view.lost.lost_ns, percent(view.share)),
+    let causes = &run.metrics.conclusions.lost_time;
+    let all: Nanos = causes.iter().map(|lost| lost.lost_ns).sum();
+    let wanted = causes.iter().filter(|lost| is_wanted(settings, lost.stage));
+    let row = |lost: &types::LostTime| {
+        let share = time_share(lost.lost_ns, all);
+        let figure = format!("{} {}", lost.lost_ns, percent(share));
+        Row { name: staged(&lost.cause, lost.stage, settings), share: share.unwrap_or_default(), figure }
     };
     wanted.map(row).take(settings.top).collect()
 }
 
 fn operators(run: &RunView<'_>, settings: &Glance) -> Vec<Row> {
-    let mut rows: Vec<_> = run.operators.rows.iter().filter(|view| is_wanted(settings, view.operator.stage)).collect();
-    rows.sort_by_key(|view| std::cmp::Reverse(view.operator.self_ns));
-    let row = |view: &&types::view::OperatorView<'_>| Row {
-        name: staged(&view.operator.name, view.operator.stage, settings),
-        share: view.self_share.unwrap_or_default(),
-        figure: format!(
-            "{} {}, {}",
-            view.operator.self_ns,
-            percent(view.self_share),
-            count(view.operator.calls, "call")
-        ),
+    let all = OperatorSums::of(run.metrics).self_ns;
+    let rows = run.metrics.breakdown.operators.iter().filter(|operator| is_wanted(settings, operator.stage));
+    let mut rows: Vec<_> = rows.collect();
+    rows.sort_by_key(|operator| std::cmp::Reverse(operator.self_ns));
+    let row = |operator: &&types::OperatorSummary| {
+        let (time, share) = (operator.self_ns, time_share(operator.self_ns, all));
+        let figure = format!("{time} {}, {}", percent(share), count(operator.calls, "call"));
+        Row { name: staged(&operator.name, operator.stage, settings), share: share.unwrap_or_default(), figure }
     };
     rows.iter().map(row).take(settings.top).collect()
 }

@@ -48,7 +48,7 @@ pub(super) fn section(page: &mut Page, run: &RunView<'_>) {
         Some(format!("{what}: median {median}, min {min}, max {max}{std}"))
     };
     page.paragraph(&format!(
-        "{}, identified by {}. Wall time runs from the start of a step, or the end of the one before it, to the end of its device \
+        "{} (source: {}). Wall time runs from the start of a step, or the end of the one before it, to the end of its device \
          work; device time is the time its work kept the device busy.",
         count(steps.list.len() as u64, "step"),
         steps.basis.phrase()
