@@ -136,7 +136,7 @@ fn without_permission_the_report_is_there_and_marked_modelled() {
     assert_eq!(manifest["status"], "partial");
     assert!(manifest["reasons"][0].as_str().unwrap().contains("ERR_NVGPUCTRPERM"), "{manifest}");
     assert_eq!(machine.json("kernels.json")["counters"]["origin"], "modelled");
-    assert!(machine.text("kernels.md").contains("No hardware counter was read."));
+    assert!(machine.text("kernels.md").contains("No hardware counters were read."));
     assert!(machine.text("logs/counters-prefill.stdout").contains("ERR_NVGPUCTRPERM"));
     let asked = machine.log().iter().filter(|line| line.contains("--replay-mode")).count();
     assert_eq!(asked, 1, "what is forbidden in one stage is forbidden in all");
@@ -348,7 +348,7 @@ fn deepseek_ocr_on_an_h200_is_told_from_the_timeline_to_the_bottlenecks() {
     machine.assert_valid();
     // Most of the device's time made the weights; what is shown is what a user waits for.
     assert!(
-        output.stdout.contains("top kernels of stages") && !output.stdout.contains("random: "),
+        output.stdout.contains("top kernels in stages") && !output.stdout.contains("random: "),
         "{}",
         output.stdout
     );
@@ -467,7 +467,7 @@ fn told_of_a_family(model: &str, known: &Family) {
     let named = bottlenecks.split("\n## ").next().unwrap().lines().filter(|line| line.contains("counted, 3 launches"));
     assert_eq!(named.count(), 3, "{summary}");
     let (_, operators) = summary.split_once("## Top Operators\n").unwrap();
-    assert!(operators.trim_start().starts_with("No operator was recorded."), "never kernels: {summary}");
+    assert!(operators.trim_start().starts_with("No operators were recorded."), "never kernels: {summary}");
     assert!(summary.contains("| baseline-again | decode  |"), "stages of every pass: {summary}");
     let least = metrics["stages"][1]["speed_of_light_ns"].as_i64().unwrap();
     assert!(least > 0 && least < metrics["stages"][1]["wall_ns"].as_i64().unwrap());

@@ -18,8 +18,22 @@ const HALF_A_PAGE: usize = 350;
 
 /// Words of ours that a reader of a summary should not have to translate.
 const INSIDER: [&str; 16] = [
-    "nobody", "promised", "booked", "ledger", "picture(s)", "held against", "set aside", "in all", "besides", "taken to",
-    "least possible", "products of", "what comes once", "is no ", "metrics.json", "instrumented",
+    "nobody",
+    "promised",
+    "booked",
+    "ledger",
+    "picture(s)",
+    "held against",
+    "set aside",
+    "in all",
+    "besides",
+    "taken to",
+    "least possible",
+    "products of",
+    "what comes once",
+    "is no ",
+    "metrics.json",
+    "instrumented",
 ];
 
 fn fixture(name: &str) -> PathBuf {
@@ -123,13 +137,22 @@ fn a_summary_is_half_a_page_of_plain_words() {
         let summary = run.summary();
         let words = summary.split_whitespace().count();
         assert!(words <= HALF_A_PAGE, "{name}: {words} words\n{summary}");
-        for part in ["**What ran.**", "**The number that matters.**", "**The problem.**", "**What to do.**", "**What limits this.**"] {
+        for part in [
+            "**What ran.**",
+            "**The number that matters.**",
+            "**The problem.**",
+            "**What to do.**",
+            "**What limits this.**",
+        ] {
             assert!(summary.contains(part), "{name}: {part}\n{summary}");
         }
         // What is quoted is of the run.
         let ours: String = summary.split('`').step_by(2).collect();
         for rule in &rules {
-            assert!(!ours.contains(rule.as_str()) || !rule.contains('-') || title_case(rule, &ours), "{name}: {rule}\n{summary}");
+            assert!(
+                !ours.contains(rule.as_str()) || !rule.contains('-') || title_case(rule, &ours),
+                "{name}: {rule}\n{summary}"
+            );
         }
         for word in INSIDER {
             assert!(!ours.to_lowercase().contains(word), "{name}: {word}\n{summary}");
@@ -173,7 +196,11 @@ impl Known {
             Value::Array(items) => items.iter().for_each(|item| self.read(key, item)),
             Value::Object(fields) => {
                 fields.iter().for_each(|(key, value)| self.read(key, value));
-                let times: Vec<f64> = fields.iter().filter(|(key, _)| key.ends_with("_ns")).filter_map(|(_, value)| value.as_f64()).collect();
+                let times: Vec<f64> = fields
+                    .iter()
+                    .filter(|(key, _)| key.ends_with("_ns"))
+                    .filter_map(|(_, value)| value.as_f64())
+                    .collect();
                 for part in &times {
                     times.iter().for_each(|whole| self.share(part / whole));
                 }
@@ -211,12 +238,14 @@ impl Known {
         let kernels = metrics["totals"]["kernel_ns"].as_f64().unwrap_or(spans);
         let mut families: std::collections::BTreeMap<&str, f64> = Default::default();
         for kernel in list(metrics, "kernels") {
-            *families.entry(kernel["family"].as_str().unwrap_or("")).or_default() += kernel["total_ns"].as_f64().unwrap_or(0.0);
+            *families.entry(kernel["family"].as_str().unwrap_or("")).or_default() +=
+                kernel["total_ns"].as_f64().unwrap_or(0.0);
         }
         families.values().for_each(|time| self.share(time / kernels));
         let mut savings: std::collections::BTreeMap<&str, f64> = Default::default();
         for finding in list(metrics, "findings") {
-            *savings.entry(finding["rule"].as_str().unwrap()).or_default() += finding["saves_share"].as_f64().unwrap_or(0.0);
+            *savings.entry(finding["rule"].as_str().unwrap()).or_default() +=
+                finding["saves_share"].as_f64().unwrap_or(0.0);
         }
         savings.values().for_each(|share| self.share(share.min(1.0)));
     }
@@ -245,9 +274,11 @@ fn list<'a>(value: &'a Value, key: &str) -> &'a [Value] {
 
 /// Every time in a text, as it is written.
 fn times(text: &str) -> Vec<String> {
-    let words: Vec<&str> = text.split(|c: char| c.is_whitespace() || "(),;:*`|[]".contains(c)).filter(|word| !word.is_empty()).collect();
+    let words: Vec<&str> =
+        text.split(|c: char| c.is_whitespace() || "(),;:*`|[]".contains(c)).filter(|word| !word.is_empty()).collect();
     let units = ["ns", "us", "ms", "s"];
-    let is_time = |pair: &&[&str]| pair[0].parse::<f64>().is_ok() && units.contains(&pair[1].trim_end_matches(['.', ',']));
+    let is_time =
+        |pair: &&[&str]| pair[0].parse::<f64>().is_ok() && units.contains(&pair[1].trim_end_matches(['.', ',']));
     let written = |pair: &[&str]| format!("{} {}", pair[0], pair[1].trim_end_matches(['.', ',']));
     words.windows(2).filter(is_time).map(written).collect()
 }
@@ -256,5 +287,8 @@ fn times(text: &str) -> Vec<String> {
 fn shares(text: &str) -> Vec<String> {
     let words = text.split(|c: char| c.is_whitespace() || "(),;:*`|[]".contains(c));
     let words = words.map(|word| word.trim_end_matches('.')).filter(|word| word.ends_with('%'));
-    words.filter(|word| word.trim_start_matches(['<', '>']).starts_with(|c: char| c.is_ascii_digit())).map(str::to_owned).collect()
+    words
+        .filter(|word| word.trim_start_matches(['<', '>']).starts_with(|c: char| c.is_ascii_digit()))
+        .map(str::to_owned)
+        .collect()
 }

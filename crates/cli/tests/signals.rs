@@ -168,7 +168,7 @@ fn what_a_command_leaves_behind_is_ended_and_said() {
         while [ ! -e ready ]; do sleep 0.01; done";
     let output = Output::of_child(start(&scratch, &[], script));
     assert_eq!(output.code, 0, "{}", output.stderr);
-    assert!(output.stdout.contains("left running after the command had ended"), "{}", output.stdout);
+    assert!(output.stdout.contains("still running after the command exited"), "{}", output.stdout);
     assert_all_gone(&scratch);
 }
 

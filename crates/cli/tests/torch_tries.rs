@@ -91,7 +91,7 @@ fn a_recorded_session_becomes_savings_with_intervals() {
     );
     let report = scratch.text("run", "report.md");
     assert!(report.contains("## Remedies tried (measured)"), "{report}");
-    assert!(report.contains("Not applicable here: `cuda-graph` (a CUDA graph needs a CUDA device)."), "{report}");
+    assert!(report.contains("Not applicable: `cuda-graph` (a CUDA graph needs a CUDA device)."), "{report}");
     for name in ["logs/torch_tries.py", "logs/torch-driver.py"] {
         assert!(scratch.path("run").join(name).metadata().unwrap().len() > 0, "{name}");
     }

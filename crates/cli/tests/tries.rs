@@ -64,7 +64,7 @@ fn remedies_of_the_native_engine_take_turns_with_the_baseline() {
     assert!(threads["reason"].as_str().unwrap().contains("processors"), "{threads}");
     let report = scratch.text("run", "report.md");
     assert!(report.contains("## Remedies tried (measured)") && report.contains("infer.logits=last"), "{report}");
-    assert!(report.contains("Not applicable here: `threads-100000` (this process may use"), "{report}");
+    assert!(report.contains("Not applicable: `threads-100000` (this process may use"), "{report}");
     assert!(output.stdout.contains("how to adopt") && output.stdout.contains("bf16-weights"), "{}", output.stdout);
     let validated = Output::of(scratch.command(&["validate", "run/metrics.json"]));
     assert_eq!(validated.code, 0, "{}{}", validated.stdout, validated.stderr);

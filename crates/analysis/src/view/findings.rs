@@ -3,6 +3,8 @@
 use types::view::{FindingView, Saving, SavingBasis};
 use types::{Finding, Metrics, Nanos, ReplayBasis, Stage};
 
+use super::time_share;
+
 /// Findings shown by their saving.
 const SAVINGS: usize = 3;
 
@@ -30,12 +32,13 @@ fn saving(metrics: &Metrics, finding: &Finding) -> Option<Saving> {
     let replay = metrics.conclusions.replay.as_ref().filter(|_| finding.saving.saves_low_ns.is_some());
     if let Some(replay) = replay.filter(|replay| replay.basis == Some(ReplayBasis::PlainRun)) {
         let basis = SavingBasis::PlainRun;
-        return Some(Saving { saves_ns, share, basis, whole_ns: replay.basis_ns, per_input_ns: None });
+        return Some(Saving { saves_ns, share, stage: None, basis, whole_ns: replay.basis_ns, per_input_ns: None });
     }
     if let Some(pass) = metrics.conditions.trace.as_ref().and_then(|facts| facts.traced_pass.as_ref()) {
         let wall = [Stage::Prefill, Stage::Decode].iter().filter_map(|stage| pass.stages.get(stage)).copied().sum();
         let basis = SavingBasis::ProfiledPass;
-        return Some(Saving { saves_ns, share, basis, whole_ns: Some(wall), per_input_ns: None });
+        let whole = Saving { saves_ns, share, stage: None, basis, whole_ns: Some(wall), per_input_ns: None };
+        return Some(of_stage(whole, finding.stage, |stage| pass.stages.get(&stage).copied()));
     }
     // The ledger of a trace covers its stages; nothing could save what lies outside of them, such as loading.
     let marked = metrics.conditions.trace.as_ref().and_then(|facts| facts.stages.as_ref());
@@ -57,5 +60,17 @@ fn saving(metrics: &Metrics, finding: &Finding) -> Option<Saving> {
         .filter(|inputs| *inputs > 1 && basis != SavingBasis::Devices)
         .and_then(|inputs| i64::try_from(inputs).ok());
     let per_input_ns = inputs.map(|inputs| Nanos::new(saves_ns.get() / inputs));
-    Some(Saving { saves_ns, share, basis, whole_ns, per_input_ns })
+    let whole = Saving { saves_ns, share, stage: None, basis, whole_ns, per_input_ns };
+    let wall = |name: Stage| stage(name).and_then(|stage| stage.wall_ns).filter(|_| basis != SavingBasis::Devices);
+    Some(of_stage(whole, finding.stage, wall))
+}
+
+/// The saving as a share of the finding's own stage, where that holds it.
+fn of_stage(saving: Saving, stage: Option<Stage>, wall: impl Fn(Stage) -> Option<Nanos>) -> Saving {
+    let whole = stage.and_then(wall).filter(|wall| *wall >= saving.saves_ns && *wall > Nanos::ZERO);
+    let share = whole.and_then(|wall| time_share(saving.saves_ns, wall));
+    match share {
+        Some(_) => Saving { stage, whole_ns: whole, share, ..saving },
+        None => saving,
+    }
 }

@@ -3,15 +3,12 @@
 
 mod commands;
 mod cost_centres;
-mod counters;
 mod findings;
 mod kernels;
-mod operators;
 mod run;
 mod takeaways;
 mod tries;
 
-pub use counters::counters;
 pub use run::run;
 
 use types::Nanos;

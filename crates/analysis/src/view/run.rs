@@ -1,11 +1,11 @@
 //! A run as its pages show it.
 
-use types::view::{DeviceTimeView, EngineStepsView, LostTimeView, NextStep, RunView, StageView};
+use types::view::{DeviceTimeView, EngineStepsView, NextStep, RunView, StageView};
 use types::{
     BytesPerSecond, CopyTime, DeviceTime, Metrics, Nanos, RunKindName, Severity, Stage, StageSummary, StepLabel,
 };
 
-use super::{commands, cost_centres, findings, kernels, mean, operators, share, takeaways, time_share, tries};
+use super::{commands, cost_centres, findings, kernels, mean, share, takeaways, time_share, tries};
 
 /// Share of the device's time outside of stages from which marking it is worth the trouble.
 const UNPLACED: f64 = 0.02;
@@ -18,7 +18,6 @@ pub fn run(metrics: &Metrics) -> RunView<'_> {
     let totals = &metrics.times.totals;
     let profiled =
         metrics.conditions.trace.as_ref().and_then(|facts| facts.traced_pass.as_ref()).and_then(|pass| pass.wall_ns);
-    let lost: Nanos = metrics.conclusions.lost_time.iter().map(|row| row.lost_ns).sum();
     let mut module_kinds: Vec<_> = metrics.breakdown.module_kinds.iter().collect();
     module_kinds.sort_by_key(|kind| std::cmp::Reverse(kind.exclusive_ns));
     let warnings = metrics.conclusions.findings.iter().filter(|finding| finding.severity > Severity::Info);
@@ -32,12 +31,8 @@ pub fn run(metrics: &Metrics) -> RunView<'_> {
         engine_steps: engine_steps(metrics),
         busy_share: busy_share(metrics, totals.gpu_busy_ns, totals.wall_ns),
         profiled_busy_share: totals.gpu_busy_ns.zip(profiled).and_then(|(busy, wall)| time_share(busy, wall)),
-        operators: operators::operators(metrics),
         kernels: kernels::kernels(metrics),
         cost_centres: cost_centres::cost_centres(metrics),
-        lost_time: (metrics.conclusions.lost_time.iter())
-            .map(|row| LostTimeView { lost: row, share: time_share(row.lost_ns, lost) })
-            .collect(),
         module_kinds,
         findings: findings::findings(metrics),
         largest_savings: findings::largest_savings(metrics),

@@ -89,7 +89,6 @@ pub(crate) fn pages(
     pictures: &[Picture],
 ) -> (Vec<(RunPageKind, Page)>, Vec<ChartFile>) {
     let view = analysis::view::run(metrics);
-    let counters = kernels.map(analysis::view::counters);
     let is_command = metrics.conditions.command.is_some();
     let has_trace = metrics.conditions.trace.is_some();
     let mut pages = Vec::new();
@@ -103,14 +102,14 @@ pub(crate) fn pages(
         pages.push((RunPageKind::Operators, report::pages::run::operators_page(&view, operator_rows)));
     }
     if has_trace {
-        pages.push(match &counters {
-            Some(counters) => (RunPageKind::Kernels, report::pages::deep::kernels_page(&view, counters)),
+        pages.push(match kernels {
+            Some(kernels) => (RunPageKind::Kernels, report::pages::deep::kernels_page(&view, kernels)),
             None => (RunPageKind::Kernels, report::pages::run::kernels_page(&view)),
         });
     }
     if has_trace || !is_command {
-        pages.push(match &counters {
-            Some(counters) => (RunPageKind::Summary, report::pages::deep::summary_page(&view, counters, environment)),
+        pages.push(match kernels {
+            Some(kernels) => (RunPageKind::Summary, report::pages::deep::summary_page(&view, kernels, environment)),
             None => (RunPageKind::Summary, report::pages::run::summary_page(&view, environment)),
         });
     }

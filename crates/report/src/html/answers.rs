@@ -5,11 +5,12 @@
 
 use std::fmt::Write;
 
-use types::view::{DeviceTimeView, LostTimeView, RunView, StageView};
+use types::LostTime;
+use types::view::{DeviceTimeView, RunView, StageView};
 
-use crate::pages::run::{imported_facts, no_utilisation, saving};
+use crate::pages::run::{findings, imported_facts, no_utilisation};
 use crate::render::html_line;
-use crate::render::text::{code, prose as plain, sentence};
+use crate::render::text::{capital, code, prose as plain};
 use crate::words::number::percent;
 
 /// A part of the whole that is worth a word.
@@ -61,13 +62,15 @@ fn time(run: &RunView<'_>) -> String {
     let top = run.stages.iter().filter(|view| view.stage.parent.is_none());
     let stages: Vec<String> = top.filter_map(|view| stage(run, view)).collect();
     if !stages.is_empty() {
-        said.push(format!("{}.", stages.join(", ")));
+        let several = run.stages.iter().any(|view| view.stage.instances > 1);
+        let total = if several { "Total over all instances: " } else { "" };
+        said.push(capital(&format!("{total}{}.", stages.join(", "))));
     }
     if said.is_empty() {
         let parts = [
             ("compute", mean(run, |device| device.compute)),
-            ("communication alone", mean(run, |device| device.communication_exposed)),
-            ("copies alone", mean(run, |device| device.copies_exposed)),
+            ("exposed communication", mean(run, |device| device.communication_exposed)),
+            ("exposed copies", mean(run, |device| device.copies_exposed)),
             ("idle", mean(run, |device| device.idle)),
         ];
         let parts: Vec<String> = parts
@@ -84,7 +87,7 @@ fn time(run: &RunView<'_>) -> String {
         families.take(NAMED).map(|family| format!("{} {}", plain(family.family), percent(family.share))).collect();
     if !families.is_empty() {
         // The share of a family is of the kernels' time, which may be little of the device's.
-        said.push(format!("Inside kernels (total {}): {}.", run.kernels.total_ns, families.join(", ")));
+        said.push(format!("Kernel time (total {}): {}.", run.kernels.total_ns, families.join(", ")));
     } else if let Some(centre) = run.cost_centres.rows.first() {
         let stage = centre.stage.map(|stage| format!(" in {stage}")).unwrap_or_default();
         let (kind, whole) = (run.cost_centres.kind, run.cost_centres.whole);
@@ -92,7 +95,7 @@ fn time(run: &RunView<'_>) -> String {
     }
     match (said.is_empty(), run.commands.is_empty()) {
         (false, _) => said.join(" "),
-        (true, false) => "Unknown: the command was timed as a whole, and nothing inside it was recorded.".to_owned(),
+        (true, false) => "Unknown: the command was timed as a whole; nothing inside it was recorded.".to_owned(),
         (true, true) => "Unknown: neither stages nor device work were recorded.".to_owned(),
     }
 }
@@ -103,35 +106,35 @@ fn mean(run: &RunView<'_>, share: impl Fn(&DeviceTimeView<'_>) -> Option<f64>) -
     (!shares.is_empty()).then(|| shares.iter().sum::<f64>() / shares.len() as f64)
 }
 
-/// `prefill 592 ms (86.0% of the run, of which vision 457 ms)`.
+/// `prefill 592 ms (86.0% of the run; vision 457 ms of it)`.
 fn stage(run: &RunView<'_>, view: &StageView<'_>) -> Option<String> {
     let whole = view.stage.wall_ns?;
     let inside = run.stages.iter().filter(|other| other.stage.parent == Some(view.stage.name));
     let longest =
         inside.filter_map(|other| Some((other.stage.name, other.stage.wall_ns?))).max_by_key(|(_, wall)| *wall);
-    let of_it = longest.map(|(name, wall)| format!(", of which {name} {wall}")).unwrap_or_default();
+    let of_it = longest.map(|(name, wall)| format!("; {name} {wall} of it")).unwrap_or_default();
     let of = if imported_facts(run.metrics).is_some() { "recording" } else { "run" };
     Some(format!("{} {whole} ({} of the {of}{of_it})", view.stage.name, percent(view.run_share)))
 }
 
 fn hardware(run: &RunView<'_>) -> String {
     if was_not_recorded(run) {
-        return "Unknown: which device the command used, and for what, was not recorded.".to_owned();
+        return "Unknown: the command's use of devices was not recorded.".to_owned();
     }
     let top = run.stages.iter().filter(|view| view.stage.parent.is_none());
     let reached = |view: &StageView<'_>| {
         let (least, wall, share) = (view.stage.speed_of_light_ns?, view.stage.wall_ns?, view.efficiency?);
-        Some(format!("{least} of {wall} in {} ({})", view.stage.name, percent(Some(share))))
+        Some(format!("{} of {} ({least} of {wall})", percent(Some(share)), view.stage.name))
     };
     let reached: Vec<String> = top.filter_map(reached).collect();
     let mut text = match reached.is_empty() {
         true => String::new(),
-        false => format!("Roofline time is {}.", reached.join(", ")),
+        false => format!("Roofline time is {}. ", reached.join(", ")),
     };
     match &run.metrics.utilisation.peak {
         Some(peak) => {
             let (dtype, source) = (peak.dtype, plain(&peak.source));
-            text += &format!(" Peak: {} in {dtype}, {} ({source}).", peak.flops, peak.bytes_per_second);
+            text += &format!("Peak: {} in {dtype}, {} ({source}).", peak.flops, peak.bytes_per_second);
         }
         None => {
             // Of a serving engine, the time around its steps says nothing about them.
@@ -144,10 +147,10 @@ fn hardware(run: &RunView<'_>) -> String {
             match (busy.as_slice(), whole) {
                 ([], None) => {}
                 ([], Some(share)) if run.device_time.len() > 1 => {
-                    text += &format!("The devices are busy {} of the time on average. ", percent(Some(share)));
+                    text += &format!("The devices are busy for {} of their span on average. ", percent(Some(share)));
                 }
-                ([], Some(share)) => text += &format!("The device is busy {} of the time. ", percent(Some(share))),
-                (stages, _) => text += &format!("The device is busy {}. ", stages.join(", ")),
+                ([], Some(share)) => text += &format!("The device is busy for {} of its span. ", percent(Some(share))),
+                (stages, _) => text += &format!("The device is busy for {}. ", stages.join(", ")),
             }
             text += &no_utilisation(run);
         }
@@ -167,68 +170,52 @@ fn why(run: &RunView<'_>) -> String {
     let mut said = Vec::new();
     let path = run.metrics.conclusions.critical_path.iter().filter(|part| part.share >= WORTH_NAMING);
     let path: Vec<String> =
-        path.take(NAMED).map(|part| format!("{} {}", in_words(&part.cause), percent(Some(part.share)))).collect();
+        path.take(NAMED).map(|part| format!("{} {}", plain(&part.cause), percent(Some(part.share)))).collect();
     if !path.is_empty() {
-        said.push(format!("What sets the time (critical path): {}.", path.join(", ")));
+        said.push(format!("On the critical path: {}.", path.join(", ")));
     }
-    let causes = run.lost_time.iter().filter(|view| view.lost.share.is_some_and(|share| share >= WORTH_NAMING));
-    let causes: Vec<String> = causes.take(NAMED - 1).map(cause).collect();
+    let causes =
+        run.metrics.conclusions.lost_time.iter().filter(|lost| lost.share.is_some_and(|share| share >= WORTH_NAMING));
+    let causes: Vec<String> = causes.take(NAMED - 1).map(loss).collect();
     if !causes.is_empty() {
         said.push(format!("Largest losses: {}.", causes.join("; ")));
     }
     match said.is_empty() {
-        true => "Unknown: no cause takes 5% of the time, or none was recorded.".to_owned(),
+        true => "Unknown: no cause accounts for 5% of the time, or no causes were recorded.".to_owned(),
         false => said.join(" "),
     }
 }
 
-fn cause(view: &LostTimeView<'_>) -> String {
-    let lost = view.lost;
-    let stage = lost.stage.map(|stage| format!(" in {stage}")).unwrap_or_default();
+/// `launch overhead (decode): 210 ms, 83.1% of the time in stages, addressed by Launch-bound`.
+fn loss(lost: &LostTime) -> String {
+    let stage = lost.stage.map(|stage| format!(" ({stage})")).unwrap_or_default();
     let rules = match lost.rules.is_empty() {
         true => String::new(),
-        false => format!(" (see {})", lost.rules.iter().map(|rule| plain(rule)).collect::<Vec<_>>().join(", ")),
+        false => format!(", addressed by {}", findings::titles(&lost.rules)),
     };
-    let of = if lost.stage.is_some() { "time in stages" } else { "device time" };
-    format!("{}, {}{stage}, {} of the {of}{rules}", in_words(&lost.cause), lost.lost_ns, percent(lost.share))
-}
-
-/// A cause as part of a sentence: `kernels: gemm` is `gemm kernels`.
-fn in_words(cause: &str) -> String {
-    plain(&match cause.split_once(": ") {
-        Some(("idle", rest)) if rest.starts_with("the host ") => format!("idle while {rest}"),
-        Some(("kernels", family)) => format!("{family} kernels"),
-        Some(("operator", name)) => format!("{name} operators"),
-        Some(("host", what)) => format!("{what} on the host"),
-        Some(("latency", what)) => format!("latency {what}"),
-        _ => cause.to_owned(),
-    })
+    let of = if lost.stage.is_some() { "the time in stages" } else { "device time" };
+    format!("{}{stage}: {}, {} of {of}{rules}", plain(&lost.cause), lost.lost_ns, percent(lost.share))
 }
 
 fn first_step(run: &RunView<'_>) -> String {
     let Some(view) = run.largest_savings.first().or_else(|| run.findings.first()) else {
-        return "No rule found enough evidence to advise anything.".to_owned();
+        return "Nothing: no rule found enough evidence in this run.".to_owned();
     };
     let finding = view.finding;
-    let evidence = finding.evidence.first().map(|text| capital(&sentence(text)) + ". ").unwrap_or_default();
-    let place = finding.stage.map(|stage| format!(" ({stage})")).unwrap_or_default();
-    let saves = view.saving.as_ref().map(|found| format!(" Estimated saving: {}.", saving(found))).unwrap_or_default();
-    format!("**{}{place}.** {evidence}{}{saves}", plain(&finding.rule), sentence(&finding.advice))
-}
-
-/// The text with a capital first; a name at its start stays as it is.
-fn capital(text: &str) -> String {
-    let mut characters = text.chars();
-    characters.next().map(|first| first.to_uppercase().chain(characters).collect()).unwrap_or_default()
+    let claim = finding.evidence.first().map(|text| findings::finished(text) + " ").unwrap_or_default();
+    let (title, place) = (findings::title(&finding.rule), findings::place(run, view));
+    let (advice, estimate) = (findings::finished(&finding.advice), findings::estimate(view));
+    format!("**{title} ({place}).** {claim}{advice} {estimate}")
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::pages::run::sample;
+    use crate::render::text::Text;
 
     fn texts(metrics: &types::Metrics) -> Vec<String> {
-        answers(&analysis::view::run(metrics)).into_iter().map(|answer| answer.text).collect()
+        answers(&analysis::view::run(metrics)).iter().map(|answer| Text::new(&answer.text).terminal()).collect()
     }
 
     #[test]

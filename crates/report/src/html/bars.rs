@@ -7,6 +7,7 @@ use types::view::{DeviceTimeView, RunView};
 
 use super::lettering;
 use crate::render::escape::escape;
+use crate::words::idle;
 use crate::words::number::percent;
 
 /// Width of a drawing, in its own units.
@@ -85,7 +86,8 @@ fn device_bar(view: &DeviceTimeView<'_>) -> Bar {
         part("exposed communication", time.communication_exposed_ns, "c-communication"),
         part("exposed copies", time.copies_exposed_ns, "c-copies"),
     ];
-    let causes = view.causes.iter().map(|(idle, _)| part(&format!("idle: {}", idle.cause.phrase()), idle.ns, "c-idle"));
+    let causes =
+        view.causes.iter().map(|(idle, _)| part(&format!("idle: {}", idle::cause(idle.cause)), idle.ns, "c-idle"));
     parts.extend(causes);
     parts.retain(|part| part.time > Nanos::ZERO);
     let rank = time.rank.map(|rank| format!("rank {rank}, ")).unwrap_or_default();

@@ -124,10 +124,7 @@ fn collect(timeline: &Timeline, names: &mut Names) -> Vec<Lane> {
 
 /// Why nothing ran.
 fn cause(cause: IdleCause) -> String {
-    match cause {
-        IdleCause::NotRecorded => format!("idle, cause unknown: {}", cause.phrase()),
-        _ => format!("idle: {}", cause.phrase()),
-    }
+    format!("idle: {}", crate::words::idle::cause(cause))
 }
 
 /// Devices while they were idle; names of causes start at a number.

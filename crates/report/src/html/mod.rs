@@ -33,7 +33,7 @@ use std::collections::BTreeSet;
 
 use types::view::RunView;
 
-use crate::pages::run::profiled_pass;
+use crate::pages::run::{caveats, profiled_pass};
 use crate::render::text::sentence;
 use crate::render::{Page, html_line};
 
@@ -123,7 +123,7 @@ pub fn pictures(run: &RunView<'_>, documents: &Documents<'_>) -> Vec<Picture> {
     let one = |drawn: Option<String>| drawn.map(|svg| (String::new(), svg)).into_iter().collect();
     add("stages", "Stages", one(bars::stage_bars(run)));
     add("device-time", "Device time", bars::device_bars(run).into_iter().collect());
-    add("treemap", "Treemap of time", treemap::treemaps(run));
+    add("treemap", "Time by kernel and module", treemap::treemaps(run));
     let falls = waterfall::waterfalls(run).into_iter().map(|(stage, svg)| (stage.to_string(), svg)).collect();
     add("lost-time", "From roofline to measured", falls);
     add("roofline", "Roofline", one(roofline::roofline(run, documents)));
@@ -132,7 +132,7 @@ pub fn pictures(run: &RunView<'_>, documents: &Documents<'_>) -> Vec<Picture> {
     add("tries", "Remedies tried: predicted and realised", one(tries::tries_chart(run)));
     add("steps", "Time of each step", one(series::step_chart(run)));
     add("memory", "Memory over time", series::memory_charts(run));
-    add("ranks", "Ranks side by side", ranks::rank_charts(run));
+    add("ranks", "Ranks", ranks::rank_charts(run));
     pictures
 }
 
@@ -185,13 +185,16 @@ pub fn run_page(page: &RunPage<'_>) -> String {
     let find = |wanted: &[&'static str]| wanted.iter().copied().find(|anchor| anchors.contains(*anchor));
     let missing = match lanes {
         Ok(_) => String::new(),
-        Err(reason) => format!("<p>{}</p>\n", html_line(&format!("This page has no timeline: {}.", sentence(reason)))),
+        Err(reason) => format!(
+            "<p>{}</p>\n",
+            html_line(&format!("This page has no timeline: {}.", sentence(reason.trim_end_matches('.'))))
+        ),
     };
     // Counters of regions alone are no run with times: they have a first screen of their own.
     let counted = documents.regions.filter(|_| run.stages.is_empty() && run.device_time.is_empty());
     let screen = counted.map_or_else(|| summary::of_run(run), regions::first_screen);
     let title = screen.title.clone();
-    let top = summary::html(screen, find) + &missing;
+    let top = caveats(run) + &summary::html(screen, find) + &missing;
     let (drawn, written) = sections.split_at_mut(pictures);
     for section in drawn {
         section.body += &origin::html(section.id, find);
@@ -200,6 +203,13 @@ pub fn run_page(page: &RunPage<'_>) -> String {
         section.body = origin::with_sources(&section.body, find);
     }
     shell::document(&title, &top, &sections, &data)
+}
+
+/// What a reader must know before the first number.
+fn caveats(run: &RunView<'_>) -> String {
+    let mut page = Page::default();
+    caveats::callout(&mut page, run.metrics);
+    page.html("caveats")
 }
 
 /// Every place of the page that a link can lead to.
@@ -215,8 +225,8 @@ fn canvas(id: &'static str, title: &str, data: &str, of: &str) -> Section {
         "<div class=\"view\" data-of=\"{data}\"><div class=\"tools\"><label>search <input class=\"find\" type=\"search\"></label>\
          <button class=\"all\" type=\"button\">show all</button><output class=\"sum\" aria-live=\"polite\"></output></div>\
          <canvas tabindex=\"0\" role=\"img\" aria-label=\"{} {of}\"></canvas>\
-         <p class=\"m\">Drag to select and sum; double click to zoom in on an event; wheel or + and - to zoom; shift and drag or the \
-         arrow keys to move; Escape for the whole. <span class=\"about\"></span></p><noscript>This needs scripts.</noscript></div>\n",
+         <p class=\"m\">Drag to select and sum; double-click an event to zoom in on it; use the wheel or + and - to zoom, shift-drag or the \
+         arrow keys to pan, and Escape to reset. <span class=\"about\"></span></p><noscript>This chart needs JavaScript.</noscript></div>\n",
         title.to_lowercase()
     );
     Section::new(id, title, body)
@@ -303,7 +313,7 @@ mod tests {
             lanes: Err("a <b> reason"),
         });
         assert!(page.starts_with("<!doctype html>") && !page.contains("<svg"), "{page}");
-        assert!(page.contains("No rule found enough evidence"), "{page}");
+        assert!(page.contains("no rule found enough evidence"), "{page}");
         assert!(page.contains("This page has no timeline: a &lt;b&gt; reason."), "{page}");
     }
 

@@ -10,7 +10,7 @@ struct Origin {
 }
 
 const ORIGINS: [Origin; 13] = [
-    Origin { section: "inputs", keys: &["images"], how: "as they were given", table: &["report-inputs"] },
+    Origin { section: "inputs", keys: &["images"], how: "as given", table: &["report-inputs"] },
     Origin { section: "stages", keys: &["stages"], how: "measured", table: &["report-per-stage-timings"] },
     Origin { section: "device-time", keys: &["device_time"], how: "measured", table: &["report-device-time"] },
     Origin {

@@ -99,7 +99,7 @@
     }
     const shown = data.lanes.reduce((all, lane) => all + lane.start.length, 0);
     about.textContent = data.gathered
-      ? `${data.events.toLocaleString("en")} ${noun}, neighbours too short to be seen apart put together into ${shown.toLocaleString("en")}; llm-perf report --full keeps them all.`
+      ? `${data.events.toLocaleString("en")} ${noun}, shown as ${shown.toLocaleString("en")} after merging sub-pixel neighbours; llm-perf report --full keeps them all.`
       : `${data.events.toLocaleString("en")} ${noun}.`;
     canvas.style.height = `${top + 4}px`;
     let range = { from: 0, to: data.span };
@@ -330,6 +330,6 @@
   for (const view of document.querySelectorAll(".view")) {
     inflate(byId(`data-${view.dataset.of}`).content.textContent)
       .then((data) => lanesView(view, data))
-      .catch((error) => (view.querySelector(".about").textContent = `This cannot be shown: ${error}`));
+      .catch((error) => (view.querySelector(".about").textContent = `Cannot draw this chart: ${error}`));
   }
 })();

@@ -4,6 +4,7 @@ use types::PeakUsed;
 use types::view::RunView;
 
 use super::documents::Documents;
+use crate::pages::run::operators::OperatorSums;
 
 /// Points of a kind drawn, those with most time first.
 const POINTS: usize = 60;
@@ -101,8 +102,8 @@ fn stages(run: &RunView<'_>) -> Vec<Point> {
 fn operators(run: &RunView<'_>, peaks: &[&PeakUsed]) -> Vec<Point> {
     let own = |dtype| peaks.iter().find(|peak| dtype == Some(peak.dtype)).map(|peak| peak.flops.get());
     let of_run = run.metrics.utilisation.peak.as_ref().map(|peak| peak.flops.get());
-    let point = |view: &types::view::ShapeView<'_>| {
-        let group = view.group;
+    let sums = OperatorSums::of(run.metrics);
+    let point = |group: &types::ShapeGroup| {
         let bytes = group.bytes?.get() as f64;
         let dtype = group.dtype.map(|dtype| format!(" in {dtype}")).unwrap_or_default();
         Some(Point {
@@ -110,11 +111,11 @@ fn operators(run: &RunView<'_>, peaks: &[&PeakUsed]) -> Vec<Point> {
             intensity: group.flops_matrix.get() as f64 / bytes,
             rate: group.flops_per_second?.get(),
             roof: own(group.dtype).or(of_run)?,
-            weight: view.share,
+            weight: sums.shape_share(group),
             kind: Kind::Operator,
         })
     };
-    largest(run.operators.by_shape.iter().filter_map(point).collect())
+    largest(run.metrics.breakdown.operator_groups.by_shape.iter().filter_map(point).collect())
 }
 
 /// Modules of all layers together, or one by one where they are not summed.

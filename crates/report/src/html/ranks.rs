@@ -44,13 +44,13 @@ pub(super) fn rank_charts(run: &RunView<'_>) -> Vec<(String, String)> {
                 from: 0.0,
                 to: one.waited_ns.get() as f64,
                 class: "c-communication",
-                hint: format!("rank {}: waited {}, arrived last {} times", one.rank, one.waited_ns, one.last),
+                hint: format!("rank {}: waited {}, last to arrive {} times", one.rank, one.waited_ns, one.last),
                 interval: None,
             }],
             figure: format!("{} ({}), last {}x", one.waited_ns, percent(one.waited_share), one.last),
         };
         let found: Vec<Row> = arrivals.ranks.iter().take(RANKS).map(row).collect();
-        ("waiting for the last rank in collectives".to_owned(), rows("waits of each rank", &found))
+        ("time waiting in collectives for the last rank".to_owned(), rows("waiting time of each rank", &found))
     });
     drawn.extend(waits);
     drawn.extend(devices(run));

@@ -65,7 +65,7 @@ pub(super) fn html(screen: FirstScreen, find: impl Fn(&[&'static str]) -> Option
     };
     let numbers: String = numbers.into_iter().take(NUMBERS).map(number).collect();
     let source = match find(source) {
-        Some(anchor) => format!("<p class=\"m source\"><a href=\"#{anchor}\">Where this comes from</a></p>\n"),
+        Some(anchor) => format!("<p class=\"m source\"><a href=\"#{anchor}\">Source of these numbers</a></p>\n"),
         None => String::new(),
     };
     let mut text = format!("<div class=\"verdict\"><p>{}</p>\n{source}</div>\n", html_line(&headline));
@@ -113,18 +113,13 @@ fn numbers(run: &RunView<'_>) -> Vec<Number> {
         let how = if command.measured > 1 { "measured, median" } else { "measured, one run" };
         add("wall time", times.map(|times| milliseconds(times.median)), how, RUNS);
     }
-    add("time to first token", rates.ttft_ns.map(|time| time.to_string()), "measured, median", RATES);
+    add("time to first token", rates.ttft_ns.map(|time| time.to_string()), "measured, median per inference", RATES);
     add("time per output token", rates.time_per_output_token_ns.map(|time| time.to_string()), "measured", RATES);
-    add(
-        "decode throughput",
-        rates.decode_tokens_per_second.map(tokens_per_second),
-        "measured, per second of wall time",
-        RATES,
-    );
-    add("MFU", used.mfu_model_level.map(|share| percent(Some(share))), "modelled work over measured time", USED);
+    add("decode throughput", rates.decode_tokens_per_second.map(tokens_per_second), "measured", RATES);
+    add("MFU", used.mfu_model_level.map(|share| percent(Some(share))), "modelled FLOPs over measured time", USED);
     add("MBU", used.mbu_model_level.map(|share| percent(Some(share))), "modelled bytes over measured time", USED);
     if let [steps] = run.engine_steps.as_slice() {
-        let name = if steps.steps > 1 { "device time of a step, mean" } else { "device time of the step" };
+        let name = if steps.steps > 1 { "device time per step, mean" } else { "device time of the step" };
         add(name, steps.mean_ns.map(|time| time.to_string()), "measured", STEPS);
         let rate = steps.tokens_per_second.map(tokens_per_second);
         add("throughput in steps", rate, "measured, per second of device time", STEPS);
@@ -133,21 +128,16 @@ fn numbers(run: &RunView<'_>) -> Vec<Number> {
     if let [time] = run.device_time.as_slice()
         && run.engine_steps.is_empty()
     {
-        add("device busy", time.busy.map(|share| percent(Some(share))), "measured", DEVICE);
+        add("device busy", time.busy.map(|share| percent(Some(share))), "measured, share of the recorded time", DEVICE);
         add("device idle", Some(time.time.idle_ns.to_string()), "measured", DEVICE);
         add("recorded", Some(time.time.span_ns.to_string()), "measured", DEVICE);
     }
     if let [first, _, ..] = run.device_time.as_slice() {
         add("devices", Some(run.device_time.len().to_string()), "counted", DEVICE);
         let busiest = run.device_time.iter().max_by_key(|device| device.time.busy_ns).unwrap_or(first);
-        add(
-            "busiest device",
-            busiest.busy.map(|share| percent(Some(share))),
-            "measured, share of its own time",
-            DEVICE,
-        );
+        add("busiest device", busiest.busy.map(|share| percent(Some(share))), "measured, share of its span", DEVICE);
         let longest = run.device_time.iter().map(|device| device.time.span_ns).max();
-        add("recorded", longest.map(|span| span.to_string()), "measured, longest of them", DEVICE);
+        add("recorded", longest.map(|span| span.to_string()), "measured, longest device", DEVICE);
     }
     add("kernel time", (run.kernels.calls > 0).then(|| run.kernels.total_ns.to_string()), "measured", KERNELS);
     add("kernel launches", (run.kernels.calls > 0).then(|| crate::grouped(run.kernels.calls)), "counted", KERNELS);

@@ -40,7 +40,7 @@ pub(super) fn waterfalls(run: &RunView<'_>) -> Vec<(Stage, String)> {
 /// as they may where they come from a slower pass.
 fn steps(run: &RunView<'_>, stage: Stage, wall: Nanos, least: Nanos) -> Option<Vec<Step>> {
     let mut causes: Vec<_> =
-        run.lost_time.iter().filter(|view| view.lost.stage == Some(stage)).map(|view| view.lost).collect();
+        run.metrics.conclusions.lost_time.iter().filter(|lost| lost.stage == Some(stage)).collect();
     causes.sort_by_key(|lost| std::cmp::Reverse(lost.lost_ns));
     let sum: Nanos = causes.iter().map(|lost| lost.lost_ns).sum();
     let rest = wall - least - sum;
@@ -62,7 +62,7 @@ fn steps(run: &RunView<'_>, stage: Stage, wall: Nanos, least: Nanos) -> Option<V
         add(format!("{} smaller causes", causes.len() - CAUSES), smaller);
     }
     if rest > Nanos::ZERO {
-        add("in no known cause".to_owned(), rest);
+        add("unexplained".to_owned(), rest);
     }
     steps.push(Step { name: "measured".to_owned(), from: Nanos::ZERO, time: wall, class: "c-measured" });
     Some(steps)

@@ -73,7 +73,7 @@ pub(crate) fn caveats(job: &FleetJob) -> Vec<String> {
             "{missing} of {world} ranks {} missing ({}). The job may wait for one of them, so no straggler and no critical path \
              are reported.",
             if missing == 1 { "is" } else { "are" },
-            numbers(&job.missing_ranks)
+            ranges(&job.missing_ranks)
         )),
         Some(_) => None,
         None => Some("The traces do not record how many ranks the job has.".to_owned()),
@@ -96,8 +96,8 @@ pub(crate) fn caveats(job: &FleetJob) -> Vec<String> {
 pub(crate) fn headline(job: &FleetJob) -> String {
     let here = job.ranks.len();
     let ranks = match job.world_size {
-        Some(world) => format!("{here} of {world} ranks are here"),
-        None => format!("{here} ranks are here"),
+        Some(world) => format!("{here} of {world} ranks were recorded"),
+        None => format!("{here} ranks were recorded"),
     };
     let clock = match (job.clock.basis, job.clock.uncertainty_ns) {
         (ClockBasis::Collectives, Some(error)) => format!("; clocks are aligned on collective end times, to {error}"),

@@ -53,6 +53,9 @@ impl Spoken for Comparison {
 
 impl Spoken for WhatIf {
     fn say(&mut self) {
+        self.changes.iter_mut().for_each(|change| remark::say(&mut change.assumes));
+        let parts = self.before.critical_path.iter_mut().chain(&mut self.after.critical_path);
+        parts.for_each(|part| remark::say(&mut part.cause));
         self.replay.refused.iter_mut().chain(&mut self.notes).for_each(remark::say);
     }
 }

@@ -15,7 +15,6 @@ pub mod number;
 pub(crate) mod remark;
 pub(crate) mod rule;
 mod template;
-mod what_if;
 
 use types::{Finding, Metrics};
 
@@ -38,6 +37,7 @@ impl Spoken for Metrics {
         conclusions.findings.iter_mut().for_each(finding);
         conclusions.quality.iter_mut().for_each(counter::say);
         conclusions.caveats.iter_mut().for_each(caveat::say);
+        conclusions.replay.iter_mut().filter_map(|replay| replay.refused.as_mut()).for_each(remark::say);
         conclusions.critical_path.iter_mut().for_each(|part| remark::say(&mut part.cause));
         conclusions.lost_time.iter_mut().for_each(|lost| remark::say(&mut lost.cause));
         let breakdown = &mut self.breakdown;

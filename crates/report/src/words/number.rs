@@ -99,6 +99,11 @@ pub(crate) fn time_share(part: Nanos, whole: Nanos) -> Option<f64> {
     share(part.get() as f64, whole.get() as f64)
 }
 
+/// Time of one of `calls`.
+pub(crate) fn mean(total: Nanos, calls: u64) -> Option<Nanos> {
+    Some(Nanos::new(total.get().checked_div(i64::try_from(calls).ok()?)?))
+}
+
 /// A share in percent, with one decimal.
 pub(crate) fn percent(share: Option<f64>) -> String {
     match share {

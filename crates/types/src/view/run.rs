@@ -1,9 +1,8 @@
 //! A profiled, imported or measured run.
 
 use crate::{
-    Bytes, BytesPerSecond, ClassGroup, CommandFacts, CommandRun, CopyTime, DeviceTime, Finding, IdleCause, IdleTime,
-    KernelSummary, LostTime, Metrics, ModuleSummary, Nanos, OperatorSummary, QualityCounter, ShapeGroup, Stage,
-    StageSummary, Statistics, StepLabel, Try,
+    BytesPerSecond, CommandFacts, CommandRun, CopyTime, DeviceTime, Finding, IdleCause, IdleTime, KernelSummary,
+    Metrics, ModuleSummary, Nanos, QualityCounter, Stage, StageSummary, Statistics, StepLabel, Try,
 };
 
 /// A run. Shares are absent where a part or the whole is unknown.
@@ -25,14 +24,10 @@ pub struct RunView<'a> {
     pub busy_share: Option<f64>,
     /// How much of the profiled pass its device was busy.
     pub profiled_busy_share: Option<f64>,
-    /// Operators.
-    pub operators: OperatorsView<'a>,
     /// Kernels.
     pub kernels: KernelsView<'a>,
     /// The largest cost centres.
     pub cost_centres: CostCentresView<'a>,
-    /// Causes of lost time.
-    pub lost_time: Vec<LostTimeView<'a>>,
     /// Modules of all layers together, longest self time first.
     pub module_kinds: Vec<&'a ModuleSummary>,
     /// Every finding.
@@ -183,80 +178,6 @@ pub enum Resource {
     Memory,
 }
 
-/// Operators of a run.
-#[derive(Clone, Debug)]
-pub struct OperatorsView<'a> {
-    /// Calls of all operators.
-    pub calls: u64,
-    /// Sum of their total times.
-    pub total_ns: Nanos,
-    /// Sum of their self times.
-    pub self_ns: Nanos,
-    /// Sum of their device times; absent where one is unknown.
-    pub device_ns: Option<Nanos>,
-    /// One by one.
-    pub rows: Vec<OperatorView<'a>>,
-    /// Those whose allocations are known, largest first.
-    pub by_memory: Vec<MemoryView<'a>>,
-    /// By class of the module.
-    pub by_class: Vec<ClassView<'a>>,
-    /// By operator and shapes.
-    pub by_shape: Vec<ShapeView<'a>>,
-}
-
-/// An operator.
-#[derive(Clone, Copy, Debug)]
-pub struct OperatorView<'a> {
-    /// The operator.
-    pub operator: &'a OperatorSummary,
-    /// Share of all total time.
-    pub total_share: Option<f64>,
-    /// Share of all self time.
-    pub self_share: Option<f64>,
-    /// Share of all device time.
-    pub device_share: Option<f64>,
-    /// Mean total time of a call.
-    pub mean_ns: Option<Nanos>,
-}
-
-/// What an operator allocates.
-#[derive(Clone, Copy, Debug)]
-pub struct MemoryView<'a> {
-    /// The operator.
-    pub operator: &'a OperatorSummary,
-    /// What it allocates in all its calls.
-    pub bytes: Bytes,
-    /// Share of all allocations.
-    pub share: Option<f64>,
-    /// What one call allocates on average.
-    pub bytes_per_call: Option<Bytes>,
-}
-
-/// Operators in modules of one class.
-#[derive(Clone, Copy, Debug)]
-pub struct ClassView<'a> {
-    /// The class.
-    pub group: &'a ClassGroup,
-    /// Share of the operators' time.
-    pub share: Option<f64>,
-}
-
-/// Operators of one name with inputs of the same shapes.
-#[derive(Clone, Copy, Debug)]
-pub struct ShapeView<'a> {
-    /// The operator and its shapes.
-    pub group: &'a ShapeGroup,
-    /// Device time, or host time where no device was traced.
-    pub time_ns: Nanos,
-    /// Share of the operators' time.
-    pub share: Option<f64>,
-    /// Mean time of a call.
-    pub mean_ns: Option<Nanos>,
-    /// Its rate relative to the roofline of its shapes, or to peak where no device was traced; absent above 1, where it
-    /// cannot be true.
-    pub peak_share: Option<f64>,
-}
-
 /// Kernels of a run.
 #[derive(Clone, Debug)]
 pub struct KernelsView<'a> {
@@ -302,15 +223,6 @@ pub struct FamilyView<'a> {
     pub rows: u64,
 }
 
-/// A cause of lost time.
-#[derive(Clone, Copy, Debug)]
-pub struct LostTimeView<'a> {
-    /// The cause.
-    pub lost: &'a LostTime,
-    /// Share of all lost time.
-    pub share: Option<f64>,
-}
-
 /// A finding.
 #[derive(Clone, Copy, Debug)]
 pub struct FindingView<'a> {
@@ -327,6 +239,8 @@ pub struct Saving {
     pub saves_ns: Nanos,
     /// Its share of the whole.
     pub share: Option<f64>,
+    /// The stage that it is a share of; absent where it is a share of the basis.
+    pub stage: Option<Stage>,
     /// What the whole is.
     pub basis: SavingBasis,
     /// The whole.

@@ -375,5 +375,5 @@ pub fn plan_terminal(plan: &DeepPlan) -> String {
 
 /// The run in a few lines, for a terminal.
 pub fn terminal(metrics: &Metrics, kernels: &KernelReport) -> String {
-    report::pages::deep::terminal(&analysis::view::run(metrics), &analysis::view::counters(kernels))
+    report::pages::deep::terminal(&analysis::view::run(metrics), kernels)
 }

@@ -1,31 +1,31 @@
 //! Tables of what was counted, and of what the model says of the same work.
 
-use types::view::{CountersView, SampledKernelView};
-use types::{Bytes, CountedKernel, KernelReport, Metrics, ModelledKernel, SampledKernel, Spread};
+use types::{Bytes, CountedKernel, Flops, KernelReport, Metrics, ModelledKernel, SampledKernel, Spread};
 
 use crate::render::Table;
 use crate::render::text::{code, codes};
 use crate::words::number::{UNKNOWN, exact_milliseconds, grouped, known, percent};
 
+/// Difference between launches, relative to their mean, from which they are said to vary.
+const VARIES: f64 = 0.01;
 /// Operations of a kernel that are named.
 const OPERATIONS: usize = 3;
 
 /// What each kernel did to the device, counted.
-pub(super) fn utilisation(view: &CountersView<'_>) -> Table {
+pub(super) fn utilisation(report: &KernelReport) -> Table {
     let mut table = Table::new(
-        "kernel | stage | grid x block | >launches | >time | >DRAM bytes | >DRAM rate | >DRAM | >L2 hits | >SM | >tensor \
-         | >occupancy | >registers, shared | limited by",
+        "kernel | stage | grid x block | >launches | >time | >DRAM bytes | >DRAM rate | >DRAM, of peak | >L2 hits | >SM, of peak | >tensor cores \
+         | >occupancy | >registers, shared memory | limited by",
     );
-    for sampled in &view.sampled {
-        let SampledKernelView { kernel: row, time_varies, bytes_vary, .. } = *sampled;
+    for row in &report.sampled {
         let Some(counted) = &row.counted else { continue };
         table.row([
             code(&row.short_name),
             known(row.stage),
             shape(row),
             format!("{} of {}", grouped(counted.launches), grouped(row.calls)),
-            spread(counted.time_ns, time_varies, nanoseconds),
-            spread(counted.dram_bytes, bytes_vary, bytes),
+            spread(counted.time_ns, nanoseconds),
+            spread(counted.dram_bytes, bytes),
             known(counted.dram_bytes_per_second),
             percent(counted.dram_share),
             percent(counted.l2_hit_share),
@@ -40,13 +40,12 @@ pub(super) fn utilisation(view: &CountersView<'_>) -> Table {
 }
 
 /// Where each kernel stands under the roofline, and how it compares with the model.
-pub(super) fn roofline(view: &CountersView<'_>) -> Table {
+pub(super) fn roofline(report: &KernelReport) -> Table {
     let mut table = Table::new(
         "kernel | stage | >FLOPs | >FLOP/byte | >of roofline | bound | >modelled FLOPs | >modelled bytes \
          | >bytes counted / modelled | operations",
     );
-    for sampled in &view.sampled {
-        let row = sampled.kernel;
+    for row in &report.sampled {
         let (counted, modelled) = (row.counted.as_ref(), row.modelled.as_ref());
         if counted.is_none() && modelled.is_none() {
             continue;
@@ -54,7 +53,7 @@ pub(super) fn roofline(view: &CountersView<'_>) -> Table {
         table.row([
             code(&row.short_name),
             known(row.stage),
-            known(sampled.flops),
+            known(counted.and_then(flops)),
             known(counted.and_then(|counted| counted.arithmetic_intensity).map(|value| format!("{:.1}", value.get()))),
             percent(counted.and_then(|counted| counted.roofline_share)),
             known(counted.and_then(|counted| counted.roofline_side.clone())),
@@ -65,6 +64,14 @@ pub(super) fn roofline(view: &CountersView<'_>) -> Table {
         ]);
     }
     table
+}
+
+/// FLOPs on tensor cores and vector units.
+fn flops(counted: &CountedKernel) -> Option<Flops> {
+    match (counted.flops_tensor, counted.flops_vector) {
+        (Some(tensor), Some(vector)) => Some(tensor + vector),
+        (tensor, vector) => tensor.or(vector),
+    }
 }
 
 /// The operations of the model that a kernel does, the first of them by name.
@@ -92,7 +99,7 @@ pub(super) fn chosen(report: &KernelReport) -> Table {
 
 /// What each pass cost.
 pub(super) fn passes(report: &KernelReport) -> Table {
-    let mut table = Table::new("pass | tool | >time | >overhead | of | >on disk");
+    let mut table = Table::new("pass | tool | >time | >overhead | relative to | >on disk");
     for pass in &report.passes {
         table.row([
             pass.name.clone(),
@@ -108,7 +115,7 @@ pub(super) fn passes(report: &KernelReport) -> Table {
 
 /// How long the stages took in each pass that says so.
 pub(super) fn stage_times(report: &KernelReport) -> Table {
-    let mut table = Table::new("pass | stage | >fastest");
+    let mut table = Table::new("pass | stage | >fastest instance");
     for pass in &report.passes {
         for (stage, time) in &pass.stage_wall_ns {
             table.row([pass.name.clone(), stage.to_string(), time.to_string()]);
@@ -120,7 +127,7 @@ pub(super) fn stage_times(report: &KernelReport) -> Table {
 /// How accurate the overheads are; absent where there was one plain run.
 pub(super) fn noise(metrics: &Metrics) -> Option<String> {
     let spread = metrics.times.overhead.baseline_spread?;
-    Some(format!("Two plain runs differ by {}; overheads smaller than that are noise", percent(Some(spread))))
+    Some(format!("Two plain runs differ by {}; smaller overheads are noise.", percent(Some(spread))))
 }
 
 fn shape(row: &SampledKernel) -> String {
@@ -133,8 +140,8 @@ fn shape(row: &SampledKernel) -> String {
 }
 
 /// The mean, with the range where launches differ.
-fn spread(spread: Option<Spread>, varies: bool, show: fn(f64) -> String) -> String {
-    known(spread.map(|Spread { mean, min, max }| match varies {
+fn spread(spread: Option<Spread>, show: fn(f64) -> String) -> String {
+    known(spread.map(|Spread { mean, min, max }| match max - min > mean.abs() * VARIES {
         true => format!("{} ({} to {})", show(mean), show(min), show(max)),
         false => show(mean),
     }))

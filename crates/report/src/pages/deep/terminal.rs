@@ -1,48 +1,47 @@
 //! What `llm-perf deep` ends with, and what it says it will do.
 
-use types::DeepPlan;
-use types::view::{CountersView, RunView};
+use types::view::RunView;
+use types::{DeepPlan, KernelReport};
 
 use super::counters::{noise, passes};
 use super::pages::bottlenecks;
-use crate::pages::run::import_terminal;
-use crate::render::table::printable;
+use crate::pages::run::{caveats, import_blocks};
+use crate::render::Page;
+use crate::render::text::prose;
 use crate::words::number::count;
 
-/// The plan as plain text: every pass with what is typed.
+/// The plan as plain text: every pass with its command.
 pub fn plan_terminal(plan: &DeepPlan) -> String {
-    let mut text = format!(
-        "{} in {} mode, timeline by {}; a trace may take {}\n",
+    let mut page = Page::default();
+    page.paragraph(&format!(
+        "{} in {} mode, timeline by {}; a trace may take up to {}",
         count(plan.passes.len() as u64, "pass"),
         plan.mode,
         plan.collector,
         plan.largest_trace
-    );
+    ));
     for (number, pass) in plan.passes.iter().enumerate() {
-        text += &format!("\n{}. {}: {}\n", number + 1, pass.name, pass.about);
-        if let Some(command) = &pass.command {
-            text += &format!("   {}\n", printable(command));
-        }
+        page.heading(&format!("{}. {}: {}", number + 1, pass.name, prose(&pass.about)));
+        pass.command.iter().for_each(|command| page.paragraph(&format!("   {}", prose(command))));
     }
-    if !plan.left_out.is_empty() {
-        text.push('\n');
+    for (index, line) in plan.left_out.iter().enumerate() {
+        let line = format!("left out: {}", prose(line));
+        if index == 0 { page.heading(&line) } else { page.paragraph(&line) }
     }
-    for line in &plan.left_out {
-        text += &format!("left out: {}\n", printable(line));
-    }
-    text
+    page.terminal()
 }
 
 /// The run as plain text.
-pub fn terminal(run: &RunView<'_>, view: &CountersView<'_>) -> String {
-    let mut text = format!("{}\n{}", import_terminal(run), passes(view.report));
-    if let Some(noise) = noise(run.metrics) {
-        text += &format!("{noise}\n");
+pub fn terminal(run: &RunView<'_>, report: &KernelReport) -> String {
+    let mut page = Page::default();
+    caveats::callout(&mut page, run.metrics);
+    import_blocks(&mut page, run);
+    page.table(&passes(report));
+    noise(run.metrics).iter().for_each(|noise| page.paragraph(noise));
+    let bottlenecks = bottlenecks(report);
+    if !bottlenecks.is_empty() {
+        page.heading("bottlenecks:");
+        page.steps(bottlenecks);
     }
-    text.push('\n');
-    for (number, line) in bottlenecks(view).iter().enumerate() {
-        text += &printable(&format!("bottleneck {}: {}", number + 1, line.replace('`', "")));
-        text.push('\n');
-    }
-    text
+    page.terminal()
 }

@@ -1,4 +1,4 @@
-//! What a reader must know first, on every front.
+//! What a reader must know before the first number.
 
 use types::Metrics;
 
@@ -6,7 +6,8 @@ use crate::render::Page;
 use crate::render::text::sentence;
 use crate::words::caveat::READ_FIRST;
 
-/// Adds the caveats of a run, unless it has none.
+/// The caveats of a run; nothing where there are none.
 pub(crate) fn callout(page: &mut Page, metrics: &Metrics) {
-    page.callout(READ_FIRST, metrics.conclusions.caveats.iter().map(|caveat| sentence(&caveat.text)));
+    let caveats = metrics.conclusions.caveats.iter().filter(|caveat| !caveat.text.is_empty());
+    page.callout(READ_FIRST, caveats.map(|caveat| sentence(&caveat.text)));
 }

@@ -3,15 +3,12 @@
 use types::view::{CommandView, RunView};
 use types::{CommandFacts, CommandRun, Environment, Nanos};
 
-use super::import_terminal::import_terminal;
-use super::imported;
-use super::lost;
 use super::phrase::{environment, overhead};
-use super::recorded;
-use super::report::{findings, quality};
+use super::report::quality;
+use super::{caveats, findings, import_terminal, imported, lost, recorded};
 use crate::render::Page;
-use crate::render::table::{Table, printable};
-use crate::render::text::code;
+use crate::render::Table;
+use crate::render::text::{code, prose, sentence};
 use crate::words::number::{UNKNOWN, count, known, milliseconds, percent};
 
 /// The run as Markdown; empty for a run of a model.
@@ -19,14 +16,14 @@ pub fn command_page(run: &RunView<'_>, machine: &Environment) -> Page {
     let metrics = run.metrics;
     let [first, beside @ ..] = run.commands.as_slice() else { return Page::default() };
     let mut page = Page::new(if beside.is_empty() { "Profile of a command" } else { "Profile of commands" });
+    caveats::callout(&mut page, metrics);
     match beside {
-        [] => page.paragraph(&format!("{}. Measured: {}", headline(first), code(&first.facts.command))),
-        _ => page.table(&relative(&run.commands, code)),
+        [] => page.paragraph(&format!("{}. Command: {}", headline(first), code(&first.facts.command))),
+        _ => page.table(&relative(&run.commands)),
     }
     page.paragraph(
-        "Times are from the start of the command to its end, without a profiler. Processor time and memory are as the operating \
-         system counts them for the command and the processes it waited for. Device figures are as the driver sees them, including \
-         other programs.",
+        "Times run from the start of the command to its exit, without a profiler. CPU time and memory are those the operating system \
+         counts for the command and the processes it waited for. Device figures are the driver's and include other programs.",
     );
     page.list(notes(run));
     for command in &run.commands {
@@ -37,7 +34,7 @@ pub fn command_page(run: &RunView<'_>, machine: &Environment) -> Page {
         page.table(&runs(command));
         let devices = devices(command.facts);
         if !devices.is_empty() {
-            page.heading("Devices while it ran (counted)");
+            page.heading("Devices during the runs (counted)");
             page.table(&devices);
         }
     }
@@ -48,11 +45,11 @@ pub fn command_page(run: &RunView<'_>, machine: &Environment) -> Page {
             overhead(metrics),
             imported::headline(run)
         ));
-        lost::lost_time(&mut page, run);
+        findings::section(&mut page, run);
         imported::stages(&mut page, run, trace);
+        lost::lost_time(&mut page, run);
         recorded::ranks(&mut page, run);
         imported::top_kernels(&mut page, run);
-        findings(&mut page, run);
         imported::coverage(&mut page, trace);
     }
     if metrics.conditions.trace.is_some() || !metrics.conclusions.quality.is_empty() {
@@ -67,28 +64,27 @@ pub fn command_page(run: &RunView<'_>, machine: &Environment) -> Page {
 pub fn command_terminal(run: &RunView<'_>) -> String {
     let metrics = run.metrics;
     let [first, beside @ ..] = run.commands.as_slice() else { return String::new() };
-    let mut text = match beside {
-        [] => format!("{}\n\n{}", headline(first).replace("**", ""), runs(first)),
-        _ => relative(&run.commands, |command| printable(command).into_owned()).to_string(),
-    };
-    if beside.is_empty() {
-        let devices = devices(first.facts);
-        if !devices.is_empty() {
-            text += &format!("\n{devices}");
+    let mut page = Page::default();
+    caveats::callout(&mut page, metrics);
+    match beside {
+        [] => {
+            page.paragraph(&headline(first));
+            page.table(&runs(first));
+            let devices = devices(first.facts);
+            if !devices.is_empty() {
+                page.table(&devices);
+            }
         }
+        _ => page.table(&relative(&run.commands)),
     }
-    for note in notes(run) {
-        text += &format!("\n{note}");
-    }
-    text.push('\n');
+    notes(run).iter().for_each(|note| page.paragraph(note));
     if metrics.conditions.trace.is_some() {
-        let overhead = overhead(metrics);
-        return text + &format!("\nOne more run with the collector attached. {overhead}\n{}", import_terminal(run));
+        page.heading(&format!("One more run with the collector attached. {}", overhead(metrics)));
+        import_terminal::blocks(&mut page, run);
+    } else {
+        run.data_warnings.iter().for_each(|one| page.heading(&format!("not recorded: {}", sentence(&one.remedy))));
     }
-    for warning in &run.data_warnings {
-        text += &format!("\nnot recorded: {}\n", printable(&warning.remedy));
-    }
-    text
+    page.terminal()
 }
 
 /// One line per command: seconds, as `hyperfine --export-csv` names and writes them.
@@ -127,14 +123,14 @@ pub(super) fn headline(command: &CommandView<'_>) -> String {
                 milliseconds(times.mean)
             )
         }
-        Some(times) => format!("**{} for one run**", milliseconds(times.median)),
+        Some(times) => format!("**{} for a single run**", milliseconds(times.median)),
         None => format!("**{}, none successful**", count(command.measured, "run")),
     }
 }
 
-/// Commands beside each other; `named` writes a command down.
-fn relative(commands: &[CommandView<'_>], named: impl Fn(&str) -> String) -> Table {
-    let mut table = Table::new("command | >mean | >std | >median | >min | >max | >runs | >relative");
+/// Commands beside each other.
+fn relative(commands: &[CommandView<'_>]) -> Table {
+    let mut table = Table::new("command | >mean | >std | >median | >min | >max | >runs | >relative to fastest");
     for command in commands {
         let times = command.facts.wall_ms.as_ref();
         let figure = |of: Option<f64>| known(of.map(milliseconds));
@@ -143,7 +139,7 @@ fn relative(commands: &[CommandView<'_>], named: impl Fn(&str) -> String) -> Tab
             format!("{ratio:.2}{spread}")
         });
         table.row([
-            named(&command.facts.command),
+            code(&command.facts.command),
             figure(times.map(|times| times.mean)),
             figure(times.and_then(|times| times.std)),
             figure(times.map(|times| times.median)),
@@ -161,25 +157,25 @@ fn notes(run: &RunView<'_>) -> Vec<String> {
     let mut notes = Vec::new();
     let runs = || run.commands.iter().flat_map(|command| &command.facts.runs);
     if let Some(cost) = run.commands.first().and_then(|command| command.facts.start_cost_ns) {
-        notes.push(format!("starting it takes {cost}, which is in every time"));
+        notes.push(format!("process start takes {cost}; every time includes it"));
     }
     let outliers = runs().filter(|run| run.outlier).count() as u64;
     if outliers > 0 {
-        notes.push(format!("{}; kept", count(outliers, "outlier")));
+        notes.push(format!("{}, included in the statistics", count(outliers, "outlier")));
     }
     if let Some([disturbed, all]) = run.disturbed.filter(|[disturbed, _]| *disturbed > 0) {
         let causes = run.disturbance_causes.join("; ");
-        notes.push(format!("the machine disturbed {disturbed} of {} ({causes})", count(all, "run")));
+        notes.push(format!("{disturbed} of {} disturbed ({})", count(all, "run"), prose(&causes)));
     }
     let left: u32 = runs().map(|run| run.left_running).sum();
     if left > 0 {
-        notes.push(format!("{} left running after the command had ended, and ended", count(left.into(), "process")));
+        notes.push(format!("{} still running after the command exited, and terminated", count(left.into(), "process")));
     }
     notes
 }
 
 fn runs(command: &CommandView<'_>) -> Table {
-    let mut table = Table::new("run | >wall | >user | >system | >of a core | >waited | >peak memory | ended");
+    let mut table = Table::new("run | >wall | >user | >system | >CPU use | >waited for CPU | >peak memory | exit");
     for (number, view) in command.runs.iter().enumerate() {
         let run = view.run;
         let mut marks = Vec::new();
@@ -215,12 +211,11 @@ fn memory(run: &CommandRun) -> String {
 
 fn ended(run: &CommandRun) -> String {
     if let Some(reason) = &run.ended_for {
-        return format!("by {reason}");
+        return format!("ended by {}", prose(reason));
     }
     match run.exit_code {
-        Some(0) => "successfully".to_owned(),
-        Some(code) => format!("with exit code {code}"),
-        None => "by a signal or by us".to_owned(),
+        Some(code) => code.to_string(),
+        None => "by signal".to_owned(),
     }
 }
 

@@ -19,7 +19,7 @@ pub(super) fn collectives(page: &mut Page, run: &RunView<'_>) {
     }
     page.heading("Collectives (measured)");
     let mut table = Table::new(
-        "collective | >message | >ranks | group | >calls | >time | >shortest | >bus bandwidth | >shortest call | >of links",
+        "collective | >message | >ranks | group | >calls | >time | >shortest | >bus bandwidth | >bus bandwidth, shortest call | >of link bandwidth",
     );
     for row in rows.iter().take(COLLECTIVES) {
         table.row([
@@ -37,9 +37,9 @@ pub(super) fn collectives(page: &mut Page, run: &RunView<'_>) {
     }
     page.table(&table);
     page.paragraph(
-        "Bus bandwidth is that of `nccl-tests`: bytes that cross the links of a rank over time; it needs the number of ranks. Time includes \
-         waiting for other ranks, which the shortest call did least. Links are those of the catalogue, all of a device together in one \
-         direction, for groups that fit into the machine.",
+        "Bus bandwidth is defined as in `nccl-tests`: bytes that cross the links of a rank, divided by time; it needs the number of \
+         ranks. Time includes waiting for other ranks, which is least in the shortest call. Link bandwidth is that of the hardware \
+         catalogue: all links of a device in one direction, for groups within one machine.",
     );
     if rows.len() > COLLECTIVES {
         page.paragraph(&format!("{} more are in `metrics.json`.", grouped((rows.len() - COLLECTIVES) as u64)));
@@ -71,12 +71,12 @@ pub(super) fn line(run: &RunView<'_>) -> Option<String> {
 /// Who waits for whom.
 pub(super) fn arrivals(page: &mut Page, arrivals: &RankArrivals) {
     page.paragraph(&format!(
-        "{} were found on every rank here, by their name and by ends within {} of each other; arrivals nearer together than that \
-         count as one. A rank waits while it is in a collective that another one here has not reached.",
+        "{} were matched on all recorded ranks, by name and by end times within {} of each other; arrivals closer together than that \
+         count as simultaneous. A rank waits while it is in a collective that another recorded rank has not reached.",
         count(arrivals.collectives, "collective"),
         arrivals.ends_within_ns
     ));
-    let mut table = Table::new(">rank | >arrives last at | >waits | >share of its device time");
+    let mut table = Table::new(">rank | >times last to arrive | >waiting | >share of its device time");
     for row in &arrivals.ranks {
         table.row([row.rank.to_string(), grouped(row.last), row.waited_ns.to_string(), percent(row.waited_share)]);
     }

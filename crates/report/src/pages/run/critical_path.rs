@@ -17,28 +17,34 @@ pub(super) fn section(page: &mut Page, run: &RunView<'_>) {
     let Some(replay) = &conclusions.replay else { return };
     page.heading("Critical path (replayed)");
     if let Some(reason) = &replay.refused {
-        return page
-            .paragraph(&format!("Not replayed: {}. Savings are bounds by what the findings claim.", prose(reason)));
+        return page.paragraph(&format!(
+            "Not replayed: {}. Estimated savings are upper bounds from the findings alone.",
+            prose(reason.trim_end_matches('.'))
+        ));
     }
     let time = |time: Option<Nanos>| time.map_or("-".to_owned(), |time| time.to_string());
     let residual = replay.residual.map_or("-".to_owned(), signed);
     let basis = match replay.basis {
         Some(ReplayBasis::PlainRun) => {
-            format!("Savings are of the plain runs ({}): host time is scaled to them.", time(replay.basis_ns))
+            format!(
+                "Savings are relative to the plain runs ({}); host time is scaled to match them.",
+                time(replay.basis_ns)
+            )
         }
-        _ => "Savings are of the traced pass, with what its profiler cost.".to_owned(),
+        _ => "Savings are relative to the traced run, profiler overhead included.".to_owned(),
     };
     let together = replay.together_ns.filter(|together| *together > Nanos::ZERO);
-    let together = together.map(|together| format!(" All findings together would save {together}; not tried."));
+    let together = together
+        .map(|together| format!(" Acting on all findings together saves an estimated {together}; not measured."));
     page.paragraph(&format!(
-        "Replayed unchanged: {} of {} recorded ({residual}). {basis}{}",
+        "An unchanged replay takes {}; the recorded run took {} ({residual}). {basis}{}",
         time(replay.replayed_ns),
         time(replay.measured_ns),
         together.unwrap_or_default()
     ));
-    let mut table = Table::new("cause | >time | >share of the path");
+    let mut table = Table::new("cause | >time | >share of path");
     for part in conclusions.critical_path.iter().take(CAUSES) {
         table.row([prose(&part.cause), part.ns.to_string(), percent(Some(part.share))]);
     }
-    page.table_or(&table, "Nothing of it was recorded.");
+    page.table_or(&table, "The path is empty.");
 }

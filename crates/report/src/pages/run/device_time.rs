@@ -5,7 +5,8 @@ use types::{IdleCause, Nanos};
 
 use crate::render::Page;
 use crate::render::Table;
-use crate::render::text::code;
+use crate::render::text::{capital, code};
+use crate::words::idle;
 use crate::words::number::{count, grouped, known, percent};
 
 /// Devices that get a sentence of their own.
@@ -21,34 +22,38 @@ pub(super) fn headline(run: &RunView<'_>) -> Option<String> {
     }
     let mut text: Vec<String> = devices.iter().take(SENTENCES).map(sentence).collect();
     if devices.len() > SENTENCES {
-        text.push(format!("{} more are in the table below.", count((devices.len() - SENTENCES) as u64, "device")));
+        text.push(format!(
+            "{} more are in the table of device time.",
+            count((devices.len() - SENTENCES) as u64, "device")
+        ));
     }
     Some(text.join(" "))
 }
 
-/// `cuda:0 was busy 567 ms of 1.08 s (52.6%): ...`
-pub(super) fn sentence(view: &DeviceTimeView<'_>) -> String {
+/// `cuda:0 was busy for 567 ms of 1.08 s (52.6%). Compute took 560 ms. It was idle for 513 ms; 410 ms of that is launch overhead.`
+fn sentence(view: &DeviceTimeView<'_>) -> String {
     let time = view.time;
-    let mut parts = Vec::new();
-    let mut part = |what: &str, ns: Nanos, share: Option<f64>| {
-        if share.is_some_and(|share| share >= WORTH_NAMING) {
-            parts.push(format!("{what} {ns}"));
-        }
-    };
-    part("compute", time.compute_ns, view.compute);
-    part("exposed communication", time.communication_exposed_ns, view.communication_exposed);
-    part("exposed copies", time.copies_exposed_ns, view.copies_exposed);
-    part("idle", time.idle_ns, view.idle);
-    let mut text =
-        format!("**{} was busy {} of {} ({}).**", time.device, time.busy_ns, time.span_ns, percent(view.busy));
-    if !parts.is_empty() {
-        text += &format!(" Its time: {}.", parts.join(", "));
-    }
-    let main = view.causes.first().filter(|(idle, share)| {
-        idle.cause != IdleCause::NotRecorded && share.is_some_and(|share| share >= WORTH_NAMING)
+    let named = |share: Option<f64>| share.is_some_and(|share| share >= WORTH_NAMING);
+    let parts = [
+        ("compute", time.compute_ns, view.compute),
+        ("exposed communication", time.communication_exposed_ns, view.communication_exposed),
+        ("exposed copies", time.copies_exposed_ns, view.copies_exposed),
+    ];
+    let parts = parts.iter().filter(|(.., share)| named(*share));
+    let parts = parts.enumerate().map(|(index, (what, ns, _))| match index {
+        0 => format!("{} took {ns}", capital(what)),
+        _ => format!("{what} {ns}"),
     });
-    if let Some((idle, _)) = main {
-        text += &format!(" In {} of the idle time {}.", idle.ns, idle.cause.phrase());
+    let mut text =
+        format!("**{} was busy for {} of {} ({}).**", time.device, time.busy_ns, time.span_ns, percent(view.busy));
+    let parts = parts.collect::<Vec<_>>().join(", ");
+    if !parts.is_empty() {
+        text += &format!(" {parts}.");
+    }
+    if named(view.idle) {
+        let main = view.causes.first().filter(|(idle, share)| idle.cause != IdleCause::NotRecorded && named(*share));
+        let main = main.map(|(idle, _)| format!("; {} of that is {}", idle.ns, idle::cause(idle.cause)));
+        text += &format!(" It was idle for {}{}.", time.idle_ns, main.unwrap_or_default());
     }
     text
 }
@@ -75,21 +80,22 @@ pub(super) fn section(page: &mut Page, run: &RunView<'_>) {
     }
     page.table(&table);
     page.paragraph(
-        "From a device's first kernel, copy or memset to the end of its last. Compute, exposed communication, exposed copies and \
-         idle add up to the span: communication is exposed where no other kernel runs, a copy or memset where no kernel runs.",
+        "The span runs from a device's first kernel, copy or memset to the end of its last. Compute, exposed communication, exposed \
+         copies and idle time add up to it. Communication is exposed while no other kernel runs; a copy or memset is exposed while no \
+         kernel runs. Shares are of the span.",
     );
-    idle(page, run);
+    idle_causes(page, run);
     copies(page, run);
 }
 
-fn idle(page: &mut Page, run: &RunView<'_>) {
-    let mut table = Table::new("device | idle while | >time | >share of span | >longest | inside");
+fn idle_causes(page: &mut Page, run: &RunView<'_>) {
+    let mut table = Table::new("device | idle time due to | >time | >share of span | >longest gap | inside");
     for view in &run.device_time {
         for (idle, share) in &view.causes {
             let inside = idle.inside.iter().map(|place| format!("{} {}", code(&place.name), place.ns));
             table.row([
                 view.time.device.to_string(),
-                idle.cause.phrase().to_owned(),
+                idle::cause(idle.cause).to_owned(),
                 idle.ns.to_string(),
                 percent(*share),
                 idle.longest_ns.to_string(),

@@ -1,131 +1,137 @@
-//! What `llm-perf import` ends with: totals, stages, the first kernels, how much could be placed, and what to do next.
+//! What `llm-perf import` ends with: totals, stages, the first kernels, how much could be attributed, and what to do next.
 
-use types::view::{DeviceTimeView, FindingView, NextStep, RunView};
+use types::view::{DeviceTimeView, NextStep, RunView};
 use types::{Nanos, TraceFacts};
 
-use super::communication;
-use super::phrase::{device as device_name, indented, mfu, outlook, place, saving, set_aside};
-use super::steps;
-use crate::render::table::{Table, printable};
+use super::imported::stage_table;
+use super::kernels::{NAME, counter_table};
+use super::phrase::{device as device_name, indented, mfu, set_aside};
+use super::{caveats, communication, findings, steps};
+use crate::render::Page;
+use crate::render::Table;
+use crate::render::text::{code, prose, sentence};
+use crate::words::idle;
 use crate::words::kind::Phrase;
 use crate::words::number::{count, decimal, grouped, known, percent};
 
 /// Kernels shown.
 const KERNELS: usize = 8;
-/// Most characters of a kernel's name.
-const NAME: usize = 48;
+/// Savings shown.
+const SAVINGS: usize = 3;
 
 /// The run as plain text.
 pub fn import_terminal(run: &RunView<'_>) -> String {
-    let Some(facts) = &run.metrics.conditions.trace else { return String::new() };
-    let mut text = lines(summary(run, facts));
-    for table in [stages(run), kernels(run), counters(facts)].into_iter().flatten() {
-        text.push('\n');
-        text += &table;
+    let mut page = Page::default();
+    caveats::callout(&mut page, run.metrics);
+    blocks(&mut page, run);
+    page.terminal()
+}
+
+/// What a trace shows; nothing without one.
+pub(crate) fn blocks(page: &mut Page, run: &RunView<'_>) {
+    let Some(facts) = &run.metrics.conditions.trace else { return };
+    summary(page, run, facts);
+    if !run.stages.is_empty() {
+        page.table(&stage_table(run, indented));
     }
-    let findings = run.largest_savings.iter().map(|view| finding(run, view));
-    let next = run.next_steps.iter().map(|step| format!("next: {}", next_step(step)));
-    let last = lines(findings.chain(outlook(run)).chain(next));
-    if last.is_empty() { text } else { text + "\n" + &last }
-}
-
-fn lines(lines: impl IntoIterator<Item = String>) -> String {
-    lines.into_iter().map(|line| printable(&line).into_owned() + "\n").collect()
-}
-
-/// What would save most.
-fn finding(run: &RunView<'_>, view: &FindingView<'_>) -> String {
-    let saves = view.saving.as_ref().map(saving).unwrap_or_default();
-    format!("finding: {} ({}), estimated saving: {saves}", view.finding.rule, place(run, view))
+    kernels(page, run);
+    if !facts.counters.is_empty() {
+        page.table(&counter_table(facts, "hardware counters", KERNELS));
+    }
+    let mut last = findings::outlook(run, SAVINGS);
+    last.extend(run.next_steps.iter().map(next_step));
+    if !last.is_empty() {
+        page.heading(&last[0]);
+    }
+    last.iter().skip(1).for_each(|line| page.paragraph(line));
 }
 
 fn next_step(step: &NextStep<'_>) -> String {
-    match step {
-        NextStep::Utilisation(remedy) => format!("for MFU, {remedy}"),
+    let step = match step {
+        NextStep::Utilisation(remedy) => format!("for MFU, {}", sentence(remedy)),
         NextStep::MarkStages => {
             "mark stages with ranges named prefill and decode (NVTX, or record_function in PyTorch)".to_owned()
         }
         NextStep::MarkRest(share) => {
-            format!("{} of the device's time is in no stage: mark it with ranges", percent(Some(*share)))
+            format!("mark the {} of device time outside stages with ranges", percent(Some(*share)))
         }
-    }
+    };
+    format!("next: {step}")
 }
 
 /// How the time of a device divides, and what most of its idle time is.
-fn device(view: &DeviceTimeView<'_>) -> Vec<String> {
+fn device(view: &DeviceTimeView<'_>) -> [Option<String>; 2] {
     let time = view.time;
-    let mut line =
-        format!("{:<9} busy {} of {}, {}", time.device.as_str(), time.busy_ns, time.span_ns, percent(view.busy));
-    line += &format!(": compute {}", time.compute_ns);
-    if time.communication_ns > Nanos::ZERO {
-        line += &format!(", exposed communication {}", time.communication_exposed_ns);
-    }
-    line += &format!(", exposed copies {}, idle {}", time.copies_exposed_ns, time.idle_ns);
-    let cause =
-        view.causes.first().map(|(idle, _)| format!("          idle for {} while {}", idle.ns, idle.cause.phrase()));
-    std::iter::once(line).chain(cause).collect()
+    let communication = match time.communication_ns > Nanos::ZERO {
+        true => format!("exposed communication {}, ", time.communication_exposed_ns),
+        false => String::new(),
+    };
+    let line = format!(
+        "{} busy {} of {} ({}): compute {}, {communication}exposed copies {}, idle {}",
+        time.device,
+        time.busy_ns,
+        time.span_ns,
+        percent(view.busy),
+        time.compute_ns,
+        time.copies_exposed_ns,
+        time.idle_ns
+    );
+    let cause = view.causes.first();
+    let cause = cause.map(|(idle, _)| format!("{} of idle time is {}", idle.ns, idle::cause(idle.cause)));
+    [Some(line), cause]
 }
 
-fn summary(run: &RunView<'_>, facts: &TraceFacts) -> Vec<String> {
+fn summary(page: &mut Page, run: &RunView<'_>, facts: &TraceFacts) {
     let (metrics, totals) = (run.metrics, &run.metrics.times.totals);
-    let what = metrics.run.model.as_deref().unwrap_or("model not named");
-    let mut lines = vec![format!("{what}, on {}: {}", device_name(metrics), metrics.run.engine)];
-    lines.extend(totals.wall_ns.map(|wall| format!("wall      {wall}")));
-    lines.extend(facts.set_aside.as_ref().map(|aside| format!("aside     {}", set_aside(aside))));
-    lines.extend(run.device_time.iter().flat_map(device));
-    lines.extend(communication::line(run).map(|line| format!("longest   {line}")));
-    if let Some((kernels, time)) = totals.kernel_count.zip(totals.kernel_ns) {
+    let what = metrics.run.model.as_deref().unwrap_or("unnamed model");
+    page.paragraph(&prose(&format!("{what} on {}, from {}", device_name(metrics), metrics.run.engine)));
+    let kernels = totals.kernel_count.zip(totals.kernel_ns).map(|(kernels, time)| {
         let launches = totals.launches_per_token.map(|launches| format!("; {} launches per token", decimal(launches)));
-        lines.push(format!("kernels   {} in {time}{}", grouped(kernels), launches.unwrap_or_default()));
-    }
-    if let Some(coverage) = &facts.coverage {
-        let stages = match (coverage.stage_share, coverage.inferred_share) {
-            (marked, Some(shown)) if shown > 0.0 => {
-                format!("{} in marked stages and {} in stages that tokens show", percent(marked), percent(Some(shown)))
-            }
-            (marked, _) => format!("{} in stages", percent(marked)),
-        };
-        let none = percent(coverage.unattributed_share);
-        let operators = coverage.operator_share.map(|share| format!("; {} inside operators", percent(Some(share))));
-        lines.push(format!("coverage  {stages}, {none} in none{}", operators.unwrap_or_default()));
-    }
-    lines.extend(facts.kind.as_ref().map(|kind| format!("run       {}", kind.kind.phrase())));
-    lines.extend(steps::engine_steps(run).into_iter().map(|step| format!("step      {step}")));
-    if let Some(basis) = facts.stages.as_ref().filter(|_| !run.stages.is_empty()) {
-        lines.push(format!("stages    {}", basis.basis));
-    }
-    if metrics.utilisation.peak.is_some() && !metrics.utilisation.work_per_stage.is_empty() {
-        lines.push(format!("MFU       {}", known(mfu(metrics))));
-    }
-    lines
+        format!("{} in {time}{}", grouped(kernels), launches.unwrap_or_default())
+    });
+    let priced = metrics.utilisation.peak.is_some() && !metrics.utilisation.work_per_stage.is_empty();
+    let mut rows = vec![
+        ("wall", totals.wall_ns.map(|wall| wall.to_string())),
+        ("excluded", facts.set_aside.as_ref().map(set_aside)),
+    ];
+    rows.extend(
+        run.device_time.iter().flat_map(device).zip(["device", ""].into_iter().cycle()).map(|(row, name)| (name, row)),
+    );
+    rows.extend([
+        ("longest", communication::line(run)),
+        ("kernels", kernels),
+        ("coverage", facts.coverage.as_ref().map(coverage)),
+        ("kind", facts.kind.as_ref().map(|kind| kind.kind.phrase().to_owned())),
+    ]);
+    rows.extend(steps::engine_steps(run).into_iter().map(|step| ("steps", Some(step))));
+    rows.extend([
+        ("stages", facts.stages.as_ref().filter(|_| !run.stages.is_empty()).map(|basis| sentence(&basis.basis))),
+        ("MFU", priced.then(|| known(mfu(metrics)))),
+    ]);
+    page.facts(rows);
 }
 
-fn stages(run: &RunView<'_>) -> Option<String> {
-    let mut table = Table::new("stage | >wall | >share | >GPU busy | >kernels | >kernel time | >MFU | >MBU");
-    for view in &run.stages {
-        let stage = view.stage;
-        table.row([
-            indented(stage.name),
-            known(stage.wall_ns),
-            percent(view.run_share),
-            known(stage.gpu_busy_ns),
-            known(stage.kernel_count.map(grouped)),
-            known(stage.kernel_ns),
-            percent(stage.mfu),
-            percent(stage.mbu),
-        ]);
-    }
-    (!table.is_empty()).then(|| table.to_string())
+fn coverage(coverage: &types::WorkCoverage) -> String {
+    let stages = match (coverage.stage_share, coverage.inferred_share) {
+        (marked, Some(shown)) if shown > 0.0 => {
+            format!("{} in marked stages, {} in inferred stages", percent(marked), percent(Some(shown)))
+        }
+        (marked, _) => format!("{} in stages", percent(marked)),
+    };
+    let operators = coverage.operator_share.map(|share| format!("; {} inside operators", percent(Some(share))));
+    let none = percent(coverage.unattributed_share);
+    format!("{stages}, {none} outside stages{} (of device time)", operators.unwrap_or_default())
 }
 
-fn kernels(run: &RunView<'_>) -> Option<String> {
+fn kernels(page: &mut Page, run: &RunView<'_>) {
     let (shown, all) = (&run.kernels.of_stages, run.kernels.rows.len());
-    let head = if shown.len() < all { "top kernels of stages" } else { "top kernels" };
-    let mut table = Table::new(&format!("{head} | family | stage | >total | >share | >calls")).widest(NAME);
+    let head = if shown.len() < all { "top kernels in stages" } else { "top kernels" };
+    let mut table =
+        Table::new(&format!("{head} | family | stage | >total | >share of kernel time | >calls")).widest(NAME);
     for view in shown.iter().take(KERNELS) {
         let kernel = view.kernel;
         table.row([
-            kernel.short_name.clone(),
+            code(&kernel.short_name),
             kernel.family.clone(),
             known(kernel.stage),
             kernel.total_ns.to_string(),
@@ -133,27 +139,12 @@ fn kernels(run: &RunView<'_>) -> Option<String> {
             grouped(kernel.calls),
         ]);
     }
-    let more = all.saturating_sub(shown.len().min(KERNELS)) as u64;
-    let rest = match more {
-        0 => String::new(),
-        more => format!("and {} in kernels.md and metrics.json\n", count(more, "more row")),
-    };
-    (!table.is_empty()).then(|| table.to_string() + &rest)
-}
-
-fn counters(facts: &TraceFacts) -> Option<String> {
-    let heads = "hardware counters | >calls | >total | >device memory | >compute | >memory | >occupancy";
-    let mut table = Table::new(heads).widest(NAME);
-    for row in facts.counters.iter().take(KERNELS) {
-        table.row([
-            row.short_name.clone(),
-            grouped(row.calls),
-            known(row.total_ns),
-            known(row.dram_bytes),
-            percent(row.compute_share),
-            percent(row.memory_share),
-            percent(row.occupancy),
-        ]);
+    if table.is_empty() {
+        return;
     }
-    (!table.is_empty()).then(|| table.to_string())
+    page.table(&table);
+    let more = all.saturating_sub(shown.len().min(KERNELS)) as u64;
+    if more > 0 {
+        page.paragraph(&format!("{} in kernels.md and metrics.json", count(more, "more row")));
+    }
 }

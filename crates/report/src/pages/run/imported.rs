@@ -1,7 +1,7 @@
 //! What the pages of a run with a trace say beyond those of a plain run: sources, the device, how much could be placed.
 
-use types::TraceFacts;
 use types::view::RunView;
+use types::{Stage, TraceFacts};
 
 use super::device_time;
 use super::kernels::by_time;
@@ -22,21 +22,21 @@ pub(super) fn headline(run: &RunView<'_>) -> String {
     let totals = &run.metrics.times.totals;
     let Some((busy, wall)) = totals.gpu_busy_ns.zip(totals.wall_ns) else {
         return match totals.kernel_ns {
-            Some(kernels) => format!("**Kernels took {kernels}.** The files have no timeline."),
-            None => "**The files hold no device work.**".to_owned(),
+            Some(kernels) => format!("**Kernels took {kernels}.** The files contain no timeline."),
+            None => "**The files contain no device work.**".to_owned(),
         };
     };
     let mut text = match device_time::headline(run) {
         Some(text) => text,
-        None => format!("**The device was busy {busy} of {wall} ({}).**", percent(run.busy_share)),
+        None => format!("**The device was busy for {busy} of {wall} ({}).**", percent(run.busy_share)),
     };
     // A serving engine is recorded for longer than its steps take, so that what the device did around them comes second.
     let steps = steps::engine_steps(run).join(" ");
     if !steps.is_empty() {
-        text = format!("**{steps}** The whole recording: {}", text.replace("**", ""));
+        text = format!("**{steps}** Over the whole recording: {}", text.replace("**", ""));
     }
     if let Some(launches) = totals.launches_per_token {
-        text += &format!(" Each decode step took {} launches.", decimal(launches.round()));
+        text += &format!(" Each decode step makes {} launches.", decimal(launches.round()));
     }
     text
 }
@@ -46,8 +46,8 @@ pub(super) fn method(run: &RunView<'_>, facts: &TraceFacts) -> String {
     let mut text = format!("Read from {}.", count(facts.sources.len() as u64, "file"));
     text += &steps::kind(facts).map(|kind| format!(" {kind}")).unwrap_or_default();
     if run.metrics.times.totals.wall_ns.is_some() {
-        text += " Times of operators are host times recorded by a profiler, which slows the host down; times of kernels are device \
-                 times. Device work belongs to the stage and the operator that launched it.";
+        text += " Operator times are host times recorded by a profiler, which slows the host down; kernel times are device times. Device \
+                 work is attributed to the stage and the operator that launched it.";
     }
     if !run.metrics.utilisation.work_per_stage.is_empty() {
         text += " FLOPs and bytes are modelled from the configuration; one multiply-add counts as two FLOPs.";
@@ -78,34 +78,16 @@ pub(super) fn stages(page: &mut Page, run: &RunView<'_>, facts: &TraceFacts) {
     if run.stages.is_empty() {
         return;
     }
-    page.heading("Per-Stage Timings");
+    page.heading("Per-Stage Timings (measured)");
     if let Some(basis) = &facts.stages {
         let how = if basis.inferred { "" } else { "Stages are from " };
         let basis = sentence(&basis.basis);
-        page.paragraph(&format!("{how}{basis}. `a > b` is a part of `a` and contained in its numbers."));
+        page.paragraph(&format!("{how}{basis}. `a > b` is a part of `a` and included in its numbers."));
     }
-    let mut table = Table::new(
-        "stage | >instances | >wall | >share | >device busy | >busy | >kernel time | >kernels | >tokens | >MFU | >MBU",
-    );
-    for view in &run.stages {
-        let stage = view.stage;
-        table.row([
-            nested(stage.name),
-            grouped(stage.instances),
-            known(stage.wall_ns),
-            percent(view.run_share),
-            known(stage.gpu_busy_ns),
-            percent(view.busy_share),
-            known(stage.kernel_ns),
-            known(stage.kernel_count.map(grouped)),
-            known(stage.tokens.map(grouped)),
-            percent(stage.mfu),
-            percent(stage.mbu),
-        ]);
-    }
-    page.table(&table);
+    page.table(&stage_table(run, nested));
     page.paragraph(
-        "The wall time of a stage ends when its device work ends, which may be after the host has returned.",
+        "Every number is a total over all instances of the stage. Its wall time ends when its device work ends, which may be after the host \
+         call has returned.",
     );
     if let Some(steps) = &facts.step_ms {
         let spread = steps.std.map(|std| format!(", std {}", milliseconds(std))).unwrap_or_default();
@@ -120,13 +102,37 @@ pub(super) fn stages(page: &mut Page, run: &RunView<'_>, facts: &TraceFacts) {
     pace(page, facts);
 }
 
+/// Totals of each stage, by the name that `name` gives it.
+pub(super) fn stage_table(run: &RunView<'_>, name: fn(Stage) -> String) -> Table {
+    let mut table = Table::new(
+        "stage | >instances | >wall | >share of run | >device busy | >of wall | >kernel time | >kernels | >tokens | >MFU | >MBU",
+    );
+    for view in &run.stages {
+        let stage = view.stage;
+        table.row([
+            name(stage.name),
+            grouped(stage.instances),
+            known(stage.wall_ns),
+            percent(view.run_share),
+            known(stage.gpu_busy_ns),
+            percent(view.busy_share),
+            known(stage.kernel_ns),
+            known(stage.kernel_count.map(grouped)),
+            known(stage.tokens.map(grouped)),
+            percent(stage.mfu),
+            percent(stage.mbu),
+        ]);
+    }
+    table
+}
+
 /// Percentiles and drift of the steps, and how far the host was ahead.
 fn pace(page: &mut Page, facts: &TraceFacts) {
     let mut lines = Vec::new();
     if let Some(steps) = &facts.steps {
-        let drift = steps.drift.map(|drift| format!("; drift of the second half {:+.1}%", drift * 100.0));
+        let drift = steps.drift.map(|drift| format!("; second half {:+.1}% relative to the first", drift * 100.0));
         let (p50, p95, p99) = (steps.p50_ns, steps.p95_ns, steps.p99_ns);
-        lines.push(format!("steps: p50 {p50}, p95 {p95}, p99 {p99}{}", drift.unwrap_or_default()));
+        lines.push(format!("time per step: p50 {p50}, p95 {p95}, p99 {p99}{}", drift.unwrap_or_default()));
         let kernels = decimal(steps.kernels_per_token.round());
         lines.push(format!("per token: {kernels} kernels, {} of device work", steps.work_per_token_ns));
     }
@@ -141,12 +147,15 @@ fn pace(page: &mut Page, facts: &TraceFacts) {
 pub(super) fn coverage(page: &mut Page, facts: &TraceFacts) {
     let Some(coverage) = &facts.coverage else { return };
     page.heading("Coverage");
-    page.paragraph(&format!("Shares of the {} of device work; overlap counts twice.", coverage.device_ns));
+    page.paragraph(&format!(
+        "Shares are of {} of device work; work that overlaps counts more than once.",
+        coverage.device_ns
+    ));
     let mut table = Table::new("device work | >share");
     if coverage.unattributed_share != Some(1.0) {
         table.row(["in stages marked by ranges or annotations".to_owned(), percent(coverage.stage_share)]);
-        table.row(["in stages shown by tokens".to_owned(), percent(coverage.inferred_share)]);
-        table.row(["in no stage".to_owned(), percent(coverage.unattributed_share)]);
+        table.row(["in stages inferred from tokens".to_owned(), percent(coverage.inferred_share)]);
+        table.row(["outside stages".to_owned(), percent(coverage.unattributed_share)]);
     }
     table.row(["inside framework operators".to_owned(), percent(coverage.operator_share)]);
     page.table(&table);
@@ -159,14 +168,14 @@ pub(super) fn workload(page: &mut Page, run: &RunView<'_>, facts: &TraceFacts) {
     page.heading("Workload");
     match &traced.workload {
         Some(workload) => page.paragraph(&format!(
-            "{} x {} prompt tokens, {} decode steps, {}: {}.",
+            "Batch {}, {} prompt tokens, {} decode steps, {}: {}.",
             workload.batch,
             grouped(workload.seq_len),
             grouped(workload.decode_steps),
             workload.dtype,
             prose(&workload.description)
         )),
-        None => page.paragraph("Unknown, so there is no utilisation."),
+        None => page.paragraph("Unknown, so MFU and MBU are unknown too."),
     }
     let missing = traced.missing.iter().map(|line| format!("missing: {}", sentence(line)));
     page.list(traced.evidence.iter().map(|line| sentence(line)).chain(missing));
@@ -175,15 +184,15 @@ pub(super) fn workload(page: &mut Page, run: &RunView<'_>, facts: &TraceFacts) {
 /// The operators that matter most.
 pub(super) fn top_operators(page: &mut Page, run: &RunView<'_>) {
     page.heading("Top Operators");
-    if run.operators.rows.is_empty() {
+    let operators = &run.metrics.breakdown.operators;
+    if operators.is_empty() {
         return page.paragraph(
-            "No operator was recorded. `llm-perf profile --engine torch` and `llm-perf deep` record those of a model in PyTorch; \
-             `llm-perf import` reads those in a trace of torch.profiler.",
+            "No operators were recorded. `llm-perf profile --engine torch` and `llm-perf deep` record the operators of a PyTorch model; \
+             `llm-perf import` reads them from a torch.profiler trace.",
         );
     }
     let mut table = Table::new("operator | stage | >device | >self | >total | >calls");
-    for view in run.operators.rows.iter().take(OPERATORS) {
-        let operator = view.operator;
+    for operator in operators.iter().take(OPERATORS) {
         table.row([
             code(&operator.name),
             known(operator.stage),
@@ -195,8 +204,8 @@ pub(super) fn top_operators(page: &mut Page, run: &RunView<'_>) {
     }
     page.table(&table);
     page.paragraph(
-        "Device is the time of the work the operator itself launched, self its host time without callees, total with them. \
-         `operators.md` has more.",
+        "Device is the time of the work that the operator itself launched, self its host time without callees, total its host time \
+         with them. `operators.md` has more.",
     );
 }
 
@@ -206,14 +215,14 @@ pub(super) fn top_kernels(page: &mut Page, run: &RunView<'_>) {
     let kernels = &run.kernels;
     if kernels.rows.is_empty() {
         let none = match run.metrics.conditions.trace {
-            Some(_) => "The files hold no kernel.",
-            None => "No kernel was recorded.",
+            Some(_) => "The files contain no kernels.",
+            None => "No kernels were recorded.",
         };
         return page.paragraph(none);
     }
     page.table(&by_time(kernels.of_stages.iter().take(KERNELS)));
     let fewer = kernels.of_stages.len() < kernels.rows.len();
-    let rest = if fewer { "more, including those outside of stages" } else { "more" };
+    let rest = if fewer { "more, including those outside stages" } else { "more" };
     let (calls, total) = (count(kernels.calls, "launch"), kernels.total_ns);
     page.paragraph(&format!("{calls} took {total} in total. `kernels.md` has {rest}."));
 }

@@ -1,5 +1,6 @@
 //! `kernels.md`: what ran on the device, longest first.
 
+use types::TraceFacts;
 use types::view::{KernelView, RunView};
 
 use super::phrase::{device, model};
@@ -12,6 +13,8 @@ use crate::words::number::{count, exact_milliseconds, grouped, known, percent};
 const ROWS: usize = 50;
 /// Copies, memsets and counters shown.
 const FEW: usize = 20;
+/// Most characters of a kernel's name on a terminal.
+pub(super) const NAME: usize = 48;
 
 /// The kernels as Markdown.
 pub fn kernels_page(run: &RunView<'_>) -> Page {
@@ -26,7 +29,7 @@ pub(crate) fn timeline(run: &RunView<'_>) -> Page {
     let title = format!("Kernels of {} on {}", prose(model(run.metrics)), prose(&device(run.metrics)));
     let mut page = Page::new(&title);
     if run.kernels.rows.is_empty() {
-        page.paragraph("No kernel was recorded.");
+        page.paragraph("No kernels were recorded.");
     } else {
         page.paragraph(&introduction(run));
         page.heading("By time");
@@ -40,13 +43,13 @@ pub(crate) fn timeline(run: &RunView<'_>) -> Page {
 fn introduction(run: &RunView<'_>) -> String {
     let shown = match run.kernels.rows.len() {
         rows if rows > ROWS => {
-            format!(" The first {ROWS} of {} rows; `metrics.json` has them all.", grouped(rows as u64))
+            format!(" The table shows the first {ROWS} of {} rows; `metrics.json` has them all.", grouped(rows as u64))
         }
         _ => String::new(),
     };
     format!(
-        "{} took {} ms on the device (measured). One row covers all launches of one kernel in one stage on one device; shares \
-         are of the time of all kernels.{shown}",
+        "{} took {} ms on the device (measured). One row covers all launches of one kernel in one stage on one device; shares are of \
+         the total kernel time.{shown}",
         count(run.kernels.calls, "launch"),
         exact_milliseconds(run.kernels.total_ns)
     )
@@ -86,7 +89,7 @@ fn families(page: &mut Page, run: &RunView<'_>) {
         ]);
     }
     page.table(&table);
-    page.paragraph("The family follows from the kernel's name; `other` is what no rule recognises.");
+    page.paragraph("Families are derived from kernel names; `other` are names that no pattern matches.");
 }
 
 fn copies(page: &mut Page, run: &RunView<'_>) {
@@ -110,23 +113,28 @@ fn counters(page: &mut Page, run: &RunView<'_>) {
     let Some(facts) = run.metrics.conditions.trace.as_ref().filter(|facts| !facts.counters.is_empty()) else { return };
     page.heading("Hardware counters");
     page.paragraph(
-        "Counted while kernels were replayed, usually at base clocks and with cold caches, so these times are not those of a \
-         plain run. Shares are means over launches, weighted by time.",
+        "Counters are read while kernels are replayed, usually at base clocks and with cold caches, so these times differ from those \
+         of a plain run. Shares are means over launches, weighted by time.",
     );
-    let mut table =
-        Table::new("kernel or range | >calls | >total ms | >device memory | >compute | >memory | >occupancy");
-    for row in facts.counters.iter().take(FEW) {
+    page.table(&counter_table(facts, "kernel or range", FEW));
+}
+
+/// Kernels and ranges with their counters.
+pub(super) fn counter_table(facts: &TraceFacts, head: &str, rows: usize) -> Table {
+    let heads = "| >calls | >total | >device memory traffic | >compute, of peak | >memory, of peak | >occupancy";
+    let mut table = Table::new(&format!("{head} {heads}")).widest(NAME);
+    for row in facts.counters.iter().take(rows) {
         table.row([
             code(&row.short_name),
             grouped(row.calls),
-            known(row.total_ns.map(exact_milliseconds)),
+            known(row.total_ns),
             known(row.dram_bytes),
             percent(row.compute_share),
             percent(row.memory_share),
             percent(row.occupancy),
         ]);
     }
-    page.table(&table);
+    table
 }
 
 /// What the names of the first table stand for, where they leave something out.

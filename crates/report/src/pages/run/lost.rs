@@ -1,46 +1,50 @@
 //! Where time is lost: measured beside roofline time, by stage, cause and module.
 
 use types::view::RunView;
-use types::{LostTime, ModuleSummary};
+use types::{LostTime, ModuleSummary, Nanos, StageSummary};
 
+use super::findings::titles;
 use crate::render::Page;
 use crate::render::Table;
 use crate::render::text::{code, prose, sentence};
-use crate::words::number::{UNKNOWN, known, percent};
+use crate::words::number::{UNKNOWN, known, percent, time_share};
 
 /// Causes shown.
 const CAUSES: usize = 12;
 /// Modules shown.
 const MODULES: usize = 12;
+/// Share of a stage from which avoidable work is worth a word.
+const WORTH_SAYING: f64 = 0.01;
 
 /// The table that ranks lost time, and what it is measured against.
 pub(super) fn lost_time(page: &mut Page, run: &RunView<'_>) {
     page.heading("Lost time (measured minus roofline time)");
     let metrics = run.metrics;
-    if run.lost_time.is_empty() && metrics.times.stages.iter().any(|stage| stage.lost_ns.is_some()) {
+    let causes = &metrics.conclusions.lost_time;
+    if causes.is_empty() && metrics.times.stages.iter().any(|stage| stage.lost_ns.is_some()) {
         limits(page, run);
-        return page.paragraph("The causes are unknown: they come from device work, and none was recorded.");
+        return page.paragraph("The causes are unknown: no device work was recorded.");
     }
-    if run.lost_time.is_empty() {
+    if causes.is_empty() {
         return page.paragraph(
-            "Unknown: the roofline time needs a model, its workload and a device with known rates; the causes need operators \
-             or device work.",
+            "Unknown: the roofline time needs a model, its workload and the peak rates of the device; the causes need operators or \
+             device work.",
         );
     }
     limits(page, run);
     if metrics.conditions.trace.as_ref().is_some_and(|facts| facts.traced_pass.is_some()) {
         page.paragraph(
-            "The causes are those of the profiled pass, in which the profiler slows the host down and the device waits longer:",
+            "The causes are those of the profiled pass, where the profiler slows the host down and the device waits longer:",
         );
     }
-    let mut table = Table::new("cause | stage | >lost | >share of lost | addressed by");
-    for view in run.lost_time.iter().take(CAUSES) {
-        let row = view.lost;
-        let (cause, share) = (prose(&row.cause), percent(view.share));
+    let mut table = Table::new("cause | stage | >lost | >share of lost time | addressed by");
+    let lost: Nanos = causes.iter().map(|row| row.lost_ns).sum();
+    for row in causes.iter().take(CAUSES) {
+        let (cause, share) = (prose(&row.cause), percent(time_share(row.lost_ns, lost)));
         table.row([cause, known(row.stage), row.lost_ns.to_string(), share, remedies(row)]);
     }
     page.table(&table);
-    if let Some(more) = run.lost_time.len().checked_sub(CAUSES).filter(|more| *more > 0) {
+    if let Some(more) = causes.len().checked_sub(CAUSES).filter(|more| *more > 0) {
         page.paragraph(&format!("{more} smaller causes are in `metrics.json`."));
     }
 }
@@ -50,15 +54,15 @@ pub(super) fn modules(page: &mut Page, run: &RunView<'_>) {
     page.heading("Modules (measured and modelled)");
     if run.metrics.breakdown.modules.is_empty() {
         return page.paragraph(
-            "Unknown: modules need `--model`, stages, and either operators with recorded shapes, which are matched with the \
-             model's forward pass, or ranges named after layers and modules.",
+            "Unknown: modules need `--model`, stages, and either operators with recorded shapes, which are matched to the model's \
+             forward pass, or ranges named after layers and modules.",
         );
     }
     page.paragraph(
         "The time of a module is the time its kernels ran plus the time the device waited for them. Rows include submodules, so \
-         they overlap; self excludes them. Roofline is the time the device's peak rates allow for the module's work. Work is \
-         placed by the operators that launched it, by ranges named after the module, by such ranges around the capture of a CUDA \
-         graph, by the order in which a graph's kernels repeat, or by the model's GEMMs, which run in a fixed order.",
+         they overlap; self excludes them. Roofline is the shortest time that the device's peak rates allow for the module's work. \
+         Work is attributed by the operators that launched it, by ranges named after the module, by such ranges around the capture \
+         of a CUDA graph, by the order in which a graph's kernels repeat, or by the model's GEMMs, which run in a fixed order.",
     );
     if !run.module_kinds.is_empty() {
         page.paragraph("All layers together, longest self time first:");
@@ -73,7 +77,7 @@ pub(super) fn module_table<'a>(modules: impl Iterator<Item = &'a ModuleSummary>,
     let mut table = Table::new("module | class | stage | >measured | >self | >roofline | >lost | bound");
     if traced {
         table.column("cause", false);
-        table.column("placed by", false);
+        table.column("attributed by", false);
     }
     for module in modules {
         let mut cells = vec![
@@ -99,7 +103,7 @@ pub(super) fn module_table<'a>(modules: impl Iterator<Item = &'a ModuleSummary>,
 
 /// Prefill and decode relative to their roofline.
 fn limits(page: &mut Page, run: &RunView<'_>) {
-    let mut table = Table::new("stage | >measured | >roofline time | >efficiency | >lost");
+    let mut table = Table::new("stage | >measured, all instances | >roofline time | >roofline / measured | >lost");
     for view in run.stages.iter().filter(|view| view.stage.parent.is_none()) {
         table.row([
             view.stage.name.to_string(),
@@ -110,19 +114,30 @@ fn limits(page: &mut Page, run: &RunView<'_>) {
         ]);
     }
     page.table(&table);
-    page.paragraph("Sums over all instances. MFU and MBU divide by medians: a slow outlier counts here and not there.");
+    let avoidable = |stage: &StageSummary| {
+        let (lost, wall) = (stage.lost_ns?, stage.wall_ns?);
+        time_share(lost + stage.speed_of_light_ns? - wall, wall)
+    };
+    let mut top = run.stages.iter().filter(|view| view.stage.parent.is_none());
+    let avoidable = match top.any(|view| avoidable(view.stage).is_some_and(|share| share > WORTH_SAYING)) {
+        true => " Lost time includes the roofline time of work that could be avoided.",
+        false => "",
+    };
+    page.paragraph(&format!(
+        "Times are sums over all instances.{avoidable} MFU and MBU use medians instead, so a slow outlier counts here but not there."
+    ));
 }
 
 fn remedies(row: &LostTime) -> String {
     if row.rules.is_empty() {
         return UNKNOWN.to_owned();
     }
-    format!("{} ({})", row.rules.iter().map(|rule| prose(rule)).collect::<Vec<_>>().join(", "), row.claimed_ns)
+    format!("{} ({})", titles(&row.rules), row.claimed_ns)
 }
 
 #[cfg(test)]
 mod tests {
-    use types::{Metrics, Nanos};
+    use types::Metrics;
 
     use super::*;
     use crate::pages::run::sample;

@@ -19,7 +19,7 @@ pub(super) fn section(page: &mut Page, run: &RunView<'_>) {
     }
     page.heading("Device memory (counted)");
     page.list(devices.iter().map(sentence));
-    let mut table = Table::new("device | step | >peak allocated | >peak reserved | >left behind");
+    let mut table = Table::new("device | step | >peak allocated | >peak reserved | >growth");
     for memory in devices {
         for step in memory.by_step.iter().take(STEPS) {
             table.row([
@@ -34,7 +34,8 @@ pub(super) fn section(page: &mut Page, run: &RunView<'_>) {
     if !table.is_empty() {
         page.table(&table);
         page.paragraph(
-            "A step is its host part, in which its memory is taken. Left behind is what tensors hold at its end beyond its start.",
+            "A step covers its host time, when its memory is allocated. Growth is the memory held by tensors at its end, minus that at its \
+             start.",
         );
     }
     let more: usize = devices.iter().map(|memory| memory.by_step.len().saturating_sub(STEPS)).sum();
@@ -43,17 +44,17 @@ pub(super) fn section(page: &mut Page, run: &RunView<'_>) {
     }
 }
 
-/// `cuda:0: tensors took 5.65 GB at most, 12 ms after the first allocation; ...`
+/// `cuda:0: tensors held 5.60 GB before the first recorded allocation and peaked at 5.65 GB, 12 ms later; ...`
 fn sentence(memory: &DeviceMemory) -> String {
     let mut text = format!(
-        "{}: tensors held {} before the first recorded allocation and {} at most, {} later",
+        "{}: tensors held {} before the first recorded allocation and peaked at {}, {} later",
         memory.device,
         known(memory.start_allocated_bytes),
         known(memory.peak_allocated_bytes),
         known(memory.peak_at_ns),
     );
     if let Some(reserved) = memory.peak_reserved_bytes {
-        text += &format!("; the framework reserved {reserved} at most");
+        text += &format!("; the framework reserved up to {reserved}");
     }
     text + &format!(" ({})", count(memory.allocations, "allocation"))
 }
@@ -61,7 +62,7 @@ fn sentence(memory: &DeviceMemory) -> String {
 fn growth(step: &StepMemory) -> String {
     let amount = types::Bytes::new(step.growth_bytes.unsigned_abs());
     match step.growth_bytes {
-        0 => "nothing".to_owned(),
+        0 => "none".to_owned(),
         ..0 => format!("-{amount}"),
         _ => format!("+{amount}"),
     }

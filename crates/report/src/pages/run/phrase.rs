@@ -1,7 +1,7 @@
 //! Words and figures that more than one page of a run needs.
 
-use types::view::{FindingView, RunView, Saving, SavingBasis};
-use types::{Environment, EstimatedSaving, Metrics, SetAside, Stage, StageSummary, TraceFacts};
+use types::view::RunView;
+use types::{Environment, Metrics, SetAside, Stage, StageSummary, TraceFacts};
 
 use crate::render::text::{code, prose, sentence};
 use crate::words::number::{count, percent};
@@ -46,7 +46,7 @@ pub(crate) fn extent(metrics: &Metrics) -> String {
     parts.join(" x ")
 }
 
-/// What was set aside, in words.
+/// What is left out of a run, in words.
 pub fn set_aside(aside: &SetAside) -> String {
     let SetAside { wall_ns, launches, device_ns } = aside;
     format!("{wall_ns} of loading and warm-up: {} with {device_ns} of device time", count(*launches, "launch"))
@@ -67,10 +67,8 @@ pub(crate) fn mfu(metrics: &Metrics) -> Option<String> {
 /// Why the utilisation of the device is unknown, and what would tell it.
 pub(crate) fn no_utilisation(run: &RunView<'_>) -> String {
     match (run.utilisation_missing, &run.metrics.run.model) {
-        (Some(counter), _) => format!("The utilisation of the device is unknown: {}.", sentence(&counter.remedy)),
-        (None, None) => {
-            "The utilisation of the device is unknown: no model is named whose work could be modelled.".to_owned()
-        }
+        (Some(counter), _) => format!("MFU and MBU are unknown: {}.", sentence(counter.remedy.trim_end_matches('.'))),
+        (None, None) => "MFU and MBU are unknown: no model is named, so its work cannot be modelled.".to_owned(),
         (None, Some(_)) => "The peak rates of this device are unknown, so its utilisation is unknown too.".to_owned(),
     }
 }
@@ -85,56 +83,6 @@ pub(crate) fn nested(stage: Stage) -> String {
     stage.parent().map_or(stage.to_string(), |parent| format!("{parent} > {stage}"))
 }
 
-/// What acting on a finding saves, in words.
-pub(crate) fn saving(saving: &Saving) -> String {
-    let mut text = format!("{} of {}, {}", percent(saving.share), basis(saving.basis), saving.saves_ns);
-    text += &saving.whole_ns.map(|whole| format!(" of {whole}")).unwrap_or_default();
-    text + &saving.per_input_ns.map(|each| format!("; {each} per input on average")).unwrap_or_default()
-}
-
-/// What a saving is a share of.
-pub(crate) const fn basis(basis: SavingBasis) -> &'static str {
-    match basis {
-        SavingBasis::Run => "the run",
-        SavingBasis::Stages => "the time in stages",
-        SavingBasis::Devices => "GPU time",
-        SavingBasis::ProfiledPass => "the profiled pass",
-        SavingBasis::PlainRun => "the run without a profiler",
-    }
-}
-
-/// A finding's place: its stage. One without is about a run as a whole, or about what lies in none of its stages.
-pub(crate) fn place(run: &RunView<'_>, view: &FindingView<'_>) -> &'static str {
-    let without = if run.stages.is_empty() { "the run" } else { "no single stage" };
-    view.finding.stage.map_or(without, Stage::name)
-}
-
-/// Where a saving comes from: the replay with its interval, what it assumes, and what came of trying it.
-pub(crate) fn replayed(saving: &EstimatedSaving) -> Option<String> {
-    let (low, high, assumes) = (saving.saves_low_ns?, saving.saves_high_ns?, saving.assumes.as_ref()?);
-    let tried = match &saving.tried {
-        None => "not tried".to_owned(),
-        Some(tried) => format!("tried as {}: saved {}", prose(&tried.remedy), tried.saved_ns),
-    };
-    let (low, high) = (low.to_string(), high.to_string());
-    let saved = if low == high { low } else { format!("between {low} and {high}") };
-    Some(format!("predicted by replay: {saved}, if {}; {tried}", prose(&assumes.to_string())))
-}
-
-/// One line with the numbers of findings and warnings; none where there are none.
-pub(crate) fn outlook(run: &RunView<'_>) -> Option<String> {
-    let mut parts = Vec::new();
-    if !run.findings.is_empty() {
-        let rules = run.warning_rules.join(", ");
-        let warnings = if rules.is_empty() { rules } else { format!(" (warnings: {rules})") };
-        parts.push(count(run.findings.len() as u64, "finding") + &warnings);
-    }
-    if !run.data_warnings.is_empty() {
-        parts.push(count(run.data_warnings.len() as u64, "data-quality warning"));
-    }
-    (!parts.is_empty()).then(|| parts.join(", "))
-}
-
 /// The machine and its software, line by line. What is not known is left out.
 pub(crate) fn environment(metrics: &Metrics, environment: &Environment) -> Vec<String> {
     let mut lines = Vec::new();
@@ -145,12 +93,15 @@ pub(crate) fn environment(metrics: &Metrics, environment: &Environment) -> Vec<S
     if let Some(weights) = &metrics.run.weights {
         subject += &format!(", weights: {}", prose(weights));
     }
-    lines.push(subject);
-    lines.push(format!("device: {}", prose(&device(metrics))));
+    // A command names neither a model nor a device.
+    if metrics.conditions.command.is_none() {
+        lines.push(subject);
+        lines.push(format!("device: {}", prose(&device(metrics))));
+    }
     let cpu = &environment.cpu;
     let threads = cpu.threads_available.or(cpu.threads).map(|threads| count(threads.into(), "thread"));
     let facts = [cpu.model.as_deref().map(prose), Some(prose(&cpu.architecture)), threads];
-    lines.push(format!("processor: {}", facts.into_iter().flatten().collect::<Vec<_>>().join(", ")));
+    lines.push(format!("CPU: {}", facts.into_iter().flatten().collect::<Vec<_>>().join(", ")));
     for gpu in &environment.gpus {
         let name = gpu.name.as_deref().map_or("unnamed".to_owned(), prose);
         let memory = gpu.memory_bytes.map(|memory| format!(", {memory}")).unwrap_or_default();
@@ -167,7 +118,7 @@ pub(crate) fn environment(metrics: &Metrics, environment: &Environment) -> Vec<S
     }
     lines.push(format!("llm-perf {}", prose(&environment.tool_version)));
     if let Some(git) = &environment.git {
-        let changed = if git.dirty == Some(true) { ", with changes" } else { "" };
+        let changed = if git.dirty == Some(true) { ", with uncommitted changes" } else { "" };
         lines.push(format!("source tree: {}{changed}", code(&git.revision)));
     }
     lines

@@ -19,21 +19,21 @@ pub(super) fn device(page: &mut Page, run: &RunView<'_>) {
     let input = pass.input.as_deref().map(|input| format!(" over {}", code(input))).unwrap_or_default();
     let Some(busy) = totals.gpu_busy_ns else {
         page.paragraph(&format!(
-            "One pass{input} under torch.profiler recorded operators and no device work: the model ran on the processor."
+            "One pass{input} under torch.profiler recorded operators but no device work: the model ran on the CPU."
         ));
         return;
     };
     let mut text = format!(
-        "One pass{input} was recorded by torch.profiler, which slows the host down. In it the device was busy {busy} of {} ({}). \
-         Lost time and estimated savings refer to this pass.",
+        "torch.profiler recorded one pass{input}, which slows the host down. The device was busy for {busy} of {} ({}). Lost time and \
+         estimated savings refer to this pass.",
         known(pass.wall_ns),
         percent(run.profiled_busy_share),
     );
     if let Some(launches) = totals.launches_per_token {
-        text += &format!(" Each decoded token took {} launches.", decimal(launches.round()));
+        text += &format!(" Each token took {} launches to decode.", decimal(launches.round()));
     }
     page.paragraph(&text);
-    let mut table = Table::new("stage | >wall, profiled | >device busy | >busy | >kernel time | >kernels");
+    let mut table = Table::new("stage | >wall, profiled | >device busy | >share of wall | >kernel time | >kernels");
     for view in &run.stages {
         table.row([
             nested(view.stage.name),
@@ -67,8 +67,8 @@ pub(super) fn flop_checks(page: &mut Page, run: &RunView<'_>) {
     }
     page.heading("FLOPs: modelled and counted");
     page.paragraph(
-        "The same forward pass, modelled from the configuration and counted by `torch.utils.flop_counter`; decode is its first \
-         step. Both count matrix work.",
+        "The same forward pass, modelled from the configuration and counted by `torch.utils.flop_counter`; decode stands for its \
+         first step. Both count matrix FLOPs only.",
     );
     let mut table = Table::new("input | stage | >modelled | >counted | >difference | counted with");
     for check in &run.metrics.utilisation.flop_checks {
@@ -103,12 +103,12 @@ pub(super) fn ranks(page: &mut Page, run: &RunView<'_>) {
     }
     if metrics.times.ranks.iter().all(|rank| rank.stage_ms.is_empty()) {
         if metrics.times.rank_arrivals.is_none() {
-            page.paragraph(&format!("{ranks} were recorded.{missing} Nothing in them can be compared."));
+            page.paragraph(&format!("{ranks} were recorded.{missing} They have nothing in common to compare."));
         }
         return;
     }
-    page.paragraph(&format!("{ranks} ran side by side.{missing} Times are medians."));
-    let mut table = Table::new(">rank | device | stage | >median | >runs");
+    page.paragraph(&format!("{ranks} ran in parallel.{missing} Times are medians per instance."));
+    let mut table = Table::new(">rank | device | stage | >median | >instances");
     for rank in &metrics.times.ranks {
         for (stage, times) in &rank.stage_ms {
             table.row([
@@ -123,6 +123,6 @@ pub(super) fn ranks(page: &mut Page, run: &RunView<'_>) {
     page.table(&table);
     page.list(metrics.times.rank_skew.iter().map(|skew| {
         let share = percent(Some(skew.share));
-        format!("{}: rank {} is slowest, {share} behind rank {}", skew.stage, skew.slowest, skew.fastest)
+        format!("{}: rank {} is the slowest, {share} slower than rank {}", skew.stage, skew.slowest, skew.fastest)
     }));
 }

@@ -1,93 +1,74 @@
 //! `report.md`: the whole run, from what is asked first to what is asked last.
 
 use types::view::RunView;
-use types::{Environment, Metrics, Nanos, Throughput, TraceFacts};
+use types::{Environment, Metrics, Nanos, Throughput};
 
-use super::communication;
-use super::critical_path;
-use super::device_time;
-use super::imported;
-use super::lost;
-use super::memory;
-use super::phrase::{
-    device, environment, extent, imported_facts, model, nested, no_utilisation, overhead, place, replayed, saving,
-    stage,
+use super::headline::headline;
+use super::phrase::{device, environment, extent, imported_facts, model, nested, no_utilisation, overhead, stage};
+use super::{
+    caveats, communication, critical_path, device_time, findings, imported, lost, memory, recorded, steps, tries,
 };
-use super::recorded;
-use super::steps;
-use super::tries;
 use crate::render::Page;
 use crate::render::Table;
 use crate::render::text::{code, prose, sentence};
-use crate::words::number::{UNKNOWN, count, grouped, known, milliseconds, percent, tokens_per_second};
+use crate::words::counter;
+use crate::words::number::{UNKNOWN, count, decimal, grouped, known, milliseconds, percent, share, tokens_per_second};
 
 /// Modules shown.
 const MODULES: usize = 20;
 /// Inputs shown.
 const INPUTS: usize = 50;
 
-/// The run as Markdown.
+/// The run as Markdown: caveats, the answer, what to do, where the time goes, and then the details. An imported run is described
+/// from its files: what it lacks is left out, not filled in.
 pub fn report_page(run: &RunView<'_>, environment: &Environment) -> Page {
     let metrics = run.metrics;
+    let imported = imported_facts(metrics);
     let mut page = Page::new(&format!("Profile of {} on {}", prose(model(metrics)), prose(&device(metrics))));
-    if let Some(facts) = imported_facts(metrics) {
-        imported_sections(&mut page, run, facts, environment);
-        return page;
+    caveats::callout(&mut page, metrics);
+    page.paragraph(&headline(run));
+    page.paragraph(&imported.map_or_else(|| method(metrics), |facts| imported::method(run, facts)));
+    findings::section(&mut page, run);
+    match imported {
+        Some(facts) => imported::stages(&mut page, run, facts),
+        None => stages(&mut page, run),
     }
-    page.paragraph(&measured(run));
-    lost::lost_time(&mut page, run);
-    page.paragraph(&method(metrics));
-    stages(&mut page, run);
-    recorded::ranks(&mut page, run);
-    utilisation(&mut page, run);
-    recorded::flop_checks(&mut page, run);
     recorded::device(&mut page, run);
     device_time::section(&mut page, run);
+    lost::lost_time(&mut page, run);
+    critical_path::section(&mut page, run);
+    tries::section(&mut page, run);
+    if imported.is_none() || metrics.times.throughput != Throughput::default() {
+        aggregates(&mut page, metrics);
+    }
+    utilisation(&mut page, run);
+    recorded::flop_checks(&mut page, run);
+    if imported.is_some() {
+        steps::section(&mut page, run);
+    } else {
+        variation(&mut page, metrics);
+    }
+    recorded::ranks(&mut page, run);
     communication::collectives(&mut page, run);
     recorded::memory(&mut page, run);
     memory::section(&mut page, run);
-    findings(&mut page, run);
-    critical_path::section(&mut page, run);
-    tries::section(&mut page, run);
-    variation(&mut page, metrics);
-    if metrics.conditions.trace.is_some() {
-        lost::modules(&mut page, run);
-    } else {
-        modules(&mut page, metrics);
+    match metrics.conditions.trace {
+        Some(_) => lost::modules(&mut page, run),
+        None => modules(&mut page, metrics),
     }
     imported::top_operators(&mut page, run);
     imported::top_kernels(&mut page, run);
-    inputs(&mut page, metrics);
+    match imported {
+        Some(facts) => {
+            imported::workload(&mut page, run, facts);
+            imported::coverage(&mut page, facts);
+            imported::sources(&mut page, facts);
+        }
+        None => inputs(&mut page, metrics),
+    }
     quality(&mut page, run);
     machine(&mut page, metrics, environment);
     page
-}
-
-/// An imported run is described from its files: what it lacks is left out, not filled in.
-fn imported_sections(page: &mut Page, run: &RunView<'_>, facts: &TraceFacts, environment: &Environment) {
-    page.paragraph(&imported::headline(run));
-    page.paragraph(&imported::method(run, facts));
-    device_time::section(page, run);
-    findings(page, run);
-    critical_path::section(page, run);
-    communication::collectives(page, run);
-    steps::section(page, run);
-    memory::section(page, run);
-    lost::lost_time(page, run);
-    imported::stages(page, run, facts);
-    if run.metrics.times.throughput != Throughput::default() {
-        aggregates(page, run.metrics);
-    }
-    recorded::ranks(page, run);
-    utilisation(page, run);
-    lost::modules(page, run);
-    imported::top_operators(page, run);
-    imported::top_kernels(page, run);
-    imported::workload(page, run, facts);
-    imported::coverage(page, facts);
-    quality(page, run);
-    imported::sources(page, facts);
-    machine(page, run.metrics, environment);
 }
 
 /// First token, time per token and utilisation, in a sentence or two.
@@ -95,13 +76,13 @@ pub(super) fn measured(run: &RunView<'_>) -> String {
     let (metrics, rates) = (run.metrics, &run.metrics.times.throughput);
     let mut text = match (rates.ttft_ns, run.forward_pass_ms) {
         (None, None) => return "**No prefill was measured.**".to_owned(),
-        (None, Some(pass)) => format!("**{} for a forward pass.**", milliseconds(pass)),
+        (None, Some(pass)) => format!("**{} per forward pass (median).**", milliseconds(pass)),
         (Some(first), _) => {
             let then = match (rates.time_per_output_token_ns, rates.decode_tokens_per_second) {
                 (Some(step), Some(rate)) => format!("then {step} per token ({})", tokens_per_second(rate)),
-                _ => "and nothing was decoded".to_owned(),
+                _ => "no decode".to_owned(),
             };
-            format!("**{first} to the first token, {then}.**")
+            format!("**{first} to the first token (median per inference), {then}.**")
         }
     };
     if let Some(mfu) = metrics.utilisation.mfu_model_level {
@@ -121,8 +102,8 @@ fn method(metrics: &Metrics) -> String {
         text += &format!(", after {}, batch {}", count(settings.warmup_rounds.into(), "warm-up round"), settings.batch);
     }
     text += match metrics.conditions.trace.as_ref().is_some_and(|facts| facts.traced_pass.is_none()) {
-        true => ". Times are wall times as recorded, with the profiler attached. ",
-        false => ". Times are wall times of plain runs; operators and modules are from one profiled pass. ",
+        true => ". Times are wall times with the profiler attached. ",
+        false => ". Times are wall times of plain runs; operators and modules come from one profiled pass. ",
     };
     text += &overhead(metrics);
     text + " FLOPs and bytes are modelled from the configuration; one multiply-add counts as two FLOPs."
@@ -131,15 +112,16 @@ fn method(metrics: &Metrics) -> String {
 fn stages(page: &mut Page, run: &RunView<'_>) {
     page.heading("Per-Stage Timings (measured)");
     if run.stages.is_empty() {
-        return page.paragraph("No stage was measured.");
+        return page.paragraph("No stages were measured.");
     }
-    let wall = run.metrics.times.totals.wall_ns.map(|wall| format!(": {wall}")).unwrap_or_default();
+    let wall = run.metrics.times.totals.wall_ns.map(|wall| format!(" ({wall})")).unwrap_or_default();
     page.paragraph(&format!(
-        "`a > b` is a part of `a` and contained in its numbers; prefill and decode add up to the run{wall}. Total is over all \
-         instances; the other times are per instance, over all inputs."
+        "`a > b` is a part of `a` and included in its numbers; prefill and decode add up to the run{wall}. An instance is one \
+         inference of one input. Total and share cover all instances; the other columns are per instance."
     ));
-    let mut table =
-        Table::new("stage | >instances | >total | >share | >median | >MAD | >mean | >std | >min | >max | >tokens");
+    let mut table = Table::new(
+        "stage | >instances | >total of all | >share of run | >median | >MAD | >mean | >std | >min | >max | >tokens per instance",
+    );
     for view in &run.stages {
         let (stage, times) = (view.stage, view.times);
         let of = |value: Option<f64>| known(value.map(milliseconds));
@@ -154,14 +136,13 @@ fn stages(page: &mut Page, run: &RunView<'_>) {
             of(times.and_then(|times| times.std)),
             of(times.map(|times| times.min)),
             of(times.map(|times| times.max)),
-            known(stage.tokens.map(grouped)),
+            known(stage.tokens.and_then(|tokens| share(tokens as f64, stage.instances as f64)).map(decimal)),
         ]);
     }
     page.table(&table);
-    aggregates(page, run.metrics);
 }
 
-/// Rates over all inputs and repeats.
+/// Latency and throughput over all inputs and repeats.
 fn aggregates(page: &mut Page, metrics: &Metrics) {
     page.heading("Aggregates (measured)");
     let rates = &metrics.times.throughput;
@@ -169,7 +150,7 @@ fn aggregates(page: &mut Page, metrics: &Metrics) {
     let time = |time: Option<Nanos>| time.map(|time| time.to_string());
     let mut table = Table::new("quantity | >value");
     for (quantity, value) in [
-        ("time to first token", time(rates.ttft_ns)),
+        ("time to first token, per inference", time(rates.ttft_ns)),
         ("time per output token", time(rates.time_per_output_token_ns)),
         ("decode throughput", rate(rates.decode_tokens_per_second)),
         ("end-to-end throughput", rate(rates.end_to_end_tokens_per_second)),
@@ -182,6 +163,7 @@ fn aggregates(page: &mut Page, metrics: &Metrics) {
         }
     }
     page.table(&table);
+    page.paragraph("Latency and throughput are derived from the median times of the inputs.");
 }
 
 fn utilisation(page: &mut Page, run: &RunView<'_>) {
@@ -189,8 +171,7 @@ fn utilisation(page: &mut Page, run: &RunView<'_>) {
     page.heading("MFU and MBU (modelled work over measured time)");
     match &metrics.utilisation.peak {
         Some(peak) => page.paragraph(&format!(
-            "Relative to peak: {} in {} and {} ({}). The work is that of all inputs, each once, over the sum of their median times; a dash means \
-             unknown.",
+            "Peak: {} in {} and {} ({}). The work of all inputs, each once, is divided by the sum of their median times.",
             peak.flops,
             peak.dtype,
             peak.bytes_per_second,
@@ -198,7 +179,7 @@ fn utilisation(page: &mut Page, run: &RunView<'_>) {
         )),
         None => page.paragraph(&no_utilisation(run)),
     }
-    let mut table = Table::new("stage | >matrix work | >bytes | >MFU | >MBU");
+    let mut table = Table::new("stage | >matrix FLOPs | >bytes | >MFU | >MBU");
     for (name, work) in &metrics.utilisation.work_per_stage {
         let used = stage(metrics, *name);
         table.row([
@@ -217,29 +198,10 @@ fn utilisation(page: &mut Page, run: &RunView<'_>) {
     page.table(&table);
 }
 
-pub(super) fn findings(page: &mut Page, run: &RunView<'_>) {
-    page.heading("Findings");
-    if run.findings.is_empty() {
-        return page.paragraph("No rule found enough evidence.");
-    }
-    for view in &run.findings {
-        let finding = view.finding;
-        let (rule, place, severity) = (prose(&finding.rule), place(run, view), finding.severity.name());
-        page.paragraph(&format!("**{rule}** ({place}, {severity})"));
-        let saves = view.saving.as_ref().map_or("unknown (the evidence does not quantify it)".to_owned(), saving);
-        let evidence = finding.evidence.iter().map(|line| sentence(line));
-        let mut rest = vec![format!("estimated saving: {saves}")];
-        rest.extend(replayed(&finding.saving));
-        rest.push(format!("advice: {}", sentence(&finding.advice)));
-        page.list(evidence.chain(rest));
-    }
-}
-
 fn variation(page: &mut Page, metrics: &Metrics) {
     page.heading("Run-to-run variation (measured)");
     page.paragraph(
-        "Coefficients of variation (CV): between repeats of one input, pooled over all inputs, and between the medians of the \
-         inputs.",
+        "Coefficients of variation (CV): between repeats of the same input, pooled over all inputs, and between the inputs' medians.",
     );
     let mut table = Table::new("stage | >CV of repeats | >CV of inputs");
     for (stage, repeat) in &metrics.times.variance.repeat_cv_per_stage {
@@ -252,15 +214,15 @@ fn variation(page: &mut Page, metrics: &Metrics) {
 fn modules(page: &mut Page, metrics: &Metrics) {
     page.heading("Modules (profiled pass)");
     if metrics.breakdown.modules.is_empty() {
-        return page.paragraph("No operator was recorded inside a module.");
+        return page.paragraph("No operators were recorded inside modules.");
     }
     let cut = match metrics.breakdown.modules.len() {
-        all if all > MODULES => format!(" The first {MODULES} of {all}."),
+        all if all > MODULES => format!(" The table shows the first {MODULES} of {all}."),
         _ => String::new(),
     };
     page.paragraph(&format!(
-        "Rows include submodules, so they overlap; self excludes them. Roofline is the time the device's peak rates allow for the \
-         module's operators; lost is the rest.{cut} `operators.md` has the parts without overlap."
+        "Rows include submodules, so they overlap; self excludes them. Roofline is the shortest time that the device's peak rates \
+         allow for the module's operators; lost is the rest.{cut} `operators.md` has the parts without overlap."
     ));
     page.table(&lost::module_table(metrics.breakdown.modules.iter().take(MODULES), false));
 }
@@ -280,7 +242,7 @@ fn inputs(page: &mut Page, metrics: &Metrics) {
             grouped(input.generated_tokens),
         ]);
     }
-    page.table_or(&table, "No input is recorded.");
+    page.table_or(&table, "No inputs were recorded.");
     if let Some(more) = metrics.conditions.inputs.len().checked_sub(INPUTS).filter(|more| *more > 0) {
         page.paragraph(&format!("{more} more are in `metrics.json`."));
     }
@@ -288,24 +250,24 @@ fn inputs(page: &mut Page, metrics: &Metrics) {
 
 pub(super) fn quality(page: &mut Page, run: &RunView<'_>) {
     page.heading("Data quality");
-    let mut table = Table::new("counter | >value | >share | severity | remedy");
+    let mut table = Table::new("what | >count | >share affected | severity | meaning and remedy");
     for counter in &run.metrics.conclusions.quality {
         table.row([
-            code(&counter.counter),
+            format!("{} ({})", prose(&counter::title(&counter.counter)), code(&counter.counter)),
             grouped(counter.value),
             percent(counter.share),
             counter.severity.name().to_owned(),
             sentence(&counter.remedy),
         ]);
     }
-    page.table_or(&table, "Nothing was dropped or left unattributed.");
+    page.table_or(&table, "No data was dropped or left unattributed.");
 }
 
 fn machine(page: &mut Page, metrics: &Metrics, machine: &Environment) {
     page.heading("Environment");
     page.list(environment(metrics, machine));
     page.paragraph(&format!(
-        "Run {}, {} {}. `env.json` has the rest.",
+        "Run {}, {} at {}. `env.json` has the details.",
         code(&metrics.run.id),
         if imported_facts(metrics).is_some() { "imported" } else { "captured" },
         prose(&machine.captured_at)
@@ -332,6 +294,6 @@ mod tests {
     #[test]
     fn an_empty_run_has_every_section() {
         let page = report_page(&run(&sample::empty()), &sample::environment()).markdown();
-        assert_eq!(page.lines().filter(|line| line.starts_with("## ")).count(), 11, "{page}");
+        assert_eq!(page.lines().filter(|line| line.starts_with("## ")).count(), 12, "{page}");
     }
 }

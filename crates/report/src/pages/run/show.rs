@@ -5,10 +5,15 @@ use std::fmt::Write;
 use types::view::RunView;
 use types::{Nanos, Stage};
 
+use super::findings::{self, by_saving};
 use super::headline::headline;
-use super::phrase::{device, model, saving};
+use super::operators::OperatorSums;
+use super::phrase::{device, model};
 use crate::render::table::{printable, shortened};
-use crate::words::number::{count, known, milliseconds, percent};
+use crate::render::text::Text;
+use crate::words::caveat::READ_FIRST;
+use crate::words::idle;
+use crate::words::number::{count, known, milliseconds, percent, time_share};
 
 /// Parts of a character cell, from an eighth to the whole.
 const EIGHTHS: [char; 8] = ['▏', '▎', '▍', '▌', '▋', '▊', '▉', '█'];
@@ -35,21 +40,24 @@ pub fn glance(run: &RunView<'_>, settings: &Glance, strong: impl Fn(&str) -> Str
     let mut text =
         strong(&shortened(&printable(&format!("{} on {}", model(run.metrics), device(run.metrics))), settings.width))
             + "\n";
-    wrapped(&mut text, &headline(run).replace(['*', '`', '\\'], ""), settings.width);
+    for caveat in run.metrics.conclusions.caveats.iter().filter(|caveat| !caveat.text.is_empty()) {
+        wrapped(&mut text, &format!("{READ_FIRST}: {}", caveat.text), settings.width);
+    }
+    wrapped(&mut text, &Text::new(&headline(run)).plain(), settings.width);
     let mut list = |title: &str, rows: &[Row]| {
         if !rows.is_empty() {
             let _ = write!(text, "\n{}\n{}", strong(title), bars(rows, settings.width));
         }
     };
-    list("stages", &stages(run, &settings));
-    list("device time", &device_time(run, &settings));
-    list("lost time", &lost(run, &settings));
-    list("operators", &operators(run, &settings));
-    list("kernels", &kernels(run, &settings));
+    list("stages (share of run)", &stages(run, &settings));
+    list("device time (share of span)", &device_time(run, &settings));
+    list("lost time (share of lost time)", &lost(run, &settings));
+    list("operators by self time", &operators(run, &settings));
+    list("kernels (share of kernel time)", &kernels(run, &settings));
     if let Some((title, line)) = steps(run, &settings) {
         let _ = write!(text, "\n{}\n{line}\n", strong(&title));
     }
-    findings(&mut text, run, &settings, &strong);
+    what_to_do(&mut text, run, &settings, &strong);
     text
 }
 
@@ -100,7 +108,7 @@ fn device_time(run: &RunView<'_>, settings: &Glance) -> Vec<Row> {
         rows.extend(
             view.causes
                 .iter()
-                .map(|(idle, share)| part(name(&format!("idle: {}", idle.cause.phrase())), idle.ns, *share)),
+                .map(|(idle, share)| part(name(&format!("idle: {}", idle::cause(idle.cause))), idle.ns, *share)),
         );
         rows.retain(|row| row.share > 0.0);
         rows
@@ -109,27 +117,26 @@ fn device_time(run: &RunView<'_>, settings: &Glance) -> Vec<Row> {
 }
 
 fn lost(run: &RunView<'_>, settings: &Glance) -> Vec<Row> {
-    let wanted = run.lost_time.iter().filter(|view| is_wanted(settings, view.lost.stage));
-    let row = |view: &types::view::LostTimeView<'_>| Row {
-        name: staged(&view.lost.cause, view.lost.stage, settings),
-        share: view.share.unwrap_or_default(),
-        figure: format!("{} {}", view.lost.lost_ns, percent(view.share)),
+    let causes = &run.metrics.conclusions.lost_time;
+    let all: Nanos = causes.iter().map(|lost| lost.lost_ns).sum();
+    let wanted = causes.iter().filter(|lost| is_wanted(settings, lost.stage));
+    let row = |lost: &types::LostTime| {
+        let share = time_share(lost.lost_ns, all);
+        let figure = format!("{} {}", lost.lost_ns, percent(share));
+        Row { name: staged(&lost.cause, lost.stage, settings), share: share.unwrap_or_default(), figure }
     };
     wanted.map(row).take(settings.top).collect()
 }
 
 fn operators(run: &RunView<'_>, settings: &Glance) -> Vec<Row> {
-    let mut rows: Vec<_> = run.operators.rows.iter().filter(|view| is_wanted(settings, view.operator.stage)).collect();
-    rows.sort_by_key(|view| std::cmp::Reverse(view.operator.self_ns));
-    let row = |view: &&types::view::OperatorView<'_>| Row {
-        name: staged(&view.operator.name, view.operator.stage, settings),
-        share: view.self_share.unwrap_or_default(),
-        figure: format!(
-            "{} {}, {}",
-            view.operator.self_ns,
-            percent(view.self_share),
-            count(view.operator.calls, "call")
-        ),
+    let all = OperatorSums::of(run.metrics).self_ns;
+    let rows = run.metrics.breakdown.operators.iter().filter(|operator| is_wanted(settings, operator.stage));
+    let mut rows: Vec<_> = rows.collect();
+    rows.sort_by_key(|operator| std::cmp::Reverse(operator.self_ns));
+    let row = |operator: &&types::OperatorSummary| {
+        let (time, share) = (operator.self_ns, time_share(operator.self_ns, all));
+        let figure = format!("{time} {}, {}", percent(share), count(operator.calls, "call"));
+        Row { name: staged(&operator.name, operator.stage, settings), share: share.unwrap_or_default(), figure }
     };
     rows.iter().map(row).take(settings.top).collect()
 }
@@ -168,29 +175,19 @@ fn steps(run: &RunView<'_>, settings: &Glance) -> Option<(String, String)> {
     ))
 }
 
-fn findings(text: &mut String, run: &RunView<'_>, settings: &Glance, strong: impl Fn(&str) -> String) {
-    let wanted = run.findings.iter().filter(|view| {
-        settings.stage.is_none() || view.finding.stage.is_none() || is_wanted(settings, view.finding.stage)
-    });
-    let mut wanted: Vec<_> = wanted.collect();
-    // What saves most is what to do first; the rest keeps its order.
-    wanted.sort_by_key(|view| std::cmp::Reverse(view.saving.as_ref().map(|saving| saving.saves_ns)));
+fn what_to_do(text: &mut String, run: &RunView<'_>, settings: &Glance, strong: impl Fn(&str) -> String) {
+    let mut wanted = by_saving(run);
+    wanted.retain(|view| view.finding.stage.is_none() || is_wanted(settings, view.finding.stage));
     if wanted.is_empty() {
         return;
     }
     let _ = write!(text, "\n{}\n", strong("what to do"));
     for view in wanted.iter().take(FINDINGS) {
-        let finding = view.finding;
-        let stage = finding.stage.map(|stage| format!(" ({stage})")).unwrap_or_default();
-        let saves = view.saving.as_ref().map(|found| format!(", estimated saving: {}", saving(found)));
-        wrapped(
-            text,
-            &format!("{}{stage}{}: {}", finding.rule, saves.unwrap_or_default(), finding.advice.replace('`', "")),
-            settings.width,
-        );
+        let line = format!("{}. {}", findings::brief(run, view), findings::finished(&view.finding.advice));
+        wrapped(text, &Text::new(&line).plain(), settings.width);
     }
     if wanted.len() > FINDINGS {
-        let _ = writeln!(text, "and {} in report.md", count((wanted.len() - FINDINGS) as u64, "more finding"));
+        let _ = writeln!(text, "{} in report.md", count((wanted.len() - FINDINGS) as u64, "more finding"));
     }
 }
 

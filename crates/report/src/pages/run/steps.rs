@@ -35,7 +35,7 @@ fn engine_step(view: &EngineStepsView) -> String {
 /// What kind of run it is.
 pub(super) fn kind(facts: &TraceFacts) -> Option<String> {
     let kind = facts.kind.as_ref()?;
-    Some(format!("The run is {}: {}.", kind.kind.phrase(), sentence(&kind.evidence)))
+    Some(format!("The trace shows {}: {}.", kind.kind.phrase(), sentence(kind.evidence.trim_end_matches('.'))))
 }
 
 /// The steps.
@@ -49,14 +49,17 @@ pub(super) fn section(page: &mut Page, run: &RunView<'_>) {
         Some(format!("{what}: median {median}, min {min}, max {max}{std}"))
     };
     page.paragraph(&format!(
-        "{}, from {}. Wall is from the start of a step, or the end of the one before it, to the end of its device work; device is \
-         the time its work kept the device busy.",
+        "{} (source: {}). Wall time runs from the start of a step, or the end of the one before it, to the end of its device \
+         work; device time is the time its work kept the device busy.",
         count(steps.list.len() as u64, "step"),
         steps.basis.phrase()
     ));
-    let spreads = spread("wall", &steps.wall_ms).into_iter().chain(spread("device", &steps.device_ms));
+    let spreads = spread("wall time per step", &steps.wall_ms)
+        .into_iter()
+        .chain(spread("device time per step", &steps.device_ms));
     page.list(engine_steps(run).into_iter().chain(spreads));
-    let mut table = Table::new("step | does | >wall | >host | >device | >kernels | >prompts | >decoding | >tokens");
+    let mut table =
+        Table::new("step | kind | >wall | >host | >device | >kernels | >prompts | >decoding sequences | >tokens");
     for step in steps.list.iter().take(STEPS) {
         table.row([
             code(&step.name),

@@ -6,7 +6,8 @@
 use types::view::{FindingView, RunView, Saving};
 use types::{Environment, RunKindName, Stage};
 
-use super::phrase::{basis, device, extent, imported_facts, model};
+use super::findings::basis;
+use super::phrase::{device, extent, imported_facts, model};
 use super::{appendix, caveats, headline};
 use crate::render::Page;
 use crate::render::text::{prose, sentence};
@@ -108,7 +109,7 @@ impl Advice<'_> {
 fn advice<'a>(run: &'a RunView<'a>) -> Vec<Advice<'a>> {
     let mut advice: Vec<Advice<'a>> = Vec::new();
     for view in &run.findings {
-        let Some(share) = view.saving.and_then(|saving| saving.share) else { continue };
+        let Some(share) = view.finding.saving.saves_share else { continue };
         match advice.iter_mut().find(|one| one.rule == view.finding.rule) {
             Some(one) => {
                 one.share += share;

@@ -3,49 +3,48 @@
 use types::view::RunView;
 use types::{Metrics, Stage, Statistics};
 
-use super::phrase::{device, extent, indented, mfu, model, outlook};
-use super::tries;
-use crate::render::table::{Table, printable};
+use super::phrase::{device, extent, indented, mfu, model};
+use super::{caveats, findings, tries};
+use crate::render::Page;
+use crate::render::Table;
+use crate::render::text::prose;
 use crate::words::number::{known, milliseconds, percent, tokens_per_second};
 
 /// The run as at most 15 lines of plain text.
 pub fn terminal(run: &RunView<'_>) -> String {
-    let metrics = run.metrics;
+    let (metrics, rates) = (run.metrics, &run.metrics.times.throughput);
+    let mut page = Page::default();
+    caveats::callout(&mut page, metrics);
     let weights = metrics.run.weights.as_ref().map(|weights| format!(", weights: {weights}")).unwrap_or_default();
-    let rates = &metrics.times.throughput;
-    let mut lines = vec![format!("{}{weights}, on {}: {}", model(metrics), device(metrics), extent(metrics))];
-    match run.forward_pass_ms {
-        Some(pass) => {
-            let batch = metrics.conditions.settings.as_ref().map(|settings| settings.batch);
-            lines.push(format!("forward pass {}, batch {}", milliseconds(pass), known(batch)));
-        }
-        None => lines.extend([
-            format!("first token  {}", known(rates.ttft_ns)),
-            format!("per token    {}", known(rates.time_per_output_token_ns)),
-            format!(
-                "throughput   decode {}, end to end {}",
-                known(rates.decode_tokens_per_second.map(tokens_per_second)),
-                known(rates.end_to_end_tokens_per_second.map(tokens_per_second))
-            ),
-        ]),
-    }
-    lines.extend([
-        format!("MFU          {}", known(mfu(metrics))),
-        format!("relative to  {}", peak(metrics)),
-        String::new(),
+    page.paragraph(&prose(&format!("{}{weights}, on {}: {}", model(metrics), device(metrics), extent(metrics))));
+    let rate = |rate: Option<f64>| known(rate.map(tokens_per_second));
+    let (decode, end_to_end) = (rate(rates.decode_tokens_per_second), rate(rates.end_to_end_tokens_per_second));
+    let batch = metrics.conditions.settings.as_ref().map(|settings| settings.batch);
+    let pass = run.forward_pass_ms.map(|pass| format!("{} (median), batch {}", milliseconds(pass), known(batch)));
+    let generates = |value: String| pass.is_none().then_some(value);
+    page.facts([
+        ("first token", generates(format!("{} (median per inference)", known(rates.ttft_ns)))),
+        (
+            "per token",
+            generates(format!("{} (decode {decode}, end to end {end_to_end})", known(rates.time_per_output_token_ns))),
+        ),
+        ("forward pass", pass.clone()),
+        ("MFU", Some(known(mfu(metrics)))),
+        ("peak", Some(peak(metrics))),
     ]);
-    let lines = lines.iter().map(|line| printable(line).into_owned() + "\n");
-    let text = lines.collect::<String>() + &stages(run);
-    text + &outlook(run).map(|line| line + "\n").unwrap_or_default() + &tries::terminal(run)
+    stages(&mut page, run);
+    findings::outlook(run, 1).iter().for_each(|line| page.paragraph(line));
+    tries::terminal(&mut page, run);
+    page.terminal()
 }
 
 fn peak(metrics: &Metrics) -> String {
-    let Some(peak) = &metrics.utilisation.peak else { return "no peak: this device's rates are unknown".to_owned() };
-    format!("peak {} in {}, {} ({})", peak.flops, peak.dtype, peak.bytes_per_second, peak.source)
+    let Some(peak) = &metrics.utilisation.peak else { return "unknown for this device".to_owned() };
+    format!("{} in {}, {} ({})", peak.flops, peak.dtype, peak.bytes_per_second, prose(&peak.source))
 }
 
-fn stages(run: &RunView<'_>) -> String {
-    let mut table = Table::new("stage | >median | >CV | >share | >MFU | >MBU");
+fn stages(page: &mut Page, run: &RunView<'_>) {
+    let mut table = Table::new("stage | >median | >CV | >share of run | >MFU | >MBU");
     for view in &run.stages {
         table.row([
             indented(view.stage.name),
@@ -56,16 +55,18 @@ fn stages(run: &RunView<'_>) -> String {
             percent(view.stage.mbu),
         ]);
     }
-    if table.is_empty() { "no stage was measured\n".to_owned() } else { table.to_string() }
+    page.table_or(&table, "no stages were measured");
 }
 
 /// Times of stages alone, in milliseconds, as a plain table.
 pub fn stage_times_terminal(stages: &[(Stage, Statistics)]) -> String {
-    let mut table = Table::new("stage | >runs | >median | >min");
+    let mut table = Table::new("stage | >instances | >median | >min");
     for (stage, times) in stages {
         table.row([indented(*stage), times.n.to_string(), milliseconds(times.median), milliseconds(times.min)]);
     }
-    if table.is_empty() { "no stage was measured\n".to_owned() } else { table.to_string() }
+    let mut page = Page::default();
+    page.table_or(&table, "no stages were measured");
+    page.terminal()
 }
 
 #[cfg(test)]

@@ -16,9 +16,9 @@ pub(super) fn section(page: &mut Page, run: &RunView<'_>) {
     }
     page.heading("Remedies tried (measured)");
     page.paragraph(&format!(
-        "Baseline and remedy took turns on the first input, {} each at most, without a profiler; both generated the same number of \
-         tokens. Saved time is of a whole {}, as the ratio of medians with its 95% interval. A batch answers more sequences in a \
-         longer {}: its gain is the throughput.",
+        "Baseline and remedy alternated on the first input for up to {} each, without a profiler; both generated the same number of \
+         tokens. Saved time is relative to a whole {}: the ratio of medians with its 95% interval. A larger batch serves more \
+         sequences in a longer {}, so its gain shows as throughput.",
         count(view.rounds, "round"),
         request_noun(run),
         request_noun(run),
@@ -44,25 +44,25 @@ pub(super) fn section(page: &mut Page, run: &RunView<'_>) {
         page.list(lines);
     }
     if !view.not_applicable.is_empty() {
-        page.paragraph(&format!("Not applicable here: {}.", absent(view, code)));
+        page.paragraph(&format!("Not applicable: {}.", absent(view, code)));
     }
 }
 
-/// The same for a terminal; empty where nothing was tried.
-pub(super) fn terminal(run: &RunView<'_>) -> String {
+/// The same for a terminal; nothing where nothing was tried.
+pub(super) fn terminal(page: &mut Page, run: &RunView<'_>) {
     let view = &run.tries;
-    if run.metrics.trials.tries.is_empty() {
-        return String::new();
-    }
     let table = table(view, true);
-    let mut text = if table.is_empty() { "\n".to_owned() } else { format!("\n{table}") };
+    if !table.is_empty() {
+        page.table(&table);
+    }
     for one in &view.unfinished {
-        text += &format!("{} {}: {}\n", one.remedy, one.status.name(), known(one.reason.as_deref()));
+        let reason = prose(&known(one.reason.as_deref()));
+        page.paragraph(&format!("{} {}: {reason}", one.remedy, one.status.name()));
     }
     if !view.not_applicable.is_empty() {
-        text += &format!("not applicable: {}\n", absent(view, str::to_owned));
+        page.paragraph(&format!("not applicable: {}", absent(view, str::to_owned)));
     }
-    text + &best(run).map(|line| line + "\n").unwrap_or_default()
+    best(run).iter().for_each(|line| page.paragraph(line));
 }
 
 fn table(view: &TriesView<'_>, with_adoption: bool) -> Table {
@@ -131,18 +131,18 @@ fn best(run: &RunView<'_>) -> Option<String> {
     let of = |one: &Try| {
         let rates = one.throughput.map(|rates| {
             let unit = if one.per_token.is_some() { "tokens/s" } else { "sequences/s" };
-            format!("{} {unit} against {}", rate(rates.tried_per_second), rate(rates.baseline_per_second))
+            format!("{} {unit} instead of {}", rate(rates.tried_per_second), rate(rates.baseline_per_second))
         });
         rates.unwrap_or_default()
     };
     let fastest = view.fastest.map(|one| {
         let saved = one.saves_share.map_or(UNKNOWN.to_owned(), |share| percent(Some(share)));
-        format!("Fastest: {}, {saved} of a {} saved, {}.", one.remedy, request_noun(run), of(one))
+        format!("Fastest: {} saves {saved} of a {}, {}.", one.remedy, request_noun(run), of(one))
     });
     let highest = view.highest_throughput.filter(|one| view.fastest.is_none_or(|fastest| fastest.remedy != one.remedy));
     let highest = highest.map(|one| {
         let cost = one.saves_share.filter(|share| *share < 0.0);
-        let cost = cost.map(|share| format!(", each {} taking {} longer", request_noun(run), percent(Some(-share))));
+        let cost = cost.map(|share| format!(", but each {} takes {} longer", request_noun(run), percent(Some(-share))));
         format!("Highest throughput: {}, {}{}.", one.remedy, of(one), cost.unwrap_or_default())
     });
     let text = [fastest, highest].into_iter().flatten().collect::<Vec<_>>().join(" ");
@@ -199,6 +199,12 @@ mod tests {
         }
     }
 
+    fn printed(metrics: &Metrics) -> String {
+        let mut page = Page::default();
+        terminal(&mut page, &run(metrics));
+        page.terminal()
+    }
+
     fn metrics(tries: Vec<Try>) -> Metrics {
         Metrics { trials: Trials::checked(tries), ..sample::metrics() }
     }
@@ -207,9 +213,9 @@ mod tests {
     fn the_fastest_and_the_highest_throughput_are_named_with_their_cost() {
         let metrics =
             metrics(vec![one("cuda-graph", Some(0.6), 2.5), one("batch-8", Some(-0.5), 5.0), one("bf16", None, 0.0)]);
-        let text = terminal(&run(&metrics));
-        let best = "Fastest: cuda-graph, 60.0% of a request saved, 250 tokens/s against 100. Highest throughput: batch-8, \
-                    500 tokens/s against 100, each request taking 50.0% longer.";
+        let text = printed(&metrics);
+        let best = "Fastest: cuda-graph saves 60.0% of a request, 250 tokens/s instead of 100. Highest throughput: batch-8, \
+                    500 tokens/s instead of 100, but each request takes 50.0% longer.";
         assert!(text.contains(best), "{text}");
         assert!(
             text.contains("bf16 failed: out of memory") && text.contains("no: 3 of 16, logits within 2.5e-1"),
@@ -224,7 +230,7 @@ mod tests {
     #[test]
     fn what_saves_nothing_beyond_doubt_is_not_called_fastest_and_nothing_tried_says_nothing() {
         let metrics = metrics(vec![one("last-logits", Some(0.005), 1.0)]);
-        assert!(!terminal(&run(&metrics)).contains("Fastest"));
-        assert_eq!(terminal(&run(&sample::metrics())), "");
+        assert!(!printed(&metrics).contains("Fastest"));
+        assert_eq!(printed(&sample::metrics()), "");
     }
 }

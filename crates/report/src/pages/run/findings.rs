@@ -1,0 +1,140 @@
+//! Findings, the same on every front: what was found and where, what it rests on, what acting on it saves, and what to do.
+
+use types::view::{FindingView, RunView, Saving, SavingBasis};
+use types::{EstimatedSaving, Finding, Severity, Stage};
+
+use crate::render::Page;
+use crate::render::text::{capital, code, prose, sentence};
+use crate::words::number::{count, percent};
+use crate::words::{counter, rule};
+
+/// Share of the run from which a saving is worth a paragraph.
+const WORTH_A_PARAGRAPH: f64 = 0.01;
+
+/// The section of a report: the largest savings first, then what matters otherwise, then the rest in a line each.
+pub(super) fn section(page: &mut Page, run: &RunView<'_>) {
+    page.heading("Findings");
+    if run.findings.is_empty() {
+        return page.paragraph("None: no rule found enough evidence in this run.");
+    }
+    let found = by_saving(run);
+    let (large, small): (Vec<&FindingView<'_>>, Vec<_>) = found.into_iter().partition(|view| matters(view.finding));
+    for view in large {
+        let finding = view.finding;
+        let (title, place, severity) = (title(&finding.rule), place(run, view), finding.severity.name());
+        page.paragraph(&format!("**{title}** ({place}, {severity}, {})", code(&finding.rule)));
+        let rest = [estimate(view), format!("What to do: {}", finished(&finding.advice))];
+        page.list(finding.evidence.iter().map(|line| finished(line)).chain(rest));
+    }
+    if small.is_empty() {
+        return;
+    }
+    page.paragraph("Smaller findings, which save less than 1% of the run or an unknown amount:");
+    let mut rules: Vec<&str> = small.iter().map(|view| view.finding.rule.as_str()).collect();
+    rules.sort();
+    rules.dedup();
+    page.list(rules.into_iter().map(|rule| {
+        let found: Vec<_> = small.iter().filter(|view| view.finding.rule == rule).collect();
+        let places: Vec<_> = found.iter().map(|view| place(run, view)).collect();
+        let claims = found.iter().filter_map(|view| view.finding.evidence.first()).map(|line| finished(line) + " ");
+        let advice = found.first().map(|view| finished(&view.finding.advice)).unwrap_or_default();
+        let (title, places, claims) = (title(rule), places.join(", "), claims.collect::<String>());
+        format!("**{title}** ({places}, {}): {claims}{advice}", code(rule))
+    }));
+}
+
+/// How many findings and warnings there are, and the largest savings, in lines for a terminal.
+pub(super) fn outlook(run: &RunView<'_>, savings: usize) -> Vec<String> {
+    let mut parts = Vec::new();
+    if !run.findings.is_empty() {
+        let warnings = run.warning_rules.iter().map(|rule| title(rule)).collect::<Vec<_>>().join(", ");
+        let warnings = if warnings.is_empty() { warnings } else { format!(" (warnings: {warnings})") };
+        parts.push(count(run.findings.len() as u64, "finding") + &warnings);
+    }
+    if !run.data_warnings.is_empty() {
+        let counters = run.data_warnings.iter().map(|one| prose(&counter::title(&one.counter))).collect::<Vec<_>>();
+        parts.push(format!("{} ({})", count(counters.len() as u64, "data-quality warning"), counters.join(", ")));
+    }
+    let counts = (!parts.is_empty()).then(|| parts.join(", "));
+    let largest = run.largest_savings.iter().take(savings);
+    counts.into_iter().chain(largest.map(|view| format!("estimated saving: {}", brief(run, view)))).collect()
+}
+
+/// A finding in a line: `Launch-bound (decode), 83.1% of decode (210 ms of 252 ms)`.
+pub(super) fn brief(run: &RunView<'_>, view: &FindingView<'_>) -> String {
+    let saves = view.saving.as_ref().map_or("unknown".to_owned(), saving);
+    format!("{} ({}), {saves}", title(&view.finding.rule), place(run, view))
+}
+
+/// What people call a rule.
+pub(crate) fn title(rule: &str) -> String {
+    prose(rule::title(rule))
+}
+
+/// What people call these rules.
+pub(crate) fn titles(rules: &[String]) -> String {
+    rules.iter().map(|rule| title(rule)).collect::<Vec<_>>().join(", ")
+}
+
+/// The findings, the largest saving first; those without one keep their order.
+pub(crate) fn by_saving<'a>(run: &'a RunView<'a>) -> Vec<&'a FindingView<'a>> {
+    let mut findings: Vec<_> = run.findings.iter().collect();
+    findings.sort_by_key(|view| std::cmp::Reverse(view.saving.as_ref().map(|saving| saving.saves_ns)));
+    findings
+}
+
+/// Whether a finding is more than a line: it saves enough, or it is a warning.
+pub(crate) fn matters(finding: &Finding) -> bool {
+    finding.severity > Severity::Info || finding.saving.saves_share.is_some_and(|share| share >= WORTH_A_PARAGRAPH)
+}
+
+/// A finding's place: its stage. One without is about a run as a whole, or about what lies in none of its stages.
+pub(crate) fn place(run: &RunView<'_>, view: &FindingView<'_>) -> &'static str {
+    let without = if run.stages.is_empty() { "whole run" } else { "no single stage" };
+    view.finding.stage.map_or(without, Stage::name)
+}
+
+/// What a saving of the whole is a share of.
+pub(crate) const fn basis(basis: SavingBasis) -> &'static str {
+    match basis {
+        SavingBasis::Run => "the run",
+        SavingBasis::Stages => "the time in stages",
+        SavingBasis::Devices => "GPU time",
+        SavingBasis::ProfiledPass => "the profiled pass",
+        SavingBasis::PlainRun => "the run without a profiler",
+    }
+}
+
+/// What acting on a finding saves: `83.1% of decode (210 ms of 252 ms)`.
+pub(crate) fn saving(saving: &Saving) -> String {
+    let whole = match (saving.stage, saving.basis) {
+        (Some(stage), SavingBasis::ProfiledPass) => format!("{stage} in the profiled pass"),
+        (Some(stage), _) => stage.to_string(),
+        (None, basis) => self::basis(basis).to_owned(),
+    };
+    let of = saving.whole_ns.map(|whole| format!(" of {whole}")).unwrap_or_default();
+    let all = if saving.per_input_ns.is_some() { ", all runs" } else { "" };
+    format!("{} of {whole} ({}{of}{all})", percent(saving.share), saving.saves_ns)
+}
+
+/// The saving, what it assumes, and whether it was measured.
+pub(crate) fn estimate(view: &FindingView<'_>) -> String {
+    let Some(found) = &view.saving else { return "Estimated saving: unknown.".to_owned() };
+    let EstimatedSaving { saves_low_ns, saves_high_ns, assumes, tried, .. } = &view.finding.saving;
+    let range = saves_low_ns.zip(*saves_high_ns).map(|(low, high)| [low.to_string(), high.to_string()]);
+    let range = range.filter(|[low, high]| low != high).map(|[low, high]| format!(", between {low} and {high}"));
+    let each = found.per_input_ns.map(|each| format!("; {each} per input")).unwrap_or_default();
+    let assumes = assumes.as_ref().map(|text| format!("; assumes {}", sentence(text.trim_end_matches('.'))));
+    let measured = match tried {
+        None => "not measured".to_owned(),
+        Some(tried) => format!("measured with {}: {} saved", code(&tried.remedy), tried.saved_ns),
+    };
+    let (range, assumes) = (range.unwrap_or_default(), assumes.unwrap_or_default());
+    format!("Estimated saving: {}{range}{each}{assumes}; {measured}.", saving(found))
+}
+
+/// A text of a document as a sentence. Texts of older files are fragments.
+pub(crate) fn finished(text: &str) -> String {
+    let text = capital(&sentence(text.trim()));
+    if text.ends_with(['.', '!', '?']) || text.is_empty() { text } else { text + "." }
+}
