@@ -104,7 +104,7 @@ class Run:
         """A table of the metrics as a list of dictionaries; empty where the run has none."""
         found = self.metrics.get(table) or []
         if not isinstance(found, list):
-            raise RunError(f"{self.path / 'metrics.json'}: {table} is no table; tables are {', '.join(TABLES)}")
+            raise RunError(f"{self.path / 'metrics.json'}: {table} is not a table; expected one of {', '.join(TABLES)}")
         return found
 
     def frame(self, table: str, engine: Optional[str] = None) -> Any:
@@ -124,7 +124,7 @@ class Run:
                 except ImportError:
                     continue
                 return pandas.DataFrame(rows)
-            raise ValueError(f"there is no engine {name!r}; there are 'polars' and 'pandas'")
+            raise ValueError(f"unknown engine {name!r}; expected 'polars' or 'pandas'")
         if engine:
             raise ImportError(f"{engine} is not installed: pip install {engine}")
         return rows
@@ -135,11 +135,11 @@ class Run:
         try:
             found = json.loads(path.read_text(encoding="utf-8"))
         except FileNotFoundError:
-            raise RunError(f"{path} is not there") from None
+            raise RunError(f"{path} not found") from None
         except (OSError, ValueError) as error:
             raise RunError(f"cannot read {path}: {error}") from None
         if not isinstance(found, dict):
-            raise RunError(f"{path} is no document of llm-perf")
+            raise RunError(f"{path} is not an llm-perf document")
         _check_version(path, found.get("schema"))
         return found
 
@@ -163,10 +163,10 @@ def load(run: PathLike = "latest", root: PathLike = DEFAULT_ROOT) -> Run:
         found = runs(root)
         if found:
             return found[0]
-        raise RunError(f"there is no run in {root}")
+        raise RunError(f"no run found in {root}")
     if named.is_file():
-        raise RunError(f"{named} is a file: `llm-perf unpack {named}` makes a run folder of it")
-    raise RunError(f"there is no run {str(run)!r}, neither as a folder nor in {root}")
+        raise RunError(f"{named} is a file; turn it into a run folder with `llm-perf unpack {named}`")
+    raise RunError(f"run {str(run)!r} not found, neither as a folder nor in {root}")
 
 
 def runs(root: PathLike = DEFAULT_ROOT) -> List[Run]:
@@ -190,7 +190,7 @@ def program() -> str:
         return str(beside)
     found = shutil.which("llm-perf")
     if found is None:
-        raise RunError("there is no llm-perf on the path")
+        raise RunError("llm-perf not found on PATH")
     return found
 
 
@@ -201,9 +201,9 @@ def _flat(value: Any) -> Any:
 def _check_version(path: pathlib.Path, schema: Any) -> None:
     parts = re.fullmatch(r"llm-perf/([a-z-]+)/([1-9][0-9]*)", schema) if isinstance(schema, str) else None
     if parts is None:
-        raise RunError(f"{path} names no schema of llm-perf")
+        raise RunError(f"{path} has no llm-perf schema")
     if int(parts[2]) > KNOWN.get(parts[1], int(parts[2])):
-        raise RunError(f"{path} is {schema}, and this reads up to version {KNOWN[parts[1]]}: update llm-perf")
+        raise RunError(f"{path} has schema {schema}, but this module reads versions up to {KNOWN[parts[1]]}; update llm-perf")
 
 
 def _sha256(path: pathlib.Path) -> str:

@@ -36,7 +36,7 @@ class Reader(unittest.TestCase):
         self.assertEqual([run.id for run in llm_perf.runs(self.root)], ["new", "old"])
 
     def test_what_is_no_run_is_named(self) -> None:
-        with self.assertRaisesRegex(llm_perf.RunError, "there is no run 'nothing'"):
+        with self.assertRaisesRegex(llm_perf.RunError, "run 'nothing' not found"):
             llm_perf.load("nothing", root=self.root)
         bundle = self.root / "x.llmperf"
         bundle.write_bytes(b"")
