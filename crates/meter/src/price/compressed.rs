@@ -7,11 +7,11 @@ use super::{Call, Derivation, dim, read, streamed, write};
 use crate::term::{Quantity, Symbols, Term, term};
 
 pub(super) const COMPRESS: Derivation = Derivation {
-    definition: "for every e positions one entry of width D: the sum of their values, weighed element by element by a softmax over \
-                 gates plus biases; then normed and rotated",
-    text: "Values and gates are W wide. Adding the bias, the softmax and the weighted sum take eight for each of their elements, the \
-           norm and the rotation of an entry seven for each of its elements, one entry in e positions. Values and gates of an open \
-           group are kept.",
+    definition: "for every e positions one entry of width D: the sum of their values, weighted element by element by \
+                 a softmax over gates plus biases; then normalised and rotated",
+    text: "Values and gates are W wide. Adding the bias, the softmax and the weighted sum take eight for each of \
+           their elements, the norm and the rotation of an entry seven for each of its elements, one entry in e \
+           positions. Values and gates of an open group are kept for later.",
     source: "DeepSeek-AI 2026, DeepSeek-V4, section 2.3; transformers, DeepseekV4CSACompressor and DeepseekV4HCACompressor",
 };
 
@@ -26,8 +26,9 @@ pub(super) const ATTEND: Derivation = Derivation {
 
 pub(super) const INDEX: Derivation = Derivation {
     definition: "the entries with the largest sum over H heads of w[s, h] * relu(q[s, h] k[t] * scale), for each of S queries",
-    text: "Every query is multiplied with every entry, D multiply-adds a pair and head; relu, scale, weight and sum take four. P \
-           counts the positions of entries and d is the part of an entry that one position is, D / e. A single query is scored against T / e entries on average.",
+    text: "Every query is multiplied with every entry, D multiply-adds per pair and head; relu, scale, weight and sum \
+           take four. P counts the positions of entries and d is the part of an entry that one position is, D / e. A \
+           single query is scored against T / e entries on average.",
     source: "DeepSeek-AI 2026, DeepSeek-V4, section 2.3.1; transformers, DeepseekV4IndexerScorer",
 };
 

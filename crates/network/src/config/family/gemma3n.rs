@@ -31,8 +31,8 @@ pub(crate) const FAMILY: Family = Family {
         layer: "streams = altup.predict(streams); h = (x + post_attention_layernorm(self_attn(n)) + laurel(n)) / sqrt(2) with x the \
                 active stream and n = input_layernorm(x); y = h + post_feedforward_layernorm(mlp(pre_feedforward_layernorm(h))); \
                 altup.correct(streams, y), plus what the layer's own embeddings add to the other streams",
-        attention: "y = o_proj(softmax(q k^T, causal) v) with q, k and v normed head by head, q and k rotated; four of five layers \
-                    see a window of keys only",
+        attention: "y = o_proj(softmax(q k^T, causal) v) with q, k and v normalised per head, q and k rotated; four \
+                    of five layers see a window of keys only",
         embedding: "y = table[ids] * sqrt(hidden_size)",
         mlp: "y = down_proj(gelu(gate_proj(x)) * up_proj(x)), with the gate cut off below a quantile in the first layers",
         ..Definitions::COMMON
