@@ -228,8 +228,8 @@ fn of_family(family: &Family) -> Vec<Class> {
     let [connection, last] = names.hyper;
     let collapse = "x = sum over streams of weight * stream, weights = sigmoid(scale * fn(norm(streams)) + base)";
     classes.extend([connection, last].map(|name| class(name, home, collapse)));
-    let compress = "one entry for every few positions: their values, weighted by a softmax over gates and biases, \
-                    then normalised and rotated";
+    let compress = "one entry for every few positions: their values, weighted by a softmax over gates and biases, then \
+                    normalised and rotated";
     classes.extend(names.compressors.map(|name| class(name, home, compress)));
     classes.push(class(names.scorer, home, "scores = sum over heads of weight * relu(q k)"));
     classes.push(class(names.grouped_linear, home, "y = x W^T, with a separate part of W for each group of heads"));

@@ -215,7 +215,7 @@ pub fn infer(op: Op, inputs: &[Spec]) -> Result<Spec, ShapeError> {
         Op::MixStreams { .. } => {
             count(3..=3)?;
             rank(0, 4)?;
-            equal("width of streams and of what is added", inputs[0].shape.last(), inputs[2].shape.last())?;
+            equal("width of streams and of the added term", inputs[0].shape.last(), inputs[2].shape.last())?;
             Ok(same(inputs))
         }
         Op::CausalConv => {

@@ -186,7 +186,7 @@ impl Table {
                         RANK,
                         column("job", Text, "name of the job, as in the folder"),
                         maybe("run_id", Text, "run that wrote the rows"),
-                        maybe("world_size", Integer, "ranks of the job, as the trace says"),
+                        maybe("world_size", Integer, "number of ranks in the job, according to the trace"),
                         maybe("kind", Text, "kind of run: `training`, `serving`, ..."),
                         maybe("model", Text, "model, if it was given"),
                         maybe("device_name", Text, "name of the first device"),

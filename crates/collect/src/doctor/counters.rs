@@ -51,8 +51,8 @@ pub(super) fn examine(probe: &Probe) -> CheckOutcome {
 
 /// The setting for everyone. The module is loaded early on many systems, so the image it starts from must be made again.
 const ON_HOST: &str = "on the host, add `options nvidia NVreg_RestrictProfilingToAdminUsers=0` to \
-                       /etc/modprobe.d/nvidia-profiling.conf, run `sudo update-initramfs -u` (or `sudo dracut -f`) \
-                       and reboot";
+                       /etc/modprobe.d/nvidia-profiling.conf, run `sudo update-initramfs -u` (or `sudo dracut -f`) and \
+                       reboot";
 
 #[cfg(test)]
 mod tests {

@@ -117,7 +117,8 @@ fn differing(named: &Hardware, found: &Device, shown: Option<&Hardware>) -> Opti
         share: None,
         severity: Severity::Warning,
         remedy: format!(
-            "rates are relative to the {} that was named; the trace was recorded on {}; leave --hardware out to use it",
+            "rates are relative to the peaks of {}, as given; the trace was recorded on {}; omit --hardware to use \
+             that device",
             named.name,
             if found.name.is_empty() { "another device" } else { found.name.as_str() }
         ),
@@ -125,7 +126,7 @@ fn differing(named: &Hardware, found: &Device, shown: Option<&Hardware>) -> Opti
 }
 
 fn unnamed() -> String {
-    "a device the trace does not name".to_owned()
+    "a device not named in the trace".to_owned()
 }
 
 /// The ordinal's own name, or the next that is free.

@@ -64,7 +64,7 @@ pub struct LoadedModel {
 #[non_exhaustive]
 pub enum ModelError {
     /// No built-in model of that name.
-    #[error("no built-in model is called `{name}`")]
+    #[error("unknown model `{name}`")]
     Unknown {
         /// What was asked for.
         name: String,
@@ -101,7 +101,7 @@ impl Failure for ModelError {
     fn hint(&self) -> Option<String> {
         match self {
             Self::Unknown { nearest, .. } => Some(format!(
-                "{}`llm-perf models` lists all, and --model also takes the path of a config.json or of a GGUF file",
+                "{}list all models with `llm-perf models`; --model also takes the path of a config.json or a GGUF file",
                 nearest.map_or(String::new(), |nearest| format!("did you mean `{nearest}`? "))
             )),
             Self::NoFile => Some("set it with model.config_path=FILE, or use --model FILE".to_owned()),

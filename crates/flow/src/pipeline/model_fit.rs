@@ -33,7 +33,7 @@ pub(super) fn misfit(model: &LoadedModel, fit: &Fit) -> Option<QualityCounter> {
         share: None,
         severity: Severity::Warning,
         remedy: format!(
-            "{} is not the model in the trace, so nothing is relative to it ({}); name the model that ran",
+            "{} does not match the trace ({}), so nothing is reported relative to it; pass the model that ran",
             model.id,
             fit.misfits.join("; ")
         ),

@@ -155,7 +155,7 @@ fn differing_workload(traced: &TracedWorkload, observed: &Observed) -> Option<Qu
     let mut differing = Vec::new();
     let mut hold = |what: &str, named: u64, shown: Option<u64>| {
         if let Some(shown) = shown.filter(|shown| *shown != named) {
-            differing.push(format!("{what}: {named} named, {shown} in the trace"));
+            differing.push(format!("{what}: {named} given, {shown} in the trace"));
         }
     };
     hold("prompt tokens", workload.seq_len, observed.prompt_tokens);
@@ -167,7 +167,7 @@ fn differing_workload(traced: &TracedWorkload, observed: &Observed) -> Option<Qu
         share: None,
         severity: Severity::Warning,
         remedy: format!(
-            "utilisation counts with what was named ({}); leave it out to use the trace's",
+            "utilisation uses the given workload, which differs from the trace ({}); omit it to use the trace's",
             differing.join("; ")
         ),
     })

@@ -48,7 +48,7 @@ pub(super) fn share_out(workload: &mut Workload, request: &WorkloadRequest, fit:
     let given = request.profile.is_some() || request.overridden.iter().any(|key| key.starts_with("parallel"));
     if let Some(tensor) = fit.tensor.filter(|tensor| *tensor > 1 && !given) {
         workload.parallel.tensor = tensor;
-        evidence.push(format!("weights shared by {tensor} devices: shapes of recorded weights"));
+        evidence.push(format!("weights split over {tensor} devices: from shapes of recorded weights"));
     }
 }
 
@@ -91,13 +91,13 @@ fn fill_in(
             settings.seq_len = observed.prompt_tokens;
             if settings.seq_len.is_none() {
                 let why = observed.missing.join("; ");
-                missing.push(format!("the prompt's length: {why}; pass workload.seq_len=N or --workload NAME"));
+                missing.push(format!("prompt length: {why}; pass workload.seq_len=N or --workload NAME"));
             }
         }
         if settings.decode_steps.is_none() && settings.max_new_tokens.is_none() {
             settings.decode_steps = observed.decode_steps;
             if settings.decode_steps.is_none() {
-                missing.push("the number of decode steps: pass workload.decode_steps=N".to_owned());
+                missing.push("number of decode steps: pass workload.decode_steps=N".to_owned());
             }
         }
         if !given("logits") {
@@ -129,8 +129,10 @@ fn pictures(settings: &mut WorkloadSettings, request: &WorkloadRequest, observed
     settings.image_size = tile.or(settings.base_size);
     settings.crop_grid = grid.or(Some([1, 1]));
     match (settings.base_size, tiles, grid) {
-        (None, ..) => Some("the size of the pictures: pass workload.base_size=N".to_owned()),
-        (_, Some((count, _)), None) => Some(format!("how {count} tiles lie: pass 'workload.crop_grid=[ACROSS,DOWN]'")),
+        (None, ..) => Some("image size: pass workload.base_size=N".to_owned()),
+        (_, Some((count, _)), None) => {
+            Some(format!("layout of {count} tiles: pass 'workload.crop_grid=[ACROSS,DOWN]'"))
+        }
         _ => None,
     }
 }

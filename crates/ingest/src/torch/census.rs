@@ -49,12 +49,14 @@ impl Fault {
             Self::NotAnEvent => (
                 "trace_elements_not_events",
                 Severity::Warning,
-                "elements of `traceEvents` that are not objects were skipped; check what wrote or changed the file",
+                "elements of `traceEvents` that are not objects were skipped; check the program that wrote or changed \
+                 the file",
             ),
             Self::Phase => (
                 "trace_events_unknown_phase",
                 Severity::Warning,
-                "events with a phase that the torch profiler does not write were skipped; check what wrote the file",
+                "events with a phase that the torch profiler does not write were skipped; check the program that wrote \
+                 the file",
             ),
             Self::Incomplete => (
                 "trace_events_incomplete",
@@ -164,7 +166,7 @@ impl Census {
         }
         let unknown = self.unknown.values().sum();
         if unknown > 0 {
-            let remedy = format!("skipped: {}; llm-perf does not know these event categories", self.examples());
+            let remedy = format!("skipped: {}; these event categories are not supported", self.examples());
             let described = ("trace_events_unknown_category", Severity::Warning, remedy.as_str());
             quality.push(counter(described, unknown, share(unknown)));
         }

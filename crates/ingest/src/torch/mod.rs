@@ -174,8 +174,8 @@ fn launched_by(timeline: &mut Timeline) {
             share: Some(1.0),
             severity: Severity::Warning,
             remedy:
-                "several processes in this file launch kernels, and it does not say which process launched which; export \
-                     one trace per process"
+                "several processes in this file launch kernels, but it does not record which process launched which \
+                 kernel; export one trace per process"
                     .to_owned(),
         }),
         _ => {}

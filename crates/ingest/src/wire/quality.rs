@@ -152,8 +152,8 @@ impl Losses {
                 missing,
                 share(missing, self.launches),
                 severity,
-                "the kernels of some launches are not in the file; where processes exited normally, another profiler may have \
-                 taken the records: run without torch.profiler and Nsight in the same process",
+                "the kernels of some launches are not in the file; if the processes exited normally, another profiler \
+                 may have taken the records; run without torch.profiler and Nsight in the same process",
             ),
             (
                 "collector_names_missing",
@@ -224,7 +224,7 @@ fn problem(code: u32, what: &str) -> QualityCounter {
         }
         _ if what.contains("not found") => {
             "CUPTI was not found, so no kernels are recorded; install the CUDA toolkit or the Python package \
-             nvidia-cuda-cupti, or name the library with --cupti"
+             nvidia-cuda-cupti, or pass the library with --cupti"
                 .to_owned()
         }
         0 => what.to_owned(),

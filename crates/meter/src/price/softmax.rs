@@ -18,8 +18,8 @@ pub(super) const TOP_K: Derivation = Derivation {
 };
 
 pub(super) const LIMIT_GROUPS: Derivation = Derivation {
-    definition: "scores of experts outside the m best of g groups are masked; the score of a group is the sum of its \
-                 n best",
+    definition: "scores of experts outside the m best of g groups are masked; the score of a group is the sum of its n \
+                 best",
     text: "n selections within every group, one comparison per score each; m selections among g groups for each token; \
            one choice per score.",
     source: "counted from the definition; DeepSeek-V3 technical report 2024, section 2.1.2",

@@ -142,7 +142,7 @@ impl Parts {
                 None
             });
             let Some((kernels, replay)) = joined else {
-                let why = format!("{file} is the capture of a graph, and {}", why.unwrap_or_default());
+                let why = format!("{file} is a graph capture, and {}", why.unwrap_or_default());
                 return Err(ImportError::NotOneRun { one: first, other: file, why });
             };
             replay.quality.push(QualityCounter {
@@ -150,7 +150,7 @@ impl Parts {
                 value: kernels,
                 share: None,
                 severity: Severity::Info,
-                remedy: format!("operators and shapes of these kernels of a graph are from its capture in {file}"),
+                remedy: format!("operators and shapes of these graph kernels come from the graph capture in {file}"),
             });
         }
         Ok(())
@@ -177,12 +177,12 @@ fn overlapping(file: &str, overlap: PageOverlap) -> Vec<QualityCounter> {
         (value > 0).then_some(QualityCounter { counter, value, share, severity, remedy })
     };
     let differing = format!(
-        "{file} has other values for launches that an earlier page has too, and those of the earlier page are kept; import pages \
-         of one report"
+        "{file} has different values for launches that are also in an earlier page; the earlier values are kept; \
+         import pages of one report"
     );
     let apart = format!(
-        "{file} has the process and number of other kernels, so it is of another capture and its launches count in addition; \
-         import captures one by one"
+        "{file} uses the same process and launch numbers for other kernels, so it is from another capture and its \
+         launches are added; import captures one by one"
     );
     let counters = [
         counter("ncu_pages_differ", overlap.differing, differing),
@@ -231,7 +231,7 @@ fn known() -> String {
 /// Why a file may lack something that its own bytes do not show.
 pub(super) fn unfinished(source: &Source, kind: &Kind) -> Option<String> {
     let journal = journal(source).filter(|_| kind.format == Format::NsysSqlite)?;
-    Some(format!("{}: the export was not finished, {} is still there; export again", source.name, journal.display()))
+    Some(format!("{}: the export is incomplete ({} still exists); export it again", source.name, journal.display()))
 }
 
 /// What a file holds, and its digest, which is taken while it is read. `keeps` says which counters of a page are kept besides those
@@ -319,9 +319,9 @@ fn listed(file: StatsFile) -> Part {
         let (counter, remedy) = (counter.to_owned(), remedy.to_owned());
         (value > 0).then_some(QualityCounter { counter, value, share: None, severity, remedy })
     };
-    let tables = "tables other than cuda_gpu_kern_sum are not used; import the SQLite export for all of it";
+    let tables = "tables other than cuda_gpu_kern_sum are not used; import the SQLite export to use all data";
     quality.extend(counter("nsys_stats_tables_unused", unused, Severity::Info, tables));
-    let rows = "rows without a shortest and a longest launch are left out; print the table again with all columns";
+    let rows = "rows without minimum and maximum times are left out; print the table again with all columns";
     quality.extend(counter("nsys_stats_rows_incomplete", without_extremes, Severity::Error, rows));
     Part::Listed(kernels, quality)
 }

@@ -136,7 +136,7 @@ pub(crate) fn outside_stages(samples: &[Sample], wall: Nanos) -> QualityCounter 
         value: outside as u64,
         share: Some(share.clamp(0.0, 1.0)),
         severity: if share > STAGES_COVER { Severity::Warning } else { Severity::Info },
-        remedy: "none needed below 1%; above, something between the stages takes time that no stage shows".to_owned(),
+        remedy: "none needed below 1%; above that, time is spent between the stages that no stage shows".to_owned(),
     }
 }
 
@@ -151,8 +151,8 @@ pub(crate) fn disturbed(inferences: &[InferenceDisturbance]) -> Option<QualityCo
         share: Some(disturbed.len() as f64 / measured.len() as f64),
         severity: Severity::Warning,
         remedy: format!(
-            "the machine was busy ({}): times are longer and utilisation is lower than those of the model; end what else \
-             runs, and run again",
+            "the machine was busy ({}): timings are longer and utilisation lower than on an idle machine; stop other \
+             jobs and run again",
             worst.causes.join("; ")
         ),
     })

@@ -24,8 +24,8 @@ pub(super) fn launches(request: &DeepRequest, passes: &[PassRecord], placed: &[P
         value: others,
         share: Some(share),
         severity: Severity::Info,
-        remedy: "Nsight Compute takes about 0.1 s for every launch that it passes over in a child of the process it starts; name \
-                 the program that launches the kernels itself behind `--`, not a script around it"
+        remedy: "Nsight Compute takes about 0.1 s for every launch it skips in a child process; after `--`, pass the \
+                 program that launches the kernels, not a script that starts it"
             .to_owned(),
     })
 }

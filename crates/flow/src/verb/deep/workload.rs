@@ -14,7 +14,7 @@ pub(super) fn known(folder: &RunFolder, request: &DeepRequest) -> Option<TracedW
     }
     let ran = passes::baseline_run(folder)?;
     let (workload, missing) = match ran.workloads.as_slice() {
-        [] => (None, vec![ran.not_modelled.unwrap_or_else(|| "the program did not say what it ran".to_owned())]),
+        [] => (None, vec![ran.not_modelled.unwrap_or_else(|| "the program did not report its workload".to_owned())]),
         [first, others @ ..] => match others.iter().find(|other| !alike(first, other)) {
             Some(other) => (None, vec![differing(first, other)]),
             None => (Some(first.clone()), Vec::new()),
@@ -22,7 +22,7 @@ pub(super) fn known(folder: &RunFolder, request: &DeepRequest) -> Option<TracedW
     };
     let evidence = workload.as_ref().map(|workload| {
         let Workload { seq_len, batch, decode_steps, .. } = workload;
-        format!("prompt of {seq_len} tokens, batch {batch}, {decode_steps} decode steps: as the program ran it")
+        format!("prompt of {seq_len} tokens, batch {batch}, {decode_steps} decode steps: as run by the program")
     });
     Some(TracedWorkload { workload, evidence: evidence.into_iter().collect(), missing })
 }
@@ -41,7 +41,7 @@ fn alike(one: &Workload, other: &Workload) -> bool {
 fn differing(one: &Workload, other: &Workload) -> String {
     let size = |workload: &Workload| format!("{} tokens and {} steps", workload.seq_len, workload.decode_steps);
     format!(
-        "inputs of different size, such as {} ({}) and {} ({}), are more than one workload: name one with --inputs",
+        "inputs of different sizes, such as {} ({}) and {} ({}), are more than one workload; choose one with --inputs",
         one.profile_id,
         size(one),
         other.profile_id,

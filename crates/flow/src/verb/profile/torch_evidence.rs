@@ -60,7 +60,7 @@ pub(super) fn metrics(
         }
     }
     if trace.is_some() && session.trace.is_none() {
-        missing.push("there is no profiled pass, so operators and kernels are not known".to_owned());
+        missing.push("no profiled pass, so operators and kernels are unknown".to_owned());
     }
     if request.torch.check_flops && session.flops.is_empty() {
         let why = session.notes.iter().find(|note| note.contains("FLOP counter"));
@@ -82,7 +82,7 @@ pub(super) fn metrics(
             let workload = TracedWorkload {
                 workload: workload.map(|(_, workload)| workload.clone()),
                 evidence: vec![
-                    "as the driver ran it".to_owned(),
+                    "as run by the driver".to_owned(),
                     "attention counted in full, whichever kernel ran".into(),
                 ],
                 missing: unmodelled.iter().cloned().collect(),
@@ -310,9 +310,12 @@ pub(super) fn environment(found: &Environment, session: &Session) -> Environment
 /// How the model was run, for `assumptions.md`.
 pub(super) fn assumptions(run: &DriverRun<'_>) -> Vec<Setting> {
     let DriverRun { session, request, question, .. } = *run;
-    let mut lines = vec![Setting::new("stage times", "plain passes, the device synchronised at stage edges")];
+    let mut lines = vec![Setting::new(
+        "stage times",
+        "passes without a profiler, with the device synchronised at stage boundaries",
+    )];
     if request.torch.profiler.enabled {
-        lines.push(Setting::new("operators and kernels", "one more pass over the first input, under torch.profiler"));
+        lines.push(Setting::new("operators and kernels", "one more pass over the first input, with torch.profiler"));
     }
     if let Some(loaded) = &session.loaded {
         lines.push(Setting::new("class", loaded.model_class.clone()));
@@ -321,12 +324,12 @@ pub(super) fn assumptions(run: &DriverRun<'_>) -> Vec<Setting> {
         lines.extend(stages);
     }
     if question.tokenizer.is_some() {
-        let whose = if question.own_tokenizer { "the model's own" } else { "none on disk: bytes as tokens" };
+        let whose = if question.own_tokenizer { "the model's own" } else { "none on disk: bytes are used as tokens" };
         lines.push(Setting::new("tokenizer", whose));
     }
-    lines.push(Setting::new("network", "not used: what is not on disk is not there"));
+    lines.push(Setting::new("network", "not used: all files must be on disk"));
     let trusted = if request.torch.trust_remote_code { "allowed" } else { "refused" };
-    lines.push(Setting::new("Python code of the model's folder", trusted));
+    lines.push(Setting::new("Python code in the model folder", trusted));
     lines.extend(session.notes.iter().map(|note| Setting::new("model", note.clone())));
     lines
 }
@@ -349,7 +352,7 @@ fn not_modelled(reason: &str, inputs: usize) -> QualityCounter {
         value: inputs as u64,
         share: None,
         severity: Severity::Info,
-        remedy: format!("MFU, MBU and the roofline time are not known: {reason}"),
+        remedy: format!("MFU, MBU and the roofline time are unknown: {reason}"),
     }
 }
 
@@ -360,7 +363,7 @@ fn no_rate(hardware: &Hardware, dtype: DType) -> QualityCounter {
         share: Some(1.0),
         severity: Severity::Info,
         remedy: format!(
-            "MFU and MBU are not known: {} has no matrix rate in {dtype}; model.dtype=bfloat16 runs in one it has",
+            "MFU and MBU are unknown: {} has no {dtype} matrix peak; use model.dtype=bfloat16, which it has",
             hardware.name
         ),
     }
@@ -372,6 +375,6 @@ fn strange_lines(count: u64) -> QualityCounter {
         value: count,
         share: None,
         severity: Severity::Warning,
-        remedy: "the model wrote to the driver's own channel; logs/torch-events.jsonl has the lines".to_owned(),
+        remedy: "the model wrote to the driver's channel; see the lines in logs/torch-events.jsonl".to_owned(),
     }
 }

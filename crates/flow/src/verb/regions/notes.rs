@@ -44,7 +44,7 @@ pub(super) fn say(seen: &Seen<'_>, rolled: &RolledRegions) -> Said {
     said.missing.extend(seen.captures.iter().flat_map(|captured| captured.missing.iter().cloned()));
     if surveyed == Some(0) {
         said.notes
-            .push("no kernel was seen: the program launched none on a device that Nsight Compute watches".to_owned());
+            .push("no kernels found: the program launched none on a device that Nsight Compute can profile".to_owned());
         return said;
     }
     if rolled.seen.is_empty() {
@@ -59,19 +59,19 @@ pub(super) fn say(seen: &Seen<'_>, rolled: &RolledRegions) -> Said {
     uncaptured(seen, rolled, &mut said);
     for region in &rolled.regions {
         if region.members.is_empty() && seen.selects_kernels {
-            said.notes.push(format!("no kernel of `{}` passes the selection of kernels", region.region.path));
+            said.notes.push(format!("no kernel of `{}` matches the kernel filter", region.region.path));
         }
     }
     if seen.mode.measures_ranges() && seen.selects_kernels {
         said.notes.push(format!(
-            "{} replay measures a range with all that is in it: the selection of kernels holds for the list of kernels \
-             only; use --replay-mode kernel for counters of chosen kernels",
+            "{} replay measures whole ranges: the kernel filter applies only to the list of kernels; use --replay-mode \
+             kernel for counters of selected kernels",
             seen.mode.name()
         ));
     }
     said.notes.extend(sections(seen, rolled));
     if rolled.outside.is_none() && !rolled.regions.is_empty() {
-        said.notes.push("how much ran outside of these regions is not known; --survey counts it".to_owned());
+        said.notes.push("work outside these regions was not counted; count it with --survey".to_owned());
     }
     said
 }
@@ -90,8 +90,8 @@ fn complaints(seen: &Seen<'_>, said: &mut Said) {
 /// Kernels, but no range around any of them.
 fn without_ranges(seen: &Seen<'_>, kernels: usize) -> Option<String> {
     let found = match kernels {
-        0 => "nothing was profiled".to_owned(),
-        1 => "one kernel ran, outside of every NVTX range".to_owned(),
+        0 => "no kernels were profiled in an NVTX range".to_owned(),
+        1 => "one kernel ran, outside any NVTX range".to_owned(),
         kernels => format!("{kernels} kernels ran, none of them inside an NVTX range"),
     };
     let asked: Vec<&str> = seen.plan.include().iter().map(Include::text).collect();
@@ -99,11 +99,11 @@ fn without_ranges(seen: &Seen<'_>, kernels: usize) -> Option<String> {
     Some(match (asked.is_empty(), seen.selects_kernels) {
         (true, _) => format!("no region present: {found}; mark them with nvtxRangePush or torch.cuda.nvtx.range"),
         (false, false) => {
-            format!("no matching regions: {found} that `{asked}` names; a range without kernels is not seen either")
+            format!("no matching regions: {found} named `{asked}`; ranges without kernels are not found either")
         }
         (false, true) => format!(
-            "no matching regions: {found} that `{asked}` names; either there is no such range, or no kernel inside of it \
-             passes the selection of kernels"
+            "no matching regions: {found} named `{asked}`; either the range does not exist, or no kernel in it matches \
+             the kernel filter"
         ),
     })
 }
@@ -122,8 +122,8 @@ fn unmatched(include: &Include, seen: &[RegionKey]) -> String {
     paths.truncate(NAMED);
     let more = if more > 0 { format!(" and {more} more") } else { String::new() };
     let instead = match elsewhere.as_slice() {
-        [] => format!("regions with kernels are {}{more}", paths.join(", ")),
-        found => format!("there is {}", found.join(", ")),
+        [] => format!("regions with kernels: {}{more}", paths.join(", ")),
+        found => format!("found {}", found.join(", ")),
     };
     format!("no matching regions for `{}`: {instead}", include.text())
 }
@@ -147,20 +147,22 @@ fn uncaptured(seen: &Seen<'_>, rolled: &RolledRegions, said: &mut Said) {
     match seen.mode.measures_ranges() {
         true => said.missing.push(not_replayed(&format!("{text} could not be measured"), seen.mode)),
         false if seen.plan.limits_launches() => {
-            said.notes.push(format!("{text}: no launch of it is among those that launch_skip and launch_count leave"));
+            said.notes.push(format!("{text}: launch_skip and launch_count exclude all of its launches"));
         }
         false if seen.selects_kernels => {
-            said.notes.push(format!("no kernel of {text} passes the selection of kernels"));
+            said.notes.push(format!("no kernel of {text} matches the kernel filter"));
         }
-        false => said.missing.push(format!("{text}: kernels were seen in a first run and not captured in the second")),
+        false => {
+            said.missing.push(format!("{text}: its kernels ran in the survey but were not captured in the second run"))
+        }
     }
 }
 
 fn not_replayed(what: &str, mode: ReplayMode) -> String {
     let other = if mode == ReplayMode::Range { "app-range, or --replay-mode kernel" } else { "kernel" };
     format!(
-        "{what} as a whole range: work must begin and end inside (synchronise before the range closes), and {} replay \
-         supports only some calls inside a range; try --replay-mode {other}",
+        "{what} as a whole range: work must start and end inside it (synchronise before the range closes), and {} \
+         replay supports only some calls inside a range; try --replay-mode {other}",
         mode.name()
     )
 }
@@ -180,7 +182,6 @@ fn sections(seen: &Seen<'_>, rolled: &RolledRegions) -> Option<String> {
         .filter(|id| !id.starts_with("regex:") && !found.contains(&id.as_str()))
         .map(|id| format!("`{id}`"))
         .collect();
-    (has_details && !absent.is_empty()).then(|| {
-        format!("the sections {} have no numbers of their own in {} replay", absent.join(", "), seen.mode.name())
-    })
+    (has_details && !absent.is_empty())
+        .then(|| format!("the sections {} have no values in {} replay", absent.join(", "), seen.mode.name()))
 }

@@ -23,7 +23,8 @@ pub(crate) const FAMILY: Family = Family {
                     the values, compressed entries of all positions, and a sink",
         mixture: "y = sum over the chosen experts of score * expert(x), plus shared_experts(x), which every token passes \
                   through",
-        gate: "scores = sqrt(softplus(x W^T)); the k best experts of each token by score plus correction, or those a table names",
+        gate: "scores = sqrt(softplus(x W^T)); the k best experts of each token by score plus correction, or those \
+               listed in a table",
         ..Definitions::COMMON
     },
 };

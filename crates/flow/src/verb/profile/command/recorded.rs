@@ -78,9 +78,10 @@ pub(super) fn pass(
             value: 1,
             share: None,
             severity: Severity::Warning,
-            remedy: "no process of the command used CUDA or NVTX, or the library could not be loaded into it; \
-                     `llm-perf doctor` tries the library"
-                .to_owned(),
+            remedy:
+                "no process of the command used CUDA or NVTX, or the library could not be loaded into it; check it \
+                 with `llm-perf doctor`"
+                    .to_owned(),
         });
         return Ok(recorded);
     }
